@@ -1,0 +1,77 @@
+//! `SplitMix64`: repeatable random numbers for resampling, and for nothing else.
+//!
+//! Steele, Lea, Flood, "Fast splittable pseudorandom number generators" (OOPSLA 2014): a counter
+//! in steps of the golden ratio, mixed by two multiplications. Equal seeds give equal numbers on
+//! every machine.
+
+/// State of the generator.
+#[derive(Clone, Debug)]
+pub(crate) struct SplitMix64(u64);
+
+impl SplitMix64 {
+    /// A generator that starts at `seed`; every seed is good.
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    /// The next 64 random bits.
+    #[inline]
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// A number from 0 to `len` − 1, by the high half of a product; its bias is below `len` / 2⁶⁴.
+    #[inline]
+    pub(crate) fn index(&mut self, len: usize) -> usize {
+        ((u128::from(self.next()) * len as u128) >> 64) as usize
+    }
+}
+
+#[cfg(test)]
+impl SplitMix64 {
+    /// A number from 0 to 1, both excluded.
+    fn open_unit(&mut self) -> f64 {
+        ((self.next() >> 12) as f64 + 0.5) / (1u64 << 52) as f64
+    }
+
+    /// A normal deviate with mean 0 and standard deviation 1 (Box and Muller 1958).
+    pub(crate) fn normal(&mut self) -> f64 {
+        let (u, v) = (self.open_unit(), self.open_unit());
+        (-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sequence_is_the_published_one() {
+        let mut random = SplitMix64::new(1_234_567);
+        let got: Vec<u64> = (0..3).map(|_| random.next()).collect();
+        assert_eq!(
+            got,
+            [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423]
+        );
+    }
+
+    #[test]
+    fn every_index_comes_equally_often() {
+        let (mut random, mut counts) = (SplitMix64::new(7), [0u32; 5]);
+        (0..50_000).for_each(|_| counts[random.index(5)] += 1);
+        assert!(counts.iter().all(|n| n.abs_diff(10_000) < 400), "{counts:?}");
+    }
+
+    #[test]
+    fn normal_deviates_have_mean_0_and_deviation_1() {
+        let mut random = SplitMix64::new(3);
+        let values: Vec<f64> = (0..50_000).map(|_| random.normal()).collect();
+        let mean = values.iter().sum::<f64>() / 50_000.0;
+        let square = values.iter().map(|v| v * v).sum::<f64>() / 50_000.0;
+        assert!(mean.abs() < 0.02 && (square - 1.0).abs() < 0.03, "{mean} {square}");
+    }
+}
