@@ -1,0 +1,77 @@
+//! The only thing the runner speaks in. Progress display, archive and live page are sinks;
+//! a record that is replayed feeds the same sinks.
+
+use crate::record::{Header, Seal};
+use crate::trial::{Failure, Trial};
+
+/// Something that happened in a run.
+#[derive(Clone, Debug)]
+pub enum Event {
+    /// The plan is made and the conditions are known; nothing was measured yet.
+    RunStarted(Box<Header>),
+    /// A target answered, told its version and passed one verified operation.
+    TargetReady {
+        /// Name of the target.
+        target: String,
+        /// Product and version as the server reports it.
+        version: String,
+        /// The server's configuration, name and value, as far as it tells.
+        configuration: Vec<(String, String)>,
+    },
+    /// A target cannot be measured; its cells are not run.
+    TargetUnavailable {
+        /// Name of the target.
+        target: String,
+        /// Why.
+        failure: Failure,
+    },
+    /// A trial begins.
+    TrialStarted {
+        /// Block, from 0.
+        block: u32,
+        /// Id of the cell.
+        cell: String,
+        /// Share of the run that is done, 0 to 1, as far as it can be foreseen.
+        done_share: f64,
+        /// Nanoseconds that are left, as far as that can be foreseen.
+        left_ns: u64,
+    },
+    /// A few times a second while a phase runs.
+    Progress {
+        /// Id of the cell.
+        cell: String,
+        /// Name of the phase.
+        phase: String,
+        /// Operations per second in the last interval.
+        rate_per_s: f64,
+        /// 99th percentile of the service time so far; 0 before the first interval.
+        service_ns_p99: u64,
+    },
+    /// A trial is over, measured or failed.
+    TrialEnded(Box<Trial>),
+    /// Every cell was run once more.
+    BlockEnded {
+        /// Block, from 0.
+        block: u32,
+        /// Widest half-width of any rate's interval relative to its centre; `None` below 2 blocks.
+        widest_half_width: Option<f64>,
+    },
+    /// Something the user should know that stops nothing.
+    Warning(String),
+    /// The run is over.
+    RunEnded(Seal),
+}
+
+/// Why a sink could not take an event.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct SinkError(pub String);
+
+/// Someone who listens to a run. A sink that fails is warned about and dropped; the run goes on.
+pub trait Sink {
+    /// Name for the warning, for example `record`.
+    fn name(&self) -> &'static str;
+
+    /// Takes one event; called from one thread, in order.
+    fn event(&mut self, event: &Event) -> Result<(), SinkError>;
+}

@@ -1,0 +1,25 @@
+//! The nouns of cachedyno; docs/GLOSSARY.md defines each.
+//!
+//! - [`study`]: the TOML a study is written in, read with located errors.
+//! - [`plan`]: what a run will do, every cell listed; made from a study and the user's choices.
+//! - [`target`]: where a store is and how it is reached; secrets that never print.
+//! - [`trial`]: what one measured run of one cell gave.
+//! - [`record`]: header and seal of a run's record, host conditions.
+//! - [`event`]: the only thing the runner speaks in, and the trait of those who listen.
+
+pub mod event;
+pub mod plan;
+pub mod record;
+pub mod study;
+pub mod target;
+pub mod trial;
+
+pub use event::{Event, Sink, SinkError};
+pub use plan::{
+    Cell, Connections, Effort, Generation, Layout, Load, Names, Order, Phase, Plan, PlannedTarget,
+    Product, Scale, Sessions, Stop,
+};
+pub use record::{Condition, Conditions, Header, Seal, SealStatus};
+pub use study::{Choices, Study, StudyError, TargetChoice};
+pub use target::{Endpoint, NetAddress, Secret, UrlError};
+pub use trial::{Counts, ErrorClass, Failure, Noise, OperationResult, PhaseResult, Trial};

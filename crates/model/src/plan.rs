@@ -1,0 +1,283 @@
+//! What a run will do: every target, cell, phase and rule, decided before anything is started.
+//!
+//! A plan holds no credentials and is stored whole in the record, so that a run can be resumed,
+//! repeated and judged from its record alone.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+use crate::study::{Advice, Claim};
+
+/// Which kind of store a target is; decides the driver and the server that a rig starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Product {
+    /// One file a session in a directory.
+    Files,
+    /// A server of the Redis protocol.
+    Redis,
+    /// A server of the MySQL protocol (MariaDB's serves as well).
+    Mysql,
+}
+
+impl Product {
+    /// The bare name that starts a private server of this product.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Files => "files",
+            Self::Redis => "redis",
+            Self::Mysql => "mysql",
+        }
+    }
+
+    /// Every product, in the order in which they are listed to users.
+    pub const ALL: [Self; 3] = [Self::Files, Self::Redis, Self::Mysql];
+}
+
+/// How much of a study is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Scale {
+    /// A first answer in about a minute.
+    Quick,
+    /// The default: intervals narrow enough to decide by.
+    Standard,
+    /// The size of the study's source.
+    Full,
+}
+
+impl Scale {
+    /// The name that users type and records carry.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Quick => "quick",
+            Self::Standard => "standard",
+            Self::Full => "full",
+        }
+    }
+}
+
+/// A store under test, as planned.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PlannedTarget {
+    /// Name in this run, for example `redis`.
+    pub name: String,
+    /// Which driver and which server.
+    pub product: Product,
+    /// Where it is, without credentials; `None` means that a private server is started.
+    pub address: Option<String>,
+    /// Server settings of a private server, as its configuration file spells them.
+    pub settings: BTreeMap<String, String>,
+    /// Name of the target that this one repeats for the A/A control.
+    pub control_of: Option<String>,
+    /// True when the user named this target: if it cannot be used, the run fails with exit code 3.
+    pub named: bool,
+}
+
+/// How operations are offered: a closed load of clients that each wait for their reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub enum Load {
+    /// Each client sends its next operation when the last one is answered.
+    Closed {
+        /// Clients at work at the same time, at least 1.
+        clients: u32,
+        /// True when all clients ask for the same session (parallel requests of one visitor).
+        one_session: bool,
+    },
+}
+
+impl Load {
+    /// Clients at work at the same time.
+    pub fn clients(self) -> u32 {
+        let Self::Closed { clients, .. } = self;
+        clients
+    }
+
+    /// True when all clients ask for the same session.
+    pub fn one_session(self) -> bool {
+        let Self::Closed { one_session, .. } = self;
+        one_session
+    }
+}
+
+impl std::fmt::Display for Load {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self::Closed { clients, one_session } = self;
+        let plural = if *clients == 1 { "" } else { "s" };
+        write!(f, "{clients} client{plural}")?;
+        if *one_session {
+            f.write_str(" on one session")?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether values are drawn inside the timed span.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Generation {
+    /// Drawn before the clock starts; neither latency nor rate contains it.
+    Outside,
+    /// Drawn after the clock started, as the 2019 script did.
+    Inside,
+}
+
+/// What software's layout a workload uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Layout {
+    /// One key, row or file a session; plain write, read, replace.
+    Plain,
+    /// A shop's page: open with the lock of the real session handler, read, think, write, close.
+    Page,
+}
+
+/// When connections are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Connections {
+    /// One connection a client, kept; statements prepared once.
+    Persistent,
+    /// As the 2019 script: MySQL connects for every operation, Redis keeps its connection.
+    #[serde(rename = "as-2019")]
+    As2019,
+}
+
+/// How sessions are named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Names {
+    /// `<client>_<index>`, client from 1, index from 0, as the 2019 script.
+    Counter,
+    /// 32 hexadecimal characters, as PHP's default session ids.
+    Hex,
+}
+
+/// In which order existing sessions are visited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Order {
+    /// One after the other, as they were created.
+    Sequential,
+    /// Uniformly at random among the client's own.
+    Random,
+}
+
+/// When a phase ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stop {
+    /// After this many nanoseconds; an operation under way is finished and counted.
+    AfterNs(u64),
+    /// After this many operations of each client.
+    Count(u64),
+}
+
+/// One measured part of a trial.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Phase {
+    /// Name of the phase and of its result rows: `write`, `read`, `change`, `mixed`, `page`.
+    pub name: String,
+    /// Operations and their weights; weights need not sum to 1.
+    pub mix: BTreeMap<String, f64>,
+    /// Nanoseconds of unrecorded operations before the measurement; 0 for none.
+    pub warmup_ns: u64,
+    /// When it ends.
+    pub stop: Stop,
+}
+
+/// The session workload of one cell.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Sessions {
+    /// Profile of the study that it comes from, for example `steady`.
+    pub profile: String,
+    /// Layout of keys, files and rows.
+    pub layout: Layout,
+    /// When connections are made.
+    pub connections: Connections,
+    /// How sessions are named.
+    pub names: Names,
+    /// Order of visits to existing sessions.
+    pub order: Order,
+    /// Whether values are drawn inside the timed span.
+    pub generation: Generation,
+    /// Sessions that exist before the first phase, over all clients; 0 when the phases make them.
+    pub filled: u64,
+    /// Bytes of a session's value.
+    pub value_bytes: usize,
+    /// Lifetime of a session in seconds.
+    pub ttl_s: u64,
+    /// One in this many values read is compared byte by byte; length is always checked.
+    pub verify_one_in: u64,
+    /// Pause between reading and writing a page's session, in nanoseconds.
+    pub think_ns: u64,
+    /// Measured phases, in order.
+    pub phases: Vec<Phase>,
+}
+
+/// Target × workload × load: one thing to measure.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Cell {
+    /// Unique in the plan: `<target>/<profile>/<clients>` and `-one` for one session.
+    pub id: String,
+    /// Name of a planned target.
+    pub target: String,
+    /// Operations on data.
+    pub workload: Sessions,
+    /// How they are offered.
+    pub load: Load,
+}
+
+/// When a run has measured enough.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Effort {
+    /// Wall time for all blocks; no block is started that would not fit. 0 for no limit.
+    pub budget_ns: u64,
+    /// Blocks measured whatever the budget says.
+    pub blocks_min: u32,
+    /// Blocks after which no more are added.
+    pub blocks_max: u32,
+    /// Half-width of the 95 % interval, relative to its centre, that every rate should reach.
+    pub half_width_goal: f64,
+}
+
+/// Everything a run will do.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// Name of the study.
+    pub study: String,
+    /// Its title for people.
+    pub title: String,
+    /// The question it answers.
+    pub question: String,
+    /// Where the study comes from.
+    pub source: String,
+    /// How much is measured.
+    pub scale: Scale,
+    /// Profiles chosen.
+    pub profiles: Vec<String>,
+    /// Seed of order, keys and values.
+    pub seed: u64,
+    /// When enough was measured.
+    pub effort: Effort,
+    /// Ratios within `1/(1+zone)` and `1+zone` count as equal.
+    pub equivalence_zone: f64,
+    /// Nanoseconds after which an unanswered operation counts as timed out.
+    pub timeout_ns: u64,
+    /// Stores under test.
+    pub targets: Vec<PlannedTarget>,
+    /// All cells; each block runs every one once.
+    pub cells: Vec<Cell>,
+    /// Statements to judge.
+    pub claims: Vec<Claim>,
+    /// The recommendation table.
+    pub advice: Option<Advice>,
+}
+
+impl Plan {
+    /// The planned target of that name.
+    pub fn target(&self, name: &str) -> Option<&PlannedTarget> {
+        self.targets.iter().find(|t| t.name == name)
+    }
+}

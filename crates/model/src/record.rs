@@ -1,0 +1,70 @@
+//! The parts of a record that are not trials. docs/FORMAT.md describes the directory.
+
+use serde::{Deserialize, Serialize};
+
+use crate::plan::Plan;
+
+/// Version of the record's directory that this code writes and reads.
+pub const RECORD_FORMAT: u32 = 1;
+
+/// One stated fact about host or server, with what it would disturb.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Condition {
+    /// Group: `host`, `cpu`, `memory`, `disk`, `limits`, `pinning`, or `target <name>`.
+    pub group: String,
+    /// Name of the fact, for example `transparent huge pages`.
+    pub name: String,
+    /// Its value as text with its unit.
+    pub value: String,
+    /// What it does to a measurement and how to cure it; `None` when it is as it should be.
+    pub warning: Option<String>,
+}
+
+/// Facts under which a run was measured.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Conditions {
+    /// All facts in the order in which they are shown.
+    pub facts: Vec<Condition>,
+}
+
+/// Written before the first trial: `header.json`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Header {
+    /// [`RECORD_FORMAT`] of the writer.
+    pub format: u32,
+    /// Id of the run: eight hexadecimal characters.
+    pub run: String,
+    /// Version and commit of cachedyno.
+    pub tool: String,
+    /// The command line with passwords masked.
+    pub command: Vec<String>,
+    /// Wall-clock start, milliseconds since 1970-01-01 UTC.
+    pub started_unix_ms: u64,
+    /// What the run will do.
+    pub plan: Plan,
+    /// Under which conditions.
+    pub conditions: Conditions,
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum SealStatus {
+    /// Every planned block that the effort asked for was measured.
+    Complete,
+    /// The user stopped it; it can be resumed.
+    Interrupted,
+}
+
+/// Written last: `seal.json`. A record without one was killed; it can be resumed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Seal {
+    /// How it ended.
+    pub status: SealStatus,
+    /// Wall-clock end, milliseconds since 1970-01-01 UTC.
+    pub finished_unix_ms: u64,
+    /// Whole blocks measured.
+    pub blocks: u32,
+    /// Why no more blocks were added.
+    pub stopped_because: String,
+}

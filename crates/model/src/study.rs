@@ -1,0 +1,42 @@
+//! The TOML a study is written in: read with located errors, then turned into a plan.
+//!
+//! docs/FORMAT.md describes the file. Unknown keys are errors that list the known ones.
+//!
+//! - [`wire`]: the file as it is written.
+//! - [`choices`]: what a user adds on the command line, `--set` keys included.
+//! - [`planning`]: study and choices become a [`crate::Plan`].
+
+pub mod choices;
+pub mod planning;
+pub mod wire;
+
+pub use choices::{Choices, TargetChoice};
+pub use wire::{Advice, AdviceRow, Claim, Expectation, Study};
+
+/// A study or a choice that cannot be used.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum StudyError {
+    /// The file is not a study; the text names line and column.
+    #[error("study `{file}`, line {line}: {problem}")]
+    Located {
+        /// File or shipped study.
+        file: String,
+        /// Line, from 1.
+        line: usize,
+        /// What is wrong and what was expected.
+        problem: String,
+    },
+    /// A command-line choice does not fit the study.
+    #[error("{0}")]
+    Choice(String),
+}
+
+/// `a`, `b` and `c`, each in backticks.
+pub(crate) fn quoted_list<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+    let names: Vec<String> = names.into_iter().map(|n| format!("`{n}`")).collect();
+    match names.split_last() {
+        None => "none".into(),
+        Some((only, [])) => only.clone(),
+        Some((last, rest)) => format!("{} and {last}", rest.join(", ")),
+    }
+}

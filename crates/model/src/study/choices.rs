@@ -1,0 +1,229 @@
+//! What a user adds to a study on the command line.
+
+use std::collections::BTreeMap;
+
+use super::wire::{Defaults, ScaleSize, Study};
+use super::{StudyError, quoted_list};
+use crate::plan::{Generation, Product, Scale};
+use crate::target::Endpoint;
+
+/// One `--target NAME[=URL]`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TargetChoice {
+    /// Name in the run.
+    pub name: String,
+    /// The store to measure; `None` starts a private server.
+    pub endpoint: Option<Endpoint>,
+}
+
+/// Everything a user chose.
+#[derive(Clone, Debug)]
+pub struct Choices {
+    /// How much is measured.
+    pub scale: Scale,
+    /// Seconds for all blocks instead of the scale's own.
+    pub budget_s: Option<f64>,
+    /// `--set` pairs in order.
+    pub sets: Vec<(String, String)>,
+    /// Targets to measure; empty for all of the study.
+    pub targets: Vec<TargetChoice>,
+    /// Adds the A/A control.
+    pub control: bool,
+    /// Seed of order, keys and values.
+    pub seed: u64,
+    /// Time-out of an operation in milliseconds instead of the study's own.
+    pub timeout_ms: Option<u64>,
+}
+
+/// `--set` keys that are not server settings.
+pub const KEYS: [&str; 16] = [
+    "profile",
+    "clients",
+    "value_bytes",
+    "ttl_s",
+    "generation",
+    "think_ms",
+    "verify_one_in",
+    "equivalence_zone",
+    "half_width_goal",
+    "timeout_ms",
+    "sessions",
+    "warmup_ms",
+    "measure_ms",
+    "blocks_min",
+    "blocks_max",
+    "budget_s",
+];
+
+impl TargetChoice {
+    /// Reads `NAME`, `NAME=URL` or a bare URL (named after its product).
+    pub fn parse(text: &str) -> Result<Self, StudyError> {
+        let choice = |e: crate::target::UrlError| StudyError::Choice(format!("--target: {e}"));
+        let equals = text.find('=').filter(|e| text.find("://").is_none_or(|s| *e < s));
+        if let Some(at) = equals {
+            let endpoint = Endpoint::parse(&text[at + 1..]).map_err(choice)?;
+            let name = checked_name(&text[..at])?;
+            return Ok(Self { name, endpoint: Some(endpoint) });
+        }
+        if text.contains("://") {
+            let endpoint = Endpoint::parse(text).map_err(choice)?;
+            return Ok(Self { name: endpoint.product().name().into(), endpoint: Some(endpoint) });
+        }
+        Ok(Self { name: checked_name(text)?, endpoint: None })
+    }
+}
+
+fn checked_name(name: &str) -> Result<String, StudyError> {
+    let good = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    if name.is_empty() || name.len() > 40 || !name.chars().all(good) {
+        return Err(StudyError::Choice(format!(
+            "--target name `{name}` is not a name (expected 1 to 40 letters, digits, `-`, `_` \
+             or `.`)"
+        )));
+    }
+    Ok(name.into())
+}
+
+/// The study's values after `--set`, `--budget` and `--timeout`.
+pub(super) struct Resolved {
+    pub(super) defaults: Defaults,
+    pub(super) profiles: Vec<String>,
+    pub(super) size: ScaleSize,
+    pub(super) settings: BTreeMap<Product, BTreeMap<String, String>>,
+}
+
+impl Resolved {
+    pub(super) fn new(study: &Study, choices: &Choices) -> Result<Self, StudyError> {
+        let Some(size) = study.scales.get(&choices.scale) else {
+            let known = quoted_list(study.scales.keys().map(|s| s.name()));
+            let scale = choices.scale.name();
+            return Err(StudyError::Choice(format!(
+                "study `{}` has no scale `{scale}` (known: {known})",
+                study.name
+            )));
+        };
+        let mut resolved = Self {
+            profiles: study.defaults.profile.get_ref().clone(),
+            defaults: study.defaults.clone(),
+            size: size.clone(),
+            settings: BTreeMap::new(),
+        };
+        for (key, value) in &choices.sets {
+            resolved.set(study, key, value)?;
+        }
+        if let Some(budget_s) = choices.budget_s {
+            resolved.size.budget_s = budget_s;
+        }
+        if let Some(timeout_ms) = choices.timeout_ms {
+            resolved.defaults.timeout_ms = timeout_ms;
+        }
+        resolved.size.blocks_max = resolved.size.blocks_max.max(resolved.size.blocks_min);
+        Ok(resolved)
+    }
+
+    fn set(&mut self, study: &Study, key: &str, value: &str) -> Result<(), StudyError> {
+        let defaults = &mut self.defaults;
+        let size = &mut self.size;
+        match key {
+            "profile" => self.profiles = profiles(study, value)?,
+            "clients" => {
+                defaults.clients = value
+                    .split(',')
+                    .map(|v| within(key, v, &(1..=4096), "clients from 1 to 4096, as in `1,8`"))
+                    .collect::<Result<_, _>>()?;
+            }
+            "value_bytes" => {
+                defaults.value_bytes =
+                    within(key, value, &(32..=16 << 20), "32 to 16777216 bytes")?;
+            }
+            "ttl_s" => {
+                defaults.ttl_s = within(key, value, &(1..=31_536_000), "1 to 31536000 seconds")?;
+            }
+            "generation" => {
+                defaults.generation = match value {
+                    "inside" => Generation::Inside,
+                    "outside" => Generation::Outside,
+                    _ => return Err(bad(key, value, "`inside` or `outside`")),
+                }
+            }
+            "think_ms" => {
+                defaults.think_ms =
+                    within(key, value, &(0.0..=60_000.0), "0 to 60000 milliseconds")?;
+            }
+            "verify_one_in" => {
+                defaults.verify_one_in = within(key, value, &(1..=1_000_000), "1 to 1000000")?;
+            }
+            "equivalence_zone" => {
+                defaults.equivalence_zone = within(key, value, &(0.001..=1.0), "0.001 to 1")?;
+            }
+            "half_width_goal" => {
+                defaults.half_width_goal = within(key, value, &(0.001..=1.0), "0.001 to 1")?;
+            }
+            "timeout_ms" => defaults.timeout_ms = within(key, value, &(1..=3_600_000), MS)?,
+            "sessions" => size.sessions = within(key, value, &(1..=100_000_000), "1 to 100000000")?,
+            "warmup_ms" => size.warmup_ms = within(key, value, &(0..=3_600_000), MS)?,
+            "measure_ms" => size.measure_ms = within(key, value, &(1..=86_400_000), MS)?,
+            "blocks_min" => size.blocks_min = within(key, value, &(1..=10_000), "1 to 10000")?,
+            "blocks_max" => size.blocks_max = within(key, value, &(1..=10_000), "1 to 10000")?,
+            "budget_s" => size.budget_s = within(key, value, &(0.0..=604_800.0), "0 to 604800 s")?,
+            _ => return self.server_setting(study, key, value),
+        }
+        Ok(())
+    }
+
+    fn server_setting(&mut self, study: &Study, key: &str, value: &str) -> Result<(), StudyError> {
+        let product = key.split_once('.').and_then(|(product, name)| {
+            let product = Product::ALL.into_iter().find(|p| p.name() == product)?;
+            (product != Product::Files && !name.is_empty()).then_some((product, name))
+        });
+        if let Some((product, name)) = product {
+            let settings = self.settings.entry(product).or_default();
+            settings.insert(name.into(), value.into());
+            return Ok(());
+        }
+        Err(StudyError::Choice(format!(
+            "unknown key `{key}` in --set for study `{}` (known: {}, and `redis.NAME` and \
+             `mysql.NAME` for settings of the servers)",
+            study.name,
+            quoted_list(KEYS)
+        )))
+    }
+}
+
+const MS: &str = "whole milliseconds";
+
+fn bad(key: &str, value: &str, expected: &str) -> StudyError {
+    StudyError::Choice(format!("--set {key}=`{value}` does not fit (expected {expected})"))
+}
+
+fn within<T: std::str::FromStr + PartialOrd>(
+    key: &str,
+    text: &str,
+    range: &std::ops::RangeInclusive<T>,
+    expected: &str,
+) -> Result<T, StudyError> {
+    match text.trim().parse::<T>() {
+        Ok(value) if range.contains(&value) => Ok(value),
+        _ => Err(bad(key, text, expected)),
+    }
+}
+
+fn profiles(study: &Study, value: &str) -> Result<Vec<String>, StudyError> {
+    if value == "all" {
+        return Ok(study.profile_names().map(String::from).collect());
+    }
+    let mut chosen: Vec<String> = Vec::new();
+    for name in value.split(',') {
+        if !study.profile_names().any(|p| p == name) {
+            let known = quoted_list(study.profile_names());
+            return Err(StudyError::Choice(format!(
+                "unknown profile `{name}` in --set profile (known: {known}; several with commas, \
+                 or `all`)"
+            )));
+        }
+        if !chosen.iter().any(|c| c == name) {
+            chosen.push(name.into());
+        }
+    }
+    Ok(chosen)
+}

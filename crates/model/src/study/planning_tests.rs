@@ -1,0 +1,154 @@
+use super::*;
+use crate::study::TargetChoice;
+use crate::{Generation, Scale};
+
+const SESSIONS: &str = include_str!("../../../../studies/sessions.toml");
+
+fn study() -> Study {
+    Study::parse("sessions", SESSIONS).unwrap()
+}
+
+fn choices() -> Choices {
+    Choices {
+        scale: Scale::Quick,
+        budget_s: None,
+        sets: Vec::new(),
+        targets: Vec::new(),
+        control: false,
+        seed: 7,
+        timeout_ms: None,
+    }
+}
+
+fn with_set(key: &str, value: &str) -> Result<Plan, StudyError> {
+    study().plan(&Choices { sets: vec![(key.into(), value.into())], ..choices() })
+}
+
+fn cell_ids(plan: &Plan) -> Vec<&str> {
+    plan.cells.iter().map(|c| c.id.as_str()).collect()
+}
+
+#[test]
+fn the_default_plan_has_every_target_at_every_load() {
+    let plan = study().plan(&choices()).unwrap();
+    assert_eq!(
+        cell_ids(&plan),
+        [
+            "files/steady/1",
+            "redis/steady/1",
+            "mysql/steady/1",
+            "files/steady/8",
+            "redis/steady/8",
+            "mysql/steady/8",
+        ]
+    );
+    assert_eq!(plan.claims.len(), 10);
+    assert_eq!(plan.cells[0].workload.filled, 2000);
+}
+
+#[test]
+fn every_scale_and_profile_plans() {
+    for scale in [Scale::Quick, Scale::Standard, Scale::Full] {
+        let sets = vec![("profile".to_string(), "all".to_string())];
+        let plan = study().plan(&Choices { scale, sets, ..choices() }).unwrap();
+        assert_eq!(plan.profiles, ["steady", "maxcluster-2019", "page"]);
+        // Two loads of two profiles, three of the page profile, three targets each.
+        assert_eq!(plan.cells.len(), 21);
+    }
+}
+
+#[test]
+fn the_2019_profile_at_full_scale_is_a_million_sessions_a_client() {
+    let sets = vec![("profile".into(), "maxcluster-2019".into())];
+    let plan = study().plan(&Choices { scale: Scale::Full, sets, ..choices() }).unwrap();
+    let workload = &plan.cells[0].workload;
+    assert_eq!(workload.phases[0].stop, Stop::Count(1_000_000));
+    assert_eq!((workload.filled, workload.phases[0].warmup_ns), (0, 0));
+}
+
+#[test]
+fn settings_reach_the_plan() {
+    assert_eq!(with_set("clients", "4,2,4").unwrap().cells.len(), 6);
+    let plan = with_set("generation", "inside").unwrap();
+    assert_eq!(plan.cells[0].workload.generation, Generation::Inside);
+    let plan = with_set("mysql.innodb_flush_log_at_trx_commit", "2").unwrap();
+    assert_eq!(plan.target("mysql").unwrap().settings["innodb_flush_log_at_trx_commit"], "2");
+    assert!(!plan.target("redis").unwrap().settings.contains_key("innodb_flush_log_at_trx_commit"));
+}
+
+#[test]
+fn the_control_repeats_redis() {
+    let plan = study().plan(&Choices { control: true, ..choices() }).unwrap();
+    let control = plan.target("redis-again").unwrap();
+    assert_eq!(control.control_of.as_deref(), Some("redis"));
+    assert_eq!(plan.cells.len(), 8);
+}
+
+#[test]
+fn named_targets_replace_the_studys_own() {
+    let targets = ["files", "prod=redis://:hush@127.0.0.1:7000/2"];
+    let targets = targets.iter().map(|t| TargetChoice::parse(t).unwrap()).collect();
+    let plan = study().plan(&Choices { targets, ..choices() }).unwrap();
+    assert_eq!(plan.targets.len(), 2);
+    assert_eq!(plan.targets[1].address.as_deref(), Some("127.0.0.1:7000 database 2"));
+    assert!(plan.targets.iter().all(|t| t.named));
+    assert!(!toml::to_string(&plan.targets[1]).unwrap().contains("hush"));
+}
+
+#[test]
+fn wrong_choices_name_what_is_known() {
+    let message = |key, value| with_set(key, value).unwrap_err().to_string();
+    assert!(
+        message("colour", "red")
+            .starts_with("unknown key `colour` in --set for study `sessions` (known: `profile`, ")
+    );
+    assert!(message("profile", "fast").contains("known: `steady`, `maxcluster-2019` and `page`"));
+    assert_eq!(
+        message("clients", "0"),
+        "--set clients=`0` does not fit (expected clients from 1 to 4096, as in `1,8`)"
+    );
+    assert_eq!(
+        message("generation", "maybe"),
+        "--set generation=`maybe` does not fit (expected `inside` or `outside`)"
+    );
+    assert!(message("files.x", "1").contains("unknown key `files.x`"));
+    let unknown = Choices { targets: vec![TargetChoice::parse("oracle").unwrap()], ..choices() };
+    let text = study().plan(&unknown).unwrap_err().to_string();
+    assert!(text.starts_with("unknown target `oracle` (known: `files`, `redis` and `mysql`;"));
+}
+
+#[test]
+fn a_target_given_twice_is_refused() {
+    let targets = ["redis", "redis=redis://h"].map(|t| TargetChoice::parse(t).unwrap()).to_vec();
+    assert!(study().plan(&Choices { targets, ..choices() }).is_err());
+}
+
+#[test]
+fn faults_in_a_study_are_located() {
+    let fault = |from: &str, to: &str| {
+        assert!(SESSIONS.contains(from), "{from}");
+        Study::parse("s.toml", &SESSIONS.replacen(from, to, 1)).unwrap_err().to_string()
+    };
+    let line_of = |text: &str| SESSIONS[..SESSIONS.find(text).unwrap()].lines().count() + 1;
+    assert!(
+        fault("ttl_s = 300", "tttl_s = 300").contains("unknown field `tttl_s`, expected one of")
+    );
+    let text = fault("ttl_s = 300", "tttl_s = 300");
+    assert!(
+        text.starts_with(&format!("study `s.toml`, line {}:", line_of("ttl_s = 300"))),
+        "{text}"
+    );
+    let text = fault("{ read = 1.0 }", "{ delete = 1.0 }");
+    assert!(
+        text.contains("unknown operation `delete` (known: `write`, `read` and `change`)"),
+        "{text}"
+    );
+    assert!(fault("control = \"redis\"", "control = \"r\"").contains("unknown target `r`"));
+    assert!(fault("format = 1", "format = 9").contains("format `9` (this version reads 1)"));
+    assert!(fault("size = \"small\"", "size = \"tiny\"").contains("unknown size `tiny`"));
+    assert!(
+        fault("name = \"page\"\nabout", "name = \"steady\"\nabout")
+            .contains("profile `steady` twice")
+    );
+    assert!(fault("a = \"redis\"", "a = \"rediss\"").contains("unknown target `rediss`"));
+}

@@ -1,0 +1,334 @@
+//! Where a store is and how it is reached.
+//!
+//! A target's URL is one of `redis://[user][:password]@host:port/db`,
+//! `redis+unix:///socket?db=N`, `mysql://user:password@host:port/database`,
+//! `mysql+unix:///socket?database=NAME&user=NAME`, `file:///directory`.
+//! Passwords live in [`Secret`] only: it has no serialised form and prints as `***`.
+
+use std::fmt;
+use std::path::PathBuf;
+use url::Url;
+
+use crate::plan::Product;
+
+/// A password. Prints as `***`; only [`Secret::reveal`] gives the text.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Wraps a password.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// The password itself, for the one place that sends it to the server.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("***")
+    }
+}
+
+/// How a server is addressed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NetAddress {
+    /// Host name or address, and port.
+    Tcp(String, u16),
+    /// Path of a unix socket.
+    Unix(PathBuf),
+}
+
+impl fmt::Display for NetAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(host, port) => write!(f, "{host}:{port}"),
+            Self::Unix(path) => write!(f, "unix socket {}", path.display()),
+        }
+    }
+}
+
+/// A reachable store, with what is needed to log in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Endpoint {
+    /// A directory on the disk under test.
+    Files {
+        /// Absolute directory; sessions go into a new subdirectory of it.
+        directory: PathBuf,
+    },
+    /// A server of the Redis protocol.
+    Redis {
+        /// Where it listens.
+        address: NetAddress,
+        /// ACL user; `None` for the default user.
+        user: Option<String>,
+        /// Password of `AUTH`; `None` sends no `AUTH`.
+        password: Option<Secret>,
+        /// Number of the database, `SELECT`ed when not 0.
+        database: u32,
+    },
+    /// A server of the MySQL protocol.
+    Mysql {
+        /// Where it listens.
+        address: NetAddress,
+        /// Account name.
+        user: String,
+        /// Its password; `None` for an account without one.
+        password: Option<Secret>,
+        /// Database that holds the session table; must exist.
+        database: String,
+    },
+}
+
+/// A target URL that cannot be used.
+#[derive(Debug, thiserror::Error, PartialEq, Eq)]
+pub enum UrlError {
+    /// Not a URL at all.
+    #[error("`{0}` is not a URL (expected {FORMS})")]
+    NotUrl(String),
+    /// A scheme that this version does not know.
+    #[error("unknown scheme `{0}` (expected {FORMS})")]
+    Scheme(String),
+    /// A part is missing or malformed.
+    #[error("{part} of `{url}` is {problem} (expected {expected})")]
+    Part {
+        /// The URL with its password masked.
+        url: String,
+        /// Which part.
+        part: &'static str,
+        /// What is wrong with it.
+        problem: String,
+        /// What would be right.
+        expected: &'static str,
+    },
+}
+
+const FORMS: &str = "redis://host:port/db, redis+unix:///socket, \
+     mysql://user:password@host/database, mysql+unix:///socket?database=NAME or file:///directory";
+
+impl Endpoint {
+    /// Reads a target URL.
+    pub fn parse(text: &str) -> Result<Self, UrlError> {
+        let url = Url::parse(text).map_err(|_| UrlError::NotUrl(mask_text(text)))?;
+        match url.scheme() {
+            "file" => parse_file(&url),
+            "redis" => Ok(Self::Redis {
+                address: tcp(&url, 6379)?,
+                user: non_empty(url.username()),
+                password: password(&url),
+                database: redis_database(&url, url.path().trim_matches('/'))?,
+            }),
+            "redis+unix" => Ok(Self::Redis {
+                address: unix(&url)?,
+                user: non_empty(url.username()),
+                password: password(&url),
+                database: redis_database(&url, &query(&url, "db").unwrap_or_default())?,
+            }),
+            "mysql" => Ok(Self::Mysql {
+                address: tcp(&url, 3306)?,
+                user: non_empty(&decode(url.username())).unwrap_or_else(|| "root".into()),
+                password: password(&url),
+                database: mysql_database(&url, url.path().trim_matches('/'))?,
+            }),
+            "mysql+unix" => Ok(Self::Mysql {
+                address: unix(&url)?,
+                user: query(&url, "user").unwrap_or_else(|| "root".into()),
+                password: query(&url, "password").map(Secret::new),
+                database: mysql_database(&url, &query(&url, "database").unwrap_or_default())?,
+            }),
+            other => Err(UrlError::Scheme(other.into())),
+        }
+    }
+
+    /// The product that speaks at this endpoint.
+    pub fn product(&self) -> Product {
+        match self {
+            Self::Files { .. } => Product::Files,
+            Self::Redis { .. } => Product::Redis,
+            Self::Mysql { .. } => Product::Mysql,
+        }
+    }
+
+    /// Fills in a password that the URL did not carry (from the environment or a file).
+    #[must_use]
+    pub fn with_password(mut self, secret: Option<Secret>) -> Self {
+        if let (Self::Redis { password, .. } | Self::Mysql { password, .. }, Some(secret)) =
+            (&mut self, secret)
+        {
+            password.get_or_insert(secret);
+        }
+        self
+    }
+}
+
+/// Where the target is, without any credentials: fit for a record, a page or an error.
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Files { directory } => write!(f, "directory {}", directory.display()),
+            Self::Redis { address, database, .. } => write!(f, "{address} database {database}"),
+            Self::Mysql { address, database, .. } => write!(f, "{address} database {database}"),
+        }
+    }
+}
+
+/// A text that may hold a password, with anything before an `@` of its authority masked.
+pub fn mask_text(text: &str) -> String {
+    let Some((scheme, rest)) = text.split_once("://") else { return text.into() };
+    let authority_end = rest.find('/').unwrap_or(rest.len());
+    // A password may itself hold slashes, so the last `@` decides.
+    let masked = match rest.rfind('@') {
+        Some(at) => format!("***@{}", &rest[at + 1..]),
+        None => rest[..authority_end].to_string() + &rest[authority_end..],
+    };
+    match masked.split_once("password=") {
+        Some((before, after)) => {
+            let end = after.find('&').unwrap_or(after.len());
+            format!("{scheme}://{before}password=***{}", &after[end..])
+        }
+        None => format!("{scheme}://{masked}"),
+    }
+}
+
+fn part(url: &Url, part: &'static str, problem: &str, expected: &'static str) -> UrlError {
+    UrlError::Part { url: mask_text(url.as_str()), part, problem: problem.into(), expected }
+}
+
+fn parse_file(url: &Url) -> Result<Endpoint, UrlError> {
+    let expected = "file:///absolute/directory";
+    match url.to_file_path() {
+        Ok(directory) => Ok(Endpoint::Files { directory }),
+        Err(()) => Err(part(url, "path", "not a local absolute path", expected)),
+    }
+}
+
+fn tcp(url: &Url, default_port: u16) -> Result<NetAddress, UrlError> {
+    match url.host_str() {
+        Some(host) if !host.is_empty() => {
+            let host = host.trim_start_matches('[').trim_end_matches(']');
+            Ok(NetAddress::Tcp(host.into(), url.port().unwrap_or(default_port)))
+        }
+        _ => Err(part(url, "host", "missing", "a host name or address")),
+    }
+}
+
+fn unix(url: &Url) -> Result<NetAddress, UrlError> {
+    let path = decode(url.path());
+    if path.trim_matches('/').is_empty() {
+        return Err(part(url, "socket path", "missing", "three slashes and an absolute path"));
+    }
+    Ok(NetAddress::Unix(path.into()))
+}
+
+fn password(url: &Url) -> Option<Secret> {
+    url.password().map(|p| Secret::new(decode(p)))
+}
+
+fn redis_database(url: &Url, text: &str) -> Result<u32, UrlError> {
+    if text.is_empty() {
+        return Ok(0);
+    }
+    text.parse()
+        .map_err(|_| part(url, "database", &format!("`{text}`"), "a number, 0 to 15 by default"))
+}
+
+fn mysql_database(url: &Url, text: &str) -> Result<String, UrlError> {
+    let name = decode(text);
+    let good = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '$');
+    if name.is_empty() {
+        return Err(part(url, "database", "missing", "the name of an existing database"));
+    }
+    if !name.chars().all(good) {
+        let expected = "letters, digits, `_`, `-` and `$`";
+        return Err(part(url, "database", &format!("`{name}`"), expected));
+    }
+    Ok(name)
+}
+
+fn query(url: &Url, key: &str) -> Option<String> {
+    url.query_pairs().find(|(k, _)| k == key).map(|(_, v)| v.into_owned())
+}
+
+fn non_empty(text: &str) -> Option<String> {
+    (!text.is_empty()).then(|| text.to_string())
+}
+
+fn decode(text: &str) -> String {
+    // A query pair decodes `%XX`; a `+` in a password or path stays a plus.
+    url::form_urlencoded::parse(
+        format!("v={}", text.replace('+', "%2B").replace('&', "%26")).as_bytes(),
+    )
+    .next()
+    .map(|(_, v)| v.into_owned())
+    .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_form_is_read() {
+        assert_eq!(
+            Endpoint::parse("redis://:p%40ss@127.0.0.1:7000/3").unwrap(),
+            Endpoint::Redis {
+                address: NetAddress::Tcp("127.0.0.1".into(), 7000),
+                user: None,
+                password: Some(Secret::new("p@ss")),
+                database: 3
+            }
+        );
+        assert_eq!(
+            Endpoint::parse("mysql://shop:a+b%26c@db/sessions").unwrap(),
+            Endpoint::Mysql {
+                address: NetAddress::Tcp("db".into(), 3306),
+                user: "shop".into(),
+                password: Some(Secret::new("a+b&c")),
+                database: "sessions".into()
+            }
+        );
+        assert_eq!(
+            Endpoint::parse("redis+unix:///run/redis.sock?db=2").unwrap(),
+            Endpoint::Redis {
+                address: NetAddress::Unix("/run/redis.sock".into()),
+                user: None,
+                password: None,
+                database: 2
+            }
+        );
+        assert_eq!(
+            Endpoint::parse("file:///mnt/a%20disk").unwrap(),
+            Endpoint::Files { directory: "/mnt/a disk".into() }
+        );
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        let message = |text: &str| Endpoint::parse(text).unwrap_err().to_string();
+        assert!(message("nonsense").starts_with("`nonsense` is not a URL (expected redis://"));
+        assert!(message("http://a").starts_with("unknown scheme `http`"));
+        assert!(message("redis://h/x").contains("database of `redis://h/x` is `x`"));
+        assert!(message("mysql://u@h").contains("is missing"));
+        assert!(message("mysql://u:secret@h/a;b").contains("`mysql://***@h/a;b`"));
+    }
+
+    #[test]
+    fn a_password_never_prints() {
+        let e = Endpoint::parse("redis://:hush@h/1").unwrap();
+        assert!(!format!("{e:?} {e}").contains("hush"));
+        assert_eq!(mask_text("redis://u:hu/sh@h/1"), "redis://***@h/1");
+        assert_eq!(
+            mask_text("mysql+unix:///s?password=hush&user=u"),
+            "mysql+unix:///s?password=***&user=u"
+        );
+    }
+
+    #[test]
+    fn a_password_from_elsewhere_does_not_replace_one_in_the_url() {
+        let e = Endpoint::parse("redis://:url@h").unwrap().with_password(Some(Secret::new("env")));
+        assert!(matches!(e, Endpoint::Redis { password: Some(p), .. } if p.reveal() == "url"));
+    }
+}

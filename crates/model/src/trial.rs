@@ -1,0 +1,214 @@
+//! What one measured run of one cell gave: a line of a record's `trials.jsonl`.
+
+use serde::{Deserialize, Serialize};
+use stats::Histogram;
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// Why an operation or a trial failed, by class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ErrorClass {
+    /// No answer within the time-out.
+    Timeout,
+    /// Nobody listens, or the connection limit is reached.
+    Refused,
+    /// The connection broke or the server ended.
+    Closed,
+    /// User or password was not accepted, or a right is missing.
+    Denied,
+    /// No space left: disk, quota or the server's memory limit.
+    Full,
+    /// The server answered with an error.
+    Reply,
+    /// The answer is not of the protocol.
+    Protocol,
+    /// A session's lock could not be had in time.
+    Lock,
+    /// The server's program is not installed.
+    Missing,
+    /// The server did not start.
+    Start,
+    /// The store is not empty, or otherwise not ours to use.
+    NotOurs,
+    /// A fault of the operating system or of cachedyno itself.
+    Other,
+}
+
+impl fmt::Display for ErrorClass {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Timeout => "timed out",
+            Self::Refused => "refused",
+            Self::Closed => "connection lost",
+            Self::Denied => "denied",
+            Self::Full => "full",
+            Self::Reply => "error reply",
+            Self::Protocol => "malformed reply",
+            Self::Lock => "lock not available",
+            Self::Missing => "not installed",
+            Self::Start => "did not start",
+            Self::NotOurs => "not empty",
+            Self::Other => "failed",
+        })
+    }
+}
+
+/// Why a trial or a target has no result.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("{class}: {message}")]
+pub struct Failure {
+    /// The class of the fault.
+    pub class: ErrorClass,
+    /// One sentence for people; free of credentials.
+    pub message: String,
+}
+
+/// How operations ended. Every field but `ok` counts apart from success.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// Answered as expected.
+    pub ok: u64,
+    /// A session that should exist was not found.
+    pub miss: u64,
+    /// Failed, all classes together.
+    pub error: u64,
+    /// A value of wrong length or content.
+    pub wrong: u64,
+    /// An older value than the last one written under the lock.
+    pub stale: u64,
+    /// Failed, by class.
+    pub errors_by_class: BTreeMap<ErrorClass, u64>,
+    /// Values compared byte by byte.
+    pub verified: u64,
+    /// Opens that found the session's lock taken.
+    pub lock_waits: u64,
+    /// Attempts to take a lock, over all opens.
+    pub lock_attempts: u64,
+    /// Closes that found their lock gone or taken over.
+    pub lock_broken: u64,
+    /// Opens that gave up waiting for the lock.
+    pub lock_timeouts: u64,
+}
+
+impl Counts {
+    /// Adds all counts of `other`.
+    pub fn merge(&mut self, other: &Self) {
+        let Self {
+            ok,
+            miss,
+            error,
+            wrong,
+            stale,
+            errors_by_class,
+            verified,
+            lock_waits,
+            lock_attempts,
+            lock_broken,
+            lock_timeouts,
+        } = other;
+        self.ok += ok;
+        self.miss += miss;
+        self.error += error;
+        self.wrong += wrong;
+        self.stale += stale;
+        self.verified += verified;
+        self.lock_waits += lock_waits;
+        self.lock_attempts += lock_attempts;
+        self.lock_broken += lock_broken;
+        self.lock_timeouts += lock_timeouts;
+        for (class, n) in errors_by_class {
+            *self.errors_by_class.entry(*class).or_default() += n;
+        }
+    }
+
+    /// All operations tried.
+    pub fn total(&self) -> u64 {
+        self.ok + self.miss + self.error + self.wrong + self.stale
+    }
+}
+
+/// One operation's result within a phase.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OperationResult {
+    /// `write`, `read`, `change`; in the page layout `open`, `close` and `page` (both together).
+    pub operation: String,
+    /// How they ended.
+    pub counts: Counts,
+    /// Operations finished per second, over all clients, by the time in which clients were free to
+    /// send: wall time without the untimed preparation and checking.
+    pub rate_per_s: f64,
+    /// Done − sent.
+    pub service: Histogram,
+    /// Done − intended start; contains the drawing of the value when that is timed.
+    pub response: Histogram,
+    /// Time spent waiting for a session's lock; empty where no lock was waited for.
+    pub lock_wait: Histogram,
+}
+
+/// One measured phase of a trial.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PhaseResult {
+    /// Name of the phase.
+    pub phase: String,
+    /// From the first client's start to the last client's end, in nanoseconds.
+    pub wall_ns: u64,
+    /// Results by operation; a phase of several has one more, named like the phase, for all.
+    pub operations: Vec<OperationResult>,
+    /// CPU time of the client threads in the measured span.
+    pub generator_cpu_ns: u64,
+    /// Time in which client threads were ready to run and waited for a CPU.
+    pub generator_run_delay_ns: u64,
+    /// CPU time of the server's process; `None` where there is none, or it is not ours to see.
+    pub server_cpu_ns: Option<u64>,
+    /// Share of the clients' wall time spent outside of operations: drawing values, checking.
+    pub own_share: f64,
+    /// Length of one interval of `done_per_interval`.
+    pub interval_ns: u64,
+    /// Operations finished in each interval from the start of the measurement, over all clients.
+    pub done_per_interval: Vec<u64>,
+}
+
+/// What disturbed a trial, over its measured phases.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Noise {
+    /// Share of all CPU time that the hypervisor gave to others.
+    pub steal_share: f64,
+    /// Share of wall time in which some task waited for a CPU (PSI); `None` without PSI.
+    pub psi_cpu_some_share: Option<f64>,
+    /// Share of wall time in which some task waited for the disk (PSI).
+    pub psi_io_some_share: Option<f64>,
+    /// Share of wall time in which some task waited for memory (PSI).
+    pub psi_memory_some_share: Option<f64>,
+    /// CPU time of processes other than generator and server, as a share of all CPU time.
+    pub other_cpu_share: f64,
+    /// Share of the clients' time spent ready but waiting for a CPU.
+    pub run_delay_share: f64,
+    /// Longest oversleep of a thread that sleeps 1 to 4 ms over and over.
+    pub hiccup_ns_max: u64,
+    /// 99th percentile of the same.
+    pub hiccup_ns_p99: u64,
+}
+
+/// One measured run of one cell in one block: fresh server, fresh data.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Trial {
+    /// Block, from 0.
+    pub block: u32,
+    /// Position within the block's random order, from 0.
+    pub position: u32,
+    /// Id of the cell.
+    pub cell: String,
+    /// Wall-clock start, milliseconds since 1970-01-01 UTC.
+    pub started_unix_ms: u64,
+    /// Duration with start and stop of the server.
+    pub took_ns: u64,
+    /// Product and version as the server reports it, for example `Redis 7.0.15`.
+    pub version: Option<String>,
+    /// Measured phases; may be partly filled when the trial failed later.
+    pub phases: Vec<PhaseResult>,
+    /// What disturbed it.
+    pub noise: Noise,
+    /// Why it has no (complete) result.
+    pub failure: Option<Failure>,
+}
