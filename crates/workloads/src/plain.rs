@@ -1,0 +1,204 @@
+//! Plain session operations: write a new one, read one, replace one.
+//!
+//! Every client works on sessions of its own, so that it always knows which version it must read.
+
+use model::{Order, Sessions};
+
+use crate::Share;
+use crate::client::{Answer, Call, Client, Outcome};
+use crate::store::{Found, SessionStore, StoreError};
+use crate::values::{mix, name_into, pick, value_into};
+
+const OPERATIONS: [&str; 3] = ["write", "read", "change"];
+const WRITE: usize = 0;
+const READ: usize = 1;
+const CHANGE: usize = 2;
+
+/// A session whose write failed: it may or may not be there, and is not visited again.
+const UNKNOWN: u32 = u32::MAX;
+
+/// One client of the plain layout.
+pub struct PlainClient {
+    store: Box<dyn SessionStore>,
+    workload: Sessions,
+    share: Share,
+    /// Version of each of the client's sessions, by slot.
+    versions: Vec<u32>,
+    /// Upper ends of the operations' shares of the phase's mix, scaled to 64 bits.
+    thresholds: Vec<(u64, usize)>,
+    phase: u64,
+    name: String,
+    value: Vec<u8>,
+    expected: Vec<u8>,
+    operation: usize,
+    slot: usize,
+    version: u32,
+    compare: bool,
+    found: Found,
+}
+
+impl PlainClient {
+    /// A client that works on `share` of the workload's sessions in `store`.
+    pub fn new(store: Box<dyn SessionStore>, workload: Sessions, share: Share) -> Self {
+        Self {
+            store,
+            share,
+            versions: Vec::new(),
+            thresholds: Vec::new(),
+            phase: 0,
+            name: String::new(),
+            value: Vec::with_capacity(workload.value_bytes),
+            expected: Vec::with_capacity(workload.value_bytes),
+            workload,
+            operation: READ,
+            slot: 0,
+            version: 0,
+            compare: false,
+            found: Found::Yes,
+        }
+    }
+
+    /// The slot nearest to `slot` (wrapping) that is known to be there; `None` when none is.
+    fn known_slot(&self, slot: usize) -> Option<usize> {
+        let all = self.versions.len();
+        (0..all).map(|step| (slot + step) % all).find(|s| self.versions[*s] != UNKNOWN)
+    }
+
+    fn name_slot(&mut self) {
+        name_into(&mut self.name, self.workload.names, &self.share, self.slot as u64);
+    }
+
+    fn value_of(&self, out: &mut Vec<u8>) {
+        let session = self.share.index(self.slot as u64);
+        let version = u64::from(self.version);
+        value_into(out, self.share.seed, session, version, self.workload.value_bytes);
+    }
+
+    fn prepare_new(&mut self) {
+        self.operation = WRITE;
+        self.slot = self.versions.len();
+        self.version = 0;
+    }
+
+    fn prepare_existing(&mut self, operation: usize, wanted: usize) {
+        let Some(slot) = self.known_slot(wanted) else { return self.prepare_new() };
+        self.operation = operation;
+        self.slot = slot;
+        self.version = self.versions[slot];
+        if operation == CHANGE {
+            self.version = (self.version + 1) % UNKNOWN;
+        }
+    }
+
+    fn wrong(&mut self) -> bool {
+        if self.value.len() != self.workload.value_bytes {
+            return true;
+        }
+        if !self.compare {
+            return false;
+        }
+        let mut expected = std::mem::take(&mut self.expected);
+        self.value_of(&mut expected);
+        self.expected = expected;
+        self.expected != self.value
+    }
+}
+
+impl Client for PlainClient {
+    fn operations(&self) -> &'static [&'static str] {
+        &OPERATIONS
+    }
+
+    fn fill_next(&mut self) -> Result<bool, StoreError> {
+        if self.versions.len() as u64 >= self.share.of(self.workload.filled) {
+            return Ok(false);
+        }
+        self.prepare_new();
+        self.name_slot();
+        self.draw();
+        self.call()?;
+        Ok(true)
+    }
+
+    fn start_phase(&mut self, phase: usize) {
+        self.phase = phase as u64;
+        let mix = &self.workload.phases[phase].mix;
+        let all: f64 = mix.values().sum();
+        let mut up_to = 0.0;
+        self.thresholds = OPERATIONS
+            .iter()
+            .enumerate()
+            .filter_map(|(operation, name)| Some((operation, mix.get(*name)?)))
+            .map(|(operation, weight)| {
+                up_to += weight / all;
+                // A float as large as 2^64 saturates, so the last threshold is the largest number.
+                ((up_to * 2f64.powi(64)) as u64, operation)
+            })
+            .collect();
+        if let Some(last) = self.thresholds.last_mut() {
+            last.0 = u64::MAX;
+        }
+    }
+
+    fn calls(&self) -> usize {
+        1
+    }
+
+    fn prepare(&mut self, n: u64, _call: usize) -> Call {
+        let draw = mix(&[self.share.seed, u64::from(self.share.client), self.phase, n]);
+        let chosen = self.thresholds.iter().find(|(up_to, _)| draw <= *up_to);
+        let operation = chosen.map_or(READ, |(_, operation)| *operation);
+        let all = self.versions.len().max(1) as u64;
+        let wanted = match self.workload.order {
+            Order::Sequential => n % all,
+            Order::Random => pick(mix(&[draw, 1]), all),
+        };
+        match operation {
+            WRITE => self.prepare_new(),
+            other => self.prepare_existing(other, wanted as usize),
+        }
+        self.compare = mix(&[draw, 2]).is_multiple_of(self.workload.verify_one_in);
+        self.name_slot();
+        Call { operation: self.operation, think_ns: 0 }
+    }
+
+    fn draw(&mut self) {
+        if self.operation != READ {
+            let mut value = std::mem::take(&mut self.value);
+            self.value_of(&mut value);
+            self.value = value;
+        }
+    }
+
+    fn call(&mut self) -> Result<Answer, StoreError> {
+        let result = match self.operation {
+            WRITE => {
+                self.versions.push(UNKNOWN);
+                self.store.create(&self.name, &self.value).map(|()| Found::Yes)
+            }
+            READ => self.store.read(&self.name, &mut self.value),
+            _ => {
+                let known = std::mem::replace(&mut self.versions[self.slot], UNKNOWN);
+                let result = self.store.replace(&self.name, &self.value);
+                if matches!(result, Ok(Found::No)) {
+                    self.versions[self.slot] = known;
+                }
+                result
+            }
+        };
+        self.found = result?;
+        if self.found == Found::Yes {
+            self.versions[self.slot] = self.version;
+        }
+        Ok(Answer::default())
+    }
+
+    fn check(&mut self) -> (Outcome, bool) {
+        match (self.found, self.operation) {
+            (Found::No, _) => (Outcome::Miss, false),
+            (Found::Yes, READ) if self.wrong() => (Outcome::Wrong, self.compare),
+            (Found::Yes, READ) => (Outcome::Ok, self.compare),
+            (Found::Yes, _) => (Outcome::Ok, false),
+        }
+    }
+}

@@ -1,0 +1,233 @@
+use super::values::{STAMP, mix, name_into, pick, value_into, version_of};
+use super::*;
+use model::{Connections, Generation, Layout, Names, Order, Phase, Sessions, Stop};
+use proptest::prelude::*;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex};
+
+/// A store in memory that can be told to misbehave.
+#[derive(Clone, Default)]
+struct Memory {
+    data: Arc<Mutex<HashMap<String, Vec<u8>>>>,
+    open: String,
+}
+
+impl SessionStore for Memory {
+    fn create(&mut self, id: &str, value: &[u8]) -> Result<(), StoreError> {
+        let old = self.data.lock().unwrap().insert(id.into(), value.into());
+        assert!(old.is_none(), "{id} made twice");
+        Ok(())
+    }
+    fn read(&mut self, id: &str, value: &mut Vec<u8>) -> Result<Found, StoreError> {
+        value.clear();
+        match self.data.lock().unwrap().get(id) {
+            Some(stored) => value.extend_from_slice(stored),
+            None => return Ok(Found::No),
+        }
+        Ok(Found::Yes)
+    }
+    fn replace(&mut self, id: &str, value: &[u8]) -> Result<Found, StoreError> {
+        let old = self.data.lock().unwrap().insert(id.into(), value.into());
+        Ok(if old.is_some() { Found::Yes } else { Found::No })
+    }
+}
+
+impl PageStore for Memory {
+    fn open(&mut self, id: &str, value: &mut Vec<u8>) -> Result<Opened, StoreError> {
+        self.open = id.into();
+        let found = self.read(id, value)?;
+        Ok(Opened { found, lock: LockWait { attempts: 1, waited_ns: 0 } })
+    }
+    fn close(&mut self, value: &[u8]) -> Result<Closed, StoreError> {
+        self.data.lock().unwrap().insert(self.open.clone(), value.into());
+        Ok(Closed::Kept)
+    }
+}
+
+fn workload(layout: Layout, mixes: &[&[(&str, f64)]]) -> Sessions {
+    let phases = mixes.iter().map(|mix| Phase {
+        name: "p".into(),
+        mix: mix.iter().map(|(k, v)| ((*k).to_string(), *v)).collect::<BTreeMap<_, _>>(),
+        warmup_ns: 0,
+        stop: Stop::Count(1),
+    });
+    Sessions {
+        profile: "test".into(),
+        layout,
+        connections: Connections::Persistent,
+        names: Names::Hex,
+        order: Order::Random,
+        generation: Generation::Outside,
+        filled: 10,
+        value_bytes: 1500,
+        ttl_s: 300,
+        verify_one_in: 1,
+        think_ns: 3,
+        phases: phases.collect(),
+    }
+}
+
+fn share(client: u32, clients: u32) -> Share {
+    Share { seed: 42, client, clients, prefix: String::new() }
+}
+
+fn operate(client: &mut dyn Client, n: u64) -> Vec<(usize, Outcome)> {
+    (0..client.calls())
+        .map(|call| {
+            let plan = client.prepare(n, call);
+            client.draw();
+            client.call().unwrap();
+            (plan.operation, client.check().0)
+        })
+        .collect()
+}
+
+fn fill(client: &mut dyn Client) -> u64 {
+    let mut made = 0;
+    while client.fill_next().unwrap() {
+        made += 1;
+    }
+    made
+}
+
+#[test]
+fn clients_share_the_initial_sessions_without_overlap() {
+    let store = Memory::default();
+    let made: u64 = (0..3)
+        .map(|c| {
+            let plan = workload(Layout::Plain, &[&[("read", 1.0)]]);
+            fill(&mut PlainClient::new(Box::new(store.clone()), plan, share(c, 3)))
+        })
+        .sum();
+    assert_eq!((made, store.data.lock().unwrap().len()), (10, 10));
+}
+
+#[test]
+fn a_mix_keeps_its_weights_and_every_value_is_right() {
+    let plan = workload(Layout::Plain, &[&[("write", 0.1), ("read", 0.5), ("change", 0.4)]]);
+    let mut client = PlainClient::new(Box::new(Memory::default()), plan, share(0, 1));
+    assert_eq!(fill(&mut client), 10);
+    client.start_phase(0);
+    let mut seen = [0u32; 3];
+    for n in 0..20_000 {
+        let done = operate(&mut client, n);
+        assert_eq!(done[0].1, Outcome::Ok);
+        seen[done[0].0] += 1;
+    }
+    for (count, expected) in seen.iter().zip([2000, 10_000, 8000]) {
+        assert!(count.abs_diff(expected) < 300, "{seen:?}");
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_operations() {
+    let run = || {
+        let store = Memory::default();
+        let plan = workload(Layout::Plain, &[&[("read", 1.0), ("change", 1.0)]]);
+        let mut client = PlainClient::new(Box::new(store.clone()), plan, share(0, 1));
+        fill(&mut client);
+        client.start_phase(0);
+        let operations: Vec<usize> = (0..500).map(|n| operate(&mut client, n)[0].0).collect();
+        let data = store.data.lock().unwrap().clone();
+        (operations, data)
+    };
+    assert_eq!(run(), run());
+}
+
+#[test]
+fn a_tampered_value_is_wrong_and_a_lost_one_is_a_miss() {
+    let store = Memory::default();
+    let plan = workload(Layout::Plain, &[&[("read", 1.0)]]);
+    let mut client = PlainClient::new(Box::new(store.clone()), plan, share(0, 1));
+    fill(&mut client);
+    client.start_phase(0);
+    store.data.lock().unwrap().values_mut().for_each(|v| v[1000] ^= 1);
+    assert_eq!(operate(&mut client, 0)[0].1, Outcome::Wrong);
+    store.data.lock().unwrap().values_mut().for_each(|v| v.truncate(1499));
+    assert_eq!(operate(&mut client, 1)[0].1, Outcome::Wrong);
+    store.data.lock().unwrap().clear();
+    assert_eq!(operate(&mut client, 2)[0].1, Outcome::Miss);
+}
+
+#[test]
+fn pages_of_one_session_see_the_value_written_last() {
+    let store = Memory::default();
+    let shared = Arc::new(SharedSession::default());
+    let mut clients: Vec<PageClient> = (0..2)
+        .map(|c| {
+            let plan = workload(Layout::Page, &[&[("page", 1.0)]]);
+            PageClient::new(Box::new(store.clone()), plan, share(c, 2), Some(shared.clone()))
+        })
+        .collect();
+    let made: Vec<u64> = clients.iter_mut().map(|c| fill(c)).collect();
+    assert_eq!(made, [1, 0]);
+    for n in 0..10 {
+        for client in &mut clients {
+            client.start_phase(0);
+            assert_eq!(operate(client, n), [(0, Outcome::Ok), (1, Outcome::Ok)]);
+        }
+    }
+    // Somebody restores an older value behind the lock's back.
+    let old = store.data.lock().unwrap().values().next().unwrap().clone();
+    operate(&mut clients[0], 10);
+    store.data.lock().unwrap().values_mut().for_each(|v| v.clone_from(&old));
+    assert_eq!(operate(&mut clients[1], 11)[0].1, Outcome::Stale);
+}
+
+#[test]
+fn a_page_thinks_before_it_closes() {
+    let plan = workload(Layout::Page, &[&[("page", 1.0)]]);
+    let mut client = PageClient::new(Box::new(Memory::default()), plan, share(0, 1), None);
+    fill(&mut client);
+    client.start_phase(0);
+    assert_eq!(client.prepare(0, 0), Call { operation: 0, think_ns: 0 });
+    client.call().unwrap();
+    assert_eq!(client.prepare(0, 1), Call { operation: 1, think_ns: 3 });
+}
+
+#[test]
+fn names_follow_their_scheme() {
+    let mut name = String::new();
+    name_into(&mut name, Names::Counter, &share(2, 8), 41);
+    assert_eq!(name, "3_41");
+    let prefixed = Share { prefix: "run:".into(), ..share(0, 1) };
+    name_into(&mut name, Names::Hex, &prefixed, 0);
+    assert!(name.starts_with("run:") && name.len() == 36, "{name}");
+}
+
+proptest! {
+    #[test]
+    fn a_value_is_alphanumeric_and_tells_its_version(
+        seed: u64, session: u64, version: u64, bytes in STAMP..3000usize
+    ) {
+        let mut value = Vec::new();
+        value_into(&mut value, seed, session, version, bytes);
+        prop_assert_eq!(value.len(), bytes);
+        prop_assert!(value.iter().all(u8::is_ascii_alphanumeric));
+        prop_assert_eq!(version_of(&value), Some(version));
+    }
+
+    #[test]
+    fn any_bytes_have_a_version_or_none(bytes in prop::collection::vec(any::<u8>(), 0..40)) {
+        let version = version_of(&bytes);
+        prop_assert!(version.is_none() || bytes.len() >= STAMP);
+    }
+
+    #[test]
+    fn a_pick_is_below_its_limit(x: u64, below in 1u64..1_000_000) {
+        prop_assert!(pick(mix(&[x]), below) < below);
+    }
+}
+
+#[test]
+fn characters_are_evenly_spread() {
+    let mut value = Vec::new();
+    let mut seen = [0u32; 256];
+    for session in 0..1000 {
+        value_into(&mut value, 1, session, 0, 1500);
+        value[STAMP..].iter().for_each(|c| seen[*c as usize] += 1);
+    }
+    let counts: Vec<u32> = seen.into_iter().filter(|n| *n > 0).collect();
+    assert_eq!(counts.len(), 62);
+    assert!(counts.iter().all(|n| (23_000..25_100).contains(n)), "{counts:?}");
+}

@@ -1,0 +1,78 @@
+//! Names and values of sessions as pure functions, so that every reply can be verified.
+//!
+//! A value is `STAMP` characters that hold its version in base 62, then characters drawn from a
+//! generator seeded by (seed, session, version); all are of `0-9a-zA-Z`, as in the 2019 script.
+//! The generator is `SplitMix64` (Steele, Lea, Flood: Fast Splittable Pseudorandom Number
+//! Generators, OOPSLA 2014). Four characters are cut from each 64-bit word by multiplying 16-bit
+//! parts by 62; the rarest character is 0.1 % less likely than the most frequent.
+
+use model::Names;
+use std::fmt::Write as _;
+
+use crate::Share;
+
+/// Characters of the stamp: enough for 64 bits in base 62.
+pub const STAMP: usize = 11;
+
+const ALPHABET: &[u8; 62] = b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// `SplitMix64`'s output function: a bijection that scatters its input.
+pub fn scatter(mut z: u64) -> u64 {
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+
+/// One number from several, each part scattered so that neighbours are unrelated.
+pub fn mix(parts: &[u64]) -> u64 {
+    parts.iter().fold(0, |state, part| scatter(state.wrapping_add(GOLDEN) ^ scatter(*part)))
+}
+
+/// A number from 0 to `below` − 1 from a scattered one, without a division.
+pub fn pick(scattered: u64, below: u64) -> u64 {
+    ((u128::from(scattered) * u128::from(below)) >> 64) as u64
+}
+
+/// Writes the value of `session` in `version`, `bytes` long (at least [`STAMP`]), into `value`.
+pub fn value_into(value: &mut Vec<u8>, seed: u64, session: u64, version: u64, bytes: usize) {
+    value.resize(bytes.max(STAMP), 0);
+    let (stamp, rest) = value.split_at_mut(STAMP);
+    let mut left = version;
+    for digit in stamp.iter_mut().rev() {
+        *digit = ALPHABET[(left % 62) as usize];
+        left /= 62;
+    }
+    let mut state = mix(&[seed, session, version]);
+    for four in rest.chunks_mut(4) {
+        state = state.wrapping_add(GOLDEN);
+        let word = scatter(state);
+        for (i, character) in four.iter_mut().enumerate() {
+            let part = (word >> (16 * i)) & 0xffff;
+            *character = ALPHABET[((part * 62) >> 16) as usize];
+        }
+    }
+}
+
+/// The version that a value's stamp names; `None` when it is no stamp of ours.
+pub fn version_of(value: &[u8]) -> Option<u64> {
+    value.get(..STAMP)?.iter().try_fold(0u64, |version, character| {
+        let digit = ALPHABET.iter().position(|c| c == character)? as u64;
+        version.checked_mul(62)?.checked_add(digit)
+    })
+}
+
+/// Writes the name of a client's session `slot` into `name`.
+pub fn name_into(name: &mut String, names: Names, share: &Share, slot: u64) {
+    name.clear();
+    name.push_str(&share.prefix);
+    let written = match names {
+        Names::Counter => write!(name, "{}_{slot}", share.client + 1),
+        Names::Hex => {
+            let index = share.index(slot);
+            let (high, low) = (mix(&[share.seed, index, 1]), mix(&[share.seed, index, 2]));
+            write!(name, "{high:016x}{low:016x}")
+        }
+    };
+    debug_assert!(written.is_ok(), "writing to a String does not fail");
+}
