@@ -1,0 +1,442 @@
+//! The engine of blocking clients: one thread a client, each with its own connection.
+//!
+//! A closed load: a client sends its next operation when the last one is answered and its think
+//! time is over, so the intended start of a call is the moment at which it is ready to be sent.
+//! Where the drawing of values is timed, that moment lies before the drawing; then response and
+//! service time differ.
+//!
+//! Rates count the time in which clients were free to send: a client's wall time without the
+//! untimed preparing and checking, so that a costly check does not look like a slow store.
+
+use model::{ErrorClass, Failure, Generation, Phase, PhaseResult, Sessions, Stop};
+use nix::sched::{CpuSet, sched_setaffinity};
+use nix::unistd::Pid;
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Barrier, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+use workloads::Client;
+
+use crate::recorder::{Recorder, Timed, Whole};
+use crate::watch::ThreadUse;
+
+/// Failures in a row after which a client gives up: the store is not going to recover.
+const FAILURES_IN_A_ROW: u32 = 100;
+/// How often a client hands its records to all, and how often progress is told.
+const TICK: Duration = Duration::from_millis(250);
+
+/// Reads what the server has used; the engine asks at the start and the end of each measurement.
+pub trait Meter {
+    /// CPU time of the server's process so far, nanoseconds; `None` where it cannot be seen.
+    fn server_cpu_ns(&mut self) -> Option<u64>;
+}
+
+/// Told a few times a second while a phase runs.
+#[derive(Clone, Debug)]
+pub struct Progress<'a> {
+    /// Name of the phase.
+    pub phase: &'a str,
+    /// Operations per second since the last time.
+    pub rate_per_s: f64,
+    /// 99th percentile of the service time so far in this phase.
+    pub service_ns_p99: u64,
+}
+
+/// What a trial's load gave.
+#[derive(Debug, Default)]
+pub struct Finished {
+    /// Phases measured to their end.
+    pub phases: Vec<PhaseResult>,
+    /// Why there are no more.
+    pub failure: Option<Failure>,
+    /// True when the user stopped it.
+    pub interrupted: bool,
+}
+
+/// What to offer, and how.
+pub struct Engine<'a> {
+    /// Phases and settings.
+    pub workload: &'a Sessions,
+    /// CPUs for the client threads; empty to leave them where they are.
+    pub cpus: &'a [usize],
+    /// Set by someone else to end the trial early.
+    pub stop: &'a AtomicBool,
+}
+
+/// Shared by all threads of a trial.
+struct Shared<'a> {
+    engine: &'a Engine<'a>,
+    gate: Barrier,
+    merged: Mutex<Recorder>,
+    failure: Mutex<Option<Failure>>,
+    failed: AtomicBool,
+}
+
+/// One client's share of a phase.
+#[derive(Default)]
+struct ClientShare {
+    wall_ns: u64,
+    untimed_ns: u64,
+    answered: u64,
+    used: ThreadUse,
+}
+
+enum Report {
+    Filled,
+    Phase(ClientShare),
+}
+
+impl Engine<'_> {
+    /// Fills, then runs every phase with all clients; returns when all threads have ended.
+    pub fn run(
+        &self,
+        clients: Vec<Box<dyn Client>>,
+        meter: &mut dyn Meter,
+        progress: &mut dyn FnMut(Progress<'_>),
+    ) -> Finished {
+        let shared = Shared {
+            engine: self,
+            gate: Barrier::new(clients.len() + 1),
+            merged: Mutex::default(),
+            failure: Mutex::default(),
+            failed: AtomicBool::new(false),
+        };
+        let names = clients.first().map_or(&[][..], |c| c.operations());
+        let count = clients.len();
+        let mut phases = Vec::new();
+        thread::scope(|scope| {
+            let (reports, inbox) = mpsc::channel();
+            for client in clients {
+                let (reports, shared) = (reports.clone(), &shared);
+                scope.spawn(move || shared.client_thread(client, &reports));
+            }
+            drop(reports);
+            shared.collect(&inbox, count, "fill", &mut |_| {});
+            for phase in &self.workload.phases {
+                shared.gate.wait();
+                let result = shared.phase(phase, names, count, &inbox, meter, progress);
+                phases.extend(result);
+            }
+        });
+        let failure = shared.failure.into_inner().unwrap_or_else(PoisonError::into_inner);
+        Finished { phases, failure, interrupted: self.stop.load(Ordering::Relaxed) }
+    }
+}
+
+impl Shared<'_> {
+    fn over(&self) -> bool {
+        self.failed.load(Ordering::Relaxed) || self.engine.stop.load(Ordering::Relaxed)
+    }
+
+    fn fail(&self, class: ErrorClass, message: String) {
+        let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        failure.get_or_insert(Failure { class, message });
+        self.failed.store(true, Ordering::Relaxed);
+    }
+
+    /// The coordinator's part of a phase, entered when all clients were let go.
+    fn phase(
+        &self,
+        phase: &Phase,
+        names: &[&str],
+        clients: usize,
+        inbox: &mpsc::Receiver<Report>,
+        meter: &mut dyn Meter,
+        progress: &mut dyn FnMut(Progress<'_>),
+    ) -> Option<PhaseResult> {
+        thread::sleep(Duration::from_nanos(phase.warmup_ns));
+        let server_before = meter.server_cpu_ns();
+        let shares = self.collect(inbox, clients, &phase.name, progress);
+        let server_after = meter.server_cpu_ns();
+        if self.over() {
+            return None;
+        }
+        let recorder = std::mem::take(&mut *self.lock_merged());
+        let sum = |of: fn(&ClientShare) -> u64| shares.iter().map(of).sum::<u64>();
+        let rate = |s: &ClientShare| {
+            s.answered as f64 * 1e9 / (s.wall_ns.saturating_sub(s.untimed_ns)).max(1) as f64
+        };
+        let (interval_ns, done_per_interval) = recorder.intervals();
+        Some(PhaseResult {
+            phase: phase.name.clone(),
+            wall_ns: shares.iter().map(|s| s.wall_ns).max().unwrap_or(0),
+            operations: recorder.into_results(&phase.name, names, shares.iter().map(rate).sum()),
+            generator_cpu_ns: sum(|s| s.used.cpu_ns),
+            generator_run_delay_ns: sum(|s| s.used.run_delay_ns),
+            server_cpu_ns: server_before.zip(server_after).map(|(b, a)| a.saturating_sub(b)),
+            own_share: sum(|s| s.untimed_ns) as f64 / sum(|s| s.wall_ns).max(1) as f64,
+            interval_ns,
+            done_per_interval,
+        })
+    }
+
+    /// Waits until every client has reported, telling progress meanwhile.
+    fn collect(
+        &self,
+        inbox: &mpsc::Receiver<Report>,
+        clients: usize,
+        phase: &str,
+        progress: &mut dyn FnMut(Progress<'_>),
+    ) -> Vec<ClientShare> {
+        let mut shares = Vec::with_capacity(clients);
+        let (mut reported, mut answered, mut since) = (0, 0, Instant::now());
+        while reported < clients {
+            match inbox.recv_timeout(TICK) {
+                Ok(Report::Phase(share)) => {
+                    shares.push(share);
+                    reported += 1;
+                }
+                Ok(Report::Filled) => reported += 1,
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => {
+                    let merged = self.lock_merged();
+                    let (now, service_ns_p99) = (merged.answered(), merged.service_ns_p99());
+                    drop(merged);
+                    let seconds = since.elapsed().as_secs_f64();
+                    since = Instant::now();
+                    let rate_per_s = now.saturating_sub(answered) as f64 / seconds;
+                    answered = now;
+                    progress(Progress { phase, rate_per_s, service_ns_p99 });
+                }
+            }
+        }
+        shares
+    }
+
+    fn lock_merged(&self) -> std::sync::MutexGuard<'_, Recorder> {
+        self.merged.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn client_thread(&self, mut client: Box<dyn Client>, reports: &mpsc::Sender<Report>) {
+        self.pin();
+        self.guarded(|| self.fill(client.as_mut()));
+        // A receiver that is gone means that the coordinator has given up; so do we.
+        if reports.send(Report::Filled).is_err() {
+            return;
+        }
+        for (index, phase) in self.engine.workload.phases.iter().enumerate() {
+            self.gate.wait();
+            let share = self.guarded(|| ClientLoop::new(self, client.as_mut(), index, phase).run());
+            if reports.send(Report::Phase(share)).is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Runs a client's work; a panic fails the trial instead of leaving the others at the gate.
+    fn guarded<T: Default>(&self, work: impl FnOnce() -> T) -> T {
+        panic::catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
+            self.fail(ErrorClass::Other, "a client of the generator panicked".into());
+            T::default()
+        })
+    }
+
+    fn pin(&self) {
+        let mut set = CpuSet::new();
+        let all_set = self.engine.cpus.iter().all(|cpu| set.set(*cpu).is_ok());
+        if self.engine.cpus.is_empty() {
+            return;
+        }
+        if !all_set || sched_setaffinity(Pid::from_raw(0), &set).is_err() {
+            let cpus = self.engine.cpus;
+            self.fail(
+                ErrorClass::Other,
+                format!("client threads cannot be pinned to CPUs {cpus:?}"),
+            );
+        }
+    }
+
+    fn fill(&self, client: &mut dyn Client) {
+        while !self.over() {
+            match client.fill_next() {
+                Ok(true) => {}
+                Ok(false) => return,
+                Err(e) => self.fail(e.class, format!("while filling: {}", e.message)),
+            }
+        }
+    }
+}
+
+/// One client's way through one phase.
+struct ClientLoop<'a> {
+    shared: &'a Shared<'a>,
+    client: &'a mut dyn Client,
+    phase: &'a Phase,
+    recorder: Recorder,
+    start: Instant,
+    /// Start of the measurement; `None` while warming up.
+    measured_from: Option<(Instant, ThreadUse)>,
+    flush_at: Instant,
+    untimed_ns: u64,
+    answered: u64,
+    failures_in_a_row: u32,
+    timed_drawing: bool,
+}
+
+impl<'a> ClientLoop<'a> {
+    fn new(
+        shared: &'a Shared<'a>,
+        client: &'a mut dyn Client,
+        index: usize,
+        phase: &'a Phase,
+    ) -> Self {
+        client.start_phase(index);
+        // One kind of call, one call an operation: the whole says it all.
+        let several = phase.mix.len() > 1 || client.calls() > 1;
+        let kinds = if several { client.operations().len() } else { 0 };
+        let start = Instant::now();
+        Self {
+            shared,
+            client,
+            phase,
+            recorder: Recorder::new(kinds, interval_ns(phase)),
+            start,
+            measured_from: None,
+            flush_at: start + TICK,
+            untimed_ns: 0,
+            answered: 0,
+            failures_in_a_row: 0,
+            timed_drawing: shared.engine.workload.generation == Generation::Inside,
+        }
+    }
+
+    fn run(mut self) -> ClientShare {
+        let mut now = Instant::now();
+        for n in 0.. {
+            if self.measured_from.is_none() && self.warm(now) {
+                self.begin_measuring();
+                now = Instant::now();
+            }
+            if self.shared.over() || self.finished(n, now) {
+                break;
+            }
+            now = self.operation(n, now);
+            if now >= self.flush_at {
+                self.flush(now);
+                let after = Instant::now();
+                self.untimed_ns += nanos(after - now);
+                now = after;
+            }
+        }
+        self.shared.lock_merged().merge(&self.recorder);
+        let (from, used) = self.measured_from.unwrap_or((now, ThreadUse::now()));
+        ClientShare {
+            wall_ns: nanos(now - from),
+            untimed_ns: self.untimed_ns,
+            answered: self.answered,
+            used: ThreadUse::now().since(used),
+        }
+    }
+
+    fn warm(&self, now: Instant) -> bool {
+        nanos(now - self.start) >= self.phase.warmup_ns
+    }
+
+    fn begin_measuring(&mut self) {
+        self.recorder.clear();
+        self.untimed_ns = 0;
+        self.answered = 0;
+        let used = ThreadUse::now();
+        let from = Instant::now();
+        self.measured_from = Some((from, used));
+        self.flush_at = from + TICK;
+    }
+
+    fn finished(&self, n: u64, now: Instant) -> bool {
+        match (self.phase.stop, self.measured_from) {
+            (Stop::Count(count), _) => n >= count,
+            (Stop::AfterNs(ns), Some((from, _))) => nanos(now - from) >= ns,
+            (Stop::AfterNs(_), None) => false,
+        }
+    }
+
+    /// Carries out operation `n` from `ready` on; the time at which the client is ready again.
+    fn operation(&mut self, n: u64, mut ready: Instant) -> Instant {
+        let mut whole = Whole::new();
+        for call in 0..self.client.calls() {
+            let plan = self.client.prepare(n, call);
+            if !self.timed_drawing {
+                self.client.draw();
+            }
+            let mut intended = Instant::now();
+            self.untimed_ns += nanos(intended - ready);
+            if plan.think_ns > 0 {
+                thread::sleep(Duration::from_nanos(plan.think_ns));
+                intended = Instant::now();
+            }
+            let mut sent = intended;
+            if self.timed_drawing {
+                self.client.draw();
+                sent = Instant::now();
+            }
+            let answer = self.client.call();
+            let done = Instant::now();
+            let answer = match answer {
+                Ok(answer) => answer,
+                Err(e) => return self.failed(plan.operation, &e, done),
+            };
+            let timed = Timed {
+                operation: plan.operation,
+                service_ns: nanos(done - sent),
+                response_ns: self.timed_drawing.then(|| nanos(done - intended)),
+            };
+            let (outcome, verified) = self.client.check();
+            self.recorder.call(timed, outcome, verified, answer.lock);
+            whole.add(timed, outcome, verified, answer.lock);
+            ready = done;
+        }
+        self.failures_in_a_row = 0;
+        self.answered += 1;
+        if let Some((from, _)) = self.measured_from {
+            self.recorder.whole(&whole, nanos(ready - from));
+        }
+        let now = Instant::now();
+        self.untimed_ns += nanos(now - ready);
+        now
+    }
+
+    fn failed(
+        &mut self,
+        operation: usize,
+        error: &workloads::StoreError,
+        done: Instant,
+    ) -> Instant {
+        self.recorder.failed_call(operation, error.class);
+        self.recorder.failed_whole(error.class);
+        self.failures_in_a_row += 1;
+        if error.fatal {
+            self.shared.fail(error.class, error.message.clone());
+        } else if self.failures_in_a_row >= FAILURES_IN_A_ROW {
+            let message = format!("{FAILURES_IN_A_ROW} failures in a row, last: {}", error.message);
+            self.shared.fail(error.class, message);
+        }
+        done
+    }
+
+    fn flush(&mut self, now: Instant) {
+        self.flush_at = now + TICK;
+        if self.measured_from.is_some() {
+            self.shared.lock_merged().merge(&self.recorder);
+        }
+        self.recorder.clear();
+    }
+}
+
+/// Twenty intervals of a time-bounded phase, but none shorter than 5 ms; 100 ms where the end is
+/// not known beforehand.
+fn interval_ns(phase: &Phase) -> u64 {
+    match phase.stop {
+        Stop::AfterNs(ns) => (ns / 20).max(5_000_000),
+        Stop::Count(_) => 100_000_000,
+    }
+}
+
+fn nanos(duration: Duration) -> u64 {
+    duration.as_nanos() as u64
+}
+
+#[cfg(test)]
+#[path = "clients_tests.rs"]
+mod tests;

@@ -1,0 +1,228 @@
+use super::*;
+use model::{Connections, Layout, Names, Order};
+use std::collections::BTreeMap;
+use workloads::{Answer, Call, LockWait, Outcome, StoreError};
+
+const MS: u64 = 1_000_000;
+
+/// A client whose calls take a set time and end as told.
+struct Scripted {
+    takes: Duration,
+    drawing_takes: Duration,
+    calls: usize,
+    filled: u32,
+    n: u64,
+    behave: fn(u64) -> Result<Outcome, StoreError>,
+    outcome: Outcome,
+}
+
+impl Scripted {
+    fn boxed(takes: Duration, behave: fn(u64) -> Result<Outcome, StoreError>) -> Box<dyn Client> {
+        let (drawing_takes, outcome) = (Duration::ZERO, Outcome::Ok);
+        Box::new(Self { takes, drawing_takes, calls: 1, filled: 0, n: 0, behave, outcome })
+    }
+}
+
+impl Client for Scripted {
+    fn operations(&self) -> &'static [&'static str] {
+        &["open", "close"]
+    }
+    fn fill_next(&mut self) -> Result<bool, StoreError> {
+        self.filled += 1;
+        Ok(self.filled <= 3)
+    }
+    fn start_phase(&mut self, _phase: usize) {
+        assert_eq!(self.filled, 4, "a phase began before the filling ended");
+    }
+    fn calls(&self) -> usize {
+        self.calls
+    }
+    fn prepare(&mut self, n: u64, call: usize) -> Call {
+        self.n = n;
+        Call { operation: call, think_ns: if call == 1 { 2 * MS } else { 0 } }
+    }
+    fn draw(&mut self) {
+        thread::sleep(self.drawing_takes);
+    }
+    fn call(&mut self) -> Result<Answer, StoreError> {
+        thread::sleep(self.takes);
+        self.outcome = (self.behave)(self.n)?;
+        Ok(Answer { lock: Some(LockWait { attempts: 2, waited_ns: 5 }) })
+    }
+    fn check(&mut self) -> (Outcome, bool) {
+        (self.outcome, true)
+    }
+}
+
+struct Steps(u64);
+
+impl Meter for Steps {
+    fn server_cpu_ns(&mut self) -> Option<u64> {
+        self.0 += 10;
+        Some(self.0)
+    }
+}
+
+fn workload(stop: Stop, warmup_ns: u64) -> Sessions {
+    let mix = BTreeMap::from([("read".to_string(), 1.0)]);
+    Sessions {
+        profile: "test".into(),
+        layout: Layout::Plain,
+        connections: Connections::Persistent,
+        names: Names::Hex,
+        order: Order::Random,
+        generation: Generation::Outside,
+        filled: 0,
+        value_bytes: 100,
+        ttl_s: 300,
+        verify_one_in: 1,
+        think_ns: 0,
+        phases: vec![Phase { name: "read".into(), mix, warmup_ns, stop }],
+    }
+}
+
+fn run(workload: &Sessions, clients: Vec<Box<dyn Client>>) -> Finished {
+    let stop = AtomicBool::new(false);
+    let engine = Engine { workload, cpus: &[], stop: &stop };
+    engine.run(clients, &mut Steps(0), &mut |_| {})
+}
+
+#[test]
+fn a_counted_phase_does_exactly_its_count() {
+    let plan = workload(Stop::Count(40), 0);
+    let short = Duration::from_millis(1);
+    let clients = (0..3).map(|_| Scripted::boxed(short, |_| Ok(Outcome::Ok))).collect();
+    let finished = run(&plan, clients);
+    assert!(finished.failure.is_none() && !finished.interrupted);
+    let [phase] = &finished.phases[..] else { panic!("one phase") };
+    let [read] = &phase.operations[..] else { panic!("one operation") };
+    assert_eq!((read.operation.as_str(), read.counts.ok, read.counts.verified), ("read", 120, 120));
+    assert_eq!((read.service.count(), read.response.count()), (120, 120));
+    assert_eq!(phase.done_per_interval.iter().sum::<u64>(), 120);
+    assert!(read.service.quantile_ns(0.0) >= MS);
+    assert_eq!(phase.server_cpu_ns, Some(10));
+    assert_eq!((read.counts.lock_waits, read.counts.lock_attempts), (120, 240));
+}
+
+#[test]
+fn warm_up_is_not_recorded() {
+    let plan = workload(Stop::AfterNs(60 * MS), 60 * MS);
+    let finished = run(&plan, vec![Scripted::boxed(Duration::from_millis(2), |_| Ok(Outcome::Ok))]);
+    let phase = &finished.phases[0];
+    let count = phase.operations[0].counts.ok;
+    assert!((2..=31).contains(&count), "{count}");
+    assert_eq!(phase.done_per_interval.iter().sum::<u64>(), count);
+    assert!(phase.wall_ns >= 60 * MS);
+    let rate = phase.operations[0].rate_per_s;
+    assert!(rate > 0.0 && rate <= 501.0, "{rate}");
+}
+
+#[test]
+fn a_page_has_its_calls_and_a_whole_without_the_thinking() {
+    let plan = workload(Stop::Count(5), 0);
+    let client = Scripted {
+        takes: Duration::from_millis(1),
+        drawing_takes: Duration::ZERO,
+        calls: 2,
+        filled: 0,
+        n: 0,
+        behave: |_| Ok(Outcome::Ok),
+        outcome: Outcome::Ok,
+    };
+    let finished = run(&plan, vec![Box::new(client)]);
+    let names: Vec<&str> =
+        finished.phases[0].operations.iter().map(|o| o.operation.as_str()).collect();
+    assert_eq!(names, ["open", "close", "read"]);
+    let [open, close, whole] = &finished.phases[0].operations[..] else { panic!() };
+    let sum = open.service.mean_ns() + close.service.mean_ns();
+    assert!((whole.service.mean_ns() / sum - 1.0).abs() < 0.01);
+    let per_page_ns = 1e9 / whole.rate_per_s;
+    assert!(per_page_ns > sum + 1.9 * MS as f64, "thinking belongs to the rate");
+}
+
+#[test]
+fn timed_drawing_is_in_the_response_and_not_in_the_service_time() {
+    let mut plan = workload(Stop::Count(5), 0);
+    let client = || Scripted {
+        takes: Duration::from_millis(1),
+        drawing_takes: Duration::from_millis(5),
+        calls: 1,
+        filled: 0,
+        n: 0,
+        behave: |_| Ok(Outcome::Ok),
+        outcome: Outcome::Ok,
+    };
+    let outside = run(&plan, vec![Box::new(client())]);
+    plan.generation = Generation::Inside;
+    let inside = run(&plan, vec![Box::new(client())]);
+    let of = |f: &Finished| f.phases[0].operations[0].clone();
+    assert!(of(&inside).response.mean_ns() > of(&inside).service.mean_ns() + 4.0 * MS as f64);
+    assert_eq!(of(&outside).response, of(&outside).service);
+    assert!(of(&outside).rate_per_s > 2.0 * of(&inside).rate_per_s);
+    assert!(outside.phases[0].own_share > 0.5);
+}
+
+#[test]
+fn outcomes_are_counted_apart_from_success() {
+    let plan = workload(Stop::Count(6), 0);
+    let client = Scripted::boxed(Duration::ZERO, |n| match n {
+        0 => Ok(Outcome::Miss),
+        1 => Ok(Outcome::Wrong),
+        2 => Ok(Outcome::Stale),
+        3 => Ok(Outcome::LockLost),
+        4 => Err(StoreError::soft(ErrorClass::Lock, "taken")),
+        _ => Ok(Outcome::Ok),
+    });
+    let counts = run(&plan, vec![client]).phases[0].operations[0].counts.clone();
+    assert_eq!((counts.ok, counts.miss, counts.wrong, counts.stale), (1, 1, 1, 1));
+    assert_eq!((counts.error, counts.lock_broken, counts.lock_timeouts), (2, 1, 1));
+    assert_eq!(counts.total(), 6);
+}
+
+#[test]
+fn a_fatal_failure_ends_all_clients_and_keeps_its_reason() {
+    let plan = workload(Stop::AfterNs(3_600_000 * MS), 0);
+    let short = Duration::from_millis(1);
+    let dies = Scripted::boxed(short, |n| match n {
+        0..3 => Ok(Outcome::Ok),
+        _ => Err(StoreError::fatal(ErrorClass::Closed, "gone")),
+    });
+    let finished = run(&plan, vec![Scripted::boxed(short, |_| Ok(Outcome::Ok)), dies]);
+    let failure = finished.failure.unwrap();
+    assert_eq!((failure.class, failure.message.as_str()), (ErrorClass::Closed, "gone"));
+    assert!(finished.phases.is_empty());
+}
+
+#[test]
+fn endless_soft_failures_end_too() {
+    let plan = workload(Stop::AfterNs(3_600_000 * MS), 0);
+    let full = || Scripted::boxed(Duration::ZERO, |_| Err(StoreError::soft(ErrorClass::Full, "x")));
+    let failure = run(&plan, vec![full()]).failure.unwrap();
+    assert_eq!(failure.message, "100 failures in a row, last: x");
+}
+
+#[test]
+fn a_panic_is_a_failure_and_nobody_is_left_waiting() {
+    let plan = workload(Stop::AfterNs(3_600_000 * MS), 0);
+    let clients = vec![
+        Scripted::boxed(Duration::from_millis(1), |_| Ok(Outcome::Ok)),
+        Scripted::boxed(Duration::from_millis(1), |_| panic!("on purpose")),
+    ];
+    assert_eq!(run(&plan, clients).failure.unwrap().class, ErrorClass::Other);
+}
+
+#[test]
+fn the_user_can_stop_it() {
+    let plan = workload(Stop::AfterNs(3_600_000 * MS), 0);
+    let stop = AtomicBool::new(false);
+    let engine = Engine { workload: &plan, cpus: &[0], stop: &stop };
+    let mut told = 0;
+    let clients = vec![Scripted::boxed(Duration::from_millis(1), |_| Ok(Outcome::Ok))];
+    let finished = engine.run(clients, &mut Steps(0), &mut |p| {
+        if p.phase == "read" && p.rate_per_s > 0.0 {
+            told += 1;
+            stop.store(told > 1, Ordering::Relaxed);
+        }
+    });
+    assert!(finished.interrupted && finished.phases.is_empty() && told > 1);
+}

@@ -1,0 +1,14 @@
+//! The engines, and the one way of measuring that they share.
+//!
+//! - [`clients`]: a thread a client, each with its own blocking connection, as a PHP worker has.
+//! - [`recorder`]: what is counted and timed, per client and merged.
+//! - [`watch`]: the generator's own CPU time and waiting, per thread.
+//!
+//! A trial's way: connect (the caller's), fill, then per phase: warm up, measure, drain.
+
+pub mod clients;
+pub mod recorder;
+pub mod watch;
+
+pub use clients::{Engine, Finished, Meter, Progress};
+pub use recorder::Recorder;

@@ -1,0 +1,258 @@
+//! What is counted and timed. Each client records alone; recorders are merged once an interval.
+
+use model::{Counts, ErrorClass, OperationResult};
+use stats::Histogram;
+use workloads::{LockWait, Outcome};
+
+/// Histograms and counts of one operation.
+#[derive(Clone, Debug, Default)]
+pub struct OperationRecorder {
+    counts: Counts,
+    service: Histogram,
+    /// Kept apart only where it can differ from the service time.
+    response: Option<Histogram>,
+    lock_wait: Histogram,
+}
+
+impl OperationRecorder {
+    fn merge(&mut self, other: &Self) {
+        self.counts.merge(&other.counts);
+        self.service.merge(&other.service);
+        if let Some(theirs) = &other.response {
+            self.response.get_or_insert_default().merge(theirs);
+        }
+        self.lock_wait.merge(&other.lock_wait);
+    }
+
+    fn clear(&mut self) {
+        self.counts = Counts::default();
+        self.service.clear();
+        if let Some(response) = &mut self.response {
+            response.clear();
+        }
+        self.lock_wait.clear();
+    }
+
+    fn time(&mut self, service_ns: u64, response_ns: Option<u64>) {
+        self.service.record(service_ns);
+        if let Some(ns) = response_ns {
+            self.response.get_or_insert_default().record(ns);
+        }
+    }
+
+    fn count(&mut self, outcome: Outcome) {
+        match outcome {
+            Outcome::Ok => self.counts.ok += 1,
+            Outcome::Miss => self.counts.miss += 1,
+            Outcome::Wrong => self.counts.wrong += 1,
+            Outcome::Stale => self.counts.stale += 1,
+            // The handler did not keep what it was given: an error of the operation.
+            Outcome::LockLost => {
+                self.counts.lock_broken += 1;
+                self.error(ErrorClass::Lock);
+            }
+        }
+    }
+
+    fn error(&mut self, class: ErrorClass) {
+        self.counts.error += 1;
+        *self.counts.errors_by_class.entry(class).or_default() += 1;
+    }
+
+    fn fail(&mut self, class: ErrorClass) {
+        self.error(class);
+        self.counts.lock_timeouts += u64::from(class == ErrorClass::Lock);
+    }
+
+    fn lock(&mut self, lock: Option<LockWait>) {
+        let Some(lock) = lock else { return };
+        self.counts.lock_attempts += u64::from(lock.attempts);
+        if lock.waited_ns > 0 {
+            self.counts.lock_waits += 1;
+            self.lock_wait.record(lock.waited_ns);
+        }
+    }
+
+    fn into_result(self, operation: &str, rate_per_s: f64) -> OperationResult {
+        let response = self.response.unwrap_or_else(|| self.service.clone());
+        OperationResult {
+            operation: operation.into(),
+            counts: self.counts,
+            rate_per_s,
+            service: self.service,
+            response,
+            lock_wait: self.lock_wait,
+        }
+    }
+}
+
+/// One finished call, as the engine timed it.
+#[derive(Clone, Copy, Debug)]
+pub struct Timed {
+    /// Index of the call's operation.
+    pub operation: usize,
+    /// Done − sent, nanoseconds.
+    pub service_ns: u64,
+    /// Done − intended start, where that can differ.
+    pub response_ns: Option<u64>,
+}
+
+/// Everything recorded in a phase: by operation, and for whole operations of several calls.
+#[derive(Clone, Debug, Default)]
+pub struct Recorder {
+    /// Whole operations: one entry each, however many calls they took.
+    whole: OperationRecorder,
+    by_operation: Vec<OperationRecorder>,
+    /// Operations finished in each interval from the start of the measurement.
+    done_per_interval: Vec<u64>,
+    interval_ns: u64,
+}
+
+impl Recorder {
+    /// A recorder for `operations` kinds of call and intervals of `interval_ns`; `operations` is 0
+    /// where every operation is one call of one kind, so that the whole says it all.
+    pub fn new(operations: usize, interval_ns: u64) -> Self {
+        Self {
+            by_operation: vec![OperationRecorder::default(); operations],
+            interval_ns,
+            ..Self::default()
+        }
+    }
+
+    /// Records a call that was answered.
+    pub fn call(&mut self, timed: Timed, outcome: Outcome, verified: bool, lock: Option<LockWait>) {
+        let Some(own) = self.by_operation.get_mut(timed.operation) else { return };
+        own.time(timed.service_ns, timed.response_ns);
+        own.count(outcome);
+        own.counts.verified += u64::from(verified);
+        own.lock(lock);
+    }
+
+    /// Records a call that failed.
+    pub fn failed_call(&mut self, operation: usize, class: ErrorClass) {
+        if let Some(own) = self.by_operation.get_mut(operation) {
+            own.fail(class);
+        }
+    }
+
+    /// Records a whole operation that was answered, `done_ns` after the measurement's start.
+    pub fn whole(&mut self, operation: &Whole, done_ns: u64) {
+        self.whole.time(operation.service_ns, operation.response_ns);
+        self.whole.count(operation.outcome);
+        self.whole.counts.verified += u64::from(operation.verified);
+        self.whole.lock(operation.lock);
+        let interval = (done_ns / self.interval_ns) as usize;
+        if self.done_per_interval.len() <= interval {
+            self.done_per_interval.resize(interval + 1, 0);
+        }
+        self.done_per_interval[interval] += 1;
+    }
+
+    /// Records a whole operation that failed.
+    pub fn failed_whole(&mut self, class: ErrorClass) {
+        self.whole.fail(class);
+    }
+
+    /// Adds all of `other`.
+    pub fn merge(&mut self, other: &Self) {
+        self.whole.merge(&other.whole);
+        if self.by_operation.len() < other.by_operation.len() {
+            self.by_operation.resize_with(other.by_operation.len(), OperationRecorder::default);
+        }
+        for (own, theirs) in self.by_operation.iter_mut().zip(&other.by_operation) {
+            own.merge(theirs);
+        }
+        if self.done_per_interval.len() < other.done_per_interval.len() {
+            self.done_per_interval.resize(other.done_per_interval.len(), 0);
+        }
+        for (own, theirs) in self.done_per_interval.iter_mut().zip(&other.done_per_interval) {
+            *own += theirs;
+        }
+        self.interval_ns = other.interval_ns;
+    }
+
+    /// Forgets everything and keeps the memory.
+    pub fn clear(&mut self) {
+        self.whole.clear();
+        self.by_operation.iter_mut().for_each(OperationRecorder::clear);
+        self.done_per_interval.fill(0);
+    }
+
+    /// Whole operations answered, whatever was answered.
+    pub fn answered(&self) -> u64 {
+        self.whole.service.count()
+    }
+
+    /// 99th percentile of the whole operations' service time, nanoseconds; 0 when empty.
+    pub fn service_ns_p99(&self) -> u64 {
+        self.whole.service.quantile_ns(0.99)
+    }
+
+    /// Length of an interval, and operations finished in each.
+    pub fn intervals(&self) -> (u64, Vec<u64>) {
+        (self.interval_ns, self.done_per_interval.clone())
+    }
+
+    /// Result rows: each kind of call that happened, then the whole under the phase's name.
+    /// `rate_per_s` is that of whole operations; a call's is in proportion to its count.
+    pub fn into_results(
+        self,
+        phase: &str,
+        names: &[&str],
+        rate_per_s: f64,
+    ) -> Vec<OperationResult> {
+        let all = self.answered().max(1) as f64;
+        let calls = self.by_operation.into_iter().zip(names);
+        let mut results: Vec<OperationResult> = calls
+            .filter(|(recorder, _)| recorder.counts.total() > 0)
+            .map(|(recorder, name)| {
+                let rate = rate_per_s * recorder.service.count() as f64 / all;
+                recorder.into_result(name, rate)
+            })
+            .collect();
+        results.push(self.whole.into_result(phase, rate_per_s));
+        results
+    }
+}
+
+/// A whole operation: the sum of its calls.
+#[derive(Clone, Copy, Debug)]
+pub struct Whole {
+    /// Time in calls, nanoseconds; thinking not contained.
+    pub service_ns: u64,
+    /// Time in calls with the drawing of values, where that is timed.
+    pub response_ns: Option<u64>,
+    /// The worst outcome of its calls.
+    pub outcome: Outcome,
+    /// True when a value was compared byte by byte.
+    pub verified: bool,
+    /// How the lock was had, when one was taken.
+    pub lock: Option<LockWait>,
+}
+
+impl Whole {
+    /// An operation of which nothing happened yet.
+    pub fn new() -> Self {
+        let (outcome, verified, lock) = (Outcome::Ok, false, None);
+        Self { service_ns: 0, response_ns: None, outcome, verified, lock }
+    }
+
+    /// Adds a call that was answered.
+    pub fn add(&mut self, timed: Timed, outcome: Outcome, verified: bool, lock: Option<LockWait>) {
+        self.service_ns += timed.service_ns;
+        if let Some(ns) = timed.response_ns {
+            *self.response_ns.get_or_insert_default() += ns;
+        }
+        if self.outcome == Outcome::Ok {
+            self.outcome = outcome;
+        }
+        self.verified |= verified;
+        self.lock = self.lock.or(lock);
+    }
+}
+
+impl Default for Whole {
+    fn default() -> Self {
+        Self::new()
+    }
+}

@@ -1,0 +1,35 @@
+//! The generator watches itself: CPU time and run-queue waiting of the calling thread.
+
+use nix::time::{ClockId, clock_gettime};
+use std::fs;
+
+/// What the calling thread has used so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ThreadUse {
+    /// CPU time, nanoseconds.
+    pub cpu_ns: u64,
+    /// Time ready to run but waiting for a CPU, nanoseconds; 0 where the kernel does not tell.
+    pub run_delay_ns: u64,
+}
+
+impl ThreadUse {
+    /// Reads both for the calling thread.
+    pub fn now() -> Self {
+        let cpu = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID);
+        let cpu_ns = cpu.map_or(0, |t| t.tv_sec() as u64 * 1_000_000_000 + t.tv_nsec() as u64);
+        // Three numbers: time on a CPU, time waiting for one (both ns), slices run.
+        let schedstat = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+        let run_delay_ns =
+            schedstat.split_whitespace().nth(1).and_then(|n| n.parse().ok()).unwrap_or(0);
+        Self { cpu_ns, run_delay_ns }
+    }
+
+    /// What was used since `earlier`.
+    #[must_use]
+    pub fn since(self, earlier: Self) -> Self {
+        Self {
+            cpu_ns: self.cpu_ns.saturating_sub(earlier.cpu_ns),
+            run_delay_ns: self.run_delay_ns.saturating_sub(earlier.run_delay_ns),
+        }
+    }
+}
