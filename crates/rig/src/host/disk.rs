@@ -1,0 +1,147 @@
+//! The disk under test: file system, mount options, device. Source: proc(5) for `mountinfo`.
+
+use super::{Facts, Root, bytes, chosen, warn_if};
+use std::path::{Path, PathBuf};
+
+const GROUP: &str = "disk";
+const GIB: u64 = 1 << 30;
+
+/// File systems whose files are on another machine.
+const NETWORK: [&str; 8] =
+    ["nfs", "nfs4", "cifs", "smb3", "ceph", "9p", "fuse.sshfs", "fuse.glusterfs"];
+
+/// One line of `mountinfo`.
+struct Mount {
+    point: PathBuf,
+    /// Major and minor number.
+    device: String,
+    kind: String,
+    source: String,
+    options: String,
+}
+
+pub(super) fn facts(root: &Root, disk: &Path, facts: &mut Facts) {
+    let path = disk.canonicalize().unwrap_or_else(|_| disk.into());
+    facts.fact(GROUP, "directory", path.display().to_string());
+    space(&path, facts);
+    let table = root.text("proc/self/mountinfo").unwrap_or_default();
+    let Some(mount) = mount_of(&table, &path) else { return };
+    facts.judged(GROUP, "file system", &mount.kind, file_system_warning(&mount.kind));
+    let synchronous = mount.options.split(',').any(|o| o == "sync" || o == "dirsync");
+    let warning = warn_if(
+        synchronous,
+        "every write waits for the disk, unlike on common hosts; mount without `sync`",
+    );
+    facts.judged(GROUP, "mount options", mount.options.clone(), warning);
+    device(root, &mount, facts);
+}
+
+fn space(path: &Path, facts: &mut Facts) {
+    let Ok(stat) = nix::sys::statvfs::statvfs(path) else { return };
+    let free = stat.blocks_available() * stat.fragment_size();
+    let warning = warn_if(
+        free < GIB,
+        "writes slow down or fail when the disk fills up; make room or choose another directory",
+    );
+    facts.judged(GROUP, "free space", bytes(free), warning);
+}
+
+fn file_system_warning(kind: &str) -> Option<String> {
+    if matches!(kind, "tmpfs" | "ramfs") {
+        let text = "files are in memory, so no disk is measured; choose a directory on a real disk";
+        return Some(text.into());
+    }
+    if NETWORK.contains(&kind) {
+        let text = "files are on another machine, so the network is measured too; choose a \
+                    directory on a local disk";
+        return Some(text.into());
+    }
+    warn_if(
+        kind == "overlay",
+        "files of a container's own layer are slower to create and to find; use a volume",
+    )
+}
+
+/// The mount that shows `path`: of the longest mount points above it, the one mounted last.
+fn mount_of(table: &str, path: &Path) -> Option<Mount> {
+    let mounts = table.lines().filter_map(parse_mount).filter(|m| path.starts_with(&m.point));
+    mounts.max_by_key(|m| m.point.components().count())
+}
+
+/// `id parent major:minor root point options [tag]... - type source super-options`
+fn parse_mount(line: &str) -> Option<Mount> {
+    let (first, second) = line.split_once(" - ")?;
+    let first: Vec<&str> = first.split(' ').collect();
+    let second: Vec<&str> = second.split(' ').collect();
+    let mut options: Vec<&str> = first.get(5)?.split(',').collect();
+    for option in second.get(2).unwrap_or(&"").split(',') {
+        if !option.is_empty() && !options.contains(&option) {
+            options.push(option);
+        }
+    }
+    Some(Mount {
+        point: PathBuf::from(unescape(first.get(4)?)),
+        device: (*first.get(2)?).into(),
+        kind: (*second.first()?).into(),
+        source: unescape(second.get(1)?),
+        options: options.join(","),
+    })
+}
+
+/// Spaces, tabs, line feeds and backslashes stand as `\ooo` in octal.
+fn unescape(text: &str) -> String {
+    let escapes = [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")];
+    escapes.into_iter().fold(text.to_string(), |text, (from, to)| text.replace(from, to))
+}
+
+/// Facts of the block device; a partition's queue is that of its whole disk.
+fn device(root: &Root, mount: &Mount, facts: &mut Facts) {
+    let link = match mount.source.strip_prefix("/dev/") {
+        // Some file systems show a device number of their own.
+        Some(name) if !name.contains('/') => root.path(&format!("sys/class/block/{name}")),
+        _ => root.path(&format!("sys/dev/block/{}", mount.device)),
+    };
+    let Ok(directory) = link.canonicalize() else {
+        facts.fact(GROUP, "device", format!("{} (no block device)", mount.source));
+        return;
+    };
+    let whole = match directory.parent() {
+        Some(parent) if !directory.join("queue").is_dir() => parent.to_path_buf(),
+        _ => directory,
+    };
+    let read = |name: &str| {
+        let text = std::fs::read_to_string(whole.join(name)).ok()?;
+        (!text.trim().is_empty()).then(|| text.trim().to_string())
+    };
+    let model = read("device/model").or_else(|| read("dm/name")).or_else(|| read("md/level"));
+    let name = whole.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let is_virtual = model.is_none() && name.starts_with("vd");
+    let described = match (&model, is_virtual) {
+        (Some(model), _) => format!("{name} ({model})"),
+        (None, true) => format!("{name} (virtual disk)"),
+        (None, false) => name,
+    };
+    facts.fact(GROUP, "device", described);
+    rotation(read("queue/rotational").as_deref(), is_virtual, facts);
+    if let Some(scheduler) = read("queue/scheduler") {
+        facts.fact(GROUP, "scheduler", chosen(&scheduler));
+    }
+    if let Some(cache) = read("queue/write_cache") {
+        facts.fact(GROUP, "write cache", cache);
+    }
+}
+
+/// A virtual disk often calls itself rotational whatever is behind it.
+fn rotation(text: Option<&str>, is_virtual: bool, facts: &mut Facts) {
+    let (value, warning) = match (text, is_virtual) {
+        (Some("0"), _) => ("no", None),
+        (Some("1"), true) => ("said to be (a virtual disk does not know)", None),
+        (Some("1"), false) => {
+            let text = "each access waits for the disk to turn; files are better kept on a \
+                        solid-state disk";
+            ("yes", Some(text.to_string()))
+        }
+        _ => return,
+    };
+    facts.judged(GROUP, "rotational", value, warning);
+}

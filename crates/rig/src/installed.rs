@@ -1,0 +1,66 @@
+//! Which servers can be started here.
+
+use crate::search::SearchPath;
+use crate::{mariadb, redis};
+use model::Product;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// One product's server, installed or not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Installed {
+    /// The product that it serves.
+    pub product: Product,
+    /// Name of its program.
+    pub program: &'static str,
+    /// Where it was found; `None` when it is not installed.
+    pub path: Option<PathBuf>,
+    /// The line that it prints about its version; `None` when it is not installed or silent.
+    pub version: Option<String>,
+    /// Debian package that brings it.
+    pub package: &'static str,
+}
+
+/// Looks for every server that this crate can start and asks it for its version.
+pub fn installed(search: &SearchPath) -> Vec<Installed> {
+    let servers = [
+        (Product::Redis, redis::PROGRAM, redis::PACKAGE, search.find(&[redis::PROGRAM])),
+        (Product::Mysql, mariadb::PROGRAM, mariadb::PACKAGE, mariadb::find_server(search)),
+    ];
+    servers
+        .into_iter()
+        .map(|(product, program, package, path)| {
+            let version = path.as_deref().and_then(version_line);
+            Installed { product, program, path, version, package }
+        })
+        .collect()
+}
+
+fn version_line(program: &Path) -> Option<String> {
+    let output = Command::new(program).arg("--version").output().ok()?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    text.lines().map(str::trim).find(|line| !line.is_empty()).map(str::to_string)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    #[test]
+    fn found_and_missing_are_both_listed() {
+        let base = tempfile::tempdir().unwrap();
+        let search = SearchPath::new([base.path().to_path_buf()]);
+        assert!(installed(&search).iter().all(|i| i.path.is_none() && i.version.is_none()));
+
+        let (redis, mysqld) = (base.path().join("redis-server"), base.path().join("mysqld"));
+        symlink("/bin/ls", &redis).unwrap();
+        symlink("/bin/ls", &mysqld).unwrap();
+        let list = installed(&search);
+        assert_eq!((list[0].product, list[0].path.as_ref()), (Product::Redis, Some(&redis)));
+        let version = list[0].version.as_deref().unwrap();
+        assert!(version.starts_with("ls (") && !version.contains('\n'), "{version}");
+        // A `mysqld` that does not say MariaDB is another product's.
+        assert_eq!((list[1].product, &list[1].path), (Product::Mysql, &None));
+    }
+}

@@ -1,0 +1,38 @@
+//! Starts, limits, watches and stops real servers; host facts; noise.
+//!
+//! - [`guard`]: a second process that cleans up after us, whatever ends us.
+//! - [`scratch`]: owned temporary directories for sockets and data.
+//! - [`server`]: a started server; [`redis`] and [`mariadb`] start one.
+//! - [`search`] and [`mod@installed`]: where programs are found, and which servers are there.
+//! - [`cpu`]: which CPUs whom, and CPU time by the process CPU clock.
+//! - [`noise`]: what disturbed a trial.
+//! - [`host`]: the conditions under which a run was measured.
+//!
+//! Everything that a run starts or creates is owned by a [`Guard`]: it is removed on drop, on a
+//! panic, and after `kill -9` as well.
+
+pub mod cpu;
+pub mod error;
+pub mod guard;
+pub mod host;
+pub mod installed;
+pub mod mariadb;
+pub mod noise;
+mod process;
+mod procfs;
+pub mod redis;
+pub mod scratch;
+pub mod search;
+pub mod server;
+
+pub use cpu::{Pinning, pin_current_thread, process_cpu_ns};
+pub use error::RigError;
+pub use guard::{GUARD_ARGUMENT, Guard, guard_main};
+pub use host::conditions;
+pub use installed::{Installed, installed};
+pub use mariadb::{MariadbTemplate, start_mariadb};
+pub use noise::{NoiseRecorder, thread_run_delay_ns};
+pub use redis::start_redis;
+pub use scratch::Scratch;
+pub use search::SearchPath;
+pub use server::{Server, ServerSpec};

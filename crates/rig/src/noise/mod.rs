@@ -1,0 +1,146 @@
+//! What disturbed a measurement: other processes, the hypervisor, pressure, late wake-ups.
+//!
+//! Sources: proc(5) for `/proc/stat` and `schedstat`, the kernel's "PSI" page for
+//! `/proc/pressure`.
+
+mod hiccup;
+
+use crate::cpu::{own_cpu_ns, process_cpu_ns};
+use hiccup::Hiccups;
+use model::Noise;
+use nix::unistd::{SysconfVar, sysconf};
+use std::fs;
+use std::time::Instant;
+
+/// Records from its start until [`NoiseRecorder::stop`]; dropping it ends its thread as well.
+#[derive(Debug)]
+pub struct NoiseRecorder {
+    before: Sample,
+    server: Option<u32>,
+    hiccups: Hiccups,
+}
+
+impl NoiseRecorder {
+    /// Starts recording. The thread that watches for late wake-ups runs on `generator`'s CPUs
+    /// (anywhere when that is empty) and costs less than half a percent of one. CPU time of the
+    /// process `server` does not count as other processes' work.
+    pub fn start(generator: &[usize], server: Option<u32>) -> Self {
+        let hiccups = Hiccups::start(generator);
+        Self { before: Sample::take(server), server, hiccups }
+    }
+
+    /// What was recorded; `run_delay_share` is 0 and for the caller to fill in. Where the server
+    /// has ended meanwhile, its work counts as other processes'.
+    pub fn stop(self) -> Noise {
+        let after = Sample::take(self.server);
+        let (hiccup_ns_max, hiccup_ns_p99) = self.hiccups.stop();
+        Noise { hiccup_ns_max, hiccup_ns_p99, ..self.before.until(&after) }
+    }
+}
+
+/// Time in which the calling thread was ready to run and waited for a CPU, in nanoseconds since
+/// it was started; `None` where the kernel does not count it.
+pub fn thread_run_delay_ns() -> Option<u64> {
+    fs::read_to_string("/proc/thread-self/schedstat").ok()?.split(' ').nth(1)?.parse().ok()
+}
+
+/// CPU times of the whole host since boot, in clock ticks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct CpuTicks {
+    /// In processes: user, nice and system. Interrupts are left out, because the process CPU
+    /// clocks that are subtracted may leave them out too.
+    processes: u64,
+    /// Taken by the hypervisor.
+    steal: u64,
+    /// Everything, idle time included.
+    all: u64,
+}
+
+impl CpuTicks {
+    /// Reads the first line of `/proc/stat`; `None` when it is not of that format.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let line = text.lines().next()?.strip_prefix("cpu ")?;
+        let fields: Vec<u64> =
+            line.split_ascii_whitespace().map(str::parse).collect::<Result<_, _>>().ok()?;
+        // user nice system idle iowait irq softirq steal; guest times are within user and nice.
+        let fields = fields.get(..8)?;
+        Some(Self {
+            processes: fields[..3].iter().sum(),
+            steal: fields[7],
+            all: fields.iter().sum(),
+        })
+    }
+
+    /// Share of all CPU time since boot that the hypervisor gave to others.
+    pub(crate) fn steal_share(self) -> f64 {
+        share(self.steal as f64, self.all as f64)
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Sample {
+    at: Instant,
+    ticks: CpuTicks,
+    /// Microseconds of `some` pressure since boot: cpu, io, memory.
+    pressure_us: [Option<u64>; 3],
+    own_ns: u64,
+    server_ns: u64,
+}
+
+impl Sample {
+    fn take(server: Option<u32>) -> Self {
+        Self {
+            at: Instant::now(),
+            ticks: fs::read_to_string("/proc/stat")
+                .ok()
+                .and_then(|text| CpuTicks::parse(&text))
+                .unwrap_or_default(),
+            pressure_us: ["cpu", "io", "memory"].map(|kind| {
+                parse_pressure(&fs::read_to_string(format!("/proc/pressure/{kind}")).ok()?)
+            }),
+            own_ns: own_cpu_ns(),
+            server_ns: server.and_then(process_cpu_ns).unwrap_or(0),
+        }
+    }
+
+    fn until(&self, after: &Self) -> Noise {
+        let wall_us = after.at.saturating_duration_since(self.at).as_micros() as f64;
+        let pressure = |kind: usize| {
+            let spent = after.pressure_us[kind]?.saturating_sub(self.pressure_us[kind]?);
+            Some(share(spent as f64, wall_us))
+        };
+        let ticks =
+            |get: fn(&CpuTicks) -> u64| get(&after.ticks).saturating_sub(get(&self.ticks)) as f64;
+        let ours_ns = after.own_ns.saturating_sub(self.own_ns)
+            + after.server_ns.saturating_sub(self.server_ns);
+        let others = ticks(|t| t.processes) - ours_ns as f64 / ns_per_tick();
+        Noise {
+            steal_share: share(ticks(|t| t.steal), ticks(|t| t.all)),
+            psi_cpu_some_share: pressure(0),
+            psi_io_some_share: pressure(1),
+            psi_memory_some_share: pressure(2),
+            other_cpu_share: share(others, ticks(|t| t.all)),
+            ..Noise::default()
+        }
+    }
+}
+
+/// `part / whole` within 0 and 1; 0 of nothing. Ticks are coarse, so the difference to exact
+/// clocks may be a little negative.
+fn share(part: f64, whole: f64) -> f64 {
+    if whole > 0.0 { (part / whole).clamp(0.0, 1.0) } else { 0.0 }
+}
+
+fn ns_per_tick() -> f64 {
+    let per_second = sysconf(SysconfVar::CLK_TCK).ok().flatten().unwrap_or(100);
+    1e9 / per_second as f64
+}
+
+/// The total of the line `some avg10=… avg60=… avg300=… total=<µs>`.
+fn parse_pressure(text: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix("some "))?;
+    line.split(' ').find_map(|field| field.strip_prefix("total="))?.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,230 @@
+//! A program that we started: pinned, logged, owned by the guard, and killed on drop.
+
+use crate::cpu::{allowed_by_the_system, cpu_set};
+use crate::error::{Result, RigError};
+use crate::guard::Guard;
+use crate::search::SearchPath;
+use nix::errno::Errno;
+use nix::sched::{CpuSet, sched_setaffinity};
+use nix::sys::prctl::set_pdeathsig;
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::{Pid, getpid, getppid};
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Bytes of a log's end in which its last lines are looked for.
+const LOG_TAIL_BYTES: u64 = 8 * 1024;
+/// Lines of a log that are shown.
+const LOG_TAIL_LINES: usize = 6;
+
+/// What to start.
+pub(crate) struct Launch<'a> {
+    pub(crate) name: &'static str,
+    pub(crate) program: PathBuf,
+    pub(crate) arguments: Vec<OsString>,
+    /// Working directory, and its TMPDIR and HOME.
+    pub(crate) directory: &'a Path,
+    /// Takes standard output and standard error.
+    pub(crate) log: PathBuf,
+    pub(crate) cpus: Option<&'a [usize]>,
+    pub(crate) search: &'a SearchPath,
+}
+
+#[derive(Debug)]
+pub(crate) struct Process {
+    name: &'static str,
+    pid: u32,
+    child: Mutex<Child>,
+    command_line: Vec<String>,
+    log: PathBuf,
+    oom_kills_before: u64,
+    guard: Guard,
+}
+
+impl Process {
+    /// Starts it as the leader of a process group of its own, so that Ctrl-C in the terminal does
+    /// not reach it, and bound to die with the thread that calls this.
+    pub(crate) fn spawn(guard: &Guard, launch: Launch) -> Result<Self> {
+        let Launch { name, program, arguments, directory, log, cpus, search } = launch;
+        let set = cpu_set(cpus.unwrap_or_default(), &allowed_by_the_system())?;
+        let out = File::create(&log).map_err(RigError::io("create log", &log))?;
+        let err = out.try_clone().map_err(RigError::io("create log", &log))?;
+        let mut command = Command::new(&program);
+        command
+            .args(&arguments)
+            .current_dir(directory)
+            .env_clear()
+            .env("PATH", search.to_variable())
+            .env("LC_ALL", "C")
+            .env("HOME", directory)
+            .env("TMPDIR", directory)
+            .stdin(Stdio::null())
+            .stdout(out)
+            .stderr(err)
+            .process_group(0);
+        bind_to_parent(&mut command, set);
+        let oom_kills_before = oom_kills();
+        let child = command.spawn().map_err(RigError::io("start", &program))?;
+        let command_line = std::iter::once(program.as_os_str())
+            .chain(arguments.iter().map(OsString::as_os_str))
+            .map(|a| a.to_string_lossy().into_owned())
+            .collect();
+        let pid = child.id();
+        // From here on, dropping it kills it.
+        let process = Self {
+            name,
+            pid,
+            child: Mutex::new(child),
+            command_line,
+            log,
+            oom_kills_before,
+            guard: guard.clone(),
+        };
+        guard.own_process(pid)?;
+        Ok(process)
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    pub(crate) fn command_line(&self) -> &[String] {
+        &self.command_line
+    }
+
+    /// `None` while it runs.
+    pub(crate) fn status(&self) -> Option<ExitStatus> {
+        self.child.lock().unwrap_or_else(PoisonError::into_inner).try_wait().ok().flatten()
+    }
+
+    /// How it ended, with its last words; `None` while it runs.
+    pub(crate) fn death(&self) -> Option<String> {
+        let status = self.status()?;
+        let mut text = match (status.code(), status.signal()) {
+            (Some(code), _) => format!("ended with exit code {code}"),
+            (None, Some(number)) => match Signal::try_from(number) {
+                Ok(signal) => format!("was killed by signal {number} ({signal})"),
+                Err(_) => format!("was killed by signal {number}"),
+            },
+            (None, None) => "ended".to_string(),
+        };
+        if status.signal() == Some(Signal::SIGKILL as i32) && oom_kills() > self.oom_kills_before {
+            text += " (the kernel has killed for want of memory since it was started)";
+        }
+        Some(text + &self.last_words())
+    }
+
+    /// The error of a start that failed: how it ended, or else `why` it is of no use.
+    pub(crate) fn start_error(&self, why: &str) -> RigError {
+        let reason = self.death().unwrap_or_else(|| format!("{why}{}", self.last_words()));
+        RigError::Start { program: self.name.into(), reason }
+    }
+
+    /// Asks `ready` every few milliseconds until it agrees, the process ends or time is up.
+    pub(crate) fn wait_until_ready(
+        &self,
+        deadline: Duration,
+        mut ready: impl FnMut(Duration) -> std::result::Result<(), String>,
+    ) -> Result<()> {
+        let end = Instant::now() + deadline;
+        loop {
+            if self.status().is_some() {
+                return Err(self.start_error("ended"));
+            }
+            let left = end.saturating_duration_since(Instant::now());
+            match ready(left.max(Duration::from_millis(1))) {
+                Ok(()) => return Ok(()),
+                Err(why) if left.is_zero() => {
+                    return Err(self.start_error(&format!("not ready after {deadline:?}: {why}")));
+                }
+                Err(_) => std::thread::sleep(Duration::from_millis(5)),
+            }
+        }
+    }
+
+    /// Kills it with its helpers and waits for its end. Later calls do nothing.
+    pub(crate) fn end(&self) {
+        let mut child = self.child.lock().unwrap_or_else(PoisonError::into_inner);
+        if matches!(child.try_wait(), Ok(None)) {
+            // Not waited for yet, so the id is still that of our group.
+            let _ = killpg(Pid::from_raw(self.pid.cast_signed()), Signal::SIGKILL);
+            let _ = child.wait();
+        }
+        // A guard that has ended needs no telling.
+        let _ = self.guard.disown_process(self.pid);
+    }
+
+    fn last_words(&self) -> String {
+        let lines = log_tail(&self.log).unwrap_or_default();
+        if lines.is_empty() { ", with an empty log".into() } else { format!("; its log: {lines}") }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// The child is killed when the thread that started it ends, and pinned if there is a set.
+#[expect(unsafe_code, reason = "Command::pre_exec has no safe form")]
+fn bind_to_parent(command: &mut Command, cpus: Option<CpuSet>) {
+    let parent = getpid();
+    let before_exec = move || {
+        set_pdeathsig(Signal::SIGKILL)?;
+        // If the parent died before that call, nobody will send the signal any more.
+        if getppid() != parent {
+            return Err(io::Error::from(Errno::ESRCH));
+        }
+        match &cpus {
+            Some(set) => Ok(sched_setaffinity(Pid::from_raw(0), set)?),
+            None => Ok(()),
+        }
+    };
+    // SAFETY: only prctl, getppid and sched_setaffinity are called, on values made before the
+    // fork; none of them allocates or takes a lock.
+    unsafe {
+        command.pre_exec(before_exec);
+    }
+}
+
+/// Processes that the kernel has killed for want of memory since boot; 0 where it does not count.
+fn oom_kills() -> u64 {
+    let text = fs::read_to_string("/proc/vmstat").unwrap_or_default();
+    let count = text.lines().find_map(|line| line.strip_prefix("oom_kill "));
+    count.and_then(|n| n.parse().ok()).unwrap_or(0)
+}
+
+/// The last lines of a log, blank ones left out, joined by ` | `.
+fn log_tail(log: &Path) -> io::Result<String> {
+    let mut file = File::open(log)?;
+    let length = file.metadata()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(LOG_TAIL_BYTES)))?;
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    let text = String::from_utf8_lossy(&bytes);
+    let lines: Vec<&str> = text.lines().map(str::trim).filter(|l| !l.is_empty()).collect();
+    Ok(lines[lines.len().saturating_sub(LOG_TAIL_LINES)..].join(" | "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_last_lines_are_shown() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        assert_eq!(log_tail(file.path()).unwrap(), "");
+        let text: Vec<String> = (0..3000).map(|n| format!("  line {n}\n\n")).collect();
+        fs::write(file.path(), text.concat()).unwrap();
+        let tail = log_tail(file.path()).unwrap();
+        assert!(tail.starts_with("line 2994 | "), "{tail}");
+        assert!(tail.ends_with(" | line 2999"), "{tail}");
+    }
+}

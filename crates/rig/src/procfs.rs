@@ -1,0 +1,141 @@
+//! The identity of a process: its id together with its start time, so that an id that the kernel
+//! gave to somebody else meanwhile is told apart. Source: proc(5), `/proc/<pid>/stat`.
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use std::fs;
+
+/// One process, for as long as the host is up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Identity {
+    /// Process id.
+    pub(crate) pid: u32,
+    /// Session that it belongs to.
+    pub(crate) session: u32,
+    /// Start, in clock ticks since boot.
+    pub(crate) start_ticks: u64,
+}
+
+/// The fields of `/proc/<pid>/stat` that are needed here.
+struct Stat {
+    identity: Identity,
+    group: u32,
+    ended: bool,
+}
+
+impl Identity {
+    /// The process that has this id now; a zombie counts.
+    pub(crate) fn of(pid: u32) -> Option<Self> {
+        Some(read_stat(pid)?.identity)
+    }
+
+    /// True while this very process runs; false for a zombie.
+    pub(crate) fn runs(self) -> bool {
+        read_stat(self.pid).is_some_and(|s| self.is(&s) && !s.ended)
+    }
+
+    /// Processes of the group that this process leads or led, itself included, that still run:
+    /// a server's helpers outlive it for a moment.
+    pub(crate) fn group(self) -> Vec<Self> {
+        let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+        entries
+            .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+            .filter_map(read_stat)
+            .filter(|s| !s.ended && (self.is(s) || self.leads(s)))
+            .map(|s| s.identity)
+            .collect()
+    }
+
+    /// A process keeps id and start time for life; its session it may leave.
+    fn is(self, other: &Stat) -> bool {
+        (self.pid, self.start_ticks) == (other.identity.pid, other.identity.start_ticks)
+    }
+
+    /// A group id is not given anew while the group has members, and ours starts no session.
+    fn leads(self, member: &Stat) -> bool {
+        member.group == self.pid
+            && member.identity.pid != self.pid
+            && member.identity.session == self.session
+            && member.identity.start_ticks >= self.start_ticks
+    }
+
+    /// Sends SIGKILL to this very process, if it still runs.
+    pub(crate) fn kill(self) {
+        if self.runs() {
+            // The only error left is that it ended just now.
+            let _ = kill(Pid::from_raw(self.pid.cast_signed()), Signal::SIGKILL);
+        }
+    }
+}
+
+fn read_stat(pid: u32) -> Option<Stat> {
+    parse_stat(pid, &fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+}
+
+/// The program's name may hold spaces and brackets, so fields count from the last bracket.
+fn parse_stat(pid: u32, text: &str) -> Option<Stat> {
+    let fields: Vec<&str> = text[text.rfind(')')? + 1..].split_ascii_whitespace().collect();
+    let identity = Identity {
+        pid,
+        session: fields.get(3)?.parse().ok()?,
+        start_ticks: fields.get(19)?.parse().ok()?,
+    };
+    let ended = matches!(*fields.first()?, "Z" | "X");
+    Some(Stat { identity, group: fields.get(2)?.parse().ok()?, ended })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::process::CommandExt;
+    use std::process::Command;
+
+    #[test]
+    fn a_name_with_brackets_is_read() {
+        let line = "7 (a) b) Z 1 7 5 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 8433 0 0";
+        let stat = parse_stat(7, line).unwrap();
+        assert_eq!(stat.identity, Identity { pid: 7, session: 5, start_ticks: 8433 });
+        assert!(stat.ended);
+        assert_eq!(stat.group, 7);
+        assert!(parse_stat(7, "7 (a) S 1").is_none());
+    }
+
+    #[test]
+    fn another_process_with_the_same_id_is_not_killed() {
+        let mut child = Command::new("sleep").arg("60").spawn().unwrap();
+        let real = Identity::of(child.id()).unwrap();
+        let earlier = Identity { start_ticks: real.start_ticks - 1, ..real };
+        assert!(!earlier.runs());
+        earlier.kill();
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        assert!(child.try_wait().unwrap().is_none());
+        assert!(earlier.group().is_empty());
+        real.kill();
+        assert!(!child.wait().unwrap().success());
+        assert!(!real.runs());
+    }
+
+    #[test]
+    fn helpers_of_an_ended_leader_are_found() {
+        let mut leader = Command::new("sh")
+            .args(["-c", "sleep 60 & echo; exec sleep 60"])
+            .stdout(std::process::Stdio::piped())
+            .process_group(0)
+            .spawn()
+            .unwrap();
+        let identity = Identity::of(leader.id()).unwrap();
+        // The line comes after the helper was started.
+        std::io::Read::read_exact(leader.stdout.as_mut().unwrap(), &mut [0]).unwrap();
+        identity.kill();
+        leader.wait().unwrap();
+        let left = identity.group();
+        assert_eq!(left.len(), 1);
+        assert_ne!(left[0].pid, identity.pid);
+        left[0].kill();
+        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(5);
+        while left[0].runs() {
+            assert!(std::time::Instant::now() < deadline);
+            std::thread::sleep(std::time::Duration::from_millis(2));
+        }
+    }
+}

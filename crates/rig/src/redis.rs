@@ -1,0 +1,151 @@
+//! Starts the installed `redis-server` on a unix socket.
+//!
+//! Its configuration file lies in the scratch of the socket: our lines first, then the plan's
+//! settings as they are spelled there (redis.conf of the product).
+
+use crate::error::{Result, RigError};
+use crate::guard::Guard;
+use crate::process::{Launch, Process};
+use crate::scratch::Scratch;
+use crate::server::{Server, ServerSpec, check_settings};
+use model::{Endpoint, NetAddress};
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+
+pub(crate) const PROGRAM: &str = "redis-server";
+pub(crate) const PACKAGE: &str = "redis-server";
+
+const READY_WITHIN: Duration = Duration::from_secs(10);
+
+/// What would make it listen elsewhere, write elsewhere, or ask for a password (nobody else can
+/// reach its socket).
+const RESERVED: [&str; 19] = [
+    "aclfile",
+    "bind",
+    "cluster-enabled",
+    "daemonize",
+    "dir",
+    "include",
+    "logfile",
+    "loadmodule",
+    "pidfile",
+    "port",
+    "rename-command",
+    "replicaof",
+    "requirepass",
+    "slaveof",
+    "supervised",
+    "tls-port",
+    "unixsocket",
+    "unixsocketperm",
+    "user",
+];
+
+/// Starts a server and waits until it answers `PING` on its socket (10 seconds unless the spec
+/// says otherwise). Call it from a thread that lives as long as the run; see [`Server`].
+///
+/// Errors: the program is missing; a setting is refused, by us or by the server, whose own words
+/// are then in the message; no answer in time.
+pub fn start_redis(guard: &Guard, spec: &ServerSpec) -> Result<Server> {
+    let missing = RigError::Missing { program: PROGRAM, package: PACKAGE };
+    let program = spec.search.find(&[PROGRAM]).ok_or(missing)?;
+    check_settings(PROGRAM, &spec.settings, &RESERVED)?;
+    let data = Scratch::new(guard, &spec.data_parent)?;
+    let sockets = Scratch::for_sockets(guard)?;
+    let socket = sockets.socket("server.sock")?;
+    let directory = data.subdirectory("data")?;
+    let configuration = sockets.path().join("redis.conf");
+    fs::write(&configuration, configuration_text(&socket, &directory, &spec.settings))
+        .map_err(RigError::io("write", &configuration))?;
+    let launch = Launch {
+        name: PROGRAM,
+        program,
+        arguments: vec![configuration.into()],
+        directory: &directory,
+        log: sockets.path().join("server.log"),
+        cpus: spec.cpus.as_deref(),
+        search: &spec.search,
+    };
+    let process = Process::spawn(guard, launch)?;
+    process.wait_until_ready(spec.deadline.unwrap_or(READY_WITHIN), |left| ping(&socket, left))?;
+    let mut settings = BTreeMap::from([("port".to_string(), "0".to_string())]);
+    settings.extend(spec.settings.clone());
+    let endpoint = Endpoint::Redis {
+        address: NetAddress::Unix(socket),
+        user: None,
+        password: None,
+        database: 0,
+    };
+    Ok(Server { process, endpoint, settings, data, sockets })
+}
+
+fn configuration_text(
+    socket: &Path,
+    directory: &Path,
+    settings: &BTreeMap<String, String>,
+) -> Vec<u8> {
+    let mut text = b"port 0\nunixsocketperm 700\ndaemonize no\nlogfile \"\"\nunixsocket ".to_vec();
+    text.extend(quoted(socket));
+    text.extend_from_slice(b"\ndir ");
+    text.extend(quoted(directory));
+    text.push(b'\n');
+    for (name, value) in settings {
+        let value = if value.is_empty() { "\"\"" } else { value };
+        text.extend_from_slice(format!("{name} {value}\n").as_bytes());
+    }
+    text
+}
+
+/// A path as redis.conf quotes it: any byte may be written `\xNN`.
+fn quoted(path: &Path) -> Vec<u8> {
+    let mut text = vec![b'"'];
+    for byte in path.as_os_str().as_bytes() {
+        match byte {
+            b'"' | b'\\' | 0..=31 => text.extend_from_slice(format!("\\x{byte:02x}").as_bytes()),
+            other => text.push(*other),
+        }
+    }
+    text.push(b'"');
+    text
+}
+
+/// One `PING`; while it loads its data the server answers with an error.
+fn ping(socket: &Path, patience: Duration) -> std::result::Result<(), String> {
+    let ask = || {
+        let mut stream = UnixStream::connect(socket)?;
+        stream.set_read_timeout(Some(patience))?;
+        stream.set_write_timeout(Some(patience))?;
+        stream.write_all(b"PING\r\n")?;
+        let mut answer = String::new();
+        BufReader::new(stream).read_line(&mut answer)?;
+        std::io::Result::Ok(answer)
+    };
+    match ask() {
+        Ok(answer) if answer == "+PONG\r\n" => Ok(()),
+        Ok(answer) => Err(format!("it answers `{}` to PING", answer.trim_end())),
+        Err(e) => Err(format!("its socket gives: {e}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_holds_our_lines_and_the_plans() {
+        let settings = BTreeMap::from([
+            ("appendonly".to_string(), "yes".to_string()),
+            ("save".to_string(), String::new()),
+        ]);
+        let text = configuration_text(Path::new("/t/a b"), Path::new("/d\"\n"), &settings);
+        let text = String::from_utf8(text).unwrap();
+        assert!(text.contains("\nunixsocket \"/t/a b\"\n"));
+        assert!(text.contains("\ndir \"/d\\x22\\x0a\"\n"));
+        assert!(text.ends_with("\nappendonly yes\nsave \"\"\n"));
+    }
+}

@@ -1,0 +1,111 @@
+//! Owned temporary directories: `cachedyno-<8 hex>`, mode 0700, with the marker file, known to
+//! the guard, removed on drop.
+//!
+//! Sockets live in a short scratch under `$TMPDIR` or `/tmp`, because a socket's path fits
+//! 107 bytes only; data lives in a scratch on the disk under test.
+
+use crate::error::{Result, RigError};
+use crate::guard::{Guard, MARKER, remove_owned};
+use std::fs::{self, DirBuilder};
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io::ErrorKind;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+/// Longest path of a unix socket that Linux takes (unix(7): 108 bytes with the closing zero).
+pub const SOCKET_PATH_BYTES_MAX: usize = 107;
+
+/// What a directory's name and the longest socket's name in it add to the parent's path.
+const SOCKET_NAME_BYTES: usize = "/cachedyno-01234567/server.sock".len();
+
+/// A directory that is ours alone and gone after the run.
+#[derive(Debug)]
+pub struct Scratch {
+    path: PathBuf,
+    guard: Guard,
+}
+
+impl Scratch {
+    /// Makes a new directory in `parent`, which must exist.
+    pub fn new(guard: &Guard, parent: &Path) -> Result<Self> {
+        let parent = parent.canonicalize().map_err(RigError::io("use directory", parent))?;
+        loop {
+            let path = parent.join(format!("cachedyno-{:08x}", random()));
+            match DirBuilder::new().mode(0o700).create(&path) {
+                Err(e) if e.kind() == ErrorKind::AlreadyExists => continue,
+                done => done.map_err(RigError::io("create directory", &path))?,
+            }
+            // From here on, dropping it removes it.
+            let scratch = Self { path, guard: guard.clone() };
+            let marker = scratch.path.join(MARKER);
+            let text = "cachedyno made this directory and removes it.\n";
+            if let Err(e) = fs::write(&marker, text) {
+                // Without its marker it would stay; it is empty or holds a torn marker only.
+                let _ = fs::remove_file(&marker);
+                let _ = fs::remove_dir(&scratch.path);
+                return Err(RigError::io("write", &marker)(e));
+            }
+            guard.own_directory(&scratch.path)?;
+            return Ok(scratch);
+        }
+    }
+
+    /// Makes a new directory for sockets: in `$TMPDIR` where that is short enough, else in `/tmp`.
+    pub fn for_sockets(guard: &Guard) -> Result<Self> {
+        let preferred = std::env::temp_dir();
+        let fits = |p: &Path| {
+            p.canonicalize()
+                .is_ok_and(|p| p.as_os_str().len() + SOCKET_NAME_BYTES <= SOCKET_PATH_BYTES_MAX)
+        };
+        let parent = if fits(&preferred) { &preferred } else { Path::new("/tmp") };
+        Self::new(guard, parent)
+    }
+
+    /// The directory; absolute, without symbolic links.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The path of a socket in it, or an error when the kernel would not take it.
+    pub fn socket(&self, name: &str) -> Result<PathBuf> {
+        let path = self.path.join(name);
+        let bytes = path.as_os_str().as_bytes().len();
+        if bytes > SOCKET_PATH_BYTES_MAX {
+            return Err(RigError::SocketPath { path: path.display().to_string(), bytes });
+        }
+        Ok(path)
+    }
+
+    /// Makes a subdirectory, mode 0700.
+    pub fn subdirectory(&self, name: &str) -> Result<PathBuf> {
+        let path = self.path.join(name);
+        let made = DirBuilder::new().mode(0o700).create(&path);
+        made.map_err(RigError::io("create directory", &path))?;
+        Ok(path)
+    }
+
+    /// Removes it now, with a word when that fails; the guard then tries again in the end.
+    pub fn remove(self) -> Result<()> {
+        self.remove_now()
+    }
+
+    fn remove_now(&self) -> Result<()> {
+        remove_owned(&self.path).map_err(RigError::io("remove directory", &self.path))?;
+        // A guard that has ended needs no telling.
+        let _ = self.guard.disown_directory(&self.path);
+        Ok(())
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // What cannot be removed stays owned, and the guard tries again.
+        let _ = self.remove_now();
+    }
+}
+
+/// The standard library seeds its hash maps from the kernel's random numbers.
+fn random() -> u32 {
+    RandomState::new().build_hasher().finish() as u32
+}

@@ -1,0 +1,137 @@
+//! A server that we started: where it listens, how it was started, how it died.
+
+use crate::error::{Result, RigError};
+use crate::process::Process;
+use crate::scratch::Scratch;
+use crate::search::SearchPath;
+use model::Endpoint;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// What kind of server to start; the same for every product.
+#[derive(Clone, Debug)]
+pub struct ServerSpec {
+    /// Directory on the disk under test; the server's data goes into a new scratch in it.
+    pub data_parent: PathBuf,
+    /// Settings on top of the product's own defaults, as its configuration file spells them.
+    pub settings: BTreeMap<String, String>,
+    /// CPUs on which it may run; `None` for all that this thread may use.
+    pub cpus: Option<Vec<usize>>,
+    /// Time until it must answer; `None` for the product's default.
+    pub deadline: Option<Duration>,
+    /// Where its program is looked for.
+    pub search: SearchPath,
+}
+
+impl ServerSpec {
+    /// A server with its product's defaults, on all CPUs, with data in `data_parent`.
+    pub fn new(data_parent: impl Into<PathBuf>) -> Self {
+        Self {
+            data_parent: data_parent.into(),
+            settings: BTreeMap::new(),
+            cpus: None,
+            deadline: None,
+            search: SearchPath::of_process(),
+        }
+    }
+}
+
+/// A running server, ours alone. Dropping it kills it and removes its directories: its data is
+/// thrown away, so SIGKILL is the right end.
+///
+/// It also dies with the *thread* that started it (`PR_SET_PDEATHSIG`), so start it from a thread
+/// that lives as long as the run.
+#[derive(Debug)]
+pub struct Server {
+    // Fields are dropped in this order: first the process, then its directories.
+    pub(crate) process: Process,
+    pub(crate) endpoint: Endpoint,
+    pub(crate) settings: BTreeMap<String, String>,
+    pub(crate) data: Scratch,
+    pub(crate) sockets: Scratch,
+}
+
+impl Server {
+    /// Where it listens: a unix socket.
+    pub fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    /// Its process id.
+    pub fn pid(&self) -> u32 {
+        self.process.pid()
+    }
+
+    /// Program and arguments; free of credentials, because there are none.
+    pub fn command_line(&self) -> &[String] {
+        self.process.command_line()
+    }
+
+    /// The settings that it was given, those of the plan among them, without paths.
+    pub fn settings(&self) -> &BTreeMap<String, String> {
+        &self.settings
+    }
+
+    /// Why it no longer runs: signal or exit code, and the end of its log. `None` while it runs.
+    pub fn died(&self) -> Option<String> {
+        self.process.death()
+    }
+
+    /// Kills it, waits for its end and removes its directories. An error means that a directory
+    /// could not be removed; the guard then tries again at the end of the run.
+    pub fn stop(self) -> Result<()> {
+        self.process.end();
+        self.data.remove()?;
+        self.sockets.remove()
+    }
+}
+
+/// Checks settings before they reach a file or a command line: `reserved` ones are ours, and a
+/// line break would smuggle in another setting. Names compare without case, `_` like `-`.
+pub(crate) fn check_settings(
+    program: &'static str,
+    settings: &BTreeMap<String, String>,
+    reserved: &[&str],
+) -> Result<()> {
+    for (name, value) in settings {
+        let wrong = |problem, expected| {
+            Err(RigError::Setting { program, name: name.clone(), problem, expected })
+        };
+        let plain = name.to_ascii_lowercase().replace('_', "-");
+        let good = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.');
+        if plain.is_empty() || plain.starts_with('-') || !plain.chars().all(good) {
+            return wrong("is not a name", "letters, digits, `-`, `_` and `.`");
+        }
+        if reserved.contains(&plain.as_str()) {
+            return wrong("is chosen by cachedyno", "it left out");
+        }
+        if value.contains(['\n', '\r', '\0']) {
+            return wrong("has a line break in its value", "one line");
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(name: &str, value: &str) -> Option<String> {
+        let settings = BTreeMap::from([(name.to_string(), value.to_string())]);
+        check_settings("redis-server", &settings, &["unix-socket"]).err().map(|e| e.to_string())
+    }
+
+    #[test]
+    fn settings_that_break_out_are_refused() {
+        assert_eq!(check("maxmemory-policy", "allkeys-lru"), None);
+        assert_eq!(check("save", ""), None);
+        assert_eq!(
+            check("Unix_Socket", "/x").unwrap(),
+            "setting `Unix_Socket` of redis-server is chosen by cachedyno (expected it left out)"
+        );
+        assert!(check("a b", "").unwrap().contains("is not a name"));
+        assert!(check("--port", "1").unwrap().contains("is not a name"));
+        assert!(check("save", "\nport 1").unwrap().contains("line break"));
+    }
+}

@@ -1,0 +1,145 @@
+//! The guard with real processes: what is owned goes when the owner is killed, and nothing else.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail like tests")]
+
+mod common;
+
+use cachedyno_rig::{Guard, Scratch, guard_main};
+use common::{entries, eventually, guard, role, runs};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+#[test]
+#[ignore = "a role that other tests start as a process of its own"]
+fn role_guard() {
+    guard_main(std::io::stdin().lock()).unwrap();
+}
+
+/// Owns a scratch, a process and its helper, tells about them and waits to be killed.
+#[test]
+#[ignore = "a role that other tests start as a process of its own"]
+fn role_owner() {
+    let guard = guard();
+    let base = PathBuf::from(std::env::var_os("RIG_TEST_BASE").unwrap());
+    let scratch = Scratch::new(&guard, &base).unwrap();
+    fs::create_dir(scratch.path().join("data")).unwrap();
+    fs::write(scratch.path().join("data/file"), "x").unwrap();
+    let mut command = Command::new("sh");
+    command.args(["-c", "sleep 600 & echo $!; exec sleep 600"]).stdout(Stdio::piped());
+    std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    let mut child = command.spawn().unwrap();
+    guard.own_process(child.id()).unwrap();
+    let mut helper = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut helper).unwrap();
+    let mut out = std::io::stdout();
+    writeln!(out, "owned {} {} {}", child.id(), helper.trim(), guard.pid()).unwrap();
+    out.flush().unwrap();
+    child.wait().unwrap();
+}
+
+/// The role at work, with the ids of its process, the helper and the guard.
+fn owner(base: &std::path::Path) -> (Child, Vec<u32>) {
+    let mut owner =
+        role("role_owner").env("RIG_TEST_BASE", base).stdout(Stdio::piped()).spawn().unwrap();
+    let lines = BufReader::new(owner.stdout.take().unwrap()).lines();
+    let line = lines.map(Result::unwrap).find(|l| l.contains("owned ")).unwrap();
+    let words = line.split_once("owned ").unwrap().1;
+    (owner, words.split(' ').map(|w| w.parse().unwrap()).collect())
+}
+
+#[test]
+fn a_killed_owner_leaves_nothing() {
+    let base = tempfile::tempdir().unwrap();
+    let (mut owner, pids) = owner(base.path());
+    assert_eq!(pids.len(), 3);
+    assert!(pids.iter().all(|pid| runs(*pid)));
+    assert_eq!(entries(base.path()).len(), 1);
+    owner.kill().unwrap();
+    owner.wait().unwrap();
+    eventually("processes end", || !pids.iter().any(|pid| runs(*pid)));
+    eventually("the directory goes", || entries(base.path()).is_empty());
+}
+
+#[test]
+fn signals_of_the_terminal_do_not_end_the_guard() {
+    let base = tempfile::tempdir().unwrap();
+    let (mut owner, pids) = owner(base.path());
+    let (pids, guard) = (&pids[..2], pids[2]);
+    let session = nix::unistd::getsid(Some(Pid::from_raw(guard.cast_signed()))).unwrap();
+    assert_eq!(session.as_raw().cast_unsigned(), guard, "it leads a session of its own");
+    for signal in [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP] {
+        kill(Pid::from_raw(guard.cast_signed()), signal).unwrap();
+    }
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    assert!(runs(guard));
+    assert!(pids.iter().all(|pid| runs(*pid)));
+    owner.kill().unwrap();
+    owner.wait().unwrap();
+    eventually("the guard cleans up and ends", || !runs(guard));
+    assert!(!pids.iter().any(|pid| runs(*pid)));
+    assert!(entries(base.path()).is_empty());
+}
+
+#[test]
+fn dropping_the_last_clone_cleans_up_what_was_forgotten() {
+    let base = tempfile::tempdir().unwrap();
+    let guard = guard();
+    let scratch = Scratch::new(&guard, base.path()).unwrap();
+    let name = scratch.path().file_name().unwrap().to_str().unwrap().to_string();
+    assert!(name.len() == 18 && name.starts_with("cachedyno-"), "{name}");
+    assert_eq!(
+        std::os::unix::fs::MetadataExt::mode(&fs::metadata(scratch.path()).unwrap()) & 0o777,
+        0o700
+    );
+    drop(scratch);
+    assert!(entries(base.path()).is_empty());
+
+    // Owned by the guard alone: marked, and never dropped by us.
+    let forgotten = base.path().join("cachedyno-f");
+    fs::create_dir(&forgotten).unwrap();
+    fs::write(forgotten.join(".cachedyno-owned"), "").unwrap();
+    let unmarked = base.path().join("unmarked");
+    fs::create_dir(&unmarked).unwrap();
+    let mut child = Command::new("sleep").arg("600").spawn().unwrap();
+    let mut released = Command::new("sleep").arg("600").spawn().unwrap();
+    for pid in [child.id(), released.id()] {
+        guard.own_process(pid).unwrap();
+    }
+    guard.disown_process(released.id()).unwrap();
+    guard.own_directory(&forgotten).unwrap();
+    guard.own_directory(&unmarked).unwrap();
+    let clone = guard.clone();
+    drop(guard);
+    assert!(forgotten.exists());
+    drop(clone);
+    assert!(!forgotten.exists());
+    assert!(unmarked.exists());
+    assert!(!runs(child.id()));
+    assert!(runs(released.id()));
+    child.wait().unwrap();
+    released.kill().unwrap();
+    released.wait().unwrap();
+}
+
+#[test]
+fn a_program_that_is_no_guard_is_told() {
+    let error = Guard::start_as(Command::new("true")).unwrap_err().to_string();
+    assert!(error.starts_with("the guard process did not get ready"), "{error}");
+    let error = Guard::start_as(Command::new("/nonexistent/program")).unwrap_err().to_string();
+    assert!(error.starts_with("the guard process could not be started"), "{error}");
+}
+
+#[test]
+fn a_guard_that_was_killed_is_told() {
+    let base = tempfile::tempdir().unwrap();
+    let guard = guard();
+    kill(Pid::from_raw(guard.pid().cast_signed()), Signal::SIGKILL).unwrap();
+    eventually("the guard ends", || !runs(guard.pid()));
+    let error = Scratch::new(&guard, base.path()).unwrap_err().to_string();
+    assert!(error.starts_with("the guard process has ended"), "{error}");
+    assert!(entries(base.path()).is_empty());
+}

@@ -1,0 +1,364 @@
+//! Real servers, started and stopped.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "helpers of tests fail and tell like tests"
+)]
+
+mod common;
+
+use cachedyno_rig::{
+    Guard, MariadbTemplate, Pinning, SearchPath, Server, ServerSpec, guard_main, installed,
+    process_cpu_ns, start_mariadb, start_redis,
+};
+use common::{entries, eventually, guard, role, runs};
+use model::{Endpoint, ErrorClass, Failure, NetAddress, Product};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+#[test]
+#[ignore = "a role that other tests start as a process of its own"]
+fn role_guard() {
+    guard_main(std::io::stdin().lock()).unwrap();
+}
+
+/// Starts a server, tells about it and waits to be killed.
+#[test]
+#[ignore = "a role that other tests start as a process of its own"]
+fn role_owner() {
+    let guard = guard();
+    let base = PathBuf::from(std::env::var_os("RIG_TEST_BASE").unwrap());
+    let spec = ServerSpec::new(&base);
+    let (template, server);
+    if std::env::var_os("RIG_TEST_MARIADB").is_some() {
+        template = MariadbTemplate::make(&guard, &base, &spec.search).unwrap();
+        server = start_mariadb(&guard, &template, &spec).unwrap();
+    } else {
+        server = start_redis(&guard, &spec).unwrap();
+    }
+    let mut out = std::io::stdout();
+    writeln!(out, "owned {} {}", server.pid(), socket(&server).display()).unwrap();
+    out.flush().unwrap();
+    std::thread::sleep(std::time::Duration::from_secs(600));
+}
+
+/// True when the program is there; otherwise says that the test is skipped.
+fn is_installed(program: &str) -> bool {
+    let found = SearchPath::of_process().find(&[program]).is_some();
+    if !found {
+        println!("skipped: {program} is not installed");
+    }
+    found
+}
+
+fn socket(server: &Server) -> &Path {
+    match server.endpoint() {
+        Endpoint::Redis { address: NetAddress::Unix(path), .. }
+        | Endpoint::Mysql { address: NetAddress::Unix(path), .. } => path,
+        other => panic!("{other} is not on a socket"),
+    }
+}
+
+fn ask(server: &Server, command: &str) -> String {
+    let mut stream = UnixStream::connect(socket(server)).unwrap();
+    write!(stream, "{command}\r\nQUIT\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+fn spec(base: &Path, settings: &[(&str, &str)]) -> ServerSpec {
+    let settings = settings.iter().map(|(n, v)| ((*n).to_string(), (*v).to_string())).collect();
+    ServerSpec { settings, ..ServerSpec::new(base) }
+}
+
+#[test]
+fn redis_runs_with_its_settings_and_leaves_nothing() {
+    if !is_installed("redis-server") {
+        return;
+    }
+    let base = tempfile::tempdir().unwrap();
+    let guard = guard();
+    let cpus = Pinning::for_this_process().server;
+    let mut spec = spec(base.path(), &[("save", ""), ("appendonly", "yes"), ("maxmemory", "8mb")]);
+    spec.cpus = Some(cpus.clone());
+    let server = start_redis(&guard, &spec).unwrap();
+    assert!(runs(server.pid()));
+    assert_eq!(server.died(), None);
+    assert!(ask(&server, "CONFIG GET save").starts_with("*2\r\n$4\r\nsave\r\n$0\r\n\r\n"));
+    assert!(ask(&server, "CONFIG GET appendonly").contains("yes"));
+    assert!(ask(&server, "CONFIG GET maxmemory").contains("8388608"));
+    assert!(ask(&server, "CONFIG GET port").contains("$1\r\n0\r\n"));
+    assert_eq!(server.settings()["maxmemory"], "8mb");
+    assert!(server.command_line()[0].ends_with("redis-server"));
+    assert!(process_cpu_ns(server.pid()).unwrap() > 0);
+    let status = fs::read_to_string(format!("/proc/{}/status", server.pid())).unwrap();
+    let allowed = status.lines().find_map(|l| l.strip_prefix("Cpus_allowed_list:")).unwrap();
+    assert_eq!(allowed.trim().parse(), Ok(cpus[0]), "pinned to {cpus:?}");
+
+    let (pid, sockets) = (server.pid(), socket(&server).parent().unwrap().to_path_buf());
+    assert!(sockets.exists() && !entries(base.path()).is_empty());
+    server.stop().unwrap();
+    assert!(!runs(pid) && !sockets.exists());
+    assert!(entries(base.path()).is_empty());
+}
+
+#[test]
+fn mariadb_runs_twice_from_one_template_and_leaves_nothing() {
+    if !is_installed("mariadbd") {
+        return;
+    }
+    let base = tempfile::tempdir().unwrap();
+    let guard = guard();
+    let started = std::time::Instant::now();
+    let template = MariadbTemplate::make(&guard, base.path(), &SearchPath::of_process()).unwrap();
+    println!("template: {:?}", started.elapsed());
+    let spec = spec(base.path(), &[("innodb_buffer_pool_size", "32M"), ("skip-name-resolve", "")]);
+    for _ in 0..2 {
+        let started = std::time::Instant::now();
+        let server = start_mariadb(&guard, &template, &spec).unwrap();
+        println!("start: {:?}", started.elapsed());
+        let mut greeting = [0; 16];
+        UnixStream::connect(socket(&server)).unwrap().read_exact(&mut greeting).unwrap();
+        assert_eq!(greeting[4], 10, "version of the protocol");
+        assert!(
+            matches!(server.endpoint(), Endpoint::Mysql { database, .. } if database == "cachedyno")
+        );
+        let argument = "--innodb_buffer_pool_size=32M";
+        assert!(server.command_line().iter().any(|a| a == argument));
+        let (pid, sockets) = (server.pid(), socket(&server).parent().unwrap().to_path_buf());
+        let data = entries(base.path());
+        assert_eq!(data.len(), 2, "template and server: {data:?}");
+        drop(server);
+        assert!(!runs(pid) && !sockets.exists());
+    }
+    drop(template);
+    assert!(entries(base.path()).is_empty());
+}
+
+/// Logs in as root without a password and runs one statement, in the least of the protocol:
+/// answers with the first byte of the server's reply (0 for success).
+fn statement(server: &Server, text: &str) -> u8 {
+    fn packet(stream: &mut UnixStream) -> Vec<u8> {
+        let mut head = [0; 4];
+        stream.read_exact(&mut head).unwrap();
+        let length = u32::from_le_bytes([head[0], head[1], head[2], 0]);
+        let mut body = vec![0; length as usize];
+        stream.read_exact(&mut body).unwrap();
+        body
+    }
+    fn send(stream: &mut UnixStream, sequence: u8, body: &[u8]) {
+        let length = u32::try_from(body.len()).unwrap().to_le_bytes();
+        stream.write_all(&[&length[..3], &[sequence], body].concat()).unwrap();
+    }
+    let mut stream = UnixStream::connect(socket(server)).unwrap();
+    packet(&mut stream);
+    // PROTOCOL_41, SECURE_CONNECTION, CONNECT_WITH_DB; packets of 16 MiB; utf8mb4.
+    let capabilities: u32 = 0x200 | 0x8000 | 0x8;
+    let login = [
+        &capabilities.to_le_bytes()[..],
+        &0x0100_0000_u32.to_le_bytes(),
+        &[45],
+        &[0; 23],
+        b"root\0\0cachedyno\0",
+    ]
+    .concat();
+    send(&mut stream, 1, &login);
+    assert_eq!(packet(&mut stream)[0], 0, "login");
+    send(&mut stream, 0, &[&[3], text.as_bytes()].concat());
+    packet(&mut stream)[0]
+}
+
+#[test]
+fn root_may_make_tables_in_the_database() {
+    if !is_installed("mariadbd") {
+        return;
+    }
+    let base = tempfile::tempdir().unwrap();
+    let guard = guard();
+    let template = MariadbTemplate::make(&guard, base.path(), &SearchPath::of_process()).unwrap();
+    let server = start_mariadb(&guard, &template, &ServerSpec::new(base.path())).unwrap();
+    assert_eq!(statement(&server, "CREATE TABLE t (a INT) ENGINE=InnoDB"), 0);
+    assert_eq!(statement(&server, "INSERT INTO cachedyno.t VALUES (1)"), 0);
+    assert_eq!(statement(&server, "INSERT INTO missing VALUES (1)"), 255);
+
+    let wrong = spec(base.path(), &[("no_such_variable", "1")]);
+    let failure: Failure = start_mariadb(&guard, &template, &wrong).unwrap_err().into();
+    assert_eq!(failure.class, ErrorClass::Start);
+    assert!(failure.message.contains("unknown variable 'no_such_variable=1'"), "{failure}");
+
+    kill(Pid::from_raw(server.pid().cast_signed()), Signal::SIGKILL).unwrap();
+    eventually("the death is seen", || server.died().is_some());
+    assert!(server.died().unwrap().starts_with("was killed by signal 9 (SIGKILL)"));
+}
+
+#[test]
+fn what_is_not_installed_is_named_with_its_cure() {
+    let base = tempfile::tempdir().unwrap();
+    let guard = guard();
+    let nowhere = SearchPath::new([base.path().to_path_buf()]);
+    let spec = ServerSpec { search: nowhere.clone(), ..ServerSpec::new(base.path()) };
+    let failure: Failure = start_redis(&guard, &spec).unwrap_err().into();
+    assert_eq!(failure.class, ErrorClass::Missing);
+    assert_eq!(failure.message, "redis-server is not installed (apt-get install redis-server)");
+    let error = MariadbTemplate::make(&guard, base.path(), &nowhere).unwrap_err();
+    assert_eq!(error.class(), ErrorClass::Missing);
+    assert_eq!(error.to_string(), "mariadbd is not installed (apt-get install mariadb-server)");
+    assert!(entries(base.path()).is_empty());
+}
+
+#[test]
+fn a_wrong_setting_gives_the_servers_own_words() {
+    if !is_installed("redis-server") {
+        return;
+    }
+    let base = tempfile::tempdir().unwrap();
+    let guard = guard();
+    let unknown = spec(base.path(), &[("no-such-setting", "1")]);
+    let failure: Failure = start_redis(&guard, &unknown).unwrap_err().into();
+    assert_eq!(failure.class, ErrorClass::Start);
+    assert!(failure.message.contains("no-such-setting"), "{failure}");
+    assert!(failure.message.contains("exit code 1"), "{failure}");
+    let ours = spec(base.path(), &[("port", "6379")]);
+    let failure: Failure = start_redis(&guard, &ours).unwrap_err().into();
+    assert!(failure.message.starts_with("setting `port` of redis-server"), "{failure}");
+    let mut nowhere = ServerSpec::new(base.path().join("missing"));
+    let error = start_redis(&guard, &nowhere).unwrap_err().to_string();
+    assert!(error.starts_with("cannot use directory `"), "{error}");
+    nowhere.data_parent = base.path().into();
+    nowhere.cpus = Some(vec![1000]);
+    let error = start_redis(&guard, &nowhere).unwrap_err().to_string();
+    assert!(error.starts_with("CPU `1000` cannot be used"), "{error}");
+    assert!(entries(base.path()).is_empty());
+}
+
+#[test]
+fn a_server_that_never_answers_is_given_up() {
+    if !is_installed("redis-server") {
+        return;
+    }
+    let base = tempfile::tempdir().unwrap();
+    let programs = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink("/bin/sleep", programs.path().join("sleep")).unwrap();
+    let script = programs.path().join("redis-server");
+    fs::write(&script, "#!/bin/sh\necho starting slowly\nexec sleep 600\n").unwrap();
+    fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let spec = ServerSpec {
+        search: SearchPath::new([programs.path().to_path_buf()]),
+        deadline: Some(std::time::Duration::from_millis(300)),
+        ..ServerSpec::new(base.path())
+    };
+    let failure: Failure = start_redis(&guard(), &spec).unwrap_err().into();
+    assert_eq!(failure.class, ErrorClass::Start);
+    assert!(failure.message.contains("not ready after 300ms: its socket gives: "), "{failure}");
+    assert!(failure.message.ends_with("; its log: starting slowly"), "{failure}");
+    assert!(entries(base.path()).is_empty());
+}
+
+#[test]
+fn a_death_is_seen_with_its_reason() {
+    if !is_installed("redis-server") {
+        return;
+    }
+    let base = tempfile::tempdir().unwrap();
+    let guard: Guard = guard();
+    let spec = ServerSpec::new(base.path());
+    let server = start_redis(&guard, &spec).unwrap();
+    kill(Pid::from_raw(server.pid().cast_signed()), Signal::SIGKILL).unwrap();
+    eventually("the death is seen", || server.died().is_some());
+    let reason = server.died().unwrap();
+    assert!(reason.starts_with("was killed by signal 9 (SIGKILL)"), "{reason}");
+    assert!(reason.contains("; its log: "), "{reason}");
+
+    let server = start_redis(&guard, &spec).unwrap();
+    assert!(ask(&server, "SHUTDOWN NOSAVE").is_empty());
+    eventually("the end is seen", || server.died().is_some());
+    assert!(server.died().unwrap().starts_with("ended with exit code 0"));
+    server.stop().unwrap();
+}
+
+fn killed_owner_leaves_nothing(mariadb: bool) {
+    let base = tempfile::tempdir().unwrap();
+    let mut command = role("role_owner");
+    if mariadb {
+        command.env("RIG_TEST_MARIADB", "1");
+    }
+    let mut owner =
+        command.env("RIG_TEST_BASE", base.path()).stdout(Stdio::piped()).spawn().unwrap();
+    let lines = BufReader::new(owner.stdout.take().unwrap()).lines();
+    let line = lines.map(Result::unwrap).find(|l| l.contains("owned ")).unwrap();
+    let (pid, socket) = line.split_once("owned ").unwrap().1.split_once(' ').unwrap();
+    let (pid, socket): (u32, _) = (pid.parse().unwrap(), PathBuf::from(socket));
+    assert!(runs(pid) && socket.exists());
+    owner.kill().unwrap();
+    owner.wait().unwrap();
+    eventually("the server ends", || !runs(pid));
+    eventually("its socket goes", || !socket.parent().unwrap().exists());
+    eventually("its data goes", || entries(base.path()).is_empty());
+}
+
+#[test]
+fn a_killed_owner_leaves_no_redis() {
+    if is_installed("redis-server") {
+        killed_owner_leaves_nothing(false);
+    }
+}
+
+#[test]
+fn a_killed_owner_leaves_no_mariadb() {
+    if is_installed("mariadbd") {
+        killed_owner_leaves_nothing(true);
+    }
+}
+
+/// The installer is a script whose helpers would go on writing into the directory.
+#[test]
+fn an_owner_killed_while_installing_leaves_nothing() {
+    if !is_installed("mariadbd") {
+        return;
+    }
+    let base = tempfile::tempdir().unwrap();
+    let mut command = role("role_owner");
+    command.env("RIG_TEST_MARIADB", "1").env("RIG_TEST_BASE", base.path());
+    let mut owner = command.stdout(Stdio::null()).spawn().unwrap();
+    let busy = |name: &String| base.path().join(name).join("data/ibdata1").exists();
+    eventually("it installs", || entries(base.path()).iter().any(busy));
+    owner.kill().unwrap();
+    owner.wait().unwrap();
+    eventually("the directory goes", || entries(base.path()).is_empty());
+}
+
+/// The kernel's own safety line: what the documentation of `Server` warns of.
+#[test]
+fn a_server_ends_with_the_thread_that_started_it() {
+    if !is_installed("redis-server") {
+        return;
+    }
+    let base = tempfile::tempdir().unwrap();
+    let (guard, spec) = (guard(), ServerSpec::new(base.path()));
+    let server = std::thread::spawn(move || start_redis(&guard, &spec).unwrap()).join().unwrap();
+    eventually("the server ends", || server.died().is_some());
+    assert!(server.died().unwrap().starts_with("was killed by signal 9 (SIGKILL)"));
+}
+
+#[test]
+fn installed_servers_tell_their_version() {
+    for server in installed(&SearchPath::of_process()) {
+        let (word, program) = match server.product {
+            Product::Redis => ("Redis", "redis-server"),
+            Product::Mysql => ("MariaDB", "mariadbd"),
+            Product::Files => panic!("files need no server"),
+        };
+        assert_eq!(server.program, program);
+        if is_installed(program) {
+            let version = server.version.unwrap();
+            assert!(version.contains(word) && !version.contains('\n'), "{version}");
+        }
+    }
+}
