@@ -1,0 +1,98 @@
+//! Errors of the operating system as error classes.
+
+use std::io;
+use std::time::Duration;
+
+use model::{ErrorClass, Failure};
+use workloads::store::StoreError;
+
+/// The class of an error of a socket or a file.
+pub(crate) fn class(kind: io::ErrorKind) -> ErrorClass {
+    use io::ErrorKind as K;
+    match kind {
+        K::WouldBlock | K::TimedOut => ErrorClass::Timeout,
+        K::ConnectionRefused | K::AddrNotAvailable | K::HostUnreachable | K::NetworkUnreachable => {
+            ErrorClass::Refused
+        }
+        K::ConnectionReset
+        | K::ConnectionAborted
+        | K::BrokenPipe
+        | K::NotConnected
+        | K::UnexpectedEof => ErrorClass::Closed,
+        K::PermissionDenied | K::ReadOnlyFilesystem => ErrorClass::Denied,
+        K::StorageFull | K::QuotaExceeded => ErrorClass::Full,
+        _ => ErrorClass::Other,
+    }
+}
+
+/// An error of a connection under way; what is left in it belongs to nobody, so it is fatal.
+pub(crate) fn connection(e: &io::Error, timeout: Duration) -> StoreError {
+    match class(e.kind()) {
+        ErrorClass::Timeout => StoreError::fatal(ErrorClass::Timeout, no_answer(timeout)),
+        ErrorClass::Other => StoreError::fatal(ErrorClass::Other, text(e)),
+        class => StoreError::fatal(class, format!("the server ended the connection ({})", text(e))),
+    }
+}
+
+/// An error while a connection to `address` was made.
+pub(crate) fn connecting(kind: io::ErrorKind, address: &str, timeout: Duration) -> StoreError {
+    let at = format!("`{address}`");
+    match (class(kind), kind) {
+        (ErrorClass::Timeout, _) => {
+            StoreError::fatal(ErrorClass::Timeout, format!("{at}: {}", no_answer(timeout)))
+        }
+        (ErrorClass::Refused, _) | (_, io::ErrorKind::NotFound) => StoreError::fatal(
+            ErrorClass::Refused,
+            format!("nobody listens at {at} (expected a running server: start it)"),
+        ),
+        (class, _) => StoreError::fatal(class, format!("cannot connect to {at}: {kind}")),
+    }
+}
+
+/// An error of a file; the next call may succeed.
+pub(crate) fn file(what: &str, e: &io::Error) -> StoreError {
+    StoreError::soft(class(e.kind()), format!("{what}: {}", text(e)))
+}
+
+/// The words for a missing answer.
+pub(crate) fn no_answer(timeout: Duration) -> String {
+    format!("no answer within {} ms", timeout.as_millis())
+}
+
+/// A store's error as the reason why a target cannot be used.
+pub(crate) fn failure(e: StoreError) -> Failure {
+    Failure { class: e.class, message: e.message }
+}
+
+/// A system error in lower case and without its number.
+pub(crate) fn text(e: &io::Error) -> String {
+    let words = e.to_string();
+    words.split(" (os error").next().unwrap_or_default().to_lowercase()
+}
+
+/// A server's words, fit for one line: no control characters, at most 200 characters.
+pub(crate) fn words(bytes: &[u8]) -> String {
+    let line = String::from_utf8_lossy(bytes);
+    line.chars().map(|c| if c.is_control() { ' ' } else { c }).take(200).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_full() {
+        let e = io::Error::from_raw_os_error(nix::libc::ENOSPC);
+        assert_eq!(file("write", &e).class, ErrorClass::Full);
+        assert_eq!(file("write", &e).message, "write: no space left on device");
+        let e = io::Error::from_raw_os_error(nix::libc::EDQUOT);
+        assert_eq!(file("write", &e).class, ErrorClass::Full);
+        assert!(!file("write", &e).fatal);
+    }
+
+    #[test]
+    fn a_servers_words_stay_on_one_line() {
+        assert_eq!(words(b"a\r\nb\x1b[31m"), "a  b [31m");
+        assert_eq!(words(&[b'x'; 1000]).len(), 200);
+    }
+}

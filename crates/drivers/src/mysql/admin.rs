@@ -1,0 +1,202 @@
+//! A MySQL or MariaDB server around a run.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use ::mysql::prelude::Queryable;
+use ::mysql::{Conn, Value};
+use model::{Endpoint, ErrorClass, Failure, Layout};
+use workloads::store::StoreError;
+
+use super::{Server, sql};
+use crate::{Admin, Facts, SessionOptions, admin, fault};
+
+/// Longest value of the types TEXT and BLOB; longer ones need the medium types.
+const SHORT_BYTES_MAX: usize = 65_535;
+
+struct MysqlAdmin {
+    endpoint: Endpoint,
+    server: Server,
+    conn: Conn,
+    /// Tables that we created.
+    made: Vec<String>,
+}
+
+pub(crate) fn open_admin(
+    endpoint: &Endpoint,
+    timeout: Duration,
+) -> Result<Box<dyn Admin>, StoreError> {
+    let server = Server::new(endpoint, timeout)?;
+    let conn = server.connect()?;
+    Ok(Box::new(MysqlAdmin { endpoint: endpoint.clone(), server, conn, made: Vec::new() }))
+}
+
+/// The statements that create a layout's table.
+///
+/// Plain: the 2019 script fills three columns by position, `name`, `value` and one that accepts
+/// NULL; it published no schema. Ours: the name is the primary key (without one every read would
+/// scan the table), as ASCII compared by byte; the value is TEXT, or MEDIUMTEXT where it must be;
+/// the third column is a timestamp.
+///
+/// Page: Symfony's `PdoSessionHandler::createTable` 7.1; MEDIUMBLOB, as Shopware has, where the
+/// values need it.
+pub(super) fn schema(layout: Layout, table: &str, value_bytes: usize) -> Vec<String> {
+    let medium = if value_bytes > SHORT_BYTES_MAX { "MEDIUM" } else { "" };
+    match layout {
+        Layout::Plain => vec![format!(
+            "CREATE TABLE {table} (\
+             name VARCHAR(128) CHARACTER SET ascii COLLATE ascii_bin NOT NULL PRIMARY KEY, \
+             value {medium}TEXT CHARACTER SET utf8mb4 NOT NULL, \
+             created TIMESTAMP NULL) ENGINE = InnoDB"
+        )],
+        Layout::Page => vec![
+            format!(
+                "CREATE TABLE {table} (\
+                 sess_id VARBINARY(128) NOT NULL PRIMARY KEY, \
+                 sess_data {medium}BLOB NOT NULL, \
+                 sess_lifetime INTEGER UNSIGNED NOT NULL, \
+                 sess_time INTEGER UNSIGNED NOT NULL) COLLATE utf8mb4_bin, ENGINE = InnoDB"
+            ),
+            format!("CREATE INDEX sess_lifetime_idx ON {table} (sess_lifetime)"),
+        ],
+    }
+}
+
+impl MysqlAdmin {
+    fn failed(&self, e: &::mysql::Error) -> Failure {
+        fault::failure(self.server.error(e))
+    }
+
+    fn run(&mut self, statement: &str) -> Result<(), Failure> {
+        self.conn.query_drop(statement).map_err(|e| self.failed(&e))
+    }
+
+    fn tables(&mut self, condition: &str) -> Result<u64, Failure> {
+        let statement = format!(
+            "SELECT COUNT(*) FROM information_schema.tables \
+             WHERE table_schema = DATABASE(){condition}"
+        );
+        let count = self.conn.query_first(statement).map_err(|e| self.failed(&e))?;
+        Ok(count.unwrap_or_default())
+    }
+}
+
+/// Settings that hold passwords or may hold statements and addresses with them.
+fn may_be_secret(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    ["pass", "secret", "private_key", "sst_auth", "provider_options", "init_connect", "init_slave"]
+        .iter()
+        .chain(&["init_replica", "cluster_address"])
+        .any(|part| name.contains(part))
+}
+
+/// `MariaDB 10.11.19` from `10.11.19-MariaDB-0+deb12u1` and the server's comment on itself.
+fn version(version: &str, comment: &str) -> String {
+    // Older MariaDB servers put 5.5.5- first for the sake of old replicas.
+    let version = version.strip_prefix("5.5.5-").unwrap_or(version);
+    let product = match (version.contains("MariaDB"), comment.contains("Percona")) {
+        (true, _) => "MariaDB",
+        (_, true) => "Percona Server",
+        _ => "MySQL",
+    };
+    format!("{product} {}", version.split('-').next().unwrap_or(version))
+}
+
+impl Admin for MysqlAdmin {
+    fn facts(&mut self) -> Result<Facts, Failure> {
+        let told: Option<(String, String)> = self
+            .conn
+            .query_first("SELECT VERSION(), @@version_comment")
+            .map_err(|e| self.failed(&e))?;
+        let (number, comment) = told.unwrap_or_default();
+        let empty = self.tables("")? == 0;
+        // Values may be bytes of no character set.
+        let rows: Vec<(String, Value)> =
+            self.conn.query("SHOW GLOBAL VARIABLES").map_err(|e| self.failed(&e))?;
+        let text = |value| match value {
+            Value::Bytes(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+            _ => String::new(),
+        };
+        let told = rows.into_iter().filter(|(name, _)| !may_be_secret(name));
+        let mut configuration: Vec<_> = told.map(|(name, value)| (name, text(value))).collect();
+        configuration.sort();
+        Ok(Facts { version: version(&number, &comment), empty, configuration })
+    }
+
+    fn prepare(
+        &mut self,
+        layout: Layout,
+        name: &str,
+        value_bytes: usize,
+    ) -> Result<PathBuf, Failure> {
+        let table = sql::identifier(name).map_err(fault::failure)?;
+        if self.tables(&format!(" AND table_name = '{table}'"))? > 0 {
+            let message = format!("table `{table}` exists already (left as it is: look into it)");
+            return Err(Failure { class: ErrorClass::NotOurs, message });
+        }
+        let mut statements = schema(layout, table, value_bytes).into_iter();
+        if let Some(create) = statements.next() {
+            self.run(&create)?;
+            self.made.push(table.into());
+        }
+        for statement in statements {
+            self.run(&statement)?;
+        }
+        Ok(PathBuf::new())
+    }
+
+    fn verify(
+        &mut self,
+        layout: Layout,
+        options: &SessionOptions,
+        id: &str,
+    ) -> Result<(), Failure> {
+        let table = sql::identifier(&options.table).map_err(fault::failure)?;
+        let result = admin::round_trip(&self.endpoint, layout, options, id);
+        let column = match layout {
+            Layout::Plain => "name",
+            Layout::Page => "sess_id",
+        };
+        let statement = format!("DELETE FROM {table} WHERE {column} = ?");
+        let removed = self.conn.exec_drop(statement, (id,)).map_err(|e| self.failed(&e));
+        result.and(removed)
+    }
+
+    fn clean(&mut self, _: Layout, _: &str) -> Result<(), Failure> {
+        while let Some(table) = self.made.last() {
+            let statement = format!("DROP TABLE IF EXISTS {table}");
+            self.run(&statement)?;
+            self.made.pop();
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_server_names_itself() {
+        assert_eq!(version("10.11.19-MariaDB-0+deb12u1", "Debian 12"), "MariaDB 10.11.19");
+        assert_eq!(version("5.5.5-10.4.1-MariaDB", ""), "MariaDB 10.4.1");
+        assert_eq!(version("8.4.0", "MySQL Community Server - GPL"), "MySQL 8.4.0");
+        assert_eq!(version("8.0.36-28", "Percona Server (GPL)"), "Percona Server 8.0.36");
+    }
+
+    #[test]
+    fn secrets_are_known_by_name() {
+        for name in ["report_password", "wsrep_sst_auth", "init_connect"] {
+            assert!(may_be_secret(name), "{name}");
+        }
+        assert!(!may_be_secret("innodb_buffer_pool_size"));
+    }
+
+    #[test]
+    fn long_values_get_a_medium_column() {
+        assert!(schema(Layout::Plain, "t", 1_500)[0].contains("value TEXT"));
+        assert!(schema(Layout::Plain, "t", 65_536)[0].contains("value MEDIUMTEXT"));
+        assert!(schema(Layout::Page, "t", 65_535)[0].contains("sess_data BLOB"));
+        assert!(schema(Layout::Page, "t", 65_536)[0].contains("sess_data MEDIUMBLOB"));
+    }
+}

@@ -1,0 +1,87 @@
+//! Statements as text, as PHP's clients send them: values are quoted by the client.
+
+use model::ErrorClass;
+use workloads::store::StoreError;
+
+use crate::fault;
+
+/// A table's name that needs no quotes: a letter or `_`, then letters, digits and `_`, at most 64.
+pub(super) fn identifier(name: &str) -> Result<&str, StoreError> {
+    let good = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let begins = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
+    if begins && name.len() <= 64 && name.chars().all(good) {
+        return Ok(name);
+    }
+    let shown = fault::words(name.as_bytes());
+    let expected = "a letter, then letters, digits and `_`, at most 64";
+    Err(StoreError::fatal(
+        ErrorClass::Other,
+        format!("table name `{shown}` cannot be used (expected {expected})"),
+    ))
+}
+
+/// Appends a value as a string literal. Text is quoted as `mysql_real_escape_string` does, or by
+/// doubled quotes alone where the server runs with `NO_BACKSLASH_ESCAPES`. Bytes that are no
+/// UTF-8 cannot stand in a statement of the client library and become a hexadecimal literal, which
+/// the server takes as the same bytes.
+pub(super) fn push_value(sql: &mut String, value: &[u8], no_backslash_escapes: bool) {
+    let Ok(text) = std::str::from_utf8(value) else {
+        sql.push_str("x'");
+        for byte in value {
+            sql.push(char::from(b"0123456789ABCDEF"[usize::from(byte >> 4)]));
+            sql.push(char::from(b"0123456789ABCDEF"[usize::from(byte & 15)]));
+        }
+        sql.push('\'');
+        return;
+    };
+    sql.push('\'');
+    let mut done = 0;
+    for (at, byte) in text.bytes().enumerate() {
+        let escaped = match byte {
+            b'\'' if no_backslash_escapes => "''",
+            _ if no_backslash_escapes => continue,
+            b'\'' => "\\'",
+            b'"' => "\\\"",
+            b'\\' => "\\\\",
+            b'\n' => "\\n",
+            b'\r' => "\\r",
+            b'\0' => "\\0",
+            0x1a => "\\Z",
+            _ => continue,
+        };
+        sql.push_str(&text[done..at]);
+        sql.push_str(escaped);
+        done = at + 1;
+    }
+    sql.push_str(&text[done..]);
+    sql.push('\'');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_plain_identifiers_pass() {
+        for name in ["sessions", "_1", "cachedyno_ab12"] {
+            assert_eq!(identifier(name).unwrap(), name);
+        }
+        for name in ["", "1a", "a-b", "a b", "a`b", "a;drop", "ä", &"x".repeat(65)] {
+            assert!(identifier(name).is_err(), "{name}");
+        }
+    }
+
+    #[test]
+    fn values_cannot_end_their_quotes() {
+        let quoted = |value: &[u8], plain| {
+            let mut sql = String::new();
+            push_value(&mut sql, value, plain);
+            sql
+        };
+        assert_eq!(quoted(b"abc", false), "'abc'");
+        assert_eq!(quoted(b"a'\"\\\n\r\0\x1az", false), "'a\\'\\\"\\\\\\n\\r\\0\\Zz'");
+        assert_eq!(quoted("ü'".as_bytes(), false), "'ü\\''");
+        assert_eq!(quoted(b"a'\\", true), "'a''\\'");
+        assert_eq!(quoted(&[0xff, 0x27], false), "x'FF27'");
+    }
+}

@@ -1,0 +1,197 @@
+//! A Redis server around a run.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use model::{Endpoint, ErrorClass, Failure, Layout};
+use workloads::store::StoreError;
+
+use super::page::{KEY_PREFIX, LOCK_SUFFIX};
+use super::resp::Tree;
+use super::wire::Wire;
+use crate::{Admin, Facts, SessionOptions, admin, fault};
+
+/// Keys that one `SCAN` looks at and one `UNLINK` removes, about.
+const BATCH: &[u8] = b"1000";
+
+struct RedisAdmin {
+    endpoint: Endpoint,
+    wire: Wire,
+}
+
+pub(crate) fn open_admin(
+    endpoint: &Endpoint,
+    timeout: Duration,
+) -> Result<Box<dyn Admin>, StoreError> {
+    let wire = Wire::connect(endpoint, timeout)?;
+    Ok(Box::new(RedisAdmin { endpoint: endpoint.clone(), wire }))
+}
+
+impl RedisAdmin {
+    fn configuration(&mut self) -> Result<Vec<(String, String)>, StoreError> {
+        let list = match self.wire.ask(&[b"CONFIG", b"GET", b"*"]) {
+            Ok(Tree::List(list)) => list,
+            Ok(_) => Vec::new(),
+            // Managed servers forbid it; an account may not be allowed to.
+            Err(e) if !e.fatal => Vec::new(),
+            Err(e) => return Err(e),
+        };
+        let texts: Vec<String> = list.into_iter().map(text).collect();
+        let pairs = texts.chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone()));
+        let mut told: Vec<_> = pairs.filter(|(name, _)| !may_be_secret(name)).collect();
+        told.sort();
+        Ok(told)
+    }
+
+    fn remove_matching(&mut self, prefix: &str) -> Result<(), StoreError> {
+        let mut pattern = escape(prefix);
+        pattern.push('*');
+        let mut cursor = b"0".to_vec();
+        loop {
+            let request: [&[u8]; 6] =
+                [b"SCAN", &cursor, b"MATCH", pattern.as_bytes(), b"COUNT", BATCH];
+            let (next, keys) = scanned(self.wire.ask(&request)?)?;
+            // The server matched; nothing is removed on its word alone.
+            let ours: Vec<&[u8]> = keys
+                .iter()
+                .map(Vec::as_slice)
+                .filter(|k| k.starts_with(prefix.as_bytes()))
+                .collect();
+            if !ours.is_empty() {
+                let mut request: Vec<&[u8]> = vec![b"UNLINK"];
+                request.extend(ours);
+                self.wire.ask(&request)?;
+            }
+            if next == b"0" {
+                return Ok(());
+            }
+            cursor = next;
+        }
+    }
+}
+
+fn scanned(tree: Tree) -> Result<(Vec<u8>, Vec<Vec<u8>>), StoreError> {
+    if let Tree::List(parts) = tree
+        && let Ok([Tree::Text(cursor), Tree::List(keys)]) = <[Tree; 2]>::try_from(parts)
+    {
+        let bytes = |t| if let Tree::Text(key) = t { Some(key) } else { None };
+        return Ok((cursor, keys.into_iter().filter_map(bytes).collect()));
+    }
+    Err(StoreError::fatal(ErrorClass::Protocol, "`SCAN` was not answered by a cursor and keys"))
+}
+
+fn text(tree: Tree) -> String {
+    match tree {
+        Tree::Text(bytes) | Tree::Error(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+        Tree::Integer(n) => n.to_string(),
+        Tree::Nil | Tree::List(_) => String::new(),
+    }
+}
+
+/// `requirepass`, `tls-key-file-pass`, `masterauth`, `masteruser`, `primaryauth` and the like.
+fn may_be_secret(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    name.contains("pass")
+        || name.contains("secret")
+        || name.ends_with("auth")
+        || name.ends_with("user")
+}
+
+/// A text as a pattern of `SCAN MATCH` that matches itself only.
+fn escape(text: &str) -> String {
+    let mut pattern = String::with_capacity(text.len());
+    for c in text.chars() {
+        if matches!(c, '*' | '?' | '[' | ']' | '\\' | '^') {
+            pattern.push('\\');
+        }
+        pattern.push(c);
+    }
+    pattern
+}
+
+/// `Redis 7.0.15` from the answer of `INFO server`; Valkey tells its own name and version and
+/// Redis's version for the sake of old clients.
+fn version(info: &str) -> String {
+    let field = |name: &str| {
+        let of_line = |line: &str| line.strip_prefix(name)?.strip_prefix(':').map(str::to_string);
+        info.lines().find_map(of_line)
+    };
+    let name = field("server_name").unwrap_or_else(|| "redis".into());
+    let own = field(&format!("{name}_version")).or_else(|| field("redis_version"));
+    let mut letters = name.chars();
+    let capital: String = letters.next().into_iter().flat_map(char::to_uppercase).collect();
+    format!("{capital}{} {}", letters.as_str(), own.unwrap_or_else(|| "of unknown version".into()))
+}
+
+impl Admin for RedisAdmin {
+    fn facts(&mut self) -> Result<Facts, Failure> {
+        let info = text(self.wire.ask(&[b"INFO", b"server"]).map_err(fault::failure)?);
+        let empty = self.wire.ask(&[b"DBSIZE"]).map_err(fault::failure)? == Tree::Integer(0);
+        let configuration = self.configuration().map_err(fault::failure)?;
+        Ok(Facts { version: version(&info), empty, configuration })
+    }
+
+    fn prepare(&mut self, _: Layout, _: &str, _: usize) -> Result<PathBuf, Failure> {
+        Ok(PathBuf::new())
+    }
+
+    fn verify(
+        &mut self,
+        layout: Layout,
+        options: &SessionOptions,
+        id: &str,
+    ) -> Result<(), Failure> {
+        let result = admin::round_trip(&self.endpoint, layout, options, id);
+        let key = match layout {
+            Layout::Plain => id.to_string(),
+            Layout::Page => format!("{KEY_PREFIX}{id}"),
+        };
+        let lock = format!("{key}{LOCK_SUFFIX}");
+        let mut request: Vec<&[u8]> = vec![b"UNLINK", key.as_bytes()];
+        if layout == Layout::Page {
+            request.push(lock.as_bytes());
+        }
+        result.and(self.wire.ask(&request).map(drop).map_err(fault::failure))
+    }
+
+    fn clean(&mut self, layout: Layout, prefix: &str) -> Result<(), Failure> {
+        if prefix.is_empty() {
+            let message = "an empty prefix would remove the keys of others (expected the run's)";
+            return Err(Failure { class: ErrorClass::NotOurs, message: message.into() });
+        }
+        let keys = match layout {
+            Layout::Plain => prefix.to_string(),
+            Layout::Page => format!("{KEY_PREFIX}{prefix}"),
+        };
+        self.remove_matching(&keys).map_err(fault::failure)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_server_names_itself() {
+        assert_eq!(version("# Server\r\nredis_version:7.0.15\r\nos:Linux"), "Redis 7.0.15");
+        let valkey = "redis_version:7.2.4\r\nserver_name:valkey\r\nvalkey_version:8.1.1\r\n";
+        assert_eq!(version(valkey), "Valkey 8.1.1");
+        assert_eq!(version(""), "Redis of unknown version");
+    }
+
+    #[test]
+    fn secrets_are_known_by_name() {
+        for name in ["requirepass", "masterauth", "masteruser", "tls-key-file-pass", "primaryauth"]
+        {
+            assert!(may_be_secret(name), "{name}");
+        }
+        for name in ["tls-auth-clients", "maxmemory", "save", "appendfsync"] {
+            assert!(!may_be_secret(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_prefix_matches_itself_only() {
+        assert_eq!(escape("a*b?[c]\\^"), "a\\*b\\?\\[c\\]\\\\\\^");
+    }
+}

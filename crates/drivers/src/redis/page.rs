@@ -1,0 +1,161 @@
+//! The session handler of the PHP extension redis (phpredis) with `redis.session.locking_enabled`:
+//! the key is `PHPREDIS_SESSION:<id>`, its lock the key with `_LOCK` behind it.
+//!
+//! Open: `SET <lock> <secret> NX PX <expiry>` until it is set, then `GET <key>`.
+//! Close: `GET <lock>`; where it is no longer ours the handler warns and writes nothing; else
+//! `SETEX <key> <ttl> <value>` and the lock is removed by a script that compares first
+//! (`EVALSHA`, and `EVAL` where the server does not know the script yet).
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use model::ErrorClass;
+use workloads::store::{Closed, Found, LockWait, Opened, PageStore, StoreError};
+
+use super::resp::Reply;
+use super::wire::Wire;
+use super::{refused, unexpected};
+
+pub(super) const KEY_PREFIX: &str = "PHPREDIS_SESSION:";
+pub(super) const LOCK_SUFFIX: &str = "_LOCK";
+
+/// `redis.session.lock_expire`, which PHP takes from `max_execution_time` when it is 0; 30 s is
+/// the default of the latter on web servers.
+const LOCK_EXPIRE_MS: &str = "30000";
+/// `redis.session.lock_wait_time`, 20,000 µs by default.
+const LOCK_WAIT: Duration = Duration::from_millis(20);
+/// `redis.session.lock_retries`, 100 by default: 101 attempts.
+const LOCK_RETRIES: u32 = 100;
+
+/// Removes the lock if it still holds our secret.
+const RELEASE: &str =
+    "if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end return redis.call('DEL', KEYS[1])";
+/// SHA-1 of [`RELEASE`].
+const RELEASE_SHA: &str = "a3a2e641cda83495175e20b2f2dca850c65f2a63";
+
+pub(super) struct Page {
+    wire: Wire,
+    ttl: String,
+    secret: String,
+    key: String,
+    lock: String,
+    open: bool,
+}
+
+impl Page {
+    pub(super) fn new(wire: Wire, ttl_s: u64) -> Self {
+        Self {
+            wire,
+            ttl: ttl_s.to_string(),
+            secret: secret(),
+            key: String::new(),
+            lock: String::new(),
+            open: false,
+        }
+    }
+
+    fn take_lock(&mut self) -> Result<LockWait, StoreError> {
+        let started = Instant::now();
+        let (lock, secret) = (self.lock.as_bytes(), self.secret.as_bytes());
+        let request: [&[u8]; 6] = [b"SET", lock, secret, b"NX", b"PX", LOCK_EXPIRE_MS.as_bytes()];
+        for attempt in 1..=LOCK_RETRIES + 1 {
+            match self.wire.call(&request)? {
+                Reply::Status(b"OK") => {
+                    let waited = if attempt == 1 { Duration::ZERO } else { started.elapsed() };
+                    return Ok(LockWait { attempts: attempt, waited_ns: waited.as_nanos() as u64 });
+                }
+                Reply::Nil if attempt <= LOCK_RETRIES => thread::sleep(LOCK_WAIT),
+                Reply::Nil => {}
+                other => return Err(unexpected("SET", &other)),
+            }
+        }
+        let message = format!("the session was locked through {} attempts", LOCK_RETRIES + 1);
+        Err(StoreError::soft(ErrorClass::Lock, message))
+    }
+
+    /// Whether the lock was still ours.
+    fn release(&mut self) -> Result<bool, StoreError> {
+        let (lock, secret) = (self.lock.as_bytes(), self.secret.as_bytes());
+        let known =
+            match self.wire.call(&[b"EVALSHA", RELEASE_SHA.as_bytes(), b"1", lock, secret])? {
+                Reply::Integer(n) => Some(n),
+                Reply::Error(words) if words.starts_with(b"NOSCRIPT") => None,
+                other => return Err(unexpected("EVALSHA", &other)),
+            };
+        if let Some(removed) = known {
+            return Ok(removed == 1);
+        }
+        match self.wire.call(&[b"EVAL", RELEASE.as_bytes(), b"1", lock, secret])? {
+            Reply::Integer(removed) => Ok(removed == 1),
+            other => Err(unexpected("EVAL", &other)),
+        }
+    }
+}
+
+/// `host|pid`, and a number behind it: here one process is many clients.
+fn secret() -> String {
+    static CLIENTS: AtomicU64 = AtomicU64::new(0);
+    let host = nix::unistd::gethostname().unwrap_or_default();
+    let client = CLIENTS.fetch_add(1, Ordering::Relaxed);
+    format!("{}|{}.{client}", host.to_string_lossy(), std::process::id())
+}
+
+impl PageStore for Page {
+    fn open(&mut self, id: &str, value: &mut Vec<u8>) -> Result<Opened, StoreError> {
+        value.clear();
+        self.key.clear();
+        self.key.push_str(KEY_PREFIX);
+        self.key.push_str(id);
+        self.lock.clear();
+        self.lock.push_str(&self.key);
+        self.lock.push_str(LOCK_SUFFIX);
+        self.open = false;
+        let lock = self.take_lock()?;
+        let found = match self.wire.call(&[b"GET", self.key.as_bytes()])? {
+            Reply::Bulk(bytes) => {
+                value.extend_from_slice(bytes);
+                Ok(Found::Yes)
+            }
+            Reply::Nil => Ok(Found::No),
+            other => Err(unexpected("GET", &other)),
+        };
+        match found {
+            Ok(found) => {
+                self.open = true;
+                Ok(Opened { found, lock })
+            }
+            Err(e) => {
+                // A session that could not be read must not stay locked for its next visitor.
+                if !e.fatal {
+                    self.release()?;
+                }
+                Err(e)
+            }
+        }
+    }
+
+    fn close(&mut self, value: &[u8]) -> Result<Closed, StoreError> {
+        if !std::mem::take(&mut self.open) {
+            return Err(StoreError::soft(ErrorClass::Other, "no session is open"));
+        }
+        let ours = match self.wire.call(&[b"GET", self.lock.as_bytes()])? {
+            Reply::Bulk(holder) => holder == self.secret.as_bytes(),
+            Reply::Nil => false,
+            Reply::Error(words) => return Err(refused(words)),
+            other => return Err(unexpected("GET", &other)),
+        };
+        if !ours {
+            return Ok(Closed::LockLost);
+        }
+        let parts: [&[u8]; 4] = [b"SETEX", self.key.as_bytes(), self.ttl.as_bytes(), value];
+        let written = self.wire.expect_ok(&parts);
+        if written.as_ref().is_err_and(|e| e.fatal) {
+            return written.map(|()| Closed::Kept);
+        }
+        // A write that was refused (out of memory) releases the lock as well.
+        let released = self.release()?;
+        written?;
+        Ok(if released { Closed::Kept } else { Closed::LockLost })
+    }
+}

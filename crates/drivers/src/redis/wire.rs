@@ -1,0 +1,242 @@
+//! One blocking connection.
+//!
+//! A request is encoded into one buffer and sent by one write; a reply is parsed in place in
+//! another. Neither buffer is allocated again once it is large enough.
+
+use std::io::{self, Read, Write};
+use std::net::{TcpStream, ToSocketAddrs};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use model::{Endpoint, ErrorClass, NetAddress, Secret};
+use nix::sys::socket::{
+    AddressFamily, SockFlag, SockType, UnixAddr, connect, setsockopt, socket, sockopt,
+};
+use nix::sys::time::TimeVal;
+use workloads::store::StoreError;
+
+use super::resp::{BULK_BYTES_MAX, Malformed, Reply, Step, Tree, encode, parse, parse_tree};
+use super::{refused, unexpected};
+use crate::fault;
+
+/// First size of the receive buffer: a session of a few KiB in one read.
+const INBOX_BYTES: usize = 16 << 10;
+
+enum Socket {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+impl Socket {
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match self {
+            Self::Tcp(s) => s.write_all(bytes),
+            Self::Unix(s) => s.write_all(bytes),
+        }
+    }
+
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Tcp(s) => s.read(into),
+            Self::Unix(s) => s.read(into),
+        }
+    }
+}
+
+/// A connection that is logged in and has answered.
+pub(super) struct Wire {
+    socket: Socket,
+    timeout: Duration,
+    out: Vec<u8>,
+    /// Received bytes are `inbox[start..end]`.
+    inbox: Vec<u8>,
+    start: usize,
+    end: usize,
+}
+
+impl Wire {
+    /// Connects, sends `AUTH` and `SELECT` where they are needed, and waits for a `PING`.
+    pub(super) fn connect(endpoint: &Endpoint, timeout: Duration) -> Result<Self, StoreError> {
+        let Endpoint::Redis { address, user, password, database } = endpoint else {
+            return Err(StoreError::fatal(ErrorClass::Other, "not a Redis endpoint"));
+        };
+        let socket = match address {
+            NetAddress::Tcp(host, port) => tcp(host, *port, timeout),
+            NetAddress::Unix(path) => unix(path, timeout),
+        }
+        .map_err(|e| fault::connecting(e.kind(), &address.to_string(), timeout))?;
+        let mut wire = Self {
+            socket,
+            timeout,
+            out: Vec::new(),
+            inbox: vec![0; INBOX_BYTES],
+            start: 0,
+            end: 0,
+        };
+        if let Some(password) = password {
+            wire.log_in(user.as_deref(), password)?;
+        }
+        if *database != 0 {
+            wire.expect_ok(&[b"SELECT", database.to_string().as_bytes()])?;
+        }
+        match wire.call(&[b"PING"])? {
+            Reply::Status(b"PONG") => Ok(wire),
+            other => Err(unexpected("PING", &other)),
+        }
+    }
+
+    fn log_in(&mut self, user: Option<&str>, password: &Secret) -> Result<(), StoreError> {
+        let password = password.reveal().as_bytes();
+        let result = match user {
+            Some(user) => self.call(&[b"AUTH", user.as_bytes(), password]),
+            None => self.call(&[b"AUTH", password]),
+        };
+        let denied = match result? {
+            Reply::Status(b"OK") => None,
+            Reply::Error(words) => match refused(words) {
+                e if e.class == ErrorClass::Refused => return Err(e),
+                // Of the server's words only the code: the rest may repeat the password.
+                _ => Some(fault::words(words).split(' ').next().map(String::from)),
+            },
+            other => return Err(unexpected("AUTH", &other)),
+        };
+        // The buffer must not keep the password either.
+        self.out.fill(0);
+        let Some(code) = denied else { return Ok(()) };
+        let message = format!(
+            "user or password was not accepted (`{}`; expected those of the target's URL)",
+            code.unwrap_or_default()
+        );
+        Err(StoreError::fatal(ErrorClass::Denied, message))
+    }
+
+    /// Sends one request and reads its reply, which is no array. An error reply is a reply.
+    pub(super) fn call(&mut self, parts: &[&[u8]]) -> Result<Reply<'_>, StoreError> {
+        self.send(parts)?;
+        let mut deadline = None;
+        let (shape, at) = loop {
+            let received = &self.inbox[self.start..self.end];
+            match parse(received).map_err(malformed)? {
+                Step::Whole { shape, used } => {
+                    let at = self.start;
+                    self.start += used;
+                    break (shape, at);
+                }
+                Step::More { total } => self.receive(total, &mut deadline)?,
+            }
+        };
+        let bytes = &self.inbox[at..self.end];
+        shape.reply(bytes).ok_or_else(|| malformed(Malformed("an array came unasked".into())))
+    }
+
+    /// Sends one request and reads its reply of any type; an error reply is an error.
+    pub(super) fn ask(&mut self, parts: &[&[u8]]) -> Result<Tree, StoreError> {
+        self.send(parts)?;
+        let mut deadline = None;
+        loop {
+            let received = &self.inbox[self.start..self.end];
+            match parse_tree(received).map_err(malformed)? {
+                Some((Tree::Error(words), used)) => {
+                    self.start += used;
+                    return Err(refused(&words));
+                }
+                Some((tree, used)) => {
+                    self.start += used;
+                    return Ok(tree);
+                }
+                None => {
+                    // Doubling keeps the number of parses of a growing array small.
+                    let total = (received.len() + 1).max(self.inbox.len());
+                    self.receive(total, &mut deadline)?;
+                }
+            }
+        }
+    }
+
+    /// Sends one request whose only good answer is `+OK`.
+    pub(super) fn expect_ok(&mut self, parts: &[&[u8]]) -> Result<(), StoreError> {
+        match self.call(parts)? {
+            Reply::Status(b"OK") => Ok(()),
+            other => Err(unexpected(&fault::words(parts[0]), &other)),
+        }
+    }
+
+    fn send(&mut self, parts: &[&[u8]]) -> Result<(), StoreError> {
+        if self.start != self.end {
+            return Err(malformed(Malformed("bytes came unasked".into())));
+        }
+        (self.start, self.end) = (0, 0);
+        self.out.clear();
+        encode(&mut self.out, parts);
+        match self.socket.write_all(&self.out) {
+            // The server hung up; its last words, if any (too many clients), are still to be read.
+            Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            other => other.map_err(|e| fault::connection(&e, self.timeout)),
+        }
+    }
+
+    /// Reads once, with room for a reply of `total` bytes. The socket's time-out bounds one read;
+    /// the deadline, set at the first of several, bounds them together.
+    fn receive(&mut self, total: usize, deadline: &mut Option<Instant>) -> Result<(), StoreError> {
+        if self.end > self.start {
+            let until = *deadline.get_or_insert_with(|| Instant::now() + self.timeout);
+            if Instant::now() >= until {
+                let message = fault::no_answer(self.timeout);
+                return Err(StoreError::fatal(ErrorClass::Timeout, message));
+            }
+        }
+        let room = self.start + total;
+        if room > self.inbox.len() || self.end == self.inbox.len() {
+            if room > BULK_BYTES_MAX + INBOX_BYTES {
+                return Err(malformed(Malformed(format!("a reply of {total} bytes"))));
+            }
+            self.inbox.resize(room.max(self.inbox.len() + INBOX_BYTES), 0);
+        }
+        loop {
+            match self.socket.read(&mut self.inbox[self.end..]) {
+                Ok(0) => {
+                    let e = io::Error::from(io::ErrorKind::UnexpectedEof);
+                    return Err(fault::connection(&e, self.timeout));
+                }
+                Ok(n) => {
+                    self.end += n;
+                    return Ok(());
+                }
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(fault::connection(&e, self.timeout)),
+            }
+        }
+    }
+}
+
+fn malformed(Malformed(message): Malformed) -> StoreError {
+    StoreError::fatal(ErrorClass::Protocol, format!("{message} (expected RESP2)"))
+}
+
+fn tcp(host: &str, port: u16, timeout: Duration) -> io::Result<Socket> {
+    let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
+    for address in (host, port).to_socket_addrs()? {
+        match TcpStream::connect_timeout(&address, timeout) {
+            Ok(stream) => {
+                stream.set_nodelay(true)?;
+                stream.set_read_timeout(Some(timeout))?;
+                stream.set_write_timeout(Some(timeout))?;
+                return Ok(Socket::Tcp(stream));
+            }
+            Err(e) => last = e,
+        }
+    }
+    Err(last)
+}
+
+/// The send time-out is set first: it also bounds a connect to a server whose backlog is full.
+fn unix(path: &Path, timeout: Duration) -> io::Result<Socket> {
+    let fd = socket(AddressFamily::Unix, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)?;
+    let micros = timeout.as_micros().clamp(1, i64::MAX as u128) as i64;
+    let limit = TimeVal::new(micros / 1_000_000, micros % 1_000_000);
+    setsockopt(&fd, sockopt::SendTimeout, &limit)?;
+    setsockopt(&fd, sockopt::ReceiveTimeout, &limit)?;
+    connect(std::os::fd::AsRawFd::as_raw_fd(&fd), &UnixAddr::new(path)?)?;
+    Ok(Socket::Unix(UnixStream::from(fd)))
+}

@@ -1,0 +1,11 @@
+//! Every store on the real thing: files, a Redis and a MariaDB server that the tests start, and
+//! PHP's own handlers.
+
+#[cfg(test)]
+mod stores {
+    mod common;
+    mod files;
+    mod mysql;
+    mod php;
+    mod redis;
+}

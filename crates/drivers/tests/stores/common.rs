@@ -1,0 +1,220 @@
+//! Servers of the tests' own, on unix sockets in temporary directories, and what every store
+//! must do whatever lies beneath it.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use cachedyno_drivers::SessionOptions;
+use model::{Connections, Endpoint, NetAddress, Secret};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use tempfile::TempDir;
+use workloads::store::{Closed, Found, PageStore, SessionStore};
+
+pub(crate) fn options(directory: &Path) -> SessionOptions {
+    SessionOptions {
+        connections: Connections::Persistent,
+        ttl_s: 300,
+        timeout: Duration::from_secs(5),
+        table: "sessions".into(),
+        directory: directory.into(),
+    }
+}
+
+pub(crate) fn installed(program: &str) -> bool {
+    let found = Command::new("sh").args(["-c", &format!("command -v {program}")]).output();
+    let there = found.is_ok_and(|o| o.status.success());
+    if !there {
+        eprintln!("skipped: {program} is not installed");
+    }
+    there
+}
+
+/// A server's process; ends with the test, also when that panics or is killed.
+pub(crate) struct Server {
+    child: Child,
+    pub(crate) directory: TempDir,
+    pub(crate) socket: PathBuf,
+}
+
+impl Server {
+    fn start(directory: TempDir, program: &str, args: &[String]) -> Self {
+        let socket = directory.path().join("s.sock");
+        let log = std::fs::File::create(directory.path().join("log")).unwrap();
+        let child = Command::new("setpriv")
+            .args(["--pdeathsig", "KILL", program])
+            .args(args)
+            .stdin(Stdio::null())
+            .stdout(log.try_clone().unwrap())
+            .stderr(log)
+            .spawn()
+            .unwrap();
+        let mut server = Self { child, directory, socket };
+        let started = Instant::now();
+        while std::os::unix::net::UnixStream::connect(&server.socket).is_err() {
+            let gone = server.child.try_wait().unwrap().is_some();
+            if gone || started.elapsed() > Duration::from_secs(30) {
+                let log = std::fs::read_to_string(server.directory.path().join("log")).unwrap();
+                panic!("{program} did not start: {log}");
+            }
+            thread::sleep(Duration::from_millis(10));
+        }
+        server
+    }
+
+    pub(crate) fn redis(more: &[&str]) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let socket = directory.path().join("s.sock").display().to_string();
+        let mut args: Vec<String> =
+            ["--port", "0", "--save", "", "--dir"].iter().map(|s| (*s).into()).collect();
+        args.extend([directory.path().display().to_string(), "--unixsocket".into(), socket]);
+        args.extend(more.iter().map(|s| (*s).into()));
+        Self::start(directory, "redis-server", &args)
+    }
+
+    /// A MariaDB server with an account root without a password and the database `shop`.
+    pub(crate) fn mariadb() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let data = format!("--datadir={}", directory.path().join("data").display());
+        let made = Command::new("mariadb-install-db")
+            .args(["--no-defaults", "--user=root", "--skip-test-db", &data])
+            .arg("--auth-root-authentication-method=normal")
+            .output()
+            .unwrap();
+        assert!(made.status.success(), "{made:?}");
+        let socket = format!("--socket={}", directory.path().join("s.sock").display());
+        let mut args: Vec<String> = vec!["--no-defaults".into(), data, socket];
+        for more in ["--user=root", "--skip-networking", "--innodb-buffer-pool-size=32M"] {
+            args.push(more.into());
+        }
+        let server = Self::start(directory, "mariadbd", &args);
+        server.sql("CREATE DATABASE shop");
+        server
+    }
+
+    pub(crate) fn redis_endpoint(&self, password: Option<&str>) -> Endpoint {
+        Endpoint::Redis {
+            address: NetAddress::Unix(self.socket.clone()),
+            user: None,
+            password: password.map(Secret::new),
+            database: 0,
+        }
+    }
+
+    pub(crate) fn mysql_endpoint(&self, user: &str, password: Option<&str>) -> Endpoint {
+        Endpoint::Mysql {
+            address: NetAddress::Unix(self.socket.clone()),
+            user: user.into(),
+            password: password.map(Secret::new),
+            database: "shop".into(),
+        }
+    }
+
+    /// Asks by the server's own client, so that nothing of ours checks itself.
+    pub(crate) fn redis_cli(&self, args: &[&str]) -> String {
+        text(&Command::new("redis-cli").arg("-s").arg(&self.socket).args(args).output().unwrap())
+    }
+
+    pub(crate) fn sql(&self, statement: &str) -> String {
+        let mut command = Command::new("mariadb");
+        command.arg("--no-defaults").arg("-S").arg(&self.socket);
+        command.args(["-u", "root", "-N", "-B", "-e", statement]);
+        text(&command.output().unwrap())
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill(Pid::from_raw(self.child.id().cast_signed()), signal).unwrap();
+    }
+
+    pub(crate) fn end(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+pub(crate) fn text(output: &Output) -> String {
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8_lossy(&output.stdout).trim().to_string()
+}
+
+/// Everything a plain store promises but the answer to replacing what is missing.
+pub(crate) fn plain_store(store: &mut dyn SessionStore) {
+    let mut value = b"left over".to_vec();
+    assert_eq!(store.read("1_0", &mut value).unwrap(), Found::No);
+    assert!(value.is_empty());
+    let long = "x'y\"z\\\r\n\tü".repeat(500).into_bytes();
+    store.create("1_0", &long).unwrap();
+    store.create("1_1", b"").unwrap();
+    assert_eq!(store.read("1_0", &mut value).unwrap(), Found::Yes);
+    assert!(value == long);
+    assert_eq!(store.read("1_1", &mut value).unwrap(), Found::Yes);
+    assert!(value.is_empty());
+    for shorter in ["short", "short", "longer again"] {
+        assert_eq!(store.replace("1_0", shorter.as_bytes()).unwrap(), Found::Yes);
+        assert_eq!(store.read("1_0", &mut value).unwrap(), Found::Yes);
+        assert_eq!(value, shorter.as_bytes());
+    }
+}
+
+pub(crate) fn page_store(store: &mut dyn PageStore) {
+    let mut value = b"left over".to_vec();
+    assert!(store.close(b"nothing is open").is_err());
+    let opened = store.open("abc", &mut value).unwrap();
+    assert_eq!((opened.found, opened.lock.attempts), (Found::No, 1));
+    assert_eq!(opened.lock.waited_ns, 0);
+    assert!(value.is_empty());
+    let mut any = (0..=255).collect::<Vec<u8>>().repeat(20);
+    for _ in 0..3 {
+        assert_eq!(store.close(&any).unwrap(), Closed::Kept);
+        assert_eq!(store.open("abc", &mut value).unwrap().found, Found::Yes);
+        assert!(value == any);
+        any.truncate(any.len() / 3);
+    }
+    assert_eq!(store.close(b"end").unwrap(), Closed::Kept);
+    assert!(store.close(b"twice").is_err());
+}
+
+/// The second client waits until the first has closed, and sees its value.
+pub(crate) fn contention(first: &mut dyn PageStore, second: &mut dyn PageStore, id: &str) {
+    let held = Duration::from_millis(150);
+    let closed = AtomicBool::new(false);
+    let mut value = Vec::new();
+    first.open(id, &mut value).unwrap();
+    thread::scope(|scope| {
+        let waiting = scope.spawn(|| {
+            let mut value = Vec::new();
+            let opened = second.open(id, &mut value).unwrap();
+            assert!(closed.load(Ordering::SeqCst), "the lock was had while it was held");
+            assert_eq!(second.close(b"second").unwrap(), Closed::Kept);
+            (opened, value)
+        });
+        thread::sleep(held);
+        closed.store(true, Ordering::SeqCst);
+        assert_eq!(first.close(b"first").unwrap(), Closed::Kept);
+        let (opened, value) = waiting.join().unwrap();
+        assert_eq!((opened.found, value.as_slice()), (Found::Yes, &b"first"[..]));
+        assert!(opened.lock.attempts > 1, "{opened:?}");
+        let waited = Duration::from_nanos(opened.lock.waited_ns);
+        assert!(waited > held / 2 && waited < Duration::from_secs(3), "{opened:?}");
+    });
+    let opened = first.open(id, &mut value).unwrap();
+    assert_eq!((opened.lock.attempts, value.as_slice()), (1, &b"second"[..]));
+    first.close(b"end").unwrap();
+}
+
+/// How long a call took.
+pub(crate) fn timed<T>(call: impl FnOnce() -> T) -> (T, Duration) {
+    let started = Instant::now();
+    let result = call();
+    (result, started.elapsed())
+}
