@@ -1,0 +1,120 @@
+//! One directory a run: write, seal, list, find, read, resume.
+//!
+//! `cachedyno-records/<time>-<study>-<id>/` holds
+//! - `header.json`: plan, conditions, tool and command; written before the first trial;
+//! - `targets.jsonl`: a line for each target that answered, or why it did not;
+//! - `trials.jsonl`: a line for each trial, synced to disk when the trial ends;
+//! - `seal.json`: written last. A record without it was killed and can be resumed;
+//! - `report.html`, `summary.json`: made from the above, and can be made again.
+//!
+//! docs/FORMAT.md describes every key. Each line is written whole; a torn last line (power cut,
+//! `kill -9`) is ignored on reading and cut off on resuming.
+
+mod reader;
+mod writer;
+
+pub use reader::{Listed, Record, find, list};
+pub use writer::Writer;
+
+use model::Failure;
+use serde::{Deserialize, Serialize};
+use std::io;
+use std::path::PathBuf;
+
+/// Name of the directory that holds records, unless the user names another.
+pub const RECORDS: &str = "cachedyno-records";
+/// Name of the page in a record.
+pub const REPORT: &str = "report.html";
+/// Name of the summary in a record.
+pub const SUMMARY: &str = "summary.json";
+
+const HEADER: &str = "header.json";
+const TARGETS: &str = "targets.jsonl";
+const TRIALS: &str = "trials.jsonl";
+const SEAL: &str = "seal.json";
+const LOCK: &str = "lock";
+
+/// A line of `targets.jsonl`: what a target told when it was checked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TargetLine {
+    /// Name of the target.
+    pub target: String,
+    /// Product and version as the server reports it.
+    pub version: Option<String>,
+    /// The server's configuration as far as it tells.
+    pub configuration: Vec<(String, String)>,
+    /// Why it cannot be measured.
+    pub unavailable: Option<Failure>,
+}
+
+/// A record that cannot be written, found or read.
+#[derive(Debug, thiserror::Error)]
+pub enum ArchiveError {
+    /// The operating system refused.
+    #[error("record `{}` cannot be {doing}: {source}{}", path.display(), cure(doing))]
+    Io {
+        /// `written` or `read`.
+        doing: &'static str,
+        /// File or directory.
+        path: PathBuf,
+        /// The system's own words.
+        source: io::Error,
+    },
+    /// A file of the record is not what it should be.
+    #[error("record file `{}`, line {line}, is damaged: {problem}", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// Line, from 1.
+        line: usize,
+        /// What is wrong.
+        problem: String,
+    },
+    /// The directory is no record.
+    #[error("`{}` is not a record (no {HEADER} in it)", .0.display())]
+    NotARecord(PathBuf),
+    /// Written by a version that knows more.
+    #[error(
+        "record `{}` has format {found}, this version reads {known} (use a newer cachedyno)",
+        path.display()
+    )]
+    TooNew {
+        /// The record.
+        path: PathBuf,
+        /// Its format.
+        found: u32,
+        /// Ours.
+        known: u32,
+    },
+    /// Nothing has that name.
+    #[error(
+        "no run `{wanted}` in `{}` (known: {known}; `latest` and unique prefixes work too)",
+        within.display()
+    )]
+    Unknown {
+        /// What the user asked for.
+        wanted: String,
+        /// Directory of records.
+        within: PathBuf,
+        /// Ids that are there.
+        known: String,
+    },
+    /// Several have that prefix.
+    #[error("run `{wanted}` is ambiguous, it matches {matches}")]
+    Ambiguous {
+        /// What the user asked for.
+        wanted: String,
+        /// Names that match.
+        matches: String,
+    },
+    /// Another cachedyno writes it at this moment.
+    #[error("record `{}` is in use by another cachedyno", .0.display())]
+    InUse(PathBuf),
+}
+
+fn cure(doing: &str) -> &'static str {
+    if doing == "written" { " (choose another directory with --out DIR)" } else { "" }
+}
+
+#[cfg(test)]
+mod tests;

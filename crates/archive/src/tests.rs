@@ -1,0 +1,161 @@
+use super::*;
+use model::{
+    Choices, Conditions, ErrorClass, Event, Header, Noise, Scale, Seal, SealStatus, Sink, Study,
+    Trial,
+};
+use std::fs;
+use std::io::Write as _;
+use std::path::Path;
+
+fn header(run: &str, started_unix_ms: u64) -> Header {
+    let study = Study::parse("s", include_str!("../../../studies/sessions.toml")).unwrap();
+    let plan = study
+        .plan(&Choices {
+            scale: Scale::Quick,
+            budget_s: None,
+            sets: Vec::new(),
+            targets: Vec::new(),
+            control: false,
+            seed: 1,
+            timeout_ms: None,
+        })
+        .unwrap();
+    Header {
+        format: 1,
+        run: run.into(),
+        tool: "cachedyno test".into(),
+        command: vec!["cachedyno".into()],
+        started_unix_ms,
+        plan,
+        conditions: Conditions::default(),
+    }
+}
+
+fn trial(block: u32) -> Trial {
+    Trial {
+        block,
+        position: 0,
+        cell: "files/steady/1".into(),
+        started_unix_ms: 1,
+        took_ns: 2,
+        version: None,
+        phases: Vec::new(),
+        noise: Noise::default(),
+        failure: None,
+    }
+}
+
+fn seal() -> Seal {
+    Seal {
+        status: SealStatus::Complete,
+        finished_unix_ms: 5,
+        blocks: 1,
+        stopped_because: "budget".into(),
+    }
+}
+
+fn write(records: &Path, run: &str, started: u64) -> PathBuf {
+    let mut writer = Writer::create(records, &header(run, started)).unwrap();
+    writer
+        .event(&Event::TargetReady {
+            target: "files".into(),
+            version: "files on ext4".into(),
+            configuration: Vec::new(),
+        })
+        .unwrap();
+    writer.event(&Event::TrialEnded(Box::new(trial(0)))).unwrap();
+    writer.path().to_path_buf()
+}
+
+#[test]
+fn what_was_written_is_read() {
+    let records = tempfile::tempdir().unwrap();
+    let path = write(records.path(), "aabbccdd", 1_795_289_000_000);
+    let name = path.file_name().unwrap().to_string_lossy().into_owned();
+    assert_eq!(name, "20261121T192320Z-sessions-aabbccdd");
+    let record = Record::read(&path).unwrap();
+    assert_eq!(record.trials, [trial(0)]);
+    assert_eq!(record.targets[0].version.as_deref(), Some("files on ext4"));
+    assert!(record.seal.is_none());
+    assert_eq!(record.header, header("aabbccdd", 1_795_289_000_000));
+}
+
+#[test]
+fn a_torn_line_is_ignored_and_cut_off_on_resuming() {
+    let records = tempfile::tempdir().unwrap();
+    let path = write(records.path(), "aabbccdd", 0);
+    let torn = fs::OpenOptions::new().append(true).open(path.join(TRIALS));
+    torn.unwrap().write_all(b"{\"block\":1,\"posi").unwrap();
+    assert_eq!(Record::read(&path).unwrap().trials.len(), 1);
+    let mut writer = Writer::resume(&path).unwrap();
+    writer.event(&Event::TrialEnded(Box::new(trial(1)))).unwrap();
+    writer.event(&Event::RunEnded(seal())).unwrap();
+    let record = Record::read(&path).unwrap();
+    assert_eq!(record.trials, [trial(0), trial(1)]);
+    assert_eq!(record.seal, Some(seal()));
+}
+
+#[test]
+fn a_damaged_line_in_the_middle_is_an_error_with_its_place() {
+    let records = tempfile::tempdir().unwrap();
+    let path = write(records.path(), "aabbccdd", 0);
+    fs::write(path.join(TRIALS), "{}\n{}\n").unwrap();
+    let text = Record::read(&path).unwrap_err().to_string();
+    assert!(text.contains("trials.jsonl`, line 1, is damaged: missing field"), "{text}");
+}
+
+#[test]
+fn a_newer_format_is_refused() {
+    let records = tempfile::tempdir().unwrap();
+    let path = write(records.path(), "aabbccdd", 0);
+    fs::write(path.join(HEADER), "{\"format\":99,\"whatever\":1}").unwrap();
+    assert!(matches!(Record::read(&path), Err(ArchiveError::TooNew { found: 99, .. })));
+}
+
+#[test]
+fn runs_are_found_by_path_id_prefix_and_latest() {
+    let records = tempfile::tempdir().unwrap();
+    let first = write(records.path(), "aa11", 1000);
+    let second = write(records.path(), "aa22", 2000);
+    fs::create_dir(records.path().join("unrelated")).unwrap();
+    assert_eq!(list(records.path()).unwrap().len(), 2);
+    let found = |wanted: &str| find(records.path(), wanted);
+    assert_eq!(found("latest").unwrap(), second);
+    assert_eq!(found("aa1").unwrap(), first);
+    assert_eq!(found(first.to_str().unwrap()).unwrap(), first);
+    let text = found("aa").unwrap_err().to_string();
+    assert!(text.starts_with("run `aa` is ambiguous, it matches `19700101T000001Z-"), "{text}");
+    let text = found("zz").unwrap_err().to_string();
+    assert!(text.contains("(known: aa11, aa22;"), "{text}");
+}
+
+#[test]
+fn a_record_in_use_is_not_written_by_two() {
+    let records = tempfile::tempdir().unwrap();
+    let writer = Writer::create(records.path(), &header("aa", 0)).unwrap();
+    assert!(matches!(Writer::resume(writer.path()), Err(ArchiveError::InUse(_))));
+    let path = writer.path().to_path_buf();
+    drop(writer);
+    assert!(Writer::resume(&path).is_ok());
+}
+
+#[test]
+fn a_directory_that_cannot_be_written_names_the_cure() {
+    let records = tempfile::tempdir().unwrap();
+    let file = records.path().join("file");
+    fs::write(&file, "x").unwrap();
+    let text = Writer::create(&file, &header("aa", 0)).unwrap_err().to_string();
+    assert!(text.ends_with("(choose another directory with --out DIR)"), "{text}");
+}
+
+#[test]
+fn a_target_is_known_by_what_it_told_last() {
+    let records = tempfile::tempdir().unwrap();
+    let path = write(records.path(), "aa", 0);
+    let failure = model::Failure { class: ErrorClass::Refused, message: "gone".into() };
+    let event = Event::TargetUnavailable { target: "files".into(), failure: failure.clone() };
+    Writer::resume(&path).unwrap().event(&event).unwrap();
+    let record = Record::read(&path).unwrap();
+    assert_eq!(record.targets.len(), 1);
+    assert_eq!(record.targets[0].unavailable, Some(failure));
+}

@@ -1,0 +1,162 @@
+//! Writing a record: a sink of events.
+
+use jiff::Timestamp;
+use model::{Event, Header, Sink, SinkError};
+use serde::Serialize;
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{BufRead, BufReader, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use crate::{ArchiveError, HEADER, LOCK, SEAL, TARGETS, TRIALS, TargetLine};
+
+/// Writes one record; holds its lock as long as it lives.
+#[derive(Debug)]
+pub struct Writer {
+    path: PathBuf,
+    targets: File,
+    trials: File,
+    _lock: File,
+}
+
+impl Writer {
+    /// Makes the directory of a new record below `records` and writes its header.
+    pub fn create(records: &Path, header: &Header) -> Result<Self, ArchiveError> {
+        let path = records.join(directory_name(header));
+        fs::create_dir_all(records).map_err(|e| written(records, e))?;
+        fs::create_dir(&path).map_err(|e| written(&path, e))?;
+        write_whole(&path.join(HEADER), header)?;
+        Self::open(path)
+    }
+
+    /// Opens an unsealed or interrupted record to add the missing trials.
+    pub fn resume(path: &Path) -> Result<Self, ArchiveError> {
+        let writer = Self::open(path.to_path_buf())?;
+        cut_torn_line(&path.join(TRIALS))?;
+        cut_torn_line(&path.join(TARGETS))?;
+        let seal = path.join(SEAL);
+        match fs::remove_file(&seal) {
+            Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(written(&seal, e)),
+            _ => Ok(writer),
+        }
+    }
+
+    fn open(path: PathBuf) -> Result<Self, ArchiveError> {
+        let lock = append(&path.join(LOCK))?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(ArchiveError::InUse(path)),
+            Err(TryLockError::Error(e)) => return Err(written(&path.join(LOCK), e)),
+        }
+        let targets = append(&path.join(TARGETS))?;
+        let trials = append(&path.join(TRIALS))?;
+        Ok(Self { path, targets, trials, _lock: lock })
+    }
+
+    /// Directory of the record.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn target(&mut self, line: &TargetLine) -> Result<(), ArchiveError> {
+        append_line(&mut self.targets, &self.path.join(TARGETS), line)
+    }
+
+    fn take(&mut self, event: &Event) -> Result<(), ArchiveError> {
+        match event {
+            Event::TargetReady { target, version, configuration } => self.target(&TargetLine {
+                target: target.clone(),
+                version: Some(version.clone()),
+                configuration: configuration.clone(),
+                unavailable: None,
+            }),
+            Event::TargetUnavailable { target, failure } => self.target(&TargetLine {
+                target: target.clone(),
+                version: None,
+                configuration: Vec::new(),
+                unavailable: Some(failure.clone()),
+            }),
+            Event::TrialEnded(trial) => {
+                append_line(&mut self.trials, &self.path.join(TRIALS), trial)
+            }
+            Event::RunEnded(seal) => write_whole(&self.path.join(SEAL), seal),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Sink for Writer {
+    fn name(&self) -> &'static str {
+        "record"
+    }
+
+    fn event(&mut self, event: &Event) -> Result<(), SinkError> {
+        self.take(event).map_err(|e| SinkError(e.to_string()))
+    }
+}
+
+/// `<time>-<study>-<id>`, time in UTC, so that names sort by time.
+fn directory_name(header: &Header) -> String {
+    let started = i64::try_from(header.started_unix_ms).unwrap_or(i64::MAX);
+    let time = Timestamp::from_millisecond(started).unwrap_or(Timestamp::UNIX_EPOCH);
+    format!("{}-{}-{}", time.strftime("%Y%m%dT%H%M%SZ"), header.plan.study, header.run)
+}
+
+fn written(path: &Path, source: std::io::Error) -> ArchiveError {
+    ArchiveError::Io { doing: "written", path: path.to_path_buf(), source }
+}
+
+fn append(path: &Path) -> Result<File, ArchiveError> {
+    OpenOptions::new().create(true).append(true).open(path).map_err(|e| written(path, e))
+}
+
+fn json(path: &Path, value: &impl Serialize) -> Result<Vec<u8>, ArchiveError> {
+    serde_json::to_vec(value).map_err(|e| written(path, e.into()))
+}
+
+fn append_line(file: &mut File, path: &Path, value: &impl Serialize) -> Result<(), ArchiveError> {
+    let mut line = json(path, value)?;
+    line.push(b'\n');
+    let before = file.metadata().map_err(|e| written(path, e))?.len();
+    let done = file.write_all(&line).and_then(|()| file.sync_data());
+    done.map_err(|e| {
+        // What fitted of the line is taken back, so that the file stays a list of whole lines.
+        match file.set_len(before) {
+            Ok(()) => written(path, e),
+            Err(also) => written(path, std::io::Error::other(format!("{e}; then {also}"))),
+        }
+    })
+}
+
+/// Writes a file whole or not at all: under another name first, then renamed.
+fn write_whole(path: &Path, value: &impl Serialize) -> Result<(), ArchiveError> {
+    let directory = path.parent().unwrap_or(Path::new("."));
+    let mut file = tempfile::NamedTempFile::new_in(directory).map_err(|e| written(path, e))?;
+    let text = json(path, value)?;
+    file.write_all(&text).map_err(|e| written(path, e))?;
+    file.as_file().sync_data().map_err(|e| written(path, e))?;
+    file.persist(path).map_err(|e| written(path, e.error))?;
+    Ok(())
+}
+
+/// Cuts off a last line that has no end.
+fn cut_torn_line(path: &Path) -> Result<(), ArchiveError> {
+    let mut file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(path)
+        .map_err(|e| written(path, e))?;
+    let mut whole = 0;
+    let mut reader = BufReader::new(&file);
+    let mut line = Vec::new();
+    while reader.read_until(b'\n', &mut line).map_err(|e| written(path, e))? > 0 {
+        if line.ends_with(b"\n") {
+            whole += line.len() as u64;
+        }
+        line.clear();
+    }
+    file.set_len(whole).map_err(|e| written(path, e))?;
+    file.seek(SeekFrom::End(0)).map_err(|e| written(path, e))?;
+    Ok(())
+}
