@@ -1,0 +1,214 @@
+//! The targets made ready: private servers that are started for each trial, or existing stores.
+
+use drivers::{Admin, Facts, SessionOptions};
+use model::{Endpoint, ErrorClass, Failure, Layout, Plan, PlannedTarget, Product};
+use rig::{Guard, MariadbTemplate, Pinning, Scratch, SearchPath, Server, ServerSpec};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// What a run needs that is not in its plan: places, and credentials.
+pub struct Setup {
+    /// Watches over everything that is started.
+    pub guard: Guard,
+    /// Directory on the disk under test: data of private servers and session files.
+    pub disk: PathBuf,
+    /// How the CPUs are divided.
+    pub pinning: Pinning,
+    /// Endpoints of the targets that exist already, by name.
+    pub endpoints: BTreeMap<String, Endpoint>,
+    /// True when existing stores may hold other people's data.
+    pub allow_shared: bool,
+}
+
+/// Turns planned targets into stores that can be measured.
+pub struct Bench<'a> {
+    /// The plan that is run.
+    pub plan: &'a Plan,
+    /// Places and credentials.
+    pub setup: &'a Setup,
+    run: String,
+    search: SearchPath,
+    /// Made once a run, copied for each server.
+    template: Option<MariadbTemplate>,
+}
+
+/// A store made ready for one trial; dropping it stops its server and removes its directories.
+pub struct Ready {
+    endpoint: Endpoint,
+    admin: Box<dyn Admin>,
+    layout: Layout,
+    options: SessionOptions,
+    prefix: String,
+    server: Option<Server>,
+    _scratch: Option<Scratch>,
+}
+
+impl<'a> Bench<'a> {
+    /// Nothing is started yet.
+    pub fn new(plan: &'a Plan, run: &str, setup: &'a Setup) -> Self {
+        Self { plan, setup, run: run.into(), search: SearchPath::of_process(), template: None }
+    }
+
+    /// Starts or reaches the target, reads its version, writes and reads one session in every
+    /// layout of the plan, and leaves nothing behind.
+    pub fn check(&mut self, target: &PlannedTarget) -> Result<Facts, Failure> {
+        let mut layouts: Vec<(Layout, &model::Sessions)> = Vec::new();
+        for cell in self.plan.cells.iter().filter(|c| c.target == target.name) {
+            if !layouts.iter().any(|(l, _)| *l == cell.workload.layout) {
+                layouts.push((cell.workload.layout, &cell.workload));
+            }
+        }
+        let mut facts = None;
+        for (number, (_, workload)) in layouts.into_iter().enumerate() {
+            let mut ready = self.ready(target, workload, &format!("check{number}"))?;
+            let own = ready.admin.facts()?;
+            let id = format!("{}verify", ready.prefix);
+            let verified = ready.admin.verify(ready.layout, &ready.options, &id);
+            ready.finish()?;
+            verified?;
+            facts = Some(own);
+        }
+        facts.ok_or_else(|| Failure {
+            class: ErrorClass::Other,
+            message: format!("target `{}` has no cell in this plan", target.name),
+        })
+    }
+
+    /// A fresh store for one trial; `label` makes its names unique in the run.
+    pub fn ready(
+        &mut self,
+        target: &PlannedTarget,
+        workload: &model::Sessions,
+        label: &str,
+    ) -> Result<Ready, Failure> {
+        let existing = self.setup.endpoints.get(&target.name).cloned();
+        let shared = existing.is_some();
+        let (endpoint, server, scratch) = match (existing, target.product) {
+            (Some(Endpoint::Files { directory }), _) => self.directory(&directory)?,
+            (Some(endpoint), _) => (endpoint, None, None),
+            (None, Product::Files) => self.directory(&self.setup.disk.clone())?,
+            (None, product) => {
+                let server = self.server(product, target)?;
+                (server.endpoint().clone(), Some(server), None)
+            }
+        };
+        let timeout = Duration::from_nanos(self.plan.timeout_ns);
+        let mut admin = drivers::admin(&endpoint, timeout)?;
+        if shared && !self.setup.allow_shared && !admin.facts()?.empty {
+            return Err(not_ours(&endpoint));
+        }
+        let name =
+            if shared { format!("cachedyno_{}_{label}", self.run) } else { "sessions".into() };
+        let directory = admin.prepare(workload.layout, &name, workload.value_bytes)?;
+        let needs_prefix = shared && target.product == Product::Redis;
+        Ok(Ready {
+            prefix: if needs_prefix { format!("cachedyno-{}-", self.run) } else { String::new() },
+            options: SessionOptions {
+                connections: workload.connections,
+                ttl_s: workload.ttl_s,
+                timeout,
+                table: name,
+                directory,
+            },
+            layout: workload.layout,
+            endpoint,
+            admin,
+            server,
+            _scratch: scratch,
+        })
+    }
+
+    /// A new subdirectory of `parent`, watched over by the guard.
+    fn directory(
+        &self,
+        parent: &std::path::Path,
+    ) -> Result<(Endpoint, Option<Server>, Option<Scratch>), Failure> {
+        let scratch = Scratch::new(&self.setup.guard, parent)?;
+        let endpoint = Endpoint::Files { directory: scratch.path().to_path_buf() };
+        Ok((endpoint, None, Some(scratch)))
+    }
+
+    fn server(&mut self, product: Product, target: &PlannedTarget) -> Result<Server, Failure> {
+        let spec = ServerSpec {
+            settings: target.settings.clone(),
+            cpus: Some(self.setup.pinning.server.clone()),
+            search: self.search.clone(),
+            ..ServerSpec::new(self.setup.disk.clone())
+        };
+        let guard = &self.setup.guard;
+        if product == Product::Redis {
+            return Ok(rig::start_redis(guard, &spec)?);
+        }
+        let template = match self.template.take() {
+            Some(template) => template,
+            None => MariadbTemplate::make(guard, &self.setup.disk, &self.search)?,
+        };
+        let server = rig::start_mariadb(guard, self.template.insert(template), &spec)?;
+        Ok(server)
+    }
+
+    /// CPUs of the client threads: a store without a server has the whole machine's share that
+    /// the others divide between clients and server.
+    pub fn client_cpus(&self, ready: &Ready) -> Vec<usize> {
+        let pinning = &self.setup.pinning;
+        let mut cpus = pinning.generator.clone();
+        if matches!(ready.endpoint, Endpoint::Files { .. }) {
+            cpus.extend(pinning.server.iter().filter(|c| !pinning.generator.contains(c)));
+        }
+        cpus
+    }
+}
+
+impl Ready {
+    /// How clients reach it.
+    pub fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    /// What clients need to know.
+    pub fn options(&self) -> &SessionOptions {
+        &self.options
+    }
+
+    /// Put before every session's name; empty on a store of our own.
+    pub fn prefix(&self) -> &str {
+        &self.prefix
+    }
+
+    /// Product and version as the server reports it now.
+    pub fn version(&mut self) -> Result<String, Failure> {
+        Ok(self.admin.facts()?.version)
+    }
+
+    /// Process of the private server.
+    pub fn server_pid(&self) -> Option<u32> {
+        self.server.as_ref().map(Server::pid)
+    }
+
+    /// Why the private server no longer runs; `None` while it does.
+    pub fn server_died(&self) -> Option<String> {
+        self.server.as_ref().and_then(Server::died)
+    }
+
+    /// Removes what the trial left in an existing store; stops a private server.
+    pub fn finish(mut self) -> Result<(), Failure> {
+        match self.server.take() {
+            Some(server) => Ok(server.stop()?),
+            None if self.prefix.is_empty() && matches!(self.endpoint, Endpoint::Redis { .. }) => {
+                Ok(())
+            }
+            None => self.admin.clean(self.layout, &self.prefix),
+        }
+    }
+}
+
+fn not_ours(endpoint: &Endpoint) -> Failure {
+    Failure {
+        class: ErrorClass::NotOurs,
+        message: format!(
+            "{endpoint} is not empty (use an empty database, or allow it with --allow-shared: keys \
+             and tables of this run then carry its name, and only those are removed)"
+        ),
+    }
+}

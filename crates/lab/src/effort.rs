@@ -1,0 +1,105 @@
+//! When enough was measured, and how long it will take.
+
+use model::{Effort, Plan, Trial};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+/// Why no more blocks are added.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Enough {
+    /// Every interval is narrow enough; the widest half-width, relative to its centre.
+    Narrow(f64),
+    /// The largest number of blocks was measured.
+    Blocks(u32),
+    /// Another block would not fit into the budget.
+    Budget(u64),
+    /// Every target was left out.
+    NothingLeft,
+}
+
+impl fmt::Display for Enough {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Narrow(width) => {
+                let percent = stats::format_percent(*width);
+                write!(f, "every rate is known within {percent}")
+            }
+            Self::Blocks(blocks) => write!(f, "{blocks} blocks were asked for"),
+            Self::Budget(ns) => {
+                let budget = stats::format_ns(*ns as f64);
+                write!(f, "another block would not fit into the budget of {budget}")
+            }
+            Self::NothingLeft => f.write_str("every target failed over and over"),
+        }
+    }
+}
+
+/// Decides after `blocks` whole blocks and `spent_ns`.
+pub fn enough(plan: &Plan, trials: &[Trial], blocks: u32, spent_ns: u64) -> Option<Enough> {
+    let Effort { budget_ns, blocks_min, blocks_max, half_width_goal } = plan.effort;
+    if blocks < blocks_min {
+        return None;
+    }
+    if blocks >= blocks_max {
+        return Some(Enough::Blocks(blocks));
+    }
+    if let Some(width) = widest_half_width(plan, trials).filter(|w| *w <= half_width_goal) {
+        return Some(Enough::Narrow(width));
+    }
+    let longest_block = (0..blocks).map(|b| block_ns(trials, b)).max().unwrap_or(0);
+    let over = budget_ns > 0 && spent_ns + longest_block > budget_ns;
+    over.then_some(Enough::Budget(budget_ns))
+}
+
+fn block_ns(trials: &[Trial], block: u32) -> u64 {
+    trials.iter().filter(|t| t.block == block).map(|t| t.took_ns).sum()
+}
+
+/// Widest half-width, relative to its centre, of any phase's rate; `None` while one of them has no
+/// interval yet.
+pub fn widest_half_width(plan: &Plan, trials: &[Trial]) -> Option<f64> {
+    let mut rates: BTreeMap<(&str, &str), Vec<f64>> = BTreeMap::new();
+    for trial in trials.iter().filter(|t| t.failure.is_none()) {
+        for phase in &trial.phases {
+            let whole = phase.operations.last().map_or(0.0, |o| o.rate_per_s);
+            rates.entry((&trial.cell, &phase.phase)).or_default().push(whole);
+        }
+    }
+    let mut widest = None;
+    for values in rates.values() {
+        let estimate = stats::geometric_mean_interval(values, 0.95, plan.seed).ok()?;
+        let width = estimate.interval?.half_width();
+        widest = Some(width.max(widest.unwrap_or(0.0)));
+    }
+    widest
+}
+
+/// Share of the run that is done, and nanoseconds left, as far as they can be foreseen from the
+/// trials so far and the limits of the plan.
+pub fn foresee(
+    plan: &Plan,
+    ready: &BTreeSet<String>,
+    trials: &[Trial],
+    spent_ns: u64,
+) -> (f64, u64) {
+    if trials.is_empty() {
+        let unknown = if plan.effort.budget_ns == 0 { 0 } else { plan.effort.budget_ns };
+        return (0.0, unknown);
+    }
+    let cells = plan.cells.iter().filter(|c| ready.contains(&c.target)).count() as u64;
+    let planned = cells * u64::from(plan.effort.blocks_max);
+    let mean_ns = spent_ns / trials.len() as u64;
+    let to_the_last = planned.saturating_sub(trials.len() as u64) * mean_ns;
+    let demanded = cells * u64::from(plan.effort.blocks_min);
+    let still_demanded = demanded.saturating_sub(trials.len() as u64) * mean_ns;
+    let to_the_budget = match plan.effort.budget_ns {
+        0 => u64::MAX,
+        budget_ns => budget_ns.saturating_sub(spent_ns),
+    };
+    let left_ns = to_the_last.min(to_the_budget).max(still_demanded);
+    (spent_ns as f64 / (spent_ns + left_ns).max(1) as f64, left_ns)
+}
+
+#[cfg(test)]
+#[path = "effort_tests.rs"]
+mod tests;

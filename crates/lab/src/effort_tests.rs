@@ -1,0 +1,113 @@
+use super::*;
+use model::{Choices, Noise, OperationResult, PhaseResult, Scale, Study};
+
+fn plan() -> Plan {
+    let study = Study::parse("s", include_str!("../../../studies/sessions.toml")).unwrap();
+    let choices = Choices {
+        scale: Scale::Quick,
+        budget_s: Some(100.0),
+        sets: Vec::new(),
+        targets: Vec::new(),
+        control: false,
+        seed: 1,
+        timeout_ms: None,
+    };
+    study.plan(&choices).unwrap()
+}
+
+fn trial(block: u32, cell: &str, rate_per_s: f64) -> Trial {
+    let operation = OperationResult {
+        operation: "read".into(),
+        counts: model::Counts::default(),
+        rate_per_s,
+        service: stats::Histogram::new(),
+        response: stats::Histogram::new(),
+        lock_wait: stats::Histogram::new(),
+    };
+    let phase = PhaseResult {
+        phase: "read".into(),
+        wall_ns: 1,
+        operations: vec![operation],
+        generator_cpu_ns: 0,
+        generator_run_delay_ns: 0,
+        server_cpu_ns: None,
+        own_share: 0.0,
+        interval_ns: 1,
+        done_per_interval: Vec::new(),
+    };
+    Trial {
+        block,
+        position: 0,
+        cell: cell.into(),
+        started_unix_ms: 0,
+        took_ns: 10_000_000_000,
+        version: None,
+        phases: vec![phase],
+        noise: Noise::default(),
+        failure: None,
+    }
+}
+
+fn blocks(count: u32, spread: f64) -> Vec<Trial> {
+    (0..count)
+        .map(|b| trial(b, "files/steady/1", 1000.0 * (1.0 + spread * f64::from(b % 2))))
+        .collect()
+}
+
+#[test]
+fn the_least_is_measured_whatever_the_budget_says() {
+    assert_eq!(enough(&plan(), &blocks(2, 0.0), 2, u64::MAX / 2), None);
+}
+
+#[test]
+fn narrow_intervals_are_enough_and_wide_ones_are_not() {
+    assert_eq!(enough(&plan(), &blocks(4, 0.5), 4, 0), None);
+    assert!(
+        matches!(enough(&plan(), &blocks(4, 0.001), 4, 0), Some(Enough::Narrow(w)) if w < 0.03)
+    );
+}
+
+#[test]
+fn no_block_begins_that_would_not_fit() {
+    let trials = blocks(4, 0.5);
+    assert_eq!(enough(&plan(), &trials, 4, 89_000_000_000), None);
+    let over = enough(&plan(), &trials, 4, 91_000_000_000);
+    assert_eq!(over, Some(Enough::Budget(100_000_000_000)));
+    assert_eq!(over.unwrap().to_string(), "another block would not fit into the budget of 100 s");
+}
+
+#[test]
+fn the_largest_number_of_blocks_ends_it() {
+    assert_eq!(enough(&plan(), &blocks(6, 0.5), 6, 0), Some(Enough::Blocks(6)));
+}
+
+#[test]
+fn one_block_has_no_interval() {
+    assert_eq!(widest_half_width(&plan(), &blocks(1, 0.0)), None);
+    assert_eq!(widest_half_width(&plan(), &[]), None);
+}
+
+#[test]
+fn what_is_left_shrinks_to_nothing() {
+    let plan = plan();
+    let ready = BTreeSet::from(["files".to_string()]);
+    let all: Vec<Trial> = (0..6).flat_map(|b| [trial(b, "a", 1.0), trial(b, "b", 1.0)]).collect();
+    let (half, left) = foresee(&plan, &ready, &all[..6], 40_000_000_000);
+    assert!((half - 0.5).abs() < 0.01 && left == 39_999_999_996, "{half} {left}");
+    assert_eq!(foresee(&plan, &ready, &all, 80_000_000_000), (1.0, 0));
+}
+
+#[test]
+fn orders_differ_by_block_and_repeat_by_seed() {
+    let plan = plan();
+    let ids = |block| -> Vec<String> {
+        crate::schedule::order(&plan, block).iter().map(|c| c.id.clone()).collect()
+    };
+    assert_eq!(ids(0), ids(0));
+    assert!((1..5).any(|b| ids(b) != ids(0)));
+    let mut sorted = ids(3);
+    sorted.sort();
+    let mut all: Vec<String> = plan.cells.iter().map(|c| c.id.clone()).collect();
+    all.sort();
+    assert_eq!(sorted, all);
+}

@@ -1,0 +1,182 @@
+//! Runs a plan: blocks, trials, fresh rigs, when to stop, resume. Everything it does is an event.
+//!
+//! - [`bench`]: the targets made ready: private servers to start, or existing ones to use.
+//! - [`trial`]: one measured run of one cell.
+//! - [`schedule`]: the order of cells in a block.
+//! - [`effort`]: when enough was measured.
+//! - [`sinks`]: those who listen.
+//!
+//! The way of a run is [`run`]: check every target, then blocks of trials, then the seal.
+
+pub mod bench;
+pub mod effort;
+pub mod schedule;
+pub mod sinks;
+pub mod trial;
+
+use model::{Cell, Event, Failure, Header, Plan, Seal, SealStatus, Trial};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+pub use bench::{Bench, Setup};
+pub use effort::Enough;
+pub use sinks::Sinks;
+
+/// Failed trials in a row after which a target is left out of the rest of the run.
+const FAILURES_IN_A_ROW: u32 = 3;
+
+/// Nanoseconds of the wall clock in milliseconds since 1970-01-01 UTC.
+pub fn unix_ms() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_millis() as u64)
+}
+
+/// Runs the plan of `header` and tells `sinks` everything. `earlier` are trials that an
+/// interrupted run has measured already; `stop` ends the run early from outside.
+pub fn run(
+    header: Header,
+    setup: &Setup,
+    earlier: Vec<Trial>,
+    sinks: &mut Sinks<'_>,
+    stop: &AtomicBool,
+) -> Seal {
+    let plan = header.plan.clone();
+    let run = header.run.clone();
+    sinks.tell(&Event::RunStarted(Box::new(header)));
+    let mut bench = Bench::new(&plan, &run, setup);
+    let ready = check_targets(&plan, &mut bench, sinks, stop);
+    let mut measuring = Measuring {
+        plan: &plan,
+        bench,
+        ready,
+        spent_before_ns: earlier.iter().map(|t| t.took_ns).sum(),
+        started: Instant::now(),
+        trials: earlier,
+        failures: BTreeMap::new(),
+        sinks,
+        stop,
+    };
+    let (blocks, stopped_because) = measuring.blocks();
+    let interrupted = stop.load(Ordering::Relaxed);
+    let seal = Seal {
+        status: if interrupted { SealStatus::Interrupted } else { SealStatus::Complete },
+        finished_unix_ms: unix_ms(),
+        blocks,
+        stopped_because,
+    };
+    drop(measuring);
+    sinks.tell(&Event::RunEnded(seal.clone()));
+    seal
+}
+
+/// Asks every target for its version and one verified operation; those that passed.
+fn check_targets(
+    plan: &Plan,
+    bench: &mut Bench<'_>,
+    sinks: &mut Sinks<'_>,
+    stop: &AtomicBool,
+) -> BTreeSet<String> {
+    let mut ready = BTreeSet::new();
+    for target in &plan.targets {
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
+        let name = target.name.clone();
+        match bench.check(target) {
+            Ok(facts) => {
+                let (version, configuration) = (facts.version, facts.configuration);
+                sinks.tell(&Event::TargetReady { target: name.clone(), version, configuration });
+                ready.insert(name);
+            }
+            Err(failure) => sinks.tell(&Event::TargetUnavailable { target: name, failure }),
+        }
+    }
+    ready
+}
+
+/// The state of a run between its check and its seal.
+struct Measuring<'a, 'b, 's> {
+    plan: &'a Plan,
+    bench: Bench<'a>,
+    ready: BTreeSet<String>,
+    spent_before_ns: u64,
+    started: Instant,
+    trials: Vec<Trial>,
+    failures: BTreeMap<String, u32>,
+    sinks: &'b mut Sinks<'s>,
+    stop: &'a AtomicBool,
+}
+
+impl Measuring<'_, '_, '_> {
+    /// Runs blocks until it is enough; the number of whole blocks, and why no more.
+    fn blocks(&mut self) -> (u32, String) {
+        if !self.plan.cells.iter().any(|c| self.ready.contains(&c.target)) {
+            return (0, "no target can be measured".into());
+        }
+        for block in 0.. {
+            if let Some(enough) = self.enough(block) {
+                return (block, enough.to_string());
+            }
+            for (position, cell) in schedule::order(self.plan, block).into_iter().enumerate() {
+                if self.stop.load(Ordering::Relaxed) {
+                    return (block, "interrupted".into());
+                }
+                self.cell(block, position as u32, cell);
+            }
+            if self.stop.load(Ordering::Relaxed) {
+                return (block, "interrupted".into());
+            }
+            let widest_half_width = effort::widest_half_width(self.plan, &self.trials);
+            self.sinks.tell(&Event::BlockEnded { block, widest_half_width });
+        }
+        unreachable!("blocks are counted up to a limit")
+    }
+
+    fn spent_ns(&self) -> u64 {
+        self.spent_before_ns + self.started.elapsed().as_nanos() as u64
+    }
+
+    fn enough(&self, block: u32) -> Option<Enough> {
+        if self.ready.is_empty() {
+            return Some(Enough::NothingLeft);
+        }
+        effort::enough(self.plan, &self.trials, block, self.spent_ns())
+    }
+
+    fn cell(&mut self, block: u32, position: u32, cell: &Cell) {
+        let measured = |t: &Trial| t.block == block && t.cell == cell.id;
+        if !self.ready.contains(&cell.target) || self.trials.iter().any(measured) {
+            return;
+        }
+        let (done_share, left_ns) =
+            effort::foresee(self.plan, &self.ready, &self.trials, self.spent_ns());
+        let id = cell.id.clone();
+        self.sinks.tell(&Event::TrialStarted { block, cell: id, done_share, left_ns });
+        let sinks = &mut *self.sinks;
+        let trial = trial::run(&mut self.bench, cell, (block, position), self.stop, &mut |p| {
+            sinks.tell(&Event::Progress {
+                cell: cell.id.clone(),
+                phase: p.phase.into(),
+                rate_per_s: p.rate_per_s,
+                service_ns_p99: p.service_ns_p99,
+            });
+        });
+        let Some(trial) = trial else { return };
+        self.note_failure(&cell.target, trial.failure.as_ref());
+        self.sinks.tell(&Event::TrialEnded(Box::new(trial.clone())));
+        self.trials.push(trial);
+    }
+
+    /// Leaves a target out that fails over and over.
+    fn note_failure(&mut self, target: &str, failure: Option<&Failure>) {
+        let in_a_row = self.failures.entry(target.into()).or_default();
+        *in_a_row = if failure.is_some() { *in_a_row + 1 } else { 0 };
+        if *in_a_row >= FAILURES_IN_A_ROW {
+            self.ready.remove(target);
+            self.sinks.tell(&Event::Warning(format!(
+                "target `{target}` is left out of the rest of the run: {FAILURES_IN_A_ROW} of its \
+                 trials in a row failed"
+            )));
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! One measured run of one cell: start, connect, fill, warm up, measure, drain, stop.
+
+use load::{Engine, Meter, Progress};
+use model::{Cell, ErrorClass, Failure, Layout, Noise, PhaseResult, Trial};
+use rig::NoiseRecorder;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+use workloads::{Client, PageClient, PlainClient, Share, SharedSession};
+
+use crate::bench::{Bench, Ready};
+use crate::{schedule, unix_ms};
+
+/// Runs one cell at (block, position); `None` when the user stopped it, so that it never counts.
+pub fn run(
+    bench: &mut Bench<'_>,
+    cell: &Cell,
+    (block, position): (u32, u32),
+    stop: &AtomicBool,
+    progress: &mut dyn FnMut(Progress<'_>),
+) -> Option<Trial> {
+    let begun = Instant::now();
+    let mut trial = Trial {
+        block,
+        position,
+        cell: cell.id.clone(),
+        started_unix_ms: unix_ms(),
+        took_ns: 0,
+        version: None,
+        phases: Vec::new(),
+        noise: Noise::default(),
+        failure: None,
+    };
+    match measure(bench, cell, &mut trial, stop, progress) {
+        Ok(true) => return None,
+        Ok(false) => {}
+        Err(failure) => trial.failure = Some(failure),
+    }
+    trial.took_ns = begun.elapsed().as_nanos() as u64;
+    Some(trial)
+}
+
+/// Fills in the trial; true when the user stopped it.
+fn measure(
+    bench: &mut Bench<'_>,
+    cell: &Cell,
+    trial: &mut Trial,
+    stop: &AtomicBool,
+    progress: &mut dyn FnMut(Progress<'_>),
+) -> Result<bool, Failure> {
+    let Some(target) = bench.plan.target(&cell.target) else {
+        let message = format!("cell `{}` names no target of the plan", cell.id);
+        return Err(Failure { class: ErrorClass::Other, message });
+    };
+    let label = format!("{}_{}", trial.block, trial.position);
+    let mut ready = bench.ready(target, &cell.workload, &label)?;
+    trial.version = Some(ready.version()?);
+    let clients = connect(&ready, cell, schedule::data_seed(bench.plan, trial.block))?;
+    let cpus = bench.client_cpus(&ready);
+    let recorder = NoiseRecorder::start(&bench.setup.pinning.generator, ready.server_pid());
+    let engine = Engine { workload: &cell.workload, cpus: &cpus, stop };
+    let finished = engine.run(clients, &mut ServerMeter(ready.server_pid()), progress);
+    trial.noise =
+        Noise { run_delay_share: run_delay_share(&finished.phases, cell), ..recorder.stop() };
+    trial.phases = finished.phases;
+    if finished.interrupted {
+        // What is left in an existing store is ours to remove even now.
+        return ready.finish().map(|()| true);
+    }
+    let failure = finished.failure.map(|failure| explain(failure, &ready));
+    let cleaned = ready.finish();
+    match failure {
+        Some(failure) => Err(failure),
+        None => cleaned.map(|()| false),
+    }
+}
+
+/// One client a thread, each with its own connection.
+fn connect(ready: &Ready, cell: &Cell, seed: u64) -> Result<Vec<Box<dyn Client>>, Failure> {
+    let shared = cell.load.one_session().then(|| Arc::new(SharedSession::default()));
+    let clients = cell.load.clients();
+    (0..clients)
+        .map(|client| {
+            let share = Share { seed, client, clients, prefix: ready.prefix().into() };
+            let workload = cell.workload.clone();
+            let (endpoint, options) = (ready.endpoint(), ready.options());
+            let client: Box<dyn Client> = match workload.layout {
+                Layout::Plain => {
+                    let store = drivers::open_session_store(endpoint, options)?;
+                    Box::new(PlainClient::new(store, workload, share))
+                }
+                Layout::Page => {
+                    let store = drivers::open_page_store(endpoint, options)?;
+                    Box::new(PageClient::new(store, workload, share, shared.clone()))
+                }
+            };
+            Ok(client)
+        })
+        .collect()
+}
+
+/// Puts the server's own end before what its clients saw of it.
+fn explain(failure: Failure, ready: &Ready) -> Failure {
+    match ready.server_died() {
+        Some(death) => {
+            let message = format!("the server died ({death}); a client saw: {}", failure.message);
+            Failure { class: ErrorClass::Closed, message }
+        }
+        None => failure,
+    }
+}
+
+/// Share of the clients' time spent ready to run but waiting for a CPU.
+fn run_delay_share(phases: &[PhaseResult], cell: &Cell) -> f64 {
+    let waited: u64 = phases.iter().map(|p| p.generator_run_delay_ns).sum();
+    let wall: u64 = phases.iter().map(|p| p.wall_ns).sum();
+    waited as f64 / (wall * u64::from(cell.load.clients())).max(1) as f64
+}
+
+struct ServerMeter(Option<u32>);
+
+impl Meter for ServerMeter {
+    fn server_cpu_ns(&mut self) -> Option<u64> {
+        self.0.and_then(rig::process_cpu_ns)
+    }
+}
