@@ -1,0 +1,194 @@
+/**
+ * What all charts share: the parts of ECharts that are used, one look, zoom buttons, a legend of
+ * buttons, tooltips made of text nodes, and redrawing when size or theme changes.
+ */
+
+import { CustomChart, LineChart } from "echarts/charts";
+import { DataZoomInsideComponent, GridComponent, LegendPlainComponent, TooltipComponent } from "echarts/components";
+import * as echarts from "echarts/core";
+import { SVGRenderer } from "echarts/renderers";
+import type { EChartsOption } from "echarts";
+import { h } from "../dom";
+import * as theme from "../theme";
+
+echarts.use([
+  CustomChart,
+  LineChart,
+  DataZoomInsideComponent,
+  GridComponent,
+  LegendPlainComponent,
+  TooltipComponent,
+  SVGRenderer,
+]);
+
+/** One entry of a legend: a series' name and how it is drawn. */
+export interface LegendEntry {
+  name: string;
+  look: theme.Look;
+}
+
+/** What a chart shows now. */
+export interface Drawing {
+  option: EChartsOption;
+  legend: LegendEntry[];
+  /** Said to those who cannot see the chart. */
+  label: string;
+  /** A line under the chart; empty for none. */
+  note?: string;
+}
+
+/** A chart on the page. */
+export interface Chart {
+  element: HTMLElement;
+  /** Draws again, after a selector was changed. */
+  redraw: () => void;
+}
+
+/** Colours of everything that is not data. */
+export interface Ink {
+  text: string;
+  muted: string;
+  line: string;
+  ground: string;
+}
+
+/** The page's colours in the theme shown now. */
+export function ink(): Ink {
+  const style = getComputedStyle(document.documentElement);
+  const read = (name: string): string => style.getPropertyValue(name).trim();
+  return { text: read("--text"), muted: read("--muted"), line: read("--line"), ground: read("--ground") };
+}
+
+/** A tooltip's content: a heading and lines of a coloured name with its value. */
+export function tip(title: string, lines: { name: string; color: string; value: string }[], foot = ""): HTMLElement {
+  const rows = lines.map(({ name, color, value }) => {
+    const label = h("span", { class: "target" }, name);
+    label.style.setProperty("--target", color);
+    return h("div", { class: "tip-row" }, label, h("span", { class: "number" }, value));
+  });
+  return h("div", { class: "tip" }, h("strong", {}, title), rows, foot === "" ? null : h("p", {}, foot));
+}
+
+const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Liberation Sans", sans-serif';
+
+/** Adds the common look to a chart's own option. */
+function dressed(option: EChartsOption, legend: LegendEntry[]): EChartsOption {
+  const colours = ink();
+  return {
+    animation: false,
+    textStyle: { fontFamily: FONT, fontSize: 12, color: colours.text },
+    legend: { show: false, data: legend.map((entry) => entry.name) },
+    ...option,
+    tooltip: {
+      confine: true,
+      transitionDuration: 0,
+      backgroundColor: colours.ground,
+      borderColor: colours.line,
+      textStyle: { color: colours.text, fontSize: 12, fontFamily: FONT },
+      extraCssText: "box-shadow: 0 4px 16px rgb(0 0 0 / .16); border-radius: 6px; padding: 8px 10px;",
+      ...(option.tooltip as object),
+    },
+  };
+}
+
+/** The look of an axis; its own settings are spread after it. */
+export function axis(): { [key: string]: object } {
+  const colours = ink();
+  return {
+    axisLine: { lineStyle: { color: colours.line } },
+    axisTick: { lineStyle: { color: colours.line } },
+    axisLabel: { color: colours.muted, fontSize: 12, hideOverlap: true },
+    splitLine: { lineStyle: { color: colours.line, width: 1, opacity: 0.7 } },
+    nameTextStyle: { color: colours.muted, fontSize: 12 },
+  };
+}
+
+// Ctrl and the wheel zoom, a drag moves: the page itself scrolls over a chart as anywhere else.
+/** Zoom of one axis by wheel and drag. */
+export function zoom(name: "xAxisIndex" | "yAxisIndex"): object {
+  return {
+    type: "inside",
+    [name]: 0,
+    filterMode: "none",
+    zoomOnMouseWheel: "ctrl",
+    moveOnMouseWheel: false,
+    moveOnMouseMove: true,
+    preventDefaultMouseMove: false,
+  };
+}
+
+interface ZoomRange {
+  start: number;
+  end: number;
+}
+
+function zoomBy(chart: echarts.ECharts, factor: number): void {
+  const ranges = (chart.getOption()["dataZoom"] ?? []) as ZoomRange[];
+  ranges.forEach((range, dataZoomIndex) => {
+    const middle = (range.start + range.end) / 2;
+    const half = factor === 0 ? 50 : Math.min(50, ((range.end - range.start) / 2) * factor);
+    const start = Math.min(Math.max(0, (factor === 0 ? 50 : middle) - half), 100 - 2 * half);
+    chart.dispatchAction({ type: "dataZoom", dataZoomIndex, start, end: start + 2 * half });
+  });
+}
+
+function zoomButtons(chart: () => echarts.ECharts): HTMLElement {
+  const button = (text: string, label: string, factor: number): HTMLElement => {
+    const element = h("button", { type: "button", "aria-label": label, title: label }, text);
+    element.addEventListener("click", () => zoomBy(chart(), factor));
+    return element;
+  };
+  return h(
+    "div",
+    { class: "zoom", role: "group", "aria-label": "zoom" },
+    button("+", "zoom in", 0.5),
+    button("−", "zoom out", 2),
+    button("Reset", "reset zoom", 0),
+  );
+}
+
+function legendButton(entry: LegendEntry, hidden: Set<string>, changed: () => void): HTMLElement {
+  const kind = entry.look.hollow ? "target hollow" : "target";
+  const button = h("button", { type: "button", class: kind, "aria-pressed": String(!hidden.has(entry.name)) }, entry.name);
+  button.style.setProperty("--target", entry.look.color);
+  button.addEventListener("click", () => {
+    if (!hidden.delete(entry.name)) hidden.add(entry.name);
+    button.setAttribute("aria-pressed", String(!hidden.has(entry.name)));
+    changed();
+  });
+  return button;
+}
+
+/** Puts a chart on the page; `draw` is asked for what to show at every change. */
+export function mount(draw: () => Drawing): Chart {
+  const canvas = h("div", { class: "canvas", role: "img" });
+  const legend = h("div", { class: "legend", role: "group", "aria-label": "stores shown" });
+  const under = h("p", { class: "chart-note" });
+  const hidden = new Set<string>();
+  let chart: echarts.ECharts | undefined;
+  const started = (): echarts.ECharts => (chart ??= echarts.init(canvas, null, { renderer: "svg" }));
+  const select = (entries: LegendEntry[]): void => {
+    const selected = Object.fromEntries(entries.map((entry) => [entry.name, !hidden.has(entry.name)]));
+    started().setOption({ legend: { selected } });
+  };
+  const redraw = (): void => {
+    const { option, legend: entries, label, note = "" } = draw();
+    started().setOption(dressed(option, entries), { notMerge: true });
+    select(entries);
+    canvas.setAttribute("aria-label", label);
+    under.textContent = note;
+    legend.replaceChildren(...entries.map((entry) => legendButton(entry, hidden, () => select(entries))));
+  };
+  new ResizeObserver(() => {
+    if (canvas.clientWidth === 0) return;
+    if (chart === undefined) redraw();
+    else chart.resize();
+  }).observe(canvas);
+  theme.onChange(() => {
+    if (chart !== undefined) redraw();
+  });
+  addEventListener("beforeprint", () => chart?.resize({ width: 660 }));
+  addEventListener("afterprint", () => chart?.resize({ width: "auto" }));
+  const tools = h("div", { class: "chart-tools" }, legend, zoomButtons(started));
+  return { element: h("div", { class: "chart" }, tools, canvas, under), redraw: () => chart && redraw() };
+}

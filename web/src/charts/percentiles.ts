@@ -1,0 +1,185 @@
+/** Times by percentile: both axes logarithmic, so that the slowest one in 10,000 has its room. */
+
+import type { LineSeriesOption } from "echarts";
+import type { Context } from "../context";
+import * as format from "../format";
+import type { OperationGroup } from "../standing";
+import * as theme from "../theme";
+import type { CurvePoint, Row } from "../view";
+import { axis, type Drawing, type LegendEntry, mount, tip, zoom } from "./base";
+import { cellSelectors, figure } from "./figure";
+
+/** Quantiles that the axis names, as far as the data reaches. */
+const NAMED = [0, 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999];
+
+/** A point as drawn: log10 of 1/(1 − q) against log10 of nanoseconds. */
+type Point = [x: number, y: number, q: number, ns: number];
+
+/** Where a quantile stands on the axis: 0.9 at 1, 0.99 at 2, 0.999 at 3. */
+export function position(q: number): number {
+  return Math.log10(1 / (1 - q));
+}
+
+/** The points that can be drawn: below the maximum, which has no place on this axis, and above 0 ns. */
+export function points(curve: readonly CurvePoint[]): Point[] {
+  return curve
+    .filter(({ q, ns }) => q >= 0 && q < 1 && ns > 0)
+    .map(({ q, ns }): Point => [position(q), Math.log10(ns), q, ns]);
+}
+
+/** Powers of ten with 2 and 5 between where few decades are shown: log10 of the axis' marks. */
+export function marks(low: number, high: number): number[] {
+  const steps = high - low > 2.4 ? [1] : [1, 2, 5];
+  const found: number[] = [];
+  for (let decade = Math.floor(low) - 1; decade <= Math.ceil(high); decade += 1) {
+    for (const step of steps) found.push(decade + Math.log10(step));
+  }
+  const from = Math.max(...found.filter((mark) => mark <= low + 1e-9));
+  const to = Math.min(...found.filter((mark) => mark >= high - 1e-9));
+  return found.filter((mark) => mark >= from && mark <= to);
+}
+
+function line(entry: LegendEntry, drawn: Point[]): LineSeriesOption {
+  const { color, dash, symbol, hollow } = entry.look;
+  const named = new Set(NAMED);
+  return {
+    type: "line",
+    name: entry.name,
+    data: drawn,
+    symbol: (point: unknown) => (named.has((point as Point)[2]) ? symbol : "none"),
+    symbolSize: 8,
+    showAllSymbol: true,
+    itemStyle: { color },
+    lineStyle: { color, width: hollow ? 1.5 : 2, type: dash.length === 0 ? "solid" : dash },
+    emphasis: { disabled: true },
+  };
+}
+
+function oneIn(q: number): string {
+  if (q === 0) return "the fastest";
+  const n = 1 / (1 - q);
+  return `one in ${format.threeDigits(n)} takes longer`;
+}
+
+function percentileTip(params: unknown, looks: Map<string, theme.Look>): HTMLElement {
+  const items = (Array.isArray(params) ? params : [params]) as { seriesName: string; value: Point }[];
+  const q = items[0]?.value[2] ?? 0;
+  const lines = items.map(({ seriesName, value }) => {
+    const other = Math.abs(value[2] - q) > 1e-9 ? ` at ${format.quantile(value[2])}` : "";
+    return {
+      name: seriesName,
+      color: looks.get(seriesName)?.color ?? "",
+      value: format.time(value[3]) + other,
+    };
+  });
+  return tip(q === 0 ? "fastest" : format.quantile(q), lines, oneIn(q));
+}
+
+function axes(all: Point[]): Pick<Drawing["option"], "xAxis" | "yAxis"> {
+  const base = axis();
+  const xs = NAMED.map(position);
+  const right = Math.max(1, ...all.map(([x]) => x));
+  const ys = marks(Math.min(...all.map(([, y]) => y)), Math.max(...all.map(([, y]) => y)));
+  return {
+    xAxis: {
+      type: "value",
+      min: 0,
+      max: right,
+      ...base,
+      axisTick: { ...base["axisTick"], customValues: xs },
+      axisLabel: {
+        ...base["axisLabel"],
+        customValues: xs,
+        formatter: (x: number) => {
+          const q = NAMED.find((named) => Math.abs(position(named) - x) < 1e-6);
+          return q === undefined ? "" : q === 0 ? "min" : format.quantile(q);
+        },
+      },
+      splitLine: { show: false },
+    },
+    yAxis: {
+      type: "value",
+      min: ys[0] as number,
+      max: ys[ys.length - 1] as number,
+      ...base,
+      axisTick: { ...base["axisTick"], customValues: ys },
+      axisLabel: {
+        ...base["axisLabel"],
+        customValues: ys,
+        formatter: (y: number) => format.timeShort(10 ** y),
+      },
+      splitLine: { ...base["splitLine"], customValues: ys } as object,
+    },
+  };
+}
+
+function drawing(context: Context, op: OperationGroup, curve: (row: Row) => readonly CurvePoint[]): Drawing {
+  const looks = theme.looks(context.view, theme.current());
+  const drawn = op.rows.map((row) => ({ row, at: points(curve(row)) })).filter(({ at }) => at.length > 0);
+  const legend = drawn.map(({ row }) => ({ name: row.target, look: looks.get(row.target) as theme.Look }));
+  return {
+    legend,
+    label: `Curves of time by percentile for ${format.list(legend.map((entry) => entry.name))}.`,
+    option: {
+      grid: { left: 8, right: 28, top: 16, bottom: 8, containLabel: true },
+      tooltip: {
+        trigger: "axis",
+        axisPointer: { type: "line", snap: true, label: { show: false } },
+        formatter: (params) => percentileTip(params, looks),
+      },
+      dataZoom: [zoom("xAxisIndex"), zoom("yAxisIndex")],
+      ...axes(drawn.flatMap(({ at }) => at)),
+      series: drawn.map(({ at }, i) => line(legend[i] as LegendEntry, at)),
+    },
+  };
+}
+
+/** Which share of the requests had to wait at all, store by store; empty where it was not recorded. */
+export function waitShares(rows: readonly Row[]): string {
+  const shares = rows.flatMap((row) => {
+    const share = row.metrics["lock_wait_share"];
+    return share === undefined ? [] : [`${row.target} ${format.percent(share.center)}`];
+  });
+  return shares.length === 0 ? "" : `Share of requests that had to wait: ${shares.join(", ")}.`;
+}
+
+function curves(
+  context: Context,
+  id: string,
+  title: string,
+  help: string,
+  curve: (row: Row) => readonly CurvePoint[],
+  note: (rows: readonly Row[]) => string = () => "",
+): HTMLElement | null {
+  const has = (op: OperationGroup): boolean => op.rows.some((row) => points(curve(row)).length > 0);
+  const selectors = cellSelectors(context, has, () => chart.redraw());
+  if (selectors === null) return null;
+  const chart = mount(() => {
+    const op = selectors.operation();
+    return { ...drawing(context, op, curve), note: note(op.rows) };
+  });
+  return figure(context, id, title, help, selectors.elements, chart);
+}
+
+/** The chart of service times; null when there are none. */
+export function latency(context: Context): HTMLElement | null {
+  return curves(
+    context,
+    "chart-latency",
+    "Service time by percentile",
+    "Lower is better. At 99 % stands the time that 99 of 100 operations stay below; further right are the rarer, slower ones.",
+    (row) => row.charts?.service_curve ?? [],
+  );
+}
+
+/** The chart of waits for a session's lock; null when no lock was waited for. */
+export function lockWaits(context: Context): HTMLElement | null {
+  return curves(
+    context,
+    "chart-locks",
+    "Waiting for a session's lock",
+    "Lower is better. How long a request waited because another one of the same visitor held the session; only requests that had to wait are counted.",
+    (row) => row.charts?.lock_wait_curve ?? [],
+    waitShares,
+  );
+}

@@ -1,0 +1,175 @@
+/** Rates by operation: bars from zero, the 95 % interval, and each block as a dot. */
+
+import type { CustomSeriesOption } from "echarts";
+import type { Context } from "../context";
+import * as format from "../format";
+import type { Group } from "../standing";
+import * as theme from "../theme";
+import type { Row } from "../view";
+import { axis, type Drawing, ink, type LegendEntry, mount, tip, zoom } from "./base";
+import { figure, groupName, selector } from "./figure";
+
+const RATE = "rate_per_s";
+type RenderItem = NonNullable<CustomSeriesOption["renderItem"]>;
+type Api = Parameters<RenderItem>[1];
+type Shape = Exclude<ReturnType<RenderItem>, null | undefined>;
+
+/** Where a bar stands: middle and width in pixels, and where its values lie. */
+interface Place {
+  middle: number;
+  width: number;
+  y: (rate: number) => number;
+}
+
+function place(api: Api, index: number, series: number): Place {
+  const visible = api.currentSeriesIndices();
+  const band = (api.size?.([1, 0]) as number[])[0] as number;
+  const slot = Math.min(64, (band * 0.78) / Math.max(1, visible.length));
+  const offset = (visible.indexOf(series) - (visible.length - 1) / 2) * slot;
+  const [x] = api.coord([index, 0]) as [number, number];
+  return {
+    middle: x + offset,
+    width: Math.max(4, slot * 0.78),
+    y: (rate) => (api.coord([index, rate]) as [number, number])[1],
+  };
+}
+
+function bar(at: Place, rate: number, look: theme.Look): Shape {
+  const top = at.y(rate);
+  const shape = { x: at.middle - at.width / 2, y: top, width: at.width, height: Math.max(1, at.y(0) - top) };
+  const dash = look.hollow ? { lineDash: [4, 3] } : {};
+  return {
+    type: "rect",
+    shape,
+    style: { fill: look.color, fillOpacity: look.hollow ? 0.08 : 0.26, stroke: look.color, lineWidth: 1.25, ...dash },
+  };
+}
+
+// The whole column answers to the pointer: a low bar would be hard to meet.
+function hit(at: Place, y: number, height: number): Shape {
+  return { type: "rect", shape: { x: at.middle - at.width / 2, y, width: at.width, height }, style: { fill: "transparent" } };
+}
+
+function whisker(at: Place, lo: number, hi: number, stroke: string): Shape[] {
+  const cap = Math.min(7, at.width / 3);
+  const [low, high] = [at.y(lo), at.y(hi)];
+  const line = (x1: number, y1: number, x2: number, y2: number): Shape => ({
+    type: "line",
+    shape: { x1, y1, x2, y2 },
+    style: { stroke, lineWidth: 1.25 },
+    silent: true,
+  });
+  return [
+    line(at.middle, low, at.middle, high),
+    line(at.middle - cap, low, at.middle + cap, low),
+    line(at.middle - cap, high, at.middle + cap, high),
+  ];
+}
+
+// Blocks stand side by side in their order, so that a drift over the run shows as a slope.
+function dots(at: Place, rates: readonly number[], look: theme.Look, ground: string): Shape[] {
+  const step = rates.length > 1 ? (at.width * 0.7) / (rates.length - 1) : 0;
+  const radius = Math.max(1.5, Math.min(3, at.width / 9));
+  return rates.map((rate, i) => ({
+    type: "circle",
+    shape: { cx: at.middle + (i - (rates.length - 1) / 2) * step, cy: at.y(rate), r: radius },
+    style: { fill: look.color, stroke: ground, lineWidth: 1 },
+    silent: true,
+  }));
+}
+
+function series(group: Group, index: number, entry: LegendEntry, rows: (Row | undefined)[]): CustomSeriesOption {
+  const colours = ink();
+  const largest = (row: Row): number =>
+    Math.max(row.metrics[RATE]?.center ?? 0, row.metrics[RATE]?.hi ?? 0, ...(row.charts?.rate_by_block ?? []));
+  return {
+    type: "custom",
+    name: entry.name,
+    clip: true,
+    encode: { x: 0, y: [1, 2] },
+    data: rows.flatMap((row, at) => {
+      const value = row?.metrics[RATE];
+      return row === undefined || value === undefined ? [] : [[at, value.center, largest(row)]];
+    }),
+    renderItem: (params, api) => {
+      const at = api.value(0) as number;
+      const row = rows[at];
+      const value = row?.metrics[RATE];
+      if (row === undefined || value === undefined) return null;
+      const spot = place(api, at, index);
+      const interval = value.lo === null || value.hi === null ? [] : whisker(spot, value.lo, value.hi, colours.text);
+      const blocks = dots(spot, row.charts?.rate_by_block ?? [], entry.look, colours.ground);
+      const { y, height } = params.coordSys as unknown as { y: number; height: number };
+      const children = [hit(spot, y, height), bar(spot, value.center, entry.look), ...blocks, ...interval];
+      return { type: "group", children };
+    },
+    tooltip: { formatter: (params) => rateTip(group, entry, rows[(params as { value: number[] }).value[0] as number]) },
+  };
+}
+
+function rateTip(group: Group, { name, look }: LegendEntry, row: Row | undefined): HTMLElement {
+  const value = row?.metrics[RATE];
+  if (row === undefined || value === undefined) return tip(name, []);
+  const line = (label: string, text: string): { name: string; color: string; value: string } => ({
+    name: label,
+    color: look.color,
+    value: text,
+  });
+  const ends = format.interval(value, format.rate);
+  const blocks = (row.charts?.rate_by_block ?? []).map(format.rate);
+  return tip(
+    `${format.operationTitle(row.operation)}, ${format.load(group.load)}`,
+    [line(name, `${format.rate(value.center)} operations/s`)],
+    [ends === "" ? "one block, no interval" : `95 % interval ${ends}`, `blocks: ${blocks.join(" · ")}`].join("\n"),
+  );
+}
+
+function drawing(context: Context, group: Group): Drawing {
+  const looks = theme.looks(context.view, theme.current());
+  const names = [...new Set(group.operations.flatMap((op) => op.rows.map((row) => row.target)))];
+  const legend = names.map((name): LegendEntry => ({ name, look: looks.get(name) as theme.Look }));
+  const rowsOf = (name: string): (Row | undefined)[] =>
+    group.operations.map((op) => op.rows.find((row) => row.target === name));
+  const base = axis();
+  return {
+    legend,
+    label: `Bars of operations per second for ${group.operations.length} operations and ${names.length} stores; the same numbers are in the table of results.`,
+    option: {
+      grid: { left: 8, right: 12, top: 28, bottom: 8, containLabel: true },
+      tooltip: { trigger: "item" },
+      dataZoom: [zoom("xAxisIndex")],
+      xAxis: {
+        type: "category",
+        data: group.operations.map((op) => format.operationTitle(op.operation)),
+        ...base,
+        axisLabel: { ...base["axisLabel"], color: ink().text, hideOverlap: false, interval: 0, width: 84, overflow: "break" },
+        splitLine: { show: false },
+      },
+      yAxis: {
+        type: "value",
+        name: "operations/s",
+        min: 0,
+        ...base,
+        nameTextStyle: { ...base["nameTextStyle"], align: "left" },
+        axisLabel: { ...base["axisLabel"], formatter: (n: number) => format.rateShort(n) },
+      },
+      series: legend.map((entry, i) => series(group, i, entry, rowsOf(entry.name))),
+    },
+  };
+}
+
+/** The chart of rates; null when nothing was measured. */
+export function rates(context: Context): HTMLElement | null {
+  if (context.groups.length === 0) return null;
+  const choices = context.groups.map((group) => ({ name: groupName(context, group), value: group }));
+  const byLoad = selector("Load", choices, () => chart.redraw());
+  const chart = mount(() => drawing(context, byLoad.value()));
+  return figure(
+    context,
+    "chart-rates",
+    "Rate by operation",
+    "Higher is better. The bar is the mean, the line its 95 % interval, and the dots are the single blocks in their order.",
+    [byLoad.element],
+    chart,
+  );
+}

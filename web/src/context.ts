@@ -1,0 +1,42 @@
+/** What every section needs besides its own part of the view. */
+
+import { h } from "./dom";
+import { type Group, groups } from "./standing";
+import * as theme from "./theme";
+import type { View } from "./view";
+
+/** A view with what is derived from it once. */
+export interface Context {
+  view: View;
+  groups: Group[];
+  /** True when more than one profile was measured, so that texts must name it. */
+  manyProfiles: boolean;
+  /** Names of A/A controls. */
+  controls: ReadonlySet<string>;
+}
+
+/** Derives the context of a view. */
+export function contextOf(view: View): Context {
+  const found = groups(view);
+  return {
+    view,
+    groups: found,
+    manyProfiles: new Set(found.map((g) => g.workload)).size > 1,
+    controls: new Set(view.targets.filter((t) => t.control_of !== null).map((t) => t.name)),
+  };
+}
+
+/** Gives every element with a target's name that target's colour; again after each change of theme. */
+export function paint(view: View, root: ParentNode): void {
+  const looks = theme.looks(view, theme.current());
+  for (const element of root.querySelectorAll<HTMLElement>("[data-target]")) {
+    const look = looks.get(element.dataset["target"] ?? "");
+    if (look) element.style.setProperty("--target", look.color);
+  }
+}
+
+/** A target's name behind a dot of its colour. */
+export function targetName(context: Context, name: string): HTMLElement {
+  const hollow = context.controls.has(name) ? " hollow" : "";
+  return h("span", { class: `target${hollow}`, "data-target": name }, name);
+}

@@ -1,0 +1,69 @@
+/** Builds elements. Data becomes text nodes only: a target may be named like a tag. */
+
+/** What an element may contain; null and false are left out. */
+export type Child = Node | string | number | null | false | undefined;
+
+/** Attributes; false and undefined leave the attribute out, true sets it empty. */
+export type Attributes = Record<string, string | number | boolean | undefined>;
+
+/** Makes an element; `on…` handlers are added by the caller. */
+export function h<K extends keyof HTMLElementTagNameMap>(
+  tag: K,
+  attributes: Attributes = {},
+  ...children: (Child | Child[])[]
+): HTMLElementTagNameMap[K] {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === undefined || value === false) continue;
+    element.setAttribute(name, value === true ? "" : String(value));
+  }
+  element.append(...children.flat().filter(isShown).map(toNode));
+  return element;
+}
+
+function isShown(child: Child): child is Node | string | number {
+  return child !== null && child !== undefined && child !== false;
+}
+
+function toNode(child: Node | string | number): Node | string {
+  return typeof child === "number" ? String(child) : child;
+}
+
+/** A section of the page with its heading, reachable by `#id`. */
+export function section(id: string, title: string, ...children: (Child | Child[])[]): HTMLElement {
+  const heading = h("h2", { id: `${id}-title` }, title);
+  return h("section", { id, "aria-labelledby": `${id}-title` }, heading, ...children);
+}
+
+/** A box in which a wide table scrolls by itself, also by keyboard. */
+export function scrollBox(label: string, table: HTMLElement): HTMLElement {
+  return h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": label }, table);
+}
+
+/** A cell of a table that becomes a card on narrow screens: carries its column's name. */
+export function labelled(label: string, ...children: (Child | Child[])[]): HTMLTableCellElement {
+  return h("td", { "data-label": label }, h("div", {}, ...children));
+}
+
+/** The head of a table. */
+export function tableHead(columns: readonly string[]): HTMLTableSectionElement {
+  return h("thead", {}, h("tr", {}, columns.map((name) => h("th", { scope: "col" }, name))));
+}
+
+const CHIP_GLYPHS: Record<string, string> = { good: "✓", bad: "✕", doubt: "?", warn: "!", plain: "" };
+
+/** A sentence whose parts in backticks are set as code. */
+export function prose(text: string): Child[] {
+  return text.split(/`([^`]+)`/).map((part, i) => (i % 2 === 1 ? h("code", {}, part) : part));
+}
+
+/** A verdict in a word, told apart by colour and by glyph. */
+export function chip(tone: "good" | "bad" | "doubt" | "warn" | "plain", text: string): HTMLElement {
+  const glyph = CHIP_GLYPHS[tone];
+  return h(
+    "span",
+    { class: `chip chip-${tone}` },
+    glyph ? h("span", { class: "glyph", "aria-hidden": "true" }, glyph) : null,
+    text,
+  );
+}

@@ -1,0 +1,146 @@
+/** Every number that people read is printed here, so that a unit looks the same everywhere. */
+
+import type { Load, Value } from "./view";
+
+const GROUPED = new Intl.NumberFormat("en-GB", { maximumFractionDigits: 0 });
+
+/** What stands where there is no number. */
+export const NONE = "–";
+
+/** A whole number with thousands separated: `48,230`. */
+export function count(n: number): string {
+  return GROUPED.format(n);
+}
+
+/** A number with three significant digits, never in exponential form: `0.0412`, `4.12`, `412`. */
+export function threeDigits(n: number): string {
+  if (!Number.isFinite(n)) return NONE;
+  if (n === 0) return "0";
+  const size = Math.abs(n);
+  const rounded = Number(size.toPrecision(3));
+  if (rounded >= 100) return GROUPED.format(n);
+  const decimals = Math.min(6, 2 - Math.floor(Math.log10(rounded)));
+  return n.toFixed(decimals);
+}
+
+/** Operations per second without the unit: whole from 100 on. */
+export function rate(perSecond: number): string {
+  return Math.abs(perSecond) >= 99.95 ? count(perSecond) : threeDigits(perSecond);
+}
+
+/** A rate for an axis: `40k`, `1.5M`. */
+export function rateShort(perSecond: number): string {
+  for (const [step, suffix] of [[1e9, "G"], [1e6, "M"], [1e3, "k"]] as const) {
+    if (Math.abs(perSecond) >= step) return `${Number((perSecond / step).toPrecision(3))}${suffix}`;
+  }
+  return `${Number(perSecond.toPrecision(3))}`;
+}
+
+const TIME_UNITS = [
+  [1e9, "s"],
+  [1e6, "ms"],
+  [1e3, "µs"],
+  [1, "ns"],
+] as const;
+
+/** A time as number and unit apart, so that a table can set the unit smaller. */
+export function timeParts(ns: number): { number: string; unit: string } {
+  if (!Number.isFinite(ns)) return { number: NONE, unit: "" };
+  const rounded = Number(ns.toPrecision(3));
+  for (const [size, unit] of TIME_UNITS) {
+    if (rounded >= size) return { number: threeDigits(ns / size), unit };
+  }
+  return { number: threeDigits(ns), unit: "ns" };
+}
+
+/** A time with its unit: `18.3 µs`. */
+export function time(ns: number): string {
+  const { number, unit } = timeParts(ns);
+  return unit === "" ? number : `${number} ${unit}`;
+}
+
+/** A time for an axis, without needless zeros: `20 µs`, `1 ms`. */
+export function timeShort(ns: number): string {
+  for (const [size, unit] of TIME_UNITS) {
+    if (ns >= size * 0.9995) return `${Number((ns / size).toPrecision(3))} ${unit}`;
+  }
+  return `${Number(ns.toPrecision(3))} ns`;
+}
+
+/** A ratio: `1.41×`; three digits above 10. */
+export function ratio(r: number): string {
+  return `${ratioNumber(r)}×`;
+}
+
+function ratioNumber(r: number): string {
+  if (!Number.isFinite(r)) return NONE;
+  if (Math.abs(r) >= 0.095 && Math.abs(r) < 9.995) return r.toFixed(2);
+  return threeDigits(r);
+}
+
+/** A fraction as a percentage: `0.034` is `3.4 %`. */
+export function percent(fraction: number): string {
+  return `${Number((fraction * 100).toPrecision(3))} %`;
+}
+
+/** A quantile as a percentage: `0.999` is `99.9 %`. */
+export function quantile(q: number): string {
+  return `${Number((q * 100).toPrecision(8))} %`;
+}
+
+/** The ends of an interval by one printer: `47,610–48,870`; empty where there is none. */
+export function interval(value: Value, print: (n: number) => string): string {
+  if (value.lo === null || value.hi === null) return "";
+  return `${print(value.lo)}–${print(value.hi)}`;
+}
+
+/** A ratio's interval: `1.36–1.47`; empty where there is none. */
+export function ratioInterval(value: Value): string {
+  return interval(value, ratioNumber);
+}
+
+/** A ratio with its interval: `1.41× (1.36–1.47)`. */
+export function ratioWithInterval(value: Value): string {
+  const ends = ratioInterval(value);
+  return ends === "" ? ratio(value.center) : `${ratio(value.center)} (${ends})`;
+}
+
+/** A point in time: `2026-11-21 19:16 UTC`. */
+export function when(unixMs: number): string {
+  const date = new Date(unixMs);
+  if (Number.isNaN(date.getTime())) return NONE;
+  return `${date.toISOString().slice(0, 16).replace("T", " ")} UTC`;
+}
+
+/** A span of wall time: `48 s`, `12 min 4 s`, `2 h 5 min`. */
+export function span(seconds: number): string {
+  const whole = Math.round(seconds);
+  if (seconds < 10) return `${Number(seconds.toPrecision(2))} s`;
+  if (whole < 60) return `${whole} s`;
+  const minutes = Math.floor(whole / 60);
+  if (minutes < 60) return whole % 60 === 0 ? `${minutes} min` : `${minutes} min ${whole % 60} s`;
+  const rest = minutes % 60;
+  return rest === 0 ? `${minutes / 60} h` : `${Math.floor(minutes / 60)} h ${rest} min`;
+}
+
+/** A noun with its number: `1 block`, `6 blocks`, `1 miss`, `2 misses`. */
+export function plural(n: number, one: string, many = `${one}s`): string {
+  return `${count(n)} ${n === 1 ? one : many}`;
+}
+
+/** A load: `8 clients`, `8 clients on one session`. */
+export function load(l: Load): string {
+  return plural(l.clients, "client") + (l.one_session ? " on one session" : "");
+}
+
+/** Names in a sentence: `a`, `a and b`, `a, b and c`. */
+export function list(names: readonly string[]): string {
+  if (names.length < 2) return names.join("");
+  return `${names.slice(0, -1).join(", ")} and ${names[names.length - 1]}`;
+}
+
+/** How an operation is called in headings: `mixed.read` is a part of `mixed`. */
+export function operationTitle(operation: string): string {
+  const [whole, part] = operation.split(".");
+  return part === undefined ? operation : `${part} within ${whole}`;
+}

@@ -1,0 +1,47 @@
+/** The facts of machine and servers under which it was measured, by group. */
+
+import type { Context } from "../context";
+import { chip, h, prose, section } from "../dom";
+import * as format from "../format";
+import type { Condition } from "../view";
+
+function fact(condition: Condition): HTMLElement {
+  const warning = condition.warning;
+  return h(
+    "div",
+    { class: warning === null ? undefined : "warned" },
+    h("dt", {}, condition.name),
+    h("dd", {}, condition.value, warning === null ? null : h("p", {}, chip("warn", "warning"), " ", prose(warning))),
+  );
+}
+
+function group(name: string, facts: Condition[]): HTMLElement {
+  const warnings = facts.filter((f) => f.warning !== null).length;
+  return h(
+    "details",
+    { class: "group", open: warnings > 0 },
+    h(
+      "summary",
+      {},
+      h("span", { class: "group-name" }, name),
+      h("span", { class: "sub" }, format.plural(facts.length, "fact")),
+      warnings > 0 ? chip("warn", format.plural(warnings, "warning")) : null,
+    ),
+    h("dl", {}, facts.map(fact)),
+  );
+}
+
+/** All conditions, groups in their order, those with warnings open; null when none were recorded. */
+export function conditions(context: Context): HTMLElement | null {
+  const all = context.view.conditions;
+  if (all.length === 0) return null;
+  const names = [...new Set(all.map((c) => c.group))];
+  const warnings = all.filter((c) => c.warning !== null).length;
+  const said = warnings === 0 ? "none of them disturbs" : `${format.count(warnings)} of them can disturb`;
+  return section(
+    "conditions",
+    "Conditions",
+    h("p", { class: "hint" }, `${format.plural(all.length, "fact")} were recorded; ${said} a measurement.`),
+    names.map((name) => group(name, all.filter((c) => c.group === name))),
+  );
+}

@@ -1,0 +1,76 @@
+/** How it was measured, in words: enough to repeat it. */
+
+import type { Context } from "../context";
+import { h, labelled, prose, section, tableHead } from "../dom";
+import * as format from "../format";
+import type { View } from "../view";
+
+const DRAWN: Record<string, string> = {
+  inside: "values are drawn while the clock runs, so rates and response times contain the drawing",
+  outside: "values are drawn before the clock starts, so neither rates nor times contain the drawing",
+};
+
+function generation(view: View): string[] {
+  return Object.entries(view.generation).map(
+    ([profile, where]) => `In the profile ${profile}, ${DRAWN[where] ?? `values are drawn ${where} the timed span`}.`,
+  );
+}
+
+/** The command line with words quoted where a shell needs it. */
+export function commandLine(words: readonly string[]): string {
+  return words
+    .map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`))
+    .join(" ");
+}
+
+function rules(view: View): HTMLElement | null {
+  if (view.rules.length === 0) return null;
+  const rows = view.rules.map((rule) =>
+    h(
+      "tr",
+      {},
+      h("th", { scope: "row", "data-label": "Rule" }, h("div", {}, rule.name)),
+      labelled("Limit", rule.limit),
+      labelled("Beyond it", prose(rule.meaning)),
+    ),
+  );
+  return h(
+    "details",
+    { class: "group" },
+    h(
+      "summary",
+      {},
+      h("span", { class: "group-name" }, "Rules that decide whether a run is valid"),
+      h("span", { class: "sub" }, format.plural(rows.length, "rule")),
+    ),
+    h("table", { class: "cards" }, tableHead(["Rule", "Limit", "Beyond it"]), h("tbody", {}, rows)),
+  );
+}
+
+/** The section on method; always there. */
+export function method(context: Context): HTMLElement {
+  const { view } = context;
+  const zone = format.percent(view.equivalence_zone);
+  const sentences = [
+    `Each of the ${format.plural(view.blocks, "block")} measures every store at every load once, in random order, each time on a fresh store with fresh data.`,
+    "A value is the geometric mean over blocks with its 95 % interval; one block gives no interval. A latency curve merges the distributions of all blocks.",
+    `Ratios within ±${zone} count as equal; “undecided” means that the blocks do not suffice to say. Verdicts are corrected for the number of comparisons.`,
+    ...generation(view),
+    view.stopped_because === "" ? "" : `No more blocks were added: ${view.stopped_because}.`.replace("..", "."),
+  ].filter((text) => text !== "");
+  return section(
+    "method",
+    "How it was measured",
+    h("ul", { class: "prose" }, sentences.map((text) => h("li", {}, text))),
+    h(
+      "dl",
+      { class: "facts" },
+      h("div", {}, h("dt", {}, "Study"), h("dd", {}, view.study)),
+      h("div", {}, h("dt", {}, "Profiles"), h("dd", {}, format.list(view.profiles))),
+      h("div", {}, h("dt", {}, "Seed"), h("dd", {}, view.seed)),
+    ),
+    view.source === "" ? null : h("p", { class: "hint" }, `Source of the study: ${view.source}`),
+    view.command.length === 0 ? null : h("pre", { class: "command" }, h("code", {}, commandLine(view.command))),
+    rules(view),
+  );
+}

@@ -1,0 +1,26 @@
+/** Footnotes: warnings that travel with the rows that they doubt. */
+
+import type { Context } from "../context";
+import { h, prose, section } from "../dom";
+import type { View } from "../view";
+
+/** The marks of a row, each leading to its note; indices outside the list are left out. */
+export function noteMarks(view: View, notes: readonly number[]): HTMLElement | null {
+  const known = notes.filter((i) => view.footnotes[i] !== undefined);
+  if (known.length === 0) return null;
+  const marks = known.map((i) =>
+    h("a", { href: `#note-${i + 1}`, title: view.footnotes[i], "aria-label": `note ${i + 1}` }, i + 1),
+  );
+  return h("sup", { class: "notes" }, marks);
+}
+
+/** The notes themselves; null when there are none. */
+export function notes(context: Context): HTMLElement | null {
+  const { footnotes } = context.view;
+  if (footnotes.length === 0) return null;
+  const pointed = new Set(context.view.cells.flatMap((row) => row.footnotes));
+  const general = footnotes.some((_, i) => !pointed.has(i));
+  const items = footnotes.map((text, i) => h("li", { id: `note-${i + 1}`, tabindex: -1 }, prose(text)));
+  const hint = general ? h("p", { class: "hint" }, "Notes that no table points to concern the whole run.") : null;
+  return section("notes", "Notes", hint, h("ol", { class: "footnotes" }, items));
+}

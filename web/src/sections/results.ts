@@ -1,0 +1,176 @@
+/** The result tables: one for each workload and load, operation by operation. */
+
+import { type Context, targetName } from "../context";
+import { chip, h, prose, scrollBox, section } from "../dom";
+import * as format from "../format";
+import type { Group, OperationGroup, Standing } from "../standing";
+import { validityMark } from "../validity";
+import type { Counts, Row, Value } from "../view";
+import { noteMarks } from "./notes";
+
+interface Column {
+  title: string;
+  unit: string;
+  metric: string;
+}
+
+const TIMES: Column[] = [
+  { title: "p50", unit: "service time", metric: "service_ns_p50" },
+  { title: "p99", unit: "service time", metric: "service_ns_p99" },
+  { title: "p99.9", unit: "service time", metric: "service_ns_p999" },
+  { title: "server CPU", unit: "per operation", metric: "server_cpu_ns_per_op" },
+  { title: "own CPU", unit: "per operation", metric: "generator_cpu_ns_per_op" },
+];
+
+function timeCell(value: Value | undefined): HTMLTableCellElement {
+  if (value === undefined) return h("td", { class: "number none" }, format.NONE);
+  const { number, unit } = format.timeParts(value.center);
+  const ends = format.interval(value, format.time);
+  return h(
+    "td",
+    { class: "number", title: ends === "" ? undefined : `95 % interval ${ends}` },
+    number,
+    h("span", { class: "unit" }, ` ${unit}`),
+  );
+}
+
+function rateCell(value: Value | undefined, largest: number): HTMLTableCellElement {
+  if (value === undefined) return h("td", { class: "number none" }, format.NONE);
+  const share = largest > 0 ? Math.max(0, Math.min(1, value.center / largest)) : 0;
+  return h(
+    "td",
+    { class: "number rate" },
+    h("span", { class: "center" }, format.rate(value.center)),
+    h("span", { class: "sub" }, format.interval(value, format.rate) || "one block"),
+    h("span", { class: "meter", "aria-hidden": "true" }, h("span", { style: `width:${(share * 100).toFixed(1)}%` })),
+  );
+}
+
+/** What went wrong or had to wait, in words; empty when nothing did. */
+export function problems(counts: Counts): string[] {
+  const named: [number, string, string][] = [
+    [counts.miss, "miss", "misses"],
+    [counts.error, "error", "errors"],
+    [counts.wrong, "wrong value", "wrong values"],
+    [counts.stale, "stale value", "stale values"],
+    [counts.lock_broken, "broken lock", "broken locks"],
+    [counts.lock_timeouts, "lock given up", "locks given up"],
+  ];
+  return named.filter(([n]) => n > 0).map(([n, one, many]) => format.plural(n, one, many));
+}
+
+function problemCell(row: Row): HTMLTableCellElement {
+  const found = problems(row.counts);
+  const classes = Object.entries(row.counts.errors_by_class).map(([name, n]) => `${name}: ${format.count(n)}`);
+  return h(
+    "td",
+    { class: "problems", title: classes.length > 0 ? classes.join(", ") : undefined },
+    found.length === 0 ? h("span", { class: "none" }, "none") : found.map((text) => h("span", { class: "bad" }, text)),
+  );
+}
+
+const TONES: Record<Standing["verdict"], "good" | "warn" | "doubt" | "plain"> = {
+  best: "good",
+  slower: "plain",
+  faster: "doubt",
+  equal: "plain",
+  undecided: "doubt",
+  none: "plain",
+};
+
+function verdictCell(context: Context, op: OperationGroup, row: Row): HTMLTableCellElement {
+  const standing = op.standings.get(row.target) ?? { verdict: "none", ratio: null, doubt: null };
+  if (standing.verdict === "best") return h("td", { class: "verdict" }, bestChip(op));
+  const repeats = context.view.targets.find((t) => t.name === row.target)?.control_of ?? null;
+  const ratio = standing.ratio;
+  return h(
+    "td",
+    { class: "verdict" },
+    standing.verdict === "none" ? h("span", { class: "none" }, "not compared") : chip(TONES[standing.verdict], standing.verdict),
+    ratio === null ? null : h("span", { class: "sub" }, h("b", {}, format.ratio(ratio.center)), ` ${format.ratioInterval(ratio)}`),
+    standing.doubt ? h("span", { class: "sub wrap" }, prose(standing.doubt)) : null,
+    repeats === null ? null : h("span", { class: "sub" }, `control: the same store as ${repeats}`),
+  );
+}
+
+function bestChip(op: OperationGroup): HTMLElement {
+  if (op.outcome === "alone") return h("span", { class: "none" }, "nothing to compare");
+  if (op.outcome === "fastest") return chip("good", "fastest");
+  return chip("plain", op.metric === "rate_per_s" ? "highest rate" : "shortest time");
+}
+
+/** What the rows of one table have in common. */
+interface Shared {
+  withProblems: boolean;
+  notes: ReadonlySet<number>;
+}
+
+function sharedBy(group: Group): Shared {
+  const rows = group.operations.flatMap((op) => op.rows);
+  const notes = (rows[0]?.footnotes ?? []).filter((note) => rows.every((row) => row.footnotes.includes(note)));
+  return { withProblems: rows.some((row) => problems(row.counts).length > 0), notes: new Set(notes) };
+}
+
+function resultRow(context: Context, op: OperationGroup, row: Row, shared: Shared): HTMLTableRowElement {
+  const largest = Math.max(...op.rows.map((r) => r.metrics["rate_per_s"]?.center ?? 0));
+  const isBest = op.outcome === "fastest" && op.best?.target === row.target;
+  return h(
+    "tr",
+    { class: isBest ? "best" : undefined, "data-target": row.target },
+    h(
+      "th",
+      { scope: "row" },
+      targetName(context, row.target),
+      noteMarks(context.view, row.footnotes.filter((note) => !shared.notes.has(note))),
+      row.product === null ? null : h("span", { class: "sub" }, row.product),
+    ),
+    rateCell(row.metrics["rate_per_s"], largest),
+    verdictCell(context, op, row),
+    TIMES.map((column) => timeCell(row.metrics[column.metric])),
+    h("td", { class: "number" }, row.blocks),
+    shared.withProblems ? problemCell(row) : null,
+  );
+}
+
+function heading(title: string, unit: string, kind: string): HTMLTableCellElement {
+  return h("th", { scope: "col", class: kind }, title, unit === "" ? null : h("span", { class: "sub" }, unit));
+}
+
+function table(context: Context, group: Group, shared: Shared): HTMLTableElement {
+  const columns = [
+    heading("store", "", ""),
+    heading("rate", "operations/s, 95 % interval", "number"),
+    heading("verdict", "against the best", ""),
+    ...TIMES.map((column) => heading(column.title, column.unit, "number")),
+    heading("blocks", "", "number"),
+    ...(shared.withProblems ? [heading("problems", "over all blocks", "")] : []),
+  ];
+  const bodies = group.operations.map((op) => {
+    const title = h("th", { scope: "rowgroup", colspan: columns.length }, h("span", {}, format.operationTitle(op.operation)));
+    const rows = op.rows.map((row) => resultRow(context, op, row, shared));
+    return h("tbody", {}, h("tr", { class: "operation" }, title), rows);
+  });
+  return h("table", { class: "results" }, h("thead", {}, h("tr", {}, columns)), bodies);
+}
+
+/** All tables; null when nothing was measured. */
+export function results(context: Context): HTMLElement | null {
+  if (context.groups.length === 0) return null;
+  const tables = context.groups.map((group) => {
+    const name = `${context.manyProfiles ? `${group.workload} · ` : ""}${format.load(group.load)}`;
+    const shared = sharedBy(group);
+    const heading = h("h3", {}, h("span", {}, name, noteMarks(context.view, [...shared.notes])), validityMark(context.view));
+    return [heading, scrollBox(`Results: ${name}`, table(context, group, shared))];
+  });
+  return section(
+    "results",
+    "Results",
+    h(
+      "p",
+      { class: "hint" },
+      "Geometric means over blocks; each block measured every store once, freshly started, in random order. ",
+      "Service time is from sending to the complete answer; own CPU is that of the measuring clients.",
+    ),
+    tables.flat(),
+  );
+}

@@ -1,0 +1,48 @@
+/** The stores: what they were, where, and with which settings. */
+
+import { type Context, targetName } from "../context";
+import { chip, h, labelled, prose, section, tableHead } from "../dom";
+import type { TargetView } from "../view";
+
+function settings(target: TargetView): HTMLElement {
+  const entries = Object.entries(target.settings);
+  if (entries.length === 0) return h("span", { class: "none" }, "none given");
+  const lines = entries.map(([name, value]) => h("code", {}, `${name} = ${value}`));
+  return h("details", {}, h("summary", {}, `${entries.length} given`), h("div", { class: "codes" }, lines));
+}
+
+function state(target: TargetView): (HTMLElement | string)[] {
+  if (target.not_run !== null) return [chip("warn", "not run"), h("span", { class: "sub wrap" }, prose(target.not_run))];
+  if (target.control_of !== null) {
+    return [chip("plain", "control"), h("span", { class: "sub wrap" }, `the same store as ${target.control_of}, measured again: any difference between the two is noise`)];
+  }
+  return [chip("good", "measured")];
+}
+
+function row(context: Context, target: TargetView): HTMLTableRowElement {
+  return h(
+    "tr",
+    {},
+    h("th", { scope: "row", "data-label": "Store" }, h("div", {}, targetName(context, target.name))),
+    labelled("Product", target.product ?? h("span", { class: "none" }, "never answered"), h("span", { class: "sub" }, target.kind)),
+    labelled("Place", h("span", { class: "place" }, target.place)),
+    labelled("Settings", settings(target)),
+    labelled("State", state(target)),
+  );
+}
+
+/** The table of targets; null for a view without any. */
+export function targets(context: Context): HTMLElement | null {
+  const all = context.view.targets;
+  if (all.length === 0) return null;
+  return section(
+    "targets",
+    "Stores",
+    h(
+      "table",
+      { class: "cards" },
+      tableHead(["Store", "Product", "Place", "Settings", "State"]),
+      h("tbody", {}, all.map((target) => row(context, target))),
+    ),
+  );
+}

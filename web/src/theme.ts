@@ -1,0 +1,105 @@
+/** Light and dark, and the colours of targets, which are the same in every chart and table. */
+
+import type { View } from "./view";
+
+/** Which set of colours is shown. */
+export type Theme = "light" | "dark";
+
+/** How a target is drawn: colour, symbol and dash, so that it is told apart without colour too. */
+export interface Look {
+  color: string;
+  symbol: string;
+  /** Dash pattern of lines; empty for a solid one. */
+  dash: number[];
+  /** True for a target that repeats another one: drawn hollow. */
+  hollow: boolean;
+}
+
+// Okabe and Ito's colours for all kinds of colour vision, darkened on white and lightened on black
+// until each has a contrast of 3:1 to its ground.
+const PALETTE: Record<Theme, readonly string[]> = {
+  light: ["#0b6bb0", "#c8500a", "#00805c", "#a8548a", "#8f6b00", "#2f8fb8", "#5b6472", "#7a4b2a"],
+  dark: ["#5aa9e6", "#f58f4f", "#35c79a", "#e59cc8", "#ecc04a", "#9bdcf5", "#a9b3c1", "#cf9d7a"],
+};
+
+const SYMBOLS = ["circle", "rect", "triangle", "diamond", "pin", "arrow", "roundRect", "circle"];
+const DASHES: readonly number[][] = [[], [7, 3], [2, 3], [9, 3, 2, 3], [12, 4], [4, 2], [1, 2], [6, 2, 1, 2]];
+
+const STORAGE_KEY = "cachedyno-theme";
+const listeners = new Set<() => void>();
+
+/** The looks of all targets of a view in one theme, by name. */
+export function looks(view: View, theme: Theme): Map<string, Look> {
+  const own = view.targets.filter((t) => t.control_of === null).map((t) => t.name);
+  const extra = view.cells.map((row) => row.target).filter((name) => !view.targets.some((t) => t.name === name));
+  const names = [...new Set([...own, ...extra])];
+  const found = new Map<string, Look>();
+  names.forEach((name, i) => found.set(name, look(i, theme, false)));
+  for (const control of view.targets.filter((t) => t.control_of !== null)) {
+    const repeated = names.indexOf(control.control_of ?? "");
+    found.set(control.name, look(repeated < 0 ? found.size : repeated, theme, true));
+  }
+  return found;
+}
+
+function look(i: number, theme: Theme, hollow: boolean): Look {
+  const palette = PALETTE[theme];
+  return {
+    color: palette[i % palette.length] as string,
+    symbol: hollow ? "emptyCircle" : (SYMBOLS[i % SYMBOLS.length] as string),
+    dash: hollow ? [2, 4] : [...(DASHES[i % DASHES.length] as number[])],
+    hollow,
+  };
+}
+
+/** The theme shown now. */
+export function current(): Theme {
+  return document.documentElement.dataset["theme"] === "dark" ? "dark" : "light";
+}
+
+function show(theme: Theme): void {
+  if (document.documentElement.dataset["theme"] === theme) return;
+  document.documentElement.dataset["theme"] = theme;
+  for (const listener of listeners) listener();
+}
+
+/** Calls back after every change of theme. */
+export function onChange(listener: () => void): void {
+  listeners.add(listener);
+}
+
+// A page opened from a file may have no storage at all.
+function remembered(): Theme | null {
+  try {
+    const theme = localStorage.getItem(STORAGE_KEY);
+    return theme === "dark" || theme === "light" ? theme : null;
+  } catch {
+    return null;
+  }
+}
+
+function remember(theme: Theme): void {
+  try {
+    localStorage.setItem(STORAGE_KEY, theme);
+  } catch {
+    // The choice then holds until the page is closed.
+  }
+}
+
+/** Follows the reader's choice, else the system; paper is always light. */
+export function start(): void {
+  const system = matchMedia("(prefers-color-scheme: dark)");
+  const wanted = (): Theme => remembered() ?? (system.matches ? "dark" : "light");
+  system.addEventListener("change", () => show(wanted()));
+  addEventListener("beforeprint", () => show("light"));
+  addEventListener("afterprint", () => show(wanted()));
+  show(wanted());
+}
+
+/** Changes to the other theme and remembers it. */
+export function toggle(): Theme {
+  const next = current() === "dark" ? "light" : "dark";
+  remember(next);
+  show(next);
+  return next;
+}

@@ -1,0 +1,26 @@
+/** How a run's validity is shown: at the top, and wherever its numbers stand. */
+
+import { chip } from "./dom";
+import type { Validity, View } from "./view";
+
+/** Colour, word and meaning of each verdict on a run. */
+export const VALIDITY: Record<Validity, { tone: "good" | "warn" | "bad"; word: string; meaning: string }> = {
+  valid: { tone: "good", word: "VALID", meaning: "All fixed rules of measurement hold." },
+  "not-steady": {
+    tone: "warn",
+    word: "NOT-STEADY",
+    meaning: "The stores had not settled while they were measured: use the numbers with care.",
+  },
+  invalid: {
+    tone: "bad",
+    word: "INVALID",
+    meaning: "A rule about correctness does not hold: do not use the numbers.",
+  },
+};
+
+/** The mark of a run whose numbers need one; null for a valid run. */
+export function validityMark(view: View): HTMLElement | null {
+  if (view.validity === "valid") return null;
+  const { tone, word } = VALIDITY[view.validity];
+  return chip(tone, word);
+}

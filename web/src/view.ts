@@ -1,0 +1,306 @@
+/**
+ * The judged result of a run, as the Rust crate `report` serialises it (crates/report/src/view.rs,
+ * `View` with `charts`), and the guard that turns text into it.
+ *
+ * Times are nanoseconds, rates operations per second, unless a name says otherwise.
+ */
+
+/** Version of the data that this page reads: `VIEW_FORMAT` of the crate. */
+export const VIEW_FORMAT = 1;
+
+/** May the numbers be used? */
+export type Validity = "valid" | "not-steady" | "invalid";
+
+/** A centre with its 95 % interval over blocks; `lo` and `hi` are null below two blocks. */
+export interface Value {
+  center: number;
+  lo: number | null;
+  hi: number | null;
+}
+
+/** How operations were offered. */
+export interface Load {
+  kind: string;
+  clients: number;
+  one_session: boolean;
+}
+
+/** How operations ended; every field but `ok` counts apart from success. */
+export interface Counts {
+  ok: number;
+  miss: number;
+  error: number;
+  wrong: number;
+  stale: number;
+  errors_by_class: Record<string, number>;
+  verified: number;
+  lock_waits: number;
+  lock_attempts: number;
+  lock_broken: number;
+  lock_timeouts: number;
+}
+
+/** A target as measured. */
+export interface TargetView {
+  name: string;
+  kind: string;
+  product: string | null;
+  place: string;
+  settings: Record<string, string>;
+  not_run: string | null;
+  control_of: string | null;
+}
+
+/** One point of a latency curve: the time at quantile `q` (0 to 1). */
+export interface CurvePoint {
+  q: number;
+  ns: number;
+}
+
+/** What only charts need of a row. */
+export interface RowCharts {
+  service_curve: CurvePoint[];
+  lock_wait_curve: CurvePoint[];
+  /** One series a block: operations per second in each interval. */
+  rate_series: number[][];
+  /** Length of an interval of `rate_series`, seconds. */
+  interval_s: number;
+  rate_by_block: number[];
+  by_block: BlockPoint[];
+}
+
+/** One row's result in one block, counted from 0; blocks that failed are not in the list. */
+export interface BlockPoint {
+  block: number;
+  rate_per_s: number;
+  service_ns_mean: number;
+  service_ns_p50: number;
+  service_ns_p99: number;
+  service_ns_p999: number;
+  ok: number;
+  not_ok: number;
+}
+
+/** Target × workload × load × operation. */
+export interface Row {
+  target: string;
+  product: string | null;
+  workload: string;
+  operation: string;
+  load: Load;
+  blocks: number;
+  /** `rate_per_s`, or `service_ns_mean` where think time or the mix rules the rate. */
+  compared_by: string;
+  metrics: Record<string, Value>;
+  counts: Counts;
+  footnotes: number[];
+  charts?: RowCharts;
+}
+
+/** Two targets at the same operation and load; `ratio` above 1 means that `a` is the faster. */
+export interface Comparison {
+  workload: string;
+  operation: string;
+  load: Load;
+  metric: string;
+  a: string;
+  b: string;
+  ratio: Value;
+  verdict: string;
+  doubt: string | null;
+}
+
+/** A judged statement. */
+export interface ClaimView {
+  id: string;
+  text: string;
+  source: string;
+  workload: string | null;
+  expected: string;
+  measured: Value | null;
+  verdict: string;
+  note: string;
+}
+
+/** A row of the recommendation table. */
+export interface AdviceView {
+  shop: string;
+  size: string;
+  clients: number;
+  factory: string;
+  source_recommends: string;
+  recommended: string | null;
+  why: string;
+  agreement: string;
+}
+
+/** A trial that has no (complete) result. */
+export interface FailureView {
+  block: number;
+  cell: string;
+  target: string;
+  class: string;
+  reason: string;
+}
+
+/** What disturbed the run. */
+export interface NoiseView {
+  name: string;
+  median: string;
+  worst: string;
+  meaning: string;
+}
+
+/** One stated fact about host or server. */
+export interface Condition {
+  group: string;
+  name: string;
+  value: string;
+  warning: string | null;
+}
+
+/** A fixed rule that decides the validity of a run. */
+export interface Rule {
+  name: string;
+  limit: string;
+  meaning: string;
+}
+
+/** The judged result of a run. */
+export interface View {
+  format: number;
+  run: string;
+  study: string;
+  title: string;
+  question: string;
+  source: string;
+  scale: string;
+  profiles: string[];
+  validity: Validity;
+  reasons: string[];
+  status: string;
+  stopped_because: string;
+  started_unix_ms: number;
+  took_s: number;
+  blocks: number;
+  /** All digits of a 64-bit number, which a JavaScript number cannot hold. */
+  seed: string;
+  tool: string;
+  command: string[];
+  equivalence_zone: number;
+  generation: Record<string, string>;
+  targets: TargetView[];
+  cells: Row[];
+  comparisons: Comparison[];
+  claims: ClaimView[];
+  advice: AdviceView[];
+  advice_basis: string | null;
+  failures: FailureView[];
+  noise: NoiseView[];
+  conditions: Condition[];
+  /** Those that no row points to concern the whole run. */
+  footnotes: string[];
+  rules: Rule[];
+}
+
+/** The data is not a view that this page can show; the message is one line for people. */
+export class ViewError extends Error {}
+
+type Shape = "string" | "number" | "array" | "object";
+
+const VIEW_SHAPE: Record<string, Shape> = {
+  run: "string",
+  study: "string",
+  title: "string",
+  question: "string",
+  source: "string",
+  scale: "string",
+  profiles: "array",
+  validity: "string",
+  reasons: "array",
+  status: "string",
+  stopped_because: "string",
+  started_unix_ms: "number",
+  took_s: "number",
+  blocks: "number",
+  seed: "number",
+  tool: "string",
+  command: "array",
+  equivalence_zone: "number",
+  generation: "object",
+  targets: "array",
+  cells: "array",
+  comparisons: "array",
+  claims: "array",
+  advice: "array",
+  failures: "array",
+  noise: "array",
+  conditions: "array",
+  footnotes: "array",
+  rules: "array",
+};
+
+const ROW_SHAPE: Record<string, Shape> = {
+  target: "string",
+  workload: "string",
+  operation: "string",
+  load: "object",
+  blocks: "number",
+  compared_by: "string",
+  metrics: "object",
+  counts: "object",
+  footnotes: "array",
+};
+
+function isObject(data: unknown): data is Record<string, unknown> {
+  return typeof data === "object" && data !== null && !Array.isArray(data);
+}
+
+function requireShape(data: Record<string, unknown>, shape: Record<string, Shape>, where: string): void {
+  for (const [key, expected] of Object.entries(shape)) {
+    const value = data[key];
+    const actual = Array.isArray(value) ? "array" : value === null ? "null" : typeof value;
+    if (actual !== expected) {
+      throw new ViewError(`\`${where}${key}\` is ${actual}, expected ${expected}: write the report again`);
+    }
+  }
+}
+
+/** True for the content of a page into which no report was written yet. */
+export function isPlaceholder(data: unknown): boolean {
+  return isObject(data) && data["placeholder"] === true;
+}
+
+/**
+ * Reads the data of a page; null for a template without data.
+ *
+ * Throws a `ViewError` for text that is not JSON, another format version, or a missing key.
+ */
+export function parseView(text: string): View | null {
+  let data: unknown;
+  try {
+    data = JSON.parse(text);
+  } catch {
+    throw new ViewError("the data in this page is not JSON, expected a view: write the report again");
+  }
+  if (isPlaceholder(data)) return null;
+  if (!isObject(data)) throw new ViewError("the data in this page is not an object, expected a view");
+  if (data["format"] !== VIEW_FORMAT) {
+    const found = JSON.stringify(data["format"]) ?? "none";
+    throw new ViewError(
+      `the data has format \`${found}\`, expected ${VIEW_FORMAT}: write the report with a cachedyno that matches`,
+    );
+  }
+  requireShape(data, VIEW_SHAPE, "");
+  (data["cells"] as unknown[]).forEach((row, i) => {
+    if (!isObject(row)) throw new ViewError(`\`cells[${i}]\` is not an object, expected a row`);
+    requireShape(row, ROW_SHAPE, `cells[${i}].`);
+  });
+  data["seed"] = exactSeed(text) ?? String(data["seed"]);
+  return data as unknown as View;
+}
+
+/** The digits of the seed as written: above 2^53 the parsed number is rounded. */
+function exactSeed(text: string): string | undefined {
+  return /(?<!\\)"seed"\s*:\s*(\d+)/.exec(text)?.[1];
+}

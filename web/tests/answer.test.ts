@@ -1,0 +1,95 @@
+import { describe, expect, it } from "vitest";
+import { answer, words } from "../src/answer";
+import { against, groups, inverse, loadKey } from "../src/standing";
+import { parseView, type View } from "../src/view";
+import * as variants from "./variants.mjs";
+
+function viewOf(raw: variants.Raw): View {
+  return parseView(JSON.stringify(raw)) as View;
+}
+
+function sentences(view: View): string[] {
+  return groups(view).map((group) => words(answer(group, view.equivalence_zone)));
+}
+
+describe("the answer", () => {
+  it("names the fastest with ratio and interval, and what is undecided", () => {
+    const [one, eight] = sentences(viewOf(variants.sessions()));
+    expect(one).toMatch(/^files is fastest at writing \(1\.\d\d× redis, 1\.\d\d–1\.\d\d\), reading \(.*\) and the mix/);
+    expect(one).toMatch(/; undecided: changing between redis and files \(1\.\d\d×, \d\.\d\d–1\.\d\d\)$/);
+    expect(eight).toMatch(/^redis is fastest at writing .*; files at reading \(1\.\d\d× redis, 1\.\d\d–1\.\d\d\)$/);
+  });
+
+  it("turns a comparison round when the faster target is the second", () => {
+    const view = viewOf(variants.sessions());
+    const eight = groups(view)[1];
+    const write = eight?.operations.find((op) => op.operation === "write");
+    const raw = view.comparisons.find((c) => c.operation === "write" && c.load.clients === 8 && c.a === "files");
+    expect(raw?.verdict).toBe("slower");
+    expect(write?.best?.target).toBe("redis");
+    expect(write?.standings.get("files")).toEqual({ verdict: "slower", ratio: raw?.ratio, doubt: null });
+    const flipped = against(view.comparisons.filter((c) => c === raw), "redis", "files");
+    expect(flipped?.verdict).toBe("faster");
+    expect(flipped?.ratio.center).toBeCloseTo(1 / (raw?.ratio.center ?? 0));
+    expect(flipped?.ratio.lo).toBeCloseTo(1 / (raw?.ratio.hi ?? 0));
+  });
+
+  it("says equal only when every tied target is equal", () => {
+    const view = viewOf(variants.sessions());
+    const change = view.comparisons.filter((c) => c.operation === "change" && c.load.clients === 1);
+    for (const c of change) if (c.a === "files" && c.b === "redis") c.verdict = "equal";
+    expect(sentences(view)[0]).toContain("; redis and files are equal within ±3 % at changing (");
+    for (const c of change) if (c.b === "mysql") c.verdict = "undecided";
+    expect(sentences(view)[0]).toContain("undecided: changing between redis, files and mysql");
+  });
+
+  it("decides nothing from one block", () => {
+    const [one] = sentences(viewOf(variants.oneBlock()));
+    expect(one).toMatch(/^undecided: writing between files, redis and mysql \(1\.\d\d×\); reading between/);
+    expect(one).not.toContain("fastest");
+  });
+
+  it("does not let a control win, and keeps it out of the sentence", () => {
+    const view = viewOf(variants.withControl());
+    const [one] = sentences(view);
+    expect(one).toContain("files is fastest at writing");
+    expect(one).not.toContain("files-again");
+    const write = groups(view)[0]?.operations[0];
+    expect(write?.rows.map((row) => row.target)).toEqual(["files", "files-again", "redis", "mysql"]);
+    expect(write?.standings.get("files-again")?.verdict).toBe("equal");
+  });
+
+  it("speaks of a store alone without comparing it", () => {
+    const view = viewOf(variants.sessions());
+    view.cells = view.cells.filter((row) => row.target === "redis");
+    view.comparisons = [];
+    expect(sentences(view)[0]).toBe(
+      "only redis was measured at writing, reading, changing and the mix, so there is nothing to compare",
+    );
+  });
+
+  it("ranks pages by their time where the comparison says so, and leaves parts to the table", () => {
+    const view = viewOf(variants.manyProfiles());
+    const page = groups(view).find((g) => g.workload === "shop-page");
+    const whole = page?.operations.find((op) => op.operation === "page");
+    const mean = (name: string): number => whole?.rows.find((r) => r.target === name)?.metrics["service_ns_mean"]?.center ?? 0;
+    expect(whole?.metric).toBe("service_ns_mean");
+    expect(whole?.best?.target).toBe("redis");
+    expect(mean("redis")).toBeLessThan(mean("files"));
+    const said = words(answer(page as NonNullable<typeof page>, 0.03));
+    expect(said).toMatch(/^redis is fastest at a whole page \(/);
+    expect(said).not.toContain("page.open");
+  });
+});
+
+describe("groups", () => {
+  it("follow profiles, then one session last, then clients", () => {
+    const keys = groups(viewOf(variants.manyProfiles())).map((g) => `${g.workload} ${loadKey(g.load)}`);
+    expect(keys).toEqual(["steady closed-1", "steady closed-8", "shop-page closed-8", "shop-page closed-8-one"]);
+  });
+
+  it("keep an open interval open when a ratio is turned", () => {
+    expect(inverse({ center: 2, lo: null, hi: null })).toEqual({ center: 0.5, lo: null, hi: null });
+    expect(inverse({ center: 2, lo: 1, hi: 4 })).toEqual({ center: 0.5, lo: 0.25, hi: 1 });
+  });
+});

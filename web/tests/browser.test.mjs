@@ -1,0 +1,271 @@
+// The built page in a real browser. Needs dist/page.html (npm run build) and Chromium: CHROMIUM names
+// its executable, else /usr/bin/chromium. CACHEDYNO_REPORT names a report to look at as well;
+// CACHEDYNO_SHOTS a directory for pictures of the pages.
+import assert from "node:assert/strict";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { after, before, describe, it } from "node:test";
+import { pathToFileURL } from "node:url";
+import { chromium } from "playwright-core";
+import * as variants from "./variants.mjs";
+
+const TEMPLATE = join(import.meta.dirname, "../dist/page.html");
+const PLACEHOLDER = '<script type="application/json" id="cachedyno-view">{"placeholder":true}</script>';
+const template = readFileSync(TEMPLATE, "utf8");
+const directory = mkdtempSync(join(tmpdir(), "cachedyno-page-"));
+let browser;
+
+before(async () => {
+  browser = await chromium.launch({
+    executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+    args: ["--no-sandbox"],
+  });
+});
+
+after(async () => {
+  await browser?.close();
+  rmSync(directory, { recursive: true });
+});
+
+/** A page with a view written into it as the crate `report` does it. */
+function written(name, view) {
+  const escaped = JSON.stringify(view).replace(
+    /[<>&\u2028\u2029]/g,
+    (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+  const path = join(directory, `${name}.html`);
+  writeFileSync(path, template.replace('{"placeholder":true}', () => escaped));
+  return path;
+}
+
+/** Opens a file and hands it to `look`; whatever the page asks for or complains of is a failure. */
+async function open(path, look, { width = 1280, height = 900, colorScheme = "light" } = {}) {
+  const page = await browser.newPage({ viewport: { width, height }, colorScheme });
+  const asked = [];
+  const said = [];
+  page.on("request", (request) => asked.push(request.url()));
+  page.on("console", (message) => said.push(message.text()));
+  page.on("pageerror", (error) => said.push(error.message));
+  await page.goto(pathToFileURL(path).href);
+  await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
+  const result = await look(page);
+  await page.close();
+  const others = asked.filter((url) => url !== pathToFileURL(path).href && !url.startsWith("data:"));
+  assert.deepEqual(others, [], "the page asked the network");
+  assert.deepEqual(said, [], "the page wrote to the console");
+  return result;
+}
+
+const overflow = (page) => page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+
+/** Milliseconds until tables are there, and until charts are drawn as well. */
+async function openTimes(page) {
+  await page.waitForFunction(() => [...document.querySelectorAll(".canvas")].every((c) => c.querySelector("svg")));
+  return page.evaluate(() => [performance.getEntriesByType("navigation")[0].domComplete, performance.now()]);
+}
+
+const median = (numbers) => numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)];
+
+/** Moves the pointer over a chart until its tooltip shows; its text, or null. */
+async function tooltip(page, chart) {
+  const canvas = page.locator(`${chart} .canvas`);
+  await canvas.scrollIntoViewIfNeeded();
+  const box = await canvas.boundingBox();
+  for (const x of [0.15, 0.3, 0.5, 0.7, 0.85]) {
+    for (const y of [0.85, 0.6, 0.4]) {
+      await page.mouse.move(box.x + box.width * x, box.y + box.height * y);
+      await page.waitForTimeout(60);
+      const shown = await page.locator(`${chart} .tip:visible`).allInnerTexts();
+      if (shown.length > 0) return shown[0];
+    }
+  }
+  return null;
+}
+
+const drawing = (page, chart) => page.locator(`${chart} svg`).evaluate((svg) => svg.outerHTML);
+
+async function zoomRoundTrip(page, chart) {
+  await page.mouse.move(0, 0);
+  const whole = await drawing(page, chart);
+  await page.locator(`${chart} .zoom button`, { hasText: "+" }).click();
+  const closer = await drawing(page, chart);
+  assert.notEqual(closer, whole, `${chart}: + changed nothing`);
+  const box = await page.locator(`${chart} .canvas`).boundingBox();
+  await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
+  await page.keyboard.down("Control");
+  await page.mouse.wheel(0, -240);
+  await page.keyboard.up("Control");
+  await page.waitForTimeout(150);
+  await page.mouse.move(0, 0);
+  await page.waitForTimeout(150);
+  assert.notEqual(await drawing(page, chart), closer, `${chart}: Ctrl and the wheel changed nothing`);
+  await page.locator(`${chart} .zoom button`, { hasText: "Reset" }).click();
+  await page.mouse.move(0, 0);
+  await page.waitForTimeout(150);
+  const axis = (svg) => [...svg.matchAll(/<text[^>]*>([^<]*)</g)].map((m) => m[1]);
+  assert.deepEqual(axis(await drawing(page, chart)), axis(whole), `${chart}: reset did not bring all back`);
+}
+
+describe("the template", () => {
+  it("is one file with the placeholder once, before the script", () => {
+    assert.equal(template.split(PLACEHOLDER).length, 2);
+    assert.ok(template.indexOf(PLACEHOLDER) < template.indexOf('<script type="module"'));
+    assert.ok(template.length < 700 * 1024, `${template.length} bytes`);
+    assert.ok(!/<(script|link|img)[^>]+(src|href)="(?!data:)/.test(template), "something is loaded from elsewhere");
+  });
+
+  it("says that it is a template", async () => {
+    const text = await open(TEMPLATE, (page) => page.locator("body").innerText());
+    assert.match(text, /^This is the template of a cachedyno report/);
+  });
+
+  it("says what is wrong with data that it cannot read", async () => {
+    const path = written("future", { format: 99 });
+    const text = await open(path, (page) => page.locator("body").innerText());
+    assert.match(text, /the data has format `99`, expected 1/);
+  });
+});
+
+const reports = [["fixture", () => written("fixture", variants.sessions())]];
+if (process.env.CACHEDYNO_REPORT) reports.push(["real report", () => resolve(process.env.CACHEDYNO_REPORT)]);
+
+for (const [name, path] of reports) {
+  describe(`the ${name}`, () => {
+    it("opens fast", async () => {
+      const times = [];
+      for (let i = 0; i < 3; i += 1) times.push(await open(path(), openTimes));
+      const [complete, drawn] = [0, 1].map((i) => median(times.map((pair) => pair[i])));
+      console.log(`${name}: complete after ${complete.toFixed(0)} ms, drawn after ${drawn.toFixed(0)} ms (median of 3)`);
+      // A busy machine is not a slow page: this limit only catches a page that hangs.
+      assert.ok(complete < 10_000, `${complete} ms`);
+    });
+
+    for (const width of [1280, 390]) {
+      for (const colorScheme of ["light", "dark"]) {
+        it(`fits ${width} pixels, ${colorScheme}`, async () => {
+          await open(path(), async (page) => {
+            assert.equal(await overflow(page), 0, "the body scrolls sideways");
+            assert.equal(await page.locator("html").getAttribute("data-theme"), colorScheme);
+            const shots = process.env.CACHEDYNO_SHOTS;
+            if (shots) await page.screenshot({ path: join(shots, `${name}-${width}-${colorScheme}.png`), fullPage: true });
+          }, { width, colorScheme });
+        });
+      }
+    }
+
+    it("shows values on hover, with units", async () => {
+      await open(path(), async (page) => {
+        assert.match(await tooltip(page, "#chart-rates"), /[\d,]+ operations\/s/);
+        assert.match(await tooltip(page, "#chart-latency"), /\d (ns|µs|ms|s)\b/);
+        assert.match(await tooltip(page, "#chart-time"), /after .* s[^]*[\d,]+ operations\/s/);
+      });
+    });
+
+    it("zooms and comes back", async () => {
+      await open(path(), async (page) => {
+        for (const chart of ["#chart-latency", "#chart-time"]) {
+          await page.locator(`${chart} .canvas`).scrollIntoViewIfNeeded();
+          await zoomRoundTrip(page, chart);
+        }
+      });
+    });
+
+    it("has headings in order", async () => {
+      const levels = await open(path(), (page) =>
+        page.locator("h1, h2, h3").evaluateAll((all) => all.map((e) => Number(e.tagName[1]))),
+      );
+      assert.equal(levels.filter((level) => level === 1).length, 1);
+      levels.reduce((last, level) => (assert.ok(level <= last + 1, `h${level} after h${last}`), level), 0);
+    });
+  });
+}
+
+describe("controls", () => {
+  const fixture = () => written("fixture", variants.sessions());
+
+  it("change the theme, which lasts", async () => {
+    await open(fixture(), async (page) => {
+      const ground = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+      const before = await ground();
+      const chart = await drawing(page, "#chart-rates");
+      await page.locator(".theme-toggle").click();
+      assert.equal(await page.locator("html").getAttribute("data-theme"), "dark");
+      assert.notEqual(await ground(), before);
+      assert.notEqual(await drawing(page, "#chart-rates"), chart, "the chart kept its colours");
+      await page.reload();
+      assert.equal(await page.locator("html").getAttribute("data-theme"), "dark");
+    });
+  });
+
+  it("choose a load by keyboard and hide a store", async () => {
+    await open(fixture(), async (page) => {
+      const chart = "#chart-rates";
+      const first = await drawing(page, chart);
+      await page.locator(`${chart} select`).focus();
+      await page.keyboard.press("ArrowDown");
+      const second = await drawing(page, chart);
+      assert.notEqual(second, first, "the other load looks the same");
+      const mysql = page.locator(`${chart} .legend button`, { hasText: "mysql" });
+      await mysql.focus();
+      await page.keyboard.press("Enter");
+      assert.equal(await mysql.getAttribute("aria-pressed"), "false");
+      assert.ok((await drawing(page, chart)).length < second.length, "the store is still drawn");
+    });
+  });
+
+  it("choose a block by its number, also where a store has no such block", async () => {
+    await open(written("missing", variants.missingBlock()), async (page) => {
+      const blocks = page.locator("#chart-time select[aria-label=Block]");
+      await blocks.selectOption("block 2");
+      const second = await tooltip(page, "#chart-time");
+      assert.match(second, /redis/);
+      assert.doesNotMatch(second, /files/);
+      await blocks.selectOption("block 3");
+      assert.match(await tooltip(page, "#chart-time"), /files/);
+    });
+  });
+
+  it("offer only operations that the chosen load has", async () => {
+    await open(written("many", variants.manyProfiles()), async (page) => {
+      const load = page.locator("#chart-latency select[aria-label=Load]");
+      await load.selectOption("shop-page · 8 clients on one session");
+      const operations = page.locator("#chart-latency select[aria-label=Operation] option");
+      assert.deepEqual(await operations.allInnerTexts(), ["page", "open within page", "close within page"]);
+      assert.match(await page.locator("#chart-locks").innerText(), /Waiting for a session's lock/);
+    });
+  });
+});
+
+describe("hard views", () => {
+  const hard = { ...variants };
+  delete hard.HOSTILE;
+  for (const [name, make] of Object.entries(hard)) {
+    it(`${name} fits both widths in silence`, async () => {
+      const path = written(name, make());
+      for (const width of [1280, 390]) {
+        await open(path, async (page) => assert.equal(await overflow(page), 0), { width });
+      }
+    });
+  }
+
+  it("runs nothing that a name holds", async () => {
+    await open(written("hostile", variants.hostile()), async (page) => {
+      for (const chart of ["#chart-rates", "#chart-latency", "#chart-time"]) await tooltip(page, chart);
+      assert.equal(await page.evaluate(() => globalThis.hit), undefined);
+      assert.equal(await page.locator("img").count(), 0);
+    });
+  });
+
+  it("prints whole and light, also from the dark", async () => {
+    await open(written("print", variants.sessions()), async (page) => {
+      await page.evaluate(() => dispatchEvent(new Event("beforeprint")));
+      assert.equal(await page.locator("html").getAttribute("data-theme"), "light");
+      assert.equal(await page.locator("details:not([open])").count(), 0);
+      await page.emulateMedia({ media: "print" });
+      assert.equal(await overflow(page), 0, "paper of A4 is too narrow");
+      await page.evaluate(() => dispatchEvent(new Event("afterprint")));
+      assert.equal(await page.locator("html").getAttribute("data-theme"), "dark");
+    }, { colorScheme: "dark", width: 690 });
+  });
+});

@@ -1,0 +1,65 @@
+import { describe, expect, it } from "vitest";
+import * as format from "../src/format";
+
+describe("numbers", () => {
+  it("keeps three significant digits", () => {
+    expect([0, 0.04119, 4.123, 41.26, 412.4, 99.96, 9.996, 0.9996].map(format.threeDigits)).toEqual([
+      "0", "0.0412", "4.12", "41.3", "412", "100", "10.0", "1.00",
+    ]);
+    expect(format.threeDigits(Number.NaN)).toBe("–");
+  });
+
+  it("prints rates whole from 100 on", () => {
+    expect([48230.4, 99.96, 12.345].map(format.rate)).toEqual(["48,230", "100", "12.3"]);
+    expect([0, 950, 20000, 1.5e6, 2e9].map(format.rateShort)).toEqual(["0", "950", "20k", "1.5M", "2G"]);
+  });
+
+  it("chooses the unit of a time after rounding", () => {
+    expect([0, 18, 999.6, 18_340, 999_600, 1_420_000, 2.5e9].map(format.time)).toEqual([
+      "0 ns", "18.0 ns", "1.00 µs", "18.3 µs", "1.00 ms", "1.42 ms", "2.50 s",
+    ]);
+    expect([200, 50_000, 1e6, 2e9].map(format.timeShort)).toEqual(["200 ns", "50 µs", "1 ms", "2 s"]);
+  });
+
+  it("prints ratios with two decimals, with more digits only where they are needed", () => {
+    expect([1.4142, 0.213, 0.0213, 12.34, 1].map(format.ratio)).toEqual(["1.41×", "0.21×", "0.0213×", "12.3×", "1.00×"]);
+  });
+
+  it("prints quantiles and shares without rounding noise", () => {
+    expect([0.5, 0.99, 0.999, 0.9999].map(format.quantile)).toEqual(["50 %", "99 %", "99.9 %", "99.99 %"]);
+    expect([0.03, 0.8345, 0].map(format.percent)).toEqual(["3 %", "83.5 %", "0 %"]);
+  });
+});
+
+describe("intervals", () => {
+  it("has both ends by the same printer", () => {
+    expect(format.interval({ center: 48230, lo: 47610.2, hi: 48870 }, format.rate)).toBe("47,610–48,870");
+    expect(format.ratioWithInterval({ center: 1.41, lo: 1.36, hi: 1.47 })).toBe("1.41× (1.36–1.47)");
+  });
+
+  it("says nothing where there is one block", () => {
+    expect(format.interval({ center: 1, lo: null, hi: null }, format.rate)).toBe("");
+    expect(format.ratioWithInterval({ center: 1.41, lo: null, hi: null })).toBe("1.41×");
+  });
+});
+
+describe("words", () => {
+  it("names loads", () => {
+    expect(format.load({ kind: "closed", clients: 1, one_session: false })).toBe("1 client");
+    expect(format.load({ kind: "closed", clients: 8, one_session: true })).toBe("8 clients on one session");
+  });
+
+  it("prints points and spans of time", () => {
+    expect(format.when(Date.UTC(2026, 10, 21, 19, 16, 40))).toBe("2026-11-21 19:16 UTC");
+    expect([2.34, 48.2, 120, 724, 3600, 7500].map(format.span)).toEqual([
+      "2.3 s", "48 s", "2 min", "12 min 4 s", "1 h", "2 h 5 min",
+    ]);
+  });
+
+  it("joins lists and counts nouns", () => {
+    expect([[], ["a"], ["a", "b"], ["a", "b", "c"]].map(format.list)).toEqual(["", "a", "a and b", "a, b and c"]);
+    expect(format.plural(1, "miss", "misses")).toBe("1 miss");
+    expect(format.plural(1200, "miss", "misses")).toBe("1,200 misses");
+    expect(format.operationTitle("mixed.read")).toBe("read within mixed");
+  });
+});

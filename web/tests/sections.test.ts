@@ -1,0 +1,177 @@
+import { describe, expect, it } from "vitest";
+import { position, points, marks, waitShares } from "../src/charts/percentiles";
+import { contextOf } from "../src/context";
+import { advice } from "../src/sections/advice";
+import { claims } from "../src/sections/claims";
+import { conditions } from "../src/sections/conditions";
+import { failures } from "../src/sections/failures";
+import { head } from "../src/sections/head";
+import { commandLine, method } from "../src/sections/method";
+import { noise } from "../src/sections/noise";
+import { notes } from "../src/sections/notes";
+import { problems, results } from "../src/sections/results";
+import { targets } from "../src/sections/targets";
+import { looks } from "../src/theme";
+import { parseView, type Row, type View } from "../src/view";
+import * as variants from "./variants.mjs";
+
+const SECTIONS = [head, advice, results, claims, targets, failures, noise, conditions, notes, method];
+
+function viewOf(raw: variants.Raw): View {
+  return parseView(JSON.stringify(raw)) as View;
+}
+
+function build(section: (typeof SECTIONS)[number], raw: variants.Raw): HTMLElement {
+  return section(contextOf(viewOf(raw))) as HTMLElement;
+}
+
+function texts(root: HTMLElement, query: string): string[] {
+  return [...root.querySelectorAll(query)].map((e) => e.textContent ?? "");
+}
+
+describe("results", () => {
+  it("has a table a load, a body an operation and a row a target", () => {
+    const built = build(results, variants.sessions());
+    expect(texts(built, "h3")).toEqual(["1 client", "8 clients"]);
+    expect(built.querySelectorAll("table")).toHaveLength(2);
+    expect(built.querySelectorAll("tbody")).toHaveLength(8);
+    expect(built.querySelectorAll("tbody tr:not(.operation)")).toHaveLength(24);
+  });
+
+  it("shows rate, interval, times and verdict of a row", () => {
+    const raw = variants.sessions();
+    const row = raw.cells[0] as Row;
+    row.metrics["rate_per_s"] = { center: 21616.4, lo: 21267, hi: 21971.2 };
+    row.metrics["service_ns_p99"] = { center: 89_480, lo: 88_000, hi: 91_000 };
+    delete row.metrics["service_ns_p999"];
+    const cells = texts(build(results, raw), "tbody tr:nth-child(2) > *");
+    expect(cells[0]).toBe("files1ext4 on NVMe");
+    expect(cells[1]).toBe("21,61621,267–21,971");
+    expect(cells[2]).toBe("✓fastest");
+    expect(cells[4]).toBe("89.5 µs");
+    expect(cells[5]).toBe("–");
+  });
+
+  it("has a column of problems only where there are some", () => {
+    const built = build(results, variants.sessions());
+    const [one, eight] = [...built.querySelectorAll("table")];
+    expect(one?.querySelector(".problems")).toBeNull();
+    expect(texts(eight as HTMLElement, ".problems .bad")).toEqual(["3 misses"]);
+    const counts = { ...(variants.sessions().cells[0] as Row).counts, error: 1, wrong: 2, lock_timeouts: 1200 };
+    expect(problems(counts)).toEqual(["1 error", "2 wrong values", "1,200 locks given up"]);
+  });
+
+  it("never calls a store fastest that is only ahead", () => {
+    const built = build(results, variants.oneBlock());
+    expect(texts(built, ".chip")).not.toContain("✓fastest");
+    expect(texts(built, ".chip").filter((text) => text === "highest rate")).toHaveLength(8);
+    expect(texts(built, ".rate .sub").every((text) => text === "one block")).toBe(true);
+  });
+
+  it("marks every table of a run that must not be used", () => {
+    const raw = variants.sessions();
+    raw.validity = "invalid";
+    expect(texts(build(results, raw), "h3 .chip")).toEqual(["✕INVALID", "✕INVALID"]);
+  });
+});
+
+describe("other sections", () => {
+  it("leave out what a view does not have", () => {
+    const context = contextOf(viewOf(variants.nothingMeasured()));
+    expect(advice(context)).toBeNull();
+    expect(results(context)).toBeNull();
+    expect(notes(context)).toBeNull();
+    expect(head(context).textContent).toContain("Nothing was measured");
+    expect(head(context).textContent).toContain("no trial has a complete result");
+  });
+
+  it("link each mark to its footnote", () => {
+    const raw = variants.sessions();
+    const marks = [...build(results, raw).querySelectorAll(".notes a")].map((a) => a.getAttribute("href"));
+    const ids = [...build(notes, raw).querySelectorAll("li")].map((li) => `#${li.id}`);
+    expect(ids).toEqual(["#note-1", "#note-2", "#note-3"]);
+    expect(new Set(marks)).toEqual(new Set(ids.slice(0, 2)));
+    expect(build(notes, raw).textContent).toContain("Notes that no table points to concern the whole run.");
+  });
+
+  it("put a mark that every row carries at the table's heading, once", () => {
+    const raw = variants.sessions();
+    for (const row of raw.cells) row.footnotes = row.load.clients === 8 ? [1] : [];
+    const built = build(results, raw);
+    expect(texts(built, "h3")).toEqual(["1 client", "8 clients2"]);
+    expect(built.querySelectorAll("table .notes")).toHaveLength(0);
+  });
+
+  it("list the rules with their limits", () => {
+    const built = build(method, variants.sessions());
+    expect(texts(built, "tbody th")).toEqual(["failed trials", "wrong values", "drift"]);
+  });
+
+  it("show claims with their figures, also those not run", () => {
+    const raw = variants.sessions();
+    if (raw.claims[0]) raw.claims[0].measured = { center: 1.408, lo: 1.39, hi: 1.43 };
+    const built = build(claims, raw);
+    expect(texts(built, "td[data-label=Measured]")).toEqual(["1.41× (1.39–1.43)on steady", ...texts(built, "td[data-label=Measured]").slice(1)]);
+    expect(texts(built, "td[data-label=Measured]").at(-1)).toBe("–");
+    expect(built.querySelector(".hint")?.textContent).toBe("Of 4 statements: 1 confirmed, 1 refuted, 1 undecided and 1 not run.");
+  });
+
+  it("say why a target was not run and what a control is", () => {
+    const built = build(targets, variants.withControl());
+    expect(built.textContent).toContain("nobody listens at 10.0.0.7:6379");
+    expect(built.textContent).toContain("the same store as files, measured again");
+  });
+
+  it("open the groups of conditions that carry a warning", () => {
+    const built = build(conditions, variants.sessions());
+    const open = [...built.querySelectorAll("details")].filter((d) => d.open);
+    expect(open.map((d) => d.querySelector(".group-name")?.textContent)).toEqual(["cpu", "memory"]);
+  });
+
+  it("quote the command and say where values are drawn", () => {
+    expect(commandLine(["cachedyno", "run", "a b", "it's", "--set=x=1"])).toBe("cachedyno run 'a b' 'it'\\''s' --set=x=1");
+    const built = build(method, variants.manyProfiles());
+    expect(built.textContent).toContain("In the profile steady, values are drawn before the clock starts");
+    expect(built.textContent).toContain("In the profile shop-page, values are drawn while the clock runs");
+    expect(built.querySelector("a")).toBeNull();
+  });
+
+  it("show data as text, whatever it looks like", () => {
+    for (const section of SECTIONS) {
+      const built = build(section, variants.hostile());
+      expect(built.querySelectorAll("script, img")).toHaveLength(0);
+    }
+    expect(build(results, variants.hostile()).textContent).toContain(variants.HOSTILE);
+  });
+});
+
+describe("charts", () => {
+  it("put a tenfold rarer operation one step further right", () => {
+    expect([0, 0.9, 0.99, 0.999].map((q) => Math.round(position(q) * 1e9) / 1e9)).toEqual([0, 1, 2, 3]);
+    const drawn = points([{ q: 0.5, ns: 1000 }, { q: 0.9, ns: 0 }, { q: 1, ns: 9 }]);
+    expect(drawn).toHaveLength(1);
+    expect(drawn[0]?.[1]).toBeCloseTo(3);
+  });
+
+  it("mark an axis around its data", () => {
+    expect(marks(4.5, 5.1).map((m) => Math.round(10 ** m))).toEqual([20000, 50000, 100000, 200000]);
+    expect(marks(3, 6).map((m) => Math.round(10 ** m))).toEqual([1e3, 1e4, 1e5, 1e6]);
+  });
+
+  it("give a target one colour, a control that of what it repeats", () => {
+    const view = viewOf(variants.withControl());
+    for (const theme of ["light", "dark"] as const) {
+      const found = looks(view, theme);
+      expect(found.get("files-again")?.color).toBe(found.get("files")?.color);
+      expect(found.get("files-again")?.hollow).toBe(true);
+      const own = ["files", "redis", "mysql"].map((name) => found.get(name)?.color);
+      expect(new Set(own).size).toBe(3);
+    }
+  });
+
+  it("say how many requests had to wait", () => {
+    const rows = viewOf(variants.manyProfiles()).cells.filter((r) => r.operation === "page" && r.load.one_session);
+    expect(waitShares(rows)).toMatch(/^Share of requests that had to wait: files 83 %/);
+    expect(waitShares(viewOf(variants.sessions()).cells)).toBe("");
+  });
+});

@@ -1,0 +1,14 @@
+import type { View } from "../src/view";
+
+/** The view as its text has it: the seed is still a number. */
+export type Raw = Omit<View, "seed"> & { seed: number };
+
+export const HOSTILE: string;
+export function sessions(): Raw;
+export function oneBlock(): Raw;
+export function nothingMeasured(): Raw;
+export function hostile(): Raw;
+export function withControl(): Raw;
+export function manyProfiles(): Raw;
+export function missingBlock(): Raw;
+export function notSteady(): Raw;

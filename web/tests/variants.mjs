@@ -1,0 +1,124 @@
+// Views that are hard to show, each made from the fixture: used by the unit and the browser tests.
+import { readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const path = join(dirname(fileURLToPath(import.meta.url)), "../fixtures/sessions.json");
+
+/** A fresh copy of the fixture. */
+export function sessions() {
+  return JSON.parse(readFileSync(path, "utf8"));
+}
+
+/** One block: no interval anywhere, nothing decided. */
+export function oneBlock() {
+  const view = sessions();
+  const bare = (value) => ({ center: value.center, lo: null, hi: null });
+  view.blocks = 1;
+  for (const row of view.cells) {
+    row.blocks = 1;
+    row.metrics = Object.fromEntries(Object.entries(row.metrics).map(([name, value]) => [name, bare(value)]));
+    row.charts.rate_by_block.length = 1;
+    row.charts.rate_series.length = 1;
+    row.charts.by_block.length = 1;
+  }
+  for (const comparison of view.comparisons) {
+    comparison.ratio = bare(comparison.ratio);
+    comparison.verdict = "undecided";
+    comparison.doubt = "one block gives no interval";
+  }
+  view.claims.forEach((claim) => (claim.measured = claim.measured && bare(claim.measured)));
+  return view;
+}
+
+/** Every trial failed: not a single row. */
+export function nothingMeasured() {
+  const view = sessions();
+  Object.assign(view, { validity: "invalid", reasons: ["no trial has a complete result"], blocks: 0 });
+  Object.assign(view, { cells: [], comparisons: [], footnotes: [], advice: [], advice_basis: null });
+  return view;
+}
+
+/** A name that would be a tag, and texts with markup, quotes and line separators. */
+export const HOSTILE = '<script>globalThis.hit=1</script><img src=x onerror="globalThis.hit=2">';
+
+/** The store `redis` under that name everywhere, and markup in every text that reaches the page. */
+export function hostile() {
+  const text = JSON.stringify(sessions()).replaceAll('"redis"', JSON.stringify(HOSTILE));
+  const view = JSON.parse(text);
+  view.title = `</script><b>${HOSTILE}\u2028`;
+  view.footnotes[0] = HOSTILE;
+  view.claims[0].text = HOSTILE;
+  view.conditions[0].value = HOSTILE;
+  return view;
+}
+
+/** An A/A control: `files-again` repeats `files`. */
+export function withControl() {
+  const view = sessions();
+  const files = view.targets.find((t) => t.name === "files");
+  view.targets.splice(1, 0, { ...files, name: "files-again", control_of: "files" });
+  for (const row of view.cells.filter((r) => r.target === "files")) {
+    const again = structuredClone(row);
+    again.target = "files-again";
+    // Faster than everything: a control must not win all the same.
+    again.metrics.rate_per_s.center *= 9;
+    view.cells.push(again);
+    view.comparisons.push({
+      ...{ workload: row.workload, operation: row.operation, load: row.load, metric: "rate_per_s" },
+      ...{ a: "files", b: "files-again", ratio: { center: 1.004, lo: 0.99, hi: 1.018 }, verdict: "equal", doubt: null },
+    });
+  }
+  return view;
+}
+
+const PAGE_PARTS = ["page", "page.open", "page.close"];
+
+/** More profiles and loads than fit one look: the fixture, and pages that think, also on one session. */
+export function manyProfiles() {
+  const view = withControl();
+  view.profiles.push("shop-page");
+  view.generation["shop-page"] = "inside";
+  for (const one_session of [false, true]) {
+    const load = { kind: "closed", clients: 8, one_session };
+    for (const row of view.cells.filter((r) => r.workload === "steady" && r.operation === "change" && r.load.clients === 8)) {
+      for (const operation of PAGE_PARTS) view.cells.push(pageRow(row, operation, load));
+    }
+    for (const c of view.comparisons.filter((x) => x.workload === "steady" && x.operation === "change" && x.load.clients === 8)) {
+      for (const operation of PAGE_PARTS) {
+        view.comparisons.push({ ...c, workload: "shop-page", operation, load, metric: "service_ns_mean" });
+      }
+    }
+  }
+  return view;
+}
+
+function pageRow(row, operation, load) {
+  const copy = structuredClone(row);
+  Object.assign(copy, { workload: "shop-page", operation, load, compared_by: "service_ns_mean" });
+  if (load.one_session) {
+    copy.metrics.lock_wait_share = { center: 0.83, lo: 0.82, hi: 0.84 };
+    copy.counts.lock_waits = 5120;
+    copy.counts.lock_timeouts = copy.target === "mysql" ? 2 : 0;
+    copy.charts.lock_wait_curve = copy.charts.service_curve.map(({ q, ns }) => ({ q, ns: ns * 30 }));
+  }
+  return copy;
+}
+
+/** The second block of `files` failed: its lists are shorter than those of the others. */
+export function missingBlock() {
+  const view = sessions();
+  for (const row of view.cells.filter((r) => r.target === "files")) {
+    row.blocks -= 1;
+    for (const list of [row.charts.rate_series, row.charts.rate_by_block, row.charts.by_block]) list.splice(1, 1);
+  }
+  return view;
+}
+
+/** A run that did not settle, with reasons. */
+export function notSteady() {
+  const view = sessions();
+  view.validity = "not-steady";
+  view.reasons = ["mysql/steady/8: the rate still rose by 6 % in the last half of block 2", "redis/steady/1: two halves differ by 5 %"];
+  return view;
+}
