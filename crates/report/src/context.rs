@@ -1,0 +1,203 @@
+//! What stands around the results: targets, failures, disturbances, and footnotes about settings
+//! and controls.
+
+use model::{Plan, PlannedTarget, Product, Trial};
+
+use crate::notes::Notes;
+use crate::recorded::{Recorded, TargetState};
+use crate::show;
+use crate::validity::median;
+use crate::view::{Comparison, FailureView, NoiseView, TargetView};
+
+/// All planned targets, also those that were not measured.
+pub(crate) fn targets(recorded: &Recorded) -> Vec<TargetView> {
+    recorded.header.plan.targets.iter().map(|t| target(recorded, t)).collect()
+}
+
+fn target(recorded: &Recorded, planned: &PlannedTarget) -> TargetView {
+    let state = recorded.state(&planned.name);
+    let prefix = |t: &&Trial| target_of(&recorded.header.plan, &t.cell) == Some(&planned.name);
+    let seen = recorded.trials.iter().filter(prefix).find_map(|t| t.version.clone());
+    TargetView {
+        name: planned.name.clone(),
+        kind: planned.product,
+        product: state.and_then(|s| s.version.clone()).or(seen),
+        place: match (&planned.address, planned.product) {
+            (Some(address), _) => address.clone(),
+            (None, Product::Files) => "a directory of its own, made and removed by the run".into(),
+            (None, _) => "a private server, started fresh for each trial".into(),
+        },
+        settings: planned.settings.clone(),
+        not_run: state.and_then(|s| s.unavailable.as_ref()).map(ToString::to_string),
+        control_of: planned.control_of.clone(),
+    }
+}
+
+fn target_of<'a>(plan: &'a Plan, cell: &str) -> Option<&'a String> {
+    plan.cells.iter().find(|c| c.id == cell).map(|c| &c.target)
+}
+
+/// Every failed trial, in the order recorded.
+pub(crate) fn failures(recorded: &Recorded) -> Vec<FailureView> {
+    let view = |t: &Trial| {
+        let failure = t.failure.as_ref()?;
+        Some(FailureView {
+            block: t.block,
+            cell: t.cell.clone(),
+            target: target_of(&recorded.header.plan, &t.cell).cloned().unwrap_or_default(),
+            class: failure.class.to_string(),
+            reason: failure.message.clone(),
+        })
+    };
+    recorded.trials.iter().filter_map(view).collect()
+}
+
+/// What disturbed the run; what the host does not tell is left out.
+pub(crate) fn noise(trials: &[Trial]) -> Vec<NoiseView> {
+    let row = |name: &str, meaning: &str, text: fn(f64) -> String, values: Vec<f64>| {
+        let worst = values.iter().copied().reduce(f64::max)?;
+        Some(NoiseView {
+            name: name.into(),
+            median: text(median(values.into_iter())?),
+            worst: text(worst),
+            meaning: meaning.into(),
+        })
+    };
+    let share = |name: &str, meaning: &str, read: fn(&Trial) -> Option<f64>| {
+        row(name, meaning, show::percent, trials.iter().filter_map(read).collect())
+    };
+    [
+        share("steal", "CPU time that the hypervisor gave to others", |t| {
+            Some(t.noise.steal_share)
+        }),
+        share("other processes", "CPU time used by neither generator nor server", |t| {
+            Some(t.noise.other_cpu_share)
+        }),
+        share("run-queue wait", "clients' time spent ready but without a CPU", |t| {
+            Some(t.noise.run_delay_share)
+        }),
+        share("PSI cpu", "wall time in which some task waited for a CPU", |t| {
+            t.noise.psi_cpu_some_share
+        }),
+        share("PSI io", "wall time in which some task waited for the disk", |t| {
+            t.noise.psi_io_some_share
+        }),
+        share("PSI memory", "wall time in which some task waited for memory", |t| {
+            t.noise.psi_memory_some_share
+        }),
+        row(
+            "hiccup",
+            "longest oversleep of a thread that sleeps 1 ms over and over",
+            show::ns,
+            trials.iter().map(|t| t.noise.hiccup_ns_max as f64).collect(),
+        ),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// What each target does to keep data through a crash, as far as its settings tell. Stores that
+/// promise different things are compared, and the reader should know.
+pub(crate) fn durability(recorded: &Recorded, notes: &mut Notes) {
+    for planned in &recorded.header.plan.targets {
+        let state = recorded.state(&planned.name);
+        if planned.control_of.is_some() || state.is_some_and(|s| s.unavailable.is_some()) {
+            continue;
+        }
+        let setting = |name: &str| setting(planned, state, name);
+        let text = match planned.product {
+            Product::Redis => redis_durability(setting),
+            Product::Mysql => mysql_durability(setting),
+            Product::Files => files_durability(setting),
+        };
+        if let Some(text) = text {
+            notes.add(format!("durability of {}: {text}", planned.name));
+        }
+    }
+}
+
+/// A setting as the server reports it, else as it was given; without regard to `-` or `_`.
+fn setting<'a>(
+    planned: &'a PlannedTarget,
+    state: Option<&'a TargetState>,
+    name: &str,
+) -> Option<&'a str> {
+    let same = |key: &str| key.replace('-', "_").eq_ignore_ascii_case(name);
+    let reported = state.into_iter().flat_map(|s| &s.configuration).find(|(k, _)| same(k));
+    let given = planned.settings.iter().find(|(k, _)| same(k));
+    reported.map(|(_, v)| v.as_str()).or(given.map(|(_, v)| v.as_str()))
+}
+
+fn redis_durability<'a>(setting: impl Fn(&str) -> Option<&'a str>) -> Option<String> {
+    let append = setting("appendonly")?.eq_ignore_ascii_case("yes");
+    if append {
+        let sync = setting("appendfsync").unwrap_or("everysec");
+        return Some(format!("every change goes to a log on disk (appendfsync {sync})"));
+    }
+    match setting("save").map(|s| s.trim_matches(['"', '\''])) {
+        Some("") => Some(
+            "nothing is kept on disk (appendonly no, save empty); a crash loses every session"
+                .into(),
+        ),
+        Some(points) => Some(format!(
+            "a snapshot now and then (save {points}); a crash loses what came after it"
+        )),
+        None => Some("no log on disk (appendonly no)".into()),
+    }
+}
+
+fn mysql_durability<'a>(setting: impl Fn(&str) -> Option<&'a str>) -> Option<String> {
+    let flush = setting("innodb_flush_log_at_trx_commit")?;
+    let kept = match flush {
+        "1" => "each commit is flushed to disk",
+        "2" => "each commit is written, but flushed once a second",
+        "0" => "commits are written and flushed once a second",
+        _ => "commits are flushed as set",
+    };
+    let mut text = format!("{kept} (innodb_flush_log_at_trx_commit {flush}");
+    if let Some(binary_log) = setting("sync_binlog").filter(|_| on(setting("log_bin"))) {
+        text += &format!(", sync_binlog {binary_log}");
+    }
+    Some(text + ")")
+}
+
+fn on(value: Option<&str>) -> bool {
+    value.is_some_and(|v| v.eq_ignore_ascii_case("on") || v == "1")
+}
+
+fn files_durability<'a>(setting: impl Fn(&str) -> Option<&'a str>) -> Option<String> {
+    let sync = setting("fsync")?;
+    Some(match sync {
+        "no" | "off" | "0" | "false" => {
+            "files are written to the page cache and flushed when the system sees fit (no fsync)"
+                .into()
+        }
+        _ => format!("files are flushed to disk (fsync {sync})"),
+    })
+}
+
+/// What the A/A control found: the same target measured twice must not differ.
+pub(crate) fn control(plan: &Plan, comparisons: &[Comparison], notes: &mut Notes) {
+    for target in &plan.targets {
+        let Some(original) = &target.control_of else { continue };
+        let own: Vec<&Comparison> = comparisons
+            .iter()
+            .filter(|c| [&c.a, &c.b].contains(&&target.name) && [&c.a, &c.b].contains(&original))
+            .collect();
+        let false_alarms =
+            own.iter().filter(|c| matches!(c.verdict.as_str(), "faster" | "slower")).count();
+        let text = match (own.len(), false_alarms) {
+            (0, _) => format!("A/A control: {original} was not measured twice in the same block"),
+            (n, 0) => format!(
+                "A/A control: {original} measured twice is nowhere faster or slower than itself \
+                 ({n} comparisons), as it should be"
+            ),
+            (n, false_alarms) => format!(
+                "A/A control: {original} measured twice differs from itself in {false_alarms} of \
+                 {n} comparisons; distrust differences of that size here"
+            ),
+        };
+        notes.add(text);
+    }
+}

@@ -1,0 +1,192 @@
+//! Rows as comma-separated values (RFC 4180: lines end in CR LF, a field with a comma, quote or
+//! line break is quoted). Columns are stable; new ones are added at the end. Times are in
+//! nanoseconds, rates per second; an empty field was not measured.
+
+use model::Counts;
+
+use crate::pairs::against;
+use crate::standings::standings;
+use crate::view::{Row, View};
+
+/// Metrics in the order of their columns, each as centre, `_lo` and `_hi`.
+const METRICS: [&str; 23] = [
+    "rate_per_s",
+    "service_ns_p50",
+    "service_ns_p90",
+    "service_ns_p95",
+    "service_ns_p99",
+    "service_ns_p999",
+    "service_ns_p9999",
+    "service_ns_max",
+    "service_ns_mean",
+    "response_ns_p50",
+    "response_ns_p90",
+    "response_ns_p95",
+    "response_ns_p99",
+    "response_ns_p999",
+    "response_ns_p9999",
+    "response_ns_max",
+    "response_ns_mean",
+    "server_cpu_ns_per_op",
+    "generator_cpu_ns_per_op",
+    "lock_wait_ns_p50",
+    "lock_wait_ns_p99",
+    "lock_wait_ns_max",
+    "lock_wait_share",
+];
+
+/// Columns that say which row it is, also of [`render_blocks`].
+const PLACE: [&str; 8] =
+    ["run", "validity", "workload", "clients", "one_session", "operation", "target", "product"];
+
+/// Counts in the order of their columns.
+const COUNTS: [&str; 9] = [
+    "ok",
+    "miss",
+    "error",
+    "wrong",
+    "stale",
+    "lock_waits",
+    "lock_attempts",
+    "lock_broken",
+    "lock_timeouts",
+];
+
+/// One line a row of results, after a line of column names. The last columns compare with the
+/// best of the same operation: its name, how many times as fast as it this row is, the verdict.
+pub fn render(view: &View) -> String {
+    let mut header: Vec<String> = PLACE.iter().map(ToString::to_string).collect();
+    header.push("blocks".into());
+    for metric in METRICS {
+        header.extend([metric.to_string(), format!("{metric}_lo"), format!("{metric}_hi")]);
+    }
+    header.extend(COUNTS.iter().map(ToString::to_string));
+    header.extend(["best", "ratio_to_best", "verdict_to_best"].map(String::from));
+    let mut text = line(&header);
+    for table in standings(view) {
+        for group in &table.groups {
+            let best = group.standings.iter().find(|s| s.best).map(|s| s.row);
+            for standing in &group.standings {
+                text += &line(&row(view, standing.row, best));
+            }
+        }
+    }
+    text
+}
+
+fn row(view: &View, row: &Row, best: Option<&Row>) -> Vec<String> {
+    let mut fields = place(view, row);
+    fields.push(row.blocks.to_string());
+    for metric in METRICS {
+        let value = row.metrics.get(metric);
+        let parts = [value.map(|v| v.center), value.and_then(|v| v.lo), value.and_then(|v| v.hi)];
+        fields.extend(parts.map(number));
+    }
+    fields.extend(counts(&row.counts).map(|n| n.to_string()));
+    let place = (row.workload.as_str(), row.operation.as_str(), row.load);
+    let comparison =
+        best.and_then(|best| against(&view.comparisons, place, &row.target, &best.target));
+    fields.push(best.map(|b| b.target.clone()).unwrap_or_default());
+    fields.push(number(comparison.as_ref().map(|c| c.ratio.center)));
+    fields.push(comparison.map(|c| c.verdict).unwrap_or_default());
+    fields
+}
+
+fn counts(counts: &Counts) -> [u64; COUNTS.len()] {
+    let Counts { ok, miss, error, wrong, stale, .. } = counts;
+    let Counts { lock_waits, lock_attempts, lock_broken, lock_timeouts, .. } = counts;
+    [*ok, *miss, *error, *wrong, *stale, *lock_waits, *lock_attempts, *lock_broken, *lock_timeouts]
+}
+
+/// One line a block and row, after a line of column names: what the intervals are made of. A view
+/// without charts has no blocks and gives the column names alone.
+pub fn render_blocks(view: &View) -> String {
+    let mut header: Vec<String> = PLACE.iter().map(ToString::to_string).collect();
+    let own = [
+        "block",
+        "rate_per_s",
+        "service_ns_mean",
+        "service_ns_p50",
+        "service_ns_p99",
+        "service_ns_p999",
+        "ok",
+        "not_ok",
+    ];
+    header.extend(own.map(String::from));
+    let mut text = line(&header);
+    for row in &view.cells {
+        for point in row.charts.iter().flat_map(|c| &c.by_block) {
+            let mut fields = place(view, row);
+            fields.push(point.block.to_string());
+            fields.extend([number(Some(point.rate_per_s)), number(Some(point.service_ns_mean))]);
+            let times = [point.service_ns_p50, point.service_ns_p99, point.service_ns_p999];
+            fields.extend(times.map(|n| n.to_string()));
+            fields.extend([point.ok, point.not_ok].map(|n| n.to_string()));
+            text += &line(&fields);
+        }
+    }
+    text
+}
+
+fn place(view: &View, row: &Row) -> Vec<String> {
+    vec![
+        view.run.clone(),
+        view.validity.heading().into(),
+        row.workload.clone(),
+        row.load.clients().to_string(),
+        row.load.one_session().to_string(),
+        row.operation.clone(),
+        row.target.clone(),
+        row.product.clone().unwrap_or_default(),
+    ]
+}
+
+/// Six significant digits: far finer than any interval.
+fn number(value: Option<f64>) -> String {
+    let Some(value) = value.filter(|v| v.is_finite()) else { return String::new() };
+    if value == 0.0 {
+        return "0".into();
+    }
+    let decimals = (5 - value.abs().log10().floor() as i32).clamp(0, 9) as usize;
+    let text = format!("{value:.decimals$}");
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').into() } else { text }
+}
+
+fn line(fields: &[String]) -> String {
+    let fields: Vec<String> = fields.iter().map(|f| quoted(f)).collect();
+    fields.join(",") + "\r\n"
+}
+
+fn quoted(field: &str) -> String {
+    if field.contains([',', '"', '\r', '\n']) {
+        format!("\"{}\"", field.replace('"', "\"\""))
+    } else {
+        field.into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_quoted_where_they_must_be() {
+        let fields = ["plain", "a,b", "say \"x\"", "two\nlines"].map(String::from);
+        assert_eq!(line(&fields), "plain,\"a,b\",\"say \"\"x\"\"\",\"two\nlines\"\r\n");
+    }
+
+    #[test]
+    fn numbers_keep_six_digits_and_no_more() {
+        let cases = [
+            (12_345.678_9, "12345.7"),
+            (0.012_345_678, "0.0123457"),
+            (1_234_567.0, "1234567"),
+            (2.5, "2.5"),
+            (0.0, "0"),
+        ];
+        for (value, expected) in cases {
+            assert_eq!(number(Some(value)), expected);
+        }
+        assert_eq!(number(Some(f64::NAN)), "");
+    }
+}

@@ -1,0 +1,299 @@
+//! Built runs for tests: three stores, plain operations and pages, every number chosen.
+
+use model::plan::Effort;
+use model::study::{Advice, AdviceRow, Claim, Expectation};
+use model::{
+    Cell, Conditions, Connections, Counts, Generation, Header, Layout, Load, Names, Noise,
+    OperationResult, Order, Phase, PhaseResult, Plan, PlannedTarget, Product, Scale, Seal,
+    SealStatus, Sessions, Stop, Trial,
+};
+use stats::Histogram;
+use std::collections::BTreeMap;
+
+use crate::recorded::{Recorded, TargetState};
+
+/// Operations recorded in each phase of each trial.
+pub(crate) const OPERATIONS: u64 = 2_000;
+
+/// Rate of an operation on a target, before the noise of its block.
+pub(crate) type Rates = fn(target: &str, operation: &str, clients: u32) -> f64;
+
+/// Redis twice as fast as files with 8 clients, level with them with one; `MySQL` last.
+pub(crate) fn usual(target: &str, operation: &str, clients: u32) -> f64 {
+    let base = match operation {
+        "write" => 8_000.0,
+        "change" => 9_000.0,
+        _ => 20_000.0,
+    };
+    base * match (target, clients) {
+        ("files", 1) => 1.0,
+        ("redis" | "redis-again", 1) => 1.01,
+        ("files", _) => 2.0,
+        ("redis" | "redis-again", _) => 4.2,
+        _ => 0.5,
+    }
+}
+
+/// A complete run of `blocks` blocks of the profile `steady` with 1 and 8 clients.
+pub(crate) fn run(targets: &[&str], blocks: u32, rates: Rates) -> Recorded {
+    let phases = ["write", "read", "change"].map(plain_phase).to_vec();
+    let plan = plan(targets, |target| {
+        [1, 8].map(|clients| cell(target, "steady", clients, false, phases.clone())).to_vec()
+    });
+    recorded(plan, blocks, rates)
+}
+
+/// A complete run of the page layout with 8 clients on one session.
+pub(crate) fn pages(targets: &[&str], blocks: u32, rates: Rates) -> Recorded {
+    let phase = Phase {
+        name: "page".into(),
+        mix: BTreeMap::from([("page".into(), 1.0)]),
+        warmup_ns: 0,
+        stop: Stop::AfterNs(1_000_000_000),
+    };
+    let plan = plan(targets, |target| {
+        let mut cell = cell(target, "page", 8, true, vec![phase.clone()]);
+        cell.workload.layout = Layout::Page;
+        vec![cell]
+    });
+    recorded(plan, blocks, rates)
+}
+
+fn plain_phase(name: &str) -> Phase {
+    Phase {
+        name: name.into(),
+        mix: BTreeMap::from([(name.into(), 1.0)]),
+        warmup_ns: 0,
+        stop: Stop::AfterNs(1_000_000_000),
+    }
+}
+
+fn plan(targets: &[&str], cells: impl Fn(&str) -> Vec<Cell>) -> Plan {
+    Plan {
+        study: "sessions".into(),
+        title: "Files, Redis or MySQL for sessions".into(),
+        question: "Which session store is faster?".into(),
+        source: "a test".into(),
+        scale: Scale::Standard,
+        profiles: vec!["steady".into()],
+        seed: 7,
+        effort: Effort { budget_ns: 0, blocks_min: 3, blocks_max: 6, half_width_goal: 0.03 },
+        equivalence_zone: 0.03,
+        timeout_ns: 1_000_000_000,
+        targets: targets.iter().map(|t| target(t)).collect(),
+        cells: targets.iter().flat_map(|t| cells(t)).collect(),
+        claims: Vec::new(),
+        advice: None,
+    }
+}
+
+fn target(name: &str) -> PlannedTarget {
+    let product = match name.split('-').next() {
+        Some("redis") => Product::Redis,
+        Some("mysql") => Product::Mysql,
+        _ => Product::Files,
+    };
+    PlannedTarget {
+        name: name.into(),
+        product,
+        address: None,
+        settings: BTreeMap::new(),
+        control_of: name.strip_suffix("-again").map(Into::into),
+        named: false,
+    }
+}
+
+fn cell(target: &str, profile: &str, clients: u32, one: bool, phases: Vec<Phase>) -> Cell {
+    Cell {
+        id: format!("{target}/{profile}/{clients}{}", if one { "-one" } else { "" }),
+        target: target.into(),
+        workload: Sessions {
+            profile: profile.into(),
+            layout: Layout::Plain,
+            connections: Connections::Persistent,
+            names: Names::Hex,
+            order: Order::Random,
+            generation: Generation::Outside,
+            filled: 1_000,
+            value_bytes: 1_500,
+            ttl_s: 1_440,
+            verify_one_in: 64,
+            think_ns: 0,
+            phases,
+        },
+        load: Load::Closed { clients, one_session: one },
+    }
+}
+
+fn recorded(plan: Plan, blocks: u32, rates: Rates) -> Recorded {
+    let mut trials = Vec::new();
+    for block in 0..blocks {
+        for (position, cell) in plan.cells.iter().enumerate() {
+            trials.push(trial(&plan, cell, block, position as u32, rates));
+        }
+    }
+    let states = plan.targets.iter().map(|t| TargetState {
+        name: t.name.clone(),
+        version: Some(version(t.product).into()),
+        ..TargetState::default()
+    });
+    Recorded {
+        targets: states.collect(),
+        header: Header {
+            format: 1,
+            run: "0123abcd".into(),
+            tool: "cachedyno 0.1.0".into(),
+            command: vec!["cachedyno".into(), "run".into(), "sessions".into()],
+            started_unix_ms: 1_790_000_000_000,
+            plan,
+            conditions: Conditions::default(),
+        },
+        trials,
+        seal: Some(Seal {
+            status: SealStatus::Complete,
+            finished_unix_ms: 1_790_000_245_000,
+            blocks,
+            stopped_because: "every interval is narrow enough".into(),
+        }),
+    }
+}
+
+fn version(product: Product) -> &'static str {
+    match product {
+        Product::Files => "ext4",
+        Product::Redis => "Redis 7.0.15",
+        Product::Mysql => "MariaDB 10.11.6",
+    }
+}
+
+fn trial(plan: &Plan, cell: &Cell, block: u32, position: u32, rates: Rates) -> Trial {
+    let product = plan.target(&cell.target).map(|t| t.product);
+    // The block's own luck, common to all targets, and each cell's within it: a few percent.
+    let wave = |x: f64| x.sin();
+    let noise = 1.0
+        + 0.02 * wave(f64::from(block) * 2.3)
+        + 0.004 * wave(f64::from(block) * 5.1 + f64::from(position) * 1.7);
+    let clients = cell.load.clients();
+    let phases = cell.workload.phases.iter().map(|p| {
+        let rate = |operation: &str| rates(&cell.target, operation, clients) * noise;
+        phase(p, product, clients, rate)
+    });
+    Trial {
+        block,
+        position,
+        cell: cell.id.clone(),
+        started_unix_ms: 1_790_000_000_000 + u64::from(block) * 10_000,
+        took_ns: 8_000_000_000,
+        version: product.map(|p| version(p).into()),
+        phases: phases.collect(),
+        noise: Noise { hiccup_ns_max: 400_000, ..Noise::default() },
+        failure: None,
+    }
+}
+
+fn phase(
+    p: &Phase,
+    product: Option<Product>,
+    clients: u32,
+    rate: impl Fn(&str) -> f64,
+) -> PhaseResult {
+    let mut operations = vec![operation(&p.name, rate(&p.name), clients)];
+    if p.name == "page" {
+        operations.push(operation("open", rate("open"), clients));
+        operations.push(operation("close", rate("close"), clients));
+    }
+    PhaseResult {
+        phase: p.name.clone(),
+        wall_ns: 1_000_000_000,
+        generator_cpu_ns: OPERATIONS * 3_000,
+        generator_run_delay_ns: 0,
+        server_cpu_ns: (product != Some(Product::Files)).then_some(OPERATIONS * 5_000),
+        own_share: 0.02,
+        interval_ns: 100_000_000,
+        done_per_interval: vec![(rate(&p.name) / 10.0) as u64; 10],
+        operations,
+    }
+}
+
+/// Service times between 0.8 and 1.2 of what the rate gives each client, one in a hundred three
+/// times as long.
+fn operation(name: &str, rate_per_s: f64, clients: u32) -> OperationResult {
+    let middle_ns = 1e9 * f64::from(clients) / rate_per_s;
+    let (mut service, lock_wait) = (Histogram::new(), Histogram::new());
+    for i in 0..OPERATIONS {
+        let slow = if i % 100 == 0 { 3.0 } else { 0.8 + 0.4 * i as f64 / OPERATIONS as f64 };
+        service.record((middle_ns * slow) as u64);
+    }
+    OperationResult {
+        operation: name.into(),
+        counts: Counts { ok: OPERATIONS, verified: OPERATIONS / 64, ..Counts::default() },
+        rate_per_s,
+        response: service.clone(),
+        service,
+        lock_wait,
+    }
+}
+
+/// Changes every result of one operation on one target.
+pub(crate) fn change(
+    recorded: &mut Recorded,
+    target: &str,
+    operation: &str,
+    with: impl Fn(&mut PhaseResult, usize),
+) {
+    let cells = recorded.header.plan.cells.clone();
+    let of_target = |id: &str| cells.iter().any(|c| c.id == id && c.target == target);
+    for trial in recorded.trials.iter_mut().filter(|t| of_target(&t.cell)) {
+        for phase in &mut trial.phases {
+            if let Some(i) = phase.operations.iter().position(|o| o.operation == operation) {
+                with(phase, i);
+            }
+        }
+    }
+}
+
+/// Sets every phase's rate over time.
+pub(crate) fn set_intervals(recorded: &mut Recorded, counts: &[u64]) {
+    for phase in recorded.trials.iter_mut().flat_map(|t| &mut t.phases) {
+        phase.done_per_interval = counts.to_vec();
+    }
+}
+
+/// A statement about a ratio of rates.
+pub(crate) fn ratio(a: &str, b: &str, operation: &str, clients: u32, range: (f64, f64)) -> Claim {
+    Claim {
+        id: format!("{a}-{b}-{operation}-{clients}"),
+        text: format!("{a} is faster than {b}"),
+        source: "a test".into(),
+        expect: Expectation::Ratio {
+            a: a.into(),
+            b: b.into(),
+            operation: operation.into(),
+            clients,
+            min: range.0,
+            max: range.1.is_finite().then_some(range.1),
+        },
+    }
+}
+
+/// The recommendation table of the source that the sessions study follows.
+pub(crate) fn advice() -> Advice {
+    let row = |shop: &str, size: &str, factory: &str, source: &str| AdviceRow {
+        shop: shop.into(),
+        size: size.into(),
+        factory: factory.into(),
+        source: source.into(),
+    };
+    let weights = [("read", 0.6), ("change", 0.3), ("write", 0.1)];
+    let sizes = [("small", 1), ("medium to large", 8)];
+    Advice {
+        weights: weights.map(|(name, w)| (name.to_string(), w)).into(),
+        sizes: sizes.map(|(name, n)| (name.to_string(), n)).into(),
+        rows: vec![
+            row("Shopware", "small", "mysql", "redis"),
+            row("Shopware", "medium to large", "mysql", "redis"),
+            row("Magento 2", "small", "files", "files"),
+            row("Magento 2", "medium to large", "files", "redis"),
+        ],
+    }
+}

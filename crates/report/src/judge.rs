@@ -1,0 +1,128 @@
+//! A record's way to its view.
+
+use model::SealStatus;
+use std::collections::BTreeMap;
+
+use crate::advice::advice;
+use crate::claims::{claims, plain_profiles};
+use crate::context;
+use crate::notes::Notes;
+use crate::pairs::comparisons;
+use crate::recorded::Recorded;
+use crate::rows::rows;
+use crate::rules::rules;
+use crate::series::measured;
+use crate::validity::{Findings, check_phase, check_run};
+use crate::view::{Row, VIEW_FORMAT, View};
+
+/// Judges a run: validity, comparisons, claims and advice, with the data of all charts.
+///
+/// Equal records give equal views. A record without trials gives an INVALID view without rows.
+pub fn judge(recorded: &Recorded) -> View {
+    let plan = &recorded.header.plan;
+    let (mut findings, mut notes) = (Findings::default(), Notes::default());
+    check_run(recorded, &mut findings);
+    let phases = measured(recorded);
+    let mut cells: Vec<Row> = Vec::new();
+    for phase in &phases {
+        let conditions = &recorded.header.conditions.facts;
+        let carried = check_phase(phase, conditions, &mut findings, &mut notes);
+        cells.extend(rows(recorded, phase, &carried, &mut notes));
+    }
+    let cells = ordered(cells);
+    let comparisons = comparisons(recorded, &phases);
+    context::control(plan, &comparisons, &mut notes);
+    context::durability(recorded, &mut notes);
+    let profiles = plain_profiles(plan, &cells);
+    let (advice, advice_basis) = advice(plan, &phases, &profiles);
+    let claims = claims(plan, &cells, &comparisons);
+    let (validity, reasons) = findings.judgement();
+    let (status, stopped_because, took_s, blocks) = ending(recorded);
+    View {
+        format: VIEW_FORMAT,
+        run: recorded.header.run.clone(),
+        study: plan.study.clone(),
+        title: plan.title.clone(),
+        question: plan.question.clone(),
+        source: plan.source.clone(),
+        scale: plan.scale.name().into(),
+        profiles: plan.profiles.clone(),
+        validity,
+        reasons,
+        status,
+        stopped_because,
+        started_unix_ms: recorded.header.started_unix_ms,
+        took_s,
+        blocks,
+        seed: plan.seed,
+        tool: recorded.header.tool.clone(),
+        command: recorded.header.command.clone(),
+        equivalence_zone: plan.equivalence_zone,
+        generation: generation(recorded),
+        targets: context::targets(recorded),
+        cells,
+        comparisons,
+        claims,
+        advice,
+        advice_basis,
+        failures: context::failures(recorded),
+        noise: context::noise(&recorded.trials),
+        conditions: recorded.header.conditions.facts.clone(),
+        footnotes: notes.into_texts(),
+        rules: rules(),
+    }
+}
+
+/// Rows of one profile, load and operation next to each other, each group where its first row was.
+fn ordered(mut rows: Vec<Row>) -> Vec<Row> {
+    let key = |r: &Row| (r.workload.clone(), r.load, r.operation.clone());
+    let mut first = BTreeMap::new();
+    for (i, row) in rows.iter().enumerate() {
+        first.entry(key(row)).or_insert(i);
+    }
+    rows.sort_by_key(|r| first.get(&key(r)).copied());
+    rows
+}
+
+/// Status, why no more was measured, wall seconds and whole blocks. A run without a seal lasted at
+/// least until its last trial ended, and its whole blocks are those with a trial of every cell.
+fn ending(recorded: &Recorded) -> (String, String, f64, u32) {
+    let started = recorded.header.started_unix_ms;
+    let seconds = |end: u64| end.saturating_sub(started) as f64 / 1e3;
+    if let Some(seal) = &recorded.seal {
+        let status = match seal.status {
+            SealStatus::Complete => "complete",
+            SealStatus::Interrupted => "interrupted",
+        };
+        let took = seconds(seal.finished_unix_ms);
+        return (status.into(), seal.stopped_because.clone(), took, seal.blocks);
+    }
+    let ends = recorded.trials.iter().map(|t| t.started_unix_ms + t.took_ns / 1_000_000);
+    let took = ends.max().map_or(0.0, seconds);
+    ("unsealed".into(), "the run was killed".into(), took, whole_blocks(recorded))
+}
+
+fn whole_blocks(recorded: &Recorded) -> u32 {
+    let plan = &recorded.header.plan;
+    let available = |target: &str| recorded.unavailable(target).is_none();
+    let cells: Vec<_> = plan.cells.iter().filter(|c| available(&c.target)).collect();
+    let blocks: std::collections::BTreeSet<u32> = recorded.trials.iter().map(|t| t.block).collect();
+    let whole = |block: &&u32| {
+        let measured =
+            |cell: &str| recorded.trials.iter().any(|t| t.block == **block && t.cell == cell);
+        cells.iter().all(|c| measured(&c.id))
+    };
+    blocks.iter().filter(whole).count() as u32
+}
+
+fn generation(recorded: &Recorded) -> BTreeMap<String, String> {
+    let cells = &recorded.header.plan.cells;
+    let word = |generation| match generation {
+        model::Generation::Outside => "outside",
+        model::Generation::Inside => "inside",
+    };
+    cells
+        .iter()
+        .map(|c| (c.workload.profile.clone(), word(c.workload.generation).to_string()))
+        .collect()
+}

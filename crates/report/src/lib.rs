@@ -1,0 +1,51 @@
+//! Record to judgement to view to terminal, CSV, Markdown, JSON and one HTML page.
+//!
+//! Pure: what comes in is a [`Recorded`] run, what goes out is a [`View`] or text made from one.
+//! Nothing here reads a clock, a file or a socket; the page's assets are embedded by build.rs.
+//!
+//! - [`view`]: the judged result as plain data, the one form that every output is made from.
+//! - [`mod@rules`]: the fixed rules of validity, each limit with its reason.
+//! - [`judge()`]: record to view, by way of trials ordered by cell and operation (`series`), rows
+//!   (`rows`, `distribution`), comparisons (`pairs`), `validity`, `claims`, `advice` and what
+//!   stands around them (`context`, `notes`).
+//! - [`text`], [`csv`], [`markdown`], [`json`], [`html`]: the outputs.
+//! - [`compare`]: two runs next to each other.
+
+#![expect(
+    clippy::format_push_string,
+    clippy::format_collect,
+    reason = "outputs are a few kilobytes; write! would give results that cannot fail"
+)]
+
+pub mod compare;
+pub mod csv;
+pub mod html;
+pub mod json;
+pub mod markdown;
+pub mod rules;
+pub mod text;
+pub mod view;
+
+mod advice;
+mod claims;
+mod context;
+mod distribution;
+mod judge;
+mod notes;
+mod pairs;
+mod recorded;
+mod rows;
+mod series;
+mod show;
+mod standings;
+mod validity;
+
+#[cfg(test)]
+mod fixture;
+#[cfg(test)]
+mod tests;
+
+pub use judge::judge;
+pub use recorded::{Recorded, TargetState};
+pub use rules::{Rule, rules};
+pub use view::View;

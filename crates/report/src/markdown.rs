@@ -1,0 +1,212 @@
+//! The result as Markdown with pipe tables, for a wiki, an issue or a commit.
+
+use crate::show;
+use crate::standings::{Standing, marks, standings};
+use crate::text::{facts, reasons};
+use crate::view::{Validity, View};
+
+/// The whole result; a heading of the first level, all else below it.
+pub fn render(view: &View) -> String {
+    let parts = [
+        heading(view),
+        results(view),
+        not_run(view),
+        failures(view),
+        claims(view),
+        advice(view),
+        conditions(view),
+        footnotes(view),
+    ];
+    parts.iter().filter(|p| !p.is_empty()).cloned().collect::<Vec<_>>().join("\n")
+}
+
+fn heading(view: &View) -> String {
+    let mut text = format!("# {}\n\n", plain(&view.title));
+    if !view.question.is_empty() {
+        text += &format!("{}\n\n", plain(&view.question));
+    }
+    text += &format!("**{}** – {}\n", view.validity.heading(), plain(&facts(view)));
+    if !view.reasons.is_empty() {
+        text.push('\n');
+    }
+    for reason in &view.reasons {
+        text += &format!("- {}\n", plain(reason));
+    }
+    if view.validity == Validity::Invalid {
+        text += "\nThe run is INVALID: what follows shows what happened and is no result.\n";
+    }
+    text
+}
+
+fn results(view: &View) -> String {
+    let mut text = String::new();
+    let header = [
+        "operation",
+        "target",
+        "rate [95 % interval]",
+        "p50",
+        "p99",
+        "p99.9",
+        "CPU/op server",
+        "CPU/op generator",
+        "blocks",
+        "against the best",
+        "notes",
+    ];
+    for table in standings(view) {
+        let notes = if table.footnotes.is_empty() {
+            String::new()
+        } else {
+            format!(" (notes {})", marks(table.footnotes.iter()))
+        };
+        text += &format!("## {}, {}{notes}\n\n", plain(table.workload), table.load);
+        let rows = table.groups.iter().flat_map(|group| {
+            group.standings.iter().map(|s| row(group.operation, s, &table.footnotes))
+        });
+        text += &pipes(&header, "llrrrrrrrll", rows);
+        text.push('\n');
+    }
+    if !text.is_empty() {
+        text +=
+            "Bold: best of its operation. Times are service times; CPU is time per operation.\n";
+    }
+    text
+}
+
+fn row(operation: &str, standing: &Standing<'_>, shared: &[usize]) -> Vec<String> {
+    let target = plain(&standing.row.target);
+    vec![
+        plain(operation),
+        if standing.best { format!("**{target}**") } else { target },
+        standing.metric("rate_per_s", show::rate_value),
+        standing.ns("service_ns_p50"),
+        standing.ns("service_ns_p99"),
+        standing.ns("service_ns_p999"),
+        standing.ns("server_cpu_ns_per_op"),
+        standing.ns("generator_cpu_ns_per_op"),
+        standing.row.blocks.to_string(),
+        standing.verdict.clone(),
+        standing.marks(shared),
+    ]
+}
+
+/// A table; `align` has a letter a column, `l` or `r`.
+fn pipes(header: &[&str], align: &str, rows: impl Iterator<Item = Vec<String>>) -> String {
+    let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
+    let header: Vec<String> = header.iter().map(ToString::to_string).collect();
+    let rule: Vec<String> =
+        align.chars().map(|a| if a == 'r' { "---:" } else { "---" }.to_string()).collect();
+    let mut text = line(&header) + &line(&rule);
+    rows.for_each(|cells| text += &line(&cells));
+    text
+}
+
+fn not_run(view: &View) -> String {
+    let targets = view.targets.iter().filter_map(|t| Some((t, t.not_run.as_ref()?)));
+    let lines: String =
+        targets.map(|(t, why)| format!("- {}: {}\n", plain(&t.name), plain(why))).collect();
+    section("Not run", &lines)
+}
+
+fn failures(view: &View) -> String {
+    if view.failures.is_empty() {
+        return String::new();
+    }
+    let rows = view.failures.iter().map(|f| {
+        vec![(f.block + 1).to_string(), plain(&f.cell), plain(&f.class), plain(&f.reason)]
+    });
+    section("Failed trials", &pipes(&["block", "cell", "class", "reason"], "rlll", rows))
+}
+
+fn claims(view: &View) -> String {
+    if view.claims.is_empty() {
+        return String::new();
+    }
+    let rows = view.claims.iter().map(|c| {
+        vec![
+            format!("**{}**", c.verdict),
+            plain(&c.text),
+            plain(&c.source),
+            c.workload.as_ref().map_or_else(|| "–".into(), |w| plain(w)),
+            plain(&c.expected),
+            c.measured.as_ref().map_or_else(|| "–".into(), show::ratio_value),
+            plain(&c.note),
+        ]
+    });
+    let header = ["verdict", "statement", "source", "profile", "expected", "measured", "note"];
+    section("Claims, judged on this machine", &pipes(&header, "lllllll", rows))
+}
+
+fn advice(view: &View) -> String {
+    if view.advice.is_empty() {
+        return String::new();
+    }
+    let rows = view.advice.iter().map(|a| {
+        vec![
+            plain(&a.shop),
+            plain(&a.size),
+            a.clients.to_string(),
+            plain(&a.factory),
+            plain(&a.source_recommends),
+            a.recommended.as_ref().map_or_else(|| "–".into(), |r| plain(r)),
+            a.agreement.clone(),
+        ]
+    });
+    let header =
+        ["shop", "size", "concurrent requests", "delivered", "source", "here", "agreement"];
+    let mut body = pipes(&header, "llrllll", rows) + "\n";
+    for (places, why) in reasons(&view.advice) {
+        body += &format!("- {}: {}\n", plain(&places), plain(&why));
+    }
+    if let Some(basis) = &view.advice_basis {
+        body += &format!("\n{}\n", plain(basis));
+    }
+    section("Advice", &body)
+}
+
+fn conditions(view: &View) -> String {
+    if view.conditions.is_empty() {
+        return String::new();
+    }
+    let rows = view.conditions.iter().map(|c| {
+        let warning = c.warning.as_deref().unwrap_or_default();
+        vec![plain(&c.group), plain(&c.name), plain(&c.value), plain(warning)]
+    });
+    section("Conditions", &pipes(&["group", "fact", "value", "warning"], "llll", rows))
+}
+
+fn footnotes(view: &View) -> String {
+    let note = |(i, text): (usize, &String)| format!("{}. {}\n", i + 1, plain(text));
+    let lines: String = view.footnotes.iter().enumerate().map(note).collect();
+    section("Notes", &lines)
+}
+
+fn section(title: &str, body: &str) -> String {
+    if body.is_empty() { String::new() } else { format!("## {title}\n\n{body}") }
+}
+
+/// Text that Markdown and HTML leave alone, on one line.
+fn plain(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\r' | '\n' => safe.push(' '),
+            '&' => safe.push_str("&amp;"),
+            '<' => safe.push_str("&lt;"),
+            '>' => safe.push_str("&gt;"),
+            '|' | '*' | '_' | '[' | ']' | '\\' => safe.extend(['\\', c]),
+            other => safe.push(other),
+        }
+    }
+    safe
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_cannot_break_a_table_or_start_markup() {
+        assert_eq!(plain("a|b\n<i>*_x_*"), "a\\|b &lt;i&gt;\\*\\_x\\_\\*");
+    }
+}

@@ -1,0 +1,22 @@
+//! Footnotes: warnings that travel with the numbers they doubt.
+
+/// Numbered texts; an equal text is kept once.
+#[derive(Debug, Default)]
+pub(crate) struct Notes(Vec<String>);
+
+impl Notes {
+    /// The number of that text, from 0.
+    pub(crate) fn add(&mut self, text: impl Into<String>) -> usize {
+        let text = text.into();
+        if let Some(known) = self.0.iter().position(|t| *t == text) {
+            return known;
+        }
+        self.0.push(text);
+        self.0.len() - 1
+    }
+
+    /// All texts by number.
+    pub(crate) fn into_texts(self) -> Vec<String> {
+        self.0
+    }
+}

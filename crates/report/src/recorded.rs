@@ -1,0 +1,43 @@
+//! A run's record as the judgement reads it.
+
+use model::{Failure, Header, Seal, Trial};
+
+/// Everything a record holds, read back or still in memory.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Recorded {
+    /// Plan and conditions.
+    pub header: Header,
+    /// What was learnt of each target before the first trial, in any order; a target that is
+    /// missing here was neither reached nor refused.
+    pub targets: Vec<TargetState>,
+    /// All trials, in any order. Where a resumed run measured a cell of a block again, the later
+    /// entry counts.
+    pub trials: Vec<Trial>,
+    /// How the run ended; `None` when it was killed.
+    pub seal: Option<Seal>,
+}
+
+/// What the check before the first trial found out about a target.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TargetState {
+    /// Name of the planned target.
+    pub name: String,
+    /// Product and version as the server reports it; `None` when it never answered.
+    pub version: Option<String>,
+    /// The server's configuration, name and value, as far as it tells.
+    pub configuration: Vec<(String, String)>,
+    /// Why it cannot be measured; `None` when it can.
+    pub unavailable: Option<Failure>,
+}
+
+impl Recorded {
+    /// What is known of that target.
+    pub(crate) fn state(&self, target: &str) -> Option<&TargetState> {
+        self.targets.iter().find(|t| t.name == target)
+    }
+
+    /// Why that target was not measured, when it was not.
+    pub(crate) fn unavailable(&self, target: &str) -> Option<&Failure> {
+        self.state(target).and_then(|t| t.unavailable.as_ref())
+    }
+}

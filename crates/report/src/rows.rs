@@ -1,0 +1,211 @@
+//! One row of results for each operation of each measured phase.
+
+use model::{Counts, OperationResult, PhaseResult};
+use stats::{Histogram, Warning};
+use std::collections::BTreeMap;
+
+use crate::distribution::{CONFIDENCE, Merged, PERCENTILES, jackknife};
+use crate::notes::Notes;
+use crate::recorded::Recorded;
+use crate::rules::VALUES_ABOVE_PERCENTILE;
+use crate::series::{MeasuredPhase, Operation, Point};
+use crate::view::{BlockPoint, CurvePoint, Row, RowCharts, Value};
+
+/// Quantiles of a charted curve: evenly spread by the logarithm of the share above them.
+const CURVE: [f64; 22] = [
+    0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.97, 0.98, 0.99, 0.995, 0.998, 0.999,
+    0.9995, 0.9999, 0.99995, 0.99999, 1.0,
+];
+
+/// The rows of one phase; `phase_notes` are footnotes that all of them carry.
+pub(crate) fn rows(
+    recorded: &Recorded,
+    phase: &MeasuredPhase<'_>,
+    phase_notes: &[usize],
+    notes: &mut Notes,
+) -> Vec<Row> {
+    let seed = recorded.header.plan.seed;
+    phase.operations.iter().map(|o| row(phase, o, phase_notes, notes, seed)).collect()
+}
+
+fn row(
+    phase: &MeasuredPhase<'_>,
+    operation: &Operation<'_>,
+    phase_notes: &[usize],
+    notes: &mut Notes,
+    seed: u64,
+) -> Row {
+    let points = &operation.points;
+    let mut counts = Counts::default();
+    for point in points {
+        counts.merge(&point.result.counts);
+    }
+    let service = Merged::of(points.iter().map(|p| &p.result.service));
+    let response = Merged::of(points.iter().map(|p| &p.result.response));
+    let lock_wait = Merged::of(points.iter().map(|p| &p.result.lock_wait));
+
+    let mut metrics = BTreeMap::new();
+    let mut footnotes = phase_notes.to_vec();
+    let rates = points.iter().filter(|p| p.usable()).map(|p| p.result.rate_per_s);
+    if let Some((rate, doubts)) = over_blocks(rates, seed) {
+        metrics.insert("rate_per_s".to_string(), rate);
+        footnotes.extend(doubts.iter().map(|d| notes.add(d.to_string())));
+    }
+    times("service", &service, seed, &mut metrics);
+    times("response", &response, seed, &mut metrics);
+    if operation.whole {
+        cpu_per_operation(points, seed, &mut metrics);
+    }
+    locks(points, &lock_wait, seed, &mut metrics);
+    footnotes.extend(sample_notes(service.all.count(), notes));
+    footnotes.extend(count_notes(phase, &counts, notes));
+    footnotes.sort_unstable();
+    footnotes.dedup();
+    Row {
+        target: phase.cell.target.clone(),
+        product: phase.trials.iter().find_map(|(t, _)| t.version.clone()),
+        workload: phase.cell.workload.profile.clone(),
+        operation: operation.name.clone(),
+        load: phase.cell.load,
+        blocks: points.iter().filter(|p| p.usable()).count() as u32,
+        compared_by: phase.compared_by(operation).into(),
+        metrics,
+        counts,
+        footnotes,
+        charts: Some(charts(operation, &service.all, &lock_wait.all)),
+    }
+}
+
+/// A metric with one value a block; values that are no positive number are no block.
+fn over_blocks(values: impl Iterator<Item = f64>, seed: u64) -> Option<(Value, Vec<Warning>)> {
+    let values: Vec<f64> = values.filter(|v| v.is_finite() && *v > 0.0).collect();
+    let estimate = stats::geometric_mean_interval(&values, CONFIDENCE, seed).ok()?;
+    let value = Value { center: estimate.center, lo: estimate.lo(), hi: estimate.hi() };
+    Some((value, estimate.warnings))
+}
+
+fn times(kind: &str, merged: &Merged, seed: u64, metrics: &mut BTreeMap<String, Value>) {
+    let mut put = |name: &str, value: Option<Value>| {
+        if let Some(value) = value {
+            metrics.insert(format!("{kind}_ns_{name}"), value);
+        }
+    };
+    for (name, q) in PERCENTILES {
+        put(name, merged.value(seed, |h| h.quantile_ns(q) as f64));
+    }
+    put("mean", merged.value(seed, Histogram::mean_ns));
+    put("max", merged.largest());
+}
+
+/// CPU time of server and generator by the operations done in the phase.
+fn cpu_per_operation(points: &[Point<'_>], seed: u64, metrics: &mut BTreeMap<String, Value>) {
+    let each = |cpu: fn(&PhaseResult) -> Option<u64>| {
+        let per_operation = points
+            .iter()
+            .filter_map(|p| Some(cpu(p.phase)? as f64 / p.result.counts.total() as f64));
+        over_blocks(per_operation, seed).map(|(value, _)| value)
+    };
+    let server = each(|p| p.server_cpu_ns);
+    let generator = each(|p| Some(p.generator_cpu_ns));
+    metrics.extend(server.map(|v| ("server_cpu_ns_per_op".into(), v)));
+    metrics.extend(generator.map(|v| ("generator_cpu_ns_per_op".into(), v)));
+}
+
+/// Waits for locks, where there were any: how long, and what share of the operations waited.
+fn locks(points: &[Point<'_>], waits: &Merged, seed: u64, metrics: &mut BTreeMap<String, Value>) {
+    for (name, q) in PERCENTILES.iter().filter(|(name, _)| matches!(*name, "p50" | "p99")) {
+        let value = waits.value(seed, |h| h.quantile_ns(*q) as f64);
+        metrics.extend(value.map(|v| (format!("lock_wait_ns_{name}"), v)));
+    }
+    metrics.extend(waits.largest().map(|v| ("lock_wait_ns_max".into(), v)));
+    let share = |points: &mut dyn Iterator<Item = &OperationResult>| {
+        let (waited, all) = points.fold((0, 0), |(waited, all), o| {
+            (waited + o.counts.lock_waits, all + o.counts.total())
+        });
+        if all == 0 { 0.0 } else { waited as f64 / all as f64 }
+    };
+    let all = share(&mut points.iter().map(|p| p.result));
+    if all > 0.0 {
+        let without = |i: usize| {
+            let others = points.iter().enumerate().filter(|(j, _)| *j != i);
+            share(&mut others.map(|(_, p)| p.result))
+        };
+        let without: Vec<f64> = (0..points.len()).map(without).collect();
+        metrics.insert("lock_wait_share".into(), jackknife(all, &without, seed));
+    }
+}
+
+/// Percentiles that rest on too few values.
+fn sample_notes(operations: u64, notes: &mut Notes) -> Vec<usize> {
+    let need = |q: f64| (VALUES_ABOVE_PERCENTILE as f64 / (1.0 - q)).round() as u64;
+    let few: Vec<&str> = [("p99", 0.99), ("p99.9", 0.999)]
+        .iter()
+        .filter(|(_, q)| operations < need(*q))
+        .map(|(name, _)| *name)
+        .collect();
+    if few.is_empty() {
+        return Vec::new();
+    }
+    let needed = if few.len() == 2 { need(0.99) } else { need(0.999) };
+    vec![notes.add(format!(
+        "{} rests on fewer than {VALUES_ABOVE_PERCENTILE} slower operations: need {needed} \
+         operations or more",
+        few.join(" and "),
+    ))]
+}
+
+/// Counts that break no rule and yet should be known.
+fn count_notes(phase: &MeasuredPhase<'_>, counts: &Counts, notes: &mut Notes) -> Vec<usize> {
+    let cell = phase.label();
+    let mut found = Vec::new();
+    let mut note = |n: u64, what: &str| {
+        if n > 0 {
+            found.push(notes.add(format!("{cell}: {n} of {} {what}", counts.total())));
+        }
+    };
+    note(counts.stale, "returned an older value than the last one written under the lock");
+    note(counts.lock_broken, "closed a session whose lock was gone or taken over");
+    note(counts.lock_timeouts, "gave up waiting for the session's lock");
+    note(counts.miss, "did not find their session");
+    note(counts.error, "failed");
+    found
+}
+
+fn charts(operation: &Operation<'_>, service: &Histogram, lock_wait: &Histogram) -> RowCharts {
+    let curve = |h: &Histogram| {
+        if h.is_empty() {
+            Vec::new()
+        } else {
+            CURVE.iter().map(|q| CurvePoint { q: *q, ns: h.quantile_ns(*q) }).collect()
+        }
+    };
+    let usable: Vec<&Point<'_>> = operation.points.iter().filter(|p| p.usable()).collect();
+    let interval_s = usable.first().map_or(0.0, |p| p.phase.interval_ns as f64 / 1e9);
+    // Counts by interval are those of the whole phase.
+    let with_series = operation.whole && interval_s > 0.0;
+    let series = |p: &&Point<'_>| -> Vec<f64> {
+        p.phase.done_per_interval.iter().map(|n| *n as f64 / interval_s).collect()
+    };
+    RowCharts {
+        service_curve: curve(service),
+        lock_wait_curve: curve(lock_wait),
+        rate_series: if with_series { usable.iter().map(series).collect() } else { Vec::new() },
+        interval_s,
+        rate_by_block: usable.iter().map(|p| p.result.rate_per_s).collect(),
+        by_block: usable.iter().map(|p| block_point(p)).collect(),
+    }
+}
+
+fn block_point(point: &Point<'_>) -> BlockPoint {
+    let OperationResult { service, counts, rate_per_s, .. } = point.result;
+    BlockPoint {
+        block: point.block,
+        rate_per_s: *rate_per_s,
+        service_ns_mean: service.mean_ns(),
+        service_ns_p50: service.quantile_ns(0.5),
+        service_ns_p99: service.quantile_ns(0.99),
+        service_ns_p999: service.quantile_ns(0.999),
+        ok: counts.ok,
+        not_ok: counts.total() - counts.ok,
+    }
+}

@@ -1,0 +1,139 @@
+//! The fixed rules by which a run is VALID, NOT-STEADY or INVALID. They were set before any
+//! result was seen, and no option changes them.
+
+use serde::Serialize;
+
+/// Wrong values allowed. A store that returns other data than it was given is not measured but
+/// broken, so one is too many.
+pub const WRONG_MAX: u64 = 0;
+
+/// Share of a phase's operations that may fail. Failing is often faster than working, so failures
+/// flatter a rate; one in a thousand moves it by less than any interval given here.
+pub const ERROR_SHARE_MAX: f64 = 0.001;
+
+/// Share of an operation's sessions that should exist and may be missing. A miss is cheaper than a
+/// hit, for the same reason as with errors.
+pub const MISS_SHARE_MAX: f64 = 0.001;
+
+/// Share of the clients' time that the generator may need for itself, in the median trial. Above
+/// it the rate says more of the generator than of the server.
+pub const OWN_SHARE_MAX: f64 = 0.2;
+
+/// The same share from which on a footnote warns.
+pub const OWN_SHARE_NOTE: f64 = 0.1;
+
+/// Change of the rate's fitted line over a phase, as a share of its mean, that counts as drift.
+/// The mean is then within 5 % of what the phase began and ended with.
+pub const DRIFT_SHARE_MAX: f64 = 0.1;
+
+/// Share of the blocks in which a phase may drift: beyond a half, drifting is what it does.
+pub const DRIFT_BLOCKS_MAX: f64 = 0.5;
+
+/// Share of CPU time that the hypervisor may give to others. At one part in twenty the loss is
+/// wider than the zone in which two targets count as equal.
+pub const STEAL_SHARE_MAX: f64 = 0.05;
+
+/// Share of CPU time that processes other than generator and server may use. At one fifth, another
+/// process sits on a core of the measurement most of the time even on a small machine.
+pub const OTHER_CPU_SHARE_MAX: f64 = 0.2;
+
+/// Share of the trials that may be disturbed: one noisy minute is what blocks are repeated for.
+pub const NOISY_TRIALS_MAX: f64 = 0.5;
+
+/// Values that should lie above a percentile for it to be trusted: ten make 10,000 operations for
+/// the 99.9th.
+pub const VALUES_ABOVE_PERCENTILE: u64 = 10;
+
+/// One fixed rule, for people.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Rule {
+    /// What is looked at.
+    pub name: &'static str,
+    /// The limit, with its unit.
+    pub limit: String,
+    /// What follows beyond it, and why.
+    pub meaning: &'static str,
+}
+
+/// All rules, in the order in which they are judged.
+pub fn rules() -> Vec<Rule> {
+    let rule = |name, limit: String, meaning| Rule { name, limit, meaning };
+    let above = |share: f64| format!("{} %", share * 100.0);
+    vec![
+        rule("trials", "at least 1".into(), "INVALID: a run without a trial measured nothing"),
+        rule(
+            "failed trials",
+            "0".into(),
+            "INVALID: a target that answered must finish every trial",
+        ),
+        rule(
+            "missing cells",
+            "0".into(),
+            "INVALID: a complete run measured every cell of every \
+            target that answered",
+        ),
+        rule(
+            "named targets",
+            "all usable".into(),
+            "INVALID: a target that the user named must be \
+            measured; one that is merely not installed need not",
+        ),
+        rule(
+            "wrong values",
+            WRONG_MAX.to_string(),
+            "INVALID: the store returned other data than \
+            it was given",
+        ),
+        rule(
+            "errors",
+            format!("{} of operations", above(ERROR_SHARE_MAX)),
+            "INVALID: failing is \
+            often faster than working",
+        ),
+        rule(
+            "misses",
+            format!("{} of sessions that should exist", above(MISS_SHARE_MAX)),
+            "INVALID: a miss is cheaper than a hit",
+        ),
+        rule(
+            "generator's own work",
+            format!("{} of the clients' time in the median trial", above(OWN_SHARE_MAX)),
+            "INVALID: the generator was measured, not the server; a \
+            footnote from half of it on",
+        ),
+        rule(
+            "drift",
+            format!(
+                "{} of the mean rate over a phase, in at most half of the blocks",
+                above(DRIFT_SHARE_MAX)
+            ),
+            "NOT-STEADY: the rate depends on when it was measured; a \
+            footnote where data grow or a phase ends by count",
+        ),
+        rule(
+            "steal",
+            format!("{} of CPU time in at most half of the trials", above(STEAL_SHARE_MAX)),
+            "NOT-STEADY: other virtual machines took the CPU",
+        ),
+        rule(
+            "other processes",
+            format!("{} of CPU time in at most half of the trials", above(OTHER_CPU_SHARE_MAX)),
+            "NOT-STEADY: other processes took the CPU",
+        ),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_rule_tells_its_limit_and_its_consequence() {
+        for rule in rules() {
+            assert!(!rule.limit.is_empty(), "{}", rule.name);
+            let start = rule.meaning.split(':').next();
+            assert!(matches!(start, Some("INVALID" | "NOT-STEADY")), "{}", rule.meaning);
+        }
+        assert!(rules().iter().any(|r| r.limit == "0.1 % of operations"));
+    }
+}

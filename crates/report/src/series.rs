@@ -1,0 +1,160 @@
+//! Trials ordered by what they measured: cell, phase, operation, block.
+
+use model::{Cell, Layout, OperationResult, Phase, PhaseResult, Plan, Product, Stop, Trial};
+use std::collections::BTreeMap;
+
+use crate::recorded::Recorded;
+
+/// One phase of one cell over all blocks.
+#[derive(Debug)]
+pub(crate) struct MeasuredPhase<'a> {
+    pub(crate) cell: &'a Cell,
+    pub(crate) product: Product,
+    pub(crate) name: &'a str,
+    /// As planned; `None` when the record holds a phase that the plan does not.
+    pub(crate) planned: Option<&'a Phase>,
+    /// In block order; trials that failed are not among them.
+    pub(crate) trials: Vec<(&'a Trial, &'a PhaseResult)>,
+    /// The operation that stands for the whole phase first.
+    pub(crate) operations: Vec<Operation<'a>>,
+}
+
+/// One operation of a phase over all blocks.
+#[derive(Debug)]
+pub(crate) struct Operation<'a> {
+    /// Name of the row: `read`, `mixed`, `mixed.read`.
+    pub(crate) name: String,
+    /// True for the operation that stands for the whole phase.
+    pub(crate) whole: bool,
+    /// In block order.
+    pub(crate) points: Vec<Point<'a>>,
+}
+
+/// One operation of a phase in one block.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Point<'a> {
+    pub(crate) block: u32,
+    pub(crate) phase: &'a PhaseResult,
+    pub(crate) result: &'a OperationResult,
+}
+
+impl Point<'_> {
+    /// True when there is a rate to speak of.
+    pub(crate) fn usable(&self) -> bool {
+        self.result.rate_per_s.is_finite() && self.result.rate_per_s > 0.0
+    }
+}
+
+impl MeasuredPhase<'_> {
+    /// The metric by which targets are compared: the rate, unless think time or the other
+    /// operations of a mix set it rather than the store.
+    pub(crate) fn compared_by(&self, operation: &Operation<'_>) -> &'static str {
+        let given = self.cell.workload.layout == Layout::Page || !operation.whole;
+        if given { "service_ns_mean" } else { "rate_per_s" }
+    }
+
+    /// True when the phase has a fixed length and leaves as many sessions as it found.
+    pub(crate) fn keeps_its_data(&self) -> bool {
+        self.planned.is_some_and(|p| {
+            matches!(p.stop, Stop::AfterNs(_)) && p.mix.get("write").is_none_or(|w| *w <= 0.0)
+        })
+    }
+
+    /// The operations that are not sums of others.
+    pub(crate) fn single_operations(&self) -> impl Iterator<Item = &Operation<'_>> {
+        let alone = self.operations.len() == 1;
+        self.operations.iter().filter(move |o| alone || !o.whole)
+    }
+
+    /// Cell and phase, for sentences: `redis/steady/8 read`.
+    pub(crate) fn label(&self) -> String {
+        format!("`{}` {}", self.cell.id, self.name)
+    }
+}
+
+/// All that was measured, ordered as results are shown: profile, load, phase, target.
+pub(crate) fn measured(recorded: &Recorded) -> Vec<MeasuredPhase<'_>> {
+    let plan = &recorded.header.plan;
+    let mut found: Vec<MeasuredPhase<'_>> = Vec::new();
+    for cell in &plan.cells {
+        let trials = trials_of(recorded, &cell.id);
+        for name in phase_names(cell, &trials) {
+            found.extend(phase_of(plan, cell, name, &trials));
+        }
+    }
+    found.sort_by_key(|p| order(plan, p));
+    found
+}
+
+/// Trials of a cell by block; a later entry of a block replaces an earlier one, and failed trials
+/// are left out.
+fn trials_of<'a>(recorded: &'a Recorded, cell: &str) -> Vec<&'a Trial> {
+    let mut by_block = BTreeMap::new();
+    for trial in recorded.trials.iter().filter(|t| t.cell == cell) {
+        by_block.insert(trial.block, trial);
+    }
+    by_block.into_values().filter(|t| t.failure.is_none()).collect()
+}
+
+/// Names of the planned phases, then of any others that were recorded.
+fn phase_names<'a>(cell: &'a Cell, trials: &[&'a Trial]) -> Vec<&'a str> {
+    let mut names: Vec<&str> = cell.workload.phases.iter().map(|p| p.name.as_str()).collect();
+    for phase in trials.iter().flat_map(|t| &t.phases) {
+        if !names.contains(&phase.phase.as_str()) {
+            names.push(&phase.phase);
+        }
+    }
+    names
+}
+
+fn phase_of<'a>(
+    plan: &'a Plan,
+    cell: &'a Cell,
+    name: &'a str,
+    trials: &[&'a Trial],
+) -> Option<MeasuredPhase<'a>> {
+    let trials: Vec<(&Trial, &PhaseResult)> = trials
+        .iter()
+        .filter_map(|t| Some((*t, t.phases.iter().find(|p| p.phase == name)?)))
+        .collect();
+    let operations = operations_of(name, &trials);
+    (!operations.is_empty()).then(|| MeasuredPhase {
+        cell,
+        product: plan.target(&cell.target).map_or(Product::Files, |t| t.product),
+        name,
+        planned: cell.workload.phases.iter().find(|p| p.name == name),
+        trials,
+        operations,
+    })
+}
+
+fn operations_of<'a>(phase: &str, trials: &[(&'a Trial, &'a PhaseResult)]) -> Vec<Operation<'a>> {
+    let mut found: Vec<Operation<'a>> = Vec::new();
+    for (trial, result) in trials {
+        for operation in result.operations.iter().filter(|o| o.counts.total() > 0) {
+            let whole = operation.operation == phase;
+            let name =
+                if whole { phase.into() } else { format!("{phase}.{}", operation.operation) };
+            let point = Point { block: trial.block, phase: result, result: operation };
+            match found.iter_mut().find(|o| o.name == name) {
+                Some(known) => known.points.push(point),
+                None => found.push(Operation { name, whole, points: vec![point] }),
+            }
+        }
+    }
+    found.sort_by_key(|o| !o.whole);
+    found
+}
+
+/// Position in the order in which results are shown.
+fn order(plan: &Plan, phase: &MeasuredPhase<'_>) -> (usize, u32, bool, usize, usize) {
+    let workload = &phase.cell.workload;
+    let at = |found: Option<usize>| found.unwrap_or(usize::MAX);
+    (
+        at(plan.cells.iter().position(|c| c.workload.profile == workload.profile)),
+        phase.cell.load.clients(),
+        phase.cell.load.one_session(),
+        at(workload.phases.iter().position(|p| p.name == phase.name)),
+        at(plan.targets.iter().position(|t| t.name == phase.cell.target)),
+    )
+}

@@ -1,0 +1,53 @@
+//! Numbers as people read them: [`stats::units`] for the view's own values.
+
+use stats::units::{
+    Unit, format_ns, format_percent, format_rate, format_ratio, format_value_with_interval,
+};
+
+use crate::view::Value;
+
+/// `0.1 %`.
+pub(crate) fn percent(share: f64) -> String {
+    format_percent(share)
+}
+
+/// `12.3 µs`.
+pub(crate) fn ns(ns: f64) -> String {
+    format_ns(ns)
+}
+
+/// `12.3 k/s`.
+pub(crate) fn rate(per_s: f64) -> String {
+    format_rate(per_s)
+}
+
+/// `1.33×`.
+pub(crate) fn ratio(ratio: f64) -> String {
+    format_ratio(ratio)
+}
+
+/// `1.33× [1.21, 1.47]`; without an interval, the ratio alone.
+pub(crate) fn ratio_value(value: &Value) -> String {
+    format_value_with_interval(Unit::Ratio, value.center, bounds(value))
+}
+
+/// `12.3 k/s [11.9, 12.8]`; without an interval, the rate alone.
+pub(crate) fn rate_value(value: &Value) -> String {
+    format_value_with_interval(Unit::PerSecond, value.center, bounds(value))
+}
+
+/// `12.3 k/s ±4.1 %`, by the farther end; without an interval, the rate alone.
+pub(crate) fn rate_value_short(value: &Value) -> String {
+    match bounds(value) {
+        None => rate(value.center),
+        Some((lo, hi)) => {
+            let half = (value.center - lo).max(hi - value.center) / value.center;
+            format!("{} ±{}", rate(value.center), percent(half))
+        }
+    }
+}
+
+/// Both ends of the interval, where it has them.
+pub(crate) fn bounds(value: &Value) -> Option<(f64, f64)> {
+    Some((value.lo?, value.hi?))
+}

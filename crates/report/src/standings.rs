@@ -1,0 +1,149 @@
+//! The rows of a view as people read them: one table a profile and load, one group an operation,
+//! each target against the best of its group.
+
+use model::Load;
+
+use crate::pairs::against;
+use crate::show;
+use crate::view::{Row, Value, View};
+
+/// All rows of one profile and load.
+#[derive(Debug)]
+pub(crate) struct Standings<'a> {
+    pub(crate) workload: &'a str,
+    pub(crate) load: Load,
+    pub(crate) groups: Vec<Group<'a>>,
+    /// Footnotes that every row of the table carries.
+    pub(crate) footnotes: Vec<usize>,
+}
+
+/// All targets at one operation.
+#[derive(Debug)]
+pub(crate) struct Group<'a> {
+    pub(crate) operation: &'a str,
+    pub(crate) standings: Vec<Standing<'a>>,
+}
+
+/// One row and its place in its group.
+#[derive(Debug)]
+pub(crate) struct Standing<'a> {
+    pub(crate) row: &'a Row,
+    pub(crate) best: bool,
+    /// Against the best: `slower 0.47×`; of the best itself, whether its lead is clear.
+    pub(crate) verdict: String,
+}
+
+impl Standing<'_> {
+    /// A metric as text; `–` where it was not measured.
+    pub(crate) fn metric(&self, key: &str, text: impl Fn(&Value) -> String) -> String {
+        self.row.metrics.get(key).map_or_else(|| "–".into(), text)
+    }
+
+    /// A time or CPU metric's centre.
+    pub(crate) fn ns(&self, key: &str) -> String {
+        self.metric(key, |v| show::ns(v.center))
+    }
+
+    /// Footnotes that are not the whole table's, counted from 1.
+    pub(crate) fn marks(&self, shared: &[usize]) -> String {
+        marks(self.row.footnotes.iter().filter(|n| !shared.contains(n)))
+    }
+}
+
+/// Footnote numbers for people, counted from 1: `2,5`.
+pub(crate) fn marks<'a>(notes: impl Iterator<Item = &'a usize>) -> String {
+    notes.map(|n| (n + 1).to_string()).collect::<Vec<_>>().join(",")
+}
+
+/// All tables of a view in its order.
+pub(crate) fn standings(view: &View) -> Vec<Standings<'_>> {
+    let mut tables: Vec<Standings<'_>> = Vec::new();
+    for row in &view.cells {
+        let same = |t: &Standings<'_>| t.workload == row.workload && t.load == row.load;
+        let at = tables.iter().position(same).unwrap_or_else(|| {
+            let (workload, load) = (row.workload.as_str(), row.load);
+            tables.push(Standings { workload, load, groups: vec![], footnotes: vec![] });
+            tables.len() - 1
+        });
+        let groups = &mut tables[at].groups;
+        if !groups.iter().any(|g| g.operation == row.operation) {
+            groups.push(group(view, row));
+        }
+    }
+    for table in &mut tables {
+        table.footnotes = shared_footnotes(&table.groups);
+    }
+    tables
+}
+
+fn group<'a>(view: &'a View, first: &'a Row) -> Group<'a> {
+    let rows: Vec<&Row> = view.cells.iter().filter(|r| same_place(r, first)).collect();
+    let best = best(view, &rows);
+    let standings = rows
+        .iter()
+        .map(|row| {
+            let is_best = best == Some(row.target.as_str());
+            let verdict = match best {
+                Some(_) if is_best => lead(view, row, &rows),
+                Some(best) => distance(view, row, best),
+                None => String::new(),
+            };
+            Standing { row, best: is_best, verdict }
+        })
+        .collect();
+    Group { operation: &first.operation, standings }
+}
+
+fn same_place(a: &Row, b: &Row) -> bool {
+    a.workload == b.workload && a.load == b.load && a.operation == b.operation
+}
+
+/// The target with the highest rate, or with the shortest time where time is what is compared.
+/// A control repeats another target and is never the best.
+fn best<'a>(view: &View, rows: &[&'a Row]) -> Option<&'a str> {
+    let speed = |row: &Row| {
+        let center = row.metrics.get(&row.compared_by)?.center;
+        Some(if row.compared_by == "rate_per_s" { center } else { -center })
+    };
+    let own = rows.iter().filter(|r| !is_control(view, &r.target));
+    let fastest = own
+        .filter_map(|r| Some((speed(r)?, r.target.as_str())))
+        .max_by(|(a, _), (b, _)| a.total_cmp(b));
+    fastest.map(|(_, target)| target)
+}
+
+fn is_control(view: &View, target: &str) -> bool {
+    view.targets.iter().any(|t| t.name == target && t.control_of.is_some())
+}
+
+/// How clear the best target's lead is.
+fn lead(view: &View, best: &Row, rows: &[&Row]) -> String {
+    let mut others =
+        rows.iter().filter(|r| r.target != best.target && !is_control(view, &r.target)).peekable();
+    if others.peek().is_none() {
+        return "alone".into();
+    }
+    let place = (best.workload.as_str(), best.operation.as_str(), best.load);
+    let ahead = |other: &&Row| {
+        against(&view.comparisons, place, &best.target, &other.target)
+            .is_some_and(|c| c.verdict == "faster")
+    };
+    if others.all(ahead) { "fastest".into() } else { "no clear lead".into() }
+}
+
+/// Verdict and ratio of a row against the best.
+fn distance(view: &View, row: &Row, best: &str) -> String {
+    let place = (row.workload.as_str(), row.operation.as_str(), row.load);
+    match against(&view.comparisons, place, &row.target, best) {
+        Some(c) => format!("{} {}", c.verdict, show::ratio(c.ratio.center)),
+        None => "not compared".into(),
+    }
+}
+
+fn shared_footnotes(groups: &[Group<'_>]) -> Vec<usize> {
+    let mut rows = groups.iter().flat_map(|g| &g.standings).map(|s| s.row);
+    let Some(first) = rows.next() else { return Vec::new() };
+    let rest: Vec<&Row> = rows.collect();
+    let everywhere = |n: &&usize| rest.iter().all(|r| r.footnotes.contains(n));
+    first.footnotes.iter().filter(everywhere).copied().collect()
+}

@@ -1,0 +1,105 @@
+//! Advice: a clear best, a tie, too little, and the agreement with the source.
+
+use crate::fixture::{Rates, advice, run, usual};
+use crate::judge;
+use crate::view::{AdviceView, View};
+
+fn advised(targets: &[&str], blocks: u32, rates: Rates) -> View {
+    let mut recorded = run(targets, blocks, rates);
+    recorded.header.plan.advice = Some(advice());
+    judge(&recorded)
+}
+
+fn row<'a>(view: &'a View, shop: &str, size: &str) -> &'a AdviceView {
+    view.advice.iter().find(|a| a.shop == shop && a.size == size).unwrap()
+}
+
+const ALL: [&str; 3] = ["files", "redis", "mysql"];
+
+#[test]
+fn a_clear_best_is_recommended_with_its_ratio() {
+    let view = advised(&ALL, 5, usual);
+    let shopware = row(&view, "Shopware", "medium to large");
+    assert_eq!((shopware.recommended.as_deref(), shopware.clients), (Some("redis"), 8));
+    assert_eq!(shopware.agreement, "same");
+    assert!(shopware.why.starts_with("redis does 8.40× ["), "{}", shopware.why);
+    assert!(shopware.why.contains("the work of mysql, the state of delivery, and 2.10× ["));
+    let magento = row(&view, "Magento 2", "medium to large");
+    assert!(magento.why.starts_with("redis does 2.10× ["), "{}", magento.why);
+    assert!(magento.why.ends_with("the work of files, the state of delivery"));
+}
+
+#[test]
+fn no_clear_difference_is_said_and_speaks_for_staying() {
+    let view = advised(&ALL, 5, usual);
+    let magento = row(&view, "Magento 2", "small");
+    assert_eq!(magento.recommended.as_deref(), Some("redis or files"));
+    assert_eq!(magento.agreement, "undecided");
+    assert!(magento.why.starts_with("no clear difference here (redis against files: 1.01× ["));
+    assert!(magento.why.contains("files is the state of delivery, so nothing shown here speaks"));
+    let shopware = row(&view, "Shopware", "small");
+    assert_eq!(shopware.agreement, "undecided");
+    assert!(!shopware.why.contains("state of delivery"), "{}", shopware.why);
+}
+
+#[test]
+fn the_state_of_delivery_may_be_the_best_and_the_source_may_differ() {
+    let files_first: Rates = |target, operation, clients| {
+        usual(target, operation, clients) * if target == "files" { 10.0 } else { 1.0 }
+    };
+    let view = advised(&ALL, 5, files_first);
+    let magento = row(&view, "Magento 2", "medium to large");
+    assert_eq!(magento.recommended.as_deref(), Some("files"));
+    assert_eq!(magento.agreement, "different");
+    assert!(magento.why.starts_with("files is the state of delivery and does 4.76× ["));
+    assert_eq!(row(&view, "Magento 2", "small").agreement, "same");
+}
+
+#[test]
+fn a_state_of_delivery_that_was_not_measured_is_named() {
+    let view = advised(&["files", "redis"], 5, usual);
+    let shopware = row(&view, "Shopware", "medium to large");
+    assert!(shopware.why.ends_with("mysql, the state of delivery, was not measured"));
+}
+
+#[test]
+fn too_little_gives_no_recommendation() {
+    let none = |view: &View, part: &str| {
+        for row in &view.advice {
+            assert_eq!((&row.recommended, row.agreement.as_str()), (&None, "undecided"));
+            assert!(row.why.contains(part), "{}", row.why);
+        }
+    };
+    none(&advised(&["files"], 5, usual), "only files was measured with");
+    let mut recorded = run(&ALL, 5, usual);
+    recorded.header.plan.advice = Some(advice());
+    recorded.trials.clear();
+    none(&judge(&recorded), "no profile measured all of change, read, write");
+    let mut wrong = advice();
+    wrong.sizes.clear();
+    recorded.header.plan.advice = Some(wrong);
+    none(&judge(&recorded), "the study gives no number of clients for");
+}
+
+#[test]
+fn one_block_recommends_nothing_clearly() {
+    let view = advised(&ALL, 1, usual);
+    let large = row(&view, "Magento 2", "medium to large");
+    assert_eq!(large.recommended.as_deref(), Some("redis or files or mysql"));
+    assert_eq!(large.agreement, "undecided");
+}
+
+#[test]
+fn the_basis_names_weights_sizes_profile_and_file() {
+    let basis = advised(&ALL, 3, usual).advice_basis.unwrap();
+    for part in [
+        "profile steady",
+        "change 0.3, read 0.6, write 0.1",
+        "small = 1 concurrent request,",
+        "medium to large = 8 concurrent requests",
+        "study file",
+    ] {
+        assert!(basis.contains(part), "{basis}");
+    }
+    assert!(judge(&run(&ALL, 3, usual)).advice_basis.is_none());
+}

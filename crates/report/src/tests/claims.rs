@@ -1,0 +1,135 @@
+//! Claims: each verdict, each direction, and what keeps one from being judged.
+
+use model::study::{Claim, Expectation};
+use model::{ErrorClass, Failure, Layout};
+
+use crate::fixture::{Rates, ratio, run, usual};
+use crate::judge;
+use crate::view::ClaimView;
+
+fn judged(claim: Claim, blocks: u32, rates: Rates) -> ClaimView {
+    let mut recorded = run(&["files", "redis", "mysql"], blocks, rates);
+    recorded.header.plan.claims = vec![claim];
+    let mut claims = judge(&recorded).claims;
+    assert_eq!(claims.len(), 1);
+    claims.remove(0)
+}
+
+fn lowest(target: &str) -> Claim {
+    Claim {
+        id: "last".into(),
+        text: "is the slowest".into(),
+        source: "a test".into(),
+        expect: Expectation::Lowest {
+            target: target.into(),
+            operations: vec!["read".into(), "write".into()],
+            clients: vec![1, 8],
+        },
+    }
+}
+
+#[test]
+fn a_ratio_within_the_range_is_confirmed() {
+    let claim = judged(ratio("redis", "files", "read", 8, (1.9, 2.3)), 5, usual);
+    assert_eq!(claim.verdict, "confirmed");
+    assert_eq!(claim.note, "holds: redis is 2.10× as fast as files");
+    assert_eq!(claim.expected, "redis / files from 1.90× to 2.30× (read, 8 clients)");
+    let value = claim.measured.unwrap();
+    assert!(value.lo.unwrap() <= value.center && value.center <= value.hi.unwrap());
+    assert_eq!(claim.workload.as_deref(), Some("steady"));
+}
+
+#[test]
+fn a_range_without_upper_end_and_the_turned_pair_are_judged_too() {
+    let open = judged(ratio("redis", "files", "read", 8, (1.5, f64::INFINITY)), 5, usual);
+    assert_eq!(
+        (open.verdict.as_str(), open.expected.contains("at least 1.50×")),
+        ("confirmed", true)
+    );
+    let turned = judged(ratio("files", "redis", "read", 8, (0.4, 0.55)), 5, usual);
+    assert_eq!(turned.verdict, "confirmed");
+    assert!((turned.measured.unwrap().center - 1.0 / 2.1).abs() < 0.005);
+}
+
+#[test]
+fn what_holds_of_a_refuted_statement_is_said() {
+    let note = |a: &str, b: &str, min: f64, max: f64| {
+        let claim = judged(ratio(a, b, "read", 8, (min, max)), 5, usual);
+        assert_eq!(claim.verdict, "refuted");
+        claim.note
+    };
+    assert_eq!(
+        note("redis", "files", 1.13, 1.53),
+        "direction holds: redis is faster, but by 2.10× rather than at most 1.53×"
+    );
+    assert_eq!(
+        note("redis", "files", 3.0, f64::INFINITY),
+        "direction holds: redis is faster, but by 2.10× rather than at least 3.00×"
+    );
+    assert_eq!(
+        note("files", "redis", 1.2, 3.0),
+        "direction does not hold: redis is faster here, 2.10×"
+    );
+    assert_eq!(
+        note("files", "redis", 0.7, 0.9),
+        "direction holds: redis is faster, but by 2.10× rather than at most 1.43×"
+    );
+    assert_eq!(note("redis", "files", 0.9, 1.1), "not alike here: redis is 2.10× as fast as files");
+}
+
+#[test]
+fn an_interval_over_an_edge_or_one_block_decides_nothing() {
+    let edge = judged(ratio("redis", "files", "read", 8, (2.1, 3.0)), 5, usual);
+    assert_eq!(edge.verdict, "undecided");
+    assert_eq!(edge.note, "the interval reaches over 2.10×: more blocks narrow it");
+    let single = judged(ratio("redis", "files", "read", 8, (1.9, 2.3)), 1, usual);
+    assert_eq!((single.verdict.as_str(), single.note.contains("one block")), ("undecided", true));
+}
+
+#[test]
+fn what_was_not_measured_is_not_judged() {
+    let why = |claim: Claim| {
+        let view = judged(claim, 3, usual);
+        assert_eq!((view.verdict.as_str(), view.measured), ("not run", None));
+        view.note
+    };
+    assert_eq!(why(ratio("valkey", "files", "read", 8, (1.0, 2.0))), "valkey was not measured");
+    assert!(why(ratio("redis", "files", "read", 4, (1.0, 2.0))).contains("read with 4 clients"));
+    assert!(why(ratio("redis", "files", "delete", 8, (1.0, 2.0))).contains("delete with 8"));
+}
+
+#[test]
+fn without_a_plain_profile_a_claim_is_listed_as_not_run() {
+    let mut recorded = run(&["files", "redis"], 3, usual);
+    recorded.header.plan.claims = vec![ratio("redis", "files", "read", 8, (1.0, 2.0))];
+    for cell in &mut recorded.header.plan.cells {
+        cell.workload.layout = Layout::Page;
+    }
+    let claims = judge(&recorded).claims;
+    assert_eq!((claims[0].verdict.as_str(), &claims[0].workload), ("not run", &None));
+}
+
+#[test]
+fn the_slowest_is_judged_in_every_case_by_the_closest() {
+    let holds = judged(lowest("mysql"), 5, usual);
+    assert_eq!(holds.verdict, "confirmed");
+    assert!(holds.note.starts_with("holds in 8 cases; closest is "), "{}", holds.note);
+    assert!((holds.measured.unwrap().center - 0.5).abs() < 0.01, "{:?}", holds.measured);
+    let fails = judged(lowest("files"), 5, usual);
+    assert_eq!(fails.verdict, "refuted");
+    assert!((fails.measured.unwrap().center - 4.0).abs() < 0.05, "{:?}", fails.measured);
+    assert_eq!(judged(lowest("mysql"), 1, usual).verdict, "undecided");
+    assert_eq!(judged(lowest("valkey"), 5, usual).verdict, "not run");
+}
+
+#[test]
+fn the_slowest_of_those_measured_names_who_was_missing() {
+    let mut recorded = run(&["files", "redis", "mysql"], 5, usual);
+    recorded.header.plan.claims = vec![lowest("mysql")];
+    recorded.trials.retain(|t| !t.cell.starts_with("redis"));
+    let message = "not on the path".to_string();
+    recorded.targets[1].unavailable = Some(Failure { class: ErrorClass::Missing, message });
+    let claim = &judge(&recorded).claims[0];
+    assert_eq!(claim.verdict, "confirmed");
+    assert!(claim.note.ends_with("without redis, which was not measured"), "{}", claim.note);
+}

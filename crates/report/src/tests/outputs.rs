@@ -1,0 +1,224 @@
+//! Every output from the same built run, and the awkward views.
+
+use model::{Condition, ErrorClass, Failure};
+
+use crate::fixture::{advice, pages, ratio, run, usual};
+use crate::recorded::Recorded;
+use crate::view::View;
+use crate::{compare, csv, html, json, judge, markdown, text};
+
+fn recorded() -> Recorded {
+    let mut recorded = run(&["files", "redis", "mysql"], 5, usual);
+    let plan = &mut recorded.header.plan;
+    plan.advice = Some(advice());
+    plan.claims = vec![
+        ratio("redis", "files", "read", 8, (1.13, 1.53)),
+        ratio("redis", "mysql", "write", 8, (5.0, f64::INFINITY)),
+        ratio("redis", "valkey", "read", 8, (0.9, 1.1)),
+    ];
+    recorded.targets[1].configuration =
+        vec![("appendonly".into(), "no".into()), ("save".into(), String::new())];
+    recorded.header.conditions.facts = vec![
+        Condition {
+            group: "host".into(),
+            name: "kernel".into(),
+            value: "6.1.0".into(),
+            warning: None,
+        },
+        Condition {
+            group: "memory".into(),
+            name: "transparent huge pages".into(),
+            value: "always".into(),
+            warning: Some("forks stall the server; set `madvise`".into()),
+        },
+    ];
+    recorded
+}
+
+fn failed() -> Recorded {
+    let mut recorded = recorded();
+    for trial in &mut recorded.trials {
+        let message = "the server ended".to_string();
+        trial.failure = Some(Failure { class: ErrorClass::Closed, message });
+    }
+    recorded
+}
+
+fn every_output(view: &View) -> Vec<String> {
+    vec![
+        text::render(view, 80, true),
+        text::render(view, 140, false),
+        csv::render(view),
+        csv::render_blocks(view),
+        markdown::render(view),
+        json::render(view),
+        html::render(view).unwrap(),
+        compare::render(view, view),
+    ]
+}
+
+#[test]
+fn text_at_80_columns() {
+    let text = text::render(&judge(&recorded()), 80, false);
+    assert!(text.lines().all(|l| l.chars().count() <= 80), "{text}");
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn text_at_140_columns() {
+    let text = text::render(&judge(&recorded()), 140, false);
+    assert!(text.lines().all(|l| l.chars().count() <= 140), "{text}");
+    insta::assert_snapshot!(text);
+}
+
+#[test]
+fn pages_at_100_columns() {
+    insta::assert_snapshot!(text::render(
+        &judge(&pages(&["files", "redis"], 4, usual)),
+        100,
+        false
+    ));
+}
+
+#[test]
+fn a_run_that_failed_at_80_columns() {
+    let mut recorded = failed();
+    recorded.trials.truncate(2);
+    insta::assert_snapshot!(text::render(&judge(&recorded), 80, false));
+}
+
+#[test]
+fn colour_adds_nothing_but_colour() {
+    let view = judge(&recorded());
+    let coloured = text::render(&view, 120, true);
+    let mut plain = String::new();
+    let mut rest = coloured.as_str();
+    while let Some((before, after)) = rest.split_once('\u{1b}') {
+        plain += before;
+        rest = after.split_once('m').unwrap().1;
+    }
+    assert_eq!(plain + rest, text::render(&view, 120, false));
+}
+
+#[test]
+fn comma_separated_values() {
+    let text = csv::render(&judge(&recorded()));
+    let columns: Vec<usize> = text.lines().map(|l| l.split(',').count()).collect();
+    assert!(columns.iter().all(|n| *n == columns[0]), "{columns:?}");
+    assert_eq!(columns.len(), 1 + 18);
+    assert!(text.split_inclusive('\n').all(|l| l.ends_with("\r\n")));
+    insta::assert_snapshot!(text.replace("\r\n", "\n"));
+}
+
+#[test]
+fn blocks_as_comma_separated_values() {
+    let text = csv::render_blocks(&judge(&recorded()));
+    assert_eq!(text.lines().count(), 1 + 18 * 5);
+    let head: Vec<&str> = text.lines().take(4).collect();
+    insta::assert_snapshot!(head.join("\n"));
+}
+
+#[test]
+fn as_markdown() {
+    insta::assert_snapshot!(markdown::render(&judge(&recorded())));
+}
+
+#[test]
+fn json_has_the_keys_that_are_promised() {
+    let value: serde_json::Value =
+        serde_json::from_str(&json::render(&judge(&recorded()))).unwrap();
+    for key in ["format", "run", "study", "scale", "validity", "reasons", "conditions"] {
+        assert!(value.get(key).is_some(), "{key}");
+    }
+    assert_eq!((&value["format"], &value["validity"]), (&1.into(), &"valid".into()));
+    let cell = &value["cells"][4];
+    assert_eq!((&cell["target"], &cell["operation"]), (&"redis".into(), &"read".into()));
+    assert_eq!(cell["product"], "Redis 7.0.15");
+    assert_eq!(cell["load"]["kind"], "closed");
+    assert_eq!(cell["load"]["clients"], 1);
+    for metric in ["rate_per_s", "service_ns_p50", "service_ns_p99", "response_ns_p99"] {
+        assert!(cell["metrics"][metric]["lo"].is_f64(), "{metric}");
+    }
+    assert!(cell["metrics"]["server_cpu_ns_per_op"]["center"].is_f64());
+    assert_eq!(cell["counts"]["ok"], 10_000);
+    assert_eq!(cell["counts"]["wrong"], 0);
+    assert!(cell.get("charts").is_none());
+    let comparison = &value["comparisons"][0];
+    for key in ["workload", "operation", "load", "a", "b", "ratio", "verdict", "metric"] {
+        assert!(comparison.get(key).is_some(), "{key}");
+    }
+    let claim = &value["claims"][0];
+    assert_eq!(claim["verdict"], "refuted");
+    for key in ["id", "text", "source", "expected", "measured", "note"] {
+        assert!(claim.get(key).is_some(), "{key}");
+    }
+    let single: serde_json::Value =
+        serde_json::from_str(&json::render(&judge(&run(&["files"], 1, usual)))).unwrap();
+    assert!(single["cells"][0]["metrics"]["rate_per_s"]["lo"].is_null());
+}
+
+#[test]
+fn the_page_holds_its_data_and_nothing_in_it_can_get_out() {
+    let mut recorded = recorded();
+    let name = "</script><script>alert(1)</script>&\u{2028}";
+    recorded.header.plan.targets[0].name = name.into();
+    for cell in recorded.header.plan.cells.iter_mut().filter(|c| c.target == "files") {
+        cell.target = name.into();
+    }
+    let page = html::render(&judge(&recorded)).unwrap();
+    assert!(!page.contains("<script>alert(1)"));
+    let start = r#"<script type="application/json" id="cachedyno-view">"#;
+    assert_eq!(page.matches(start).count(), 1);
+    let data = page.split_once(start).unwrap().1.split_once("</script>").unwrap().0;
+    assert!(!data.contains(['<', '>', '&', '\u{2028}']));
+    let value: serde_json::Value = serde_json::from_str(data).unwrap();
+    assert_eq!(value["targets"][0]["name"], name);
+    assert!(value["cells"][0]["charts"]["service_curve"].as_array().unwrap().len() > 10);
+    assert_eq!(value["cells"][0]["charts"]["by_block"].as_array().unwrap().len(), 5);
+}
+
+#[test]
+fn awkward_views_render_everywhere() {
+    let mut empty = recorded();
+    empty.trials.clear();
+    let mut one = run(&["files"], 1, usual);
+    one.header.plan.advice = Some(advice());
+    for recorded in [empty, failed(), one] {
+        let view = judge(&recorded);
+        for output in every_output(&view) {
+            assert!(!output.is_empty());
+            // The page's own script may hold the word.
+            let of_data = output.split("<script type=\"module\"").next().unwrap();
+            assert!(!of_data.contains("NaN"), "{of_data}");
+        }
+    }
+    let nothing = judge(&failed());
+    assert_eq!((nothing.cells.len(), nothing.failures.len()), (0, 30));
+    assert!(text::render(&nothing, 80, false).contains("INVALID"));
+}
+
+#[test]
+fn two_runs_next_to_each_other() {
+    let a = judge(&recorded());
+    let faster = |target: &str, operation: &str, clients: u32| {
+        usual(target, operation, clients) * if target == "redis" { 1.5 } else { 1.0 }
+    };
+    let mut other = run(&["files", "redis", "memcached"], 5, faster);
+    other.header.conditions.facts = recorded().header.conditions.facts;
+    other.header.conditions.facts[0].value = "6.12.0".into();
+    other.header.plan.targets[1].settings.insert("io-threads".into(), "4".into());
+    insta::assert_snapshot!(compare::render(&a, &judge(&other)));
+}
+
+#[test]
+fn the_ratio_of_two_runs_has_the_recovered_interval() {
+    let value =
+        |center: f64, lo: f64, hi: f64| crate::view::Value { center, lo: Some(lo), hi: Some(hi) };
+    // Half-widths of 3 and 4 on logarithms make one of 5.
+    let above = value(1.0, (-3f64).exp(), 3f64.exp());
+    let below = value(2.0, 2.0 * (-4f64).exp(), 2.0 * 4f64.exp());
+    let got = compare::ratio(&above, &below);
+    assert!((got.center - 0.5).abs() < 1e-12);
+    assert!((got.lo.unwrap().ln() - (0.5f64.ln() - 5.0)).abs() < 1e-9);
+    assert!((got.hi.unwrap().ln() - (0.5f64.ln() + 5.0)).abs() < 1e-9);
+}

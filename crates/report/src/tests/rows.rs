@@ -1,0 +1,142 @@
+//! Rows: names, metrics, their intervals and notes.
+
+use crate::fixture::{OPERATIONS, change, pages, run, usual};
+use crate::judge;
+use crate::view::{Row, View};
+
+fn row<'a>(view: &'a View, target: &str, operation: &str, clients: u32) -> &'a Row {
+    let found =
+        |r: &&Row| r.target == target && r.operation == operation && r.load.clients() == clients;
+    view.cells.iter().find(found).unwrap()
+}
+
+#[test]
+fn rows_stand_by_operation_and_targets_in_the_plans_order() {
+    let view = judge(&run(&["files", "redis"], 3, usual));
+    let order: Vec<_> = view
+        .cells
+        .iter()
+        .map(|r| format!("{} {} {}", r.load.clients(), r.operation, r.target))
+        .collect();
+    assert_eq!(order[..4], ["1 write files", "1 write redis", "1 read files", "1 read redis"]);
+    assert_eq!(order.len(), 12);
+}
+
+#[test]
+fn metrics_are_complete_and_cpu_is_by_operation() {
+    let view = judge(&run(&["files", "redis"], 3, usual));
+    let redis = row(&view, "redis", "read", 8);
+    for key in ["p50", "p90", "p95", "p99", "p999", "p9999", "max", "mean"] {
+        for kind in ["service", "response"] {
+            let value = redis.metrics[&format!("{kind}_ns_{key}")];
+            let (lo, hi) = (value.lo.unwrap(), value.hi.unwrap());
+            assert!(lo <= value.center && value.center <= hi && lo > 0.0, "{key}: {value:?}");
+        }
+    }
+    assert!((redis.metrics["server_cpu_ns_per_op"].center - 5_000.0).abs() < 0.1);
+    assert!((redis.metrics["generator_cpu_ns_per_op"].center - 3_000.0).abs() < 0.1);
+    let files = row(&view, "files", "read", 8);
+    assert!(!files.metrics.contains_key("server_cpu_ns_per_op"));
+    assert!(!files.metrics.contains_key("lock_wait_share"));
+    assert_eq!((files.blocks, files.counts.ok), (3, 3 * OPERATIONS));
+}
+
+#[test]
+fn the_rate_is_the_geometric_mean_over_blocks_with_its_interval() {
+    let mut recorded = run(&["files"], 3, usual);
+    for trial in &mut recorded.trials {
+        let rate = [100.0, 200.0, 400.0][trial.block as usize];
+        trial.phases.iter_mut().for_each(|p| p.operations[0].rate_per_s = rate);
+    }
+    let view = judge(&recorded);
+    let row = row(&view, "files", "read", 8);
+    let rate = row.metrics["rate_per_s"];
+    assert!((rate.center - 200.0).abs() < 1e-9, "{rate:?}");
+    // Student's t with 2 degrees on logs whose standard error is ln 2 / √3.
+    let reach = (4.302_65 * 2f64.ln() / 3f64.sqrt()).exp();
+    assert!(rate.lo.unwrap() <= 200.0 / reach * 1.001 && rate.hi.unwrap() >= 200.0 * reach * 0.999);
+    assert_eq!(row.charts.as_ref().unwrap().rate_by_block, [100.0, 200.0, 400.0]);
+}
+
+#[test]
+fn pages_have_an_own_row_and_one_for_each_part() {
+    let mut recorded = pages(&["files", "redis"], 5, usual);
+    change(&mut recorded, "files", "open", |phase, i| {
+        let open = &mut phase.operations[i];
+        open.counts.lock_waits = OPERATIONS / 4;
+        (0..500).for_each(|n| open.lock_wait.record(1_000_000 + n));
+    });
+    let view = judge(&recorded);
+    let names: Vec<_> = view.cells.iter().map(|r| r.operation.as_str()).collect();
+    assert_eq!(names, ["page", "page", "page.open", "page.open", "page.close", "page.close"]);
+    let open = row(&view, "files", "page.open", 8);
+    assert!((open.metrics["lock_wait_share"].center - 0.25).abs() < 1e-12);
+    assert!((open.metrics["lock_wait_ns_p50"].center / 1e6 - 1.0).abs() < 0.01);
+    assert!(!open.metrics.contains_key("generator_cpu_ns_per_op"), "CPU is the phase's");
+    assert!(row(&view, "files", "page", 8).metrics.contains_key("generator_cpu_ns_per_op"));
+    assert!(!open.charts.as_ref().unwrap().lock_wait_curve.is_empty());
+    assert!(view.comparisons.iter().all(|c| c.metric == "service_ns_mean"));
+    let page = view.comparisons.iter().find(|c| c.operation == "page").unwrap();
+    // Clients by rate is the time, so the ratio of times is that of the rates.
+    assert!((page.ratio.center - 1.0 / 2.1).abs() < 0.01, "{:?}", page.ratio);
+    assert_eq!((page.a.as_str(), page.verdict.as_str()), ("files", "slower"));
+}
+
+#[test]
+fn operations_of_a_mix_are_compared_by_time() {
+    let mut recorded = run(&["files", "redis"], 5, usual);
+    for cell in &mut recorded.header.plan.cells {
+        cell.workload.phases.iter_mut().for_each(|p| {
+            if p.name == "read" {
+                p.name = "mixed".into();
+            }
+        });
+    }
+    for phase in recorded.trials.iter_mut().flat_map(|t| &mut t.phases) {
+        if phase.phase == "read" {
+            phase.phase = "mixed".into();
+            let mut all = phase.operations[0].clone();
+            all.operation = "mixed".into();
+            phase.operations.push(all);
+        }
+    }
+    let view = judge(&recorded);
+    let metric = |operation: &str| {
+        let found = view.comparisons.iter().find(|c| c.operation == operation).unwrap();
+        found.metric.clone()
+    };
+    assert_eq!(metric("mixed"), "rate_per_s");
+    assert_eq!(metric("mixed.read"), "service_ns_mean");
+    let names: Vec<_> = view.cells.iter().map(|r| r.operation.as_str()).take(6).collect();
+    assert_eq!(names[2..], ["mixed", "mixed", "mixed.read", "mixed.read"]);
+}
+
+#[test]
+fn few_operations_are_noted_for_the_percentiles_they_cannot_bear() {
+    let few = judge(&run(&["files"], 4, usual));
+    let note = |v: &View| v.footnotes.iter().any(|n| n.starts_with("p99.9 rests on fewer"));
+    assert!(note(&few), "8,000 operations");
+    assert!(!note(&judge(&run(&["files"], 5, usual))), "10,000 operations");
+}
+
+#[test]
+fn only_common_blocks_are_compared_and_a_later_trial_replaces_an_earlier() {
+    let mut recorded = run(&["files", "redis"], 5, usual);
+    recorded.trials.retain(|t| t.cell != "redis/steady/8" || t.block < 2);
+    recorded.trials.retain(|t| t.cell != "files/steady/8" || t.block > 0);
+    let again = recorded.trials.iter().find(|t| t.cell == "files/steady/1").unwrap().clone();
+    recorded.trials.push(again);
+    let view = judge(&recorded);
+    assert_eq!(row(&view, "files", "read", 1).blocks, 5);
+    let one = view.comparisons.iter().find(|c| c.load.clients() == 8).unwrap();
+    assert!(one.doubt.as_ref().unwrap().contains("have 1"), "{:?}", one.doubt);
+}
+
+#[test]
+fn equal_records_give_equal_views_and_the_summary_has_no_charts() {
+    let recorded = run(&["files", "redis"], 4, usual);
+    let (one, two) = (judge(&recorded), judge(&recorded));
+    assert_eq!(crate::json::render(&one), crate::json::render(&two));
+    assert!(one.cells.iter().all(|r| r.charts.is_some()));
+    assert!(one.without_charts().cells.iter().all(|r| r.charts.is_none()));
+}

@@ -1,0 +1,278 @@
+//! One test a rule: at the limit it holds, beyond it the run is not VALID, and the reason names
+//! what and how much.
+
+use model::{Condition, ErrorClass, Failure, Generation, SealStatus};
+
+use crate::fixture::{change, run, set_intervals, usual};
+use crate::recorded::Recorded;
+use crate::view::{Validity, View};
+use crate::{judge, rules};
+
+const ALL: [&str; 3] = ["files", "redis", "mysql"];
+
+fn good() -> Recorded {
+    run(&ALL, 5, usual)
+}
+
+fn noted(view: &View, part: &str) -> bool {
+    view.footnotes.iter().any(|n| n.contains(part))
+}
+
+/// The only reason of a view that has this validity.
+fn reason(view: &View, validity: Validity) -> &str {
+    assert_eq!(view.validity, validity, "{:?}", view.reasons);
+    assert_eq!(view.reasons.len(), 1, "{:?}", view.reasons);
+    &view.reasons[0]
+}
+
+#[test]
+fn an_undisturbed_run_is_valid() {
+    let view = judge(&good());
+    assert_eq!((view.validity, view.reasons), (Validity::Valid, vec![]));
+    assert_eq!(view.rules, rules());
+}
+
+#[test]
+fn one_wrong_value_is_too_many() {
+    let mut recorded = good();
+    let mut once = false;
+    for phase in recorded.trials.iter_mut().flat_map(|t| &mut t.phases) {
+        if phase.phase == "read" && !once {
+            phase.operations[0].counts.wrong = 1;
+            once = true;
+        }
+    }
+    let view = judge(&recorded);
+    let text = reason(&view, Validity::Invalid);
+    assert!(text.starts_with("`files/steady/1` read: 1 wrong value in 10001 "), "{text}");
+}
+
+#[test]
+fn errors_may_be_one_in_a_thousand() {
+    let with = |errors: u64| {
+        let mut recorded = good();
+        change(&mut recorded, "redis", "read", |phase, i| {
+            let counts = &mut phase.operations[i].counts;
+            counts.ok -= errors;
+            counts.error = errors;
+            counts.errors_by_class.insert(ErrorClass::Timeout, errors);
+        });
+        judge(&recorded)
+    };
+    assert_eq!(with(2).validity, Validity::Valid);
+    assert!(noted(&with(2), "`redis/steady/8` read: 10 of 10000 failed"));
+    let view = with(3);
+    assert_eq!((view.validity, view.reasons.len()), (Validity::Invalid, 2));
+    let text = &view.reasons[0];
+    assert!(text.contains("15 of 10000 operations failed (0.15 %; at most 0.1 % may)"), "{text}");
+    assert!(text.ends_with("15 timed out"), "{text}");
+}
+
+#[test]
+fn misses_may_be_one_in_a_thousand_and_expiry_is_named() {
+    let with = |misses: u64, ttl_s: u64| {
+        let mut recorded = good();
+        recorded.header.plan.cells.iter_mut().for_each(|c| c.workload.ttl_s = ttl_s);
+        change(&mut recorded, "redis", "read", |phase, i| phase.operations[i].counts.miss = misses);
+        judge(&recorded)
+    };
+    assert_eq!(with(2, 1440).validity, Validity::Valid);
+    let lost = with(20, 1440);
+    assert_eq!(lost.validity, Validity::Invalid);
+    assert!(lost.reasons[0].ends_with("may be missing)"), "{}", lost.reasons[0]);
+    let expired = with(20, 2);
+    assert!(expired.reasons[0].contains("sessions live 2 s and a trial took 8 s"));
+}
+
+#[test]
+fn a_failed_trial_of_an_available_target_counts() {
+    let mut recorded = good();
+    let failed = recorded.trials.iter_mut().find(|t| t.cell == "redis/steady/8").unwrap();
+    let message = "the server ended".to_string();
+    failed.failure = Some(Failure { class: ErrorClass::Closed, message });
+    let view = judge(&recorded);
+    let text = reason(&view, Validity::Invalid);
+    assert!(text.contains("`redis/steady/8`: 1 of 5 trials failed"), "{text}");
+    assert_eq!(view.failures.len(), 1);
+    assert_eq!(view.failures[0].reason, "the server ended");
+    let row = view.cells.iter().find(|r| r.target == "redis" && r.load.clients() == 8).unwrap();
+    assert_eq!(row.blocks, 4, "a failed trial gives no numbers");
+}
+
+#[test]
+fn a_target_that_is_not_installed_matters_only_when_named() {
+    let with = |named: bool| {
+        let mut recorded = good();
+        let message = "mariadbd is not on the path".to_string();
+        recorded.trials.retain(|t| !t.cell.starts_with("mysql"));
+        recorded.targets[2].unavailable = Some(Failure { class: ErrorClass::Missing, message });
+        recorded.header.plan.targets[2].named = named;
+        judge(&recorded)
+    };
+    let view = with(false);
+    assert_eq!(view.validity, Validity::Valid, "{:?}", view.reasons);
+    assert!(view.targets[2].not_run.as_ref().unwrap().contains("mariadbd"));
+    let view = with(true);
+    assert!(reason(&view, Validity::Invalid).contains("target `mysql` was named"));
+}
+
+#[test]
+fn a_run_without_trials_is_invalid_and_says_why() {
+    let mut recorded = good();
+    recorded.trials.clear();
+    let view = judge(&recorded);
+    assert!(reason(&view, Validity::Invalid).contains("no trial was measured (every interval"));
+    recorded.seal = None;
+    assert!(judge(&recorded).reasons[0].contains("killed"));
+    for target in &mut recorded.targets {
+        let message = "gone".to_string();
+        target.unavailable = Some(Failure { class: ErrorClass::Missing, message });
+    }
+    assert!(judge(&recorded).reasons[0].contains("redis: not installed: gone"));
+}
+
+#[test]
+fn a_cell_that_a_complete_run_left_out_is_missed() {
+    let mut recorded = good();
+    recorded.trials.retain(|t| t.cell != "redis/steady/8");
+    let view = judge(&recorded);
+    assert!(reason(&view, Validity::Invalid).contains("`redis/steady/8` was never measured"));
+    recorded.seal.as_mut().unwrap().status = SealStatus::Interrupted;
+    let view = judge(&recorded);
+    assert_eq!((view.validity, view.status.as_str()), (Validity::Valid, "interrupted"));
+}
+
+#[test]
+fn the_generator_must_not_be_the_bottleneck() {
+    let with = |target: &str, share: f64| {
+        let mut recorded = good();
+        change(&mut recorded, target, "read", |phase, _| phase.own_share = share);
+        judge(&recorded)
+    };
+    let noted_rows = |view: &View| {
+        let note = view.footnotes.iter().position(|n| n.contains("generator's own work")).unwrap();
+        view.cells.iter().filter(|r| r.footnotes.contains(&note)).count()
+    };
+    assert!(!noted(&with("redis", 0.1), "generator's own work"));
+    let view = with("redis", 0.15);
+    assert_eq!((view.validity, noted_rows(&view)), (Validity::Valid, 1));
+    let view = with("redis", 0.21);
+    assert_eq!(view.validity, Validity::Invalid);
+    assert!(view.reasons[0].contains("generator-bound"), "{}", view.reasons[0]);
+    assert_eq!(with("files", 0.5).validity, Validity::Valid, "files work in the generator");
+}
+
+#[test]
+fn drift_is_judged_by_what_the_phase_does() {
+    let falling: Vec<u64> = (0..20).map(|i| 1_000 - 20 * i + i % 3).collect();
+    let mut recorded = good();
+    set_intervals(&mut recorded, &falling);
+    let view = judge(&recorded);
+    assert_eq!(view.validity, Validity::NotSteady);
+    assert_eq!(view.reasons.len(), 12, "reads and changes of 3 targets at 2 loads");
+    assert!(view.reasons[0].contains("drifts by more than 10 % of its mean in 5 of 5 blocks"));
+    assert!(view.reasons.iter().all(|r| !r.contains(" write:")));
+    assert!(noted(&view, "write: the rate drifts"), "writes grow their data");
+
+    let mut some = good();
+    for trial in some.trials.iter_mut().filter(|t| t.block < 2) {
+        trial.phases.iter_mut().for_each(|p| p.done_per_interval.clone_from(&falling));
+    }
+    assert_eq!(judge(&some).validity, Validity::Valid, "2 of 5 blocks are not more than half");
+    set_intervals(&mut some, &[100, 90]);
+    let short = judge(&some);
+    assert_eq!(short.validity, Validity::Valid);
+    assert!(noted(&short, "too short to judge"));
+}
+
+#[test]
+fn stolen_and_shared_cpu_make_a_run_unsteady() {
+    let with = |trials: usize, steal: f64, other: f64| {
+        let mut recorded = good();
+        for trial in recorded.trials.iter_mut().take(trials) {
+            trial.noise.steal_share = steal;
+            trial.noise.other_cpu_share = other;
+        }
+        judge(&recorded)
+    };
+    assert_eq!(with(30, 0.05, 0.2).validity, Validity::Valid, "at the limits");
+    assert_eq!(with(15, 0.5, 0.5).validity, Validity::Valid, "half of the trials");
+    let view = with(16, 0.06, 0.0);
+    let text = reason(&view, Validity::NotSteady);
+    assert!(text.contains("16 of 30") && text.contains("dedicated CPUs"), "{text}");
+    let view = with(16, 0.0, 0.21);
+    assert!(reason(&view, Validity::NotSteady).contains("stop them"));
+}
+
+#[test]
+fn one_block_has_no_interval_and_says_so() {
+    let view = judge(&run(&ALL, 1, usual));
+    assert!(noted(&view, "need at least 2 blocks"));
+    assert!(view.cells.iter().all(|r| r.metrics.values().all(|v| v.lo.is_none())));
+    assert!(view.comparisons.iter().all(|c| c.verdict == "undecided" && c.doubt.is_some()));
+}
+
+#[test]
+fn warnings_of_pinning_and_generation_travel_with_the_rows() {
+    let mut recorded = good();
+    recorded.header.conditions.facts.push(Condition {
+        group: "pinning".into(),
+        name: "CPUs".into(),
+        value: "1".into(),
+        warning: Some("generator and server share it".into()),
+    });
+    recorded.header.plan.cells.iter_mut().for_each(|c| {
+        c.workload.generation = Generation::Inside;
+    });
+    let view = judge(&recorded);
+    for part in ["generator and server share it", "drawn inside the timed span"] {
+        let note = view.footnotes.iter().position(|n| n.contains(part)).unwrap();
+        assert!(view.cells.iter().all(|r| r.footnotes.contains(&note)), "{part}");
+    }
+    assert_eq!(view.generation["steady"], "inside");
+}
+
+#[test]
+fn durability_is_told_from_what_the_servers_report() {
+    let mut recorded = good();
+    let text = |pairs: &[(&str, &str)]| {
+        pairs.iter().map(|(k, v)| ((*k).to_string(), (*v).to_string())).collect::<Vec<_>>()
+    };
+    assert!(!noted(&judge(&recorded), "durability"), "nothing is claimed without a setting");
+    recorded.targets[1].configuration = text(&[("appendonly", "no"), ("save", "")]);
+    let commit = "innodb-flush-log-at-trx-commit";
+    recorded.header.plan.targets[2].settings.insert(commit.into(), "1".into());
+    let view = judge(&recorded);
+    assert!(noted(&view, "durability of redis: nothing is kept on disk"));
+    assert!(noted(&view, "durability of mysql: each commit is flushed to disk"));
+    recorded.targets[2].configuration =
+        text(&[("innodb_flush_log_at_trx_commit", "2"), ("log_bin", "ON"), ("sync_binlog", "1")]);
+    recorded.targets[1].configuration = text(&[("appendonly", "yes"), ("appendfsync", "always")]);
+    let view = judge(&recorded);
+    assert!(noted(&view, "appendfsync always"));
+    assert!(noted(
+        &view,
+        "flushed once a second (innodb_flush_log_at_trx_commit 2, sync_binlog 1)"
+    ));
+}
+
+#[test]
+fn the_control_is_judged_and_never_the_best() {
+    let view = judge(&run(&["files", "redis", "redis-again"], 5, usual));
+    assert!(noted(&view, "A/A control: redis measured twice is nowhere faster"), "{view:?}");
+    let biased = |target: &str, operation: &str, clients: u32| {
+        usual(target, operation, clients) * if target == "redis-again" { 1.5 } else { 1.0 }
+    };
+    let view = judge(&run(&["files", "redis", "redis-again"], 5, biased));
+    assert!(noted(&view, "differs from itself in 6 of 6"));
+}
+
+#[test]
+fn a_killed_run_counts_its_whole_blocks_itself() {
+    let mut recorded = good();
+    recorded.seal = None;
+    recorded.trials.pop();
+    let view = judge(&recorded);
+    assert_eq!((view.status.as_str(), view.blocks), ("unsealed", 4));
+    assert!((view.took_s - 48.0).abs() < 1e-9, "{}", view.took_s);
+}

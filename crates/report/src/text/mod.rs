@@ -1,0 +1,191 @@
+//! The result on a terminal, to be read at a glance: validity, one table a profile and load,
+//! failures, claims, advice, and the footnotes that the numbers point to.
+
+pub(crate) mod table;
+
+mod results;
+
+use crate::show;
+use crate::view::{AdviceView, ClaimView, Validity, View};
+use table::{Line, Paint, Table, paragraph, width};
+
+/// The whole result for a terminal of `columns` columns (80 and more), with or without colours.
+/// What colour says, words or marks say as well.
+pub fn render(view: &View, columns: usize, colour: bool) -> String {
+    let paint = Paint { on: colour };
+    let parts = [
+        heading(view, columns, paint),
+        not_run(view, columns, paint),
+        results::render(view, columns, paint),
+        failures(view, columns, paint),
+        claims(view, columns, paint),
+        advice(view, columns, paint),
+        disturbances(view, columns, paint),
+        footnotes(view, columns, paint),
+    ];
+    parts.iter().filter(|p| !p.is_empty()).cloned().collect::<Vec<_>>().join("\n")
+}
+
+fn heading(view: &View, columns: usize, paint: Paint) -> String {
+    let word = view.validity.heading();
+    let painted = match view.validity {
+        Validity::Valid => paint.good(word),
+        Validity::NotSteady => paint.doubtful(word),
+        Validity::Invalid => paint.bad(word),
+    };
+    let space = columns.saturating_sub(width(&view.title) + width(word)).max(2);
+    let mut text = format!("{}{}{painted}\n", paint.bold(&view.title), " ".repeat(space.min(60)));
+    text += &paragraph("", 0, &facts(view), columns);
+    for reason in &view.reasons {
+        text += &paragraph("  - ", 4, reason, columns);
+    }
+    if view.validity == Validity::Invalid {
+        let warning = "The run is INVALID: what follows shows what happened and is no result.";
+        text += &paragraph("", 0, warning, columns);
+    }
+    text
+}
+
+/// Study, scale, size and end of the run, one line.
+pub(crate) fn facts(view: &View) -> String {
+    let plural = if view.blocks == 1 { "" } else { "s" };
+    let mut facts = format!(
+        "{}, {} scale, {} block{plural}, {}, run {}",
+        view.study,
+        view.scale,
+        view.blocks,
+        duration(view.took_s),
+        view.run
+    );
+    if view.status != "complete" {
+        facts += &format!(", {}", view.status);
+    }
+    if !view.stopped_because.is_empty() {
+        facts += &format!(" ({})", view.stopped_because);
+    }
+    facts
+}
+
+fn duration(seconds: f64) -> String {
+    if seconds < 90.0 {
+        return format!("{seconds:.0} s");
+    }
+    let seconds = seconds.round() as u64;
+    format!("{} min {} s", seconds / 60, seconds % 60)
+}
+
+fn section(title: &str, paint: Paint, body: &str) -> String {
+    if body.is_empty() { String::new() } else { format!("{}\n{body}", paint.bold(title)) }
+}
+
+fn not_run(view: &View, columns: usize, paint: Paint) -> String {
+    let lines: String = view
+        .targets
+        .iter()
+        .filter_map(|t| Some((t, t.not_run.as_ref()?)))
+        .map(|(t, why)| paragraph(&format!("  {}: ", t.name), 4, why, columns))
+        .collect();
+    section("Not run", paint, &lines)
+}
+
+fn failures(view: &View, columns: usize, paint: Paint) -> String {
+    let lines: String = view
+        .failures
+        .iter()
+        .map(|f| {
+            let start = format!("  {} in block {}: ", f.cell, f.block + 1);
+            paragraph(&start, 4, &format!("{}: {}", f.class, f.reason), columns)
+        })
+        .collect();
+    section("Failed trials", paint, &lines)
+}
+
+fn claims(view: &View, columns: usize, paint: Paint) -> String {
+    let lines: String = view.claims.iter().map(|c| claim(c, columns, paint)).collect();
+    section("Claims, judged on this machine", paint, &lines)
+}
+
+fn claim(claim: &ClaimView, columns: usize, paint: Paint) -> String {
+    let verdict = format!("{:<9}", claim.verdict);
+    let painted = match claim.verdict.as_str() {
+        "confirmed" => paint.good(&verdict),
+        "refuted" => paint.doubtful(&verdict),
+        _ => paint.dim(&verdict),
+    };
+    let place = claim.workload.as_ref().map_or(String::new(), |w| format!(" on {w}"));
+    let measured =
+        claim.measured.as_ref().map_or(String::new(), |v| format!("{}, ", show::ratio_value(v)));
+    let body =
+        format!("{}{place}: {measured}expected {}; {}", claim.id, claim.expected, claim.note);
+    // The paragraph is set without colour, so that its width is that of its words.
+    paragraph(&format!("  {verdict}  "), 13, &body, columns).replacen(&verdict, &painted, 1)
+}
+
+fn advice(view: &View, columns: usize, paint: Paint) -> String {
+    if view.advice.is_empty() {
+        return String::new();
+    }
+    let cells = |a: &AdviceView| {
+        vec![
+            format!("  {}", a.shop),
+            format!("{} ({})", a.size, a.clients),
+            a.factory.clone(),
+            a.source_recommends.clone(),
+            a.recommended.clone().unwrap_or_else(|| "–".into()),
+            a.agreement.clone(),
+        ]
+    };
+    let mut table = Table {
+        header: vec!["  shop", "size (requests)", "delivered", "source", "here", "agreement"],
+        right: &[],
+        gap: 2,
+        lines: view.advice.iter().map(|a| Line::Cells(cells(a), false)).collect(),
+    };
+    if table.width() > columns {
+        table.gap = 1;
+    }
+    let mut body = table.render(paint);
+    for (places, why) in reasons(&view.advice) {
+        body += &paragraph(&format!("  {places}: "), 4, &why, columns);
+    }
+    if let Some(basis) = &view.advice_basis {
+        body += &paragraph("  ", 2, basis, columns);
+    }
+    section("Advice", paint, &body)
+}
+
+/// Each reason once, with all rows that it stands for.
+pub(crate) fn reasons(advice: &[AdviceView]) -> Vec<(String, String)> {
+    let mut reasons: Vec<(String, String)> = Vec::new();
+    for row in advice {
+        let place = format!("{}, {}", row.shop, row.size);
+        match reasons.iter_mut().find(|(_, why)| *why == row.why) {
+            Some((places, _)) => *places += &format!("; {place}"),
+            None => reasons.push((place, row.why.clone())),
+        }
+    }
+    reasons
+}
+
+fn disturbances(view: &View, columns: usize, paint: Paint) -> String {
+    let noise: Vec<String> =
+        view.noise.iter().map(|n| format!("{} {} (worst {})", n.name, n.median, n.worst)).collect();
+    let mut body = if noise.is_empty() {
+        String::new()
+    } else {
+        paragraph("  ", 2, &format!("median trial: {}", noise.join(", ")), columns)
+    };
+    for fact in &view.conditions {
+        if let Some(warning) = &fact.warning {
+            let text = format!("{}: {}; {warning}", fact.name, fact.value);
+            body += &paragraph("  ! ", 4, &text, columns);
+        }
+    }
+    section("Disturbances and conditions", paint, &body)
+}
+
+fn footnotes(view: &View, columns: usize, paint: Paint) -> String {
+    let note = |(i, text): (usize, &String)| paragraph(&format!("{:>3} ", i + 1), 4, text, columns);
+    let lines: String = view.footnotes.iter().enumerate().map(note).collect();
+    section("Notes", paint, &lines)
+}

@@ -1,0 +1,267 @@
+//! May the numbers be used? The rules of [`crate::rules`] applied to one run.
+
+use model::{Condition, Counts, ErrorClass, Generation, Product, SealStatus, Trial};
+use stats::steady::{Steady, is_steady};
+
+use crate::notes::Notes;
+use crate::recorded::Recorded;
+use crate::rules::{
+    DRIFT_BLOCKS_MAX, DRIFT_SHARE_MAX, ERROR_SHARE_MAX, MISS_SHARE_MAX, NOISY_TRIALS_MAX,
+    OTHER_CPU_SHARE_MAX, OWN_SHARE_MAX, OWN_SHARE_NOTE, STEAL_SHARE_MAX, WRONG_MAX,
+};
+use crate::series::{MeasuredPhase, Operation};
+use crate::show;
+use crate::view::Validity;
+
+/// Broken rules, by what follows from them.
+#[derive(Debug, Default)]
+pub(crate) struct Findings {
+    invalid: Vec<String>,
+    not_steady: Vec<String>,
+}
+
+impl Findings {
+    /// The judgement and its reasons, the graver first.
+    pub(crate) fn judgement(self) -> (Validity, Vec<String>) {
+        let validity = match (self.invalid.is_empty(), self.not_steady.is_empty()) {
+            (false, _) => Validity::Invalid,
+            (true, false) => Validity::NotSteady,
+            (true, true) => Validity::Valid,
+        };
+        (validity, [self.invalid, self.not_steady].concat())
+    }
+}
+
+/// Rules about the run as a whole.
+pub(crate) fn check_run(recorded: &Recorded, findings: &mut Findings) {
+    check_targets(recorded, findings);
+    check_cells(recorded, findings);
+    check_noise(&recorded.trials, findings);
+}
+
+fn check_targets(recorded: &Recorded, findings: &mut Findings) {
+    for target in recorded.header.plan.targets.iter().filter(|t| t.named) {
+        if let Some(failure) = recorded.unavailable(&target.name) {
+            findings
+                .invalid
+                .push(format!("target `{}` was named and cannot be used: {failure}", target.name));
+        }
+    }
+}
+
+/// Failed trials, and cells without any.
+fn check_cells(recorded: &Recorded, findings: &mut Findings) {
+    if recorded.trials.is_empty() {
+        findings.invalid.push(format!("no trial was measured{}", why_no_trial(recorded)));
+        return;
+    }
+    let complete = recorded.seal.as_ref().is_some_and(|s| s.status == SealStatus::Complete);
+    for cell in &recorded.header.plan.cells {
+        if recorded.unavailable(&cell.target).is_some() {
+            continue;
+        }
+        let trials: Vec<&Trial> = recorded.trials.iter().filter(|t| t.cell == cell.id).collect();
+        let failures: Vec<_> = trials.iter().filter_map(|t| t.failure.as_ref()).collect();
+        if let Some(first) = failures.first() {
+            findings.invalid.push(format!(
+                "`{}`: {} of {} trials failed, first: {first}",
+                cell.id,
+                failures.len(),
+                trials.len()
+            ));
+        }
+        if trials.is_empty() && complete {
+            findings.invalid.push(format!("`{}` was never measured", cell.id));
+        }
+    }
+}
+
+/// Why nothing was measured, as far as the record tells.
+fn why_no_trial(recorded: &Recorded) -> String {
+    let missing: Vec<String> = recorded
+        .targets
+        .iter()
+        .filter_map(|t| Some(format!("{}: {}", t.name, t.unavailable.as_ref()?)))
+        .collect();
+    if !missing.is_empty() {
+        return format!(" ({})", missing.join("; "));
+    }
+    match &recorded.seal {
+        Some(seal) => format!(" ({})", seal.stopped_because),
+        None => " (the run was killed before its first trial ended)".into(),
+    }
+}
+
+fn check_noise(trials: &[Trial], findings: &mut Findings) {
+    let too_many = |above: usize| above as f64 > NOISY_TRIALS_MAX * trials.len() as f64;
+    let stolen = trials.iter().filter(|t| t.noise.steal_share > STEAL_SHARE_MAX).count();
+    if too_many(stolen) {
+        findings.not_steady.push(format!(
+            "the hypervisor gave more than {} of the CPU to others in {stolen} of {} trials: \
+             measure on a host of your own, with dedicated CPUs or at another hour",
+            show::percent(STEAL_SHARE_MAX),
+            trials.len()
+        ));
+    }
+    let busy = trials.iter().filter(|t| t.noise.other_cpu_share > OTHER_CPU_SHARE_MAX).count();
+    if too_many(busy) {
+        findings.not_steady.push(format!(
+            "other processes used more than {} of the CPU in {busy} of {} trials: stop them and \
+             run again",
+            show::percent(OTHER_CPU_SHARE_MAX),
+            trials.len()
+        ));
+    }
+}
+
+/// Rules about one phase; gives the footnotes that all its rows carry.
+pub(crate) fn check_phase(
+    phase: &MeasuredPhase<'_>,
+    conditions: &[Condition],
+    findings: &mut Findings,
+    notes: &mut Notes,
+) -> Vec<usize> {
+    for operation in phase.single_operations() {
+        check_counts(phase, operation, findings);
+    }
+    let mut carried = Vec::new();
+    carried.extend(check_generator(phase, findings).map(|text| notes.add(text)));
+    carried.extend(check_drift(phase, findings).map(|text| notes.add(text)));
+    if phase.cell.workload.generation == Generation::Inside {
+        carried.push(notes.add(format!(
+            "profile {}: values are drawn inside the timed span, as the 2019 script did; rates \
+             and times contain that work, which is the same for every target",
+            phase.cell.workload.profile
+        )));
+    }
+    if phase.product == Product::Files {
+        carried.push(notes.add(
+            "files have no server process: the CPU of their work, also that of the file system, \
+             is counted with the generator's",
+        ));
+    }
+    for fact in conditions.iter().filter(|c| c.group == "pinning") {
+        if let Some(warning) = &fact.warning {
+            carried.push(notes.add(format!("{}: {}; {warning}", fact.name, fact.value)));
+        }
+    }
+    carried
+}
+
+fn check_counts(phase: &MeasuredPhase<'_>, operation: &Operation<'_>, findings: &mut Findings) {
+    let mut counts = Counts::default();
+    for point in &operation.points {
+        counts.merge(&point.result.counts);
+    }
+    let all = counts.total();
+    let what = format!("`{}` {}", phase.cell.id, operation.name);
+    let share = |n: u64| n as f64 / all as f64;
+    if counts.wrong > WRONG_MAX {
+        let plural = if counts.wrong == 1 { "" } else { "s" };
+        findings.invalid.push(format!(
+            "{what}: {} wrong value{plural} in {all} operations (of another length or content \
+             than was written)",
+            counts.wrong
+        ));
+    }
+    if share(counts.error) > ERROR_SHARE_MAX {
+        findings.invalid.push(format!(
+            "{what}: {} of {all} operations failed ({}; at most {} may): {}",
+            counts.error,
+            show::percent(share(counts.error)),
+            show::percent(ERROR_SHARE_MAX),
+            classes(&counts)
+        ));
+    }
+    if share(counts.miss) > MISS_SHARE_MAX {
+        findings.invalid.push(format!(
+            "{what}: {} of {all} sessions that should exist were not found ({}; at most {} may \
+             be missing){}",
+            counts.miss,
+            show::percent(share(counts.miss)),
+            show::percent(MISS_SHARE_MAX),
+            expired(phase)
+        ));
+    }
+}
+
+/// The classes of failed operations, the most frequent first.
+fn classes(counts: &Counts) -> String {
+    let mut classes: Vec<(&ErrorClass, &u64)> = counts.errors_by_class.iter().collect();
+    if classes.is_empty() {
+        return "no class was recorded".into();
+    }
+    classes.sort_by_key(|(_, n)| std::cmp::Reverse(**n));
+    classes.iter().map(|(class, n)| format!("{n} {class}")).collect::<Vec<_>>().join(", ")
+}
+
+/// Names the lifetime of sessions as the cause where a trial outlived it.
+fn expired(phase: &MeasuredPhase<'_>) -> String {
+    let ttl_s = phase.cell.workload.ttl_s;
+    let longest_ns = phase.trials.iter().map(|(t, _)| t.took_ns).max().unwrap_or(0);
+    if ttl_s == 0 || u128::from(ttl_s) * 1_000_000_000 >= u128::from(longest_ns) {
+        return String::new();
+    }
+    format!(
+        ": they expired, since sessions live {ttl_s} s and a trial took {} s; raise `ttl_s`",
+        longest_ns / 1_000_000_000
+    )
+}
+
+/// The generator's own share of the clients' time; a footnote where it is merely high.
+fn check_generator(phase: &MeasuredPhase<'_>, findings: &mut Findings) -> Option<String> {
+    if phase.product == Product::Files {
+        return None;
+    }
+    let own = median(phase.trials.iter().map(|(_, p)| p.own_share))?;
+    let label = phase.label();
+    if own > OWN_SHARE_MAX {
+        findings.invalid.push(format!(
+            "{label}: generator-bound, the clients spent {} of their time on the generator's own \
+             work in the median trial (at most {} may): give the generator more CPUs or use fewer \
+             clients",
+            show::percent(own),
+            show::percent(OWN_SHARE_MAX)
+        ));
+        return None;
+    }
+    (own > OWN_SHARE_NOTE).then(|| {
+        format!(
+            "{label}: the clients spent {} of their time on the generator's own work; the store \
+             may be faster than shown",
+            show::percent(own)
+        )
+    })
+}
+
+/// Whether the rate moves within the phase.
+fn check_drift(phase: &MeasuredPhase<'_>, findings: &mut Findings) -> Option<String> {
+    let drifts: Vec<Steady> = phase
+        .trials
+        .iter()
+        .map(|(_, p)| is_steady(&p.done_per_interval, DRIFT_SHARE_MAX))
+        .collect();
+    let moving = drifts.iter().filter(|d| **d == Steady::No).count();
+    let label = phase.label();
+    if moving as f64 <= DRIFT_BLOCKS_MAX * drifts.len() as f64 {
+        let short = drifts.contains(&Steady::TooShort);
+        return short.then(|| "too short to judge whether the rate was steady".into());
+    }
+    let text = format!(
+        "{label}: the rate drifts by more than {} of its mean in {moving} of {} blocks",
+        show::percent(DRIFT_SHARE_MAX),
+        drifts.len()
+    );
+    if phase.keeps_its_data() {
+        findings.not_steady.push(format!("{text}: warm up longer or measure longer"));
+        return None;
+    }
+    Some(format!("{text}, as it may where data grow or clients end one by one"))
+}
+
+/// The middle value, the upper of two; `None` without values.
+pub(crate) fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied()
+}

@@ -1,0 +1,317 @@
+//! The judged result of a run as plain data: every output is made from it and from nothing else.
+//!
+//! Serialised, it is the JSON summary that docs/FORMAT.md describes (without `charts`), and the
+//! data of the HTML page (with them). Keys are stable.
+
+use model::{Condition, Counts, Load, Product};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+use crate::rules::Rule;
+
+/// Version of the JSON that [`View`] serialises to.
+pub const VIEW_FORMAT: u32 = 1;
+
+/// May the numbers be used?
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Validity {
+    /// All fixed rules hold.
+    Valid,
+    /// A rule about steadiness does not hold.
+    NotSteady,
+    /// A rule about correctness does not hold.
+    Invalid,
+}
+
+/// A centre with its 95 % interval over blocks; `lo` and `hi` are null below two blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Value {
+    /// Rates, ratios and CPU: geometric mean over blocks. Percentiles, means and largest values of
+    /// a time: those of all blocks' distributions merged.
+    pub center: f64,
+    /// Lower end of the interval.
+    pub lo: Option<f64>,
+    /// Upper end of the interval.
+    pub hi: Option<f64>,
+}
+
+/// A target as measured.
+#[derive(Clone, Debug, Serialize)]
+pub struct TargetView {
+    /// Name in the run.
+    pub name: String,
+    /// Kind of store.
+    pub kind: Product,
+    /// Product and version as the server reported it; null when it never answered.
+    pub product: Option<String>,
+    /// Where it was, for people, without credentials.
+    pub place: String,
+    /// Settings that we gave a private server.
+    pub settings: BTreeMap<String, String>,
+    /// Why it was not measured; null when it was.
+    pub not_run: Option<String>,
+    /// The target that it repeats, for the A/A control.
+    pub control_of: Option<String>,
+}
+
+/// One point of a latency curve.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct CurvePoint {
+    /// Quantile, 0 to 1.
+    pub q: f64,
+    /// Service time at it, nanoseconds.
+    pub ns: u64,
+}
+
+/// What only charts need of a row.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct RowCharts {
+    /// Service time by quantile, all trials merged.
+    pub service_curve: Vec<CurvePoint>,
+    /// Lock waits by quantile, all trials merged; empty where no lock was waited for.
+    pub lock_wait_curve: Vec<CurvePoint>,
+    /// Rate over time, one series a block: operations per second in each interval.
+    pub rate_series: Vec<Vec<f64>>,
+    /// Length of an interval of `rate_series`, seconds.
+    pub interval_s: f64,
+    /// Rate of each block, operations per second, in block order.
+    pub rate_by_block: Vec<f64>,
+    /// What each block gave, in block order.
+    pub by_block: Vec<BlockPoint>,
+}
+
+/// One row's result in one block.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct BlockPoint {
+    /// Block, from 0.
+    pub block: u32,
+    /// Operations per second.
+    pub rate_per_s: f64,
+    /// Mean service time, nanoseconds.
+    pub service_ns_mean: f64,
+    /// Median service time, nanoseconds.
+    pub service_ns_p50: u64,
+    /// 99th percentile of the service time, nanoseconds.
+    pub service_ns_p99: u64,
+    /// 99.9th percentile of the service time, nanoseconds.
+    pub service_ns_p999: u64,
+    /// Operations answered as expected.
+    pub ok: u64,
+    /// Operations that ended otherwise: misses, errors, wrong and stale values.
+    pub not_ok: u64,
+}
+
+/// Target × workload × load × operation: one row of results.
+#[derive(Clone, Debug, Serialize)]
+pub struct Row {
+    /// Name of the target.
+    pub target: String,
+    /// Product and version.
+    pub product: Option<String>,
+    /// Profile of the study.
+    pub workload: String,
+    /// Operation: `write`, `read`, `change`, `mixed`, `mixed.read`, `page`, `page.open`, ….
+    pub operation: String,
+    /// How operations were offered.
+    pub load: Load,
+    /// Blocks with a usable result.
+    pub blocks: u32,
+    /// The metric by which targets are compared at this operation: `rate_per_s`, or
+    /// `service_ns_mean` (see [`Comparison::metric`]).
+    pub compared_by: String,
+    /// Metrics by their stable names, for example `rate_per_s`, `service_ns_p99`.
+    pub metrics: BTreeMap<String, Value>,
+    /// Counts over all blocks.
+    pub counts: Counts,
+    /// Indices into [`View::footnotes`].
+    pub footnotes: Vec<usize>,
+    /// Data for charts; left out of the summary.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub charts: Option<RowCharts>,
+}
+
+/// Two targets at the same operation and load.
+#[derive(Clone, Debug, Serialize)]
+pub struct Comparison {
+    /// Profile of the study.
+    pub workload: String,
+    /// Operation.
+    pub operation: String,
+    /// Load.
+    pub load: Load,
+    /// What is compared: `rate_per_s`, or `service_ns_mean` where something else rules the rate:
+    /// think time (the page layout), or the mix (one operation of several in a phase).
+    pub metric: String,
+    /// First target.
+    pub a: String,
+    /// Second target.
+    pub b: String,
+    /// How many times as fast `a` is as `b`: above 1, `a` is the faster.
+    pub ratio: Value,
+    /// `faster`, `slower`, `equal` or `undecided`: `a` against `b`, corrected for the number of
+    /// comparisons in the run.
+    pub verdict: String,
+    /// Why it is undecided, or other doubts.
+    pub doubt: Option<String>,
+}
+
+/// A judged statement.
+#[derive(Clone, Debug, Serialize)]
+pub struct ClaimView {
+    /// Id in the study.
+    pub id: String,
+    /// The statement.
+    pub text: String,
+    /// Who said it where.
+    pub source: String,
+    /// Profile that it was judged on.
+    pub workload: Option<String>,
+    /// What the statement expects, for people: `redis / files from 1.13 to 1.53`.
+    pub expected: String,
+    /// The measured ratio; null when not run.
+    pub measured: Option<Value>,
+    /// `confirmed`, `refuted`, `undecided` or `not run`.
+    pub verdict: String,
+    /// One sentence of explanation.
+    pub note: String,
+}
+
+/// A row of the recommendation table.
+#[derive(Clone, Debug, Serialize)]
+pub struct AdviceView {
+    /// Shop system.
+    pub shop: String,
+    /// `small` or `medium to large`.
+    pub size: String,
+    /// Concurrent requests that the study means by that.
+    pub clients: u32,
+    /// State of delivery.
+    pub factory: String,
+    /// What the study's source recommends.
+    pub source_recommends: String,
+    /// What these measurements recommend; null when they cannot say.
+    pub recommended: Option<String>,
+    /// Why, in one sentence with the ratio and its interval.
+    pub why: String,
+    /// `same`, `different` or `undecided`, against the source.
+    pub agreement: String,
+}
+
+/// A trial that has no (complete) result.
+#[derive(Clone, Debug, Serialize)]
+pub struct FailureView {
+    /// Block.
+    pub block: u32,
+    /// Cell.
+    pub cell: String,
+    /// Target.
+    pub target: String,
+    /// Class of the fault.
+    pub class: String,
+    /// What happened.
+    pub reason: String,
+}
+
+/// What disturbed the run: the worst and the middle trial.
+#[derive(Clone, Debug, Serialize)]
+pub struct NoiseView {
+    /// What: `steal`, `PSI cpu`, `other processes`, `run-queue wait`, `hiccup`.
+    pub name: String,
+    /// Median over trials, with unit.
+    pub median: String,
+    /// Largest over trials, with unit.
+    pub worst: String,
+    /// What it means.
+    pub meaning: String,
+}
+
+/// The judged result of a run.
+#[derive(Clone, Debug, Serialize)]
+pub struct View {
+    /// [`VIEW_FORMAT`].
+    pub format: u32,
+    /// Id of the run.
+    pub run: String,
+    /// Name of the study.
+    pub study: String,
+    /// Its title.
+    pub title: String,
+    /// The question it answers.
+    pub question: String,
+    /// Where the study comes from.
+    pub source: String,
+    /// Scale.
+    pub scale: String,
+    /// Profiles measured.
+    pub profiles: Vec<String>,
+    /// May the numbers be used?
+    pub validity: Validity,
+    /// Why not.
+    pub reasons: Vec<String>,
+    /// `complete`, `interrupted` or `unsealed` (killed).
+    pub status: String,
+    /// Why no more blocks were added.
+    pub stopped_because: String,
+    /// Start, milliseconds since 1970-01-01 UTC.
+    pub started_unix_ms: u64,
+    /// Wall seconds.
+    pub took_s: f64,
+    /// Whole blocks.
+    pub blocks: u32,
+    /// Seed.
+    pub seed: u64,
+    /// Version and commit of cachedyno.
+    pub tool: String,
+    /// Command line.
+    pub command: Vec<String>,
+    /// Equivalence zone as a fraction.
+    pub equivalence_zone: f64,
+    /// `inside` or `outside`: whether the drawing of values is in the timed span, by profile.
+    pub generation: BTreeMap<String, String>,
+    /// Targets, also those not run.
+    pub targets: Vec<TargetView>,
+    /// Rows of results.
+    pub cells: Vec<Row>,
+    /// Every pair of targets.
+    pub comparisons: Vec<Comparison>,
+    /// Judged statements.
+    pub claims: Vec<ClaimView>,
+    /// The recommendation table.
+    pub advice: Vec<AdviceView>,
+    /// What the advice rests on: weights and sizes, one sentence.
+    pub advice_basis: Option<String>,
+    /// Failed trials.
+    pub failures: Vec<FailureView>,
+    /// Disturbances.
+    pub noise: Vec<NoiseView>,
+    /// Conditions under which it was measured.
+    pub conditions: Vec<Condition>,
+    /// Warnings that rows point to; those that no row points to concern the whole run.
+    pub footnotes: Vec<String>,
+    /// The fixed rules that decided `validity`.
+    pub rules: Vec<Rule>,
+}
+
+impl View {
+    /// The same without what only charts need: the summary that JSON output prints.
+    #[must_use]
+    pub fn without_charts(&self) -> Self {
+        let mut summary = self.clone();
+        for row in &mut summary.cells {
+            row.charts = None;
+        }
+        summary
+    }
+}
+
+impl Validity {
+    /// As it stands in the heading of a result: `VALID`, `NOT-STEADY` or `INVALID`.
+    pub fn heading(self) -> &'static str {
+        match self {
+            Self::Valid => "VALID",
+            Self::NotSteady => "NOT-STEADY",
+            Self::Invalid => "INVALID",
+        }
+    }
+}
