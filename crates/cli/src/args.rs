@@ -1,0 +1,211 @@
+//! The command line as clap reads it.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// Which cache or session store is fastest here, where each breaks, and how sure that is.
+#[derive(Debug, Parser)]
+#[command(name = "cachedyno", version = crate::studies::TOOL_VERSION, about, max_term_width = 100)]
+#[command(
+    after_help = "Exit codes: 0 done and VALID, 1 unexpected failure, 2 usage or study error, \
+    3 a named target cannot be used, 4 the run is INVALID or NOT-STEADY, 130 interrupted."
+)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Measure a study on real stores and say which is fastest
+    Run(Box<Run>),
+    /// List the shipped studies, or print one to start your own from
+    Studies(Studies),
+    /// Say which stores are installed and what on this host would disturb a measurement
+    Doctor(Doctor),
+    /// List the records of earlier runs
+    List(List),
+    /// Show the result of a run again
+    Show(Show),
+    /// Make the page of a run again and print its path
+    Report(Report),
+    /// Print the numbers of a run for other programs
+    Export(Export),
+    /// Compare the same cells of two runs
+    Compare(Compare),
+}
+
+/// How a result is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// Tables for the terminal
+    Text,
+    /// The summary that docs/FORMAT.md describes
+    Json,
+    /// Tables for a document
+    Markdown,
+}
+
+/// How much is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Scale {
+    /// A first answer in about a minute
+    Quick,
+    /// Narrow intervals in at most ten minutes
+    Standard,
+    /// The size of the study's source
+    Full,
+}
+
+impl From<Scale> for model::Scale {
+    fn from(scale: Scale) -> Self {
+        match scale {
+            Scale::Quick => Self::Quick,
+            Scale::Standard => Self::Standard,
+            Scale::Full => Self::Full,
+        }
+    }
+}
+
+/// Where records are.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Records {
+    /// Directory that holds the records
+    #[arg(long, value_name = "DIR", default_value = archive::RECORDS)]
+    pub(crate) out: PathBuf,
+}
+
+const TARGET_HELP: &str = "Measure only this target; with a URL, an existing store\n\n\
+    URLs: redis://[user:password@]host:port/db, redis+unix:///socket?db=N, \
+    mysql://user:password@host/database, mysql+unix:///socket?database=NAME&user=NAME, \
+    file:///directory. A password can also come from the environment as \
+    CACHEDYNO_PASSWORD_NAME, or from --password-file.";
+
+/// Arguments of `run`.
+#[derive(Debug, Args)]
+pub(crate) struct Run {
+    /// Name of a shipped study, or the path of a study file
+    #[arg(required_unless_present = "resume")]
+    pub(crate) study: Option<String>,
+    /// How much is measured
+    #[arg(long, value_enum, default_value = "standard", conflicts_with = "resume")]
+    pub(crate) scale: Scale,
+    /// Time for all blocks instead of the scale's own, such as 5m
+    #[arg(long, value_name = "TIME", conflicts_with = "resume")]
+    pub(crate) budget: Option<String>,
+    /// Replace a value of the study, such as profile=page or redis.appendonly=yes
+    #[arg(long = "set", value_name = "KEY=VALUE", conflicts_with = "resume")]
+    pub(crate) sets: Vec<String>,
+    /// Measure only this target; with a URL, an existing store
+    #[arg(long = "target", value_name = "NAME[=URL]", long_help = TARGET_HELP)]
+    pub(crate) targets: Vec<String>,
+    /// Read the password of a target from a file
+    #[arg(long = "password-file", value_name = "NAME=FILE")]
+    pub(crate) password_files: Vec<String>,
+    /// Allow existing stores that hold data; only what this run made is ever removed
+    #[arg(long)]
+    pub(crate) allow_shared: bool,
+    /// Measure one target twice under two names: the difference must be none
+    #[arg(long, conflicts_with = "resume")]
+    pub(crate) aa: bool,
+    /// Seed of order, names and values (default: drawn anew)
+    #[arg(long, conflicts_with = "resume")]
+    pub(crate) seed: Option<u64>,
+    /// Time after which an unanswered operation counts as failed, such as 500ms
+    #[arg(long, value_name = "TIME", conflicts_with = "resume")]
+    pub(crate) timeout: Option<String>,
+    /// Directory on the disk under test: session files, and data of private servers
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub(crate) disk: PathBuf,
+    /// Add the missing trials to an interrupted or killed run
+    #[arg(long, value_name = "RUN")]
+    pub(crate) resume: Option<String>,
+    /// Print nothing but the result
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+    /// How the result is printed
+    #[arg(long, value_enum, default_value = "text")]
+    pub(crate) format: Format,
+    #[command(flatten)]
+    pub(crate) records: Records,
+}
+
+/// Arguments of `studies`.
+#[derive(Debug, Args)]
+pub(crate) struct Studies {
+    /// Print this study's file
+    pub(crate) name: Option<String>,
+}
+
+/// Arguments of `doctor`.
+#[derive(Debug, Args)]
+pub(crate) struct Doctor {
+    /// Directory on the disk that would be measured
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub(crate) disk: PathBuf,
+}
+
+/// Arguments of `list`.
+#[derive(Debug, Args)]
+pub(crate) struct List {
+    #[command(flatten)]
+    pub(crate) records: Records,
+}
+
+/// Arguments of `show`.
+#[derive(Debug, Args)]
+pub(crate) struct Show {
+    /// Path, id, unique prefix of an id, or `latest`
+    #[arg(default_value = "latest")]
+    pub(crate) run: String,
+    /// How the result is printed
+    #[arg(long, value_enum, default_value = "text")]
+    pub(crate) format: Format,
+    #[command(flatten)]
+    pub(crate) records: Records,
+}
+
+/// Arguments of `report`.
+#[derive(Debug, Args)]
+pub(crate) struct Report {
+    /// Path, id, unique prefix of an id, or `latest`
+    #[arg(default_value = "latest")]
+    pub(crate) run: String,
+    /// Write the page there instead of into the record
+    #[arg(long, value_name = "FILE")]
+    pub(crate) page: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) records: Records,
+}
+
+/// Arguments of `export`.
+#[derive(Debug, Args)]
+#[group(id = "what", required = true, multiple = false)]
+pub(crate) struct Export {
+    /// Path, id, unique prefix of an id, or `latest`
+    #[arg(default_value = "latest")]
+    pub(crate) run: String,
+    /// A line for each result, comma-separated
+    #[arg(long, group = "what")]
+    pub(crate) csv: bool,
+    /// A line for each result and block, comma-separated
+    #[arg(long, group = "what")]
+    pub(crate) csv_blocks: bool,
+    /// The summary that docs/FORMAT.md describes
+    #[arg(long, group = "what")]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) records: Records,
+}
+
+/// Arguments of `compare`.
+#[derive(Debug, Args)]
+pub(crate) struct Compare {
+    /// The run to compare
+    pub(crate) run: String,
+    /// The run to compare it with
+    pub(crate) with: String,
+    #[command(flatten)]
+    pub(crate) records: Records,
+}

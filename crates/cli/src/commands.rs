@@ -1,0 +1,66 @@
+//! One file a command.
+
+pub(crate) mod compare;
+pub(crate) mod doctor;
+pub(crate) mod export;
+pub(crate) mod list;
+pub(crate) mod report;
+pub(crate) mod run;
+pub(crate) mod show;
+pub(crate) mod studies;
+
+use ::report::{Recorded, TargetState, View, judge};
+use archive::{Record, TargetLine};
+use std::path::Path;
+
+use crate::args::Format;
+use crate::exit::CliError;
+
+/// Columns of the terminal; 100 without one.
+const COLUMNS: usize = 100;
+
+/// Reads a record and judges it.
+fn view_of(records: &Path, run: &str) -> Result<View, CliError> {
+    Ok(judge(&recorded(read(records, run)?)))
+}
+
+fn read(records: &Path, run: &str) -> Result<Record, CliError> {
+    Ok(Record::read(&archive::find(records, run)?)?)
+}
+
+/// A record in the form that is judged.
+fn recorded(record: Record) -> Recorded {
+    Recorded {
+        header: record.header,
+        targets: record.targets.into_iter().map(state).collect(),
+        trials: record.trials,
+        seal: record.seal,
+    }
+}
+
+fn state(line: TargetLine) -> TargetState {
+    TargetState {
+        name: line.target,
+        version: line.version,
+        configuration: line.configuration,
+        unavailable: line.unavailable,
+    }
+}
+
+/// Prints a view in the wanted form.
+fn print(view: &View, format: Format) {
+    match format {
+        Format::Text => {
+            let columns = terminal_size::terminal_size().map_or(COLUMNS, |(w, _)| w.0.into());
+            // anstream takes the colours out again where nobody would see them.
+            anstream::println!("{}", ::report::text::render(view, columns, true));
+        }
+        Format::Json => anstream::println!("{}", ::report::json::render(view)),
+        Format::Markdown => anstream::println!("{}", ::report::markdown::render(view)),
+    }
+}
+
+/// Makes the page of a view.
+fn page(view: &View) -> Result<String, CliError> {
+    ::report::html::render(view).map_err(|e| CliError::failed(e.to_string()))
+}

@@ -1,0 +1,14 @@
+//! `cachedyno compare RUN RUN`: the same cells of two runs.
+
+use std::process::ExitCode;
+
+use crate::args::Compare;
+use crate::exit::CliError;
+
+pub(crate) fn run(arguments: &Compare) -> Result<ExitCode, CliError> {
+    let records = &arguments.records.out;
+    let a = super::view_of(records, &arguments.run)?;
+    let b = super::view_of(records, &arguments.with)?;
+    anstream::print!("{}", ::report::compare::render(&a, &b));
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,17 @@
+//! `cachedyno export RUN --csv`: the numbers of a run for other programs.
+
+use std::process::ExitCode;
+
+use crate::args::Export;
+use crate::exit::CliError;
+
+pub(crate) fn run(arguments: &Export) -> Result<ExitCode, CliError> {
+    let view = super::view_of(&arguments.records.out, &arguments.run)?;
+    let text = match (arguments.csv, arguments.csv_blocks) {
+        (true, _) => ::report::csv::render(&view),
+        (_, true) => ::report::csv::render_blocks(&view),
+        (false, false) => ::report::json::render(&view) + "\n",
+    };
+    anstream::print!("{text}");
+    Ok(ExitCode::SUCCESS)
+}

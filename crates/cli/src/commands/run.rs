@@ -1,0 +1,210 @@
+//! `cachedyno run STUDY`: plan, check, measure, judge, print, leave a page.
+
+use ::report::view::Validity;
+use ::report::{Recorded, View, judge};
+use archive::{REPORT, Record, SUMMARY, Writer};
+use lab::{Setup, Sinks};
+use model::plan::PlannedTarget;
+use model::record::RECORD_FORMAT;
+use model::{Choices, Conditions, Header, Plan, Seal, SealStatus, Sink, TargetChoice, Trial};
+use rig::{Guard, Pinning};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use std::fs;
+use std::io::Read as _;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use super::doctor;
+use crate::args::{Format, Run};
+use crate::exit::{CliError, DONE, INTERRUPTED, NOT_VALID, TARGET};
+use crate::progress::{Collector, Display};
+use crate::{secrets, studies};
+
+pub(crate) fn run(arguments: &Run) -> Result<ExitCode, CliError> {
+    let choices = target_choices(arguments)?;
+    let (header, mut writer, earlier) = match &arguments.resume {
+        Some(run) => resume(arguments, run, &choices)?,
+        None => begin(arguments, &choices)?,
+    };
+    let setup = setup(arguments, &choices)?;
+    let stop = watch_signals()?;
+    let mut display = Display::new(arguments.quiet || arguments.format != Format::Text);
+    let mut collector = Collector::default();
+    let seal = {
+        let mut sinks = Sinks::new();
+        for sink in [&mut writer as &mut dyn Sink, &mut collector, &mut display] {
+            sinks.add(sink);
+        }
+        lab::run(header.clone(), &setup, earlier.clone(), &mut sinks, &stop)
+    };
+    let trials: Vec<Trial> = earlier.into_iter().chain(collector.trials).collect();
+    let named_failed = named_and_failed(&header.plan, &collector.targets);
+    let targets = collector.targets;
+    let recorded = Recorded { header, targets, trials, seal: Some(seal.clone()) };
+    let view = judge(&recorded);
+    super::print(&view, arguments.format);
+    leave_page(&view, writer.path(), arguments.format);
+    Ok(ExitCode::from(code(&seal, named_failed, view.validity)))
+}
+
+fn target_choices(arguments: &Run) -> Result<Vec<TargetChoice>, CliError> {
+    Ok(arguments.targets.iter().map(|t| TargetChoice::parse(t)).collect::<Result<_, _>>()?)
+}
+
+/// Plans a new run and begins its record.
+fn begin(
+    arguments: &Run,
+    targets: &[TargetChoice],
+) -> Result<(Header, Writer, Vec<Trial>), CliError> {
+    let study = studies::load(arguments.study.as_deref().unwrap_or_default())?;
+    let plan = study.plan(&choices(arguments, targets)?)?;
+    let header = Header {
+        format: RECORD_FORMAT,
+        run: format!("{:08x}", random()? >> 32),
+        tool: format!("cachedyno {}", studies::TOOL_VERSION),
+        command: std::env::args().collect(),
+        started_unix_ms: lab::unix_ms(),
+        plan,
+        conditions: Conditions { facts: doctor::conditions(&arguments.disk) },
+    };
+    let writer = Writer::create(&arguments.records.out, &header)?;
+    Ok((header, writer, Vec::new()))
+}
+
+/// Reads what an interrupted run has measured and opens its record again.
+fn resume(
+    arguments: &Run,
+    run: &str,
+    targets: &[TargetChoice],
+) -> Result<(Header, Writer, Vec<Trial>), CliError> {
+    let path = archive::find(&arguments.records.out, run)?;
+    let record = Record::read(&path)?;
+    if record.seal.as_ref().is_some_and(|s| s.status == SealStatus::Complete) {
+        let run = record.header.run;
+        return Err(CliError::usage(format!(
+            "run `{run}` is complete, there is nothing to resume"
+        )));
+    }
+    let plan = &record.header.plan;
+    if arguments.study.as_ref().is_some_and(|study| *study != plan.study) {
+        return Err(CliError::usage(format!(
+            "run `{run}` is of study `{}`, not of `{}`",
+            plan.study,
+            arguments.study.as_deref().unwrap_or_default()
+        )));
+    }
+    for target in &plan.targets {
+        same_place(target, targets)?;
+    }
+    let writer = Writer::resume(&path)?;
+    Ok((record.header, writer, record.trials))
+}
+
+/// A record holds no credentials, so existing stores must be given again.
+fn same_place(target: &PlannedTarget, choices: &[TargetChoice]) -> Result<(), CliError> {
+    let Some(address) = &target.address else { return Ok(()) };
+    let given = choices.iter().find(|c| c.name == target.name).and_then(|c| c.endpoint.as_ref());
+    match given {
+        Some(endpoint) if endpoint.to_string() == *address => Ok(()),
+        Some(endpoint) => Err(CliError::usage(format!(
+            "target `{}` of this run was {address}, not {endpoint}",
+            target.name
+        ))),
+        None => Err(CliError::usage(format!(
+            "target `{0}` of this run was {address}: give it again with --target {0}=URL",
+            target.name
+        ))),
+    }
+}
+
+fn choices(arguments: &Run, targets: &[TargetChoice]) -> Result<Choices, CliError> {
+    let sets = arguments.sets.iter().map(|pair| match pair.split_once('=') {
+        Some((key, value)) => Ok((key.to_string(), value.to_string())),
+        None => Err(CliError::usage(format!("--set `{pair}` is not of the form KEY=VALUE"))),
+    });
+    Ok(Choices {
+        scale: arguments.scale.into(),
+        budget_s: duration_ns("--budget", arguments.budget.as_deref())?.map(|ns| ns as f64 / 1e9),
+        sets: sets.collect::<Result<_, _>>()?,
+        targets: targets.to_vec(),
+        control: arguments.aa,
+        seed: arguments.seed.map_or_else(random, Ok)?,
+        timeout_ms: duration_ns("--timeout", arguments.timeout.as_deref())?
+            .map(|ns| (ns / 1_000_000).max(1)),
+    })
+}
+
+fn duration_ns(flag: &str, text: Option<&str>) -> Result<Option<u64>, CliError> {
+    let parse = |text| stats::parse_duration_ns(text);
+    text.map(parse).transpose().map_err(|e| CliError::usage(format!("{flag}: {e}")))
+}
+
+fn random() -> Result<u64, CliError> {
+    let mut bytes = [0; 8];
+    fs::File::open("/dev/urandom")
+        .and_then(|mut file| file.read_exact(&mut bytes))
+        .map_err(|e| CliError::failed(format!("no random number from `/dev/urandom`: {e}")))?;
+    Ok(u64::from_le_bytes(bytes))
+}
+
+fn setup(arguments: &Run, targets: &[TargetChoice]) -> Result<Setup, CliError> {
+    if !arguments.disk.is_dir() {
+        let disk = arguments.disk.display();
+        return Err(CliError::usage(format!("--disk `{disk}` is not a directory")));
+    }
+    Ok(Setup {
+        guard: Guard::start()?,
+        disk: arguments.disk.clone(),
+        pinning: Pinning::for_this_process(),
+        endpoints: secrets::endpoints(targets, &arguments.password_files)?,
+        allow_shared: arguments.allow_shared,
+    })
+}
+
+/// The first signal ends the run after the operations under way; the second ends the program, and
+/// the guard cleans up.
+fn watch_signals() -> Result<Arc<AtomicBool>, CliError> {
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        let exits = i32::from(INTERRUPTED);
+        signal_hook::flag::register_conditional_shutdown(signal, exits, stop.clone())
+            .and_then(|_| signal_hook::flag::register(signal, stop.clone()))
+            .map_err(|e| CliError::failed(format!("signals cannot be watched: {e}")))?;
+    }
+    Ok(stop)
+}
+
+fn named_and_failed(plan: &Plan, targets: &[::report::TargetState]) -> bool {
+    plan.targets.iter().filter(|t| t.named).any(|planned| {
+        let state = targets.iter().find(|t| t.name == planned.name);
+        state.is_some_and(|s| s.unavailable.is_some())
+    })
+}
+
+/// Writes page and summary into the record. A full disk costs the page, not the result.
+fn leave_page(view: &View, record: &Path, format: Format) {
+    let path = record.join(REPORT);
+    let page = super::page(view).map_err(|e| e.to_string());
+    let written = page.and_then(|page| {
+        let summary = ::report::json::render(view);
+        fs::write(&path, page)
+            .and_then(|()| fs::write(record.join(SUMMARY), summary))
+            .map_err(|e| e.to_string())
+    });
+    match written {
+        Ok(()) if format == Format::Text => anstream::println!("\npage: {}", path.display()),
+        Ok(()) => {}
+        Err(e) => anstream::eprintln!("warning: the page is not written: {e}"),
+    }
+}
+
+fn code(seal: &Seal, named_failed: bool, validity: Validity) -> u8 {
+    match (seal.status, named_failed, validity) {
+        (SealStatus::Interrupted, ..) => INTERRUPTED,
+        (_, true, _) => TARGET,
+        (_, _, Validity::Valid) => DONE,
+        _ => NOT_VALID,
+    }
+}

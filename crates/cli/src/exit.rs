@@ -1,0 +1,78 @@
+//! Errors of the command line and the exit code of each.
+//!
+//! 0 done and VALID; 1 unexpected failure; 2 usage or study error; 3 a named target cannot be
+//! used; 4 the run is INVALID or NOT-STEADY; 130 interrupted.
+
+use archive::ArchiveError;
+use model::{Failure, StudyError};
+use std::fmt;
+use std::process::ExitCode;
+
+/// Done, and the result is VALID.
+pub(crate) const DONE: u8 = 0;
+/// Something failed that the user could not foresee.
+pub(crate) const FAILED: u8 = 1;
+/// The command line or the study is wrong.
+pub(crate) const USAGE: u8 = 2;
+/// A target that the user named cannot be used.
+pub(crate) const TARGET: u8 = 3;
+/// The result is INVALID or NOT-STEADY.
+pub(crate) const NOT_VALID: u8 = 4;
+/// The user interrupted it.
+pub(crate) const INTERRUPTED: u8 = 130;
+
+/// An error that ends the program: one sentence, and the exit code.
+#[derive(Debug)]
+pub(crate) struct CliError {
+    code: u8,
+    message: String,
+}
+
+impl CliError {
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self { code: USAGE, message: message.into() }
+    }
+
+    pub(crate) fn failed(message: impl Into<String>) -> Self {
+        Self { code: FAILED, message: message.into() }
+    }
+}
+
+impl fmt::Display for CliError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl From<StudyError> for CliError {
+    fn from(error: StudyError) -> Self {
+        Self::usage(error.to_string())
+    }
+}
+
+impl From<ArchiveError> for CliError {
+    fn from(error: ArchiveError) -> Self {
+        let code = match error {
+            ArchiveError::Io { .. } | ArchiveError::Damaged { .. } => FAILED,
+            _ => USAGE,
+        };
+        Self { code, message: error.to_string() }
+    }
+}
+
+impl From<rig::RigError> for CliError {
+    fn from(error: rig::RigError) -> Self {
+        Self::failed(Failure::from(error).message)
+    }
+}
+
+/// Prints the error and gives its exit code.
+pub(crate) fn print(error: &CliError) -> ExitCode {
+    anstream::eprintln!("error: {error}");
+    ExitCode::from(error.code)
+}
+
+/// The guard has nobody to talk to: its exit code is all it says.
+pub(crate) fn of_guard(done: &std::io::Result<()>) -> ExitCode {
+    ExitCode::from(if done.is_ok() { DONE } else { FAILED })
+}

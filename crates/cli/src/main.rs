@@ -1,0 +1,39 @@
+//! cachedyno: which cache or session store is fastest here, where each breaks, how sure that is.
+//!
+//! One file a command; `args` reads the command line, `exit` maps errors to exit codes.
+
+mod args;
+mod commands;
+mod exit;
+mod progress;
+mod secrets;
+mod studies;
+
+use args::{Arguments, Command};
+use clap::Parser as _;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    // The guard is this program under a hidden argument: it must start before anything is parsed.
+    if std::env::args().nth(1).as_deref() == Some(rig::GUARD_ARGUMENT) {
+        return exit::of_guard(&rig::guard_main(std::io::stdin().lock()));
+    }
+    if let Err(error) = secrets::leave_the_process_list() {
+        return exit::print(&error);
+    }
+    let arguments = Arguments::parse();
+    let done = match arguments.command {
+        Command::Run(run) => commands::run::run(&run),
+        Command::Studies(studies) => commands::studies::run(&studies),
+        Command::Doctor(doctor) => commands::doctor::run(&doctor),
+        Command::List(list) => commands::list::run(&list),
+        Command::Show(show) => commands::show::run(&show),
+        Command::Report(report) => commands::report::run(&report),
+        Command::Export(export) => commands::export::run(&export),
+        Command::Compare(compare) => commands::compare::run(&compare),
+    };
+    match done {
+        Ok(code) => code,
+        Err(error) => exit::print(&error),
+    }
+}

@@ -1,0 +1,164 @@
+//! Two sinks of a run: what the user sees while it lasts, and what the result is made of.
+
+use ::report::TargetState;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use model::{Event, Sink, SinkError, Trial};
+use std::io::IsTerminal as _;
+use std::time::{Duration, Instant};
+
+/// Steps of the bar: tenths of a percent.
+const STEPS: u64 = 1000;
+/// Without a terminal, a line this often.
+const LINE_EVERY: Duration = Duration::from_secs(5);
+
+/// Keeps trials and targets in memory, so that the result does not depend on the record's disk.
+#[derive(Default)]
+pub(crate) struct Collector {
+    pub(crate) targets: Vec<TargetState>,
+    pub(crate) trials: Vec<Trial>,
+}
+
+impl Sink for Collector {
+    fn name(&self) -> &'static str {
+        "result"
+    }
+
+    fn event(&mut self, event: &Event) -> Result<(), SinkError> {
+        match event {
+            Event::TargetReady { target, version, configuration } => {
+                self.targets.push(TargetState {
+                    name: target.clone(),
+                    version: Some(version.clone()),
+                    configuration: configuration.clone(),
+                    unavailable: None,
+                });
+            }
+            Event::TargetUnavailable { target, failure } => self.targets.push(TargetState {
+                name: target.clone(),
+                unavailable: Some(failure.clone()),
+                ..TargetState::default()
+            }),
+            Event::TrialEnded(trial) => self.trials.push(trial.as_ref().clone()),
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+/// What the user sees while a run lasts: a bar on a terminal, lines elsewhere, or nothing.
+pub(crate) struct Display {
+    bar: ProgressBar,
+    terminal: bool,
+    quiet: bool,
+    last_line: Instant,
+    where_we_are: String,
+    left_ns: u64,
+    told_left_at: Instant,
+}
+
+impl Display {
+    pub(crate) fn new(quiet: bool) -> Self {
+        let terminal = std::io::stderr().is_terminal();
+        let bar = ProgressBar::with_draw_target(
+            Some(STEPS),
+            if quiet || !terminal {
+                ProgressDrawTarget::hidden()
+            } else {
+                ProgressDrawTarget::stderr()
+            },
+        );
+        if let Ok(style) =
+            ProgressStyle::with_template("{wide_bar:.cyan/dim} {percent:>3} %  {msg}")
+        {
+            bar.set_style(style.progress_chars("━━─"));
+        }
+        let now = Instant::now();
+        Self {
+            bar,
+            terminal,
+            quiet,
+            last_line: now,
+            where_we_are: String::new(),
+            left_ns: 0,
+            told_left_at: now,
+        }
+    }
+
+    /// A line that stays, above the bar where there is one.
+    fn say(&self, text: &str) {
+        if self.quiet {
+            return;
+        }
+        if self.terminal {
+            self.bar.suspend(|| anstream::eprintln!("{text}"));
+        } else {
+            anstream::eprintln!("{text}");
+        }
+    }
+
+    fn left(&self) -> String {
+        let left_ns = self.left_ns.saturating_sub(self.told_left_at.elapsed().as_nanos() as u64);
+        match left_ns / 1_000_000_000 {
+            0 => "nearly done".into(),
+            s @ 1..=99 => format!("{s} s left"),
+            s => format!("{} min left", s.div_ceil(60)),
+        }
+    }
+
+    fn progress(&mut self, phase: &str, rate_per_s: f64, service_ns_p99: u64) {
+        let text = if rate_per_s > 0.0 {
+            let (rate, p99) =
+                (stats::format_rate(rate_per_s), stats::format_ns(service_ns_p99 as f64));
+            format!("{} {phase}  {rate}  p99 {p99}  {}", self.where_we_are, self.left())
+        } else {
+            format!("{} {phase}  {}", self.where_we_are, self.left())
+        };
+        self.bar.set_message(text.clone());
+        if !self.terminal && self.last_line.elapsed() >= LINE_EVERY {
+            self.last_line = Instant::now();
+            self.say(&text);
+        }
+    }
+}
+
+impl Sink for Display {
+    fn name(&self) -> &'static str {
+        "progress display"
+    }
+
+    fn event(&mut self, event: &Event) -> Result<(), SinkError> {
+        match event {
+            Event::RunStarted(header) => {
+                let plan = &header.plan;
+                let scale = plan.scale.name();
+                self.say(&format!("{} ({scale} scale, run {})", plan.question, header.run));
+                self.bar.set_message("checking the targets");
+            }
+            Event::TargetReady { target, version, .. } => {
+                self.say(&format!("  {target}: {version}"));
+            }
+            Event::TargetUnavailable { target, failure } => {
+                self.say(&format!("  {target}: not run: {}", failure.message));
+            }
+            Event::TrialStarted { block, cell, done_share, left_ns } => {
+                self.bar.set_position((done_share * STEPS as f64) as u64);
+                (self.left_ns, self.told_left_at) = (*left_ns, Instant::now());
+                self.where_we_are = format!("block {}  {cell}", block + 1);
+                let text = format!("{}  starting  {}", self.where_we_are, self.left());
+                self.bar.set_message(text);
+            }
+            Event::Progress { phase, rate_per_s, service_ns_p99, .. } => {
+                self.progress(phase, *rate_per_s, *service_ns_p99);
+            }
+            Event::TrialEnded(trial) => {
+                if let Some(failure) = &trial.failure {
+                    self.say(&format!("  {} in block {}: {failure}", trial.cell, trial.block + 1));
+                }
+            }
+            Event::BlockEnded { .. } => {}
+            Event::Warning(text) => self.say(&format!("warning: {text}")),
+            Event::RunEnded(_) => self.bar.finish_and_clear(),
+        }
+        Ok(())
+    }
+}
