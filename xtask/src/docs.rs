@@ -1,0 +1,149 @@
+//! The documentation holds together: links to files resolve, and every study is spoken of.
+
+use crate::repo::{File, Repo, Violation, extension};
+use crate::rust::is_word;
+
+/// Checks the Markdown under `docs/` and at the root, and the studies against it.
+pub(crate) fn check(repo: &Repo) -> Vec<Violation> {
+    let pages: Vec<_> = repo.files.iter().filter(|f| is_page(&f.path)).collect();
+    let mut found: Vec<_> = pages.iter().flat_map(|page| broken_links(repo, page)).collect();
+    for file in repo.files.iter().filter(|f| f.path.starts_with("studies/")) {
+        let Some(name) = file.name().strip_suffix(".toml") else { continue };
+        if !pages.iter().any(|page| speaks_of(&page.text, name)) {
+            let text = format!("study `{name}` is in no page: describe it in docs/ or README.md");
+            found.push(file.violation(1, text));
+        }
+    }
+    found
+}
+
+/// Markdown under `docs/` or at the root.
+fn is_page(path: &str) -> bool {
+    extension(path) == "md" && (path.starts_with("docs/") || !path.contains('/'))
+}
+
+/// True when `name` stands in `text` by itself; hyphens are part of a name.
+fn speaks_of(text: &str, name: &str) -> bool {
+    let part = |c: Option<char>| c.is_some_and(|c| is_word(c) || c == '-');
+    text.match_indices(name).any(|(at, _)| {
+        !part(text[..at].chars().next_back()) && !part(text[at + name.len()..].chars().next())
+    })
+}
+
+/// Links of a page to files that are not in the repository.
+fn broken_links(repo: &Repo, page: &File) -> Vec<Violation> {
+    let mut found = Vec::new();
+    for (line, target) in links(&page.text) {
+        let Some(path) = local(&target) else { continue };
+        let place = resolve(&page.path, path);
+        if !place.is_some_and(|p| repo.has(&p)) {
+            let text = format!("link to `{target}`, which is not in the repository: correct it");
+            found.push(page.violation(line, text));
+        }
+    }
+    found
+}
+
+/// Targets of links and images with their lines; code is passed over.
+fn links(text: &str) -> Vec<(usize, String)> {
+    let mut found = Vec::new();
+    let mut fenced = false;
+    for (line, text) in (1..).zip(text.lines()) {
+        let fence = text.trim_start().starts_with("```") || text.trim_start().starts_with("~~~");
+        fenced ^= fence;
+        if fenced || fence {
+            continue;
+        }
+        // Every second part between backticks is code.
+        let prose: String = text.split('`').step_by(2).collect::<Vec<_>>().join("`");
+        let inline = prose.match_indices("](").map(|(at, _)| &prose[at + 2..]);
+        let inline = inline.filter_map(|rest| Some(&rest[..rest.find(')')?]));
+        let named = prose.strip_prefix('[').and_then(|rest| Some(rest.split_once("]:")?.1));
+        found.extend(inline.chain(named).map(|target| (line, bare(target).to_owned())));
+    }
+    found
+}
+
+/// A target without its title and angle brackets.
+fn bare(target: &str) -> &str {
+    let target = target.trim();
+    match target.strip_prefix('<').and_then(|t| t.split_once('>')) {
+        Some((inside, _)) => inside,
+        None => target.split_whitespace().next().unwrap_or_default(),
+    }
+}
+
+/// The path of a target; `None` for another site or a place on the same page.
+fn local(target: &str) -> Option<&str> {
+    let scheme = target.split(['/', '#']).next().is_some_and(|start| start.contains(':'));
+    let path = target.split(['#', '?']).next().unwrap_or_default();
+    (!scheme && !path.is_empty()).then_some(path)
+}
+
+/// `target` seen from `page`, as a path from the root; `None` when it leads out of the repository.
+fn resolve(page: &str, target: &str) -> Option<String> {
+    let mut parts: Vec<&str> = page.split('/').collect();
+    parts.pop();
+    if target.starts_with('/') {
+        parts.clear();
+    }
+    for part in target.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => drop(parts.pop()?),
+            name => parts.push(name),
+        }
+    }
+    Some(parts.join("/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(files: &[(&str, &str)]) -> Vec<String> {
+        check(&Repo::of(files)).iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn links_that_resolve_pass() {
+        let page = "[a](GLOSSARY.md), [b](./journal/one.md#top) ![c](../web/a.svg \"t\")\n\
+                    [d](https://example.org/x) [e](#here) [f](../studies/) [g](<GLOSSARY.md>)\n\
+                    [h]: ../README.md\n[i](mailto:x@example.org) `[no](code.md)`\n\
+                    ```\n[no](fenced.md)\n```\n";
+        let files = [
+            ("docs/ARCHITECTURE.md", page),
+            ("docs/GLOSSARY.md", ""),
+            ("docs/journal/one.md", "[up](../GLOSSARY.md)"),
+            ("web/a.svg", ""),
+            ("studies/one.toml", ""),
+            ("README.md", "[root](docs/GLOSSARY.md) studies/one.toml"),
+        ];
+        assert_eq!(of(&files), [""; 0]);
+    }
+
+    #[test]
+    fn links_that_do_not_resolve_fail() {
+        for target in ["gone.md", "../docs/gone.md#x", "journal", "../../outside.md", "<a b.md>"] {
+            let page = format!("first\nsee [x]({target})\n");
+            let inside = target.trim_matches(['<', '>']);
+            let expected = format!(
+                "docs/a.md:2: link to `{inside}`, which is not in the repository: correct it"
+            );
+            assert_eq!(of(&[("docs/a.md", &page)]), [expected]);
+        }
+        assert_eq!(of(&[("README.md", "[x]: docs/gone.md")]).len(), 1);
+        assert_eq!(of(&[("web/notes.md", "[x](gone.md)")]), [""; 0]);
+    }
+
+    #[test]
+    fn a_study_is_spoken_of() {
+        let study = ("studies/sessions.toml", "");
+        assert_eq!(of(&[study, ("docs/a.md", "run `cachedyno run sessions`")]), [""; 0]);
+        for text in ["sessions-2019", "obsessions", ""] {
+            let expected = "studies/sessions.toml:1: study `sessions` is in no page: describe it \
+                            in docs/ or README.md";
+            assert_eq!(of(&[study, ("README.md", text)]), [expected]);
+        }
+    }
+}
