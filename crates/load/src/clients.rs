@@ -5,8 +5,10 @@
 //! Where the drawing of values is timed, that moment lies before the drawing; then response and
 //! service time differ.
 //!
-//! Rates count the time in which clients were free to send: a client's wall time without the
-//! untimed preparing and checking, so that a costly check does not look like a slow store.
+//! A rate is all operations divided by the time from the first client's start to the last one's
+//! end, less the share of it that clients spent on untimed preparing and checking, so that a costly
+//! check does not look like a slow store. Rates of single clients are never summed: those of
+//! clients that did not run at the same time would add up to more than there was.
 
 use model::{ErrorClass, Failure, Generation, Phase, PhaseResult, Sessions, Stop};
 use nix::sched::{CpuSet, sched_setaffinity};
@@ -77,7 +79,8 @@ struct Shared<'a> {
 /// One client's share of a phase.
 #[derive(Default)]
 struct ClientShare {
-    wall_ns: u64,
+    /// Start and end of the measurement; `None` when the client never came to measure.
+    span: Option<(Instant, Instant)>,
     untimed_ns: u64,
     answered: u64,
     used: ThreadUse,
@@ -155,18 +158,25 @@ impl Shared<'_> {
         }
         let recorder = std::mem::take(&mut *self.lock_merged());
         let sum = |of: fn(&ClientShare) -> u64| shares.iter().map(of).sum::<u64>();
-        let rate = |s: &ClientShare| {
-            s.answered as f64 * 1e9 / (s.wall_ns.saturating_sub(s.untimed_ns)).max(1) as f64
-        };
+        let spans = || shares.iter().filter_map(|s| s.span);
+        let begun = spans().map(|(from, _)| from).min()?;
+        let wall_ns = nanos(spans().map(|(_, to)| to).max()? - begun);
+        let own_wall_ns: u64 = spans().map(|(from, to)| nanos(to - from)).sum();
+        let own_share = sum(|s| s.untimed_ns) as f64 / own_wall_ns.max(1) as f64;
+        let free_s = wall_ns.max(1) as f64 / 1e9 * (1.0 - own_share).max(f64::EPSILON);
         let (interval_ns, done_per_interval) = recorder.intervals();
         Some(PhaseResult {
             phase: phase.name.clone(),
-            wall_ns: shares.iter().map(|s| s.wall_ns).max().unwrap_or(0),
-            operations: recorder.into_results(&phase.name, names, shares.iter().map(rate).sum()),
+            wall_ns,
+            operations: recorder.into_results(
+                &phase.name,
+                names,
+                sum(|s| s.answered) as f64 / free_s,
+            ),
             generator_cpu_ns: sum(|s| s.used.cpu_ns),
             generator_run_delay_ns: sum(|s| s.used.run_delay_ns),
             server_cpu_ns: server_before.zip(server_after).map(|(b, a)| a.saturating_sub(b)),
-            own_share: sum(|s| s.untimed_ns) as f64 / sum(|s| s.wall_ns).max(1) as f64,
+            own_share,
             interval_ns,
             done_per_interval,
         })
@@ -323,7 +333,7 @@ impl<'a> ClientLoop<'a> {
         self.shared.lock_merged().merge(&self.recorder);
         let (from, used) = self.measured_from.unwrap_or((now, ThreadUse::now()));
         ClientShare {
-            wall_ns: nanos(now - from),
+            span: self.measured_from.is_some().then_some((from, now)),
             untimed_ns: self.untimed_ns,
             answered: self.answered,
             used: ThreadUse::now().since(used),

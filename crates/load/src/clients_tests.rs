@@ -105,6 +105,22 @@ fn a_counted_phase_does_exactly_its_count() {
 }
 
 #[test]
+fn clients_that_run_one_after_the_other_do_not_add_up() {
+    // Both take 40 ms for their ten operations, but the second begins when the first has ended.
+    let plan = workload(Stop::Count(10), 0);
+    let late = Scripted::boxed(Duration::from_millis(4), |n| {
+        if n == 0 {
+            thread::sleep(Duration::from_millis(40));
+        }
+        Ok(Outcome::Ok)
+    });
+    let early = Scripted::boxed(Duration::from_millis(4), |_| Ok(Outcome::Ok));
+    let phase = &run(&plan, vec![early, late]).phases[0];
+    assert!(phase.wall_ns >= 80 * MS);
+    assert!(phase.operations[0].rate_per_s <= 20.0 / 0.080, "{}", phase.operations[0].rate_per_s);
+}
+
+#[test]
 fn warm_up_is_not_recorded() {
     let plan = workload(Stop::AfterNs(60 * MS), 60 * MS);
     let finished = run(&plan, vec![Scripted::boxed(Duration::from_millis(2), |_| Ok(Outcome::Ok))]);

@@ -135,8 +135,8 @@ pub struct OperationResult {
     pub operation: String,
     /// How they ended.
     pub counts: Counts,
-    /// Operations finished per second, over all clients, by the time in which clients were free to
-    /// send: wall time without the untimed preparation and checking.
+    /// Operations finished per second, over all clients: by the wall time of the phase, less the
+    /// share of it that clients spent on untimed preparing and checking.
     pub rate_per_s: f64,
     /// Done − sent.
     pub service: Histogram,

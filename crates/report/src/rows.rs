@@ -184,7 +184,10 @@ fn charts(operation: &Operation<'_>, service: &Histogram, lock_wait: &Histogram)
     // Counts by interval are those of the whole phase.
     let with_series = operation.whole && interval_s > 0.0;
     let series = |p: &&Point<'_>| -> Vec<f64> {
-        p.phase.done_per_interval.iter().map(|n| *n as f64 / interval_s).collect()
+        // The last interval is cut short by the end of the phase and would look like a fall.
+        let whole = (p.phase.wall_ns / p.phase.interval_ns.max(1)) as usize;
+        let counts = p.phase.done_per_interval.iter().take(whole);
+        counts.map(|n| *n as f64 / interval_s).collect()
     };
     RowCharts {
         service_curve: curve(service),

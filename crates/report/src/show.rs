@@ -36,13 +36,15 @@ pub(crate) fn rate_value(value: &Value) -> String {
     format_value_with_interval(Unit::PerSecond, value.center, bounds(value))
 }
 
-/// `12.3 k/s ±4.1 %`, by the farther end; without an interval, the rate alone.
+/// `12.3 k/s ±4.1 %`, by the farther end; without an interval, the rate alone. Beyond 100 % the
+/// exact width says nothing more.
 pub(crate) fn rate_value_short(value: &Value) -> String {
     match bounds(value) {
         None => rate(value.center),
         Some((lo, hi)) => {
             let half = (value.center - lo).max(hi - value.center) / value.center;
-            format!("{} ±{}", rate(value.center), percent(half))
+            let half = if half > 1.0 { ">100 %".into() } else { percent(half) };
+            format!("{} ±{half}", rate(value.center))
         }
     }
 }
