@@ -2,7 +2,7 @@
 
 use model::{Condition, ErrorClass, Failure};
 
-use crate::fixture::{advice, pages, ratio, run, usual};
+use crate::fixture::{advice, change, pages, ratio, run, usual};
 use crate::recorded::Recorded;
 use crate::view::View;
 use crate::{compare, csv, html, json, judge, markdown, text};
@@ -221,4 +221,22 @@ fn the_ratio_of_two_runs_has_the_recovered_interval() {
     assert!((got.center - 0.5).abs() < 1e-12);
     assert!((got.lo.unwrap().ln() - (0.5f64.ln() - 5.0)).abs() < 1e-9);
     assert!((got.hi.unwrap().ln() - (0.5f64.ln() + 5.0)).abs() < 1e-9);
+}
+
+#[test]
+fn waiting_for_locks_has_its_own_table() {
+    let mut recorded = pages(&["files", "redis"], 4, usual);
+    assert!(!text::render(&judge(&recorded), 100, false).contains("Locks of sessions"));
+    change(&mut recorded, "redis", "page", |phase, i| {
+        let page = &mut phase.operations[i];
+        page.counts.lock_waits = page.counts.total() / 4;
+        page.counts.lock_broken = 3;
+        page.lock_wait.record(20_000_000);
+    });
+    let text = text::render(&judge(&recorded), 100, false);
+    let line = text.lines().find(|l| l.starts_with("  redis") && l.contains("25 %")).unwrap();
+    let words: Vec<&str> = line.split_whitespace().rev().take(8).collect();
+    // Four blocks with three lost locks each; nobody gave up.
+    assert_eq!(&words[..2], ["12", "0"], "{line}");
+    assert_eq!(line.matches("20.0 ms").count(), 3, "{line}");
 }

@@ -3,6 +3,7 @@
 
 pub(crate) mod table;
 
+mod locks;
 mod results;
 
 use crate::show;
@@ -17,6 +18,7 @@ pub fn render(view: &View, columns: usize, colour: bool) -> String {
         heading(view, columns, paint),
         not_run(view, columns, paint),
         results::render(view, columns, paint),
+        locks::render(view, paint),
         failures(view, columns, paint),
         claims(view, columns, paint),
         advice(view, columns, paint),
