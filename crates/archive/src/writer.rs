@@ -24,7 +24,10 @@ impl Writer {
         let path = records.join(directory_name(header));
         fs::create_dir_all(records).map_err(|e| written(records, e))?;
         fs::create_dir(&path).map_err(|e| written(&path, e))?;
-        write_whole(&path.join(HEADER), header)?;
+        write_whole(&path.join(HEADER), header).inspect_err(|_| {
+            // A directory without a header is no record; it is still empty.
+            let _ = fs::remove_dir(&path);
+        })?;
         Self::open(path)
     }
 

@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::unix_ms;
+
 /// What a run needs that is not in its plan: places, and credentials.
 pub struct Setup {
     /// Watches over everything that is started.
@@ -28,6 +30,9 @@ pub struct Bench<'a> {
     /// Places and credentials.
     pub setup: &'a Setup,
     run: String,
+    /// When this process began to work on the run: a run that was killed may have left tables,
+    /// and names must not meet them when it is resumed.
+    since_unix_ms: u64,
     search: SearchPath,
     /// Made once a run, copied for each server.
     template: Option<MariadbTemplate>,
@@ -47,7 +52,14 @@ pub struct Ready {
 impl<'a> Bench<'a> {
     /// Nothing is started yet.
     pub fn new(plan: &'a Plan, run: &str, setup: &'a Setup) -> Self {
-        Self { plan, setup, run: run.into(), search: SearchPath::of_process(), template: None }
+        Self {
+            plan,
+            setup,
+            run: run.into(),
+            since_unix_ms: unix_ms(),
+            search: SearchPath::of_process(),
+            template: None,
+        }
     }
 
     /// Starts or reaches the target, reads its version, writes and reads one session in every
@@ -62,12 +74,11 @@ impl<'a> Bench<'a> {
         let mut facts = None;
         for (number, (_, workload)) in layouts.into_iter().enumerate() {
             let mut ready = self.ready(target, workload, &format!("check{number}"))?;
-            let own = ready.admin.facts()?;
-            let id = format!("{}verify", ready.prefix);
-            let verified = ready.admin.verify(ready.layout, &ready.options, &id);
-            ready.finish()?;
-            verified?;
-            facts = Some(own);
+            let checked = ready.checked();
+            // Also after a fault: what is left in an existing store is ours to remove.
+            let finished = ready.finish();
+            facts = Some(checked?);
+            finished?;
         }
         facts.ok_or_else(|| Failure {
             class: ErrorClass::Other,
@@ -98,8 +109,11 @@ impl<'a> Bench<'a> {
         if shared && !self.setup.allow_shared && !admin.facts()?.empty {
             return Err(not_ours(&endpoint));
         }
-        let name =
-            if shared { format!("cachedyno_{}_{label}", self.run) } else { "sessions".into() };
+        let name = if shared {
+            format!("cachedyno_{}_{:x}_{label}", self.run, self.since_unix_ms)
+        } else {
+            "sessions".into()
+        };
         let directory = admin.prepare(workload.layout, &name, workload.value_bytes)?;
         let needs_prefix = shared && target.product == Product::Redis;
         Ok(Ready {
@@ -174,6 +188,14 @@ impl Ready {
     /// Put before every session's name; empty on a store of our own.
     pub fn prefix(&self) -> &str {
         &self.prefix
+    }
+
+    /// Facts, after one session was written and read.
+    fn checked(&mut self) -> Result<Facts, Failure> {
+        let facts = self.admin.facts()?;
+        let id = format!("{}verify", self.prefix);
+        self.admin.verify(self.layout, &self.options, &id)?;
+        Ok(facts)
     }
 
     /// Product and version as the server reports it now.

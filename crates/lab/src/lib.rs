@@ -45,6 +45,8 @@ pub fn run(
     sinks.tell(&Event::RunStarted(Box::new(header)));
     let mut bench = Bench::new(&plan, &run, setup);
     let ready = check_targets(&plan, &mut bench, sinks, stop);
+    // A run that is taken up in vain, say without the store's password, can be taken up again.
+    let in_vain = ready.is_empty() && !earlier.is_empty();
     let mut measuring = Measuring {
         plan: &plan,
         bench,
@@ -59,7 +61,7 @@ pub fn run(
     let (blocks, stopped_because) = measuring.blocks();
     let interrupted = stop.load(Ordering::Relaxed);
     let seal = Seal {
-        status: if interrupted { SealStatus::Interrupted } else { SealStatus::Complete },
+        status: if interrupted || in_vain { SealStatus::Interrupted } else { SealStatus::Complete },
         finished_unix_ms: unix_ms(),
         blocks,
         stopped_because,
@@ -110,6 +112,9 @@ struct Measuring<'a, 'b, 's> {
 impl Measuring<'_, '_, '_> {
     /// Runs blocks until it is enough; the number of whole blocks, and why no more.
     fn blocks(&mut self) -> (u32, String) {
+        if self.stop.load(Ordering::Relaxed) {
+            return (0, "interrupted".into());
+        }
         if !self.plan.cells.iter().any(|c| self.ready.contains(&c.target)) {
             return (0, "no target can be measured".into());
         }

@@ -5,11 +5,15 @@ use model::{Cell, ErrorClass, Failure, Layout, Noise, PhaseResult, Trial};
 use rig::NoiseRecorder;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Instant;
+use std::thread;
+use std::time::{Duration, Instant};
 use workloads::{Client, PageClient, PlainClient, Share, SharedSession};
 
 use crate::bench::{Bench, Ready};
 use crate::{schedule, unix_ms};
+
+/// A process that is killed closes its connections before its end can be seen.
+const DEATH_SEEN_WITHIN: Duration = Duration::from_millis(500);
 
 /// Runs one cell at (block, position); `None` when the user stopped it, so that it never counts.
 pub fn run(
@@ -54,24 +58,35 @@ fn measure(
     };
     let label = format!("{}_{}", trial.block, trial.position);
     let mut ready = bench.ready(target, &cell.workload, &label)?;
+    let offered = offer(bench, &mut ready, cell, trial, stop, progress);
+    let offered = offered.map_err(|failure| explain(failure, &ready));
+    // Also after a fault or an interruption: what is left in an existing store is ours to remove.
+    let cleaned = ready.finish();
+    let interrupted = offered?;
+    cleaned.map(|()| interrupted)
+}
+
+/// Connects to the store that was made ready and offers the load; true when the user stopped it.
+fn offer(
+    bench: &Bench<'_>,
+    ready: &mut Ready,
+    cell: &Cell,
+    trial: &mut Trial,
+    stop: &AtomicBool,
+    progress: &mut dyn FnMut(Progress<'_>),
+) -> Result<bool, Failure> {
     trial.version = Some(ready.version()?);
-    let clients = connect(&ready, cell, schedule::data_seed(bench.plan, trial.block))?;
-    let cpus = bench.client_cpus(&ready);
+    let clients = connect(ready, cell, schedule::data_seed(bench.plan, trial.block))?;
+    let cpus = bench.client_cpus(ready);
     let recorder = NoiseRecorder::start(&bench.setup.pinning.generator, ready.server_pid());
     let engine = Engine { workload: &cell.workload, cpus: &cpus, stop };
     let finished = engine.run(clients, &mut ServerMeter(ready.server_pid()), progress);
     trial.noise =
         Noise { run_delay_share: run_delay_share(&finished.phases, cell), ..recorder.stop() };
     trial.phases = finished.phases;
-    if finished.interrupted {
-        // What is left in an existing store is ours to remove even now.
-        return ready.finish().map(|()| true);
-    }
-    let failure = finished.failure.map(|failure| explain(failure, &ready));
-    let cleaned = ready.finish();
-    match failure {
-        Some(failure) => Err(failure),
-        None => cleaned.map(|()| false),
+    match finished.failure {
+        Some(failure) if !finished.interrupted => Err(failure),
+        _ => Ok(finished.interrupted),
     }
 }
 
@@ -101,12 +116,17 @@ fn connect(ready: &Ready, cell: &Cell, seed: u64) -> Result<Vec<Box<dyn Client>>
 
 /// Puts the server's own end before what its clients saw of it.
 fn explain(failure: Failure, ready: &Ready) -> Failure {
-    match ready.server_died() {
-        Some(death) => {
+    let lost = matches!(failure.class, ErrorClass::Closed | ErrorClass::Refused);
+    let until = Instant::now() + if lost { DEATH_SEEN_WITHIN } else { Duration::ZERO };
+    loop {
+        if let Some(death) = ready.server_died() {
             let message = format!("the server died ({death}); a client saw: {}", failure.message);
-            Failure { class: ErrorClass::Closed, message }
+            return Failure { class: ErrorClass::Closed, message };
         }
-        None => failure,
+        if ready.server_pid().is_none() || Instant::now() >= until {
+            return failure;
+        }
+        thread::sleep(Duration::from_millis(5));
     }
 }
 

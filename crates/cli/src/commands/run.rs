@@ -6,7 +6,8 @@ use archive::{REPORT, Record, SUMMARY, Writer};
 use lab::{Setup, Sinks};
 use model::plan::PlannedTarget;
 use model::record::RECORD_FORMAT;
-use model::{Choices, Conditions, Header, Plan, Seal, SealStatus, Sink, TargetChoice, Trial};
+use model::target::mask_text;
+use model::{Choices, Conditions, Header, Plan, SealStatus, Sink, TargetChoice, Trial};
 use rig::{Guard, Pinning};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::fs;
@@ -14,7 +15,7 @@ use std::io::Read as _;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::doctor;
 use crate::args::{Format, Run};
@@ -24,11 +25,12 @@ use crate::{secrets, studies};
 
 pub(crate) fn run(arguments: &Run) -> Result<ExitCode, CliError> {
     let choices = target_choices(arguments)?;
+    // Before a record is begun: wrong arguments leave nothing behind.
+    let setup = setup(arguments, &choices)?;
     let (header, mut writer, earlier) = match &arguments.resume {
         Some(run) => resume(arguments, run, &choices)?,
         None => begin(arguments, &choices)?,
     };
-    let setup = setup(arguments, &choices)?;
     let stop = watch_signals()?;
     let mut display = Display::new(arguments.quiet || arguments.format != Format::Text);
     let mut collector = Collector::default();
@@ -42,11 +44,12 @@ pub(crate) fn run(arguments: &Run) -> Result<ExitCode, CliError> {
     let trials: Vec<Trial> = earlier.into_iter().chain(collector.trials).collect();
     let named_failed = named_and_failed(&header.plan, &collector.targets);
     let targets = collector.targets;
-    let recorded = Recorded { header, targets, trials, seal: Some(seal.clone()) };
+    let recorded = Recorded { header, targets, trials, seal: Some(seal) };
     let view = judge(&recorded);
     super::print(&view, arguments.format);
     leave_page(&view, writer.path(), arguments.format);
-    Ok(ExitCode::from(code(&seal, named_failed, view.validity)))
+    let interrupted = stop.load(Ordering::Relaxed);
+    Ok(ExitCode::from(code(interrupted, named_failed, view.validity)))
 }
 
 fn target_choices(arguments: &Run) -> Result<Vec<TargetChoice>, CliError> {
@@ -64,7 +67,8 @@ fn begin(
         format: RECORD_FORMAT,
         run: format!("{:08x}", random()? >> 32),
         tool: format!("cachedyno {}", studies::TOOL_VERSION),
-        command: std::env::args().collect(),
+        // What passes for a password where none is expected is masked as well.
+        command: std::env::args().map(|argument| mask_text(&argument)).collect(),
         started_unix_ms: lab::unix_ms(),
         plan,
         conditions: Conditions { facts: doctor::conditions(&arguments.disk) },
@@ -99,7 +103,9 @@ fn resume(
         same_place(target, targets)?;
     }
     let writer = Writer::resume(&path)?;
-    Ok((record.header, writer, record.trials))
+    // Read again under the lock: another cachedyno may have added trials meanwhile.
+    let trials = Record::read(&path)?.trials;
+    Ok((record.header, writer, trials))
 }
 
 /// A record holds no credentials, so existing stores must be given again.
@@ -200,9 +206,9 @@ fn leave_page(view: &View, record: &Path, format: Format) {
     }
 }
 
-fn code(seal: &Seal, named_failed: bool, validity: Validity) -> u8 {
-    match (seal.status, named_failed, validity) {
-        (SealStatus::Interrupted, ..) => INTERRUPTED,
+fn code(interrupted: bool, named_failed: bool, validity: Validity) -> u8 {
+    match (interrupted, named_failed, validity) {
+        (true, ..) => INTERRUPTED,
         (_, true, _) => TARGET,
         (_, _, Validity::Valid) => DONE,
         _ => NOT_VALID,

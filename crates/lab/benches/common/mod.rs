@@ -63,8 +63,8 @@ pub(crate) fn setup() -> Result<Setup, Box<dyn Error>> {
 }
 
 /// A failure as an error that prints.
-pub(crate) fn told(failure: Failure) -> Box<dyn Error> {
-    format!("{}: {}", failure.class, failure.message).into()
+pub(crate) fn told(Failure { class, message }: Failure) -> Box<dyn Error> {
+    format!("{class}: {message}").into()
 }
 
 /// A bench of targets for `plan`.

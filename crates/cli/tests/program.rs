@@ -1,0 +1,22 @@
+//! The binary `cachedyno` as its users see it: arguments, exit codes, output, records, and what it
+//! leaves behind, with real servers.
+//!
+//! Every test works in a directory of its own; nothing is said about rates, and where only noise
+//! decides between VALID and NOT-STEADY both exit codes will do.
+
+#[cfg(test)]
+mod program {
+    mod commands;
+    mod common;
+    mod existing;
+    mod existing_files;
+    mod faults;
+    mod full_disk;
+    mod interrupt;
+    mod missing;
+    mod passwords;
+    mod profiles;
+    mod replies;
+    mod resume;
+    mod usage;
+}

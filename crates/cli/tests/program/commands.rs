@@ -1,0 +1,340 @@
+//! What is done with records, and what needs none.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use serde_json::Value;
+
+use super::common::{FAST, Finished, Place, among};
+
+/// Two complete runs of files: their place and ids, the older first.
+struct Runs {
+    place: Place,
+    ids: [String; 2],
+}
+
+/// Shared by the tests that run at the same time, and removed with the last of them.
+fn two_runs() -> Arc<Runs> {
+    static SHARED: Mutex<Weak<Runs>> = Mutex::new(Weak::new());
+    let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(runs) = shared.upgrade() {
+        return runs;
+    }
+    let place = Place::new();
+    let arguments = ["--target", "files", "--set", "clients=1"];
+    let blocks = ["--set", "blocks_min=3", "--set", "blocks_max=3"];
+    let ids = [(), ()].map(|()| {
+        let run = place.fast(&[&arguments[..], &blocks].concat());
+        Place::finish(run).measured().json()["run"].as_str().unwrap().to_string()
+    });
+    let runs = Arc::new(Runs { place, ids });
+    *shared = Arc::downgrade(&runs);
+    runs
+}
+
+impl Runs {
+    fn on_records(&self, arguments: &[&str]) -> Finished {
+        self.place.on_records(arguments)
+    }
+
+    /// Directory of a run.
+    fn path(&self, id: &str) -> PathBuf {
+        let ends = |p: &PathBuf| p.to_str().unwrap().ends_with(id);
+        self.place.all_records().into_iter().find(ends).unwrap()
+    }
+}
+
+#[test]
+fn the_list_has_a_line_for_each_run() {
+    let runs = two_runs();
+    let ids = &runs.ids;
+    let listed = runs.on_records(&["list"]).code(0).stdout;
+    let lines: Vec<&str> = listed.lines().collect();
+    assert_eq!(lines.len(), 2, "{listed}");
+    for (line, id) in lines.iter().zip(ids) {
+        assert!(line.starts_with(id), "oldest first: {listed}");
+        for part in [" UTC ", "sessions", "quick", "complete", "files"] {
+            assert!(line.contains(part), "no `{part}` in {line}");
+        }
+    }
+    let empty = Place::new();
+    let said = empty.on_records(&["list"]).code(0).stdout;
+    assert!(said.contains("no records in") && said.contains("cachedyno run sessions"), "{said}");
+    assert!(!empty.records().exists());
+}
+
+#[test]
+fn a_run_is_found_by_path_id_prefix_and_latest() {
+    let runs = two_runs();
+    let ids = &runs.ids;
+    let shown = |run: &str| runs.on_records(&["show", run, "--format", "json"]).code(0).json();
+    assert_eq!(shown("latest")["run"], ids[1].as_str());
+    for id in ids {
+        assert_eq!(shown(id)["run"], id.as_str());
+        assert_eq!(shown(&id[..7])["run"], id.as_str());
+        assert_eq!(shown(runs.path(id).to_str().unwrap())["run"], id.as_str());
+    }
+    let missing = runs.on_records(&["show", "zzz"]);
+    missing.usage_error(&["no run `zzz`", &ids[0], &ids[1], "`latest`"]);
+    // Both directories' names begin with the year.
+    let ambiguous = runs.on_records(&["show", "2"]);
+    ambiguous.usage_error(&["run `2` is ambiguous", &ids[0], &ids[1]]);
+    let directory = runs.place.disk().display().to_string();
+    runs.on_records(&["show", &directory]).usage_error(&[&directory, "is not a record"]);
+}
+
+#[test]
+fn the_summary_has_the_documented_keys() {
+    let runs = two_runs();
+    let shown = runs.on_records(&["show", "--format", "json"]).code(0);
+    let summary = shown.json();
+    for key in [
+        "format",
+        "run",
+        "study",
+        "scale",
+        "validity",
+        "reasons",
+        "cells",
+        "comparisons",
+        "claims",
+        "conditions",
+        "targets",
+        "failures",
+        "footnotes",
+        "status",
+        "seed",
+        "tool",
+    ] {
+        assert!(!summary[key].is_null(), "no `{key}` in {summary}");
+    }
+    assert_eq!((&summary["format"], &summary["study"]), (&1.into(), &"sessions".into()));
+    assert_eq!((&summary["scale"], &summary["blocks"]), (&"quick".into(), &3.into()));
+    for row in among(&summary["cells"], |_| true) {
+        assert_eq!(row["load"]["kind"], "closed");
+        for key in ["target", "product", "workload", "operation", "blocks"] {
+            assert!(!row[key].is_null(), "no `{key}` in {row}");
+        }
+        for metric in ["rate_per_s", "service_ns_p50", "service_ns_p99", "service_ns_max"] {
+            let value = &row["metrics"][metric];
+            let number = |part: &str| value[part].as_f64().unwrap_or_else(|| panic!("{row}"));
+            let (lo, center, hi) = (number("lo"), number("center"), number("hi"));
+            assert!(lo <= center && center <= hi && center > 0.0, "{metric}: {value}");
+        }
+        assert!(row["charts"].is_null(), "the summary is without charts");
+        for name in ["ok", "miss", "error", "wrong"] {
+            assert!(row["counts"][name].is_u64(), "no count {name} in {row}");
+        }
+    }
+    let read = super::common::row(&summary, "files", "read");
+    assert!(read["metrics"]["generator_cpu_ns_per_op"]["center"].as_f64().unwrap() > 0.0);
+
+    let exported = runs.on_records(&["export", "latest", "--json"]).code(0);
+    assert_eq!(exported.json(), summary);
+    let latest = summary["run"].as_str().unwrap();
+    let kept = fs::read(runs.path(latest).join("summary.json")).unwrap();
+    let kept: Value = serde_json::from_slice(&kept).unwrap();
+    assert_same(&kept["cells"], &summary["cells"]);
+}
+
+/// Equal but for the last digits of numbers, which a record's text may cost.
+#[track_caller]
+fn assert_same(a: &Value, b: &Value) {
+    match (a, b) {
+        (Value::Array(x), Value::Array(y)) => {
+            assert_eq!(x.len(), y.len());
+            x.iter().zip(y).for_each(|(x, y)| assert_same(x, y));
+        }
+        (Value::Object(x), Value::Object(y)) => {
+            assert!(x.keys().eq(y.keys()), "{a} and {b}");
+            x.values().zip(y.values()).for_each(|(x, y)| assert_same(x, y));
+        }
+        (Value::Number(x), Value::Number(y)) if x.is_f64() && y.is_f64() => {
+            let (x, y) = (x.as_f64().unwrap(), y.as_f64().unwrap());
+            assert!((x - y).abs() <= 1e-12 * x.abs(), "{x} and {y}");
+        }
+        _ => assert_eq!(a, b),
+    }
+}
+
+#[test]
+fn text_and_markdown_tell_the_same_run() {
+    let runs = two_runs();
+    let ids = &runs.ids;
+    let text = runs.on_records(&["show"]).code(0).stdout;
+    let markdown = runs.on_records(&["show", "--format", "markdown"]).code(0).stdout;
+    for part in [ids[1].as_str(), "files", "read", "write", "change", "mixed"] {
+        assert!(text.contains(part), "no `{part}` in {text}");
+        assert!(markdown.contains(part), "no `{part}` in {markdown}");
+    }
+    assert!(text.contains("VALID") || text.contains("NOT-STEADY"), "{text}");
+    assert!(!text.contains('\u{1b}'), "colours without a terminal: {text:?}");
+    assert!(markdown.contains("\n| "), "{markdown}");
+    assert!(markdown.lines().any(|l| l.starts_with('#')), "{markdown}");
+}
+
+#[test]
+fn csv_has_a_line_for_each_row_and_block() {
+    let runs = two_runs();
+    let summary = runs.on_records(&["show", "--format", "json"]).code(0).json();
+    let rows = summary["cells"].as_array().unwrap().len();
+    let csv = runs.on_records(&["export", "--csv"]).code(0).stdout;
+    let table: Vec<Vec<&str>> = csv.lines().map(|l| l.split(',').collect()).collect();
+    assert_eq!(table.len(), 1 + rows, "{csv}");
+    for column in ["run", "validity", "operation", "target", "rate_per_s", "rate_per_s_lo"] {
+        assert!(table[0].contains(&column), "no `{column}` in {csv}");
+    }
+    let column = |name: &str| table[0].iter().position(|c| *c == name).unwrap();
+    for line in &table[1..] {
+        assert_eq!(line[column("target")], "files");
+        assert!(line[column("rate_per_s")].parse::<f64>().unwrap() > 0.0, "{line:?}");
+    }
+    let blocks = runs.on_records(&["export", "--csv-blocks"]).code(0).stdout;
+    assert_eq!(blocks.lines().count(), 1 + 3 * rows, "{blocks}");
+    runs.on_records(&["export"]).code(2).error(&["required"]);
+    runs.on_records(&["export", "--csv", "--json"]).code(2).error(&["cannot be used with"]);
+}
+
+#[test]
+fn the_page_holds_the_data_and_needs_no_network() {
+    let runs = two_runs();
+    let ids = &runs.ids;
+    let page = runs.place.path().join("own.html");
+    let printed = runs.on_records(&["report", &ids[0], "--page", page.to_str().unwrap()]).code(0);
+    assert_eq!(printed.stdout.trim(), page.to_str().unwrap());
+    let html = fs::read_to_string(&page).unwrap();
+    let start = "<script type=\"application/json\" id=\"cachedyno-view\">";
+    let data = html.split_once(start).expect("data in the page").1;
+    let data = data.split_once("</script>").unwrap().0;
+    let view: Value = serde_json::from_str(data).unwrap();
+    assert_eq!(view["run"], ids[0].as_str());
+    assert!(!view["cells"][0]["charts"].is_null(), "charts need their data");
+    let lower = html.to_lowercase();
+    for scheme in ["http://", "https://", "//"] {
+        for before in ["src=\"", "src='", "src=", "url(", "url(\"", "url('", "@import \""] {
+            let loads = format!("{before}{scheme}");
+            assert!(!lower.contains(&loads), "the page would load `{loads}…`");
+        }
+        assert!(!lower.contains(&format!("<link href=\"{scheme}")));
+    }
+    assert!(!lower.contains("<link rel=\"stylesheet\""), "a page of its own needs no style sheet");
+
+    let into_record = runs.on_records(&["report"]).code(0);
+    let path = into_record.stdout.trim();
+    assert!(path.ends_with(&format!("{}/report.html", ids[1])), "{path}");
+    assert!(fs::read_to_string(path).unwrap().contains(&ids[1]));
+    let nowhere = runs.place.path().join("no/such/page.html");
+    runs.on_records(&["report", "--page", nowhere.to_str().unwrap()]).code(1).error(&[
+        "no/such/page.html",
+        "cannot be written",
+        "--page FILE",
+    ]);
+}
+
+#[test]
+fn two_runs_are_compared_cell_by_cell() {
+    let runs = two_runs();
+    let ids = &runs.ids;
+    let compared = runs.on_records(&["compare", &ids[0], &ids[1]]).code(0).stdout;
+    for part in [ids[0].as_str(), ids[1].as_str(), "read", "write", "files"] {
+        assert!(compared.contains(part), "no `{part}` in {compared}");
+    }
+    runs.on_records(&["compare", &ids[0], "zzz"]).usage_error(&["no run `zzz`"]);
+    runs.on_records(&["compare", &ids[0]]).code(2).error(&["required"]);
+}
+
+#[test]
+fn a_damaged_record_is_said_and_does_not_hide_the_others() {
+    let place = Place::new();
+    Place::finish(place.fast(&["--target", "files", "--set", "clients=1"])).measured();
+    let bad = place.records().join("20200101T000000Z-sessions-00000000");
+    fs::create_dir(&bad).unwrap();
+    fs::write(bad.join("header.json"), "{\"format\":1,").unwrap();
+    assert_eq!(place.on_records(&["list"]).code(0).stdout.lines().count(), 1);
+    let path = bad.to_str().unwrap();
+    place.on_records(&["show", path]).code(1).error(&["header.json", "line 1", "is damaged"]);
+    fs::write(bad.join("header.json"), "{\"format\":99}").unwrap();
+    place.on_records(&["show", path]).usage_error(&["format 99", "newer cachedyno"]);
+
+    let record =
+        super::common::Record::new(place.all_records().into_iter().find(|p| *p != bad).unwrap());
+    let mut lines = record.read("trials.jsonl");
+    lines.extend_from_slice(b"{\"block\":\n");
+    fs::write(record.path.join("trials.jsonl"), lines).unwrap();
+    let shown = place.on_records(&["show", record.path.to_str().unwrap()]);
+    shown.code(1).error(&["trials.jsonl", "line 2", "is damaged"]);
+}
+
+#[test]
+fn studies_are_described_and_printed_as_they_are() {
+    let place = Place::new();
+    let finish = |arguments: &[&str]| {
+        let mut command = place.command();
+        command.args(arguments);
+        Place::finish(command)
+    };
+    let described = finish(&["studies"]).code(0).stdout;
+    for part in ["sessions: ", "source: maxcluster", "targets: files, redis, mysql"] {
+        assert!(described.contains(part), "no `{part}` in {described}");
+    }
+    for profile in ["steady (default)", "maxcluster-2019", "page"] {
+        assert!(described.contains(&format!("profile {profile}:")), "{described}");
+    }
+    let printed = finish(&["studies", "sessions"]).code(0).stdout;
+    assert_eq!(printed, include_str!("../../../../studies/sessions.toml"));
+    finish(&["studies", "session"]).usage_error(&["unknown study `session`", "`sessions`"]);
+}
+
+#[test]
+fn the_doctor_names_the_stores_and_the_host() {
+    let place = Place::new();
+    let mut command = place.command();
+    command.args(["doctor", "--disk"]).arg(place.disk());
+    let said = Place::finish(command).code(0).stdout;
+    for part in ["stores", "files    needs no server", "CPUs of the clients", "disturb"] {
+        assert!(said.contains(part), "no `{part}` in {said}");
+    }
+    let mut command = place.command();
+    command.arg("doctor").env("PATH", "/nonexistent");
+    let said = Place::finish(command).code(0).stdout;
+    assert!(said.contains("apt-get install"), "{said}");
+    let mut command = place.command();
+    command.args(["doctor", "--disk", "/no/such"]);
+    Place::finish(command).usage_error(&["--disk `/no/such` is not a directory"]);
+    place.assert_nothing_left();
+}
+
+#[test]
+fn the_version_and_the_exit_codes_are_told() {
+    let place = Place::new();
+    let mut command = place.command();
+    command.arg("--version");
+    let said = Place::finish(command).code(0).stdout;
+    assert!(said.starts_with("cachedyno ") && said.contains('('), "{said}");
+    let mut command = place.command();
+    command.arg("--help");
+    let said = Place::finish(command).code(0).stdout;
+    assert!(said.contains("130 interrupted"), "{said}");
+}
+
+#[test]
+fn quiet_and_json_say_nothing_but_the_result() {
+    let place = Place::new();
+    let start = ["sessions", "--scale", "quick", "--target", "files", "--set", "clients=1"];
+    let run =
+        |more: &[&str]| Place::finish(place.run(&[&start[..], &FAST, more].concat())).measured();
+    let told = run(&[]);
+    for part in ["where should the sessions of a shop be kept?", "files: files on "] {
+        assert!(told.stderr.contains(part), "no `{part}` in {told:#?}");
+    }
+    for quiet in [&run(&["--quiet"]), &run(&["--format", "json"])] {
+        assert_eq!(quiet.stderr, "", "{quiet:#?}");
+    }
+    for text in [told.stdout, run(&["--quiet"]).stdout] {
+        let page = text.lines().find_map(|l| l.strip_prefix("page: ")).expect("the page's path");
+        assert!(std::path::Path::new(page).is_file(), "{page}");
+    }
+    let markdown = run(&["--format", "markdown"]).stdout;
+    assert!(markdown.starts_with('#') && !markdown.contains("page: "), "{markdown}");
+}

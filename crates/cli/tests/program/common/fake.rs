@@ -1,0 +1,154 @@
+//! A server of the Redis protocol that lies: what a real one never does, but a broken one may.
+
+use std::collections::BTreeMap;
+use std::io::{self, BufRead, BufReader, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+/// How a `GET` is answered now and then.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Lie {
+    /// Every n-th read gives a value with one other byte.
+    AlteredOneIn(u64),
+    /// Every n-th read gives a value that lacks its last byte.
+    ShortenedOneIn(u64),
+    /// After so many reads, these bytes come instead of a reply.
+    BytesAfter(u64, &'static [u8]),
+}
+
+/// Listens on a port of 127.0.0.1 until it is dropped.
+pub(crate) struct Fake {
+    address: SocketAddr,
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    lie: Lie,
+    keys: Mutex<BTreeMap<Vec<u8>, Vec<u8>>>,
+    reads: AtomicU64,
+    ended: AtomicBool,
+}
+
+impl Fake {
+    pub(crate) fn new(lie: Lie) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let shared = Arc::new(Shared {
+            lie,
+            keys: Mutex::default(),
+            reads: AtomicU64::new(0),
+            ended: AtomicBool::new(false),
+        });
+        let own = shared.clone();
+        thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                if own.ended.load(Ordering::Relaxed) {
+                    return;
+                }
+                let shared = own.clone();
+                // A client that hangs up in the middle is no fault of the test's.
+                thread::spawn(move || shared.serve(stream).ok());
+            }
+        });
+        Self { address, shared }
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("redis://{}/3", self.address)
+    }
+
+    /// Keys that it holds.
+    pub(crate) fn keys(&self) -> usize {
+        self.shared.keys.lock().unwrap().len()
+    }
+}
+
+impl Drop for Fake {
+    fn drop(&mut self) {
+        self.shared.ended.store(true, Ordering::Relaxed);
+        // Wakes the listener, so that it sees that it is over.
+        let _ = TcpStream::connect(self.address);
+    }
+}
+
+impl Shared {
+    fn serve(&self, stream: TcpStream) -> io::Result<()> {
+        stream.set_nodelay(true)?;
+        let mut requests = BufReader::new(stream.try_clone()?);
+        let mut stream = stream;
+        while let Some(request) = request(&mut requests)? {
+            stream.write_all(&self.answer(&request))?;
+        }
+        Ok(())
+    }
+
+    fn answer(&self, request: &[Vec<u8>]) -> Vec<u8> {
+        let mut keys = self.keys.lock().unwrap();
+        let words: Vec<&[u8]> = request.iter().map(Vec::as_slice).collect();
+        match words[..] {
+            [b"PING"] => b"+PONG\r\n".to_vec(),
+            [b"INFO", ..] => bulk(b"# Server\r\nredis_version:0.0.7\r\nserver_name:liar\r\n"),
+            [b"DBSIZE"] => format!(":{}\r\n", keys.len()).into(),
+            [b"CONFIG", ..] => b"*0\r\n".to_vec(),
+            [b"SCAN", ..] => {
+                let found: Vec<u8> = keys.keys().flat_map(|k| bulk(k)).collect();
+                [b"*2\r\n$1\r\n0\r\n", format!("*{}\r\n", keys.len()).as_bytes(), &found].concat()
+            }
+            [b"UNLINK", ref names @ ..] => {
+                let removed = names.iter().filter(|name| keys.remove(**name).is_some()).count();
+                format!(":{removed}\r\n").into()
+            }
+            [b"SETEX", name, _, value] => {
+                keys.insert(name.into(), value.into());
+                b"+OK\r\n".to_vec()
+            }
+            [b"GET", name] => self.read(keys.get(name).cloned()),
+            [b"SELECT", b"3"] => b"+OK\r\n".to_vec(),
+            _ => b"-ERR unknown command\r\n".to_vec(),
+        }
+    }
+
+    fn read(&self, value: Option<Vec<u8>>) -> Vec<u8> {
+        let Some(mut value) = value else { return b"$-1\r\n".to_vec() };
+        let number = self.reads.fetch_add(1, Ordering::Relaxed) + 1;
+        match self.lie {
+            Lie::AlteredOneIn(n) if number.is_multiple_of(n) => {
+                let middle = value.len() / 2;
+                value[middle] ^= 1;
+            }
+            Lie::ShortenedOneIn(n) if number.is_multiple_of(n) => drop(value.pop()),
+            Lie::BytesAfter(n, bytes) if number > n => return bytes.to_vec(),
+            _ => {}
+        }
+        bulk(&value)
+    }
+}
+
+fn bulk(bytes: &[u8]) -> Vec<u8> {
+    [format!("${}\r\n", bytes.len()).as_bytes(), bytes, b"\r\n"].concat()
+}
+
+/// An array of bulk strings; `None` at the end.
+fn request(from: &mut impl BufRead) -> io::Result<Option<Vec<Vec<u8>>>> {
+    let Some(parts) = number(from)? else { return Ok(None) };
+    let mut request = Vec::new();
+    for _ in 0..parts {
+        let length = number(from)?.unwrap_or(0);
+        let mut part = vec![0; length + 2];
+        from.read_exact(&mut part)?;
+        part.truncate(length);
+        request.push(part);
+    }
+    Ok(Some(request))
+}
+
+/// The number of a line such as `*3` or `$5`.
+fn number(from: &mut impl BufRead) -> io::Result<Option<usize>> {
+    let mut line = String::new();
+    if from.read_line(&mut line)? == 0 {
+        return Ok(None);
+    }
+    line[1..].trim_end().parse().map(Some).map_err(io::Error::other)
+}

@@ -1,0 +1,71 @@
+//! What the tests share.
+//!
+//! - `place`: a directory of a test's own, and that nothing is left in it or running from it.
+//! - `started`: a running `cachedyno` with its output, under a deadline.
+//! - `record`: the files of a record.
+//! - `servers`: servers that are there before a run.
+//! - `fake`: a server of the Redis protocol that lies.
+//! - `mount`: a small file system.
+//! - `proc`: processes as the kernel lists them.
+
+mod fake;
+mod mount;
+mod place;
+mod proc;
+mod record;
+mod servers;
+mod started;
+
+pub(crate) use fake::{Fake, Lie};
+pub(crate) use mount::Tmpfs;
+pub(crate) use place::{FAST, Place};
+pub(crate) use proc::{child_named, command_line, freeze, peak_memory_kib, wait_until};
+pub(crate) use record::{Record, trials_so_far};
+pub(crate) use servers::{MariadbServer, RedisServer};
+pub(crate) use started::{Finished, Started};
+
+use serde_json::Value;
+
+/// Whether the programs are installed. Without them a test is skipped with a word, but on a
+/// machine that is there to test (CI=true) that is a failure.
+pub(crate) fn installed(programs: &[&str]) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut directories: Vec<_> = std::env::split_paths(&path).collect();
+    directories.extend(["/usr/sbin", "/usr/local/sbin"].map(Into::into));
+    let missing = programs.iter().find(|p| !directories.iter().any(|d| d.join(p).is_file()));
+    let Some(program) = missing else { return true };
+    let must = std::env::var_os("CI").is_some_and(|ci| ci == "true");
+    assert!(!must, "{program} is not installed, and CI=true");
+    skipped(&format!("{program} is not installed"))
+}
+
+/// Says that a test is skipped; gives false.
+pub(crate) fn skipped(reason: &str) -> bool {
+    eprintln!("skipped: {reason}");
+    false
+}
+
+/// The elements of a JSON list that `keep` wants; panics where there is no list.
+pub(crate) fn among(list: &Value, keep: impl Fn(&Value) -> bool) -> Vec<&Value> {
+    let Some(list) = list.as_array() else { panic!("not a list: {list}") };
+    list.iter().filter(|v| keep(v)).collect()
+}
+
+/// The target of that name in a summary.
+pub(crate) fn target<'a>(summary: &'a Value, name: &str) -> &'a Value {
+    let found = among(&summary["targets"], |t| t["name"] == name);
+    assert_eq!(found.len(), 1, "targets named {name}: {}", summary["targets"]);
+    found[0]
+}
+
+/// The row of a target's operation in a summary; panics where there is not exactly one.
+pub(crate) fn row<'a>(summary: &'a Value, target: &str, operation: &str) -> &'a Value {
+    let found = among(&summary["cells"], |c| c["target"] == target && c["operation"] == operation);
+    assert_eq!(found.len(), 1, "rows of {operation} on {target}: {}", summary["cells"]);
+    found[0]
+}
+
+/// A count as a number.
+pub(crate) fn count(row: &Value, name: &str) -> u64 {
+    row["counts"][name].as_u64().unwrap_or_else(|| panic!("no count {name} in {row}"))
+}

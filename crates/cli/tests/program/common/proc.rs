@@ -1,0 +1,80 @@
+//! Processes as /proc lists them.
+
+use std::fs;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+/// Asks every few milliseconds until there is an answer; panics with `what` when time is up.
+pub(crate) fn wait_until<T>(what: &str, within: Duration, mut ask: impl FnMut() -> Option<T>) -> T {
+    let started = Instant::now();
+    loop {
+        if let Some(answer) = ask() {
+            return answer;
+        }
+        assert!(started.elapsed() < within, "waited {within:?} in vain until {what}");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+pub(crate) fn pids() -> Vec<u32> {
+    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+    entries.filter_map(|e| e.ok()?.file_name().to_str()?.parse().ok()).collect()
+}
+
+/// Name, state and parent of a process; `None` when it is gone.
+fn stat(pid: u32) -> Option<(String, char, u32)> {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let (before, after) = text.rsplit_once(')')?;
+    let name = before.split_once('(')?.1.to_string();
+    let mut fields = after.split_whitespace();
+    Some((name, fields.next()?.chars().next()?, fields.next()?.parse().ok()?))
+}
+
+/// A living child of `parent` whose program has that name.
+pub(crate) fn child_named(parent: u32, name: &str) -> Option<u32> {
+    pids().into_iter().find(|pid| {
+        stat(*pid).is_some_and(|(own, state, ppid)| ppid == parent && own == name && state != 'Z')
+    })
+}
+
+/// Stops a server and waits until it stands still and its clients with it.
+pub(crate) fn freeze(pid: u32) {
+    kill(Pid::from_raw(pid.cast_signed()), Signal::SIGSTOP).unwrap();
+    wait_until("the server stands still", Duration::from_secs(5), || {
+        stat(pid).filter(|(_, state, _)| *state == 'T')
+    });
+    thread::sleep(Duration::from_millis(100));
+}
+
+/// Arguments of a process, joined by blanks; empty when it is gone.
+pub(crate) fn command_line(pid: u32) -> String {
+    let bytes = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    String::from_utf8_lossy(&bytes).replace('\0', " ")
+}
+
+/// Largest resident memory of a process so far; `None` when it is gone.
+pub(crate) fn peak_memory_kib(pid: u32) -> Option<u64> {
+    let text = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = text.lines().find_map(|l| l.strip_prefix("VmHWM:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse().ok()
+}
+
+/// Living processes whose command line, environment or working directory names `path`.
+pub(crate) fn that_name(path: &Path) -> Vec<String> {
+    let wanted = path.to_str().unwrap();
+    let names = |pid: &u32| {
+        let read = |file: &str| fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
+        let directory = fs::read_link(format!("/proc/{pid}/cwd")).unwrap_or_default();
+        directory.starts_with(path)
+            || [read("cmdline"), read("environ")]
+                .iter()
+                .any(|bytes| String::from_utf8_lossy(bytes).contains(wanted))
+    };
+    let alive = |pid: &u32| stat(*pid).is_some_and(|(_, state, _)| state != 'Z');
+    let found = pids().into_iter().filter(alive).filter(names);
+    found.map(|pid| format!("{pid} {}", command_line(pid))).collect()
+}

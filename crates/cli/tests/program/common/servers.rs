@@ -1,0 +1,156 @@
+//! Servers that are there before a run, with data of somebody else's.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+use super::proc::wait_until;
+
+/// A server's process; ends with the test, also when that is killed.
+struct Server {
+    child: Child,
+    directory: TempDir,
+}
+
+impl Server {
+    fn start(directory: TempDir, program: &str, arguments: &[String]) -> Self {
+        let log = fs::File::create(directory.path().join("log")).unwrap();
+        let child = Command::new("setpriv")
+            .args(["--pdeathsig", "KILL", program])
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(log.try_clone().unwrap())
+            .stderr(log)
+            .spawn()
+            .unwrap();
+        let mut server = Self { child, directory };
+        wait_until(&format!("{program} listens"), Duration::from_secs(30), || {
+            let log = || fs::read_to_string(server.directory.path().join("log")).unwrap();
+            let ended = server.child.try_wait().unwrap();
+            assert!(ended.is_none(), "{program} did not start: {}", log());
+            std::os::unix::net::UnixStream::connect(server.directory.path().join("s.sock")).ok()
+        });
+        server
+    }
+
+    fn socket(&self) -> PathBuf {
+        self.directory.path().join("s.sock")
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A Redis server on a unix socket.
+pub(crate) struct RedisServer {
+    server: Server,
+    password: Option<String>,
+}
+
+impl RedisServer {
+    pub(crate) fn new() -> Self {
+        Self::with(None)
+    }
+
+    pub(crate) fn with_password(password: &str) -> Self {
+        Self::with(Some(password.into()))
+    }
+
+    fn with(password: Option<String>) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let at = directory.path().display();
+        let mut text = format!("port 0\nsave \"\"\ndir {at}\nunixsocket {at}/s.sock\n");
+        if let Some(password) = &password {
+            text.extend(["requirepass ", password, "\n"]);
+        }
+        let file = directory.path().join("redis.conf");
+        fs::write(&file, text).unwrap();
+        let server = Server::start(directory, "redis-server", &[file.display().to_string()]);
+        Self { server, password }
+    }
+
+    /// URL of its database 0, without a password.
+    pub(crate) fn url(&self) -> String {
+        format!("redis+unix://{}", self.server.socket().display())
+    }
+
+    /// The same with a password; a unix socket's URL needs a host to carry one.
+    pub(crate) fn url_with(&self, password: &str) -> String {
+        format!("redis+unix://:{password}@localhost{}", self.server.socket().display())
+    }
+
+    /// Asks by the server's own client, so that nothing of ours checks itself.
+    pub(crate) fn ask(&self, arguments: &[&str]) -> String {
+        let mut command = Command::new("redis-cli");
+        command.arg("-s").arg(self.server.socket()).args(arguments);
+        if let Some(password) = &self.password {
+            command.env("REDISCLI_AUTH", password);
+        }
+        text(&command.output().unwrap())
+    }
+
+    /// Every key, sorted.
+    pub(crate) fn keys(&self) -> Vec<String> {
+        let mut keys: Vec<String> = self.ask(&["KEYS", "*"]).lines().map(Into::into).collect();
+        keys.sort();
+        keys
+    }
+}
+
+/// A MariaDB server on a unix socket, with the database `shop` and the account `clerk`.
+pub(crate) struct MariadbServer {
+    server: Server,
+}
+
+impl MariadbServer {
+    pub(crate) const PASSWORD: &str = "clerks-own-word-81";
+
+    pub(crate) fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let data = format!("--datadir={}", directory.path().join("data").display());
+        // Root must say that it means it; everybody else is whoever it is.
+        let user: &[&str] = if nix::unistd::geteuid().is_root() { &["--user=root"] } else { &[] };
+        let made = Command::new("mariadb-install-db")
+            .args(["--no-defaults", "--skip-test-db", &data])
+            .arg("--auth-root-authentication-method=normal")
+            .args(user)
+            .output()
+            .unwrap();
+        assert!(made.status.success(), "{made:?}");
+        let socket = format!("--socket={}", directory.path().join("s.sock").display());
+        let mut arguments: Vec<String> = vec!["--no-defaults".into(), data, socket];
+        for more in [&["--skip-networking", "--innodb-buffer-pool-size=32M"], user].concat() {
+            arguments.push(more.into());
+        }
+        let server = Self { server: Server::start(directory, "mariadbd", &arguments) };
+        server.ask("CREATE DATABASE shop");
+        let password = Self::PASSWORD;
+        server.ask(&format!("CREATE USER clerk@localhost IDENTIFIED BY '{password}'"));
+        server.ask("GRANT ALL ON shop.* TO clerk@localhost");
+        server
+    }
+
+    /// URL of the clerk's `shop`, without a password.
+    pub(crate) fn url(&self) -> String {
+        format!("mysql+unix://{}?database=shop&user=clerk", self.server.socket().display())
+    }
+
+    /// Asks by the server's own client, so that nothing of ours checks itself.
+    pub(crate) fn ask(&self, statement: &str) -> String {
+        let mut command = Command::new("mariadb");
+        command.arg("--no-defaults").arg("-S").arg(self.server.socket());
+        text(&command.args(["-u", "root", "-N", "-B", "-e", statement]).output().unwrap())
+    }
+}
+
+fn text(output: &Output) -> String {
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8_lossy(&output.stdout).trim().to_string()
+}

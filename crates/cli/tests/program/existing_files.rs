@@ -1,0 +1,79 @@
+//! Directories that were there before.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use super::common::{Place, count, row, target};
+
+/// Names and contents below a directory, links by their targets.
+fn tree(directory: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.display().to_string();
+        let kind = path.symlink_metadata().unwrap().file_type();
+        if kind.is_symlink() {
+            found.push(format!("{name} -> {}", fs::read_link(&path).unwrap().display()));
+        } else if kind.is_dir() {
+            found.push(name);
+            found.extend(tree(&path));
+        } else {
+            found.push(format!("{name}: {}", fs::read_to_string(&path).unwrap()));
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn files_and_links_of_others_stay_as_they_are() {
+    let place = Place::new();
+    let (own, elsewhere) = (place.path().join("own"), place.path().join("elsewhere"));
+    fs::create_dir_all(own.join("sub")).unwrap();
+    fs::create_dir(&elsewhere).unwrap();
+    fs::write(own.join("sess_0123"), "a session of somebody else's").unwrap();
+    fs::write(own.join("sub/deep"), "deep").unwrap();
+    fs::write(elsewhere.join("precious"), "precious").unwrap();
+    symlink(&elsewhere, own.join("sessions")).unwrap();
+    symlink(elsewhere.join("precious"), own.join("1_0")).unwrap();
+    let before = (tree(&own), tree(&elsewhere));
+
+    let url = format!("x=file://{}", own.display());
+    let arguments = ["--set", "clients=2", "--set", "profile=all", "--target", &url];
+    let summary = Place::finish(place.fast(&arguments)).measured().json();
+    for name in ["read", "page.open"] {
+        let rows = super::common::among(&summary["cells"], |c| c["operation"] == name);
+        assert!(!rows.is_empty());
+        assert!(rows.iter().all(|r| count(r, "ok") > 0 && count(r, "error") == 0), "{rows:?}");
+    }
+    let own_name = own.display().to_string();
+    assert_eq!(target(&summary, "x")["place"], format!("directory {own_name}"));
+    assert_eq!((tree(&own), tree(&elsewhere)), before);
+    place.assert_nothing_left();
+}
+
+#[test]
+fn a_directory_given_by_a_link_is_the_users_own_choice() {
+    let place = Place::new();
+    let real = place.path().join("real");
+    fs::create_dir(&real).unwrap();
+    symlink(&real, place.path().join("alias")).unwrap();
+    let url = format!("file://{}", place.path().join("alias").display());
+    let arguments = ["--set", "clients=1", "--target", &url];
+    let summary = Place::finish(place.fast(&arguments)).measured().json();
+    assert_eq!(row(&summary, "files", "read")["blocks"], 1);
+    assert_eq!(tree(&real), [""; 0]);
+}
+
+#[test]
+fn a_file_is_no_directory() {
+    let place = Place::new();
+    let file = place.write("file", "mine");
+    let url = format!("x=file://{}", file.display());
+    let summary = Place::finish(place.fast(&["--set", "clients=1", "--target", &url])).code(3);
+    let summary = summary.json();
+    let why = target(&summary, "x")["not_run"].as_str().unwrap();
+    assert!(why.contains(file.to_str().unwrap()), "{why}");
+    assert_eq!(fs::read_to_string(file).unwrap(), "mine");
+}

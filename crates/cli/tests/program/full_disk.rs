@@ -1,0 +1,101 @@
+//! No space left: under the sessions, and under the record.
+
+use std::path::Path;
+use std::process::Command;
+
+use super::common::{FAST, Place, Tmpfs, among, installed, row, target};
+
+#[test]
+fn a_full_disk_fails_the_trial_of_the_files_alone() {
+    if !installed(&["redis-server"]) {
+        return;
+    }
+    let place = Place::new();
+    let Some(small) = Tmpfs::new(&place, 2048) else { return };
+    let arguments = ["--set", "clients=1", "--set", "sessions=4000"];
+    let targets = ["--target", "redis", "--target", "files"];
+    let arguments = [arguments, targets].concat();
+    let command = place.fast_at(&place.records(), small.path(), &arguments);
+    let summary = Place::finish(command).code(4).json();
+    let failures = among(&summary["failures"], |_| true);
+    assert_eq!(failures.len(), 1, "{failures:?}");
+    assert_eq!(failures[0]["cell"], "files/steady/1");
+    assert_eq!(failures[0]["class"], "full");
+    let reason = failures[0]["reason"].as_str().unwrap();
+    assert!(reason.contains("no space left on device"), "{reason}");
+    assert_eq!(row(&summary, "redis", "read")["blocks"], 1);
+    assert_eq!(std::fs::read_dir(small.path()).unwrap().count(), 0, "left on the small disk");
+    place.assert_nothing_left();
+}
+
+#[test]
+fn a_disk_without_any_room_fails_the_check() {
+    let place = Place::new();
+    let Some(small) = Tmpfs::new(&place, 256) else { return };
+    small.fill();
+    let arguments = ["--set", "clients=1", "--target", "files"];
+    let command = place.fast_at(&place.records(), small.path(), &arguments);
+    let summary = Place::finish(command).code(3).json();
+    let why = target(&summary, "files")["not_run"].as_str().unwrap();
+    assert!(why.starts_with("full: "), "{why}");
+    assert_eq!(std::fs::read_dir(small.path()).unwrap().count(), 1, "left on the full disk");
+    place.assert_nothing_left();
+}
+
+/// A fast run of files whose records go to `out`.
+fn run_into(place: &Place, out: &Path, more: &[&str]) -> Command {
+    let files = ["--set", "clients=1", "--target", "files"];
+    place.fast_at(out, &place.disk(), &[&files, more].concat())
+}
+
+#[test]
+fn records_without_any_room_are_an_error_before_measuring() {
+    let place = Place::new();
+    let Some(small) = Tmpfs::new(&place, 256) else { return };
+    small.fill();
+    let finished = Place::finish(run_into(&place, small.path(), &[])).code(1);
+    let finished = finished.error(&["cannot be written", "o space left on device", "--out DIR"]);
+    assert!(finished.took.as_secs() < 20, "{finished:?}");
+    assert_eq!(std::fs::read_dir(small.path()).unwrap().count(), 1, "an empty record is left");
+    place.assert_nothing_left();
+}
+
+#[test]
+fn a_record_that_outgrows_its_disk_costs_the_record_and_not_the_result() {
+    let place = Place::new();
+    // A record of these 24 trials takes twice as much, its page even more.
+    let Some(small) = Tmpfs::new(&place, 96) else { return };
+    let blocks = ["--set", "blocks_min=24", "--set", "blocks_max=24"];
+    let short = ["--set", "measure_ms=10", "--set", "warmup_ms=0"];
+    let files = ["--set", "clients=1", "--target", "files"];
+    let run = |format: &str| {
+        let start = ["sessions", "--scale", "quick", "--format", format];
+        let arguments = [&start[..], &FAST, &blocks, &short, &files].concat();
+        Place::finish(place.run_at(small.path(), &place.disk(), &arguments)).measured()
+    };
+    let finished = run("text");
+    for part in ["warning: record is given up", "o space left on device", "--out DIR"] {
+        assert!(finished.stderr.contains(part), "no `{part}` in {finished:#?}");
+    }
+    assert!(finished.stdout.contains("24 blocks"), "{finished:#?}");
+    small.clear();
+    let finished = run("json");
+    assert_eq!(row(&finished.json(), "files", "read")["blocks"], 24);
+    assert!(finished.stderr.contains("warning: the page is not written"), "{finished:#?}");
+    place.assert_nothing_left();
+}
+
+#[test]
+fn a_file_in_the_place_of_the_records_is_an_error() {
+    let place = Place::new();
+    let file = place.write("records.txt", "mine");
+    for out in [file.clone(), file.join("below")] {
+        Place::finish(run_into(&place, &out, &[])).code(1).error(&[
+            "records.txt",
+            "cannot be written",
+            "--out DIR",
+        ]);
+    }
+    assert_eq!(std::fs::read_to_string(file).unwrap(), "mine");
+    place.assert_nothing_left();
+}

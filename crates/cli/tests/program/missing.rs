@@ -1,0 +1,100 @@
+//! Servers that are not there or do not start: a reason in the place of their results.
+
+use std::path::Path;
+
+use super::common::{Place, among, installed, row, skipped, target};
+
+/// With a PATH of nothing only what lies in the system's directories for servers is found.
+fn hidden_by_path(program: &str) -> bool {
+    let system = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
+    let found = system.iter().any(|d| Path::new(d).join(program).is_file());
+    !found || skipped(&format!("{program} lies in a directory that is always searched"))
+}
+
+#[test]
+fn what_is_not_installed_is_said_and_the_rest_is_measured() {
+    if !hidden_by_path("redis-server") {
+        return;
+    }
+    let place = Place::new();
+    let mut command = place.fast(&["--set", "clients=1"]);
+    command.env("PATH", "/nonexistent");
+    let summary = Place::finish(command).measured().json();
+    for (name, package) in [("redis", "redis-server"), ("mysql", "mariadb-server")] {
+        let why = target(&summary, name)["not_run"].as_str().unwrap();
+        assert!(why.starts_with("not installed: "), "{why}");
+        assert!(why.ends_with(&format!(" is not installed (apt-get install {package})")), "{why}");
+    }
+    assert!(target(&summary, "files")["not_run"].is_null());
+    assert_eq!(row(&summary, "files", "read")["blocks"], 1);
+    let not_run = among(&summary["claims"], |c| c["verdict"] == "not run");
+    assert_eq!(not_run.len(), summary["claims"].as_array().unwrap().len());
+    place.assert_nothing_left();
+}
+
+#[test]
+fn a_named_target_that_is_not_installed_is_exit_code_3() {
+    if !hidden_by_path("redis-server") {
+        return;
+    }
+    let place = Place::new();
+    let mut command = place.fast(&["--set", "clients=1", "--target", "redis", "--target", "files"]);
+    command.env("PATH", "/nonexistent");
+    let finished = Place::finish(command).code(3);
+    let summary = finished.json();
+    let why = target(&summary, "redis")["not_run"].as_str().unwrap();
+    assert!(why.contains("redis-server is not installed (apt-get install redis-server)"), "{why}");
+    assert_eq!(summary["validity"], "invalid");
+    assert_eq!(row(&summary, "files", "write")["blocks"], 1);
+    place.assert_nothing_left();
+}
+
+#[test]
+fn a_server_that_refuses_a_setting_is_quoted() {
+    if !installed(&["redis-server"]) {
+        return;
+    }
+    let place = Place::new();
+    let arguments = ["--set", "clients=1", "--set", "redis.no-such-setting=1"];
+    let named = ["--target", "redis", "--target", "files"];
+    let summary = Place::finish(place.fast(&[&arguments[..], &named].concat())).code(3).json();
+    let why = target(&summary, "redis")["not_run"].as_str().unwrap();
+    for part in ["did not start", "exit code 1", "no-such-setting 1", "Bad directive"] {
+        assert!(why.contains(part), "no `{part}` in {why}");
+    }
+    assert_eq!(row(&summary, "files", "read")["blocks"], 1);
+    place.assert_nothing_left();
+}
+
+#[test]
+fn a_setting_that_is_ours_is_refused() {
+    if !installed(&["redis-server"]) {
+        return;
+    }
+    let place = Place::new();
+    let arguments = ["--set", "clients=1", "--set", "redis.requirepass=x", "--target", "redis"];
+    let summary = Place::finish(place.fast(&arguments)).code(3).json();
+    let why = target(&summary, "redis")["not_run"].as_str().unwrap();
+    assert!(why.contains("`requirepass` of redis-server is chosen by cachedyno"), "{why}");
+    place.assert_nothing_left();
+}
+
+#[test]
+fn nobody_at_the_address_is_said() {
+    let place = Place::new();
+    let socket = place.path().join("nobody.sock");
+    let url = format!("x=redis+unix://{}", socket.display());
+    let summary =
+        Place::finish(place.fast(&["--set", "clients=1", "--target", &url])).code(3).json();
+    let why = target(&summary, "x")["not_run"].as_str().unwrap();
+    assert!(why.starts_with("refused: nobody listens at"), "{why}");
+    assert!(why.contains("nobody.sock"), "{why}");
+    place.assert_nothing_left();
+
+    let place = Place::new();
+    let url = format!("x=file://{}/no/such", place.path().display());
+    let summary =
+        Place::finish(place.fast(&["--set", "clients=1", "--target", &url])).code(3).json();
+    let why = target(&summary, "x")["not_run"].as_str().unwrap();
+    assert!(why.contains("/no/such"), "{why}");
+}

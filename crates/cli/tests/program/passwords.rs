@@ -1,0 +1,147 @@
+//! Passwords: wrong ones are said, none of them is shown anywhere.
+
+use std::process::Command;
+use std::time::Duration;
+
+use super::common::{
+    Finished, MariadbServer, Place, RedisServer, Started, command_line, installed, row, target,
+    wait_until,
+};
+
+const RIGHT: &str = "open-sesame-4711";
+const WRONG: &str = "shut-sesame-1174";
+
+/// No password is in what the run printed, in its record, or in any file that it left.
+#[track_caller]
+fn kept_secret(place: &Place, finished: &Finished, secrets: &[&str]) {
+    for secret in secrets {
+        for output in [&finished.stdout, &finished.stderr] {
+            assert!(!output.contains(secret), "`{secret}` is told: {output}");
+        }
+        for path in place.all_records() {
+            let record = super::common::Record::new(path);
+            assert!(!record.holds(secret), "`{secret}` is in {}", record.path.display());
+        }
+    }
+}
+
+/// A run whose target `x` cannot be used for its password.
+#[track_caller]
+fn denied(place: &Place, command: Command, secret: &str) {
+    let finished = Place::finish(command).code(3);
+    let summary = finished.json();
+    let why = target(&summary, "x")["not_run"].as_str().unwrap();
+    assert!(why.starts_with("denied: "), "{why}");
+    assert!(why.contains("WRONGPASS") || why.contains("1045"), "{why}");
+    assert_eq!(place.record().lines("targets.jsonl")[0]["unavailable"]["class"], "denied");
+    kept_secret(place, &finished, &[secret]);
+    place.assert_nothing_left();
+}
+
+#[test]
+fn a_wrong_password_is_denied_wherever_it_comes_from() {
+    if !installed(&["redis-server", "redis-cli", "setpriv"]) {
+        return;
+    }
+    let server = RedisServer::with_password(RIGHT);
+    let plain = format!("x={}", server.url());
+
+    let place = Place::new();
+    denied(&place, place.fast(&["--target", &format!("x={}", server.url_with(WRONG))]), WRONG);
+
+    let place = Place::new();
+    let mut command = place.fast(&["--target", &plain]);
+    command.env("CACHEDYNO_PASSWORD_X", WRONG);
+    denied(&place, command, WRONG);
+
+    let place = Place::new();
+    let file = place.write("password", &format!("{WRONG}\n"));
+    let file = format!("x={}", file.display());
+    denied(&place, place.fast(&["--target", &plain, "--password-file", &file]), WRONG);
+}
+
+#[test]
+fn no_password_where_one_is_asked_for_is_denied_too() {
+    if !installed(&["redis-server", "redis-cli", "setpriv"]) {
+        return;
+    }
+    let server = RedisServer::with_password(RIGHT);
+    let place = Place::new();
+    let target_url = format!("x={}", server.url());
+    let summary = Place::finish(place.fast(&["--target", &target_url])).code(3).json();
+    let why = target(&summary, "x")["not_run"].as_str().unwrap();
+    assert!(why.starts_with("denied: ") && why.contains("NOAUTH"), "{why}");
+}
+
+#[test]
+fn the_right_password_works_and_is_nowhere_to_be_seen() {
+    if !installed(&["redis-server", "redis-cli", "setpriv"]) {
+        return;
+    }
+    let server = RedisServer::with_password(RIGHT);
+    let from_url = Place::new();
+    let url = format!("--target=x={}", server.url_with(RIGHT));
+    let by_url = from_url.fast(&["--set", "clients=1", &url]);
+
+    let from_environment = Place::new();
+    let plain = format!("x={}", server.url());
+    let mut by_environment = from_environment.fast(&["--set", "clients=1", "--target", &plain]);
+    by_environment.env("CACHEDYNO_PASSWORD_X", RIGHT);
+
+    let from_file = Place::new();
+    let file = from_file.write("password", RIGHT);
+    let file = format!("x={}", file.display());
+    let by_file =
+        from_file.fast(&["--set", "clients=1", "--target", &plain, "--password-file", &file]);
+
+    for (place, command) in
+        [(from_url, by_url), (from_environment, by_environment), (from_file, by_file)]
+    {
+        let mut run = Started::new(command);
+        let pid = run.pid();
+        wait_until("the record is begun", Duration::from_secs(20), || {
+            place.all_records().pop().filter(|path| path.join("targets.jsonl").exists())
+        });
+        let mut looked = 0;
+        while run.runs() {
+            let line = command_line(pid);
+            assert!(!line.contains(RIGHT), "{line}");
+            looked += usize::from(line.contains("--target"));
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        assert!(looked > 0, "the process list was never seen");
+        let finished = run.finish_within(Duration::from_secs(60)).measured();
+        assert_eq!(row(&finished.json(), "x", "read")["blocks"], 1);
+        kept_secret(&place, &finished, &[RIGHT]);
+        place.assert_nothing_left();
+    }
+}
+
+#[test]
+fn a_password_in_a_part_of_the_url_that_holds_none_is_not_recorded() {
+    let place = Place::new();
+    let url = format!("x=redis+unix://{}/none?password={WRONG}", place.path().display());
+    let finished = Place::finish(place.fast(&["--target", &url]));
+    assert!(matches!(finished.code, Some(2 | 3)), "{finished:#?}");
+    kept_secret(&place, &finished, &[WRONG]);
+}
+
+#[test]
+fn a_database_account_is_treated_alike() {
+    if !installed(&["mariadbd", "mariadb", "mariadb-install-db", "setpriv"]) {
+        return;
+    }
+    let server = MariadbServer::new();
+    let place = Place::new();
+    let url = format!("x={}&password={WRONG}", server.url());
+    denied(&place, place.fast(&["--target", &url]), WRONG);
+
+    let place = Place::new();
+    let right = MariadbServer::PASSWORD;
+    let url = format!("x={}&password={right}", server.url());
+    let finished = Place::finish(place.fast(&["--set", "clients=1", "--target", &url])).measured();
+    assert_eq!(row(&finished.json(), "x", "read")["blocks"], 1);
+    kept_secret(&place, &finished, &[right]);
+    assert_eq!(server.ask("SHOW TABLES IN shop"), "");
+    place.assert_nothing_left();
+}

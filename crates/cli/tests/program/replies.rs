@@ -1,0 +1,90 @@
+//! Stores that answer, but wrongly.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::common::{Fake, Lie, Place, Started, among, count, peak_memory_kib, row};
+
+/// A run on a server that lies, and files beside it.
+fn lied_to(place: &Place, fake: &Fake, more: &[&str]) -> Value {
+    let target = format!("liar={}", fake.url());
+    let arguments = ["--set", "clients=1", "--target", &target, "--target", "files"];
+    let finished = Place::finish(place.fast(&[&arguments[..], more].concat())).code(4);
+    let summary = finished.json();
+    assert_eq!(summary["validity"], "invalid");
+    assert_eq!(row(&summary, "files", "read")["counts"]["wrong"], 0);
+    assert_eq!(fake.keys(), 0, "keys left in the store");
+    place.assert_nothing_left();
+    summary
+}
+
+/// One in `n` values read is counted as wrong, neither more nor fewer.
+#[track_caller]
+fn one_in(summary: &Value, n: u64) {
+    let read = row(summary, "liar", "read");
+    let (ok, wrong) = (count(read, "ok"), count(read, "wrong"));
+    assert!(wrong > 0 && (ok + wrong).abs_diff(wrong * n) < n, "{ok} ok, {wrong} wrong");
+    assert_eq!((count(read, "error"), count(read, "miss")), (0, 0));
+    assert_eq!(count(row(summary, "liar", "write"), "wrong"), 0);
+    let reasons = among(&summary["reasons"], |r| {
+        r.as_str().unwrap().contains(&format!("`liar/steady/1` read: {wrong} wrong value"))
+    });
+    assert_eq!(reasons.len(), 1, "{}", summary["reasons"]);
+}
+
+#[test]
+fn altered_values_are_counted_and_make_the_run_invalid() {
+    let (place, fake) = (Place::new(), Fake::new(Lie::AlteredOneIn(7)));
+    let summary = lied_to(&place, &fake, &["--set", "verify_one_in=1"]);
+    one_in(&summary, 7);
+    let mixed = row(&summary, "liar", "mixed");
+    assert!(count(mixed, "wrong") > 0, "{mixed}");
+}
+
+#[test]
+fn a_wrong_length_is_seen_without_comparing_bytes() {
+    let (place, fake) = (Place::new(), Fake::new(Lie::ShortenedOneIn(5)));
+    one_in(&lied_to(&place, &fake, &["--set", "verify_one_in=1000000"]), 5);
+}
+
+/// The run fails in the middle by a reply that is none.
+fn malformed(bytes: &'static [u8], words: &str) {
+    let (place, fake) = (Place::new(), Fake::new(Lie::BytesAfter(50, bytes)));
+    let summary = lied_to(&place, &fake, &[]);
+    let failures = among(&summary["failures"], |_| true);
+    assert_eq!(failures.len(), 1, "{failures:?}");
+    assert_eq!(failures[0]["class"], "malformed reply");
+    let reason = failures[0]["reason"].as_str().unwrap();
+    assert!(reason.contains(words), "{reason}");
+    let trials = place.record().trials();
+    let failed = trials.iter().find(|t| t["cell"] == "liar/steady/1").unwrap();
+    assert_eq!(failed["failure"]["class"], "protocol");
+}
+
+#[test]
+fn malformed_replies_fail_the_trial() {
+    malformed(b"HTTP/1.1 400 Bad Request\r\n\r\n", "begins with byte 0x48");
+    malformed(b"$5\r\nabcdefgh\r\n", "a string of 5 bytes goes on");
+    malformed(b":12\r\n", "`GET` was answered by an integer");
+}
+
+#[test]
+fn a_gigantic_length_is_refused_without_taking_memory() {
+    let bytes = b"$1000000000000\r\nabc";
+    let (place, fake) = (Place::new(), Fake::new(Lie::BytesAfter(50, bytes)));
+    let target = format!("liar={}", fake.url());
+    let mut run = Started::new(place.fast(&["--set", "clients=1", "--target", &target]));
+    let mut peak_kib = 0;
+    while run.runs() {
+        peak_kib = peak_kib.max(peak_memory_kib(run.pid()).unwrap_or(0));
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    let summary = run.finish_within(Duration::from_secs(60)).code(4).json();
+    let failures = among(&summary["failures"], |_| true);
+    assert_eq!(failures[0]["class"], "malformed reply");
+    let reason = failures[0]["reason"].as_str().unwrap();
+    assert!(reason.contains("a length of `1000000000000`"), "{reason}");
+    assert!(peak_kib > 0 && peak_kib < 200 << 10, "{peak_kib} KiB");
+    place.assert_nothing_left();
+}

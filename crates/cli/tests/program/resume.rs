@@ -1,0 +1,194 @@
+//! A killed run is taken up where it ended.
+
+use std::fs;
+use std::io::Write as _;
+use std::process::Command;
+use std::time::Duration;
+
+use nix::sys::signal::Signal;
+
+use super::common::{
+    MariadbServer, Place, RedisServer, Started, installed, trials_so_far, wait_until,
+};
+
+const THREE_BLOCKS: [&str; 10] = [
+    "--set",
+    "blocks_min=3",
+    "--set",
+    "blocks_max=3",
+    "--set",
+    "measure_ms=150",
+    "--set",
+    "clients=1,2",
+    "--target",
+    "files",
+];
+
+/// A run of three blocks of two cells that was killed in its second block.
+fn killed(place: &Place) {
+    let run = Started::new(place.fast(&THREE_BLOCKS));
+    wait_until("block 2 is under way", Duration::from_secs(60), || {
+        (trials_so_far(&place.records()) >= 3).then_some(())
+    });
+    run.signal(Signal::SIGKILL);
+    assert_eq!(run.finish_within(Duration::from_secs(20)).code, None);
+    place.assert_nothing_left();
+}
+
+fn resumed(place: &Place, run: &str) -> std::process::Command {
+    place.run(&["--resume", run, "--format", "json"])
+}
+
+#[test]
+fn only_what_is_missing_is_measured() {
+    let place = Place::new();
+    killed(&place);
+    let record = place.record();
+    assert!(!record.path.join("seal.json").exists());
+    let listed = place.on_records(&["list"]).code(0);
+    assert!(listed.stdout.contains("unsealed"), "{listed:?}");
+    let shown = place.on_records(&["show", "--format", "json"]).code(0).json();
+    assert_eq!(shown["status"], "unsealed");
+
+    let before = record.read("trials.jsonl");
+    let mut file = fs::OpenOptions::new().append(true).open(record.path.join("trials.jsonl"));
+    // As a power cut leaves it: the first part of a line.
+    file.as_mut().unwrap().write_all(&before[..before.len().min(700) / 2]).unwrap();
+
+    let summary = Place::finish(resumed(&place, "latest")).measured().json();
+    assert_eq!((&summary["status"], &summary["blocks"]), (&"complete".into(), &3.into()));
+    let after = record.read("trials.jsonl");
+    assert!(after.starts_with(&before), "earlier lines were changed");
+    let measured = record.measured();
+    assert_eq!(measured.len(), 6, "{measured:?}");
+    assert!(measured.values().all(|times| *times == 1), "{measured:?}");
+    assert_eq!(record.seal()["status"], "complete");
+    assert_eq!(record.header()["run"], summary["run"]);
+    place.assert_nothing_left();
+
+    let id = summary["run"].as_str().unwrap();
+    Place::finish(resumed(&place, id)).usage_error(&[id, "complete", "nothing to resume"]);
+    assert_eq!(record.read("trials.jsonl"), after, "a complete record is left as it is");
+    assert_eq!(record.seal()["status"], "complete");
+}
+
+#[test]
+fn a_run_that_is_still_going_is_in_use() {
+    let place = Place::new();
+    let mut run = Started::new(place.fast(&THREE_BLOCKS));
+    wait_until("the first trial has ended", Duration::from_secs(60), || {
+        (trials_so_far(&place.records()) >= 1).then_some(())
+    });
+    let second = Place::finish(resumed(&place, "latest"));
+    assert!(run.runs(), "the run was over too soon to say anything");
+    second.usage_error(&["in use by another cachedyno"]);
+    run.finish_within(Duration::from_secs(60)).measured();
+    let measured = place.record().measured();
+    assert_eq!((measured.len(), measured.values().sum()), (6, 6));
+}
+
+#[test]
+fn what_the_plan_has_decided_cannot_be_changed() {
+    let place = Place::new();
+    for flag in [
+        &["--scale", "full"][..],
+        &["--budget", "5m"],
+        &["--set", "clients=1"],
+        &["--aa"],
+        &["--seed", "1"],
+        &["--timeout", "1s"],
+    ] {
+        let arguments = [&["--resume", "latest"], flag].concat();
+        let finished = Place::finish(place.run(&arguments));
+        finished.usage_error(&["--resume", flag[0], "cannot be used with"]);
+    }
+    Place::finish(resumed(&place, "latest")).usage_error(&["no run `latest`", "known: none"]);
+    assert!(!place.records().exists());
+}
+
+#[test]
+fn another_study_and_another_place_are_refused() {
+    let place = Place::new();
+    let (here, there) = (place.path().join("here"), place.path().join("there"));
+    fs::create_dir(&here).unwrap();
+    fs::create_dir(&there).unwrap();
+    let at = |path: &std::path::Path| format!("x=file://{}", path.display());
+    let run = Started::new(place.fast(&[&THREE_BLOCKS[..8], &["--target", &at(&here)]].concat()));
+    wait_until("a trial has ended", Duration::from_secs(60), || {
+        (trials_so_far(&place.records()) >= 1).then_some(())
+    });
+    // In the middle of the next one.
+    std::thread::sleep(Duration::from_millis(200));
+    run.signal(Signal::SIGKILL);
+    run.finish_within(Duration::from_secs(20));
+    place.assert_nothing_left();
+    let before = place.record().read("trials.jsonl");
+
+    let resume = ["--resume", "latest", "--format", "json"];
+    let with = |more: &[&str]| Place::finish(place.run(&[&resume[..], more].concat()));
+    with(&["own"]).usage_error(&["is of study `sessions`, not of `own`"]);
+    with(&[]).usage_error(&["target `x`", "give it again with --target x=URL"]);
+    with(&["--target", &at(&there)]).usage_error(&["target `x`", "here", "there"]);
+    assert_eq!(place.record().read("trials.jsonl"), before);
+
+    let summary = with(&["sessions", "--target", &at(&here)]).measured().json();
+    assert_eq!(summary["status"], "complete");
+    assert_eq!(place.record().measured().len(), 6);
+    assert_eq!(fs::read_dir(&here).unwrap().count(), 0);
+    place.assert_nothing_left();
+}
+
+/// A run on an existing store is killed in its second of three blocks and resumed; the store then
+/// holds keys or a table that nobody has removed, so it counts as shared.
+fn killed_and_resumed_on(target: &str, password: Option<&str>) {
+    let place = Place::new();
+    let with_password = |mut command: Command| {
+        command.envs(password.map(|password| ("CACHEDYNO_PASSWORD_X", password)));
+        command
+    };
+    let plan = [&THREE_BLOCKS[..6], &["--set", "clients=1", "--target", target]].concat();
+    let mut run = Started::new(with_password(place.fast(&plan)));
+    wait_until("block 2 is under way", Duration::from_secs(60), || {
+        assert!(run.runs(), "the run has ended");
+        (trials_so_far(&place.records()) >= 1).then_some(())
+    });
+    std::thread::sleep(Duration::from_millis(200));
+    run.signal(Signal::SIGKILL);
+    run.finish_within(Duration::from_secs(20));
+    place.assert_nothing_left();
+
+    let resume = ["--resume", "latest", "--format", "json", "--target", target];
+    let summary = Place::finish(with_password(place.run(&resume))).code(3).json();
+    let why = super::common::target(&summary, "x")["not_run"].as_str().unwrap();
+    assert!(why.contains("not empty") && why.contains("--allow-shared"), "{why}");
+    assert_eq!(place.record().seal()["status"], "interrupted", "it can be resumed again");
+
+    let command = place.run(&[&resume[..], &["--allow-shared"]].concat());
+    let summary = Place::finish(with_password(command)).measured().json();
+    assert_eq!(summary["failures"].as_array().unwrap().len(), 0, "{}", summary["failures"]);
+    let measured = place.record().measured();
+    assert_eq!((measured.len(), measured.values().sum()), (3, 3));
+}
+
+#[test]
+fn a_killed_run_on_an_existing_redis_is_resumed_and_cleaned_up() {
+    if !installed(&["redis-server", "redis-cli", "setpriv"]) {
+        return;
+    }
+    let server = RedisServer::new();
+    killed_and_resumed_on(&format!("x={}", server.url()), None);
+    assert_eq!(server.keys(), [""; 0], "also what the killed run had left");
+}
+
+#[test]
+fn a_killed_run_on_an_existing_mysql_is_resumed() {
+    if !installed(&["mariadbd", "mariadb", "mariadb-install-db", "setpriv"]) {
+        return;
+    }
+    let server = MariadbServer::new();
+    killed_and_resumed_on(&format!("x={}", server.url()), Some(MariadbServer::PASSWORD));
+    let left = server.ask("SHOW TABLES IN shop");
+    // The table of the trial that was killed; its name says whose it is.
+    assert!(left.lines().all(|name| name.starts_with("cachedyno_")), "{left}");
+    assert!(left.lines().count() <= 1, "{left}");
+}

@@ -1,0 +1,161 @@
+//! Wrong arguments and wrong studies: exit code 2, one error line, nothing written.
+
+use std::fs;
+
+use super::common::{FAST, Place};
+
+const STUDY: &str = include_str!("../../../../studies/sessions.toml");
+
+/// Runs `run` with the arguments and expects one error line with all of `parts`, and no record.
+#[track_caller]
+fn refused(arguments: &[&str], parts: &[&str]) {
+    let place = Place::new();
+    Place::finish(place.run(arguments)).usage_error(parts);
+    assert!(!place.records().exists(), "written: {:?}", place.all_records());
+    place.assert_nothing_left();
+}
+
+/// The same for a study file in which `from` is changed to `to`; the error names the line on which
+/// `located` begins.
+#[track_caller]
+fn study_refused(located: &str, from: &str, to: &str, parts: &[&str]) {
+    for text in [located, from] {
+        assert_eq!(STUDY.matches(text).count(), 1, "`{text}` must stand once in the study");
+    }
+    let before = &STUDY[..STUDY.find(located).unwrap()];
+    let line = 1 + before.matches('\n').count();
+    let place = Place::new();
+    let file = place.write("own.toml", &STUDY.replace(from, to));
+    let file = file.to_str().unwrap();
+    let located = format!("study `{file}`, line {line}: ");
+    let parts = [&[located.as_str()], parts].concat();
+    Place::finish(place.run(&[file])).usage_error(&parts);
+    assert!(!place.records().exists());
+}
+
+#[test]
+fn unknown_names_are_answered_by_the_known_ones() {
+    refused(&["session"], &["unknown study `session`", "known: `sessions`", "path of a study"]);
+    refused(
+        &["sessions", "--target", "rediss"],
+        &["unknown target `rediss`", "`files`, `redis` and `mysql`", "--target rediss=URL"],
+    );
+    refused(
+        &["sessions", "--set", "measure=5"],
+        &["unknown key `measure`", "`measure_ms`", "`redis.NAME`"],
+    );
+    refused(
+        &["sessions", "--set", "profile=steddy"],
+        &["unknown profile `steddy`", "`steady`, `maxcluster-2019` and `page`"],
+    );
+}
+
+#[test]
+fn values_that_do_not_fit_name_what_does() {
+    refused(&["sessions", "--set", "measure_ms"], &["`measure_ms`", "KEY=VALUE"]);
+    refused(&["sessions", "--set", "clients=0"], &["clients=`0`", "1 to 4096"]);
+    refused(&["sessions", "--set", "value_bytes=1"], &["value_bytes=`1`", "32 to 16777216"]);
+    refused(&["sessions", "--set", "think_ms=NaN"], &["think_ms=`NaN`", "0 to 60000"]);
+    refused(&["sessions", "--set", "generation=early"], &["`early`", "`inside` or `outside`"]);
+    refused(&["sessions", "--budget", "soon"], &["--budget", "`soon` is not a duration", "1h30m"]);
+    refused(
+        &["sessions", "--budget", "99999999999999999999d"],
+        &["--budget", "99999999999999999999d"],
+    );
+    refused(&["sessions", "--timeout", "5"], &["--timeout", "`5`"]);
+    refused(&["sessions", "--target", "a b"], &["`a b`", "1 to 40 letters"]);
+    refused(&["sessions", "--target", "files", "--target", "files"], &["`files` is given twice"]);
+}
+
+#[test]
+fn urls_that_cannot_be_used_say_why() {
+    let target = |url: &str, parts: &[&str]| refused(&["sessions", "--target", url], parts);
+    target("x=redis//localhost", &["`redis//localhost` is not a URL", "redis://host:port/db"]);
+    target("x=memcached://localhost", &["unknown scheme `memcached`", "expected redis://"]);
+    target("x=redis://localhost/first", &["database", "`first`", "a number"]);
+    target("x=mysql://localhost", &["database", "missing", "existing database"]);
+    target("x=redis+unix://", &["socket path", "missing"]);
+    target("x=file://host/dir", &["not a local absolute path", "file:///absolute/directory"]);
+}
+
+#[test]
+fn an_error_about_a_url_does_not_tell_its_password() {
+    let place = Place::new();
+    for url in ["x=redis://me:hush-hush@localhost/first", "x=valkey://me:hush-hush@localhost"] {
+        let finished = Place::finish(place.run(&["sessions", "--target", url]));
+        assert!(!finished.stderr.contains("hush"), "{finished:#?}");
+        finished.usage_error(&[]);
+    }
+}
+
+#[test]
+fn clap_knows_the_scales_and_the_flags() {
+    refused(&["sessions", "--scale", "huge"], &["'huge'", "--scale"]);
+    refused(&["sessions", "--sclae", "quick"], &["--sclae"]);
+    refused(&["sessions", "--seed", "one"], &["'one'", "--seed"]);
+    refused(&[], &["required"]);
+}
+
+#[test]
+fn a_disk_that_is_no_directory_is_refused_before_anything_is_written() {
+    let place = Place::new();
+    let file = place.write("file", "");
+    for path in [file.as_path(), &place.path().join("missing")] {
+        let command = place.run_at(&place.records(), path, &["sessions"]);
+        let name = path.display().to_string();
+        Place::finish(command).usage_error(&["--disk", &name, "is not a directory"]);
+        assert!(!place.records().exists(), "written: {:?}", place.all_records());
+    }
+    place.assert_nothing_left();
+}
+
+#[test]
+fn password_files_must_be_there_and_belong_to_a_target() {
+    let url = "x=redis://127.0.0.1:1";
+    let with = |file: &str, parts: &[&str]| {
+        refused(&["sessions", "--target", url, "--password-file", file], parts);
+    };
+    with("x=/no/such/file", &["`/no/such/file` cannot be read"]);
+    with("secret.txt", &["`secret.txt`", "NAME=FILE"]);
+    with("y=/dev/null", &["names `y`", "no --target"]);
+}
+
+#[test]
+fn faults_in_a_study_file_are_located() {
+    let changed = |from: &str, to: &str, parts: &[&str]| study_refused(from, from, to, parts);
+    let known = ["unknown field `ttl`", "expected one of", "`ttl_s`"];
+    changed("ttl_s = 300 ", "ttl = 300 ", &known);
+    let known = ["unknown operation `peek`", "known: `write`, `read` and `change`"];
+    changed("read = 0.5, change = 0.4 } },", "peek = 0.5, change = 0.4 } },", &known);
+    let known = ["unknown operation `read`", "known: `page`"];
+    changed("mix = { page = 1.0 }", "mix = { read = 1.0 }", &known);
+    changed("control = \"redis\"", "control = \"rediss\"", &["unknown target `rediss`"]);
+    changed("layout = \"page\"", "layout = \"book\"", &["unknown variant `book`", "`page`"]);
+    changed("[scales.full]", "[scales.full", &[]);
+    let claim = "[[claims]]\nid = \"read-1-files\"";
+    let known = ["unknown target `file`", "known: `files`, `redis` and `mysql`"];
+    study_refused(claim, "a = \"files\", b", "a = \"file\", b", &known);
+}
+
+#[test]
+fn a_study_file_that_cannot_be_read_is_named() {
+    refused(&["no/such.toml"], &["`no/such.toml` cannot be read"]);
+    let place = Place::new();
+    let directory = place.path().to_str().unwrap().to_string();
+    refused(&[&directory], &[&directory, "cannot be read"]);
+    let binary = place.path().join("binary.toml");
+    fs::write(&binary, [0xff, 0xfe, 0]).unwrap();
+    refused(&[binary.to_str().unwrap()], &["binary.toml", "cannot be read"]);
+}
+
+#[test]
+fn a_study_of_ones_own_runs_under_its_own_name() {
+    let place = Place::new();
+    let text = STUDY.replace("name = \"sessions\"", "name = \"own\"");
+    let file = place.write("own.toml", &text);
+    let own = [file.to_str().unwrap(), "--scale", "quick", "--format", "json"];
+    let command = place.run(&[&own, &FAST[..], &["--target", "files"]].concat());
+    let finished = Place::finish(command).measured();
+    assert_eq!(finished.json()["study"], "own");
+    assert!(place.record().path.to_str().unwrap().contains("-own-"));
+}
