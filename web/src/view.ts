@@ -197,7 +197,7 @@ export interface View {
   advice_basis: string | null;
   failures: FailureView[];
   noise: NoiseView[];
-  conditions: Condition[];
+  conditions: { facts: Condition[] };
   /** Those that no row points to concern the whole run. */
   footnotes: string[];
   rules: Rule[];
@@ -235,7 +235,7 @@ const VIEW_SHAPE: Record<string, Shape> = {
   advice: "array",
   failures: "array",
   noise: "array",
-  conditions: "array",
+  conditions: "object",
   footnotes: "array",
   rules: "array",
 };

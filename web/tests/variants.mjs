@@ -49,7 +49,7 @@ export function hostile() {
   view.title = `</script><b>${HOSTILE}\u2028`;
   view.footnotes[0] = HOSTILE;
   view.claims[0].text = HOSTILE;
-  view.conditions[0].value = HOSTILE;
+  view.conditions.facts[0].value = HOSTILE;
   return view;
 }
 

@@ -5,6 +5,7 @@ use model::{Event, Header, Sink, SinkError};
 use serde::Serialize;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{BufRead, BufReader, Seek, SeekFrom, Write};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::{ArchiveError, HEADER, LOCK, SEAL, TARGETS, TRIALS, TargetLine};
@@ -133,7 +134,12 @@ fn append_line(file: &mut File, path: &Path, value: &impl Serialize) -> Result<(
 /// Writes a file whole or not at all: under another name first, then renamed.
 fn write_whole(path: &Path, value: &impl Serialize) -> Result<(), ArchiveError> {
     let directory = path.parent().unwrap_or(Path::new("."));
-    let mut file = tempfile::NamedTempFile::new_in(directory).map_err(|e| written(path, e))?;
+    // As readable as the record's other files: what the user's umask leaves of this.
+    let readable = fs::Permissions::from_mode(0o666);
+    let mut file = tempfile::Builder::new()
+        .permissions(readable)
+        .tempfile_in(directory)
+        .map_err(|e| written(path, e))?;
     let text = json(path, value)?;
     file.write_all(&text).map_err(|e| written(path, e))?;
     file.as_file().sync_data().map_err(|e| written(path, e))?;

@@ -15,6 +15,7 @@ use std::path::Path;
 
 use crate::args::Format;
 use crate::exit::CliError;
+use crate::output;
 
 /// Columns of the terminal; 100 without one.
 const COLUMNS: usize = 100;
@@ -48,16 +49,16 @@ fn state(line: TargetLine) -> TargetState {
 }
 
 /// Prints a view in the wanted form.
-fn print(view: &View, format: Format) {
-    match format {
+fn print(view: &View, format: Format) -> Result<(), CliError> {
+    let text = match format {
         Format::Text => {
             let columns = terminal_size::terminal_size().map_or(COLUMNS, |(w, _)| w.0.into());
-            // anstream takes the colours out again where nobody would see them.
-            anstream::println!("{}", ::report::text::render(view, columns, true));
+            ::report::text::render(view, columns, true)
         }
-        Format::Json => anstream::println!("{}", ::report::json::render(view)),
-        Format::Markdown => anstream::println!("{}", ::report::markdown::render(view)),
-    }
+        Format::Json => ::report::json::render(view),
+        Format::Markdown => ::report::markdown::render(view),
+    };
+    output::print(&format!("{text}\n"))
 }
 
 /// Makes the page of a view.

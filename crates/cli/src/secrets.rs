@@ -86,7 +86,8 @@ pub(crate) fn endpoints(
     Ok(with_url
         .map(|(name, endpoint)| {
             let from_file = files.iter().find(|(n, _)| n == name).map(|(_, secret)| secret.clone());
-            let from_environment = || env::var(variable(name)).ok().map(Secret::new);
+            let from_environment =
+                || env::var(variable(name)).ok().filter(|p| !p.is_empty()).map(Secret::new);
             (name.clone(), endpoint.with_password(from_file.or_else(from_environment)))
         })
         .collect())

@@ -1,7 +1,7 @@
 //! Where a store is and how it is reached.
 //!
 //! A target's URL is one of `redis://[user][:password]@host:port/db`,
-//! `redis+unix:///socket?db=N`, `mysql://user:password@host:port/database`,
+//! `redis+unix:///socket?db=N&user=NAME&password=TEXT`, `mysql://user:password@host:port/database`,
 //! `mysql+unix:///socket?database=NAME&user=NAME`, `file:///directory`.
 //! Passwords live in [`Secret`] only: it has no serialised form and prints as `***`.
 
@@ -117,26 +117,26 @@ impl Endpoint {
             "file" => parse_file(&url),
             "redis" => Ok(Self::Redis {
                 address: tcp(&url, 6379)?,
-                user: non_empty(url.username()),
+                user: user(&url),
                 password: password(&url),
                 database: redis_database(&url, url.path().trim_matches('/'))?,
             }),
             "redis+unix" => Ok(Self::Redis {
                 address: unix(&url)?,
-                user: non_empty(url.username()),
-                password: password(&url),
+                user: user(&url).or_else(|| query(&url, "user")),
+                password: password(&url).or_else(|| query(&url, "password").map(Secret::new)),
                 database: redis_database(&url, &query(&url, "db").unwrap_or_default())?,
             }),
             "mysql" => Ok(Self::Mysql {
                 address: tcp(&url, 3306)?,
-                user: non_empty(&decode(url.username())).unwrap_or_else(|| "root".into()),
+                user: user(&url).unwrap_or_else(|| "root".into()),
                 password: password(&url),
                 database: mysql_database(&url, url.path().trim_matches('/'))?,
             }),
             "mysql+unix" => Ok(Self::Mysql {
                 address: unix(&url)?,
-                user: query(&url, "user").unwrap_or_else(|| "root".into()),
-                password: query(&url, "password").map(Secret::new),
+                user: user(&url).or_else(|| query(&url, "user")).unwrap_or_else(|| "root".into()),
+                password: password(&url).or_else(|| query(&url, "password").map(Secret::new)),
                 database: mysql_database(&url, &query(&url, "database").unwrap_or_default())?,
             }),
             other => Err(UrlError::Scheme(other.into())),
@@ -223,6 +223,10 @@ fn unix(url: &Url) -> Result<NetAddress, UrlError> {
     Ok(NetAddress::Unix(path.into()))
 }
 
+fn user(url: &Url) -> Option<String> {
+    non_empty(&decode(url.username()))
+}
+
 fn password(url: &Url) -> Option<Secret> {
     url.password().map(|p| Secret::new(decode(p)))
 }
@@ -291,11 +295,11 @@ mod tests {
             }
         );
         assert_eq!(
-            Endpoint::parse("redis+unix:///run/redis.sock?db=2").unwrap(),
+            Endpoint::parse("redis+unix:///run/redis.sock?db=2&password=p%40s").unwrap(),
             Endpoint::Redis {
                 address: NetAddress::Unix("/run/redis.sock".into()),
                 user: None,
-                password: None,
+                password: Some(Secret::new("p@s")),
                 database: 2
             }
         );

@@ -152,7 +152,7 @@ fn differences(a: &View, b: &View) -> Vec<String> {
         }
     }
     let facts = |view: &View| -> BTreeMap<(String, String), String> {
-        let facts = view.conditions.iter();
+        let facts = view.conditions.facts.iter();
         facts.map(|c| ((c.group.clone(), c.name.clone()), c.value.clone())).collect()
     };
     let (one, two) = (facts(a), facts(b));

@@ -67,7 +67,7 @@ pub fn judge(recorded: &Recorded) -> View {
         advice_basis,
         failures: context::failures(recorded),
         noise: context::noise(&recorded.trials),
-        conditions: recorded.header.conditions.facts.clone(),
+        conditions: recorded.header.conditions.clone(),
         footnotes: notes.into_texts(),
         rules: rules(),
     }

@@ -165,10 +165,10 @@ fn advice(view: &View) -> String {
 }
 
 fn conditions(view: &View) -> String {
-    if view.conditions.is_empty() {
+    if view.conditions.facts.is_empty() {
         return String::new();
     }
-    let rows = view.conditions.iter().map(|c| {
+    let rows = view.conditions.facts.iter().map(|c| {
         let warning = c.warning.as_deref().unwrap_or_default();
         vec![plain(&c.group), plain(&c.name), plain(&c.value), plain(warning)]
     });

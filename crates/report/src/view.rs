@@ -3,7 +3,7 @@
 //! Serialised, it is the JSON summary that docs/FORMAT.md describes (without `charts`), and the
 //! data of the HTML page (with them). Keys are stable.
 
-use model::{Condition, Counts, Load, Product};
+use model::{Conditions, Counts, Load, Product};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -286,7 +286,7 @@ pub struct View {
     /// Disturbances.
     pub noise: Vec<NoiseView>,
     /// Conditions under which it was measured.
-    pub conditions: Vec<Condition>,
+    pub conditions: Conditions,
     /// Warnings that rows point to; those that no row points to concern the whole run.
     pub footnotes: Vec<String>,
     /// The fixed rules that decided `validity`.

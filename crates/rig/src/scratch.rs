@@ -32,7 +32,13 @@ impl Scratch {
         let parent = parent.canonicalize().map_err(RigError::io("use directory", parent))?;
         loop {
             let path = parent.join(format!("cachedyno-{:08x}", random()));
-            match DirBuilder::new().mode(0o700).create(&path) {
+            // Owned before it is there, so that `kill -9` in between leaves nothing.
+            guard.own_directory(&path)?;
+            let made = DirBuilder::new().mode(0o700).create(&path);
+            if made.is_err() {
+                guard.disown_directory(&path)?;
+            }
+            match made {
                 Err(e) if e.kind() == ErrorKind::AlreadyExists => continue,
                 done => done.map_err(RigError::io("create directory", &path))?,
             }
@@ -46,7 +52,6 @@ impl Scratch {
                 let _ = fs::remove_dir(&scratch.path);
                 return Err(RigError::io("write", &marker)(e));
             }
-            guard.own_directory(&scratch.path)?;
             return Ok(scratch);
         }
     }

@@ -104,6 +104,9 @@ fn dropping_the_last_clone_cleans_up_what_was_forgotten() {
     fs::write(forgotten.join(".cachedyno-owned"), "").unwrap();
     let unmarked = base.path().join("unmarked");
     fs::create_dir(&unmarked).unwrap();
+    fs::write(unmarked.join("somebody's"), "x").unwrap();
+    let broken_off = base.path().join("broken-off");
+    fs::create_dir(&broken_off).unwrap();
     let mut child = Command::new("sleep").arg("600").spawn().unwrap();
     let mut released = Command::new("sleep").arg("600").spawn().unwrap();
     for pid in [child.id(), released.id()] {
@@ -112,12 +115,14 @@ fn dropping_the_last_clone_cleans_up_what_was_forgotten() {
     guard.disown_process(released.id()).unwrap();
     guard.own_directory(&forgotten).unwrap();
     guard.own_directory(&unmarked).unwrap();
+    guard.own_directory(&broken_off).unwrap();
     let clone = guard.clone();
     drop(guard);
     assert!(forgotten.exists());
     drop(clone);
     assert!(!forgotten.exists());
     assert!(unmarked.exists());
+    assert!(!broken_off.exists());
     assert!(!runs(child.id()));
     assert!(runs(released.id()));
     child.wait().unwrap();

@@ -33,7 +33,7 @@ function group(name: string, facts: Condition[]): HTMLElement {
 
 /** All conditions, groups in their order, those with warnings open; null when none were recorded. */
 export function conditions(context: Context): HTMLElement | null {
-  const all = context.view.conditions;
+  const all = context.view.conditions.facts;
   if (all.length === 0) return null;
   const names = [...new Set(all.map((c) => c.group))];
   const warnings = all.filter((c) => c.warning !== null).length;

@@ -4,11 +4,12 @@ use std::process::ExitCode;
 
 use crate::args::Compare;
 use crate::exit::CliError;
+use crate::output;
 
 pub(crate) fn run(arguments: &Compare) -> Result<ExitCode, CliError> {
     let records = &arguments.records.out;
     let a = super::view_of(records, &arguments.run)?;
     let b = super::view_of(records, &arguments.with)?;
-    anstream::print!("{}", ::report::compare::render(&a, &b));
+    output::print(&::report::compare::render(&a, &b))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -7,40 +7,43 @@ use std::process::ExitCode;
 
 use crate::args::Doctor;
 use crate::exit::CliError;
+use crate::output;
 
 pub(crate) fn run(arguments: &Doctor) -> Result<ExitCode, CliError> {
     if !arguments.disk.is_dir() {
         let disk = arguments.disk.display();
         return Err(CliError::usage(format!("--disk `{disk}` is not a directory")));
     }
-    anstream::println!("stores");
-    for store in rig::installed(&SearchPath::of_process()) {
-        let name = store.product.name();
-        let (program, package) = (store.program, store.package);
-        let missing = || format!("not installed: {program} (apt-get install {package})");
-        anstream::println!("  {name:<8} {}", store.version.unwrap_or_else(missing));
-    }
-    anstream::println!("  {:<8} needs no server", Product::Files.name());
-    let facts = conditions(&arguments.disk);
-    let mut group = "";
-    for fact in &facts {
-        if fact.group != group {
-            group = &fact.group;
-            anstream::println!("\n{group}");
-        }
-        anstream::println!("  {:<28} {}", fact.name, fact.value);
-    }
-    let disturbing: Vec<&Condition> = facts.iter().filter(|f| f.warning.is_some()).collect();
-    if disturbing.is_empty() {
-        anstream::println!("\nnothing here disturbs a measurement");
-        return Ok(ExitCode::SUCCESS);
-    }
-    anstream::println!("\nwhat disturbs a measurement here");
-    for fact in disturbing {
-        let warning = fact.warning.as_deref().unwrap_or_default();
-        anstream::println!("  ! {}: {} ({})", fact.name, warning, fact.value);
-    }
+    output::print(&(stores() + &facts(&conditions(&arguments.disk))))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Which stores are installed.
+fn stores() -> String {
+    let lines = rig::installed(&SearchPath::of_process()).into_iter().map(|store| {
+        let (name, program, package) = (store.product.name(), store.program, store.package);
+        let missing = || format!("not installed: {program} (apt-get install {package})");
+        format!("  {name:<8} {}\n", store.version.unwrap_or_else(missing))
+    });
+    let files = Product::Files.name();
+    format!("stores\n{}  {files:<8} needs no server\n", lines.collect::<String>())
+}
+
+/// What this host is, and at the end what of it disturbs.
+fn facts(facts: &[Condition]) -> String {
+    let groups = facts.chunk_by(|a, b| a.group == b.group).map(|group| {
+        let lines = group.iter().map(|fact| format!("  {:<28} {}\n", fact.name, fact.value));
+        format!("\n{}\n{}", group[0].group, lines.collect::<String>())
+    });
+    let text: String = groups.collect();
+    let warnings: String = facts
+        .iter()
+        .filter_map(|f| Some(format!("  ! {}: {} ({})\n", f.name, f.warning.as_ref()?, f.value)))
+        .collect();
+    if warnings.is_empty() {
+        return text + "\nnothing here disturbs a measurement\n";
+    }
+    text + "\nwhat disturbs a measurement here\n" + &warnings
 }
 
 /// Facts of this host and how its CPUs are divided.

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use crate::args::Export;
 use crate::exit::CliError;
+use crate::output;
 
 pub(crate) fn run(arguments: &Export) -> Result<ExitCode, CliError> {
     let view = super::view_of(&arguments.records.out, &arguments.run)?;
@@ -12,6 +13,6 @@ pub(crate) fn run(arguments: &Export) -> Result<ExitCode, CliError> {
         (_, true) => ::report::csv::render_blocks(&view),
         (false, false) => ::report::json::render(&view) + "\n",
     };
-    anstream::print!("{text}");
+    output::print(&text)?;
     Ok(ExitCode::SUCCESS)
 }

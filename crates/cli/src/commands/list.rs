@@ -5,25 +5,26 @@ use std::process::ExitCode;
 
 use crate::args::List;
 use crate::exit::CliError;
+use crate::output;
 
 pub(crate) fn run(arguments: &List) -> Result<ExitCode, CliError> {
     let records = archive::list(&arguments.records.out)?;
     if records.is_empty() {
         let directory = arguments.records.out.display();
-        anstream::println!("no records in {directory} (make one: cachedyno run sessions)");
+        output::print(&format!("no records in {directory} (make one: cachedyno run sessions)\n"))?;
     }
     for record in records {
         let started = i64::try_from(record.started_unix_ms).unwrap_or(i64::MAX);
         let started = Timestamp::from_millisecond(started).unwrap_or(Timestamp::UNIX_EPOCH);
-        anstream::println!(
-            "{}  {}  {:<12} {:<9} {:<12} {}",
+        output::print(&format!(
+            "{}  {}  {:<12} {:<9} {:<12} {}\n",
             record.run,
             started.strftime("%Y-%m-%d %H:%M:%S UTC"),
             record.study,
             record.scale,
             record.status,
             record.targets.join(", ")
-        );
+        ))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use crate::args::Report;
 use crate::exit::CliError;
+use crate::output;
 
 pub(crate) fn run(arguments: &Report) -> Result<ExitCode, CliError> {
     let record = super::read(&arguments.records.out, &arguments.run)?;
@@ -17,6 +18,6 @@ pub(crate) fn run(arguments: &Report) -> Result<ExitCode, CliError> {
             "page `{path}` cannot be written: {e} (choose another: --page FILE)"
         ))
     })?;
-    anstream::println!("{}", path.display());
+    output::print(&format!("{}\n", path.display()))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -12,7 +12,7 @@ use rig::{Guard, Pinning};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::fs;
 use std::io::Read as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,6 +20,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::doctor;
 use crate::args::{Format, Run};
 use crate::exit::{CliError, DONE, INTERRUPTED, NOT_VALID, TARGET};
+use crate::output;
 use crate::progress::{Collector, Display};
 use crate::{secrets, studies};
 
@@ -46,8 +47,12 @@ pub(crate) fn run(arguments: &Run) -> Result<ExitCode, CliError> {
     let targets = collector.targets;
     let recorded = Recorded { header, targets, trials, seal: Some(seal) };
     let view = judge(&recorded);
-    super::print(&view, arguments.format);
-    leave_page(&view, writer.path(), arguments.format);
+    // First the page: what cannot be printed is kept at least.
+    let page = leave_page(&view, writer.path());
+    super::print(&view, arguments.format)?;
+    if let Some(page) = page.filter(|_| arguments.format == Format::Text) {
+        output::print(&format!("\npage: {}\n", page.display()))?;
+    }
     let interrupted = stop.load(Ordering::Relaxed);
     Ok(ExitCode::from(code(interrupted, named_failed, view.validity)))
 }
@@ -189,8 +194,9 @@ fn named_and_failed(plan: &Plan, targets: &[::report::TargetState]) -> bool {
     })
 }
 
-/// Writes page and summary into the record. A full disk costs the page, not the result.
-fn leave_page(view: &View, record: &Path, format: Format) {
+/// Writes page and summary into the record; the page's path. A full disk costs the page, not the
+/// result.
+fn leave_page(view: &View, record: &Path) -> Option<PathBuf> {
     let path = record.join(REPORT);
     let page = super::page(view).map_err(|e| e.to_string());
     let written = page.and_then(|page| {
@@ -200,9 +206,11 @@ fn leave_page(view: &View, record: &Path, format: Format) {
             .map_err(|e| e.to_string())
     });
     match written {
-        Ok(()) if format == Format::Text => anstream::println!("\npage: {}", path.display()),
-        Ok(()) => {}
-        Err(e) => anstream::eprintln!("warning: the page is not written: {e}"),
+        Ok(()) => Some(path),
+        Err(e) => {
+            anstream::eprintln!("warning: the page is not written: {e}");
+            None
+        }
     }
 }
 

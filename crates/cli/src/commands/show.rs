@@ -7,6 +7,6 @@ use crate::exit::CliError;
 
 pub(crate) fn run(arguments: &Show) -> Result<ExitCode, CliError> {
     let view = super::view_of(&arguments.records.out, &arguments.run)?;
-    super::print(&view, arguments.format);
+    super::print(&view, arguments.format)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use crate::args::Studies;
 use crate::exit::CliError;
+use crate::output;
 use crate::studies::{SHIPPED, load};
 
 pub(crate) fn run(arguments: &Studies) -> Result<ExitCode, CliError> {
@@ -15,27 +16,32 @@ pub(crate) fn run(arguments: &Studies) -> Result<ExitCode, CliError> {
             let text = SHIPPED.iter().find(|(shipped, _)| shipped == name).map(|(_, text)| *text);
             let text =
                 text.ok_or_else(|| CliError::usage(format!("`{name}` is no shipped study")))?;
-            anstream::print!("{text}");
+            output::print(text)?;
         }
         None => {
             for (name, text) in SHIPPED {
-                describe(&Study::parse(name, text)?);
+                output::print(&describe(&Study::parse(name, text)?))?;
             }
         }
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn describe(study: &Study) {
-    anstream::println!("{}: {}", study.name, study.title);
-    anstream::println!("  {}", study.question);
-    anstream::println!("  source: {}", study.source);
+fn describe(study: &Study) -> String {
     let targets: Vec<&str> = study.target_names().collect();
-    anstream::println!("  targets: {}", targets.join(", "));
     let chosen = study.defaults.profile.get_ref();
-    for profile in &study.profiles {
+    let profiles = study.profiles.iter().map(|profile| {
         let name = profile.name.get_ref();
         let default = if chosen.contains(name) { " (default)" } else { "" };
-        anstream::println!("  profile {name}{default}: {}", profile.about);
-    }
+        format!("  profile {name}{default}: {}\n", profile.about)
+    });
+    format!(
+        "{}: {}\n  {}\n  source: {}\n  targets: {}\n{}",
+        study.name,
+        study.title,
+        study.question,
+        study.source,
+        targets.join(", "),
+        profiles.collect::<String>()
+    )
 }

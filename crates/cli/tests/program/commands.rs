@@ -338,3 +338,13 @@ fn quiet_and_json_say_nothing_but_the_result() {
     let markdown = run(&["--format", "markdown"]).stdout;
     assert!(markdown.starts_with('#') && !markdown.contains("page: "), "{markdown}");
 }
+
+#[test]
+fn a_result_that_cannot_be_printed_is_an_error_and_not_a_panic() {
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let mut command = std::process::Command::new(assert_cmd::cargo::cargo_bin!("cachedyno"));
+    let done = command.arg("studies").stdout(full).output().unwrap();
+    assert_eq!(done.status.code(), Some(1));
+    let said = String::from_utf8(done.stderr).unwrap();
+    assert!(said.starts_with("error: the result cannot be printed: "), "{said}");
+}

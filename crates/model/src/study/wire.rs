@@ -262,6 +262,11 @@ impl Study {
             let problem = format!("format `{}` (this version reads {STUDY_FORMAT})", self.format);
             return Some((0, problem));
         }
+        let good = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        if self.name.is_empty() || !self.name.chars().all(good) {
+            let expected = "lower-case letters, digits and `-`";
+            return Some((0, format!("name `{}` is no name (expected {expected})", self.name)));
+        }
         self.fault_in_names()
             .or_else(|| self.profiles.iter().find_map(fault_in_profile))
             .or_else(|| self.claims.iter().find_map(|c| self.fault_in_claim(c)))

@@ -177,7 +177,7 @@ fn disturbances(view: &View, columns: usize, paint: Paint) -> String {
     } else {
         paragraph("  ", 2, &format!("median trial: {}", noise.join(", ")), columns)
     };
-    for fact in &view.conditions {
+    for fact in &view.conditions.facts {
         if let Some(warning) = &fact.warning {
             let text = format!("{}: {}; {warning}", fact.name, fact.value);
             body += &paragraph("  ! ", 4, &text, columns);

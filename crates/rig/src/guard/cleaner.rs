@@ -91,15 +91,22 @@ fn remove_patiently(directory: &Path, deadline: Instant) -> io::Result<()> {
 }
 
 /// Removes a directory that holds our marker; the marker goes last, so that a removal that was
-/// broken off can be finished. A missing directory, a symbolic link and a directory without the
-/// marker are left alone without an error. No symbolic link is followed.
+/// broken off can be finished. Without the marker only an empty directory goes: one whose making or
+/// removal was broken off. A missing directory, a symbolic link and whatever else has no marker are
+/// left alone without an error. No symbolic link is followed.
 pub(crate) fn remove_owned(directory: &Path) -> io::Result<()> {
     let is = |path: &Path, kind: fn(&fs::FileType) -> bool| {
         path.symlink_metadata().is_ok_and(|m| kind(&m.file_type()))
     };
     let marker = directory.join(MARKER);
-    if !is(directory, fs::FileType::is_dir) || !is(&marker, fs::FileType::is_file) {
+    if !is(directory, fs::FileType::is_dir) {
         return Ok(());
+    }
+    if !is(&marker, fs::FileType::is_file) {
+        return match fs::remove_dir(directory) {
+            Err(e) if e.kind() != io::ErrorKind::DirectoryNotEmpty => Err(e),
+            _ => Ok(()),
+        };
     }
     for entry in fs::read_dir(directory)? {
         let entry = entry?;

@@ -1,0 +1,17 @@
+//! Printing a result to standard output, the only place that does.
+
+use std::io::{ErrorKind, Write as _};
+
+use crate::exit::CliError;
+
+/// Prints `text` as it is; colours are taken out where nobody would see them. A reader that has
+/// gone (`| head`) has seen enough; a full disk behind `>` is an error.
+pub(crate) fn print(text: &str) -> Result<(), CliError> {
+    let mut stdout = anstream::stdout().lock();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(e) if e.kind() != ErrorKind::BrokenPipe => {
+            Err(CliError::failed(format!("the result cannot be printed: {e}")))
+        }
+        _ => Ok(()),
+    }
+}
