@@ -24,6 +24,7 @@ impl fmt::Display for Enough {
                 let percent = stats::format_percent(*width);
                 write!(f, "every rate is known within {percent}")
             }
+            Self::Blocks(1) => f.write_str("one block was asked for"),
             Self::Blocks(blocks) => write!(f, "{blocks} blocks were asked for"),
             Self::Budget(ns) => {
                 let budget = stats::format_ns(*ns as f64);

@@ -1,6 +1,6 @@
 //! Runs a plan: blocks, trials, fresh rigs, when to stop, resume. Everything it does is an event.
 //!
-//! - [`bench`]: the targets made ready: private servers to start, or existing ones to use.
+//! - [`mod@bench`]: the targets made ready: private servers to start, or existing ones to use.
 //! - [`trial`]: one measured run of one cell.
 //! - [`schedule`]: the order of cells in a block.
 //! - [`effort`]: when enough was measured.

@@ -169,7 +169,7 @@ pub struct PhaseResult {
     pub done_per_interval: Vec<u64>,
 }
 
-/// What disturbed a trial, over its measured phases.
+/// What disturbed a trial, from the filling to the end of its last phase.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Noise {
     /// Share of all CPU time that the hypervisor gave to others.

@@ -148,9 +148,10 @@ fn sample_notes(operations: u64, notes: &mut Notes) -> Vec<usize> {
     }
     let needed = if few.len() == 2 { need(0.99) } else { need(0.999) };
     vec![notes.add(format!(
-        "{} rests on fewer than {VALUES_ABOVE_PERCENTILE} slower operations: need {needed} \
+        "{} {} on fewer than {VALUES_ABOVE_PERCENTILE} slower operations: need {needed} \
          operations or more",
         few.join(" and "),
+        if few.len() == 1 { "rests" } else { "rest" },
     ))]
 }
 

@@ -23,11 +23,8 @@ pub const OWN_SHARE_MAX: f64 = 0.2;
 pub const OWN_SHARE_NOTE: f64 = 0.1;
 
 /// Change of the rate's fitted line over a phase, as a share of its mean, that counts as drift.
-/// The mean is then within 5 % of what the phase began and ended with.
+/// Less leaves the mean within 5 % of what the phase began and ended with.
 pub const DRIFT_SHARE_MAX: f64 = 0.1;
-
-/// Share of the blocks in which a phase may drift: beyond a half, drifting is what it does.
-pub const DRIFT_BLOCKS_MAX: f64 = 0.5;
 
 /// Share of CPU time that the hypervisor may give to others. At one part in twenty the loss is
 /// wider than the zone in which two targets count as equal.
@@ -104,7 +101,7 @@ pub fn rules() -> Vec<Rule> {
         rule(
             "drift",
             format!(
-                "{} of the mean rate over a phase, in at most half of the blocks",
+                "{} of the mean rate over a phase, surely, over all blocks",
                 above(DRIFT_SHARE_MAX)
             ),
             "NOT-STEADY: the rate depends on when it was measured; a \

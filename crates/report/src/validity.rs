@@ -6,8 +6,8 @@ use stats::steady::{Steady, is_steady};
 use crate::notes::Notes;
 use crate::recorded::Recorded;
 use crate::rules::{
-    DRIFT_BLOCKS_MAX, DRIFT_SHARE_MAX, ERROR_SHARE_MAX, MISS_SHARE_MAX, NOISY_TRIALS_MAX,
-    OTHER_CPU_SHARE_MAX, OWN_SHARE_MAX, OWN_SHARE_NOTE, STEAL_SHARE_MAX, WRONG_MAX,
+    DRIFT_SHARE_MAX, ERROR_SHARE_MAX, MISS_SHARE_MAX, NOISY_TRIALS_MAX, OTHER_CPU_SHARE_MAX,
+    OWN_SHARE_MAX, OWN_SHARE_NOTE, STEAL_SHARE_MAX, WRONG_MAX,
 };
 use crate::series::{MeasuredPhase, Operation};
 use crate::show;
@@ -234,23 +234,23 @@ fn check_generator(phase: &MeasuredPhase<'_>, findings: &mut Findings) -> Option
     })
 }
 
-/// Whether the rate moves within the phase.
+/// Whether the rate moves within the phase, in block after block.
 fn check_drift(phase: &MeasuredPhase<'_>, findings: &mut Findings) -> Option<String> {
-    let drifts: Vec<Steady> = phase
-        .trials
-        .iter()
-        .map(|(_, p)| is_steady(&p.done_per_interval, DRIFT_SHARE_MAX))
-        .collect();
-    let moving = drifts.iter().filter(|d| **d == Steady::No).count();
+    let blocks = phase.trials.iter().map(|(_, p)| p.done_per_interval.as_slice());
     let label = phase.label();
-    if moving as f64 <= DRIFT_BLOCKS_MAX * drifts.len() as f64 {
-        let short = drifts.contains(&Steady::TooShort);
-        return short.then(|| "too short to judge whether the rate was steady".into());
-    }
+    let change = match is_steady(blocks, DRIFT_SHARE_MAX) {
+        Steady::Yes => return None,
+        Steady::TooShort => {
+            return Some(
+                "too short, or too few blocks, to judge whether the rate was steady".into(),
+            );
+        }
+        Steady::No(change) => change,
+    };
+    let direction = if change > 0.0 { "rises" } else { "falls" };
     let text = format!(
-        "{label}: the rate drifts by more than {} of its mean in {moving} of {} blocks",
-        show::percent(DRIFT_SHARE_MAX),
-        drifts.len()
+        "{label}: the rate {direction} by {} of its mean within the phase, in block after block",
+        show::percent(change.abs())
     );
     if phase.keeps_its_data() {
         findings.not_steady.push(format!("{text}: warm up longer or measure longer"));

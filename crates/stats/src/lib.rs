@@ -3,7 +3,7 @@
 //! - [`compare`]: two targets paired by block; the verdicts of a whole run.
 //! - [`histogram`]: a distribution of nanoseconds, mergeable and storable.
 //! - [`interval`]: a centre with its interval over blocks, and what is doubtful about it.
-//! - [`steady`]: whether a trial's rate held while it was measured.
+//! - [`steady`]: whether a phase's rate held while it was measured.
 //! - [`units`]: printing numbers with units; reading durations and sizes.
 
 pub mod compare;
@@ -18,7 +18,7 @@ mod student;
 pub use compare::{Comparison, Doubt, Paired, Verdict, verdicts};
 pub use histogram::Histogram;
 pub use interval::{Estimate, Interval, IntervalError, Warning, geometric_mean_interval};
-pub use steady::{Steadiness, Steady, is_steady};
+pub use steady::{Steady, is_steady};
 pub use units::{
     Unit, UnitError, format_bytes, format_ns, format_percent, format_rate, format_ratio,
     format_value_with_interval, parse_bytes, parse_duration_ns,

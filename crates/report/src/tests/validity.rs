@@ -170,19 +170,21 @@ fn drift_is_judged_by_what_the_phase_does() {
     let view = judge(&recorded);
     assert_eq!(view.validity, Validity::NotSteady);
     assert_eq!(view.reasons.len(), 12, "reads and changes of 3 targets at 2 loads");
-    assert!(view.reasons[0].contains("drifts by more than 10 % of its mean in 5 of 5 blocks"));
+    let first = &view.reasons[0];
+    assert!(first.contains("the rate falls by 4"), "{first}");
+    assert!(first.contains("in block after block: warm up longer"), "{first}");
     assert!(view.reasons.iter().all(|r| !r.contains(" write:")));
-    assert!(noted(&view, "write: the rate drifts"), "writes grow their data");
+    assert!(noted(&view, "write: the rate falls"), "writes grow their data");
 
     let mut some = good();
     for trial in some.trials.iter_mut().filter(|t| t.block < 2) {
         trial.phases.iter_mut().for_each(|p| p.done_per_interval.clone_from(&falling));
     }
-    assert_eq!(judge(&some).validity, Validity::Valid, "2 of 5 blocks are not more than half");
+    assert_eq!(judge(&some).validity, Validity::Valid, "2 of 5 blocks may be the host's doing");
     set_intervals(&mut some, &[100, 90]);
     let short = judge(&some);
     assert_eq!(short.validity, Validity::Valid);
-    assert!(noted(&short, "too short to judge"));
+    assert!(noted(&short, "too short, or too few blocks, to judge"));
 }
 
 #[test]

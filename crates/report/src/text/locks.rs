@@ -22,8 +22,9 @@ pub(crate) fn render(view: &View, paint: Paint) -> String {
         gap: 2,
         lines,
     };
-    let note = "waited: share of opens that found the session's lock taken; gave up: no lock within \
-                the handler's tries; lost: the lock was gone or somebody else's before the close\n";
+    let note = "waited: share of opens that found the session's lock taken; gave up: no lock \
+                within the handler's tries; lost: the lock was gone or somebody else's before the \
+                close\n";
     format!("{}\n{}{}", paint.bold("Locks of sessions"), table.render(paint), paint.dim(note))
 }
 

@@ -1,0 +1,38 @@
+# Two commands are enough: `make study` measures, `make test` checks everything.
+# Both say what they install before they do it, and go on without what cannot be installed.
+
+.DEFAULT_GOAL := help
+.PHONY: help study test build web bench clean
+.DELETE_ON_ERROR:
+
+WEB_SOURCES := $(wildcard web/*.json web/*.ts web/*.html) $(shell find web/src -type f)
+NODE_MODULES := web/node_modules/.package-lock.json
+
+help: ## list these targets
+	@sed -n 's/^\([a-z]*\):.*## /  make \1  \t/p' $(MAKEFILE_LIST)
+
+study: ## files, Redis and MySQL as session stores, measured in about two minutes
+	@MAKE='$(MAKE)' scripts/study
+
+test: ## everything that is checked: style, rules, tests with real servers, the page in a browser
+	@MAKE='$(MAKE)' scripts/test
+
+build: web ## the program, with the page built in: target/release/cachedyno
+	cargo build --release --package cachedyno
+
+web: web/dist/page.html ## the page that reports embed
+
+web/dist/page.html: $(NODE_MODULES) $(WEB_SOURCES)
+	npm --prefix web run --silent build
+	@touch $@
+
+$(NODE_MODULES): web/package.json web/package-lock.json
+	npm --prefix web ci --no-audit --no-fund --fetch-timeout=60000
+	@touch $@
+
+bench: ## how fast the parts of the generator are
+	cargo bench --package cachedyno-lab
+
+clean: ## remove what was built; records stay
+	cargo clean
+	rm -rf web/dist web/node_modules
