@@ -2,9 +2,10 @@
 
 use drivers::{Admin, Facts, SessionOptions};
 use model::{Endpoint, ErrorClass, Failure, Layout, Plan, PlannedTarget, Product};
-use rig::{Guard, MariadbTemplate, Pinning, Scratch, SearchPath, Server, ServerSpec};
+use rig::{Guard, MariadbTemplate, Pinning, SearchPath, Server, ServerSpec, Shelf};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::collections::btree_map::Entry;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::unix_ms;
@@ -36,6 +37,8 @@ pub struct Bench<'a> {
     search: SearchPath,
     /// Made once a run, copied for each server.
     template: Option<MariadbTemplate>,
+    /// Where session files go, by the directory that was given for them.
+    shelves: BTreeMap<PathBuf, Shelf>,
 }
 
 /// A store made ready for one trial; dropping it stops its server and removes its directories.
@@ -46,7 +49,6 @@ pub struct Ready {
     options: SessionOptions,
     prefix: String,
     server: Option<Server>,
-    _scratch: Option<Scratch>,
 }
 
 impl<'a> Bench<'a> {
@@ -59,6 +61,7 @@ impl<'a> Bench<'a> {
             since_unix_ms: unix_ms(),
             search: SearchPath::of_process(),
             template: None,
+            shelves: BTreeMap::new(),
         }
     }
 
@@ -95,13 +98,13 @@ impl<'a> Bench<'a> {
     ) -> Result<Ready, Failure> {
         let existing = self.setup.endpoints.get(&target.name).cloned();
         let shared = existing.is_some();
-        let (endpoint, server, scratch) = match (existing, target.product) {
+        let (endpoint, server) = match (existing, target.product) {
             (Some(Endpoint::Files { directory }), _) => self.directory(&directory)?,
-            (Some(endpoint), _) => (endpoint, None, None),
+            (Some(endpoint), _) => (endpoint, None),
             (None, Product::Files) => self.directory(&self.setup.disk.clone())?,
             (None, product) => {
                 let server = self.server(product, target)?;
-                (server.endpoint().clone(), Some(server), None)
+                (server.endpoint().clone(), Some(server))
             }
         };
         let timeout = Duration::from_nanos(self.plan.timeout_ns);
@@ -129,18 +132,16 @@ impl<'a> Bench<'a> {
             endpoint,
             admin,
             server,
-            _scratch: scratch,
         })
     }
 
-    /// A new subdirectory of `parent`, watched over by the guard.
-    fn directory(
-        &self,
-        parent: &std::path::Path,
-    ) -> Result<(Endpoint, Option<Server>, Option<Scratch>), Failure> {
-        let scratch = Scratch::new(&self.setup.guard, parent)?;
-        let endpoint = Endpoint::Files { directory: scratch.path().to_path_buf() };
-        Ok((endpoint, None, Some(scratch)))
+    /// A new directory below `parent`, watched over by the guard.
+    fn directory(&mut self, parent: &Path) -> Result<(Endpoint, Option<Server>), Failure> {
+        let place = match self.shelves.entry(parent.to_path_buf()) {
+            Entry::Occupied(there) => there.into_mut(),
+            Entry::Vacant(free) => free.insert(Shelf::new(&self.setup.guard, parent)?),
+        };
+        Ok((Endpoint::Files { directory: place.directory()? }, None))
     }
 
     fn server(&mut self, product: Product, target: &PlannedTarget) -> Result<Server, Failure> {
@@ -213,7 +214,7 @@ impl Ready {
         self.server.as_ref().and_then(Server::died)
     }
 
-    /// Removes what the trial left in an existing store; stops a private server.
+    /// Removes what the trial left; stops a private server.
     pub fn finish(mut self) -> Result<(), Failure> {
         match self.server.take() {
             Some(server) => Ok(server.stop()?),

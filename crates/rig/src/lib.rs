@@ -2,6 +2,7 @@
 //!
 //! - [`guard`]: a second process that cleans up after us, whatever ends us.
 //! - [`scratch`]: owned temporary directories for sockets and data.
+//! - [`shelf`]: directories for the files of trials, in fresh places of the disk.
 //! - [`server`]: a started server; [`redis`] and [`mariadb`] start one.
 //! - [`search`] and [`mod@installed`]: where programs are found, and which servers are there.
 //! - [`cpu`]: which CPUs whom, and CPU time by the process CPU clock.
@@ -24,6 +25,7 @@ pub mod redis;
 pub mod scratch;
 pub mod search;
 pub mod server;
+pub mod shelf;
 
 pub use cpu::{Pinning, pin_current_thread, process_cpu_ns};
 pub use error::RigError;
@@ -36,3 +38,4 @@ pub use redis::start_redis;
 pub use scratch::Scratch;
 pub use search::SearchPath;
 pub use server::{Server, ServerSpec};
+pub use shelf::Shelf;

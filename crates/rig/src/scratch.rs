@@ -111,6 +111,6 @@ impl Drop for Scratch {
 }
 
 /// The standard library seeds its hash maps from the kernel's random numbers.
-fn random() -> u32 {
+pub(crate) fn random() -> u32 {
     RandomState::new().build_hasher().finish() as u32
 }
