@@ -66,10 +66,11 @@ function end(child) {
 async function php(kind, clients) {
   const [place, stop] = await server(kind);
   const cpus = kind === "files" ? "0,1" : "0";
+  const gate = mkdtempSync(join(work, "gate"));
   const one = (client) =>
     new Promise((done, fail) => {
-      const args = ["-c", cpus, "php", loop, kind, place, sessions, String(client), drawing];
-      const child = spawn("taskset", args, { stdio: ["ignore", "pipe", "inherit"] });
+      const which = [kind, place, sessions, String(client), String(clients), gate, drawing];
+      const child = spawn("taskset", ["-c", cpus, "php", loop, ...which], { stdio: ["ignore", "pipe", "inherit"] });
       let text = "";
       child.stdout.on("data", (part) => (text += part));
       child.on("close", (code) => (code === 0 ? done(text) : fail(new Error(`php ended ${code}`))));

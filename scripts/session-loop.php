@@ -3,11 +3,13 @@
 // create, read and update sessions one after the other; MySQL connects for every operation, Redis
 // keeps its connection, and values are drawn inside the timed loop.
 //
-//   php session-loop.php files DIRECTORY        SESSIONS CLIENT inside|outside
-//   php session-loop.php redis SOCKET           SESSIONS CLIENT inside|outside
-//   php session-loop.php mysql SOCKET:DATABASE  SESSIONS CLIENT inside|outside
+//   php session-loop.php files DIRECTORY        SESSIONS CLIENT CLIENTS GATE inside|outside
+//   php session-loop.php redis SOCKET           SESSIONS CLIENT CLIENTS GATE inside|outside
+//   php session-loop.php mysql SOCKET:DATABASE  SESSIONS CLIENT CLIENTS GATE inside|outside
 //
-// With `outside`, values are taken from 64 that were drawn before.
+// With `outside`, values are taken from 64 that were drawn before. All CLIENTS begin each phase
+// together: each leaves a file in the directory GATE and waits for those of the others. (The script
+// of 2019 let its processes drift.)
 // Prints one line: start and end of create, read and update in seconds of the monotonic clock, and
 // how many reads found nothing.
 
@@ -51,12 +53,17 @@ function store(string $kind, string $place): array
     ];
 }
 
-[, $kind, $place, $sessions, $client, $drawing] = $argv;
+[, $kind, $place, $sessions, $client, $clients, $gate, $drawing] = $argv;
 [$create, $read, $update] = store($kind, $place);
 $missed = 0;
 $pool = $drawing === 'inside' ? [] : array_map(fn () => draw(), range(0, 63));
 $value = fn (int $i): string => $pool === [] ? draw() : $pool[$i % 64];
-$timed = function (callable $operation) use ($sessions, $client): string {
+$phase = 0;
+$timed = function (callable $operation) use ($sessions, $client, $clients, $gate, &$phase): string {
+    touch("$gate/" . ++$phase . "-$client");
+    while (count(glob("$gate/$phase-*")) < (int) $clients) {
+        usleep(500);
+    }
     $begun = hrtime(true);
     for ($i = 0; $i < (int) $sessions; $i++) {
         $operation("{$client}_$i", $i);
@@ -69,6 +76,6 @@ $spans = [
         $value = $read($id);
         $missed += (int) (!is_string($value) || strlen($value) !== BYTES);
     }),
-    $timed(fn (string $id, int $i) => $update($id, $value($i))),
+    $timed(fn (string $id, int $i) => $update($id, $value($i + 1))),
 ];
 printf("%s %d\n", implode(' ', $spans), $missed);
