@@ -71,6 +71,8 @@ pub struct Engine<'a> {
 struct Shared<'a> {
     engine: &'a Engine<'a>,
     gate: Barrier,
+    /// When the phase at hand began, the same for all clients.
+    begun: Mutex<Instant>,
     merged: Mutex<Recorder>,
     failure: Mutex<Option<Failure>>,
     failed: AtomicBool,
@@ -102,6 +104,7 @@ impl Engine<'_> {
         let shared = Shared {
             engine: self,
             gate: Barrier::new(clients.len() + 1),
+            begun: Mutex::new(Instant::now()),
             merged: Mutex::default(),
             failure: Mutex::default(),
             failed: AtomicBool::new(false),
@@ -118,6 +121,7 @@ impl Engine<'_> {
             drop(reports);
             shared.collect(&inbox, count, "fill", &mut |_| {});
             for phase in &self.workload.phases {
+                *shared.lock_begun() = Instant::now();
                 shared.gate.wait();
                 let result = shared.phase(phase, names, count, &inbox, meter, progress);
                 phases.extend(result);
@@ -215,6 +219,10 @@ impl Shared<'_> {
         shares
     }
 
+    fn lock_begun(&self) -> std::sync::MutexGuard<'_, Instant> {
+        self.begun.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn lock_merged(&self) -> std::sync::MutexGuard<'_, Recorder> {
         self.merged.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -270,14 +278,18 @@ impl Shared<'_> {
 }
 
 /// One client's way through one phase.
+///
+/// The measurement begins for all clients at the same moment. What counts is when a call is done:
+/// one that was sent while warming up and is answered later counts with all of its time, so that a
+/// long wait is never lost between the two.
 struct ClientLoop<'a> {
     shared: &'a Shared<'a>,
     client: &'a mut dyn Client,
     phase: &'a Phase,
     recorder: Recorder,
-    start: Instant,
-    /// Start of the measurement; `None` while warming up.
-    measured_from: Option<(Instant, ThreadUse)>,
+    measured_from: Instant,
+    /// What the thread had used when it first was ready in the measurement.
+    used_before: Option<ThreadUse>,
     flush_at: Instant,
     untimed_ns: u64,
     answered: u64,
@@ -296,15 +308,15 @@ impl<'a> ClientLoop<'a> {
         // One kind of call, one call an operation: the whole says it all.
         let several = phase.mix.len() > 1 || client.calls() > 1;
         let kinds = if several { client.operations().len() } else { 0 };
-        let start = Instant::now();
+        let measured_from = *shared.lock_begun() + Duration::from_nanos(phase.warmup_ns);
         Self {
             shared,
             client,
             phase,
             recorder: Recorder::new(kinds, interval_ns(phase)),
-            start,
-            measured_from: None,
-            flush_at: start + TICK,
+            measured_from,
+            used_before: None,
+            flush_at: measured_from + TICK,
             untimed_ns: 0,
             answered: 0,
             failures_in_a_row: 0,
@@ -315,9 +327,9 @@ impl<'a> ClientLoop<'a> {
     fn run(mut self) -> ClientShare {
         let mut now = Instant::now();
         for n in 0.. {
-            if self.measured_from.is_none() && self.warm(now) {
-                self.begin_measuring();
-                now = Instant::now();
+            if self.used_before.is_none() && self.counts(now) {
+                self.used_before = Some(ThreadUse::now());
+                self.untimed_ns = 0;
             }
             if self.shared.over() || self.finished(n, now) {
                 break;
@@ -331,34 +343,24 @@ impl<'a> ClientLoop<'a> {
             }
         }
         self.shared.lock_merged().merge(&self.recorder);
-        let (from, used) = self.measured_from.unwrap_or((now, ThreadUse::now()));
+        let used_before = self.used_before.unwrap_or_else(ThreadUse::now);
         ClientShare {
-            span: self.measured_from.is_some().then_some((from, now)),
+            span: self.counts(now).then_some((self.measured_from, now)),
             untimed_ns: self.untimed_ns,
             answered: self.answered,
-            used: ThreadUse::now().since(used),
+            used: ThreadUse::now().since(used_before),
         }
     }
 
-    fn warm(&self, now: Instant) -> bool {
-        nanos(now - self.start) >= self.phase.warmup_ns
-    }
-
-    fn begin_measuring(&mut self) {
-        self.recorder.clear();
-        self.untimed_ns = 0;
-        self.answered = 0;
-        let used = ThreadUse::now();
-        let from = Instant::now();
-        self.measured_from = Some((from, used));
-        self.flush_at = from + TICK;
+    /// Whether what is done at that moment belongs to the measurement.
+    fn counts(&self, done: Instant) -> bool {
+        done >= self.measured_from
     }
 
     fn finished(&self, n: u64, now: Instant) -> bool {
-        match (self.phase.stop, self.measured_from) {
-            (Stop::Count(count), _) => n >= count,
-            (Stop::AfterNs(ns), Some((from, _))) => nanos(now - from) >= ns,
-            (Stop::AfterNs(_), None) => false,
+        match self.phase.stop {
+            Stop::Count(count) => n >= count,
+            Stop::AfterNs(ns) => now >= self.measured_from + Duration::from_nanos(ns),
         }
     }
 
@@ -393,14 +395,18 @@ impl<'a> ClientLoop<'a> {
                 response_ns: self.timed_drawing.then(|| nanos(done - intended)),
             };
             let (outcome, verified) = self.client.check();
-            self.recorder.call(timed, outcome, verified, answer.lock);
+            if self.counts(done) {
+                self.recorder.call(timed, outcome, verified, answer.lock);
+            }
             whole.add(timed, outcome, verified, answer.lock);
             ready = done;
         }
         self.failures_in_a_row = 0;
-        self.answered += 1;
-        if let Some((from, _)) = self.measured_from {
-            self.recorder.whole(&whole, nanos(ready - from));
+        if self.counts(ready) {
+            self.answered += 1;
+            self.recorder.whole(&whole, nanos(ready - self.measured_from));
+        } else {
+            self.recorder.warmed_up(whole.outcome);
         }
         let now = Instant::now();
         self.untimed_ns += nanos(now - ready);
@@ -427,9 +433,7 @@ impl<'a> ClientLoop<'a> {
 
     fn flush(&mut self, now: Instant) {
         self.flush_at = now + TICK;
-        if self.measured_from.is_some() {
-            self.shared.lock_merged().merge(&self.recorder);
-        }
+        self.shared.lock_merged().merge(&self.recorder);
         self.recorder.clear();
     }
 }

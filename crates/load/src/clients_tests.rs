@@ -121,6 +121,37 @@ fn clients_that_run_one_after_the_other_do_not_add_up() {
 }
 
 #[test]
+fn a_wait_that_begins_while_warming_up_is_counted_whole() {
+    // The first call takes five times the warm-up; the other client works all the time.
+    let plan = workload(Stop::AfterNs(40 * MS), 20 * MS);
+    let starved = Scripted::boxed(Duration::from_millis(1), |n| {
+        if n == 0 {
+            thread::sleep(Duration::from_millis(100));
+        }
+        Ok(Outcome::Ok)
+    });
+    let busy = Scripted::boxed(Duration::from_millis(1), |_| Ok(Outcome::Ok));
+    let phase = &run(&plan, vec![starved, busy]).phases[0];
+    let read = &phase.operations[0];
+    assert!(read.service.max_ns() >= 100 * MS, "{}", read.service.max_ns());
+    // From the common start of the measurement to the end of the long call.
+    assert!((80 * MS..250 * MS).contains(&phase.wall_ns), "{}", phase.wall_ns);
+    let busiest = phase.done_per_interval.iter().take(8).max().unwrap();
+    assert!(*busiest <= 6, "one client does at most one call a millisecond: {busiest}");
+}
+
+#[test]
+fn a_wrong_value_of_the_warm_up_is_counted() {
+    let plan = workload(Stop::AfterNs(20 * MS), 20 * MS);
+    let client = Scripted::boxed(Duration::from_millis(1), |n| match n {
+        0 => Ok(Outcome::Wrong),
+        _ => Ok(Outcome::Ok),
+    });
+    let counts = run(&plan, vec![client]).phases[0].operations[0].counts.clone();
+    assert_eq!(counts.wrong, 1);
+}
+
+#[test]
 fn warm_up_is_not_recorded() {
     let plan = workload(Stop::AfterNs(60 * MS), 60 * MS);
     let finished = run(&plan, vec![Scripted::boxed(Duration::from_millis(2), |_| Ok(Outcome::Ok))]);

@@ -148,6 +148,13 @@ impl Recorder {
         self.done_per_interval[interval] += 1;
     }
 
+    /// Counts an operation of the warm-up: only what must not happen there either.
+    pub fn warmed_up(&mut self, outcome: Outcome) {
+        if outcome == Outcome::Wrong {
+            self.whole.count(outcome);
+        }
+    }
+
     /// Records a whole operation that failed.
     pub fn failed_whole(&mut self, class: ErrorClass) {
         self.whole.fail(class);
