@@ -118,8 +118,11 @@ pub fn find(records: &Path, wanted: &str) -> Result<PathBuf, ArchiveError> {
         return all.last().map(|l| l.path.clone()).ok_or_else(unknown);
     }
     let name = |l: &Listed| l.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let matches: Vec<&Listed> =
-        all.iter().filter(|l| l.run.starts_with(wanted) || name(l).starts_with(wanted)).collect();
+    let matches: Vec<&Listed> = all
+        .iter()
+        .filter(|_| !wanted.is_empty())
+        .filter(|l| l.run.starts_with(wanted) || name(l).starts_with(wanted))
+        .collect();
     match &matches[..] {
         [] => Err(unknown()),
         [one] => Ok(one.path.clone()),

@@ -62,10 +62,17 @@ fn without_password(argument: &str) -> Option<(String, String, Secret)> {
         (None, Some((before, after))) => format!("{before}{}", after.trim_start_matches('&')),
         (None, None) => return None,
     };
-    Some((cleaned, variable(&choice.name), password))
+    Some((cleaned, carrier(&choice.name), password))
 }
 
-/// Environment variable that holds the password of a target.
+/// Environment variable that carries a password from the command line to the program started anew:
+/// exact, so that no two targets share it.
+fn carrier(target: &str) -> String {
+    let hex = target.bytes().map(|b| format!("{b:02x}")).collect::<Vec<_>>().concat();
+    format!("CACHEDYNO_CARRIED_{hex}")
+}
+
+/// Environment variable in which a user may give the password of a target.
 fn variable(target: &str) -> String {
     let upper = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' };
     format!("CACHEDYNO_PASSWORD_{}", target.chars().map(upper).collect::<String>())
@@ -82,13 +89,26 @@ pub(crate) fn endpoints(
             "--password-file names `{name}`, which is no --target NAME=URL of this command"
         )));
     }
+    let given = |v: String| env::var(v).ok().filter(|p| !p.is_empty()).map(Secret::new);
+    for (i, target) in targets.iter().enumerate() {
+        let shared = variable(&target.name);
+        let twin = targets[..i].iter().find(|t| variable(&t.name) == shared);
+        if let Some(twin) = twin.filter(|_| given(shared.clone()).is_some()) {
+            return Err(CliError::usage(format!(
+                "targets `{}` and `{}` would both take their password from {shared} (name one of \
+                 them otherwise)",
+                twin.name, target.name
+            )));
+        }
+    }
     let with_url = targets.iter().filter_map(|t| Some((&t.name, t.endpoint.clone()?)));
     Ok(with_url
         .map(|(name, endpoint)| {
             let from_file = files.iter().find(|(n, _)| n == name).map(|(_, secret)| secret.clone());
-            let from_environment =
-                || env::var(variable(name)).ok().filter(|p| !p.is_empty()).map(Secret::new);
-            (name.clone(), endpoint.with_password(from_file.or_else(from_environment)))
+            let carried = || given(carrier(name));
+            let from_environment = || given(variable(name));
+            let password = from_file.or_else(carried).or_else(from_environment);
+            (name.clone(), endpoint.with_password(password))
         })
         .collect())
 }
@@ -120,15 +140,15 @@ mod tests {
     fn passwords_leave_the_command_line() {
         assert_eq!(
             cleaned("shop=mysql://me:a%40b@h/db"),
-            Some(parts("shop=mysql://me@h/db", "CACHEDYNO_PASSWORD_SHOP", "a@b"))
+            Some(parts("shop=mysql://me@h/db", "CACHEDYNO_CARRIED_73686f70", "a@b"))
         );
         assert_eq!(
             cleaned("redis://:hush@h:1/2"),
-            Some(parts("redis://h:1/2", "CACHEDYNO_PASSWORD_REDIS", "hush"))
+            Some(parts("redis://h:1/2", "CACHEDYNO_CARRIED_7265646973", "hush"))
         );
         assert_eq!(
             cleaned("my-db=mysql+unix:///s?password=x&database=d"),
-            Some(parts("my-db=mysql+unix:///s?database=d", "CACHEDYNO_PASSWORD_MY_DB", "x"))
+            Some(parts("my-db=mysql+unix:///s?database=d", "CACHEDYNO_CARRIED_6d792d6462", "x"))
         );
     }
 
@@ -137,5 +157,14 @@ mod tests {
         for argument in ["run", "--scale", "redis", "a=redis://h", "file:///a", "x=http://u:p@h"] {
             assert_eq!(cleaned(argument), None, "{argument}");
         }
+    }
+
+    #[test]
+    fn no_two_targets_share_what_the_command_line_carries() {
+        let names = ["x", "X", "a-b", "a_b", "a.b"];
+        for (i, name) in names.iter().enumerate() {
+            assert!(names[..i].iter().all(|other| carrier(other) != carrier(name)), "{name}");
+        }
+        assert_eq!(variable("a-b"), variable("A_b"), "which is why a shared one is refused");
     }
 }

@@ -44,8 +44,9 @@ pub trait Admin: Send {
     -> Result<(), Failure>;
 
     /// Removes what this run made and nothing else: on Redis the keys of the sessions whose ids
-    /// begin with `prefix` (by `SCAN` and `UNLINK`; an empty prefix is refused), elsewhere the
-    /// tables or subdirectories that [`Admin::prepare`] of this very value created.
+    /// begin with `prefix` (by `SCAN` and `UNLINK`; an empty prefix is refused), on MySQL the
+    /// tables whose names do (none for an empty one), and everywhere the tables or subdirectories
+    /// that [`Admin::prepare`] of this very value created.
     fn clean(&mut self, layout: Layout, prefix: &str) -> Result<(), Failure>;
 }
 

@@ -47,7 +47,10 @@ pub struct Ready {
     admin: Box<dyn Admin>,
     layout: Layout,
     options: SessionOptions,
+    /// Put before every session's name.
     prefix: String,
+    /// What the names of this run's keys and tables begin with in an existing store.
+    own: String,
     server: Option<Server>,
 }
 
@@ -74,6 +77,9 @@ impl<'a> Bench<'a> {
                 layouts.push((cell.workload.layout, &cell.workload));
             }
         }
+        if let Some(endpoint) = self.setup.endpoints.get(&target.name) {
+            self.remove_leftovers(endpoint, layouts.iter().map(|(layout, _)| *layout))?;
+        }
         let mut facts = None;
         for (number, (_, workload)) in layouts.into_iter().enumerate() {
             let mut ready = self.ready(target, workload, &format!("check{number}"))?;
@@ -87,6 +93,32 @@ impl<'a> Bench<'a> {
             class: ErrorClass::Other,
             message: format!("target `{}` has no cell in this plan", target.name),
         })
+    }
+
+    /// What the names of this run's keys and tables begin with in an existing store.
+    fn own_names(&self, product: Product) -> String {
+        match product {
+            Product::Redis => format!("cachedyno-{}-", self.run),
+            Product::Mysql => format!("cachedyno_{}_", self.run),
+            Product::Files => String::new(),
+        }
+    }
+
+    /// Removes from an existing server what this run left there when it was killed.
+    fn remove_leftovers(
+        &self,
+        endpoint: &Endpoint,
+        layouts: impl Iterator<Item = Layout>,
+    ) -> Result<(), Failure> {
+        let own = self.own_names(endpoint.product());
+        if own.is_empty() {
+            return Ok(());
+        }
+        let mut admin = drivers::admin(endpoint, Duration::from_nanos(self.plan.timeout_ns))?;
+        for layout in layouts {
+            admin.clean(layout, &own)?;
+        }
+        Ok(())
     }
 
     /// A fresh store for one trial; `label` makes its names unique in the run.
@@ -112,15 +144,17 @@ impl<'a> Bench<'a> {
         if shared && !self.setup.allow_shared && !admin.facts()?.empty {
             return Err(not_ours(&endpoint));
         }
+        let own = if shared { self.own_names(target.product) } else { String::new() };
         let name = if shared {
             format!("cachedyno_{}_{:x}_{label}", self.run, self.since_unix_ms)
         } else {
             "sessions".into()
         };
         let directory = admin.prepare(workload.layout, &name, workload.value_bytes)?;
-        let needs_prefix = shared && target.product == Product::Redis;
+        let keys_are_shared = target.product == Product::Redis;
         Ok(Ready {
-            prefix: if needs_prefix { format!("cachedyno-{}-", self.run) } else { String::new() },
+            prefix: if keys_are_shared { own.clone() } else { String::new() },
+            own,
             options: SessionOptions {
                 connections: workload.connections,
                 ttl_s: workload.ttl_s,
@@ -218,10 +252,10 @@ impl Ready {
     pub fn finish(mut self) -> Result<(), Failure> {
         match self.server.take() {
             Some(server) => Ok(server.stop()?),
-            None if self.prefix.is_empty() && matches!(self.endpoint, Endpoint::Redis { .. }) => {
+            None if self.own.is_empty() && matches!(self.endpoint, Endpoint::Redis { .. }) => {
                 Ok(())
             }
-            None => self.admin.clean(self.layout, &self.prefix),
+            None => self.admin.clean(self.layout, &self.own),
         }
     }
 }

@@ -57,7 +57,11 @@ pub fn rules() -> Vec<Rule> {
     let rule = |name, limit: String, meaning| Rule { name, limit, meaning };
     let above = |share: f64| format!("{} %", share * 100.0);
     vec![
-        rule("trials", "at least 1".into(), "INVALID: a run without a trial measured nothing"),
+        rule(
+            "blocks",
+            "at least 1 whole one".into(),
+            "INVALID: what was not measured cannot be compared",
+        ),
         rule(
             "failed trials",
             "0".into(),

@@ -36,7 +36,7 @@ impl Findings {
 pub(crate) fn check_run(recorded: &Recorded, findings: &mut Findings) {
     check_targets(recorded, findings);
     check_cells(recorded, findings);
-    check_noise(&recorded.trials, findings);
+    check_noise(recorded, findings);
 }
 
 fn check_targets(recorded: &Recorded, findings: &mut Findings) {
@@ -54,6 +54,10 @@ fn check_cells(recorded: &Recorded, findings: &mut Findings) {
     if recorded.trials.is_empty() {
         findings.invalid.push(format!("no trial was measured{}", why_no_trial(recorded)));
         return;
+    }
+    if recorded.seal.as_ref().is_some_and(|s| s.blocks == 0) {
+        let text = "the run ended before every cell was measured once: go on with --resume";
+        findings.invalid.push(text.into());
     }
     let complete = recorded.seal.as_ref().is_some_and(|s| s.status == SealStatus::Complete);
     for cell in &recorded.header.plan.cells {
@@ -92,7 +96,8 @@ fn why_no_trial(recorded: &Recorded) -> String {
     }
 }
 
-fn check_noise(trials: &[Trial], findings: &mut Findings) {
+fn check_noise(recorded: &Recorded, findings: &mut Findings) {
+    let trials = &recorded.trials;
     let too_many = |above: usize| above as f64 > NOISY_TRIALS_MAX * trials.len() as f64;
     let stolen = trials.iter().filter(|t| t.noise.steal_share > STEAL_SHARE_MAX).count();
     if too_many(stolen) {
@@ -103,7 +108,14 @@ fn check_noise(trials: &[Trial], findings: &mut Findings) {
             trials.len()
         ));
     }
-    let busy = trials.iter().filter(|t| t.noise.other_cpu_share > OTHER_CPU_SHARE_MAX).count();
+    // The work of an existing server on this host cannot be told from that of others.
+    let private = |t: &&Trial| {
+        let cell = recorded.header.plan.cells.iter().find(|c| c.id == t.cell);
+        let target = cell.and_then(|c| recorded.header.plan.target(&c.target));
+        target.is_some_and(|t| t.address.is_none())
+    };
+    let busy = |t: &&Trial| t.noise.other_cpu_share > OTHER_CPU_SHARE_MAX;
+    let busy = trials.iter().filter(private).filter(busy).count();
     if too_many(busy) {
         findings.not_steady.push(format!(
             "other processes used more than {} of the CPU in {busy} of {} trials: stop them and \

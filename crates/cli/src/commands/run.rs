@@ -7,7 +7,7 @@ use lab::{Setup, Sinks};
 use model::plan::PlannedTarget;
 use model::record::RECORD_FORMAT;
 use model::target::mask_text;
-use model::{Choices, Conditions, Header, Plan, SealStatus, Sink, TargetChoice, Trial};
+use model::{Choices, Conditions, ErrorClass, Header, Plan, SealStatus, Sink, TargetChoice, Trial};
 use rig::{Guard, Pinning};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::fs;
@@ -43,7 +43,7 @@ pub(crate) fn run(arguments: &Run) -> Result<ExitCode, CliError> {
         lab::run(header.clone(), &setup, earlier.clone(), &mut sinks, &stop)
     };
     let trials: Vec<Trial> = earlier.into_iter().chain(collector.trials).collect();
-    let named_failed = named_and_failed(&header.plan, &collector.targets);
+    let is_unusable = unusable(&header.plan, &collector.targets);
     let targets = collector.targets;
     let recorded = Recorded { header, targets, trials, seal: Some(seal) };
     let view = judge(&recorded);
@@ -54,7 +54,7 @@ pub(crate) fn run(arguments: &Run) -> Result<ExitCode, CliError> {
         output::print(&format!("\npage: {}\n", page.display()))?;
     }
     let interrupted = stop.load(Ordering::Relaxed);
-    Ok(ExitCode::from(code(interrupted, named_failed, view.validity)))
+    Ok(ExitCode::from(code(interrupted, is_unusable, view.validity)))
 }
 
 fn target_choices(arguments: &Run) -> Result<Vec<TargetChoice>, CliError> {
@@ -187,10 +187,12 @@ fn watch_signals() -> Result<Arc<AtomicBool>, CliError> {
     Ok(stop)
 }
 
-fn named_and_failed(plan: &Plan, targets: &[::report::TargetState]) -> bool {
-    plan.targets.iter().filter(|t| t.named).any(|planned| {
-        let state = targets.iter().find(|t| t.name == planned.name);
-        state.is_some_and(|s| s.unavailable.is_some())
+/// Whether a target that the user named cannot be used, or one that is installed did not start.
+fn unusable(plan: &Plan, targets: &[::report::TargetState]) -> bool {
+    targets.iter().any(|state| {
+        let named = plan.target(&state.name).is_some_and(|planned| planned.named);
+        let failure = state.unavailable.as_ref();
+        failure.is_some_and(|f| named || f.class != ErrorClass::Missing)
     })
 }
 
@@ -214,8 +216,8 @@ fn leave_page(view: &View, record: &Path) -> Option<PathBuf> {
     }
 }
 
-fn code(interrupted: bool, named_failed: bool, validity: Validity) -> u8 {
-    match (interrupted, named_failed, validity) {
+fn code(interrupted: bool, unusable: bool, validity: Validity) -> u8 {
+    match (interrupted, unusable, validity) {
         (true, ..) => INTERRUPTED,
         (_, true, _) => TARGET,
         (_, _, Validity::Valid) => DONE,

@@ -72,11 +72,15 @@ fn a_setting_that_is_ours_is_refused() {
         return;
     }
     let place = Place::new();
-    let arguments = ["--set", "clients=1", "--set", "redis.requirepass=x", "--target", "redis"];
+    let arguments = ["--set", "clients=1", "--set", "redis.unixsocket=/x", "--target", "redis"];
     let summary = Place::finish(place.fast(&arguments)).code(3).json();
     let why = target(&summary, "redis")["not_run"].as_str().unwrap();
-    assert!(why.contains("`requirepass` of redis-server is chosen by cachedyno"), "{why}");
+    assert!(why.contains("`unixsocket` of redis-server is chosen by cachedyno"), "{why}");
     place.assert_nothing_left();
+
+    // One that holds a password would stand in the record.
+    let finished = Place::finish(place.fast(&["--set", "redis.requirepass=hush"])).code(2);
+    assert!(finished.stderr.contains("settings with passwords"), "{finished:#?}");
 }
 
 #[test]

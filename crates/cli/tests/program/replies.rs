@@ -36,7 +36,7 @@ fn one_in(summary: &Value, n: u64) {
 #[test]
 fn altered_values_are_counted_and_make_the_run_invalid() {
     let (place, fake) = (Place::new(), Fake::new(Lie::AlteredOneIn(7)));
-    let summary = lied_to(&place, &fake, &["--set", "verify_one_in=1"]);
+    let summary = lied_to(&place, &fake, &["--set", "verify_one_in=1", "--set", "warmup_ms=0"]);
     one_in(&summary, 7);
     let mixed = row(&summary, "liar", "mixed");
     assert!(count(mixed, "wrong") > 0, "{mixed}");
@@ -45,7 +45,8 @@ fn altered_values_are_counted_and_make_the_run_invalid() {
 #[test]
 fn a_wrong_length_is_seen_without_comparing_bytes() {
     let (place, fake) = (Place::new(), Fake::new(Lie::ShortenedOneIn(5)));
-    one_in(&lied_to(&place, &fake, &["--set", "verify_one_in=1000000"]), 5);
+    let settings = ["--set", "verify_one_in=1000000", "--set", "warmup_ms=0"];
+    one_in(&lied_to(&place, &fake, &settings), 5);
 }
 
 /// The run fails in the middle by a reply that is none.

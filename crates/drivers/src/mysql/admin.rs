@@ -162,7 +162,20 @@ impl Admin for MysqlAdmin {
         result.and(removed)
     }
 
-    fn clean(&mut self, _: Layout, _: &str) -> Result<(), Failure> {
+    fn clean(&mut self, _: Layout, prefix: &str) -> Result<(), Failure> {
+        if !prefix.is_empty() {
+            let prefix = sql::identifier(prefix).map_err(fault::failure)?;
+            let statement = format!(
+                "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE() \
+                 AND LEFT(table_name, {}) = '{prefix}'",
+                prefix.len()
+            );
+            let left: Vec<String> = self.conn.query(statement).map_err(|e| self.failed(&e))?;
+            for table in left {
+                let table = sql::identifier(&table).map_err(fault::failure)?;
+                self.run(&format!("DROP TABLE IF EXISTS {table}"))?;
+            }
+        }
         while let Some(table) = self.made.last() {
             let statement = format!("DROP TABLE IF EXISTS {table}");
             self.run(&statement)?;

@@ -117,7 +117,7 @@ impl Resolved {
         if let Some(timeout_ms) = choices.timeout_ms {
             resolved.defaults.timeout_ms = timeout_ms;
         }
-        resolved.size.blocks_max = resolved.size.blocks_max.max(resolved.size.blocks_min);
+        resolved.agree_on_blocks(&choices.sets)?;
         Ok(resolved)
     }
 
@@ -171,12 +171,37 @@ impl Resolved {
         Ok(())
     }
 
+    /// The one that the user set wins over the scale's own.
+    fn agree_on_blocks(&mut self, sets: &[(String, String)]) -> Result<(), StudyError> {
+        let set = |key: &str| sets.iter().any(|(k, _)| k == key);
+        let size = &mut self.size;
+        match (set("blocks_min"), set("blocks_max")) {
+            _ if size.blocks_min <= size.blocks_max => {}
+            (true, true) => {
+                return Err(StudyError::Choice(format!(
+                    "--set blocks_min=`{}` is more than blocks_max=`{}`",
+                    size.blocks_min, size.blocks_max
+                )));
+            }
+            (false, true) => size.blocks_min = size.blocks_max,
+            (true | false, false) => size.blocks_max = size.blocks_min,
+        }
+        Ok(())
+    }
+
     fn server_setting(&mut self, study: &Study, key: &str, value: &str) -> Result<(), StudyError> {
         let product = key.split_once('.').and_then(|(product, name)| {
             let product = Product::ALL.into_iter().find(|p| p.name() == product)?;
             (product != Product::Files && !name.is_empty()).then_some((product, name))
         });
         if let Some((product, name)) = product {
+            let plain = name.to_ascii_lowercase();
+            if ["pass", "secret", "masterauth"].iter().any(|part| plain.contains(part)) {
+                return Err(StudyError::Choice(format!(
+                    "--set {key}: settings with passwords would stand in the record (start such a \
+                     server yourself and give it by --target)"
+                )));
+            }
             let settings = self.settings.entry(product).or_default();
             settings.insert(name.into(), value.into());
             return Ok(());

@@ -118,6 +118,20 @@ fn wrong_choices_name_what_is_known() {
 }
 
 #[test]
+fn blocks_follow_what_was_set() {
+    let blocks = |sets: &[(&str, &str)]| {
+        let sets = sets.iter().map(|(k, v)| ((*k).into(), (*v).into())).collect();
+        let effort = study().plan(&Choices { sets, ..choices() })?.effort;
+        Ok::<_, StudyError>((effort.blocks_min, effort.blocks_max))
+    };
+    assert_eq!(blocks(&[("blocks_max", "1")]), Ok((1, 1)));
+    assert_eq!(blocks(&[("blocks_min", "9")]), Ok((9, 9)));
+    assert_eq!(blocks(&[("blocks_min", "2"), ("blocks_max", "4")]), Ok((2, 4)));
+    assert!(blocks(&[("blocks_min", "3"), ("blocks_max", "1")]).is_err());
+    assert!(blocks(&[("redis.masterauth", "x")]).unwrap_err().to_string().contains("record"));
+}
+
+#[test]
 fn a_target_given_twice_is_refused() {
     let targets = ["redis", "redis=redis://h"].map(|t| TargetChoice::parse(t).unwrap()).to_vec();
     assert!(study().plan(&Choices { targets, ..choices() }).is_err());
