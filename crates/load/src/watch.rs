@@ -33,3 +33,37 @@ impl ThreadUse {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
+    use nix::unistd::Pid;
+    use std::thread;
+    use std::time::{Duration, Instant};
+
+    #[test]
+    fn work_and_waiting_are_counted_per_thread() {
+        if fs::read_to_string("/proc/thread-self/schedstat").is_err() {
+            println!("skipped: this kernel has no schedstat");
+            return;
+        }
+        // Two threads on one CPU must wait for each other.
+        let spin = || {
+            let this = Pid::from_raw(0);
+            let allowed = sched_getaffinity(this).unwrap();
+            let cpu = (0..CpuSet::count()).find(|c| allowed.is_set(*c).unwrap()).unwrap();
+            let mut one = CpuSet::new();
+            one.set(cpu).unwrap();
+            sched_setaffinity(this, &one).unwrap();
+            let (start, before) = (Instant::now(), ThreadUse::now());
+            while start.elapsed() < Duration::from_millis(200) {}
+            ThreadUse::now().since(before)
+        };
+        let threads: Vec<_> = (0..2).map(|_| thread::spawn(spin)).collect();
+        let used: Vec<ThreadUse> = threads.into_iter().map(|t| t.join().unwrap()).collect();
+        let waited: u64 = used.iter().map(|u| u.run_delay_ns).sum();
+        assert!(waited > 50_000_000, "{waited}");
+        assert!(used.iter().all(|u| (1_000_000..=210_000_000).contains(&u.cpu_ns)), "{used:?}");
+    }
+}

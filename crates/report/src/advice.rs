@@ -261,7 +261,8 @@ fn basis(advice: &Advice, profile: Option<String>) -> String {
     let profile = profile.map_or(String::new(), |p| format!(" on profile {p}"));
     format!(
         "Rates{profile} weighted {weights}; {}. Weights and sizes stand in the study file under \
-         `advice` and can be changed there.",
+         `advice` and can be changed there. Clients and stores shared one machine: several web \
+         servers on one store were not measured.",
         list(sizes.collect())
     )
 }

@@ -205,7 +205,7 @@ fn judge_lowest(
                 match ground.ratio(operation, *clients, target, other) {
                     Ok(ratio) => cases.push(Case {
                         ratio,
-                        place: format!("{operation} with {clients} clients against {other}"),
+                        place: format!("{operation} at {clients} concurrent against {other}"),
                     }),
                     Err(missing) => return not_run(missing),
                 }

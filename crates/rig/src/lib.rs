@@ -33,7 +33,7 @@ pub use guard::{GUARD_ARGUMENT, Guard, guard_main};
 pub use host::conditions;
 pub use installed::{Installed, installed};
 pub use mariadb::{MariadbTemplate, start_mariadb};
-pub use noise::{NoiseRecorder, thread_run_delay_ns};
+pub use noise::NoiseRecorder;
 pub use redis::start_redis;
 pub use scratch::Scratch;
 pub use search::SearchPath;

@@ -38,12 +38,6 @@ impl NoiseRecorder {
     }
 }
 
-/// Time in which the calling thread was ready to run and waited for a CPU, in nanoseconds since
-/// it was started; `None` where the kernel does not count it.
-pub fn thread_run_delay_ns() -> Option<u64> {
-    fs::read_to_string("/proc/thread-self/schedstat").ok()?.split(' ').nth(1)?.parse().ok()
-}
-
 /// CPU times of the whole host since boot, in clock ticks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct CpuTicks {
