@@ -6,7 +6,7 @@ fn plan() -> Plan {
     let choices = Choices {
         scale: Scale::Quick,
         budget_s: Some(100.0),
-        sets: Vec::new(),
+        sets: vec![("blocks_min".into(), "3".into())],
         targets: Vec::new(),
         control: false,
         seed: 1,

@@ -113,6 +113,10 @@ impl Resolved {
         }
         if let Some(budget_s) = choices.budget_s {
             resolved.size.budget_s = budget_s;
+            // Who sets a time means it, also where fewer blocks fit than the scale would demand.
+            if choices.sets.iter().all(|(key, _)| key != "blocks_min") {
+                resolved.size.blocks_min = 1;
+            }
         }
         if let Some(timeout_ms) = choices.timeout_ms {
             resolved.defaults.timeout_ms = timeout_ms;

@@ -127,6 +127,8 @@ fn blocks_follow_what_was_set() {
     assert_eq!(blocks(&[("blocks_max", "1")]), Ok((1, 1)));
     assert_eq!(blocks(&[("blocks_min", "9")]), Ok((9, 9)));
     assert_eq!(blocks(&[("blocks_min", "2"), ("blocks_max", "4")]), Ok((2, 4)));
+    let budget = Choices { budget_s: Some(5.0), ..choices() };
+    assert_eq!(study().plan(&budget).unwrap().effort.blocks_min, 1, "a time that is set is meant");
     assert!(blocks(&[("blocks_min", "3"), ("blocks_max", "1")]).is_err());
     assert!(blocks(&[("redis.masterauth", "x")]).unwrap_err().to_string().contains("record"));
 }
