@@ -1,7 +1,7 @@
 <?php
 // The loop of the 2019 session benchmark, written anew, as a second opinion on cachedyno's numbers:
 // create, read and update sessions one after the other; MySQL connects for every operation, Redis
-// keeps its connection, and values are drawn inside the timed loop.
+// keeps its connection.
 //
 //   php session-loop.php files DIRECTORY        SESSIONS CLIENT CLIENTS GATE inside|outside
 //   php session-loop.php redis SOCKET           SESSIONS CLIENT CLIENTS GATE inside|outside

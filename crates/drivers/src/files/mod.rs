@@ -26,7 +26,8 @@ pub(crate) use admin::open_admin;
 const FILE_MODE: Mode = Mode::S_IRUSR.union(Mode::S_IWUSR);
 
 pub(crate) fn open_plain(options: &SessionOptions) -> Result<Box<dyn SessionStore>, StoreError> {
-    Ok(Box::new(plain::Plain::new(Directory::open(&options.directory)?)))
+    let directory = Directory::open(&options.directory)?;
+    Ok(Box::new(plain::Plain::new(directory, options.connections)))
 }
 
 pub(crate) fn open_page(options: &SessionOptions) -> Result<Box<dyn PageStore>, StoreError> {

@@ -1,11 +1,18 @@
 //! The 2019 script's layout: the file's name is the session's, written by open with truncation,
-//! write and close (`file_put_contents`), read by open, fstat, read and close
-//! (`file_get_contents`); no lock and no rename.
+//! write and close, read by open, fstat, read and close; no lock and no rename.
+//!
+//! With [`Connections::As2019`] a call makes the system calls of PHP's `file_put_contents` and
+//! `file_get_contents`, which the script used, in their order: the path is looked at before it is
+//! read, the stream asks twice for the file's state and once for its position, and it reads on
+//! until it was told twice that nothing follows (as `strace` shows of PHP 8.2; php-src,
+//! `main/streams/plain_wrapper.c` and `main/streams/streams.c`).
 
-use std::io::{self, Read, Write};
+use std::fs::File;
+use std::io::{self, Read, Seek, Write};
 
-use model::ErrorClass;
-use nix::fcntl::OFlag;
+use model::{Connections, ErrorClass};
+use nix::fcntl::{AtFlags, OFlag};
+use nix::sys::stat::fstatat;
 use workloads::store::{Found, SessionStore, StoreError};
 
 use super::{Directory, check_id, close};
@@ -13,41 +20,63 @@ use crate::fault;
 
 pub(super) struct Plain {
     directory: Directory,
+    as_php: bool,
 }
 
 impl Plain {
-    pub(super) fn new(directory: Directory) -> Self {
-        Self { directory }
+    pub(super) fn new(directory: Directory, connections: Connections) -> Self {
+        Self { directory, as_php: connections == Connections::As2019 }
     }
 
     fn put(&self, id: &str, value: &[u8]) -> io::Result<()> {
         let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_TRUNC;
         let mut file = self.directory.file(id, flags)?;
+        if self.as_php {
+            file.metadata()?;
+            file.stream_position()?;
+        }
         file.write_all(value)?;
         close(file)
     }
 
     fn get(&self, id: &str, value: &mut Vec<u8>) -> io::Result<()> {
+        if self.as_php {
+            fstatat(&self.directory.fd, id, AtFlags::AT_SYMLINK_NOFOLLOW)?;
+        }
         let mut file = self.directory.file(id, OFlag::O_RDONLY)?;
-        let metadata = file.metadata()?;
+        let mut metadata = file.metadata()?;
         if !metadata.is_file() {
             return Err(io::Error::from(io::ErrorKind::InvalidInput));
         }
+        if self.as_php {
+            file.stream_position()?;
+            metadata = file.metadata()?;
+        }
         // A value of the same length as the last one is read without clearing the buffer first.
         value.resize(metadata.len() as usize, 0);
-        let mut filled = 0;
-        while filled < value.len() {
-            match file.read(&mut value[filled..]) {
-                Ok(0) => break,
-                Ok(n) => filled += n,
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(e) => return Err(e),
-            }
-        }
+        let filled = read_into(&mut file, value)?;
         // Shorter than fstat said: somebody is writing it, and nothing protects readers.
         value.truncate(filled);
+        if self.as_php {
+            // What was appended since fstat is left out, as without these two calls.
+            let _appended = file.read(&mut [0])? + file.read(&mut [0])?;
+        }
         Ok(())
     }
+}
+
+/// Reads until `value` is full or the file ends; how many bytes there were.
+fn read_into(file: &mut File, value: &mut [u8]) -> io::Result<usize> {
+    let mut filled = 0;
+    while filled < value.len() {
+        match file.read(&mut value[filled..]) {
+            Ok(0) => break,
+            Ok(n) => filled += n,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(filled)
 }
 
 impl SessionStore for Plain {

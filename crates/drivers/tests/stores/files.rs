@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::common::{contention, options, page_store, plain_store, timed};
 use cachedyno_drivers::{SessionOptions, admin, open_page_store, open_session_store};
-use model::{Endpoint, ErrorClass, Layout};
+use model::{Connections, Endpoint, ErrorClass, Layout};
 use nix::mount::{MsFlags, mount, umount};
 use tempfile::TempDir;
 use workloads::store::Found;
@@ -20,12 +20,15 @@ fn directory() -> (TempDir, Endpoint, SessionOptions) {
 
 #[test]
 fn plain_files_keep_what_is_written() {
-    let (directory, endpoint, options) = directory();
-    let mut store = open_session_store(&endpoint, &options).unwrap();
-    plain_store(store.as_mut());
-    assert_eq!(store.replace("new", b"1").unwrap(), Found::Yes);
-    let metadata = fs::metadata(directory.path().join("1_0")).unwrap();
-    assert_eq!(metadata.permissions().mode() & 0o777, 0o600);
+    for connections in [Connections::Persistent, Connections::As2019] {
+        let (directory, endpoint, options) = directory();
+        let options = SessionOptions { connections, ..options };
+        let mut store = open_session_store(&endpoint, &options).unwrap();
+        plain_store(store.as_mut());
+        assert_eq!(store.replace("new", b"1").unwrap(), Found::Yes);
+        let metadata = fs::metadata(directory.path().join("1_0")).unwrap();
+        assert_eq!(metadata.permissions().mode() & 0o777, 0o600);
+    }
 }
 
 #[test]
