@@ -91,6 +91,12 @@ impl Histogram {
         self.0.max()
     }
 
+    /// Each duration kept apart, in nanoseconds (the largest of those that count as it), and how
+    /// often it was recorded; ascending.
+    pub fn recorded(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.0.iter_recorded().map(|step| (step.value_iterated_to(), step.count_at_value()))
+    }
+
     /// The stored form described in the module's comment.
     ///
     /// # Panics
@@ -189,6 +195,15 @@ mod tests {
             assert!((got / expected - 1.0).abs() <= 0.001, "{got} at {q}");
         }
         assert!(h.max_ns() >= LARGEST_NS);
+    }
+
+    #[test]
+    fn what_was_recorded_is_told_in_order() {
+        let told: Vec<_> = of(&[7, 1_000_000, 3, 7]).recorded().collect();
+        let (largest, count) = told[2];
+        assert_eq!((&told[..2], count), (&[(3, 1), (7, 2)][..], 1));
+        assert!((1_000_000..=1_001_000).contains(&largest), "{largest}");
+        assert_eq!(Histogram::new().recorded().count(), 0);
     }
 
     #[test]

@@ -5,8 +5,10 @@
 //! - [`values`]: names and values as pure functions.
 //! - [`plain`]: write, read and replace whole sessions.
 //! - [`page`]: a shop's page: open under the lock, read, think, write, close.
+//! - [`kv`]: single operations on keys and values, as pure functions of (seed, n).
 
 pub mod client;
+pub mod kv;
 pub mod page;
 pub mod plain;
 pub mod store;

@@ -14,12 +14,14 @@ use crate::Share;
 /// Characters of the stamp: enough for 64 bits in base 62.
 pub const STAMP: usize = 11;
 
-const ALPHABET: &[u8; 62] = b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+pub(crate) const ALPHABET: &[u8; 62] =
+    b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 /// Characters drawn at once.
 const BLOCK: usize = 32;
-const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+pub(crate) const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// `SplitMix64`'s output function: a bijection that scatters its input.
+#[inline]
 pub fn scatter(mut z: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -28,7 +30,13 @@ pub fn scatter(mut z: u64) -> u64 {
 
 /// One number from several, each part scattered so that neighbours are unrelated.
 pub fn mix(parts: &[u64]) -> u64 {
-    parts.iter().fold(0, |state, part| scatter(state.wrapping_add(GOLDEN) ^ scatter(*part)))
+    parts.iter().fold(0, |state, part| mix_in(state, *part))
+}
+
+/// What [`mix`] gives of the parts before and one more.
+#[inline]
+pub fn mix_in(state: u64, part: u64) -> u64 {
+    scatter(state.wrapping_add(GOLDEN) ^ scatter(part))
 }
 
 /// A number from 0 to `below` − 1 from a scattered one, without a division.

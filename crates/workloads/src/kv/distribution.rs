@@ -1,0 +1,175 @@
+//! Which keys are asked for, as users spell it.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// Exponent where none is given: that of YCSB's zipfian and latest.
+const EXPONENT: f64 = 0.99;
+/// Mean and deviation where none are given, as shares: memtier's middle and sixth of the range.
+const BELL: (f64, f64) = (0.5, 1.0 / 6.0);
+/// Shares of keys and operations where none are given: those of YCSB's hotspot.
+const HOT: (f64, f64) = (0.2, 0.8);
+
+/// How probable keys are.
+///
+/// Spelled `uniform`, `zipf:0.99`, `gauss:0.5:0.1`, `sequential`, `hot:0.1:0.9` or `latest:0.99`;
+/// without numbers, the usual ones are taken. In `zipf:0.99:ordered` and `hot:0.1:0.9:ordered` the
+/// hottest keys are those of the smallest numbers; otherwise they lie scattered over all keys,
+/// since neighbours often share a slot, a page or a shard.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Distribution {
+    /// All alike.
+    Uniform,
+    /// The r-th hottest key in proportion to r^−exponent.
+    Zipf {
+        /// 0 (uniform) or more; 0.99 in YCSB.
+        exponent: f64,
+        /// False when key 0 is the hottest, key 1 the next, and so on.
+        scattered: bool,
+    },
+    /// A bell around one key, cut off at both ends.
+    Gaussian {
+        /// The middle: up to 1 a share of the way from the first key to the last, above 1 the
+        /// number of a key.
+        mean: f64,
+        /// The standard deviation before cutting: up to 1 a share of all keys, above 1 a number of
+        /// keys; above 0 and at most all keys.
+        deviation: f64,
+    },
+    /// One after the other, from key 0, and again.
+    Sequential,
+    /// A part of the keys gets a part of the operations; within each part, all are alike.
+    Hot {
+        /// Share of the keys, from 0 to 1; at least one key is hot.
+        keys: f64,
+        /// Share of the operations on them, from 0 to 1.
+        operations: f64,
+        /// False when the hot keys are those of the smallest numbers.
+        scattered: bool,
+    },
+    /// Zipf's law, of which the newest key is the hottest, the one before it the next, and so on.
+    Latest {
+        /// 0 (uniform) or more; 0.99 in YCSB.
+        exponent: f64,
+    },
+}
+
+/// Text that is no distribution.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DistributionError {
+    /// No name of a distribution, or more numbers than it has.
+    #[error(
+        "`{0}` is not a distribution of keys, expected uniform, zipf[:EXPONENT[:ordered]], \
+         gauss[:MEAN:DEVIATION], sequential, hot[:KEYS:OPERATIONS[:ordered]] or latest[:EXPONENT]"
+    )]
+    Unknown(String),
+    /// A number outside of its range, or none at all.
+    #[error("`{number}` in `{text}` is not {expected}")]
+    Number {
+        /// What was given.
+        text: String,
+        /// The part of it.
+        number: String,
+        /// What was expected, with an example.
+        expected: &'static str,
+    },
+}
+
+impl FromStr for Distribution {
+    type Err = DistributionError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let parts: Vec<&str> = text.split(':').collect();
+        let (scattered, parts) = match parts.as_slice() {
+            [kept @ .., "ordered"] if matches!(kept.first(), Some(&("zipf" | "hot"))) => {
+                (false, kept)
+            }
+            all => (true, all),
+        };
+        let exponent = |n| {
+            number(text, n, "an exponent, expected a number from 0: for example zipf:0.99", |s| {
+                s >= 0.0
+            })
+        };
+        Ok(match *parts {
+            ["uniform"] => Self::Uniform,
+            ["sequential"] => Self::Sequential,
+            ["zipf"] => Self::Zipf { exponent: EXPONENT, scattered },
+            ["zipf", s] => Self::Zipf { exponent: exponent(s)?, scattered },
+            ["latest"] => Self::Latest { exponent: EXPONENT },
+            ["latest", s] => Self::Latest { exponent: exponent(s)? },
+            ["gauss"] => Self::Gaussian { mean: BELL.0, deviation: BELL.1 },
+            ["gauss", mean, deviation] => bell(text, mean, deviation)?,
+            ["hot"] => Self::Hot { keys: HOT.0, operations: HOT.1, scattered },
+            ["hot", keys, operations] => hot(text, keys, operations, scattered)?,
+            _ => return Err(DistributionError::Unknown(text.to_owned())),
+        })
+    }
+}
+
+fn bell(text: &str, mean: &str, deviation: &str) -> Result<Distribution, DistributionError> {
+    let mean = number(
+        text,
+        mean,
+        "a mean, expected a share from 0 to 1 or the number of a key above 1: for example \
+         gauss:0.5:0.1",
+        |m| m >= 0.0,
+    )?;
+    let deviation = number(
+        text,
+        deviation,
+        "a standard deviation, expected a share of the keys above 0 or a number of keys above 1: \
+         for example gauss:0.5:0.1",
+        |d| d > 0.0,
+    )?;
+    Ok(Distribution::Gaussian { mean, deviation })
+}
+
+fn hot(
+    text: &str,
+    keys: &str,
+    operations: &str,
+    scattered: bool,
+) -> Result<Distribution, DistributionError> {
+    let share = |n| {
+        number(text, n, "a share, expected a number from 0 to 1: for example hot:0.1:0.9", |x| {
+            (0.0..=1.0).contains(&x)
+        })
+    };
+    Ok(Distribution::Hot { keys: share(keys)?, operations: share(operations)?, scattered })
+}
+
+/// A finite number that `fits`.
+fn number(
+    text: &str,
+    number: &str,
+    expected: &'static str,
+    fits: impl Fn(f64) -> bool,
+) -> Result<f64, DistributionError> {
+    let parsed = number.parse::<f64>().ok().filter(|x| x.is_finite() && fits(*x));
+    parsed.ok_or_else(|| DistributionError::Number {
+        text: text.to_owned(),
+        number: number.to_owned(),
+        expected,
+    })
+}
+
+impl fmt::Display for Distribution {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let order = |scattered| if scattered { "" } else { ":ordered" };
+        match *self {
+            Self::Uniform => f.write_str("uniform"),
+            Self::Sequential => f.write_str("sequential"),
+            Self::Zipf { exponent, scattered } => write!(f, "zipf:{exponent}{}", order(scattered)),
+            Self::Latest { exponent } => write!(f, "latest:{exponent}"),
+            Self::Gaussian { mean, deviation } => write!(f, "gauss:{mean}:{deviation}"),
+            Self::Hot { keys, operations, scattered } => {
+                write!(f, "hot:{keys}:{operations}{}", order(scattered))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "distribution_tests.rs"]
+mod tests;

@@ -1,0 +1,247 @@
+//! Operations with weights, and keys that operations insert.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::{Key, Random};
+
+/// Weights that cannot be drawn from.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum MixError {
+    /// Negative, infinite or not a number.
+    #[error("`{0}` is not a weight, expected a number from 0")]
+    Weight(f64),
+    /// None, or nothing but zeros.
+    #[error("no weight is above 0, expected at least one")]
+    Nothing,
+}
+
+/// Draws one of several things by weight.
+///
+/// The alias method (Walker 1977, in the form of Vose 1991): each thing is a column of equal
+/// probability, which it may share with one other thing; one draw and one comparison, however many
+/// things there are.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Mix {
+    columns: Vec<Column>,
+    /// Weights with the sum 1.
+    shares: Vec<f64>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Column {
+    /// Part of the column that is its own thing's, in 2⁻⁶⁴.
+    own: u64,
+    /// Whose the rest is.
+    other: usize,
+}
+
+impl Mix {
+    /// Things 0, 1, … with probabilities in proportion to `weights`.
+    ///
+    /// Errors: a weight that is negative or not finite, or none above 0.
+    pub fn new(weights: &[f64]) -> Result<Self, MixError> {
+        if let Some(wrong) = weights.iter().find(|w| !w.is_finite() || **w < 0.0) {
+            return Err(MixError::Weight(*wrong));
+        }
+        // Divided by the largest first: a sum of finite weights may be infinite.
+        let largest = weights.iter().copied().fold(0.0, f64::max);
+        if largest <= 0.0 {
+            return Err(MixError::Nothing);
+        }
+        let sum: f64 = weights.iter().map(|w| w / largest).sum();
+        let shares: Vec<f64> = weights.iter().map(|w| w / largest / sum).collect();
+        Ok(Self { columns: columns(&shares), shares })
+    }
+
+    /// One of the things, by its index.
+    #[inline]
+    pub fn pick(&self, random: &mut Random) -> usize {
+        // The upper half is the column, the lower half a place in it.
+        let place = u128::from(random.next_u64()) * self.columns.len() as u128;
+        let index = (place >> 64) as usize;
+        let column = self.columns[index];
+        if (place as u64) < column.own { index } else { column.other }
+    }
+
+    /// Probabilities of the things.
+    pub fn shares(&self) -> &[f64] {
+        &self.shares
+    }
+}
+
+/// Fills columns that are too low from things that are too high. What is left at the end is whole
+/// but for rounding.
+fn columns(shares: &[f64]) -> Vec<Column> {
+    let count = shares.len() as f64;
+    let mut heights: Vec<f64> = shares.iter().map(|s| s * count).collect();
+    let (mut low, mut high): (Vec<usize>, Vec<usize>) =
+        (0..heights.len()).partition(|i| heights[*i] < 1.0);
+    let mut columns: Vec<Column> =
+        (0..heights.len()).map(|i| Column { own: u64::MAX, other: i }).collect();
+    while let (Some(to), Some(from)) = (low.pop(), high.pop()) {
+        let own = (heights[to] * 2f64.powi(64)) as u64;
+        columns[to] = Column { own, other: from };
+        heights[from] -= 1.0 - heights[to];
+        if heights[from] < 1.0 { low.push(from) } else { high.push(from) }
+    }
+    columns
+}
+
+/// Text that is no list of weights.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum WeightsError {
+    /// A part without a name.
+    #[error(
+        "`{part}` at character {at} of `{text}` has no name, expected NAME=WEIGHT: for example \
+         get=0.9,set=0.1"
+    )]
+    Name {
+        /// What was given.
+        text: String,
+        /// The part of it.
+        part: String,
+        /// Where the part begins, in characters from 1.
+        at: usize,
+    },
+    /// A weight that is none.
+    #[error(
+        "`{weight}` at character {at} of `{text}` is not a weight, expected a number from 0: for \
+         example get=0.9,set=0.1"
+    )]
+    Weight {
+        /// What was given.
+        text: String,
+        /// The weight in it.
+        weight: String,
+        /// Where it begins, in characters from 1.
+        at: usize,
+    },
+    /// The same name twice.
+    #[error("`{name}` at character {at} of `{text}` was named before, expected each name once")]
+    Twice {
+        /// What was given.
+        text: String,
+        /// The name.
+        name: String,
+        /// Where it stands the second time, in characters from 1.
+        at: usize,
+    },
+    /// Nothing would ever be drawn.
+    #[error("`{0}` has no weight above 0, expected at least one: for example get=0.9,set=0.1")]
+    Nothing(String),
+}
+
+/// Names with weights, as in `get=0.9,set=0.1`; a name alone has the weight 1.
+///
+/// Weights need not sum to 1. At least one name, each once, and one weight above 0.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Weights(Vec<(String, f64)>);
+
+impl Weights {
+    /// Names with their weights, in the order given.
+    pub fn pairs(&self) -> &[(String, f64)] {
+        &self.0
+    }
+
+    /// Draws the names' indices.
+    ///
+    /// # Panics
+    /// Never, because reading refuses weights that cannot be drawn from.
+    pub fn mix(&self) -> Mix {
+        let weights: Vec<f64> = self.0.iter().map(|(_, weight)| *weight).collect();
+        Mix::new(&weights).expect("weights were checked when they were read")
+    }
+}
+
+impl FromStr for Weights {
+    type Err = WeightsError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let mut pairs: Vec<(String, f64)> = Vec::new();
+        let mut at = 1;
+        for part in text.split(',') {
+            let (name, weight) = weighted(text, part, at)?;
+            if pairs.iter().any(|(known, _)| *known == name) {
+                return Err(WeightsError::Twice { text: text.to_owned(), name, at });
+            }
+            pairs.push((name, weight));
+            at += part.chars().count() + 1;
+        }
+        if pairs.iter().all(|(_, weight)| *weight <= 0.0) {
+            return Err(WeightsError::Nothing(text.to_owned()));
+        }
+        Ok(Self(pairs))
+    }
+}
+
+/// Name and weight of a part that begins at character `at`.
+fn weighted(text: &str, part: &str, at: usize) -> Result<(String, f64), WeightsError> {
+    let (name, weight) = match part.rsplit_once('=') {
+        Some((name, weight)) => (name, Some(weight)),
+        None => (part, None),
+    };
+    if name.trim().is_empty() {
+        return Err(WeightsError::Name { text: text.to_owned(), part: part.to_owned(), at });
+    }
+    let Some(weight) = weight else { return Ok((name.trim().to_owned(), 1.0)) };
+    let parsed = weight.trim().parse::<f64>().ok().filter(|w| w.is_finite() && *w >= 0.0);
+    let parsed = parsed.ok_or_else(|| WeightsError::Weight {
+        text: text.to_owned(),
+        weight: weight.to_owned(),
+        at: at + name.chars().count() + 1,
+    })?;
+    Ok((name.trim().to_owned(), parsed))
+}
+
+impl fmt::Display for Weights {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, (name, weight)) in self.0.iter().enumerate() {
+            let comma = if i == 0 { "" } else { "," };
+            write!(f, "{comma}{name}={weight}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Which operations insert a key, evenly spread, so that everyone knows the newest key from the
+/// number of the operation alone.
+#[derive(Clone, Copy, Debug)]
+pub struct Inserts {
+    filled: u64,
+    /// Inserts in 2⁶⁴ operations.
+    rate: u64,
+    behind: u64,
+}
+
+impl Inserts {
+    /// A `share` of the operations, from 0 to below 1, inserts a key each, after the `filled` ones
+    /// that are there at first. Keys inserted within the last `behind` operations, which may still
+    /// be under way, do not count as there yet.
+    pub fn new(filled: u64, share: f64, behind: u64) -> Self {
+        debug_assert!((0.0..1.0).contains(&share), "{share} is not a share below 1");
+        Self { filled, rate: (share * 2f64.powi(64)) as u64, behind }
+    }
+
+    /// The key that operation `n` inserts; `None` when it inserts none.
+    #[inline]
+    pub fn key(&self, n: u64) -> Option<Key> {
+        let before = self.before(n);
+        (self.before(n + 1) > before).then(|| Key(self.filled + before))
+    }
+
+    /// The newest key that operation `n` can ask for.
+    #[inline]
+    pub fn newest(&self, n: u64) -> Key {
+        Key((self.filled + self.before(n.saturating_sub(self.behind))).saturating_sub(1))
+    }
+
+    /// Inserts among operations 0 to `n` − 1.
+    fn before(&self, n: u64) -> u64 {
+        ((u128::from(n) * u128::from(self.rate)) >> 64) as u64
+    }
+}
+
+#[cfg(test)]
+#[path = "mix_tests.rs"]
+mod tests;

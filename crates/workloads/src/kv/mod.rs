@@ -1,0 +1,43 @@
+//! Key-value operations as a pure function of (seed, n): which operation, which key, how long its
+//! value is and what it consists of.
+//!
+//! - [`random`]: the numbers that choices are drawn from.
+//! - [`names`]: how keys are named, and the digits of their numbers.
+//! - [`distribution`]: which keys are asked for, as users spell it; [`choice`] draws them, with
+//!   `zipf` and `permutation`.
+//! - [`sizes`]: how long values and names are; `published` holds distributions from papers.
+//! - [`values`]: what values consist of, and how they are checked as they come.
+//! - [`mix`]: operations with weights, and where inserted keys stand.
+//! - [`preset`]: published workloads by name.
+//!
+//! Keys are numbers from 0. Whatever belongs to a key, such as its name and the length of its
+//! value, follows from its number and the seed, so that threads, and runs that continue others,
+//! agree on it.
+
+pub mod choice;
+pub mod distribution;
+pub mod mix;
+pub mod names;
+mod permutation;
+pub mod preset;
+mod published;
+pub mod random;
+pub mod sizes;
+pub mod values;
+mod zipf;
+
+pub use choice::{ChoiceError, KEYS_MAX, KeyChoice};
+pub use distribution::{Distribution, DistributionError};
+pub use mix::{Inserts, Mix, MixError, Weights, WeightsError};
+pub use names::{KeyNames, NamesError, write_digits};
+pub use preset::{Preset, PresetError};
+pub use random::{Random, Stream};
+pub use sizes::{Sizes, SizesError};
+pub use values::{ValueCheck, Values};
+
+/// Number of a key, from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Key(pub u64);
+
+#[cfg(test)]
+mod counts;

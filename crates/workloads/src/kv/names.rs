@@ -1,0 +1,197 @@
+//! Names of keys: a prefix and the key's number in decimal digits, padded with zeros.
+
+use super::{Key, Random, Sizes};
+
+/// `00` to `99`, two characters each.
+const PAIRS: [u8; 200] = pairs();
+/// Digits where nothing else is asked for: those of redis-benchmark.
+const DIGITS: usize = 12;
+/// Stream of [`Random`] that lengths of names are drawn from.
+const STREAM: u64 = 0x6e61_6d65;
+
+const fn pairs() -> [u8; 200] {
+    let mut pairs = [0; 200];
+    let mut n = 0;
+    while n < 100 {
+        pairs[2 * n] = b'0' + (n / 10) as u8;
+        pairs[2 * n + 1] = b'0' + (n % 10) as u8;
+        n += 1;
+    }
+    pairs
+}
+
+/// Writes `number` in decimal digits to the end of `digits` and fills what is before with `0`.
+///
+/// Digits that do not fit are cut on the left: 12345 in three bytes is `345`.
+#[inline]
+pub fn write_digits(digits: &mut [u8], number: u64) {
+    digits.fill(b'0');
+    write_over_zeros(digits, number);
+}
+
+/// The same where nothing but `0` stands in `digits`: only the number's own digits are written.
+#[inline]
+fn write_over_zeros(digits: &mut [u8], mut number: u64) {
+    let mut end = digits.len();
+    while number > 0 && end >= 2 {
+        let at = 2 * (number % 100) as usize;
+        digits[end - 2..end].copy_from_slice(&PAIRS[at..at + 2]);
+        number /= 100;
+        end -= 2;
+    }
+    if number > 0 && end == 1 {
+        digits[0] = b'0' + (number % 10) as u8;
+    }
+}
+
+/// Why keys cannot be named so.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NamesError {
+    /// The prefix would end a request of memcached's protocol in the middle of a name.
+    #[error("`{}` is no prefix of keys, expected one without white space and control characters",
+        .0.escape_debug())]
+    Prefix(String),
+    /// The largest key's number has more digits than there is room for.
+    #[error("`{digits}` digits do not hold the numbers of {keys} keys, expected at least {least}")]
+    Digits {
+        /// Digits that were asked for.
+        digits: usize,
+        /// Keys to be named.
+        keys: u64,
+        /// Digits of the largest number.
+        least: usize,
+    },
+    /// Some names would be shorter than prefix and number.
+    #[error(
+        "names of `{sizes}` bytes are too short for {keys} keys, expected at least {least}: the \
+         prefix has {prefix} and the largest number {digits}"
+    )]
+    Sizes {
+        /// Lengths that were asked for.
+        sizes: String,
+        /// Keys to be named.
+        keys: u64,
+        /// Bytes of the shortest possible name.
+        least: usize,
+        /// Bytes of the prefix.
+        prefix: usize,
+        /// Digits of the largest number.
+        digits: usize,
+    },
+}
+
+/// How keys are named: a prefix, then the key's number padded with zeros.
+///
+/// As it is by [`Default`], `key:` and 12 digits, names are those of redis-benchmark.
+#[derive(Clone, Debug)]
+pub struct KeyNames {
+    /// The prefix and as many zeros as the longest name has digits.
+    longest: Vec<u8>,
+    prefix_bytes: usize,
+    /// Lengths that are drawn; `None` when all names are as long as the longest.
+    drawn: Option<Drawn>,
+}
+
+/// Lengths that differ from key to key.
+#[derive(Clone, Debug)]
+struct Drawn {
+    sizes: Sizes,
+    seed: u64,
+    least: usize,
+}
+
+impl Default for KeyNames {
+    fn default() -> Self {
+        Self::of_length("key:", DIGITS, None)
+    }
+}
+
+impl KeyNames {
+    /// Names of `prefix` and twelve digits, which are enough for as many keys as can be chosen
+    /// from.
+    ///
+    /// Errors: a prefix with white space or control characters.
+    pub fn new(prefix: &str) -> Result<Self, NamesError> {
+        Ok(Self::of_length(checked(prefix)?, DIGITS, None))
+    }
+
+    /// Names of `prefix` and `digits` digits for `keys` keys, those that will be inserted included.
+    ///
+    /// Errors: fewer digits than the largest number has, or a prefix as for [`Self::new`].
+    pub fn with_digits(prefix: &str, digits: usize, keys: u64) -> Result<Self, NamesError> {
+        let least = digits_of(keys);
+        if digits < least {
+            return Err(NamesError::Digits { digits, keys, least });
+        }
+        Ok(Self::of_length(checked(prefix)?, digits, None))
+    }
+
+    /// Names of `prefix` and a number, each as long as `sizes` says for its key and the seed.
+    ///
+    /// Published distributions reach down to one byte; names that they would make shorter than the
+    /// prefix and the digits of the largest number are exactly that long.
+    ///
+    /// Errors: another distribution that has such lengths, or a prefix as for [`Self::new`].
+    pub fn sized(prefix: &str, sizes: Sizes, seed: u64, keys: u64) -> Result<Self, NamesError> {
+        let (prefix, digits) = (checked(prefix)?, digits_of(keys));
+        let least = prefix.len() + digits;
+        if sizes.min() < least && !sizes.is_published() {
+            let (sizes, prefix) = (sizes.to_string(), prefix.len());
+            return Err(NamesError::Sizes { sizes, keys, least, prefix, digits });
+        }
+        let longest = sizes.max().max(least) - prefix.len();
+        let seed = Random::new(seed, STREAM, 0).next_u64();
+        let drawn = sizes.fixed().is_none().then_some(Drawn { sizes, seed, least });
+        Ok(Self::of_length(prefix, longest, drawn))
+    }
+
+    fn of_length(prefix: &str, digits: usize, drawn: Option<Drawn>) -> Self {
+        let mut longest = prefix.as_bytes().to_vec();
+        longest.resize(prefix.len() + digits, b'0');
+        Self { longest, prefix_bytes: prefix.len(), drawn }
+    }
+
+    /// Bytes of every name; `None` when they differ.
+    #[inline]
+    pub fn fixed_bytes(&self) -> Option<usize> {
+        self.drawn.is_none().then_some(self.longest.len())
+    }
+
+    /// Bytes of the name of `key`.
+    #[inline]
+    pub fn bytes(&self, key: Key) -> usize {
+        match &self.drawn {
+            None => self.longest.len(),
+            Some(drawn) => drawn.sizes.bytes(drawn.seed, key).max(drawn.least),
+        }
+    }
+
+    /// Appends the name of `key`.
+    #[inline]
+    pub fn append(&self, out: &mut Vec<u8>, key: Key) {
+        let digits_at = out.len() + self.prefix_bytes;
+        out.extend_from_slice(&self.longest[..self.bytes(key)]);
+        write_over_zeros(&mut out[digits_at..], key.0);
+    }
+
+    /// Makes the name of `key` of that of key 0, where all names have the same length.
+    #[inline]
+    pub fn write_over_first(&self, name: &mut [u8], key: Key) {
+        write_over_zeros(&mut name[self.prefix_bytes..], key.0);
+    }
+}
+
+/// A prefix that every protocol takes.
+fn checked(prefix: &str) -> Result<&str, NamesError> {
+    let breaks = |c: char| c.is_whitespace() || c.is_control();
+    if prefix.contains(breaks) { Err(NamesError::Prefix(prefix.to_owned())) } else { Ok(prefix) }
+}
+
+/// Decimal digits of the largest of `keys` numbers from 0.
+fn digits_of(keys: u64) -> usize {
+    keys.saturating_sub(1).checked_ilog10().map_or(1, |log| log as usize + 1)
+}
+
+#[cfg(test)]
+#[path = "names_tests.rs"]
+mod tests;

@@ -1,0 +1,252 @@
+//! How long values and names are.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use stats::units::{UnitError, parse_bytes};
+
+use super::published::Published;
+use super::{Key, Mix, Random};
+
+/// Longest value, in bytes: the limit of Redis for a string, 512 MiB.
+const LIMIT: u64 = 512 << 20;
+/// Stream of [`Random`] that lengths are drawn from.
+const STREAM: u64 = 0x7369_7a65;
+
+/// Lengths in bytes, each a pure function of the seed and the key.
+///
+/// Spelled `1024` or `1KiB` (all alike), `64-4096` (each length in the range as often as the
+/// others), `100:3,1024:1` or `100:3,200-400:1` (lists of either with weights after the colon, 1
+/// where there is none), or the name of a published distribution: `etc` and `etc-keys` are values
+/// and keys of Facebook's pool ETC (Atikoglu et al., SIGMETRICS 2012).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sizes {
+    kind: Kind,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Kind {
+    Fixed(usize),
+    /// The shortest and the longest.
+    Range(usize, usize),
+    List(Arc<List>),
+    Published(Published),
+}
+
+#[derive(Debug, PartialEq)]
+struct List {
+    entries: Vec<Entry>,
+    mix: Mix,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Entry {
+    least: usize,
+    most: usize,
+    /// Above 0; shares are in proportion to it.
+    weight: f64,
+}
+
+/// Text that names no lengths.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SizesError {
+    /// Not a length.
+    #[error(
+        "`{part}` in `{text}` is no size, expected BYTES or LEAST-MOST, a list of them with \
+         weights, etc or etc-keys: for example 1KiB, 64-4096 or 100:3,1024:1"
+    )]
+    Size {
+        /// What was given.
+        text: String,
+        /// The part of it.
+        part: String,
+    },
+    /// The range ends before it begins.
+    #[error(
+        "`{part}` in `{text}` is no range, expected the smaller size first: for example 64-4096"
+    )]
+    Range {
+        /// What was given.
+        text: String,
+        /// The part of it.
+        part: String,
+    },
+    /// Not a weight.
+    #[error(
+        "`{weight}` in `{text}` is no weight, expected a number above 0: for example 100:3,1024:1"
+    )]
+    Weight {
+        /// What was given.
+        text: String,
+        /// The part of it.
+        weight: String,
+    },
+    /// Longer than any store takes.
+    #[error("`{part}` in `{text}` is too large, expected at most 512MiB")]
+    TooLarge {
+        /// What was given.
+        text: String,
+        /// The part of it.
+        part: String,
+    },
+}
+
+impl Sizes {
+    /// All `bytes` long.
+    pub fn all(bytes: usize) -> Self {
+        Self { kind: Kind::Fixed(bytes) }
+    }
+
+    /// Bytes of what belongs to `key`.
+    #[inline]
+    pub fn bytes(&self, seed: u64, key: Key) -> usize {
+        match &self.kind {
+            Kind::Fixed(bytes) => *bytes,
+            other => other.draw(&mut Random::new(seed, STREAM, key.0)),
+        }
+    }
+
+    /// The length that all have; `None` when they differ.
+    #[inline]
+    pub fn fixed(&self) -> Option<usize> {
+        match self.kind {
+            Kind::Fixed(bytes) => Some(bytes),
+            _ => None,
+        }
+    }
+
+    /// The shortest length.
+    pub fn min(&self) -> usize {
+        match &self.kind {
+            Kind::Fixed(bytes) => *bytes,
+            Kind::Range(least, _) => *least,
+            Kind::List(list) => list.entries.iter().map(|e| e.least).min().unwrap_or(0),
+            Kind::Published(published) => published.min(),
+        }
+    }
+
+    /// The longest length.
+    pub fn max(&self) -> usize {
+        match &self.kind {
+            Kind::Fixed(bytes) => *bytes,
+            Kind::Range(_, most) => *most,
+            Kind::List(list) => list.entries.iter().map(|e| e.most).max().unwrap_or(0),
+            Kind::Published(published) => published.max(),
+        }
+    }
+
+    /// The mean over many keys, in bytes.
+    pub fn mean(&self) -> f64 {
+        match &self.kind {
+            Kind::Fixed(bytes) => *bytes as f64,
+            Kind::Range(least, most) => middle(*least, *most),
+            Kind::List(list) => {
+                let means = list.entries.iter().map(|e| middle(e.least, e.most));
+                means.zip(list.mix.shares()).map(|(mean, share)| mean * share).sum()
+            }
+            Kind::Published(published) => published.mean(),
+        }
+    }
+
+    /// True for a distribution from a paper, whose lengths nobody chose one by one.
+    pub(super) fn is_published(&self) -> bool {
+        matches!(self.kind, Kind::Published(_))
+    }
+}
+
+fn middle(least: usize, most: usize) -> f64 {
+    f64::midpoint(least as f64, most as f64)
+}
+
+impl Kind {
+    fn draw(&self, random: &mut Random) -> usize {
+        match self {
+            Self::Fixed(bytes) => *bytes,
+            Self::Range(least, most) => within(*least, *most, random),
+            Self::List(list) => {
+                let entry = list.entries[list.mix.pick(random)];
+                within(entry.least, entry.most, random)
+            }
+            Self::Published(published) => published.bytes(random),
+        }
+    }
+}
+
+fn within(least: usize, most: usize, random: &mut Random) -> usize {
+    least + random.below((most - least) as u64 + 1) as usize
+}
+
+impl FromStr for Sizes {
+    type Err = SizesError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let text = text.trim();
+        if let Some(published) = Published::ALL.into_iter().find(|p| p.name() == text) {
+            return Ok(Self { kind: Kind::Published(published) });
+        }
+        let entries =
+            text.split(',').map(|part| entry(text, part)).collect::<Result<Vec<_>, _>>()?;
+        let kind = match *entries.as_slice() {
+            [Entry { least, most, .. }] if least == most => Kind::Fixed(least),
+            [Entry { least, most, .. }] => Kind::Range(least, most),
+            _ => {
+                let weights: Vec<f64> = entries.iter().map(|e| e.weight).collect();
+                let wrong =
+                    |_| SizesError::Weight { text: text.to_owned(), weight: text.to_owned() };
+                let mix = Mix::new(&weights).map_err(wrong)?;
+                Kind::List(Arc::new(List { entries, mix }))
+            }
+        };
+        Ok(Self { kind })
+    }
+}
+
+/// Reads `SIZE`, `SIZE-SIZE`, `SIZE:WEIGHT` or `SIZE-SIZE:WEIGHT`.
+fn entry(text: &str, part: &str) -> Result<Entry, SizesError> {
+    let (sizes, weight) = part.split_once(':').unwrap_or((part, "1"));
+    let above_0 = weight.trim().parse::<f64>().ok().filter(|w| w.is_finite() && *w > 0.0);
+    let weight = above_0.ok_or_else(|| SizesError::Weight {
+        text: text.to_owned(),
+        weight: weight.trim().to_owned(),
+    })?;
+    let (least, most) = sizes.split_once('-').unwrap_or((sizes, sizes));
+    let (least, most) = (size(text, sizes, least)?, size(text, sizes, most)?);
+    if least > most {
+        let part = sizes.trim().to_owned();
+        return Err(SizesError::Range { text: text.to_owned(), part });
+    }
+    Ok(Entry { least, most, weight })
+}
+
+/// Reads one length, the whole or a half of `part`.
+fn size(text: &str, part: &str, size: &str) -> Result<usize, SizesError> {
+    let (text, part) = (text.to_owned(), part.trim().to_owned());
+    match parse_bytes(size) {
+        Ok(bytes) if bytes <= LIMIT => Ok(bytes as usize),
+        Ok(_) | Err(UnitError::TooLarge { .. }) => Err(SizesError::TooLarge { text, part }),
+        Err(_) => Err(SizesError::Size { text, part }),
+    }
+}
+
+impl fmt::Display for Sizes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.kind {
+            Kind::Fixed(bytes) => write!(f, "{bytes}"),
+            Kind::Range(least, most) => write!(f, "{least}-{most}"),
+            Kind::Published(published) => f.write_str(published.name()),
+            Kind::List(list) => {
+                for (i, Entry { least, most, weight }) in list.entries.iter().enumerate() {
+                    let comma = if i == 0 { "" } else { "," };
+                    let most = if least == most { String::new() } else { format!("-{most}") };
+                    write!(f, "{comma}{least}{most}:{weight}")?;
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "sizes_tests.rs"]
+mod tests;

@@ -1,0 +1,185 @@
+//! What values consist of, and how they are checked as they come.
+//!
+//! A value of at least [`STAMP`] bytes begins with its version, 11 digits in base 62. The rest, and
+//! the whole of a shorter value, is a slice of a pool of 1 MiB of random characters `0-9a-zA-Z`,
+//! from an offset that is a scattered function of (seed, key, version, length), and from the pool's
+//! beginning again where it ends. So a value costs little more than copying it, and checking it
+//! little more than comparing it. Two values of the same length agree by chance in one of 2²⁰
+//! pairs.
+//!
+//! What follows from that: any byte of the slice that is changed is found; a changed stamp, another
+//! key or another length are found by the slice, so by as many characters as it has. A value of 11
+//! bytes has nothing but a stamp.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::values::{ALPHABET, GOLDEN, STAMP, mix, scatter, value_into};
+
+/// Characters of the pool, a power of two.
+const POOL: usize = 1 << 20;
+/// What the seed is mixed with, so that the pool is unrelated to other values of the seed.
+const SALT: u64 = 0x706f_6f6c;
+/// Digit that a character stands for; [`NO_DIGIT`] for a character that stands for none.
+const DIGITS: [u8; 256] = digits();
+const NO_DIGIT: u8 = 62;
+/// Odd factors that set apart what an offset follows from.
+const FACTORS: [u64; 3] = [GOLDEN, 0xd1b5_4a32_d192_ed03, 0x8cb9_2ba7_2f3d_8dd7];
+
+const fn digits() -> [u8; 256] {
+    let (mut digits, mut digit) = ([NO_DIGIT; 256], 0);
+    while digit < 62 {
+        digits[ALPHABET[digit] as usize] = digit as u8;
+        digit += 1;
+    }
+    digits
+}
+
+/// What values consist of. Clones share the pool.
+#[derive(Clone)]
+pub struct Values {
+    pool: Arc<[u8]>,
+    /// The seed, mixed.
+    base: u64,
+}
+
+impl fmt::Debug for Values {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Values").field("base", &self.base).finish_non_exhaustive()
+    }
+}
+
+/// How far the check of one value has come.
+#[derive(Clone, Copy, Debug)]
+pub struct ValueCheck {
+    key: u64,
+    bytes: usize,
+    /// Bytes that came.
+    at: usize,
+    /// Of the digits that came.
+    version: u64,
+    /// Where in the pool the next byte stands, once that is known.
+    offset: usize,
+    wrong: bool,
+}
+
+impl ValueCheck {
+    /// A value of `key` that is `bytes` long begins.
+    #[inline]
+    pub fn new(key: u64, bytes: usize) -> Self {
+        Self { key, bytes, at: 0, version: 0, offset: 0, wrong: false }
+    }
+
+    /// The version that the stamp names; `None` before it was whole, for a value that is too short
+    /// to have one, and for a wrong one.
+    #[inline]
+    pub fn version(&self) -> Option<u64> {
+        (self.at >= STAMP && !self.wrong).then_some(self.version)
+    }
+
+    /// Takes in a byte of the stamp.
+    #[inline]
+    fn digit(&mut self, character: u8) -> bool {
+        let digit = DIGITS[usize::from(character)];
+        let version = self.version.checked_mul(62).and_then(|v| v.checked_add(u64::from(digit)));
+        self.version = version.unwrap_or(0);
+        self.at += 1;
+        version.is_some() && digit != NO_DIGIT
+    }
+}
+
+impl Values {
+    /// Draws the pool, 1 MiB, from `seed`.
+    pub fn new(seed: u64) -> Self {
+        let base = mix(&[seed, SALT]);
+        let mut drawn = Vec::new();
+        value_into(&mut drawn, base, 0, 0, STAMP + POOL);
+        Self { pool: drawn.split_off(STAMP).into(), base }
+    }
+
+    /// Appends the value of `key` in `version`, `bytes` long.
+    #[inline]
+    pub fn append(&self, out: &mut Vec<u8>, key: u64, version: u64, bytes: usize) {
+        out.reserve(bytes);
+        let (offset, mut left) = if bytes < STAMP {
+            (self.offset(key, 0, bytes), bytes)
+        } else {
+            out.extend_from_slice(&stamp(version));
+            (self.offset(key, version, bytes), bytes - STAMP)
+        };
+        let mut rest = &self.pool[offset..];
+        while left > rest.len() {
+            out.extend_from_slice(rest);
+            left -= rest.len();
+            rest = &self.pool;
+        }
+        out.extend_from_slice(&rest[..left]);
+    }
+
+    /// Compares the next bytes of a value; false once anything in it was wrong, or when more comes
+    /// than the value has.
+    pub fn check(&self, check: &mut ValueCheck, chunk: &[u8]) -> bool {
+        let fits = chunk.len() <= check.bytes - check.at;
+        check.wrong = check.wrong || !fits || !self.continues(check, chunk);
+        !check.wrong
+    }
+
+    /// True when `chunk`, which is not longer than what is left, is what comes next.
+    fn continues(&self, check: &mut ValueCheck, mut chunk: &[u8]) -> bool {
+        let head = if check.bytes < STAMP { 0 } else { STAMP };
+        while check.at < head {
+            let Some((first, rest)) = chunk.split_first() else { return true };
+            if !check.digit(*first) {
+                return false;
+            }
+            chunk = rest;
+        }
+        if check.at == head {
+            check.offset = self.offset(check.key, check.version, check.bytes);
+        }
+        check.at += chunk.len();
+        while !chunk.is_empty() {
+            let there = &self.pool[check.offset..];
+            let (now, later) = chunk.split_at(chunk.len().min(there.len()));
+            if now != &there[..now.len()] {
+                return false;
+            }
+            check.offset = (check.offset + now.len()) % POOL;
+            chunk = later;
+        }
+        true
+    }
+
+    /// Where in the pool a value begins.
+    #[inline]
+    fn offset(&self, key: u64, version: u64, bytes: usize) -> usize {
+        let parts = key
+            .wrapping_mul(FACTORS[0])
+            .wrapping_add(version.wrapping_mul(FACTORS[1]))
+            .wrapping_add((bytes as u64).wrapping_mul(FACTORS[2]));
+        scatter(self.base.wrapping_add(parts)) as usize % POOL
+    }
+}
+
+/// `version` in base 62, the highest digit first.
+///
+/// Cut into two halves whose divisions do not wait for each other.
+#[inline]
+fn stamp(version: u64) -> [u8; STAMP] {
+    const LOW: usize = 6;
+    let mut stamp = [0; STAMP];
+    let (mut high, mut low) = (version / 62u64.pow(LOW as u32), version % 62u64.pow(LOW as u32));
+    for i in 0..LOW {
+        stamp[STAMP - 1 - i] = ALPHABET[(low % 62) as usize];
+        low /= 62;
+        if i < STAMP - LOW {
+            stamp[STAMP - LOW - 1 - i] = ALPHABET[(high % 62) as usize];
+            high /= 62;
+        }
+    }
+    stamp
+}
+
+#[cfg(test)]
+#[path = "values_tests.rs"]
+mod tests;
