@@ -8,6 +8,7 @@
 //! - [`cpu`]: which CPUs whom, and CPU time by the process CPU clock.
 //! - [`noise`]: what disturbed a trial.
 //! - [`host`]: the conditions under which a run was measured.
+//! - [`mod@reference`]: servers with known speed, times and faults, to judge a generator by.
 //!
 //! Everything that a run starts or creates is owned by a [`Guard`]: it is removed on drop, on a
 //! panic, and after `kill -9` as well.
@@ -22,6 +23,7 @@ pub mod noise;
 mod process;
 mod procfs;
 pub mod redis;
+pub mod reference;
 pub mod scratch;
 pub mod search;
 pub mod server;

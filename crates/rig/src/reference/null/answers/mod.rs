@@ -1,0 +1,156 @@
+//! What the null server says.
+
+mod memcached;
+mod resp;
+
+use super::NullSettings;
+use super::commands::Commands;
+use super::memory::Memory;
+use crate::reference::scan::{self, Broken, Found, Parts, Protocol};
+
+/// Answers of one turn are at most this long, but for the last of them; the rest waits.
+const OUT_BYTES_MAX: usize = 1 << 20;
+/// What every value is made of.
+const FILLING: u8 = b'x';
+
+/// How a connection speaks.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Speech {
+    /// `None` until its first request tells.
+    protocol: Option<Protocol>,
+    /// RESP 3, after `HELLO 3`.
+    resp3: bool,
+}
+
+/// What became of the requests in some bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Batch {
+    /// Bytes of requests that were answered.
+    pub(super) used: usize,
+    /// How many there were.
+    pub(super) requests: u64,
+    /// Bytes that are at least missing to the next one; 0 when it may be whole and was left for
+    /// later, because the answers are long already.
+    pub(super) missing: usize,
+    /// The connection ends after these answers.
+    pub(super) close: bool,
+}
+
+/// What is to be done after an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Then {
+    Continue,
+    Close,
+}
+
+/// Ready answers, shared by all threads.
+#[derive(Debug)]
+pub(super) struct Answers {
+    resp: Commands<resp::Answer>,
+    memcached: Commands<memcached::Answer>,
+    /// The value as a bulk string of RESP.
+    bulk: Vec<u8>,
+    /// The value as it follows the key in memcached's text protocol: ` 0 <length>`, and the rest of
+    /// the answer.
+    text: Vec<u8>,
+    /// The value as it follows the flags in a meta answer.
+    value: Vec<u8>,
+    miss: bool,
+    memory: Option<Memory>,
+}
+
+impl Answers {
+    pub(super) fn new(settings: &NullSettings) -> Self {
+        let value = vec![FILLING; settings.value_bytes];
+        let (mut bulk, mut text) = (Vec::new(), Vec::new());
+        resp::bulk(&mut bulk, &value);
+        memcached::value(&mut text, 0, &value, false);
+        Self {
+            resp: Commands::new(&resp::COMMANDS),
+            memcached: Commands::new(&memcached::COMMANDS),
+            bulk,
+            text,
+            value,
+            miss: settings.miss,
+            memory: (settings.remember > 0).then(|| Memory::new(settings.remember)),
+        }
+    }
+
+    /// Answers the requests in `input` one after another and appends the answers to `out`. `parts`
+    /// is there to be used again.
+    pub(super) fn all(
+        &self,
+        speech: &mut Speech,
+        input: &[u8],
+        parts: &mut Parts,
+        out: &mut Vec<u8>,
+    ) -> Batch {
+        let mut batch = Batch { missing: 1, ..Batch::default() };
+        let Some(protocol) = speech.protocol.or_else(|| scan::protocol(input)) else {
+            return batch;
+        };
+        speech.protocol = Some(protocol);
+        while batch.used < input.len() {
+            if out.len() >= OUT_BYTES_MAX {
+                batch.missing = 0;
+                break;
+            }
+            let rest = &input[batch.used..];
+            let used = match scan::request(protocol, rest, parts) {
+                Ok(Found::Whole { used }) => used,
+                Ok(Found::More { missing }) => {
+                    batch.missing = missing;
+                    break;
+                }
+                Err(broken) => {
+                    refuse(protocol, broken, out);
+                    batch.close = true;
+                    break;
+                }
+            };
+            batch.used += used;
+            if parts.len() == 0 {
+                continue;
+            }
+            batch.requests += 1;
+            let then = match protocol {
+                Protocol::Resp => self.resp(&mut speech.resp3, rest, parts, out),
+                Protocol::Memcached => self.memcached(rest, parts, out),
+            };
+            if then == Then::Close {
+                batch.close = true;
+                break;
+            }
+        }
+        batch
+    }
+}
+
+/// The last words to a client whose bytes are no request.
+fn refuse(protocol: Protocol, Broken(expected): Broken, out: &mut Vec<u8>) {
+    let (before, after) = match protocol {
+        Protocol::Resp => ("-ERR Protocol error: expected ", "\r\n"),
+        Protocol::Memcached => ("CLIENT_ERROR bad command line format: expected ", "\r\n"),
+    };
+    for text in [before, expected, after] {
+        out.extend_from_slice(text.as_bytes());
+    }
+}
+
+/// Appends a number in decimal digits.
+fn push_number(out: &mut Vec<u8>, mut number: usize) {
+    let mut digits = [0; 20];
+    let mut at = digits.len();
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (number % 10) as u8;
+        number /= 10;
+        if number == 0 {
+            break;
+        }
+    }
+    out.extend_from_slice(&digits[at..]);
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,72 @@
+//! Requests of RESP: `*<n>\r\n` and n times `$<length>\r\n<bytes>\r\n`, or words on a line
+//! (<https://redis.io/docs/latest/develop/reference/protocol-spec/>).
+
+use super::{Broken, Found, Parts, VALUE_BYTES_MAX, WORDS_MAX};
+
+/// A number and where the line after it begins; `None` while the line is not whole.
+#[inline]
+fn head(bytes: &[u8], mut at: usize) -> Result<Option<(usize, usize)>, Broken> {
+    let first = at;
+    let mut number: usize = 0;
+    while let Some(byte) = bytes.get(at) {
+        let digit = byte.wrapping_sub(b'0');
+        if digit < 10 && at < first + 9 {
+            number = number * 10 + usize::from(digit);
+            at += 1;
+            continue;
+        }
+        if *byte != b'\r' || at == first {
+            return Err(Broken("a length"));
+        }
+        return match bytes.get(at + 1) {
+            None => Ok(None),
+            Some(b'\n') => Ok(Some((number, at + 2))),
+            Some(_) => Err(Broken("a line that ends in CR LF")),
+        };
+    }
+    Ok(None)
+}
+
+#[inline]
+pub(super) fn request(bytes: &[u8], parts: &mut Parts) -> Result<Found, Broken> {
+    match bytes.first() {
+        None => return Ok(Found::More { missing: 1 }),
+        Some(b'*') => {}
+        Some(first) if !first.is_ascii() => return Err(Broken("RESP or memcached's text")),
+        Some(_) => return inline(bytes, parts),
+    }
+    let Some((count, mut at)) = head(bytes, 1)? else { return Ok(Found::More { missing: 1 }) };
+    if count > WORDS_MAX {
+        return Err(Broken("at most 1048576 words"));
+    }
+    for _ in 0..count {
+        match bytes.get(at) {
+            None => return Ok(Found::More { missing: 4 }),
+            Some(b'$') => {}
+            Some(_) => return Err(Broken("'$'")),
+        }
+        let Some((length, start)) = head(bytes, at + 1)? else {
+            return Ok(Found::More { missing: 3 });
+        };
+        if length > VALUE_BYTES_MAX {
+            return Err(Broken("a string of at most 512 MiB"));
+        }
+        let end = start + length;
+        if bytes.len() < end + 2 {
+            return Ok(Found::More { missing: end + 2 - bytes.len() });
+        }
+        if bytes[end..end + 2] != *b"\r\n" {
+            return Err(Broken("CR LF after a string"));
+        }
+        parts.words.push(start..end);
+        at = end + 2;
+    }
+    Ok(Found::Whole { used: at })
+}
+
+/// Words on a line, as people type them.
+fn inline(bytes: &[u8], parts: &mut Parts) -> Result<Found, Broken> {
+    let Some((line, used)) = super::line(bytes)? else { return Ok(Found::More { missing: 1 }) };
+    super::split(line, parts);
+    Ok(Found::Whole { used })
+}

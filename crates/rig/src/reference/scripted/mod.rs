@@ -1,0 +1,156 @@
+//! A server with known times and faults.
+//!
+//! It remembers what it is given (strings by key, without times to live), so that data is wrong
+//! only where its [`Script`] says so. When a reply is due is computed from when its request was
+//! read, by a queue as in textbooks; the reply leaves at that time: the thread sleeps for the
+//! coarse part and looks at the clock for the last 60 µs. During a stall it reads, answers and
+//! takes nothing; what arrives waits in the sockets.
+//!
+//! It records when each request was read and when its reply left ([`Stamp`]), by `CLOCK_MONOTONIC`,
+//! so that a generator on the same machine can be compared with it.
+//!
+//! One thread does everything. Parts: `script` says what it does, `parse` reads that, `schedule`
+//! computes the times, `store` keeps values, `engine` waits, `connection` reads and writes.
+
+mod connection;
+mod engine;
+mod parse;
+mod random;
+mod record;
+mod requests;
+mod schedule;
+mod script;
+mod store;
+
+pub use parse::ScriptError;
+pub use record::{Stamp, Tally};
+pub use script::{ConnectionStall, Drip, Fault, Script, Service, Stall};
+
+use super::listen::{Listen, Listener};
+use super::wake::Wake;
+use crate::cpu::{allowed_by_the_system, cpu_set, pin_current_thread};
+use crate::error::{Result, RigError};
+use engine::Engine;
+use nix::errno::Errno;
+use record::Record;
+use stats::Histogram;
+use std::sync::mpsc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+
+/// Name of this server in errors.
+const NAME: &str = "scripted-server";
+
+/// What kind of scripted server to start.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ScriptedSettings {
+    /// Where it listens.
+    pub listen: Listen,
+    /// What it does.
+    pub script: Script,
+    /// Whether each request leaves a [`Stamp`], of which ten million are kept.
+    pub log: bool,
+    /// Never sleep: costs a CPU, and saves the time that waking up takes before a request is read.
+    pub spin: bool,
+    /// CPUs for its thread; empty for all that the caller may use.
+    pub cpus: Vec<usize>,
+}
+
+impl Default for ScriptedSettings {
+    /// Answers at once on a free port of 127.0.0.1, with stamps, on any CPU.
+    fn default() -> Self {
+        Self {
+            listen: Listen::default(),
+            script: Script::default(),
+            log: true,
+            spin: false,
+            cpus: Vec::new(),
+        }
+    }
+}
+
+/// A running scripted server; stops when it is dropped.
+#[derive(Debug)]
+pub struct ScriptedServer {
+    address: Listen,
+    wake: Arc<Wake>,
+    record: Arc<Mutex<Record>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl ScriptedServer {
+    /// Starts it; it takes connections when this returns. An error names the CPU that cannot be
+    /// used, or what the system refused.
+    pub fn start(settings: &ScriptedSettings) -> Result<Self> {
+        cpu_set(&settings.cpus, &allowed_by_the_system())?;
+        let listener = Listener::bind(&settings.listen)?;
+        let refused = |e: Errno| RigError::Io {
+            doing: "wait for the connections of",
+            what: NAME.into(),
+            source: e.into(),
+        };
+        let address = listener.address().clone();
+        let wake = Arc::new(Wake::new().map_err(refused)?);
+        let record = Arc::new(Mutex::new(Record::new(settings.log)));
+        let engine = Engine::new(settings, listener, wake.clone(), record.clone());
+        let engine = engine.map_err(refused)?;
+        let (pinned, told) = mpsc::channel();
+        let cpus = settings.cpus.clone();
+        let run = move || {
+            // Who asks waits for this.
+            let _ = pinned.send(pin_current_thread(&cpus));
+            drop(pinned);
+            engine.run();
+        };
+        let started = thread::Builder::new().name("scripted".into()).spawn(run);
+        let refused =
+            |source| RigError::Io { doing: "start a thread of", what: NAME.into(), source };
+        // From here on, dropping it ends the thread.
+        let thread = Some(started.map_err(refused)?);
+        let server = Self { address, wake, record, thread };
+        told.iter().collect::<Result<()>>()?;
+        Ok(server)
+    }
+
+    /// Where it listens: with the port that was free.
+    pub fn address(&self) -> &Listen {
+        &self.address
+    }
+
+    /// What it has done so far.
+    pub fn tally(&self) -> Tally {
+        self.record().tally
+    }
+
+    /// A stamp of each request so far, in the order in which they were read. Copying a long log
+    /// delays replies: take it when the load is over.
+    pub fn log(&self) -> Vec<Stamp> {
+        self.record().stamps.clone()
+    }
+
+    /// How long after they were due replies left: how exact the server itself was. Replies that a
+    /// full socket or a drip held back count by when they could have left.
+    pub fn lateness(&self) -> Histogram {
+        self.record().lateness.clone()
+    }
+
+    /// Stops it and waits for its end. What it has done is still told, and is whole only then: a
+    /// reply reaches its client a moment before it is noted.
+    pub fn stop(&mut self) {
+        self.wake.stop();
+        if let Some(thread) = self.thread.take() {
+            // One that panicked has said so on standard error.
+            let _ = thread.join();
+        }
+    }
+
+    fn record(&self) -> MutexGuard<'_, Record> {
+        self.record.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for ScriptedServer {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}

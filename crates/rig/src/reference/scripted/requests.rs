@@ -1,0 +1,252 @@
+//! What a scripted server does with connections and requests as they come.
+
+use super::connection::{Connection, State};
+use super::engine::{Action, Engine, Outcome, now_ns};
+use super::record::{Stamp, Tally};
+use super::script::Fault;
+use super::store::{Request, Spoil};
+use crate::reference::listen::Socket;
+use crate::reference::scan::{self, Broken, Found, Protocol};
+use std::io::{ErrorKind, Write};
+use std::mem;
+use std::net::Shutdown;
+use std::time::Duration;
+
+/// What Redis says to a connection too many.
+const TOO_MANY: &[u8] = b"-ERR max number of clients reached\r\n";
+/// A line that begins as no reply of any protocol does.
+const MALFORMED: &[u8] = b"?malformed\r\n";
+/// Length that a gigantic reply announces, and what follows of it.
+const GIGANTIC: usize = 512 << 20;
+const GIGANTIC_BEGINS: &str = "xxxxxxxxxxxxxxxx";
+/// Pause when there are no file descriptors left for another connection.
+const PAUSE: Duration = Duration::from_millis(10);
+
+impl Engine {
+    /// Takes all connections that wait.
+    pub(super) fn accept(&mut self) {
+        loop {
+            match self.listener.accept() {
+                Ok(socket) => self.take(socket),
+                Err(e) if e.kind() == ErrorKind::WouldBlock => return,
+                Err(e) if e.kind() == ErrorKind::ConnectionAborted => {}
+                Err(_) => return std::thread::sleep(PAUSE),
+            }
+        }
+    }
+
+    fn take(&mut self, mut socket: Socket) {
+        self.taken += 1;
+        let number = self.taken;
+        let open = || self.connections.values().filter(|c| c.state != State::Refused).count();
+        let is_full = self.script.connections_max.is_some_and(|most| open() as u64 >= most);
+        let closes = self.script.close_on_accept;
+        self.count(|tally| {
+            tally.connections += 1;
+            tally.closed += u64::from(closes);
+            tally.refused += u64::from(is_full && !closes);
+        });
+        if closes {
+            return;
+        }
+        let stalls = &self.script.connection_stalls;
+        let stall_ns = stalls.iter().find(|s| s.connection == number).map(|s| s.for_ns);
+        if is_full {
+            // A new socket has room for a line; who has left already misses nothing.
+            let _ = socket.write(TOO_MANY);
+            let _ = match &socket {
+                Socket::Tcp(stream) => stream.shutdown(Shutdown::Write),
+                Socket::Unix(stream) => stream.shutdown(Shutdown::Write),
+            };
+        }
+        let mut connection = Connection::new(socket, stall_ns.filter(|_| !is_full));
+        if is_full {
+            connection.state = State::Refused;
+        }
+        self.connections.insert(number, connection);
+        self.watch(number);
+    }
+
+    fn count(&self, add: impl FnOnce(&mut Tally)) {
+        add(&mut self.record().tally);
+    }
+
+    /// Reads a connection once and takes the requests that are whole.
+    pub(super) fn receive(&mut self, number: u64) {
+        let Some(connection) = self.connections.get_mut(&number) else { return };
+        if let Some(stall_ns) = connection.stall_ns.take() {
+            connection.state = State::Stalled;
+            self.watch(number);
+            self.count(|tally| tally.stalled += 1);
+            return self.decide(now_ns() + stall_ns, Action::Resume { connection: number });
+        }
+        match connection.read(&mut self.inbox) {
+            Ok(Some(_)) => self.digest(number, now_ns()),
+            Ok(None) if matches!(connection.state, State::Hung | State::Refused) => {
+                return self.remove(number);
+            }
+            Ok(None) => {
+                connection.state = State::Ending;
+                // Where the other side is gone altogether, that is only seen by writing.
+                return self.flush(number, now_ns());
+            }
+            Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
+            Err(_) => return self.remove(number),
+        }
+        self.watch(number);
+    }
+
+    fn digest(&mut self, number: u64, received_ns: u64) {
+        let Some(connection) = self.connections.get_mut(&number) else { return };
+        let mut rest = mem::take(&mut connection.rest);
+        let mut parts = mem::take(&mut self.parts);
+        let mut used = 0;
+        while used < rest.len() {
+            let Some(connection) = self.connections.get_mut(&number) else { break };
+            let bytes = &rest[used..];
+            let known = connection.protocol.or_else(|| scan::protocol(bytes));
+            connection.protocol = known;
+            let (Some(protocol), false) = (known, connection.state == State::Ending) else { break };
+            match scan::request(protocol, bytes, &mut parts) {
+                Ok(Found::More { .. }) => break,
+                Ok(Found::Whole { used: length }) => {
+                    used += length;
+                    if parts.len() > 0 {
+                        let request = Request { protocol, bytes, parts: &parts };
+                        self.admit(number, request, received_ns);
+                    }
+                }
+                Err(broken) => {
+                    connection.state = State::Ending;
+                    connection.waiting += 1;
+                    let at_ns = connection.due_ns.max(received_ns);
+                    let outcome = Outcome::Bytes(refusal(protocol, broken));
+                    self.decide(at_ns, Action::Answer { connection: number, outcome });
+                }
+            }
+        }
+        rest.drain(..used);
+        if let Some(connection) = self.connections.get_mut(&number) {
+            connection.rest = rest;
+        }
+        self.parts = parts;
+    }
+
+    /// Takes a request: computes when its reply is due, carries it out and decides what it gets.
+    fn admit(&mut self, number: u64, request: Request, received_ns: u64) {
+        let Some(connection) = self.connections.get_mut(&number) else { return };
+        connection.requests += 1;
+        let due_ns = self.schedule.admit(received_ns).max(connection.due_ns);
+        connection.due_ns = due_ns;
+        let (requests, hung) = (connection.requests, connection.state == State::Hung);
+        let stamp =
+            Stamp { connection: number, request: requests, received_ns, due_ns, sent_ns: None };
+        let stamp = self.record().log(stamp);
+        let resets = self.script.reset_after.is_some_and(|replies| requests > replies);
+        let fault = match self.dice.draw().cloned() {
+            _ if hung => Some(Fault::Hang),
+            _ if resets => Some(Fault::Reset),
+            fault => fault,
+        };
+        let Some(outcome) = self.outcome(number, request, fault.as_ref(), stamp) else {
+            return self.count(|tally| tally.hung += 1);
+        };
+        if let Some(connection) = self.connections.get_mut(&number) {
+            connection.waiting += 1;
+        }
+        self.decide(due_ns, Action::Answer { connection: number, outcome });
+    }
+
+    /// Carries a request out, rightly or with a fault; `None` when it gets no reply.
+    fn outcome(
+        &mut self,
+        number: u64,
+        request: Request,
+        fault: Option<&Fault>,
+        stamp: Option<usize>,
+    ) -> Option<Outcome> {
+        if let Some(Fault::Error(text)) = fault {
+            self.count(|tally| tally.errors += 1);
+            let bytes = error(request.protocol, text);
+            return Some(Outcome::Reply { bytes, stamp });
+        }
+        let spoil = match fault {
+            Some(Fault::Wrong) => Some(Spoil::Change),
+            Some(Fault::Short) => Some(Spoil::Shorten),
+            _ => None,
+        };
+        let connection = self.connections.get_mut(&number)?;
+        let reply = self.store.answer(request, &mut connection.resp3, spoil);
+        if reply.close {
+            connection.state = State::Ending;
+        }
+        if matches!(fault, Some(Fault::Hang | Fault::Gigantic | Fault::Endless)) {
+            connection.state = State::Hung;
+        }
+        let spoiled = reply.spoil.is_none();
+        Some(match fault {
+            Some(Fault::Hang) => return None,
+            Some(Fault::Reset) => Outcome::Reset,
+            Some(Fault::Gigantic) => {
+                self.count(|tally| tally.gigantic += 1);
+                Outcome::Bytes(gigantic(request))
+            }
+            Some(Fault::Endless) => {
+                self.count(|tally| tally.endless += 1);
+                Outcome::Endless(endless(request.protocol))
+            }
+            Some(Fault::Malformed) => {
+                self.count(|tally| tally.malformed += 1);
+                Outcome::Reply { bytes: MALFORMED.to_vec(), stamp }
+            }
+            _ => {
+                self.count(|tally| match spoil {
+                    Some(Spoil::Change) if spoiled => tally.wrong += 1,
+                    Some(Spoil::Shorten) if spoiled => tally.short += 1,
+                    _ => {}
+                });
+                Outcome::Reply { bytes: reply.bytes, stamp }
+            }
+        })
+    }
+}
+
+/// The last words to a client whose bytes are no request.
+fn refusal(protocol: Protocol, Broken(expected): Broken) -> Vec<u8> {
+    let begin = match protocol {
+        Protocol::Resp => "-ERR Protocol error",
+        Protocol::Memcached => "CLIENT_ERROR bad command line format",
+    };
+    format!("{begin}: expected {expected}\r\n").into_bytes()
+}
+
+fn error(protocol: Protocol, text: &str) -> Vec<u8> {
+    match protocol {
+        Protocol::Resp => format!("-{text}\r\n").into_bytes(),
+        Protocol::Memcached => format!("SERVER_ERROR {text}\r\n").into_bytes(),
+    }
+}
+
+fn gigantic(request: Request) -> Vec<u8> {
+    match request.protocol {
+        Protocol::Resp => format!("${GIGANTIC}\r\n{GIGANTIC_BEGINS}").into_bytes(),
+        Protocol::Memcached => {
+            let head = if request.parts.word(request.bytes, 0) == b"mg" { "VA" } else { "VALUE" };
+            let mut bytes = format!("{head} ").into_bytes();
+            if head == "VALUE" {
+                bytes.extend_from_slice(request.key());
+                bytes.extend_from_slice(b" 0 ");
+            }
+            bytes.extend_from_slice(format!("{GIGANTIC}\r\n{GIGANTIC_BEGINS}").as_bytes());
+            bytes
+        }
+    }
+}
+
+/// The beginning of a line that does not end.
+fn endless(protocol: Protocol) -> Vec<u8> {
+    match protocol {
+        Protocol::Resp => b"+x".to_vec(),
+        Protocol::Memcached => b"VALUE x".to_vec(),
+    }
+}

@@ -1,0 +1,157 @@
+//! When replies are due: a queue as it stands in textbooks, computed and not waited for.
+//!
+//! `due = max(arrival, end of the request before) + service`, with as many ends as there are
+//! servers, moved back by stalls. It knows no clock: equal arrivals give equal replies.
+
+use super::random::Random;
+use super::script::{Fault, Script, Service, Stall};
+
+/// What the random numbers are for.
+const SERVICES: u64 = 1;
+const FAULTS: u64 = 2;
+
+/// The queue of a scripted server. Times are nanoseconds of any one clock.
+#[derive(Clone, Debug)]
+pub(super) struct Schedule {
+    service: Service,
+    random: Random,
+    /// When each server has finished what it has.
+    free_ns: Vec<u64>,
+    /// Least time between two replies, and when the last one leaves.
+    gap_ns: u64,
+    left_ns: u64,
+    calendar: Calendar,
+}
+
+impl Schedule {
+    pub(super) fn new(script: &Script) -> Self {
+        Self {
+            service: script.service,
+            random: Random::new(script.seed, SERVICES),
+            free_ns: vec![0; script.servers.max(1)],
+            gap_ns: script.rate_per_s.map_or(0, |rate| (1e9 / rate).round() as u64),
+            left_ns: 0,
+            calendar: Calendar { begins_ns: None, stalls: script.stalls.clone() },
+        }
+    }
+
+    /// Takes a request that was read at this time, which is not before that of the last one; when
+    /// its reply is due.
+    pub(super) fn admit(&mut self, arrival_ns: u64) -> u64 {
+        self.calendar.begins_ns.get_or_insert(arrival_ns);
+        let service_ns = self.draw_ns();
+        let mut due_ns = arrival_ns;
+        // There is at least one server, and the first one to be free takes the request.
+        if let Some(free_ns) = self.free_ns.iter_mut().min() {
+            due_ns = self.calendar.after(arrival_ns.max(*free_ns), service_ns);
+            *free_ns = due_ns;
+        }
+        if self.gap_ns > 0 {
+            due_ns = self.calendar.after(due_ns.max(self.left_ns + self.gap_ns), 0);
+            self.left_ns = due_ns;
+        }
+        due_ns
+    }
+
+    /// Until when the server stands still at this time; `None` when it does not.
+    pub(super) fn stalled_until(&self, now_ns: u64) -> Option<u64> {
+        self.calendar.stalled_until(now_ns)
+    }
+
+    fn draw_ns(&mut self) -> u64 {
+        match self.service {
+            Service::None => 0,
+            Service::Constant { ns } => ns,
+            Service::Exponential { mean_ns } => self.random.exponential(mean_ns as f64) as u64,
+            Service::Bimodal { fast_ns, slow_ns, slow_share } => {
+                if self.random.unit() < slow_share { slow_ns } else { fast_ns }
+            }
+        }
+    }
+}
+
+/// When the server stands still.
+#[derive(Clone, Debug)]
+struct Calendar {
+    /// When the first request was read; nothing stalls before.
+    begins_ns: Option<u64>,
+    stalls: Vec<Stall>,
+}
+
+impl Calendar {
+    /// When `work_ns` of work are done that begin at `start_ns`: stalls count for nothing, and what
+    /// would be done while one begins is done at its end.
+    fn after(&self, start_ns: u64, mut work_ns: u64) -> u64 {
+        let mut at_ns = start_ns;
+        loop {
+            while let Some(end_ns) = self.stalled_until(at_ns) {
+                at_ns = end_ns;
+            }
+            match self.next_ns(at_ns) {
+                Some(begin_ns) if at_ns + work_ns >= begin_ns => {
+                    work_ns -= begin_ns - at_ns;
+                    at_ns = begin_ns;
+                }
+                _ => return at_ns + work_ns,
+            }
+        }
+    }
+
+    fn stalled_until(&self, at_ns: u64) -> Option<u64> {
+        let since_ns = at_ns.checked_sub(self.begins_ns?)?;
+        let end_ns = |stall: &Stall| match *stall {
+            Stall::Every { for_ns, every_ns } => {
+                let into_ns = since_ns % every_ns;
+                (since_ns >= every_ns && into_ns < for_ns).then(|| at_ns - into_ns + for_ns)
+            }
+            Stall::Once { for_ns, after_ns } => {
+                let into_ns = since_ns.checked_sub(after_ns)?;
+                (into_ns < for_ns).then(|| at_ns - into_ns + for_ns)
+            }
+        };
+        self.stalls.iter().filter_map(end_ns).max()
+    }
+
+    /// When the next stall begins after this time, in which there is none.
+    fn next_ns(&self, at_ns: u64) -> Option<u64> {
+        let since_ns = at_ns.checked_sub(self.begins_ns?)?;
+        let into_ns = |stall: &Stall| match *stall {
+            Stall::Every { every_ns, .. } => Some((since_ns / every_ns + 1) * every_ns),
+            Stall::Once { after_ns, .. } => (after_ns > since_ns).then_some(after_ns),
+        };
+        self.stalls.iter().filter_map(into_ns).min().map(|into_ns| at_ns - since_ns + into_ns)
+    }
+}
+
+/// Which fault happens to which request.
+#[derive(Clone, Debug)]
+pub(super) struct Dice {
+    random: Random,
+    /// Faults by the upper end of their share.
+    faults: Vec<(Fault, f64)>,
+}
+
+impl Dice {
+    pub(super) fn new(script: &Script) -> Self {
+        let mut end = 0.0;
+        let upper = |(fault, share): &(Fault, f64)| {
+            end += share;
+            (fault.clone(), end)
+        };
+        let faults = script.faults.iter().map(upper).collect();
+        Self { random: Random::new(script.seed, FAULTS), faults }
+    }
+
+    /// The fault of the next request; mostly none.
+    pub(super) fn draw(&mut self) -> Option<&Fault> {
+        if self.faults.is_empty() {
+            return None;
+        }
+        let drawn = self.random.unit();
+        self.faults.iter().find(|(_, end)| drawn < *end).map(|(fault, _)| fault)
+    }
+}
+
+#[cfg(test)]
+#[path = "schedule_tests.rs"]
+mod tests;
