@@ -128,9 +128,18 @@ export function plural(n: number, one: string, many = `${one}s`): string {
   return `${count(n)} ${n === 1 ? one : many}`;
 }
 
-/** A load: `8 clients`, `8 clients on one session`. */
+/** A load: `8 clients on one session`, `50 clients, 16 at once`, `5,000/s Poisson over 50 clients`. */
 export function load(l: Load): string {
-  return plural(l.clients, "client") + (l.one_session ? " on one session" : "");
+  const rate =
+    l.rate_per_s === undefined ? "" : `${count(l.rate_per_s)}/s ${l.poisson ? "Poisson" : "evenly spaced"} over `;
+  const session = l.one_session ? " on one session" : "";
+  const pipeline = (l.pipeline ?? 1) > 1 ? `, ${l.pipeline} at once` : "";
+  return rate + plural(l.clients, "client") + session + pipeline;
+}
+
+/** Which times tell how long users wait: from the moment at which a request was due, where there is a plan. */
+export function times(l: Load): "service" | "response" {
+  return l.kind === "open" ? "response" : "service";
 }
 
 /** Names in a sentence: `a`, `a and b`, `a, b and c`. */

@@ -43,7 +43,9 @@ const OPERATION_ORDER = ["write", "read", "change", "mixed", "page"];
 
 /** A key for a load. */
 export function loadKey(load: Load): string {
-  return `${load.kind}-${load.clients}${load.one_session ? "-one" : ""}`;
+  const pipeline = (load.pipeline ?? 1) > 1 ? `-${load.pipeline}` : "";
+  const rate = load.rate_per_s === undefined ? "" : `-${load.rate_per_s}/s`;
+  return `${load.kind}-${load.clients}${load.one_session ? "-one" : ""}${pipeline}${rate}`;
 }
 
 /** True for a part of another operation: `mixed.read`, `page.open`. */
@@ -158,7 +160,7 @@ export function groups(view: View): Group[] {
   return found.sort(
     (a, b) =>
       profile(a) - profile(b) ||
-      Number(a.load.one_session) - Number(b.load.one_session) ||
+      Number(a.load.one_session ?? false) - Number(b.load.one_session ?? false) ||
       a.load.clients - b.load.clients,
   );
 }

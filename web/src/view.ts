@@ -22,7 +22,13 @@ export interface Value {
 export interface Load {
   kind: string;
   clients: number;
-  one_session: boolean;
+  /** Closed loads only. */
+  one_session?: boolean;
+  /** Operations that a client has under way; left out where it is 1. */
+  pipeline?: number;
+  /** Open loads only: operations a second, and whether they come independently. */
+  rate_per_s?: number;
+  poisson?: boolean;
 }
 
 /** How operations ended; every field but `ok` counts apart from success. */
@@ -59,7 +65,7 @@ export interface CurvePoint {
 
 /** What only charts need of a row. */
 export interface RowCharts {
-  service_curve: CurvePoint[];
+  time_curve: CurvePoint[];
   lock_wait_curve: CurvePoint[];
   /** One series a block: operations per second in each interval. */
   rate_series: number[][];

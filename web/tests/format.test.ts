@@ -47,6 +47,9 @@ describe("words", () => {
   it("names loads", () => {
     expect(format.load({ kind: "closed", clients: 1, one_session: false })).toBe("1 client");
     expect(format.load({ kind: "closed", clients: 8, one_session: true })).toBe("8 clients on one session");
+    expect(format.load({ kind: "closed", clients: 50, pipeline: 16 })).toBe("50 clients, 16 at once");
+    const open = { kind: "open", clients: 50, rate_per_s: 5000, poisson: true };
+    expect(format.load(open)).toBe("5,000/s Poisson over 50 clients");
   });
 
   it("prints points and spans of time", () => {

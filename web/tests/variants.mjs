@@ -100,7 +100,7 @@ function pageRow(row, operation, load) {
     copy.metrics.lock_wait_share = { center: 0.83, lo: 0.82, hi: 0.84 };
     copy.counts.lock_waits = 5120;
     copy.counts.lock_timeouts = copy.target === "mysql" ? 2 : 0;
-    copy.charts.lock_wait_curve = copy.charts.service_curve.map(({ q, ns }) => ({ q, ns: ns * 30 }));
+    copy.charts.lock_wait_curve = copy.charts.time_curve.map(({ q, ns }) => ({ q, ns: ns * 30 }));
   }
   return copy;
 }

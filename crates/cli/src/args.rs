@@ -3,6 +3,9 @@
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
+use crate::commands::null_server::NullArguments;
+use crate::commands::scripted_server::ScriptedArguments;
+
 /// Which cache or session store is fastest here, where each breaks, and how sure that is.
 #[derive(Debug, Parser)]
 #[command(name = "cachedyno", version = crate::studies::TOOL_VERSION, about, max_term_width = 100)]
@@ -20,6 +23,8 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     /// Measure a study on real stores and say which is fastest
     Run(Box<Run>),
+    /// Put key-value load of your own on servers
+    Bench(Box<crate::commands::bench::Bench>),
     /// List the shipped studies, or print one to start your own from
     Studies(Studies),
     /// Say which stores are installed and what on this host would disturb a measurement
@@ -34,6 +39,17 @@ pub(crate) enum Command {
     Export(Export),
     /// Compare the same cells of two runs
     Compare(Compare),
+    /// Run the tests of redis-benchmark, with its flags and its output, and correct its figures
+    #[command(disable_help_flag = true, disable_version_flag = true)]
+    RedisBenchmark {
+        /// As redis-benchmark takes them; --help lists them
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<std::ffi::OsString>,
+    },
+    /// Serve RESP and memcached at the least cost, to see what a generator can do at most
+    NullServer(NullArguments),
+    /// Serve RESP and memcached at times and with faults that are known, to judge a generator by
+    ScriptedServer(ScriptedArguments),
 }
 
 /// How a result is printed.

@@ -1,11 +1,16 @@
 //! One file a command.
 
+pub(crate) mod bench;
 pub(crate) mod compare;
 pub(crate) mod doctor;
 pub(crate) mod export;
 pub(crate) mod list;
+pub(crate) mod null_server;
+pub(crate) mod redis_benchmark;
 pub(crate) mod report;
 pub(crate) mod run;
+pub(crate) mod scripted_server;
+pub(crate) mod serving;
 pub(crate) mod show;
 pub(crate) mod studies;
 

@@ -25,6 +25,7 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let done = match arguments.command {
         Command::Run(run) => commands::run::run(&run),
+        Command::Bench(bench) => commands::bench::run(&bench),
         Command::Studies(studies) => commands::studies::run(&studies),
         Command::Doctor(doctor) => commands::doctor::run(&doctor),
         Command::List(list) => commands::list::run(&list),
@@ -32,6 +33,9 @@ fn main() -> ExitCode {
         Command::Report(report) => commands::report::run(&report),
         Command::Export(export) => commands::export::run(&export),
         Command::Compare(compare) => commands::compare::run(&compare),
+        Command::RedisBenchmark { arguments } => commands::redis_benchmark::run(&arguments),
+        Command::NullServer(server) => commands::null_server::run(&server),
+        Command::ScriptedServer(server) => commands::scripted_server::run(&server),
     };
     match done {
         Ok(code) => code,

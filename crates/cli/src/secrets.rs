@@ -12,12 +12,17 @@ use std::fs;
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
+use crate::commands::redis_benchmark;
 use crate::exit::CliError;
 
 /// Starts the program anew without passwords on its command line, if there are any.
 pub(crate) fn leave_the_process_list() -> Result<(), CliError> {
     // An argument that is not UTF-8 holds no URL of ours; clap tells about it.
     let arguments: Vec<String> = env::args_os().map(|a| a.to_string_lossy().into_owned()).collect();
+    if arguments.get(1).is_some_and(|command| command == redis_benchmark::COMMAND) {
+        // Its addresses are spelled in another way; it cleans its own command line.
+        return Ok(());
+    }
     let mut secrets = Vec::new();
     let mut cleaned = Vec::with_capacity(arguments.len());
     for argument in &arguments {

@@ -6,6 +6,7 @@
 
 #[cfg(test)]
 mod program {
+    mod bench;
     mod commands;
     mod common;
     mod existing;
@@ -16,6 +17,7 @@ mod program {
     mod missing;
     mod passwords;
     mod profiles;
+    mod reference;
     mod replies;
     mod resume;
     mod usage;

@@ -76,6 +76,16 @@ pub(crate) fn words(bytes: &[u8]) -> String {
     line.chars().map(|c| if c.is_control() { ' ' } else { c }).take(200).collect()
 }
 
+/// The same of a server's words, in at most that many bytes.
+pub(crate) fn words_within(bytes: &[u8], bytes_max: usize) -> String {
+    let mut text = words(&bytes[..bytes.len().min(bytes_max)]);
+    // A byte that is no text has become three.
+    while text.len() > bytes_max {
+        text.pop();
+    }
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -94,5 +104,7 @@ mod tests {
     fn a_servers_words_stay_on_one_line() {
         assert_eq!(words(b"a\r\nb\x1b[31m"), "a  b [31m");
         assert_eq!(words(&[b'x'; 1000]).len(), 200);
+        assert_eq!(words_within(b"a\x00b", 2), "a ");
+        assert_eq!(words_within(&[0xff; 1000], 200), "\u{fffd}".repeat(66));
     }
 }

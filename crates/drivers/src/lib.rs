@@ -4,15 +4,25 @@
 //! store (one key, row or file a session, [`SessionStore`]), a page store (a shop's session
 //! handler with its lock, [`PageStore`]) and an [`Admin`] that reads facts, prepares and cleans.
 //! All of them block; each value is one client with its own connection and may move to a thread.
+//! For the event loop of `load` there are the codecs of `redis` and `memcached`, put together in
+//! [`wire`].
 //!
 //! Drivers time no operation: the engine does. Only [`workloads::store::LockWait`] is measured
 //! here, because nobody else can see it.
 
 mod admin;
+mod command;
 mod fault;
 mod files;
+pub mod memcached;
 mod mysql;
-mod redis;
+pub mod redis;
+#[cfg(test)]
+mod replay;
+#[cfg(test)]
+mod streams;
+pub mod tls;
+pub mod wire;
 
 use std::path::PathBuf;
 use std::time::Duration;

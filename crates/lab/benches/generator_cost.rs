@@ -12,10 +12,11 @@
 #![expect(clippy::print_stdout, reason = "a bench prints its result")]
 
 mod common;
+mod study;
 
 use cachedyno_lab::bench::Ready;
 use cachedyno_lab::schedule;
-use common::{Outcome, arguments, number, played_guard, told};
+use common::{Outcome, arguments, number, told};
 use drivers::SessionOptions;
 use load::watch::ThreadUse;
 use load::{Engine, Meter};
@@ -78,7 +79,7 @@ impl Measured {
 
 fn main() -> Outcome {
     let arguments = arguments();
-    if played_guard(&arguments)? {
+    if study::played_guard(&arguments)? {
         return Ok(());
     }
     let blocks = number(&arguments, "--blocks", 15)?;
@@ -90,10 +91,11 @@ fn main() -> Outcome {
         ("warmup_ms", "50".to_string()),
         ("measure_ms", measure_ms.to_string()),
     ];
-    let plan = common::plan(seed, &["redis"], &sets)?;
-    let setup = common::setup()?;
-    let mut bench = common::bench(&plan, &setup);
-    let workload = plan.cells[0].workload.clone();
+    let plan = study::plan(seed, &["redis"], &sets)?;
+    let setup = study::setup()?;
+    let mut bench = study::bench(&plan, &setup);
+    let cell = &plan.cells[0];
+    let workload = study::sessions(cell)?.clone();
     println!(
         "{blocks} blocks, seed {seed}, {measure_ms} ms each; {SESSIONS} sessions of {} bytes; \
          generator on CPUs {:?}, server on {:?}",
@@ -103,7 +105,7 @@ fn main() -> Outcome {
     let mut columns: [Vec<Measured>; 5] = Default::default();
     for block in 0..blocks as u32 {
         let mut ready =
-            bench.ready(&plan.targets[0], &workload, &format!("{block}")).map_err(told)?;
+            bench.ready(&plan.targets[0], &cell.workload, &format!("{block}")).map_err(told)?;
         if block == 0 {
             println!("{}", ready.version().map_err(told)?);
         }

@@ -8,12 +8,13 @@
 #![expect(clippy::print_stdout, reason = "a bench prints its result")]
 
 mod common;
+mod study;
 
 use cachedyno_lab::Bench;
-use common::{Outcome, arguments, number, played_guard, told};
+use common::{Outcome, arguments, number, told};
 use drivers::SessionOptions;
 use load::{Engine, Meter};
-use model::{Endpoint, Layout, NetAddress, Plan, PlannedTarget, Sessions, Stop};
+use model::{Cell, Endpoint, Layout, NetAddress, Plan, PlannedTarget, Sessions, Stop};
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::fmt::Write as _;
@@ -35,7 +36,7 @@ type Calls = BTreeMap<String, u64>;
 
 fn main() -> Outcome {
     let arguments = arguments();
-    if played_guard(&arguments)? {
+    if study::played_guard(&arguments)? {
         return Ok(());
     }
     if arguments.first().map(String::as_str) == Some(CLIENT) {
@@ -43,15 +44,15 @@ fn main() -> Outcome {
     }
     let seed = number(&arguments, "--seed", 1)?;
     let plan = plan(seed)?;
-    let setup = common::setup()?;
-    let mut bench = common::bench(&plan, &setup);
+    let setup = study::setup()?;
+    let mut bench = study::bench(&plan, &setup);
     println!("| store | layout | operation | system calls | which |\n|---|---|---|---|---|");
     for cell in plan.cells.iter().filter(|c| !c.load.one_session()) {
         let Some(target) = plan.target(&cell.target) else { continue };
-        for phase in cell.workload.phases.iter().filter(|p| p.name != "mixed") {
-            let few = trace(&mut bench, target, &cell.workload, &phase.name, FEW)?;
-            let many = trace(&mut bench, target, &cell.workload, &phase.name, MANY)?;
-            println!("{}", row(&cell.target, &cell.workload, &phase.name, &few, &many));
+        for phase in study::sessions(cell)?.phases.iter().filter(|p| p.name != "mixed") {
+            let few = trace(&mut bench, target, cell, &phase.name, FEW)?;
+            let many = trace(&mut bench, target, cell, &phase.name, MANY)?;
+            println!("{}", row(&cell.target, study::sessions(cell)?, &phase.name, &few, &many));
         }
     }
     Ok(())
@@ -65,7 +66,7 @@ fn plan(seed: u64) -> Result<Plan, Box<dyn Error>> {
         ("warmup_ms", "0".to_string()),
         ("think_ms", "0".to_string()),
     ];
-    common::plan(seed, &[], &sets)
+    study::plan(seed, &[], &sets)
 }
 
 fn row(store: &str, workload: &Sessions, phase: &str, few: &Calls, many: &Calls) -> String {
@@ -94,11 +95,11 @@ fn layout(workload: &Sessions) -> &'static str {
 fn trace(
     bench: &mut Bench<'_>,
     target: &PlannedTarget,
-    workload: &Sessions,
+    cell: &Cell,
     phase: &str,
     count: u64,
 ) -> Result<Calls, Box<dyn Error>> {
-    let ready = bench.ready(target, workload, &format!("{phase}{count}")).map_err(told)?;
+    let ready = bench.ready(target, &cell.workload, &format!("{phase}{count}")).map_err(told)?;
     let table = tempfile::NamedTempFile::new()?;
     let options = ready.options();
     let status = Command::new("strace")
@@ -107,7 +108,7 @@ fn trace(
         .arg(std::env::current_exe()?)
         .args([CLIENT, &url(ready.endpoint()), &options.table])
         .arg(&options.directory)
-        .args([layout(workload), phase, &count.to_string()])
+        .args([layout(study::sessions(cell)?), phase, &count.to_string()])
         .stdin(Stdio::null())
         .status()
         .map_err(|e| format!("strace cannot be started: {e} (apt-get install strace)"))?;
@@ -148,9 +149,10 @@ fn traced_client(arguments: &[String]) -> Outcome {
     };
     let endpoint = Endpoint::parse(url)?;
     let plan = plan(1)?;
-    let cell = plan.cells.iter().find(|c| layout(&c.workload) == layout_name);
+    let cell =
+        plan.cells.iter().find(|c| study::sessions(c).is_ok_and(|s| layout(s) == layout_name));
     let Some(cell) = cell else { return Err(format!("no layout `{layout_name}`").into()) };
-    let mut workload = cell.workload.clone();
+    let mut workload = study::sessions(cell)?.clone();
     workload.phases.retain(|p| p.name == *phase);
     for phase in &mut workload.phases {
         phase.stop = Stop::Count(count.parse()?);

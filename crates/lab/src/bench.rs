@@ -1,7 +1,9 @@
 //! The targets made ready: private servers that are started for each trial, or existing stores.
 
 use drivers::{Admin, Facts, SessionOptions};
-use model::{Endpoint, ErrorClass, Failure, Layout, Plan, PlannedTarget, Product};
+use model::{
+    Connections, Endpoint, ErrorClass, Failure, Layout, Plan, PlannedTarget, Product, Workload,
+};
 use rig::{Guard, MariadbTemplate, Pinning, SearchPath, Server, ServerSpec, Shelf};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -71,10 +73,11 @@ impl<'a> Bench<'a> {
     /// Starts or reaches the target, reads its version, writes and reads one session in every
     /// layout of the plan, and leaves nothing behind.
     pub fn check(&mut self, target: &PlannedTarget) -> Result<Facts, Failure> {
-        let mut layouts: Vec<(Layout, &model::Sessions)> = Vec::new();
+        let mut layouts: Vec<(Layout, &Workload)> = Vec::new();
         for cell in self.plan.cells.iter().filter(|c| c.target == target.name) {
-            if !layouts.iter().any(|(l, _)| *l == cell.workload.layout) {
-                layouts.push((cell.workload.layout, &cell.workload));
+            let layout = layout(&cell.workload);
+            if !layouts.iter().any(|(l, _)| *l == layout) {
+                layouts.push((layout, &cell.workload));
             }
         }
         if let Some(endpoint) = self.setup.endpoints.get(&target.name) {
@@ -125,7 +128,7 @@ impl<'a> Bench<'a> {
     pub fn ready(
         &mut self,
         target: &PlannedTarget,
-        workload: &model::Sessions,
+        workload: &Workload,
         label: &str,
     ) -> Result<Ready, Failure> {
         let existing = self.setup.endpoints.get(&target.name).cloned();
@@ -150,19 +153,24 @@ impl<'a> Bench<'a> {
         } else {
             "sessions".into()
         };
-        let directory = admin.prepare(workload.layout, &name, workload.value_bytes)?;
+        let (value_bytes, connections) = match workload {
+            Workload::Sessions(sessions) => (sessions.value_bytes, sessions.connections),
+            Workload::Kv(_) => (0, Connections::Persistent),
+        };
+        let layout = layout(workload);
+        let directory = admin.prepare(layout, &name, value_bytes)?;
         let keys_are_shared = target.product == Product::Redis;
         Ok(Ready {
             prefix: if keys_are_shared { own.clone() } else { String::new() },
             own,
             options: SessionOptions {
-                connections: workload.connections,
-                ttl_s: workload.ttl_s,
+                connections,
+                ttl_s: workload.ttl_s().max(1),
                 timeout,
                 table: name,
                 directory,
             },
-            layout: workload.layout,
+            layout,
             endpoint,
             admin,
             server,
@@ -257,6 +265,14 @@ impl Ready {
             }
             None => self.admin.clean(self.layout, &self.own),
         }
+    }
+}
+
+/// Keys and values lie as sessions do in the plain layout: each under its name.
+fn layout(workload: &Workload) -> Layout {
+    match workload {
+        Workload::Sessions(sessions) => sessions.layout,
+        Workload::Kv(_) => Layout::Plain,
     }
 }
 

@@ -22,6 +22,7 @@ fn trial(block: u32, cell: &str, rate_per_s: f64) -> Trial {
         rate_per_s,
         service: stats::Histogram::new(),
         response: stats::Histogram::new(),
+        lag: stats::Histogram::new(),
         lock_wait: stats::Histogram::new(),
     };
     let phase = PhaseResult {
@@ -32,6 +33,7 @@ fn trial(block: u32, cell: &str, rate_per_s: f64) -> Trial {
         generator_run_delay_ns: 0,
         server_cpu_ns: None,
         own_share: 0.0,
+        unsent: 0,
         interval_ns: 1,
         done_per_interval: Vec::new(),
     };

@@ -1,7 +1,7 @@
 //! Runs a plan: blocks, trials, fresh rigs, when to stop, resume. Everything it does is an event.
 //!
 //! - [`mod@bench`]: the targets made ready: private servers to start, or existing ones to use.
-//! - [`trial`]: one measured run of one cell.
+//! - [`trial`]: one measured run of one cell; `kv` does it on the wire engine.
 //! - [`schedule`]: the order of cells in a block.
 //! - [`effort`]: when enough was measured.
 //! - [`sinks`]: those who listen.
@@ -10,6 +10,7 @@
 
 pub mod bench;
 pub mod effort;
+mod kv;
 pub mod schedule;
 pub mod sinks;
 pub mod trial;

@@ -1,7 +1,9 @@
 //! One measured run of one cell: start, connect, fill, warm up, measure, drain, stop.
 
 use load::{Engine, Meter, Progress};
-use model::{Cell, ErrorClass, Failure, Layout, Noise, PhaseResult, Trial};
+use model::{
+    Cell, ErrorClass, Failure, Layout, Load, Noise, PhaseResult, Sessions, Trial, Workload,
+};
 use rig::NoiseRecorder;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -10,7 +12,7 @@ use std::time::{Duration, Instant};
 use workloads::{Client, PageClient, PlainClient, Share, SharedSession};
 
 use crate::bench::{Bench, Ready};
-use crate::{schedule, unix_ms};
+use crate::{kv, schedule, unix_ms};
 
 /// A process that is killed closes its connections before its end can be seen.
 const DEATH_SEEN_WITHIN: Duration = Duration::from_millis(500);
@@ -76,13 +78,26 @@ fn offer(
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<bool, Failure> {
     trial.version = Some(ready.version()?);
-    let clients = connect(ready, cell, schedule::data_seed(bench.plan, trial.block))?;
+    let seed = schedule::data_seed(bench.plan, trial.block);
     let cpus = bench.client_cpus(ready);
-    let recorder = NoiseRecorder::start(&bench.setup.pinning.generator, ready.server_pid());
-    let engine = Engine { workload: &cell.workload, cpus: &cpus, stop };
-    let finished = engine.run(clients, &mut ServerMeter(ready.server_pid()), progress);
-    trial.noise =
-        Noise { run_delay_share: run_delay_share(&finished.phases, cell), ..recorder.stop() };
+    let mut meter = ServerMeter(ready.server_pid());
+    let generator = &bench.setup.pinning.generator;
+    let record = || NoiseRecorder::start(generator, ready.server_pid());
+    let (finished, noise) = match &cell.workload {
+        Workload::Sessions(sessions) => {
+            let clients = connect(ready, sessions, cell.load, seed)?;
+            let recorder = record();
+            let engine = Engine { workload: sessions, cpus: &cpus, stop };
+            (engine.run(clients, &mut meter, progress), recorder.stop())
+        }
+        Workload::Kv(kv) => {
+            let offered = kv::Offered { kv, load: cell.load, seed, cpus, plan: bench.plan };
+            let load = offered.open(ready)?;
+            let recorder = record();
+            (load.run(stop, &mut meter, progress), recorder.stop())
+        }
+    };
+    trial.noise = Noise { run_delay_share: run_delay_share(&finished.phases, cell), ..noise };
     trial.phases = finished.phases;
     match finished.failure {
         Some(failure) if !finished.interrupted => Err(failure),
@@ -91,13 +106,18 @@ fn offer(
 }
 
 /// One client a thread, each with its own connection.
-fn connect(ready: &Ready, cell: &Cell, seed: u64) -> Result<Vec<Box<dyn Client>>, Failure> {
-    let shared = cell.load.one_session().then(|| Arc::new(SharedSession::default()));
-    let clients = cell.load.clients();
+fn connect(
+    ready: &Ready,
+    workload: &Sessions,
+    load: Load,
+    seed: u64,
+) -> Result<Vec<Box<dyn Client>>, Failure> {
+    let shared = load.one_session().then(|| Arc::new(SharedSession::default()));
+    let clients = load.clients();
     (0..clients)
         .map(|client| {
             let share = Share { seed, client, clients, prefix: ready.prefix().into() };
-            let workload = cell.workload.clone();
+            let workload = workload.clone();
             let (endpoint, options) = (ready.endpoint(), ready.options());
             let client: Box<dyn Client> = match workload.layout {
                 Layout::Plain => {
@@ -130,11 +150,15 @@ fn explain(failure: Failure, ready: &Ready) -> Failure {
     }
 }
 
-/// Share of the clients' time spent ready to run but waiting for a CPU.
+/// Share of the generator's threads' time spent ready to run but waiting for a CPU.
 fn run_delay_share(phases: &[PhaseResult], cell: &Cell) -> f64 {
     let waited: u64 = phases.iter().map(|p| p.generator_run_delay_ns).sum();
     let wall: u64 = phases.iter().map(|p| p.wall_ns).sum();
-    waited as f64 / (wall * u64::from(cell.load.clients())).max(1) as f64
+    let threads = match &cell.workload {
+        Workload::Sessions(_) => cell.load.clients(),
+        Workload::Kv(kv) => kv.threads,
+    };
+    waited as f64 / (wall * u64::from(threads)).max(1) as f64
 }
 
 struct ServerMeter(Option<u32>);

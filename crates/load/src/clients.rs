@@ -181,6 +181,7 @@ impl Shared<'_> {
             generator_run_delay_ns: sum(|s| s.used.run_delay_ns),
             server_cpu_ns: server_before.zip(server_after).map(|(b, a)| a.saturating_sub(b)),
             own_share,
+            unsent: 0,
             interval_ns,
             done_per_interval,
         })
@@ -228,7 +229,9 @@ impl Shared<'_> {
     }
 
     fn client_thread(&self, mut client: Box<dyn Client>, reports: &mpsc::Sender<Report>) {
-        self.pin();
+        if let Err(message) = pin_to(self.engine.cpus) {
+            self.fail(ErrorClass::Other, message);
+        }
         self.guarded(|| self.fill(client.as_mut()));
         // A receiver that is gone means that the coordinator has given up; so do we.
         if reports.send(Report::Filled).is_err() {
@@ -249,21 +252,6 @@ impl Shared<'_> {
             self.fail(ErrorClass::Other, "a client of the generator panicked".into());
             T::default()
         })
-    }
-
-    fn pin(&self) {
-        let mut set = CpuSet::new();
-        let all_set = self.engine.cpus.iter().all(|cpu| set.set(*cpu).is_ok());
-        if self.engine.cpus.is_empty() {
-            return;
-        }
-        if !all_set || sched_setaffinity(Pid::from_raw(0), &set).is_err() {
-            let cpus = self.engine.cpus;
-            self.fail(
-                ErrorClass::Other,
-                format!("client threads cannot be pinned to CPUs {cpus:?}"),
-            );
-        }
     }
 
     fn fill(&self, client: &mut dyn Client) {
@@ -436,6 +424,17 @@ impl<'a> ClientLoop<'a> {
         self.shared.lock_merged().merge(&self.recorder);
         self.recorder.clear();
     }
+}
+
+/// Lets the calling thread run on these CPUs only; an empty list changes nothing. Errors: a
+/// sentence for people.
+pub(crate) fn pin_to(cpus: &[usize]) -> Result<(), String> {
+    let mut set = CpuSet::new();
+    let all_set = cpus.iter().all(|cpu| set.set(*cpu).is_ok());
+    if cpus.is_empty() || (all_set && sched_setaffinity(Pid::from_raw(0), &set).is_ok()) {
+        return Ok(());
+    }
+    Err(format!("threads of the generator cannot be pinned to CPUs {cpus:?}"))
 }
 
 /// Twenty intervals of a time-bounded phase, but none shorter than 5 ms; 100 ms where the end is

@@ -1,7 +1,8 @@
 //! The engines, and the one way of measuring that they share.
 //!
 //! - [`clients`]: a thread a client, each with its own blocking connection, as a PHP worker has.
-//! - [`recorder`]: what is counted and timed, per client and merged.
+//! - [`wire`]: event loops over many connections, with pipelining and planned arrivals.
+//! - [`recorder`]: what clients count and time, each by itself and merged.
 //! - [`watch`]: the generator's own CPU time and waiting, per thread.
 //!
 //! A trial's way: connect (the caller's), fill, then per phase: warm up, measure, drain.
@@ -9,6 +10,7 @@
 pub mod clients;
 pub mod recorder;
 pub mod watch;
+pub mod wire;
 
 pub use clients::{Engine, Finished, Meter, Progress};
 pub use recorder::Recorder;

@@ -81,6 +81,7 @@ impl OperationRecorder {
             rate_per_s,
             service: self.service,
             response,
+            lag: Histogram::default(),
             lock_wait: self.lock_wait,
         }
     }

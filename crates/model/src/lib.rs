@@ -16,8 +16,8 @@ pub mod trial;
 
 pub use event::{Event, Sink, SinkError};
 pub use plan::{
-    Cell, Connections, Effort, Generation, Layout, Load, Names, Order, Phase, Plan, PlannedTarget,
-    Product, Scale, Sessions, Stop,
+    Cell, Connections, Effort, Generation, Kv, KvOperation, Layout, Load, Names, Order, Phase,
+    Plan, PlannedTarget, Product, Scale, Sessions, Stop, Workload,
 };
 pub use record::{Condition, Conditions, Header, Seal, SealStatus};
 pub use study::{Choices, Study, StudyError, TargetChoice};

@@ -74,40 +74,90 @@ pub struct PlannedTarget {
     pub named: bool,
 }
 
-/// How operations are offered: a closed load of clients that each wait for their reply.
+/// How operations are offered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Load {
-    /// Each client sends its next operation when the last one is answered.
+    /// Each client sends its next operations when the last ones are answered.
     Closed {
         /// Clients at work at the same time, at least 1.
         clients: u32,
         /// True when all clients ask for the same session (parallel requests of one visitor).
         one_session: bool,
+        /// Operations that a client sends at once, at least 1.
+        #[serde(default = "one", skip_serializing_if = "is_one")]
+        pipeline: u32,
+    },
+    /// Operations are sent when they are due, whether or not others were answered.
+    Open {
+        /// Operations a second, at least 1.
+        rate_per_s: u64,
+        /// True for independent arrivals, false for evenly spaced ones.
+        poisson: bool,
+        /// Clients that share the operations, at least 1.
+        clients: u32,
+        /// Operations that a client may have under way, at least 1.
+        #[serde(default = "one", skip_serializing_if = "is_one")]
+        pipeline: u32,
     },
 }
 
+fn one() -> u32 {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_one(number: &u32) -> bool {
+    *number == 1
+}
+
 impl Load {
+    /// A closed load of clients that each send one operation at a time.
+    pub fn closed(clients: u32) -> Self {
+        Self::Closed { clients, one_session: false, pipeline: 1 }
+    }
+
     /// Clients at work at the same time.
     pub fn clients(self) -> u32 {
-        let Self::Closed { clients, .. } = self;
+        let (Self::Closed { clients, .. } | Self::Open { clients, .. }) = self;
         clients
+    }
+
+    /// Operations that a client may have under way.
+    pub fn pipeline(self) -> u32 {
+        let (Self::Closed { pipeline, .. } | Self::Open { pipeline, .. }) = self;
+        pipeline
+    }
+
+    /// Which times tell how long users wait: those from the moment at which a request was due,
+    /// where that is not the moment at which it was sent. The first word of their metrics' names.
+    pub fn times(self) -> &'static str {
+        match self {
+            Self::Closed { .. } => "service",
+            Self::Open { .. } => "response",
+        }
     }
 
     /// True when all clients ask for the same session.
     pub fn one_session(self) -> bool {
-        let Self::Closed { one_session, .. } = self;
-        one_session
+        matches!(self, Self::Closed { one_session: true, .. })
     }
 }
 
 impl std::fmt::Display for Load {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self::Closed { clients, one_session } = self;
-        let plural = if *clients == 1 { "" } else { "s" };
+        let clients = self.clients();
+        let plural = if clients == 1 { "" } else { "s" };
+        if let Self::Open { rate_per_s, poisson, .. } = self {
+            let spacing = if *poisson { "Poisson" } else { "evenly spaced" };
+            write!(f, "{rate_per_s}/s {spacing} over ")?;
+        }
         write!(f, "{clients} client{plural}")?;
-        if *one_session {
+        if self.one_session() {
             f.write_str(" on one session")?;
+        }
+        if self.pipeline() > 1 {
+            write!(f, ", {} at once", self.pipeline())?;
         }
         Ok(())
     }
@@ -133,13 +183,14 @@ pub enum Layout {
     Page,
 }
 
-/// When connections are made.
+/// When connections are made, and by which calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Connections {
     /// One connection a client, kept; statements prepared once.
     Persistent,
-    /// As the 2019 script: MySQL connects for every operation, Redis keeps its connection.
+    /// As the 2019 script: MySQL connects for every operation, Redis keeps its connection, and
+    /// files are read and written by the system calls of PHP's functions.
     #[serde(rename = "as-2019")]
     As2019,
 }
@@ -194,7 +245,7 @@ pub struct Sessions {
     pub profile: String,
     /// Layout of keys, files and rows.
     pub layout: Layout,
-    /// When connections are made.
+    /// When connections are made, and by which calls.
     pub connections: Connections,
     /// How sessions are named.
     pub names: Names,
@@ -216,6 +267,106 @@ pub struct Sessions {
     pub phases: Vec<Phase>,
 }
 
+/// The key-value workload of one cell, spelled as users spell it: the room that draws operations
+/// reads these texts, and has read them before a plan is made.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Kv {
+    /// Name of the workload in results, for example `ycsb-b`.
+    pub profile: String,
+    /// Name and command of each operation; the command as a client of the product spells it.
+    pub operations: Vec<KvOperation>,
+    /// Keys that operations choose from.
+    pub keys: u64,
+    /// How often each is chosen: `uniform`, `zipf:0.99`, …
+    pub distribution: String,
+    /// What every key's name begins with, before the run's own prefix.
+    pub key_prefix: String,
+    /// Bytes of a key's name; `None` for the prefix and twelve digits.
+    pub key_bytes: Option<String>,
+    /// Bytes of a value: `1024`, `64-4096`, `etc`, …
+    pub value_bytes: String,
+    /// Lifetime of what is written in seconds; 0 for none.
+    pub ttl_s: u64,
+    /// Share of the keys that exist before the first phase, 0 to 1.
+    pub filled_share: f64,
+    /// One in this many values read is compared byte by byte; length is always checked.
+    pub verify_one_in: u64,
+    /// Threads of the generator.
+    pub threads: u32,
+    /// Pause of a client between its replies and its next operations, nanoseconds.
+    pub think_ns: u64,
+    /// Measured phases, in order.
+    pub phases: Vec<Phase>,
+}
+
+/// One kind of key-value operation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct KvOperation {
+    /// Name in results: `get`, `set`, or the first word of the command.
+    pub name: String,
+    /// The command with its holes; `None` for what the product spells for this name.
+    pub command: Option<String>,
+}
+
+/// Operations on data.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub enum Workload {
+    /// Sessions of a shop.
+    Sessions(Sessions),
+    /// Keys and values.
+    Kv(Kv),
+}
+
+impl Workload {
+    /// Name of the profile in results.
+    pub fn profile(&self) -> &str {
+        match self {
+            Self::Sessions(sessions) => &sessions.profile,
+            Self::Kv(kv) => &kv.profile,
+        }
+    }
+
+    /// Measured phases, in order.
+    pub fn phases(&self) -> &[Phase] {
+        match self {
+            Self::Sessions(sessions) => &sessions.phases,
+            Self::Kv(kv) => &kv.phases,
+        }
+    }
+
+    /// True for the pages of a shop, whose calls lock their session.
+    pub fn is_page(&self) -> bool {
+        matches!(self, Self::Sessions(sessions) if sessions.layout == Layout::Page)
+    }
+
+    /// Whether values are drawn inside the timed span.
+    pub fn generation(&self) -> Generation {
+        match self {
+            Self::Sessions(sessions) => sessions.generation,
+            Self::Kv(_) => Generation::Outside,
+        }
+    }
+
+    /// True where a key that is not there is no fault: it was not filled, or an operation may have
+    /// removed it.
+    pub fn misses_are_planned(&self) -> bool {
+        let keeps = |o: &KvOperation| o.command.is_none() && matches!(&*o.name, "get" | "set");
+        match self {
+            Self::Sessions(_) => false,
+            Self::Kv(kv) => kv.filled_share < 1.0 || !kv.operations.iter().all(keeps),
+        }
+    }
+
+    /// Lifetime of what is written in seconds; 0 for none.
+    pub fn ttl_s(&self) -> u64 {
+        match self {
+            Self::Sessions(sessions) => sessions.ttl_s,
+            Self::Kv(kv) => kv.ttl_s,
+        }
+    }
+}
+
 /// Target × workload × load: one thing to measure.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
@@ -224,7 +375,7 @@ pub struct Cell {
     /// Name of a planned target.
     pub target: String,
     /// Operations on data.
-    pub workload: Sessions,
+    pub workload: Workload,
     /// How they are offered.
     pub load: Load,
 }

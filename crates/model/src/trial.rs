@@ -142,6 +142,9 @@ pub struct OperationResult {
     pub service: Histogram,
     /// Done − intended start; contains the drawing of the value when that is timed.
     pub response: Histogram,
+    /// Sent − intended start, of an open load; empty where a request is intended when it is sent.
+    #[serde(default, skip_serializing_if = "Histogram::is_empty")]
+    pub lag: Histogram,
     /// Time spent waiting for a session's lock; empty where no lock was waited for.
     pub lock_wait: Histogram,
 }
@@ -163,10 +166,18 @@ pub struct PhaseResult {
     pub server_cpu_ns: Option<u64>,
     /// Share of the clients' wall time spent outside of operations: drawing values, checking.
     pub own_share: f64,
+    /// Requests of an open load that were due and could not be sent within the time-out.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unsent: u64,
     /// Length of one interval of `done_per_interval`.
     pub interval_ns: u64,
     /// Operations finished in each interval from the start of the measurement, over all clients.
     pub done_per_interval: Vec<u64>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
 }
 
 /// What disturbed a trial, from the filling to the end of its last phase.

@@ -79,7 +79,7 @@ fn sizes<'a>(
 
 /// So many clients, each with sessions of its own.
 fn load(clients: u32) -> Load {
-    Load::Closed { clients, one_session: false }
+    Load::closed(clients)
 }
 
 fn nothing(advice: &Advice, clients: u32) -> String {
@@ -97,7 +97,7 @@ fn scores(
     let load = load(clients);
     let here: Vec<&MeasuredPhase<'_>> = phases
         .iter()
-        .filter(|p| p.cell.workload.profile == profile && p.cell.load == load)
+        .filter(|p| p.cell.workload.profile() == profile && p.cell.load == load)
         .collect();
     let targets = plan.targets.iter().filter(|t| t.control_of.is_none());
     targets

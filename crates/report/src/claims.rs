@@ -2,7 +2,7 @@
 //! refuted here is a result, not a failure.
 
 use model::study::{Claim, Expectation};
-use model::{Layout, Load, Plan};
+use model::{Load, Plan};
 
 use crate::pairs::against;
 use crate::show;
@@ -43,8 +43,8 @@ pub(crate) fn claims(plan: &Plan, rows: &[Row], comparisons: &[Comparison]) -> V
 /// Profiles with the plain layout that have results, `steady` first, else in the plan's order.
 pub(crate) fn plain_profiles<'a>(plan: &'a Plan, rows: &[Row]) -> Vec<&'a str> {
     let mut profiles: Vec<&str> = Vec::new();
-    for cell in plan.cells.iter().filter(|c| c.workload.layout == Layout::Plain) {
-        let profile = cell.workload.profile.as_str();
+    for cell in plan.cells.iter().filter(|c| !c.workload.is_page()) {
+        let profile = cell.workload.profile();
         if !profiles.contains(&profile) && rows.iter().any(|r| r.workload == profile) {
             profiles.push(profile);
         }
@@ -71,7 +71,7 @@ fn view(claim: &Claim, profile: Option<&str>, judged: Judged) -> ClaimView {
 fn expected(expectation: &Expectation) -> String {
     match expectation {
         Expectation::Ratio { a, b, operation, clients, min, max } => {
-            let load = Load::Closed { clients: *clients, one_session: false };
+            let load = Load::closed(*clients);
             let range = match max {
                 Some(max) => format!("from {} to {}", show::ratio(*min), show::ratio(*max)),
                 None => format!("at least {}", show::ratio(*min)),
@@ -107,7 +107,7 @@ fn judge(expectation: &Expectation, ground: &Ground<'_>) -> Judged {
 impl Ground<'_> {
     /// The rate of `a` by that of `b`, or what is missing.
     fn ratio(&self, operation: &str, clients: u32, a: &str, b: &str) -> Result<Value, String> {
-        let load = Load::Closed { clients, one_session: false };
+        let load = Load::closed(clients);
         for target in [a, b] {
             let measured = |r: &&Row| r.workload == self.profile && r.target == target;
             if !self.rows.iter().any(|r| measured(&r)) {

@@ -5,7 +5,7 @@ use model::study::{Advice, AdviceRow, Claim, Expectation};
 use model::{
     Cell, Conditions, Connections, Counts, Generation, Header, Layout, Load, Names, Noise,
     OperationResult, Order, Phase, PhaseResult, Plan, PlannedTarget, Product, Scale, Seal,
-    SealStatus, Sessions, Stop, Trial,
+    SealStatus, Sessions, Stop, Trial, Workload,
 };
 use stats::Histogram;
 use std::collections::BTreeMap;
@@ -53,7 +53,7 @@ pub(crate) fn pages(targets: &[&str], blocks: u32, rates: Rates) -> Recorded {
     };
     let plan = plan(targets, |target| {
         let mut cell = cell(target, "page", 8, true, vec![phase.clone()]);
-        cell.workload.layout = Layout::Page;
+        sessions(&mut cell).layout = Layout::Page;
         vec![cell]
     });
     recorded(plan, blocks, rates)
@@ -107,7 +107,7 @@ fn cell(target: &str, profile: &str, clients: u32, one: bool, phases: Vec<Phase>
     Cell {
         id: format!("{target}/{profile}/{clients}{}", if one { "-one" } else { "" }),
         target: target.into(),
-        workload: Sessions {
+        workload: Workload::Sessions(Sessions {
             profile: profile.into(),
             layout: Layout::Plain,
             connections: Connections::Persistent,
@@ -120,8 +120,16 @@ fn cell(target: &str, profile: &str, clients: u32, one: bool, phases: Vec<Phase>
             verify_one_in: 64,
             think_ns: 0,
             phases,
-        },
-        load: Load::Closed { clients, one_session: one },
+        }),
+        load: Load::Closed { clients, one_session: one, pipeline: 1 },
+    }
+}
+
+/// The session workload of a cell.
+pub(crate) fn sessions(cell: &mut Cell) -> &mut Sessions {
+    match &mut cell.workload {
+        Workload::Sessions(sessions) => sessions,
+        Workload::Kv(_) => unreachable!("every cell of this fixture is of sessions"),
     }
 }
 
@@ -174,7 +182,7 @@ fn trial(plan: &Plan, cell: &Cell, block: u32, position: u32, rates: Rates) -> T
         + 0.02 * wave(f64::from(block) * 2.3)
         + 0.004 * wave(f64::from(block) * 5.1 + f64::from(position) * 1.7);
     let clients = cell.load.clients();
-    let phases = cell.workload.phases.iter().map(|p| {
+    let phases = cell.workload.phases().iter().map(|p| {
         let rate = |operation: &str| rates(&cell.target, operation, clients) * noise;
         phase(p, product, clients, rate)
     });
@@ -209,6 +217,7 @@ fn phase(
         generator_run_delay_ns: 0,
         server_cpu_ns: (product != Some(Product::Files)).then_some(OPERATIONS * 5_000),
         own_share: 0.02,
+        unsent: 0,
         interval_ns: 100_000_000,
         done_per_interval: vec![(rate(&p.name) / 10.0) as u64; 10],
         operations,
@@ -230,6 +239,7 @@ fn operation(name: &str, rate_per_s: f64, clients: u32) -> OperationResult {
         rate_per_s,
         response: service.clone(),
         service,
+        lag: Histogram::new(),
         lock_wait,
     }
 }

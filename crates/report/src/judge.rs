@@ -123,6 +123,6 @@ fn generation(recorded: &Recorded) -> BTreeMap<String, String> {
     };
     cells
         .iter()
-        .map(|c| (c.workload.profile.clone(), word(c.workload.generation).to_string()))
+        .map(|c| (c.workload.profile().to_string(), word(c.workload.generation()).to_string()))
         .collect()
 }

@@ -67,8 +67,8 @@ fn results(view: &View) -> String {
         text.push('\n');
     }
     if !text.is_empty() {
-        text +=
-            "Bold: best of its operation. Times are service times; CPU is time per operation.\n";
+        text += "Bold: best of its operation. Times are service times, under an open load response \
+             times; CPU is time per operation.\n";
     }
     text
 }
@@ -79,9 +79,9 @@ fn row(operation: &str, standing: &Standing<'_>, shared: &[usize]) -> Vec<String
         plain(operation),
         if standing.best { format!("**{target}**") } else { target },
         standing.metric("rate_per_s", show::rate_value),
-        standing.ns("service_ns_p50"),
-        standing.ns("service_ns_p99"),
-        standing.ns("service_ns_p999"),
+        standing.time("p50"),
+        standing.time("p99"),
+        standing.time("p999"),
         standing.ns("server_cpu_ns_per_op"),
         standing.ns("generator_cpu_ns_per_op"),
         standing.row.blocks.to_string(),

@@ -43,7 +43,7 @@ fn pairs<'a>(phases: &'a [MeasuredPhase<'a>]) -> Vec<Pair<'a>> {
 }
 
 fn same_place(a: &MeasuredPhase<'_>, b: &MeasuredPhase<'_>) -> bool {
-    a.cell.workload.profile == b.cell.workload.profile
+    a.cell.workload.profile() == b.cell.workload.profile()
         && a.cell.load == b.cell.load
         && a.name == b.name
         && a.cell.target != b.cell.target
@@ -65,10 +65,16 @@ fn pair<'a>(
         if metric == "rate_per_s" {
             a.push(one.rate_per_s);
             b.push(two.rate_per_s);
-        } else if !one.service.is_empty() && !two.service.is_empty() {
+            continue;
+        }
+        let times = [one, two].map(|result| match metric {
+            "response_ns_mean" => &result.response,
+            _ => &result.service,
+        });
+        if times.iter().all(|t| !t.is_empty()) {
             // The shorter time is the faster, so the two change places.
-            a.push(two.service.mean_ns());
-            b.push(one.service.mean_ns());
+            a.push(times[1].mean_ns());
+            b.push(times[0].mean_ns());
         }
     }
     (!a.is_empty()).then_some(Pair { phase, operation, other, metric, a, b })
@@ -77,7 +83,7 @@ fn pair<'a>(
 fn comparison(pair: &Pair<'_>, judged: stats::Comparison) -> Option<Comparison> {
     let ratio = judged.ratio?;
     Some(Comparison {
-        workload: pair.phase.cell.workload.profile.clone(),
+        workload: pair.phase.cell.workload.profile().into(),
         operation: pair.operation.name.clone(),
         load: pair.phase.cell.load,
         metric: pair.metric.into(),

@@ -1,6 +1,6 @@
 //! One row of results for each operation of each measured phase.
 
-use model::{Counts, OperationResult, PhaseResult};
+use model::{Counts, Load, OperationResult, PhaseResult};
 use stats::{Histogram, Warning};
 use std::collections::BTreeMap;
 
@@ -9,6 +9,7 @@ use crate::notes::Notes;
 use crate::recorded::Recorded;
 use crate::rules::VALUES_ABOVE_PERCENTILE;
 use crate::series::{MeasuredPhase, Operation, Point};
+use crate::validity;
 use crate::view::{BlockPoint, CurvePoint, Row, RowCharts, Value};
 
 /// Quantiles of a charted curve: evenly spread by the logarithm of the share above them.
@@ -42,6 +43,7 @@ fn row(
     }
     let service = Merged::of(points.iter().map(|p| &p.result.service));
     let response = Merged::of(points.iter().map(|p| &p.result.response));
+    let lag = Merged::of(points.iter().map(|p| &p.result.lag));
     let lock_wait = Merged::of(points.iter().map(|p| &p.result.lock_wait));
 
     let mut metrics = BTreeMap::new();
@@ -53,6 +55,9 @@ fn row(
     }
     times("service", &service, seed, &mut metrics);
     times("response", &response, seed, &mut metrics);
+    if !lag.all.is_empty() {
+        times("lag", &lag, seed, &mut metrics);
+    }
     if operation.whole {
         cpu_per_operation(points, seed, &mut metrics);
     }
@@ -61,10 +66,14 @@ fn row(
     footnotes.extend(count_notes(phase, &counts, notes));
     footnotes.sort_unstable();
     footnotes.dedup();
+    let times = match phase.cell.load {
+        Load::Closed { .. } => &service.all,
+        Load::Open { .. } => &response.all,
+    };
     Row {
         target: phase.cell.target.clone(),
         product: phase.trials.iter().find_map(|(t, _)| t.version.clone()),
-        workload: phase.cell.workload.profile.clone(),
+        workload: phase.cell.workload.profile().into(),
         operation: operation.name.clone(),
         load: phase.cell.load,
         blocks: points.iter().filter(|p| p.usable()).count() as u32,
@@ -72,7 +81,7 @@ fn row(
         metrics,
         counts,
         footnotes,
-        charts: Some(charts(operation, &service.all, &lock_wait.all)),
+        charts: Some(charts(operation, times, &lock_wait.all)),
     }
 }
 
@@ -167,12 +176,15 @@ fn count_notes(phase: &MeasuredPhase<'_>, counts: &Counts, notes: &mut Notes) ->
     note(counts.stale, "returned an older value than the last one written under the lock");
     note(counts.lock_broken, "closed a session whose lock was gone or taken over");
     note(counts.lock_timeouts, "gave up waiting for the session's lock");
-    note(counts.miss, "did not find their session");
+    note(
+        counts.miss,
+        &format!("did not find their {}", validity::things(phase).trim_end_matches('s')),
+    );
     note(counts.error, "failed");
     found
 }
 
-fn charts(operation: &Operation<'_>, service: &Histogram, lock_wait: &Histogram) -> RowCharts {
+fn charts(operation: &Operation<'_>, times: &Histogram, lock_wait: &Histogram) -> RowCharts {
     let curve = |h: &Histogram| {
         if h.is_empty() {
             Vec::new()
@@ -191,7 +203,7 @@ fn charts(operation: &Operation<'_>, service: &Histogram, lock_wait: &Histogram)
         counts.map(|n| *n as f64 / interval_s).collect()
     };
     RowCharts {
-        service_curve: curve(service),
+        time_curve: curve(times),
         lock_wait_curve: curve(lock_wait),
         rate_series: if with_series { usable.iter().map(series).collect() } else { Vec::new() },
         interval_s,

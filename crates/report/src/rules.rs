@@ -11,6 +11,8 @@ pub const WRONG_MAX: u64 = 0;
 /// flatter a rate; one in a thousand moves it by less than any interval given here.
 pub const ERROR_SHARE_MAX: f64 = 0.001;
 
+/// Share of their CPUs' time that the threads of a closed load may use while the server's has room.
+pub const BUSY_SHARE_MAX: f64 = 0.9;
 /// Share of an operation's sessions that should exist and may be missing. A miss is cheaper than a
 /// hit, for the same reason as with errors.
 pub const MISS_SHARE_MAX: f64 = 0.001;
@@ -54,8 +56,18 @@ pub struct Rule {
 
 /// All rules, in the order in which they are judged.
 pub fn rules() -> Vec<Rule> {
-    let rule = |name, limit: String, meaning| Rule { name, limit, meaning };
-    let above = |share: f64| format!("{} %", share * 100.0);
+    [rules_of_the_run(), rules_of_the_generator(), rules_of_the_machine()].concat()
+}
+
+fn rule(name: &'static str, limit: String, meaning: &'static str) -> Rule {
+    Rule { name, limit, meaning }
+}
+
+fn above(share: f64) -> String {
+    format!("{} %", share * 100.0)
+}
+
+fn rules_of_the_run() -> Vec<Rule> {
     vec![
         rule(
             "blocks",
@@ -96,12 +108,29 @@ pub fn rules() -> Vec<Rule> {
             format!("{} of sessions that should exist", above(MISS_SHARE_MAX)),
             "INVALID: a miss is cheaper than a hit",
         ),
+    ]
+}
+
+fn rules_of_the_generator() -> Vec<Rule> {
+    vec![
         rule(
             "generator's own work",
             format!("{} of the clients' time in the median trial", above(OWN_SHARE_MAX)),
             "INVALID: the generator was measured, not the server; a \
             footnote from half of it on",
         ),
+        rule(
+            "generator's CPUs",
+            format!("{} busy, with the server's less so", above(BUSY_SHARE_MAX)),
+            "INVALID: the generator was measured, not the server; a footnote where the server's \
+            CPU cannot be seen",
+        ),
+        rule("unsent requests", "0".into(), "INVALID: the planned rate was not offered"),
+    ]
+}
+
+fn rules_of_the_machine() -> Vec<Rule> {
+    vec![
         rule(
             "drift",
             format!(

@@ -1,6 +1,6 @@
 //! Trials ordered by what they measured: cell, phase, operation, block.
 
-use model::{Cell, Layout, OperationResult, Phase, PhaseResult, Plan, Product, Stop, Trial};
+use model::{Cell, Load, OperationResult, Phase, PhaseResult, Plan, Product, Stop, Trial};
 use std::collections::BTreeMap;
 
 use crate::recorded::Recorded;
@@ -46,11 +46,15 @@ impl Point<'_> {
 }
 
 impl MeasuredPhase<'_> {
-    /// The metric by which targets are compared: the rate, unless think time or the other
-    /// operations of a mix set it rather than the store.
+    /// The metric by which targets are compared: the rate, unless think time, the other operations
+    /// of a mix or the plan set it rather than the store.
     pub(crate) fn compared_by(&self, operation: &Operation<'_>) -> &'static str {
-        let given = self.cell.workload.layout == Layout::Page || !operation.whole;
-        if given { "service_ns_mean" } else { "rate_per_s" }
+        let given = self.cell.workload.is_page() || !operation.whole;
+        match self.cell.load {
+            Load::Open { .. } => "response_ns_mean",
+            Load::Closed { .. } if given => "service_ns_mean",
+            Load::Closed { .. } => "rate_per_s",
+        }
     }
 
     /// True when the phase has a fixed length and leaves as many sessions as it found.
@@ -98,7 +102,7 @@ fn trials_of<'a>(recorded: &'a Recorded, cell: &str) -> Vec<&'a Trial> {
 
 /// Names of the planned phases, then of any others that were recorded.
 fn phase_names<'a>(cell: &'a Cell, trials: &[&'a Trial]) -> Vec<&'a str> {
-    let mut names: Vec<&str> = cell.workload.phases.iter().map(|p| p.name.as_str()).collect();
+    let mut names: Vec<&str> = cell.workload.phases().iter().map(|p| p.name.as_str()).collect();
     for phase in trials.iter().flat_map(|t| &t.phases) {
         if !names.contains(&phase.phase.as_str()) {
             names.push(&phase.phase);
@@ -122,7 +126,7 @@ fn phase_of<'a>(
         cell,
         product: plan.target(&cell.target).map_or(Product::Files, |t| t.product),
         name,
-        planned: cell.workload.phases.iter().find(|p| p.name == name),
+        planned: cell.workload.phases().iter().find(|p| p.name == name),
         trials,
         operations,
     })
@@ -151,10 +155,10 @@ fn order(plan: &Plan, phase: &MeasuredPhase<'_>) -> (usize, u32, bool, usize, us
     let workload = &phase.cell.workload;
     let at = |found: Option<usize>| found.unwrap_or(usize::MAX);
     (
-        at(plan.cells.iter().position(|c| c.workload.profile == workload.profile)),
+        at(plan.cells.iter().position(|c| c.workload.profile() == workload.profile())),
         phase.cell.load.clients(),
         phase.cell.load.one_session(),
-        at(workload.phases.iter().position(|p| p.name == phase.name)),
+        at(workload.phases().iter().position(|p| p.name == phase.name)),
         at(plan.targets.iter().position(|t| t.name == phase.cell.target)),
     )
 }

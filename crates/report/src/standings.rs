@@ -44,6 +44,12 @@ impl Standing<'_> {
         self.metric(key, |v| show::ns(v.center))
     }
 
+    /// A time's centre by its percentile, such as `p99`: of the times that tell how long users
+    /// wait.
+    pub(crate) fn time(&self, percentile: &str) -> String {
+        self.ns(&format!("{}_ns_{percentile}", self.row.load.times()))
+    }
+
     /// Footnotes that are not the whole table's, counted from 1.
     pub(crate) fn marks(&self, shared: &[usize]) -> String {
         marks(self.row.footnotes.iter().filter(|n| !shared.contains(n)))

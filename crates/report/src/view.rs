@@ -60,15 +60,15 @@ pub struct TargetView {
 pub struct CurvePoint {
     /// Quantile, 0 to 1.
     pub q: f64,
-    /// Service time at it, nanoseconds.
+    /// Time at it, nanoseconds.
     pub ns: u64,
 }
 
 /// What only charts need of a row.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct RowCharts {
-    /// Service time by quantile, all trials merged.
-    pub service_curve: Vec<CurvePoint>,
+    /// Service time by quantile, all trials merged; under an open load the response time.
+    pub time_curve: Vec<CurvePoint>,
     /// Lock waits by quantile, all trials merged; empty where no lock was waited for.
     pub lock_wait_curve: Vec<CurvePoint>,
     /// Rate over time, one series a block: operations per second in each interval.
@@ -118,7 +118,7 @@ pub struct Row {
     /// Blocks with a usable result.
     pub blocks: u32,
     /// The metric by which targets are compared at this operation: `rate_per_s`, or
-    /// `service_ns_mean` (see [`Comparison::metric`]).
+    /// `service_ns_mean` or `response_ns_mean` (see [`Comparison::metric`]).
     pub compared_by: String,
     /// Metrics by their stable names, for example `rate_per_s`, `service_ns_p99`.
     pub metrics: BTreeMap<String, Value>,

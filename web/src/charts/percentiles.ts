@@ -161,14 +161,15 @@ function curves(
   return figure(context, id, title, help, selectors.elements, chart);
 }
 
-/** The chart of service times; null when there are none. */
+/** The chart of times; null when there are none. */
 export function latency(context: Context): HTMLElement | null {
+  const open = context.view.cells.some((row) => format.times(row.load) === "response");
   return curves(
     context,
     "chart-latency",
-    "Service time by percentile",
+    open ? "Response time by percentile" : "Service time by percentile",
     "Lower is better. At 99 % stands the time that 99 of 100 operations stay below; further right are the rarer, slower ones.",
-    (row) => row.charts?.service_curve ?? [],
+    (row) => row.charts?.time_curve ?? [],
   );
 }
 

@@ -142,7 +142,7 @@ function drawing(context: Context, group: Group): Drawing {
         type: "category",
         data: group.operations.map((op) => format.operationTitle(op.operation)),
         ...base,
-        axisLabel: { ...base["axisLabel"], color: ink().text, hideOverlap: false, interval: 0, width: 84, overflow: "break" },
+        axisLabel: { ...base["axisLabel"], color: ink().text, hideOverlap: false, interval: 0, lineHeight: 14, width: 84, overflow: "break" },
         splitLine: { show: false },
       },
       yAxis: {
@@ -168,7 +168,7 @@ export function rates(context: Context): HTMLElement | null {
     context,
     "chart-rates",
     "Rate by operation",
-    "Higher is better. The bar is the mean, the line its 95 % interval, and the dots are the single blocks in their order.",
+    "Higher is better. The bar is the geometric mean, the line its 95 % interval, and the dots are the single blocks in their order.",
     [byLoad.element],
     chart,
   );

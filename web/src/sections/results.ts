@@ -5,7 +5,7 @@ import { chip, h, prose, scrollBox, section } from "../dom";
 import * as format from "../format";
 import type { Group, OperationGroup, Standing } from "../standing";
 import { validityMark } from "../validity";
-import type { Counts, Row, Value } from "../view";
+import type { Counts, Load, Row, Value } from "../view";
 import { noteMarks } from "./notes";
 
 interface Column {
@@ -14,13 +14,18 @@ interface Column {
   metric: string;
 }
 
-const TIMES: Column[] = [
-  { title: "p50", unit: "service time", metric: "service_ns_p50" },
-  { title: "p99", unit: "service time", metric: "service_ns_p99" },
-  { title: "p99.9", unit: "service time", metric: "service_ns_p999" },
-  { title: "server CPU", unit: "per operation", metric: "server_cpu_ns_per_op" },
-  { title: "own CPU", unit: "per operation", metric: "generator_cpu_ns_per_op" },
-];
+/** Columns of times and CPU for a load. */
+function timeColumns(load: Load): Column[] {
+  const times = format.times(load);
+  const unit = `${times} time`;
+  return [
+    { title: "p50", unit, metric: `${times}_ns_p50` },
+    { title: "p99", unit, metric: `${times}_ns_p99` },
+    { title: "p99.9", unit, metric: `${times}_ns_p999` },
+    { title: "server CPU", unit: "per operation", metric: "server_cpu_ns_per_op" },
+    { title: "own CPU", unit: "per operation", metric: "generator_cpu_ns_per_op" },
+  ];
+}
 
 function timeCell(value: Value | undefined): HTMLTableCellElement {
   if (value === undefined) return h("td", { class: "number none" }, format.NONE);
@@ -126,7 +131,7 @@ function resultRow(context: Context, op: OperationGroup, row: Row, shared: Share
     ),
     rateCell(row.metrics["rate_per_s"], largest),
     verdictCell(context, op, row),
-    TIMES.map((column) => timeCell(row.metrics[column.metric])),
+    timeColumns(row.load).map((column) => timeCell(row.metrics[column.metric])),
     h("td", { class: "number" }, row.blocks),
     shared.withProblems ? problemCell(row) : null,
   );
@@ -141,7 +146,7 @@ function table(context: Context, group: Group, shared: Shared): HTMLTableElement
     heading("store", "", ""),
     heading("rate", "operations/s, 95 % interval", "number"),
     heading("verdict", "against the best", ""),
-    ...TIMES.map((column) => heading(column.title, column.unit, "number")),
+    ...timeColumns(group.load).map((column) => heading(column.title, column.unit, "number")),
     heading("blocks", "", "number"),
     ...(shared.withProblems ? [heading("problems", "over all blocks", "")] : []),
   ];
@@ -169,7 +174,7 @@ export function results(context: Context): HTMLElement | null {
       "p",
       { class: "hint" },
       "Geometric means over blocks; each block measured every store once, freshly started, in random order. ",
-      "Service time is from sending to the complete answer; own CPU is that of the measuring clients.",
+      "Service time is from sending to the complete answer, response time from the moment at which a request was due; own CPU is that of the measuring clients.",
     ),
     tables.flat(),
   );

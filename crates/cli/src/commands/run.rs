@@ -28,19 +28,31 @@ pub(crate) fn run(arguments: &Run) -> Result<ExitCode, CliError> {
     let choices = target_choices(arguments)?;
     // Before a record is begun: wrong arguments leave nothing behind.
     let setup = setup(arguments, &choices)?;
-    let (header, mut writer, earlier) = match &arguments.resume {
+    let (header, writer, earlier) = match &arguments.resume {
         Some(run) => resume(arguments, run, &choices)?,
         None => begin(arguments, &choices)?,
     };
+    let (quiet, format) = (arguments.quiet, arguments.format);
+    carry_out(header, earlier, writer, &setup, (quiet, format))
+}
+
+/// Measures what the header plans, beside the trials that were measured earlier, and tells it.
+pub(super) fn carry_out(
+    header: Header,
+    earlier: Vec<Trial>,
+    mut writer: Writer,
+    setup: &Setup,
+    (quiet, format): (bool, Format),
+) -> Result<ExitCode, CliError> {
     let stop = watch_signals()?;
-    let mut display = Display::new(arguments.quiet || arguments.format != Format::Text);
+    let mut display = Display::new(quiet || format != Format::Text);
     let mut collector = Collector::default();
     let seal = {
         let mut sinks = Sinks::new();
         for sink in [&mut writer as &mut dyn Sink, &mut collector, &mut display] {
             sinks.add(sink);
         }
-        lab::run(header.clone(), &setup, earlier.clone(), &mut sinks, &stop)
+        lab::run(header.clone(), setup, earlier.clone(), &mut sinks, &stop)
     };
     let trials: Vec<Trial> = earlier.into_iter().chain(collector.trials).collect();
     let is_unusable = unusable(&header.plan, &collector.targets);
@@ -49,8 +61,8 @@ pub(crate) fn run(arguments: &Run) -> Result<ExitCode, CliError> {
     let view = judge(&recorded);
     // First the page: what cannot be printed is kept at least.
     let page = leave_page(&view, writer.path());
-    super::print(&view, arguments.format)?;
-    if let Some(page) = page.filter(|_| arguments.format == Format::Text) {
+    super::print(&view, format)?;
+    if let Some(page) = page.filter(|_| format == Format::Text) {
         output::print(&format!("\npage: {}\n", page.display()))?;
     }
     let interrupted = stop.load(Ordering::Relaxed);
@@ -68,7 +80,14 @@ fn begin(
 ) -> Result<(Header, Writer, Vec<Trial>), CliError> {
     let study = studies::load(arguments.study.as_deref().unwrap_or_default())?;
     let plan = study.plan(&choices(arguments, targets)?)?;
-    let header = Header {
+    let header = header(plan, &arguments.disk)?;
+    let writer = Writer::create(&arguments.records.out, &header)?;
+    Ok((header, writer, Vec::new()))
+}
+
+/// The header of a run that begins now.
+pub(super) fn header(plan: Plan, disk: &Path) -> Result<Header, CliError> {
+    Ok(Header {
         format: RECORD_FORMAT,
         run: format!("{:08x}", random()? >> 32),
         tool: format!("cachedyno {}", studies::TOOL_VERSION),
@@ -76,10 +95,8 @@ fn begin(
         command: std::env::args().map(|argument| mask_text(&argument)).collect(),
         started_unix_ms: lab::unix_ms(),
         plan,
-        conditions: Conditions { facts: doctor::conditions(&arguments.disk) },
-    };
-    let writer = Writer::create(&arguments.records.out, &header)?;
-    Ok((header, writer, Vec::new()))
+        conditions: Conditions { facts: doctor::conditions(disk) },
+    })
 }
 
 /// Reads what an interrupted run has measured and opens its record again.
@@ -142,17 +159,27 @@ fn choices(arguments: &Run, targets: &[TargetChoice]) -> Result<Choices, CliErro
         targets: targets.to_vec(),
         control: arguments.aa,
         seed: arguments.seed.map_or_else(random, Ok)?,
-        timeout_ms: duration_ns("--timeout", arguments.timeout.as_deref())?
-            .map(|ns| (ns / 1_000_000).max(1)),
+        timeout_ms: timeout_ms(arguments.timeout.as_deref())?,
     })
 }
 
-fn duration_ns(flag: &str, text: Option<&str>) -> Result<Option<u64>, CliError> {
+/// Time-outs are kept in whole milliseconds.
+pub(super) fn timeout_ms(text: Option<&str>) -> Result<Option<u64>, CliError> {
+    match duration_ns("--timeout", text)? {
+        Some(ns) if ns < 1_000_000 => {
+            let text = text.unwrap_or_default();
+            Err(CliError::usage(format!("--timeout `{text}` is too short (expected 1ms or more)")))
+        }
+        ns => Ok(ns.map(|ns| ns / 1_000_000)),
+    }
+}
+
+pub(super) fn duration_ns(flag: &str, text: Option<&str>) -> Result<Option<u64>, CliError> {
     let parse = |text| stats::parse_duration_ns(text);
     text.map(parse).transpose().map_err(|e| CliError::usage(format!("{flag}: {e}")))
 }
 
-fn random() -> Result<u64, CliError> {
+pub(super) fn random() -> Result<u64, CliError> {
     let mut bytes = [0; 8];
     fs::File::open("/dev/urandom")
         .and_then(|mut file| file.read_exact(&mut bytes))
@@ -176,7 +203,7 @@ fn setup(arguments: &Run, targets: &[TargetChoice]) -> Result<Setup, CliError> {
 
 /// The first signal ends the run after the operations under way; the second ends the program, and
 /// the guard cleans up.
-fn watch_signals() -> Result<Arc<AtomicBool>, CliError> {
+pub(super) fn watch_signals() -> Result<Arc<AtomicBool>, CliError> {
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM, SIGHUP] {
         let exits = i32::from(INTERRUPTED);

@@ -63,6 +63,7 @@ fn values_that_do_not_fit_name_what_does() {
         &["--budget", "99999999999999999999d"],
     );
     refused(&["sessions", "--timeout", "5"], &["--timeout", "`5`"]);
+    refused(&["sessions", "--timeout", "1us"], &["--timeout `1us` is too short", "1ms"]);
     refused(&["sessions", "--target", "a b"], &["`a b`", "1 to 40 letters"]);
     refused(&["sessions", "--target", "files", "--target", "files"], &["`files` is given twice"]);
 }

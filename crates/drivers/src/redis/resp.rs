@@ -8,6 +8,8 @@
 
 use std::ops::Range;
 
+use load::wire::template::append_number;
+
 /// Longest bulk and longest whole reply: more is an error, never memory.
 pub(super) const BULK_BYTES_MAX: usize = 64 << 20;
 /// Longest status, error or number line.
@@ -150,11 +152,16 @@ fn length(digits: &[u8], max: usize) -> Result<Option<usize>, Malformed> {
 
 /// Any reply, copied.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Tree {
+pub enum Tree {
+    /// A status or a string.
     Text(Vec<u8>),
+    /// The server's words.
     Error(Vec<u8>),
+    /// A number.
     Integer(i64),
+    /// Nothing.
     Nil,
+    /// An array.
     List(Vec<Tree>),
 }
 
@@ -206,17 +213,6 @@ pub(super) fn encode(out: &mut Vec<u8>, parts: &[&[u8]]) {
 
 fn head(out: &mut Vec<u8>, kind: u8, number: usize) {
     out.push(kind);
-    let mut digits = [0_u8; 20];
-    let mut at = digits.len();
-    let mut rest = number;
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (rest % 10) as u8;
-        rest /= 10;
-        if rest == 0 {
-            break;
-        }
-    }
-    out.extend_from_slice(&digits[at..]);
+    append_number(out, number as u64);
     out.extend_from_slice(b"\r\n");
 }

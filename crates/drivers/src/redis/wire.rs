@@ -4,21 +4,25 @@
 //! another. Neither buffer is allocated again once it is large enough.
 
 use std::io::{self, Read, Write};
-use std::net::{TcpStream, ToSocketAddrs};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::os::fd::AsRawFd as _;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use load::wire::Tls;
 use model::{Endpoint, ErrorClass, NetAddress, Secret};
+use nix::errno::Errno;
 use nix::sys::socket::{
-    AddressFamily, SockFlag, SockType, UnixAddr, connect, setsockopt, socket, sockopt,
+    AddressFamily, MsgFlags, SockFlag, SockType, UnixAddr, connect, recv, setsockopt, socket,
+    sockopt,
 };
 use nix::sys::time::TimeVal;
 use workloads::store::StoreError;
 
 use super::resp::{BULK_BYTES_MAX, Malformed, Reply, Step, Tree, encode, parse, parse_tree};
 use super::{refused, unexpected};
-use crate::fault;
+use crate::{fault, tls};
 
 /// First size of the receive buffer: a session of a few KiB in one read.
 const INBOX_BYTES: usize = 16 << 10;
@@ -26,6 +30,7 @@ const INBOX_BYTES: usize = 16 << 10;
 enum Socket {
     Tcp(TcpStream),
     Unix(UnixStream),
+    Tls(Box<tls::Blocking>),
 }
 
 impl Socket {
@@ -33,6 +38,7 @@ impl Socket {
         match self {
             Self::Tcp(s) => s.write_all(bytes),
             Self::Unix(s) => s.write_all(bytes),
+            Self::Tls(s) => s.write_all(bytes).and_then(|()| s.flush()),
         }
     }
 
@@ -40,6 +46,7 @@ impl Socket {
         match self {
             Self::Tcp(s) => s.read(into),
             Self::Unix(s) => s.read(into),
+            Self::Tls(s) => s.read(into),
         }
     }
 }
@@ -58,14 +65,32 @@ pub(super) struct Wire {
 impl Wire {
     /// Connects, sends `AUTH` and `SELECT` where they are needed, and waits for a `PING`.
     pub(super) fn connect(endpoint: &Endpoint, timeout: Duration) -> Result<Self, StoreError> {
+        let mut wire = Self::open(endpoint, None, timeout)?;
+        match wire.call(&[b"PING"])? {
+            Reply::Status(b"PONG") => Ok(wire),
+            other => Err(unexpected("PING", &other)),
+        }
+    }
+
+    /// Connects, over TLS where that is given, and sends `AUTH` and `SELECT` where they are needed.
+    pub(super) fn open(
+        endpoint: &Endpoint,
+        tls: Option<&Tls>,
+        timeout: Duration,
+    ) -> Result<Self, StoreError> {
         let Endpoint::Redis { address, user, password, database } = endpoint else {
             return Err(StoreError::fatal(ErrorClass::Other, "not a Redis endpoint"));
         };
         let socket = match address {
-            NetAddress::Tcp(host, port) => tcp(host, *port, timeout),
-            NetAddress::Unix(path) => unix(path, timeout),
-        }
-        .map_err(|e| fault::connecting(e.kind(), &address.to_string(), timeout))?;
+            NetAddress::Tcp(host, port) => {
+                tcp(host, *port, timeout).and_then(|socket| over(tls, socket))
+            }
+            NetAddress::Unix(path) => unix(path, timeout).map(Socket::Unix),
+        };
+        let socket = socket.map_err(|e| match tls::problem(&e) {
+            Some(words) => StoreError::fatal(ErrorClass::Refused, format!("{address}: {words}")),
+            None => fault::connecting(e.kind(), &address.to_string(), timeout),
+        })?;
         let mut wire = Self {
             socket,
             timeout,
@@ -80,9 +105,28 @@ impl Wire {
         if *database != 0 {
             wire.expect_ok(&[b"SELECT", database.to_string().as_bytes()])?;
         }
-        match wire.call(&[b"PING"])? {
-            Reply::Status(b"PONG") => Ok(wire),
-            other => Err(unexpected("PING", &other)),
+        Ok(wire)
+    }
+
+    /// Where the server is: of several addresses of a host the one that answered.
+    pub(super) fn peer(&self) -> io::Result<Option<SocketAddr>> {
+        match &self.socket {
+            Socket::Tcp(s) => s.peer_addr().map(Some),
+            Socket::Tls(s) => s.sock.peer_addr().map(Some),
+            Socket::Unix(_) => Ok(None),
+        }
+    }
+
+    /// False once the server has ended the connection; looks at it without waiting.
+    pub(super) fn is_open(&self) -> bool {
+        let fd = match &self.socket {
+            Socket::Tcp(s) => s.as_raw_fd(),
+            Socket::Unix(s) => s.as_raw_fd(),
+            Socket::Tls(s) => s.sock.as_raw_fd(),
+        };
+        match recv(fd, &mut [0], MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT) {
+            Ok(bytes) => bytes > 0,
+            Err(e) => matches!(e, Errno::EAGAIN | Errno::EINTR),
         }
     }
 
@@ -132,25 +176,25 @@ impl Wire {
 
     /// Sends one request and reads its reply of any type; an error reply is an error.
     pub(super) fn ask(&mut self, parts: &[&[u8]]) -> Result<Tree, StoreError> {
+        match self.exchange(parts)? {
+            Tree::Error(words) => Err(refused(&words)),
+            tree => Ok(tree),
+        }
+    }
+
+    /// Sends one request and reads its reply of any type.
+    pub(super) fn exchange(&mut self, parts: &[&[u8]]) -> Result<Tree, StoreError> {
         self.send(parts)?;
         let mut deadline = None;
         loop {
             let received = &self.inbox[self.start..self.end];
-            match parse_tree(received).map_err(malformed)? {
-                Some((Tree::Error(words), used)) => {
-                    self.start += used;
-                    return Err(refused(&words));
-                }
-                Some((tree, used)) => {
-                    self.start += used;
-                    return Ok(tree);
-                }
-                None => {
-                    // Doubling keeps the number of parses of a growing array small.
-                    let total = (received.len() + 1).max(self.inbox.len());
-                    self.receive(total, &mut deadline)?;
-                }
+            if let Some((tree, used)) = parse_tree(received).map_err(malformed)? {
+                self.start += used;
+                return Ok(tree);
             }
+            // Doubling keeps the number of parses of a growing array small.
+            let total = (received.len() + 1).max(self.inbox.len());
+            self.receive(total, &mut deadline)?;
         }
     }
 
@@ -214,7 +258,14 @@ fn malformed(Malformed(message): Malformed) -> StoreError {
     StoreError::fatal(ErrorClass::Protocol, format!("{message} (expected RESP2)"))
 }
 
-fn tcp(host: &str, port: u16, timeout: Duration) -> io::Result<Socket> {
+fn over(tls: Option<&Tls>, socket: TcpStream) -> io::Result<Socket> {
+    match tls {
+        None => Ok(Socket::Tcp(socket)),
+        Some(tls) => tls::secured(socket, tls).map(|stream| Socket::Tls(Box::new(stream))),
+    }
+}
+
+fn tcp(host: &str, port: u16, timeout: Duration) -> io::Result<TcpStream> {
     let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
     for address in (host, port).to_socket_addrs()? {
         match TcpStream::connect_timeout(&address, timeout) {
@@ -222,7 +273,7 @@ fn tcp(host: &str, port: u16, timeout: Duration) -> io::Result<Socket> {
                 stream.set_nodelay(true)?;
                 stream.set_read_timeout(Some(timeout))?;
                 stream.set_write_timeout(Some(timeout))?;
-                return Ok(Socket::Tcp(stream));
+                return Ok(stream);
             }
             Err(e) => last = e,
         }
@@ -231,12 +282,12 @@ fn tcp(host: &str, port: u16, timeout: Duration) -> io::Result<Socket> {
 }
 
 /// The send time-out is set first: it also bounds a connect to a server whose backlog is full.
-fn unix(path: &Path, timeout: Duration) -> io::Result<Socket> {
+fn unix(path: &Path, timeout: Duration) -> io::Result<UnixStream> {
     let fd = socket(AddressFamily::Unix, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)?;
     let micros = timeout.as_micros().clamp(1, i64::MAX as u128) as i64;
     let limit = TimeVal::new(micros / 1_000_000, micros % 1_000_000);
     setsockopt(&fd, sockopt::SendTimeout, &limit)?;
     setsockopt(&fd, sockopt::ReceiveTimeout, &limit)?;
-    connect(std::os::fd::AsRawFd::as_raw_fd(&fd), &UnixAddr::new(path)?)?;
-    Ok(Socket::Unix(UnixStream::from(fd)))
+    connect(fd.as_raw_fd(), &UnixAddr::new(path)?)?;
+    Ok(UnixStream::from(fd))
 }

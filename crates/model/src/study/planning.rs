@@ -3,7 +3,9 @@
 use super::choices::{Choices, Resolved};
 use super::wire::{Profile, StopKind, Study, StudyPhase};
 use super::{StudyError, quoted_list};
-use crate::plan::{Cell, Effort, Load, Phase, Plan, PlannedTarget, Product, Sessions, Stop};
+use crate::plan::{
+    Cell, Effort, Load, Phase, Plan, PlannedTarget, Product, Sessions, Stop, Workload,
+};
 
 impl Study {
     /// Lists everything that a run with these choices will do.
@@ -142,10 +144,10 @@ fn loads(profile: &Profile, resolved: &Resolved) -> Vec<Load> {
     let mut clients = resolved.defaults.clients.clone();
     clients.sort_unstable();
     clients.dedup();
-    let own = clients.iter().map(|c| Load::Closed { clients: *c, one_session: false });
+    let own = clients.iter().map(|c| Load::closed(*c));
     let mut loads: Vec<Load> = own.collect();
     if let Some(most) = clients.last().filter(|c| profile.one_session && **c > 1) {
-        loads.push(Load::Closed { clients: *most, one_session: true });
+        loads.push(Load::Closed { clients: *most, one_session: true, pipeline: 1 });
     }
     loads
 }
@@ -161,7 +163,7 @@ fn cell(profile: &Profile, load: Load, target: &PlannedTarget, resolved: &Resolv
     Cell {
         id: format!("{}/{name}/{}{suffix}", target.name, load.clients()),
         target: target.name.clone(),
-        workload: Sessions {
+        workload: Workload::Sessions(Sessions {
             profile: name.clone(),
             layout: profile.layout,
             connections: profile.connections,
@@ -174,7 +176,7 @@ fn cell(profile: &Profile, load: Load, target: &PlannedTarget, resolved: &Resolv
             verify_one_in: defaults.verify_one_in,
             think_ns: (defaults.think_ms * 1e6) as u64,
             phases: profile.phases.iter().map(|p| phase(p, profile.stop, resolved)).collect(),
-        },
+        }),
         load,
     }
 }

@@ -24,6 +24,14 @@ fn with_set(key: &str, value: &str) -> Result<Plan, StudyError> {
     study().plan(&Choices { sets: vec![(key.into(), value.into())], ..choices() })
 }
 
+/// The workload of the first cell.
+fn sessions(plan: &Plan) -> &Sessions {
+    match &plan.cells[0].workload {
+        Workload::Sessions(sessions) => sessions,
+        Workload::Kv(_) => panic!("the study is one of sessions"),
+    }
+}
+
 fn cell_ids(plan: &Plan) -> Vec<&str> {
     plan.cells.iter().map(|c| c.id.as_str()).collect()
 }
@@ -43,7 +51,7 @@ fn the_default_plan_has_every_target_at_every_load() {
         ]
     );
     assert_eq!(plan.claims.len(), 10);
-    assert_eq!(plan.cells[0].workload.filled, 2000);
+    assert_eq!(sessions(&plan).filled, 2000);
 }
 
 #[test]
@@ -61,7 +69,7 @@ fn every_scale_and_profile_plans() {
 fn the_2019_profile_at_full_scale_is_a_million_sessions_a_client() {
     let sets = vec![("profile".into(), "maxcluster-2019".into())];
     let plan = study().plan(&Choices { scale: Scale::Full, sets, ..choices() }).unwrap();
-    let workload = &plan.cells[0].workload;
+    let workload = sessions(&plan);
     assert_eq!(workload.phases[0].stop, Stop::Count(1_000_000));
     assert_eq!((workload.filled, workload.phases[0].warmup_ns), (0, 0));
 }
@@ -70,7 +78,7 @@ fn the_2019_profile_at_full_scale_is_a_million_sessions_a_client() {
 fn settings_reach_the_plan() {
     assert_eq!(with_set("clients", "4,2,4").unwrap().cells.len(), 6);
     let plan = with_set("generation", "inside").unwrap();
-    assert_eq!(plan.cells[0].workload.generation, Generation::Inside);
+    assert_eq!(sessions(&plan).generation, Generation::Inside);
     let plan = with_set("mysql.innodb_flush_log_at_trx_commit", "2").unwrap();
     assert_eq!(plan.target("mysql").unwrap().settings["innodb_flush_log_at_trx_commit"], "2");
     assert!(!plan.target("redis").unwrap().settings.contains_key("innodb_flush_log_at_trx_commit"));
@@ -168,4 +176,6 @@ fn faults_in_a_study_are_located() {
             .contains("profile `steady` twice")
     );
     assert!(fault("a = \"redis\"", "a = \"rediss\"").contains("unknown target `rediss`"));
+    let text = fault("text = \"Eight", "text = \"\\u001b[31mEight");
+    assert!(text.contains("`text` holds a control character (expected plain text)"), "{text}");
 }

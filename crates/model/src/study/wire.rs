@@ -229,6 +229,17 @@ pub struct AdviceRow {
     pub source: String,
 }
 
+/// The key of the first text with a character that would do something to a terminal.
+fn controlled(key: &str, value: &toml::Value) -> Option<String> {
+    let bad = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
+    match value {
+        toml::Value::String(text) => text.contains(bad).then(|| key.to_string()),
+        toml::Value::Table(table) => table.iter().find_map(|(key, value)| controlled(key, value)),
+        toml::Value::Array(values) => values.iter().find_map(|value| controlled(key, value)),
+        _ => None,
+    }
+}
+
 impl Study {
     /// Reads and checks a study; `file` is its name for errors.
     pub fn parse(file: &str, text: &str) -> Result<Self, StudyError> {
@@ -240,6 +251,11 @@ impl Study {
         let mut study: Self = toml::from_str(text)
             .map_err(|e| at(e.span().map_or(0, |s| s.start + 1), e.message().trim().into()))?;
         study.file = file.into();
+        let table: toml::Table = toml::from_str(text).map_err(|e| at(0, e.to_string()))?;
+        if let Some(key) = controlled("", &toml::Value::Table(table)) {
+            let problem = format!("`{key}` holds a control character (expected plain text)");
+            return Err(at(text.find(&key).unwrap_or(0) + 1, problem));
+        }
         match study.first_fault() {
             None => Ok(study),
             Some((offset, problem)) => Err(at(offset + 1, problem)),

@@ -3,7 +3,7 @@
 use model::study::{Claim, Expectation};
 use model::{ErrorClass, Failure, Layout};
 
-use crate::fixture::{Rates, ratio, run, usual};
+use crate::fixture::{Rates, ratio, run, sessions, usual};
 use crate::judge;
 use crate::view::ClaimView;
 
@@ -103,7 +103,7 @@ fn without_a_plain_profile_a_claim_is_listed_as_not_run() {
     let mut recorded = run(&["files", "redis"], 3, usual);
     recorded.header.plan.claims = vec![ratio("redis", "files", "read", 8, (1.0, 2.0))];
     for cell in &mut recorded.header.plan.cells {
-        cell.workload.layout = Layout::Page;
+        sessions(cell).layout = Layout::Page;
     }
     let claims = judge(&recorded).claims;
     assert_eq!((claims[0].verdict.as_str(), &claims[0].workload), ("not run", &None));

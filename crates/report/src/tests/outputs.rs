@@ -173,7 +173,7 @@ fn the_page_holds_its_data_and_nothing_in_it_can_get_out() {
     assert!(!data.contains(['<', '>', '&', '\u{2028}']));
     let value: serde_json::Value = serde_json::from_str(data).unwrap();
     assert_eq!(value["targets"][0]["name"], name);
-    assert!(value["cells"][0]["charts"]["service_curve"].as_array().unwrap().len() > 10);
+    assert!(value["cells"][0]["charts"]["time_curve"].as_array().unwrap().len() > 10);
     assert_eq!(value["cells"][0]["charts"]["by_block"].as_array().unwrap().len(), 5);
 }
 

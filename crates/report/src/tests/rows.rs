@@ -1,6 +1,6 @@
 //! Rows: names, metrics, their intervals and notes.
 
-use crate::fixture::{OPERATIONS, change, pages, run, usual};
+use crate::fixture::{OPERATIONS, change, pages, run, sessions, usual};
 use crate::judge;
 use crate::view::{Row, View};
 
@@ -86,7 +86,7 @@ fn pages_have_an_own_row_and_one_for_each_part() {
 fn operations_of_a_mix_are_compared_by_time() {
     let mut recorded = run(&["files", "redis"], 5, usual);
     for cell in &mut recorded.header.plan.cells {
-        cell.workload.phases.iter_mut().for_each(|p| {
+        sessions(cell).phases.iter_mut().for_each(|p| {
             if p.name == "read" {
                 p.name = "mixed".into();
             }

@@ -1,9 +1,11 @@
 //! One test a rule: at the limit it holds, beyond it the run is not VALID, and the reason names
 //! what and how much.
 
-use model::{Condition, ErrorClass, Failure, Generation, SealStatus};
+use model::{
+    Condition, ErrorClass, Failure, Generation, Kv, KvOperation, Load, SealStatus, Workload,
+};
 
-use crate::fixture::{change, run, set_intervals, usual};
+use crate::fixture::{change, run, sessions, set_intervals, usual};
 use crate::recorded::Recorded;
 use crate::view::{Validity, View};
 use crate::{judge, rules};
@@ -72,7 +74,7 @@ fn errors_may_be_one_in_a_thousand() {
 fn misses_may_be_one_in_a_thousand_and_expiry_is_named() {
     let with = |misses: u64, ttl_s: u64| {
         let mut recorded = good();
-        recorded.header.plan.cells.iter_mut().for_each(|c| c.workload.ttl_s = ttl_s);
+        recorded.header.plan.cells.iter_mut().for_each(|c| sessions(c).ttl_s = ttl_s);
         change(&mut recorded, "redis", "read", |phase, i| phase.operations[i].counts.miss = misses);
         judge(&recorded)
     };
@@ -204,6 +206,15 @@ fn stolen_and_shared_cpu_make_a_run_unsteady() {
     assert!(text.contains("16 of 30") && text.contains("dedicated CPUs"), "{text}");
     let view = with(16, 0.0, 0.21);
     assert!(reason(&view, Validity::NotSteady).contains("stop them"));
+    // Beside existing servers, whose own work cannot be told from others', those of ours decide.
+    let mut recorded = good();
+    for target in recorded.header.plan.targets.iter_mut().filter(|t| t.name != "redis") {
+        target.address = Some("elsewhere".into());
+    }
+    recorded.trials.iter_mut().for_each(|t| t.noise.other_cpu_share = 0.21);
+    let view = judge(&recorded);
+    let text = reason(&view, Validity::NotSteady);
+    assert!(text.contains("in 10 of 10 trials: stop them"), "{text}");
 }
 
 #[test]
@@ -224,7 +235,7 @@ fn warnings_of_pinning_and_generation_travel_with_the_rows() {
         warning: Some("generator and server share it".into()),
     });
     recorded.header.plan.cells.iter_mut().for_each(|c| {
-        c.workload.generation = Generation::Inside;
+        sessions(c).generation = Generation::Inside;
     });
     let view = judge(&recorded);
     for part in ["generator and server share it", "drawn inside the timed span"] {
@@ -277,4 +288,77 @@ fn a_killed_run_counts_its_whole_blocks_itself() {
     let view = judge(&recorded);
     assert_eq!((view.status.as_str(), view.blocks), ("unsealed", 4));
     assert!((view.took_s - 48.0).abs() < 1e-9, "{}", view.took_s);
+}
+
+/// The same run as one of keys and values: a closed load of one thread.
+fn as_kv(recorded: &mut Recorded, load: Load, filled_share: f64) {
+    for cell in &mut recorded.header.plan.cells {
+        let phases = cell.workload.phases().to_vec();
+        cell.load = load;
+        cell.workload = Workload::Kv(Kv {
+            profile: cell.workload.profile().into(),
+            operations: vec![KvOperation { name: "get".into(), command: None }],
+            keys: 1_000,
+            distribution: "uniform".into(),
+            key_prefix: "key:".into(),
+            key_bytes: None,
+            value_bytes: "1024".into(),
+            ttl_s: 0,
+            filled_share,
+            verify_one_in: 64,
+            threads: 1,
+            think_ns: 0,
+            phases,
+        });
+    }
+}
+
+#[test]
+fn a_generator_without_rest_is_the_bottleneck_only_beside_a_server_that_rests() {
+    let judged = |own: f64, server: Option<f64>, load: Load| {
+        let mut recorded = run(&["redis"], 5, usual);
+        as_kv(&mut recorded, load, 1.0);
+        change(&mut recorded, "redis", "read", |phase, _| {
+            let wall_ns = phase.wall_ns as f64;
+            phase.generator_cpu_ns = (wall_ns * own) as u64;
+            phase.server_cpu_ns = server.map(|share| (wall_ns * share) as u64);
+        });
+        judge(&recorded)
+    };
+    let closed = Load::closed(8);
+    let view = judged(0.97, Some(0.5), closed);
+    assert_eq!(view.validity, Validity::Invalid);
+    assert!(view.reasons.iter().any(|r| r.contains("generator-bound")), "{:?}", view.reasons);
+    assert_eq!(judged(0.97, Some(0.98), closed).validity, Validity::Valid);
+    assert_eq!(judged(0.5, Some(0.5), closed).validity, Validity::Valid);
+    let view = judged(0.97, None, closed);
+    assert_eq!(view.validity, Validity::Valid);
+    assert!(view.footnotes.iter().any(|n| n.contains("may be faster than shown")));
+    let open = Load::Open { rate_per_s: 1_000, poisson: true, clients: 8, pipeline: 1 };
+    assert_eq!(judged(0.97, Some(0.5), open).validity, Validity::Valid);
+}
+
+#[test]
+fn what_was_due_and_never_sent_is_no_measurement() {
+    let mut recorded = run(&["redis"], 5, usual);
+    let load = Load::Open { rate_per_s: 1_000, poisson: false, clients: 8, pipeline: 1 };
+    as_kv(&mut recorded, load, 1.0);
+    assert_eq!(judge(&recorded).validity, Validity::Valid);
+    change(&mut recorded, "redis", "read", |phase, _| phase.unsent = 3);
+    let view = judge(&recorded);
+    assert_eq!(view.validity, Validity::Invalid);
+    assert!(view.reasons[0].contains("15 requests were due"), "{:?}", view.reasons);
+}
+
+#[test]
+fn keys_that_were_not_filled_may_be_missing() {
+    for (filled_share, expected) in [(1.0, Validity::Invalid), (0.5, Validity::Valid)] {
+        let mut recorded = run(&["redis"], 5, usual);
+        as_kv(&mut recorded, Load::closed(8), filled_share);
+        change(&mut recorded, "redis", "read", |phase, i| {
+            let counts = &mut phase.operations[i].counts;
+            (counts.miss, counts.ok) = (counts.ok / 2, counts.ok / 2);
+        });
+        assert_eq!(judge(&recorded).validity, expected, "{filled_share}");
+    }
 }

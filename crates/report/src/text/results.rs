@@ -34,7 +34,15 @@ pub(crate) fn render(view: &View, columns: usize, paint: Paint) -> String {
             "* best of its operation; times are service times; CPU is time per operation of \
              server and generator; the last words compare with the best",
         );
-        if view.cells.iter().any(|r| r.compared_by != "rate_per_s") {
+        if view.cells.iter().any(|r| r.load.times() == "response") {
+            words = words.replace(
+                "service times",
+                "response times, from the moment at which a request was due",
+            );
+        }
+        if view.cells.iter().any(|r| r.compared_by == "response_ns_mean") {
+            words += ", by mean response time, since the plan sets the rate";
+        } else if view.cells.iter().any(|r| r.compared_by != "rate_per_s") {
             words += ", by mean service time where think time or the mix sets the rate (pages, \
                       parts of a phase)";
         }
@@ -103,7 +111,7 @@ fn group_lines<'a>(
         let mark = if s.best { "*" } else { " " };
         let notes = if layout.notes { s.marks(shared) } else { String::new() };
         let target = format!("{mark} {}", s.row.target);
-        let times = ["service_ns_p50", "service_ns_p99", "service_ns_p999"].map(|key| s.ns(key));
+        let times = ["p50", "p99", "p999"].map(|p| s.time(p));
         let mut cells = Vec::new();
         if layout.full {
             cells.push(if i == 0 { group.operation.to_string() } else { String::new() });

@@ -1,0 +1,217 @@
+//! The tests by name, in the original's order, and the user's own command: what each sends.
+//!
+//! Words of a request may hold `__rand_int__` (twelve digits below `-r`, drawn anew each time it
+//! occurs), `__rand_1st__` to `__rand_9th__` (the same within a request), `__data__` (the value)
+//! and, in a cluster, `{tag}` (which server the key lives on). Values consist of the original's
+//! bytes, so that a database looks the same whichever of the two has filled it.
+
+use drivers::redis::requests::{self, Holes};
+use load::wire::protocol::Shape;
+use load::wire::template::Segment;
+
+use super::arguments::{ArgumentError, Data};
+use super::numbers;
+
+/// A test.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Test {
+    /// Its name in results.
+    pub(super) title: String,
+    /// Its words, as they are listed or were given; none for the one request that is no array.
+    words: Vec<Vec<u8>>,
+    /// What is called its payload: bytes of a value, or of the user's whole request.
+    pub(super) payload_bytes: usize,
+    /// True when it changes data.
+    pub(super) writes: bool,
+    /// True when all its requests are about one key, and `-r` would spread them.
+    pub(super) could_spread: bool,
+    /// True for a command of the user's own.
+    pub(super) is_own: bool,
+}
+
+/// What requests are made with.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Common<'a> {
+    pub(super) data: &'a Data,
+    pub(super) is_cluster: bool,
+    /// What numbers that are the same within a request are drawn from.
+    pub(super) seed: u64,
+}
+
+/// A test as it is listed: names that select it, title, words.
+type Listed = (&'static [&'static str], &'static str, &'static str);
+
+/// In the order in which they run. `:{tag}` is left out outside of a cluster.
+const TESTS: [Listed; 22] = [
+    (&["ping", "ping_inline"], "PING_INLINE", ""),
+    (&["ping", "ping_mbulk"], "PING_MBULK", "PING"),
+    (&["set"], "SET", "SET key:{tag}:__rand_int__ __data__"),
+    (&["get"], "GET", "GET key:{tag}:__rand_int__"),
+    (&["incr"], "INCR", "INCR counter:{tag}:__rand_int__"),
+    (&["lpush"], "LPUSH", "LPUSH mylist:{tag} __data__"),
+    (&["rpush"], "RPUSH", "RPUSH mylist:{tag} __data__"),
+    (&["lpop"], "LPOP", "LPOP mylist:{tag}"),
+    (&["rpop"], "RPOP", "RPOP mylist:{tag}"),
+    (&["sadd"], "SADD", "SADD myset:{tag} element:__rand_int__"),
+    (&["hset"], "HSET", "HSET myhash:{tag} element:__rand_int__ __data__"),
+    (&["spop"], "SPOP", "SPOP myset:{tag}"),
+    (&["zadd"], "ZADD", "ZADD myzset:{tag} __score__ element:__rand_int__"),
+    (&["zpopmin"], "ZPOPMIN", "ZPOPMIN myzset:{tag}"),
+    (
+        &["lrange", "lrange_100", "lrange_300", "lrange_500", "lrange_600"],
+        "LPUSH (needed to benchmark LRANGE)",
+        "LPUSH mylist:{tag} __data__",
+    ),
+    (&["lrange", "lrange_100"], "LRANGE_100 (first 100 elements)", "LRANGE mylist:{tag} 0 99"),
+    (&["lrange", "lrange_300"], "LRANGE_300 (first 300 elements)", "LRANGE mylist:{tag} 0 299"),
+    (&["lrange", "lrange_500"], "LRANGE_500 (first 500 elements)", "LRANGE mylist:{tag} 0 499"),
+    (&["lrange", "lrange_600"], "LRANGE_600 (first 600 elements)", "LRANGE mylist:{tag} 0 599"),
+    (&["mset"], "MSET (10 keys)", "MSET key:{tag}:__rand_int__ __data__"),
+    (&["mget"], MGET, "MGET key:{tag}:__rand_int__"),
+    (&["xadd"], "XADD", "XADD mystream:{tag} * myfield __data__"),
+];
+/// Valkey's own: it runs only where it is named.
+const MGET: &str = "MGET (10 keys)";
+/// Keys of `MSET` and `MGET`.
+const KEYS_AT_ONCE: usize = 10;
+/// Tests of others that are not here, by the names that select them.
+const NOT_HERE: [&str; 2] = ["function_load", "fcall"];
+
+/// Beginnings of the names of all keys that tests make.
+pub(super) const OWN_KEYS: [&str; 7] =
+    ["key:", "counter:", "mylist", "myset", "myhash", "myzset", "mystream"];
+
+/// What stands for a value.
+const VALUE: &[u8] = b"__data__";
+/// Bytes of a tag: a number, which is the key of the engine.
+pub(super) const TAG_BYTES: usize = 5;
+
+/// The tests that were selected, and what is to be said about names that select none.
+pub(super) fn tests(data: &Data) -> (Vec<Test>, Vec<String>) {
+    let names = data.tests.as_deref();
+    let selected = |(by, title, _): &&Listed| match names {
+        Some(names) => by.iter().any(|name| names.iter().any(|wanted| wanted == name)),
+        None => *title != MGET,
+    };
+    let tests = TESTS.iter().filter(selected).map(|listed| listed_test(listed, data));
+    let known = |name: &&String| TESTS.iter().any(|(by, ..)| by.contains(&name.as_str()));
+    let unknown = names.unwrap_or_default().iter().filter(|name| !known(name) && !name.is_empty());
+    let doubts = unknown.map(|name| {
+        if NOT_HERE.contains(&name.as_str()) {
+            format!("test `{name}` of valkey-benchmark is not supported and left out")
+        } else {
+            format!("-t names `{name}`, which is no test and left out")
+        }
+    });
+    (tests.collect(), doubts.collect())
+}
+
+fn listed_test((_, title, words): &Listed, data: &Data) -> Test {
+    let score = if data.keyspace.is_some() { "__rand_int__" } else { "0" };
+    let words = words.replace("__score__", score);
+    let mut words: Vec<&str> = words.split_whitespace().collect();
+    if words.first().is_some_and(|name| name.starts_with('M')) {
+        let of_one_key = words.split_off(1);
+        words.extend(of_one_key.repeat(KEYS_AT_ONCE));
+    }
+    let name = words.first().copied();
+    Test {
+        title: (*title).into(),
+        payload_bytes: data.bytes,
+        writes: name.is_some_and(|name| !["PING", "GET", "MGET", "LRANGE"].contains(&name)),
+        could_spread: words.iter().any(|word| numbers::occurs(word.as_bytes())),
+        is_own: false,
+        words: words.iter().map(|word| word.as_bytes().to_vec()).collect(),
+    }
+}
+
+/// The user's own command; its words and, behind them, what came from standard input.
+pub(super) fn own_command(data: &Data, from_stdin: Option<Vec<u8>>) -> Result<Test, ArgumentError> {
+    let given = &data.command;
+    if given.iter().any(|word| word == b";") {
+        let message = "a sequence of commands, as of valkey-benchmark, is not supported (expected \
+                       one command, without `;`)";
+        return Err(ArgumentError::Other(message.into()));
+    }
+    let title =
+        given.iter().map(|word| String::from_utf8_lossy(word)).collect::<Vec<_>>().join(" ");
+    let words: Vec<Vec<u8>> = given.iter().cloned().chain(from_stdin).collect();
+    Ok(Test {
+        title,
+        payload_bytes: array_bytes(&words, data.bytes),
+        writes: true,
+        could_spread: words.iter().any(|word| numbers::occurs(word)),
+        is_own: true,
+        words,
+    })
+}
+
+impl Test {
+    /// Its bytes with holes, and what the reply must be. Made when they are needed: values may be
+    /// large.
+    pub(super) fn request(
+        &self,
+        common: &Common<'_>,
+    ) -> Result<(Vec<Segment>, Shape), ArgumentError> {
+        if self.words.is_empty() {
+            return Ok((vec![Segment::Literal(b"PING\r\n".to_vec())], Shape::Any));
+        }
+        let value = value(common.data.bytes);
+        let word = |word: &Vec<u8>| {
+            let word = match (self.is_own, common.is_cluster) {
+                (_, true) => replaced(word, b"{tag}", b"{__key__}"),
+                (false, false) => replaced(word, b":{tag}", b""),
+                (true, false) => word.clone(),
+            };
+            replaced(&word, VALUE, &value)
+        };
+        let words: Vec<Vec<u8>> = self.words.iter().map(word).collect();
+        let below = common.data.keyspace;
+        let holes = Holes { key_bytes: Some(TAG_BYTES), value_bytes: None, below };
+        let request = requests::split(&words, &holes);
+        let request = request.map_err(|e| ArgumentError::Other(e.to_string()))?;
+        let segments = match below {
+            Some(below) => numbers::place(request.segments, below, common),
+            None => request.segments,
+        };
+        Ok((segments, request.shape))
+    }
+}
+
+/// The original's value: the upper bits of a linear congruential generator, as 64 characters from
+/// `0`.
+fn value(bytes: usize) -> Vec<u8> {
+    let mut state = 1234_u32;
+    let mut next = || {
+        state = state.wrapping_mul(1_103_515_245).wrapping_add(12_345);
+        b'0' + (state >> 16 & 63) as u8
+    };
+    (0..bytes).map(|_| next()).collect()
+}
+
+fn replaced(text: &[u8], what: &[u8], by: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = numbers::find(rest, what) {
+        out.extend_from_slice(&rest[..at]);
+        out.extend_from_slice(by);
+        rest = &rest[at + what.len()..];
+    }
+    out.extend_from_slice(rest);
+    out
+}
+
+/// Bytes of a request, an array of strings, with values of `value_bytes`.
+fn array_bytes(words: &[Vec<u8>], value_bytes: usize) -> usize {
+    let head = |number: usize| number.to_string().len() + "$\r\n".len();
+    let word = |word: &Vec<u8>| {
+        let values = word.windows(VALUE.len()).filter(|part| *part == VALUE).count();
+        let bytes = word.len() + values * value_bytes - values * VALUE.len();
+        head(bytes) + bytes + "\r\n".len()
+    };
+    head(words.len()) + words.iter().map(word).sum::<usize>()
+}
+
+#[cfg(test)]
+#[path = "catalogue_tests.rs"]
+mod tests;

@@ -1,0 +1,139 @@
+//! Offers one test to the servers.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use drivers::redis::Replies;
+use load::Meter;
+use load::wire::pacer::{Arrivals, Stage};
+use load::wire::template::Template;
+use load::wire::{Moment, Offer, Operation, Outcome, Pacing, Until, Work, run};
+use workloads::kv::{Distribution, KeyChoice, KeyNames, Mix, Random, Sizes, Values};
+
+use super::arguments::{Offered, Options};
+use super::catalogue::{Common, TAG_BYTES, Test};
+use super::server::Site;
+
+/// The original waits for ever; so does this, but for Ctrl-C.
+const PATIENCE_NS: u64 = u64::MAX >> 1;
+/// A rate is kept for as long as requests are left: a century.
+const CENTURY_NS: u64 = 100 * 365 * 86_400 * 1_000_000_000;
+const SECOND_NS: u64 = 1_000_000_000;
+/// Tags of a cluster's keys: as many as there are slots, as in the original.
+const TAGS: u64 = 16_384;
+
+/// The server is somebody else's: its CPU is not ours to see.
+struct Unseen;
+
+impl Meter for Unseen {
+    fn server_cpu_ns(&mut self) -> Option<u64> {
+        None
+    }
+}
+
+/// What all tests share.
+pub(super) struct Stock {
+    values: Arc<Values>,
+    seed: u64,
+    /// Tests offered so far: each has numbers of its own, so that what one writes is not what the
+    /// next one reads, in the same order.
+    offered: u64,
+}
+
+impl Stock {
+    pub(super) fn new(seed: u64) -> Self {
+        Self { values: Arc::new(Values::new(seed)), seed, offered: 0 }
+    }
+
+    fn work(&mut self, options: &Options, test: &Test) -> Result<Work, String> {
+        self.offered += 1;
+        let seed = Random::new(self.seed, 0, self.offered).next_u64();
+        let common = Common { data: &options.data, is_cluster: options.server.is_cluster, seed };
+        let (segments, shape) = test.request(&common).map_err(|e| e.to_string())?;
+        let names = KeyNames::with_digits("", TAG_BYTES, TAGS).map_err(|e| e.to_string())?;
+        let operation = Operation {
+            name: test.title.clone(),
+            template: Template::new(segments, &names, None),
+            shape,
+            writes: false,
+            reads_own: false,
+        };
+        Ok(Work {
+            operations: vec![operation],
+            mix: Mix::new(&[1.0]).map_err(|e| e.to_string())?,
+            keys: KeyChoice::new(Distribution::Uniform, TAGS).map_err(|e| e.to_string())?,
+            names,
+            sizes: Sizes::all(0),
+            values: self.values.clone(),
+            seed,
+            verify_one_in: 0,
+        })
+    }
+
+    /// Offers a test: first unrecorded, where that was asked for, then for what is told.
+    pub(super) fn offer(
+        &mut self,
+        options: &Options,
+        test: &Test,
+        site: &Site,
+        stop: &AtomicBool,
+        watcher: &mut dyn FnMut(Moment<'_>),
+    ) -> Result<Outcome, String> {
+        let offer = offer(&options.offered, threads(site.threads(options), options));
+        if options.offered.warmup_s > 0 {
+            let until = Until::AfterNs(options.offered.warmup_s.saturating_mul(SECOND_NS));
+            let warm_up = Offer { until, ..offer.clone() };
+            let work = self.work(options, test)?;
+            let mut unwatched = |_: Moment<'_>| ();
+            let warmed = go(&warm_up, &work, site, stop, &mut unwatched);
+            if warmed.failure.is_some() || warmed.interrupted {
+                return Ok(warmed);
+            }
+        }
+        let work = self.work(options, test)?;
+        Ok(go(&offer, &work, site, stop, watcher))
+    }
+}
+
+fn go(
+    offer: &Offer,
+    work: &Work,
+    site: &Site,
+    stop: &AtomicBool,
+    watcher: &mut dyn FnMut(Moment<'_>),
+) -> Outcome {
+    run::<Replies>(offer, work, &site.servers, stop, &mut Unseen, watcher)
+}
+
+/// Threads at work where `wanted` are: at least one, at most one a client.
+pub(super) fn threads(wanted: u32, options: &Options) -> u32 {
+    wanted.clamp(1, options.offered.clients)
+}
+
+fn offer(offered: &Offered, threads: u32) -> Offer {
+    let until = match (offered.requests, offered.duration_s) {
+        (_, Some(seconds)) => Until::AfterNs(seconds.saturating_mul(SECOND_NS)),
+        (requests, None) => Until::Requests(requests.unwrap_or_default()),
+    };
+    let pacing = match offered.rps {
+        None => Pacing::Closed { think_ns: 0 },
+        Some(rate) => {
+            let (rate_from_per_s, rate_to_per_s) = (rate as f64, rate as f64);
+            let stage = Stage { rate_from_per_s, rate_to_per_s, length_ns: CENTURY_NS };
+            Pacing::Open { arrivals: Arrivals::Constant, stages: vec![stage] }
+        }
+    };
+    Offer {
+        threads,
+        clients: offered.clients,
+        pipeline: offered.pipeline,
+        pacing,
+        until,
+        warmup_ns: 0,
+        timeout_ns: PATIENCE_NS,
+        cpus: Vec::new(),
+        spin: false,
+        reconnects: false,
+        errors_end_it: true,
+    }
+}

@@ -1,0 +1,335 @@
+//! The servers before the tests: whether they are there, what they tell, and whose data they hold.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use drivers::redis::cluster::SlotMap;
+use drivers::redis::hello::{Login, hello};
+use drivers::redis::{Control, Tree};
+use drivers::tls::{self, Check};
+use load::wire::protocol::{Expect, Greeting, Shape};
+use load::wire::route::{Route, Single};
+use load::wire::{Address, Servers, Tls};
+use model::{Endpoint, ErrorClass, Failure, NetAddress};
+
+use super::arguments::{Options, ReadFrom, Server};
+use super::catalogue::OWN_KEYS;
+use super::output::{Configuration, Told};
+
+/// How long a question before the tests waits for its answer.
+const TIMEOUT: Duration = Duration::from_secs(20);
+/// Keys that are looked at to see whose they are.
+const LOOKED_AT: usize = 20;
+
+/// What is said besides the login, as arrays of strings.
+const TRACKING: &[u8] = b"*3\r\n$6\r\nCLIENT\r\n$8\r\nTRACKING\r\n$2\r\non\r\n";
+const READONLY: &[u8] = b"*1\r\n$8\r\nREADONLY\r\n";
+
+/// Servers that are there.
+pub(super) struct Site {
+    pub(super) servers: Servers,
+    pub(super) told: Told,
+    /// What is to be said about them, one sentence each.
+    pub(super) doubts: Vec<String>,
+    /// One connection to each server.
+    controls: Vec<Control>,
+}
+
+/// Finds the servers, and asks them what is told about them.
+pub(super) fn open(server: &Server) -> Result<Site, String> {
+    let mut doubts = Vec::new();
+    let tls = tls_of(server, &mut doubts)?;
+    let mut first = log_in(server, &place(server), tls.as_ref())?;
+    if server.is_cluster {
+        return open_cluster(server, first, tls, doubts);
+    }
+    let configuration = configuration(&mut first, &address_of(server), &mut doubts)?;
+    let nodes = vec![first.address().clone()];
+    let servers = servers(server, nodes, tls, Box::new(Single));
+    Ok(Site { servers, told: Told::Server(configuration), doubts, controls: vec![first] })
+}
+
+fn open_cluster(
+    server: &Server,
+    mut first: Control,
+    tls: Option<Tls>,
+    mut doubts: Vec<String>,
+) -> Result<Site, String> {
+    let place = address_of(server);
+    let wrong = |e: &dyn std::fmt::Display| {
+        format!("the cluster's configuration cannot be had from {place}: {e}")
+    };
+    let answer = first.ask(&[b"CLUSTER", b"SLOTS"]).map_err(|e| wrong(&e.message))?;
+    let map = SlotMap::from_slots(&answer, &server.host).map_err(|e| wrong(&e))?;
+    if map.uncovered() > 0 {
+        doubts.push(format!("{} slots of the cluster are served by nobody", map.uncovered()));
+    }
+    let (route, numbers) = Chosen::new(map, server.read_from)?;
+    let (mut nodes, mut told, mut controls) = (Vec::new(), Vec::new(), Vec::new());
+    for number in numbers {
+        let node = &route.map.nodes()[number];
+        let at = NetAddress::Tcp(node.host.clone(), node.port);
+        let mut control = log_in(server, &at, tls.as_ref())?;
+        let identity = match control.ask(&[b"CLUSTER", b"MYID"]) {
+            Ok(Tree::Text(text)) => String::from_utf8_lossy(&text).into_owned(),
+            _ => String::new(),
+        };
+        let configuration = configuration(&mut control, &at.to_string(), &mut doubts)?;
+        nodes.push(control.address().clone());
+        told.push((identity, at.to_string(), configuration));
+        controls.push(control);
+    }
+    let servers = servers(server, nodes, tls, Box::new(route));
+    Ok(Site { servers, told: Told::Cluster(told), doubts, controls })
+}
+
+fn servers(
+    server: &Server,
+    nodes: Vec<Address>,
+    tls: Option<Tls>,
+    route: Box<dyn Route>,
+) -> Servers {
+    let mut said = hello(&Login {
+        user: server.user.as_deref(),
+        password: server.password.as_ref(),
+        // A cluster has but one.
+        database: if server.is_cluster { 0 } else { server.database },
+        resp3: server.is_resp3,
+        client_name: None,
+    });
+    let replicas = server.is_cluster && server.read_from != ReadFrom::Primaries;
+    for (is_wanted, request) in [(server.is_tracking, TRACKING), (replicas, READONLY)] {
+        if is_wanted {
+            said.bytes.extend_from_slice(request);
+            let expect = Expect { shape: Shape::Done, bytes: None, verify: false, key: 0 };
+            said.replies.push(Greeting { expect, harmless: false, secret: false });
+        }
+    }
+    Servers { nodes, tls, hello: said.bytes, hello_replies: said.replies, route }
+}
+
+fn place(server: &Server) -> NetAddress {
+    match &server.socket {
+        Some(path) => NetAddress::Unix(path.clone()),
+        None => NetAddress::Tcp(server.host.clone(), server.port),
+    }
+}
+
+/// Where the server is, as the user said it.
+pub(super) fn address_of(server: &Server) -> String {
+    match &server.socket {
+        Some(path) => path.display().to_string(),
+        None => format!("{}:{}", server.host, server.port),
+    }
+}
+
+/// Another connection to the first server; nothing is said on it.
+pub(super) fn connect(server: &Server, tls: Option<&Tls>) -> Result<Control, Failure> {
+    connect_to(&place(server), tls)
+}
+
+fn connect_to(address: &NetAddress, tls: Option<&Tls>) -> Result<Control, Failure> {
+    let (address, user, password, database) = (address.clone(), None, None, 0);
+    Control::connect(&Endpoint::Redis { address, user, password, database }, tls, TIMEOUT)
+}
+
+fn log_in(server: &Server, address: &NetAddress, tls: Option<&Tls>) -> Result<Control, String> {
+    let failed = |e: Failure| format!("could not connect to Redis: {}", e.message);
+    let mut control = connect_to(address, tls).map_err(failed)?;
+    let mut say = |words: &[&[u8]]| match control.ask(words).map_err(failed)? {
+        Tree::Error(answer) => Err(refused(server, &address.to_string(), &answer)),
+        _ => Ok(()),
+    };
+    let password = server.password.as_ref().map(|p| p.reveal().as_bytes());
+    match (server.user.as_ref().map(String::as_bytes), password) {
+        (Some(user), Some(password)) => say(&[b"AUTH", user, password])?,
+        (None, Some(password)) => say(&[b"AUTH", password])?,
+        (_, None) => {}
+    }
+    if server.database != 0 && !server.is_cluster {
+        say(&[b"SELECT", server.database.to_string().as_bytes()])?;
+    }
+    Ok(control)
+}
+
+/// A server's refusal; some repeat what they were told, the password included.
+fn refused(server: &Server, address: &str, answer: &[u8]) -> String {
+    let mut words = String::from_utf8_lossy(answer).into_owned();
+    if let Some(password) = server.password.as_ref().filter(|p| !p.reveal().is_empty()) {
+        words = words.replace(password.reveal(), "***");
+    }
+    format!("node {address} replied with error: {words}")
+}
+
+/// Where the server keeps its data; `None` when it does not tell, which some may not.
+fn configuration(
+    control: &mut Control,
+    address: &str,
+    doubts: &mut Vec<String>,
+) -> Result<Option<Configuration>, String> {
+    let mut read = |name: &[u8]| -> Result<Option<String>, String> {
+        let answer = control.ask(&[b"CONFIG", b"GET", name]);
+        match answer.map_err(|e| format!("{address}: {}", e.message))? {
+            Tree::List(pair) => Ok(match pair.get(1) {
+                Some(Tree::Text(value)) => Some(String::from_utf8_lossy(value).into_owned()),
+                _ => None,
+            }),
+            Tree::Error(words) if words.starts_with(b"NOAUTH") => {
+                let words = String::from_utf8_lossy(&words).into_owned();
+                Err(format!("node {address} replied with error: {words}"))
+            }
+            _ => Ok(None),
+        }
+    };
+    let (save, appendonly) = (read(b"save")?, read(b"appendonly")?);
+    let told = save.zip(appendonly).map(|(save, appendonly)| Configuration { save, appendonly });
+    if told.is_none() {
+        doubts.push(format!("{address} does not tell its configuration (CONFIG GET)"));
+    }
+    Ok(told)
+}
+
+impl Site {
+    /// Threads that are called so: in a cluster one a server, unless told otherwise.
+    pub(super) fn threads(&self, options: &Options) -> u32 {
+        match (&self.told, options.offered.threads) {
+            (Told::Cluster(nodes), 0) => nodes.len() as u32,
+            (_, threads) => threads,
+        }
+    }
+
+    /// Whether the database holds keys that no test makes, in words; `None` when it seems not to.
+    pub(super) fn others_data(&mut self) -> Option<String> {
+        let mut keys = 0;
+        let mut of_others = None;
+        for control in &mut self.controls {
+            let Ok(Tree::Integer(own)) = control.ask(&[b"DBSIZE"]) else { continue };
+            keys += own;
+            for _ in 0..if own > 0 { LOOKED_AT } else { 0 } {
+                let Ok(Tree::Text(name)) = control.ask(&[b"RANDOMKEY"]) else { break };
+                if !OWN_KEYS.iter().any(|start| name.starts_with(start.as_bytes())) {
+                    of_others.get_or_insert_with(|| String::from_utf8_lossy(&name).into_owned());
+                }
+            }
+        }
+        let name: String = of_others?.chars().filter(|c| !c.is_control()).take(40).collect();
+        Some(format!(
+            "the database holds {keys} keys, among them `{name}`; this writes key:…, counter:…, \
+             mylist, myset, myhash, myzset and mystream into it, as redis-benchmark does"
+        ))
+    }
+}
+
+/// The TLS that was asked for. Authorities that the user names vouch for servers of any name, as in
+/// the original, but with a word; those of the system, which vouch for everybody, do not.
+fn tls_of(server: &Server, doubts: &mut Vec<String>) -> Result<Option<Tls>, String> {
+    let flags = &server.tls;
+    if !flags.is_on || server.socket.is_some() {
+        return Ok(None);
+    }
+    let options = tls::Options {
+        ca_file: flags.ca_file.clone(),
+        ca_directory: flags.ca_directory.clone(),
+        check: if flags.is_insecure { Check::Nothing } else { Check::Full },
+        certificate: flags.certificate.clone(),
+        key: flags.key.clone(),
+        name: flags.name.clone(),
+        ciphers: flags.ciphers.clone(),
+        ciphersuites: flags.ciphersuites.clone(),
+        ..tls::Options::default()
+    };
+    let make = |options: &tls::Options| {
+        tls::client(options, &server.host).map_err(|e| format!("TLS cannot be spoken: {e}"))
+    };
+    let full = make(&options)?;
+    let Err(failure) = connect(server, Some(&full)) else { return Ok(Some(full)) };
+    let (name, is_named) = (flags.name.as_deref().unwrap_or(&server.host), !flags.is_insecure);
+    let own = flags.ca_file.is_some() || flags.ca_directory.is_some();
+    if own && is_named {
+        let any_name = make(&tls::Options { check: Check::Authority, ..options })?;
+        if connect(server, Some(&any_name)).is_ok() {
+            doubts.push(format!(
+                "the server's certificate is not for `{name}` (--sni NAME says whose it should be)"
+            ));
+            return Ok(Some(any_name));
+        }
+    }
+    let cure = match failure.class {
+        ErrorClass::Timeout => " (does it speak TLS there?)",
+        _ if is_named && failure.message.contains("certificate") => {
+            " (see --cacert, --sni and --insecure)"
+        }
+        _ => "",
+    };
+    Err(format!("could not connect to Redis: {}{cure}", failure.message))
+}
+
+/// The servers of a cluster that are asked, counted anew.
+#[derive(Debug)]
+struct Chosen {
+    map: SlotMap,
+    /// For each server of the map those that are asked for its keys.
+    asked: Vec<Vec<usize>>,
+    /// For each server of the map its number among those that are asked.
+    numbers: Vec<Option<usize>>,
+    /// Requests so far: they go to each in turn.
+    turn: AtomicUsize,
+}
+
+impl Chosen {
+    /// The route, and the servers of the map that are asked, in their new order.
+    fn new(map: SlotMap, from: ReadFrom) -> Result<(Self, Vec<usize>), String> {
+        let mut asked = vec![Vec::new(); map.nodes().len()];
+        let mut numbers = vec![None; map.nodes().len()];
+        let mut all = Vec::new();
+        let mut number = |node: usize| {
+            *numbers[node].get_or_insert_with(|| {
+                all.push(node);
+                all.len() - 1
+            })
+        };
+        let owners = map.nodes().iter().enumerate().filter(|(_, n)| n.replica_of.is_none());
+        for (owner, node) in owners {
+            let own = (from != ReadFrom::Replicas).then_some(owner);
+            let copies = map.replicas(owner).filter(|_| from != ReadFrom::Primaries);
+            asked[owner] = own.into_iter().chain(copies).map(&mut number).collect();
+            if asked[owner].is_empty() {
+                return Err(format!("{node} of the cluster has no replica (see --rfr)"));
+            }
+        }
+        Ok((Self { map, asked, numbers, turn: AtomicUsize::new(0) }, all))
+    }
+}
+
+impl Route for Chosen {
+    fn node(&self, name: &[u8]) -> usize {
+        let asked = &self.asked[self.map.node(name)];
+        match asked.as_slice() {
+            [only] => *only,
+            several => several[self.turn.fetch_add(1, Ordering::Relaxed) % several.len()],
+        }
+    }
+
+    fn moved(&mut self, name: &[u8], address: &str, for_good: bool) -> Option<usize> {
+        let owner = self.map.moved(name, address, false)?;
+        // A server that is not asked may know the key and has no connection.
+        let number = self.numbers[owner]?;
+        if for_good {
+            self.map.moved(name, address, true);
+            if self.asked[owner].is_empty() {
+                self.asked[owner].push(number);
+            }
+        }
+        Some(number)
+    }
+
+    fn asking(&self) -> &'static [u8] {
+        self.map.asking()
+    }
+
+    fn fresh(&self) -> Box<dyn Route> {
+        let (map, asked) = (self.map.clone(), self.asked.clone());
+        let numbers = self.numbers.clone();
+        Box::new(Self { map, asked, numbers, turn: AtomicUsize::new(0) })
+    }
+}

@@ -1,0 +1,135 @@
+//! `bench`: key-value load of one's own on a real server.
+
+use serde_json::Value;
+use std::process::Command;
+
+use super::common::{Place, RedisServer, among, count, installed, row};
+
+/// `bench` with these arguments, small, with the summary as result.
+fn bench(place: &Place, arguments: &[&str]) -> Command {
+    let mut command = place.command();
+    command.arg("bench").args(arguments);
+    command.args(["--duration", "300ms", "--warmup", "50ms", "--blocks", "2", "--format", "json"]);
+    command.args(["--keys", "500", "--clients", "4", "--verify", "1"]);
+    command.arg("--out").arg(place.records()).arg("--disk").arg(place.disk());
+    command
+}
+
+fn good(row: &Value) {
+    assert!(count(row, "ok") > 100, "{row}");
+    for bad in ["error", "wrong", "miss"] {
+        assert_eq!(count(row, bad), 0, "{bad} of {row}");
+    }
+}
+
+#[test]
+fn a_private_server_is_measured_and_leaves_nothing() {
+    if !installed(&["redis-server", "setpriv"]) {
+        return;
+    }
+    let place = Place::new();
+    let arguments = ["redis", "--op", "get=0.8,set=0.2", "--pipeline", "8", "--value", "16-400"];
+    let summary = Place::finish(bench(&place, &arguments)).measured().json();
+    for operation in ["mixed", "mixed.get", "mixed.set"] {
+        good(row(&summary, "redis", operation));
+    }
+    let get = row(&summary, "redis", "mixed.get");
+    // Every value read was compared byte by byte, also those that were written meanwhile.
+    assert_eq!(count(get, "verified"), count(get, "ok"));
+    let load = serde_json::json!(
+        {"kind": "closed", "clients": 4, "one_session": false, "pipeline": 8}
+    );
+    assert_eq!(get["load"], load);
+    let both = count(get, "ok") + count(row(&summary, "redis", "mixed.set"), "ok");
+    let share = count(get, "ok") as f64 / both as f64;
+    assert!((0.77..0.83).contains(&share), "{share}");
+    place.assert_nothing_left();
+    place.on_records(&["show"]).measured();
+}
+
+#[test]
+fn under_a_rate_times_count_from_the_plan() {
+    if !installed(&["redis-server", "setpriv"]) {
+        return;
+    }
+    let place = Place::new();
+    let arguments = ["redis", "--op", "get=1", "--rate", "2000", "--even"];
+    let summary = Place::finish(bench(&place, &arguments)).measured().json();
+    let get = row(&summary, "redis", "get");
+    good(get);
+    // What was due in the measurement, in both blocks; what was due before it and was answered in
+    // it counts as well.
+    assert!((1_200..1_300).contains(&count(get, "ok")), "{get}");
+    for metric in ["lag_ns_p99", "response_ns_p99", "service_ns_p99"] {
+        assert!(get["metrics"][metric]["center"].as_f64().unwrap() > 0.0, "{metric} of {get}");
+    }
+    let of = |metric: &str| get["metrics"][metric]["center"].as_f64().unwrap();
+    assert!(of("response_ns_mean") >= of("service_ns_mean"), "{get}");
+}
+
+#[test]
+fn an_existing_server_keeps_what_others_have() {
+    if !installed(&["redis-server", "redis-cli", "setpriv"]) {
+        return;
+    }
+    let server = RedisServer::new();
+    let url = format!("x={}", server.url());
+    let place = Place::new();
+    let summary = Place::finish(bench(&place, &[&url])).measured().json();
+    good(row(&summary, "x", "mixed"));
+    assert_eq!(server.keys(), [""; 0], "keys left in an empty database");
+
+    server.ask(&["SET", "key:000000000001", "somebody else's"]);
+    let place = Place::new();
+    let refused = Place::finish(bench(&place, &[&url])).code(3).json();
+    let targets = among(&refused["targets"], |t| t["name"] == "x");
+    assert!(targets[0]["not_run"].as_str().unwrap().contains("--allow-shared"));
+    let place = Place::new();
+    let summary = Place::finish(bench(&place, &[&url, "--allow-shared"])).measured().json();
+    good(row(&summary, "x", "mixed"));
+    assert_eq!(server.keys(), ["key:000000000001"]);
+    assert_eq!(server.ask(&["GET", "key:000000000001"]), "somebody else's");
+}
+
+#[test]
+fn keys_that_were_not_filled_are_missed_as_planned() {
+    if !installed(&["redis-server", "setpriv"]) {
+        return;
+    }
+    let place = Place::new();
+    let arguments = ["redis", "--op", "get=1", "--hit-ratio", "0.75"];
+    let summary = Place::finish(bench(&place, &arguments)).measured().json();
+    let get = row(&summary, "redis", "get");
+    let (ok, miss) = (count(get, "ok") as f64, count(get, "miss") as f64);
+    assert!((0.72..0.78).contains(&(ok / (ok + miss))), "{get}");
+    assert_eq!((count(get, "wrong"), count(get, "error")), (0, 0));
+
+    let place = Place::new();
+    let command = ["redis", "--command", "HSET __key__ field __data__", "--no-fill"];
+    let summary = Place::finish(bench(&place, &command)).measured().json();
+    good(row(&summary, "redis", "hset"));
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_before_anything_starts() {
+    let place = Place::new();
+    for (arguments, parts) in [
+        (&["files"][..], &["`files` is no key-value server", "redis://"][..]),
+        (&["redis", "redis"], &["`redis` is given twice"]),
+        (&["redis", "--value", "x"], &["--value", "`x`", "1KiB"]),
+        (&["redis", "--dist", "zipf:-1"], &["--dist", "zipf:0.99"]),
+        (&["redis", "--op", "fly=1"], &["--op", "unknown operation `fly`", "get, set"]),
+        (&["redis", "--command", "GET \"x"], &["--command", "quotation mark"]),
+        (&["redis", "--hit-ratio", "2"], &["--hit-ratio `2`", "0 to 1"]),
+        (&["redis", "--preset", "ycsb-e"], &["`ycsb-e`", "ycsb-a"]),
+        (&["redis", "--ttl", "5ms"], &["--ttl `5ms` is too short"]),
+        (&["redis", "--key-size", "3"], &["`3` bytes are too short", "500 keys"]),
+        (&["redis", "--pipeline", "99999", "--clients", "20000"], &["`1999980000` requests"]),
+    ] {
+        let mut command = place.command();
+        command.arg("bench").args(arguments).args(["--keys", "500"]);
+        Place::finish(command).usage_error(parts);
+    }
+    assert_eq!(place.all_records().len(), 0);
+    place.assert_nothing_left();
+}

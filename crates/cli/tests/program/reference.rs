@@ -1,0 +1,131 @@
+//! The reference servers as commands: the line that says where they listen, what they print at
+//! their end, and wrong arguments.
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use nix::sys::signal::Signal;
+
+use super::common::{Finished, Place, Started, wait_until};
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Starts a reference server on a socket of the place, lets a client use it, and ends it.
+fn used(command: &str, arguments: &[&str], client: impl FnOnce(UnixStream)) -> (Place, Finished) {
+    let place = Place::new();
+    let socket = place.path().join("s");
+    let mut started = place.command();
+    started.arg(command).args(arguments).arg("--socket").arg(&socket);
+    let server = Started::new(started);
+    let stream = wait_until("it listens", PATIENCE, || UnixStream::connect(&socket).ok());
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    client(stream);
+    server.signal(Signal::SIGINT);
+    let finished = server.finish_within(PATIENCE).code(0);
+    let first = format!("listening on {}\n", socket.display());
+    assert!(finished.stdout.starts_with(&first), "{finished:#?}");
+    assert!(finished.stderr.is_empty() && !socket.exists(), "{finished:#?}");
+    (place, finished)
+}
+
+fn ask(stream: &mut UnixStream, request: &str, expected: &str) {
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut reply = vec![0; expected.len()];
+    stream.read_exact(&mut reply).unwrap();
+    assert_eq!(String::from_utf8(reply).unwrap(), expected);
+}
+
+#[test]
+fn the_null_server_serves_until_it_is_interrupted() {
+    let (_place, finished) = used("null-server", &["--value", "3B", "--threads", "2"], |mut s| {
+        ask(&mut s, "GET k\r\n", "$3\r\nxxx\r\n");
+        ask(&mut s, "SET k v\r\n", "+OK\r\n");
+    });
+    let served = "\nserved 2 requests on 1 connection in ";
+    assert!(finished.stdout.contains(served), "{finished:#?}");
+    used("null-server", &["--miss"], |mut s| ask(&mut s, "GET k\r\n", "$-1\r\n"));
+    used("null-server", &["--remember", "9"], |mut s| {
+        ask(&mut s, "SET k v\r\nGET k\r\n", "+OK\r\n$1\r\nv\r\n");
+    });
+}
+
+#[test]
+fn the_scripted_server_keeps_a_log_and_says_what_went_wrong() {
+    let place = Place::new();
+    let log = place.path().join("log.csv");
+    let arguments = ["--script", "service=constant:1ms", "--script", "wrong=1", "--log"];
+    let arguments = [&arguments[..], &[log.to_str().unwrap()]].concat();
+    let (_other, finished) = used("scripted-server", &arguments, |mut s| {
+        ask(&mut s, "SET k good\r\nGET k\r\n", "+OK\r\n$4\r\ngnod\r\n");
+    });
+    let text = &finished.stdout;
+    assert!(text.contains("\nserved 2 requests on 1 connection with 2 replies\n"), "{text}");
+    assert!(text.contains("\nfaults: wrong values 1\nreplies left "), "{text}");
+    assert!(text.ends_with(" (p99) after they were due\n"), "{text}");
+    let log = fs::read_to_string(log).unwrap();
+    let lines: Vec<&str> = log.lines().collect();
+    assert_eq!((lines[0], lines.len()), ("connection,request,received_ns,sent_ns", 3));
+    for (number, line) in lines[1..].iter().enumerate() {
+        let fields: Vec<u64> = line.split(',').map(|field| field.parse().unwrap()).collect();
+        assert_eq!(fields[..2], [1, number as u64 + 1]);
+        assert!(fields[3] - fields[2] >= 1_000_000 * (number as u64 + 1), "{log}");
+    }
+    let hang = ["--script", "hang=1", "--log", "hang.csv"];
+    let (place, finished) = used("scripted-server", &hang, |mut s| {
+        s.write_all(b"PING\r\n").unwrap();
+        s.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
+        assert!(s.read(&mut [0]).is_err(), "it answers");
+    });
+    assert!(finished.stdout.contains("\nfaults: never answered 1\n"), "{finished:#?}");
+    let log = fs::read_to_string(place.path().join("hang.csv")).unwrap();
+    assert!(log.lines().nth(1).unwrap().ends_with(','), "{log}");
+}
+
+#[test]
+fn a_time_ends_them_too() {
+    for command in ["null-server", "scripted-server"] {
+        let place = Place::new();
+        let mut started = place.command();
+        started.args([command, "--for", "50ms", "--cpus", "0"]);
+        let finished = Place::finish(started).code(0);
+        assert!(finished.stdout.starts_with("listening on 127.0.0.1:"), "{finished:#?}");
+        assert!(finished.stdout.contains("\nserved 0 requests on 0 connections "), "{finished:#?}");
+        assert!(finished.took < Duration::from_secs(30), "{finished:#?}");
+    }
+}
+
+#[test]
+fn wrong_arguments_name_what_would_be_right() {
+    let place = Place::new();
+    fs::write(place.path().join("taken"), "").unwrap();
+    let refused = |arguments: &[&str], parts: &[&str]| {
+        let mut command = place.command();
+        command.args(arguments);
+        Place::finish(command).usage_error(parts);
+    };
+    let null = "null-server";
+    refused(&[null, "--value", "1K"], &["--value: `1K` is not a size"]);
+    refused(&[null, "--value", "65MiB"], &["--value is too large, expected 0 B to 64 MiB"]);
+    refused(&[null, "--threads", "0"], &["--threads is 0, expected 1 to 1024"]);
+    refused(&[null, "--cpus", "9999"], &["--cpus: CPU `9999` cannot be used"]);
+    refused(&[null, "--for", "soon"], &["--for: `soon` is not a duration"]);
+    refused(&[null, "--for", "0s"], &["--for: `0s` would end at once"]);
+    refused(&[null, "--miss", "--remember", "3"], &["--remember"]);
+    refused(&[null, "--socket", &"x".repeat(200)], &["--socket: ", "at most 107"]);
+    let scripted = "scripted-server";
+    refused(
+        &[scripted, "--script", "sevice=constant:1ms"],
+        &["--script: unknown word `sevice` in a script", "`service`, `servers`"],
+    );
+    refused(
+        &[scripted, "--script", "stall=2s/1s"],
+        &["--script: `stall=2s/1s` in a script", "the second longer"],
+    );
+    refused(&[scripted, "--log", "none/log.csv"], &["--log `none/log.csv`: "]);
+    let mut command = place.command();
+    command.args([null, "--socket", "taken"]);
+    Place::finish(command).code(1).error(&["cannot listen on `taken`: "]);
+    assert!(place.path().join("taken").exists());
+}

@@ -1,0 +1,157 @@
+//! TLS, with certificates that openssl makes for the test.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use tempfile::TempDir;
+
+use super::common::{Program, Ran, Server, form, installed, tools};
+
+/// An authority `ca.pem`, and certificates with keys that it signed.
+pub(crate) struct Certificates(TempDir);
+
+impl Certificates {
+    pub(crate) fn new(names: &[(&str, &str)]) -> Self {
+        let made = Self(tempfile::tempdir().unwrap());
+        made.openssl(&[
+            "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-keyout", "ca.key",
+            "-out", "ca.pem", "-subj", "/CN=ca",
+        ]);
+        for (name, extension) in names {
+            let [key, request, cert] = ["key", "csr", "pem"].map(|end| format!("{name}.{end}"));
+            let subject = format!("/CN={name}");
+            made.openssl(&[
+                "req", "-newkey", "rsa:2048", "-nodes", "-keyout", &key, "-out", &request, "-subj",
+                &subject,
+            ]);
+            fs::write(made.0.path().join("ext"), extension).unwrap();
+            made.openssl(&[
+                "x509",
+                "-req",
+                "-in",
+                &request,
+                "-CA",
+                "ca.pem",
+                "-CAkey",
+                "ca.key",
+                "-CAcreateserial",
+                "-days",
+                "2",
+                "-out",
+                &cert,
+                "-extfile",
+                "ext",
+            ]);
+        }
+        made
+    }
+
+    fn openssl(&self, arguments: &[&str]) {
+        let output =
+            Command::new("openssl").args(arguments).current_dir(self.0.path()).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+    }
+
+    pub(crate) fn path(&self, name: &str) -> String {
+        PathBuf::from(self.0.path()).join(name).display().to_string()
+    }
+
+    pub(crate) fn server(&self, name: &str, more: &[&str]) -> Server {
+        let [cert, key] = ["pem", "key"].map(|end| self.path(&format!("{name}.{end}")));
+        let ca = self.path("ca.pem");
+        let own = ["--tls-cert-file", &cert, "--tls-key-file", &key, "--tls-ca-cert-file", &ca];
+        Server::with(&[&own[..], more].concat())
+    }
+}
+
+fn here() -> bool {
+    tools() && installed(&["openssl"])
+}
+
+pub(crate) const LOCALHOST: (&str, &str) = ("server", "subjectAltName=DNS:localhost,IP:127.0.0.1");
+const ELSEWHERE: (&str, &str) = ("elsewhere", "subjectAltName=DNS:elsewhere.example");
+const CLIENT: (&str, &str) = ("client", "extendedKeyUsage=clientAuth");
+
+#[test]
+fn output_over_tls_has_the_originals_form() {
+    if !here() {
+        return;
+    }
+    let certificates = Certificates::new(&[LOCALHOST, CLIENT]);
+    let server = certificates.server("server", &["--tls-auth-clients", "yes"]);
+    let [ca, cert, key] =
+        ["ca.pem", "client.pem", "client.key"].map(|name| certificates.path(name));
+    let tls = ["--tls", "--cacert", &ca, "--cert", &cert, "--key", &key];
+    for more in [&["-n", "2000", "-P", "8", "-d", "1000"][..], &["-n", "500", "-q"]] {
+        let arguments = [&tls[..], more].concat();
+        let arguments = [&arguments[..], &["-t", "set,get,lpush,lrange_100"]].concat();
+        let original = server.run(Program::Original, &arguments).code(0);
+        let own = server.run(Program::Ours, &arguments).code(0);
+        assert_eq!(form(&own.stdout), form(&original.stdout));
+    }
+    assert_eq!(server.ask(&["STRLEN", "key:__rand_int__"]), "3");
+    // Values of more than one TLS record, at which version 7 of the original stands still.
+    let large = ["-n", "500", "-q", "-t", "set,get", "-d", "300000", "-P", "3"];
+    server.ours(&[&tls[..], &large].concat()).code(0).says_nothing_of("found nothing");
+    assert_eq!(server.ask(&["STRLEN", "key:__rand_int__"]), "300000");
+    let without = server.ours(&["--tls", "--cacert", &ca, "-n", "10", "-t", "set"]).code(1);
+    without.says("ertificate");
+}
+
+#[test]
+fn trust_is_checked() {
+    if !here() {
+        return;
+    }
+    let certificates = Certificates::new(&[LOCALHOST, ELSEWHERE]);
+    let open = ["--tls-auth-clients", "no"];
+    let server = certificates.server("server", &open);
+    let arguments = ["-n", "50", "-q", "-t", "set", "--tls"];
+    let with =
+        |server: &Server, more: &[&str]| -> Ran { server.ours(&[&arguments[..], more].concat()) };
+    let ca = certificates.path("ca.pem");
+    let others = [("SSL_CERT_FILE", certificates.path("elsewhere.pem"))];
+    let unknown = server.ours_with(&others, &arguments).code(1);
+    let unknown = unknown.says("comes from no trusted authority");
+    unknown.says("(see --cacert, --sni and --insecure)");
+    with(&server, &["--insecure"]).code(0);
+    with(&server, &["--cacert", &ca]).code(0).says_nothing_of("not for");
+    let directory = certificates.path("");
+    with(&server, &["--cacertdir", &directory]).code(0);
+    with(&server, &["--cacert", "/no/such"]).code(1).says("`/no/such` is no file of authorities");
+    let suites = ["--cacert", &ca, "--tls-ciphersuites", "TLS_CHACHA20_POLY1305_SHA256"];
+    with(&server, &suites).code(0);
+
+    // The original looks at no name; here it is said.
+    let elsewhere = certificates.server("elsewhere", &open);
+    let trusting = ["--cacert", &ca];
+    elsewhere.run(Program::Original, &[&arguments[..], &trusting].concat()).code(0);
+    with(&elsewhere, &trusting).code(0).says("certificate is not for `localhost`");
+    let named = ["--cacert", &ca, "--sni", "elsewhere.example"];
+    with(&elsewhere, &named).code(0).says_nothing_of("not for");
+}
+
+#[test]
+fn a_server_without_tls_is_said() {
+    if !here() {
+        return;
+    }
+    let server = Server::new();
+    let ran = server.ours(&["--tls", "--insecure", "-n", "10"]).code(1);
+    ran.says("error: could not connect to Redis: ").says("does it speak TLS there?");
+}
+
+#[test]
+fn uris_and_idle_connections_speak_tls_too() {
+    if !here() {
+        return;
+    }
+    let certificates = Certificates::new(&[LOCALHOST]);
+    let server = certificates.server("server", &["--tls-auth-clients", "no"]);
+    let ca = certificates.path("ca.pem");
+    let uri = format!("rediss://localhost:{}/1", server.port);
+    let arguments = ["-u", &uri, "--cacert", &ca, "-n", "100", "-q", "-t", "set", "-3"];
+    server.ours(&arguments).code(0);
+    assert_eq!(server.ask(&["-n", "1", "DBSIZE"]), "1");
+}

@@ -1,0 +1,143 @@
+//! How a reply of memcached is counted, by its words; pure.
+
+use load::wire::protocol::{Expect, Judged, Malformed, Shape};
+use model::ErrorClass;
+
+use crate::fault;
+
+/// Digits of the longest length; so many fit in 64 bits.
+pub(super) const DIGITS_MAX: usize = 18;
+/// Bytes kept of the words of an error.
+const WORDS_BYTES_MAX: usize = 200;
+
+pub(super) const OK: Judged = Judged::Ok { verified: false };
+
+/// What a line says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Line<'a> {
+    /// It is the whole reply, or the last line of one.
+    Last(Judged),
+    /// The end of a list, which may be empty.
+    End,
+    /// A line of a list.
+    Listed,
+    /// A value of that many bytes follows. `name` is that of its key where it is told.
+    Value { name: Option<&'a [u8]>, bytes: u64, listed: bool },
+}
+
+/// Reads a line without its end.
+pub(super) fn line<'a>(line: &'a [u8], expect: &Expect) -> Result<Line<'a>, Malformed> {
+    let (word, rest) = match line.iter().position(|byte| *byte == b' ') {
+        Some(at) => (&line[..at], &line[at + 1..]),
+        None => (line, &line[line.len()..]),
+    };
+    let last = match word {
+        b"VALUE" => return value(rest),
+        b"VA" => return meta_value(rest),
+        b"END" => return Ok(Line::End),
+        b"STAT" | b"ITEM" => return Ok(Line::Listed),
+        b"STORED" | b"DELETED" | b"TOUCHED" | b"OK" => done(expect.shape),
+        b"HD" => named(flag(rest, b'k').filter(|_| !is_base64(rest)), expect, done(expect.shape)),
+        b"NOT_FOUND" | b"NF" | b"EN" => Judged::Miss,
+        b"NOT_STORED" | b"EXISTS" | b"NS" | b"EX" | b"VERSION" | b"RESET" | b"MN" | b"ME" => {
+            other(expect.shape)
+        }
+        b"ERROR" | b"CLIENT_ERROR" | b"SERVER_ERROR" => failed(line),
+        _ if !line.is_empty() && line.iter().all(u8::is_ascii_digit) => other(expect.shape),
+        _ => {
+            let text = fault::words(&line[..line.len().min(40)]);
+            return Err(Malformed(format!("`{text}` is no reply (expected memcached's protocol)")));
+        }
+    };
+    Ok(Line::Last(last))
+}
+
+/// `VALUE <key> <flags> <bytes> [<cas>]`.
+fn value(rest: &[u8]) -> Result<Line<'_>, Malformed> {
+    let mut words = rest.split(|byte| *byte == b' ');
+    let name = words.next();
+    let bytes = words.nth(1).ok_or_else(|| Malformed("a value without a length".into()))?;
+    Ok(Line::Value { name, bytes: length(bytes)?, listed: true })
+}
+
+/// `VA <bytes> <flags>*`; of the flags, `k` returns the key and `b` says that it is in base 64.
+fn meta_value(rest: &[u8]) -> Result<Line<'_>, Malformed> {
+    let (bytes, flags) = match rest.iter().position(|byte| *byte == b' ') {
+        Some(at) => (&rest[..at], &rest[at + 1..]),
+        None => (rest, &rest[rest.len()..]),
+    };
+    let name = if flags.is_empty() || is_base64(flags) { None } else { flag(flags, b'k') };
+    Ok(Line::Value { name, bytes: length(bytes)?, listed: false })
+}
+
+/// What follows the letter of a flag.
+fn flag(flags: &[u8], letter: u8) -> Option<&[u8]> {
+    flags.split(|byte| *byte == b' ').find_map(|flag| flag.strip_prefix(&[letter]))
+}
+
+fn is_base64(flags: &[u8]) -> bool {
+    flags.split(|byte| *byte == b' ').any(|flag| flag == b"b")
+}
+
+/// A length, in decimal digits.
+fn length(digits: &[u8]) -> Result<u64, Malformed> {
+    if digits.is_empty() || digits.len() > DIGITS_MAX || !digits.iter().all(u8::is_ascii_digit) {
+        let text = fault::words(&digits[..digits.len().min(40)]);
+        return Err(Malformed(format!("`{text}` is no length (expected decimal digits)")));
+    }
+    Ok(digits.iter().fold(0, |number, digit| number * 10 + u64::from(digit - b'0')))
+}
+
+pub(super) fn done(shape: Shape) -> Judged {
+    if shape == Shape::Value { Judged::Wrong } else { OK }
+}
+
+/// Neither a value nor the word for "done".
+fn other(shape: Shape) -> Judged {
+    if shape == Shape::Any { OK } else { Judged::Wrong }
+}
+
+/// As judged, unless a name was told that is not the asked key's.
+pub(super) fn named(name: Option<&[u8]>, expect: &Expect, judged: Judged) -> Judged {
+    match name {
+        Some(name) if expect.bytes.is_some() && !ends_with_number(name, expect.key) => {
+            Judged::Wrong
+        }
+        _ => judged,
+    }
+}
+
+/// Names of keys end with their numbers ([`workloads::kv::KeyNames`]).
+fn ends_with_number(name: &[u8], mut number: u64) -> bool {
+    for digit in name.iter().rev() {
+        if *digit != b'0' + (number % 10) as u8 {
+            return false;
+        }
+        number /= 10;
+        if number == 0 {
+            return true;
+        }
+    }
+    false
+}
+
+fn failed(line: &[u8]) -> Judged {
+    let text = fault::words_within(line, WORDS_BYTES_MAX);
+    Judged::Error(error_class(&text), text)
+}
+
+/// The class of an error by its words; the protocol knows no codes.
+fn error_class(text: &str) -> ErrorClass {
+    const FULL: &str = "SERVER_ERROR out of memory";
+    const DENIED: [&str; 2] =
+        ["CLIENT_ERROR unauthenticated", "CLIENT_ERROR authentication failure"];
+    if text.starts_with(FULL) {
+        ErrorClass::Full
+    } else if DENIED.contains(&text) {
+        ErrorClass::Denied
+    } else if text.starts_with("ERROR Too many open connections") {
+        ErrorClass::Refused
+    } else {
+        ErrorClass::Reply
+    }
+}

@@ -1,0 +1,133 @@
+//! Commands on the wire, and what is refused.
+
+use super::*;
+use load::wire::template::{Filling, Template};
+use proptest::prelude::*;
+use workloads::kv::{Key, KeyNames, Stream, Values};
+
+const FIXED: Holes = Holes { key_bytes: Some(16), value_bytes: Some(20), below: None };
+/// A hole where values vary, as the engine leaves it.
+const VARYING: Holes = Holes { value_bytes: None, ..FIXED };
+
+fn value() -> String {
+    let mut value = Vec::new();
+    Values::new(1).append(&mut value, 7, 1, 20);
+    String::from_utf8(value).unwrap()
+}
+
+/// The request on the wire, for key 7 and a value of 20 bytes.
+fn sent(request: &Request) -> String {
+    let (names, values) = (KeyNames::default(), Values::new(1));
+    let digits = Stream::new(1, 2);
+    let filling =
+        Filling { key: Key(7), n: 1, digits, value_bytes: 20, names: &names, values: &values };
+    let mut out = Vec::new();
+    Template::new(request.segments.clone(), &names, None).append(&mut out, &filling);
+    String::from_utf8(out).unwrap()
+}
+
+#[test]
+fn operations_are_spelled_in_both_dialects() {
+    let key = "key:000000000007";
+    let value = value();
+    let cases = [
+        ("get", format!("get {key}\r\n"), format!("mg {key} v\r\n"), Shape::Value),
+        ("gat", format!("gat 60 {key}\r\n"), format!("mg {key} v T60\r\n"), Shape::Value),
+        (
+            "set",
+            format!("set {key} 0 60 20\r\n{value}\r\n"),
+            format!("ms {key} 20 T60\r\n{value}\r\n"),
+            Shape::Done,
+        ),
+        (
+            "add",
+            format!("add {key} 0 60 20\r\n{value}\r\n"),
+            format!("ms {key} 20 ME T60\r\n{value}\r\n"),
+            Shape::Any,
+        ),
+        ("del", format!("delete {key}\r\n"), format!("md {key}\r\n"), Shape::Done),
+        ("incr", format!("incr {key} 1\r\n"), format!("ma {key}\r\n"), Shape::Any),
+        ("touch", format!("touch {key} 60\r\n"), format!("mg {key} T60\r\n"), Shape::Done),
+        ("ping", "version\r\n".into(), "mn\r\n".into(), Shape::Any),
+    ];
+    for (name, text, meta, shape) in cases {
+        for (dialect, expected) in [(Dialect::Text, text), (Dialect::Meta, meta)] {
+            for holes in [FIXED, VARYING] {
+                let request = operation(dialect, name, Some(60), &holes).unwrap();
+                assert_eq!(sent(&request), expected, "{name}");
+                assert_eq!(request.shape, shape, "{name}");
+                assert_eq!(request.writes, expected.contains(&value), "{name}");
+                assert_eq!(request.reads_whole, shape == Shape::Value, "{name}");
+            }
+        }
+    }
+    let without = operation(Dialect::Text, "set", None, &FIXED).unwrap();
+    assert!(sent(&without).starts_with("set key:000000000007 0 0 20\r\n"));
+}
+
+#[test]
+fn commands_of_the_users_own_are_completed() {
+    let own = |text| custom(text, &FIXED).unwrap();
+    assert_eq!(
+        sent(&own("set a:__key__:b 5 0 <__data__>")).lines().next(),
+        Some("set a:key:000000000007:b 5 0 22")
+    );
+    assert_eq!(sent(&own("set k 0 0 'two words'")), "set k 0 0 9\r\ntwo words\r\n");
+    assert_eq!(sent(&own("set k 0 0 ''")), "set k 0 0 0\r\n\r\n");
+    assert_eq!(sent(&own("get a b")), "get a b\r\n");
+    assert_eq!(own("get a b").shape, Shape::Any);
+    assert_eq!(own("mg k").shape, Shape::Done);
+    assert_eq!(own("ms k C5 x").shape, Shape::Any);
+    assert!(!own("get other").reads_whole);
+    assert!(own("mg __key__ k v").reads_whole);
+}
+
+#[test]
+fn what_cannot_be_sent_is_refused() {
+    let problem = |text: &str| custom(text, &FIXED).unwrap_err().to_string();
+    assert_eq!(
+        problem("set k 0 0 v noreply"),
+        "`set` with noreply has no reply (expected it without noreply)"
+    );
+    assert!(problem("mg k v q").contains("with the flag q has no reply"));
+    assert!(problem("set k 0 0").contains("has more or less than four arguments"));
+    assert!(problem("ms k").contains("`ms` has no value"));
+    assert!(problem("cas k 0 0 v").contains("needs a number"));
+    assert!(problem("get 'a b'").contains("argument 1 holds a blank"));
+    assert!(problem("get \"a\\r\\nflush_all\"").contains("argument 1 holds a blank"));
+    assert!(problem("get ''").contains("argument 1 holds a blank"));
+    assert!(problem(&format!("get {}__key__", "x".repeat(235))).contains("a key of `251` bytes"));
+    assert!(problem("").contains("an empty command"));
+    let life = operation(Dialect::Text, "set", Some(2_592_001), &FIXED).unwrap_err().to_string();
+    assert!(
+        life.starts_with("a lifetime of `2592001` seconds (expected at most 2592000"),
+        "{life}"
+    );
+    let unknown = operation(Dialect::Meta, "lpush", None, &FIXED).unwrap_err().to_string();
+    assert!(unknown.starts_with("unknown operation `lpush` (expected get, gets,"), "{unknown}");
+}
+
+#[test]
+fn accounts_log_in_by_a_value() {
+    let (bytes, replies) = hello("ann", &Secret::new("p w"));
+    assert_eq!(bytes, b"set login 0 0 7\r\nann p w\r\n");
+    assert!(matches!(replies[..], [Greeting { secret: true, harmless: false, .. }]));
+    assert_eq!(replies[0].expect.shape, Shape::Done);
+}
+
+proptest! {
+    /// Whatever is typed: a request is lines, and only a value may hold an end of one.
+    #[test]
+    fn no_word_smuggles_a_command(text in "(get|set|ms|mg|touch|x)( |'|\"|\\\\r|\\\\n|[a-z0-9]|__key__|__data__|\n){0,30}") {
+        if let Ok(request) = custom(&text, &FIXED) {
+            let sent = sent(&request);
+            let head = sent.split("\r\n").next().unwrap();
+            prop_assert!(!head.contains(['\r', '\n']), "{:?}", sent);
+            // By what was sent: quotes may stand around a name, and in the midst of it.
+            let stores = ["set", "ms"].iter().any(|name| head.split(' ').next() == Some(name));
+            if !stores {
+                prop_assert_eq!(sent.len(), head.len() + 2, "{:?}", sent);
+            }
+        }
+    }
+}

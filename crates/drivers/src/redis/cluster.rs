@@ -1,0 +1,374 @@
+//! Which server of a cluster a key lives on.
+//!
+//! A key's slot is the CRC-16 of its name (polynomial 0x1021 from zero, neither reflected nor
+//! inverted: XMODEM) modulo 16384; of a name with `{…}` that holds anything, only what stands
+//! between the first `{` and the next `}` counts. `CLUSTER SLOTS` tells as a list of `[first slot,
+//! last slot, [host, port, …], replicas…]` who has them, `CLUSTER SHARDS` (from Redis 7 on) as
+//! pairs of names and values. Source:
+//! <https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/>.
+
+use std::fmt;
+
+use load::wire::route::Route;
+
+use super::resp::Tree;
+
+/// Slots of a cluster; a slot's number is smaller.
+pub const SLOTS: u16 = 16384;
+/// What is said before a request that was referred to another server by `ASK`.
+const ASKING: &[u8] = b"*1\r\n$6\r\nASKING\r\n";
+/// How many bytes are taken into the checksum at once.
+const STEP: usize = 8;
+
+/// Checksums of each byte followed by 0 to 7 zeros.
+static TABLES: [[u16; 256]; STEP] = tables();
+
+const fn tables() -> [[u16; 256]; STEP] {
+    let mut tables = [[0; 256]; STEP];
+    let mut byte = 0;
+    while byte < 256 {
+        let mut sum = (byte as u16) << 8;
+        let mut bit = 0;
+        while bit < 8 {
+            let carry = sum & 0x8000 != 0;
+            sum <<= 1;
+            if carry {
+                sum ^= 0x1021;
+            }
+            bit += 1;
+        }
+        tables[0][byte] = sum;
+        byte += 1;
+    }
+    let mut zeros = 1;
+    while zeros < STEP {
+        let mut byte = 0;
+        while byte < 256 {
+            let before = tables[zeros - 1][byte];
+            tables[zeros][byte] = (before << 8) ^ tables[0][(before >> 8) as usize];
+            byte += 1;
+        }
+        zeros += 1;
+    }
+    tables
+}
+
+/// CRC-16/XMODEM; that of `123456789` is 0x31c3.
+fn checksum(bytes: &[u8]) -> u16 {
+    let mut steps = bytes.chunks_exact(STEP);
+    let mut sum = 0_u16;
+    for step in &mut steps {
+        let [high, low] = sum.to_be_bytes();
+        let table = |at: usize, with: u8| TABLES[STEP - 1 - at][usize::from(step[at] ^ with)];
+        sum = table(0, high) ^ table(1, low);
+        for at in 2..STEP {
+            sum ^= table(at, 0);
+        }
+    }
+    for byte in steps.remainder() {
+        let [high, _] = sum.to_be_bytes();
+        sum = (sum << 8) ^ TABLES[0][usize::from(high ^ byte)];
+    }
+    sum
+}
+
+/// The slot of a key, 0 to 16383.
+pub fn slot(name: &[u8]) -> u16 {
+    checksum(tag(name)) % SLOTS
+}
+
+/// The part of a name that decides its slot.
+fn tag(name: &[u8]) -> &[u8] {
+    let Some(open) = name.iter().position(|byte| *byte == b'{') else { return name };
+    let behind = &name[open + 1..];
+    match behind.iter().position(|byte| *byte == b'}') {
+        Some(length) if length > 0 => &behind[..length],
+        _ => name,
+    }
+}
+
+/// A server of a cluster, as the cluster names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Node {
+    /// Name or address of its host, without brackets.
+    pub host: String,
+    /// Port, above 0.
+    pub port: u16,
+    /// The node whose copy it is; `None` for one that has slots of its own.
+    pub replica_of: Option<usize>,
+}
+
+impl fmt::Display for Node {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.host, self.port)
+    }
+}
+
+/// A description of a cluster that cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ClusterError {
+    /// The server is no member of a cluster, or may not tell.
+    #[error("the server answered `{0}` (expected the slots of a cluster)")]
+    Refused(String),
+    /// A part is missing or of another type.
+    #[error("the cluster's description holds {0}")]
+    Form(String),
+    /// A server is not named.
+    #[error(
+        "the cluster names no host of the server on port {0} (expected an address or a name: see \
+             cluster-preferred-endpoint-type)"
+    )]
+    Host(u16),
+    /// No slot is served.
+    #[error("the cluster serves no slot (expected all 16384: add them by `redis-cli --cluster`)")]
+    Empty,
+}
+
+/// Who has which slots. Servers are counted from 0, those with slots of their own before replicas.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SlotMap {
+    nodes: Vec<Node>,
+    /// For each slot the number of its server.
+    owners: Vec<u16>,
+    uncovered: u16,
+}
+
+/// Slots of one server and of its replicas.
+struct Shard {
+    ranges: Vec<(u16, u16)>,
+    master: (String, u16),
+    replicas: Vec<(String, u16)>,
+}
+
+impl SlotMap {
+    /// Reads the answer to `CLUSTER SLOTS`; `asked` is the host that was asked, which the cluster
+    /// may leave out.
+    pub fn from_slots(answer: &Tree, asked: &str) -> Result<Self, ClusterError> {
+        let mut shards = Vec::new();
+        for entry in list(answer)? {
+            let [first, last, servers @ ..] = list(entry)? else {
+                return Err(form("a range that is not whole", entry));
+            };
+            let server = |tree| match list(tree)? {
+                [host, port, ..] => server(host, port, asked),
+                _ => Err(form("a server without host and port", tree)),
+            };
+            let Some((master, replicas)) = servers.split_first() else {
+                return Err(form("a range that nobody has", entry));
+            };
+            shards.push(Shard {
+                ranges: vec![range(first, last)?],
+                master: server(master)?,
+                replicas: replicas.iter().map(server).collect::<Result<_, _>>()?,
+            });
+        }
+        Self::of(&shards)
+    }
+
+    /// Reads the answer to `CLUSTER SHARDS`, in RESP2; `asked` as for [`SlotMap::from_slots`],
+    /// `tls` chooses the port.
+    pub fn from_shards(answer: &Tree, asked: &str, tls: bool) -> Result<Self, ClusterError> {
+        let mut shards = Vec::new();
+        for entry in list(answer)? {
+            let slots =
+                list(field(entry, "slots").ok_or_else(|| form("a shard without slots", entry))?)?;
+            let ranges = slots.chunks(2).map(|pair| match pair {
+                [first, last] => range(first, last),
+                _ => Err(form("a range that is not whole", entry)),
+            });
+            let ranges = ranges.collect::<Result<Vec<_>, _>>()?;
+            let nodes =
+                list(field(entry, "nodes").ok_or_else(|| form("a shard without nodes", entry))?)?;
+            let (mut master, mut replicas) = (None, Vec::new());
+            for node in nodes {
+                let health = field(node, "health").and_then(text);
+                if health.as_deref() == Some("failed") {
+                    continue;
+                }
+                let host = field(node, "endpoint").or(field(node, "ip")).unwrap_or(&Tree::Nil);
+                let port = field(node, if tls { "tls-port" } else { "port" });
+                let port = port.ok_or_else(|| form("a server without such a port", node))?;
+                let server = server(host, port, asked)?;
+                match field(node, "role").and_then(text).as_deref() {
+                    Some("master" | "primary") => master = Some(server),
+                    _ => replicas.push(server),
+                }
+            }
+            // Of a shard without slots, or one whose master failed, nobody is asked.
+            if let Some(master) = master.filter(|_| !ranges.is_empty()) {
+                shards.push(Shard { ranges, master, replicas });
+            }
+        }
+        Self::of(&shards)
+    }
+
+    fn of(shards: &[Shard]) -> Result<Self, ClusterError> {
+        let mut map = Self { nodes: Vec::new(), owners: vec![0; SLOTS.into()], uncovered: 0 };
+        let mut covered = vec![false; SLOTS.into()];
+        for shard in shards {
+            let owner = map.number(&shard.master, None);
+            for (first, last) in &shard.ranges {
+                let slots = usize::from(*first)..=usize::from(*last);
+                map.owners[slots.clone()].fill(owner as u16);
+                covered[slots].fill(true);
+            }
+        }
+        // After all masters, so that these are counted first.
+        for shard in shards {
+            let owner = map.number(&shard.master, None);
+            for replica in &shard.replicas {
+                map.number(replica, Some(owner));
+            }
+        }
+        map.uncovered = covered.iter().filter(|there| !**there).count() as u16;
+        if map.uncovered == SLOTS { Err(ClusterError::Empty) } else { Ok(map) }
+    }
+
+    /// The number of a server, which is added where it is not known.
+    fn number(&mut self, (host, port): &(String, u16), replica_of: Option<usize>) -> usize {
+        self.find(host, *port).unwrap_or_else(|| {
+            self.nodes.push(Node { host: host.clone(), port: *port, replica_of });
+            self.nodes.len() - 1
+        })
+    }
+
+    fn find(&self, host: &str, port: u16) -> Option<usize> {
+        self.nodes.iter().position(|node| node.port == port && node.host == host)
+    }
+
+    /// All servers; those with slots of their own come before replicas.
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    /// Slots that nobody serves; they count as the first server's, which will refuse them.
+    pub fn uncovered(&self) -> u16 {
+        self.uncovered
+    }
+
+    /// Number of the server that has the key of that name.
+    pub fn node(&self, name: &[u8]) -> usize {
+        usize::from(self.owners[usize::from(slot(name))])
+    }
+
+    /// Numbers of the servers that copy a server.
+    pub fn replicas(&self, node: usize) -> impl Iterator<Item = usize> {
+        let of = move |(_, other): &(usize, &Node)| other.replica_of == Some(node);
+        self.nodes.iter().enumerate().filter(of).map(|(number, _)| number)
+    }
+
+    /// Takes in that the slot of a key belongs to the server of that address for good (`MOVED`),
+    /// which is added where it is not known. Its number; `None` for what is no address.
+    pub fn learn(&mut self, name: &[u8], address: &str) -> Option<usize> {
+        let server = self.server(name, address)?;
+        let number = self.number(&server, None);
+        self.take_over(name, number);
+        Some(number)
+    }
+
+    /// An address as `MOVED` and `ASK` give it; without a host it is that of the server that was
+    /// asked.
+    fn server(&self, name: &[u8], address: &str) -> Option<(String, u16)> {
+        let (host, port) = address.rsplit_once(':')?;
+        let port = port.parse().ok().filter(|port| *port > 0)?;
+        match host {
+            "?" => None,
+            "" => Some((self.nodes[self.node(name)].host.clone(), port)),
+            _ => Some((host.trim_matches(['[', ']']).to_string(), port)),
+        }
+    }
+
+    fn take_over(&mut self, name: &[u8], number: usize) {
+        self.owners[usize::from(slot(name))] = number as u16;
+        self.nodes[number].replica_of = None;
+    }
+}
+
+/// The servers are those that the map knew at the beginning.
+impl Route for SlotMap {
+    fn node(&self, name: &[u8]) -> usize {
+        self.node(name)
+    }
+
+    fn moved(&mut self, name: &[u8], address: &str, for_good: bool) -> Option<usize> {
+        let (host, port) = self.server(name, address)?;
+        let number = self.find(&host, port)?;
+        if for_good {
+            self.take_over(name, number);
+        }
+        Some(number)
+    }
+
+    fn asking(&self) -> &'static [u8] {
+        ASKING
+    }
+
+    fn fresh(&self) -> Box<dyn Route> {
+        Box::new(self.clone())
+    }
+}
+
+fn list(tree: &Tree) -> Result<&[Tree], ClusterError> {
+    match tree {
+        Tree::List(list) => Ok(list),
+        Tree::Error(words) => Err(ClusterError::Refused(crate::fault::words(words))),
+        other => Err(form("no list", other)),
+    }
+}
+
+fn form(problem: &str, tree: &Tree) -> ClusterError {
+    let found = match tree {
+        Tree::Text(bytes) | Tree::Error(bytes) => crate::fault::words_within(bytes, 80),
+        Tree::Integer(n) => n.to_string(),
+        Tree::Nil => "nil".into(),
+        Tree::List(list) => format!("a list of {}", list.len()),
+    };
+    ClusterError::Form(format!("`{found}`, which is {problem}"))
+}
+
+fn text(tree: &Tree) -> Option<String> {
+    match tree {
+        Tree::Text(bytes) => String::from_utf8(bytes.clone()).ok(),
+        _ => None,
+    }
+}
+
+/// The value behind a name.
+fn field<'a>(pairs: &'a Tree, name: &str) -> Option<&'a Tree> {
+    let Tree::List(pairs) = pairs else { return None };
+    let named = |pair: &&[Tree]| matches!(&pair[0], Tree::Text(text) if text == name.as_bytes());
+    pairs.chunks_exact(2).find(named).map(|pair| &pair[1])
+}
+
+fn range(first: &Tree, last: &Tree) -> Result<(u16, u16), ClusterError> {
+    let slot = |tree: &Tree| match tree {
+        Tree::Integer(n) => u16::try_from(*n).ok().filter(|n| *n < SLOTS),
+        _ => None,
+    };
+    match (slot(first), slot(last)) {
+        (Some(first), Some(last)) if first <= last => Ok((first, last)),
+        (None, _) => Err(form("no slot", first)),
+        _ => Err(form("no slot from there on", last)),
+    }
+}
+
+fn server(host: &Tree, port: &Tree, asked: &str) -> Result<(String, u16), ClusterError> {
+    let Tree::Integer(number) = port else { return Err(form("no port", port)) };
+    let Some(port) = u16::try_from(*number).ok().filter(|port| *port > 0) else {
+        return Err(form("no port", port));
+    };
+    let host = match host {
+        Tree::Nil => asked.to_string(),
+        host => text(host).unwrap_or_default(),
+    };
+    match host.as_str() {
+        "?" => Err(ClusterError::Host(port)),
+        "" if asked.is_empty() => Err(ClusterError::Host(port)),
+        "" => Ok((asked.to_string(), port)),
+        _ => Ok((host, port)),
+    }
+}
+
+#[cfg(test)]
+#[path = "cluster_tests.rs"]
+mod tests;

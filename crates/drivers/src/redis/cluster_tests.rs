@@ -1,0 +1,168 @@
+//! Slots by their definition, and descriptions of clusters, good and bad.
+
+use super::*;
+use crate::redis::resp::parse_tree;
+use proptest::prelude::*;
+
+/// The checksum bit by bit, as the cluster's specification defines it.
+fn defined(bytes: &[u8]) -> u16 {
+    bytes.iter().fold(0, |sum, byte| {
+        (0..8).fold(sum ^ (u16::from(*byte) << 8), |sum, _| {
+            if sum & 0x8000 == 0 { sum << 1 } else { (sum << 1) ^ 0x1021 }
+        })
+    })
+}
+
+#[test]
+fn the_checksum_is_that_of_the_specification() {
+    assert_eq!(checksum(b"123456789"), 0x31c3);
+    assert_eq!(checksum(b""), 0);
+}
+
+#[test]
+fn known_keys_have_known_slots() {
+    assert_eq!(slot(b"foo"), 12182);
+    assert_eq!(slot(b"bar"), 5061);
+    assert_eq!(slot(b"{user1000}.following"), slot(b"user1000"));
+    assert_eq!(slot(b"foo{{bar}}zap"), slot(b"{bar"));
+    assert_eq!(slot(b"foo{bar}{zap}"), slot(b"bar"));
+    assert_eq!(slot(b"foo{}{bar}"), defined(b"foo{}{bar}") % SLOTS);
+    assert_eq!(slot(b"foo{bar"), defined(b"foo{bar") % SLOTS);
+    assert_eq!(slot(b"}foo{bar}"), slot(b"bar"));
+}
+
+proptest! {
+    #[test]
+    fn any_bytes_have_the_defined_checksum(bytes in prop::collection::vec(any::<u8>(), 0..70)) {
+        prop_assert_eq!(checksum(&bytes), defined(&bytes));
+    }
+
+    #[test]
+    fn any_description_is_survived(text in "([*][0-4]\r\n|:[0-9]{1,5}\r\n|[+](a|slots|nodes|port|[?])\r\n){1,60}") {
+        if let Ok(Some((tree, _))) = parse_tree(text.as_bytes()) {
+            let _ = SlotMap::from_slots(&tree, "");
+            let _ = SlotMap::from_shards(&tree, "h", false);
+        }
+    }
+}
+
+fn text(text: &str) -> Tree {
+    Tree::Text(text.into())
+}
+
+fn server_of(host: Tree, port: i64) -> Tree {
+    Tree::List(vec![host, Tree::Integer(port), text("id"), Tree::List(vec![])])
+}
+
+/// `CLUSTER SLOTS` of servers that have these slots each.
+fn slots(of: Vec<(i64, i64, Vec<Tree>)>) -> Tree {
+    let entry = |(first, last, servers)| {
+        let mut parts = vec![Tree::Integer(first), Tree::Integer(last)];
+        parts.extend::<Vec<Tree>>(servers);
+        Tree::List(parts)
+    };
+    Tree::List(of.into_iter().map(entry).collect())
+}
+
+fn two() -> SlotMap {
+    let answer = slots(vec![
+        (0, 8191, vec![server_of(text("::1"), 7000), server_of(text("::1"), 7002)]),
+        (8192, 16383, vec![server_of(Tree::Nil, 7001)]),
+    ]);
+    SlotMap::from_slots(&answer, "10.0.0.9").unwrap()
+}
+
+#[test]
+fn slots_belong_to_servers_and_replicas_come_last() {
+    let map = two();
+    let names: Vec<String> = map.nodes().iter().map(ToString::to_string).collect();
+    assert_eq!(names, ["::1:7000", "10.0.0.9:7001", "::1:7002"]);
+    assert_eq!((map.node(b"foo"), map.node(b"bar")), (1, 0));
+    assert_eq!(map.replicas(0).collect::<Vec<_>>(), [2]);
+    assert_eq!(map.replicas(1).count(), 0);
+    assert_eq!(map.uncovered(), 0);
+}
+
+#[test]
+fn a_moved_slot_is_known_from_then_on() {
+    let mut map = two();
+    // The route of a load knows no other servers than those at its beginning.
+    assert_eq!(map.moved(b"foo", "10.0.0.7:7000", true), None);
+    assert_eq!(map.moved(b"foo", "[::1]:7000", false), Some(0));
+    assert_eq!(map.node(b"foo"), 1, "asked once");
+    assert_eq!(map.moved(b"foo", "::1:7002", true), Some(2));
+    assert_eq!((map.node(b"foo"), map.nodes()[2].replica_of), (2, None));
+    // An empty host is the one that was asked.
+    assert_eq!(map.moved(b"foo", ":7000", true), Some(0));
+    for wrong in ["?:7000", "10.0.0.9", "10.0.0.9:0", "10.0.0.9:x"] {
+        assert_eq!(map.moved(b"foo", wrong, true), None, "{wrong}");
+    }
+    assert_eq!(map.learn(b"foo", "10.0.0.7:7009"), Some(3));
+    assert_eq!((map.node(b"foo"), map.nodes()[3].to_string()), (3, "10.0.0.7:7009".into()));
+    assert_eq!(map.node(b"bar"), 0, "other slots stay");
+    assert_eq!(map.asking(), b"*1\r\n$6\r\nASKING\r\n");
+}
+
+#[test]
+fn shards_are_read_by_name() {
+    let node = |port: i64, role: &str, health: &str| {
+        Tree::List(vec![
+            text("id"),
+            text("x"),
+            text("port"),
+            Tree::Integer(port),
+            text("tls-port"),
+            Tree::Integer(port + 1000),
+            text("ip"),
+            text("10.0.0.1"),
+            text("endpoint"),
+            text("a.example"),
+            text("role"),
+            text(role),
+            text("health"),
+            text(health),
+        ])
+    };
+    let shard = |slots: &[i64], nodes: Vec<Tree>| {
+        let slots = slots.iter().map(|n| Tree::Integer(*n)).collect();
+        Tree::List(vec![text("slots"), Tree::List(slots), text("nodes"), Tree::List(nodes)])
+    };
+    let answer = Tree::List(vec![
+        shard(
+            &[0, 99, 200, 16383],
+            vec![node(2, "replica", "online"), node(1, "master", "online")],
+        ),
+        shard(&[100, 199], vec![node(3, "master", "failed"), node(4, "master", "online")]),
+        shard(&[], vec![node(5, "master", "online")]),
+    ]);
+    let named = |tls| {
+        let map = SlotMap::from_shards(&answer, "", tls).unwrap();
+        map.nodes().iter().map(ToString::to_string).collect::<Vec<_>>()
+    };
+    assert_eq!(named(false), ["a.example:1", "a.example:4", "a.example:2"]);
+    assert_eq!(named(true)[0], "a.example:1001");
+}
+
+#[test]
+fn what_is_wrong_with_a_description_is_said() {
+    let problem = |answer: Tree| SlotMap::from_slots(&answer, "").unwrap_err().to_string();
+    let refused = problem(Tree::Error(b"ERR This instance has cluster support disabled".to_vec()));
+    assert!(
+        refused.contains("`ERR This instance has cluster support disabled` (expected"),
+        "{refused}"
+    );
+    let of = |host, port| slots(vec![(0, 16383, vec![server_of(host, port)])]);
+    assert!(problem(of(Tree::Nil, 7)).contains("names no host of the server on port 7"));
+    assert!(problem(of(text("?"), 7)).contains("names no host"));
+    assert!(problem(of(text("a"), 0)).contains("`0`, which is no port"));
+    assert!(problem(slots(vec![(0, 16384, vec![server_of(text("a"), 1)])])).contains("`16384`"));
+    assert!(
+        problem(slots(vec![(9, 8, vec![server_of(text("a"), 1)])])).contains("no slot from there")
+    );
+    assert!(problem(slots(vec![(0, 1, vec![])])).contains("nobody has"));
+    assert!(problem(Tree::List(vec![])).contains("serves no slot"));
+    assert!(problem(Tree::Integer(1)).contains("`1`, which is no list"));
+    let part =
+        SlotMap::from_slots(&slots(vec![(0, 8, vec![server_of(text("a"), 1)])]), "").unwrap();
+    assert_eq!(part.uncovered(), 16384 - 9);
+}

@@ -1,0 +1,95 @@
+//! How a reply of the Redis protocol is counted, by its type and its words, and what its lines
+//! hold; pure.
+
+use load::wire::protocol::{Judged, Malformed, Shape};
+
+use super::error_class;
+use crate::fault;
+
+/// Digits of the longest length; so many fit in 64 bits.
+const DIGITS_MAX: usize = 18;
+/// Bytes kept of the words of an error.
+pub(super) const WORDS_BYTES_MAX: usize = 200;
+
+pub(super) fn status(words: &[u8], shape: Shape) -> Judged {
+    match shape {
+        Shape::Done if words != b"OK" => Judged::Wrong,
+        Shape::Value => Judged::Wrong,
+        Shape::Any | Shape::Done => Judged::Ok { verified: false },
+    }
+}
+
+pub(super) fn nil(shape: Shape) -> Judged {
+    if shape == Shape::Value { Judged::Miss } else { other(shape) }
+}
+
+/// Of a type that is neither a value nor the word for "done".
+pub(super) fn other(shape: Shape) -> Judged {
+    if shape == Shape::Any { Judged::Ok { verified: false } } else { Judged::Wrong }
+}
+
+pub(super) fn failed(words: &[u8]) -> Judged {
+    let text = fault::words_within(words, WORDS_BYTES_MAX);
+    Judged::Error(error_class(&text), text)
+}
+
+/// `MOVED <slot> <host>:<port>` and `ASK …`, where both are possible; the host may be empty (the
+/// one that was asked) and hold colons.
+pub(super) fn elsewhere(words: &[u8]) -> Option<Judged> {
+    let for_good = words.starts_with(b"MOVED ");
+    if !for_good && !words.starts_with(b"ASK ") {
+        return None;
+    }
+    let mut parts = std::str::from_utf8(words).ok()?.split(' ').skip(1);
+    let slot: u16 = parts.next()?.parse().ok()?;
+    let address = parts.next()?;
+    let (_, port) = address.rsplit_once(':')?;
+    let port: u16 = port.parse().ok()?;
+    let possible = slot < super::cluster::SLOTS && port > 0;
+    possible.then(|| Judged::Elsewhere { address: address.into(), for_good })
+}
+
+/// Checks an element of one line that has a form.
+pub(super) fn check_line(kind: u8, line: &[u8]) -> Result<(), Malformed> {
+    let unsigned = line.strip_prefix(b"-").or(line.strip_prefix(b"+")).unwrap_or(line);
+    let good = match kind {
+        b'#' => matches!(line, b"t" | b"f"),
+        b',' => matches!(unsigned, b"inf" | b"nan") || unsigned.iter().any(u8::is_ascii_digit),
+        _ => !unsigned.is_empty() && unsigned.iter().all(u8::is_ascii_digit),
+    };
+    if good { Ok(()) } else { Err(no_line(kind, line)) }
+}
+
+/// A length or a count.
+pub(super) fn length(line: &[u8]) -> Result<u64, Malformed> {
+    if line.is_empty() || line.len() > DIGITS_MAX || !line.iter().all(u8::is_ascii_digit) {
+        let text = fault::words(&line[..line.len().min(40)]);
+        return Err(Malformed(format!("`{text}` is no length (expected decimal digits)")));
+    }
+    Ok(line.iter().fold(0, |number, digit| number * 10 + u64::from(digit - b'0')))
+}
+
+pub(super) fn no_line(kind: u8, line: &[u8]) -> Malformed {
+    let text = fault::words(&line[..line.len().min(40)]);
+    Malformed(format!("`{}{text}` is no element of RESP", char::from(kind)))
+}
+
+/// A bulk string, all of which is at hand, and the bytes that it takes with its first line.
+pub(super) fn whole_string(bytes: &[u8]) -> Option<(&[u8], usize)> {
+    let (length, head) = short_number(bytes.strip_prefix(b"$")?)?;
+    let (value, behind) = bytes[1 + head..].split_at_checked(length)?;
+    behind.starts_with(b"\r\n").then_some((value, 1 + head + length + 2))
+}
+
+/// A number of a few digits and the bytes of its line; `None` for all that is not so simple.
+pub(super) fn short_number(bytes: &[u8]) -> Option<(usize, usize)> {
+    let mut number = 0;
+    for (at, byte) in bytes.iter().take(DIGITS_MAX + 1).enumerate() {
+        match byte {
+            b'0'..=b'9' if at < DIGITS_MAX => number = number * 10 + usize::from(byte - b'0'),
+            b'\r' if at > 0 && bytes.get(at + 1) == Some(&b'\n') => return Some((number, at + 2)),
+            _ => return None,
+        }
+    }
+    None
+}

@@ -1,0 +1,396 @@
+//! TLS of a client: whom it trusts, and how it proves who it is.
+//!
+//! Certificates and keys are PEM files (RFC 7468). Verification is that of webpki: a chain to a
+//! trusted authority, and the server's name among the certificate's alternative names; the common
+//! name is not looked at. Where nothing else is said, the system's authorities are trusted
+//! (`SSL_CERT_FILE` and `SSL_CERT_DIR` name others).
+
+use std::fs;
+use std::io;
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use load::wire::Tls;
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, ring};
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime, pem};
+use rustls::{
+    CertificateError, CipherSuite, ClientConfig, ClientConnection, DigitallySignedStruct,
+    RootCertStore, SignatureScheme, StreamOwned, SupportedProtocolVersion, version,
+};
+
+/// What is checked of a server's certificate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Check {
+    /// That it comes from a trusted authority and is for the server's name.
+    #[default]
+    Full,
+    /// That it comes from a trusted authority, whatever name it is for.
+    Authority,
+    /// Nothing: whoever stands between can read and change everything.
+    Nothing,
+}
+
+/// A version of the protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Version {
+    /// TLS 1.2.
+    V12,
+    /// TLS 1.3.
+    V13,
+}
+
+/// How TLS is spoken to a server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// PEM file of trusted authorities; with neither this nor a directory, the system's are
+    /// trusted.
+    pub ca_file: Option<PathBuf>,
+    /// Directory whose PEM files hold trusted authorities; other files in it are left alone.
+    pub ca_directory: Option<PathBuf>,
+    /// What is checked of the server's certificate.
+    pub check: Check,
+    /// PEM file of the client's own certificate and those between it and an authority.
+    pub certificate: Option<PathBuf>,
+    /// PEM file of its private key, which is not encrypted.
+    pub key: Option<PathBuf>,
+    /// The server's name, asked for (SNI) and checked; `None` for the host that is connected to.
+    pub name: Option<String>,
+    /// Cipher suites of TLS 1.2 by their OpenSSL names, separated by colons, the preferred first.
+    pub ciphers: Option<String>,
+    /// The same of TLS 1.3.
+    pub ciphersuites: Option<String>,
+    /// The oldest and the newest version that is spoken.
+    pub versions: (Version, Version),
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            ca_file: None,
+            ca_directory: None,
+            check: Check::default(),
+            certificate: None,
+            key: None,
+            name: None,
+            ciphers: None,
+            ciphersuites: None,
+            versions: (Version::V12, Version::V13),
+        }
+    }
+}
+
+/// Why TLS cannot be spoken so.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TlsError {
+    /// A file or directory cannot be read, or holds something else.
+    #[error("`{path}` is no file of {what}: {problem} (expected PEM)")]
+    File {
+        /// What was looked for.
+        what: &'static str,
+        /// Where.
+        path: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// No authority is known.
+    #[error("the system has no trusted authorities (expected a file or directory of them)")]
+    NoAuthorities,
+    /// Only one of certificate and key.
+    #[error("a client's certificate and its key belong together (expected the {0} too)")]
+    Half(&'static str),
+    /// The client's certificate and key cannot be used.
+    #[error("the client's certificate `{0}` and its key do not go together or cannot be used: {1}")]
+    Identity(String, String),
+    /// A host that no certificate can be for.
+    #[error("`{0}` is no name of a server (expected a host name or an IP address)")]
+    Name(String),
+    /// No cipher suite of the list is known.
+    #[error("no cipher suite of `{list}` is known (expected some of {known})")]
+    Ciphers {
+        /// The list.
+        list: String,
+        /// All that would do.
+        known: String,
+    },
+    /// No version is left.
+    #[error("no version of TLS is both new and old enough (expected an oldest before the newest)")]
+    Versions,
+    /// Something else.
+    #[error("TLS cannot be set up: {0}")]
+    Other(String),
+}
+
+/// Reads the files that the options name, for connections to `host`.
+///
+/// Errors: those of [`TlsError`]; nothing is connected to.
+pub fn client(options: &Options, host: &str) -> Result<Tls, TlsError> {
+    let name = options.name.as_deref().unwrap_or(host);
+    let name = ServerName::try_from(name.to_string()).map_err(|_| TlsError::Name(name.into()))?;
+    let provider = Arc::new(provider(options)?);
+    let verifier = verifier(options, &provider)?;
+    let other = |e: rustls::Error| TlsError::Other(e.to_string());
+    let builder = ClientConfig::builder_with_provider(provider)
+        .with_protocol_versions(&versions(options)?)
+        .map_err(other)?
+        .dangerous()
+        .with_custom_certificate_verifier(verifier);
+    let config = match identity(options)? {
+        None => builder.with_no_client_auth(),
+        Some((chain, key)) => builder.with_client_auth_cert(chain, key).map_err(|e| {
+            let path = options.certificate.as_deref().unwrap_or(Path::new(""));
+            TlsError::Identity(path.display().to_string(), e.to_string())
+        })?,
+    };
+    Ok(Tls { config: Arc::new(config), name })
+}
+
+fn versions(options: &Options) -> Result<Vec<&'static SupportedProtocolVersion>, TlsError> {
+    let (oldest, newest) = options.versions;
+    let all = [(Version::V13, &version::TLS13), (Version::V12, &version::TLS12)];
+    let wanted = all.into_iter().filter(|(v, _)| (oldest..=newest).contains(v));
+    let wanted: Vec<_> = wanted.map(|(_, version)| version).collect();
+    if wanted.is_empty() { Err(TlsError::Versions) } else { Ok(wanted) }
+}
+
+/// Cipher suites by their OpenSSL names.
+const SUITES_12: [(&str, CipherSuite); 6] = [
+    ("ECDHE-ECDSA-AES256-GCM-SHA384", CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384),
+    ("ECDHE-ECDSA-AES128-GCM-SHA256", CipherSuite::TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256),
+    ("ECDHE-ECDSA-CHACHA20-POLY1305", CipherSuite::TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256),
+    ("ECDHE-RSA-AES256-GCM-SHA384", CipherSuite::TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384),
+    ("ECDHE-RSA-AES128-GCM-SHA256", CipherSuite::TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256),
+    ("ECDHE-RSA-CHACHA20-POLY1305", CipherSuite::TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256),
+];
+const SUITES_13: [(&str, CipherSuite); 3] = [
+    ("TLS_AES_256_GCM_SHA384", CipherSuite::TLS13_AES_256_GCM_SHA384),
+    ("TLS_AES_128_GCM_SHA256", CipherSuite::TLS13_AES_128_GCM_SHA256),
+    ("TLS_CHACHA20_POLY1305_SHA256", CipherSuite::TLS13_CHACHA20_POLY1305_SHA256),
+];
+
+/// The provider of cryptography with the suites that were asked for.
+fn provider(options: &Options) -> Result<CryptoProvider, TlsError> {
+    let whole = ring::default_provider();
+    let wanted_13 = listed(options.ciphersuites.as_deref(), &SUITES_13)?;
+    let wanted_12 = listed(options.ciphers.as_deref(), &SUITES_12)?;
+    let wanted = wanted_13.into_iter().chain(wanted_12);
+    let find = |id| whole.cipher_suites.iter().find(|suite| suite.suite() == id).copied();
+    Ok(CryptoProvider { cipher_suites: wanted.filter_map(find).collect(), ..whole.clone() })
+}
+
+/// The suites of a list, in its order; unknown ones are left out, as OpenSSL does.
+fn listed(list: Option<&str>, known: &[(&str, CipherSuite)]) -> Result<Vec<CipherSuite>, TlsError> {
+    let Some(list) = list else { return Ok(known.iter().map(|(_, suite)| *suite).collect()) };
+    let find = |name: &str| known.iter().find(|(own, _)| *own == name).map(|(_, suite)| *suite);
+    let found: Vec<_> = list.split([':', ',', ' ']).filter_map(find).collect();
+    if found.is_empty() {
+        let known = known.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(":");
+        return Err(TlsError::Ciphers { list: list.into(), known });
+    }
+    Ok(found)
+}
+
+/// Certificate chain and key of the client.
+type Identity = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
+
+fn identity(options: &Options) -> Result<Option<Identity>, TlsError> {
+    let (certificate, key) = match (&options.certificate, &options.key) {
+        (None, None) => return Ok(None),
+        (Some(_), None) => return Err(TlsError::Half("key")),
+        (None, Some(_)) => return Err(TlsError::Half("certificate")),
+        (Some(certificate), Some(key)) => (certificate, key),
+    };
+    let chain = certificates(certificate, "certificates")?;
+    let key =
+        PrivateKeyDer::from_pem_file(key).map_err(|e| wrong_file("a private key", key, &e))?;
+    Ok(Some((chain, key)))
+}
+
+/// All certificates of a file, at least one.
+fn certificates(path: &Path, what: &'static str) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let wrong = |e: pem::Error| wrong_file(what, path, &e);
+    let found = CertificateDer::pem_file_iter(path).map_err(wrong)?;
+    let found = found.collect::<Result<Vec<_>, _>>().map_err(wrong)?;
+    if found.is_empty() { Err(wrong(pem::Error::NoItemsFound)) } else { Ok(found) }
+}
+
+fn wrong_file(what: &'static str, path: &Path, e: &pem::Error) -> TlsError {
+    let problem = match e {
+        pem::Error::Io(e) => crate::fault::text(e),
+        pem::Error::NoItemsFound => "it holds none".into(),
+        other => other.to_string().to_lowercase(),
+    };
+    TlsError::File { what, path: path.display().to_string(), problem }
+}
+
+fn verifier(
+    options: &Options,
+    provider: &Arc<CryptoProvider>,
+) -> Result<Arc<dyn ServerCertVerifier>, TlsError> {
+    if options.check == Check::Nothing {
+        return Ok(Arc::new(Trusting { provider: provider.clone() }));
+    }
+    let authorities = Arc::new(authorities(options)?);
+    let full = WebPkiServerVerifier::builder_with_provider(authorities, provider.clone()).build();
+    let full = full.map_err(|e| TlsError::Other(e.to_string()))?;
+    Ok(if options.check == Check::Full { full } else { Arc::new(AnyName { full }) })
+}
+
+fn authorities(options: &Options) -> Result<RootCertStore, TlsError> {
+    let mut store = RootCertStore::empty();
+    let mut add = |found: Vec<CertificateDer<'static>>| {
+        store.add_parsable_certificates(found);
+    };
+    if let Some(file) = &options.ca_file {
+        add(certificates(file, "authorities")?);
+    }
+    if let Some(directory) = &options.ca_directory {
+        let unreadable = |e: io::Error| wrong_file("authorities", directory, &pem::Error::Io(e));
+        for entry in fs::read_dir(directory).map_err(unreadable)? {
+            let path = entry.map_err(unreadable)?.path();
+            if path.is_file() {
+                add(certificates(&path, "authorities").unwrap_or_default());
+            }
+        }
+    }
+    let named = options.ca_file.as_deref().or(options.ca_directory.as_deref());
+    if named.is_none() {
+        // What cannot be read of the system's is not needed as long as there is something.
+        add(rustls_native_certs::load_native_certs().certs);
+    }
+    match named {
+        _ if !store.is_empty() => Ok(store),
+        Some(path) => Err(wrong_file("authorities", path, &pem::Error::NoItemsFound)),
+        None => Err(TlsError::NoAuthorities),
+    }
+}
+
+/// Checks everything but the name.
+#[derive(Debug)]
+struct AnyName {
+    full: Arc<WebPkiServerVerifier>,
+}
+
+/// Checks nothing but that the server has the key of the certificate that it shows.
+#[derive(Debug)]
+struct Trusting {
+    provider: Arc<CryptoProvider>,
+}
+
+type Signed = Result<HandshakeSignatureValid, rustls::Error>;
+
+impl ServerCertVerifier for AnyName {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        // The name is checked last: when only it is wrong, all else is right.
+        match self.full.verify_server_cert(end_entity, intermediates, name, ocsp_response, now) {
+            Err(e) if is_about_name(&e) => Ok(ServerCertVerified::assertion()),
+            other => other,
+        }
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Signed {
+        self.full.verify_tls12_signature(message, certificate, signed)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Signed {
+        self.full.verify_tls13_signature(message, certificate, signed)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.full.supported_verify_schemes()
+    }
+}
+
+impl ServerCertVerifier for Trusting {
+    fn verify_server_cert(
+        &self,
+        _end_entity: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _name: &ServerName<'_>,
+        _ocsp_response: &[u8],
+        _now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Signed {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        rustls::crypto::verify_tls12_signature(message, certificate, signed, algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Signed {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        rustls::crypto::verify_tls13_signature(message, certificate, signed, algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+/// A blocking connection, shaken hands on.
+pub(crate) type Blocking = StreamOwned<ClientConnection, TcpStream>;
+
+/// Shakes hands on a blocking connection.
+pub(crate) fn secured(mut socket: TcpStream, tls: &Tls) -> io::Result<Blocking> {
+    let session = ClientConnection::new(tls.config.clone(), tls.name.clone());
+    let mut session = session.map_err(io::Error::other)?;
+    while session.is_handshaking() {
+        session.complete_io(&mut socket)?;
+    }
+    Ok(StreamOwned::new(session, socket))
+}
+
+fn is_about_name(e: &rustls::Error) -> bool {
+    use CertificateError as C;
+    let rustls::Error::InvalidCertificate(why) = e else { return false };
+    matches!(why, C::NotValidForName | C::NotValidForNameContext { .. })
+}
+
+/// What TLS found wrong with a connection, in words; `None` when it was not TLS.
+pub fn problem(e: &io::Error) -> Option<String> {
+    use CertificateError as C;
+    let e = e.get_ref()?.downcast_ref::<rustls::Error>()?;
+    let words = match e {
+        _ if is_about_name(e) => "the server's certificate is for another name",
+        rustls::Error::InvalidCertificate(C::UnknownIssuer) => {
+            "the server's certificate comes from no trusted authority"
+        }
+        rustls::Error::InvalidCertificate(C::Expired | C::ExpiredContext { .. }) => {
+            "the server's certificate has expired"
+        }
+        rustls::Error::InvalidMessage(_) => "the server does not speak TLS there",
+        other => return Some(format!("TLS failed: {other}")),
+    };
+    Some(words.into())
+}

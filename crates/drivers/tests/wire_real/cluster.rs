@@ -1,0 +1,154 @@
+//! A cluster of three Redis servers of the tests' own.
+
+use std::net::TcpStream;
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use cachedyno_drivers::redis::cluster::{SlotMap, slot};
+use cachedyno_drivers::redis::requests::{Holes, custom};
+use cachedyno_drivers::redis::{Control, Replies};
+use load::wire::protocol::{Expect, Judged};
+use load::wire::route::Route as _;
+use model::{Endpoint, NetAddress};
+
+use super::common::{DONE, Line, OK, Server, TIMEOUT, VALUE, free_port, installed};
+
+struct Cluster {
+    servers: Vec<(u16, Server)>,
+}
+
+impl Cluster {
+    /// Three masters without replicas, each with a third of the slots.
+    fn start() -> Self {
+        let servers: Vec<(u16, Server)> = (0..3)
+            .map(|_| {
+                let (port, bus) = (free_port().to_string(), free_port().to_string());
+                let args = ["--port", &port, "--cluster-port", &bus, "--cluster-enabled", "yes"];
+                (port.parse().unwrap(), Server::redis(&args))
+            })
+            .collect();
+        let mut create = Command::new("redis-cli");
+        create.args(["--cluster", "create"]);
+        create.args(servers.iter().map(|(port, _)| format!("127.0.0.1:{port}")));
+        let output = create.args(["--cluster-yes"]).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let cluster = Self { servers };
+        let started = Instant::now();
+        let known = |server: &Server| {
+            server.redis_cli(&["CLUSTER", "INFO"]).contains("cluster_state:ok")
+                && server.redis_cli(&["CLUSTER", "SHARDS"]).matches("online").count() == 3
+        };
+        while !cluster.servers.iter().all(|(_, server)| known(server)) {
+            assert!(started.elapsed() < Duration::from_secs(60), "the cluster does not form");
+            thread::sleep(Duration::from_millis(100));
+        }
+        cluster
+    }
+
+    fn maps(&self, through: usize) -> [SlotMap; 2] {
+        let address = NetAddress::Tcp("127.0.0.1".into(), self.servers[through].0);
+        let endpoint = Endpoint::Redis { address, user: None, password: None, database: 0 };
+        let mut control = Control::connect(&endpoint, None, TIMEOUT).unwrap();
+        let slots = control.ask(&[b"CLUSTER", b"SLOTS"]).unwrap();
+        let shards = control.ask(&[b"CLUSTER", b"SHARDS"]).unwrap();
+        [
+            SlotMap::from_slots(&slots, "127.0.0.1").unwrap(),
+            SlotMap::from_shards(&shards, "127.0.0.1", false).unwrap(),
+        ]
+    }
+
+    /// The server of a number of the map.
+    fn of(&self, map: &SlotMap, node: usize) -> &Server {
+        let port = map.nodes()[node].port;
+        &self.servers.iter().find(|(p, _)| *p == port).unwrap().1
+    }
+}
+
+fn ask(line: &mut Line<Replies>, command: &str, expect: &Expect) -> Judged {
+    line.fill_in(&custom(command, &Holes::default()).unwrap().segments, 0, 1);
+    line.receive(expect)
+}
+
+#[test]
+fn a_real_clusters_keys_are_found() {
+    if !installed("redis-server") || !installed("redis-cli") {
+        return;
+    }
+    let cluster = Cluster::start();
+    for through in 0..3 {
+        let [by_slots, by_shards] = cluster.maps(through);
+        assert_eq!((by_slots.nodes().len(), by_slots.uncovered()), (3, 0));
+        let owner = |map: &SlotMap, name: &str| map.nodes()[map.node(name.as_bytes())].port;
+        for n in 0..500 {
+            let name = format!("key:{n}");
+            assert_eq!(owner(&by_slots, &name), owner(&by_shards, &name), "{name}");
+        }
+    }
+    let names = ["", "a", "{a}b", "x{a}", "{}a", "{a", "a}", "{{a}}", "{a}{b}", "ü{ö}", "a{}{b}"];
+    for name in
+        names.iter().map(ToString::to_string).chain((0..200).map(|n| format!("key:{n:012}")))
+    {
+        let told = cluster.servers[0].1.redis_cli(&["CLUSTER", "KEYSLOT", &name]);
+        assert_eq!(told, slot(name.as_bytes()).to_string(), "{name}");
+    }
+    redirections(&cluster);
+}
+
+/// Whoever is asked, the reply leads to the server that the map names; and a slot that moves is
+/// followed, first once and then for good.
+fn redirections(cluster: &Cluster) {
+    let [mut map, _] = cluster.maps(0);
+    let mut lines: Vec<Line<Replies>> = (0..3)
+        .map(|node| {
+            let port = map.nodes()[node].port;
+            let stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+            stream.set_read_timeout(Some(TIMEOUT)).unwrap();
+            Line::over(Box::new(stream))
+        })
+        .collect();
+    for n in 0..100 {
+        let name = format!("key:{n}");
+        let own = map.node(name.as_bytes());
+        for (node, line) in lines.iter_mut().enumerate() {
+            match ask(line, &format!("SET {name} {n}"), &DONE) {
+                Judged::Elsewhere { address, for_good: true } if node != own => {
+                    assert_eq!(map.moved(name.as_bytes(), &address, true), Some(own));
+                }
+                OK if node == own => {}
+                other => panic!("{name} on {node}: {other:?}"),
+            }
+        }
+    }
+    let (name, slot) = ("moving", slot(b"moving").to_string());
+    let from = map.node(name.as_bytes());
+    let to = (from + 1) % 3;
+    let id = |node| cluster.of(&map, node).redis_cli(&["CLUSTER", "MYID"]);
+    let (from_id, to_id) = (id(from), id(to));
+    let set_slot = |node, how: &str, id: &str| {
+        let told = cluster.of(&map, node).redis_cli(&["CLUSTER", "SETSLOT", &slot, how, id]);
+        assert_eq!(told, "OK");
+    };
+    set_slot(to, "IMPORTING", &from_id);
+    set_slot(from, "MIGRATING", &to_id);
+    let Judged::Elsewhere { address, for_good: false } =
+        ask(&mut lines[from], "GET moving", &VALUE)
+    else {
+        panic!("not referred on")
+    };
+    set_slot(to, "NODE", &to_id);
+    set_slot(from, "NODE", &to_id);
+    let mut learning = map.clone();
+    assert_eq!(map.moved(name.as_bytes(), &address, false), Some(to));
+    assert_eq!(map.node(name.as_bytes()), from);
+    lines[to].send(map.asking());
+    assert_eq!(lines[to].receive(&DONE), OK);
+    assert_eq!(ask(&mut lines[to], "GET moving", &VALUE), Judged::Miss);
+    let Judged::Elsewhere { address, for_good: true } = ask(&mut lines[from], "GET moving", &VALUE)
+    else {
+        panic!("not moved")
+    };
+    assert_eq!(map.moved(name.as_bytes(), &address, true), Some(to));
+    assert_eq!(map.node(name.as_bytes()), to);
+    assert_eq!(learning.learn(name.as_bytes(), &address), Some(to));
+}

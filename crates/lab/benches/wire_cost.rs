@@ -1,0 +1,436 @@
+//! What the wire engine costs: its CPU time per request beside that of redis-benchmark and of a
+//! bare loop, all with the same keys, sizes, connections and pipeline, on the same server.
+//!
+//! One redis-server on the second CPU, by TCP and by a unix socket; the generators on the first,
+//! one thread each. The bare loop waits for readable sockets, reads into a fixed buffer until the
+//! bytes of a batch's replies have come, and writes the same prepared batch again: no clock, no
+//! record, no parsing. The engine times every request, checks the length of every value and the
+//! content of one in 64. redis-benchmark times batches and checks nothing.
+//!
+//! Each block measures every kind once in every cell, in random order; a ratio is paired by block.
+//! `cargo bench -p cachedyno-lab --bench wire_cost -- --blocks 5 --seed 7 --scale 100` changes the
+//! defaults (scale: per cent of the requests of a measurement).
+
+#![expect(clippy::print_stdout, reason = "a bench prints its result")]
+
+mod common;
+
+use common::{Outcome, arguments, number, told};
+use drivers::wire::Dialect;
+use load::Meter;
+use load::watch::ThreadUse;
+use load::wire::{Address, Offer, Pacing, Servers, Until, Work, route::Single};
+use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::TimeValLike;
+use rig::cpu::pin_current_thread;
+use stats::{Paired, geometric_mean_interval};
+use std::error::Error;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::thread;
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+use workloads::kv::{Distribution, KeyChoice, KeyNames, Mix, Sizes, Values};
+use workloads::values::{mix, pick};
+
+const ALPHA: f64 = 0.05;
+const CONNECTIONS: u32 = 50;
+const KEYS: u64 = 100_000;
+/// CPU of the generators and of the server.
+const CPUS: (usize, usize) = (0, 1);
+/// Pipelines, and requests of one measurement.
+const PIPELINES: [(u32, u64); 3] = [(1, 100_000), (16, 600_000), (50, 1_000_000)];
+/// The plan's limits: CPU against redis-benchmark by pipeline, against the bare loop, and user
+/// time in microseconds at the deepest pipeline.
+const GOALS: [f64; 3] = [0.6, 0.5, 0.5];
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Engine,
+    Peer,
+    Bare,
+}
+
+const KINDS: [Kind; 3] = [Kind::Engine, Kind::Peer, Kind::Bare];
+
+#[derive(Clone, Copy)]
+struct Cell {
+    operation: &'static str,
+    bytes: usize,
+    pipeline: u32,
+    requests: u64,
+    unix: bool,
+}
+
+#[derive(Clone, Copy)]
+struct Measured {
+    cpu_us: f64,
+    user_us: f64,
+    rate_per_s: f64,
+}
+
+fn main() -> Outcome {
+    let arguments = arguments();
+    let blocks = number(&arguments, "--blocks", 3)?;
+    let seed = number(&arguments, "--seed", 1)?;
+    let scale = number(&arguments, "--scale", 100)?;
+    if thread::available_parallelism()?.get() < 2 {
+        println!("skipped: generator and server need a CPU each");
+        return Ok(());
+    }
+    let server = Server::start()?;
+    println!(
+        "{blocks} blocks, seed {seed}, {CONNECTIONS} connections, {KEYS} keys; generators on CPU \
+         {}, server on {}\n",
+        CPUS.0, CPUS.1
+    );
+    println!(
+        "| | engine µs (user) | redis-benchmark | bare loop | CPU / r.-b. | CPU / bare | rate / r.-b. |"
+    );
+    println!("|---|---|---|---|---|---|---|");
+    for unix in [false, true] {
+        for (operation, bytes) in [("get", 1024), ("set", 1024), ("get", 3), ("set", 3)] {
+            for (pipeline, requests) in PIPELINES {
+                let requests = (requests * scale / 100).max(1_000);
+                let cell = Cell { operation, bytes, pipeline, requests, unix };
+                server.fill(cell)?;
+                println!("{}", row(&server, cell, blocks as u32, seed)?);
+            }
+        }
+    }
+    println!(
+        "\ngoals: CPU / r.-b. at most {GOALS:?} for GET of 1024 bytes by pipeline, CPU / bare \
+              at most 1.15, user time at most 0.15 µs at pipeline 50, rate / r.-b. at least 1"
+    );
+    Ok(())
+}
+
+/// Measures a cell in every block and prints its line.
+fn row(server: &Server, cell: Cell, blocks: u32, seed: u64) -> Result<String, Box<dyn Error>> {
+    let mut columns: [Vec<Measured>; 3] = Default::default();
+    for block in 0..blocks {
+        for kind in order(seed, block) {
+            columns[kind].push(match KINDS[kind] {
+                Kind::Engine => server.engine(cell, seed)?,
+                Kind::Peer => server.peer(cell)?,
+                Kind::Bare => server.bare(cell)?,
+            });
+        }
+    }
+    let values = |kind: usize, of: fn(&Measured) -> f64| -> Vec<f64> {
+        columns[kind].iter().map(of).collect()
+    };
+    let center = |values: &[f64]| -> Result<f64, Box<dyn Error>> {
+        Ok(geometric_mean_interval(values, 1.0 - ALPHA, 1)?.center)
+    };
+    let ratio = |a: &[f64], b: &[f64]| -> Result<String, Box<dyn Error>> {
+        let e = Paired { a, b }.ratio(ALPHA).map_err(|doubt| doubt.to_string())?;
+        Ok(match e.lo().zip(e.hi()) {
+            Some((lo, hi)) => format!("{:.2} [{lo:.2}, {hi:.2}]", e.center),
+            None => format!("{:.2}", e.center),
+        })
+    };
+    let cpu: [Vec<f64>; 3] = [0, 1, 2].map(|kind| values(kind, |m| m.cpu_us));
+    let rates = [0, 1].map(|kind| values(kind, |m| m.rate_per_s));
+    Ok(format!(
+        "| {} {} B, P {}, {} | {:.3} ({:.3}) | {:.3} | {:.3} | {} | {} | {} |",
+        cell.operation.to_uppercase(),
+        cell.bytes,
+        cell.pipeline,
+        if cell.unix { "unix" } else { "TCP" },
+        center(&cpu[0])?,
+        center(&values(0, |m| m.user_us))?,
+        center(&cpu[1])?,
+        center(&cpu[2])?,
+        ratio(&cpu[0], &cpu[1])?,
+        ratio(&cpu[0], &cpu[2])?,
+        ratio(&rates[0], &rates[1])?,
+    ))
+}
+
+/// Indices of [`KINDS`] in this block's order (Fisher and Yates' shuffle).
+fn order(seed: u64, block: u32) -> [usize; 3] {
+    let mut order = [0, 1, 2];
+    for last in (1..order.len()).rev() {
+        let draw = mix(&[seed, u64::from(block), last as u64]);
+        order.swap(last, pick(draw, last as u64 + 1) as usize);
+    }
+    order
+}
+
+/// A redis-server of our own; ended on drop.
+struct Server {
+    child: Child,
+    directory: TempDir,
+    port: u16,
+}
+
+impl Server {
+    fn start() -> Result<Self, Box<dyn Error>> {
+        let directory = tempfile::tempdir()?;
+        let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+        let child = Command::new("taskset")
+            .args(["-c", &CPUS.1.to_string(), "redis-server", "--save", "", "--port"])
+            .arg(port.to_string())
+            .arg("--unixsocket")
+            .arg(directory.path().join("s"))
+            .stdout(Stdio::null())
+            .spawn()?;
+        let server = Self { child, directory, port };
+        let until = Instant::now() + Duration::from_secs(10);
+        while UnixStream::connect(server.socket()).is_err() {
+            if Instant::now() > until {
+                return Err("redis-server did not start".into());
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+        Ok(server)
+    }
+
+    fn socket(&self) -> PathBuf {
+        self.directory.path().join("s")
+    }
+
+    fn servers(&self, unix: bool) -> Servers {
+        let tcp = Address::Tcp(SocketAddr::from(([127, 0, 0, 1], self.port)));
+        Servers {
+            nodes: vec![if unix { Address::Unix(self.socket()) } else { tcp }],
+            tls: None,
+            hello: Vec::new(),
+            hello_replies: Vec::new(),
+            route: Box::new(Single),
+        }
+    }
+
+    /// Writes every key, so that reads hit.
+    fn fill(&self, cell: Cell) -> Outcome {
+        let fill = Cell { operation: "set", pipeline: 16, requests: KEYS, unix: true, ..cell };
+        self.load(fill, Distribution::Sequential, 1).map(|_| ())
+    }
+
+    fn engine(&self, cell: Cell, seed: u64) -> Result<Measured, Box<dyn Error>> {
+        self.load(cell, Distribution::Uniform, seed)
+    }
+
+    fn load(&self, cell: Cell, keys: Distribution, seed: u64) -> Result<Measured, Box<dyn Error>> {
+        let (names, sizes) = (KeyNames::default(), Sizes::all(cell.bytes));
+        let work = Work {
+            operations: vec![Dialect::Redis.operation(
+                cell.operation,
+                None,
+                None,
+                &names,
+                &sizes,
+            )?],
+            mix: Mix::new(&[1.0])?,
+            keys: KeyChoice::new(keys, KEYS)?,
+            names,
+            sizes,
+            values: Arc::new(Values::new(1)),
+            seed,
+            verify_one_in: 64,
+        };
+        let offer = Offer {
+            threads: 1,
+            clients: CONNECTIONS,
+            pipeline: cell.pipeline,
+            pacing: Pacing::Closed { think_ns: 0 },
+            until: Until::Requests(cell.requests),
+            warmup_ns: 0,
+            timeout_ns: 10_000_000_000,
+            cpus: vec![CPUS.0],
+            spin: false,
+            reconnects: false,
+            errors_end_it: true,
+        };
+        let (stop, servers) = (AtomicBool::new(false), self.servers(cell.unix));
+        let user_before = getrusage(UsageWho::RUSAGE_SELF)?.user_time().num_microseconds();
+        let done = Dialect::Redis.run(&offer, &work, &servers, &stop, &mut NoMeter, &mut |_| {});
+        let user_after = getrusage(UsageWho::RUSAGE_SELF)?.user_time().num_microseconds();
+        if let Some(failure) = done.failure {
+            return Err(told(failure));
+        }
+        let counts = done.recorder.whole().counts().clone();
+        if counts.ok != cell.requests {
+            return Err(format!("{counts:?} of {} requests", cell.requests).into());
+        }
+        let each = cell.requests as f64;
+        Ok(Measured {
+            cpu_us: done.generator_cpu_ns as f64 / 1e3 / each,
+            user_us: (user_after - user_before).max(1) as f64 / each,
+            rate_per_s: each / (done.wall_ns as f64 / 1e9),
+        })
+    }
+
+    /// redis-benchmark with the same flags; its rate is the one that it prints.
+    fn peer(&self, cell: Cell) -> Result<Measured, Box<dyn Error>> {
+        let used = || -> Result<[f64; 2], Box<dyn Error>> {
+            let all = getrusage(UsageWho::RUSAGE_CHILDREN)?;
+            Ok([all.user_time(), all.system_time()].map(|t| t.num_microseconds() as f64))
+        };
+        let before = used()?;
+        let mut command = Command::new("taskset");
+        command.args(["-c", &CPUS.0.to_string(), "redis-benchmark", "--csv"]);
+        command.args(["-t", cell.operation, "-d", &cell.bytes.to_string()]);
+        command.args(["-n", &cell.requests.to_string(), "-r", &KEYS.to_string()]);
+        command.args(["-c", &CONNECTIONS.to_string(), "-P", &cell.pipeline.to_string()]);
+        if cell.unix {
+            command.arg("-s").arg(self.socket());
+        } else {
+            command.arg("-p").arg(self.port.to_string());
+        }
+        let output = command.output()?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        let rate =
+            text.lines().last().and_then(|l| l.split(',').nth(1)?.trim_matches('"').parse().ok());
+        let after = used()?;
+        let each = cell.requests as f64;
+        Ok(Measured {
+            cpu_us: (after[0] + after[1] - before[0] - before[1]) / each,
+            user_us: (after[0] - before[0]) / each,
+            rate_per_s: rate.ok_or_else(|| format!("redis-benchmark printed `{text}`"))?,
+        })
+    }
+
+    fn bare(&self, cell: Cell) -> Result<Measured, Box<dyn Error>> {
+        thread::scope(|scope| {
+            let bare = scope.spawn(|| -> Result<Measured, String> {
+                pin_current_thread(&[CPUS.0]).map_err(|e| e.to_string())?;
+                self.bare_loop(cell).map_err(|e| e.to_string())
+            });
+            Ok(bare.join().map_err(|_| "the bare loop panicked")??)
+        })
+    }
+
+    fn bare_loop(&self, cell: Cell) -> Result<Measured, Box<dyn Error>> {
+        let batch = batch(cell);
+        let reply_bytes = match cell.operation {
+            "set" => "+OK\r\n".len(),
+            _ => format!("${}\r\n\r\n", cell.bytes).len() + cell.bytes,
+        };
+        let (awaited, epoll) =
+            (reply_bytes * cell.pipeline as usize, Epoll::new(EpollCreateFlags::empty())?);
+        let mut sockets = Vec::new();
+        for n in 0..u64::from(CONNECTIONS) {
+            let socket = Socket::connect(self, cell.unix)?;
+            epoll.add(&socket, EpollEvent::new(EpollFlags::EPOLLIN | EpollFlags::EPOLLET, n))?;
+            sockets.push((socket, awaited));
+        }
+        let (before, begun) = (ThreadUse::now(), Instant::now());
+        let spent = || -> nix::Result<i64> {
+            Ok(getrusage(UsageWho::RUSAGE_THREAD)?.user_time().num_microseconds())
+        };
+        let user_before = spent()?;
+        let mut to_send = cell.requests / u64::from(cell.pipeline);
+        let all = to_send * u64::from(cell.pipeline);
+        let mut to_come = to_send;
+        for (socket, _) in &mut sockets {
+            socket.write_all(&batch)?;
+            to_send -= 1;
+        }
+        let mut inbox = vec![0; 256 << 10];
+        let mut events = [EpollEvent::empty(); 128];
+        while to_come > 0 {
+            let count = epoll.wait(&mut events, EpollTimeout::NONE)?;
+            for event in &events[..count] {
+                let (socket, left) = &mut sockets[event.data() as usize];
+                *left -= socket.read(&mut inbox)?.min(*left);
+                if *left == 0 {
+                    to_come -= 1;
+                    *left = awaited;
+                    if to_send > 0 {
+                        socket.write_all(&batch)?;
+                        to_send -= 1;
+                    }
+                }
+            }
+        }
+        let (used, each) = (ThreadUse::now().since(before), all as f64);
+        Ok(Measured {
+            cpu_us: used.cpu_ns as f64 / 1e3 / each,
+            user_us: (spent()? - user_before) as f64 / each,
+            rate_per_s: each / begun.elapsed().as_secs_f64(),
+        })
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may have ended by itself; then there is nothing to end.
+        let _gone = self.child.kill();
+        let _ended = self.child.wait();
+    }
+}
+
+/// One batch of the bare loop: as many requests as the pipeline, of keys that exist.
+fn batch(cell: Cell) -> Vec<u8> {
+    let mut batch = Vec::new();
+    for n in 0..cell.pipeline {
+        let key = format!("key:{n:012}");
+        batch.extend(
+            match cell.operation {
+                "set" => {
+                    let (bytes, value) = (cell.bytes, "x".repeat(cell.bytes));
+                    format!("*3\r\n$3\r\nSET\r\n$16\r\n{key}\r\n${bytes}\r\n{value}\r\n")
+                }
+                _ => format!("*2\r\n$3\r\nGET\r\n$16\r\n{key}\r\n"),
+            }
+            .into_bytes(),
+        );
+    }
+    batch
+}
+
+struct NoMeter;
+
+impl Meter for NoMeter {
+    fn server_cpu_ns(&mut self) -> Option<u64> {
+        None
+    }
+}
+
+enum Socket {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+impl Socket {
+    fn connect(server: &Server, unix: bool) -> std::io::Result<Self> {
+        if unix {
+            return UnixStream::connect(server.socket()).map(Self::Unix);
+        }
+        let stream = TcpStream::connect(("127.0.0.1", server.port))?;
+        stream.set_nodelay(true)?;
+        Ok(Self::Tcp(stream))
+    }
+
+    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+        match self {
+            Self::Tcp(s) => s.read(into),
+            Self::Unix(s) => s.read(into),
+        }
+    }
+
+    fn write_all(&mut self, bytes: &[u8]) -> std::io::Result<()> {
+        match self {
+            Self::Tcp(s) => s.write_all(bytes),
+            Self::Unix(s) => s.write_all(bytes),
+        }
+    }
+}
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
+        match self {
+            Self::Tcp(s) => s.as_fd(),
+            Self::Unix(s) => s.as_fd(),
+        }
+    }
+}

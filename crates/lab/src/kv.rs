@@ -1,0 +1,231 @@
+//! A key-value cell on the wire engine: its texts become work, its keys are filled, its phases run.
+
+use drivers::wire::{Access, Dialect};
+use load::clients::{Finished, Meter, Progress};
+use load::wire::pacer::{Arrivals, Stage};
+use load::wire::{Moment, Offer, Operation, Outcome, Pacing, Until, Work};
+use model::{ErrorClass, Failure, Kv, Load, Phase, Plan, Stop};
+use std::fmt::Display;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+use workloads::kv::{Distribution, KeyChoice, KeyNames, Mix, Sizes, Values};
+
+use crate::bench::Ready;
+
+/// Requests under way at once while filling, by a client.
+const FILL_PIPELINE: u32 = 16;
+/// Clients that fill.
+const FILL_CLIENTS: u32 = 16;
+
+/// A cell, and what the run adds to it.
+pub(crate) struct Offered<'a> {
+    pub(crate) kv: &'a Kv,
+    pub(crate) load: Load,
+    pub(crate) seed: u64,
+    pub(crate) cpus: Vec<usize>,
+    pub(crate) plan: &'a Plan,
+}
+
+/// A cell that is ready to be measured.
+pub(crate) struct Opened<'a> {
+    offered: Offered<'a>,
+    access: Access,
+    work: Work,
+    fill: Option<Work>,
+    filled: u64,
+}
+
+impl<'a> Offered<'a> {
+    /// Reads the cell's texts and the servers' addresses; connects nothing yet.
+    pub(crate) fn open(self, ready: &Ready) -> Result<Opened<'a>, Failure> {
+        let access = drivers::wire::access(ready.endpoint())?;
+        let filled = (self.kv.keys as f64 * self.kv.filled_share).round() as u64;
+        let names = names(self.kv, ready.prefix(), self.seed).map_err(unreadable)?;
+        let work = self.work(access.dialect, &names)?;
+        let fill = match filled {
+            0 => None,
+            filled => Some(self.filling(access.dialect, &names, &work, filled)?),
+        };
+        Ok(Opened { offered: self, access, work, fill, filled })
+    }
+
+    fn work(&self, dialect: Dialect, names: &KeyNames) -> Result<Work, Failure> {
+        let kv = self.kv;
+        let sizes: Sizes = kv.value_bytes.parse().map_err(unreadable)?;
+        let ttl_s = (kv.ttl_s > 0).then_some(kv.ttl_s);
+        let operations = kv.operations.iter().map(|operation| {
+            let command = operation.command.as_deref();
+            let spelled = dialect.operation(&operation.name, command, ttl_s, names, &sizes);
+            spelled.map_err(unreadable)
+        });
+        let distribution: Distribution = kv.distribution.parse().map_err(unreadable)?;
+        Ok(Work {
+            operations: operations.collect::<Result<Vec<Operation>, Failure>>()?,
+            mix: Mix::new(&vec![1.0; kv.operations.len()]).map_err(unreadable)?,
+            keys: KeyChoice::new(distribution, kv.keys).map_err(unreadable)?,
+            names: names.clone(),
+            sizes,
+            values: Arc::new(Values::new(self.seed)),
+            seed: self.seed,
+            verify_one_in: kv.verify_one_in,
+        })
+    }
+
+    /// Writes the first `filled` keys, one after the other.
+    fn filling(
+        &self,
+        dialect: Dialect,
+        names: &KeyNames,
+        work: &Work,
+        filled: u64,
+    ) -> Result<Work, Failure> {
+        let ttl_s = (self.kv.ttl_s > 0).then_some(self.kv.ttl_s);
+        let set = dialect.operation("set", None, ttl_s, names, &work.sizes).map_err(unreadable)?;
+        Ok(Work {
+            operations: vec![set],
+            mix: Mix::new(&[1.0]).map_err(unreadable)?,
+            keys: KeyChoice::new(Distribution::Sequential, filled).map_err(unreadable)?,
+            ..work.clone()
+        })
+    }
+}
+
+impl Opened<'_> {
+    /// Fills, then runs every phase.
+    pub(crate) fn run(
+        &self,
+        stop: &AtomicBool,
+        meter: &mut dyn Meter,
+        progress: &mut dyn FnMut(Progress<'_>),
+    ) -> Finished {
+        let mut finished = Finished::default();
+        if let Some(fill) = &self.fill {
+            let outcome = self.one("fill", &self.fill_offer(), fill, stop, meter, progress);
+            if ended(&mut finished, outcome).is_none() {
+                return finished;
+            }
+        }
+        for phase in &self.offered.kv.phases {
+            let work = match self.of_phase(phase) {
+                Ok(work) => work,
+                Err(failure) => {
+                    finished.failure = Some(failure);
+                    return finished;
+                }
+            };
+            let names: Vec<&str> = work.operations.iter().map(|o| o.name.as_str()).collect();
+            let offer = self.offer(phase);
+            let outcome = self.one(&phase.name, &offer, &work, stop, meter, progress);
+            let Some(outcome) = ended(&mut finished, outcome) else { return finished };
+            finished.phases.push(outcome.into_phase(&phase.name, &names));
+        }
+        finished
+    }
+
+    /// Offers one load and tells its progress.
+    fn one(
+        &self,
+        phase: &str,
+        offer: &Offer,
+        work: &Work,
+        stop: &AtomicBool,
+        meter: &mut dyn Meter,
+        progress: &mut dyn FnMut(Progress<'_>),
+    ) -> Outcome {
+        let mut told = Instant::now();
+        let mut watcher = |moment: Moment<'_>| {
+            let seconds = told.elapsed().as_secs_f64();
+            told = Instant::now();
+            let rate_per_s = moment.latest.answered_in_all() as f64 / seconds;
+            let service_ns_p99 = moment.all.whole().service().quantile_ns(0.99);
+            progress(Progress { phase, rate_per_s, service_ns_p99 });
+        };
+        self.access.dialect.run(offer, work, &self.access.servers, stop, meter, &mut watcher)
+    }
+
+    /// The operations of a phase, by their weights.
+    fn of_phase(&self, phase: &Phase) -> Result<Work, Failure> {
+        let weighted = |o: &&Operation| phase.mix.get(&o.name).is_some_and(|w| *w > 0.0);
+        let operations: Vec<Operation> =
+            self.work.operations.iter().filter(weighted).cloned().collect();
+        let weights: Vec<f64> =
+            operations.iter().filter_map(|o| phase.mix.get(&o.name).copied()).collect();
+        let mix = Mix::new(&weights).map_err(unreadable)?;
+        Ok(Work { operations, mix, ..self.work.clone() })
+    }
+
+    fn offer(&self, phase: &Phase) -> Offer {
+        let (load, kv) = (self.offered.load, self.offered.kv);
+        let until = match phase.stop {
+            Stop::AfterNs(ns) => Until::AfterNs(ns),
+            Stop::Count(of_each) => Until::Requests(of_each * u64::from(load.clients())),
+        };
+        let length_ns = match until {
+            Until::AfterNs(ns) => phase.warmup_ns + ns,
+            Until::Requests(_) => u64::MAX / 2,
+        };
+        let pacing = match load {
+            Load::Closed { .. } => Pacing::Closed { think_ns: kv.think_ns },
+            Load::Open { rate_per_s, poisson, .. } => {
+                let (rate_from_per_s, rate_to_per_s) = (rate_per_s as f64, rate_per_s as f64);
+                Pacing::Open {
+                    arrivals: if poisson { Arrivals::Poisson } else { Arrivals::Constant },
+                    stages: vec![Stage { rate_from_per_s, rate_to_per_s, length_ns }],
+                }
+            }
+        };
+        Offer {
+            threads: kv.threads.clamp(1, load.clients()),
+            clients: load.clients(),
+            pipeline: load.pipeline(),
+            pacing,
+            until,
+            warmup_ns: phase.warmup_ns,
+            timeout_ns: self.offered.plan.timeout_ns,
+            cpus: self.offered.cpus.clone(),
+            spin: !self.offered.cpus.is_empty(),
+            reconnects: true,
+            errors_end_it: false,
+        }
+    }
+
+    fn fill_offer(&self) -> Offer {
+        Offer {
+            threads: 1,
+            clients: FILL_CLIENTS,
+            pipeline: FILL_PIPELINE,
+            pacing: Pacing::Closed { think_ns: 0 },
+            until: Until::Requests(self.filled),
+            warmup_ns: 0,
+            timeout_ns: self.offered.plan.timeout_ns,
+            cpus: self.offered.cpus.clone(),
+            spin: false,
+            reconnects: false,
+            errors_end_it: true,
+        }
+    }
+}
+
+/// Takes note of how a load ended; `None` when nothing may follow.
+fn ended(finished: &mut Finished, outcome: Outcome) -> Option<Outcome> {
+    finished.interrupted |= outcome.interrupted;
+    finished.failure.clone_from(&outcome.failure);
+    (finished.failure.is_none() && !finished.interrupted).then_some(outcome)
+}
+
+/// Names of the keys: the run's own prefix, that of the workload, and the number.
+fn names(kv: &Kv, own: &str, seed: u64) -> Result<KeyNames, String> {
+    let prefix = format!("{own}{}", kv.key_prefix);
+    match &kv.key_bytes {
+        None => KeyNames::new(&prefix).map_err(|e| e.to_string()),
+        Some(text) => {
+            let sizes: Sizes = text.parse().map_err(|e| format!("{e}"))?;
+            KeyNames::sized(&prefix, sizes, seed, kv.keys).map_err(|e| e.to_string())
+        }
+    }
+}
+
+fn unreadable(e: impl Display) -> Failure {
+    Failure { class: ErrorClass::Other, message: e.to_string() }
+}

@@ -1,0 +1,145 @@
+//! One connection to one server: what was sent on it and what is still to be read.
+
+use std::collections::VecDeque;
+use std::io;
+
+use super::protocol::Greeting;
+use super::stream::Stream;
+use super::work::Drawn;
+
+/// A request that waits for its reply.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Pending {
+    /// Part of what a new connection says first.
+    Hello(Greeting),
+    /// A request of the load.
+    Request {
+        drawn: Drawn,
+        /// When it should have been sent, nanoseconds of the engine's clock.
+        intended_ns: u64,
+        /// When it was sent.
+        sent_ns: u64,
+        /// How often it was sent on to another server.
+        hops: u8,
+    },
+}
+
+/// How far a connection is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    /// Not connected; to be tried again at that time.
+    Down { retry_at_ns: u64 },
+    /// The socket is connecting, or what is said first was not answered yet.
+    Opening { since_ns: u64 },
+    /// In use.
+    Open,
+}
+
+/// One connection.
+#[derive(Debug)]
+pub(crate) struct Connection<P> {
+    pub(crate) client: u32,
+    pub(crate) node: u32,
+    pub(crate) state: State,
+    pub(crate) stream: Option<Stream>,
+    pub(crate) parser: P,
+    pub(crate) pending: VecDeque<Pending>,
+    /// Bytes that the socket did not take yet.
+    unsent: Vec<u8>,
+    /// Received bytes of which the parser needs to see more at once.
+    pub(crate) rest: Vec<u8>,
+    /// Attempts to connect since it was open.
+    pub(crate) attempts: u32,
+    /// True when what is to be said first was said.
+    pub(crate) greeted: bool,
+    /// True when it was open once and is not the first.
+    pub(crate) lost: bool,
+}
+
+impl<P: Default> Connection<P> {
+    /// Not connected yet.
+    pub(crate) fn new(client: u32, node: u32) -> Self {
+        Self {
+            client,
+            node,
+            state: State::Down { retry_at_ns: 0 },
+            stream: None,
+            parser: P::default(),
+            pending: VecDeque::new(),
+            unsent: Vec::new(),
+            rest: Vec::new(),
+            attempts: 0,
+            greeted: false,
+            lost: false,
+        }
+    }
+
+    /// True when requests can be sent.
+    pub(crate) fn is_open(&self) -> bool {
+        self.state == State::Open
+    }
+
+    /// When the oldest request that waits for its reply was sent.
+    pub(crate) fn oldest_sent_ns(&self) -> Option<u64> {
+        self.pending.iter().find_map(|pending| match pending {
+            Pending::Request { sent_ns, .. } => Some(*sent_ns),
+            Pending::Hello(_) => None,
+        })
+    }
+
+    /// Forgets the broken connection; the requests that were under way on it.
+    pub(crate) fn close(&mut self, retry_at_ns: u64) -> VecDeque<Pending> {
+        self.stream = None;
+        self.parser = P::default();
+        self.unsent = Vec::new();
+        self.rest = Vec::new();
+        self.lost |= self.state == State::Open;
+        self.greeted = false;
+        self.state = State::Down { retry_at_ns };
+        std::mem::take(&mut self.pending)
+    }
+
+    /// Sends, or keeps what the socket does not take now.
+    pub(crate) fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if !self.unsent.is_empty() {
+            self.unsent.extend_from_slice(bytes);
+            return Ok(());
+        }
+        let sent = self.write(bytes)?;
+        self.unsent.extend_from_slice(&bytes[sent..]);
+        Ok(())
+    }
+
+    /// Sends on what is left, when the socket takes more.
+    pub(crate) fn send_rest(&mut self) -> io::Result<()> {
+        if let Some(stream) = &mut self.stream {
+            stream.flush()?;
+        }
+        if self.unsent.is_empty() {
+            return Ok(());
+        }
+        let unsent = std::mem::take(&mut self.unsent);
+        let sent = self.write(&unsent)?;
+        if sent < unsent.len() {
+            self.unsent = unsent;
+            self.unsent.drain(..sent);
+        }
+        Ok(())
+    }
+
+    /// Writes until the socket takes no more.
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let Some(stream) = &mut self.stream else { return Ok(0) };
+        let mut sent = 0;
+        while sent < bytes.len() {
+            match stream.write(&bytes[sent..]) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(n) => sent += n,
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => break,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(sent)
+    }
+}

@@ -1,0 +1,313 @@
+//! Runs a wire load: starts the threads, lets them begin together, gathers what they recorded.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Barrier, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use model::{ErrorClass, Failure, PhaseResult};
+
+use super::pacer::{Arrivals, Stage};
+use super::protocol::{Greeting, Judged, Parser};
+use super::recorder::{INTERVAL_NS, WireRecorder};
+use super::route::Route;
+use super::stream::{Address, Tls};
+use super::work::Work;
+use super::worker::{Share, Worker};
+use crate::clients::{Meter, pin_to};
+
+/// How requests are paced.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Pacing {
+    /// Each client sends its next requests when its last ones are answered and it has thought.
+    Closed {
+        /// Pause between a client's replies and its next requests, nanoseconds.
+        think_ns: u64,
+    },
+    /// Requests are sent when they are due, whether or not others are answered, by the first client
+    /// with room for one; where none has room they wait, and nothing is left out.
+    Open {
+        /// Spacing of arrivals.
+        arrivals: Arrivals,
+        /// Rates over time, from the start of the warm-up on; the load ends with the last one.
+        stages: Vec<Stage>,
+    },
+}
+
+/// When a load ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Until {
+    /// After that many requests, over all threads.
+    Requests(u64),
+    /// That many nanoseconds after the warm-up.
+    AfterNs(u64),
+}
+
+/// How a load is offered.
+#[derive(Clone, Debug)]
+pub struct Offer {
+    /// Threads; at least 1 and at most as many as clients.
+    pub threads: u32,
+    /// Clients, over all threads; each has a connection to every server.
+    pub clients: u32,
+    /// Requests that a client may have under way.
+    pub pipeline: u32,
+    /// How requests are paced.
+    pub pacing: Pacing,
+    /// When it ends.
+    pub until: Until,
+    /// Nanoseconds that are not recorded.
+    pub warmup_ns: u64,
+    /// Nanoseconds after which a request counts as not answered; its connection is made anew.
+    pub timeout_ns: u64,
+    /// CPUs of the threads; empty to leave them where they are.
+    pub cpus: Vec<usize>,
+    /// True when a thread may keep its CPU busy while it waits for less than its wake-up takes.
+    pub spin: bool,
+    /// True when broken connections are made anew, false when the first ends the load.
+    pub reconnects: bool,
+    /// True when an error reply ends the load.
+    pub errors_end_it: bool,
+}
+
+/// Where the load goes. Prints without what is said first, which may hold a password.
+pub struct Servers {
+    /// Every server, in the order in which the route counts them.
+    pub nodes: Vec<Address>,
+    /// How TLS is spoken to them, where it is.
+    pub tls: Option<Tls>,
+    /// What a new connection says first.
+    pub hello: Vec<u8>,
+    /// What is answered to that.
+    pub hello_replies: Vec<Greeting>,
+    /// Which key lives where.
+    pub route: Box<dyn Route>,
+}
+
+impl fmt::Debug for Servers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut all = f.debug_struct("Servers");
+        all.field("nodes", &self.nodes).field("tls", &self.tls.is_some());
+        all.field("route", &self.route).finish_non_exhaustive()
+    }
+}
+
+/// What is told a few times a second.
+#[derive(Clone, Copy, Debug)]
+pub struct Moment<'a> {
+    /// Nanoseconds since the start of the measurement; 0 while warming up.
+    pub at_ns: u64,
+    /// What was recorded since the last time.
+    pub latest: &'a WireRecorder,
+    /// What was recorded in all.
+    pub all: &'a WireRecorder,
+}
+
+/// What a load gave.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// Everything recorded.
+    pub recorder: WireRecorder,
+    /// From the start of the measurement to the last reply, nanoseconds.
+    pub wall_ns: u64,
+    /// CPU time of the threads from the start of the measurement, nanoseconds.
+    pub generator_cpu_ns: u64,
+    /// Time in which threads were ready to run and waited for a CPU, nanoseconds.
+    pub generator_run_delay_ns: u64,
+    /// CPU time of the server, where it can be seen, nanoseconds.
+    pub server_cpu_ns: Option<u64>,
+    /// Requests of an open load that could not be sent within the time-out after its end.
+    pub unsent: u64,
+    /// Why it ended early.
+    pub failure: Option<Failure>,
+    /// True when the user stopped it.
+    pub interrupted: bool,
+}
+
+/// How often the watcher is told.
+const TOLD_EVERY: Duration = Duration::from_millis(250);
+/// How soon a stop is noticed while warming up.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// Shared by all threads of a load.
+pub(crate) struct Shared<'a> {
+    pub(crate) offer: &'a Offer,
+    pub(crate) work: &'a Work,
+    pub(crate) servers: &'a Servers,
+    pub(crate) gate: Barrier,
+    /// Zero of the engine's clock.
+    zero: Instant,
+    begun_ns: AtomicU64,
+    merged: Mutex<WireRecorder>,
+    failure: Mutex<Option<Failure>>,
+    failed: AtomicBool,
+    stop: &'a AtomicBool,
+}
+
+impl Shared<'_> {
+    /// Nanoseconds of the engine's clock.
+    pub(crate) fn now_ns(&self) -> u64 {
+        self.zero.elapsed().as_nanos() as u64
+    }
+
+    pub(crate) fn begun_ns(&self) -> u64 {
+        self.begun_ns.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn over(&self) -> bool {
+        self.failed.load(Ordering::Relaxed) || self.stop.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn fail(&self, class: ErrorClass, message: String) {
+        let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        failure.get_or_insert(Failure { class, message });
+        self.failed.store(true, Ordering::Relaxed);
+    }
+
+    /// Ends the load by an error reply; any other reply does nothing.
+    pub(crate) fn fail_by(&self, judged: &Judged) {
+        match judged {
+            Judged::Error(class, words) => {
+                self.fail(*class, format!("the server answered `{words}`"));
+            }
+            Judged::Elsewhere { address, .. } => {
+                let message = format!("the server refers to {address}, which is not known here");
+                self.fail(ErrorClass::Reply, message);
+            }
+            _ => {}
+        }
+    }
+
+    /// Adds what a thread recorded to that of all.
+    pub(crate) fn hand_over(&self, recorder: &mut WireRecorder) {
+        self.lock_merged().merge(recorder);
+        recorder.clear();
+    }
+
+    fn lock_merged(&self) -> std::sync::MutexGuard<'_, WireRecorder> {
+        self.merged.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Offers a load to servers that speak the protocol of `P`; returns when all threads have ended.
+pub fn run<P: Parser + Default>(
+    offer: &Offer,
+    work: &Work,
+    servers: &Servers,
+    stop: &AtomicBool,
+    meter: &mut dyn Meter,
+    watcher: &mut dyn FnMut(Moment<'_>),
+) -> Outcome {
+    let shared = Shared {
+        offer,
+        work,
+        servers,
+        gate: Barrier::new(offer.threads as usize + 1),
+        zero: Instant::now(),
+        begun_ns: AtomicU64::new(0),
+        merged: Mutex::default(),
+        failure: Mutex::default(),
+        failed: AtomicBool::new(false),
+        stop,
+    };
+    let mut outcome = Outcome::default();
+    let mut ended = Vec::new();
+    thread::scope(|scope| {
+        let (reports, inbox) = mpsc::channel();
+        for index in 0..offer.threads {
+            let (reports, shared) = (reports.clone(), &shared);
+            scope.spawn(move || reports.send(thread_of::<P>(shared, index)));
+        }
+        drop(reports);
+        shared.gate.wait();
+        shared.begun_ns.store(shared.now_ns(), Ordering::Release);
+        shared.gate.wait();
+        shared.warm_up();
+        let server_before = meter.server_cpu_ns();
+        ended = shared.gather(&inbox, &mut outcome, watcher);
+        let server_after = meter.server_cpu_ns();
+        outcome.server_cpu_ns = server_before.zip(server_after).map(|(b, a)| a.saturating_sub(b));
+    });
+    let measured_from_ns = shared.begun_ns() + offer.warmup_ns;
+    let last_done_ns = ended.iter().map(|s| s.last_done_ns).max().unwrap_or(0);
+    outcome.wall_ns = last_done_ns.saturating_sub(measured_from_ns);
+    outcome.generator_cpu_ns = ended.iter().map(|s| s.used.cpu_ns).sum();
+    outcome.generator_run_delay_ns = ended.iter().map(|s| s.used.run_delay_ns).sum();
+    outcome.unsent = ended.iter().map(|s| s.unsent).sum();
+    outcome.failure = shared.failure.into_inner().unwrap_or_else(PoisonError::into_inner);
+    outcome.interrupted = stop.load(Ordering::Relaxed);
+    outcome
+}
+
+/// The life of one thread.
+fn thread_of<P: Parser + Default>(shared: &Shared<'_>, index: u32) -> Share {
+    if let Err(message) = pin_to(&shared.offer.cpus) {
+        shared.fail(ErrorClass::Other, message);
+    }
+    match Worker::<P>::new(shared, index) {
+        Ok(mut worker) => worker.run(),
+        Err(e) => {
+            shared.fail(ErrorClass::Other, format!("an event loop cannot be made: {e}"));
+            shared.gate.wait();
+            shared.gate.wait();
+            Share::default()
+        }
+    }
+}
+
+impl Shared<'_> {
+    fn warm_up(&self) {
+        let until = self.begun_ns() + self.offer.warmup_ns;
+        while self.now_ns() < until && !self.over() {
+            thread::sleep(PAUSE.min(Duration::from_nanos(until - self.now_ns().min(until))));
+        }
+    }
+
+    /// Waits until every thread has ended, telling what was recorded meanwhile.
+    fn gather(
+        &self,
+        inbox: &mpsc::Receiver<Share>,
+        outcome: &mut Outcome,
+        watcher: &mut dyn FnMut(Moment<'_>),
+    ) -> Vec<Share> {
+        let measured_from_ns = self.begun_ns() + self.offer.warmup_ns;
+        let mut shares = Vec::new();
+        loop {
+            let ended = inbox.recv_timeout(TOLD_EVERY);
+            if let Ok(share) = ended {
+                shares.push(share);
+            }
+            let over = matches!(ended, Err(RecvTimeoutError::Disconnected));
+            if over || ended.is_err() {
+                let latest = std::mem::take(&mut *self.lock_merged());
+                outcome.recorder.merge(&latest);
+                let at_ns = self.now_ns().saturating_sub(measured_from_ns);
+                watcher(Moment { at_ns, latest: &latest, all: &outcome.recorder });
+            }
+            if over {
+                return shares;
+            }
+        }
+    }
+}
+
+impl Outcome {
+    /// The same as a measured phase of a trial.
+    pub fn into_phase(self, phase: &str, names: &[&str]) -> PhaseResult {
+        let seconds = self.wall_ns as f64 / 1e9;
+        PhaseResult {
+            phase: phase.into(),
+            wall_ns: self.wall_ns,
+            operations: self.recorder.results(phase, names, seconds),
+            generator_cpu_ns: self.generator_cpu_ns,
+            generator_run_delay_ns: self.generator_run_delay_ns,
+            server_cpu_ns: self.server_cpu_ns,
+            own_share: 0.0,
+            unsent: self.unsent,
+            interval_ns: INTERVAL_NS,
+            done_per_interval: self.recorder.done_per_interval().to_vec(),
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! Making connections, and bearing their loss.
+
+use std::io;
+
+use model::ErrorClass;
+use nix::sys::epoll::{EpollEvent, EpollFlags};
+
+use super::connection::{Pending, State};
+use super::protocol::Parser;
+use super::stream::Stream;
+use super::worker::Worker;
+
+/// Connections that a thread opens at the same time: a server's backlog is not endless.
+const OPENING_MAX: usize = 64;
+const RETRY_NS_FIRST: u64 = 10_000_000;
+const RETRY_NS_MAX: u64 = 1_000_000_000;
+/// How long the loop waits at most while it only connects.
+const PAUSE_NS: u64 = 20_000_000;
+
+impl<P: Parser + Default> Worker<'_, P> {
+    /// Opens every connection; returns when all are open, or the load has failed.
+    pub(super) fn connect_all(&mut self) {
+        let mut next = 0;
+        while !self.shared.over() && self.open < self.connections.len() {
+            while next < self.connections.len() && self.opening < OPENING_MAX {
+                self.connect(next);
+                next += 1;
+            }
+            let now = self.shared.now_ns();
+            self.wait(now + PAUSE_NS);
+            self.look_after(self.shared.now_ns());
+        }
+    }
+
+    fn connect(&mut self, index: usize) {
+        let now = self.shared.now_ns();
+        let servers = self.shared.servers;
+        let connection = &mut self.connections[index];
+        let address = &servers.nodes[connection.node as usize];
+        connection.attempts += 1;
+        connection.state = State::Opening { since_ns: now };
+        self.opening += 1;
+        let edges = EpollFlags::EPOLLIN | EpollFlags::EPOLLOUT | EpollFlags::EPOLLRDHUP;
+        let event = EpollEvent::new(edges | EpollFlags::EPOLLET, index as u64);
+        let stream = Stream::connect(address, servers.tls.as_ref())
+            .and_then(|stream| Ok(self.epoll.add(&stream, event).map(|()| stream)?));
+        match stream {
+            Ok(stream) => connection.stream = Some(stream),
+            Err(e) => self.broken(index, &e),
+        }
+    }
+
+    /// Something happened to a connection's socket.
+    pub(super) fn happened(&mut self, index: usize, flags: EpollFlags) {
+        if flags.contains(EpollFlags::EPOLLOUT) {
+            self.writable(index);
+        }
+        let ended = EpollFlags::EPOLLRDHUP | EpollFlags::EPOLLHUP | EpollFlags::EPOLLERR;
+        if flags.intersects(ended | EpollFlags::EPOLLIN) {
+            self.readable(index, flags.intersects(ended));
+        }
+    }
+
+    fn writable(&mut self, index: usize) {
+        let connection = &mut self.connections[index];
+        let Some(stream) = &connection.stream else { return };
+        let opening = matches!(connection.state, State::Opening { .. });
+        let done = if opening && !connection.greeted {
+            stream.connected().and_then(|()| self.greet(index))
+        } else {
+            connection.send_rest()
+        };
+        if let Err(e) = done {
+            self.broken(index, &e);
+        }
+    }
+
+    /// Says what is to be said first.
+    fn greet(&mut self, index: usize) -> io::Result<()> {
+        let servers = self.shared.servers;
+        let connection = &mut self.connections[index];
+        connection.greeted = true;
+        connection.pending.extend(servers.hello_replies.iter().map(|hello| Pending::Hello(*hello)));
+        connection.send(&servers.hello)?;
+        if servers.hello_replies.is_empty() {
+            self.opened(index);
+        }
+        Ok(())
+    }
+
+    /// A connection can be used.
+    pub(super) fn opened(&mut self, index: usize) {
+        let connection = &mut self.connections[index];
+        connection.state = State::Open;
+        if connection.lost {
+            self.recorder.reconnects += 1;
+        }
+        connection.attempts = 0;
+        let client = connection.client;
+        self.opening -= 1;
+        self.open += 1;
+        self.may_send(client);
+    }
+
+    /// A connection broke by a fault of the socket.
+    pub(super) fn broken(&mut self, index: usize, e: &io::Error) {
+        let address = self.address(index);
+        let opening = matches!(self.connections[index].state, State::Opening { .. });
+        let class = match e.kind() {
+            io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound => ErrorClass::Refused,
+            io::ErrorKind::InvalidData => ErrorClass::Protocol,
+            io::ErrorKind::TimedOut => ErrorClass::Timeout,
+            _ if opening => ErrorClass::Refused,
+            _ => ErrorClass::Closed,
+        };
+        let message = match class {
+            ErrorClass::Refused if e.kind() == io::ErrorKind::UnexpectedEof => {
+                format!("{address} closed the connection at once (is its limit reached?)")
+            }
+            ErrorClass::Refused => format!("cannot connect to {address}: {e}"),
+            _ => format!("connection to {address} lost: {e}"),
+        };
+        self.lost(index, class, message);
+    }
+
+    /// A connection cannot be used any more: what was under way on it is counted as failed.
+    pub(super) fn lost(&mut self, index: usize, class: ErrorClass, message: String) {
+        let now = self.shared.now_ns();
+        let connection = &mut self.connections[index];
+        match connection.state {
+            State::Down { .. } => return,
+            State::Opening { .. } => self.opening -= 1,
+            State::Open => self.open -= 1,
+        }
+        let doubled = RETRY_NS_FIRST << connection.attempts.saturating_sub(1).min(16);
+        let under_way = connection.close(now + doubled.min(RETRY_NS_MAX));
+        let client = connection.client;
+        for pending in under_way {
+            if let Pending::Request { drawn, .. } = pending {
+                self.ended(client);
+                if now >= self.measured_from_ns {
+                    self.recorder.unanswered(drawn.operation as usize, class);
+                }
+            }
+        }
+        if self.open == 0 && self.down_since_ns == 0 {
+            self.down_since_ns = now;
+        }
+        if !self.running || !self.shared.offer.reconnects || class == ErrorClass::Denied {
+            self.shared.fail(class, message);
+        } else {
+            self.last_fault = Some((class, message));
+        }
+    }
+
+    /// A request of that client is over.
+    pub(super) fn ended(&mut self, client: u32) {
+        self.under_way -= 1;
+        self.clients[client as usize].in_flight -= 1;
+    }
+
+    /// Looks at time-outs and retries; done a few times a second.
+    pub(super) fn look_after(&mut self, now: u64) {
+        let timeout_ns = self.shared.offer.timeout_ns;
+        for index in 0..self.connections.len() {
+            let connection = &self.connections[index];
+            let since = match connection.state {
+                State::Down { retry_at_ns } => {
+                    if self.running && retry_at_ns <= now && self.opening < OPENING_MAX {
+                        self.connect(index);
+                    }
+                    continue;
+                }
+                State::Opening { since_ns } => Some(since_ns),
+                State::Open => connection.oldest_sent_ns(),
+            };
+            if since.is_some_and(|since| now.saturating_sub(since) > timeout_ns) {
+                let (address, ms) = (self.address(index), timeout_ns / 1_000_000);
+                let message = format!("{address} did not answer within {ms} ms");
+                self.lost(index, ErrorClass::Timeout, message);
+            }
+        }
+        if self.open > 0 {
+            self.down_since_ns = 0;
+        } else if self.running && now.saturating_sub(self.down_since_ns) > timeout_ns {
+            let (class, message) = self
+                .last_fault
+                .clone()
+                .unwrap_or((ErrorClass::Closed, "no connection could be made".to_string()));
+            self.shared.fail(class, message);
+        }
+    }
+
+    /// Where the server of a connection is, for people.
+    pub(super) fn address(&self, index: usize) -> String {
+        let node = self.connections[index].node as usize;
+        self.shared.servers.nodes[node].to_string()
+    }
+}

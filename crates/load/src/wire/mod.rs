@@ -1,0 +1,28 @@
+//! The engine of many connections: event loops with pipelining, for raw key-value load.
+//!
+//! - [`protocol`]: what a wire protocol must offer; [`template`]: requests as bytes with holes.
+//! - [`work`]: operations on data, each request a pure function of (seed, its number).
+//! - [`pacer`]: when requests of an open load are due.
+//! - [`engine`]: how a load is offered and what it gave; `worker`, `linking` and `reading` are one
+//!   of its threads, `connection`, `stream` and `timer` what a thread works with.
+//! - [`route`]: which server a key lives on.
+//! - [`recorder`]: what is counted and timed.
+
+mod connection;
+pub mod engine;
+mod linking;
+pub mod pacer;
+pub mod protocol;
+mod reading;
+pub mod recorder;
+pub mod route;
+pub mod stream;
+pub mod template;
+mod timer;
+pub mod work;
+mod worker;
+
+pub use engine::{Moment, Offer, Outcome, Pacing, Servers, Until, run};
+pub use recorder::WireRecorder;
+pub use stream::{Address, Tls};
+pub use work::{Operation, Work};

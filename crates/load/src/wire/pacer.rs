@@ -1,0 +1,117 @@
+//! When requests are to be sent: a plan of arrivals, made in advance, in nanoseconds.
+//!
+//! Arrivals are a process of rate one, stretched: the i-th arrival's position is `i` (constant
+//! spacing) or the sum of i exponential draws (a Poisson process). The stages give the expected
+//! number of arrivals until each moment, a function that is linear where the rate is constant and a
+//! parabola where it is a ramp; an arrival happens where that function reaches its position. So a
+//! change of rate shifts no arrival twice, and nothing depends on when the generator gets round to
+//! it.
+
+use workloads::kv::Random;
+
+/// Spacing of arrivals.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrivals {
+    /// The same time between any two, at a constant rate.
+    Constant,
+    /// Independent of each other, as users are: exponential times between.
+    Poisson,
+}
+
+/// A span of time in which the rate is constant or changes evenly.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Stage {
+    /// Arrivals per second at its start; 0 or more.
+    pub rate_from_per_s: f64,
+    /// Arrivals per second at its end.
+    pub rate_to_per_s: f64,
+    /// How long it lasts, nanoseconds.
+    pub length_ns: u64,
+}
+
+impl Stage {
+    /// Expected arrivals in the whole of it.
+    fn arrivals(&self) -> f64 {
+        f64::midpoint(self.rate_from_per_s, self.rate_to_per_s) * self.seconds()
+    }
+
+    fn seconds(&self) -> f64 {
+        self.length_ns as f64 / 1e9
+    }
+
+    /// Seconds from its start until `count` arrivals are expected: the root of
+    /// `from·t + (to − from)·t²/(2·length) = count`, in the form that does not cancel.
+    fn reached_s(&self, count: f64) -> f64 {
+        let slope = (self.rate_to_per_s - self.rate_from_per_s) / self.seconds();
+        let root = (self.rate_from_per_s.powi(2) + 2.0 * slope * count).max(0.0).sqrt();
+        2.0 * count / (self.rate_from_per_s + root)
+    }
+}
+
+/// Arrivals of one thread, in order.
+#[derive(Clone, Debug)]
+pub struct Pacer {
+    arrivals: Arrivals,
+    stages: Vec<Stage>,
+    random: Random,
+    /// The stage at hand, where it begins, and how many arrivals are expected before it.
+    stage: usize,
+    stage_from_ns: u64,
+    before: f64,
+    /// Position of the last arrival.
+    position: f64,
+}
+
+impl Pacer {
+    /// A plan for one of `threads` threads, which share the rates; thread `thread` of a constant
+    /// plan is shifted by its part of the spacing, so that all together are evenly spaced. The sum
+    /// of independent Poisson processes is one of the sum of the rates.
+    pub fn new(
+        arrivals: Arrivals,
+        stages: &[Stage],
+        (thread, threads): (u32, u32),
+        seed: u64,
+    ) -> Self {
+        let share = 1.0 / f64::from(threads.max(1));
+        let stages = stages.iter().map(|s| Stage {
+            rate_from_per_s: s.rate_from_per_s * share,
+            rate_to_per_s: s.rate_to_per_s * share,
+            length_ns: s.length_ns,
+        });
+        // The first constant arrival is at the start; one whole spacing later the second.
+        let shift = f64::from(thread) * share;
+        Self {
+            arrivals,
+            stages: stages.collect(),
+            random: Random::new(seed, u64::from(thread), 0),
+            stage: 0,
+            stage_from_ns: 0,
+            before: 0.0,
+            position: if arrivals == Arrivals::Constant { shift - 1.0 } else { 0.0 },
+        }
+    }
+
+    /// The next arrival in nanoseconds from the start of the load; `None` when the stages are over.
+    pub fn next_ns(&mut self) -> Option<u64> {
+        self.position += match self.arrivals {
+            Arrivals::Constant => 1.0,
+            // 1 − u lies in (0, 1], so that the logarithm exists.
+            Arrivals::Poisson => -(1.0 - self.random.unit()).ln(),
+        };
+        loop {
+            let stage = self.stages.get(self.stage)?;
+            let within = self.position - self.before;
+            let arrivals = stage.arrivals();
+            if within < arrivals {
+                return Some(self.stage_from_ns + (stage.reached_s(within) * 1e9) as u64);
+            }
+            self.before += arrivals;
+            self.stage_from_ns += stage.length_ns;
+            self.stage += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "pacer_tests.rs"]
+mod tests;

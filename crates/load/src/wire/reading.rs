@@ -1,0 +1,181 @@
+//! Taking in replies.
+
+use std::io;
+
+use model::ErrorClass;
+
+use super::connection::{Pending, State};
+use super::protocol::{Expect, Greeting, Judged, Parser, Shape, Step};
+use super::recorder::Times;
+use super::work::Drawn;
+use super::worker::Worker;
+
+/// Longest piece that a parser may ask to see at once.
+const REST_BYTES_MAX: usize = 128 << 10;
+/// Times that a request is sent on to another server before it counts as failed.
+const HOPS_MAX: u8 = 8;
+/// What nobody asked for may still be a message that the protocol allows at any time.
+const UNASKED: Expect = Expect { shape: Shape::Any, bytes: None, verify: false, key: 0 };
+
+/// A request whose reply has come.
+#[derive(Clone, Copy)]
+struct Answered {
+    drawn: Drawn,
+    times: Times,
+    hops: u8,
+}
+
+impl<P: Parser + Default> Worker<'_, P> {
+    /// Reads all that a connection has. Where it has `ended`, that is not told again: then a short
+    /// read does not stand for the last one.
+    pub(super) fn readable(&mut self, index: usize, ended: bool) {
+        // Lent out for the time of reading: a reply leads to sending, which needs all the rest.
+        let mut inbox = std::mem::take(&mut self.inbox);
+        if let Err(e) = self.read(index, &mut inbox, ended) {
+            self.broken(index, &e);
+        }
+        self.inbox = inbox;
+    }
+
+    fn read(&mut self, index: usize, inbox: &mut [u8], ended: bool) -> io::Result<()> {
+        loop {
+            let connection = &mut self.connections[index];
+            let Some(stream) = &mut connection.stream else { return Ok(()) };
+            let kept = connection.rest.len();
+            inbox[..kept].copy_from_slice(&connection.rest);
+            let read = match stream.read(&mut inbox[kept..]) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(n) => n,
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
+                Err(e) => return Err(e),
+            };
+            let drained = kept + read < inbox.len() && !ended && !stream.reads_in_records();
+            connection.rest.clear();
+            self.take_in(index, &inbox[..kept + read]);
+            if drained {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Parses what was read, and settles each reply.
+    fn take_in(&mut self, index: usize, bytes: &[u8]) {
+        let now = self.shared.now_ns();
+        let mut at = 0;
+        while at < bytes.len() {
+            let connection = &mut self.connections[index];
+            if connection.stream.is_none() {
+                return;
+            }
+            let expect = match connection.pending.front() {
+                Some(Pending::Request { drawn, .. }) => self.shared.work.expect(drawn),
+                Some(Pending::Hello(greeting)) => greeting.expect,
+                None => UNASKED,
+            };
+            let step = connection.parser.advance(&bytes[at..], &expect, &self.shared.work.values);
+            match step {
+                Ok(Step::Whole { used, judged }) => {
+                    at += used;
+                    self.settle(index, &judged, now);
+                }
+                Ok(Step::More { used }) if bytes.len() - at - used <= REST_BYTES_MAX => {
+                    connection.rest.extend_from_slice(&bytes[at + used..]);
+                    return;
+                }
+                Ok(Step::More { .. }) => {
+                    let message = format!("{} sent an endless reply", self.address(index));
+                    return self.lost(index, ErrorClass::Protocol, message);
+                }
+                Err(malformed) => {
+                    let message = format!("{}: {malformed}", self.address(index));
+                    return self.lost(index, ErrorClass::Protocol, message);
+                }
+            }
+        }
+    }
+
+    /// A reply is whole.
+    fn settle(&mut self, index: usize, judged: &Judged, done_ns: u64) {
+        match self.connections[index].pending.pop_front() {
+            Some(Pending::Request { drawn, intended_ns, sent_ns, hops }) => {
+                let times = Times { intended_ns, sent_ns, done_ns };
+                self.request_answered(index, Answered { drawn, times, hops }, judged);
+            }
+            Some(Pending::Hello(greeting)) => self.hello_answered(index, greeting, judged),
+            None => {
+                let message = format!("{} sent a reply that nobody asked for", self.address(index));
+                self.lost(index, ErrorClass::Protocol, message);
+            }
+        }
+    }
+
+    fn hello_answered(&mut self, index: usize, greeting: Greeting, judged: &Judged) {
+        let opening = matches!(self.connections[index].state, State::Opening { .. });
+        match judged {
+            Judged::Error(class, words) if !greeting.harmless => {
+                let code = words.split(' ').next().unwrap_or_default();
+                let words = if greeting.secret { code } else { words };
+                let message = format!("{} answered `{words}`", self.address(index));
+                self.lost(index, *class, message);
+            }
+            _ if opening && self.connections[index].pending.is_empty() => self.opened(index),
+            _ => {}
+        }
+    }
+
+    fn request_answered(&mut self, index: usize, answered: Answered, judged: &Judged) {
+        let Answered { drawn, times, hops } = answered;
+        let client = self.connections[index].client;
+        if let Judged::Elsewhere { address, for_good } = judged
+            && hops < HOPS_MAX
+            && self.send_on(index, &answered, address, *for_good)
+        {
+            return;
+        }
+        self.ended(client);
+        if times.done_ns >= self.measured_from_ns {
+            let (operation, from_ns) = (drawn.operation as usize, self.measured_from_ns);
+            self.recorder.answered(operation, &times, judged, from_ns);
+            self.last_done_ns = times.done_ns;
+        } else {
+            self.recorder.wrong_in_warmup += u64::from(*judged == Judged::Wrong);
+        }
+        if self.shared.offer.errors_end_it {
+            self.shared.fail_by(judged);
+        }
+        self.answered(client, times.done_ns);
+    }
+
+    /// Sends a request to the server that it was referred to; false when there is none.
+    fn send_on(
+        &mut self,
+        index: usize,
+        answered: &Answered,
+        address: &str,
+        for_good: bool,
+    ) -> bool {
+        let (drawn, times) = (answered.drawn, answered.times);
+        let mut name = Vec::new();
+        self.shared.work.names.append(&mut name, drawn.key);
+        let Some(node) = self.route.moved(&name, address, for_good) else { return false };
+        let asking = if for_good { &b""[..] } else { self.route.asking() };
+        let there = index - self.connections[index].node as usize + node;
+        if !self.connections[there].is_open() {
+            return false;
+        }
+        let scratch = &mut self.scratch[node];
+        scratch.extend_from_slice(asking);
+        self.shared.work.append(&self.streams, scratch, &drawn);
+        let pending = &mut self.connections[there].pending;
+        if !asking.is_empty() {
+            let (harmless, secret) = (true, false);
+            pending.push_back(Pending::Hello(Greeting { expect: UNASKED, harmless, secret }));
+        }
+        let (intended_ns, sent_ns, hops) = (times.intended_ns, times.sent_ns, answered.hops + 1);
+        pending.push_back(Pending::Request { drawn, intended_ns, sent_ns, hops });
+        self.recorder.redirects += 1;
+        self.send_scratch(there, node);
+        true
+    }
+}

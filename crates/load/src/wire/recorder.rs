@@ -1,0 +1,219 @@
+//! What a thread of the wire engine counts and times, by operation.
+
+use model::{Counts, ErrorClass, OperationResult};
+use stats::Histogram;
+
+use super::protocol::Judged;
+
+/// When a request was to be sent, was sent, and was answered: nanoseconds of one clock.
+#[derive(Clone, Copy, Debug)]
+pub struct Times {
+    /// When it should have been sent.
+    pub intended_ns: u64,
+    /// When it was sent.
+    pub sent_ns: u64,
+    /// When its reply was there.
+    pub done_ns: u64,
+}
+
+/// One operation's counts and times.
+#[derive(Clone, Debug, Default)]
+pub struct Row {
+    counts: Counts,
+    service: Histogram,
+    /// Kept only under an open load: in a closed one a request is intended when it is sent.
+    open: Option<Box<Open>>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Open {
+    response: Histogram,
+    lag: Histogram,
+}
+
+/// Length of an interval of [`WireRecorder::done_per_interval`], nanoseconds.
+pub const INTERVAL_NS: u64 = 100_000_000;
+
+/// Counts and times of a thread, or merged of all.
+#[derive(Clone, Debug, Default)]
+pub struct WireRecorder {
+    rows: Vec<Row>,
+    /// Requests answered in each interval of [`INTERVAL_NS`] from the start of the measurement.
+    done_per_interval: Vec<u64>,
+    /// Connections that broke and were made anew.
+    pub reconnects: u64,
+    /// Requests that were sent again to another server, as a cluster asked for.
+    pub redirects: u64,
+    /// Replies in the warm-up that were wrong: that must not happen there either.
+    pub wrong_in_warmup: u64,
+}
+
+impl Row {
+    fn new(open: bool) -> Self {
+        Self { open: open.then(Box::default), ..Self::default() }
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.counts.merge(&other.counts);
+        self.service.merge(&other.service);
+        if let Some(theirs) = &other.open {
+            let own = self.open.get_or_insert_default();
+            own.response.merge(&theirs.response);
+            own.lag.merge(&theirs.lag);
+        }
+    }
+
+    fn clear(&mut self) {
+        self.counts = Counts::default();
+        self.service.clear();
+        if let Some(open) = &mut self.open {
+            open.response.clear();
+            open.lag.clear();
+        }
+    }
+
+    /// Requests that were answered, whatever was answered.
+    pub fn answered(&self) -> u64 {
+        self.service.count()
+    }
+
+    /// How they ended.
+    pub fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    /// Done − sent.
+    pub fn service(&self) -> &Histogram {
+        &self.service
+    }
+
+    /// Done − intended start.
+    pub fn response(&self) -> &Histogram {
+        self.open.as_ref().map_or(&self.service, |open| &open.response)
+    }
+
+    /// Sent − intended start; `None` where a request is intended when it is sent.
+    pub fn lag(&self) -> Option<&Histogram> {
+        self.open.as_ref().map(|open| &open.lag)
+    }
+}
+
+impl WireRecorder {
+    /// For `operations` kinds of request; `open` where requests have an intended start of their
+    /// own.
+    pub fn new(operations: usize, open: bool) -> Self {
+        Self { rows: vec![Row::new(open); operations], ..Self::default() }
+    }
+
+    /// Records a reply; the measurement began at `from_ns`, not after it.
+    pub(crate) fn answered(
+        &mut self,
+        operation: usize,
+        times: &Times,
+        judged: &Judged,
+        from_ns: u64,
+    ) {
+        let row = &mut self.rows[operation];
+        let counts = &mut row.counts;
+        match judged {
+            Judged::Ok { verified } => {
+                counts.ok += 1;
+                counts.verified += u64::from(*verified);
+            }
+            Judged::Miss => counts.miss += 1,
+            Judged::Wrong => counts.wrong += 1,
+            // Refusing is quick: its time would make the others look better.
+            Judged::Error(class, _) => return error(counts, *class),
+            Judged::Elsewhere { .. } => return error(counts, ErrorClass::Reply),
+        }
+        row.service.record(times.done_ns.saturating_sub(times.sent_ns));
+        if let Some(open) = &mut row.open {
+            open.response.record(times.done_ns.saturating_sub(times.intended_ns));
+            open.lag.record(times.sent_ns.saturating_sub(times.intended_ns));
+        }
+        let interval = ((times.done_ns - from_ns) / INTERVAL_NS) as usize;
+        if self.done_per_interval.len() <= interval {
+            self.done_per_interval.resize(interval + 1, 0);
+        }
+        self.done_per_interval[interval] += 1;
+    }
+
+    /// Counts a request that was never answered.
+    pub(crate) fn unanswered(&mut self, operation: usize, class: ErrorClass) {
+        error(&mut self.rows[operation].counts, class);
+    }
+
+    /// Adds all of `other`.
+    pub fn merge(&mut self, other: &Self) {
+        if self.rows.len() < other.rows.len() {
+            self.rows.resize_with(other.rows.len(), Row::default);
+        }
+        for (own, theirs) in self.rows.iter_mut().zip(&other.rows) {
+            own.merge(theirs);
+        }
+        if self.done_per_interval.len() < other.done_per_interval.len() {
+            self.done_per_interval.resize(other.done_per_interval.len(), 0);
+        }
+        for (own, theirs) in self.done_per_interval.iter_mut().zip(&other.done_per_interval) {
+            *own += theirs;
+        }
+        self.reconnects += other.reconnects;
+        self.redirects += other.redirects;
+        self.wrong_in_warmup += other.wrong_in_warmup;
+    }
+
+    /// Forgets everything and keeps the memory.
+    pub(crate) fn clear(&mut self) {
+        self.rows.iter_mut().for_each(Row::clear);
+        self.done_per_interval.fill(0);
+        (self.reconnects, self.redirects, self.wrong_in_warmup) = (0, 0, 0);
+    }
+
+    /// Rows in the order of the operations.
+    pub fn rows(&self) -> &[Row] {
+        &self.rows
+    }
+
+    /// Requests answered in each interval of [`INTERVAL_NS`] from the start of the measurement.
+    pub fn done_per_interval(&self) -> &[u64] {
+        &self.done_per_interval
+    }
+
+    /// All operations together.
+    pub fn whole(&self) -> Row {
+        let mut whole = Row::default();
+        self.rows.iter().for_each(|row| whole.merge(row));
+        whole
+    }
+
+    /// Requests that were answered, whatever was answered.
+    pub fn answered_in_all(&self) -> u64 {
+        self.rows.iter().map(Row::answered).sum()
+    }
+
+    /// Result rows: each operation that happened, and all together under `phase` where there are
+    /// several. `seconds` is the length of the measurement.
+    pub fn results(&self, phase: &str, names: &[&str], seconds: f64) -> Vec<OperationResult> {
+        let result = |name: &str, row: &Row| OperationResult {
+            operation: name.into(),
+            counts: row.counts.clone(),
+            rate_per_s: row.answered() as f64 / seconds.max(f64::MIN_POSITIVE),
+            service: row.service.clone(),
+            response: row.response().clone(),
+            lag: row.lag().cloned().unwrap_or_default(),
+            lock_wait: Histogram::default(),
+        };
+        let happened = self.rows.iter().zip(names).filter(|(row, _)| row.counts.total() > 0);
+        let mut results: Vec<OperationResult> =
+            happened.map(|(row, name)| result(name, row)).collect();
+        if names.len() > 1 {
+            results.push(result(phase, &self.whole()));
+        }
+        results
+    }
+}
+
+fn error(counts: &mut Counts, class: ErrorClass) {
+    counts.error += 1;
+    *counts.errors_by_class.entry(class).or_default() += 1;
+}

@@ -1,0 +1,113 @@
+//! What a wire load consists of: operations with their requests, keys, sizes and values.
+
+use std::sync::Arc;
+
+use workloads::kv::{Key, KeyChoice, KeyNames, Mix, Sizes, Stream, Values};
+
+use super::protocol::{Expect, Shape};
+use super::template::{Filling, Template};
+
+/// One kind of request.
+#[derive(Clone, Debug)]
+pub struct Operation {
+    /// Its name in results.
+    pub name: String,
+    /// How it is spelled.
+    pub template: Template,
+    /// What its reply must be.
+    pub shape: Shape,
+    /// True when it writes the value of its key, in a new version.
+    pub writes: bool,
+    /// True when a value that it reads was written by this load, so that its length is known.
+    pub reads_own: bool,
+}
+
+/// Operations on data: what a thread sends is a pure function of (seed, number of the request).
+#[derive(Clone, Debug)]
+pub struct Work {
+    /// Kinds of request; at least one.
+    pub operations: Vec<Operation>,
+    /// How often each is sent.
+    pub mix: Mix,
+    /// Which keys are asked for.
+    pub keys: KeyChoice,
+    /// How they are named.
+    pub names: KeyNames,
+    /// How long their values are.
+    pub sizes: Sizes,
+    /// What their values consist of.
+    pub values: Arc<Values>,
+    /// Seed of all choices.
+    pub seed: u64,
+    /// One in this many values read is compared byte by byte; 0 for none, 1 for all.
+    pub verify_one_in: u64,
+}
+
+/// The random numbers of a load.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Streams {
+    choices: Stream,
+    digits: Stream,
+}
+
+/// A request as it was drawn: enough to spell it again, and to judge its reply.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Drawn {
+    /// Number of the request, over all threads.
+    pub(crate) n: u64,
+    /// Index of its operation.
+    pub(crate) operation: u32,
+    /// Bytes of its key's value.
+    bytes: u32,
+    /// The key.
+    pub(crate) key: Key,
+    verify: bool,
+}
+
+impl Work {
+    /// What requests are drawn from.
+    pub(crate) fn streams(&self) -> Streams {
+        Streams { choices: Stream::new(self.seed, 0), digits: Stream::new(self.seed, 1) }
+    }
+
+    /// Draws request `n`, counted over all threads.
+    pub(crate) fn draw(&self, streams: &Streams, n: u64) -> Drawn {
+        let mut random = streams.choices.at(n);
+        let operation = if self.operations.len() > 1 { self.mix.pick(&mut random) } else { 0 };
+        let key = self.keys.pick(&mut random, n);
+        let kind = &self.operations[operation];
+        let sized = kind.writes || kind.reads_own;
+        let bytes = if sized { self.sizes.bytes(self.seed, key) as u32 } else { 0 };
+        let verify = kind.reads_own
+            && match self.verify_one_in {
+                0 => false,
+                1 => true,
+                one_in => random.below(one_in) == 0,
+            };
+        Drawn { n, operation: operation as u32, bytes, key, verify }
+    }
+
+    /// Appends the request.
+    pub(crate) fn append(&self, streams: &Streams, out: &mut Vec<u8>, drawn: &Drawn) {
+        let filling = Filling {
+            key: drawn.key,
+            n: drawn.n,
+            digits: streams.digits,
+            value_bytes: drawn.bytes as usize,
+            names: &self.names,
+            values: &self.values,
+        };
+        self.operations[drawn.operation as usize].template.append(out, &filling);
+    }
+
+    /// What its reply must be.
+    pub(crate) fn expect(&self, drawn: &Drawn) -> Expect {
+        let kind = &self.operations[drawn.operation as usize];
+        Expect {
+            shape: kind.shape,
+            bytes: (kind.reads_own && kind.shape == Shape::Value).then_some(drawn.bytes),
+            verify: drawn.verify,
+            key: drawn.key.0,
+        }
+    }
+}

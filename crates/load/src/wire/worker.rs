@@ -1,0 +1,386 @@
+//! One thread of the wire engine: an event loop over its own connections.
+//!
+//! A client is a connection to each server (one, outside of a cluster). It sends up to `pipeline`
+//! requests in one write, and in a closed load the next ones when all of them are answered. Threads
+//! share nothing but the start, the stop and the place where records are handed over.
+//!
+//! Parts: this file sends and waits, `linking` makes connections and bears their loss, `reading`
+//! takes in replies.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::io;
+
+use model::ErrorClass;
+use nix::errno::Errno;
+use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
+
+use super::connection::{Connection, Pending};
+use super::engine::{Pacing, Shared, Until};
+use super::pacer::Pacer;
+use super::protocol::Parser;
+use super::recorder::WireRecorder;
+use super::route::Route;
+use super::timer::Timer;
+use super::work::{Drawn, Streams};
+use crate::watch::ThreadUse;
+
+/// Room for what is read at once.
+const INBOX_BYTES: usize = 256 << 10;
+/// How often time-outs, retries and the handing over of records are looked at.
+const TICK_NS: u64 = 20_000_000;
+/// Ticks after which records are handed over.
+const TICKS_A_REPORT: u32 = 10;
+/// A wait shorter than this is spent looking at the sockets: a sleeping thread wakes up too late.
+const SPIN_NS: u64 = 60_000;
+/// The event of the timer, which is no connection's.
+const TIMER: u64 = u64::MAX;
+
+/// What a client has under way.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Client {
+    pub(super) in_flight: u32,
+    /// True while it stands in the queue of those that may send.
+    queued: bool,
+}
+
+/// What a thread tells when it has ended.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Share {
+    /// When its last reply came, nanoseconds of the engine's clock; 0 when none came.
+    pub(crate) last_done_ns: u64,
+    /// What it used from the start of the measurement.
+    pub(crate) used: ThreadUse,
+    /// Requests of an open load that could not be sent before its end.
+    pub(crate) unsent: u64,
+}
+
+/// A thread's own state.
+pub(crate) struct Worker<'a, P> {
+    pub(super) shared: &'a Shared<'a>,
+    /// Number of this thread.
+    index: u64,
+    pub(super) epoll: Epoll,
+    timer: Timer,
+    /// Connection `client × nodes + node`.
+    pub(super) connections: Vec<Connection<P>>,
+    pub(super) clients: Vec<Client>,
+    /// Clients that may send.
+    free: VecDeque<u32>,
+    /// Clients that think, by the time at which they may send again.
+    thinking: BinaryHeap<Reverse<(u64, u32)>>,
+    pub(super) route: Box<dyn Route>,
+    pub(super) inbox: Vec<u8>,
+    /// What is to be sent, by node; empty between two sendings.
+    pub(super) scratch: Vec<Vec<u8>>,
+    batch: Vec<(usize, Drawn)>,
+    name: Vec<u8>,
+    pub(super) streams: Streams,
+    pub(super) recorder: WireRecorder,
+    /// Requests drawn by this thread.
+    drawn: u64,
+    pub(super) under_way: u64,
+    pacer: Option<Pacer>,
+    /// When the next request of an open load is due.
+    due_ns: Option<u64>,
+    begun_ns: u64,
+    pub(super) measured_from_ns: u64,
+    ends_ns: u64,
+    pub(super) last_done_ns: u64,
+    pub(super) opening: usize,
+    pub(super) open: usize,
+    pub(super) running: bool,
+    /// Since when no connection is open; 0 when one is.
+    pub(super) down_since_ns: u64,
+    /// Why a connection broke last.
+    pub(super) last_fault: Option<(ErrorClass, String)>,
+}
+
+impl<'a, P: Parser + Default> Worker<'a, P> {
+    /// A thread with its clients; nothing is connected yet.
+    pub(crate) fn new(shared: &'a Shared<'a>, index: u32) -> io::Result<Self> {
+        let (offer, nodes) = (shared.offer, shared.servers.nodes.len());
+        let threads = offer.threads;
+        let clients = offer.clients / threads + u32::from(index < offer.clients % threads);
+        let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
+        let timer = Timer::new()?;
+        epoll.add(&timer, EpollEvent::new(EpollFlags::EPOLLIN, TIMER))?;
+        let pacer = match &offer.pacing {
+            Pacing::Closed { .. } => None,
+            Pacing::Open { arrivals, stages } => {
+                Some(Pacer::new(*arrivals, stages, (index, threads), shared.work.seed))
+            }
+        };
+        let connections = (0..clients)
+            .flat_map(|client| (0..nodes as u32).map(move |node| Connection::new(client, node)));
+        Ok(Self {
+            shared,
+            index: u64::from(index),
+            epoll,
+            timer,
+            connections: connections.collect(),
+            clients: vec![Client::default(); clients as usize],
+            free: VecDeque::new(),
+            thinking: BinaryHeap::new(),
+            route: shared.servers.route.fresh(),
+            inbox: vec![0; INBOX_BYTES],
+            scratch: vec![Vec::new(); nodes],
+            batch: Vec::new(),
+            name: Vec::new(),
+            streams: shared.work.streams(),
+            recorder: WireRecorder::new(shared.work.operations.len(), pacer.is_some()),
+            drawn: 0,
+            under_way: 0,
+            pacer,
+            due_ns: None,
+            begun_ns: 0,
+            measured_from_ns: u64::MAX,
+            ends_ns: u64::MAX,
+            last_done_ns: 0,
+            opening: 0,
+            open: 0,
+            running: false,
+            down_since_ns: 0,
+            last_fault: None,
+        })
+    }
+
+    /// Connects, waits for the others, offers its share of the load and reads until all is
+    /// answered.
+    pub(crate) fn run(&mut self) -> Share {
+        self.connect_all();
+        self.shared.gate.wait();
+        // The coordinator says when it begins, between the two.
+        self.shared.gate.wait();
+        self.begin();
+        let mut used_before = None;
+        let (mut tick_ns, mut ticks) = (self.begun_ns + TICK_NS, 0);
+        loop {
+            let now = self.shared.now_ns();
+            if used_before.is_none() && now >= self.measured_from_ns {
+                used_before = Some(ThreadUse::now());
+            }
+            if now >= tick_ns {
+                tick_ns = now + TICK_NS;
+                ticks += 1;
+                self.look_after(now);
+                if ticks % TICKS_A_REPORT == 0 {
+                    self.shared.hand_over(&mut self.recorder);
+                }
+            }
+            self.dispatch(now);
+            if self.shared.over() || (self.all_sent(now) && self.under_way == 0) {
+                break;
+            }
+            self.wait(tick_ns);
+        }
+        self.shared.hand_over(&mut self.recorder);
+        Share {
+            last_done_ns: self.last_done_ns,
+            used: ThreadUse::now().since(used_before.unwrap_or_else(ThreadUse::now)),
+            unsent: self.unsent(),
+        }
+    }
+
+    fn begin(&mut self) {
+        let offer = self.shared.offer;
+        self.begun_ns = self.shared.begun_ns();
+        self.measured_from_ns = self.begun_ns + offer.warmup_ns;
+        if let Until::AfterNs(ns) = offer.until {
+            self.ends_ns = self.measured_from_ns + ns;
+        }
+        self.running = true;
+        self.next_due();
+        for client in 0..self.clients.len() as u32 {
+            self.may_send(client);
+        }
+    }
+
+    /// True when nothing more is to be sent.
+    fn all_sent(&self, now: u64) -> bool {
+        if self.pacer.is_some() && self.due_ns.is_none() {
+            return true;
+        }
+        match self.shared.offer.until {
+            Until::Requests(all) => self.number() >= all,
+            // What was due before the end is sent, however late.
+            Until::AfterNs(_) => match self.due_ns {
+                Some(due) => due >= self.ends_ns || now >= self.gives_up_ns(),
+                None => now >= self.ends_ns,
+            },
+        }
+    }
+
+    /// When an open load stops trying to send what was due.
+    fn gives_up_ns(&self) -> u64 {
+        self.ends_ns.saturating_add(self.shared.offer.timeout_ns)
+    }
+
+    /// Requests that were due before the end and are not sent.
+    fn unsent(&mut self) -> u64 {
+        // A counted load ends with the last request, and its stages need not end at all; one that
+        // was ended early has sent what it could.
+        if matches!(self.shared.offer.until, Until::Requests(_)) || self.shared.over() {
+            return 0;
+        }
+        let mut unsent = 0;
+        while self.due_ns.is_some_and(|due| due < self.ends_ns) {
+            unsent += 1;
+            self.next_due();
+        }
+        unsent
+    }
+
+    /// Number of this thread's next request among those of all.
+    fn number(&self) -> u64 {
+        self.drawn * u64::from(self.shared.offer.threads) + self.index
+    }
+
+    fn next_due(&mut self) {
+        let next = self.pacer.as_mut().and_then(Pacer::next_ns);
+        self.due_ns = next.map(|ns| self.begun_ns + ns);
+    }
+
+    /// Queues a client when it has room for a request and all its connections are open.
+    pub(super) fn may_send(&mut self, client: u32) {
+        let nodes = self.scratch.len();
+        let own = &mut self.clients[client as usize];
+        let room = match self.shared.offer.pacing {
+            Pacing::Closed { .. } => own.in_flight == 0,
+            Pacing::Open { .. } => own.in_flight < self.shared.offer.pipeline,
+        };
+        let first = client as usize * nodes;
+        let connections = &self.connections[first..first + nodes];
+        if self.running && room && !own.queued && connections.iter().all(Connection::is_open) {
+            own.queued = true;
+            self.free.push_back(client);
+        }
+    }
+
+    /// A client has got a reply; with the last of them it thinks, and sends again.
+    pub(super) fn answered(&mut self, client: u32, now: u64) {
+        match self.shared.offer.pacing {
+            Pacing::Closed { .. } if self.clients[client as usize].in_flight > 0 => {}
+            Pacing::Closed { think_ns } if think_ns > 0 => {
+                self.thinking.push(Reverse((now + think_ns, client)));
+            }
+            _ => self.may_send(client),
+        }
+    }
+
+    /// Sends what can be sent now.
+    pub(super) fn dispatch(&mut self, now: u64) {
+        while let Some(Reverse((at, client))) = self.thinking.peek().copied() {
+            if at > now {
+                break;
+            }
+            self.thinking.pop();
+            self.may_send(client);
+        }
+        if self.pacer.is_none() {
+            while !self.all_sent(now) {
+                let Some(client) = self.next_free() else { return };
+                self.send(client, self.shared.offer.pipeline, None);
+            }
+            return;
+        }
+        while let Some(due) = self.due_ns.filter(|due| *due <= now && !self.all_sent(now)) {
+            let Some(client) = self.next_free() else { return };
+            self.send(client, 1, Some(due));
+            self.next_due();
+            self.may_send(client);
+        }
+    }
+
+    fn next_free(&mut self) -> Option<u32> {
+        let client = self.free.pop_front()?;
+        self.clients[client as usize].queued = false;
+        Some(client)
+    }
+
+    /// Draws and sends up to `count` requests of a client, in one write to each server.
+    fn send(&mut self, client: u32, count: u32, intended_ns: Option<u64>) {
+        let work = self.shared.work;
+        for _ in 0..count {
+            let n = self.number();
+            if matches!(self.shared.offer.until, Until::Requests(all) if n >= all) {
+                break;
+            }
+            self.drawn += 1;
+            let drawn = work.draw(&self.streams, n);
+            let node = self.node(&drawn);
+            work.append(&self.streams, &mut self.scratch[node], &drawn);
+            self.batch.push((node, drawn));
+        }
+        let sent_ns = self.shared.now_ns();
+        let intended_ns = intended_ns.unwrap_or(sent_ns);
+        let first = client as usize * self.scratch.len();
+        self.clients[client as usize].in_flight += self.batch.len() as u32;
+        self.under_way += self.batch.len() as u64;
+        for (node, drawn) in self.batch.drain(..) {
+            let pending = Pending::Request { drawn, intended_ns, sent_ns, hops: 0 };
+            self.connections[first + node].pending.push_back(pending);
+        }
+        for node in 0..self.scratch.len() {
+            self.send_scratch(first + node, node);
+        }
+    }
+
+    /// Sends what stands in the scratch of a node.
+    pub(super) fn send_scratch(&mut self, connection: usize, node: usize) {
+        if self.scratch[node].is_empty() {
+            return;
+        }
+        let sent = self.connections[connection].send(&self.scratch[node]);
+        self.scratch[node].clear();
+        if let Err(e) = sent {
+            self.broken(connection, &e);
+        }
+    }
+
+    fn node(&mut self, drawn: &Drawn) -> usize {
+        if self.scratch.len() == 1 {
+            return 0;
+        }
+        self.name.clear();
+        self.shared.work.names.append(&mut self.name, drawn.key);
+        self.route.node(&self.name)
+    }
+
+    /// Waits for the sockets, for what is due next or for the tick, and takes in what came.
+    pub(super) fn wait(&mut self, tick_ns: u64) {
+        let now = self.shared.now_ns();
+        let thinking = self.thinking.peek().map(|Reverse((at, _))| *at);
+        // What is due waits for a client, not for the time, where none is free.
+        let due = self.due_ns.filter(|_| !self.free.is_empty());
+        let until = due.or(thinking).map_or(tick_ns, |at| at.min(tick_ns));
+        let left = until.saturating_sub(now);
+        let spin = if self.shared.offer.spin { SPIN_NS } else { 0 };
+        // A reply to a planned request is looked for without sleeping: waking up would be counted.
+        let awaits = spin > 0 && self.pacer.is_some() && self.under_way > 0;
+        let timeout = if left <= spin || awaits {
+            EpollTimeout::ZERO
+        } else {
+            if let Err(e) = self.timer.set(left - spin) {
+                let message = format!("the timer cannot be set: {e}");
+                return self.shared.fail(ErrorClass::Other, message);
+            }
+            EpollTimeout::NONE
+        };
+        let mut events = [EpollEvent::empty(); 128];
+        let count = match self.epoll.wait(&mut events, timeout) {
+            Ok(count) => count,
+            Err(Errno::EINTR) => 0,
+            Err(e) => {
+                let message = format!("waiting for the sockets failed: {e}");
+                return self.shared.fail(ErrorClass::Other, message);
+            }
+        };
+        for event in &events[..count] {
+            match event.data() {
+                TIMER => self.timer.clear(),
+                token => self.happened(token as usize, event.events()),
+            }
+        }
+    }
+}

@@ -1,0 +1,373 @@
+//! The wire engine against a server of a line protocol that misbehaves as told.
+//!
+//! A request is a key's name and a line feed. A reply is a line: `+`, `?` for a miss, `-` and words
+//! for an error, `!` for a wrong value.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use cachedyno_load as load;
+use load::clients::Meter;
+use load::wire::pacer::{Arrivals, Stage};
+use load::wire::protocol::{Expect, Judged, Malformed, Parser, Shape, Step};
+use load::wire::route::{Route, Single};
+use load::wire::template::{Segment, Template};
+use load::wire::{Address, Offer, Operation, Outcome, Pacing, Servers, Until, Work};
+use model::ErrorClass;
+use workloads::kv::{Distribution, KeyChoice, KeyNames, Mix, Sizes, Values};
+
+const S: u64 = 1_000_000_000;
+
+#[derive(Default)]
+struct Lines;
+
+impl Parser for Lines {
+    fn advance(&mut self, bytes: &[u8], _: &Expect, _: &Values) -> Result<Step, Malformed> {
+        let Some(end) = bytes.iter().position(|b| *b == b'\n') else {
+            return Ok(Step::More { used: 0 });
+        };
+        let words = String::from_utf8_lossy(&bytes[1..end]).into_owned();
+        let judged = match bytes[0] {
+            b'+' => Judged::Ok { verified: false },
+            b'?' => Judged::Miss,
+            b'!' => Judged::Wrong,
+            b'-' => Judged::Error(ErrorClass::Reply, words),
+            b'>' => Judged::Elsewhere { address: words, for_good: true },
+            other => return Err(Malformed(format!("a line begins with {other}"))),
+        };
+        Ok(Step::Whole { used: end + 1, judged })
+    }
+}
+
+struct NoMeter;
+
+impl Meter for NoMeter {
+    fn server_cpu_ns(&mut self) -> Option<u64> {
+        None
+    }
+}
+
+/// What a connection's thread does with a request: the reply, or `None` to hang up.
+type Behaviour = dyn Fn(u64, &str) -> Option<String> + Send + Sync;
+
+/// A server that counts its requests over all connections; ends with the test's process.
+struct Server {
+    address: Address,
+    served: Arc<AtomicU64>,
+    connections: Arc<AtomicU64>,
+}
+
+impl Server {
+    fn start(behaviour: Arc<Behaviour>) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = Address::Tcp(listener.local_addr().unwrap());
+        let (served, connections) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+        let (all, opened) = (served.clone(), connections.clone());
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let (behaviour, all) = (behaviour.clone(), all.clone());
+                opened.fetch_add(1, Ordering::SeqCst);
+                thread::spawn(move || serve(&stream.unwrap(), behaviour.as_ref(), &all));
+            }
+        });
+        Self { address, served, connections }
+    }
+
+    fn good() -> Self {
+        Self::start(Arc::new(|_, _| Some("+\n".into())))
+    }
+
+    fn servers(&self) -> Servers {
+        Servers {
+            nodes: vec![self.address.clone()],
+            tls: None,
+            hello: Vec::new(),
+            hello_replies: Vec::new(),
+            route: Box::new(Single),
+        }
+    }
+}
+
+fn serve(stream: &TcpStream, behaviour: &Behaviour, all: &AtomicU64) {
+    stream.set_nodelay(true).unwrap();
+    let mut lines = BufReader::new(stream.try_clone().unwrap());
+    let (mut stream, mut line) = (stream, String::new());
+    while lines.read_line(&mut line).is_ok_and(|n| n > 0) {
+        let n = all.fetch_add(1, Ordering::SeqCst);
+        let Some(reply) = behaviour(n, line.trim_end()) else { return };
+        if stream.write_all(reply.as_bytes()).is_err() {
+            return;
+        }
+        line.clear();
+    }
+}
+
+fn work() -> Work {
+    let names = KeyNames::default();
+    let segments = vec![Segment::Key, Segment::Literal(b"\n".to_vec())];
+    let operation = Operation {
+        name: "ask".into(),
+        template: Template::new(segments, &names, None),
+        shape: Shape::Any,
+        writes: false,
+        reads_own: false,
+    };
+    Work {
+        operations: vec![operation],
+        mix: Mix::new(&[1.0]).unwrap(),
+        keys: KeyChoice::new(Distribution::Uniform, 1_000).unwrap(),
+        names,
+        sizes: Sizes::all(10),
+        values: Arc::new(Values::new(1)),
+        seed: 1,
+        verify_one_in: 0,
+    }
+}
+
+fn offer(clients: u32, pipeline: u32, until: Until) -> Offer {
+    Offer {
+        threads: 1,
+        clients,
+        pipeline,
+        pacing: Pacing::Closed { think_ns: 0 },
+        until,
+        warmup_ns: 0,
+        timeout_ns: 2 * S,
+        cpus: Vec::new(),
+        spin: false,
+        reconnects: true,
+        errors_end_it: false,
+    }
+}
+
+fn run(offer: &Offer, servers: &Servers) -> Outcome {
+    let stop = AtomicBool::new(false);
+    load::wire::run::<Lines>(offer, &work(), servers, &stop, &mut NoMeter, &mut |_| {})
+}
+
+#[test]
+fn a_counted_load_sends_exactly_that_many() {
+    for (threads, clients, pipeline, requests) in [(1, 1, 1, 100), (2, 7, 3, 10_001), (3, 3, 50, 7)]
+    {
+        let server = Server::good();
+        let offer = Offer { threads, ..offer(clients, pipeline, Until::Requests(requests)) };
+        let outcome = run(&offer, &server.servers());
+        assert_eq!(outcome.failure, None);
+        let row = outcome.recorder.whole();
+        assert_eq!((row.counts().ok, row.answered()), (requests, requests));
+        assert_eq!(server.served.load(Ordering::SeqCst), requests);
+        assert_eq!(server.connections.load(Ordering::SeqCst), u64::from(clients));
+        assert_eq!(outcome.recorder.done_per_interval().iter().sum::<u64>(), requests);
+        assert!(row.lag().is_none());
+    }
+}
+
+#[test]
+fn what_is_said_first_is_never_printed() {
+    let servers = Servers { hello: b"AUTH hush".to_vec(), ..Server::good().servers() };
+    let text = format!("{servers:?} {:?}", servers.hello_replies);
+    assert!(!text.contains("hush") && !text.contains("104, 117, 115, 104"), "{text}");
+}
+
+#[test]
+fn no_client_has_more_under_way_than_its_pipeline() {
+    // A connection's requests are answered only when no more of them come.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = Address::Tcp(listener.local_addr().unwrap());
+    let most = Arc::new(AtomicU64::new(0));
+    let seen = most.clone();
+    thread::spawn(move || {
+        let (stream, _) = listener.accept().unwrap();
+        stream.set_read_timeout(Some(Duration::from_millis(30))).unwrap();
+        let (mut lines, mut under_way) = (BufReader::new(stream.try_clone().unwrap()), 0);
+        loop {
+            let mut line = String::new();
+            match lines.read_line(&mut line) {
+                Ok(0) => return,
+                Ok(_) => under_way += 1,
+                Err(_) => {
+                    seen.fetch_max(under_way, Ordering::SeqCst);
+                    (&stream).write_all("+\n".repeat(under_way as usize).as_bytes()).unwrap();
+                    under_way = 0;
+                }
+            }
+        }
+    });
+    let servers = Servers { nodes: vec![address], ..Server::good().servers() };
+    let outcome = run(&offer(1, 4, Until::Requests(16)), &servers);
+    assert_eq!((outcome.recorder.whole().counts().ok, most.load(Ordering::SeqCst)), (16, 4));
+}
+
+#[test]
+fn a_stall_is_in_the_response_times_of_an_open_load() {
+    // The server stands still for 200 ms in every second; all that is due meanwhile must wait.
+    let begun = Instant::now();
+    let server = Server::start(Arc::new(move |_, _| {
+        let into = begun.elapsed().as_millis() % 1_000;
+        if into < 200 {
+            thread::sleep(Duration::from_millis(200 - into as u64));
+        }
+        Some("+\n".into())
+    }));
+    let stage = Stage { rate_from_per_s: 500.0, rate_to_per_s: 500.0, length_ns: 4 * S };
+    let pacing = Pacing::Open { arrivals: Arrivals::Constant, stages: vec![stage] };
+    let offer = Offer { pacing, ..offer(4, 1, Until::AfterNs(4 * S)) };
+    let outcome = run(&offer, &server.servers());
+    let row = outcome.recorder.whole();
+    assert_eq!((outcome.failure, outcome.unsent, row.answered()), (None, 0, 2_000));
+    // b + S − (1 − q)·T/k: 190 ms at p99, 150 ms at p95; generous above, for a busy machine.
+    for (q, expected_ms) in [(0.95, 150), (0.99, 190)] {
+        let ms = row.response().quantile_ns(q) / 1_000_000;
+        assert!((expected_ms - 10..expected_ms + 100).contains(&ms), "{q}: {ms} ms");
+    }
+    // Of four clients only four requests were sent before each stall: no others were timed.
+    let slow_by_service = row.service().quantile_ns(0.98);
+    assert!(slow_by_service < row.response().quantile_ns(0.95), "{slow_by_service}");
+    assert!(row.lag().unwrap().quantile_ns(0.95) > 100_000_000);
+}
+
+#[test]
+fn what_could_not_be_sent_is_told() {
+    // Twenty a second are answered where two hundred are due.
+    let server = Server::start(Arc::new(|_, _| {
+        thread::sleep(Duration::from_millis(50));
+        Some("+\n".into())
+    }));
+    let stage = Stage { rate_from_per_s: 200.0, rate_to_per_s: 200.0, length_ns: S };
+    let pacing = Pacing::Open { arrivals: Arrivals::Constant, stages: vec![stage] };
+    let offer = Offer { pacing, timeout_ns: S / 5, ..offer(1, 1, Until::AfterNs(S)) };
+    let outcome = run(&offer, &server.servers());
+    let sent = outcome.recorder.whole().counts().total();
+    assert_eq!((outcome.failure, outcome.unsent + sent), (None, 200));
+    assert!((5..=30).contains(&sent), "{sent}");
+}
+
+#[test]
+fn broken_connections_are_made_anew_and_what_was_under_way_is_counted() {
+    let server = Server::start(Arc::new(|n, _| (n % 100 != 99).then(|| "+\n".into())));
+    let outcome = run(&offer(3, 5, Until::Requests(2_000)), &server.servers());
+    let counts = outcome.recorder.whole().counts().clone();
+    assert_eq!((outcome.failure, counts.total()), (None, 2_000));
+    assert!(outcome.recorder.reconnects >= 15, "{}", outcome.recorder.reconnects);
+    assert_eq!(counts.errors_by_class.get(&ErrorClass::Closed), Some(&counts.error), "{counts:?}");
+    assert!((20..=110).contains(&counts.error), "{counts:?}");
+}
+
+#[test]
+fn every_kind_of_reply_is_counted() {
+    let server = Server::start(Arc::new(|n, _| {
+        Some(["+\n", "?\n", "!\n", "-NO not now\n", ">nowhere:1\n"][(n % 5) as usize].into())
+    }));
+    let outcome = run(&offer(1, 1, Until::Requests(500)), &server.servers());
+    let row = outcome.recorder.whole();
+    let counts = row.counts();
+    let kinds = (counts.ok, counts.miss, counts.wrong, counts.error);
+    assert_eq!((outcome.failure, kinds), (None, (100, 100, 100, 200)));
+    assert_eq!(row.answered(), 300);
+    let offer = Offer { errors_end_it: true, ..offer(1, 1, Until::Requests(500)) };
+    let failure = run(&offer, &server.servers()).failure.unwrap();
+    assert_eq!(failure.message, "the server answered `NO not now`");
+}
+
+#[test]
+fn a_server_that_is_not_there_ends_the_load_at_once() {
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let servers = Servers { nodes: vec![Address::Tcp(free)], ..Server::good().servers() };
+    let begun = Instant::now();
+    let failure = run(&offer(2, 1, Until::Requests(10)), &servers).failure.unwrap();
+    assert_eq!(failure.class, ErrorClass::Refused);
+    assert!(failure.message.starts_with(&format!("cannot connect to {free}: ")), "{failure}");
+    assert!(begun.elapsed() < Duration::from_secs(2));
+    let missing = Address::Unix("/nonexistent/socket".into());
+    let servers = Servers { nodes: vec![missing], ..servers };
+    let failure = run(&offer(1, 1, Until::Requests(10)), &servers).failure.unwrap();
+    assert_eq!(failure.class, ErrorClass::Refused);
+}
+
+#[test]
+fn a_server_that_hangs_is_timed_out() {
+    let server = Server::start(Arc::new(|n, _| {
+        if n >= 50 {
+            thread::sleep(Duration::from_secs(60));
+        }
+        Some("+\n".into())
+    }));
+    let offer = Offer { timeout_ns: 300_000_000, ..offer(2, 1, Until::AfterNs(S)) };
+    let outcome = run(&offer, &server.servers());
+    let counts = outcome.recorder.whole().counts().clone();
+    assert_eq!(counts.ok, 50);
+    let timeouts = counts.errors_by_class.get(&ErrorClass::Timeout).copied().unwrap_or(0);
+    // Two clients, each timed out after 300 ms and connected anew, until the end of the second.
+    assert!((4..=10).contains(&timeouts), "{counts:?}");
+}
+
+#[test]
+fn what_is_no_reply_ends_the_connection() {
+    let server = Server::start(Arc::new(|n, _| {
+        Some(if n == 20 { "nonsense\n" } else { "+\n" }.to_string())
+    }));
+    let outcome = run(&offer(1, 1, Until::Requests(100)), &server.servers());
+    let counts = outcome.recorder.whole().counts().clone();
+    assert_eq!((counts.ok, counts.error), (99, 1));
+    assert_eq!(counts.errors_by_class.get(&ErrorClass::Protocol), Some(&1));
+    let offer = Offer { reconnects: false, ..offer(1, 1, Until::Requests(100)) };
+    let again = Server::start(Arc::new(|_, _| Some("nonsense\n".into())));
+    let failure = run(&offer, &again.servers()).failure.unwrap();
+    assert_eq!(failure.class, ErrorClass::Protocol);
+    // An endless line is no reply either.
+    let endless = Server::start(Arc::new(|_, _| Some("+".repeat(1 << 20))));
+    let failure = run(&offer, &endless.servers()).failure.unwrap();
+    assert!(failure.message.ends_with("sent an endless reply"), "{failure}");
+}
+
+/// Even keys on one server, odd ones on the other; the first server refers some to the second.
+#[derive(Clone, Debug)]
+struct TwoServers {
+    moved: Arc<Mutex<Vec<String>>>,
+}
+
+impl Route for TwoServers {
+    fn node(&self, name: &[u8]) -> usize {
+        let name = String::from_utf8_lossy(name).into_owned();
+        let odd = name.ends_with(['1', '3', '5', '7', '9']);
+        usize::from(odd || self.moved.lock().unwrap().contains(&name))
+    }
+
+    fn moved(&mut self, name: &[u8], address: &str, _: bool) -> Option<usize> {
+        self.moved.lock().unwrap().push(String::from_utf8_lossy(name).into_owned());
+        (address == "second").then_some(1)
+    }
+
+    fn asking(&self) -> &'static [u8] {
+        b"asking\n"
+    }
+
+    fn fresh(&self) -> Box<dyn Route> {
+        Box::new(self.clone())
+    }
+}
+
+#[test]
+fn keys_go_to_their_server_and_follow_a_referral() {
+    let first = Server::start(Arc::new(|_, key: &str| {
+        Some(if key.ends_with('4') { ">second\n" } else { "+\n" }.to_string())
+    }));
+    let second = Server::good();
+    let moved = Arc::new(Mutex::new(Vec::new()));
+    let servers = Servers {
+        nodes: vec![first.address.clone(), second.address.clone()],
+        route: Box::new(TwoServers { moved: moved.clone() }),
+        ..first.servers()
+    };
+    let outcome = run(&offer(2, 4, Until::Requests(4_000)), &servers);
+    assert_eq!((outcome.failure, outcome.recorder.whole().counts().ok), (None, 4_000));
+    let referred = outcome.recorder.redirects;
+    assert!(referred > 50 && moved.lock().unwrap().len() as u64 == referred, "{referred}");
+    let (a, b) = (first.served.load(Ordering::SeqCst), second.served.load(Ordering::SeqCst));
+    assert_eq!(a + b, 4_000 + referred);
+    assert!(b > 2_000, "{a} {b}");
+}
