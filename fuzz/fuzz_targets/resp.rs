@@ -1,0 +1,8 @@
+//! Any bytes as replies of the Redis protocol.
+
+#![no_main]
+
+use cachedyno_fuzz::check;
+use drivers::redis::Replies;
+
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| check::<Replies>(bytes));
