@@ -1,9 +1,10 @@
 //! Runs a wire load: starts the threads, lets them begin together, gathers what they recorded.
 
 use std::fmt;
+use std::mem;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::sync::{Barrier, Mutex, PoisonError};
+use std::sync::{Barrier, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -131,6 +132,14 @@ const TOLD_EVERY: Duration = Duration::from_millis(250);
 /// How soon a stop is noticed while warming up.
 const PAUSE: Duration = Duration::from_millis(20);
 
+/// Where a thread leaves what it recorded.
+#[derive(Debug)]
+struct Place {
+    recorder: WireRecorder,
+    /// True until it is taken away.
+    full: bool,
+}
+
 /// Shared by all threads of a load.
 pub(crate) struct Shared<'a> {
     pub(crate) offer: &'a Offer,
@@ -140,7 +149,8 @@ pub(crate) struct Shared<'a> {
     /// Zero of the engine's clock.
     zero: Instant,
     begun_ns: AtomicU64,
-    merged: Mutex<WireRecorder>,
+    /// What each thread handed over.
+    places: Vec<Mutex<Place>>,
     failure: Mutex<Option<Failure>>,
     failed: AtomicBool,
     stop: &'a AtomicBool,
@@ -161,8 +171,7 @@ impl Shared<'_> {
     }
 
     pub(crate) fn fail(&self, class: ErrorClass, message: String) {
-        let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
-        failure.get_or_insert(Failure { class, message });
+        lock(&self.failure).get_or_insert(Failure { class, message });
         self.failed.store(true, Ordering::Relaxed);
     }
 
@@ -180,15 +189,40 @@ impl Shared<'_> {
         }
     }
 
-    /// Adds what a thread recorded to that of all.
-    pub(crate) fn hand_over(&self, recorder: &mut WireRecorder) {
-        self.lock_merged().merge(recorder);
-        recorder.clear();
+    /// Leaves what a thread recorded, and goes on with an empty recorder. Where the last one was
+    /// not taken away yet, nothing changes: a thread under load waits for nobody.
+    pub(crate) fn hand_over(&self, thread: usize, recorder: &mut WireRecorder) {
+        if let Ok(mut place) = self.places[thread].try_lock()
+            && !place.full
+        {
+            mem::swap(&mut place.recorder, recorder);
+            place.full = true;
+        }
     }
 
-    fn lock_merged(&self) -> std::sync::MutexGuard<'_, WireRecorder> {
-        self.merged.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Leaves all that a thread has still recorded.
+    pub(crate) fn hand_over_last(&self, thread: usize, recorder: &WireRecorder) {
+        let mut place = lock(&self.places[thread]);
+        place.recorder.merge(recorder);
+        place.full = true;
     }
+
+    /// Takes away what the threads have left.
+    fn take_away(&self, latest: &mut WireRecorder) {
+        latest.clear();
+        for place in &self.places {
+            let mut place = lock(place);
+            if place.full {
+                latest.merge(&place.recorder);
+                place.recorder.clear();
+                place.full = false;
+            }
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Offers a load to servers that speak the protocol of `P`; returns when all threads have ended.
@@ -207,7 +241,9 @@ pub fn run<P: Parser + Default>(
         gate: Barrier::new(offer.threads as usize + 1),
         zero: Instant::now(),
         begun_ns: AtomicU64::new(0),
-        merged: Mutex::default(),
+        places: (0..offer.threads)
+            .map(|_| Mutex::new(Place { recorder: fresh(offer, work), full: false }))
+            .collect(),
         failure: Mutex::default(),
         failed: AtomicBool::new(false),
         stop,
@@ -239,6 +275,11 @@ pub fn run<P: Parser + Default>(
     outcome.failure = shared.failure.into_inner().unwrap_or_else(PoisonError::into_inner);
     outcome.interrupted = stop.load(Ordering::Relaxed);
     outcome
+}
+
+/// An empty recorder of a load's shape.
+pub(crate) fn fresh(offer: &Offer, work: &Work) -> WireRecorder {
+    WireRecorder::new(work.operations.len(), matches!(offer.pacing, Pacing::Open { .. }))
 }
 
 /// The life of one thread.
@@ -274,6 +315,7 @@ impl Shared<'_> {
     ) -> Vec<Share> {
         let measured_from_ns = self.begun_ns() + self.offer.warmup_ns;
         let mut shares = Vec::new();
+        let mut latest = fresh(self.offer, self.work);
         loop {
             let ended = inbox.recv_timeout(TOLD_EVERY);
             if let Ok(share) = ended {
@@ -281,7 +323,7 @@ impl Shared<'_> {
             }
             let over = matches!(ended, Err(RecvTimeoutError::Disconnected));
             if over || ended.is_err() {
-                let latest = std::mem::take(&mut *self.lock_merged());
+                self.take_away(&mut latest);
                 outcome.recorder.merge(&latest);
                 let at_ns = self.now_ns().saturating_sub(measured_from_ns);
                 watcher(Moment { at_ns, latest: &latest, all: &outcome.recorder });

@@ -10,13 +10,14 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::io;
+use std::ops::RangeInclusive;
 
 use model::ErrorClass;
 use nix::errno::Errno;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 
 use super::connection::{Connection, Pending};
-use super::engine::{Pacing, Shared, Until};
+use super::engine::{Pacing, Shared, Until, fresh};
 use super::pacer::Pacer;
 use super::protocol::Parser;
 use super::recorder::WireRecorder;
@@ -31,8 +32,9 @@ const INBOX_BYTES: usize = 256 << 10;
 const TICK_NS: u64 = 20_000_000;
 /// Ticks after which records are handed over.
 const TICKS_A_REPORT: u32 = 10;
-/// A wait shorter than this is spent looking at the sockets: a sleeping thread wakes up too late.
-const SPIN_NS: u64 = 60_000;
+/// How much earlier than needed a thread wakes up at least and at most, where it may look at the
+/// sockets for the rest of the time: a sleeping thread wakes up too late, by 5 to 500 µs.
+const EARLY_NS: RangeInclusive<u64> = 20_000..=500_000;
 /// The event of the timer, which is no connection's.
 const TIMER: u64 = u64::MAX;
 
@@ -59,9 +61,11 @@ pub(crate) struct Share {
 pub(crate) struct Worker<'a, P> {
     pub(super) shared: &'a Shared<'a>,
     /// Number of this thread.
-    index: u64,
+    index: usize,
     pub(super) epoll: Epoll,
     timer: Timer,
+    /// How much earlier than needed it wakes up, where it may; follows how late it was.
+    early_ns: u64,
     /// Connection `client × nodes + node`.
     pub(super) connections: Vec<Connection<P>>,
     pub(super) clients: Vec<Client>,
@@ -115,9 +119,10 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
             .flat_map(|client| (0..nodes as u32).map(move |node| Connection::new(client, node)));
         Ok(Self {
             shared,
-            index: u64::from(index),
+            index: index as usize,
             epoll,
             timer,
+            early_ns: *EARLY_NS.end(),
             connections: connections.collect(),
             clients: vec![Client::default(); clients as usize],
             free: VecDeque::new(),
@@ -128,7 +133,7 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
             batch: Vec::new(),
             name: Vec::new(),
             streams: shared.work.streams(),
-            recorder: WireRecorder::new(shared.work.operations.len(), pacer.is_some()),
+            recorder: fresh(offer, shared.work),
             drawn: 0,
             under_way: 0,
             pacer,
@@ -165,7 +170,7 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
                 ticks += 1;
                 self.look_after(now);
                 if ticks % TICKS_A_REPORT == 0 {
-                    self.shared.hand_over(&mut self.recorder);
+                    self.shared.hand_over(self.index, &mut self.recorder);
                 }
             }
             self.dispatch(now);
@@ -174,7 +179,7 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
             }
             self.wait(tick_ns);
         }
-        self.shared.hand_over(&mut self.recorder);
+        self.shared.hand_over_last(self.index, &self.recorder);
         Share {
             last_done_ns: self.last_done_ns,
             used: ThreadUse::now().since(used_before.unwrap_or_else(ThreadUse::now)),
@@ -233,7 +238,7 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
 
     /// Number of this thread's next request among those of all.
     fn number(&self) -> u64 {
-        self.drawn * u64::from(self.shared.offer.threads) + self.index
+        self.drawn * u64::from(self.shared.offer.threads) + self.index as u64
     }
 
     fn next_due(&mut self) {
@@ -355,13 +360,14 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
         let due = self.due_ns.filter(|_| !self.free.is_empty());
         let until = due.or(thinking).map_or(tick_ns, |at| at.min(tick_ns));
         let left = until.saturating_sub(now);
-        let spin = if self.shared.offer.spin { SPIN_NS } else { 0 };
+        let spins = self.shared.offer.spin;
+        let early = if spins { self.early_ns } else { 0 };
         // A reply to a planned request is looked for without sleeping: waking up would be counted.
-        let awaits = spin > 0 && self.pacer.is_some() && self.under_way > 0;
-        let timeout = if left <= spin || awaits {
+        let awaits = spins && self.pacer.is_some() && self.under_way > 0;
+        let timeout = if left <= early || awaits {
             EpollTimeout::ZERO
         } else {
-            if let Err(e) = self.timer.set(left - spin) {
+            if let Err(e) = self.timer.set(left - early) {
                 let message = format!("the timer cannot be set: {e}");
                 return self.shared.fail(ErrorClass::Other, message);
             }
@@ -378,9 +384,20 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
         };
         for event in &events[..count] {
             match event.data() {
-                TIMER => self.timer.clear(),
+                TIMER => {
+                    self.timer.clear();
+                    self.woke(until - early);
+                }
                 token => self.happened(token as usize, event.events()),
             }
         }
+    }
+
+    /// Learns from a wake-up that was to be at a time: at once to be earlier, slowly to be later.
+    fn woke(&mut self, at_ns: u64) {
+        let late = self.shared.now_ns().saturating_sub(at_ns) * 5 / 4;
+        let wanted =
+            if late > self.early_ns { late } else { self.early_ns - (self.early_ns - late) / 32 };
+        self.early_ns = wanted.clamp(*EARLY_NS.start(), *EARLY_NS.end());
     }
 }
