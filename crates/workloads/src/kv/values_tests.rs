@@ -171,8 +171,8 @@ fn offsets_are_spread_over_the_pool() {
     let mut different: Vec<usize> = lengths.collect();
     different.sort_unstable();
     different.dedup();
-    // Of so many draws from 2²⁰, one in 43 falls on a place that is taken.
-    assert!(different.len().abs_diff(48_810) < 200, "{}", different.len());
+    // Of 49,980 draws from 2¹⁷, that many places are expected, with a standard deviation of 71.
+    assert!(different.len().abs_diff(41_555) < 350, "{}", different.len());
 }
 
 #[test]
@@ -193,7 +193,7 @@ fn a_value_follows_from_the_seed() {
         String::from_utf8(out).unwrap()
     };
     // Stores that one run has filled are read by another, also by one of a later version.
-    assert_eq!(body(1), "00000000007Q9utcordrQMgkms3cdNK7");
+    assert_eq!(body(1), "00000000007VzLxEaexmefBnBBOORq7B");
     assert_ne!(body(1)[STAMP..], body(2)[STAMP..]);
 }
 
