@@ -4,12 +4,14 @@
 //! - `header.json`: plan, conditions, tool and command; written before the first trial;
 //! - `targets.jsonl`: a line for each target that answered, or why it did not;
 //! - `trials.jsonl`: a line for each trial, synced to disk when the trial ends;
+//! - `latency.hlog`: times in the course of the trials, for tools of `HdrHistogram`;
 //! - `seal.json`: written last. A record without it was killed and can be resumed;
 //! - `report.html`, `summary.json`: made from the above, and can be made again.
 //!
 //! docs/FORMAT.md describes every key. Each line is written whole; a torn last line (power cut,
 //! `kill -9`) is ignored on reading and cut off on resuming.
 
+mod hlog;
 mod reader;
 mod writer;
 
@@ -23,6 +25,8 @@ use std::path::PathBuf;
 
 /// Name of the directory that holds records, unless the user names another.
 pub const RECORDS: &str = "cachedyno-records";
+/// Name of the log of times in a record; not there where no engine told of any.
+pub const LATENCY_LOG: &str = "latency.hlog";
 /// Name of the page in a record.
 pub const REPORT: &str = "report.html";
 /// Name of the summary in a record.

@@ -137,7 +137,7 @@ pub fn find(records: &Path, wanted: &str) -> Result<PathBuf, ArchiveError> {
     }
 }
 
-fn header(path: &Path) -> Result<Header, ArchiveError> {
+pub(crate) fn header(path: &Path) -> Result<Header, ArchiveError> {
     #[derive(serde::Deserialize)]
     struct Format {
         format: u32,

@@ -1,7 +1,7 @@
 use super::*;
 use model::{
-    Choices, Conditions, ErrorClass, Event, Header, Noise, Scale, Seal, SealStatus, Sink, Study,
-    Trial,
+    Choices, Conditions, ErrorClass, Event, Header, Interval, Noise, Scale, Seal, SealStatus, Sink,
+    Study, Trial,
 };
 use std::fs;
 use std::io::Write as _;
@@ -93,6 +93,40 @@ fn a_torn_line_is_ignored_and_cut_off_on_resuming() {
     let record = Record::read(&path).unwrap();
     assert_eq!(record.trials, [trial(0), trial(1)]);
     assert_eq!(record.seal, Some(seal()));
+}
+
+#[test]
+fn a_log_of_times_has_one_head_also_after_resuming() {
+    let records = tempfile::tempdir().unwrap();
+    let path = write(records.path(), "aabbccdd", 1_795_289_000_250);
+    let interval = |begun_unix_ms| Interval {
+        phase: "mixed".into(),
+        operation: "get".into(),
+        time: "service",
+        begun_unix_ms,
+        length_ns: 1_002_400_000,
+        max_ns: 3_456_789,
+        encoded: "HISTFAAA".into(),
+    };
+    let log = path.join(LATENCY_LOG);
+    assert!(!log.exists());
+    for begun_unix_ms in [1_795_289_001_000, 1_795_289_060_000] {
+        let mut writer = Writer::resume(&path).unwrap();
+        let (cell, intervals) = ("redis/get=0.5,set=0.5 x/4".into(), vec![interval(begun_unix_ms)]);
+        writer.event(&Event::Intervals { cell, intervals }).unwrap();
+        drop(writer);
+        fs::OpenOptions::new().append(true).open(&log).unwrap().write_all(b"Tag=torn").unwrap();
+    }
+    drop(Writer::resume(&path).unwrap());
+    assert_eq!(
+        fs::read_to_string(&log).unwrap(),
+        "#[Logged by cachedyno; values in nanoseconds, maxima in milliseconds]\n\
+         #[Histogram log format version 1.3]\n\
+         #[StartTime: 1795289000.250 (seconds since epoch), 2026-11-21T19:23:20.25Z]\n\
+         \"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"HdrHistogram\"\n\
+         Tag=redis/get=0.5;set=0.5_x/4:mixed:get:service,0.750,1.002,3.457,HISTFAAA\n\
+         Tag=redis/get=0.5;set=0.5_x/4:mixed:get:service,59.750,1.002,3.457,HISTFAAA\n"
+    );
 }
 
 #[test]

@@ -8,7 +8,9 @@ use std::io::{BufRead, BufReader, Seek, SeekFrom, Write};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use crate::{ArchiveError, HEADER, LOCK, SEAL, TARGETS, TRIALS, TargetLine};
+use crate::{
+    ArchiveError, HEADER, LATENCY_LOG, LOCK, SEAL, TARGETS, TRIALS, TargetLine, hlog, reader,
+};
 
 /// Writes one record; holds its lock as long as it lives.
 #[derive(Debug)]
@@ -16,6 +18,8 @@ pub struct Writer {
     path: PathBuf,
     targets: File,
     trials: File,
+    /// When the run began, milliseconds since 1970.
+    started_unix_ms: u64,
     _lock: File,
 }
 
@@ -29,14 +33,19 @@ impl Writer {
             // A directory without a header is no record; it is still empty.
             let _ = fs::remove_dir(&path);
         })?;
-        Self::open(path)
+        Self::open(path, header.started_unix_ms)
     }
 
     /// Opens an unsealed or interrupted record to add the missing trials.
     pub fn resume(path: &Path) -> Result<Self, ArchiveError> {
-        let writer = Self::open(path.to_path_buf())?;
+        let started_unix_ms = reader::header(path)?.started_unix_ms;
+        let writer = Self::open(path.to_path_buf(), started_unix_ms)?;
         cut_torn_line(&path.join(TRIALS))?;
         cut_torn_line(&path.join(TARGETS))?;
+        let log = path.join(LATENCY_LOG);
+        if log.exists() {
+            cut_torn_line(&log)?;
+        }
         let seal = path.join(SEAL);
         match fs::remove_file(&seal) {
             Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(written(&seal, e)),
@@ -44,7 +53,7 @@ impl Writer {
         }
     }
 
-    fn open(path: PathBuf) -> Result<Self, ArchiveError> {
+    fn open(path: PathBuf, started_unix_ms: u64) -> Result<Self, ArchiveError> {
         let lock = append(&path.join(LOCK))?;
         match lock.try_lock() {
             Ok(()) => {}
@@ -53,7 +62,7 @@ impl Writer {
         }
         let targets = append(&path.join(TARGETS))?;
         let trials = append(&path.join(TRIALS))?;
-        Ok(Self { path, targets, trials, _lock: lock })
+        Ok(Self { path, targets, trials, started_unix_ms, _lock: lock })
     }
 
     /// Directory of the record.
@@ -82,6 +91,10 @@ impl Writer {
             Event::TrialEnded(trial) => {
                 append_line(&mut self.trials, &self.path.join(TRIALS), trial)
             }
+            Event::Intervals { cell, intervals } => {
+                let path = self.path.join(LATENCY_LOG);
+                hlog::append(&path, self.started_unix_ms, cell, intervals)
+            }
             Event::RunEnded(seal) => write_whole(&self.path.join(SEAL), seal),
             _ => Ok(()),
         }
@@ -100,16 +113,21 @@ impl Sink for Writer {
 
 /// `<time>-<study>-<id>`, time in UTC, so that names sort by time.
 fn directory_name(header: &Header) -> String {
-    let started = i64::try_from(header.started_unix_ms).unwrap_or(i64::MAX);
-    let time = Timestamp::from_millisecond(started).unwrap_or(Timestamp::UNIX_EPOCH);
+    let time = utc(header.started_unix_ms);
     format!("{}-{}-{}", time.strftime("%Y%m%dT%H%M%SZ"), header.plan.study, header.run)
 }
 
-fn written(path: &Path, source: std::io::Error) -> ArchiveError {
+/// The time that is so many milliseconds after 1970 began.
+pub(crate) fn utc(unix_ms: u64) -> Timestamp {
+    let unix_ms = i64::try_from(unix_ms).unwrap_or(i64::MAX);
+    Timestamp::from_millisecond(unix_ms).unwrap_or(Timestamp::UNIX_EPOCH)
+}
+
+pub(crate) fn written(path: &Path, source: std::io::Error) -> ArchiveError {
     ArchiveError::Io { doing: "written", path: path.to_path_buf(), source }
 }
 
-fn append(path: &Path) -> Result<File, ArchiveError> {
+pub(crate) fn append(path: &Path) -> Result<File, ArchiveError> {
     OpenOptions::new().create(true).append(true).open(path).map_err(|e| written(path, e))
 }
 

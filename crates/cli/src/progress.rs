@@ -155,7 +155,7 @@ impl Sink for Display {
                     self.say(&format!("  {} in block {}: {failure}", trial.cell, trial.block + 1));
                 }
             }
-            Event::BlockEnded { .. } => {}
+            Event::BlockEnded { .. } | Event::Intervals { .. } => {}
             Event::Warning(text) => self.say(&format!("warning: {text}")),
             Event::RunEnded(_) => self.bar.finish_and_clear(),
         }

@@ -14,6 +14,7 @@ mod program {
     mod faults;
     mod full_disk;
     mod interrupt;
+    mod latency_log;
     mod missing;
     mod passwords;
     mod profiles;

@@ -12,6 +12,7 @@ use std::time::Instant;
 use workloads::kv::{Distribution, KeyChoice, KeyNames, Mix, Sizes, Values};
 
 use crate::bench::Ready;
+use crate::intervals::Intervals;
 
 /// Requests under way at once while filling, by a client.
 const FILL_PIPELINE: u32 = 16;
@@ -101,7 +102,8 @@ impl Opened<'_> {
     ) -> Finished {
         let mut finished = Finished::default();
         if let Some(fill) = &self.fill {
-            let outcome = self.one("fill", &self.fill_offer(), fill, stop, meter, progress);
+            let mut told = told("fill", progress);
+            let outcome = self.one(&self.fill_offer(), fill, stop, meter, &mut told);
             if ended(&mut finished, outcome).is_none() {
                 return finished;
             }
@@ -116,32 +118,29 @@ impl Opened<'_> {
             };
             let names: Vec<&str> = work.operations.iter().map(|o| o.name.as_str()).collect();
             let offer = self.offer(phase);
-            let outcome = self.one(&phase.name, &offer, &work, stop, meter, progress);
+            let mut intervals = Intervals::new(&phase.name, &names);
+            let mut told = told(&phase.name, progress);
+            let outcome = self.one(&offer, &work, stop, meter, &mut |moment| {
+                intervals.take(&moment);
+                told(moment);
+            });
+            finished.intervals.append(&mut intervals.into_vec());
             let Some(outcome) = ended(&mut finished, outcome) else { return finished };
             finished.phases.push(outcome.into_phase(&phase.name, &names));
         }
         finished
     }
 
-    /// Offers one load and tells its progress.
+    /// Offers one load.
     fn one(
         &self,
-        phase: &str,
         offer: &Offer,
         work: &Work,
         stop: &AtomicBool,
         meter: &mut dyn Meter,
-        progress: &mut dyn FnMut(Progress<'_>),
+        watcher: &mut dyn FnMut(Moment<'_>),
     ) -> Outcome {
-        let mut told = Instant::now();
-        let mut watcher = |moment: Moment<'_>| {
-            let seconds = told.elapsed().as_secs_f64();
-            told = Instant::now();
-            let rate_per_s = moment.latest.answered_in_all() as f64 / seconds;
-            let service_ns_p99 = moment.all.whole().service().quantile_ns(0.99);
-            progress(Progress { phase, rate_per_s, service_ns_p99 });
-        };
-        self.access.dialect.run(offer, work, &self.access.servers, stop, meter, &mut watcher)
+        self.access.dialect.run(offer, work, &self.access.servers, stop, meter, watcher)
     }
 
     /// The operations of a phase, by their weights.
@@ -204,6 +203,21 @@ impl Opened<'_> {
             reconnects: false,
             errors_end_it: true,
         }
+    }
+}
+
+/// Makes progress of what the engine tells about a phase.
+fn told<'a>(
+    phase: &'a str,
+    progress: &'a mut dyn FnMut(Progress<'_>),
+) -> impl FnMut(Moment<'_>) + 'a {
+    let mut last = Instant::now();
+    move |moment| {
+        let seconds = last.elapsed().as_secs_f64();
+        last = Instant::now();
+        let rate_per_s = moment.latest.answered_in_all() as f64 / seconds;
+        let service_ns_p99 = moment.all.whole().service().quantile_ns(0.99);
+        progress(Progress { phase, rate_per_s, service_ns_p99 });
     }
 }
 

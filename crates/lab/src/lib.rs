@@ -10,6 +10,7 @@
 
 pub mod bench;
 pub mod effort;
+mod intervals;
 mod kv;
 pub mod schedule;
 pub mod sinks;
@@ -167,9 +168,12 @@ impl Measuring<'_, '_, '_> {
                 service_ns_p99: p.service_ns_p99,
             });
         });
-        let Some(trial) = trial else { return };
+        let Some((trial, intervals)) = trial else { return };
         self.note_failure(&cell.target, trial.failure.as_ref());
         self.sinks.tell(&Event::TrialEnded(Box::new(trial.clone())));
+        if !intervals.is_empty() {
+            self.sinks.tell(&Event::Intervals { cell: cell.id.clone(), intervals });
+        }
         self.trials.push(trial);
     }
 

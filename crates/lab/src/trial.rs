@@ -2,7 +2,8 @@
 
 use load::{Engine, Meter, Progress};
 use model::{
-    Cell, ErrorClass, Failure, Layout, Load, Noise, PhaseResult, Sessions, Trial, Workload,
+    Cell, ErrorClass, Failure, Interval, Layout, Load, Noise, PhaseResult, Sessions, Trial,
+    Workload,
 };
 use rig::NoiseRecorder;
 use std::sync::Arc;
@@ -17,14 +18,15 @@ use crate::{kv, schedule, unix_ms};
 /// A process that is killed closes its connections before its end can be seen.
 const DEATH_SEEN_WITHIN: Duration = Duration::from_millis(500);
 
-/// Runs one cell at (block, position); `None` when the user stopped it, so that it never counts.
+/// Runs one cell at (block, position), and what it recorded in the course of time; `None` when the
+/// user stopped it, so that it never counts.
 pub fn run(
     bench: &mut Bench<'_>,
     cell: &Cell,
     (block, position): (u32, u32),
     stop: &AtomicBool,
     progress: &mut dyn FnMut(Progress<'_>),
-) -> Option<Trial> {
+) -> Option<(Trial, Vec<Interval>)> {
     let begun = Instant::now();
     let mut trial = Trial {
         block,
@@ -37,23 +39,25 @@ pub fn run(
         noise: Noise::default(),
         failure: None,
     };
-    match measure(bench, cell, &mut trial, stop, progress) {
-        Ok(true) => return None,
-        Ok(false) => {}
-        Err(failure) => trial.failure = Some(failure),
-    }
+    let intervals = match measure(bench, cell, &mut trial, stop, progress) {
+        Ok(measured) => measured?,
+        Err(failure) => {
+            trial.failure = Some(failure);
+            Vec::new()
+        }
+    };
     trial.took_ns = begun.elapsed().as_nanos() as u64;
-    Some(trial)
+    Some((trial, intervals))
 }
 
-/// Fills in the trial; true when the user stopped it.
+/// Fills in the trial; `None` when the user stopped it.
 fn measure(
     bench: &mut Bench<'_>,
     cell: &Cell,
     trial: &mut Trial,
     stop: &AtomicBool,
     progress: &mut dyn FnMut(Progress<'_>),
-) -> Result<bool, Failure> {
+) -> Result<Option<Vec<Interval>>, Failure> {
     let Some(target) = bench.plan.target(&cell.target) else {
         let message = format!("cell `{}` names no target of the plan", cell.id);
         return Err(Failure { class: ErrorClass::Other, message });
@@ -64,11 +68,11 @@ fn measure(
     let offered = offered.map_err(|failure| explain(failure, &ready));
     // Also after a fault or an interruption: what is left in an existing store is ours to remove.
     let cleaned = ready.finish();
-    let interrupted = offered?;
-    cleaned.map(|()| interrupted)
+    let intervals = offered?;
+    cleaned.map(|()| intervals)
 }
 
-/// Connects to the store that was made ready and offers the load; true when the user stopped it.
+/// Connects to the store that was made ready and offers the load; `None` when the user stopped it.
 fn offer(
     bench: &Bench<'_>,
     ready: &mut Ready,
@@ -76,7 +80,7 @@ fn offer(
     trial: &mut Trial,
     stop: &AtomicBool,
     progress: &mut dyn FnMut(Progress<'_>),
-) -> Result<bool, Failure> {
+) -> Result<Option<Vec<Interval>>, Failure> {
     trial.version = Some(ready.version()?);
     let seed = schedule::data_seed(bench.plan, trial.block);
     let cpus = bench.client_cpus(ready);
@@ -101,7 +105,7 @@ fn offer(
     trial.phases = finished.phases;
     match finished.failure {
         Some(failure) if !finished.interrupted => Err(failure),
-        _ => Ok(finished.interrupted),
+        _ => Ok((!finished.interrupted).then_some(finished.intervals)),
     }
 }
 

@@ -10,7 +10,7 @@
 //! check does not look like a slow store. Rates of single clients are never summed: those of
 //! clients that did not run at the same time would add up to more than there was.
 
-use model::{ErrorClass, Failure, Generation, Phase, PhaseResult, Sessions, Stop};
+use model::{ErrorClass, Failure, Generation, Interval, Phase, PhaseResult, Sessions, Stop};
 use nix::sched::{CpuSet, sched_setaffinity};
 use nix::unistd::Pid;
 use std::panic::{self, AssertUnwindSafe};
@@ -51,6 +51,8 @@ pub struct Progress<'a> {
 pub struct Finished {
     /// Phases measured to their end.
     pub phases: Vec<PhaseResult>,
+    /// What was recorded in the course of time, where the engine tells it.
+    pub intervals: Vec<Interval>,
     /// Why there are no more.
     pub failure: Option<Failure>,
     /// True when the user stopped it.
@@ -128,7 +130,12 @@ impl Engine<'_> {
             }
         });
         let failure = shared.failure.into_inner().unwrap_or_else(PoisonError::into_inner);
-        Finished { phases, failure, interrupted: self.stop.load(Ordering::Relaxed) }
+        Finished {
+            phases,
+            intervals: Vec::new(),
+            failure,
+            interrupted: self.stop.load(Ordering::Relaxed),
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 //! a record that is replayed feeds the same sinks.
 
 use crate::record::{Header, Seal};
-use crate::trial::{Failure, Trial};
+use crate::trial::{Failure, Interval, Trial};
 
 /// Something that happened in a run.
 #[derive(Clone, Debug)]
@@ -49,6 +49,13 @@ pub enum Event {
     },
     /// A trial is over, measured or failed.
     TrialEnded(Box<Trial>),
+    /// What the trial that just ended recorded in the course of time, where its engine tells.
+    Intervals {
+        /// Id of the cell.
+        cell: String,
+        /// In the order of time.
+        intervals: Vec<Interval>,
+    },
     /// Every cell was run once more.
     BlockEnded {
         /// Block, from 0.

@@ -22,4 +22,6 @@ pub use plan::{
 pub use record::{Condition, Conditions, Header, Seal, SealStatus};
 pub use study::{Choices, Study, StudyError, TargetChoice};
 pub use target::{Endpoint, NetAddress, Secret, UrlError};
-pub use trial::{Counts, ErrorClass, Failure, Noise, OperationResult, PhaseResult, Trial};
+pub use trial::{
+    Counts, ErrorClass, Failure, Interval, Noise, OperationResult, PhaseResult, Trial,
+};

@@ -223,3 +223,21 @@ pub struct Trial {
     /// Why it has no (complete) result.
     pub failure: Option<Failure>,
 }
+/// What was recorded of one operation's times in one interval of a phase.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Interval {
+    /// Name of the phase.
+    pub phase: String,
+    /// Name of the operation.
+    pub operation: String,
+    /// Which time: `service`, or `response` under an open load.
+    pub time: &'static str,
+    /// When it began, milliseconds since 1970.
+    pub begun_unix_ms: u64,
+    /// How long it was, nanoseconds.
+    pub length_ns: u64,
+    /// The longest time in it, nanoseconds.
+    pub max_ns: u64,
+    /// All times in it, as [`Histogram::encode`] writes them: kept small, for there may be many.
+    pub encoded: String,
+}

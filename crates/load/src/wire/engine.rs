@@ -104,6 +104,8 @@ pub struct Moment<'a> {
     pub latest: &'a WireRecorder,
     /// What was recorded in all.
     pub all: &'a WireRecorder,
+    /// True when nothing more comes.
+    pub last: bool,
 }
 
 /// What a load gave.
@@ -326,7 +328,7 @@ impl Shared<'_> {
                 self.take_away(&mut latest);
                 outcome.recorder.merge(&latest);
                 let at_ns = self.now_ns().saturating_sub(measured_from_ns);
-                watcher(Moment { at_ns, latest: &latest, all: &outcome.recorder });
+                watcher(Moment { at_ns, latest: &latest, all: &outcome.recorder, last: over });
             }
             if over {
                 return shares;

@@ -1,0 +1,30 @@
+// Reads a log of HdrHistogram by a library that has nothing to do with ours, for the tests of the
+// program: `node read-hlog.mjs FILE` prints each tag with what all its intervals give together.
+
+import { readFileSync } from "node:fs";
+import { HistogramLogReader } from "hdr-histogram-js";
+
+const reader = new HistogramLogReader(readFileSync(process.argv[2], "utf8"));
+const byTag = {};
+for (let part = reader.nextIntervalHistogram(); part; part = reader.nextIntervalHistogram()) {
+  const known = (byTag[part.tag] ??= { whole: part.copyCorrectedForCoordinatedOmission(0), intervals: 0 });
+  if (known.intervals > 0) {
+    known.whole.add(part);
+  }
+  known.intervals += 1;
+  known.begunMs ??= part.startTimeStampMsec;
+  known.endedMs = part.endTimeStampMsec;
+}
+const told = Object.entries(byTag).map(([tag, { whole, intervals, begunMs, endedMs }]) => [
+  tag,
+  {
+    intervals,
+    begun_ms: begunMs,
+    ended_ms: endedMs,
+    count: whole.totalCount,
+    ...Object.fromEntries(
+      [50, 99, 99.9].map((p) => [`p${String(p).replace(".", "")}`, whole.getValueAtPercentile(p)]),
+    ),
+  },
+]);
+console.log(JSON.stringify(Object.fromEntries(told)));
