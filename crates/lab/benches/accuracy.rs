@@ -10,13 +10,14 @@
 //! | stops for S every T | 1,000/s, even | quantile q is S − (1 − q)·T |
 //! | answers at once | 50,000/s, even | the rate, and the lag |
 //!
-//! A machine that is taken away for milliseconds is slow for the server and the engine alike, and no
-//! generator can be right then. So each line is made of blocks of two seconds (the period of the
+//! A machine that is taken away for milliseconds is slow for the server and the engine alike, and
+//! no generator can be right then. So each line is made of blocks of two seconds (the period of the
 //! stalls), and is told twice: of all blocks, and of those in which the hypervisor took nothing.
 //!
 //! Unix sockets are used where microseconds count: at a hundred requests a second the way through
 //! the kernel's TCP is cold, and a bare loop of ten lines sees 0.1 ms there as well. One block more
-//! comes first and does not count: the server's first stall begins a period after its first request.
+//! comes first and does not count: the server's first stall begins a period after its first
+//! request.
 //!
 //! `cargo bench -p cachedyno-lab --bench accuracy -- --blocks 20 --seed 7` changes the defaults.
 

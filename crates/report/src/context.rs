@@ -137,8 +137,7 @@ fn redis_durability<'a>(setting: impl Fn(&str) -> Option<&'a str>) -> Option<Str
     }
     match setting("save").map(|s| s.trim_matches(['"', '\''])) {
         Some("") => Some(
-            "nothing is kept on disk (appendonly no, save empty); a crash loses every session"
-                .into(),
+            "nothing is kept on disk (appendonly no, save empty); a crash loses everything".into(),
         ),
         Some(points) => Some(format!(
             "a snapshot now and then (save {points}); a crash loses what came after it"
