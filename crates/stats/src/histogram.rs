@@ -53,6 +53,14 @@ impl Histogram {
         }
     }
 
+    /// Adds a duration that occurred `count` times.
+    pub fn record_many(&mut self, value_ns: u64, count: u64) {
+        let value_ns = value_ns.clamp(1, LARGEST_NS);
+        if self.0.record_n(value_ns, count).is_err() {
+            self.0.saturating_record_n(value_ns, count);
+        }
+    }
+
     /// Adds all counts of `other`; exact, since both have the same digits.
     ///
     /// # Panics
@@ -195,6 +203,15 @@ mod tests {
             assert!((got / expected - 1.0).abs() <= 0.001, "{got} at {q}");
         }
         assert!(h.max_ns() >= LARGEST_NS);
+    }
+
+    #[test]
+    fn many_at_once_are_as_many_one_by_one() {
+        let mut many = Histogram::new();
+        many.record_many(0, 2);
+        many.record_many(77_000, 3);
+        many.record_many(5, 0);
+        assert_eq!(many, of(&[0, 0, 77_000, 77_000, 77_000]));
     }
 
     #[test]

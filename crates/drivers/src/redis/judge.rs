@@ -84,12 +84,14 @@ pub(super) fn whole_string(bytes: &[u8]) -> Option<(&[u8], usize)> {
 /// A number of a few digits and the bytes of its line; `None` for all that is not so simple.
 pub(super) fn short_number(bytes: &[u8]) -> Option<(usize, usize)> {
     let mut number = 0;
-    for (at, byte) in bytes.iter().take(DIGITS_MAX + 1).enumerate() {
-        match byte {
-            b'0'..=b'9' if at < DIGITS_MAX => number = number * 10 + usize::from(byte - b'0'),
-            b'\r' if at > 0 && bytes.get(at + 1) == Some(&b'\n') => return Some((number, at + 2)),
-            _ => return None,
+    for (at, byte) in bytes.iter().enumerate() {
+        let digit = byte.wrapping_sub(b'0');
+        if digit < 10 && at < DIGITS_MAX {
+            number = number * 10 + usize::from(digit);
+            continue;
         }
+        let ends = at > 0 && *byte == b'\r' && bytes.get(at + 1) == Some(&b'\n');
+        return ends.then_some((number, at + 2));
     }
     None
 }

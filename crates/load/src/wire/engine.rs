@@ -197,13 +197,15 @@ impl Shared<'_> {
         if let Ok(mut place) = self.places[thread].try_lock()
             && !place.full
         {
+            recorder.close();
             mem::swap(&mut place.recorder, recorder);
             place.full = true;
         }
     }
 
     /// Leaves all that a thread has still recorded.
-    pub(crate) fn hand_over_last(&self, thread: usize, recorder: &WireRecorder) {
+    pub(crate) fn hand_over_last(&self, thread: usize, recorder: &mut WireRecorder) {
+        recorder.close();
         let mut place = lock(&self.places[thread]);
         place.recorder.merge(recorder);
         place.full = true;

@@ -21,6 +21,9 @@ pub struct Times {
 pub struct Row {
     counts: Counts,
     service: Histogram,
+    /// A service time, and how many requests in a row had it that are not in the histogram yet:
+    /// replies that come in one read to requests of one write have the same.
+    run: (u64, u64),
     /// Kept only under an open load: in a closed one a request is intended when it is sent.
     open: Option<Box<Open>>,
 }
@@ -53,7 +56,23 @@ impl Row {
         Self { open: open.then(Box::default), ..Self::default() }
     }
 
+    fn record_service(&mut self, ns: u64) {
+        if self.run.0 != ns {
+            self.end_run();
+            self.run.0 = ns;
+        }
+        self.run.1 += 1;
+    }
+
+    fn end_run(&mut self) {
+        let (ns, requests) = std::mem::take(&mut self.run);
+        if requests > 0 {
+            self.service.record_many(ns, requests);
+        }
+    }
+
     fn merge(&mut self, other: &Self) {
+        debug_assert_eq!(other.run, (0, 0), "a thread's recorder is closed first");
         self.counts.merge(&other.counts);
         self.service.merge(&other.service);
         if let Some(theirs) = &other.open {
@@ -126,7 +145,7 @@ impl WireRecorder {
             Judged::Error(class, _) => return error(counts, *class),
             Judged::Elsewhere { .. } => return error(counts, ErrorClass::Reply),
         }
-        row.service.record(times.done_ns.saturating_sub(times.sent_ns));
+        row.record_service(times.done_ns.saturating_sub(times.sent_ns));
         if let Some(open) = &mut row.open {
             open.response.record(times.done_ns.saturating_sub(times.intended_ns));
             open.lag.record(times.sent_ns.saturating_sub(times.intended_ns));
@@ -160,6 +179,11 @@ impl WireRecorder {
         self.reconnects += other.reconnects;
         self.redirects += other.redirects;
         self.wrong_in_warmup += other.wrong_in_warmup;
+    }
+
+    /// Completes the histograms, so that they can be read and merged.
+    pub(crate) fn close(&mut self) {
+        self.rows.iter_mut().for_each(Row::end_run);
     }
 
     /// Forgets everything and keeps the memory.

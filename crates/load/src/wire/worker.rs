@@ -179,7 +179,7 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
             }
             self.wait(tick_ns);
         }
-        self.shared.hand_over_last(self.index, &self.recorder);
+        self.shared.hand_over_last(self.index, &mut self.recorder);
         Share {
             last_done_ns: self.last_done_ns,
             used: ThreadUse::now().since(used_before.unwrap_or_else(ThreadUse::now)),
