@@ -28,6 +28,8 @@ fn header(run: &str, started_unix_ms: u64) -> Header {
         started_unix_ms,
         plan,
         conditions: Conditions::default(),
+        null_rates: Vec::new(),
+        calibration: None,
     }
 }
 

@@ -40,9 +40,13 @@ pub(crate) struct Opened<'a> {
 impl<'a> Offered<'a> {
     /// Reads the cell's texts and the servers' addresses; connects nothing yet.
     pub(crate) fn open(self, ready: &Ready) -> Result<Opened<'a>, Failure> {
-        let access = drivers::wire::access(ready.endpoint())?;
+        self.open_at(drivers::wire::access(ready.endpoint())?, ready.prefix())
+    }
+
+    /// The same on servers that are no target; `own` is put before every key's name.
+    pub(crate) fn open_at(self, access: Access, own: &str) -> Result<Opened<'a>, Failure> {
         let filled = (self.kv.keys as f64 * self.kv.filled_share).round() as u64;
-        let names = names(self.kv, ready.prefix(), self.seed).map_err(unreadable)?;
+        let names = names(self.kv, own, self.seed).map_err(unreadable)?;
         let work = self.work(access.dialect, &names)?;
         let fill = match filled {
             0 => None,

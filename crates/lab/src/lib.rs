@@ -2,6 +2,7 @@
 //!
 //! - [`mod@bench`]: the targets made ready: private servers to start, or existing ones to use.
 //! - [`trial`]: one measured run of one cell; `kv` does it on the wire engine.
+//! - [`mod@null`]: what the generator reaches with the same load on a server that does nothing.
 //! - [`schedule`]: the order of cells in a block.
 //! - [`effort`]: when enough was measured.
 //! - [`sinks`]: those who listen.
@@ -12,6 +13,7 @@ pub mod bench;
 pub mod effort;
 mod intervals;
 mod kv;
+pub mod null;
 pub mod schedule;
 pub mod sinks;
 pub mod trial;
@@ -23,6 +25,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 pub use bench::{Bench, Setup};
 pub use effort::Enough;
+pub use null::null_rates;
 pub use sinks::Sinks;
 
 /// Failed trials in a row after which a target is left out of the rest of the run.

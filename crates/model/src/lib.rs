@@ -5,8 +5,10 @@
 //! - [`target`]: where a store is and how it is reached; secrets that never print.
 //! - [`trial`]: what one measured run of one cell gave.
 //! - [`record`]: header and seal of a run's record, host conditions.
+//! - [`calibration`]: what the machine and the generator can do.
 //! - [`event`]: the only thing the runner speaks in, and the trait of those who listen.
 
+pub mod calibration;
 pub mod event;
 pub mod plan;
 pub mod record;
@@ -14,6 +16,7 @@ pub mod study;
 pub mod target;
 pub mod trial;
 
+pub use calibration::{Calibration, NullRate};
 pub use event::{Event, Sink, SinkError};
 pub use plan::{
     Cell, Connections, Effort, Generation, Kv, KvOperation, Layout, Load, Names, Order, Phase,

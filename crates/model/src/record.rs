@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::calibration::{Calibration, NullRate};
 use crate::plan::Plan;
 
 /// Version of the record's directory that this code writes and reads.
@@ -44,6 +45,12 @@ pub struct Header {
     pub plan: Plan,
     /// Under which conditions.
     pub conditions: Conditions,
+    /// What the generator reached on the null server, by key-value cell and phase.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub null_rates: Vec<NullRate>,
+    /// What this machine was found to do; `None` when it was not calibrated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calibration: Option<Calibration>,
 }
 
 /// How a run ended.

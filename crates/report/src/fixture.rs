@@ -155,6 +155,8 @@ fn recorded(plan: Plan, blocks: u32, rates: Rates) -> Recorded {
             started_unix_ms: 1_790_000_000_000,
             plan,
             conditions: Conditions::default(),
+            null_rates: Vec::new(),
+            calibration: None,
         },
         trials,
         seal: Some(Seal {

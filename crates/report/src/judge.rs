@@ -25,8 +25,7 @@ pub fn judge(recorded: &Recorded) -> View {
     let phases = measured(recorded);
     let mut cells: Vec<Row> = Vec::new();
     for phase in &phases {
-        let conditions = &recorded.header.conditions.facts;
-        let carried = check_phase(phase, conditions, &mut findings, &mut notes);
+        let carried = check_phase(phase, &recorded.header, &mut findings, &mut notes);
         cells.extend(rows(recorded, phase, &carried, &mut notes));
     }
     let cells = ordered(cells);

@@ -32,6 +32,7 @@ mod context;
 mod distribution;
 mod judge;
 mod notes;
+mod null;
 mod pairs;
 mod recorded;
 mod rows;

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use crate::distribution::{CONFIDENCE, Merged, PERCENTILES, jackknife};
 use crate::notes::Notes;
+use crate::null;
 use crate::recorded::Recorded;
 use crate::rules::VALUES_ABOVE_PERCENTILE;
 use crate::series::{MeasuredPhase, Operation, Point};
@@ -26,7 +27,14 @@ pub(crate) fn rows(
     notes: &mut Notes,
 ) -> Vec<Row> {
     let seed = recorded.header.plan.seed;
-    phase.operations.iter().map(|o| row(phase, o, phase_notes, notes, seed)).collect()
+    let mut rows: Vec<Row> =
+        phase.operations.iter().map(|o| row(phase, o, phase_notes, notes, seed)).collect();
+    let null = null::rate_of(phase, &recorded.header.null_rates);
+    if let (Some(center), Some(whole)) = (null, rows.iter_mut().find(|r| r.operation == phase.name))
+    {
+        whole.metrics.insert("null_rate_per_s".into(), Value { center, lo: None, hi: None });
+    }
+    rows
 }
 
 fn row(

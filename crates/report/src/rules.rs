@@ -13,6 +13,11 @@ pub const ERROR_SHARE_MAX: f64 = 0.001;
 
 /// Share of their CPUs' time that the threads of a closed load may use while the server's has room.
 pub const BUSY_SHARE_MAX: f64 = 0.9;
+
+/// How many times the target's rate the generator must reach on a server that does nothing. Below
+/// it, more than half of the time of a request may be the generator's and the kernel's.
+pub const NULL_FACTOR_MIN: f64 = 2.0;
+
 /// Share of an operation's sessions that should exist and may be missing. A miss is cheaper than a
 /// hit, for the same reason as with errors.
 pub const MISS_SHARE_MAX: f64 = 0.001;
@@ -124,6 +129,12 @@ fn rules_of_the_generator() -> Vec<Rule> {
             format!("{} busy, with the server's less so", above(BUSY_SHARE_MAX)),
             "INVALID: the generator was measured, not the server; a footnote where the server's \
             CPU cannot be seen",
+        ),
+        rule(
+            "null server",
+            format!("at least {NULL_FACTOR_MIN} times as fast as the target, or as the plan"),
+            "INVALID: the generator was measured, not the server; a footnote where a key-value \
+            load cannot be put on the null server",
         ),
         rule("unsent requests", "0".into(), "INVALID: the planned rate was not offered"),
     ]

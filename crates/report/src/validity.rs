@@ -1,11 +1,12 @@
 //! May the numbers be used? The rules of [`crate::rules`] applied to one run.
 
 use model::{
-    Condition, Counts, ErrorClass, Generation, Kv, Load, Product, SealStatus, Trial, Workload,
+    Counts, ErrorClass, Generation, Header, Kv, Load, Product, SealStatus, Trial, Workload,
 };
 use stats::steady::{Steady, is_steady};
 
 use crate::notes::Notes;
+use crate::null;
 use crate::recorded::Recorded;
 use crate::rules::{
     BUSY_SHARE_MAX, DRIFT_SHARE_MAX, ERROR_SHARE_MAX, MISS_SHARE_MAX, NOISY_TRIALS_MAX,
@@ -18,7 +19,7 @@ use crate::view::Validity;
 /// Broken rules, by what follows from them.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
-    invalid: Vec<String>,
+    pub(crate) invalid: Vec<String>,
     not_steady: Vec<String>,
 }
 
@@ -131,7 +132,7 @@ fn check_noise(recorded: &Recorded, findings: &mut Findings) {
 /// Rules about one phase; gives the footnotes that all its rows carry.
 pub(crate) fn check_phase(
     phase: &MeasuredPhase<'_>,
-    conditions: &[Condition],
+    header: &Header,
     findings: &mut Findings,
     notes: &mut Notes,
 ) -> Vec<usize> {
@@ -142,6 +143,8 @@ pub(crate) fn check_phase(
     carried.extend(check_generator(phase, findings).map(|text| notes.add(text)));
     if let Workload::Kv(kv) = &phase.cell.workload {
         carried.extend(check_offered(phase, kv, findings).map(|text| notes.add(text)));
+        let null = null::check(phase, &header.null_rates, findings);
+        carried.extend(null.map(|text| notes.add(text)));
     }
     carried.extend(check_drift(phase, findings).map(|text| notes.add(text)));
     if phase.cell.workload.generation() == Generation::Inside {
@@ -157,7 +160,7 @@ pub(crate) fn check_phase(
              is counted with the generator's",
         ));
     }
-    for fact in conditions.iter().filter(|c| c.group == "pinning") {
+    for fact in header.conditions.facts.iter().filter(|c| c.group == "pinning") {
         if let Some(warning) = &fact.warning {
             carried.push(notes.add(format!("{}: {}; {warning}", fact.name, fact.value)));
         }

@@ -150,7 +150,7 @@ pub(crate) fn run(arguments: &Bench) -> Result<ExitCode, CliError> {
         endpoints: secrets::endpoints(&choices, &arguments.password_files)?,
         allow_shared: arguments.allow_shared,
     };
-    let header = run::header(plan, &arguments.disk)?;
+    let header = run::header(plan, &setup)?;
     let writer = Writer::create(&arguments.records.out, &header)?;
     run::carry_out(header, Vec::new(), writer, &setup, (arguments.quiet, arguments.format))
 }

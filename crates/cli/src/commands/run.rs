@@ -30,7 +30,7 @@ pub(crate) fn run(arguments: &Run) -> Result<ExitCode, CliError> {
     let setup = setup(arguments, &choices)?;
     let (header, writer, earlier) = match &arguments.resume {
         Some(run) => resume(arguments, run, &choices)?,
-        None => begin(arguments, &choices)?,
+        None => begin(arguments, &choices, &setup)?,
     };
     let (quiet, format) = (arguments.quiet, arguments.format);
     carry_out(header, earlier, writer, &setup, (quiet, format))
@@ -77,16 +77,18 @@ fn target_choices(arguments: &Run) -> Result<Vec<TargetChoice>, CliError> {
 fn begin(
     arguments: &Run,
     targets: &[TargetChoice],
+    setup: &Setup,
 ) -> Result<(Header, Writer, Vec<Trial>), CliError> {
     let study = studies::load(arguments.study.as_deref().unwrap_or_default())?;
     let plan = study.plan(&choices(arguments, targets)?)?;
-    let header = header(plan, &arguments.disk)?;
+    let header = header(plan, setup)?;
     let writer = Writer::create(&arguments.records.out, &header)?;
     Ok((header, writer, Vec::new()))
 }
 
 /// The header of a run that begins now.
-pub(super) fn header(plan: Plan, disk: &Path) -> Result<Header, CliError> {
+pub(super) fn header(plan: Plan, setup: &Setup) -> Result<Header, CliError> {
+    let null_rates = lab::null_rates(&plan, setup);
     Ok(Header {
         format: RECORD_FORMAT,
         run: format!("{:08x}", random()? >> 32),
@@ -95,7 +97,9 @@ pub(super) fn header(plan: Plan, disk: &Path) -> Result<Header, CliError> {
         command: std::env::args().map(|argument| mask_text(&argument)).collect(),
         started_unix_ms: lab::unix_ms(),
         plan,
-        conditions: Conditions { facts: doctor::conditions(disk) },
+        conditions: Conditions { facts: doctor::conditions(&setup.disk) },
+        null_rates,
+        calibration: None,
     })
 }
 

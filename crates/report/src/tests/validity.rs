@@ -2,7 +2,8 @@
 //! what and how much.
 
 use model::{
-    Condition, ErrorClass, Failure, Generation, Kv, KvOperation, Load, SealStatus, Workload,
+    Condition, ErrorClass, Failure, Generation, Kv, KvOperation, Load, NullRate, SealStatus,
+    Workload,
 };
 
 use crate::fixture::{change, run, sessions, set_intervals, usual};
@@ -361,4 +362,57 @@ fn keys_that_were_not_filled_may_be_missing() {
         });
         assert_eq!(judge(&recorded).validity, expected, "{filled_share}");
     }
+}
+
+/// A run of keys and values whose every phase reached this on the null server.
+fn beside_null(load: Load, null: Result<f64, &str>) -> View {
+    let mut recorded = run(&["redis"], 5, |_, _, _| 10_000.0);
+    as_kv(&mut recorded, load, 1.0);
+    let header = &mut recorded.header;
+    for cell in &header.plan.cells {
+        let rates = cell.workload.phases().iter().map(|phase| NullRate {
+            cell: cell.id.clone(),
+            phase: phase.name.clone(),
+            rate_per_s: null.ok(),
+            not_checked: null.err().map(Into::into),
+        });
+        header.null_rates.extend(rates);
+    }
+    judge(&recorded)
+}
+
+#[test]
+fn the_generator_must_be_twice_as_fast_on_the_null_server() {
+    let closed = Load::closed(8);
+    // The median block is within a few percent of 10,000/s.
+    let view = beside_null(closed, Ok(21_000.0));
+    assert_eq!(view.validity, Validity::Valid, "{:?}", view.reasons);
+    let null = view.cells[0].metrics["null_rate_per_s"];
+    assert_eq!((null.center, null.lo, null.hi), (21_000.0, None, None));
+
+    let view = beside_null(closed, Ok(19_000.0));
+    assert_eq!((view.validity, view.reasons.len()), (Validity::Invalid, 6));
+    let text = &view.reasons[0];
+    assert!(text.starts_with("`redis/steady/1` write: generator-bound, the server "), "{text}");
+    for part in ["reaches 19.0 k/s on a null server", "at least 2× must be", "--threads"] {
+        assert!(text.contains(part), "{text}");
+    }
+}
+
+#[test]
+fn a_planned_rate_may_be_half_of_what_the_null_server_reaches() {
+    let open = |rate_per_s| Load::Open { rate_per_s, poisson: false, clients: 8, pipeline: 1 };
+    assert_eq!(beside_null(open(10_000), Ok(20_000.0)).validity, Validity::Valid);
+    let view = beside_null(open(10_001), Ok(20_000.0));
+    assert_eq!(view.validity, Validity::Invalid);
+    assert!(view.reasons[0].contains("the plan is 10.0 k/s"), "{:?}", view.reasons);
+    assert!(view.reasons[0].contains("plan a lower --rate"), "{:?}", view.reasons);
+}
+
+#[test]
+fn what_the_null_server_does_not_know_is_a_footnote() {
+    let view = beside_null(Load::closed(8), Err("unknown command"));
+    assert_eq!(view.validity, Validity::Valid, "{:?}", view.reasons);
+    assert!(noted(&view, "not checked against the null server: unknown command"));
+    assert!(view.cells.iter().all(|r| !r.metrics.contains_key("null_rate_per_s")));
 }

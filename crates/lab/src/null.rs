@@ -1,0 +1,175 @@
+//! What the generator reaches with a cell's own load on a server that does nothing.
+//!
+//! The null server runs where a private server would: on the server's CPUs, behind the same kind of
+//! socket. It answers every read by a value, so nothing is filled, values have one length (the mean
+//! where they differ), and their content is not compared. An open load is offered closed, and
+//! nobody thinks: what is asked is how fast the generator can go at most.
+
+use load::Meter;
+use model::plan::{KvOperation, PlannedTarget};
+use model::{
+    Cell, Endpoint, ErrorClass, Failure, Kv, Load, NetAddress, NullRate, Phase, PhaseResult, Plan,
+    Product, Stop, Workload,
+};
+use rig::Scratch;
+use rig::reference::{Listen, NullServer, NullSettings};
+use std::sync::atomic::AtomicBool;
+use workloads::kv::Sizes;
+
+use crate::bench::Setup;
+use crate::kv::Offered;
+
+/// Longest measurement, nanoseconds.
+const MEASURED_NS: u64 = 1_000_000_000;
+/// Longest warm-up, nanoseconds.
+const WARMUP_NS: u64 = 200_000_000;
+
+/// What two cells must have in common to reach the same on the null server.
+#[derive(Debug, PartialEq)]
+struct Shape {
+    kv: Kv,
+    load: Load,
+    product: Product,
+    /// True for TCP, false for a unix socket.
+    tcp: bool,
+    /// What the names of keys begin with in an existing store; as long as the run's own.
+    own: &'static str,
+}
+
+/// Puts the load of every key-value cell on the null server, each distinct one once; a rate, or why
+/// there is none, for each cell and phase.
+pub fn null_rates(plan: &Plan, setup: &Setup) -> Vec<NullRate> {
+    let mut known: Vec<(Shape, Result<Vec<PhaseResult>, Failure>)> = Vec::new();
+    let mut rates = Vec::new();
+    for cell in &plan.cells {
+        let (Workload::Kv(kv), Some(target)) = (&cell.workload, plan.target(&cell.target)) else {
+            continue;
+        };
+        let shape = match shape(kv, cell, target, setup) {
+            Ok(shape) => shape,
+            Err(failure) => {
+                rates.extend(of(cell, &Err(failure)));
+                continue;
+            }
+        };
+        let at = known.iter().position(|(other, _)| *other == shape).unwrap_or_else(|| {
+            let measured = measure(&shape, plan, setup);
+            known.push((shape, measured));
+            known.len() - 1
+        });
+        rates.extend(of(cell, &known[at].1));
+    }
+    rates
+}
+
+/// A rate, or why there is none, for each phase of a cell.
+fn of(cell: &Cell, measured: &Result<Vec<PhaseResult>, Failure>) -> Vec<NullRate> {
+    let rate = |phase: &Phase| {
+        let rate = match measured {
+            Ok(phases) => phases.iter().find(|p| p.phase == phase.name).map_or_else(
+                || Err("it ended before this phase".into()),
+                |p| rate(p).map_err(ToString::to_string),
+            ),
+            Err(failure) => Err(failure.message.clone()),
+        };
+        let (cell, phase) = (cell.id.clone(), phase.name.clone());
+        NullRate { cell, phase, rate_per_s: rate.as_ref().ok().copied(), not_checked: rate.err() }
+    };
+    cell.workload.phases().iter().map(rate).collect()
+}
+
+/// Requests a second of a phase on the null server; an error when it did not take part.
+fn rate(phase: &PhaseResult) -> Result<f64, &'static str> {
+    let whole = phase.operations.last().ok_or("it answered nothing")?;
+    if whole.counts.error > 0 {
+        return Err("unknown command");
+    }
+    if whole.counts.wrong > 0 {
+        return Err("it answers this command otherwise than a store");
+    }
+    Ok(whole.rate_per_s)
+}
+
+fn shape(kv: &Kv, cell: &Cell, target: &PlannedTarget, setup: &Setup) -> Result<Shape, Failure> {
+    let sizes: Sizes = kv.value_bytes.parse().map_err(|e| failed(format!("{e}")))?;
+    let phases = kv.phases.iter().map(|phase| Phase {
+        warmup_ns: phase.warmup_ns.min(WARMUP_NS),
+        stop: match phase.stop {
+            Stop::AfterNs(ns) => Stop::AfterNs(ns.min(MEASURED_NS)),
+            Stop::Count(_) => Stop::AfterNs(MEASURED_NS),
+        },
+        ..phase.clone()
+    });
+    let (clients, pipeline) = (cell.load.clients(), cell.load.pipeline());
+    let existing = setup.endpoints.get(&target.name);
+    Ok(Shape {
+        kv: Kv {
+            value_bytes: format!("{:.0}", sizes.mean()),
+            verify_one_in: 0,
+            think_ns: 0,
+            phases: phases.collect(),
+            ..kv.clone()
+        },
+        load: Load::Closed { clients, one_session: false, pipeline },
+        product: target.product,
+        tcp: matches!(existing, Some(Endpoint::Redis { address: NetAddress::Tcp(..), .. })),
+        own: if existing.is_some() { "cachedyno-00000000-" } else { "" },
+    })
+}
+
+fn measure(shape: &Shape, plan: &Plan, setup: &Setup) -> Result<Vec<PhaseResult>, Failure> {
+    let scratch = Scratch::for_sockets(&setup.guard)?;
+    let pinning = &setup.pinning;
+    let get = |o: &KvOperation| o.command.is_none() && o.name == "get";
+    let server = NullServer::start(&NullSettings {
+        listen: if shape.tcp {
+            Listen::default()
+        } else {
+            Listen::Unix(scratch.socket("null.sock")?)
+        },
+        threads: pinning.server.len().max(1),
+        cpus: pinning.server.clone(),
+        value_bytes: shape.kv.value_bytes.parse().map_err(|e| failed(format!("{e}")))?,
+        miss: shape.kv.filled_share == 0.0 && shape.kv.operations.iter().all(get),
+        remember: 0,
+    })?;
+    let access = drivers::wire::access(&endpoint(shape.product, server.address())?)?;
+    let kv = Kv { filled_share: 0.0, ..shape.kv.clone() };
+    let cpus = pinning.generator.clone();
+    let offered = Offered { kv: &kv, load: shape.load, seed: plan.seed, cpus, plan };
+    let load = offered.open_at(access, shape.own)?;
+    let finished = load.run(&AtomicBool::new(false), &mut NoMeter, &mut |_| {});
+    match finished.failure {
+        Some(failure) => Err(failure),
+        None => Ok(finished.phases),
+    }
+}
+
+/// The null server as a target of a product whose protocol it speaks.
+fn endpoint(product: Product, at: &Listen) -> Result<Endpoint, Failure> {
+    let address = match at {
+        Listen::Tcp(address) => NetAddress::Tcp(address.ip().to_string(), address.port()),
+        Listen::Unix(path) => NetAddress::Unix(path.clone()),
+    };
+    match product {
+        Product::Redis => {
+            Ok(Endpoint::Redis { address, user: None, password: None, database: 0 })
+        }
+        Product::Files | Product::Mysql => {
+            Err(failed(format!("it does not speak the protocol of {}", product.name())))
+        }
+    }
+}
+
+fn failed(message: String) -> Failure {
+    Failure { class: ErrorClass::Other, message }
+}
+
+/// The null server is a thread of this process, whose CPU time nobody asks for.
+pub(crate) struct NoMeter;
+
+impl Meter for NoMeter {
+    fn server_cpu_ns(&mut self) -> Option<u64> {
+        None
+    }
+}
