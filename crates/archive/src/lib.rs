@@ -8,13 +8,17 @@
 //! - `seal.json`: written last. A record without it was killed and can be resumed;
 //! - `report.html`, `summary.json`: made from the above, and can be made again.
 //!
+//! Beside the records, `calibration.json` holds what `calibrate` found; later records copy it.
+//!
 //! docs/FORMAT.md describes every key. Each line is written whole; a torn last line (power cut,
 //! `kill -9`) is ignored on reading and cut off on resuming.
 
+mod calibration;
 mod hlog;
 mod reader;
 mod writer;
 
+pub use calibration::{CALIBRATION, read_calibration, write_calibration};
 pub use reader::{Listed, Record, find, list};
 pub use writer::Writer;
 

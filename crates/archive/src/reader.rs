@@ -172,7 +172,11 @@ fn lines<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, ArchiveError> {
         .collect()
 }
 
-fn parse<T: DeserializeOwned>(path: &Path, line: usize, text: &[u8]) -> Result<T, ArchiveError> {
+pub(crate) fn parse<T: DeserializeOwned>(
+    path: &Path,
+    line: usize,
+    text: &[u8],
+) -> Result<T, ArchiveError> {
     serde_json::from_slice(text).map_err(|e| ArchiveError::Damaged {
         path: path.to_path_buf(),
         line,
@@ -180,6 +184,6 @@ fn parse<T: DeserializeOwned>(path: &Path, line: usize, text: &[u8]) -> Result<T
     })
 }
 
-fn unreadable(path: &Path, source: std::io::Error) -> ArchiveError {
+pub(crate) fn unreadable(path: &Path, source: std::io::Error) -> ArchiveError {
     ArchiveError::Io { doing: "read", path: path.to_path_buf(), source }
 }

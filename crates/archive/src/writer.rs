@@ -150,7 +150,7 @@ fn append_line(file: &mut File, path: &Path, value: &impl Serialize) -> Result<(
 }
 
 /// Writes a file whole or not at all: under another name first, then renamed.
-fn write_whole(path: &Path, value: &impl Serialize) -> Result<(), ArchiveError> {
+pub(crate) fn write_whole(path: &Path, value: &impl Serialize) -> Result<(), ArchiveError> {
     let directory = path.parent().unwrap_or(Path::new("."));
     // As readable as the record's other files: what the user's umask leaves of this.
     let readable = fs::Permissions::from_mode(0o666);

@@ -29,6 +29,8 @@ pub(crate) enum Command {
     Studies(Studies),
     /// Say which stores are installed and what on this host would disturb a measurement
     Doctor(Doctor),
+    /// Measure what this machine can do and what the generator costs, for later records
+    Calibrate(crate::commands::calibrate::Calibrate),
     /// List the records of earlier runs
     List(List),
     /// Show the result of a run again

@@ -28,6 +28,7 @@ fn main() -> ExitCode {
         Command::Bench(bench) => commands::bench::run(&bench),
         Command::Studies(studies) => commands::studies::run(&studies),
         Command::Doctor(doctor) => commands::doctor::run(&doctor),
+        Command::Calibrate(calibrate) => commands::calibrate::run(&calibrate),
         Command::List(list) => commands::list::run(&list),
         Command::Show(show) => commands::show::run(&show),
         Command::Report(report) => commands::report::run(&report),

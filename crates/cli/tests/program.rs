@@ -7,6 +7,7 @@
 #[cfg(test)]
 mod program {
     mod bench;
+    mod calibrate;
     mod commands;
     mod common;
     mod existing;

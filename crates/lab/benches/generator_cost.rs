@@ -239,7 +239,11 @@ fn engine_cost(result: &PhaseResult) -> Result<Measured, Box<dyn Error>> {
         return Err(format!("phase `{}` is not clean: {:?}", result.phase, all.counts).into());
     }
     let (cpu_ns, run_delay_ns) = (result.generator_cpu_ns, result.generator_run_delay_ns);
-    Ok(Measured::new(all.counts.ok, result.wall_ns, ThreadUse { cpu_ns, run_delay_ns }))
+    Ok(Measured::new(
+        all.counts.ok,
+        result.wall_ns,
+        ThreadUse { cpu_ns, run_delay_ns, ..ThreadUse::default() },
+    ))
 }
 
 struct NoMeter;

@@ -2,10 +2,9 @@
 //! bare loop, all with the same keys, sizes, connections and pipeline, on the same server.
 //!
 //! One redis-server on the second CPU, by TCP and by a unix socket; the generators on the first,
-//! one thread each. The bare loop waits for readable sockets, reads into a fixed buffer until the
-//! bytes of a batch's replies have come, and writes the same prepared batch again: no clock, no
-//! record, no parsing. The engine times every request, checks the length of every value and the
-//! content of one in 64. redis-benchmark times batches and checks nothing.
+//! one thread each. The bare loop is that of `calibrate`. The engine times every request, checks
+//! the length of every value and the content of one in 64. redis-benchmark times batches and checks
+//! nothing.
 //!
 //! Each block measures every kind once in every cell, in random order; a ratio is paired by block.
 //! `cargo bench -p cachedyno-lab --bench wire_cost -- --blocks 5 --seed 7 --scale 100` changes the
@@ -15,20 +14,16 @@
 
 mod common;
 
+use cachedyno_lab::calibrate::bare::{Bare, Batch};
 use common::{Outcome, arguments, number, told};
 use drivers::wire::Dialect;
 use load::Meter;
-use load::watch::ThreadUse;
 use load::wire::{Address, Offer, Pacing, Servers, Until, Work, route::Single};
-use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
-use rig::cpu::pin_current_thread;
 use stats::{Paired, geometric_mean_interval};
 use std::error::Error;
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::os::fd::AsFd;
+use std::net::{SocketAddr, TcpListener};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -198,10 +193,16 @@ impl Server {
         self.directory.path().join("s")
     }
 
+    fn address(&self, unix: bool) -> Address {
+        if unix {
+            return Address::Unix(self.socket());
+        }
+        Address::Tcp(SocketAddr::from(([127, 0, 0, 1], self.port)))
+    }
+
     fn servers(&self, unix: bool) -> Servers {
-        let tcp = Address::Tcp(SocketAddr::from(([127, 0, 0, 1], self.port)));
         Servers {
-            nodes: vec![if unix { Address::Unix(self.socket()) } else { tcp }],
+            nodes: vec![self.address(unix)],
             tls: None,
             hello: Vec::new(),
             hello_replies: Vec::new(),
@@ -251,9 +252,7 @@ impl Server {
             errors_end_it: true,
         };
         let (stop, servers) = (AtomicBool::new(false), self.servers(cell.unix));
-        let user_before = getrusage(UsageWho::RUSAGE_SELF)?.user_time().num_microseconds();
         let done = Dialect::Redis.run(&offer, &work, &servers, &stop, &mut NoMeter, &mut |_| {});
-        let user_after = getrusage(UsageWho::RUSAGE_SELF)?.user_time().num_microseconds();
         if let Some(failure) = done.failure {
             return Err(told(failure));
         }
@@ -264,7 +263,7 @@ impl Server {
         let each = cell.requests as f64;
         Ok(Measured {
             cpu_us: done.generator_cpu_ns as f64 / 1e3 / each,
-            user_us: (user_after - user_before).max(1) as f64 / each,
+            user_us: done.generator_user_ns.max(1) as f64 / 1e3 / each,
             rate_per_s: each / (done.wall_ns as f64 / 1e9),
         })
     }
@@ -300,63 +299,19 @@ impl Server {
     }
 
     fn bare(&self, cell: Cell) -> Result<Measured, Box<dyn Error>> {
-        thread::scope(|scope| {
-            let bare = scope.spawn(|| -> Result<Measured, String> {
-                pin_current_thread(&[CPUS.0]).map_err(|e| e.to_string())?;
-                self.bare_loop(cell).map_err(|e| e.to_string())
-            });
-            Ok(bare.join().map_err(|_| "the bare loop panicked")??)
-        })
-    }
-
-    fn bare_loop(&self, cell: Cell) -> Result<Measured, Box<dyn Error>> {
-        let batch = batch(cell);
-        let reply_bytes = match cell.operation {
-            "set" => "+OK\r\n".len(),
-            _ => format!("${}\r\n\r\n", cell.bytes).len() + cell.bytes,
+        let bare = Bare {
+            address: self.address(cell.unix),
+            connections: CONNECTIONS,
+            batch: Batch::redis(cell.operation, cell.bytes, cell.pipeline),
+            batches: cell.requests / u64::from(cell.pipeline),
+            cpus: vec![CPUS.0],
         };
-        let (awaited, epoll) =
-            (reply_bytes * cell.pipeline as usize, Epoll::new(EpollCreateFlags::empty())?);
-        let mut sockets = Vec::new();
-        for n in 0..u64::from(CONNECTIONS) {
-            let socket = Socket::connect(self, cell.unix)?;
-            epoll.add(&socket, EpollEvent::new(EpollFlags::EPOLLIN | EpollFlags::EPOLLET, n))?;
-            sockets.push((socket, awaited));
-        }
-        let (before, begun) = (ThreadUse::now(), Instant::now());
-        let spent = || -> nix::Result<i64> {
-            Ok(getrusage(UsageWho::RUSAGE_THREAD)?.user_time().num_microseconds())
-        };
-        let user_before = spent()?;
-        let mut to_send = cell.requests / u64::from(cell.pipeline);
-        let all = to_send * u64::from(cell.pipeline);
-        let mut to_come = to_send;
-        for (socket, _) in &mut sockets {
-            socket.write_all(&batch)?;
-            to_send -= 1;
-        }
-        let mut inbox = vec![0; 256 << 10];
-        let mut events = [EpollEvent::empty(); 128];
-        while to_come > 0 {
-            let count = epoll.wait(&mut events, EpollTimeout::NONE)?;
-            for event in &events[..count] {
-                let (socket, left) = &mut sockets[event.data() as usize];
-                *left -= socket.read(&mut inbox)?.min(*left);
-                if *left == 0 {
-                    to_come -= 1;
-                    *left = awaited;
-                    if to_send > 0 {
-                        socket.write_all(&batch)?;
-                        to_send -= 1;
-                    }
-                }
-            }
-        }
-        let (used, each) = (ThreadUse::now().since(before), all as f64);
+        let spent = bare.run()?;
+        let each = (spent.batches * u64::from(cell.pipeline)) as f64;
         Ok(Measured {
-            cpu_us: used.cpu_ns as f64 / 1e3 / each,
-            user_us: (spent()? - user_before) as f64 / each,
-            rate_per_s: each / begun.elapsed().as_secs_f64(),
+            cpu_us: spent.used.cpu_ns as f64 / 1e3 / each,
+            user_us: spent.used.user_ns as f64 / 1e3 / each,
+            rate_per_s: each / spent.wall.as_secs_f64(),
         })
     }
 }
@@ -369,68 +324,10 @@ impl Drop for Server {
     }
 }
 
-/// One batch of the bare loop: as many requests as the pipeline, of keys that exist.
-fn batch(cell: Cell) -> Vec<u8> {
-    let mut batch = Vec::new();
-    for n in 0..cell.pipeline {
-        let key = format!("key:{n:012}");
-        batch.extend(
-            match cell.operation {
-                "set" => {
-                    let (bytes, value) = (cell.bytes, "x".repeat(cell.bytes));
-                    format!("*3\r\n$3\r\nSET\r\n$16\r\n{key}\r\n${bytes}\r\n{value}\r\n")
-                }
-                _ => format!("*2\r\n$3\r\nGET\r\n$16\r\n{key}\r\n"),
-            }
-            .into_bytes(),
-        );
-    }
-    batch
-}
-
 struct NoMeter;
 
 impl Meter for NoMeter {
     fn server_cpu_ns(&mut self) -> Option<u64> {
         None
-    }
-}
-
-enum Socket {
-    Tcp(TcpStream),
-    Unix(UnixStream),
-}
-
-impl Socket {
-    fn connect(server: &Server, unix: bool) -> std::io::Result<Self> {
-        if unix {
-            return UnixStream::connect(server.socket()).map(Self::Unix);
-        }
-        let stream = TcpStream::connect(("127.0.0.1", server.port))?;
-        stream.set_nodelay(true)?;
-        Ok(Self::Tcp(stream))
-    }
-
-    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
-        match self {
-            Self::Tcp(s) => s.read(into),
-            Self::Unix(s) => s.read(into),
-        }
-    }
-
-    fn write_all(&mut self, bytes: &[u8]) -> std::io::Result<()> {
-        match self {
-            Self::Tcp(s) => s.write_all(bytes),
-            Self::Unix(s) => s.write_all(bytes),
-        }
-    }
-}
-
-impl AsFd for Socket {
-    fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
-        match self {
-            Self::Tcp(s) => s.as_fd(),
-            Self::Unix(s) => s.as_fd(),
-        }
     }
 }

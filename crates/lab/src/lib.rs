@@ -2,6 +2,7 @@
 //!
 //! - [`mod@bench`]: the targets made ready: private servers to start, or existing ones to use.
 //! - [`trial`]: one measured run of one cell; `kv` does it on the wire engine.
+//! - [`calibrate`]: what this machine can do and what the generator costs on it.
 //! - [`mod@null`]: what the generator reaches with the same load on a server that does nothing.
 //! - [`schedule`]: the order of cells in a block.
 //! - [`effort`]: when enough was measured.
@@ -10,6 +11,7 @@
 //! The way of a run is [`run`]: check every target, then blocks of trials, then the seal.
 
 pub mod bench;
+pub mod calibrate;
 pub mod effort;
 mod intervals;
 mod kv;

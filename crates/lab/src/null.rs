@@ -146,15 +146,13 @@ fn measure(shape: &Shape, plan: &Plan, setup: &Setup) -> Result<Vec<PhaseResult>
 }
 
 /// The null server as a target of a product whose protocol it speaks.
-fn endpoint(product: Product, at: &Listen) -> Result<Endpoint, Failure> {
+pub(crate) fn endpoint(product: Product, at: &Listen) -> Result<Endpoint, Failure> {
     let address = match at {
         Listen::Tcp(address) => NetAddress::Tcp(address.ip().to_string(), address.port()),
         Listen::Unix(path) => NetAddress::Unix(path.clone()),
     };
     match product {
-        Product::Redis => {
-            Ok(Endpoint::Redis { address, user: None, password: None, database: 0 })
-        }
+        Product::Redis => Ok(Endpoint::Redis { address, user: None, password: None, database: 0 }),
         Product::Files | Product::Mysql => {
             Err(failed(format!("it does not speak the protocol of {}", product.name())))
         }

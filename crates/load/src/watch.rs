@@ -1,5 +1,7 @@
 //! The generator watches itself: CPU time and run-queue waiting of the calling thread.
 
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::TimeValLike as _;
 use nix::time::{ClockId, clock_gettime};
 use std::fs;
 
@@ -8,6 +10,8 @@ use std::fs;
 pub struct ThreadUse {
     /// CPU time, nanoseconds.
     pub cpu_ns: u64,
+    /// The part of it in user mode, nanoseconds.
+    pub user_ns: u64,
     /// Time ready to run but waiting for a CPU, nanoseconds; 0 where the kernel does not tell.
     pub run_delay_ns: u64,
 }
@@ -17,11 +21,13 @@ impl ThreadUse {
     pub fn now() -> Self {
         let cpu = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID);
         let cpu_ns = cpu.map_or(0, |t| t.tv_sec() as u64 * 1_000_000_000 + t.tv_nsec() as u64);
+        let used = getrusage(UsageWho::RUSAGE_THREAD);
+        let user_ns = used.map_or(0, |used| used.user_time().num_nanoseconds() as u64);
         // Three numbers: time on a CPU, time waiting for one (both ns), slices run.
         let schedstat = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
         let run_delay_ns =
             schedstat.split_whitespace().nth(1).and_then(|n| n.parse().ok()).unwrap_or(0);
-        Self { cpu_ns, run_delay_ns }
+        Self { cpu_ns, user_ns, run_delay_ns }
     }
 
     /// What was used since `earlier`.
@@ -29,6 +35,7 @@ impl ThreadUse {
     pub fn since(self, earlier: Self) -> Self {
         Self {
             cpu_ns: self.cpu_ns.saturating_sub(earlier.cpu_ns),
+            user_ns: self.user_ns.saturating_sub(earlier.user_ns),
             run_delay_ns: self.run_delay_ns.saturating_sub(earlier.run_delay_ns),
         }
     }

@@ -1,10 +1,11 @@
 //! Built runs for tests: three stores, plain operations and pages, every number chosen.
 
+use model::calibration::{Clock, Cost, Host, Late, LoadLag, Pauses, ShapeCost};
 use model::plan::Effort;
 use model::study::{Advice, AdviceRow, Claim, Expectation};
 use model::{
-    Cell, Conditions, Connections, Counts, Generation, Header, Layout, Load, Names, Noise,
-    OperationResult, Order, Phase, PhaseResult, Plan, PlannedTarget, Product, Scale, Seal,
+    Calibration, Cell, Conditions, Connections, Counts, Generation, Header, Layout, Load, Names,
+    Noise, OperationResult, Order, Phase, PhaseResult, Plan, PlannedTarget, Product, Scale, Seal,
     SealStatus, Sessions, Stop, Trial, Workload,
 };
 use stats::Histogram;
@@ -307,5 +308,49 @@ pub(crate) fn advice() -> Advice {
             row("Magento 2", "small", "files", "files"),
             row("Magento 2", "medium to large", "files", "redis"),
         ],
+    }
+}
+
+/// A calibration with round figures.
+pub(crate) fn calibration() -> Calibration {
+    let cost = |rate_per_s, user_ns_per_op, system_ns_per_op| Cost {
+        rate_per_s,
+        user_ns_per_op,
+        system_ns_per_op,
+    };
+    let shape = |socket: &str, pipeline, rate_per_s: f64| ShapeCost {
+        socket: socket.into(),
+        operation: "get".into(),
+        pipeline,
+        engine: cost(rate_per_s, 400.0, 1_600.0),
+        bare: cost(rate_per_s * 1.25, 100.0, 1_500.0),
+        engine_to_bare: 1.25,
+    };
+    Calibration {
+        format: 1,
+        tool: "cachedyno 0.1.0".into(),
+        started_unix_ms: 1_790_000_000_000,
+        measured_ns: 1_000_000_000,
+        host: Host {
+            machine: "0123456789abcdef".into(),
+            kernel: "6.1".into(),
+            cpu: "a CPU".into(),
+            generator_cpus: vec![0],
+            server_cpus: vec![1],
+        },
+        clients: 50,
+        value_bytes: 1024,
+        shapes: vec![
+            shape("unix", 1, 150_000.0),
+            shape("unix", 16, 2_000_000.0),
+            shape("tcp", 1, 100_000.0),
+        ],
+        clock: Clock { source: "tsc".into(), resolution_ns: 1, reading_ns: 25.0 },
+        timer: Late { ns_p50: 20_000, ns_p99: 100_000, ns_p999: 400_000, ns_max: 3_000_000 },
+        pauses: Pauses { share_over_1ms: 0.002, ns_max: 4_000_000 },
+        load: LoadLag {
+            rate_per_s: 1_000_000.0,
+            lag: Late { ns_p50: 1_000, ns_p99: 50_000, ns_p999: 2_000_000, ns_max: 5_000_000 },
+        },
     }
 }

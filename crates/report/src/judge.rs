@@ -67,6 +67,7 @@ pub fn judge(recorded: &Recorded) -> View {
         failures: context::failures(recorded),
         noise: context::noise(&recorded.trials),
         conditions: recorded.header.conditions.clone(),
+        calibration: recorded.header.calibration.clone(),
         footnotes: notes.into_texts(),
         rules: rules(),
     }

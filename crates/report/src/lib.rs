@@ -9,6 +9,7 @@
 //!   (`rows`, `distribution`), comparisons (`pairs`), `validity`, `claims`, `advice` and what
 //!   stands around them (`context`, `notes`).
 //! - [`text`], [`csv`], [`markdown`], [`json`], [`html`]: the outputs.
+//! - [`calibration`]: what `calibrate` found, as text.
 //! - [`compare`]: two runs next to each other.
 
 #![expect(
@@ -17,6 +18,7 @@
     reason = "outputs are a few kilobytes; write! would give results that cannot fail"
 )]
 
+pub mod calibration;
 pub mod compare;
 pub mod csv;
 pub mod html;

@@ -3,7 +3,7 @@
 //! Serialised, it is the JSON summary that docs/FORMAT.md describes (without `charts`), and the
 //! data of the HTML page (with them). Keys are stable.
 
-use model::{Conditions, Counts, Load, Product};
+use model::{Calibration, Conditions, Counts, Load, Product};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -287,6 +287,9 @@ pub struct View {
     pub noise: Vec<NoiseView>,
     /// Conditions under which it was measured.
     pub conditions: Conditions,
+    /// What this machine was found to do; left out where it was not calibrated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub calibration: Option<Calibration>,
     /// Warnings that rows point to; those that no row points to concern the whole run.
     pub footnotes: Vec<String>,
     /// The fixed rules that decided `validity`.

@@ -150,7 +150,8 @@ pub(crate) fn run(arguments: &Bench) -> Result<ExitCode, CliError> {
         endpoints: secrets::endpoints(&choices, &arguments.password_files)?,
         allow_shared: arguments.allow_shared,
     };
-    let header = run::header(plan, &setup)?;
+    let silent = arguments.quiet || arguments.format != Format::Text;
+    let header = run::header(plan, &setup, (&arguments.records.out, silent))?;
     let writer = Writer::create(&arguments.records.out, &header)?;
     run::carry_out(header, Vec::new(), writer, &setup, (arguments.quiet, arguments.format))
 }

@@ -17,7 +17,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::doctor;
+use super::{calibrate, doctor};
 use crate::args::{Format, Run};
 use crate::exit::{CliError, DONE, INTERRUPTED, NOT_VALID, TARGET};
 use crate::output;
@@ -81,13 +81,20 @@ fn begin(
 ) -> Result<(Header, Writer, Vec<Trial>), CliError> {
     let study = studies::load(arguments.study.as_deref().unwrap_or_default())?;
     let plan = study.plan(&choices(arguments, targets)?)?;
-    let header = header(plan, setup)?;
+    let silent = arguments.quiet || arguments.format != Format::Text;
+    let header = header(plan, setup, (&arguments.records.out, silent))?;
     let writer = Writer::create(&arguments.records.out, &header)?;
     Ok((header, writer, Vec::new()))
 }
 
-/// The header of a run that begins now.
-pub(super) fn header(plan: Plan, setup: &Setup) -> Result<Header, CliError> {
+/// The header of a run that begins now, with the calibration that is kept with its records.
+pub(super) fn header(
+    plan: Plan,
+    setup: &Setup,
+    (records, silent): (&Path, bool),
+) -> Result<Header, CliError> {
+    let facts = doctor::conditions(&setup.disk);
+    let calibration = calibrate::known(records, &facts, setup, silent);
     let null_rates = lab::null_rates(&plan, setup);
     Ok(Header {
         format: RECORD_FORMAT,
@@ -97,9 +104,9 @@ pub(super) fn header(plan: Plan, setup: &Setup) -> Result<Header, CliError> {
         command: std::env::args().map(|argument| mask_text(&argument)).collect(),
         started_unix_ms: lab::unix_ms(),
         plan,
-        conditions: Conditions { facts: doctor::conditions(&setup.disk) },
+        conditions: Conditions { facts },
         null_rates,
-        calibration: None,
+        calibration,
     })
 }
 

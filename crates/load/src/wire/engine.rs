@@ -117,6 +117,8 @@ pub struct Outcome {
     pub wall_ns: u64,
     /// CPU time of the threads from the start of the measurement, nanoseconds.
     pub generator_cpu_ns: u64,
+    /// The part of it in user mode, nanoseconds.
+    pub generator_user_ns: u64,
     /// Time in which threads were ready to run and waited for a CPU, nanoseconds.
     pub generator_run_delay_ns: u64,
     /// CPU time of the server, where it can be seen, nanoseconds.
@@ -274,6 +276,7 @@ pub fn run<P: Parser + Default>(
     let last_done_ns = ended.iter().map(|s| s.last_done_ns).max().unwrap_or(0);
     outcome.wall_ns = last_done_ns.saturating_sub(measured_from_ns);
     outcome.generator_cpu_ns = ended.iter().map(|s| s.used.cpu_ns).sum();
+    outcome.generator_user_ns = ended.iter().map(|s| s.used.user_ns).sum();
     outcome.generator_run_delay_ns = ended.iter().map(|s| s.used.run_delay_ns).sum();
     outcome.unsent = ended.iter().map(|s| s.unsent).sum();
     outcome.failure = shared.failure.into_inner().unwrap_or_else(PoisonError::into_inner);

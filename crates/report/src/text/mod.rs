@@ -6,6 +6,7 @@ pub(crate) mod table;
 mod locks;
 mod results;
 
+use crate::calibration;
 use crate::show;
 use crate::view::{AdviceView, ClaimView, Validity, View};
 use table::{Line, Paint, Table, paragraph, width};
@@ -177,6 +178,9 @@ fn disturbances(view: &View, columns: usize, paint: Paint) -> String {
     } else {
         paragraph("  ", 2, &format!("median trial: {}", noise.join(", ")), columns)
     };
+    if let Some(known) = &view.calibration {
+        body += &paragraph("  calibrated: ", 4, &calibration::meaning(known), columns);
+    }
     for fact in &view.conditions.facts {
         if let Some(warning) = &fact.warning {
             let text = format!("{}: {}; {warning}", fact.name, fact.value);

@@ -1,0 +1,232 @@
+//! `calibrate`: what this machine can do, and what the generator costs on it.
+//!
+//! The null server runs where a private server would, the generator where it always does. Each
+//! shape of requests is offered by the wire engine and then by the bare loop, as many requests as
+//! the engine sent in the same time. What is left between the two is what the engine adds.
+//!
+//! - [`bare`]: the bare loop.
+//! - [`machine`]: clock, late wake-ups, pauses; which machine it is.
+
+pub mod bare;
+pub mod machine;
+
+use drivers::wire::{Access, Dialect};
+use load::watch::ThreadUse;
+use load::wire::pacer::{Arrivals, Stage};
+use load::wire::{Address, Offer, Outcome, Pacing, Until, Work};
+use model::calibration::{CALIBRATION_FORMAT, Calibration, Cost, LoadLag, ShapeCost};
+use model::{Condition, ErrorClass, Failure};
+use rig::reference::{Listen, NullServer, NullSettings};
+use rig::{Guard, Pinning, Scratch};
+use std::fmt::Display;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+use workloads::kv::{Distribution, KeyChoice, KeyNames, Mix, Sizes, Values};
+
+use crate::null::{NoMeter, endpoint};
+use crate::unix_ms;
+use bare::{Bare, Batch};
+
+/// Clients of every load.
+pub const CLIENTS: u32 = 50;
+/// Bytes of every value.
+pub const VALUE_BYTES: usize = 1024;
+/// Requests that a client sends at once.
+pub const PIPELINES: [u32; 3] = [1, 16, 50];
+const OPERATIONS: [&str; 2] = ["get", "set"];
+/// Keys that requests choose from.
+const KEYS: u64 = 100_000;
+/// The shape under which lag is measured: an open load has no use for a deeper pipeline.
+const LAG_PIPELINE: u32 = 16;
+/// Share of the null server's rate that is planned to measure the lag.
+const LAG_SHARE: f64 = 0.5;
+const TIMEOUT_NS: u64 = 10_000_000_000;
+
+/// Measurements of equal length that a calibration takes.
+pub const MEASUREMENTS: u32 = 2 * (2 * OPERATIONS.len() * PIPELINES.len()) as u32 + 3;
+
+/// What a calibration needs to know.
+#[derive(Debug)]
+pub struct Calibrator<'a> {
+    /// Watches over the directory of the socket.
+    pub guard: &'a Guard,
+    /// How the CPUs are divided.
+    pub pinning: &'a Pinning,
+    /// Conditions of this host.
+    pub facts: &'a [Condition],
+    /// Version and commit of cachedyno.
+    pub tool: String,
+    /// Length of each measurement.
+    pub length: Duration,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Shape {
+    operation: &'static str,
+    pipeline: u32,
+}
+
+impl Calibrator<'_> {
+    /// Measures everything; `told` hears the name of each of the [`MEASUREMENTS`] as it begins.
+    pub fn run(&self, told: &mut dyn FnMut(&str)) -> Result<Calibration, Failure> {
+        let started_unix_ms = unix_ms();
+        let scratch = Scratch::for_sockets(self.guard)?;
+        let unix = self.serve(Listen::Unix(scratch.socket("null.sock")?))?;
+        let tcp = self.serve(Listen::default())?;
+        let mut shapes = Vec::new();
+        for (socket, server) in [("unix", &unix), ("tcp", &tcp)] {
+            for operation in OPERATIONS {
+                for pipeline in PIPELINES {
+                    let shape = Shape { operation, pipeline };
+                    let name = format!("{operation}, {pipeline} at once, by {socket}");
+                    told(&format!("{name}: the engine"));
+                    let engine = self.engine(server, shape)?;
+                    told(&format!("{name}: the bare loop"));
+                    let bare = self.bare(server, shape, engine.rate_per_s)?;
+                    shapes.push(ShapeCost {
+                        socket: socket.into(),
+                        operation: operation.into(),
+                        pipeline,
+                        engine_to_bare: engine.cpu_ns_per_op() / bare.cpu_ns_per_op(),
+                        engine,
+                        bare,
+                    });
+                }
+            }
+        }
+        let reached = shapes.iter().find(|s| s.operation == "get" && s.pipeline == LAG_PIPELINE);
+        told("lag under load");
+        let load = self.lag(&unix, reached.map_or(0.0, |s| s.engine.rate_per_s))?;
+        told("late wake-ups");
+        let timer = machine::timer(&self.pinning.generator, self.length)?;
+        told("pauses");
+        let pauses = machine::pauses(&self.pinning.generator, self.length)?;
+        Ok(Calibration {
+            format: CALIBRATION_FORMAT,
+            tool: self.tool.clone(),
+            started_unix_ms,
+            measured_ns: self.length.as_nanos() as u64,
+            host: machine::host(self.facts, self.pinning),
+            clients: CLIENTS,
+            value_bytes: VALUE_BYTES,
+            shapes,
+            clock: machine::clock(self.facts),
+            timer,
+            pauses,
+            load,
+        })
+    }
+
+    fn serve(&self, listen: Listen) -> Result<NullServer, Failure> {
+        Ok(NullServer::start(&NullSettings {
+            listen,
+            threads: self.pinning.server.len().max(1),
+            cpus: self.pinning.server.clone(),
+            value_bytes: VALUE_BYTES,
+            ..NullSettings::default()
+        })?)
+    }
+
+    fn engine(&self, server: &NullServer, shape: Shape) -> Result<Cost, Failure> {
+        let done = self.offer(server, shape, Pacing::Closed { think_ns: 0 })?;
+        let used = ThreadUse {
+            cpu_ns: done.generator_cpu_ns,
+            user_ns: done.generator_user_ns,
+            run_delay_ns: done.generator_run_delay_ns,
+        };
+        let answered = done.recorder.answered_in_all();
+        cost(answered, used, Duration::from_nanos(done.wall_ns))
+    }
+
+    /// As many requests as take `length` at this rate.
+    fn bare(&self, server: &NullServer, shape: Shape, rate_per_s: f64) -> Result<Cost, Failure> {
+        let requests = rate_per_s * self.length.as_secs_f64();
+        let bare = Bare {
+            address: match server.address() {
+                Listen::Tcp(address) => Address::Tcp(*address),
+                Listen::Unix(path) => Address::Unix(path.clone()),
+            },
+            connections: CLIENTS,
+            batch: Batch::redis(shape.operation, VALUE_BYTES, shape.pipeline),
+            batches: (requests / f64::from(shape.pipeline)) as u64,
+            cpus: self.pinning.generator.clone(),
+        };
+        let spent = bare.run().map_err(|e| failed(format!("the bare loop: {e}")))?;
+        cost(spent.batches * u64::from(shape.pipeline), spent.used, spent.wall)
+    }
+
+    fn lag(&self, server: &NullServer, reached_per_s: f64) -> Result<LoadLag, Failure> {
+        let rate_per_s = (reached_per_s * LAG_SHARE).max(1.0).round();
+        let length_ns = self.warmup_ns() + self.length.as_nanos() as u64;
+        let stage = Stage { rate_from_per_s: rate_per_s, rate_to_per_s: rate_per_s, length_ns };
+        let pacing = Pacing::Open { arrivals: Arrivals::Constant, stages: vec![stage] };
+        let shape = Shape { operation: "get", pipeline: LAG_PIPELINE };
+        let done = self.offer(server, shape, pacing)?;
+        let whole = done.recorder.whole();
+        let lag = whole.lag().ok_or_else(|| failed("an open load recorded no lag"))?;
+        Ok(LoadLag { rate_per_s, lag: machine::late(lag) })
+    }
+
+    fn warmup_ns(&self) -> u64 {
+        self.length.as_nanos() as u64 / 10
+    }
+
+    fn offer(&self, server: &NullServer, shape: Shape, pacing: Pacing) -> Result<Outcome, Failure> {
+        let endpoint = endpoint(model::Product::Redis, server.address())?;
+        let Access { dialect, servers } = drivers::wire::access(&endpoint)?;
+        let work = work(dialect, shape.operation)?;
+        let offer = Offer {
+            threads: 1,
+            clients: CLIENTS,
+            pipeline: shape.pipeline,
+            pacing,
+            until: Until::AfterNs(self.length.as_nanos() as u64),
+            warmup_ns: self.warmup_ns(),
+            timeout_ns: TIMEOUT_NS,
+            cpus: self.pinning.generator.clone(),
+            spin: true,
+            reconnects: false,
+            errors_end_it: true,
+        };
+        let stop = AtomicBool::new(false);
+        let done = dialect.run(&offer, &work, &servers, &stop, &mut NoMeter, &mut |_| {});
+        match &done.failure {
+            Some(failure) => Err(failure.clone()),
+            None => Ok(done),
+        }
+    }
+}
+
+fn work(dialect: Dialect, operation: &str) -> Result<Work, Failure> {
+    let (names, sizes) = (KeyNames::default(), Sizes::all(VALUE_BYTES));
+    let operation = dialect.operation(operation, None, None, &names, &sizes).map_err(failed)?;
+    Ok(Work {
+        operations: vec![operation],
+        mix: Mix::new(&[1.0]).map_err(failed)?,
+        keys: KeyChoice::new(Distribution::Uniform, KEYS).map_err(failed)?,
+        names,
+        sizes,
+        values: Arc::new(Values::new(1)),
+        seed: 1,
+        verify_one_in: 0,
+    })
+}
+
+fn cost(requests: u64, used: ThreadUse, wall: Duration) -> Result<Cost, Failure> {
+    if requests == 0 || used.cpu_ns == 0 {
+        return Err(failed("nothing was answered in the time (measure longer)"));
+    }
+    let each = requests as f64;
+    // The kernel divides a thread's time between the two modes in its own way; the sum is exact.
+    let user_ns = used.user_ns.min(used.cpu_ns);
+    Ok(Cost {
+        rate_per_s: each / wall.as_secs_f64(),
+        user_ns_per_op: user_ns as f64 / each,
+        system_ns_per_op: (used.cpu_ns - user_ns) as f64 / each,
+    })
+}
+
+fn failed(message: impl Display) -> Failure {
+    Failure { class: ErrorClass::Other, message: message.to_string() }
+}

@@ -1,0 +1,132 @@
+//! A calibration for people: one table, and what it means for those who measure here.
+
+use model::Calibration;
+use model::calibration::{Cost, Late, ShapeCost};
+
+use crate::rules::NULL_FACTOR_MIN;
+use crate::show;
+use crate::text::table::{Line, Paint, Table, paragraph};
+
+/// The whole calibration for a terminal of `columns` columns, with or without colours.
+pub fn render(calibration: &Calibration, columns: usize, colour: bool) -> String {
+    let paint = Paint { on: colour };
+    let Calibration { clients, value_bytes, clock, timer, pauses, load, .. } = calibration;
+    let title = format!(
+        "The generator on a null server: {clients} clients, values of {}, one thread",
+        stats::format_bytes(*value_bytes as u64)
+    );
+    let line = |name: &str, text: &str| paragraph(&format!("{name:<8} "), 9, text, columns);
+    let clock = format!(
+        "{}, resolution {}, {} a reading",
+        if clock.source.is_empty() { "source unknown" } else { &clock.source },
+        show::ns(clock.resolution_ns as f64),
+        show::ns(clock.reading_ns)
+    );
+    let timer = format!("a thread that sleeps 1 ms wakes too late by {}", late(timer));
+    let pauses = format!(
+        "a thread that never sleeps stands still for more than 1 ms in {} of the time, at most {}",
+        show::percent(pauses.share_over_1ms),
+        show::ns(pauses.ns_max as f64)
+    );
+    let lag = format!(
+        "at {} planned, requests leave late by {}",
+        show::rate(load.rate_per_s),
+        late(&load.lag)
+    );
+    [
+        paint.bold(&title) + "\n",
+        shapes(&calibration.shapes).render(paint),
+        "\n".into(),
+        line("clock", &clock),
+        line("timer", &timer),
+        line("pauses", &pauses),
+        line("lag", &lag),
+        "\n".into(),
+        paragraph("", 0, &meaning(calibration), columns),
+    ]
+    .concat()
+}
+
+/// What the figures mean for a measurement on this machine.
+pub(crate) fn meaning(calibration: &Calibration) -> String {
+    let judged = |shape: &ShapeCost| {
+        let most = shape.engine.rate_per_s / NULL_FACTOR_MIN;
+        format!("{} at pipeline {}", show::rate(most), shape.pipeline)
+    };
+    let of_get = |s: &&ShapeCost| s.socket == "unix" && s.operation == "get";
+    let most: Vec<String> = calibration.shapes.iter().filter(of_get).map(judged).collect();
+    let finest = calibration.load.lag.ns_p999.max(calibration.timer.ns_p999);
+    format!(
+        "This machine can judge servers of up to {} (one thread, GET by unix socket, half of what \
+         the null server reached). A 99.9th percentile finer than {} is this machine's, not a \
+         server's.",
+        most.join(", "),
+        show::ns(finest as f64)
+    )
+}
+
+fn late(times: &Late) -> String {
+    format!(
+        "{} (p50), {} (p99), {} (p99.9), at most {}",
+        show::ns(times.ns_p50 as f64),
+        show::ns(times.ns_p99 as f64),
+        show::ns(times.ns_p999 as f64),
+        show::ns(times.ns_max as f64)
+    )
+}
+
+fn shapes(shapes: &[ShapeCost]) -> Table {
+    let cpu = |cost: &Cost| {
+        let us = |ns: f64| format!("{:.2}", ns / 1e3);
+        format!("{}+{}", us(cost.user_ns_per_op), us(cost.system_ns_per_op))
+    };
+    let cells = |s: &ShapeCost| {
+        vec![
+            s.socket.clone(),
+            s.operation.clone(),
+            s.pipeline.to_string(),
+            show::rate(s.engine.rate_per_s),
+            cpu(&s.engine),
+            show::rate(s.bare.rate_per_s),
+            cpu(&s.bare),
+            show::ratio(s.engine_to_bare),
+        ]
+    };
+    Table {
+        header: vec![
+            "socket",
+            "operation",
+            "pipeline",
+            "engine",
+            "CPU u+s µs",
+            "bare loop",
+            "CPU u+s µs",
+            "CPU ratio",
+        ],
+        right: &[2, 3, 4, 5, 6, 7],
+        gap: 2,
+        lines: shapes.iter().map(|s| Line::Cells(cells(s), false)).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::calibration;
+
+    #[test]
+    fn a_calibration_reads_at_a_glance() {
+        let text = render(&calibration(), 100, false);
+        insta::assert_snapshot!(text);
+    }
+
+    #[test]
+    fn what_is_judged_is_half_of_what_is_reached() {
+        let text = meaning(&calibration());
+        assert!(text.contains("up to 75.0 k/s at pipeline 1, 1.00 M/s at pipeline 16 ("), "{text}");
+        assert!(text.contains("finer than 2.00 ms is this machine's"), "{text}");
+        let mut quiet = calibration();
+        quiet.load.lag.ns_p999 = 10_000;
+        assert!(meaning(&quiet).contains("finer than 400 µs"), "{}", meaning(&quiet));
+    }
+}
