@@ -7,6 +7,10 @@ use crate::rules::NULL_FACTOR_MIN;
 use crate::show;
 use crate::text::table::{Line, Paint, Table, paragraph};
 
+/// Share of the time in pauses of more than 1 ms above which a calibration tells of its disturbers
+/// rather than of the machine.
+const PAUSED_SHARE_MAX: f64 = 0.01;
+
 /// The whole calibration for a terminal of `columns` columns, with or without colours.
 pub fn render(calibration: &Calibration, columns: usize, colour: bool) -> String {
     let paint = Paint { on: colour };
@@ -55,11 +59,21 @@ pub(crate) fn meaning(calibration: &Calibration) -> String {
     };
     let of_get = |s: &&ShapeCost| s.socket == "unix" && s.operation == "get";
     let most: Vec<String> = calibration.shapes.iter().filter(of_get).map(judged).collect();
+    let paused = calibration.pauses.share_over_1ms;
+    let restless = if paused > PAUSED_SHARE_MAX {
+        format!(
+            " It was not quiet meanwhile, {} of the time went in pauses: calibrate again when it \
+             is.",
+            show::percent(paused)
+        )
+    } else {
+        String::new()
+    };
     let finest = calibration.load.lag.ns_p999.max(calibration.timer.ns_p999);
     format!(
         "This machine can judge servers of up to {} (one thread, GET by unix socket, half of what \
          the null server reached). A 99.9th percentile finer than {} is this machine's, not a \
-         server's.",
+         server's.{restless}",
         most.join(", "),
         show::ns(finest as f64)
     )
@@ -128,5 +142,9 @@ mod tests {
         let mut quiet = calibration();
         quiet.load.lag.ns_p999 = 10_000;
         assert!(meaning(&quiet).contains("finer than 400 µs"), "{}", meaning(&quiet));
+        assert!(!text.contains("not quiet"), "{text}");
+        quiet.pauses.share_over_1ms = 0.02;
+        let text = meaning(&quiet);
+        assert!(text.contains("not quiet meanwhile, 2 % of the time"), "{text}");
     }
 }

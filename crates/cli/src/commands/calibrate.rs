@@ -71,6 +71,9 @@ pub(crate) fn run(arguments: &Calibrate) -> Result<ExitCode, CliError> {
         tool: format!("cachedyno {TOOL_VERSION}"),
         length: Duration::from_secs_f64(seconds),
     };
+    if arguments.form == As::Text {
+        anstream::eprintln!("{MEASUREMENTS} measurements of {seconds} s each");
+    }
     let bar = ProgressBar::new(u64::from(MEASUREMENTS));
     if let Ok(style) = ProgressStyle::with_template("{wide_bar:.cyan/dim} {pos}/{len}  {msg}") {
         bar.set_style(style.progress_chars("━━─"));
