@@ -318,6 +318,16 @@ fn wrong_and_short_values_are_counted_where_there_was_one() {
 }
 
 #[test]
+fn faults_may_be_kept_to_a_command_and_to_what_comes_late() {
+    let (server, at) = start("error=1:no,faults-on=GET,faults-after=3");
+    let mut stream = connect(at);
+    ask(&mut stream, b"GET a\r\nPING\r\nget a\r\n", b"$-1\r\n+PONG\r\n$-1\r\n");
+    // They begin here, but not for this one.
+    ask(&mut stream, b"PING\r\nget a\r\nGET a\r\n", b"+PONG\r\n-no\r\n-no\r\n");
+    assert_eq!(server.tally().errors, 2);
+}
+
+#[test]
 fn replies_that_are_none() {
     let (server, at) = start("malformed=1");
     ask(&mut connect(at), PING, b"?malformed\r\n");

@@ -28,6 +28,8 @@ wrong=SHARE, short=SHARE          a value has a changed byte, lacks its last one
 malformed=SHARE                   the reply is not of the protocol
 gigantic=SHARE, endless=SHARE     the reply announces 512 MiB, is a line without end
 hang=SHARE                        the connection is not answered any more
+faults-on=COMMAND                 faults with a share happen to this command only
+faults-after=N                    and only after so many requests, over all connections
 reset=SHARE, reset-after=N        the connection is reset, by chance or after N replies
 close-on-accept                   connections are closed at once
 max-connections=N                 more are refused as Redis does

@@ -82,6 +82,8 @@ pub(super) struct Engine {
     pub(super) connections: HashMap<u64, Connection>,
     /// Connections taken, the number of the last one.
     pub(super) taken: u64,
+    /// Requests taken, over all connections.
+    pub(super) admitted: u64,
     /// What is to be done, by its time and by the order in which it was decided.
     agenda: BTreeMap<(u64, u64), Action>,
     decided: u64,
@@ -115,6 +117,7 @@ impl Engine {
             spin: settings.spin,
             connections: HashMap::new(),
             taken: 0,
+            admitted: 0,
             agenda: BTreeMap::new(),
             decided: 0,
             inbox: vec![0; INBOX_BYTES],

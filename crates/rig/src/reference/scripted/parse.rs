@@ -5,7 +5,7 @@ use stats::{parse_bytes, parse_duration_ns};
 use std::str::FromStr;
 
 /// Every word that a script knows.
-const WORDS: [&str; 19] = [
+const WORDS: [&str; 21] = [
     "service",
     "servers",
     "stall",
@@ -21,6 +21,8 @@ const WORDS: [&str; 19] = [
     "endless",
     "hang",
     "reset",
+    "faults-on",
+    "faults-after",
     "reset-after",
     "close-on-accept",
     "max-connections",
@@ -113,6 +115,9 @@ fn add(script: &mut Script, word: &str, value: &str) -> Result<(), &'static str>
         }
         "drip" => script.drip = Some(drip(value).ok_or("drip=SIZE/TIME such as drip=1B/10ms")?),
         "error" => script.faults.push(error(value).ok_or(ERROR)?),
+        "faults-on" if !value.is_empty() => script.faults_on = Some(value.to_ascii_lowercase()),
+        "faults-on" => return Err("faults-on=COMMAND such as faults-on=get"),
+        "faults-after" => script.faults_after = value.parse().map_err(|_| "faults-after=N")?,
         "reset-after" => script.reset_after = Some(value.parse().map_err(|_| "reset-after=N")?),
         "close-on-accept" if value.is_empty() => script.close_on_accept = true,
         "close-on-accept" => return Err("close-on-accept alone"),
@@ -215,8 +220,8 @@ mod tests {
         let text = "service=bimodal:100us:10ms:0.01, servers=2,stall=200ms/2s,stall-once=1s@5s,\
                     stall-connection=2s@3,rate=5000,drip=1B/10ms,error=0.01:LOADING it all,\
                     wrong=0.001,short=0.002,malformed=0.003,gigantic=0.004,endless=0.005,\
-                    hang=0.006,reset=0.007,reset-after=100,close-on-accept,max-connections=9,\
-                    seed=42";
+                    hang=0.006,reset=0.007,faults-on=GET,faults-after=50,reset-after=100,\
+                    close-on-accept,max-connections=9,seed=42";
         let service = Service::Bimodal { fast_ns: 100_000, slow_ns: 10_000_000, slow_share: 0.01 };
         let (second, faults) = (
             1_000_000_000,
@@ -242,6 +247,8 @@ mod tests {
             rate_per_s: Some(5000.0),
             drip: Some(Drip { bytes: 1, every_ns: 10_000_000 }),
             faults: faults.into(),
+            faults_on: Some("get".into()),
+            faults_after: 50,
             reset_after: Some(100),
             close_on_accept: true,
             connections_max: Some(9),
@@ -287,6 +294,8 @@ mod tests {
             ("error=0.1:a\r\nb", "error=0.01:LOADING"),
             ("wrong=-0.1", "from 0 to 1"),
             ("hang=NaN", "from 0 to 1"),
+            ("faults-on=", "faults-on=get"),
+            ("faults-after=-1", "faults-after=N"),
             ("close-on-accept=1", "close-on-accept alone"),
             ("max-connections=x", "max-connections=N"),
         ] {

@@ -143,7 +143,8 @@ impl Engine {
             Stamp { connection: number, request: requests, received_ns, due_ns, sent_ns: None };
         let stamp = self.record().log(stamp);
         let resets = self.script.reset_after.is_some_and(|replies| requests > replies);
-        let fault = match self.dice.draw().cloned() {
+        let may_fail = self.may_fail(request);
+        let fault = match self.dice.draw().filter(|_| may_fail).cloned() {
             _ if hung => Some(Fault::Hang),
             _ if resets => Some(Fault::Reset),
             fault => fault,
@@ -155,6 +156,15 @@ impl Engine {
             connection.waiting += 1;
         }
         self.decide(due_ns, Action::Answer { connection: number, outcome });
+    }
+
+    /// Whether a fault with a share may happen to this request, the next one.
+    fn may_fail(&mut self, request: Request) -> bool {
+        self.admitted += 1;
+        let command = request.parts.word(request.bytes, 0);
+        let on = self.script.faults_on.as_ref();
+        self.admitted > self.script.faults_after
+            && on.is_none_or(|name| command.eq_ignore_ascii_case(name.as_bytes()))
     }
 
     /// Carries a request out, rightly or with a fault; `None` when it gets no reply.

@@ -21,6 +21,8 @@
 //! | `endless=SHARE` | the reply is a line that does not end |
 //! | `hang=SHARE` | the connection is not answered any more |
 //! | `reset=SHARE` | the connection is reset instead of a reply |
+//! | `faults-on=COMMAND` | faults with a share happen to requests of this command only |
+//! | `faults-after=N` | faults with a share begin after this many requests, over all connections |
 //! | `reset-after=N` | each connection is reset instead of a reply after N of them |
 //! | `close-on-accept` | connections are closed at once |
 //! | `max-connections=N` | more connections than that are refused as Redis does |
@@ -134,6 +136,10 @@ pub struct Script {
     pub drip: Option<Drip>,
     /// Each fault with the share of requests that it happens to; all shares together are at most 1.
     pub faults: Vec<(Fault, f64)>,
+    /// The command, in lower case, that these faults happen to; `None` for every command.
+    pub faults_on: Option<String>,
+    /// Requests, over all connections, before the first of these faults may happen.
+    pub faults_after: u64,
     /// Replies after which a connection is reset.
     pub reset_after: Option<u64>,
     /// Connections are closed at once.
@@ -155,6 +161,8 @@ impl Default for Script {
             rate_per_s: None,
             drip: None,
             faults: Vec::new(),
+            faults_on: None,
+            faults_after: 0,
             reset_after: None,
             close_on_accept: false,
             connections_max: None,
