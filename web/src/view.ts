@@ -39,6 +39,8 @@ export interface Counts {
   wrong: number;
   stale: number;
   errors_by_class: Record<string, number>;
+  /** Of each class the words of one failure; absent where nothing failed. */
+  error_examples?: Record<string, string>;
   verified: number;
   lock_waits: number;
   lock_attempts: number;

@@ -7,6 +7,8 @@
 #[cfg(test)]
 mod program {
     mod bench;
+    mod bench_faults;
+    mod bench_outages;
     mod calibrate;
     mod commands;
     mod common;

@@ -9,6 +9,7 @@ mod redis_benchmark {
     mod endings;
     mod form;
     mod guide;
+    mod keep_alive;
     mod remarks;
     mod tls;
 }

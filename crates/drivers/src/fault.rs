@@ -70,10 +70,22 @@ pub(crate) fn text(e: &io::Error) -> String {
     words.split(" (os error").next().unwrap_or_default().to_lowercase()
 }
 
-/// A server's words, fit for one line: no control characters, at most 200 characters.
+/// A server's words, fit for one line: what would control a terminal is spelled out, at most 200
+/// characters.
 pub(crate) fn words(bytes: &[u8]) -> String {
     let line = String::from_utf8_lossy(bytes);
-    line.chars().map(|c| if c.is_control() { ' ' } else { c }).take(200).collect()
+    let mut shown = String::new();
+    for c in line.chars() {
+        if controls(c) { shown.extend(c.escape_default()) } else { shown.push(c) }
+    }
+    shown.chars().take(200).collect()
+}
+
+/// True for what moves a terminal's cursor, changes its colours or turns the writing around.
+fn controls(c: char) -> bool {
+    let turns =
+        matches!(c, '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    turns || c.is_control()
 }
 
 /// The same of a server's words, in at most that many bytes.
@@ -102,9 +114,10 @@ mod tests {
 
     #[test]
     fn a_servers_words_stay_on_one_line() {
-        assert_eq!(words(b"a\r\nb\x1b[31m"), "a  b [31m");
+        assert_eq!(words(b"a\r\nb\x1b[31m"), "a\\r\\nb\\u{1b}[31m");
+        assert_eq!(words("a\u{202e}b".as_bytes()), "a\\u{202e}b");
         assert_eq!(words(&[b'x'; 1000]).len(), 200);
-        assert_eq!(words_within(b"a\x00b", 2), "a ");
+        assert_eq!(words_within(b"a\x00b", 2), "a\\");
         assert_eq!(words_within(&[0xff; 1000], 200), "\u{fffd}".repeat(66));
     }
 }

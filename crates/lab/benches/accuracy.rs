@@ -251,6 +251,7 @@ fn block_of(
         spin: true,
         reconnects: false,
         errors_end_it: true,
+        hangs_up: false,
     };
     let address = match address {
         Listen::Tcp(address) => Address::Tcp(*address),

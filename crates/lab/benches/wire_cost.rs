@@ -250,6 +250,7 @@ impl Server {
             spin: false,
             reconnects: false,
             errors_end_it: true,
+            hangs_up: false,
         };
         let (stop, servers) = (AtomicBool::new(false), self.servers(cell.unix));
         let done = Dialect::Redis.run(&offer, &work, &servers, &stop, &mut NoMeter, &mut |_| {});

@@ -263,7 +263,10 @@ impl Ready {
             None if self.own.is_empty() && matches!(self.endpoint, Endpoint::Redis { .. }) => {
                 Ok(())
             }
-            None => self.admin.clean(self.layout, &self.own),
+            None => {
+                let cleaned = self.admin.clean(self.layout, &self.own);
+                cleaned.map_err(|failure| unremoved(&self.own, failure))
+            }
         }
     }
 }
@@ -274,6 +277,16 @@ fn layout(workload: &Workload) -> Layout {
         Workload::Sessions(sessions) => sessions.layout,
         Workload::Kv(_) => Layout::Plain,
     }
+}
+
+/// Says what is left behind in a store that we did not start.
+fn unremoved(own: &str, failure: Failure) -> Failure {
+    if own.is_empty() {
+        return failure;
+    }
+    let Failure { class, message } = failure;
+    let left = format!("what this run wrote is still there, remove what begins with `{own}`");
+    Failure { class, message: format!("{left}: {message}") }
 }
 
 fn not_ours(endpoint: &Endpoint) -> Failure {

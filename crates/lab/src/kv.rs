@@ -16,8 +16,8 @@ use crate::intervals::Intervals;
 
 /// Requests under way at once while filling, by a client.
 const FILL_PIPELINE: u32 = 16;
-/// Clients that fill.
-const FILL_CLIENTS: u32 = 16;
+/// Most clients that fill.
+const FILL_CLIENTS_MAX: u32 = 16;
 
 /// A cell, and what the run adds to it.
 pub(crate) struct Offered<'a> {
@@ -190,13 +190,15 @@ impl Opened<'_> {
             spin: !self.offered.cpus.is_empty(),
             reconnects: true,
             errors_end_it: false,
+            hangs_up: false,
         }
     }
 
     fn fill_offer(&self) -> Offer {
         Offer {
             threads: 1,
-            clients: FILL_CLIENTS,
+            // No more than the load has: a server that bears that bears the filling.
+            clients: self.offered.load.clients().min(FILL_CLIENTS_MAX),
             pipeline: FILL_PIPELINE,
             pacing: Pacing::Closed { think_ns: 0 },
             until: Until::Requests(self.filled),
@@ -206,6 +208,7 @@ impl Opened<'_> {
             spin: false,
             reconnects: false,
             errors_end_it: true,
+            hangs_up: false,
         }
     }
 }

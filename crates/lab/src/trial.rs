@@ -2,8 +2,8 @@
 
 use load::{Engine, Meter, Progress};
 use model::{
-    Cell, ErrorClass, Failure, Interval, Layout, Load, Noise, PhaseResult, Sessions, Trial,
-    Workload,
+    Cell, Endpoint, ErrorClass, Failure, Interval, Layout, Load, Noise, PhaseResult, Sessions,
+    Trial, Workload,
 };
 use rig::NoiseRecorder;
 use std::sync::Arc;
@@ -46,8 +46,21 @@ pub fn run(
             Vec::new()
         }
     };
+    if let Some(endpoint) = bench.setup.endpoints.get(&cell.target) {
+        mask(&mut trial, endpoint);
+    }
     trial.took_ns = begun.elapsed().as_nanos() as u64;
     Some((trial, intervals))
+}
+
+/// Takes the password out of a server's words, which are kept for people.
+fn mask(trial: &mut Trial, endpoint: &Endpoint) {
+    let operations = trial.phases.iter_mut().flat_map(|phase| &mut phase.operations);
+    let examples = operations.flat_map(|o| o.counts.error_examples.values_mut());
+    let message = trial.failure.as_mut().map(|failure| &mut failure.message);
+    for words in examples.chain(message) {
+        *words = endpoint.masked(words);
+    }
 }
 
 /// Fills in the trial; `None` when the user stopped it.

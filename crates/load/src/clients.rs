@@ -414,8 +414,8 @@ impl<'a> ClientLoop<'a> {
         error: &workloads::StoreError,
         done: Instant,
     ) -> Instant {
-        self.recorder.failed_call(operation, error.class);
-        self.recorder.failed_whole(error.class);
+        self.recorder.failed_call(operation, error.class, &error.message);
+        self.recorder.failed_whole(error.class, &error.message);
         self.failures_in_a_row += 1;
         if error.fatal {
             self.shared.fail(error.class, error.message.clone());

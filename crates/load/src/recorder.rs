@@ -49,18 +49,13 @@ impl OperationRecorder {
             // The handler did not keep what it was given: an error of the operation.
             Outcome::LockLost => {
                 self.counts.lock_broken += 1;
-                self.error(ErrorClass::Lock);
+                self.counts.fail(ErrorClass::Lock, "the lock was gone or taken over");
             }
         }
     }
 
-    fn error(&mut self, class: ErrorClass) {
-        self.counts.error += 1;
-        *self.counts.errors_by_class.entry(class).or_default() += 1;
-    }
-
-    fn fail(&mut self, class: ErrorClass) {
-        self.error(class);
+    fn fail(&mut self, class: ErrorClass, words: &str) {
+        self.counts.fail(class, words);
         self.counts.lock_timeouts += u64::from(class == ErrorClass::Lock);
     }
 
@@ -130,9 +125,9 @@ impl Recorder {
     }
 
     /// Records a call that failed.
-    pub fn failed_call(&mut self, operation: usize, class: ErrorClass) {
+    pub fn failed_call(&mut self, operation: usize, class: ErrorClass, words: &str) {
         if let Some(own) = self.by_operation.get_mut(operation) {
-            own.fail(class);
+            own.fail(class, words);
         }
     }
 
@@ -157,8 +152,8 @@ impl Recorder {
     }
 
     /// Records a whole operation that failed.
-    pub fn failed_whole(&mut self, class: ErrorClass) {
-        self.whole.fail(class);
+    pub fn failed_whole(&mut self, class: ErrorClass, words: &str) {
+        self.whole.fail(class, words);
     }
 
     /// Adds all of `other`.

@@ -143,6 +143,19 @@ impl Endpoint {
         }
     }
 
+    /// A text from the other side without the endpoint's password, which it may repeat.
+    pub fn masked(&self, text: &str) -> String {
+        match self {
+            Self::Redis { password: Some(password), .. }
+            | Self::Mysql { password: Some(password), .. }
+                if !password.reveal().is_empty() =>
+            {
+                text.replace(password.reveal(), "***")
+            }
+            _ => text.to_string(),
+        }
+    }
+
     /// The product that speaks at this endpoint.
     pub fn product(&self) -> Product {
         match self {

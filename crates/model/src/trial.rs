@@ -79,6 +79,9 @@ pub struct Counts {
     pub stale: u64,
     /// Failed, by class.
     pub errors_by_class: BTreeMap<ErrorClass, u64>,
+    /// Of each class the words of one failure, for people: one line, free of credentials.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub error_examples: BTreeMap<ErrorClass, String>,
     /// Values compared byte by byte.
     pub verified: u64,
     /// Opens that found the session's lock taken.
@@ -101,6 +104,7 @@ impl Counts {
             wrong,
             stale,
             errors_by_class,
+            error_examples,
             verified,
             lock_waits,
             lock_attempts,
@@ -119,6 +123,18 @@ impl Counts {
         self.lock_timeouts += lock_timeouts;
         for (class, n) in errors_by_class {
             *self.errors_by_class.entry(*class).or_default() += n;
+        }
+        for (class, words) in error_examples {
+            self.error_examples.entry(*class).or_insert_with(|| words.clone());
+        }
+    }
+
+    /// Counts one failure, whose `words` are kept where they are the first of their class.
+    pub fn fail(&mut self, class: ErrorClass, words: &str) {
+        self.error += 1;
+        *self.errors_by_class.entry(class).or_default() += 1;
+        if !words.is_empty() {
+            self.error_examples.entry(class).or_insert_with(|| words.into());
         }
     }
 

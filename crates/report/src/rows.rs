@@ -71,7 +71,8 @@ fn row(
     }
     locks(points, &lock_wait, seed, &mut metrics);
     footnotes.extend(sample_notes(service.all.count(), notes));
-    footnotes.extend(count_notes(phase, &counts, notes));
+    let place = format!("`{}` {}", phase.cell.id, operation.name);
+    footnotes.extend(count_notes(phase, &place, &counts, notes));
     footnotes.sort_unstable();
     footnotes.dedup();
     let times = match phase.cell.load {
@@ -173,12 +174,16 @@ fn sample_notes(operations: u64, notes: &mut Notes) -> Vec<usize> {
 }
 
 /// Counts that break no rule and yet should be known.
-fn count_notes(phase: &MeasuredPhase<'_>, counts: &Counts, notes: &mut Notes) -> Vec<usize> {
-    let cell = phase.label();
+fn count_notes(
+    phase: &MeasuredPhase<'_>,
+    place: &str,
+    counts: &Counts,
+    notes: &mut Notes,
+) -> Vec<usize> {
     let mut found = Vec::new();
     let mut note = |n: u64, what: &str| {
         if n > 0 {
-            found.push(notes.add(format!("{cell}: {n} of {} {what}", counts.total())));
+            found.push(notes.add(format!("{place}: {n} of {} {what}", counts.total())));
         }
     };
     note(counts.stale, "returned an older value than the last one written under the lock");
@@ -188,7 +193,7 @@ fn count_notes(phase: &MeasuredPhase<'_>, counts: &Counts, notes: &mut Notes) ->
         counts.miss,
         &format!("did not find their {}", validity::things(phase).trim_end_matches('s')),
     );
-    note(counts.error, "failed");
+    note(counts.error, &format!("failed: {}", validity::classes(counts)));
     found
 }
 

@@ -215,13 +215,17 @@ pub(crate) fn things(phase: &MeasuredPhase<'_>) -> &'static str {
 }
 
 /// The classes of failed operations, the most frequent first.
-fn classes(counts: &Counts) -> String {
+pub(crate) fn classes(counts: &Counts) -> String {
     let mut classes: Vec<(&ErrorClass, &u64)> = counts.errors_by_class.iter().collect();
     if classes.is_empty() {
         return "no class was recorded".into();
     }
     classes.sort_by_key(|(_, n)| std::cmp::Reverse(**n));
-    classes.iter().map(|(class, n)| format!("{n} {class}")).collect::<Vec<_>>().join(", ")
+    let named = |(class, n): &(&ErrorClass, &u64)| match counts.error_examples.get(class) {
+        Some(words) => format!("{n} {class} (such as: {words})"),
+        None => format!("{n} {class}"),
+    };
+    classes.iter().map(named).collect::<Vec<_>>().join(", ")
 }
 
 /// Names the lifetime of sessions as the cause where a trial outlived it.

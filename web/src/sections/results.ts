@@ -66,7 +66,10 @@ export function problems(counts: Counts): string[] {
 
 function problemCell(row: Row): HTMLTableCellElement {
   const found = problems(row.counts);
-  const classes = Object.entries(row.counts.errors_by_class).map(([name, n]) => `${name}: ${format.count(n)}`);
+  const classes = Object.entries(row.counts.errors_by_class).map(([name, n]) => {
+    const words = row.counts.error_examples?.[name];
+    return `${name}: ${format.count(n)}${words === undefined ? "" : ` (such as: ${words})`}`;
+  });
   return h(
     "td",
     { class: "problems", title: classes.length > 0 ? classes.join(", ") : undefined },

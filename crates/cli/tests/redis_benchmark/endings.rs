@@ -88,7 +88,6 @@ fn wrong_arguments_are_named() {
         (&["-n"], "the argument of option `-n` is missing"),
         (&["-n", "1e6"], "`1e6` of option `-n` cannot be used (expected a whole number)"),
         (&["--mptcp"], "not supported"),
-        (&["-k", "0"], "-k 0"),
     ] {
         let mut command = Command::new(ours());
         let ran = run(command.arg("redis-benchmark").args(arguments)).code(1).says(words);

@@ -1,7 +1,8 @@
 //! A Redis server around a run.
 
 use std::path::PathBuf;
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use model::{Endpoint, ErrorClass, Failure, Layout};
 use workloads::store::StoreError;
@@ -13,10 +14,15 @@ use crate::{Admin, Facts, SessionOptions, admin, fault};
 
 /// Keys that one `SCAN` looks at and one `UNLINK` removes, about.
 const BATCH: &[u8] = b"1000";
+/// How long a server may be away, or busy, when a run's keys are to be removed.
+const AWAY_MAX: Duration = Duration::from_secs(10);
+/// How soon it is asked again.
+const PAUSE: Duration = Duration::from_millis(100);
 
 struct RedisAdmin {
     endpoint: Endpoint,
     wire: Wire,
+    timeout: Duration,
 }
 
 pub(crate) fn open_admin(
@@ -24,7 +30,7 @@ pub(crate) fn open_admin(
     timeout: Duration,
 ) -> Result<Box<dyn Admin>, StoreError> {
     let wire = Wire::connect(endpoint, timeout)?;
-    Ok(Box::new(RedisAdmin { endpoint: endpoint.clone(), wire }))
+    Ok(Box::new(RedisAdmin { endpoint: endpoint.clone(), wire, timeout }))
 }
 
 impl RedisAdmin {
@@ -68,6 +74,13 @@ impl RedisAdmin {
             cursor = next;
         }
     }
+}
+
+/// True for an error that may be gone a little later: the server starts anew, or is busy.
+fn passes(e: &StoreError) -> bool {
+    let passing = ["`LOADING ", "`BUSY ", "`MASTERDOWN ", "`TRYAGAIN "];
+    matches!(e.class, ErrorClass::Timeout | ErrorClass::Closed | ErrorClass::Refused)
+        || passing.iter().any(|code| e.message.contains(code))
 }
 
 fn scanned(tree: Tree) -> Result<(Vec<u8>, Vec<Vec<u8>>), StoreError> {
@@ -163,7 +176,19 @@ impl Admin for RedisAdmin {
             Layout::Plain => prefix.to_string(),
             Layout::Page => format!("{KEY_PREFIX}{prefix}"),
         };
-        self.remove_matching(&keys).map_err(fault::failure)
+        let since = Instant::now();
+        let mut removed = self.remove_matching(&keys);
+        while let Err(e) = &removed
+            && passes(e)
+            && since.elapsed() < AWAY_MAX
+        {
+            thread::sleep(PAUSE);
+            removed = Wire::connect(&self.endpoint, self.timeout).and_then(|wire| {
+                self.wire = wire;
+                self.remove_matching(&keys)
+            });
+        }
+        removed.map_err(fault::failure)
     }
 }
 

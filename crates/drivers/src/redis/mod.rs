@@ -71,7 +71,8 @@ fn refused(words: &[u8]) -> StoreError {
     let text = fault::words(words);
     let class = error_class(&text);
     let fatal = class == ErrorClass::Refused;
-    StoreError { class, message: format!("the server answered `{text}`"), fatal }
+    let cure = if text.starts_with("LOADING") { " (wait until it has read its data)" } else { "" };
+    StoreError { class, message: format!("the server answered `{text}`{cure}"), fatal }
 }
 
 /// A reply of a type that the command never gives; the connection is no longer trusted.

@@ -255,7 +255,8 @@ impl Wire {
 }
 
 fn malformed(Malformed(message): Malformed) -> StoreError {
-    StoreError::fatal(ErrorClass::Protocol, format!("{message} (expected RESP2)"))
+    let expected = if message.contains("(expected") { "" } else { " (expected RESP2)" };
+    StoreError::fatal(ErrorClass::Protocol, format!("{message}{expected}"))
 }
 
 fn over(tls: Option<&Tls>, socket: TcpStream) -> io::Result<Socket> {

@@ -99,6 +99,17 @@ impl<P: Default> Connection<P> {
         std::mem::take(&mut self.pending)
     }
 
+    /// Ends an open connection that is not broken; false when it is not open.
+    pub(crate) fn hang_up(&mut self) -> bool {
+        let is_open = self.is_open();
+        if is_open {
+            let was_lost = self.lost;
+            self.close(0);
+            self.lost = was_lost;
+        }
+        is_open
+    }
+
     /// Sends, or keeps what the socket does not take now.
     pub(crate) fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
         if !self.unsent.is_empty() {

@@ -71,6 +71,10 @@ pub struct Offer {
     pub reconnects: bool,
     /// True when an error reply ends the load.
     pub errors_end_it: bool,
+    /// True when a client hangs up once all it sent is answered, and sends its next requests on
+    /// connections made anew. Under a closed load they are intended from when that begins, and
+    /// nobody thinks.
+    pub hangs_up: bool,
 }
 
 /// Where the load goes. Prints without what is said first, which may hold a password.
@@ -286,7 +290,8 @@ pub fn run<P: Parser + Default>(
 
 /// An empty recorder of a load's shape.
 pub(crate) fn fresh(offer: &Offer, work: &Work) -> WireRecorder {
-    WireRecorder::new(work.operations.len(), matches!(offer.pacing, Pacing::Open { .. }))
+    let planned = matches!(offer.pacing, Pacing::Open { .. }) || offer.hangs_up;
+    WireRecorder::new(work.operations.len(), planned)
 }
 
 /// The life of one thread.

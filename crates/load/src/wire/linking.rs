@@ -14,6 +14,8 @@ use super::worker::Worker;
 const OPENING_MAX: usize = 64;
 const RETRY_NS_FIRST: u64 = 10_000_000;
 const RETRY_NS_MAX: u64 = 1_000_000_000;
+/// How long a connection may take to be made, however long its requests may take.
+const OPENING_NS_MAX: u64 = 30_000_000_000;
 /// How long the loop waits at most while it only connects.
 const PAUSE_NS: u64 = 20_000_000;
 
@@ -22,13 +24,27 @@ impl<P: Parser + Default> Worker<'_, P> {
     pub(super) fn connect_all(&mut self) {
         let mut next = 0;
         while !self.shared.over() && self.open < self.connections.len() {
-            while next < self.connections.len() && self.opening < OPENING_MAX {
+            while next < self.connections.len() && self.may_open() {
                 self.connect(next);
                 next += 1;
             }
             let now = self.shared.now_ns();
             self.wait(now + PAUSE_NS);
             self.look_after(self.shared.now_ns());
+        }
+    }
+
+    /// True when one more connection may be opened now.
+    pub(super) fn may_open(&self) -> bool {
+        self.opening < OPENING_MAX
+    }
+
+    /// Ends a connection on which nothing is under way, and makes it anew.
+    pub(super) fn hang_up(&mut self, index: usize) {
+        // One that broke meanwhile is made anew without this.
+        if self.connections[index].hang_up() {
+            self.open -= 1;
+            self.connect(index);
         }
     }
 
@@ -97,6 +113,7 @@ impl<P: Parser + Default> Worker<'_, P> {
         }
         connection.attempts = 0;
         let client = connection.client;
+        self.down_since_ns = 0;
         self.opening -= 1;
         self.open += 1;
         self.may_send(client);
@@ -117,8 +134,8 @@ impl<P: Parser + Default> Worker<'_, P> {
             ErrorClass::Refused if e.kind() == io::ErrorKind::UnexpectedEof => {
                 format!("{address} closed the connection at once (is its limit reached?)")
             }
-            ErrorClass::Refused => format!("cannot connect to {address}: {e}"),
-            _ => format!("connection to {address} lost: {e}"),
+            ErrorClass::Refused => format!("cannot connect to {address}: {}", text(e)),
+            _ => format!("connection to {address} lost: {}", text(e)),
         };
         self.lost(index, class, message);
     }
@@ -139,7 +156,7 @@ impl<P: Parser + Default> Worker<'_, P> {
             if let Pending::Request { drawn, .. } = pending {
                 self.ended(client);
                 if now >= self.measured_from_ns {
-                    self.recorder.unanswered(drawn.operation as usize, class);
+                    self.recorder.unanswered(drawn.operation as usize, class, &message);
                 }
             }
         }
@@ -164,15 +181,15 @@ impl<P: Parser + Default> Worker<'_, P> {
         let timeout_ns = self.shared.offer.timeout_ns;
         for index in 0..self.connections.len() {
             let connection = &self.connections[index];
-            let since = match connection.state {
+            let (since, timeout_ns) = match connection.state {
                 State::Down { retry_at_ns } => {
-                    if self.running && retry_at_ns <= now && self.opening < OPENING_MAX {
+                    if self.running && retry_at_ns <= now && self.may_open() {
                         self.connect(index);
                     }
                     continue;
                 }
-                State::Opening { since_ns } => Some(since_ns),
-                State::Open => connection.oldest_sent_ns(),
+                State::Opening { since_ns } => (Some(since_ns), timeout_ns.min(OPENING_NS_MAX)),
+                State::Open => (connection.oldest_sent_ns(), timeout_ns),
             };
             if since.is_some_and(|since| now.saturating_sub(since) > timeout_ns) {
                 let (address, ms) = (self.address(index), timeout_ns / 1_000_000);
@@ -195,5 +212,18 @@ impl<P: Parser + Default> Worker<'_, P> {
     pub(super) fn address(&self, index: usize) -> String {
         let node = self.connections[index].node as usize;
         self.shared.servers.nodes[node].to_string()
+    }
+}
+
+/// A system error in lower case and without its number.
+fn text(e: &io::Error) -> String {
+    let words = e.to_string().to_lowercase();
+    let words = words.split(" (os error").next().unwrap_or_default();
+    match e.kind() {
+        io::ErrorKind::AddrNotAvailable => format!(
+            "{words} (all ports for outgoing connections may be in use: wait a minute, or use a \
+             unix socket)"
+        ),
+        _ => words.into(),
     }
 }

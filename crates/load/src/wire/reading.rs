@@ -113,7 +113,8 @@ impl<P: Parser + Default> Worker<'_, P> {
     fn hello_answered(&mut self, index: usize, greeting: Greeting, judged: &Judged) {
         let opening = matches!(self.connections[index].state, State::Opening { .. });
         match judged {
-            Judged::Error(class, words) if !greeting.harmless => {
+            // That it is one connection too many is told as the reply to whatever comes first.
+            Judged::Error(class, words) if !greeting.harmless || *class == ErrorClass::Refused => {
                 let code = words.split(' ').next().unwrap_or_default();
                 let words = if greeting.secret { code } else { words };
                 let message = format!("{} answered `{words}`", self.address(index));

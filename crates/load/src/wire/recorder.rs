@@ -142,8 +142,11 @@ impl WireRecorder {
             Judged::Miss => counts.miss += 1,
             Judged::Wrong => counts.wrong += 1,
             // Refusing is quick: its time would make the others look better.
-            Judged::Error(class, _) => return error(counts, *class),
-            Judged::Elsewhere { .. } => return error(counts, ErrorClass::Reply),
+            Judged::Error(class, words) => return counts.fail(*class, words),
+            Judged::Elsewhere { address, .. } => {
+                let words = format!("the server refers to {address}, which cannot be used");
+                return counts.fail(ErrorClass::Reply, &words);
+            }
         }
         row.record_service(times.done_ns.saturating_sub(times.sent_ns));
         if let Some(open) = &mut row.open {
@@ -158,8 +161,8 @@ impl WireRecorder {
     }
 
     /// Counts a request that was never answered.
-    pub(crate) fn unanswered(&mut self, operation: usize, class: ErrorClass) {
-        error(&mut self.rows[operation].counts, class);
+    pub(crate) fn unanswered(&mut self, operation: usize, class: ErrorClass, words: &str) {
+        self.rows[operation].counts.fail(class, words);
     }
 
     /// Adds all of `other`.
@@ -235,9 +238,4 @@ impl WireRecorder {
         }
         results
     }
-}
-
-fn error(counts: &mut Counts, class: ErrorClass) {
-    counts.error += 1;
-    *counts.errors_by_class.entry(class).or_default() += 1;
 }

@@ -44,6 +44,8 @@ pub(super) struct Client {
     pub(super) in_flight: u32,
     /// True while it stands in the queue of those that may send.
     queued: bool,
+    /// When its connections began to be made anew; 0 for those of the start.
+    redials_since_ns: u64,
 }
 
 /// What a thread tells when it has ended.
@@ -71,6 +73,8 @@ pub(crate) struct Worker<'a, P> {
     pub(super) clients: Vec<Client>,
     /// Clients that may send.
     free: VecDeque<u32>,
+    /// Clients whose connections are to be made anew.
+    pub(super) hung_up: VecDeque<u32>,
     /// Clients that think, by the time at which they may send again.
     thinking: BinaryHeap<Reverse<(u64, u32)>>,
     pub(super) route: Box<dyn Route>,
@@ -126,6 +130,7 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
             connections: connections.collect(),
             clients: vec![Client::default(); clients as usize],
             free: VecDeque::new(),
+            hung_up: VecDeque::new(),
             thinking: BinaryHeap::new(),
             route: shared.servers.route.fresh(),
             inbox: vec![0; INBOX_BYTES],
@@ -248,24 +253,35 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
 
     /// Queues a client when it has room for a request and all its connections are open.
     pub(super) fn may_send(&mut self, client: u32) {
-        let nodes = self.scratch.len();
-        let own = &mut self.clients[client as usize];
+        let own = &self.clients[client as usize];
         let room = match self.shared.offer.pacing {
             Pacing::Closed { .. } => own.in_flight == 0,
             Pacing::Open { .. } => own.in_flight < self.shared.offer.pipeline,
         };
-        let first = client as usize * nodes;
-        let connections = &self.connections[first..first + nodes];
-        if self.running && room && !own.queued && connections.iter().all(Connection::is_open) {
-            own.queued = true;
+        if self.running && room && !own.queued && self.is_open(client) {
+            self.clients[client as usize].queued = true;
             self.free.push_back(client);
         }
     }
 
+    /// True when all connections of a client are open.
+    fn is_open(&self, client: u32) -> bool {
+        let nodes = self.scratch.len();
+        let first = client as usize * nodes;
+        self.connections[first..first + nodes].iter().all(Connection::is_open)
+    }
+
     /// A client has got a reply; with the last of them it thinks, and sends again.
     pub(super) fn answered(&mut self, client: u32, now: u64) {
+        let in_flight = self.clients[client as usize].in_flight;
+        if self.shared.offer.hangs_up {
+            if in_flight == 0 {
+                self.hung_up.push_back(client);
+            }
+            return;
+        }
         match self.shared.offer.pacing {
-            Pacing::Closed { .. } if self.clients[client as usize].in_flight > 0 => {}
+            Pacing::Closed { .. } if in_flight > 0 => {}
             Pacing::Closed { think_ns } if think_ns > 0 => {
                 self.thinking.push(Reverse((now + think_ns, client)));
             }
@@ -275,6 +291,7 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
 
     /// Sends what can be sent now.
     pub(super) fn dispatch(&mut self, now: u64) {
+        self.redial(now);
         while let Some(Reverse((at, client))) = self.thinking.peek().copied() {
             if at > now {
                 break;
@@ -297,10 +314,31 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
         }
     }
 
+    /// Makes the connections of clients that hung up anew, where there is more to be sent.
+    fn redial(&mut self, now: u64) {
+        while !self.hung_up.is_empty() && !self.all_sent(now) && self.may_open() {
+            let Some(client) = self.hung_up.pop_front() else { return };
+            // Under a rate the next one may be under way already.
+            if self.clients[client as usize].in_flight > 0 {
+                continue;
+            }
+            self.clients[client as usize].redials_since_ns = now;
+            let (nodes, first) = (self.scratch.len(), client as usize * self.scratch.len());
+            for index in first..first + nodes {
+                self.hang_up(index);
+            }
+        }
+    }
+
     fn next_free(&mut self) -> Option<u32> {
-        let client = self.free.pop_front()?;
-        self.clients[client as usize].queued = false;
-        Some(client)
+        loop {
+            let client = self.free.pop_front()?;
+            self.clients[client as usize].queued = false;
+            // One whose connection broke meanwhile is queued again once that is open.
+            if self.is_open(client) {
+                return Some(client);
+            }
+        }
     }
 
     /// Draws and sends up to `count` requests of a client, in one write to each server.
@@ -318,7 +356,9 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
             self.batch.push((node, drawn));
         }
         let sent_ns = self.shared.now_ns();
-        let intended_ns = intended_ns.unwrap_or(sent_ns);
+        let redials_since_ns = self.clients[client as usize].redials_since_ns;
+        let since_ns = if redials_since_ns > 0 { redials_since_ns } else { sent_ns };
+        let intended_ns = intended_ns.unwrap_or(since_ns);
         let first = client as usize * self.scratch.len();
         self.clients[client as usize].in_flight += self.batch.len() as u32;
         self.under_way += self.batch.len() as u64;

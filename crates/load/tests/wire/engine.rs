@@ -141,6 +141,7 @@ fn offer(clients: u32, pipeline: u32, until: Until) -> Offer {
         spin: false,
         reconnects: true,
         errors_end_it: false,
+        hangs_up: false,
     }
 }
 

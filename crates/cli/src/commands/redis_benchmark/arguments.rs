@@ -150,7 +150,7 @@ pub(super) struct Options {
     pub(super) server: Server,
     pub(super) offered: Offered,
     pub(super) data: Data,
-    /// Connections live as long as the test; printed as it was given.
+    /// 0 makes a client's connection anew for its next requests; printed as it was given.
     pub(super) keep_alive: i64,
     pub(super) style: Style,
     pub(super) digits: u8,

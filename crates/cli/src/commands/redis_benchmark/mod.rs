@@ -69,10 +69,6 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<ExitCode, CliError> {
     if let Ok(password) = env::var(CARRIED) {
         options.server.password = Some(Secret::new(password));
     }
-    if options.keep_alive == 0 {
-        let text = "-k 0, a connection for each request, is not supported (leave -k out)";
-        return Err(CliError::failed(text));
-    }
     Run::new(&options)?.carry_out()
 }
 

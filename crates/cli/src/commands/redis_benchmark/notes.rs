@@ -115,6 +115,14 @@ pub(super) fn before(options: &Options, tests: &[Test]) -> Vec<String> {
             offered.pipeline
         ));
     }
+    if options.keep_alive == 0 {
+        doubts.push(
+            "with -k 0 requests per second contain the making of connections, and a latency does \
+             not: as in redis-benchmark it is counted from the sending of the requests; the \
+             corrected figures contain it"
+                .into(),
+        );
+    }
     let reads = tests.iter().any(|test| test.title == "GET");
     if data.bytes_given && reads && !tests.iter().any(|test| test.title == "SET") {
         doubts.push("-d has no effect on GET: a value is as long as it was stored".into());

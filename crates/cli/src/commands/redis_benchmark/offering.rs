@@ -1,21 +1,26 @@
 //! Offers one test to the servers.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use drivers::redis::Replies;
 use load::Meter;
 use load::wire::pacer::{Arrivals, Stage};
 use load::wire::template::Template;
 use load::wire::{Moment, Offer, Operation, Outcome, Pacing, Until, Work, run};
+use model::{ErrorClass, Failure};
 use workloads::kv::{Distribution, KeyChoice, KeyNames, Mix, Random, Sizes, Values};
 
-use super::arguments::{Offered, Options};
+use super::arguments::Options;
 use super::catalogue::{Common, TAG_BYTES, Test};
 use super::server::Site;
 
-/// The original waits for ever; so does this, but for Ctrl-C.
+/// One request may take as long as it likes, since pipelines of any depth wait before it.
 const PATIENCE_NS: u64 = u64::MAX >> 1;
+/// A server from which nothing at all has come for so long is taken to hang. The original waits
+/// for ever.
+const SILENCE_MAX: Duration = Duration::from_secs(30);
 /// A rate is kept for as long as requests are left: a century.
 const CENTURY_NS: u64 = 100 * 365 * 86_400 * 1_000_000_000;
 const SECOND_NS: u64 = 1_000_000_000;
@@ -79,7 +84,7 @@ impl Stock {
         stop: &AtomicBool,
         watcher: &mut dyn FnMut(Moment<'_>),
     ) -> Result<Outcome, String> {
-        let offer = offer(&options.offered, threads(site.threads(options), options));
+        let offer = offer(options, threads(site.threads(options), options));
         if options.offered.warmup_s > 0 {
             let until = Until::AfterNs(options.offered.warmup_s.saturating_mul(SECOND_NS));
             let warm_up = Offer { until, ..offer.clone() };
@@ -102,7 +107,25 @@ fn go(
     stop: &AtomicBool,
     watcher: &mut dyn FnMut(Moment<'_>),
 ) -> Outcome {
-    run::<Replies>(offer, work, &site.servers, stop, &mut Unseen, watcher)
+    let (mut heard, mut hangs) = (Instant::now(), false);
+    let mut listener = |moment: Moment<'_>| {
+        if moment.latest.answered_in_all() > 0 {
+            heard = Instant::now();
+        }
+        if heard.elapsed() > SILENCE_MAX {
+            hangs = true;
+            stop.store(true, Ordering::Relaxed);
+        }
+        watcher(moment);
+    };
+    let mut outcome = run::<Replies>(offer, work, &site.servers, stop, &mut Unseen, &mut listener);
+    if hangs {
+        stop.store(false, Ordering::Relaxed);
+        outcome.interrupted = false;
+        let message = format!("the server has not answered for {} s", SILENCE_MAX.as_secs());
+        outcome.failure = Some(Failure { class: ErrorClass::Timeout, message });
+    }
+    outcome
 }
 
 /// Threads at work where `wanted` are: at least one, at most one a client.
@@ -110,7 +133,8 @@ pub(super) fn threads(wanted: u32, options: &Options) -> u32 {
     wanted.clamp(1, options.offered.clients)
 }
 
-fn offer(offered: &Offered, threads: u32) -> Offer {
+fn offer(options: &Options, threads: u32) -> Offer {
+    let offered = &options.offered;
     let until = match (offered.requests, offered.duration_s) {
         (_, Some(seconds)) => Until::AfterNs(seconds.saturating_mul(SECOND_NS)),
         (requests, None) => Until::Requests(requests.unwrap_or_default()),
@@ -135,5 +159,6 @@ fn offer(offered: &Offered, threads: u32) -> Offer {
         spin: false,
         reconnects: false,
         errors_end_it: true,
+        hangs_up: options.keep_alive == 0,
     }
 }

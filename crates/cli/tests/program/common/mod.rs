@@ -5,6 +5,7 @@
 //! - `record`: the files of a record.
 //! - `servers`: servers that are there before a run.
 //! - `fake`: a server of the Redis protocol that lies.
+//! - `scripted`: one that does what a script says, faults included.
 //! - `mount`: a small file system.
 //! - `proc`: processes as the kernel lists them.
 
@@ -13,6 +14,7 @@ mod mount;
 mod place;
 mod proc;
 mod record;
+mod scripted;
 mod servers;
 mod started;
 
@@ -21,6 +23,7 @@ pub(crate) use mount::Tmpfs;
 pub(crate) use place::{FAST, Place};
 pub(crate) use proc::{child_named, command_line, freeze, peak_memory_kib, wait_until};
 pub(crate) use record::{Record, trials_so_far};
+pub(crate) use scripted::Scripted;
 pub(crate) use servers::{MariadbServer, RedisServer};
 pub(crate) use started::{Finished, Started};
 

@@ -1,10 +1,13 @@
 //! Servers that are there before a run, with data of somebody else's.
 
 use std::fs;
+use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use tempfile::TempDir;
 
 use super::proc::wait_until;
@@ -17,23 +20,36 @@ struct Server {
 
 impl Server {
     fn start(directory: TempDir, program: &str, arguments: &[String]) -> Self {
+        let child = Self::spawn(&directory, program, arguments);
+        let mut server = Self { child, directory };
+        server.listens(program);
+        server
+    }
+
+    fn spawn(directory: &TempDir, program: &str, arguments: &[String]) -> Child {
         let log = fs::File::create(directory.path().join("log")).unwrap();
-        let child = Command::new("setpriv")
+        Command::new("setpriv")
             .args(["--pdeathsig", "KILL", program])
             .args(arguments)
             .stdin(Stdio::null())
             .stdout(log.try_clone().unwrap())
             .stderr(log)
             .spawn()
-            .unwrap();
-        let mut server = Self { child, directory };
+            .unwrap()
+    }
+
+    fn listens(&mut self, program: &str) {
         wait_until(&format!("{program} listens"), Duration::from_secs(30), || {
-            let log = || fs::read_to_string(server.directory.path().join("log")).unwrap();
-            let ended = server.child.try_wait().unwrap();
+            let log = || fs::read_to_string(self.directory.path().join("log")).unwrap();
+            let ended = self.child.try_wait().unwrap();
             assert!(ended.is_none(), "{program} did not start: {}", log());
-            std::os::unix::net::UnixStream::connect(server.directory.path().join("s.sock")).ok()
+            std::os::unix::net::UnixStream::connect(self.directory.path().join("s.sock")).ok()
         });
-        server
+    }
+
+    fn kill(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 
     fn socket(&self) -> PathBuf {
@@ -43,37 +59,67 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.kill();
     }
 }
 
-/// A Redis server on a unix socket.
+/// A Redis server on a unix socket, or on a port as well.
 pub(crate) struct RedisServer {
     server: Server,
+    port: u16,
     password: Option<String>,
 }
 
 impl RedisServer {
     pub(crate) fn new() -> Self {
-        Self::with(None)
+        Self::with(0, None)
     }
 
     pub(crate) fn with_password(password: &str) -> Self {
-        Self::with(Some(password.into()))
+        Self::with(0, Some(password.into()))
     }
 
-    fn with(password: Option<String>) -> Self {
+    /// One that listens on a port of 127.0.0.1 too.
+    pub(crate) fn on_a_port() -> Self {
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        Self::with(port, None)
+    }
+
+    fn with(port: u16, password: Option<String>) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let at = directory.path().display();
-        let mut text = format!("port 0\nsave \"\"\ndir {at}\nunixsocket {at}/s.sock\n");
+        let mut text =
+            format!("port {port}\nbind 127.0.0.1\nsave \"\"\ndir {at}\nunixsocket {at}/s.sock\n");
         if let Some(password) = &password {
             text.extend(["requirepass ", password, "\n"]);
         }
         let file = directory.path().join("redis.conf");
         fs::write(&file, text).unwrap();
         let server = Server::start(directory, "redis-server", &[file.display().to_string()]);
-        Self { server, password }
+        Self { server, port, password }
+    }
+
+    /// URL of its database 0 by its port.
+    pub(crate) fn port_url(&self) -> String {
+        format!("redis://127.0.0.1:{}", self.port)
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill(Pid::from_raw(self.server.child.id().cast_signed()), signal).unwrap();
+    }
+
+    /// Ends it as a crash does.
+    pub(crate) fn kill(&mut self) {
+        self.server.kill();
+    }
+
+    /// Starts it again at the same place, with no data, once it was killed.
+    pub(crate) fn start_again(&mut self) {
+        fs::remove_file(self.server.socket()).unwrap();
+        let file = self.server.directory.path().join("redis.conf");
+        let arguments = [file.display().to_string()];
+        self.server.child = Server::spawn(&self.server.directory, "redis-server", &arguments);
+        self.server.listens("redis-server");
     }
 
     /// URL of its database 0, without a password.

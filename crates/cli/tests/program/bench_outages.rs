@@ -1,0 +1,275 @@
+//! `bench` on real servers that die, come back, stand still or run out of something meanwhile.
+
+use std::process::Command;
+use std::time::Duration;
+
+use nix::sys::signal::Signal;
+use serde_json::Value;
+
+use super::common::{
+    Place, RedisServer, Started, among, count, installed, row, trials_so_far, wait_until,
+};
+
+/// Far more than any run here takes on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(90);
+
+fn tools() -> bool {
+    installed(&["redis-server", "redis-cli", "setpriv"])
+}
+
+/// `bench` of an existing server for so long.
+fn bench(place: &Place, url: &str, duration: &str, more: &[&str]) -> Command {
+    let mut command = place.command();
+    command.arg("bench").arg(format!("x={url}"));
+    command.args(["--duration", duration, "--warmup", "0ms", "--blocks", "1", "--format", "json"]);
+    command.args(["--keys", "500", "--clients", "4", "--op", "get=0.5,set=0.5"]);
+    command.args(more).arg("--out").arg(place.records()).arg("--disk").arg(place.disk());
+    command
+}
+
+/// Waits until the measurement, and not only the filling, is under way.
+fn is_measured(server: &RedisServer) {
+    let reads = || {
+        let stats = server.ask(&["INFO", "commandstats"]);
+        let line = stats.lines().find_map(|l| l.strip_prefix("cmdstat_get:calls="))?;
+        line.split(',').next()?.parse::<u64>().ok().filter(|calls| *calls > 500)
+    };
+    wait_until("keys are read", Duration::from_secs(30), reads);
+}
+
+/// Runs with `fault` done to the server in the middle of the measurement; the summary.
+fn disturbed(
+    server: &mut RedisServer,
+    duration: &str,
+    more: &[&str],
+    fault: impl FnOnce(&mut RedisServer),
+) -> (Place, Value) {
+    let place = Place::new();
+    server.ask(&["CONFIG", "RESETSTAT"]);
+    let run = Started::new(bench(&place, &server.port_url(), duration, more));
+    is_measured(server);
+    fault(server);
+    // Few errors among many requests may be borne.
+    let summary = run.finish_within(PATIENCE).measured().json();
+    place.assert_nothing_left();
+    (place, summary)
+}
+
+fn errors(row: &Value, class: &str) -> u64 {
+    row["counts"]["errors_by_class"][class].as_u64().unwrap_or(0)
+}
+
+/// Requests answered in the last whole second of the only phase.
+fn answered_at_the_end(place: &Place) -> u64 {
+    let trial = place.record().trials().remove(0);
+    let phase = &trial["phases"][0];
+    let done = phase["done_per_interval"].as_array().unwrap();
+    done.iter().rev().take(10).map(|n| n.as_u64().unwrap()).sum()
+}
+
+#[test]
+fn a_server_that_is_killed_fails_its_trial_in_time() {
+    if !tools() {
+        return;
+    }
+    let mut server = RedisServer::on_a_port();
+    let more = ["--timeout", "500ms"];
+    let (_, summary) = disturbed(&mut server, "60s", &more, RedisServer::kill);
+    let failures = among(&summary["failures"], |f| f["class"] == "refused");
+    assert_eq!(failures.len(), 1, "{}", summary["failures"]);
+    let reason = failures[0]["reason"].as_str().unwrap();
+    assert!(reason.contains("cannot connect to 127.0.0.1:"), "{reason}");
+    assert!(reason.ends_with("connection refused"), "{reason}");
+    assert_eq!(summary["validity"], "invalid");
+}
+
+#[test]
+fn a_server_that_starts_again_is_measured_on() {
+    if !tools() {
+        return;
+    }
+    let mut server = RedisServer::on_a_port();
+    let (place, summary) = disturbed(&mut server, "3s", &[], |server| {
+        server.kill();
+        std::thread::sleep(Duration::from_millis(300));
+        server.start_again();
+    });
+    let mixed = row(&summary, "x", "mixed");
+    // What was under way when it died; its data are gone, and missed.
+    assert_eq!(errors(mixed, "closed"), count(mixed, "error"), "{mixed}");
+    assert!((1..=4).contains(&count(mixed, "error")), "{mixed}");
+    assert!(count(mixed, "miss") > 0, "{mixed}");
+    assert!(answered_at_the_end(&place) > 100, "{mixed}");
+    let missing = |r: &Value| r.as_str().unwrap().contains("that should exist were not found");
+    assert!(!among(&summary["reasons"], missing).is_empty(), "{}", summary["reasons"]);
+    // It was told to forget what the run wrote, on a connection of its own.
+    assert_eq!(server.keys(), [""; 0]);
+}
+
+#[test]
+fn under_a_rate_a_restart_is_waited_for_and_counted() {
+    if !tools() {
+        return;
+    }
+    let mut server = RedisServer::on_a_port();
+    let rate = ["--rate", "1000", "--even"];
+    let (_, summary) = disturbed(&mut server, "3s", &rate, |server| {
+        server.kill();
+        std::thread::sleep(Duration::from_millis(500));
+        server.start_again();
+    });
+    let mixed = row(&summary, "x", "mixed");
+    let ended = ["ok", "miss", "error"].map(|name| count(mixed, name));
+    assert_eq!(ended.iter().sum::<u64>(), 3000, "{mixed}");
+    // Who was due meanwhile waited; the largest response time shows the outage.
+    let worst_ns = mixed["metrics"]["response_ns_max"]["center"].as_f64().unwrap();
+    assert!(worst_ns > 450e6, "{mixed}");
+    assert_eq!(server.keys(), [""; 0]);
+}
+
+#[test]
+fn a_server_that_stands_still_for_good_fails_its_trial_in_time() {
+    if !tools() {
+        return;
+    }
+    let mut server = RedisServer::on_a_port();
+    let more = ["--timeout", "300ms"];
+    let (_, summary) =
+        disturbed(&mut server, "60s", &more, |server| server.signal(Signal::SIGSTOP));
+    let failures = among(&summary["failures"], |f| f["class"] == "timed out");
+    assert_eq!(failures.len(), 1, "{}", summary["failures"]);
+    let reason = failures[0]["reason"].as_str().unwrap();
+    assert!(reason.contains("did not answer within 300 ms"), "{reason}");
+}
+
+#[test]
+fn a_server_that_stands_still_for_a_while_is_measured_on() {
+    if !tools() {
+        return;
+    }
+    let mut server = RedisServer::on_a_port();
+    let (place, summary) = disturbed(&mut server, "3s", &["--timeout", "400ms"], |server| {
+        server.signal(Signal::SIGSTOP);
+        std::thread::sleep(Duration::from_millis(600));
+        server.signal(Signal::SIGCONT);
+    });
+    let mixed = row(&summary, "x", "mixed");
+    assert_eq!(errors(mixed, "timeout"), count(mixed, "error"), "{mixed}");
+    assert!((1..=4).contains(&count(mixed, "error")), "{mixed}");
+    assert!(answered_at_the_end(&place) > 100, "{mixed}");
+    assert_eq!(server.keys(), [""; 0]);
+}
+
+#[test]
+fn connections_over_the_servers_limit_are_refused_by_its_words() {
+    if !tools() {
+        return;
+    }
+    let server = RedisServer::on_a_port();
+    server.ask(&["CONFIG", "SET", "maxclients", "4"]);
+    let place = Place::new();
+    let run = Started::new(bench(&place, &server.port_url(), "3s", &[]));
+    let summary = run.finish_within(PATIENCE).code(4).json();
+    let failures = among(&summary["failures"], |f| f["class"] == "refused");
+    assert_eq!(failures.len(), 1, "{}", summary["failures"]);
+    let reason = failures[0]["reason"].as_str().unwrap();
+    let told = ["max number of clients reached", "is its limit reached?"];
+    assert!(told.iter().any(|words| reason.contains(words)), "{reason}");
+    assert_eq!(server.keys(), [""; 0]);
+}
+
+#[test]
+fn connections_that_were_cut_come_back() {
+    if !tools() {
+        return;
+    }
+    let mut server = RedisServer::on_a_port();
+    let (place, summary) = disturbed(&mut server, "3s", &[], |server| {
+        for _ in 0..3 {
+            server.ask(&["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"]);
+            std::thread::sleep(Duration::from_millis(150));
+        }
+    });
+    let mixed = row(&summary, "x", "mixed");
+    assert_eq!(errors(mixed, "closed"), count(mixed, "error"), "{mixed}");
+    assert!((1..=12).contains(&count(mixed, "error")), "{mixed}");
+    assert!(answered_at_the_end(&place) > 100, "{mixed}");
+    assert_eq!(server.keys(), [""; 0]);
+}
+
+#[test]
+fn a_server_out_of_memory_and_one_busy_with_a_script_answer_with_errors() {
+    if !tools() {
+        return;
+    }
+    let mut server = RedisServer::on_a_port();
+    let (_, summary) = disturbed(&mut server, "3s", &[], |server| {
+        server.ask(&["CONFIG", "SET", "maxmemory", "1"]);
+        std::thread::sleep(Duration::from_millis(300));
+        server.ask(&["CONFIG", "SET", "maxmemory", "0"]);
+    });
+    let set = row(&summary, "x", "mixed.set");
+    assert!(errors(set, "full") > 0, "{set}");
+    assert_eq!(errors(set, "full"), count(set, "error"), "{set}");
+    assert!(set["counts"]["error_examples"]["full"].as_str().unwrap().starts_with("OOM "), "{set}");
+    assert_eq!(count(row(&summary, "x", "mixed.get"), "error"), 0);
+
+    server.ask(&["CONFIG", "SET", "lua-time-limit", "50"]);
+    let (_, summary) = disturbed(&mut server, "3s", &[], |server| {
+        let socket = server.url().replace("redis+unix://", "");
+        let mut script = Command::new("redis-cli");
+        script.args(["-s", &socket, "EVAL", "while true do end", "0"]);
+        let mut script = script.stdout(std::process::Stdio::null()).spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(400));
+        server.ask(&["SCRIPT", "KILL"]);
+        script.wait().unwrap();
+    });
+    let mixed = row(&summary, "x", "mixed");
+    assert!(errors(mixed, "reply") > 0, "{mixed}");
+    assert!(mixed["counts"]["error_examples"]["reply"].as_str().unwrap().starts_with("BUSY "));
+    assert_eq!(server.keys(), [""; 0]);
+}
+
+#[test]
+fn a_replica_and_a_full_server_cannot_be_used() {
+    if !tools() {
+        return;
+    }
+    let server = RedisServer::on_a_port();
+    for (setting, words) in [
+        (&["CONFIG", "SET", "maxmemory", "1"][..], "full: the server answered `OOM "),
+        (&["REPLICAOF", "127.0.0.1", "1"], "error reply: the server answered `READONLY "),
+    ] {
+        server.ask(setting);
+        let place = Place::new();
+        let run = Started::new(bench(&place, &server.port_url(), "3s", &[]));
+        let summary = run.finish_within(PATIENCE).code(3).json();
+        let why = summary["targets"][0]["not_run"].as_str().unwrap();
+        assert!(why.starts_with(words), "{why}");
+        assert_eq!(trials_so_far(&place.records()), 0);
+        server.ask(&["CONFIG", "SET", "maxmemory", "0"]);
+    }
+}
+
+#[test]
+fn a_pause_of_the_server_is_seen_in_full() {
+    if !tools() {
+        return;
+    }
+    let server = RedisServer::on_a_port();
+    let place = Place::new();
+    let rate = ["--rate", "500", "--even", "--timeout", "5s"];
+    let run = Started::new(bench(&place, &server.port_url(), "3s", &rate));
+    is_measured(&server);
+    // As a slow command or a fork does.
+    server.signal(Signal::SIGSTOP);
+    std::thread::sleep(Duration::from_millis(500));
+    server.signal(Signal::SIGCONT);
+    let summary = run.finish_within(PATIENCE).measured().json();
+    let mixed = row(&summary, "x", "mixed");
+    assert_eq!((count(mixed, "ok"), count(mixed, "error")), (1500, 0), "{mixed}");
+    let metric = |name: &str| mixed["metrics"][name]["center"].as_f64().unwrap();
+    assert!(metric("response_ns_max") > 480e6, "{mixed}");
+    // A sixth of the requests were due meanwhile, and their mean wait is half of the pause.
+    assert!(metric("response_ns_mean") > 30e6, "{mixed}");
+}

@@ -1,0 +1,37 @@
+//! A scripted server of our own, to be measured by another process.
+
+use std::io::{BufRead as _, BufReader};
+use std::process::{Child, Command, Stdio};
+
+/// Listens on a port of 127.0.0.1 until it is dropped.
+pub(crate) struct Scripted {
+    child: Child,
+    pub(crate) address: String,
+}
+
+impl Scripted {
+    pub(crate) fn new(script: &str) -> Self {
+        let mut child = Command::new(assert_cmd::cargo::cargo_bin!("cachedyno"))
+            // Ends by itself, also when the test is killed.
+            .args(["scripted-server", "--for", "300s", "--script", script])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        let Some(address) = line.trim().strip_prefix("listening on ") else { panic!("{line}") };
+        Self { address: address.into(), child }
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("redis://{}", self.address)
+    }
+}
+
+impl Drop for Scripted {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
