@@ -8,6 +8,7 @@ mod exit;
 mod output;
 mod progress;
 mod secrets;
+mod sense;
 mod studies;
 
 use args::{Arguments, Command};

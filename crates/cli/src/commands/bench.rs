@@ -16,14 +16,13 @@ use super::run;
 use crate::args::{Format, Records};
 use crate::exit::CliError;
 use crate::secrets;
+use crate::sense::{self, UNDER_WAY_MAX};
 
 /// Name under which runs of this command are recorded.
 const STUDY: &str = "bench";
 /// Ratios of several targets within 3 % count as equal.
 const EQUIVALENCE_ZONE: f64 = 0.03;
 const HALF_WIDTH_GOAL: f64 = 0.03;
-/// Most requests that may be under way at once: each is remembered.
-const UNDER_WAY_MAX: u64 = 10_000_000;
 
 const AFTER_HELP: &str = "Examples:\n  \
     cachedyno bench redis\n  \
@@ -36,7 +35,7 @@ const AFTER_HELP: &str = "Examples:\n  \
 /// Arguments of `bench`.
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 #[derive(Debug, Args)]
-#[command(after_help = AFTER_HELP)]
+#[command(after_help = AFTER_HELP, allow_negative_numbers = true)]
 pub(crate) struct Bench {
     /// Stores to measure: `redis` for a private server, or NAME[=URL]
     #[arg(value_name = "TARGET", required = true)]
@@ -160,6 +159,9 @@ fn plan(arguments: &Bench, choices: &[TargetChoice]) -> Result<Plan, CliError> {
     let workload = workload(arguments)?;
     let load = load(arguments)?;
     let targets = targets(arguments, choices)?;
+    let is_private = targets.iter().any(|target| target.address.is_none());
+    sense::bench(&workload, load, arguments.blocks, targets.len(), is_private)
+        .map_err(CliError::usage)?;
     let cells = targets.iter().map(|target| Cell {
         id: format!("{}/{}/{}", target.name, workload.profile, load.clients()),
         target: target.name.clone(),

@@ -12,6 +12,7 @@ use crate::output;
 /// Arguments of `null-server`.
 #[derive(Debug, Args)]
 #[command(
+    allow_negative_numbers = true,
     after_help = "It speaks RESP and memcached's text protocol. Unless it remembers, a read \
     is answered by a value of the right length, whatever was written."
 )]

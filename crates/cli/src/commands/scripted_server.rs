@@ -37,8 +37,11 @@ seed=N                            another draw of random times and faults (1)";
 
 /// Arguments of `scripted-server`.
 #[derive(Debug, Args)]
-#[command(after_help = "It speaks RESP and memcached's text protocol and remembers what it is \
-    given. Example: --script service=exponential:100us --script stall=200ms/2s")]
+#[command(
+    allow_negative_numbers = true,
+    after_help = "It speaks RESP and memcached's text protocol and remembers what it is \
+    given. Example: --script service=exponential:100us --script stall=200ms/2s"
+)]
 pub(crate) struct ScriptedArguments {
     #[command(flatten)]
     place: Place,

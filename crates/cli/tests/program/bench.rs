@@ -124,6 +124,20 @@ fn what_makes_no_sense_is_refused_before_anything_starts() {
         (&["redis", "--preset", "ycsb-e"], &["`ycsb-e`", "ycsb-a"]),
         (&["redis", "--ttl", "5ms"], &["--ttl `5ms` is too short"]),
         (&["redis", "--key-size", "3"], &["`3` bytes are too short", "500 keys"]),
+        (&["redis", "--clients", "-1"], &["'-1' for '--clients"]),
+        (
+            &["redis", "--duration", "400d", "--blocks", "3"],
+            &["--duration 400 d", "times --blocks 3 and 1 target(s)", "`1200` days", "at most 30"],
+        ),
+        (&["redis", "--warmup", "999d"], &["--warmup 999 d", "`4995` days"]),
+        (
+            &["redis", "--value", "512MiB", "--pipeline", "1000"],
+            &["--clients 50 times --pipeline 1000 times 512 MiB", "`24.4 TiB` under way", "memory"],
+        ),
+        (
+            &["redis", "--value", "512MiB", "--hit-ratio", "0.5", "--key-size", "20"],
+            &["--keys 500 times --hit-ratio 0.5 times 512 MiB", "`125 GiB` to be filled"],
+        ),
         (&["redis", "--pipeline", "99999", "--clients", "20000"], &["`1999980000` requests"]),
     ] {
         let mut command = place.command();

@@ -76,6 +76,10 @@ impl Server {
         Self { child, directory, port, password, is_tls }
     }
 
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     pub(crate) fn socket(&self) -> PathBuf {
         self.directory.path().join("s.sock")
     }

@@ -88,6 +88,8 @@ fn wrong_arguments_are_named() {
         (&["-n"], "the argument of option `-n` is missing"),
         (&["-n", "1e6"], "`1e6` of option `-n` cannot be used (expected a whole number)"),
         (&["--mptcp"], "not supported"),
+        (&["-c", "1000", "-P", "100000", "-n", "99999999"], "are `99999999` requests at once"),
+        (&["-c", "1000", "-d", "1073741824"], "times -d 1073741824 are `1000 GiB` (expected at"),
     ] {
         let mut command = Command::new(ours());
         let ran = run(command.arg("redis-benchmark").args(arguments)).code(1).says(words);

@@ -47,6 +47,7 @@ pub enum Until {
 }
 
 /// How a load is offered.
+#[expect(clippy::struct_excessive_bools, reason = "each is a choice of its own")]
 #[derive(Clone, Debug)]
 pub struct Offer {
     /// Threads; at least 1 and at most as many as clients.

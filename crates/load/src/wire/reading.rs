@@ -104,8 +104,16 @@ impl<P: Parser + Default> Worker<'_, P> {
             }
             Some(Pending::Hello(greeting)) => self.hello_answered(index, greeting, judged),
             None => {
-                let message = format!("{} sent a reply that nobody asked for", self.address(index));
-                self.lost(index, ErrorClass::Protocol, message);
+                let address = self.address(index);
+                let (class, message) = match judged {
+                    // Such as that it is one connection too many.
+                    Judged::Error(class, words) => (*class, format!("{address} said `{words}`")),
+                    _ => (
+                        ErrorClass::Protocol,
+                        format!("{address} sent a reply that nobody asked for"),
+                    ),
+                };
+                self.lost(index, class, message);
             }
         }
     }

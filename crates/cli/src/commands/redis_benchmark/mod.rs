@@ -66,6 +66,10 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<ExitCode, CliError> {
         }
         Asked::Run(options) => options,
     };
+    let offered = &options.offered;
+    let at_once = (if options.is_idle { 0 } else { offered.clients }, offered.pipeline);
+    crate::sense::under_way(at_once, offered.requests, options.data.bytes)
+        .map_err(CliError::failed)?;
     if let Ok(password) = env::var(CARRIED) {
         options.server.password = Some(Secret::new(password));
     }

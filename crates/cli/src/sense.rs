@@ -1,0 +1,110 @@
+//! What would need more memory or time than there is: refused with the arithmetic, before anything
+//! starts.
+
+use model::{Kv, Load, Stop};
+use stats::{format_bytes, format_ns};
+use std::fs;
+use workloads::kv::Sizes;
+
+const DAY_NS: f64 = 86_400e9;
+/// Longest run that can be meant, in days.
+const RUN_DAYS_MAX: f64 = 30.0;
+/// Most requests that may be under way at once: each is remembered.
+pub(crate) const UNDER_WAY_MAX: u64 = 10_000_000;
+
+/// Refuses a `bench` that would outlast the month, or whose data are larger than memory.
+/// `is_private` is true where a server of our own would hold them.
+pub(crate) fn bench(
+    kv: &Kv,
+    load: Load,
+    blocks: u32,
+    targets: usize,
+    is_private: bool,
+) -> Result<(), String> {
+    for phase in &kv.phases {
+        let Stop::AfterNs(measured_ns) = phase.stop else { continue };
+        let one_ns = measured_ns as f64 + phase.warmup_ns as f64;
+        let days = one_ns * f64::from(blocks) * targets as f64 / DAY_NS;
+        if days > RUN_DAYS_MAX {
+            return Err(format!(
+                "--duration {} and --warmup {}, times --blocks {blocks} and {targets} target(s), \
+                 are `{days:.0}` days (expected at most {RUN_DAYS_MAX})",
+                format_ns(measured_ns as f64),
+                format_ns(phase.warmup_ns as f64),
+            ));
+        }
+    }
+    let Ok(sizes) = kv.value_bytes.parse::<Sizes>() else { return Ok(()) };
+    let (mean, memory) = (sizes.mean(), memory_bytes());
+    let (clients, pipeline) = (load.clients(), load.pipeline());
+    let sent = f64::from(clients) * f64::from(pipeline) * mean;
+    if too_large(sent, memory) {
+        return Err(format!(
+            "--clients {clients} times --pipeline {pipeline} times {} a value are `{}` under way \
+             at once ({})",
+            bytes(mean),
+            bytes(sent),
+            expected(memory)
+        ));
+    }
+    let filled = kv.keys as f64 * kv.filled_share * mean;
+    if is_private && too_large(filled, memory) {
+        return Err(format!(
+            "--keys {} times --hit-ratio {} times {} a value are `{}` to be filled ({}; fewer \
+             keys, smaller values, or --no-fill)",
+            kv.keys,
+            kv.filled_share,
+            bytes(mean),
+            bytes(filled),
+            expected(memory)
+        ));
+    }
+    Ok(())
+}
+
+/// Refuses a `redis-benchmark` whose requests under way would not fit into memory.
+pub(crate) fn under_way(
+    (clients, pipeline): (u32, u32),
+    requests: Option<u64>,
+    value_bytes: usize,
+) -> Result<(), String> {
+    let product = u64::from(clients) * u64::from(pipeline);
+    let count = product.min(requests.unwrap_or(u64::MAX));
+    if count > UNDER_WAY_MAX {
+        return Err(format!(
+            "-c {clients} times -P {pipeline} are `{count}` requests at once (expected at most \
+             {UNDER_WAY_MAX})"
+        ));
+    }
+    let (sent, memory) = (count as f64 * value_bytes as f64, memory_bytes());
+    if too_large(sent, memory) {
+        return Err(format!(
+            "{count} requests at once (-c {clients}, -P {pipeline}) times -d {value_bytes} are \
+             `{}` ({})",
+            bytes(sent),
+            expected(memory)
+        ));
+    }
+    Ok(())
+}
+
+/// Memory of this machine; `None` where it does not tell.
+fn memory_bytes() -> Option<u64> {
+    let text = fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kib.checked_mul(1024)
+}
+
+fn too_large(size: f64, memory: Option<u64>) -> bool {
+    memory.is_some_and(|memory| size > memory as f64)
+}
+
+fn expected(memory: Option<u64>) -> String {
+    let memory = memory.map_or_else(String::new, |bytes| format_bytes(bytes) + ", ");
+    format!("expected at most {memory}the memory of this machine")
+}
+
+fn bytes(size: f64) -> String {
+    format_bytes(size as u64)
+}
