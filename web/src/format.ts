@@ -1,6 +1,6 @@
 /** Every number that people read is printed here, so that a unit looks the same everywhere. */
 
-import type { Load, Value } from "./view";
+import type { Load, Stage, Value } from "./view";
 
 const GROUPED = new Intl.NumberFormat("en-GB", { maximumFractionDigits: 0 });
 
@@ -130,11 +130,21 @@ export function plural(n: number, one: string, many = `${one}s`): string {
 
 /** A load: `8 clients on one session`, `50 clients, 16 at once`, `5,000/s Poisson over 50 clients`. */
 export function load(l: Load): string {
-  const rate =
-    l.rate_per_s === undefined ? "" : `${count(l.rate_per_s)}/s ${l.poisson ? "Poisson" : "evenly spaced"} over `;
+  const spacing = l.poisson ? "Poisson" : "evenly spaced";
+  const stages = (l.stages ?? []).map(stage).join(", then ");
+  const staged = stages === "" ? `${count(l.rate_per_s ?? 0)}/s ${spacing}` : `${stages}, ${spacing},`;
+  const rate = l.rate_per_s === undefined ? "" : `${staged} over `;
   const session = l.one_session ? " on one session" : "";
   const pipeline = (l.pipeline ?? 1) > 1 ? `, ${l.pipeline} at once` : "";
   return rate + plural(l.clients, "client") + session + pipeline;
+}
+
+/** A stage: `1,000/s for 10 s`, `1,000/s to 50,000/s in 30 s`. */
+function stage(s: Stage): string {
+  const seconds = `${s.length_ns / 1e9} s`;
+  return s.from_per_s === s.to_per_s
+    ? `${count(s.from_per_s)}/s for ${seconds}`
+    : `${count(s.from_per_s)}/s to ${count(s.to_per_s)}/s in ${seconds}`;
 }
 
 /** Which times tell how long users wait: from the moment at which a request was due, where there is a plan. */

@@ -29,6 +29,15 @@ export interface Load {
   /** Open loads only: operations a second, and whether they come independently. */
   rate_per_s?: number;
   poisson?: boolean;
+  /** The rate over time; left out where it stays the same. Then `rate_per_s` is the highest. */
+  stages?: Stage[];
+}
+
+/** A span of time in which a rate is constant or changes evenly. */
+export interface Stage {
+  length_ns: number;
+  from_per_s: number;
+  to_per_s: number;
 }
 
 /** How operations ended; every field but `ok` counts apart from success. */

@@ -50,6 +50,12 @@ describe("words", () => {
     expect(format.load({ kind: "closed", clients: 50, pipeline: 16 })).toBe("50 clients, 16 at once");
     const open = { kind: "open", clients: 50, rate_per_s: 5000, poisson: true };
     expect(format.load(open)).toBe("5,000/s Poisson over 50 clients");
+    const stages = [
+      { length_ns: 10e9, from_per_s: 1000, to_per_s: 1000 },
+      { length_ns: 5e8, from_per_s: 1000, to_per_s: 5000 },
+    ];
+    const staged = "1,000/s for 10 s, then 1,000/s to 5,000/s in 0.5 s, Poisson, over 50 clients";
+    expect(format.load({ ...open, stages })).toBe(staged);
   });
 
   it("prints points and spans of time", () => {

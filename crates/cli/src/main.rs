@@ -5,6 +5,7 @@
 mod args;
 mod commands;
 mod exit;
+mod limits;
 mod output;
 mod progress;
 mod secrets;

@@ -16,7 +16,7 @@ pub(crate) const UNDER_WAY_MAX: u64 = 10_000_000;
 /// `is_private` is true where a server of our own would hold them.
 pub(crate) fn bench(
     kv: &Kv,
-    load: Load,
+    load: &Load,
     blocks: u32,
     targets: usize,
     is_private: bool,

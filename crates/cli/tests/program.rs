@@ -8,6 +8,7 @@
 mod program {
     mod bench;
     mod bench_faults;
+    mod bench_loads;
     mod bench_outages;
     mod calibrate;
     mod commands;

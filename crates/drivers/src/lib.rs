@@ -14,6 +14,7 @@ mod admin;
 mod command;
 mod fault;
 mod files;
+pub mod kv;
 pub mod memcached;
 mod mysql;
 pub mod redis;

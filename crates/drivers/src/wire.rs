@@ -103,6 +103,7 @@ impl Dialect {
             shape: request.shape,
             writes: request.writes,
             reads_own: request.reads_whole,
+            then: None,
         })
     }
 

@@ -235,6 +235,7 @@ fn block_of(
         values: Arc::new(Values::new(1)),
         seed,
         verify_one_in: 0,
+        inserting: None,
     };
     let length_ns = SECONDS * 1_000_000_000;
     let stage =

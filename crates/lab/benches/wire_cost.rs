@@ -237,6 +237,7 @@ impl Server {
             values: Arc::new(Values::new(1)),
             seed,
             verify_one_in: 64,
+            inserting: None,
         };
         let offer = Offer {
             threads: 1,

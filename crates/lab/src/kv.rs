@@ -3,13 +3,14 @@
 use drivers::wire::{Access, Dialect};
 use load::clients::{Finished, Meter, Progress};
 use load::wire::pacer::{Arrivals, Stage};
-use load::wire::{Moment, Offer, Operation, Outcome, Pacing, Until, Work};
-use model::{ErrorClass, Failure, Kv, Load, Phase, Plan, Stop};
+use load::wire::{Inserting, Moment, Offer, Operation, Outcome, Pacing, Until, Work};
+use model::{ErrorClass, Failure, Kv, Load, Phase, Plan, RateStage, Stop};
 use std::fmt::Display;
+use std::iter;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
-use workloads::kv::{Distribution, KeyChoice, KeyNames, Mix, Sizes, Values};
+use workloads::kv::{Distribution, Inserts, KEYS_MAX, KeyChoice, KeyNames, Mix, Sizes, Values};
 
 use crate::bench::Ready;
 use crate::intervals::Intervals;
@@ -22,7 +23,7 @@ const FILL_CLIENTS_MAX: u32 = 16;
 /// A cell, and what the run adds to it.
 pub(crate) struct Offered<'a> {
     pub(crate) kv: &'a Kv,
-    pub(crate) load: Load,
+    pub(crate) load: &'a Load,
     pub(crate) seed: u64,
     pub(crate) cpus: Vec<usize>,
     pub(crate) plan: &'a Plan,
@@ -61,7 +62,8 @@ impl<'a> Offered<'a> {
         let ttl_s = (kv.ttl_s > 0).then_some(kv.ttl_s);
         let operations = kv.operations.iter().map(|operation| {
             let command = operation.command.as_deref();
-            let spelled = dialect.operation(&operation.name, command, ttl_s, names, &sizes);
+            let name = &operation.name;
+            let spelled = drivers::kv::operation(dialect, name, command, ttl_s, names, &sizes);
             spelled.map_err(unreadable)
         });
         let distribution: Distribution = kv.distribution.parse().map_err(unreadable)?;
@@ -74,6 +76,7 @@ impl<'a> Offered<'a> {
             values: Arc::new(Values::new(self.seed)),
             seed: self.seed,
             verify_one_in: kv.verify_one_in,
+            inserting: None,
         })
     }
 
@@ -154,8 +157,18 @@ impl Opened<'_> {
             self.work.operations.iter().filter(weighted).cloned().collect();
         let weights: Vec<f64> =
             operations.iter().filter_map(|o| phase.mix.get(&o.name).copied()).collect();
-        let mix = Mix::new(&weights).map_err(unreadable)?;
-        Ok(Work { operations, mix, ..self.work.clone() })
+        let mut mix = Mix::new(&weights).map_err(unreadable)?;
+        let at = operations.iter().position(|o| o.name == drivers::kv::INSERT);
+        let inserting = at.map(|operation| Inserting {
+            operation,
+            which: Inserts::new(mix.shares()[operation].min(1.0)),
+        });
+        if let Some(Inserting { operation, .. }) = inserting.filter(|_| operations.len() > 1) {
+            let others =
+                weights.iter().enumerate().map(|(i, w)| if i == operation { 0.0 } else { *w });
+            mix = Mix::new(&others.collect::<Vec<f64>>()).map_err(unreadable)?;
+        }
+        Ok(Work { operations, mix, inserting, ..self.work.clone() })
     }
 
     fn offer(&self, phase: &Phase) -> Offer {
@@ -170,13 +183,20 @@ impl Opened<'_> {
         };
         let pacing = match load {
             Load::Closed { .. } => Pacing::Closed { think_ns: kv.think_ns },
-            Load::Open { rate_per_s, poisson, .. } => {
-                let (rate_from_per_s, rate_to_per_s) = (rate_per_s as f64, rate_per_s as f64);
-                Pacing::Open {
-                    arrivals: if poisson { Arrivals::Poisson } else { Arrivals::Constant },
-                    stages: vec![Stage { rate_from_per_s, rate_to_per_s, length_ns }],
-                }
-            }
+            Load::Open { rate_per_s, poisson, stages, .. } => Pacing::Open {
+                arrivals: if *poisson { Arrivals::Poisson } else { Arrivals::Constant },
+                stages: match stages.first() {
+                    None => vec![stage((*rate_per_s, *rate_per_s), length_ns)],
+                    // The warm-up runs at the rate at which the first stage begins.
+                    Some(RateStage { from_per_s: first, .. }) => {
+                        let planned =
+                            stages.iter().map(|s| stage((s.from_per_s, s.to_per_s), s.length_ns));
+                        iter::once(stage((*first, *first), phase.warmup_ns))
+                            .chain(planned)
+                            .collect()
+                    }
+                },
+            },
         };
         Offer {
             threads: kv.threads.clamp(1, load.clients()),
@@ -213,6 +233,10 @@ impl Opened<'_> {
     }
 }
 
+fn stage((from_per_s, to_per_s): (u64, u64), length_ns: u64) -> Stage {
+    Stage { rate_from_per_s: from_per_s as f64, rate_to_per_s: to_per_s as f64, length_ns }
+}
+
 /// Makes progress of what the engine tells about a phase.
 fn told<'a>(
     phase: &'a str,
@@ -242,7 +266,9 @@ fn names(kv: &Kv, own: &str, seed: u64) -> Result<KeyNames, String> {
         None => KeyNames::new(&prefix).map_err(|e| e.to_string()),
         Some(text) => {
             let sizes: Sizes = text.parse().map_err(|e| format!("{e}"))?;
-            KeyNames::sized(&prefix, sizes, seed, kv.keys).map_err(|e| e.to_string())
+            let inserts = kv.operations.iter().any(|o| o.name == drivers::kv::INSERT);
+            let keys = if inserts { KEYS_MAX } else { kv.keys };
+            KeyNames::sized(&prefix, sizes, seed, keys).map_err(|e| e.to_string())
         }
     }
 }

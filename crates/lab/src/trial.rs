@@ -102,13 +102,13 @@ fn offer(
     let record = || NoiseRecorder::start(generator, ready.server_pid());
     let (finished, noise) = match &cell.workload {
         Workload::Sessions(sessions) => {
-            let clients = connect(ready, sessions, cell.load, seed)?;
+            let clients = connect(ready, sessions, &cell.load, seed)?;
             let recorder = record();
             let engine = Engine { workload: sessions, cpus: &cpus, stop };
             (engine.run(clients, &mut meter, progress), recorder.stop())
         }
         Workload::Kv(kv) => {
-            let offered = kv::Offered { kv, load: cell.load, seed, cpus, plan: bench.plan };
+            let offered = kv::Offered { kv, load: &cell.load, seed, cpus, plan: bench.plan };
             let load = offered.open(ready)?;
             let recorder = record();
             (load.run(stop, &mut meter, progress), recorder.stop())
@@ -126,7 +126,7 @@ fn offer(
 fn connect(
     ready: &Ready,
     workload: &Sessions,
-    load: Load,
+    load: &Load,
     seed: u64,
 ) -> Result<Vec<Box<dyn Client>>, Failure> {
     let shared = load.one_session().then(|| Arc::new(SharedSession::default()));

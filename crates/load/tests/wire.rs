@@ -3,4 +3,6 @@
 #[cfg(test)]
 mod wire {
     mod engine;
+    mod stages;
+    mod updates;
 }

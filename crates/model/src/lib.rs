@@ -1,5 +1,6 @@
 //! The nouns of cachedyno; docs/GLOSSARY.md defines each.
 //!
+//! - [`stages`]: the rate of an open load over time.
 //! - [`study`]: the TOML a study is written in, read with located errors.
 //! - [`plan`]: what a run will do, every cell listed; made from a study and the user's choices.
 //! - [`target`]: where a store is and how it is reached; secrets that never print.
@@ -12,6 +13,7 @@ pub mod calibration;
 pub mod event;
 pub mod plan;
 pub mod record;
+pub mod stages;
 pub mod study;
 pub mod target;
 pub mod trial;
@@ -23,6 +25,7 @@ pub use plan::{
     Plan, PlannedTarget, Product, Scale, Sessions, Stop, Workload,
 };
 pub use record::{Condition, Conditions, Header, Seal, SealStatus};
+pub use stages::{RateStage, RateStages, StagesError};
 pub use study::{Choices, Study, StudyError, TargetChoice};
 pub use target::{Endpoint, NetAddress, Secret, UrlError};
 pub use trial::{

@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
+use crate::stages::RateStage;
 use crate::study::{Advice, Claim};
 
 /// Which kind of store a target is; decides the driver and the server that a rig starts.
@@ -75,7 +76,7 @@ pub struct PlannedTarget {
 }
 
 /// How operations are offered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Load {
     /// Each client sends its next operations when the last ones are answered.
@@ -90,7 +91,7 @@ pub enum Load {
     },
     /// Operations are sent when they are due, whether or not others were answered.
     Open {
-        /// Operations a second, at least 1.
+        /// Operations a second, at least 1; where there are stages, the highest rate of them.
         rate_per_s: u64,
         /// True for independent arrivals, false for evenly spaced ones.
         poisson: bool,
@@ -99,6 +100,9 @@ pub enum Load {
         /// Operations that a client may have under way, at least 1.
         #[serde(default = "one", skip_serializing_if = "is_one")]
         pipeline: u32,
+        /// The rate over time, from the end of the warm-up on; empty where it stays the same.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        stages: Vec<RateStage>,
     },
 }
 
@@ -118,28 +122,36 @@ impl Load {
     }
 
     /// Clients at work at the same time.
-    pub fn clients(self) -> u32 {
+    pub fn clients(&self) -> u32 {
         let (Self::Closed { clients, .. } | Self::Open { clients, .. }) = self;
-        clients
+        *clients
     }
 
     /// Operations that a client may have under way.
-    pub fn pipeline(self) -> u32 {
+    pub fn pipeline(&self) -> u32 {
         let (Self::Closed { pipeline, .. } | Self::Open { pipeline, .. }) = self;
-        pipeline
+        *pipeline
     }
 
     /// Which times tell how long users wait: those from the moment at which a request was due,
     /// where that is not the moment at which it was sent. The first word of their metrics' names.
-    pub fn times(self) -> &'static str {
+    pub fn times(&self) -> &'static str {
         match self {
             Self::Closed { .. } => "service",
             Self::Open { .. } => "response",
         }
     }
 
+    /// Rates over time; empty where there is one for all the time, or none.
+    pub fn stages(&self) -> &[RateStage] {
+        match self {
+            Self::Open { stages, .. } => stages,
+            Self::Closed { .. } => &[],
+        }
+    }
+
     /// True when all clients ask for the same session.
-    pub fn one_session(self) -> bool {
+    pub fn one_session(&self) -> bool {
         matches!(self, Self::Closed { one_session: true, .. })
     }
 }
@@ -148,9 +160,16 @@ impl std::fmt::Display for Load {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let clients = self.clients();
         let plural = if clients == 1 { "" } else { "s" };
-        if let Self::Open { rate_per_s, poisson, .. } = self {
+        if let Self::Open { rate_per_s, poisson, stages, .. } = self {
             let spacing = if *poisson { "Poisson" } else { "evenly spaced" };
-            write!(f, "{rate_per_s}/s {spacing} over ")?;
+            match stages.as_slice() {
+                [] => write!(f, "{rate_per_s}/s {spacing} over ")?,
+                [first, then @ ..] => {
+                    write!(f, "{first}")?;
+                    then.iter().try_for_each(|stage| write!(f, ", then {stage}"))?;
+                    write!(f, ", {spacing}, over ")?;
+                }
+            }
         }
         write!(f, "{clients} client{plural}")?;
         if self.one_session() {
@@ -351,7 +370,8 @@ impl Workload {
     /// True where a key that is not there is no fault: it was not filled, or an operation may have
     /// removed it.
     pub fn misses_are_planned(&self) -> bool {
-        let keeps = |o: &KvOperation| o.command.is_none() && matches!(&*o.name, "get" | "set");
+        let keeping = ["get", "set", "insert", "rmw"];
+        let keeps = |o: &KvOperation| o.command.is_none() && keeping.contains(&&*o.name);
         match self {
             Self::Sessions(_) => false,
             Self::Kv(kv) => kv.filled_share < 1.0 || !kv.operations.iter().all(keeps),

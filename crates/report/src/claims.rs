@@ -118,7 +118,7 @@ impl Ground<'_> {
                 return Err(format!("{operation} with {load} was not measured on {target}"));
             }
         }
-        against(self.comparisons, (self.profile, operation, load), a, b)
+        against(self.comparisons, (self.profile, operation, &load), a, b)
             .map(|c| c.ratio)
             .ok_or_else(|| format!("{a} and {b} have no block in common"))
     }

@@ -73,8 +73,8 @@ fn table(pairs: &[(&Row, &Row)], zone: f64) -> Table {
     let mut lines = Vec::new();
     let mut place = None;
     for (a, b) in pairs {
-        if place != Some((&a.workload, a.load)) {
-            place = Some((&a.workload, a.load));
+        if place != Some((&a.workload, &a.load)) {
+            place = Some((&a.workload, &a.load));
             lines.push(Line::Heading(format!("{}, {}", a.workload, a.load)));
         }
         lines.push(line(a, b, zone));

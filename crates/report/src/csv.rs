@@ -83,7 +83,7 @@ fn row(view: &View, row: &Row, best: Option<&Row>) -> Vec<String> {
         fields.extend(parts.map(number));
     }
     fields.extend(counts(&row.counts).map(|n| n.to_string()));
-    let place = (row.workload.as_str(), row.operation.as_str(), row.load);
+    let place = (row.workload.as_str(), row.operation.as_str(), &row.load);
     let comparison =
         best.and_then(|best| against(&view.comparisons, place, &row.target, &best.target));
     fields.push(best.map(|b| b.target.clone()).unwrap_or_default());

@@ -75,7 +75,7 @@ pub fn judge(recorded: &Recorded) -> View {
 
 /// Rows of one profile, load and operation next to each other, each group where its first row was.
 fn ordered(mut rows: Vec<Row>) -> Vec<Row> {
-    let key = |r: &Row| (r.workload.clone(), r.load, r.operation.clone());
+    let key = |r: &Row| (r.workload.clone(), r.load.clone(), r.operation.clone());
     let mut first = BTreeMap::new();
     for (i, row) in rows.iter().enumerate() {
         first.entry(key(row)).or_insert(i);

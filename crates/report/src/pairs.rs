@@ -85,7 +85,7 @@ fn comparison(pair: &Pair<'_>, judged: stats::Comparison) -> Option<Comparison> 
     Some(Comparison {
         workload: pair.phase.cell.workload.profile().into(),
         operation: pair.operation.name.clone(),
-        load: pair.phase.cell.load,
+        load: pair.phase.cell.load.clone(),
         metric: pair.metric.into(),
         a: pair.phase.cell.target.clone(),
         b: pair.other.cell.target.clone(),
@@ -98,7 +98,7 @@ fn comparison(pair: &Pair<'_>, judged: stats::Comparison) -> Option<Comparison> 
 /// The comparison of `a` against `b`, turned round where it was stored the other way.
 pub(crate) fn against(
     comparisons: &[Comparison],
-    place: (&str, &str, Load),
+    place: (&str, &str, &Load),
     a: &str,
     b: &str,
 ) -> Option<Comparison> {
@@ -106,7 +106,7 @@ pub(crate) fn against(
     let found = comparisons.iter().find(|c| {
         c.workload == workload
             && c.operation == operation
-            && c.load == load
+            && c.load == *load
             && ((c.a == a && c.b == b) || (c.a == b && c.b == a))
     })?;
     Some(if found.a == a { found.clone() } else { turned(found) })

@@ -84,7 +84,7 @@ fn row(
         product: phase.trials.iter().find_map(|(t, _)| t.version.clone()),
         workload: phase.cell.workload.profile().into(),
         operation: operation.name.clone(),
-        load: phase.cell.load,
+        load: phase.cell.load.clone(),
         blocks: points.iter().filter(|p| p.usable()).count() as u32,
         compared_by: phase.compared_by(operation).into(),
         metrics,

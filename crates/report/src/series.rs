@@ -57,10 +57,11 @@ impl MeasuredPhase<'_> {
         }
     }
 
-    /// True when the phase has a fixed length and leaves as many sessions as it found.
+    /// True when the phase has a fixed length and leaves as many sessions or keys as it found.
     pub(crate) fn keeps_its_data(&self) -> bool {
         self.planned.is_some_and(|p| {
-            matches!(p.stop, Stop::AfterNs(_)) && p.mix.get("write").is_none_or(|w| *w <= 0.0)
+            let adds = |name| p.mix.get(name).is_some_and(|w| *w > 0.0);
+            matches!(p.stop, Stop::AfterNs(_)) && !adds("write") && !adds("insert")
         })
     }
 

@@ -11,7 +11,7 @@ use crate::view::{Row, Value, View};
 #[derive(Debug)]
 pub(crate) struct Standings<'a> {
     pub(crate) workload: &'a str,
-    pub(crate) load: Load,
+    pub(crate) load: &'a Load,
     pub(crate) groups: Vec<Group<'a>>,
     /// Footnotes that every row of the table carries.
     pub(crate) footnotes: Vec<usize>,
@@ -65,9 +65,9 @@ pub(crate) fn marks<'a>(notes: impl Iterator<Item = &'a usize>) -> String {
 pub(crate) fn standings(view: &View) -> Vec<Standings<'_>> {
     let mut tables: Vec<Standings<'_>> = Vec::new();
     for row in &view.cells {
-        let same = |t: &Standings<'_>| t.workload == row.workload && t.load == row.load;
+        let same = |t: &Standings<'_>| t.workload == row.workload && *t.load == row.load;
         let at = tables.iter().position(same).unwrap_or_else(|| {
-            let (workload, load) = (row.workload.as_str(), row.load);
+            let (workload, load) = (row.workload.as_str(), &row.load);
             tables.push(Standings { workload, load, groups: vec![], footnotes: vec![] });
             tables.len() - 1
         });
@@ -129,7 +129,7 @@ fn lead(view: &View, best: &Row, rows: &[&Row]) -> String {
     if others.peek().is_none() {
         return "alone".into();
     }
-    let place = (best.workload.as_str(), best.operation.as_str(), best.load);
+    let place = (best.workload.as_str(), best.operation.as_str(), &best.load);
     let ahead = |other: &&Row| {
         against(&view.comparisons, place, &best.target, &other.target)
             .is_some_and(|c| c.verdict == "faster")
@@ -139,7 +139,7 @@ fn lead(view: &View, best: &Row, rows: &[&Row]) -> String {
 
 /// Verdict and ratio of a row against the best.
 fn distance(view: &View, row: &Row, best: &str) -> String {
-    let place = (row.workload.as_str(), row.operation.as_str(), row.load);
+    let place = (row.workload.as_str(), row.operation.as_str(), &row.load);
     match against(&view.comparisons, place, &row.target, best) {
         Some(c) => format!("{} {}", c.verdict, show::ratio(c.ratio.center)),
         None => "not compared".into(),

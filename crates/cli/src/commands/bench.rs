@@ -4,30 +4,35 @@ use ::archive::Writer;
 use clap::{Args, value_parser};
 use lab::Setup;
 use model::plan::{Effort, KvOperation, PlannedTarget};
-use model::{Cell, Endpoint, Kv, Load, Phase, Plan, Product, Scale, Stop, TargetChoice, Workload};
+use model::{
+    Cell, Endpoint, Kv, Load, Phase, Plan, Product, RateStages, Scale, Stop, TargetChoice, Workload,
+};
 use rig::{Guard, Pinning};
 use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use workloads::kv::{Distribution, KeyChoice, KeyNames, Preset, Sizes, Weights};
+use workloads::kv::{Distribution, KEYS_MAX, KeyChoice, KeyNames, Preset, Sizes, Weights};
 
 use super::run;
 use crate::args::{Format, Records};
 use crate::exit::CliError;
-use crate::secrets;
 use crate::sense::{self, UNDER_WAY_MAX};
+use crate::{limits, secrets};
 
 /// Name under which runs of this command are recorded.
 const STUDY: &str = "bench";
 /// Ratios of several targets within 3 % count as equal.
 const EQUIVALENCE_ZONE: f64 = 0.03;
 const HALF_WIDTH_GOAL: f64 = 0.03;
+/// Connections that a Redis takes unless its settings say otherwise.
+const REDIS_CLIENTS_USUAL: u64 = 10_000;
 
 const AFTER_HELP: &str = "Examples:\n  \
     cachedyno bench redis\n  \
     cachedyno bench redis://localhost:6379/1 --op get=0.9,set=0.1 --value 1KiB --keys 1000000\n  \
     cachedyno bench redis --rate 50000 --clients 20 --dist zipf:0.99\n  \
+    cachedyno bench redis --stages 10s:1000,30s:1000-50000,10s:50000 --blocks 1\n  \
     cachedyno bench redis --command 'HSET __key__ field __data__' --pipeline 16\n\n\
     Latency under --rate is counted from the moment at which a request should have been sent, so \
     that a stall of the server is seen in full.";
@@ -46,7 +51,7 @@ pub(crate) struct Bench {
     /// Send this command, with __key__ and __data__ filled in; several are sent in turn
     #[arg(long = "command", value_name = "TEXT", conflicts_with = "preset")]
     commands: Vec<String>,
-    /// A published workload: ycsb-a, ycsb-b, ycsb-c, twitter-c12, twitter-c52, ...
+    /// A published workload: ycsb-a, -b, -c, -d, -f, twitter-c12, twitter-c52, ...
     #[arg(long, value_name = "NAME", conflicts_with_all = ["value", "dist"])]
     preset: Option<String>,
     /// Clients, each with a connection
@@ -61,13 +66,17 @@ pub(crate) struct Bench {
     threads: u32,
     /// Requests per second, sent when they are due, whether or not others were answered
     #[arg(long, value_name = "PER SECOND")]
-    #[arg(value_parser = value_parser!(u64).range(1..=100_000_000))]
+    #[arg(value_parser = value_parser!(u64).range(1..=100_000_000), group = "open")]
     rate: Option<u64>,
-    /// Under --rate: evenly spaced requests instead of independent ones
-    #[arg(long, requires = "rate")]
+    /// The same at a rate that changes, in place of --rate and --duration: stages of a length and a
+    /// rate, or two between which it changes evenly, such as 10s:1000,30s:1000-50000
+    #[arg(long, value_name = "TIME:RATE[-RATE],...", group = "open", conflicts_with = "duration")]
+    stages: Option<String>,
+    /// Under --rate and --stages: evenly spaced requests instead of independent ones
+    #[arg(long, requires = "open")]
     even: bool,
     /// Pause of a client between its replies and its next requests, such as 5ms
-    #[arg(long, value_name = "TIME", conflicts_with = "rate")]
+    #[arg(long, value_name = "TIME", conflicts_with = "open")]
     think: Option<String>,
     /// Bytes of a value: 1KiB, 64-4096, 100:3,1024:1, etc (Facebook's ETC) [default: 1KiB]
     #[arg(long, value_name = "BYTES")]
@@ -75,7 +84,7 @@ pub(crate) struct Bench {
     /// Keys that requests choose from
     #[arg(long, default_value_t = 100_000)]
     keys: u64,
-    /// How often each is chosen: uniform, zipf:0.99, gauss, sequential, hot:0.1:0.9
+    /// How often each is chosen: uniform, zipf:0.99, gauss, sequential, hot:0.1:0.9, latest
     /// [default: uniform]
     #[arg(long, value_name = "DISTRIBUTION")]
     dist: Option<String>,
@@ -138,6 +147,7 @@ pub(crate) fn run(arguments: &Bench) -> Result<ExitCode, CliError> {
     let choices: Vec<TargetChoice> =
         arguments.targets.iter().map(|t| TargetChoice::parse(t)).collect::<Result<_, _>>()?;
     let plan = plan(arguments, &choices)?;
+    limits::allow(arguments.clients)?;
     if !arguments.disk.is_dir() {
         let disk = arguments.disk.display();
         return Err(CliError::usage(format!("--disk `{disk}` is not a directory")));
@@ -160,13 +170,13 @@ fn plan(arguments: &Bench, choices: &[TargetChoice]) -> Result<Plan, CliError> {
     let load = load(arguments)?;
     let targets = targets(arguments, choices)?;
     let is_private = targets.iter().any(|target| target.address.is_none());
-    sense::bench(&workload, load, arguments.blocks, targets.len(), is_private)
+    sense::bench(&workload, &load, arguments.blocks, targets.len(), is_private)
         .map_err(CliError::usage)?;
     let cells = targets.iter().map(|target| Cell {
         id: format!("{}/{}/{}", target.name, workload.profile, load.clients()),
         target: target.name.clone(),
         workload: Workload::Kv(workload.clone()),
-        load,
+        load: load.clone(),
     });
     let timeout_ms = run::timeout_ms(Some(&arguments.timeout))?.unwrap_or_default();
     Ok(Plan {
@@ -200,6 +210,10 @@ fn targets(arguments: &Bench, choices: &[TargetChoice]) -> Result<Vec<PlannedTar
             return Err(CliError::usage(message));
         };
         settings.insert(key.to_string(), value.to_string());
+    }
+    let connections = u64::from(arguments.clients) + limits::SPARE_CONNECTIONS;
+    if connections > REDIS_CLIENTS_USUAL {
+        settings.entry("maxclients".into()).or_insert_with(|| connections.to_string());
     }
     let mut targets: Vec<PlannedTarget> = Vec::new();
     for choice in choices {
@@ -241,10 +255,19 @@ fn load(arguments: &Bench) -> Result<Load, CliError> {
              (expected at most {UNDER_WAY_MAX})"
         )));
     }
-    Ok(match arguments.rate {
+    let stages = stages(arguments)?;
+    let highest = stages.as_ref().map(RateStages::highest_per_s);
+    let stages = stages.map(RateStages::into_vec).unwrap_or_default();
+    Ok(match arguments.rate.or(highest) {
         None => Load::Closed { clients, one_session: false, pipeline },
-        Some(rate_per_s) => Load::Open { rate_per_s, poisson: !arguments.even, clients, pipeline },
+        Some(rate_per_s) => {
+            Load::Open { rate_per_s, poisson: !arguments.even, clients, pipeline, stages }
+        }
     })
+}
+
+fn stages(arguments: &Bench) -> Result<Option<RateStages>, CliError> {
+    arguments.stages.as_ref().map(|text| read("--stages", text)).transpose()
 }
 
 fn workload(arguments: &Bench) -> Result<Kv, CliError> {
@@ -296,7 +319,7 @@ fn operations(arguments: &Bench, preset: Option<&Preset>) -> Result<Operations, 
         return Ok((profile, operations, weights));
     }
     let (profile, weights) = if let Some(preset) = preset {
-        (preset.name.to_string(), of_preset(preset)?)
+        (preset.name.to_string(), of_preset(preset))
     } else {
         let text = arguments.op.as_deref().unwrap_or("get=0.9,set=0.1");
         let weights: Weights = read("--op", text)?;
@@ -307,23 +330,26 @@ fn operations(arguments: &Bench, preset: Option<&Preset>) -> Result<Operations, 
     Ok((profile, operations.collect(), weights.iter().cloned().collect()))
 }
 
-/// What a preset's reads and updates are in commands.
-fn of_preset(preset: &Preset) -> Result<Vec<(String, f64)>, CliError> {
-    let pairs = preset.operations.pairs().iter().map(|(name, weight)| match name.as_str() {
-        "read" => Ok(("get".to_string(), *weight)),
-        "update" => Ok(("set".to_string(), *weight)),
-        other => Err(CliError::usage(format!(
-            "--preset `{}` needs the operation `{other}`, which is not offered yet (use another \
-             preset)",
-            preset.name
-        ))),
+/// What a preset's operations are called here.
+fn of_preset(preset: &Preset) -> Vec<(String, f64)> {
+    let pairs = preset.operations.pairs().iter().map(|(name, weight)| {
+        let name = match name.as_str() {
+            "read" => "get",
+            "update" => "set",
+            "read-modify-write" => drivers::kv::READ_MODIFY_WRITE,
+            other => other,
+        };
+        (name.to_string(), *weight)
     });
     pairs.collect()
 }
 
 fn phase(arguments: &Bench, mix: BTreeMap<String, f64>) -> Result<Phase, CliError> {
     let time = |flag, text: &str| run::duration_ns(flag, Some(text)).map(Option::unwrap_or_default);
-    let measured_ns = time("--duration", &arguments.duration)?;
+    let measured_ns = match stages(arguments)? {
+        Some(stages) => stages.length_ns(),
+        None => time("--duration", &arguments.duration)?,
+    };
     if measured_ns == 0 {
         return Err(CliError::usage("--duration `0` measures nothing (expected more, as in 2s)"));
     }
@@ -368,13 +394,15 @@ fn check(kv: &Kv) -> Result<(), CliError> {
         None => KeyNames::new(&kv.key_prefix).map_err(|e| misnamed(&e))?,
         Some(text) => {
             let bytes: Sizes = read("--key-size", text)?;
-            KeyNames::sized(&kv.key_prefix, bytes, 0, kv.keys).map_err(|e| misnamed(&e))?
+            let inserts = kv.operations.iter().any(|o| o.name == drivers::kv::INSERT);
+            let keys = if inserts { KEYS_MAX } else { kv.keys };
+            KeyNames::sized(&kv.key_prefix, bytes, 0, keys).map_err(|e| misnamed(&e))?
         }
     };
     for operation in &kv.operations {
         let command = operation.command.as_deref();
-        let spelled =
-            drivers::wire::Dialect::Redis.operation(&operation.name, command, None, &names, &sizes);
+        let (dialect, name) = (drivers::wire::Dialect::Redis, &operation.name);
+        let spelled = drivers::kv::operation(dialect, name, command, None, &names, &sizes);
         let flag = if command.is_some() { "--command" } else { "--op" };
         spelled.map_err(|e| CliError::usage(format!("{flag}: {e}")))?;
     }

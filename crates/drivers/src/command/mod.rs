@@ -125,8 +125,8 @@ pub enum CommandError {
     LongLife(u64),
     /// No operation of that name.
     #[error(
-        "unknown operation `{name}` (expected {expected}, or a command line such as `GET \
-             __key__`)"
+        "unknown operation `{name}` (expected {expected}, insert, rmw, or a command line such as \
+         `GET __key__`)"
     )]
     Unknown {
         /// The name that was given.

@@ -188,6 +188,7 @@ impl Calibrator<'_> {
             spin: true,
             reconnects: false,
             errors_end_it: true,
+            hangs_up: false,
         };
         let stop = AtomicBool::new(false);
         let done = dialect.run(&offer, &work, &servers, &stop, &mut NoMeter, &mut |_| {});
@@ -210,6 +211,7 @@ fn work(dialect: Dialect, operation: &str) -> Result<Work, Failure> {
         values: Arc::new(Values::new(1)),
         seed: 1,
         verify_one_in: 0,
+        inserting: None,
     })
 }
 

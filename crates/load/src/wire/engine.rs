@@ -291,8 +291,13 @@ pub fn run<P: Parser + Default>(
 
 /// An empty recorder of a load's shape.
 pub(crate) fn fresh(offer: &Offer, work: &Work) -> WireRecorder {
-    let planned = matches!(offer.pacing, Pacing::Open { .. }) || offer.hangs_up;
-    WireRecorder::new(work.operations.len(), planned)
+    let operations = work.operations.len();
+    match &offer.pacing {
+        Pacing::Closed { .. } => WireRecorder::new(operations, offer.hangs_up),
+        Pacing::Open { stages, .. } => {
+            WireRecorder::new(operations, true).with_stages(stages, offer.warmup_ns)
+        }
+    }
 }
 
 /// The life of one thread.

@@ -8,7 +8,8 @@ use nix::sys::epoll::{EpollEvent, EpollFlags};
 use super::connection::{Pending, State};
 use super::protocol::Parser;
 use super::stream::Stream;
-use super::worker::Worker;
+use super::work::Drawn;
+use super::worker::{TICK_NS, Worker};
 
 /// Connections that a thread opens at the same time: a server's backlog is not endless.
 const OPENING_MAX: usize = 64;
@@ -16,21 +17,26 @@ const RETRY_NS_FIRST: u64 = 10_000_000;
 const RETRY_NS_MAX: u64 = 1_000_000_000;
 /// How long a connection may take to be made, however long its requests may take.
 const OPENING_NS_MAX: u64 = 30_000_000_000;
-/// How long the loop waits at most while it only connects.
-const PAUSE_NS: u64 = 20_000_000;
+/// How often each connection is looked at within a time-out.
+const LOOKS_A_TIMEOUT: u64 = 8;
+/// Ticks within which each is looked at, however long the time-out.
+const SWEEP_TICKS_MAX: u64 = 50;
 
 impl<P: Parser + Default> Worker<'_, P> {
     /// Opens every connection; returns when all are open, or the load has failed.
     pub(super) fn connect_all(&mut self) {
-        let mut next = 0;
+        let (mut next, mut tick_ns) = (0, self.shared.now_ns() + TICK_NS);
         while !self.shared.over() && self.open < self.connections.len() {
             while next < self.connections.len() && self.may_open() {
                 self.connect(next);
                 next += 1;
             }
+            self.wait(tick_ns);
             let now = self.shared.now_ns();
-            self.wait(now + PAUSE_NS);
-            self.look_after(self.shared.now_ns());
+            if now >= tick_ns {
+                tick_ns = now + TICK_NS;
+                self.look_after(now);
+            }
         }
     }
 
@@ -62,8 +68,19 @@ impl<P: Parser + Default> Worker<'_, P> {
             .and_then(|stream| Ok(self.epoll.add(&stream, event).map(|()| stream)?));
         match stream {
             Ok(stream) => connection.stream = Some(stream),
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock && self.may_wait(index) => {
+                self.opening -= 1;
+                self.connections[index].state = State::Down { retry_at_ns: now + RETRY_NS_FIRST };
+            }
             Err(e) => self.broken(index, &e),
         }
+    }
+
+    /// A unix socket whose queue of new connections is full refuses at once, where TCP would try
+    /// again by itself; true while there is time to do the same.
+    fn may_wait(&self, index: usize) -> bool {
+        let tried_ns = u64::from(self.connections[index].attempts) * RETRY_NS_FIRST;
+        tried_ns < self.shared.offer.timeout_ns
     }
 
     /// Something happened to a connection's socket.
@@ -153,10 +170,11 @@ impl<P: Parser + Default> Worker<'_, P> {
         let under_way = connection.close(now + doubled.min(RETRY_NS_MAX));
         let client = connection.client;
         for pending in under_way {
-            if let Pending::Request { drawn, .. } = pending {
-                self.ended(client);
+            if let Pending::Request { drawn, intended_ns, .. } = pending {
+                self.ended(client, &drawn);
                 if now >= self.measured_from_ns {
-                    self.recorder.unanswered(drawn.operation as usize, class, &message);
+                    let times = (intended_ns, self.measured_from_ns);
+                    self.recorder.unanswered(drawn.operation as usize, class, &message, times);
                 }
             }
         }
@@ -171,32 +189,21 @@ impl<P: Parser + Default> Worker<'_, P> {
     }
 
     /// A request of that client is over.
-    pub(super) fn ended(&mut self, client: u32) {
+    pub(super) fn ended(&mut self, client: u32, drawn: &Drawn) {
+        if let Some(inserted) = &mut self.inserted {
+            inserted.ended(drawn);
+        }
         self.under_way -= 1;
         self.clients[client as usize].in_flight -= 1;
     }
 
-    /// Looks at time-outs and retries; done a few times a second.
+    /// Looks at time-outs and retries; done every tick.
     pub(super) fn look_after(&mut self, now: u64) {
         let timeout_ns = self.shared.offer.timeout_ns;
-        for index in 0..self.connections.len() {
-            let connection = &self.connections[index];
-            let (since, timeout_ns) = match connection.state {
-                State::Down { retry_at_ns } => {
-                    if self.running && retry_at_ns <= now && self.may_open() {
-                        self.connect(index);
-                    }
-                    continue;
-                }
-                State::Opening { since_ns } => (Some(since_ns), timeout_ns.min(OPENING_NS_MAX)),
-                State::Open => (connection.oldest_sent_ns(), timeout_ns),
-            };
-            if since.is_some_and(|since| now.saturating_sub(since) > timeout_ns) {
-                let (address, ms) = (self.address(index), timeout_ns / 1_000_000);
-                let message = format!("{address} did not answer within {ms} ms");
-                self.lost(index, ErrorClass::Timeout, message);
-            }
+        if self.open + self.opening < self.connections.len() {
+            self.retry(now);
         }
+        self.time_out(now);
         if self.open > 0 {
             self.down_since_ns = 0;
         } else if self.running && now.saturating_sub(self.down_since_ns) > timeout_ns {
@@ -205,6 +212,44 @@ impl<P: Parser + Default> Worker<'_, P> {
                 .clone()
                 .unwrap_or((ErrorClass::Closed, "no connection could be made".to_string()));
             self.shared.fail(class, message);
+        }
+    }
+
+    /// Tries again to make the connections that were tried before, where it is time.
+    fn retry(&mut self, now: u64) {
+        for index in 0..self.connections.len() {
+            if !self.may_open() {
+                return;
+            }
+            let connection = &self.connections[index];
+            let tried = self.running || connection.attempts > 0;
+            if tried
+                && matches!(connection.state, State::Down { retry_at_ns } if retry_at_ns <= now)
+            {
+                self.connect(index);
+            }
+        }
+    }
+
+    /// Ends connections that did not answer in time. Of many it looks at a part in each tick: ten
+    /// thousand do not stay in the CPU's cache.
+    fn time_out(&mut self, now: u64) {
+        let timeout_ns = self.shared.offer.timeout_ns;
+        let ticks = (timeout_ns / LOOKS_A_TIMEOUT / TICK_NS).clamp(1, SWEEP_TICKS_MAX) as usize;
+        for _ in 0..self.connections.len().div_ceil(ticks) {
+            let index = self.next_look;
+            self.next_look = (index + 1) % self.connections.len();
+            let connection = &self.connections[index];
+            let (since, timeout_ns) = match connection.state {
+                State::Down { .. } => (None, timeout_ns),
+                State::Opening { since_ns } => (Some(since_ns), timeout_ns.min(OPENING_NS_MAX)),
+                State::Open => (connection.oldest_sent_ns(), timeout_ns),
+            };
+            if since.is_some_and(|since| now.saturating_sub(since) > timeout_ns) {
+                let (address, ms) = (self.address(index), timeout_ns / 1_000_000);
+                let message = format!("{address} did not answer within {ms} ms");
+                self.lost(index, ErrorClass::Timeout, message);
+            }
         }
     }
 

@@ -2,6 +2,7 @@
 //!
 //! - [`protocol`]: what a wire protocol must offer; [`template`]: requests as bytes with holes.
 //! - [`work`]: operations on data, each request a pure function of (seed, its number).
+//! - [`inserts`]: keys that a load adds, and which of them are there.
 //! - [`pacer`]: when requests of an open load are due.
 //! - [`engine`]: how a load is offered and what it gave; `worker`, `linking` and `reading` are one
 //!   of its threads, `connection`, `stream` and `timer` what a thread works with.
@@ -10,6 +11,7 @@
 
 mod connection;
 pub mod engine;
+pub mod inserts;
 mod linking;
 pub mod pacer;
 pub mod protocol;
@@ -23,6 +25,7 @@ pub mod work;
 mod worker;
 
 pub use engine::{Moment, Offer, Outcome, Pacing, Servers, Until, run};
+pub use inserts::Inserting;
 pub use recorder::WireRecorder;
 pub use stream::{Address, Tls};
 pub use work::{Operation, Work};

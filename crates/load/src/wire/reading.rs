@@ -7,7 +7,7 @@ use model::ErrorClass;
 use super::connection::{Pending, State};
 use super::protocol::{Expect, Greeting, Judged, Parser, Shape, Step};
 use super::recorder::Times;
-use super::work::Drawn;
+use super::work::{Drawn, Read};
 use super::worker::Worker;
 
 /// Longest piece that a parser may ask to see at once.
@@ -53,6 +53,7 @@ impl<P: Parser + Default> Worker<'_, P> {
             let drained = kept + read < inbox.len() && !ended && !stream.reads_in_records();
             connection.rest.clear();
             self.take_in(index, &inbox[..kept + read]);
+            self.send_writes(index);
             if drained {
                 return Ok(());
             }
@@ -142,7 +143,16 @@ impl<P: Parser + Default> Worker<'_, P> {
         {
             return;
         }
-        self.ended(client);
+        let whole = match self.shared.work.operations[drawn.operation as usize].then {
+            None => None,
+            Some(_) => match (drawn.read, Read::of(judged)) {
+                (None, Some(read)) => return self.write_after(index, read, &answered),
+                (None, None) => None,
+                (Some(read), _) => Some(read.and(judged)),
+            },
+        };
+        let judged = whole.as_ref().unwrap_or(judged);
+        self.ended(client, &drawn);
         if times.done_ns >= self.measured_from_ns {
             let (operation, from_ns) = (drawn.operation as usize, self.measured_from_ns);
             self.recorder.answered(operation, &times, judged, from_ns);
@@ -154,6 +164,26 @@ impl<P: Parser + Default> Worker<'_, P> {
             self.shared.fail_by(judged);
         }
         self.answered(client, times.done_ns);
+    }
+
+    /// Appends the write of a read-modify-write, to be sent when all of this reading is settled.
+    fn write_after(&mut self, index: usize, read: Read, answered: &Answered) {
+        let drawn = answered.drawn.after(read);
+        let connection = &mut self.connections[index];
+        let scratch = &mut self.scratch[connection.node as usize];
+        self.shared.work.append(&self.streams, scratch, &drawn);
+        let Times { intended_ns, sent_ns, .. } = answered.times;
+        connection.pending.push_back(Pending::Request { drawn, intended_ns, sent_ns, hops: 0 });
+    }
+
+    /// Sends what [`Self::write_after`] has appended.
+    fn send_writes(&mut self, index: usize) {
+        let connection = &self.connections[index];
+        let node = connection.node as usize;
+        if connection.stream.is_none() {
+            self.scratch[node].clear();
+        }
+        self.send_scratch(index, node);
     }
 
     /// Sends a request to the server that it was referred to; false when there is none.

@@ -3,6 +3,7 @@
 use model::{Counts, ErrorClass, OperationResult};
 use stats::Histogram;
 
+use super::pacer::Stage;
 use super::protocol::Judged;
 
 /// When a request was to be sent, was sent, and was answered: nanoseconds of one clock.
@@ -28,6 +29,15 @@ pub struct Row {
     open: Option<Box<Open>>,
 }
 
+/// What was due in one stage of an open load.
+#[derive(Clone, Debug, Default)]
+struct StageRow {
+    /// Nanoseconds from the start of the measurement.
+    ends_ns: u64,
+    length_ns: u64,
+    row: Row,
+}
+
 #[derive(Clone, Debug, Default)]
 struct Open {
     response: Histogram,
@@ -41,6 +51,8 @@ pub const INTERVAL_NS: u64 = 100_000_000;
 #[derive(Clone, Debug, Default)]
 pub struct WireRecorder {
     rows: Vec<Row>,
+    /// Empty unless the load has several stages.
+    stages: Vec<StageRow>,
     /// Requests answered in each interval of [`INTERVAL_NS`] from the start of the measurement.
     done_per_interval: Vec<u64>,
     /// Connections that broke and were made anew.
@@ -69,6 +81,35 @@ impl Row {
         if requests > 0 {
             self.service.record_many(ns, requests);
         }
+    }
+
+    /// Counts a reply, with its times unless it is an error; true where they were recorded.
+    fn reply(&mut self, times: &Times, judged: &Judged) -> bool {
+        let counts = &mut self.counts;
+        match judged {
+            Judged::Ok { verified } => {
+                counts.ok += 1;
+                counts.verified += u64::from(*verified);
+            }
+            Judged::Miss => counts.miss += 1,
+            Judged::Wrong => counts.wrong += 1,
+            // Refusing is quick: its time would make the others look better.
+            Judged::Error(class, words) => {
+                counts.fail(*class, words);
+                return false;
+            }
+            Judged::Elsewhere { address, .. } => {
+                let words = format!("the server refers to {address}, which cannot be used");
+                counts.fail(ErrorClass::Reply, &words);
+                return false;
+            }
+        }
+        self.record_service(times.done_ns.saturating_sub(times.sent_ns));
+        if let Some(open) = &mut self.open {
+            open.response.record(times.done_ns.saturating_sub(times.intended_ns));
+            open.lag.record(times.sent_ns.saturating_sub(times.intended_ns));
+        }
+        true
     }
 
     fn merge(&mut self, other: &Self) {
@@ -124,6 +165,24 @@ impl WireRecorder {
         Self { rows: vec![Row::new(open); operations], ..Self::default() }
     }
 
+    /// The same, telling apart what was due in each of these stages, of which the first
+    /// `warmup_ns` are not measured. A single stage is the whole.
+    pub(crate) fn with_stages(mut self, stages: &[Stage], warmup_ns: u64) -> Self {
+        let mut ends_ns = 0_u64;
+        for stage in stages {
+            ends_ns = ends_ns.saturating_add(stage.length_ns);
+            if ends_ns > warmup_ns {
+                let ends_ns = ends_ns - warmup_ns;
+                let length_ns = stage.length_ns.min(ends_ns);
+                self.stages.push(StageRow { ends_ns, length_ns, row: Row::new(true) });
+            }
+        }
+        if self.stages.len() < 2 {
+            self.stages.clear();
+        }
+        self
+    }
+
     /// Records a reply; the measurement began at `from_ns`, not after it.
     pub(crate) fn answered(
         &mut self,
@@ -132,26 +191,11 @@ impl WireRecorder {
         judged: &Judged,
         from_ns: u64,
     ) {
-        let row = &mut self.rows[operation];
-        let counts = &mut row.counts;
-        match judged {
-            Judged::Ok { verified } => {
-                counts.ok += 1;
-                counts.verified += u64::from(*verified);
-            }
-            Judged::Miss => counts.miss += 1,
-            Judged::Wrong => counts.wrong += 1,
-            // Refusing is quick: its time would make the others look better.
-            Judged::Error(class, words) => return counts.fail(*class, words),
-            Judged::Elsewhere { address, .. } => {
-                let words = format!("the server refers to {address}, which cannot be used");
-                return counts.fail(ErrorClass::Reply, &words);
-            }
+        if let Some(stage) = self.stage(times.intended_ns, from_ns) {
+            stage.reply(times, judged);
         }
-        row.record_service(times.done_ns.saturating_sub(times.sent_ns));
-        if let Some(open) = &mut row.open {
-            open.response.record(times.done_ns.saturating_sub(times.intended_ns));
-            open.lag.record(times.sent_ns.saturating_sub(times.intended_ns));
+        if !self.rows[operation].reply(times, judged) {
+            return;
         }
         let interval = ((times.done_ns - from_ns) / INTERVAL_NS) as usize;
         if self.done_per_interval.len() <= interval {
@@ -160,9 +204,30 @@ impl WireRecorder {
         self.done_per_interval[interval] += 1;
     }
 
-    /// Counts a request that was never answered.
-    pub(crate) fn unanswered(&mut self, operation: usize, class: ErrorClass, words: &str) {
+    /// Counts a request that was never answered; the measurement began at `from_ns`.
+    pub(crate) fn unanswered(
+        &mut self,
+        operation: usize,
+        class: ErrorClass,
+        words: &str,
+        (intended_ns, from_ns): (u64, u64),
+    ) {
+        if let Some(stage) = self.stage(intended_ns, from_ns) {
+            stage.counts.fail(class, words);
+        }
         self.rows[operation].counts.fail(class, words);
+    }
+
+    /// The stage in which a request was due; what was due before the measurement counts to the
+    /// first.
+    fn stage(&mut self, intended_ns: u64, from_ns: u64) -> Option<&mut Row> {
+        if self.stages.is_empty() {
+            return None;
+        }
+        let at_ns = intended_ns.saturating_sub(from_ns);
+        let last = self.stages.len() - 1;
+        let index = self.stages.partition_point(|stage| stage.ends_ns <= at_ns).min(last);
+        Some(&mut self.stages[index].row)
     }
 
     /// Adds all of `other`.
@@ -172,6 +237,13 @@ impl WireRecorder {
         }
         for (own, theirs) in self.rows.iter_mut().zip(&other.rows) {
             own.merge(theirs);
+        }
+        if self.stages.is_empty() {
+            self.stages.clone_from(&other.stages);
+        } else {
+            for (own, theirs) in self.stages.iter_mut().zip(&other.stages) {
+                own.row.merge(&theirs.row);
+            }
         }
         if self.done_per_interval.len() < other.done_per_interval.len() {
             self.done_per_interval.resize(other.done_per_interval.len(), 0);
@@ -187,11 +259,13 @@ impl WireRecorder {
     /// Completes the histograms, so that they can be read and merged.
     pub(crate) fn close(&mut self) {
         self.rows.iter_mut().for_each(Row::end_run);
+        self.stages.iter_mut().for_each(|stage| stage.row.end_run());
     }
 
     /// Forgets everything and keeps the memory.
     pub(crate) fn clear(&mut self) {
         self.rows.iter_mut().for_each(Row::clear);
+        self.stages.iter_mut().for_each(|stage| stage.row.clear());
         self.done_per_interval.fill(0);
         (self.reconnects, self.redirects, self.wrong_in_warmup) = (0, 0, 0);
     }
@@ -218,10 +292,11 @@ impl WireRecorder {
         self.rows.iter().map(Row::answered).sum()
     }
 
-    /// Result rows: each operation that happened, and all together under `phase` where there are
-    /// several. `seconds` is the length of the measurement.
+    /// Result rows: each operation that happened, each stage (`stage-1`, …) with what was due in
+    /// it, and all together under `phase` where there are several operations; the row that stands
+    /// for all is the last. `seconds` is the length of the measurement.
     pub fn results(&self, phase: &str, names: &[&str], seconds: f64) -> Vec<OperationResult> {
-        let result = |name: &str, row: &Row| OperationResult {
+        let result = |name: &str, row: &Row, seconds: f64| OperationResult {
             operation: name.into(),
             counts: row.counts.clone(),
             rate_per_s: row.answered() as f64 / seconds.max(f64::MIN_POSITIVE),
@@ -232,10 +307,15 @@ impl WireRecorder {
         };
         let happened = self.rows.iter().zip(names).filter(|(row, _)| row.counts.total() > 0);
         let mut results: Vec<OperationResult> =
-            happened.map(|(row, name)| result(name, row)).collect();
+            happened.map(|(row, name)| result(name, row, seconds)).collect();
         if names.len() > 1 {
-            results.push(result(phase, &self.whole()));
+            results.push(result(phase, &self.whole(), seconds));
         }
+        let stages = self.stages.iter().enumerate().map(|(i, stage)| {
+            result(&format!("stage-{}", i + 1), &stage.row, stage.length_ns as f64 / 1e9)
+        });
+        let last = results.len().saturating_sub(1);
+        results.splice(last..last, stages.collect::<Vec<_>>());
         results
     }
 }

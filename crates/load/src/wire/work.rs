@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use workloads::kv::{Key, KeyChoice, KeyNames, Mix, Sizes, Stream, Values};
+use workloads::kv::{Key, KeyChoice, KeyNames, Mix, Random, Sizes, Stream, Values};
 
-use super::protocol::{Expect, Shape};
+use super::inserts::Inserting;
+use super::protocol::{Expect, Judged, Shape};
 use super::template::{Filling, Template};
 
 /// One kind of request.
@@ -20,6 +21,10 @@ pub struct Operation {
     pub writes: bool,
     /// True when a value that it reads was written by this load, so that its length is known.
     pub reads_own: bool,
+    /// What follows on the same key once this is answered by a value or by its absence: the write
+    /// of a read-modify-write. Both are one request, from the sending of the first to the reply to
+    /// the second, and its time-out is for both.
+    pub then: Option<Box<Operation>>,
 }
 
 /// Operations on data: what a thread sends is a pure function of (seed, number of the request).
@@ -41,6 +46,8 @@ pub struct Work {
     pub seed: u64,
     /// One in this many values read is compared byte by byte; 0 for none, 1 for all.
     pub verify_one_in: u64,
+    /// Which requests insert keys; `None` for none.
+    pub inserting: Option<Inserting>,
 }
 
 /// The random numbers of a load.
@@ -62,6 +69,42 @@ pub(crate) struct Drawn {
     /// The key.
     pub(crate) key: Key,
     verify: bool,
+    /// What was read before; `None` unless this is the write of a read-modify-write.
+    pub(crate) read: Option<Read>,
+}
+
+impl Drawn {
+    /// The write that follows such a reading.
+    pub(crate) fn after(self, read: Read) -> Self {
+        Self { read: Some(read), ..self }
+    }
+}
+
+/// How the read of a read-modify-write ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Read {
+    Found { verified: bool },
+    Missed,
+}
+
+impl Read {
+    /// `None` where nothing may be written after such a reply.
+    pub(crate) fn of(judged: &Judged) -> Option<Self> {
+        match judged {
+            Judged::Ok { verified } => Some(Self::Found { verified: *verified }),
+            Judged::Miss => Some(Self::Missed),
+            Judged::Wrong | Judged::Error(..) | Judged::Elsewhere { .. } => None,
+        }
+    }
+
+    /// How both are counted when the write was answered.
+    pub(crate) fn and(self, write: &Judged) -> Judged {
+        match (self, write) {
+            (Self::Found { verified }, Judged::Ok { .. }) => Judged::Ok { verified },
+            (Self::Missed, Judged::Ok { .. }) => Judged::Miss,
+            (_, other) => other.clone(),
+        }
+    }
 }
 
 impl Work {
@@ -72,9 +115,31 @@ impl Work {
 
     /// Draws request `n`, counted over all threads.
     pub(crate) fn draw(&self, streams: &Streams, n: u64) -> Drawn {
+        self.draw_with_newest(streams, n, Key(self.keys.keys() - 1), |key| key)
+    }
+
+    /// The same, where keys up to `newest` are there, as `which` they are known.
+    #[inline]
+    pub(crate) fn draw_with_newest(
+        &self,
+        streams: &Streams,
+        n: u64,
+        newest: Key,
+        which: impl Fn(Key) -> Key,
+    ) -> Drawn {
         let mut random = streams.choices.at(n);
         let operation = if self.operations.len() > 1 { self.mix.pick(&mut random) } else { 0 };
-        let key = self.keys.pick(&mut random, n);
+        let key = self.keys.pick_with_newest(&mut random, n, newest);
+        self.drawn(random, n, operation, which(key))
+    }
+
+    /// Request `n` as this operation on this key.
+    pub(crate) fn draw_of(&self, streams: &Streams, n: u64, operation: usize, key: Key) -> Drawn {
+        self.drawn(streams.choices.at(n), n, operation, key)
+    }
+
+    #[inline]
+    fn drawn(&self, mut random: Random, n: u64, operation: usize, key: Key) -> Drawn {
         let kind = &self.operations[operation];
         let sized = kind.writes || kind.reads_own;
         let bytes = if sized { self.sizes.bytes(self.seed, key) as u32 } else { 0 };
@@ -84,7 +149,7 @@ impl Work {
                 1 => true,
                 one_in => random.below(one_in) == 0,
             };
-        Drawn { n, operation: operation as u32, bytes, key, verify }
+        Drawn { n, operation: operation as u32, bytes, key, verify, read: None }
     }
 
     /// Appends the request.
@@ -97,17 +162,24 @@ impl Work {
             names: &self.names,
             values: &self.values,
         };
-        self.operations[drawn.operation as usize].template.append(out, &filling);
+        self.sent(drawn).template.append(out, &filling);
     }
 
     /// What its reply must be.
     pub(crate) fn expect(&self, drawn: &Drawn) -> Expect {
-        let kind = &self.operations[drawn.operation as usize];
+        let kind = self.sent(drawn);
         Expect {
             shape: kind.shape,
             bytes: (kind.reads_own && kind.shape == Shape::Value).then_some(drawn.bytes),
             verify: drawn.verify,
             key: drawn.key.0,
         }
+    }
+
+    /// What is sent: the operation, or the write that follows it.
+    #[inline]
+    fn sent(&self, drawn: &Drawn) -> &Operation {
+        let kind = &self.operations[drawn.operation as usize];
+        if drawn.read.is_none() { kind } else { kind.then.as_deref().unwrap_or(kind) }
     }
 }

@@ -18,6 +18,7 @@ use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTime
 
 use super::connection::{Connection, Pending};
 use super::engine::{Pacing, Shared, Until, fresh};
+use super::inserts::Inserted;
 use super::pacer::Pacer;
 use super::protocol::Parser;
 use super::recorder::WireRecorder;
@@ -29,7 +30,7 @@ use crate::watch::ThreadUse;
 /// Room for what is read at once.
 const INBOX_BYTES: usize = 256 << 10;
 /// How often time-outs, retries and the handing over of records are looked at.
-const TICK_NS: u64 = 20_000_000;
+pub(super) const TICK_NS: u64 = 20_000_000;
 /// Ticks after which records are handed over.
 const TICKS_A_REPORT: u32 = 10;
 /// How much earlier than needed a thread wakes up at least and at most, where it may look at the
@@ -87,6 +88,8 @@ pub(crate) struct Worker<'a, P> {
     pub(super) recorder: WireRecorder,
     /// Requests drawn by this thread.
     drawn: u64,
+    /// Keys inserted by this thread, where the load inserts any.
+    pub(super) inserted: Option<Inserted>,
     pub(super) under_way: u64,
     pacer: Option<Pacer>,
     /// When the next request of an open load is due.
@@ -97,6 +100,8 @@ pub(crate) struct Worker<'a, P> {
     pub(super) last_done_ns: u64,
     pub(super) opening: usize,
     pub(super) open: usize,
+    /// The connection that is looked at next for a time-out.
+    pub(super) next_look: usize,
     pub(super) running: bool,
     /// Since when no connection is open; 0 when one is.
     pub(super) down_since_ns: u64,
@@ -140,6 +145,7 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
             streams: shared.work.streams(),
             recorder: fresh(offer, shared.work),
             drawn: 0,
+            inserted: Inserted::new(shared.work, (index, threads)),
             under_way: 0,
             pacer,
             due_ns: None,
@@ -149,6 +155,7 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
             last_done_ns: 0,
             opening: 0,
             open: 0,
+            next_look: 0,
             running: false,
             down_since_ns: 0,
             last_fault: None,
@@ -349,8 +356,11 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
             if matches!(self.shared.offer.until, Until::Requests(all) if n >= all) {
                 break;
             }
+            let drawn = match &mut self.inserted {
+                None => work.draw(&self.streams, n),
+                Some(inserted) => inserted.draw(work, &self.streams, (n, self.drawn)),
+            };
             self.drawn += 1;
-            let drawn = work.draw(&self.streams, n);
             let node = self.node(&drawn);
             work.append(&self.streams, &mut self.scratch[node], &drawn);
             self.batch.push((node, drawn));

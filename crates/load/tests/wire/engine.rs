@@ -20,7 +20,7 @@ use load::wire::{Address, Offer, Operation, Outcome, Pacing, Servers, Until, Wor
 use model::ErrorClass;
 use workloads::kv::{Distribution, KeyChoice, KeyNames, Mix, Sizes, Values};
 
-const S: u64 = 1_000_000_000;
+pub(super) const S: u64 = 1_000_000_000;
 
 #[derive(Default)]
 struct Lines;
@@ -55,14 +55,14 @@ impl Meter for NoMeter {
 type Behaviour = dyn Fn(u64, &str) -> Option<String> + Send + Sync;
 
 /// A server that counts its requests over all connections; ends with the test's process.
-struct Server {
-    address: Address,
+pub(super) struct Server {
+    pub(super) address: Address,
     served: Arc<AtomicU64>,
     connections: Arc<AtomicU64>,
 }
 
 impl Server {
-    fn start(behaviour: Arc<Behaviour>) -> Self {
+    pub(super) fn start(behaviour: Arc<Behaviour>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = Address::Tcp(listener.local_addr().unwrap());
         let (served, connections) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
@@ -77,11 +77,11 @@ impl Server {
         Self { address, served, connections }
     }
 
-    fn good() -> Self {
+    pub(super) fn good() -> Self {
         Self::start(Arc::new(|_, _| Some("+\n".into())))
     }
 
-    fn servers(&self) -> Servers {
+    pub(super) fn servers(&self) -> Servers {
         Servers {
             nodes: vec![self.address.clone()],
             tls: None,
@@ -106,7 +106,7 @@ fn serve(stream: &TcpStream, behaviour: &Behaviour, all: &AtomicU64) {
     }
 }
 
-fn work() -> Work {
+pub(super) fn work() -> Work {
     let names = KeyNames::default();
     let segments = vec![Segment::Key, Segment::Literal(b"\n".to_vec())];
     let operation = Operation {
@@ -115,6 +115,7 @@ fn work() -> Work {
         shape: Shape::Any,
         writes: false,
         reads_own: false,
+        then: None,
     };
     Work {
         operations: vec![operation],
@@ -125,10 +126,11 @@ fn work() -> Work {
         values: Arc::new(Values::new(1)),
         seed: 1,
         verify_one_in: 0,
+        inserting: None,
     }
 }
 
-fn offer(clients: u32, pipeline: u32, until: Until) -> Offer {
+pub(super) fn offer(clients: u32, pipeline: u32, until: Until) -> Offer {
     Offer {
         threads: 1,
         clients,
@@ -146,8 +148,12 @@ fn offer(clients: u32, pipeline: u32, until: Until) -> Offer {
 }
 
 fn run(offer: &Offer, servers: &Servers) -> Outcome {
+    run_with(&work(), offer, servers)
+}
+
+pub(super) fn run_with(work: &Work, offer: &Offer, servers: &Servers) -> Outcome {
     let stop = AtomicBool::new(false);
-    load::wire::run::<Lines>(offer, &work(), servers, &stop, &mut NoMeter, &mut |_| {})
+    load::wire::run::<Lines>(offer, work, servers, &stop, &mut NoMeter, &mut |_| {})
 }
 
 #[test]

@@ -20,7 +20,7 @@ impl Study {
                 let loads = loads(profile, &resolved);
                 loads.into_iter().map(move |load| (*profile, load))
             })
-            .flat_map(|(profile, load)| targets.iter().map(move |t| (profile, load, t)))
+            .flat_map(|(profile, load)| targets.iter().map(move |t| (profile, load.clone(), t)))
             .map(|(profile, load, target)| cell(profile, load, target, &resolved))
             .collect();
         Ok(Plan {

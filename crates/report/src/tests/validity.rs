@@ -2,8 +2,8 @@
 //! what and how much.
 
 use model::{
-    Condition, ErrorClass, Failure, Generation, Kv, KvOperation, Load, NullRate, SealStatus,
-    Workload,
+    Condition, ErrorClass, Failure, Generation, Kv, KvOperation, Load, NullRate, RateStage,
+    SealStatus, Workload,
 };
 
 use crate::fixture::{change, run, sessions, set_intervals, usual};
@@ -292,10 +292,10 @@ fn a_killed_run_counts_its_whole_blocks_itself() {
 }
 
 /// The same run as one of keys and values: a closed load of one thread.
-fn as_kv(recorded: &mut Recorded, load: Load, filled_share: f64) {
+fn as_kv(recorded: &mut Recorded, load: &Load, filled_share: f64) {
     for cell in &mut recorded.header.plan.cells {
         let phases = cell.workload.phases().to_vec();
-        cell.load = load;
+        cell.load = load.clone();
         cell.workload = Workload::Kv(Kv {
             profile: cell.workload.profile().into(),
             operations: vec![KvOperation { name: "get".into(), command: None }],
@@ -314,9 +314,13 @@ fn as_kv(recorded: &mut Recorded, load: Load, filled_share: f64) {
     }
 }
 
+fn open() -> Load {
+    Load::Open { rate_per_s: 1_000, poisson: true, clients: 8, pipeline: 1, stages: Vec::new() }
+}
+
 #[test]
 fn a_generator_without_rest_is_the_bottleneck_only_beside_a_server_that_rests() {
-    let judged = |own: f64, server: Option<f64>, load: Load| {
+    let judged = |own: f64, server: Option<f64>, load: &Load| {
         let mut recorded = run(&["redis"], 5, usual);
         as_kv(&mut recorded, load, 1.0);
         change(&mut recorded, "redis", "read", |phase, _| {
@@ -327,23 +331,22 @@ fn a_generator_without_rest_is_the_bottleneck_only_beside_a_server_that_rests() 
         judge(&recorded)
     };
     let closed = Load::closed(8);
-    let view = judged(0.97, Some(0.5), closed);
+    let view = judged(0.97, Some(0.5), &closed);
     assert_eq!(view.validity, Validity::Invalid);
     assert!(view.reasons.iter().any(|r| r.contains("generator-bound")), "{:?}", view.reasons);
-    assert_eq!(judged(0.97, Some(0.98), closed).validity, Validity::Valid);
-    assert_eq!(judged(0.5, Some(0.5), closed).validity, Validity::Valid);
-    let view = judged(0.97, None, closed);
+    assert_eq!(judged(0.97, Some(0.98), &closed).validity, Validity::Valid);
+    assert_eq!(judged(0.5, Some(0.5), &closed).validity, Validity::Valid);
+    let view = judged(0.97, None, &closed);
     assert_eq!(view.validity, Validity::Valid);
     assert!(view.footnotes.iter().any(|n| n.contains("may be faster than shown")));
-    let open = Load::Open { rate_per_s: 1_000, poisson: true, clients: 8, pipeline: 1 };
-    assert_eq!(judged(0.97, Some(0.5), open).validity, Validity::Valid);
+    assert_eq!(judged(0.97, Some(0.5), &open()).validity, Validity::Valid);
 }
 
 #[test]
 fn what_was_due_and_never_sent_is_no_measurement() {
     let mut recorded = run(&["redis"], 5, usual);
-    let load = Load::Open { rate_per_s: 1_000, poisson: false, clients: 8, pipeline: 1 };
-    as_kv(&mut recorded, load, 1.0);
+    let load = open();
+    as_kv(&mut recorded, &load, 1.0);
     assert_eq!(judge(&recorded).validity, Validity::Valid);
     change(&mut recorded, "redis", "read", |phase, _| phase.unsent = 3);
     let view = judge(&recorded);
@@ -352,10 +355,28 @@ fn what_was_due_and_never_sent_is_no_measurement() {
 }
 
 #[test]
+fn a_rate_that_moves_by_plan_is_no_drift() {
+    let view = |stages: Vec<RateStage>| {
+        let mut recorded = run(&["redis"], 5, usual);
+        let Load::Open { rate_per_s, poisson, clients, pipeline, .. } = open() else {
+            unreachable!("it is open")
+        };
+        as_kv(&mut recorded, &Load::Open { rate_per_s, poisson, clients, pipeline, stages }, 1.0);
+        change(&mut recorded, "redis", "read", |phase, _| {
+            phase.done_per_interval = (0..20).map(|i| 100 + 50 * i).collect();
+        });
+        judge(&recorded)
+    };
+    assert_eq!(view(Vec::new()).validity, Validity::NotSteady);
+    let climb = RateStage { length_ns: 2_000_000_000, from_per_s: 100, to_per_s: 1_000 };
+    assert_eq!(view(vec![climb]).validity, Validity::Valid);
+}
+
+#[test]
 fn keys_that_were_not_filled_may_be_missing() {
     for (filled_share, expected) in [(1.0, Validity::Invalid), (0.5, Validity::Valid)] {
         let mut recorded = run(&["redis"], 5, usual);
-        as_kv(&mut recorded, Load::closed(8), filled_share);
+        as_kv(&mut recorded, &Load::closed(8), filled_share);
         change(&mut recorded, "redis", "read", |phase, i| {
             let counts = &mut phase.operations[i].counts;
             (counts.miss, counts.ok) = (counts.ok / 2, counts.ok / 2);
@@ -365,7 +386,7 @@ fn keys_that_were_not_filled_may_be_missing() {
 }
 
 /// A run of keys and values whose every phase reached this on the null server.
-fn beside_null(load: Load, null: Result<f64, &str>) -> View {
+fn beside_null(load: &Load, null: Result<f64, &str>) -> View {
     let mut recorded = run(&["redis"], 5, |_, _, _| 10_000.0);
     as_kv(&mut recorded, load, 1.0);
     let header = &mut recorded.header;
@@ -385,12 +406,12 @@ fn beside_null(load: Load, null: Result<f64, &str>) -> View {
 fn the_generator_must_be_twice_as_fast_on_the_null_server() {
     let closed = Load::closed(8);
     // The median block is within a few percent of 10,000/s.
-    let view = beside_null(closed, Ok(21_000.0));
+    let view = beside_null(&closed, Ok(21_000.0));
     assert_eq!(view.validity, Validity::Valid, "{:?}", view.reasons);
     let null = view.cells[0].metrics["null_rate_per_s"];
     assert_eq!((null.center, null.lo, null.hi), (21_000.0, None, None));
 
-    let view = beside_null(closed, Ok(19_000.0));
+    let view = beside_null(&closed, Ok(19_000.0));
     assert_eq!((view.validity, view.reasons.len()), (Validity::Invalid, 6));
     let text = &view.reasons[0];
     assert!(text.starts_with("`redis/steady/1` write: generator-bound, the server "), "{text}");
@@ -401,9 +422,15 @@ fn the_generator_must_be_twice_as_fast_on_the_null_server() {
 
 #[test]
 fn a_planned_rate_may_be_half_of_what_the_null_server_reaches() {
-    let open = |rate_per_s| Load::Open { rate_per_s, poisson: false, clients: 8, pipeline: 1 };
-    assert_eq!(beside_null(open(10_000), Ok(20_000.0)).validity, Validity::Valid);
-    let view = beside_null(open(10_001), Ok(20_000.0));
+    let open = |rate_per_s| Load::Open {
+        rate_per_s,
+        poisson: false,
+        clients: 8,
+        pipeline: 1,
+        stages: Vec::new(),
+    };
+    assert_eq!(beside_null(&open(10_000), Ok(20_000.0)).validity, Validity::Valid);
+    let view = beside_null(&open(10_001), Ok(20_000.0));
     assert_eq!(view.validity, Validity::Invalid);
     assert!(view.reasons[0].contains("the plan is 10.0 k/s"), "{:?}", view.reasons);
     assert!(view.reasons[0].contains("plan a lower --rate"), "{:?}", view.reasons);
@@ -411,7 +438,7 @@ fn a_planned_rate_may_be_half_of_what_the_null_server_reaches() {
 
 #[test]
 fn what_the_null_server_does_not_know_is_a_footnote() {
-    let view = beside_null(Load::closed(8), Err("unknown command"));
+    let view = beside_null(&Load::closed(8), Err("unknown command"));
     assert_eq!(view.validity, Validity::Valid, "{:?}", view.reasons);
     assert!(noted(&view, "not checked against the null server: unknown command"));
     assert!(view.cells.iter().all(|r| !r.metrics.contains_key("null_rate_per_s")));

@@ -1,9 +1,9 @@
-//! Operations with weights, and keys that operations insert.
+//! Operations with weights, and which of them insert keys.
 
 use std::fmt;
 use std::str::FromStr;
 
-use super::{Key, Random};
+use super::Random;
 
 /// Weights that cannot be drawn from.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -204,41 +204,30 @@ impl fmt::Display for Weights {
     }
 }
 
-/// Which operations insert a key, evenly spread, so that everyone knows the newest key from the
-/// number of the operation alone.
-#[derive(Clone, Copy, Debug)]
+/// Which operations of a sequence insert a key, evenly spread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Inserts {
-    filled: u64,
     /// Inserts in 2⁶⁴ operations.
-    rate: u64,
-    behind: u64,
+    rate: u128,
 }
 
 impl Inserts {
-    /// A `share` of the operations, from 0 to below 1, inserts a key each, after the `filled` ones
-    /// that are there at first. Keys inserted within the last `behind` operations, which may still
-    /// be under way, do not count as there yet.
-    pub fn new(filled: u64, share: f64, behind: u64) -> Self {
-        debug_assert!((0.0..1.0).contains(&share), "{share} is not a share below 1");
-        Self { filled, rate: (share * 2f64.powi(64)) as u64, behind }
+    /// A `share` of the operations, from 0 to 1, inserts a key each.
+    pub fn new(share: f64) -> Self {
+        debug_assert!((0.0..=1.0).contains(&share), "{share} is not a share");
+        Self { rate: (share * 2f64.powi(64)) as u128 }
     }
 
-    /// The key that operation `n` inserts; `None` when it inserts none.
+    /// How many inserts there were before that of operation `n`; `None` when it inserts nothing.
     #[inline]
-    pub fn key(&self, n: u64) -> Option<Key> {
+    pub fn ordinal(&self, n: u64) -> Option<u64> {
         let before = self.before(n);
-        (self.before(n + 1) > before).then(|| Key(self.filled + before))
-    }
-
-    /// The newest key that operation `n` can ask for.
-    #[inline]
-    pub fn newest(&self, n: u64) -> Key {
-        Key((self.filled + self.before(n.saturating_sub(self.behind))).saturating_sub(1))
+        (self.before(n + 1) > before).then_some(before)
     }
 
     /// Inserts among operations 0 to `n` − 1.
     fn before(&self, n: u64) -> u64 {
-        ((u128::from(n) * u128::from(self.rate)) >> 64) as u64
+        ((u128::from(n) * self.rate) >> 64) as u64
     }
 }
 

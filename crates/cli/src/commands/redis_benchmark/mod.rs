@@ -31,7 +31,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use load::wire::Outcome;
 use model::Secret;
-use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 use self::arguments::{Asked, Options, Style};
 use self::catalogue::Test;
@@ -88,16 +87,6 @@ fn leave_the_process_list(arguments: &[OsString]) -> Result<(), CliError> {
     Err(CliError::failed(format!("cannot start anew without the password: {error}")))
 }
 
-/// Allows as many open connections as this user may have, where fewer are usual. Where that fails,
-/// connecting says so when there are too many.
-fn allow_connections() {
-    if let Ok((usual, most)) = getrlimit(Resource::RLIMIT_NOFILE)
-        && usual < most
-    {
-        let _ = setrlimit(Resource::RLIMIT_NOFILE, most, most);
-    }
-}
-
 /// Says something on standard error, a line each.
 fn warn(doubts: &[String]) {
     for doubt in doubts {
@@ -141,7 +130,7 @@ impl<'a> Run<'a> {
             warn(&notes::before(options, &tests));
             warn(&unknown);
         }
-        allow_connections();
+        crate::limits::raise();
         let mut site = server::open(&options.server).map_err(CliError::failed)?;
         warn(&site.doubts);
         if tests.iter().any(|test| test.writes && !test.is_own) && !options.is_idle {

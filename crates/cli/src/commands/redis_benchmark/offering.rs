@@ -62,6 +62,7 @@ impl Stock {
             shape,
             writes: false,
             reads_own: false,
+            then: None,
         };
         Ok(Work {
             operations: vec![operation],
@@ -72,6 +73,7 @@ impl Stock {
             values: self.values.clone(),
             seed,
             verify_one_in: 0,
+            inserting: None,
         })
     }
 

@@ -1,0 +1,174 @@
+//! `bench` with loads that are more than a rate and a mix: YCSB's D and F, stages, and thousands of
+//! connections.
+
+use serde_json::Value;
+use std::process::Command;
+
+use super::common::{Place, count, installed, row};
+
+const S: u64 = 1_000_000_000;
+
+/// `bench redis` with these arguments, small, with the summary as result.
+fn bench(place: &Place, arguments: &[&str]) -> Command {
+    let mut command = place.command();
+    command.args(["bench", "redis", "--format", "json", "--warmup", "50ms"]).args(arguments);
+    command.arg("--out").arg(place.records()).arg("--disk").arg(place.disk());
+    command
+}
+
+fn small(place: &Place, arguments: &[&str]) -> Value {
+    let mut command = bench(place, arguments);
+    command.args(["--duration", "300ms", "--blocks", "2", "--clients", "6", "--verify", "1"]);
+    command.args(["--threads", "2"]);
+    if !arguments.contains(&"--keys") {
+        command.args(["--keys", "500"]);
+    }
+    Place::finish(command).measured().json()
+}
+
+fn good(row: &Value) {
+    assert!(count(row, "ok") > 20, "{row}");
+    for bad in ["error", "wrong", "miss"] {
+        assert_eq!(count(row, bad), 0, "{bad} of {row}");
+    }
+}
+
+#[test]
+fn ycsb_d_reads_what_it_has_inserted() {
+    if !installed(&["redis-server", "setpriv"]) {
+        return;
+    }
+    for arguments in [
+        &["--preset", "ycsb-d"][..],
+        &["--op", "insert=0.05,get=0.95", "--dist", "latest", "--pipeline", "4"],
+    ] {
+        let place = Place::new();
+        let summary = small(&place, arguments);
+        let (get, insert) =
+            (row(&summary, "redis", "mixed.get"), row(&summary, "redis", "mixed.insert"));
+        good(get);
+        good(insert);
+        // Inserted values were compared byte by byte as well.
+        assert_eq!(count(get, "verified"), count(get, "ok"));
+        let share = count(insert, "ok") as f64 / (count(insert, "ok") + count(get, "ok")) as f64;
+        assert!((0.04..0.06).contains(&share), "{share}");
+        place.assert_nothing_left();
+    }
+    let place = Place::new();
+    good(row(&small(&place, &["--op", "insert", "--key-size", "30"]), "redis", "insert"));
+}
+
+#[test]
+fn ycsb_f_writes_what_it_has_read() {
+    if !installed(&["redis-server", "setpriv"]) {
+        return;
+    }
+    for arguments in [
+        &["--preset", "ycsb-f"][..],
+        &["--op", "rmw=0.5,get=0.5", "--pipeline", "8", "--value", "10-300"],
+        &["--op", "rmw=0.5,get=0.5", "--rate", "3000"],
+    ] {
+        let place = Place::new();
+        let summary = small(&place, arguments);
+        let (get, both) =
+            (row(&summary, "redis", "mixed.get"), row(&summary, "redis", "mixed.rmw"));
+        good(get);
+        good(both);
+        assert_eq!(count(both, "verified"), count(both, "ok"));
+        assert_eq!(
+            row(&summary, "redis", "mixed")["counts"]["ok"],
+            count(get, "ok") + count(both, "ok")
+        );
+    }
+    let place = Place::new();
+    let missed = small(&place, &["--op", "rmw", "--no-fill", "--keys", "1000000"]);
+    let alone = row(&missed, "redis", "rmw");
+    assert!(count(alone, "miss") > count(alone, "ok"), "{alone}");
+    assert_eq!((count(alone, "wrong"), count(alone, "error")), (0, 0), "{alone}");
+}
+
+#[test]
+fn stages_change_the_rate_and_are_told_apart() {
+    if !installed(&["redis-server", "setpriv"]) {
+        return;
+    }
+    let place = Place::new();
+    let stages = "400ms:500,500ms:500-2500,400ms:2500";
+    let mut command = bench(&place, &["--stages", stages, "--even", "--keys", "500"]);
+    command.args(["--op", "get=0.8,set=0.2", "--blocks", "2"]);
+    let summary = Place::finish(command).measured().json();
+    let whole = row(&summary, "redis", "mixed");
+    good(whole);
+    let stage = |length_ns: u64, from: u64, to: u64| serde_json::json!({"length_ns": length_ns, "from_per_s": from, "to_per_s": to});
+    let expected =
+        [stage(S * 2 / 5, 500, 500), stage(S / 2, 500, 2_500), stage(S * 2 / 5, 2_500, 2_500)];
+    assert_eq!(whole["load"]["stages"], Value::from(expected.to_vec()));
+    assert_eq!(whole["load"]["rate_per_s"], 2_500);
+    let mut all = 0;
+    for (number, due) in [(1, 200), (2, 750), (3, 1_000)] {
+        let stage = row(&summary, "redis", &format!("mixed.stage-{number}"));
+        // Of both blocks; of those due in the warm-up a few are answered after it.
+        assert!(count(stage, "ok").abs_diff(2 * due) <= 30, "{stage}");
+        assert!(stage["metrics"]["response_ns_p99"]["center"].as_f64().unwrap() > 0.0);
+        all += count(stage, "ok");
+    }
+    assert_eq!(all, count(whole, "ok"));
+    // A rate that rises by plan is no drift.
+    let reasons = summary["reasons"].to_string();
+    assert!(!reasons.contains("the rate"), "{reasons}");
+    let text = place.on_records(&["show"]).measured().stdout;
+    let told =
+        "500/s for 0.4 s, then 500/s to 2500/s in 0.5 s, then 2500/s for 0.4 s, evenly spaced";
+    assert!(text.contains(told), "{text}");
+}
+
+#[test]
+fn two_thousand_connections_are_made_and_too_many_refused_with_the_arithmetic() {
+    if !installed(&["redis-server", "setpriv", "prlimit"]) {
+        return;
+    }
+    let limited = |place: &Place, limits: &str, clients: &str| {
+        let bench = bench(place, &["--clients", clients, "--blocks", "1", "--duration", "300ms"]);
+        let mut command = Command::new("prlimit");
+        command.arg(format!("--nofile={limits}")).arg(bench.get_program());
+        command.args(bench.get_args()).args(["--keys", "500", "--op", "get"]);
+        for (name, value) in bench.get_envs() {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        if let Some(directory) = bench.get_current_dir() {
+            command.current_dir(directory);
+        }
+        Place::finish(command)
+    };
+    let place = Place::new();
+    // The soft limit is raised.
+    let summary = limited(&place, "200:2500", "2000").measured().json();
+    good(row(&summary, "redis", "get"));
+    place.assert_nothing_left();
+    let place = Place::new();
+    let parts = ["--clients `2000`", "need 2160 open files", "may open 500", "at most 340 clients"];
+    limited(&place, "200:500", "2000").usage_error(&parts);
+    assert_eq!(place.all_records().len(), 0);
+}
+
+#[test]
+fn stages_that_make_no_sense_are_refused() {
+    let place = Place::new();
+    for (arguments, parts) in [
+        (&["--stages", "10s"][..], &["--stages", "`10s` at character 1", "LENGTH:RATE"][..]),
+        (&["--stages", "1s:5,0s:5"], &["`0s` at character 6", "more than 0"]),
+        (&["--stages", "1s:-3"], &["`-3` at character 4", "is no rate"]),
+        (&["--stages", "1s:100000001"], &["`100000001`", "0 to 100000000"]),
+        (&["--stages", "1s:0"], &["`1s:0` sends nothing"]),
+        (&["--stages", "1s:5", "--rate", "5"], &["--rate", "cannot be used with"]),
+        (&["--stages", "1s:5", "--duration", "5s"], &["--duration", "cannot be used with"]),
+        (&["--stages", "1s:5", "--think", "5ms"], &["--think", "cannot be used with"]),
+        (&["--op", "insert=1", "--key-size", "8"], &["`8` bytes are too short", "--key-size"]),
+    ] {
+        Place::finish(bench(&place, arguments)).usage_error(parts);
+    }
+    assert_eq!(place.all_records().len(), 0);
+}

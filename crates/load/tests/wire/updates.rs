@@ -1,0 +1,136 @@
+//! Read-modify-writes and inserts, against servers that remember what they were asked.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use cachedyno_load as load;
+use load::wire::protocol::Shape;
+use load::wire::template::{Segment, Template};
+use load::wire::{Inserting, Offer, Operation, Until, Work};
+use model::ErrorClass;
+use workloads::kv::{Distribution, Inserts, KeyChoice, KeyNames, Mix};
+
+use super::engine::{Server, offer, run_with, work};
+
+/// Sends its first letter, a space and the key.
+fn operation(name: &str) -> Operation {
+    let names = KeyNames::default();
+    let words = vec![
+        Segment::Literal(format!("{} ", &name[..1]).into()),
+        Segment::Key,
+        Segment::Literal(b"\n".to_vec()),
+    ];
+    Operation {
+        name: name.into(),
+        template: Template::new(words, &names, None),
+        shape: Shape::Any,
+        writes: name != "read",
+        reads_own: false,
+        then: None,
+    }
+}
+
+fn updates() -> Work {
+    let then = Some(Box::new(operation("write")));
+    Work { operations: vec![Operation { then, ..operation("read") }], ..work() }
+}
+
+#[test]
+fn a_read_modify_write_writes_what_was_read_or_missed_and_nothing_else() {
+    let asked: Arc<Mutex<Vec<String>>> = Arc::default();
+    let lines = asked.clone();
+    let server = Server::start(Arc::new(move |_, line: &str| {
+        let mut lines = lines.lock().unwrap();
+        lines.push(line.to_string());
+        let reads = lines.iter().filter(|l| l.starts_with('r')).count();
+        let answers = ["+\n", "?\n", "!\n", "-NO\n"];
+        Some(if line.starts_with('w') { "+\n" } else { answers[reads % 4] }.to_string())
+    }));
+    let outcome = run_with(&updates(), &offer(1, 1, Until::Requests(400)), &server.servers());
+    let row = outcome.recorder.whole();
+    let counts = row.counts();
+    let kinds = (counts.ok, counts.miss, counts.wrong, counts.error);
+    assert_eq!((outcome.failure, kinds, row.answered()), (None, (100, 100, 100, 100), 300));
+    assert_eq!(outcome.recorder.rows().len(), 1);
+    let asked = asked.lock().unwrap();
+    assert_eq!(asked.len(), 600);
+    let writes = asked.windows(2).filter(|pair| pair[1].starts_with('w'));
+    let same = writes.filter(|pair| pair[0][1..] == pair[1][1..] && pair[0].starts_with('r'));
+    assert_eq!(same.count(), 200, "each write follows the reading of its key");
+}
+
+#[test]
+fn its_time_is_that_of_both() {
+    let server = Server::start(Arc::new(|_, _| {
+        thread::sleep(Duration::from_millis(20));
+        Some("+\n".into())
+    }));
+    let outcome = run_with(&updates(), &offer(2, 1, Until::Requests(20)), &server.servers());
+    let row = outcome.recorder.whole();
+    assert_eq!((outcome.failure, row.counts().ok), (None, 20));
+    assert!(row.service().quantile_ns(0.0) >= 40_000_000, "{}", row.service().quantile_ns(0.0));
+}
+
+#[test]
+fn its_writes_are_counted_when_a_connection_breaks() {
+    let writes: Arc<Mutex<u64>> = Arc::default();
+    let counter = writes.clone();
+    let server = Server::start(Arc::new(move |_, line: &str| {
+        if line.starts_with('w') {
+            let mut writes = counter.lock().unwrap();
+            *writes += 1;
+            if (*writes).is_multiple_of(50) {
+                return None;
+            }
+        }
+        Some("+\n".into())
+    }));
+    let offer = Offer { threads: 2, ..offer(4, 8, Until::Requests(2_000)) };
+    let outcome = run_with(&updates(), &offer, &server.servers());
+    let counts = outcome.recorder.whole().counts().clone();
+    assert_eq!((outcome.failure, counts.total()), (None, 2_000));
+    assert!((20..=400).contains(&counts.error), "{counts:?}");
+    assert_eq!(counts.errors_by_class.get(&ErrorClass::Closed), Some(&counts.error), "{counts:?}");
+}
+
+/// Keys that were inserted, and how often each key was read.
+type Known = (BTreeSet<String>, BTreeMap<String, u64>);
+
+#[test]
+fn inserts_are_read_only_once_they_are_there() {
+    const KEYS: u64 = 50;
+    let inserted: Arc<Mutex<Known>> = Arc::default();
+    let known = inserted.clone();
+    let server = Server::start(Arc::new(move |_, line: &str| {
+        let mut known = known.lock().unwrap();
+        let key = line[2..].to_string();
+        if line.starts_with('i') {
+            assert!(known.0.insert(key), "{line} twice");
+            return Some("+\n".into());
+        }
+        let filled = key["key:".len()..].parse::<u64>().unwrap() < KEYS;
+        let there = filled || known.0.contains(&key);
+        *known.1.entry(key).or_default() += 1;
+        Some(if there { "+\n" } else { "?\n" }.to_string())
+    }));
+    let work = Work {
+        operations: vec![operation("read"), operation("insert")],
+        mix: Mix::new(&[1.0, 0.0]).unwrap(),
+        keys: KeyChoice::new(Distribution::Latest { exponent: 0.99 }, KEYS).unwrap(),
+        inserting: Some(Inserting { operation: 1, which: Inserts::new(0.1) }),
+        ..work()
+    };
+    let offer = Offer { threads: 3, ..offer(9, 4, Until::Requests(9_000)) };
+    let outcome = run_with(&work, &offer, &server.servers());
+    assert_eq!(outcome.failure, None);
+    let rows = outcome.recorder.rows();
+    let (reads, inserts) = (rows[0].counts(), rows[1].counts());
+    assert_eq!((reads.total(), reads.miss, inserts.total()), (8_100, 0, 900), "{reads:?}");
+    let known = inserted.lock().unwrap();
+    let numbers = known.0.iter().map(|key| key["key:".len()..].parse::<u64>().unwrap());
+    assert!(numbers.eq(KEYS..KEYS + 900));
+    let fresh: u64 = known.0.iter().filter_map(|key| known.1.get(key)).sum();
+    assert!(fresh > 7_000, "{fresh} of 8100 reads were of inserted keys");
+}

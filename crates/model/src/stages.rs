@@ -1,0 +1,169 @@
+//! Stages of an open load: its rate over time.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+/// Highest rate of a stage, requests per second.
+pub const STAGE_RATE_MAX: u64 = 100_000_000;
+/// Longest time of all stages together, nanoseconds: thirty days.
+const TIME_NS_MAX: u64 = 30 * 24 * 3_600 * 1_000_000_000;
+
+/// A span of time in which the rate is constant or changes evenly.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct RateStage {
+    /// How long it lasts, nanoseconds, at least 1.
+    pub length_ns: u64,
+    /// Requests per second at its start, 0 to [`STAGE_RATE_MAX`].
+    pub from_per_s: u64,
+    /// Requests per second at its end.
+    pub to_per_s: u64,
+}
+
+impl fmt::Display for RateStage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { length_ns, from_per_s: from, to_per_s: to } = self;
+        let seconds = *length_ns as f64 / 1e9;
+        if from == to {
+            write!(f, "{from}/s for {seconds} s")
+        } else {
+            write!(f, "{from}/s to {to}/s in {seconds} s")
+        }
+    }
+}
+
+/// Text that is no list of stages.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StagesError {
+    /// A stage that cannot be read.
+    #[error("`{part}` at character {at} of `{text}` {problem}")]
+    Part {
+        /// What was given.
+        text: String,
+        /// The part that is wrong.
+        part: String,
+        /// Where it begins, in characters from 1.
+        at: usize,
+        /// What is wrong, and what was expected.
+        problem: String,
+    },
+    /// No request in any stage.
+    #[error("`{0}` sends nothing (expected a rate above 0 in one stage, as in 10s:0-1000)")]
+    Nothing(String),
+    /// All of them together.
+    #[error("the stages of `{0}` last more than 30 days together (expected less)")]
+    TooLong(String),
+}
+
+/// One or more stages, as in `10s:1000,30s:1000-50000,10s:50000`: each a length and a rate per
+/// second, or the rates at its start and its end. At least one rate is above 0.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RateStages(Vec<RateStage>);
+
+impl RateStages {
+    /// One after the other; at least one.
+    pub fn into_vec(self) -> Vec<RateStage> {
+        self.0
+    }
+
+    /// How long they last together, nanoseconds.
+    pub fn length_ns(&self) -> u64 {
+        self.0.iter().map(|s| s.length_ns).sum()
+    }
+
+    /// The highest rate, at least 1.
+    pub fn highest_per_s(&self) -> u64 {
+        self.0.iter().map(|s| s.from_per_s.max(s.to_per_s)).max().unwrap_or(1)
+    }
+}
+
+impl FromStr for RateStages {
+    type Err = StagesError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (mut stages, mut at) = (Vec::new(), 1);
+        for part in text.split(',') {
+            let wrong = |(part, before, problem): (&str, &str, String)| StagesError::Part {
+                text: text.into(),
+                part: part.into(),
+                at: at + before.chars().count(),
+                problem,
+            };
+            stages.push(stage(part).map_err(wrong)?);
+            at += part.chars().count() + 1;
+        }
+        let nothing = |s: &RateStage| s.from_per_s == 0 && s.to_per_s == 0;
+        if stages.iter().all(nothing) {
+            return Err(StagesError::Nothing(text.into()));
+        }
+        let time_ns = stages.iter().fold(0, |sum: u64, s| sum.saturating_add(s.length_ns));
+        if time_ns > TIME_NS_MAX {
+            return Err(StagesError::TooLong(text.into()));
+        }
+        Ok(Self(stages))
+    }
+}
+
+/// A stage; or the piece of it that is wrong, what stands before that, and why.
+fn stage(part: &str) -> Result<RateStage, (&str, &str, String)> {
+    let Some((length, rates)) = part.split_once(':') else {
+        let problem = "has no rate (expected LENGTH:RATE or LENGTH:FROM-TO, as in 30s:1000-50000)";
+        return Err((part, "", problem.into()));
+    };
+    let before = &part[..=length.len()];
+    let length_ns = stats::parse_duration_ns(length)
+        .map_err(|_| (length, "", "is no length (expected a time such as 30s)".to_string()))?;
+    if length_ns == 0 {
+        return Err((length, "", "is no length (expected more than 0, as in 30s)".into()));
+    }
+    let (from, to) = rates.split_once('-').unwrap_or((rates, rates));
+    let rate = |text: &str| text.parse().ok().filter(|rate| *rate <= STAGE_RATE_MAX);
+    let Some((from_per_s, to_per_s)) = rate(from).zip(rate(to)) else {
+        let problem = format!(
+            "is no rate (expected requests per second from 0 to {STAGE_RATE_MAX}, or two such \
+             numbers, as in 1000-50000)"
+        );
+        return Err((rates, before, problem));
+    };
+    Ok(RateStage { length_ns, from_per_s, to_per_s })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const S: u64 = 1_000_000_000;
+
+    #[test]
+    fn stages_are_read_in_order() {
+        let stages: RateStages = "10s:1000,500ms:1000-50000,2m:0".parse().unwrap();
+        assert_eq!((stages.length_ns(), stages.highest_per_s()), (130 * S + S / 2, 50_000));
+        let told: Vec<String> = stages.0.iter().map(ToString::to_string).collect();
+        let expected = ["1000/s for 10 s", "1000/s to 50000/s in 0.5 s", "0/s for 120 s"];
+        assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn nonsense_is_located() {
+        for (text, part, at, problem) in [
+            ("10s", "10s", 1, "has no rate"),
+            ("", "", 1, "has no rate"),
+            ("1s:5,", "", 6, "has no rate"),
+            ("0s:5", "0s", 1, "more than 0"),
+            ("5:1", "5", 1, "is no length"),
+            ("1s:1,x:5", "x", 6, "a time such as 30s"),
+            ("1s:-3", "-3", 4, "is no rate"),
+            ("1s:1,2s:1-2-3", "1-2-3", 9, "is no rate"),
+            ("1s:100000001", "100000001", 4, "0 to 100000000"),
+            ("1s:5é", "5é", 4, "is no rate"),
+            ("1s:NaN", "NaN", 4, "is no rate"),
+            ("1s:99999999999999999999", "99999999999999999999", 4, "is no rate"),
+        ] {
+            let error = text.parse::<RateStages>().unwrap_err().to_string();
+            let place = format!("`{part}` at character {at} of `{text}` ");
+            assert!(error.starts_with(&place) && error.contains(problem), "{error}");
+        }
+        assert!(matches!("1s:0,2s:0-0".parse::<RateStages>(), Err(StagesError::Nothing(_))));
+        assert!(matches!("20d:1,20d:1".parse::<RateStages>(), Err(StagesError::TooLong(_))));
+    }
+}
