@@ -82,7 +82,7 @@ fn every_fault_ends_it_with_a_word() {
         (format!("reset=1,{late}"), "connection reset by peer"),
         ("reset-after=50".into(), "connection reset by peer"),
         ("max-connections=3".into(), "ERR max number of clients reached"),
-        ("close-on-accept".into(), "could not connect to Redis: "),
+        ("close-on-accept".into(), "the server ended the connection"),
         ("error=1:LOADING it".into(), "LOADING it"),
         ("malformed=1".into(), "a reply begins with byte 0x3f"),
     ] {

@@ -163,7 +163,7 @@ fn errors_have_classes() {
     assert_eq!(failure(&"x".repeat(5000)).1, "x".repeat(200));
     assert_eq!(
         reply(b"-a\xff\x07b\r\n", &ANY),
-        Judged::Error(ErrorClass::Reply, "a\u{fffd} b".into())
+        Judged::Error(ErrorClass::Reply, "a\u{fffd}\\u{7}b".into())
     );
 }
 
