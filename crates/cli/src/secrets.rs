@@ -48,10 +48,7 @@ pub(crate) fn leave_the_process_list() -> Result<(), CliError> {
 /// The argument without its password, and the variable that carries it on.
 fn without_password(argument: &str) -> Option<(String, String, Secret)> {
     let choice = TargetChoice::parse(argument).ok()?;
-    let password = match choice.endpoint? {
-        Endpoint::Redis { password, .. } | Endpoint::Mysql { password, .. } => password?,
-        Endpoint::Files { .. } => return None,
-    };
+    let password = choice.endpoint?.password()?.clone();
     let masked = mask_text(argument);
     // `redis://user:pw@host` becomes `redis://user@host`; a `password=` query is cut out.
     let cleaned = match (masked.split_once("***@"), masked.split_once("password=***")) {
@@ -150,6 +147,10 @@ mod tests {
         assert_eq!(
             cleaned("redis://:hush@h:1/2"),
             Some(parts("redis://h:1/2", "CACHEDYNO_CARRIED_7265646973", "hush"))
+        );
+        assert_eq!(
+            cleaned("mc=memcached://me:a%2Cb@h:1,h:2"),
+            Some(parts("mc=memcached://me@h:1,h:2", "CACHEDYNO_CARRIED_6d63", "a,b"))
         );
         assert_eq!(
             cleaned("my-db=mysql+unix:///s?password=x&database=d"),

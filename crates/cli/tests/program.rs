@@ -10,6 +10,7 @@ mod program {
     mod bench_faults;
     mod bench_loads;
     mod bench_outages;
+    mod bench_targets;
     mod calibrate;
     mod commands;
     mod common;

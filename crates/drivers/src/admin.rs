@@ -1,18 +1,21 @@
 //! What is done around a run: facts, a place for its data, a check, and the cleaning up.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use model::{Endpoint, ErrorClass, Failure, Layout};
 use workloads::store::{Closed, Found};
 
-use crate::{SessionOptions, fault, files, mysql, open_page_store, open_session_store, redis};
+use crate::{
+    SessionOptions, fault, files, memcached, mysql, open_page_store, open_session_store, redis,
+};
 
 /// What a store tells about itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Facts {
     /// Product and version as the server reports it: `Redis 7.0.15`, `Valkey 8.1.1`,
-    /// `MariaDB 10.11.19`, `files on ext4`.
+    /// `MariaDB 10.11.19`, `memcached 1.6.18`, `files on ext4`; of several servers each once.
     pub version: String,
     /// Whether nobody's data is there: no key in the database, no table. Always true of files,
     /// whose sessions go into a new subdirectory.
@@ -48,6 +51,14 @@ pub trait Admin: Send {
     /// tables whose names do (none for an empty one), and everywhere the tables or subdirectories
     /// that [`Admin::prepare`] of this very value created.
     fn clean(&mut self, layout: Layout, prefix: &str) -> Result<(), Failure>;
+
+    /// Removes keys by name where they cannot be listed, as on memcached, in batches of at most
+    /// some thousands; how many of them were there. Elsewhere [`Admin::clean`] finds them, and this
+    /// does nothing.
+    fn remove_names(&mut self, names: &[Vec<u8>]) -> Result<u64, Failure> {
+        let _ = names;
+        Ok(0)
+    }
 }
 
 /// Connects for administration; errors as [`open_session_store`].
@@ -56,8 +67,37 @@ pub fn admin(endpoint: &Endpoint, timeout: Duration) -> Result<Box<dyn Admin>, F
         Endpoint::Files { directory } => files::open_admin(directory),
         Endpoint::Redis { .. } => redis::open_admin(endpoint, timeout),
         Endpoint::Mysql { .. } => mysql::open_admin(endpoint, timeout),
+        Endpoint::Memcached(memcached) => memcached::open_admin(memcached, timeout),
     }
     .map_err(fault::failure)
+}
+
+/// Settings of several servers as those of one: what is the same on all once, the rest with the
+/// server's address behind its name.
+pub(crate) fn together(of_servers: Vec<(String, Vec<(String, String)>)>) -> Vec<(String, String)> {
+    let number = of_servers.len();
+    let mut servers: BTreeMap<(String, String), Vec<String>> = BTreeMap::new();
+    for (server, settings) in of_servers {
+        for setting in settings {
+            servers.entry(setting).or_default().push(server.clone());
+        }
+    }
+    let mut all = Vec::new();
+    for ((name, value), on) in servers {
+        if on.len() == number {
+            all.push((name, value));
+        } else {
+            all.extend(on.iter().map(|server| (format!("{name} ({server})"), value.clone())));
+        }
+    }
+    all
+}
+
+/// Versions of several servers, each once.
+pub(crate) fn versions(mut versions: Vec<String>) -> String {
+    versions.sort();
+    versions.dedup();
+    versions.join(" and ")
 }
 
 /// Writes and reads one session as a client of the layout does.
@@ -95,4 +135,19 @@ pub(crate) fn round_trip(
             written.len()
         ),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_of_several_servers_are_told_once_where_they_agree() {
+        let settings = |value: &str| vec![("a".into(), "1".into()), ("b".into(), value.into())];
+        let all = together(vec![("h:1".into(), settings("x")), ("h:2".into(), settings("y"))]);
+        let told = [("a", "1"), ("b (h:1)", "x"), ("b (h:2)", "y")];
+        assert_eq!(all, told.map(|(name, value)| (name.to_string(), value.to_string())));
+        assert_eq!(together(vec![("h:1".into(), settings("x"))]), settings("x"));
+        assert_eq!(versions(vec!["b 2".into(), "b 1".into(), "b 2".into()]), "b 1 and b 2");
+    }
 }

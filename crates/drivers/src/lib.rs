@@ -1,6 +1,6 @@
 //! Products: codecs, connections, and the layouts of real software on them.
 //!
-//! One folder a product ([`model::Product`]): `files`, `redis`, `mysql`. Each offers a plain
+//! One folder a product ([`model::Product`]): `files`, `redis`, `mysql`; each offers a plain
 //! store (one key, row or file a session, [`SessionStore`]), a page store (a shop's session
 //! handler with its lock, [`PageStore`]) and an [`Admin`] that reads facts, prepares and cleans.
 //! All of them block; each value is one client with its own connection and may move to a thread.
@@ -20,6 +20,7 @@ mod mysql;
 pub mod redis;
 #[cfg(test)]
 mod replay;
+mod socket;
 #[cfg(test)]
 mod streams;
 pub mod tls;
@@ -62,6 +63,7 @@ pub fn open_session_store(
         Endpoint::Files { .. } => files::open_plain(options),
         Endpoint::Redis { .. } => redis::open_plain(endpoint, options),
         Endpoint::Mysql { .. } => mysql::open_plain(endpoint, options),
+        Endpoint::Memcached(_) => Err(memcached::no_sessions()),
     }
     .map_err(fault::failure)
 }
@@ -76,6 +78,7 @@ pub fn open_page_store(
         Endpoint::Files { .. } => files::open_page(options),
         Endpoint::Redis { .. } => redis::open_page(endpoint, options),
         Endpoint::Mysql { .. } => mysql::open_page(endpoint, options),
+        Endpoint::Memcached(_) => Err(memcached::no_sessions()),
     }
     .map_err(fault::failure)
 }

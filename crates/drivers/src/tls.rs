@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use load::wire::Tls;
+use model::{ErrorClass, NetAddress, TlsFiles};
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, ring};
@@ -21,6 +22,7 @@ use rustls::{
     CertificateError, CipherSuite, ClientConfig, ClientConnection, DigitallySignedStruct,
     RootCertStore, SignatureScheme, StreamOwned, SupportedProtocolVersion, version,
 };
+use workloads::store::StoreError;
 
 /// What is checked of a server's certificate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -146,6 +148,24 @@ pub fn client(options: &Options, host: &str) -> Result<Tls, TlsError> {
         })?,
     };
     Ok(Tls { config: Arc::new(config), name })
+}
+
+/// How TLS is spoken to a target at an address; `None` where it is not, as on a unix socket.
+pub(crate) fn of_target(
+    files: Option<&TlsFiles>,
+    address: &NetAddress,
+) -> Result<Option<Tls>, StoreError> {
+    let (Some(files), NetAddress::Tcp(host, _)) = (files, address) else { return Ok(None) };
+    let options = Options {
+        ca_file: files.ca_file.clone(),
+        check: if files.is_insecure { Check::Nothing } else { Check::Full },
+        certificate: files.certificate.clone(),
+        key: files.key.clone(),
+        name: files.name.clone(),
+        ..Options::default()
+    };
+    let tls = client(&options, host);
+    tls.map(Some).map_err(|e| StoreError::fatal(ErrorClass::Other, e.to_string()))
 }
 
 fn versions(options: &Options) -> Result<Vec<&'static SupportedProtocolVersion>, TlsError> {

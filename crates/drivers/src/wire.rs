@@ -4,17 +4,20 @@
 use std::fmt::Display;
 use std::net::ToSocketAddrs;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use load::clients::Meter;
-use load::wire::route::Single;
 use load::wire::template::Template;
 use load::wire::{Address, Moment, Offer, Operation, Outcome, Servers, Work};
-use model::{Endpoint, ErrorClass, Failure, NetAddress};
+use model::{Endpoint, ErrorClass, Failure, NetAddress, Product, Spelling};
 use workloads::kv::{KeyNames, Sizes};
 
+use crate::fault::failure;
+use crate::memcached::requests::KEY_BYTES_MAX;
 use crate::redis::Replies;
 use crate::redis::hello::{Login, hello};
-use crate::redis::requests::{self, Holes};
+use crate::redis::requests::{self, CommandError, Holes};
+use crate::{memcached, tls};
 
 /// Name under which a server lists our connections.
 const CLIENT_NAME: &str = "cachedyno";
@@ -24,6 +27,8 @@ const CLIENT_NAME: &str = "cachedyno";
 pub enum Dialect {
     /// RESP2 or RESP3.
     Redis,
+    /// memcached's, as text or meta commands.
+    Memcached(Spelling),
 }
 
 /// Servers, and how one speaks to them.
@@ -35,33 +40,55 @@ pub struct Access {
     pub servers: Servers,
 }
 
-/// Reads where the servers of an endpoint are; connects to none of them.
+/// Reads where the servers of an endpoint are. Only a cluster is connected to, which must tell
+/// within `timeout` who has its slots.
 ///
-/// Errors: a product that has no wire protocol here, a host that has no address.
-pub fn access(endpoint: &Endpoint) -> Result<Access, Failure> {
+/// Errors: a product that has no wire protocol here, a host that has no address, files of TLS that
+/// cannot be read, a cluster that does not tell.
+pub fn access(endpoint: &Endpoint, timeout: Duration) -> Result<Access, Failure> {
     match endpoint {
-        Endpoint::Redis { address, user, password, database } => {
-            let said = hello(&Login {
-                user: user.as_deref(),
-                password: password.as_ref(),
-                database: *database,
-                resp3: false,
-                client_name: Some(CLIENT_NAME),
-            });
-            let servers = Servers {
-                nodes: vec![resolve(address)?],
-                tls: None,
-                hello: said.bytes,
-                hello_replies: said.replies,
-                route: Box::new(Single),
+        Endpoint::Redis { .. } => redis_servers(endpoint, timeout)
+            .map(|servers| Access { dialect: Dialect::Redis, servers }),
+        Endpoint::Memcached(memcached) => {
+            let (hello, hello_replies) = match (&memcached.user, &memcached.password) {
+                (Some(user), Some(password)) => memcached::requests::hello(user, password),
+                _ => Default::default(),
             };
-            Ok(Access { dialect: Dialect::Redis, servers })
+            let nodes = memcached.servers.iter().map(resolve).collect::<Result<_, _>>()?;
+            let tls = tls::of_target(memcached.tls.as_ref(), &memcached.servers[0]);
+            let (tls, route) = (tls.map_err(failure)?, memcached::route(memcached));
+            let route = route.map_err(failure)?;
+            let servers = Servers { nodes, tls, hello, hello_replies, route };
+            Ok(Access { dialect: Dialect::Memcached(memcached.spelling), servers })
         }
         Endpoint::Files { .. } | Endpoint::Mysql { .. } => Err(Failure {
             class: ErrorClass::Other,
             message: format!("{endpoint} has no key-value protocol (expected redis://…)"),
         }),
     }
+}
+
+fn redis_servers(endpoint: &Endpoint, timeout: Duration) -> Result<Servers, Failure> {
+    let (route, members) = crate::redis::members(endpoint, timeout).map_err(failure)?;
+    let (mut nodes, mut tls, mut said) = (Vec::new(), None, None);
+    for member in &members {
+        let Endpoint::Redis { address, user, password, database, way } = member else { continue };
+        nodes.push(resolve(address)?);
+        if said.is_some() {
+            continue;
+        }
+        // What is said first, and to whom, is the same for all.
+        tls = tls::of_target(way.tls.as_ref(), address).map_err(failure)?;
+        said = Some(hello(&Login {
+            user: user.as_deref(),
+            password: password.as_ref(),
+            database: *database,
+            resp3: way.is_resp3,
+            client_name: Some(CLIENT_NAME),
+        }));
+    }
+    let (hello, hello_replies) = said.map(|s| (s.bytes, s.replies)).unwrap_or_default();
+    Ok(Servers { nodes, tls, hello, hello_replies, route })
 }
 
 /// The address of a server; of several, the first.
@@ -79,6 +106,17 @@ fn resolve(address: &NetAddress) -> Result<Address, Failure> {
 }
 
 impl Dialect {
+    /// The protocol of an existing server, or of a private one of that product; `None` for what
+    /// has none here.
+    pub fn of(product: Product, endpoint: Option<&Endpoint>) -> Option<Self> {
+        match (product, endpoint) {
+            (_, Some(Endpoint::Memcached(memcached))) => Some(Self::Memcached(memcached.spelling)),
+            (Product::Memcached, _) => Some(Self::Memcached(Spelling::default())),
+            (Product::Redis, _) => Some(Self::Redis),
+            (Product::Files | Product::Mysql, _) => None,
+        }
+    }
+
     /// An operation by its name (`get`, `set`, `del`, …) or by a command of one's own, with the
     /// lifetime of what it writes. Errors: a sentence for people.
     pub fn operation(
@@ -89,12 +127,18 @@ impl Dialect {
         names: &KeyNames,
         sizes: &Sizes,
     ) -> Result<Operation, String> {
-        let Self::Redis = self;
         let (key_bytes, value_bytes) = (names.fixed_bytes(), sizes.fixed());
         let holes = Holes { key_bytes, value_bytes, below: None };
-        let request = match command {
-            None => requests::operation(name, ttl_s, &holes),
-            Some(text) => requests::custom(text, &holes),
+        let request = match (self, command) {
+            (Self::Redis, None) => requests::operation(name, ttl_s, &holes),
+            (Self::Redis, Some(text)) => requests::custom(text, &holes),
+            (Self::Memcached(_), _) if names.bytes_max() > KEY_BYTES_MAX => {
+                Err(CommandError::LongKey { bytes: names.bytes_max(), most: KEY_BYTES_MAX })
+            }
+            (Self::Memcached(spelling), None) => {
+                memcached::requests::operation(spelling, name, ttl_s, &holes)
+            }
+            (Self::Memcached(_), Some(text)) => memcached::requests::custom(text, &holes),
         };
         let request = request.map_err(|e| e.to_string())?;
         Ok(Operation {
@@ -117,7 +161,11 @@ impl Dialect {
         meter: &mut dyn Meter,
         watcher: &mut dyn FnMut(Moment<'_>),
     ) -> Outcome {
-        let Self::Redis = self;
-        load::wire::run::<Replies>(offer, work, servers, stop, meter, watcher)
+        match self {
+            Self::Redis => load::wire::run::<Replies>(offer, work, servers, stop, meter, watcher),
+            Self::Memcached(_) => {
+                load::wire::run::<memcached::Replies>(offer, work, servers, stop, meter, watcher)
+            }
+        }
     }
 }

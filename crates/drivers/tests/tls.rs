@@ -10,7 +10,7 @@ mod tls {
 
     use cachedyno_drivers::redis::{Control, Tree};
     use cachedyno_drivers::tls::{Check, Options, TlsError, Version, client};
-    use model::{Endpoint, ErrorClass, Failure, NetAddress};
+    use model::{Endpoint, ErrorClass, Failure, NetAddress, RedisWay};
     use tempfile::TempDir;
 
     const TIMEOUT: Duration = Duration::from_secs(5);
@@ -121,6 +121,7 @@ mod tls {
                 user: None,
                 password: None,
                 database: 3,
+                way: RedisWay::default(),
             };
             let tls = client(options, host).unwrap();
             Control::connect(&endpoint, Some(&tls), TIMEOUT)?.ask(&[b"ECHO", b"heard"])
@@ -257,6 +258,7 @@ mod tls {
             user: None,
             password: None,
             database: 0,
+            way: RedisWay::default(),
         };
         let options = Options { check: Check::Nothing, ..Options::default() };
         let tls = client(&options, "127.0.0.1").unwrap();

@@ -139,6 +139,7 @@ fn url(endpoint: &Endpoint) -> String {
         Endpoint::Mysql { address, user, database, .. } => {
             format!("mysql+unix://{}?database={database}&user={user}", socket(address))
         }
+        Endpoint::Memcached(memcached) => unreachable!("{memcached} keeps no sessions"),
     }
 }
 

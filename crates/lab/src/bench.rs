@@ -9,8 +9,12 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use workloads::kv::{Key, KeyNames};
 
 use crate::unix_ms;
+
+/// Keys whose removal is asked for at once.
+const REMOVED_AT_ONCE: u64 = 1000;
 
 /// What a run needs that is not in its plan: places, and credentials.
 pub struct Setup {
@@ -53,6 +57,8 @@ pub struct Ready {
     prefix: String,
     /// What the names of this run's keys and tables begin with in an existing store.
     own: String,
+    /// Names and number of the keys that the trial may have written.
+    written: Option<(KeyNames, u64)>,
     server: Option<Server>,
 }
 
@@ -101,7 +107,7 @@ impl<'a> Bench<'a> {
     /// What the names of this run's keys and tables begin with in an existing store.
     fn own_names(&self, product: Product) -> String {
         match product {
-            Product::Redis => format!("cachedyno-{}-", self.run),
+            Product::Redis | Product::Memcached => format!("cachedyno-{}-", self.run),
             Product::Mysql => format!("cachedyno_{}_", self.run),
             Product::Files => String::new(),
         }
@@ -117,7 +123,8 @@ impl<'a> Bench<'a> {
         if own.is_empty() {
             return Ok(());
         }
-        let mut admin = drivers::admin(endpoint, Duration::from_nanos(self.plan.timeout_ns))?;
+        let timeout = Duration::from_nanos(self.plan.timeout_ns);
+        let mut admin = drivers::admin(endpoint, timeout).map_err(untrusted)?;
         for layout in layouts {
             admin.clean(layout, &own)?;
         }
@@ -143,7 +150,7 @@ impl<'a> Bench<'a> {
             }
         };
         let timeout = Duration::from_nanos(self.plan.timeout_ns);
-        let mut admin = drivers::admin(&endpoint, timeout)?;
+        let mut admin = drivers::admin(&endpoint, timeout).map_err(untrusted)?;
         if shared && !self.setup.allow_shared && !admin.facts()?.empty {
             return Err(not_ours(&endpoint));
         }
@@ -159,10 +166,11 @@ impl<'a> Bench<'a> {
         };
         let layout = layout(workload);
         let directory = admin.prepare(layout, &name, value_bytes)?;
-        let keys_are_shared = target.product == Product::Redis;
+        let keys_are_shared = target.product.keeps_keys();
         Ok(Ready {
             prefix: if keys_are_shared { own.clone() } else { String::new() },
             own,
+            written: None,
             options: SessionOptions {
                 connections,
                 ttl_s: workload.ttl_s().max(1),
@@ -194,8 +202,10 @@ impl<'a> Bench<'a> {
             ..ServerSpec::new(self.setup.disk.clone())
         };
         let guard = &self.setup.guard;
-        if product == Product::Redis {
-            return Ok(rig::start_redis(guard, &spec)?);
+        match product {
+            Product::Redis => return Ok(rig::start_redis(guard, &spec)?),
+            Product::Memcached => return Ok(rig::start_memcached(guard, &spec)?),
+            Product::Files | Product::Mysql => {}
         }
         let template = match self.template.take() {
             Some(template) => template,
@@ -265,7 +275,35 @@ impl Ready {
             }
             None => {
                 let cleaned = self.admin.clean(self.layout, &self.own);
+                let cleaned = cleaned.and_then(|()| self.remove_written());
                 cleaned.map_err(|failure| unremoved(&self.own, failure))
+            }
+        }
+    }
+
+    /// Takes note of the keys that the trial may write, for stores that cannot list them.
+    pub(crate) fn will_write(&mut self, names: &KeyNames, keys: u64) {
+        let lists = !matches!(self.endpoint, Endpoint::Memcached(_));
+        self.written = (!lists && !self.own.is_empty()).then(|| (names.clone(), keys));
+    }
+
+    /// Removes the trial's keys by name, and those behind them as long as there are any: inserts
+    /// go on from the last planned one.
+    fn remove_written(&mut self) -> Result<(), Failure> {
+        let Some((names, keys)) = self.written.take() else { return Ok(()) };
+        let mut first = 0;
+        loop {
+            let batch: Vec<Vec<u8>> = (first..first + REMOVED_AT_ONCE)
+                .map(|key| {
+                    let mut name = Vec::new();
+                    names.append(&mut name, Key(key));
+                    name
+                })
+                .filter(|name| name.starts_with(self.own.as_bytes()))
+                .collect();
+            first += REMOVED_AT_ONCE;
+            if self.admin.remove_names(&batch)? == 0 && first >= keys {
+                return Ok(());
             }
         }
     }
@@ -289,11 +327,20 @@ fn unremoved(own: &str, failure: Failure) -> Failure {
     Failure { class, message: format!("{left}: {message}") }
 }
 
+/// Says how trust is changed, where a server's certificate is not trusted.
+fn untrusted(failure: Failure) -> Failure {
+    if !failure.message.contains("certificate") {
+        return failure;
+    }
+    let message = format!("{} (see --cacert, --sni and --tls-insecure)", failure.message);
+    Failure { message, ..failure }
+}
+
 fn not_ours(endpoint: &Endpoint) -> Failure {
     Failure {
         class: ErrorClass::NotOurs,
         message: format!(
-            "{endpoint} is not empty (use an empty database, or allow it with --allow-shared: keys \
+            "{endpoint} is not empty (use an empty one, or allow it with --allow-shared: keys \
              and tables of this run then carry its name, and only those are removed)"
         ),
     }

@@ -9,7 +9,7 @@ use std::fmt::Display;
 use std::iter;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use workloads::kv::{Distribution, Inserts, KEYS_MAX, KeyChoice, KeyNames, Mix, Sizes, Values};
 
 use crate::bench::Ready;
@@ -41,7 +41,8 @@ pub(crate) struct Opened<'a> {
 impl<'a> Offered<'a> {
     /// Reads the cell's texts and the servers' addresses; connects nothing yet.
     pub(crate) fn open(self, ready: &Ready) -> Result<Opened<'a>, Failure> {
-        self.open_at(drivers::wire::access(ready.endpoint())?, ready.prefix())
+        let timeout = Duration::from_nanos(self.plan.timeout_ns);
+        self.open_at(drivers::wire::access(ready.endpoint(), timeout)?, ready.prefix())
     }
 
     /// The same on servers that are no target; `own` is put before every key's name.
@@ -100,6 +101,11 @@ impl<'a> Offered<'a> {
 }
 
 impl Opened<'_> {
+    /// How the keys that it may write are named.
+    pub(crate) fn names(&self) -> &KeyNames {
+        &self.work.names
+    }
+
     /// Fills, then runs every phase.
     pub(crate) fn run(
         &self,

@@ -8,12 +8,13 @@
 use load::Meter;
 use model::plan::{KvOperation, PlannedTarget};
 use model::{
-    Cell, Endpoint, ErrorClass, Failure, Kv, Load, NetAddress, NullRate, Phase, PhaseResult, Plan,
-    Product, Stop, Workload,
+    Cell, Endpoint, ErrorClass, Failure, Kv, Load, Memcached, NetAddress, NullRate, Phase,
+    PhaseResult, Plan, Product, RedisWay, Spelling, Stop, Workload,
 };
 use rig::Scratch;
 use rig::reference::{Listen, NullServer, NullSettings};
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 use workloads::kv::Sizes;
 
 use crate::bench::Setup;
@@ -30,6 +31,7 @@ struct Shape {
     kv: Kv,
     load: Load,
     product: Product,
+    spelling: Spelling,
     /// True for TCP, false for a unix socket.
     tcp: bool,
     /// What the names of keys begin with in an existing store; as long as the run's own.
@@ -102,6 +104,15 @@ fn shape(kv: &Kv, cell: &Cell, target: &PlannedTarget, setup: &Setup) -> Result<
     });
     let (clients, pipeline) = (cell.load.clients(), cell.load.pipeline());
     let existing = setup.endpoints.get(&target.name);
+    let (spelling, tcp) = match existing {
+        Some(
+            Endpoint::Redis { way: RedisWay { tls: Some(_), .. }, .. }
+            | Endpoint::Memcached(Memcached { tls: Some(_), .. }),
+        ) => return Err(failed("it does not speak TLS".into())),
+        Some(Endpoint::Redis { address, .. }) => (Spelling::default(), is_tcp(address)),
+        Some(Endpoint::Memcached(m)) => (m.spelling, m.servers.iter().any(is_tcp)),
+        _ => (Spelling::default(), false),
+    };
     Ok(Shape {
         kv: Kv {
             value_bytes: format!("{:.0}", sizes.mean()),
@@ -112,9 +123,14 @@ fn shape(kv: &Kv, cell: &Cell, target: &PlannedTarget, setup: &Setup) -> Result<
         },
         load: Load::Closed { clients, one_session: false, pipeline },
         product: target.product,
-        tcp: matches!(existing, Some(Endpoint::Redis { address: NetAddress::Tcp(..), .. })),
+        spelling,
+        tcp,
         own: if existing.is_some() { "cachedyno-00000000-" } else { "" },
     })
+}
+
+fn is_tcp(address: &NetAddress) -> bool {
+    matches!(address, NetAddress::Tcp(..))
 }
 
 fn measure(shape: &Shape, plan: &Plan, setup: &Setup) -> Result<Vec<PhaseResult>, Failure> {
@@ -133,7 +149,8 @@ fn measure(shape: &Shape, plan: &Plan, setup: &Setup) -> Result<Vec<PhaseResult>
         miss: shape.kv.filled_share == 0.0 && shape.kv.operations.iter().all(get),
         remember: 0,
     })?;
-    let access = drivers::wire::access(&endpoint(shape.product, server.address())?)?;
+    let endpoint = endpoint(shape.product, shape.spelling, server.address())?;
+    let access = drivers::wire::access(&endpoint, Duration::from_nanos(plan.timeout_ns))?;
     let kv = Kv { filled_share: 0.0, ..shape.kv.clone() };
     let cpus = pinning.generator.clone();
     let offered = Offered { kv: &kv, load: &shape.load, seed: plan.seed, cpus, plan };
@@ -146,13 +163,24 @@ fn measure(shape: &Shape, plan: &Plan, setup: &Setup) -> Result<Vec<PhaseResult>
 }
 
 /// The null server as a target of a product whose protocol it speaks.
-pub(crate) fn endpoint(product: Product, at: &Listen) -> Result<Endpoint, Failure> {
+pub(crate) fn endpoint(
+    product: Product,
+    spelling: Spelling,
+    at: &Listen,
+) -> Result<Endpoint, Failure> {
     let address = match at {
         Listen::Tcp(address) => NetAddress::Tcp(address.ip().to_string(), address.port()),
         Listen::Unix(path) => NetAddress::Unix(path.clone()),
     };
     match product {
-        Product::Redis => Ok(Endpoint::Redis { address, user: None, password: None, database: 0 }),
+        Product::Redis => Ok(Endpoint::redis(address)),
+        Product::Memcached => Ok(Endpoint::Memcached(Memcached {
+            servers: vec![address],
+            spelling,
+            user: None,
+            password: None,
+            tls: None,
+        })),
         Product::Files | Product::Mysql => {
             Err(failed(format!("it does not speak the protocol of {}", product.name())))
         }

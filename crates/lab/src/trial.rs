@@ -97,9 +97,10 @@ fn offer(
     trial.version = Some(ready.version()?);
     let seed = schedule::data_seed(bench.plan, trial.block);
     let cpus = bench.client_cpus(ready);
-    let mut meter = ServerMeter(ready.server_pid());
+    let server_pid = ready.server_pid();
+    let mut meter = ServerMeter(server_pid);
     let generator = &bench.setup.pinning.generator;
-    let record = || NoiseRecorder::start(generator, ready.server_pid());
+    let record = || NoiseRecorder::start(generator, server_pid);
     let (finished, noise) = match &cell.workload {
         Workload::Sessions(sessions) => {
             let clients = connect(ready, sessions, &cell.load, seed)?;
@@ -110,6 +111,7 @@ fn offer(
         Workload::Kv(kv) => {
             let offered = kv::Offered { kv, load: &cell.load, seed, cpus, plan: bench.plan };
             let load = offered.open(ready)?;
+            ready.will_write(load.names(), kv.keys);
             let recorder = record();
             (load.run(stop, &mut meter, progress), recorder.stop())
         }

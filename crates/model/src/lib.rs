@@ -27,7 +27,7 @@ pub use plan::{
 pub use record::{Condition, Conditions, Header, Seal, SealStatus};
 pub use stages::{RateStage, RateStages, StagesError};
 pub use study::{Choices, Study, StudyError, TargetChoice};
-pub use target::{Endpoint, NetAddress, Secret, UrlError};
+pub use target::{Endpoint, Memcached, NetAddress, RedisWay, Secret, Spelling, TlsFiles, UrlError};
 pub use trial::{
     Counts, ErrorClass, Failure, Interval, Noise, OperationResult, PhaseResult, Trial,
 };

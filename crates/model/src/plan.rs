@@ -19,6 +19,8 @@ pub enum Product {
     Redis,
     /// A server of the MySQL protocol (MariaDB's serves as well).
     Mysql,
+    /// Servers of memcached's protocol, for keys and values only.
+    Memcached,
 }
 
 impl Product {
@@ -28,11 +30,22 @@ impl Product {
             Self::Files => "files",
             Self::Redis => "redis",
             Self::Mysql => "mysql",
+            Self::Memcached => "memcached",
         }
     }
 
+    /// True for what sessions can be kept in.
+    pub fn keeps_sessions(self) -> bool {
+        self != Self::Memcached
+    }
+
+    /// True for what speaks a key-value protocol.
+    pub fn keeps_keys(self) -> bool {
+        matches!(self, Self::Redis | Self::Memcached)
+    }
+
     /// Every product, in the order in which they are listed to users.
-    pub const ALL: [Self; 3] = [Self::Files, Self::Redis, Self::Mysql];
+    pub const ALL: [Self; 4] = [Self::Files, Self::Redis, Self::Mysql, Self::Memcached];
 }
 
 /// How much of a study is measured.

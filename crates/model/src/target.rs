@@ -1,8 +1,11 @@
 //! Where a store is and how it is reached.
 //!
 //! A target's URL is one of `redis://[user][:password]@host:port/db`,
-//! `redis+unix:///socket?db=N&user=NAME&password=TEXT`, `mysql://user:password@host:port/database`,
-//! `mysql+unix:///socket?database=NAME&user=NAME`, `file:///directory`.
+//! `redis+unix:///socket?db=N&user=NAME&password=TEXT`, `redis+cluster://host:port`,
+//! `memcached://[user:password@]host:port[,host:port…]`, `memcached+unix:///socket`,
+//! `mysql://user:password@host:port/database`, `mysql+unix:///socket?database=NAME&user=NAME`,
+//! `file:///directory`. With an `s`, as in `rediss://` and `memcacheds://`, TLS is spoken. The
+//! query `protocol` chooses 2 or 3 of Redis, and `text` or `meta` of memcached.
 //! Passwords live in [`Secret`] only: it has no serialised form and prints as `***`.
 
 use std::fmt;
@@ -10,6 +13,12 @@ use std::path::PathBuf;
 use url::Url;
 
 use crate::plan::Product;
+
+mod memcached;
+mod redis;
+
+pub use memcached::{Memcached, Spelling};
+pub use redis::RedisWay;
 
 /// A password. Prints as `***`; only [`Secret::reveal`] gives the text.
 #[derive(Clone, PartialEq, Eq)]
@@ -51,6 +60,29 @@ impl fmt::Display for NetAddress {
     }
 }
 
+/// How TLS is spoken to a server: whom it trusts, and how it proves who it is. By default the
+/// system's authorities are trusted, and the server's certificate must be for its host.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TlsFiles {
+    /// PEM file of trusted authorities; `None` for the system's.
+    pub ca_file: Option<PathBuf>,
+    /// PEM file of the client's own certificate.
+    pub certificate: Option<PathBuf>,
+    /// PEM file of its private key.
+    pub key: Option<PathBuf>,
+    /// The server's name, asked for and checked; `None` for the host.
+    pub name: Option<String>,
+    /// True to check nothing of the server's certificate.
+    pub is_insecure: bool,
+}
+
+impl TlsFiles {
+    /// What a record says of it, after a comma.
+    fn words(&self) -> &'static str {
+        if self.is_insecure { ", TLS without verification" } else { ", TLS" }
+    }
+}
+
 /// A reachable store, with what is needed to log in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Endpoint {
@@ -69,7 +101,11 @@ pub enum Endpoint {
         password: Option<Secret>,
         /// Number of the database, `SELECT`ed when not 0.
         database: u32,
+        /// How it is spoken to.
+        way: RedisWay,
     },
+    /// Servers of memcached's protocol.
+    Memcached(Memcached),
     /// A server of the MySQL protocol.
     Mysql {
         /// Where it listens.
@@ -106,27 +142,26 @@ pub enum UrlError {
     },
 }
 
-const FORMS: &str = "redis://host:port/db, redis+unix:///socket, \
+const FORMS: &str = "redis://host:port/db, rediss:// for TLS, redis+cluster://host:port, \
+     redis+unix:///socket, memcached://host:port,host:port, memcached+unix:///socket, \
      mysql://user:password@host/database, mysql+unix:///socket?database=NAME or file:///directory";
+
+/// What is said where a study of sessions names memcached.
+pub(crate) const NO_SESSIONS: &str = "memcached is no session store here (expected files, redis \
+     or mysql; `bench` measures memcached)";
 
 impl Endpoint {
     /// Reads a target URL.
     pub fn parse(text: &str) -> Result<Self, UrlError> {
+        if let Some(memcached) = memcached::parse(text) {
+            return memcached;
+        }
         let url = Url::parse(text).map_err(|_| UrlError::NotUrl(mask_text(text)))?;
         match url.scheme() {
             "file" => parse_file(&url),
-            "redis" => Ok(Self::Redis {
-                address: tcp(&url, 6379)?,
-                user: user(&url),
-                password: password(&url),
-                database: redis_database(&url, url.path().trim_matches('/'))?,
-            }),
-            "redis+unix" => Ok(Self::Redis {
-                address: unix(&url)?,
-                user: user(&url).or_else(|| query(&url, "user")),
-                password: password(&url).or_else(|| query(&url, "password").map(Secret::new)),
-                database: redis_database(&url, &query(&url, "db").unwrap_or_default())?,
-            }),
+            "redis" | "rediss" | "redis+unix" | "redis+cluster" | "rediss+cluster" => {
+                redis::parse(&url)
+            }
             "mysql" => Ok(Self::Mysql {
                 address: tcp(&url, 3306)?,
                 user: user(&url).unwrap_or_else(|| "root".into()),
@@ -147,6 +182,7 @@ impl Endpoint {
     pub fn masked(&self, text: &str) -> String {
         match self {
             Self::Redis { password: Some(password), .. }
+            | Self::Memcached(Memcached { password: Some(password), .. })
             | Self::Mysql { password: Some(password), .. }
                 if !password.reveal().is_empty() =>
             {
@@ -161,6 +197,7 @@ impl Endpoint {
         match self {
             Self::Files { .. } => Product::Files,
             Self::Redis { .. } => Product::Redis,
+            Self::Memcached(_) => Product::Memcached,
             Self::Mysql { .. } => Product::Mysql,
         }
     }
@@ -168,12 +205,47 @@ impl Endpoint {
     /// Fills in a password that the URL did not carry (from the environment or a file).
     #[must_use]
     pub fn with_password(mut self, secret: Option<Secret>) -> Self {
-        if let (Self::Redis { password, .. } | Self::Mysql { password, .. }, Some(secret)) =
-            (&mut self, secret)
+        if let (
+            Self::Redis { password, .. }
+            | Self::Mysql { password, .. }
+            | Self::Memcached(Memcached { password, .. }),
+            Some(secret),
+        ) = (&mut self, secret)
         {
             password.get_or_insert(secret);
         }
         self
+    }
+
+    /// The password that it carries.
+    pub fn password(&self) -> Option<&Secret> {
+        match self {
+            Self::Redis { password, .. }
+            | Self::Mysql { password, .. }
+            | Self::Memcached(Memcached { password, .. }) => password.as_ref(),
+            Self::Files { .. } => None,
+        }
+    }
+
+    /// How TLS is spoken, where it is; to be filled in by what a URL does not say.
+    pub fn tls_mut(&mut self) -> Option<&mut TlsFiles> {
+        match self {
+            Self::Redis { way, .. } => way.tls.as_mut(),
+            Self::Memcached(memcached) => memcached.tls.as_mut(),
+            Self::Files { .. } | Self::Mysql { .. } => None,
+        }
+    }
+
+    /// Why sessions cannot be kept there; `None` when they can.
+    pub fn no_sessions(&self) -> Option<&'static str> {
+        match self {
+            Self::Memcached(_) => Some(NO_SESSIONS),
+            Self::Redis { way, .. } if way.is_cluster || way.is_resp3 => Some(
+                "sessions are kept on a single server by RESP2 (expected neither a cluster nor \
+                 `protocol=3`; `bench` offers both)",
+            ),
+            Self::Files { .. } | Self::Redis { .. } | Self::Mysql { .. } => None,
+        }
     }
 }
 
@@ -182,7 +254,10 @@ impl fmt::Display for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Files { directory } => write!(f, "directory {}", directory.display()),
-            Self::Redis { address, database, .. } => write!(f, "{address} database {database}"),
+            Self::Redis { address, database, way, .. } => {
+                write!(f, "{address} database {database}{}", way.words())
+            }
+            Self::Memcached(memcached) => memcached.fmt(f),
             Self::Mysql { address, database, .. } => write!(f, "{address} database {database}"),
         }
     }
@@ -244,14 +319,6 @@ fn password(url: &Url) -> Option<Secret> {
     url.password().map(|p| Secret::new(decode(p)))
 }
 
-fn redis_database(url: &Url, text: &str) -> Result<u32, UrlError> {
-    if text.is_empty() {
-        return Ok(0);
-    }
-    text.parse()
-        .map_err(|_| part(url, "database", &format!("`{text}`"), "a number, 0 to 15 by default"))
-}
-
 fn mysql_database(url: &Url, text: &str) -> Result<String, UrlError> {
     let name = decode(text);
     let good = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '$');
@@ -267,6 +334,15 @@ fn mysql_database(url: &Url, text: &str) -> Result<String, UrlError> {
 
 fn query(url: &Url, key: &str) -> Option<String> {
     url.query_pairs().find(|(k, _)| k == key).map(|(_, v)| v.into_owned())
+}
+
+/// Refuses what a URL asks for and nobody reads; `known` separated by commas.
+fn known_queries(url: &Url, known: &'static str) -> Result<(), UrlError> {
+    let unknown = |key: &str| known.split(", ").all(|name| name != key);
+    match url.query_pairs().find(|(key, _)| unknown(key)) {
+        None => Ok(()),
+        Some((key, _)) => Err(part(url, "query", &format!("`{key}`, which is unknown"), known)),
+    }
 }
 
 fn non_empty(text: &str) -> Option<String> {
@@ -295,7 +371,8 @@ mod tests {
                 address: NetAddress::Tcp("127.0.0.1".into(), 7000),
                 user: None,
                 password: Some(Secret::new("p@ss")),
-                database: 3
+                database: 3,
+                way: RedisWay::default(),
             }
         );
         assert_eq!(
@@ -313,7 +390,8 @@ mod tests {
                 address: NetAddress::Unix("/run/redis.sock".into()),
                 user: None,
                 password: Some(Secret::new("p@s")),
-                database: 2
+                database: 2,
+                way: RedisWay::default(),
             }
         );
         assert_eq!(

@@ -110,6 +110,9 @@ pub(crate) fn durability(recorded: &Recorded, notes: &mut Notes) {
             Product::Redis => redis_durability(setting),
             Product::Mysql => mysql_durability(setting),
             Product::Files => files_durability(setting),
+            Product::Memcached => {
+                Some("nothing is kept on disk; a crash loses every key".to_string())
+            }
         };
         if let Some(text) = text {
             notes.add(format!("durability of {}: {text}", planned.name));

@@ -1,7 +1,7 @@
 //! Which servers can be started here.
 
 use crate::search::SearchPath;
-use crate::{mariadb, redis};
+use crate::{mariadb, memcached, redis};
 use model::Product;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -26,6 +26,12 @@ pub fn installed(search: &SearchPath) -> Vec<Installed> {
     let servers = [
         (Product::Redis, redis::PROGRAM, redis::PACKAGE, search.find(&[redis::PROGRAM])),
         (Product::Mysql, mariadb::PROGRAM, mariadb::PACKAGE, mariadb::find_server(search)),
+        (
+            Product::Memcached,
+            memcached::PROGRAM,
+            memcached::PACKAGE,
+            search.find(&[memcached::PROGRAM]),
+        ),
     ];
     servers
         .into_iter()

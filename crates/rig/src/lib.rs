@@ -3,7 +3,7 @@
 //! - [`guard`]: a second process that cleans up after us, whatever ends us.
 //! - [`scratch`]: owned temporary directories for sockets and data.
 //! - [`shelf`]: directories for the files of trials, in fresh places of the disk.
-//! - [`server`]: a started server; [`redis`] and [`mariadb`] start one.
+//! - [`server`]: a started server; [`redis`], [`memcached`] and [`mariadb`] start one.
 //! - [`search`] and [`mod@installed`]: where programs are found, and which servers are there.
 //! - [`cpu`]: which CPUs whom, and CPU time by the process CPU clock.
 //! - [`noise`]: what disturbed a trial.
@@ -19,6 +19,7 @@ pub mod guard;
 pub mod host;
 pub mod installed;
 pub mod mariadb;
+pub mod memcached;
 pub mod noise;
 mod process;
 mod procfs;
@@ -35,6 +36,7 @@ pub use guard::{GUARD_ARGUMENT, Guard, guard_main};
 pub use host::conditions;
 pub use installed::{Installed, installed};
 pub use mariadb::{MariadbTemplate, start_mariadb};
+pub use memcached::start_memcached;
 pub use noise::NoiseRecorder;
 pub use redis::start_redis;
 pub use scratch::Scratch;

@@ -75,12 +75,7 @@ pub fn start_redis(guard: &Guard, spec: &ServerSpec) -> Result<Server> {
     process.wait_until_ready(spec.deadline.unwrap_or(READY_WITHIN), |left| ping(&socket, left))?;
     let mut settings = BTreeMap::from([("port".to_string(), "0".to_string())]);
     settings.extend(spec.settings.clone());
-    let endpoint = Endpoint::Redis {
-        address: NetAddress::Unix(socket),
-        user: None,
-        password: None,
-        database: 0,
-    };
+    let endpoint = Endpoint::redis(NetAddress::Unix(socket));
     Ok(Server { process, endpoint, settings, data, sockets })
 }
 

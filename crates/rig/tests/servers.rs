@@ -353,6 +353,7 @@ fn installed_servers_tell_their_version() {
         let (word, program) = match server.product {
             Product::Redis => ("Redis", "redis-server"),
             Product::Mysql => ("MariaDB", "mariadbd"),
+            Product::Memcached => ("memcached", "memcached"),
             Product::Files => panic!("files need no server"),
         };
         assert_eq!(server.program, program);

@@ -2,11 +2,10 @@
 
 use ::archive::Writer;
 use clap::{Args, value_parser};
+use drivers::wire::Dialect;
 use lab::Setup;
-use model::plan::{Effort, KvOperation, PlannedTarget};
-use model::{
-    Cell, Endpoint, Kv, Load, Phase, Plan, Product, RateStages, Scale, Stop, TargetChoice, Workload,
-};
+use model::plan::{Effort, KvOperation};
+use model::{Cell, Kv, Load, Phase, Plan, RateStages, Scale, Stop, TargetChoice, Workload};
 use rig::{Guard, Pinning};
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -14,6 +13,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use workloads::kv::{Distribution, KEYS_MAX, KeyChoice, KeyNames, Preset, Sizes, Weights};
 
+mod targets;
+
+use self::targets::TlsFlags;
 use super::run;
 use crate::args::{Format, Records};
 use crate::exit::CliError;
@@ -25,14 +27,15 @@ const STUDY: &str = "bench";
 /// Ratios of several targets within 3 % count as equal.
 const EQUIVALENCE_ZONE: f64 = 0.03;
 const HALF_WIDTH_GOAL: f64 = 0.03;
-/// Connections that a Redis takes unless its settings say otherwise.
-const REDIS_CLIENTS_USUAL: u64 = 10_000;
 
 const AFTER_HELP: &str = "Examples:\n  \
     cachedyno bench redis\n  \
     cachedyno bench redis://localhost:6379/1 --op get=0.9,set=0.1 --value 1KiB --keys 1000000\n  \
     cachedyno bench redis --rate 50000 --clients 20 --dist zipf:0.99\n  \
     cachedyno bench redis --stages 10s:1000,30s:1000-50000,10s:50000 --blocks 1\n  \
+    cachedyno bench redis memcached --pipeline 16\n  \
+    cachedyno bench mc=memcached://10.0.0.1:11211,10.0.0.2:11211?protocol=meta\n  \
+    cachedyno bench c=rediss+cluster://user@10.0.0.3:7000 --cacert ca.pem\n  \
     cachedyno bench redis --command 'HSET __key__ field __data__' --pipeline 16\n\n\
     Latency under --rate is counted from the moment at which a request should have been sent, so \
     that a stall of the server is seen in full.";
@@ -42,7 +45,7 @@ const AFTER_HELP: &str = "Examples:\n  \
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP, allow_negative_numbers = true)]
 pub(crate) struct Bench {
-    /// Stores to measure: `redis` for a private server, or NAME[=URL]
+    /// Stores to measure: `redis` or `memcached` for a private server, or NAME[=URL]
     #[arg(value_name = "TARGET", required = true)]
     targets: Vec<String>,
     /// Operations and their weights [default: get=0.9,set=0.1]
@@ -115,7 +118,9 @@ pub(crate) struct Bench {
     /// Blocks: each measures every target once; the interval is over them
     #[arg(long, default_value_t = 5, value_parser = value_parser!(u32).range(1..=1000))]
     blocks: u32,
-    /// Replace a setting of the private servers, such as appendonly=yes
+    /// Replace a setting of the private servers, such as appendonly=yes, redis.io-threads=4,
+    /// memcached.threads=2 (of memcached: threads, memory, connections, item-size, growth,
+    /// evictions)
     #[arg(long = "set", value_name = "KEY=VALUE")]
     sets: Vec<String>,
     /// Read the password of a target from a file
@@ -140,12 +145,15 @@ pub(crate) struct Bench {
     #[arg(long, value_enum, default_value = "text")]
     format: Format,
     #[command(flatten)]
+    tls: TlsFlags,
+    #[command(flatten)]
     records: Records,
 }
 
 pub(crate) fn run(arguments: &Bench) -> Result<ExitCode, CliError> {
-    let choices: Vec<TargetChoice> =
+    let mut choices: Vec<TargetChoice> =
         arguments.targets.iter().map(|t| TargetChoice::parse(t)).collect::<Result<_, _>>()?;
+    arguments.tls.apply(&mut choices)?;
     let plan = plan(arguments, &choices)?;
     limits::allow(arguments.clients)?;
     if !arguments.disk.is_dir() {
@@ -160,15 +168,19 @@ pub(crate) fn run(arguments: &Bench) -> Result<ExitCode, CliError> {
         allow_shared: arguments.allow_shared,
     };
     let silent = arguments.quiet || arguments.format != Format::Text;
-    let header = run::header(plan, &setup, (&arguments.records.out, silent))?;
+    let mut header = run::header(plan, &setup, (&arguments.records.out, silent))?;
+    header.conditions.facts.extend(targets::doubts(&choices));
     let writer = Writer::create(&arguments.records.out, &header)?;
     run::carry_out(header, Vec::new(), writer, &setup, (arguments.quiet, arguments.format))
 }
 
 fn plan(arguments: &Bench, choices: &[TargetChoice]) -> Result<Plan, CliError> {
     let workload = workload(arguments)?;
+    for choice in choices {
+        check(&workload, targets::dialect(choice)?)?;
+    }
     let load = load(arguments)?;
-    let targets = targets(arguments, choices)?;
+    let targets = targets::planned(choices, &arguments.sets, (arguments.clients, &workload))?;
     let is_private = targets.iter().any(|target| target.address.is_none());
     sense::bench(&workload, &load, arguments.blocks, targets.len(), is_private)
         .map_err(CliError::usage)?;
@@ -200,50 +212,6 @@ fn plan(arguments: &Bench, choices: &[TargetChoice]) -> Result<Plan, CliError> {
         claims: Vec::new(),
         advice: None,
     })
-}
-
-fn targets(arguments: &Bench, choices: &[TargetChoice]) -> Result<Vec<PlannedTarget>, CliError> {
-    let mut settings = BTreeMap::new();
-    for pair in &arguments.sets {
-        let Some((key, value)) = pair.split_once('=') else {
-            let message = format!("--set `{pair}` is not of the form KEY=VALUE");
-            return Err(CliError::usage(message));
-        };
-        settings.insert(key.to_string(), value.to_string());
-    }
-    let connections = u64::from(arguments.clients) + limits::SPARE_CONNECTIONS;
-    if connections > REDIS_CLIENTS_USUAL {
-        settings.entry("maxclients".into()).or_insert_with(|| connections.to_string());
-    }
-    let mut targets: Vec<PlannedTarget> = Vec::new();
-    for choice in choices {
-        if targets.iter().any(|t| t.name == choice.name) {
-            let message = format!(
-                "target `{}` is given twice (give each a name of its own: \
-                NAME=URL)",
-                choice.name
-            );
-            return Err(CliError::usage(message));
-        }
-        let product = choice.endpoint.as_ref().map(Endpoint::product);
-        let known = Product::ALL.into_iter().find(|p| p.name() == choice.name);
-        if product.or(known) != Some(Product::Redis) {
-            return Err(CliError::usage(format!(
-                "target `{}` is no key-value server (expected `redis`, or NAME=URL with \
-                 redis://host:port/db or redis+unix:///socket)",
-                choice.name
-            )));
-        }
-        targets.push(PlannedTarget {
-            name: choice.name.clone(),
-            product: Product::Redis,
-            address: choice.endpoint.as_ref().map(ToString::to_string),
-            settings: if choice.endpoint.is_some() { BTreeMap::new() } else { settings.clone() },
-            control_of: None,
-            named: true,
-        });
-    }
-    Ok(targets)
 }
 
 fn load(arguments: &Bench) -> Result<Load, CliError> {
@@ -283,7 +251,7 @@ fn workload(arguments: &Bench) -> Result<Kv, CliError> {
         None => arguments.dist.clone().unwrap_or_else(|| "uniform".into()),
     };
     let of_preset = preset.as_ref().and_then(|p| p.name_bytes).map(|bytes| bytes.to_string());
-    let kv = Kv {
+    Ok(Kv {
         profile,
         operations,
         keys: arguments.keys,
@@ -297,9 +265,7 @@ fn workload(arguments: &Bench) -> Result<Kv, CliError> {
         threads: arguments.threads.min(arguments.clients),
         think_ns: run::duration_ns("--think", arguments.think.as_deref())?.unwrap_or(0),
         phases: vec![phase(arguments, weights)?],
-    };
-    check(&kv)?;
-    Ok(kv)
+    })
 }
 
 /// Name of the workload, its operations, and how often each is sent.
@@ -385,7 +351,7 @@ fn filled_share(arguments: &Bench) -> Result<f64, CliError> {
 }
 
 /// Reads every text as the measurement will, so that what is wrong shows before anything starts.
-fn check(kv: &Kv) -> Result<(), CliError> {
+fn check(kv: &Kv, dialect: Dialect) -> Result<(), CliError> {
     let sizes: Sizes = read("--value", &kv.value_bytes)?;
     let distribution: Distribution = read("--dist", &kv.distribution)?;
     KeyChoice::new(distribution, kv.keys).map_err(|e| CliError::usage(format!("--keys: {e}")))?;
@@ -401,8 +367,8 @@ fn check(kv: &Kv) -> Result<(), CliError> {
     };
     for operation in &kv.operations {
         let command = operation.command.as_deref();
-        let (dialect, name) = (drivers::wire::Dialect::Redis, &operation.name);
-        let spelled = drivers::kv::operation(dialect, name, command, None, &names, &sizes);
+        let (name, ttl_s) = (&operation.name, (kv.ttl_s > 0).then_some(kv.ttl_s));
+        let spelled = drivers::kv::operation(dialect, name, command, ttl_s, &names, &sizes);
         let flag = if command.is_some() { "--command" } else { "--op" };
         spelled.map_err(|e| CliError::usage(format!("{flag}: {e}")))?;
     }

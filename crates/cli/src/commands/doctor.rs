@@ -23,10 +23,10 @@ fn stores() -> String {
     let lines = rig::installed(&SearchPath::of_process()).into_iter().map(|store| {
         let (name, program, package) = (store.product.name(), store.program, store.package);
         let missing = || format!("not installed: {program} (apt-get install {package})");
-        format!("  {name:<8} {}\n", store.version.unwrap_or_else(missing))
+        format!("  {name:<9} {}\n", store.version.unwrap_or_else(missing))
     });
     let files = Product::Files.name();
-    format!("stores\n{}  {files:<8} needs no server\n", lines.collect::<String>())
+    format!("stores\n{}  {files:<9} needs no server\n", lines.collect::<String>())
 }
 
 /// What this host is, and at the end what of it disturbs.

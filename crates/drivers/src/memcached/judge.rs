@@ -127,7 +127,7 @@ fn failed(line: &[u8]) -> Judged {
 }
 
 /// The class of an error by its words; the protocol knows no codes.
-fn error_class(text: &str) -> ErrorClass {
+pub(super) fn error_class(text: &str) -> ErrorClass {
     const FULL: &str = "SERVER_ERROR out of memory";
     const DENIED: [&str; 2] =
         ["CLIENT_ERROR unauthenticated", "CLIENT_ERROR authentication failure"];

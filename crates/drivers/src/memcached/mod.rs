@@ -3,12 +3,49 @@
 //! - [`Replies`]: reads the replies to both, for the event loop of `load`.
 //! - [`requests`]: what is sent, as text or meta commands.
 //! - [`ketama`]: which of several servers a key lives on.
+//! - `admin`, on blocking connections of `line`: what is done around a run.
 //!
 //! Source of the protocol: <https://github.com/memcached/memcached/blob/master/doc/protocol.txt>.
 
+mod admin;
 mod judge;
 pub mod ketama;
+mod line;
 mod replies;
 pub mod requests;
 
+use load::wire::route::{Route, Single};
+use model::{ErrorClass, Memcached, NetAddress};
+use workloads::store::StoreError;
+
+use ketama::Ring;
+
+pub(crate) use admin::open_admin;
 pub use replies::Replies;
+
+/// Which of the servers a key lives on: of several by ketama, with equal weights and under the
+/// names that the user gave them.
+pub(crate) fn route(memcached: &Memcached) -> Result<Box<dyn Route>, StoreError> {
+    if memcached.servers.len() < 2 {
+        return Ok(Box::new(Single));
+    }
+    let server = |address: &NetAddress| match address {
+        NetAddress::Tcp(host, port) => {
+            ketama::Server { host: host.clone(), port: *port, weight: 1 }
+        }
+        NetAddress::Unix(path) => {
+            ketama::Server { host: path.display().to_string(), port: 0, weight: 1 }
+        }
+    };
+    let servers: Vec<_> = memcached.servers.iter().map(server).collect();
+    match Ring::new(&servers) {
+        Some(ring) => Ok(Box::new(ring)),
+        None => Err(StoreError::fatal(ErrorClass::Other, "no server has a place on the ring")),
+    }
+}
+
+/// Why no session is kept here.
+pub(crate) fn no_sessions() -> StoreError {
+    let message = "memcached is no session store here (expected files, redis or mysql)";
+    StoreError::fatal(ErrorClass::Other, message)
+}

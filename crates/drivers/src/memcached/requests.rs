@@ -8,25 +8,16 @@
 
 use load::wire::protocol::{Expect, Greeting, Shape};
 use load::wire::template::{Segment, append_number};
-use model::Secret;
+use model::{Secret, Spelling};
 
 use crate::command::{arguments, is_one_of, length, literal, pieces, segment, sum};
 
 pub use crate::command::{CommandError, Holes, Part, Piece, Request};
 
 /// Longest name of a key.
-const KEY_BYTES_MAX: usize = 250;
+pub const KEY_BYTES_MAX: usize = 250;
 /// Longest lifetime, 30 days: what is more is taken for a date.
 const LIFE_S_MAX: u64 = 60 * 60 * 24 * 30;
-
-/// How operations are spelled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Dialect {
-    /// `get`, `set` and so on.
-    Text,
-    /// `mg`, `ms` and so on, which memcached knows from 1.6 on.
-    Meta,
-}
 
 /// Operations by name, as text and as meta commands; `@` stands for the lifetime in seconds, 0 for
 /// none.
@@ -55,7 +46,7 @@ const READING: [&str; 2] = ["get", "gets"];
 /// what it writes or touches, in seconds. Errors: no operation of that name, or a lifetime of more
 /// than 30 days.
 pub fn operation(
-    dialect: Dialect,
+    spelling: Spelling,
     name: &str,
     ttl_s: Option<u64>,
     holes: &Holes,
@@ -68,7 +59,7 @@ pub fn operation(
     if ttl_s > LIFE_S_MAX {
         return Err(CommandError::LongLife(ttl_s));
     }
-    let spelled = if dialect == Dialect::Text { text } else { meta };
+    let spelled = if spelling == Spelling::Text { text } else { meta };
     custom(&spelled.replace('@', &ttl_s.to_string()), holes)
 }
 

@@ -27,7 +27,7 @@ fn sent(request: &Request) -> String {
 }
 
 #[test]
-fn operations_are_spelled_in_both_dialects() {
+fn operations_are_spelled_in_both_spellings() {
     let key = "key:000000000007";
     let value = value();
     let cases = [
@@ -51,9 +51,9 @@ fn operations_are_spelled_in_both_dialects() {
         ("ping", "version\r\n".into(), "mn\r\n".into(), Shape::Any),
     ];
     for (name, text, meta, shape) in cases {
-        for (dialect, expected) in [(Dialect::Text, text), (Dialect::Meta, meta)] {
+        for (spelling, expected) in [(Spelling::Text, text), (Spelling::Meta, meta)] {
             for holes in [FIXED, VARYING] {
-                let request = operation(dialect, name, Some(60), &holes).unwrap();
+                let request = operation(spelling, name, Some(60), &holes).unwrap();
                 assert_eq!(sent(&request), expected, "{name}");
                 assert_eq!(request.shape, shape, "{name}");
                 assert_eq!(request.writes, expected.contains(&value), "{name}");
@@ -61,7 +61,7 @@ fn operations_are_spelled_in_both_dialects() {
             }
         }
     }
-    let without = operation(Dialect::Text, "set", None, &FIXED).unwrap();
+    let without = operation(Spelling::Text, "set", None, &FIXED).unwrap();
     assert!(sent(&without).starts_with("set key:000000000007 0 0 20\r\n"));
 }
 
@@ -98,12 +98,12 @@ fn what_cannot_be_sent_is_refused() {
     assert!(problem("get ''").contains("argument 1 holds a blank"));
     assert!(problem(&format!("get {}__key__", "x".repeat(235))).contains("a key of `251` bytes"));
     assert!(problem("").contains("an empty command"));
-    let life = operation(Dialect::Text, "set", Some(2_592_001), &FIXED).unwrap_err().to_string();
+    let life = operation(Spelling::Text, "set", Some(2_592_001), &FIXED).unwrap_err().to_string();
     assert!(
         life.starts_with("a lifetime of `2592001` seconds (expected at most 2592000"),
         "{life}"
     );
-    let unknown = operation(Dialect::Meta, "lpush", None, &FIXED).unwrap_err().to_string();
+    let unknown = operation(Spelling::Meta, "lpush", None, &FIXED).unwrap_err().to_string();
     assert!(unknown.starts_with("unknown operation `lpush` (expected get, gets,"), "{unknown}");
 }
 

@@ -4,15 +4,17 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use load::wire::route::Route;
 use model::{Endpoint, ErrorClass, Failure, Layout};
 use workloads::store::StoreError;
 
+use super::members;
 use super::page::{KEY_PREFIX, LOCK_SUFFIX};
 use super::resp::Tree;
 use super::wire::Wire;
 use crate::{Admin, Facts, SessionOptions, admin, fault};
 
-/// Keys that one `SCAN` looks at and one `UNLINK` removes, about.
+/// Keys that one `SCAN` looks at, about.
 const BATCH: &[u8] = b"1000";
 /// How long a server may be away, or busy, when a run's keys are to be removed.
 const AWAY_MAX: Duration = Duration::from_secs(10);
@@ -20,7 +22,15 @@ const AWAY_MAX: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(100);
 
 struct RedisAdmin {
+    /// Each server by itself, of a cluster every primary.
+    servers: Vec<Server>,
+    route: Box<dyn Route>,
+}
+
+struct Server {
     endpoint: Endpoint,
+    /// True for one of a cluster's.
+    is_member: bool,
     wire: Wire,
     timeout: Duration,
 }
@@ -29,11 +39,24 @@ pub(crate) fn open_admin(
     endpoint: &Endpoint,
     timeout: Duration,
 ) -> Result<Box<dyn Admin>, StoreError> {
-    let wire = Wire::connect(endpoint, timeout)?;
-    Ok(Box::new(RedisAdmin { endpoint: endpoint.clone(), wire, timeout }))
+    let (route, endpoints) = members(endpoint, timeout)?;
+    let is_member = matches!(endpoint, Endpoint::Redis { way, .. } if way.is_cluster);
+    let server = |endpoint: Endpoint| {
+        let wire = Wire::connect(&endpoint, timeout)?;
+        Ok(Server { endpoint, is_member, wire, timeout })
+    };
+    let servers = endpoints.into_iter().map(server).collect::<Result<_, StoreError>>()?;
+    Ok(Box::new(RedisAdmin { servers, route }))
 }
 
-impl RedisAdmin {
+impl Server {
+    fn address(&self) -> String {
+        match &self.endpoint {
+            Endpoint::Redis { address, .. } => address.to_string(),
+            other => other.to_string(),
+        }
+    }
+
     fn configuration(&mut self) -> Result<Vec<(String, String)>, StoreError> {
         let list = match self.wire.ask(&[b"CONFIG", b"GET", b"*"]) {
             Ok(Tree::List(list)) => list,
@@ -49,6 +72,23 @@ impl RedisAdmin {
         Ok(told)
     }
 
+    /// Removes keys also from a server that is away for a moment.
+    fn remove_patiently(&mut self, prefix: &str) -> Result<(), StoreError> {
+        let since = Instant::now();
+        let mut removed = self.remove_matching(prefix);
+        while let Err(e) = &removed
+            && passes(e)
+            && since.elapsed() < AWAY_MAX
+        {
+            thread::sleep(PAUSE);
+            removed = Wire::connect(&self.endpoint, self.timeout).and_then(|wire| {
+                self.wire = wire;
+                self.remove_matching(prefix)
+            });
+        }
+        removed
+    }
+
     fn remove_matching(&mut self, prefix: &str) -> Result<(), StoreError> {
         let mut pattern = escape(prefix);
         pattern.push('*');
@@ -58,16 +98,17 @@ impl RedisAdmin {
                 [b"SCAN", &cursor, b"MATCH", pattern.as_bytes(), b"COUNT", BATCH];
             let (next, keys) = scanned(self.wire.ask(&request)?)?;
             // The server matched; nothing is removed on its word alone.
-            let ours: Vec<&[u8]> = keys
-                .iter()
-                .map(Vec::as_slice)
-                .filter(|k| k.starts_with(prefix.as_bytes()))
-                .collect();
-            if !ours.is_empty() {
-                let mut request: Vec<&[u8]> = vec![b"UNLINK"];
-                request.extend(ours);
-                self.wire.ask(&request)?;
+            let ours = keys.iter().filter(|key| key.starts_with(prefix.as_bytes()));
+            // One by one: a cluster refuses keys of several slots in one request, and those of a
+            // slot that is on its way to this server without being asked specially.
+            let mut requests: Vec<Vec<&[u8]>> = Vec::new();
+            for key in ours {
+                if self.is_member {
+                    requests.push(vec![b"ASKING"]);
+                }
+                requests.push(vec![b"UNLINK", key]);
             }
+            self.wire.all(&requests)?;
             if next == b"0" {
                 return Ok(());
             }
@@ -99,6 +140,19 @@ fn text(tree: Tree) -> String {
         Tree::Integer(n) => n.to_string(),
         Tree::Nil | Tree::List(_) => String::new(),
     }
+}
+
+/// Says how a cluster is reached, of which one server alone was given.
+fn of_cluster(failure: Failure) -> Failure {
+    if !failure.message.contains("`MOVED ") {
+        return failure;
+    }
+    let message = format!(
+        "{}: it is a member of a cluster (expected redis+cluster://host:port, which `bench` \
+         reaches)",
+        failure.message
+    );
+    Failure { message, ..failure }
 }
 
 /// `requirepass`, `tls-key-file-pass`, `masterauth`, `masteruser`, `primaryauth` and the like.
@@ -138,10 +192,20 @@ fn version(info: &str) -> String {
 
 impl Admin for RedisAdmin {
     fn facts(&mut self) -> Result<Facts, Failure> {
-        let info = text(self.wire.ask(&[b"INFO", b"server"]).map_err(fault::failure)?);
-        let empty = self.wire.ask(&[b"DBSIZE"]).map_err(fault::failure)? == Tree::Integer(0);
-        let configuration = self.configuration().map_err(fault::failure)?;
-        Ok(Facts { version: version(&info), empty, configuration })
+        let (mut versions, mut settings, mut empty) = (Vec::new(), Vec::new(), true);
+        for server in &mut self.servers {
+            let info = text(server.wire.ask(&[b"INFO", b"server"]).map_err(fault::failure)?);
+            versions.push(version(&info));
+            let size = server.wire.ask(&[b"DBSIZE"]).map_err(fault::failure)?;
+            empty &= size == Tree::Integer(0);
+            let configuration = server.configuration().map_err(fault::failure)?;
+            settings.push((server.address(), configuration));
+        }
+        Ok(Facts {
+            version: admin::versions(versions),
+            empty,
+            configuration: admin::together(settings),
+        })
     }
 
     fn prepare(&mut self, _: Layout, _: &str, _: usize) -> Result<PathBuf, Failure> {
@@ -154,7 +218,8 @@ impl Admin for RedisAdmin {
         options: &SessionOptions,
         id: &str,
     ) -> Result<(), Failure> {
-        let result = admin::round_trip(&self.endpoint, layout, options, id);
+        let server = &mut self.servers[self.route.node(id.as_bytes())];
+        let result = admin::round_trip(&server.endpoint, layout, options, id);
         let key = match layout {
             Layout::Plain => id.to_string(),
             Layout::Page => format!("{KEY_PREFIX}{id}"),
@@ -164,7 +229,8 @@ impl Admin for RedisAdmin {
         if layout == Layout::Page {
             request.push(lock.as_bytes());
         }
-        result.and(self.wire.ask(&request).map(drop).map_err(fault::failure))
+        let result = result.and(server.wire.ask(&request).map(drop).map_err(fault::failure));
+        result.map_err(of_cluster)
     }
 
     fn clean(&mut self, layout: Layout, prefix: &str) -> Result<(), Failure> {
@@ -176,19 +242,8 @@ impl Admin for RedisAdmin {
             Layout::Plain => prefix.to_string(),
             Layout::Page => format!("{KEY_PREFIX}{prefix}"),
         };
-        let since = Instant::now();
-        let mut removed = self.remove_matching(&keys);
-        while let Err(e) = &removed
-            && passes(e)
-            && since.elapsed() < AWAY_MAX
-        {
-            thread::sleep(PAUSE);
-            removed = Wire::connect(&self.endpoint, self.timeout).and_then(|wire| {
-                self.wire = wire;
-                self.remove_matching(&keys)
-            });
-        }
-        removed.map_err(fault::failure)
+        let mut servers = self.servers.iter_mut();
+        servers.try_for_each(|s| s.remove_patiently(&keys)).map_err(fault::failure)
     }
 }
 

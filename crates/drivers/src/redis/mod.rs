@@ -4,9 +4,11 @@
 //! - `wire`: one connection with reusable buffers; a request is one write and usually one read.
 //! - `control`: such a connection for questions around a load.
 //! - `plain`, `page`, `admin`: the layouts and what is done around a run.
-//! - `replies`, [`requests`], [`cluster`]: what the event loop of `load` sends and reads.
+//! - `replies`, [`requests`], [`cluster`], [`chosen`]: what the event loop of `load` sends and
+//!   reads, and where.
 
 mod admin;
+pub mod chosen;
 pub mod cluster;
 mod control;
 pub mod hello;
@@ -20,10 +22,15 @@ mod resp;
 mod resp_tests;
 mod wire;
 
-use model::{Endpoint, ErrorClass};
+use std::time::Duration;
+
+use load::wire::route::{Route, Single};
+use model::{Endpoint, ErrorClass, NetAddress, RedisWay};
 use workloads::store::{PageStore, SessionStore, StoreError};
 
 use crate::{SessionOptions, fault};
+use chosen::{Chosen, ReadFrom};
+use cluster::SlotMap;
 use resp::Reply;
 use wire::Wire;
 
@@ -46,6 +53,49 @@ pub(crate) fn open_page(
 ) -> Result<Box<dyn PageStore>, StoreError> {
     let wire = Wire::connect(endpoint, options.timeout)?;
     Ok(Box::new(page::Page::new(wire, options.ttl_s)))
+}
+
+/// The servers of an endpoint, of a cluster its primaries, each as an endpoint of its own; and
+/// which of them a key lives on. Only a cluster is connected to.
+pub(crate) fn members(
+    endpoint: &Endpoint,
+    timeout: Duration,
+) -> Result<(Box<dyn Route>, Vec<Endpoint>), StoreError> {
+    let Endpoint::Redis { address: NetAddress::Tcp(host, port), way, .. } = endpoint else {
+        return Ok((Box::new(Single), vec![endpoint.clone()]));
+    };
+    if !way.is_cluster {
+        return Ok((Box::new(Single), vec![endpoint.clone()]));
+    }
+    let wrong = |problem: &dyn std::fmt::Display| {
+        let message = format!("{host}:{port} tells of no usable cluster: {problem}");
+        StoreError::fatal(ErrorClass::Other, message)
+    };
+    let answer = Wire::connect(endpoint, timeout)?.exchange(&[b"CLUSTER", b"SLOTS"])?;
+    let map = SlotMap::from_slots(&answer, host).map_err(|e| wrong(&e))?;
+    if map.uncovered() > 0 {
+        return Err(wrong(&format!("{} of its slots are served by nobody", map.uncovered())));
+    }
+    let (route, numbers) = Chosen::new(map, ReadFrom::Primaries).map_err(|e| wrong(&e))?;
+    let nodes = numbers.iter().map(|number| {
+        let node = &route.map().nodes()[*number];
+        with_address(endpoint, host, NetAddress::Tcp(node.host.clone(), node.port))
+    });
+    let nodes = nodes.collect();
+    Ok((Box::new(route), nodes))
+}
+
+/// One server of a cluster. Its certificate is for the name by which the user knows the cluster.
+fn with_address(cluster: &Endpoint, host: &str, address: NetAddress) -> Endpoint {
+    let mut one = cluster.clone();
+    if let Endpoint::Redis { address: own, way, .. } = &mut one {
+        *own = address;
+        *way = RedisWay { is_cluster: false, ..way.clone() };
+        if let Some(tls) = &mut way.tls {
+            tls.name.get_or_insert_with(|| host.into());
+        }
+    }
+    one
 }
 
 /// The class of an error reply, by the code that begins it or, where that says nothing, by its

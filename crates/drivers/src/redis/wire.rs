@@ -3,53 +3,21 @@
 //! A request is encoded into one buffer and sent by one write; a reply is parsed in place in
 //! another. Neither buffer is allocated again once it is large enough.
 
-use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
-use std::os::fd::AsRawFd as _;
-use std::os::unix::net::UnixStream;
-use std::path::Path;
+use std::io;
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use load::wire::Tls;
-use model::{Endpoint, ErrorClass, NetAddress, Secret};
-use nix::errno::Errno;
-use nix::sys::socket::{
-    AddressFamily, MsgFlags, SockFlag, SockType, UnixAddr, connect, recv, setsockopt, socket,
-    sockopt,
-};
-use nix::sys::time::TimeVal;
+use model::{Endpoint, ErrorClass, Secret};
 use workloads::store::StoreError;
 
 use super::resp::{BULK_BYTES_MAX, Malformed, Reply, Step, Tree, encode, parse, parse_tree};
 use super::{refused, unexpected};
+use crate::socket::Socket;
 use crate::{fault, tls};
 
 /// First size of the receive buffer: a session of a few KiB in one read.
 const INBOX_BYTES: usize = 16 << 10;
-
-enum Socket {
-    Tcp(TcpStream),
-    Unix(UnixStream),
-    Tls(Box<tls::Blocking>),
-}
-
-impl Socket {
-    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
-        match self {
-            Self::Tcp(s) => s.write_all(bytes),
-            Self::Unix(s) => s.write_all(bytes),
-            Self::Tls(s) => s.write_all(bytes).and_then(|()| s.flush()),
-        }
-    }
-
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Self::Tcp(s) => s.read(into),
-            Self::Unix(s) => s.read(into),
-            Self::Tls(s) => s.read(into),
-        }
-    }
-}
 
 /// A connection that is logged in and has answered.
 pub(super) struct Wire {
@@ -63,9 +31,14 @@ pub(super) struct Wire {
 }
 
 impl Wire {
-    /// Connects, sends `AUTH` and `SELECT` where they are needed, and waits for a `PING`.
+    /// Connects, over TLS where the endpoint says so, sends `AUTH` and `SELECT` where they are
+    /// needed, and waits for a `PING`.
     pub(super) fn connect(endpoint: &Endpoint, timeout: Duration) -> Result<Self, StoreError> {
-        let mut wire = Self::open(endpoint, None, timeout)?;
+        let tls = match endpoint {
+            Endpoint::Redis { address, way, .. } => tls::of_target(way.tls.as_ref(), address)?,
+            _ => None,
+        };
+        let mut wire = Self::open(endpoint, tls.as_ref(), timeout)?;
         match wire.call(&[b"PING"])? {
             Reply::Status(b"PONG") => Ok(wire),
             other => Err(unexpected("PING", &other)),
@@ -78,19 +51,10 @@ impl Wire {
         tls: Option<&Tls>,
         timeout: Duration,
     ) -> Result<Self, StoreError> {
-        let Endpoint::Redis { address, user, password, database } = endpoint else {
+        let Endpoint::Redis { address, user, password, database, .. } = endpoint else {
             return Err(StoreError::fatal(ErrorClass::Other, "not a Redis endpoint"));
         };
-        let socket = match address {
-            NetAddress::Tcp(host, port) => {
-                tcp(host, *port, timeout).and_then(|socket| over(tls, socket))
-            }
-            NetAddress::Unix(path) => unix(path, timeout).map(Socket::Unix),
-        };
-        let socket = socket.map_err(|e| match tls::problem(&e) {
-            Some(words) => StoreError::fatal(ErrorClass::Refused, format!("{address}: {words}")),
-            None => fault::connecting(e.kind(), &address.to_string(), timeout),
-        })?;
+        let socket = Socket::connect(address, tls, timeout)?;
         let mut wire = Self {
             socket,
             timeout,
@@ -110,24 +74,12 @@ impl Wire {
 
     /// Where the server is: of several addresses of a host the one that answered.
     pub(super) fn peer(&self) -> io::Result<Option<SocketAddr>> {
-        match &self.socket {
-            Socket::Tcp(s) => s.peer_addr().map(Some),
-            Socket::Tls(s) => s.sock.peer_addr().map(Some),
-            Socket::Unix(_) => Ok(None),
-        }
+        self.socket.peer()
     }
 
     /// False once the server has ended the connection; looks at it without waiting.
     pub(super) fn is_open(&self) -> bool {
-        let fd = match &self.socket {
-            Socket::Tcp(s) => s.as_raw_fd(),
-            Socket::Unix(s) => s.as_raw_fd(),
-            Socket::Tls(s) => s.sock.as_raw_fd(),
-        };
-        match recv(fd, &mut [0], MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT) {
-            Ok(bytes) => bytes > 0,
-            Err(e) => matches!(e, Errno::EAGAIN | Errno::EINTR),
-        }
+        self.socket.is_open()
     }
 
     fn log_in(&mut self, user: Option<&str>, password: &Secret) -> Result<(), StoreError> {
@@ -198,6 +150,34 @@ impl Wire {
         }
     }
 
+    /// Sends requests all at once, few enough that their replies fit into a socket's buffers, and
+    /// reads these; an error reply is an error.
+    pub(super) fn all(&mut self, requests: &[Vec<&[u8]>]) -> Result<(), StoreError> {
+        let mut out = Vec::new();
+        for request in requests {
+            encode(&mut out, request);
+        }
+        let mut deadline = None;
+        self.send_encoded(out)?;
+        for _ in requests {
+            loop {
+                let received = &self.inbox[self.start..self.end];
+                let Some((tree, used)) = parse_tree(received).map_err(malformed)? else {
+                    let total = (received.len() + 1).max(self.inbox.len());
+                    self.receive(total, &mut deadline)?;
+                    continue;
+                };
+                self.start += used;
+                if let Tree::Error(words) = tree {
+                    // Replies to the rest are still under way.
+                    return Err(StoreError { fatal: true, ..refused(&words) });
+                }
+                break;
+            }
+        }
+        Ok(())
+    }
+
     /// Sends one request whose only good answer is `+OK`.
     pub(super) fn expect_ok(&mut self, parts: &[&[u8]]) -> Result<(), StoreError> {
         match self.call(parts)? {
@@ -207,12 +187,18 @@ impl Wire {
     }
 
     fn send(&mut self, parts: &[&[u8]]) -> Result<(), StoreError> {
+        let mut out = std::mem::take(&mut self.out);
+        out.clear();
+        encode(&mut out, parts);
+        self.send_encoded(out)
+    }
+
+    fn send_encoded(&mut self, out: Vec<u8>) -> Result<(), StoreError> {
+        self.out = out;
         if self.start != self.end {
             return Err(malformed(Malformed("bytes came unasked".into())));
         }
         (self.start, self.end) = (0, 0);
-        self.out.clear();
-        encode(&mut self.out, parts);
         match self.socket.write_all(&self.out) {
             // The server hung up; its last words, if any (too many clients), are still to be read.
             Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -257,38 +243,4 @@ impl Wire {
 fn malformed(Malformed(message): Malformed) -> StoreError {
     let expected = if message.contains("(expected") { "" } else { " (expected RESP2)" };
     StoreError::fatal(ErrorClass::Protocol, format!("{message}{expected}"))
-}
-
-fn over(tls: Option<&Tls>, socket: TcpStream) -> io::Result<Socket> {
-    match tls {
-        None => Ok(Socket::Tcp(socket)),
-        Some(tls) => tls::secured(socket, tls).map(|stream| Socket::Tls(Box::new(stream))),
-    }
-}
-
-fn tcp(host: &str, port: u16, timeout: Duration) -> io::Result<TcpStream> {
-    let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
-    for address in (host, port).to_socket_addrs()? {
-        match TcpStream::connect_timeout(&address, timeout) {
-            Ok(stream) => {
-                stream.set_nodelay(true)?;
-                stream.set_read_timeout(Some(timeout))?;
-                stream.set_write_timeout(Some(timeout))?;
-                return Ok(stream);
-            }
-            Err(e) => last = e,
-        }
-    }
-    Err(last)
-}
-
-/// The send time-out is set first: it also bounds a connect to a server whose backlog is full.
-fn unix(path: &Path, timeout: Duration) -> io::Result<UnixStream> {
-    let fd = socket(AddressFamily::Unix, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)?;
-    let micros = timeout.as_micros().clamp(1, i64::MAX as u128) as i64;
-    let limit = TimeVal::new(micros / 1_000_000, micros % 1_000_000);
-    setsockopt(&fd, sockopt::SendTimeout, &limit)?;
-    setsockopt(&fd, sockopt::ReceiveTimeout, &limit)?;
-    connect(fd.as_raw_fd(), &UnixAddr::new(path)?)?;
-    Ok(UnixStream::from(fd))
 }

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use cachedyno_drivers::SessionOptions;
-use model::{Connections, Endpoint, NetAddress, Secret};
+use model::{Connections, Endpoint, NetAddress, RedisWay, Secret};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tempfile::TempDir;
@@ -101,6 +101,7 @@ impl Server {
             user: None,
             password: password.map(Secret::new),
             database: 0,
+            way: RedisWay::default(),
         }
     }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::common::{Server, contention, installed, options, page_store, plain_store, timed};
 use cachedyno_drivers::{admin, open_page_store, open_session_store};
-use model::{Endpoint, ErrorClass, Layout, NetAddress, Secret};
+use model::{Endpoint, ErrorClass, Layout, NetAddress, RedisWay, Secret};
 use nix::sys::signal::Signal;
 use std::path::Path;
 use workloads::store::{Closed, Found, StoreError};
@@ -134,6 +134,7 @@ fn faults_have_their_class() {
         user: None,
         password: None,
         database: 0,
+        way: RedisWay::default(),
     };
     assert_eq!(open_session_store(&gone, &options).err().unwrap().class, ErrorClass::Refused);
 }
@@ -158,6 +159,7 @@ fn tcp_users_and_databases_work() {
         user: Some("shop".into()),
         password: Some(Secret::new("hush")),
         database: 3,
+        way: RedisWay::default(),
     };
     let mut store = open_session_store(&endpoint, &options(Path::new(""))).unwrap();
     plain_store(store.as_mut());
@@ -229,6 +231,7 @@ fn scripted(pieces: Vec<Vec<u8>>, pause: Duration) -> StoreError {
         user: None,
         password: None,
         database: 0,
+        way: RedisWay::default(),
     };
     let mut options = options(Path::new(""));
     options.timeout = Duration::from_millis(200);

@@ -48,7 +48,7 @@ impl Cluster {
 
     fn maps(&self, through: usize) -> [SlotMap; 2] {
         let address = NetAddress::Tcp("127.0.0.1".into(), self.servers[through].0);
-        let endpoint = Endpoint::Redis { address, user: None, password: None, database: 0 };
+        let endpoint = Endpoint::redis(address);
         let mut control = Control::connect(&endpoint, None, TIMEOUT).unwrap();
         let slots = control.ask(&[b"CLUSTER", b"SLOTS"]).unwrap();
         let shards = control.ask(&[b"CLUSTER", b"SHARDS"]).unwrap();

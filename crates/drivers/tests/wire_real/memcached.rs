@@ -1,21 +1,21 @@
-//! A memcached of the tests' own: every operation in both dialects, faults, accounts.
+//! A memcached of the tests' own: every operation in both spellings, faults, accounts.
 
 use std::thread;
 use std::time::Duration;
 
 use cachedyno_drivers::memcached::Replies;
-use cachedyno_drivers::memcached::requests::{Dialect, Holes, custom, hello, operation};
+use cachedyno_drivers::memcached::requests::{Holes, custom, hello, operation};
 use load::wire::protocol::{Expect, Judged};
-use model::{ErrorClass, Secret};
+use model::{ErrorClass, Secret, Spelling};
 
 use super::common::{ANY, DONE, Line, OK, Server, VALUE, VALUE_BYTES, installed};
 
 const HOLES: Holes = Holes { key_bytes: Some(16), value_bytes: Some(VALUE_BYTES), below: None };
-const DIALECTS: [Dialect; 2] = [Dialect::Text, Dialect::Meta];
+const SPELLINGS: [Spelling; 2] = [Spelling::Text, Spelling::Meta];
 
 /// Does a named operation on a key; its reply.
-fn done(line: &mut Line<Replies>, dialect: Dialect, name: &str, key: u64, ttl_s: u64) -> Judged {
-    let request = operation(dialect, name, Some(ttl_s), &HOLES).unwrap();
+fn done(line: &mut Line<Replies>, spelling: Spelling, name: &str, key: u64, ttl_s: u64) -> Judged {
+    let request = operation(spelling, name, Some(ttl_s), &HOLES).unwrap();
     line.fill_in(&request.segments, key, 1);
     let bytes = request.reads_whole.then_some(VALUE_BYTES as u32);
     line.receive(&Expect { shape: request.shape, bytes, verify: request.reads_whole, key })
@@ -29,19 +29,19 @@ fn class(judged: &Judged) -> ErrorClass {
 }
 
 #[test]
-fn operations_do_the_same_in_both_dialects() {
+fn operations_do_the_same_in_both_spellings() {
     if !installed("memcached") {
         return;
     }
     let server = Server::memcached(&[]);
-    for dialect in DIALECTS {
+    for spelling in SPELLINGS {
         for piece in [1, 50, 100_000] {
             let mut line = server.connect::<Replies>();
             line.piece = piece;
             let verified = Judged::Ok { verified: true };
             let mut expect = |name, ttl_s, expected: Judged| {
-                let judged = done(&mut line, dialect, name, 42, ttl_s);
-                assert_eq!(judged, expected, "{dialect:?} {name}");
+                let judged = done(&mut line, spelling, name, 42, ttl_s);
+                assert_eq!(judged, expected, "{spelling:?} {name}");
             };
             for absent in ["get", "gets", "gat", "touch", "del", "incr", "decr"] {
                 expect(absent, 0, Judged::Miss);
@@ -62,14 +62,14 @@ fn operations_do_the_same_in_both_dialects() {
             let own = custom("set __key__ 0 0 5", &HOLES).unwrap();
             line.fill_in(&own.segments, 42, 1);
             assert_eq!(line.receive(&DONE), OK);
-            assert_eq!(done(&mut line, dialect, "incr", 42, 0), OK);
+            assert_eq!(done(&mut line, spelling, "incr", 42, 0), OK);
             assert_eq!(
-                done(&mut line, dialect, "get", 42, 0),
+                done(&mut line, spelling, "get", 42, 0),
                 Judged::Wrong,
                 "a value of one byte"
             );
             assert_eq!(line.ask(b"get key:000000000042\r\n", &VALUE), OK);
-            assert_eq!(done(&mut line, dialect, "del", 42, 0), OK);
+            assert_eq!(done(&mut line, spelling, "del", 42, 0), OK);
         }
     }
 }
@@ -81,12 +81,12 @@ fn lifetimes_end() {
     }
     let server = Server::memcached(&[]);
     let mut line = server.connect::<Replies>();
-    for (key, dialect) in (0..).zip(DIALECTS) {
-        assert_eq!(done(&mut line, dialect, "set", key, 1), OK);
+    for (key, spelling) in (0..).zip(SPELLINGS) {
+        assert_eq!(done(&mut line, spelling, "set", key, 1), OK);
     }
     thread::sleep(Duration::from_millis(2500));
-    for (key, dialect) in (0..).zip(DIALECTS) {
-        assert_eq!(done(&mut line, dialect, "get", key, 0), Judged::Miss);
+    for (key, spelling) in (0..).zip(SPELLINGS) {
+        assert_eq!(done(&mut line, spelling, "get", key, 0), Judged::Miss);
     }
 }
 
@@ -96,9 +96,9 @@ fn pipelined_replies_come_in_order() {
         return;
     }
     let server = Server::memcached(&[]);
-    for dialect in DIALECTS {
+    for spelling in SPELLINGS {
         let mut line = server.connect::<Replies>();
-        let request = |name| operation(dialect, name, None, &HOLES).unwrap().segments;
+        let request = |name| operation(spelling, name, None, &HOLES).unwrap().segments;
         // As many as socket buffers hold in any case.
         let keys = 1000..1020;
         for key in keys.clone() {
@@ -154,12 +154,12 @@ fn a_full_server_says_so() {
         return;
     }
     let server = Server::memcached(&["-M", "-m", "2"]);
-    for dialect in DIALECTS {
+    for spelling in SPELLINGS {
         let mut line = server.connect::<Replies>();
         let full = (0..100_000)
-            .map(|key| done(&mut line, dialect, "set", key, 0))
+            .map(|key| done(&mut line, spelling, "set", key, 0))
             .find(|judged| *judged != OK);
-        assert_eq!(class(&full.unwrap()), ErrorClass::Full, "{dialect:?}");
+        assert_eq!(class(&full.unwrap()), ErrorClass::Full, "{spelling:?}");
     }
 }
 
@@ -179,7 +179,7 @@ fn accounts_are_asked_for() {
     };
     assert_eq!(class(&greet("wrong")), ErrorClass::Denied);
     assert_eq!(greet("let-me-in"), OK);
-    for dialect in DIALECTS {
-        assert_eq!(done(&mut line, dialect, "set", 1, 0), OK);
+    for spelling in SPELLINGS {
+        assert_eq!(done(&mut line, spelling, "set", 1, 0), OK);
     }
 }

@@ -15,7 +15,7 @@ use load::watch::ThreadUse;
 use load::wire::pacer::{Arrivals, Stage};
 use load::wire::{Address, Offer, Outcome, Pacing, Until, Work};
 use model::calibration::{CALIBRATION_FORMAT, Calibration, Cost, LoadLag, ShapeCost};
-use model::{Condition, ErrorClass, Failure};
+use model::{Condition, ErrorClass, Failure, Product, Spelling};
 use rig::reference::{Listen, NullServer, NullSettings};
 use rig::{Guard, Pinning, Scratch};
 use std::fmt::Display;
@@ -173,8 +173,9 @@ impl Calibrator<'_> {
     }
 
     fn offer(&self, server: &NullServer, shape: Shape, pacing: Pacing) -> Result<Outcome, Failure> {
-        let endpoint = endpoint(model::Product::Redis, server.address())?;
-        let Access { dialect, servers } = drivers::wire::access(&endpoint)?;
+        let endpoint = endpoint(Product::Redis, Spelling::default(), server.address())?;
+        let timeout = Duration::from_nanos(TIMEOUT_NS);
+        let Access { dialect, servers } = drivers::wire::access(&endpoint, timeout)?;
         let work = work(dialect, shape.operation)?;
         let offer = Offer {
             threads: 1,

@@ -196,7 +196,8 @@ impl Resolved {
     fn server_setting(&mut self, study: &Study, key: &str, value: &str) -> Result<(), StudyError> {
         let product = key.split_once('.').and_then(|(product, name)| {
             let product = Product::ALL.into_iter().find(|p| p.name() == product)?;
-            (product != Product::Files && !name.is_empty()).then_some((product, name))
+            let is_server = product != Product::Files && product.keeps_sessions();
+            (is_server && !name.is_empty()).then_some((product, name))
         });
         if let Some((product, name)) = product {
             let plain = name.to_ascii_lowercase();

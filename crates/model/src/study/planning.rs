@@ -6,6 +6,7 @@ use super::{StudyError, quoted_list};
 use crate::plan::{
     Cell, Effort, Load, Phase, Plan, PlannedTarget, Product, Sessions, Stop, Workload,
 };
+use crate::target::NO_SESSIONS;
 
 impl Study {
     /// Lists everything that a run with these choices will do.
@@ -69,6 +70,13 @@ impl Study {
                 Some(endpoint) => endpoint.product(),
                 None => self.product_of(&choice.name)?,
             };
+            let unfit = match &choice.endpoint {
+                Some(endpoint) => endpoint.no_sessions(),
+                None => (!product.keeps_sessions()).then_some(NO_SESSIONS),
+            };
+            if let Some(why) = unfit {
+                return Err(StudyError::Choice(format!("target `{}`: {why}", choice.name)));
+            }
             let settings = match choice.endpoint {
                 Some(_) => std::collections::BTreeMap::new(),
                 None => settings(self, &choice.name, product, resolved),

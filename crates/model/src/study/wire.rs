@@ -299,7 +299,12 @@ impl Study {
                 twice.then(|| (name.span().start, format!("{what} `{}` twice", name.get_ref())))
             })
         };
-        names(self.targets.iter().map(|t| &t.name).collect(), "target")
+        let unfit = self.targets.iter().find(|t| !t.product.keeps_sessions()).map(|t| {
+            let (name, product) = (t.name.get_ref(), t.product.name());
+            (t.name.span().start, format!("target `{name}`: {product} keeps no sessions"))
+        });
+        unfit
+            .or_else(|| names(self.targets.iter().map(|t| &t.name).collect(), "target"))
             .or_else(|| names(self.profiles.iter().map(|p| &p.name).collect(), "profile"))
             .or_else(|| self.unknown_target(self.control.get_ref(), self.control.span().start))
             .or_else(|| {

@@ -157,6 +157,11 @@ impl KeyNames {
         self.drawn.is_none().then_some(self.longest.len())
     }
 
+    /// Bytes of the longest name.
+    pub fn bytes_max(&self) -> usize {
+        self.longest.len()
+    }
+
     /// Bytes of the name of `key`.
     #[inline]
     pub fn bytes(&self, key: Key) -> usize {

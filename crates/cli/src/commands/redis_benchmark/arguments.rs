@@ -8,6 +8,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::PathBuf;
 
+use drivers::redis::chosen::ReadFrom;
 use model::Secret;
 
 use super::uri;
@@ -61,15 +62,6 @@ pub(super) enum Asked {
     Help,
     Version,
     Run(Box<Options>),
-}
-
-/// Which nodes of a cluster are asked.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum ReadFrom {
-    #[default]
-    Primaries,
-    Replicas,
-    All,
 }
 
 /// How TLS is spoken.

@@ -1,8 +1,8 @@
 //! The servers before the tests: whether they are there, what they tell, and whose data they hold.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use drivers::redis::chosen::{Chosen, ReadFrom};
 use drivers::redis::cluster::SlotMap;
 use drivers::redis::hello::{Login, hello};
 use drivers::redis::{Control, Tree};
@@ -12,7 +12,7 @@ use load::wire::route::{Route, Single};
 use load::wire::{Address, Servers, Tls};
 use model::{Endpoint, ErrorClass, Failure, NetAddress};
 
-use super::arguments::{Options, ReadFrom, Server};
+use super::arguments::{Options, Server};
 use super::catalogue::OWN_KEYS;
 use super::output::{Configuration, Told};
 
@@ -64,10 +64,11 @@ fn open_cluster(
     if map.uncovered() > 0 {
         doubts.push(format!("{} slots of the cluster are served by nobody", map.uncovered()));
     }
-    let (route, numbers) = Chosen::new(map, server.read_from)?;
+    let (route, numbers) =
+        Chosen::new(map, server.read_from).map_err(|e| format!("{e} (see --rfr)"))?;
     let (mut nodes, mut told, mut controls) = (Vec::new(), Vec::new(), Vec::new());
     for number in numbers {
-        let node = &route.map.nodes()[number];
+        let node = &route.map().nodes()[number];
         let at = NetAddress::Tcp(node.host.clone(), node.port);
         let mut control = log_in(server, &at, tls.as_ref())?;
         let identity = match control.ask(&[b"CLUSTER", b"MYID"]) {
@@ -129,8 +130,7 @@ pub(super) fn connect(server: &Server, tls: Option<&Tls>) -> Result<Control, Fai
 }
 
 fn connect_to(address: &NetAddress, tls: Option<&Tls>) -> Result<Control, Failure> {
-    let (address, user, password, database) = (address.clone(), None, None, 0);
-    Control::connect(&Endpoint::Redis { address, user, password, database }, tls, TIMEOUT)
+    Control::connect(&Endpoint::redis(address.clone()), tls, TIMEOUT)
 }
 
 fn log_in(server: &Server, address: &NetAddress, tls: Option<&Tls>) -> Result<Control, String> {
@@ -262,74 +262,4 @@ fn tls_of(server: &Server, doubts: &mut Vec<String>) -> Result<Option<Tls>, Stri
         _ => "",
     };
     Err(format!("could not connect to Redis: {}{cure}", failure.message))
-}
-
-/// The servers of a cluster that are asked, counted anew.
-#[derive(Debug)]
-struct Chosen {
-    map: SlotMap,
-    /// For each server of the map those that are asked for its keys.
-    asked: Vec<Vec<usize>>,
-    /// For each server of the map its number among those that are asked.
-    numbers: Vec<Option<usize>>,
-    /// Requests so far: they go to each in turn.
-    turn: AtomicUsize,
-}
-
-impl Chosen {
-    /// The route, and the servers of the map that are asked, in their new order.
-    fn new(map: SlotMap, from: ReadFrom) -> Result<(Self, Vec<usize>), String> {
-        let mut asked = vec![Vec::new(); map.nodes().len()];
-        let mut numbers = vec![None; map.nodes().len()];
-        let mut all = Vec::new();
-        let mut number = |node: usize| {
-            *numbers[node].get_or_insert_with(|| {
-                all.push(node);
-                all.len() - 1
-            })
-        };
-        let owners = map.nodes().iter().enumerate().filter(|(_, n)| n.replica_of.is_none());
-        for (owner, node) in owners {
-            let own = (from != ReadFrom::Replicas).then_some(owner);
-            let copies = map.replicas(owner).filter(|_| from != ReadFrom::Primaries);
-            asked[owner] = own.into_iter().chain(copies).map(&mut number).collect();
-            if asked[owner].is_empty() {
-                return Err(format!("{node} of the cluster has no replica (see --rfr)"));
-            }
-        }
-        Ok((Self { map, asked, numbers, turn: AtomicUsize::new(0) }, all))
-    }
-}
-
-impl Route for Chosen {
-    fn node(&self, name: &[u8]) -> usize {
-        let asked = &self.asked[self.map.node(name)];
-        match asked.as_slice() {
-            [only] => *only,
-            several => several[self.turn.fetch_add(1, Ordering::Relaxed) % several.len()],
-        }
-    }
-
-    fn moved(&mut self, name: &[u8], address: &str, for_good: bool) -> Option<usize> {
-        let owner = self.map.moved(name, address, false)?;
-        // A server that is not asked may know the key and has no connection.
-        let number = self.numbers[owner]?;
-        if for_good {
-            self.map.moved(name, address, true);
-            if self.asked[owner].is_empty() {
-                self.asked[owner].push(number);
-            }
-        }
-        Some(number)
-    }
-
-    fn asking(&self) -> &'static [u8] {
-        self.map.asking()
-    }
-
-    fn fresh(&self) -> Box<dyn Route> {
-        let (map, asked) = (self.map.clone(), self.asked.clone());
-        let numbers = self.numbers.clone();
-        Box::new(Self { map, asked, numbers, turn: AtomicUsize::new(0) })
-    }
 }

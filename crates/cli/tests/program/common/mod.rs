@@ -3,7 +3,7 @@
 //! - `place`: a directory of a test's own, and that nothing is left in it or running from it.
 //! - `started`: a running `cachedyno` with its output, under a deadline.
 //! - `record`: the files of a record.
-//! - `servers`: servers that are there before a run.
+//! - `servers`: servers that are there before a run; `network`: the same on ports.
 //! - `fake`: a server of the Redis protocol that lies.
 //! - `scripted`: one that does what a script says, faults included.
 //! - `mount`: a small file system.
@@ -11,6 +11,7 @@
 
 mod fake;
 mod mount;
+mod network;
 mod place;
 mod proc;
 mod record;
@@ -20,6 +21,7 @@ mod started;
 
 pub(crate) use fake::{Fake, Lie};
 pub(crate) use mount::Tmpfs;
+pub(crate) use network::{Certificates, Cluster, PortServer};
 pub(crate) use place::{FAST, Place};
 pub(crate) use proc::{child_named, command_line, freeze, peak_memory_kib, wait_until};
 pub(crate) use record::{Record, trials_so_far};

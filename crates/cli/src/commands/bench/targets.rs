@@ -1,0 +1,219 @@
+//! The servers of `bench`: which ones, their settings, and how TLS is spoken to them.
+
+use clap::Args;
+use drivers::wire::Dialect;
+use model::plan::PlannedTarget;
+use model::{Condition, Endpoint, Kv, Product, TargetChoice};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use workloads::kv::Sizes;
+
+use crate::exit::CliError;
+use crate::limits;
+
+/// Connections that a private server takes unless its settings say otherwise.
+const REDIS_CLIENTS_USUAL: u64 = 10_000;
+const MEMCACHED_CLIENTS_USUAL: u64 = 1_024;
+/// Memory of a private memcached that no key is counted for: pages of each size of slots.
+const MEMORY_MIB_LEAST: f64 = 128.0;
+/// Bytes of a key besides its name and value, at most.
+const ITEM_BYTES: f64 = 80.0;
+/// Memory for what is written: slots are larger than what is in them.
+const MEMORY_FACTOR: f64 = 2.0;
+
+/// How TLS is spoken to targets whose URL asks for it.
+#[derive(Debug, Args)]
+pub(crate) struct TlsFlags {
+    /// Trust the authorities of this PEM file instead of the system's (rediss://, memcacheds://)
+    #[arg(long, value_name = "FILE")]
+    cacert: Option<PathBuf>,
+    /// Show the certificate of this PEM file
+    #[arg(long, value_name = "FILE", requires = "key")]
+    cert: Option<PathBuf>,
+    /// Its private key, a PEM file
+    #[arg(long, value_name = "FILE", requires = "cert")]
+    key: Option<PathBuf>,
+    /// Name that the server's certificate must be for [default: the host]
+    #[arg(long, value_name = "NAME")]
+    sni: Option<String>,
+    /// Do not verify the server's certificate: whoever stands between can read everything
+    #[arg(long, conflicts_with = "cacert")]
+    tls_insecure: bool,
+}
+
+impl TlsFlags {
+    fn given(&self) -> Option<&'static str> {
+        let flags = [
+            ("--cacert", self.cacert.is_some()),
+            ("--cert", self.cert.is_some()),
+            ("--sni", self.sni.is_some()),
+            ("--tls-insecure", self.tls_insecure),
+        ];
+        flags.into_iter().find_map(|(flag, is_given)| is_given.then_some(flag))
+    }
+
+    /// Takes the flags over into every target that speaks TLS. Errors: there is none.
+    pub(super) fn apply(&self, choices: &mut [TargetChoice]) -> Result<(), CliError> {
+        let Some(flag) = self.given() else { return Ok(()) };
+        let mut speaking = 0;
+        for tls in choices.iter_mut().filter_map(|c| c.endpoint.as_mut()?.tls_mut()) {
+            tls.ca_file.clone_from(&self.cacert);
+            tls.certificate.clone_from(&self.cert);
+            tls.key.clone_from(&self.key);
+            tls.name.clone_from(&self.sni);
+            tls.is_insecure = self.tls_insecure;
+            speaking += 1;
+        }
+        if speaking > 0 {
+            return Ok(());
+        }
+        Err(CliError::usage(format!(
+            "{flag} has no effect: no target speaks TLS (expected NAME=rediss://host:port)"
+        )))
+    }
+}
+
+/// What a reader must know of how the targets were reached.
+pub(super) fn doubts(choices: &[TargetChoice]) -> Vec<Condition> {
+    let unverified = choices.iter().filter(|choice| {
+        let mut endpoint = choice.endpoint.clone();
+        endpoint.as_mut().and_then(Endpoint::tls_mut).is_some_and(|tls| tls.is_insecure)
+    });
+    let doubt = |choice: &TargetChoice| Condition {
+        group: "targets".into(),
+        name: format!("TLS of {}", choice.name),
+        value: "not verified (--tls-insecure)".into(),
+        warning: Some("nobody knows which server was measured".into()),
+    };
+    unverified.map(doubt).collect()
+}
+
+/// The protocol that a target speaks. Errors: it is no key-value server.
+pub(super) fn dialect(choice: &TargetChoice) -> Result<Dialect, CliError> {
+    let product = product(choice);
+    product.and_then(|p| Dialect::of(p, choice.endpoint.as_ref())).ok_or_else(|| {
+        CliError::usage(format!(
+            "target `{}` is no key-value server (expected `redis`, `memcached`, or NAME=URL with \
+             redis://host:port/db, rediss://, redis+cluster://, redis+unix:///socket or \
+             memcached://host:port)",
+            choice.name
+        ))
+    })
+}
+
+fn product(choice: &TargetChoice) -> Option<Product> {
+    let of_name = || Product::ALL.into_iter().find(|p| p.name() == choice.name);
+    let product = choice.endpoint.as_ref().map(Endpoint::product).or_else(of_name);
+    product.filter(|p| p.keeps_keys())
+}
+
+/// All targets with their settings: `sets` as the user gave them, and what private servers need
+/// for that many clients and these keys.
+pub(super) fn planned(
+    choices: &[TargetChoice],
+    sets: &[String],
+    (clients, kv): (u32, &Kv),
+) -> Result<Vec<PlannedTarget>, CliError> {
+    let given = settings(choices, sets)?;
+    let mut targets: Vec<PlannedTarget> = Vec::new();
+    for choice in choices {
+        if targets.iter().any(|t| t.name == choice.name) {
+            return Err(CliError::usage(format!(
+                "target `{}` is given twice (give each a name of its own: NAME=URL)",
+                choice.name
+            )));
+        }
+        dialect(choice)?;
+        let Some(product) = product(choice) else { continue };
+        let mut settings = BTreeMap::new();
+        if choice.endpoint.is_none() {
+            settings = given.get(&product).cloned().unwrap_or_default();
+            provide(product, &mut settings, clients, kv)?;
+        }
+        targets.push(PlannedTarget {
+            name: choice.name.clone(),
+            product,
+            address: choice.endpoint.as_ref().map(ToString::to_string),
+            settings,
+            control_of: None,
+            named: true,
+        });
+    }
+    Ok(targets)
+}
+
+/// Gives a private server room for every client, and memcached for every key, unless the user
+/// decided; what it evicts would count as lost.
+fn provide(
+    product: Product,
+    settings: &mut BTreeMap<String, String>,
+    clients: u32,
+    kv: &Kv,
+) -> Result<(), CliError> {
+    let connections = u64::from(clients) + limits::SPARE_CONNECTIONS;
+    if product != Product::Memcached {
+        if connections > REDIS_CLIENTS_USUAL {
+            settings.entry("maxclients".into()).or_insert_with(|| connections.to_string());
+        }
+        return Ok(());
+    }
+    rig::memcached::options(settings).map_err(|e| CliError::usage(format!("--set: {e}")))?;
+    let bytes = |text: &str| text.parse::<Sizes>().map_or(0.0, |sizes| sizes.mean());
+    let name = kv.key_bytes.as_deref().map_or(kv.key_prefix.len() as f64 + 12.0, bytes);
+    let data = kv.keys as f64 * (bytes(&kv.value_bytes) + name + ITEM_BYTES);
+    let memory_mib = MEMORY_MIB_LEAST + MEMORY_FACTOR * data / f64::from(1 << 20);
+    let mut provide = |name: &str, value: u64| {
+        settings.entry(name.into()).or_insert_with(|| value.to_string());
+    };
+    provide("connections", connections.max(MEMCACHED_CLIENTS_USUAL));
+    provide("memory", memory_mib.ceil() as u64);
+    Ok(())
+}
+
+/// `--set` pairs by product: `redis.NAME=VALUE`, or `NAME=VALUE` where private servers of one
+/// product only are started.
+fn settings(
+    choices: &[TargetChoice],
+    sets: &[String],
+) -> Result<BTreeMap<Product, BTreeMap<String, String>>, CliError> {
+    let mut private: Vec<Product> =
+        choices.iter().filter(|c| c.endpoint.is_none()).filter_map(product).collect();
+    private.sort();
+    private.dedup();
+    let mut settings: BTreeMap<Product, BTreeMap<String, String>> = BTreeMap::new();
+    for pair in sets {
+        let Some((key, value)) = pair.split_once('=') else {
+            let message = format!("--set `{pair}` is not of the form KEY=VALUE");
+            return Err(CliError::usage(message));
+        };
+        let named = key.split_once('.').and_then(|(product, name)| {
+            let product = Product::ALL.into_iter().find(|p| p.name() == product)?;
+            Some((product, name))
+        });
+        let (product, name) = match (named, private.as_slice()) {
+            (Some((product, name)), private) if private.contains(&product) => (product, name),
+            (None, [only]) => (*only, key),
+            (None, [_, ..]) => {
+                return Err(CliError::usage(format!(
+                    "--set `{pair}` does not say whose setting it is (expected \
+                     redis.{key}=VALUE or memcached.{key}=VALUE)"
+                )));
+            }
+            _ => {
+                return Err(CliError::usage(format!(
+                    "--set `{pair}` has no effect: no such private server is started (existing \
+                     servers are measured as they are)"
+                )));
+            }
+        };
+        let plain = name.to_ascii_lowercase();
+        if ["pass", "secret", "masterauth"].iter().any(|part| plain.contains(part)) {
+            return Err(CliError::usage(format!(
+                "--set {key}: settings with passwords would stand in the record (start such a \
+                 server yourself and give it by its URL)"
+            )));
+        }
+        settings.entry(product).or_default().insert(name.into(), value.into());
+    }
+    Ok(settings)
+}

@@ -1,0 +1,339 @@
+//! `bench` on memcached, over TLS, on a cluster and by RESP3, with real servers.
+
+use serde_json::Value;
+use std::fs;
+use std::process::Command;
+
+use super::common::{
+    Certificates, Cluster, Finished, Place, PortServer, among, count, installed, row, target,
+};
+
+/// `bench` with these arguments, small, with the summary as result.
+fn bench(place: &Place, arguments: &[&str]) -> Command {
+    let mut command = place.command();
+    command.arg("bench").args(arguments);
+    command.args(["--duration", "200ms", "--warmup", "50ms", "--blocks", "2", "--format", "json"]);
+    command.args(["--keys", "1500", "--clients", "4", "--verify", "1", "--pipeline", "4"]);
+    command.arg("--out").arg(place.records()).arg("--disk").arg(place.disk());
+    command
+}
+
+/// The same in a place of its own, to its end.
+fn ran(arguments: &[&str]) -> Finished {
+    Place::finish(bench(&Place::new(), arguments))
+}
+
+/// That all operations of a target went well, and every value read was the one written.
+#[track_caller]
+fn good(summary: &Value, name: &str) {
+    for operation in ["mixed", "mixed.get", "mixed.set"] {
+        let row = row(summary, name, operation);
+        assert!(count(row, "ok") > 50, "{row}");
+        for bad in ["error", "wrong", "miss"] {
+            assert_eq!(count(row, bad), 0, "{bad} of {row}");
+        }
+    }
+    let get = row(summary, name, "mixed.get");
+    assert_eq!(count(get, "verified"), count(get, "ok"));
+}
+
+/// That the target could not be used, and the reason has all parts.
+#[track_caller]
+fn unusable(finished: Finished, name: &str, parts: &[&str]) {
+    let summary = finished.code(3).json();
+    let reason = target(&summary, name)["not_run"].as_str().unwrap().to_string();
+    for part in parts {
+        assert!(reason.contains(part), "no `{part}` in {reason}");
+    }
+}
+
+#[test]
+fn private_servers_of_two_products_are_compared() {
+    if !installed(&["redis-server", "memcached", "setpriv"]) {
+        return;
+    }
+    let place = Place::new();
+    let sets = ["--set", "memcached.threads=1", "--set", "redis.save="];
+    let arguments = [&["redis", "memcached"], &sets[..]].concat();
+    let summary = Place::finish(bench(&place, &arguments)).measured().json();
+    good(&summary, "redis");
+    good(&summary, "memcached");
+    let memcached = target(&summary, "memcached");
+    assert!(memcached["product"].as_str().unwrap().starts_with("memcached 1."), "{memcached}");
+    assert_eq!(memcached["settings"]["threads"], "1", "{memcached}");
+    let cpu = &row(&summary, "memcached", "mixed")["metrics"]["server_cpu_ns_per_op"]["center"];
+    assert!(cpu.as_f64().unwrap() > 0.0, "{cpu}");
+    let compared = among(&summary["comparisons"], |c| {
+        let pair = [&c["a"], &c["b"]].map(|name| name.as_str().unwrap_or_default().to_string());
+        c["operation"] == "mixed" && pair.contains(&"redis".into()) && pair[0] != pair[1]
+    });
+    assert!(!compared.is_empty(), "{}", summary["comparisons"]);
+    let shown = place.on_records(&["show"]).measured().stdout;
+    assert!(shown.contains("durability of memcached: nothing is kept on disk"), "{shown}");
+    place.assert_nothing_left();
+}
+
+#[test]
+fn an_existing_memcached_keeps_what_others_have() {
+    if !installed(&["memcached", "setpriv"]) {
+        return;
+    }
+    let server = PortServer::memcached(&[]);
+    let text = format!("x=memcached://127.0.0.1:{}", server.port);
+    good(&ran(&[&text]).measured().json(), "x");
+    assert_eq!(server.stat("curr_items"), 0, "keys are left");
+
+    // Every trial finds it empty again, also where names have lengths of their own and end early.
+    let arguments = [&*text, "--key-size", "40-60", "--ttl", "60s"];
+    good(&ran(&arguments).measured().json(), "x");
+    assert_eq!(server.stat("curr_items"), 0, "keys are left");
+
+    assert!(server.say("set key:000000000001 0 0 5\r\nother").contains("STORED"));
+    unusable(ran(&[&text]), "x", &["is not empty", "--allow-shared"]);
+    good(&ran(&[&text, "--allow-shared"]).measured().json(), "x");
+    assert_eq!(server.stat("curr_items"), 1);
+    assert!(server.say("get key:000000000001").contains("\r\nother\r\n"));
+    assert_eq!(server.stat("cmd_flush"), 0);
+}
+
+#[test]
+fn memcached_is_asked_by_meta_commands_where_that_is_wanted() {
+    if !installed(&["memcached", "setpriv"]) {
+        return;
+    }
+    for (query, theirs, others) in [
+        ("?protocol=meta", [" mg ", " ms "], [" get ", " set "]),
+        ("", [" get ", " set "], [" mg ", " ms "]),
+    ] {
+        // So that it logs every request.
+        let server = PortServer::memcached(&["-vv"]);
+        let url = format!("x=memcached://127.0.0.1:{}{query}", server.port);
+        good(&ran(&[&url, "--key-prefix", "load:"]).measured().json(), "x");
+        let log = server.log();
+        let of_load = || log.lines().filter(|line| line.contains("load:"));
+        for word in theirs {
+            assert!(of_load().filter(|line| line.contains(word)).count() > 50, "no {word}");
+        }
+        assert!(!of_load().any(|line| others.iter().any(|word| line.contains(word))));
+        assert_eq!(server.stat("curr_items"), 0, "keys are left");
+    }
+}
+
+#[test]
+fn keys_are_spread_over_several_memcached_servers() {
+    if !installed(&["memcached", "setpriv"]) {
+        return;
+    }
+    let servers = [PortServer::memcached(&[]), PortServer::memcached(&[])];
+    let [one, two] = [servers[0].port, servers[1].port];
+    let url = format!("pair=memcached://127.0.0.1:{one},127.0.0.1:{two}");
+    let place = Place::new();
+    let summary = Place::finish(bench(&place, &[&url])).measured().json();
+    good(&summary, "pair");
+    let shown = &target(&summary, "pair")["place"];
+    let expected = format!("127.0.0.1:{one} and 127.0.0.1:{two}");
+    assert_eq!(shown.as_str(), Some(&*expected));
+    for server in &servers {
+        assert!(server.stat("get_hits") > 50, "a server without its share");
+        assert_eq!(server.stat("curr_items"), 0, "keys are left");
+    }
+    // One that holds data is enough.
+    assert!(servers[1].say("set a 0 0 1\r\nx").contains("STORED"));
+    unusable(ran(&[&url]), "pair", &["is not empty"]);
+}
+
+#[test]
+fn memcached_accounts_are_used_and_never_recorded() {
+    if !installed(&["memcached", "setpriv"]) {
+        return;
+    }
+    let place = Place::new();
+    let accounts = place.write("accounts", "ann:let-me-in-73\n").display().to_string();
+    let server = PortServer::memcached(&["-Y", &accounts]);
+    let url = |login: &str| format!("x=memcached://{login}127.0.0.1:{}", server.port);
+    let finished = Place::finish(bench(&place, &[&url("ann:let-me-in-73@")])).measured();
+    good(&finished.json(), "x");
+    assert!(!(finished.stdout + &finished.stderr).contains("let-me-in-73"));
+    for entry in fs::read_dir(&place.all_records()[0]).unwrap() {
+        let bytes = fs::read(entry.unwrap().path()).unwrap();
+        assert!(!String::from_utf8_lossy(&bytes).contains("let-me-in-73"), "in the record");
+    }
+    unusable(ran(&[&url("ann:wrong@")]), "x", &["denied", "not accepted"]);
+    unusable(ran(&[&url("")]), "x", &["denied"]);
+    unusable(ran(&[&url("ann@")]), "x", &["denied", "has no password"]);
+    let open = PortServer::memcached(&[]);
+    let login = format!("x=memcached://ann:let-me-in-73@127.0.0.1:{}", open.port);
+    unusable(ran(&[&login]), "x", &["asks for no user and password"]);
+    assert_eq!(open.stat("curr_items"), 0, "the login became a value");
+}
+
+#[test]
+fn tls_is_verified_unless_that_is_declined() {
+    if !installed(&["redis-server", "openssl", "setpriv"]) {
+        return;
+    }
+    let certificates = Certificates::new(&[
+        ("here", "subjectAltName=DNS:localhost,IP:127.0.0.1"),
+        ("elsewhere", "subjectAltName=DNS:elsewhere.example"),
+        ("client", "extendedKeyUsage=clientAuth"),
+    ]);
+    let ca = certificates.path("ca.pem");
+    let server = certificates.redis("here", &["--tls-auth-clients", "no", "--requirepass", "pw"]);
+    let url = format!("x=rediss://:pw@localhost:{}/1", server.port);
+    good(&ran(&[&url, "--cacert", &ca]).measured().json(), "x");
+    unusable(ran(&[&url]), "x", &["no trusted authority", "--cacert"]);
+
+    let place = Place::new();
+    let finished = Place::finish(bench(&place, &[&url, "--tls-insecure"])).measured();
+    good(&finished.json(), "x");
+    let facts = &finished.json()["conditions"]["facts"];
+    let found = among(facts, |fact| fact["name"] == "TLS of x");
+    assert!(found[0]["warning"].as_str().unwrap().contains("nobody knows"), "{facts}");
+    let header = fs::read_to_string(place.all_records()[0].join("header.json")).unwrap();
+    assert!(header.contains("TLS without verification") && header.contains("--tls-insecure"));
+    let shown = place.on_records(&["show"]).measured().stdout;
+    assert!(shown.contains("! TLS of x: not verified"), "{shown}");
+
+    let elsewhere = certificates.redis("elsewhere", &["--tls-auth-clients", "yes"]);
+    let url = format!("x=rediss://localhost:{}", elsewhere.port);
+    let [cert, key] = ["client.pem", "client.key"].map(|name| certificates.path(name));
+    let own = ["--cacert", &ca, "--cert", &cert, "--key", &key];
+    let with = |more: &[&str]| ran(&[&[&*url], &own[..], more].concat());
+    unusable(with(&[]), "x", &["certificate is for another name", "--sni"]);
+    good(&with(&["--sni", "elsewhere.example"]).measured().json(), "x");
+}
+
+#[test]
+fn memcached_speaks_tls_too() {
+    if !installed(&["memcached", "openssl", "setpriv"]) {
+        return;
+    }
+    let certificates = Certificates::new(&[("here", "subjectAltName=DNS:localhost")]);
+    let [ca, cert, key] = ["ca.pem", "here.pem", "here.key"].map(|name| certificates.path(name));
+    let files = format!("ssl_chain_cert={cert},ssl_key={key}");
+    let server = PortServer::memcached(&["-Z", "-o", &files]);
+    let url = format!("x=memcacheds://localhost:{}", server.port);
+    good(&ran(&[&url, "--cacert", &ca]).measured().json(), "x");
+    unusable(ran(&[&url]), "x", &["no trusted authority"]);
+}
+
+#[test]
+fn a_cluster_is_measured_on_every_server_and_left_as_it_was() {
+    if !installed(&["redis-server", "redis-cli", "setpriv"]) {
+        return;
+    }
+    let cluster = Cluster::new();
+    let port = cluster.0[1].port;
+    let url = format!("c=redis+cluster://127.0.0.1:{port}");
+    let summary = ran(&[&url]).measured().json();
+    good(&summary, "c");
+    assert!(target(&summary, "c")["place"].as_str().unwrap().contains(", cluster"));
+    for server in &cluster.0 {
+        assert!(server.calls("get") > 50, "a server without its share");
+        let refused = server.ask(&["INFO", "errorstats"]);
+        assert!(!refused.contains("MOVED"), "sent to the wrong server: {refused}");
+    }
+    assert_eq!(cluster.sizes(), [0, 0, 0], "keys are left");
+
+    // `foo` has slot 12182, which is the last server's.
+    cluster.0[2].ask(&["SET", "foo", "other"]);
+    unusable(ran(&[&url]), "c", &["is not empty"]);
+    let query = format!("c=redis://127.0.0.1:{port}?cluster=true&protocol=3");
+    good(&ran(&[&query, "--allow-shared"]).measured().json(), "c");
+    assert_eq!(cluster.sizes(), [0, 0, 1]);
+    assert_eq!(cluster.0[2].ask(&["GET", "foo"]), "other");
+}
+
+#[test]
+fn slots_may_move_while_a_cluster_is_measured() {
+    if !installed(&["redis-server", "redis-cli", "setpriv"]) {
+        return;
+    }
+    let cluster = Cluster::new();
+    let [from, to] = [&cluster.0[0], &cluster.0[1]];
+    let (from_id, to_id) = (from.ask(&["CLUSTER", "MYID"]), to.ask(&["CLUSTER", "MYID"]));
+    // Slot 0 is being moved and has no keys: what is asked of it there is referred by ASK.
+    to.ask(&["CLUSTER", "SETSLOT", "0", "IMPORTING", &from_id]);
+    from.ask(&["CLUSTER", "SETSLOT", "0", "MIGRATING", &to_id]);
+    let url = format!("c=redis+cluster://127.0.0.1:{}", from.port);
+    // All keys in slot 0, by their tag.
+    let arguments = [&*url, "--key-prefix", "{06S}:"];
+    assert_eq!(from.ask(&["CLUSTER", "KEYSLOT", "{06S}"]), "0");
+    good(&ran(&arguments).measured().json(), "c");
+    assert!(to.calls("asking") > 100 && to.calls("get") > 50);
+    assert_eq!(cluster.sizes(), [0, 0, 0], "keys are left");
+}
+
+#[test]
+fn a_server_of_a_cluster_alone_says_so() {
+    if !installed(&["redis-server", "redis-cli", "setpriv"]) {
+        return;
+    }
+    let cluster = Cluster::new();
+    let server = PortServer::redis(&[]);
+    let url = format!("x=redis+cluster://127.0.0.1:{}", server.port);
+    unusable(ran(&[&url]), "x", &["no usable cluster", "cluster support disabled"]);
+    // The slot of the name that is tried is another server's for at least two of the three.
+    let alone = cluster.0.iter().map(|server| format!("x=redis://127.0.0.1:{}", server.port));
+    let refused = alone.filter(|url| {
+        let finished = ran(&[url]);
+        let summary = finished.json();
+        let reason = target(&summary, "x")["not_run"].as_str().unwrap_or_default().to_string();
+        finished.code == Some(3) && reason.contains("expected redis+cluster://host:port")
+    });
+    assert!(refused.count() >= 2);
+    assert_eq!(cluster.sizes(), [0, 0, 0], "keys are left");
+}
+
+#[test]
+fn resp3_is_spoken_where_it_is_asked_for() {
+    if !installed(&["redis-server", "redis-cli", "setpriv"]) {
+        return;
+    }
+    let server = PortServer::redis(&[]);
+    let url = format!("x=redis://127.0.0.1:{}/2", server.port);
+    good(&ran(&[&url]).measured().json(), "x");
+    assert_eq!(server.calls("hello"), 0);
+    let summary = ran(&[&format!("{url}?protocol=3")]).measured().json();
+    good(&summary, "x");
+    assert!(target(&summary, "x")["place"].as_str().unwrap().ends_with("database 2, RESP3"));
+    // Two blocks, each of four clients.
+    assert!(server.calls("hello") >= 8);
+}
+
+#[test]
+fn what_does_not_fit_a_target_is_said_before_anything_starts() {
+    let place = Place::new();
+    for (arguments, parts) in [
+        (&["mysql"][..], &["`mysql` is no key-value server", "`memcached`"][..]),
+        (&["memcached", "--op", "lpush=1"], &["--op", "`lpush`", "touch"]),
+        (&["memcached", "--ttl", "2592001s"], &["--op", "2592001"]),
+        (&["memcached", "--key-size", "300"], &["300", "250"]),
+        (&["memcached", "--set", "port=1"], &["--set", "`port`", "item-size"]),
+        (&["memcached", "--set", "redis.save="], &["--set `redis.save=`", "has no effect"]),
+        (&["redis", "memcached", "--set", "save="], &["whose setting", "redis.save"]),
+        (&["redis", "--set", "masterauth=x"], &["--set masterauth", "record"]),
+        (&["x=memcached://h/1"], &["`/1`", "no databases"]),
+        (&["x=memcached://h:1,h:1"], &["`h:1` twice"]),
+        (&["x=redis://h?protocol=9"], &["`9`", "2 or 3"]),
+        (&["x=redis+cluster://h/4"], &["`4`", "a cluster has no other"]),
+        (&["x=redis://h?tls=1"], &["`tls`, which is unknown"]),
+        (&["redis", "--cacert", "/no/such"], &["--cacert has no effect", "rediss://"]),
+    ] {
+        let mut command = place.command();
+        command.arg("bench").args(arguments).args(["--keys", "500"]);
+        Place::finish(command).usage_error(parts);
+    }
+    for target in ["x=memcached://127.0.0.1", "memcached", "x=redis+cluster://127.0.0.1"] {
+        let finished = Place::finish(place.run(&["sessions", "--target", target]));
+        finished.usage_error(&["target `", "`bench`"]);
+    }
+    assert_eq!(place.all_records().len(), 0);
+    place.assert_nothing_left();
+}
+
+#[test]
+fn files_of_tls_that_cannot_be_read_are_named() {
+    let arguments = ["x=rediss://127.0.0.1:1", "--cacert", "/no/such"];
+    unusable(ran(&arguments), "x", &["`/no/such` is no file of authorities"]);
+}

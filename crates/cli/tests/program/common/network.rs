@@ -1,0 +1,187 @@
+//! Servers on ports of the loopback, alone and several together, and certificates for TLS.
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+use super::proc::wait_until;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+/// A server on a port of the loopback; ends with the test, also when that is killed.
+pub(crate) struct PortServer {
+    child: Child,
+    directory: TempDir,
+    pub(crate) port: u16,
+}
+
+impl PortServer {
+    fn start(program: &str, arguments: &[&str], port: u16, directory: TempDir) -> Self {
+        let log = fs::File::create(directory.path().join("log")).unwrap();
+        let child = Command::new("setpriv")
+            .args(["--pdeathsig", "KILL", program])
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(log.try_clone().unwrap())
+            .stderr(log)
+            .spawn()
+            .unwrap();
+        let mut server = Self { child, directory, port };
+        wait_until(&format!("{program} listens"), PATIENCE, || {
+            let ended = server.child.try_wait().unwrap();
+            assert!(ended.is_none(), "{program} did not start: {}", server.log());
+            TcpStream::connect(("127.0.0.1", port)).ok()
+        });
+        server
+    }
+
+    /// memcached with more options.
+    pub(crate) fn memcached(more: &[&str]) -> Self {
+        let (port, directory) = (free_port(), tempfile::tempdir().unwrap());
+        let number = port.to_string();
+        let own = ["-l", "127.0.0.1", "-p", &number, "-t", "1", "-u", "root"];
+        Self::start("memcached", &[&own[..], more].concat(), port, directory)
+    }
+
+    /// Redis with more settings; with a certificate it listens for TLS on the port.
+    pub(crate) fn redis(more: &[&str]) -> Self {
+        let (port, directory) = (free_port(), tempfile::tempdir().unwrap());
+        let number = port.to_string();
+        let is_tls = more.contains(&"--tls-cert-file");
+        let [plain, tls] = if is_tls { ["0", &number] } else { [&*number, "0"] };
+        let at = directory.path().display().to_string();
+        let socket = format!("{at}/s.sock");
+        let own = ["--port", plain, "--tls-port", tls, "--bind", "127.0.0.1", "--dir", &at];
+        let more = [&own[..], &["--save", "", "--unixsocket", &socket], more].concat();
+        Self::start("redis-server", &more, port, directory)
+    }
+
+    /// Asks a Redis server by its own client, so that nothing of ours checks itself.
+    pub(crate) fn ask(&self, words: &[&str]) -> String {
+        let socket = self.directory.path().join("s.sock");
+        let output = Command::new("redis-cli").arg("-s").arg(socket).args(words).output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8_lossy(&output.stdout).trim().to_string()
+    }
+
+    /// How often a Redis server carried out a command.
+    pub(crate) fn calls(&self, command: &str) -> u64 {
+        let start = format!("cmdstat_{command}:calls=");
+        let stats = self.ask(&["INFO", "commandstats"]);
+        let of = |line: &str| line.strip_prefix(&start)?.split(',').next()?.parse().ok();
+        stats.lines().find_map(of).unwrap_or(0)
+    }
+
+    /// Says something to memcached and gives all that it answers.
+    pub(crate) fn say(&self, text: &str) -> String {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.write_all(format!("{text}\r\nquit\r\n").as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    }
+
+    /// What it has logged so far.
+    pub(crate) fn log(&self) -> String {
+        fs::read_to_string(self.directory.path().join("log")).unwrap()
+    }
+
+    /// A number that memcached counts.
+    pub(crate) fn stat(&self, name: &str) -> u64 {
+        let (stats, start) = (self.say("stats"), format!("STAT {name} "));
+        let found = stats.lines().find_map(|line| line.strip_prefix(&start)?.parse().ok());
+        found.unwrap_or_else(|| panic!("no {name} in {stats}"))
+    }
+}
+
+impl Drop for PortServer {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A cluster of three Redis servers without replicas.
+pub(crate) struct Cluster(pub(crate) Vec<PortServer>);
+
+impl Cluster {
+    pub(crate) fn new() -> Self {
+        let server = |_| {
+            let bus = free_port().to_string();
+            PortServer::redis(&["--cluster-enabled", "yes", "--cluster-port", &bus])
+        };
+        let cluster = Self((0..3).map(server).collect());
+        let output = Command::new("redis-cli")
+            .args(["--cluster", "create"])
+            .args(cluster.0.iter().map(|server| format!("127.0.0.1:{}", server.port)))
+            .arg("--cluster-yes")
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{output:?}");
+        wait_until("the cluster forms", PATIENCE, || {
+            let ready = |server: &PortServer| {
+                server.ask(&["CLUSTER", "INFO"]).contains("cluster_state:ok")
+                    && server.ask(&["CLUSTER", "SHARDS"]).matches("online").count() == 3
+            };
+            cluster.0.iter().all(ready).then_some(())
+        });
+        cluster
+    }
+
+    /// Keys of each server.
+    pub(crate) fn sizes(&self) -> Vec<u64> {
+        self.0.iter().map(|server| server.ask(&["DBSIZE"]).parse().unwrap()).collect()
+    }
+}
+
+/// An authority `ca.pem`, and certificates with keys that it signed.
+pub(crate) struct Certificates(TempDir);
+
+impl Certificates {
+    /// One certificate for each pair of name and extension.
+    pub(crate) fn new(names: &[(&str, &str)]) -> Self {
+        let made = Self(tempfile::tempdir().unwrap());
+        made.openssl(
+            "req -x509 -newkey rsa:2048 -nodes -days 2 -keyout ca.key -out ca.pem -subj /CN=ca",
+        );
+        for (name, extension) in names {
+            fs::write(made.0.path().join("ext"), extension).unwrap();
+            made.openssl(&format!(
+                "req -newkey rsa:2048 -nodes -keyout {name}.key -out {name}.csr -subj /CN={name}"
+            ));
+            made.openssl(&format!(
+                "x509 -req -in {name}.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 \
+                 -out {name}.pem -extfile ext"
+            ));
+        }
+        made
+    }
+
+    fn openssl(&self, arguments: &str) {
+        let mut command = Command::new("openssl");
+        let output = command.args(arguments.split(' ')).current_dir(self.0.path()).output();
+        let output = output.unwrap();
+        assert!(output.status.success(), "{output:?}");
+    }
+
+    pub(crate) fn path(&self, name: &str) -> String {
+        self.0.path().join(name).display().to_string()
+    }
+
+    /// A Redis server that shows the certificate of that name.
+    pub(crate) fn redis(&self, name: &str, more: &[&str]) -> PortServer {
+        let [cert, key] = ["pem", "key"].map(|end| self.path(&format!("{name}.{end}")));
+        let ca = self.path("ca.pem");
+        let own = ["--tls-cert-file", &cert, "--tls-key-file", &key, "--tls-ca-cert-file", &ca];
+        PortServer::redis(&[&own[..], more].concat())
+    }
+}

@@ -1,0 +1,157 @@
+//! One blocking connection to memcached, by its text protocol, for questions around a load.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use load::wire::Tls;
+use model::{ErrorClass, Memcached, NetAddress, Secret};
+use workloads::store::StoreError;
+
+use super::judge::error_class;
+use super::requests::hello;
+use crate::fault;
+use crate::socket::Socket;
+
+/// Longest answer to a question; lists of settings have some KiB.
+const ANSWER_BYTES_MAX: usize = 1 << 20;
+/// Bytes that are read at once.
+const PIECE_BYTES: usize = 16 << 10;
+
+/// Such a connection, logged in.
+pub(super) struct Line {
+    socket: Socket,
+    timeout: Duration,
+    /// Received and not yet read.
+    inbox: Vec<u8>,
+}
+
+impl Line {
+    /// Connects, over TLS where that is given, and logs in where the user gave an account.
+    pub(super) fn connect(
+        memcached: &Memcached,
+        address: &NetAddress,
+        tls: Option<&Tls>,
+        timeout: Duration,
+    ) -> Result<Self, StoreError> {
+        let socket = Socket::connect(address, tls, timeout)?;
+        let mut line = Self { socket, timeout, inbox: Vec::new() };
+        match (&memcached.user, &memcached.password) {
+            (None, _) => {}
+            (Some(user), Some(password)) => line.log_in(user, password)?,
+            (Some(user), None) => {
+                let message =
+                    format!("user `{user}` has no password (expected user:password@host)");
+                return Err(StoreError::fatal(ErrorClass::Denied, message));
+            }
+        }
+        Ok(line)
+    }
+
+    /// A server without accounts takes a login for a value to be stored, so it is asked first.
+    fn log_in(&mut self, user: &str, password: &Secret) -> Result<(), StoreError> {
+        self.send(b"version\r\n")?;
+        if self.next()?.starts_with(b"VERSION") {
+            let message = "the server asks for no user and password (leave them out)";
+            return Err(StoreError::fatal(ErrorClass::Denied, message));
+        }
+        self.send(&hello(user, password).0)?;
+        if self.next()? == b"STORED" {
+            return Ok(());
+        }
+        let message = "user or password was not accepted (expected those of the target's URL)";
+        Err(StoreError::fatal(ErrorClass::Denied, message))
+    }
+
+    pub(super) fn send(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
+        if !self.inbox.is_empty() {
+            return Err(malformed("bytes came unasked"));
+        }
+        match self.socket.write_all(bytes) {
+            // The server hung up; its last words, if any (too many clients), are still to be read.
+            Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            other => other.map_err(|e| fault::connection(&e, self.timeout)),
+        }
+    }
+
+    /// The next line without its end; an error of the server is a line.
+    pub(super) fn next(&mut self) -> Result<Vec<u8>, StoreError> {
+        let until = Instant::now() + self.timeout;
+        loop {
+            if let Some(end) = self.inbox.windows(2).position(|pair| pair == b"\r\n") {
+                let rest = self.inbox.split_off(end + 2);
+                let mut line = std::mem::replace(&mut self.inbox, rest);
+                line.truncate(end);
+                return Ok(line);
+            }
+            if self.inbox.len() > ANSWER_BYTES_MAX {
+                return Err(malformed("a line does not end"));
+            }
+            self.receive(until)?;
+        }
+    }
+
+    /// That many bytes and the end of their line.
+    pub(super) fn block(&mut self, bytes: usize) -> Result<Vec<u8>, StoreError> {
+        let until = Instant::now() + self.timeout;
+        while self.inbox.len() < bytes + 2 {
+            self.receive(until)?;
+        }
+        let rest = self.inbox.split_off(bytes + 2);
+        let mut block = std::mem::replace(&mut self.inbox, rest);
+        block.truncate(bytes);
+        Ok(block)
+    }
+
+    fn receive(&mut self, until: Instant) -> Result<(), StoreError> {
+        if Instant::now() >= until {
+            return Err(StoreError::fatal(ErrorClass::Timeout, fault::no_answer(self.timeout)));
+        }
+        let at = self.inbox.len();
+        self.inbox.resize(at + PIECE_BYTES, 0);
+        let read = self.socket.read(&mut self.inbox[at..]);
+        self.inbox.truncate(at + *read.as_ref().unwrap_or(&0));
+        match read {
+            Ok(0) => {
+                let e = io::Error::from(io::ErrorKind::UnexpectedEof);
+                Err(fault::connection(&e, self.timeout))
+            }
+            Ok(_) => Ok(()),
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => Ok(()),
+            Err(e) => Err(fault::connection(&e, self.timeout)),
+        }
+    }
+
+    /// Asks for a list of `STAT <name> <value>` lines.
+    pub(super) fn stats(&mut self, request: &[u8]) -> Result<Vec<(String, String)>, StoreError> {
+        self.send(request)?;
+        let (mut list, mut bytes) = (Vec::new(), 0);
+        loop {
+            let line = self.next()?;
+            if line == b"END" {
+                return Ok(list);
+            }
+            bytes += line.len();
+            let text = String::from_utf8_lossy(&line).into_owned();
+            let Some(pair) = text.strip_prefix("STAT ") else { return Err(unexpected(&line)) };
+            let (name, value) = pair.split_once(' ').unwrap_or((pair, ""));
+            list.push((name.into(), value.into()));
+            if bytes > ANSWER_BYTES_MAX {
+                return Err(malformed("a list does not end"));
+            }
+        }
+    }
+}
+
+/// A line that does not answer the question.
+pub(super) fn unexpected(line: &[u8]) -> StoreError {
+    let words = fault::words(line);
+    let class = match words.split(' ').next() {
+        Some("ERROR" | "CLIENT_ERROR" | "SERVER_ERROR") => error_class(&words),
+        _ => ErrorClass::Protocol,
+    };
+    StoreError::fatal(class, format!("the server answered `{words}`"))
+}
+
+fn malformed(problem: &str) -> StoreError {
+    StoreError::fatal(ErrorClass::Protocol, format!("{problem} (expected memcached's protocol)"))
+}

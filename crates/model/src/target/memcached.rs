@@ -1,0 +1,156 @@
+//! URLs of memcached servers, one or several.
+
+use url::Url;
+
+use super::{
+    Endpoint, NetAddress, Secret, TlsFiles, UrlError, known_queries, mask_text, part, password,
+    query, tcp, unix, user,
+};
+
+/// The port where nothing is said.
+const PORT: u16 = 11211;
+
+/// How requests to memcached are spelled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Spelling {
+    /// `get`, `set` and so on, as nearly every client sends them.
+    #[default]
+    Text,
+    /// `mg`, `ms` and so on, which memcached knows from 1.6 on.
+    Meta,
+}
+
+/// memcached servers that share the keys.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Memcached {
+    /// Where they listen, at least one, in the order in which the user named them.
+    pub servers: Vec<NetAddress>,
+    /// How requests are spelled.
+    pub spelling: Spelling,
+    /// User, the same for all; `None` where servers ask for none.
+    pub user: Option<String>,
+    /// The user's password.
+    pub password: Option<Secret>,
+    /// TLS and whom it trusts; `None` for none.
+    pub tls: Option<TlsFiles>,
+}
+
+impl std::fmt::Display for Memcached {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let servers: Vec<String> = self.servers.iter().map(ToString::to_string).collect();
+        f.write_str(&servers.join(" and "))?;
+        f.write_str(self.tls.as_ref().map_or("", TlsFiles::words))?;
+        f.write_str(if self.spelling == Spelling::Meta { ", meta commands" } else { "" })
+    }
+}
+
+/// Reads `memcached://` and `memcacheds://` with hosts separated by commas, and
+/// `memcached+unix://`; `None` for another scheme.
+pub(super) fn parse(text: &str) -> Option<Result<Endpoint, UrlError>> {
+    let (scheme, rest) = text.split_once("://")?;
+    match scheme {
+        "memcached" | "memcacheds" => Some(network(scheme, rest)),
+        "memcached+unix" => Some(socket(text)),
+        _ => None,
+    }
+}
+
+fn network(scheme: &str, rest: &str) -> Result<Endpoint, UrlError> {
+    let end = rest.find(['/', '?']).unwrap_or(rest.len());
+    let (authority, tail) = rest.split_at(end);
+    let (login, hosts) = match authority.rsplit_once('@') {
+        Some((login, hosts)) => (format!("{login}@"), hosts),
+        None => (String::new(), authority),
+    };
+    let mut endpoints = Vec::new();
+    for host in hosts.split(',') {
+        let one = format!("{scheme}://{login}{host}{tail}");
+        let url = Url::parse(&one).map_err(|_| UrlError::NotUrl(mask_text(&one)))?;
+        if !url.path().trim_matches('/').is_empty() {
+            let found = format!("`{}`", url.path());
+            return Err(part(&url, "path", &found, "none, as memcached has no databases"));
+        }
+        known_queries(&url, "protocol")?;
+        let mut endpoint = speaking(&url)?;
+        endpoint.servers.push(tcp(&url, PORT)?);
+        endpoints.push(endpoint);
+    }
+    let mut all = endpoints.remove(0);
+    for other in endpoints {
+        if all.servers.contains(&other.servers[0]) {
+            return Err(UrlError::Part {
+                url: mask_text(&format!("{scheme}://{rest}")),
+                part: "host",
+                problem: format!("`{}` twice", other.servers[0]),
+                expected: "each server once",
+            });
+        }
+        all.servers.extend(other.servers);
+    }
+    Ok(Endpoint::Memcached(all))
+}
+
+fn socket(text: &str) -> Result<Endpoint, UrlError> {
+    let url = Url::parse(text).map_err(|_| UrlError::NotUrl(mask_text(text)))?;
+    known_queries(&url, "protocol")?;
+    let mut endpoint = speaking(&url)?;
+    endpoint.servers.push(unix(&url)?);
+    Ok(Endpoint::Memcached(endpoint))
+}
+
+/// All but the servers.
+fn speaking(url: &Url) -> Result<Memcached, UrlError> {
+    let spelling = match query(url, "protocol").as_deref() {
+        None | Some("text") => Spelling::Text,
+        Some("meta") => Spelling::Meta,
+        Some(other) => {
+            return Err(part(url, "protocol", &format!("`{other}`"), "`text` or `meta`"));
+        }
+    };
+    let (user, password) = (user(url), password(url));
+    if user.is_none() && password.is_some() {
+        return Err(part(url, "user", "missing", "user:password@host"));
+    }
+    let tls = (url.scheme() == "memcacheds").then(TlsFiles::default);
+    Ok(Memcached { servers: Vec::new(), spelling, user, password, tls })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Memcached {
+        match Endpoint::parse(text) {
+            Ok(Endpoint::Memcached(memcached)) => memcached,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn one_and_several_servers_are_read() {
+        let at = |host: &str, port| NetAddress::Tcp(host.into(), port);
+        assert_eq!(read("memcached://a").servers, [at("a", 11211)]);
+        let two = read("memcached://u:p%2C@a:1,[::1]:2?protocol=meta");
+        assert_eq!(two.servers, [at("a", 1), at("::1", 2)]);
+        assert_eq!(two.to_string(), "a:1 and ::1:2, meta commands");
+        assert_eq!((two.user, two.password), (Some("u".into()), Some(Secret::new("p,"))));
+        assert_eq!(two.spelling, Spelling::Meta);
+        let socket = read("memcached+unix:///run/m.sock");
+        assert_eq!(socket.servers, [NetAddress::Unix("/run/m.sock".into())]);
+        assert!(read("memcacheds://a").tls.is_some());
+    }
+
+    #[test]
+    fn what_does_not_fit_is_named() {
+        let message = |text: &str| Endpoint::parse(text).unwrap_err().to_string();
+        assert!(message("memcached://a/1").contains("`/1` (expected none"));
+        assert!(message("memcached://a:1,a:1").contains("`a:1` twice"));
+        assert!(message("memcached://a,").contains("host of"));
+        assert!(message("memcached://a:x").contains("is not a URL"));
+        assert!(message("memcached://a?protocol=binary").contains("`text` or `meta`"));
+        assert!(message("memcached://a?ttl=1").contains("`ttl`"));
+        assert!(message("memcached+unix://").contains("socket path"));
+        let masked = message("memcached://:hush@a");
+        assert!(masked.contains("user of") && !masked.contains("hush"), "{masked}");
+    }
+}

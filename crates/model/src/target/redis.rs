@@ -1,0 +1,135 @@
+//! URLs of servers of the Redis protocol, and how one speaks to them besides the login.
+
+use url::Url;
+
+use super::{
+    Endpoint, NetAddress, Secret, TlsFiles, UrlError, known_queries, part, password, query, tcp,
+    unix, user,
+};
+
+/// How a server of the Redis protocol is spoken to, besides the login. By default without TLS, as
+/// one server that has all keys, by RESP2.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RedisWay {
+    /// TLS and whom it trusts; `None` for none.
+    pub tls: Option<TlsFiles>,
+    /// True for a cluster, of which the address is any member.
+    pub is_cluster: bool,
+    /// True to speak RESP3.
+    pub is_resp3: bool,
+}
+
+impl RedisWay {
+    /// Words for what differs from the default, each with a comma before it.
+    pub(super) fn words(&self) -> String {
+        let tls = self.tls.as_ref().map_or("", TlsFiles::words);
+        let cluster = if self.is_cluster { ", cluster" } else { "" };
+        let resp3 = if self.is_resp3 { ", RESP3" } else { "" };
+        [tls, cluster, resp3].concat()
+    }
+}
+
+/// Reads `redis://`, `rediss://`, `redis+cluster://`, `rediss+cluster://` and `redis+unix://`.
+pub(super) fn parse(url: &Url) -> Result<Endpoint, UrlError> {
+    let scheme = url.scheme();
+    let is_unix = scheme == "redis+unix";
+    known_queries(url, if is_unix { "db, user, password, protocol" } else { "cluster, protocol" })?;
+    let way = RedisWay {
+        tls: scheme.starts_with("rediss").then(TlsFiles::default),
+        is_cluster: scheme.ends_with("+cluster") || is_cluster(url)?,
+        is_resp3: is_resp3(url)?,
+    };
+    let (address, database) = if is_unix {
+        (unix(url)?, database(url, &query(url, "db").unwrap_or_default())?)
+    } else {
+        (tcp(url, 6379)?, database(url, url.path().trim_matches('/'))?)
+    };
+    if way.is_cluster && database != 0 {
+        return Err(part(
+            url,
+            "database",
+            &format!("`{database}`"),
+            "0, as a cluster has no other",
+        ));
+    }
+    let carried = |name| if is_unix { query(url, name) } else { None };
+    Ok(Endpoint::Redis {
+        address,
+        user: user(url).or_else(|| carried("user")),
+        password: password(url).or_else(|| carried("password").map(Secret::new)),
+        database,
+        way,
+    })
+}
+
+fn is_cluster(url: &Url) -> Result<bool, UrlError> {
+    match query(url, "cluster").as_deref() {
+        None | Some("false") => Ok(false),
+        Some("true") => Ok(true),
+        Some(other) => Err(part(url, "cluster", &format!("`{other}`"), "`true` or `false`")),
+    }
+}
+
+fn is_resp3(url: &Url) -> Result<bool, UrlError> {
+    match query(url, "protocol").as_deref() {
+        None | Some("2") => Ok(false),
+        Some("3") => Ok(true),
+        Some(other) => {
+            Err(part(url, "protocol", &format!("`{other}`"), "2 or 3, the version of RESP"))
+        }
+    }
+}
+
+fn database(url: &Url, text: &str) -> Result<u32, UrlError> {
+    if text.is_empty() {
+        return Ok(0);
+    }
+    text.parse()
+        .map_err(|_| part(url, "database", &format!("`{text}`"), "a number, 0 to 15 by default"))
+}
+
+impl Endpoint {
+    /// One server of the Redis protocol that asks for no login: its database 0, by RESP2, without
+    /// TLS.
+    pub fn redis(address: NetAddress) -> Self {
+        Self::Redis { address, user: None, password: None, database: 0, way: RedisWay::default() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn way(text: &str) -> RedisWay {
+        match Endpoint::parse(text) {
+            Ok(Endpoint::Redis { way, .. }) => way,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn the_way_is_read_and_told() {
+        assert_eq!(way("redis://h/1"), RedisWay::default());
+        assert_eq!(way("redis://h?cluster=false&protocol=2"), RedisWay::default());
+        let tls = Some(TlsFiles::default());
+        assert_eq!(way("rediss://h"), RedisWay { tls: tls.clone(), ..RedisWay::default() });
+        let all = RedisWay { tls, is_cluster: true, is_resp3: true };
+        assert_eq!(way("rediss://h?cluster=true&protocol=3"), all);
+        assert_eq!(way("rediss+cluster://h?protocol=3"), all);
+        assert!(way("redis+cluster://h:7000/0").is_cluster);
+        assert!(way("redis+unix:///s?protocol=3").is_resp3);
+        let told = Endpoint::parse("rediss+cluster://u:hush@h?protocol=3").unwrap().to_string();
+        assert_eq!(told, "h:6379 database 0, TLS, cluster, RESP3");
+    }
+
+    #[test]
+    fn what_does_not_fit_is_named() {
+        let message = |text: &str| Endpoint::parse(text).unwrap_err().to_string();
+        assert!(message("redis://h?protocol=4").contains("protocol of `redis://h?protocol=4`"));
+        assert!(message("redis://h?cluster=yes").contains("is `yes` (expected `true` or"));
+        assert!(message("redis+cluster://h/3").contains("`3` (expected 0, as a cluster"));
+        assert!(message("redis://h?db=3").contains("`db`, which is unknown (expected cluster, "));
+        assert!(message("redis+unix:///s?cluster=true").contains("`cluster`"));
+        assert!(!message("redis://h?password=hush").contains("hush"));
+    }
+}

@@ -1,0 +1,142 @@
+//! Starts the installed `memcached` on a unix socket.
+//!
+//! It has no configuration file: settings are options of its command line, of which those that a
+//! measurement needs are known here by name ([`SETTINGS`]). It keeps nothing on disk.
+
+use crate::error::{Result, RigError};
+use crate::guard::Guard;
+use crate::process::{Launch, Process};
+use crate::scratch::Scratch;
+use crate::server::{Server, ServerSpec, check_settings};
+use model::{Endpoint, Memcached, NetAddress, Spelling};
+use nix::unistd::geteuid;
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+
+pub(crate) const PROGRAM: &str = "memcached";
+pub(crate) const PACKAGE: &str = "memcached";
+
+const READY_WITHIN: Duration = Duration::from_secs(10);
+
+/// Settings by name, the option that each becomes, and what its value is.
+pub const SETTINGS: [(&str, &str, &str); 6] = [
+    ("connections", "-c", "connections at the same time"),
+    ("evictions", "-M", "`yes`, or `no` to answer with an error when memory is full"),
+    ("growth", "-f", "factor from one size of slots to the next"),
+    ("item-size", "-I", "largest value, such as 1m"),
+    ("memory", "-m", "megabytes for keys and values"),
+    ("threads", "-t", "threads that serve"),
+];
+
+/// Starts a server and waits until it answers `version` on its socket (10 seconds unless the spec
+/// says otherwise). Call it from a thread that lives as long as the run; see [`Server`].
+///
+/// Errors: the program is missing; a setting is not of [`SETTINGS`] or is refused by the server,
+/// whose own words are then in the message; no answer in time.
+pub fn start_memcached(guard: &Guard, spec: &ServerSpec) -> Result<Server> {
+    let missing = RigError::Missing { program: PROGRAM, package: PACKAGE };
+    let program = spec.search.find(&[PROGRAM]).ok_or(missing)?;
+    check_settings(PROGRAM, &spec.settings, &[])?;
+    let options = options(&spec.settings)?;
+    let data = Scratch::new(guard, &spec.data_parent)?;
+    let sockets = Scratch::for_sockets(guard)?;
+    let socket = sockets.socket("server.sock")?;
+    let mut arguments: Vec<OsString> =
+        vec!["-s".into(), socket.clone().into(), "-a".into(), "0700".into()];
+    if geteuid().is_root() {
+        // It refuses to be root unless that is meant.
+        arguments.extend(["-u".into(), "root".into()]);
+    }
+    arguments.extend(options.into_iter().map(OsString::from));
+    let launch = Launch {
+        name: PROGRAM,
+        program,
+        arguments,
+        directory: sockets.path(),
+        log: sockets.path().join("server.log"),
+        cpus: spec.cpus.as_deref(),
+        search: &spec.search,
+    };
+    let process = Process::spawn(guard, launch)?;
+    process.wait_until_ready(spec.deadline.unwrap_or(READY_WITHIN), |left| ask(&socket, left))?;
+    let endpoint = Endpoint::Memcached(Memcached {
+        servers: vec![NetAddress::Unix(socket)],
+        spelling: Spelling::default(),
+        user: None,
+        password: None,
+        tls: None,
+    });
+    Ok(Server { process, endpoint, settings: spec.settings.clone(), data, sockets })
+}
+
+/// Settings as options of the command line. Errors: one that is not of [`SETTINGS`], or has a
+/// value that cannot be meant.
+pub fn options(settings: &BTreeMap<String, String>) -> Result<Vec<String>> {
+    let mut options = Vec::new();
+    for (name, value) in settings {
+        let wrong = |problem, expected| {
+            Err(RigError::Setting { program: PROGRAM, name: name.clone(), problem, expected })
+        };
+        let plain = name.replace('_', "-");
+        let Some((_, option, _)) = SETTINGS.iter().find(|(known, ..)| *known == plain) else {
+            let known = "connections, evictions, growth, item-size, memory or threads";
+            return wrong("is not known", known);
+        };
+        match (*option, value.as_str()) {
+            ("-M", "yes") => {}
+            ("-M", "no") => options.push("-M".into()),
+            ("-M", _) => return wrong("has another value", "`yes` or `no`"),
+            (_, value) if !value.starts_with(|c: char| c.is_ascii_digit()) => {
+                return wrong("has no number as its value", "a number");
+            }
+            (option, value) => options.extend([option.into(), value.into()]),
+        }
+    }
+    Ok(options)
+}
+
+fn ask(socket: &Path, patience: Duration) -> std::result::Result<(), String> {
+    let ask = || {
+        let mut stream = UnixStream::connect(socket)?;
+        stream.set_read_timeout(Some(patience))?;
+        stream.set_write_timeout(Some(patience))?;
+        stream.write_all(b"version\r\n")?;
+        let mut answer = String::new();
+        BufReader::new(stream).read_line(&mut answer)?;
+        std::io::Result::Ok(answer)
+    };
+    match ask() {
+        Ok(answer) if answer.starts_with("VERSION ") => Ok(()),
+        Ok(answer) => Err(format!("it answers `{}` to version", answer.trim_end())),
+        Err(e) => Err(format!("its socket gives: {e}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(pairs: &[(&str, &str)]) -> Result<Vec<String>> {
+        let pairs = pairs.iter().map(|(name, value)| ((*name).into(), (*value).into()));
+        options(&pairs.collect())
+    }
+
+    #[test]
+    fn settings_become_options() {
+        let all = of(&[("memory", "64"), ("item_size", "2m"), ("evictions", "no")]).unwrap();
+        assert_eq!(all, ["-M", "-I", "2m", "-m", "64"]);
+        assert!(of(&[("evictions", "yes")]).unwrap().is_empty());
+    }
+
+    #[test]
+    fn what_is_no_setting_is_named() {
+        let message = |pairs: &[(&str, &str)]| of(pairs).unwrap_err().to_string();
+        assert!(message(&[("port", "1")]).contains("setting `port` of memcached is not known"));
+        assert!(message(&[("memory", "-s/x")]).contains("no number"));
+        assert!(message(&[("evictions", "1")]).contains("`yes` or `no`"));
+    }
+}

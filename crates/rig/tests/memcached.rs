@@ -1,0 +1,126 @@
+//! A real memcached, started and stopped.
+
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail and tell like tests")]
+
+mod common;
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+
+use cachedyno_rig::{
+    Pinning, RigError, SearchPath, Server, ServerSpec, process_cpu_ns, start_memcached,
+};
+use model::{Endpoint, ErrorClass, NetAddress};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use common::{entries, eventually, guard, runs};
+
+#[test]
+#[ignore = "a role that other tests start as a process of its own"]
+fn role_guard() {
+    cachedyno_rig::guard_main(std::io::stdin().lock()).unwrap();
+}
+
+fn spec(base: &Path, settings: &[(&str, &str)]) -> ServerSpec {
+    let settings = settings.iter().map(|(n, v)| ((*n).to_string(), (*v).to_string()));
+    ServerSpec { settings: settings.collect(), ..ServerSpec::new(base) }
+}
+
+fn socket(server: &Server) -> PathBuf {
+    match server.endpoint() {
+        Endpoint::Memcached(memcached) => match &memcached.servers[..] {
+            [NetAddress::Unix(path)] => path.clone(),
+            other => panic!("{other:?}"),
+        },
+        other => panic!("{other} is no memcached"),
+    }
+}
+
+fn ask(server: &Server, command: &str) -> String {
+    let mut stream = UnixStream::connect(socket(server)).unwrap();
+    write!(stream, "{command}\r\nquit\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+#[test]
+fn it_runs_with_its_settings_and_leaves_nothing() {
+    if SearchPath::of_process().find(&["memcached"]).is_none() {
+        eprintln!("skipped: memcached is not installed");
+        return;
+    }
+    let base = tempfile::tempdir().unwrap();
+    let guard = guard();
+    let cpus = Pinning::for_this_process().server;
+    let settings = [("memory", "16"), ("threads", "2"), ("evictions", "no"), ("growth", "1.5")];
+    let more = [("item_size", "2m"), ("connections", "77")];
+    let mut spec = spec(base.path(), &[&settings[..], &more].concat());
+    spec.cpus = Some(cpus.clone());
+    let server = start_memcached(&guard, &spec).unwrap();
+    assert_eq!(server.died(), None);
+    let told = ask(&server, "stats settings");
+    for line in [
+        "maxbytes 16777216",
+        "num_threads 2",
+        "evictions off",
+        "growth_factor 1.50",
+        "item_size_max 2097152",
+        "maxconns 77",
+        "umask 700",
+    ] {
+        assert!(told.contains(&format!("STAT {line}\r\n")), "no {line} in {told}");
+    }
+    // It listens on no port, so that another one finds it free as well.
+    start_memcached(&guard, &spec).unwrap().stop().unwrap();
+    assert!(process_cpu_ns(server.pid()).unwrap() > 0);
+    let status = fs::read_to_string(format!("/proc/{}/status", server.pid())).unwrap();
+    let allowed = status.lines().find_map(|l| l.strip_prefix("Cpus_allowed_list:")).unwrap();
+    assert_eq!(allowed.trim().parse(), Ok(cpus[0]), "pinned to {cpus:?}");
+
+    let (pid, sockets) = (server.pid(), socket(&server).parent().unwrap().to_path_buf());
+    assert!(sockets.exists());
+    server.stop().unwrap();
+    assert!(!runs(pid) && !sockets.exists());
+    assert!(entries(base.path()).is_empty());
+}
+
+#[test]
+fn its_death_is_told() {
+    if SearchPath::of_process().find(&["memcached"]).is_none() {
+        eprintln!("skipped: memcached is not installed");
+        return;
+    }
+    let (base, guard) = (tempfile::tempdir().unwrap(), guard());
+    let server = start_memcached(&guard, &spec(base.path(), &[])).unwrap();
+    kill(Pid::from_raw(server.pid().cast_signed()), Signal::SIGKILL).unwrap();
+    eventually("the server ends", || server.died().is_some());
+    assert!(server.died().unwrap().contains("SIGKILL"));
+}
+
+#[test]
+fn what_it_refuses_is_told_in_its_own_words() {
+    if SearchPath::of_process().find(&["memcached"]).is_none() {
+        eprintln!("skipped: memcached is not installed");
+        return;
+    }
+    let (base, guard) = (tempfile::tempdir().unwrap(), guard());
+    let refused = start_memcached(&guard, &spec(base.path(), &[("growth", "0.5")]));
+    let message = refused.unwrap_err().to_string();
+    assert!(message.contains("Factor must be greater than 1"), "{message}");
+    assert!(entries(base.path()).is_empty());
+}
+
+#[test]
+fn without_the_program_it_says_what_to_install() {
+    let (base, guard) = (tempfile::tempdir().unwrap(), guard());
+    let search = SearchPath::new([base.path().to_path_buf()]);
+    let spec = ServerSpec { search, ..ServerSpec::new(base.path()) };
+    let error: RigError = start_memcached(&guard, &spec).unwrap_err();
+    assert_eq!(error.class(), ErrorClass::Missing);
+    let message = error.to_string();
+    assert_eq!(message, "memcached is not installed (apt-get install memcached)");
+}
