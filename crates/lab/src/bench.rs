@@ -124,7 +124,7 @@ impl<'a> Bench<'a> {
             return Ok(());
         }
         let timeout = Duration::from_nanos(self.plan.timeout_ns);
-        let mut admin = drivers::admin(endpoint, timeout).map_err(untrusted)?;
+        let mut admin = admin(endpoint, timeout)?;
         for layout in layouts {
             admin.clean(layout, &own)?;
         }
@@ -150,7 +150,7 @@ impl<'a> Bench<'a> {
             }
         };
         let timeout = Duration::from_nanos(self.plan.timeout_ns);
-        let mut admin = drivers::admin(&endpoint, timeout).map_err(untrusted)?;
+        let mut admin = admin(&endpoint, timeout)?;
         if shared && !self.setup.allow_shared && !admin.facts()?.empty {
             return Err(not_ours(&endpoint));
         }
@@ -327,13 +327,19 @@ fn unremoved(own: &str, failure: Failure) -> Failure {
     Failure { class, message: format!("{left}: {message}") }
 }
 
-/// Says how trust is changed, where a server's certificate is not trusted.
-fn untrusted(failure: Failure) -> Failure {
-    if !failure.message.contains("certificate") {
-        return failure;
-    }
-    let message = format!("{} (see --cacert, --sni and --tls-insecure)", failure.message);
-    Failure { message, ..failure }
+/// Connects for administration, and says what to look at where TLS is in the way.
+fn admin(endpoint: &Endpoint, timeout: Duration) -> Result<Box<dyn Admin>, Failure> {
+    drivers::admin(endpoint, timeout).map_err(|failure| {
+        let speaks_tls = endpoint.clone().tls_mut().is_some();
+        let cure = match failure.class {
+            _ if failure.message.contains("certificate") => {
+                " (see --cacert, --sni and --tls-insecure)"
+            }
+            ErrorClass::Timeout if speaks_tls => " (does it speak TLS there?)",
+            _ => return failure,
+        };
+        Failure { message: failure.message + cure, ..failure }
+    })
 }
 
 fn not_ours(endpoint: &Endpoint) -> Failure {

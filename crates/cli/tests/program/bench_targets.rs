@@ -333,6 +333,17 @@ fn what_does_not_fit_a_target_is_said_before_anything_starts() {
 }
 
 #[test]
+fn a_server_without_tls_is_asked_about() {
+    if !installed(&["redis-server", "setpriv"]) {
+        return;
+    }
+    let server = PortServer::redis(&[]);
+    let url = format!("x=rediss://127.0.0.1:{}", server.port);
+    let arguments = [&*url, "--tls-insecure", "--timeout", "1s"];
+    unusable(ran(&arguments), "x", &["does it speak TLS there?"]);
+}
+
+#[test]
 fn files_of_tls_that_cannot_be_read_are_named() {
     let arguments = ["x=rediss://127.0.0.1:1", "--cacert", "/no/such"];
     unusable(ran(&arguments), "x", &["`/no/such` is no file of authorities"]);

@@ -292,7 +292,7 @@ fn the_doctor_names_the_stores_and_the_host() {
     let mut command = place.command();
     command.args(["doctor", "--disk"]).arg(place.disk());
     let said = Place::finish(command).code(0).stdout;
-    for part in ["stores", "files    needs no server", "CPUs of the clients", "disturb"] {
+    for part in ["stores", "files     needs no server", "CPUs of the clients", "disturb"] {
         assert!(said.contains(part), "no `{part}` in {said}");
     }
     let mut command = place.command();
