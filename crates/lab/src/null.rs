@@ -43,6 +43,7 @@ struct Shape {
 pub fn null_rates(plan: &Plan, setup: &Setup) -> Vec<NullRate> {
     let mut known: Vec<(Shape, Result<Vec<PhaseResult>, Failure>)> = Vec::new();
     let mut rates = Vec::new();
+    let server_cpus = setup.pinning.server.len().max(1) as u32;
     for cell in &plan.cells {
         let (Workload::Kv(kv), Some(target)) = (&cell.workload, plan.target(&cell.target)) else {
             continue;
@@ -50,7 +51,7 @@ pub fn null_rates(plan: &Plan, setup: &Setup) -> Vec<NullRate> {
         let shape = match shape(kv, cell, target, setup) {
             Ok(shape) => shape,
             Err(failure) => {
-                rates.extend(of(cell, &Err(failure)));
+                rates.extend(of(cell, server_cpus, &Err(failure)));
                 continue;
             }
         };
@@ -59,13 +60,17 @@ pub fn null_rates(plan: &Plan, setup: &Setup) -> Vec<NullRate> {
             known.push((shape, measured));
             known.len() - 1
         });
-        rates.extend(of(cell, &known[at].1));
+        rates.extend(of(cell, server_cpus, &known[at].1));
     }
     rates
 }
 
 /// A rate, or why there is none, for each phase of a cell.
-fn of(cell: &Cell, measured: &Result<Vec<PhaseResult>, Failure>) -> Vec<NullRate> {
+fn of(
+    cell: &Cell,
+    server_cpus: u32,
+    measured: &Result<Vec<PhaseResult>, Failure>,
+) -> Vec<NullRate> {
     let rate = |phase: &Phase| {
         let rate = match measured {
             Ok(phases) => phases.iter().find(|p| p.phase == phase.name).map_or_else(
@@ -75,7 +80,13 @@ fn of(cell: &Cell, measured: &Result<Vec<PhaseResult>, Failure>) -> Vec<NullRate
             Err(failure) => Err(failure.message.clone()),
         };
         let (cell, phase) = (cell.id.clone(), phase.name.clone());
-        NullRate { cell, phase, rate_per_s: rate.as_ref().ok().copied(), not_checked: rate.err() }
+        NullRate {
+            cell,
+            phase,
+            rate_per_s: rate.as_ref().ok().copied(),
+            not_checked: rate.err(),
+            server_cpus,
+        }
     };
     cell.workload.phases().iter().map(rate).collect()
 }

@@ -19,6 +19,8 @@ pub struct NullRate {
     pub rate_per_s: Option<f64>,
     /// Why it was not measured; `None` when it was.
     pub not_checked: Option<String>,
+    /// CPUs that the run gives to the target, when it starts it; at least 1.
+    pub server_cpus: u32,
 }
 
 /// Which machine, as far as a calibration depends on it.

@@ -1,12 +1,12 @@
 //! The rule of the null server: a target that is nearly as fast as a server that does nothing was
 //! not measured, the generator was.
 
-use model::{Load, NullRate};
+use model::{Header, Kv, Load, NullRate, Product};
 
-use crate::rules::NULL_FACTOR_MIN;
+use crate::rules::{BUSY_SHARE_MAX, NULL_FACTOR_MIN};
 use crate::series::MeasuredPhase;
 use crate::show;
-use crate::validity::{Findings, median};
+use crate::validity::{Findings, busy, median};
 
 /// What the generator reached with this phase's load on the null server, requests a second.
 pub(crate) fn rate_of(phase: &MeasuredPhase<'_>, null_rates: &[NullRate]) -> Option<f64> {
@@ -17,14 +17,16 @@ fn of<'a>(phase: &MeasuredPhase<'_>, null_rates: &'a [NullRate]) -> Option<&'a N
     null_rates.iter().find(|n| n.cell == phase.cell.id && n.phase == phase.name)
 }
 
-/// Judges a key-value phase; a footnote where it could not be put on the null server. A record
-/// that knows of no null server, as those of older versions, is not judged.
+/// Judges a key-value phase; a footnote where it could not be put on the null server, or where the
+/// server was seen to have no rest while the generator had. A record that knows of no null server,
+/// as those of older versions, is not judged.
 pub(crate) fn check(
     phase: &MeasuredPhase<'_>,
-    null_rates: &[NullRate],
+    kv: &Kv,
+    header: &Header,
     findings: &mut Findings,
 ) -> Option<String> {
-    let known = of(phase, null_rates)?;
+    let known = of(phase, &header.null_rates)?;
     let label = phase.label();
     let Some(null) = known.rate_per_s else {
         let why = known.not_checked.as_deref().unwrap_or("no reason was recorded");
@@ -43,6 +45,16 @@ pub(crate) fn check(
         }
     };
     if rate * NULL_FACTOR_MIN > null {
+        let is_closed = matches!(phase.cell.load, Load::Closed { .. });
+        if let Some(share) = at_its_limit(phase, kv, header, known).filter(|_| is_closed) {
+            return Some(format!(
+                "{label}: the generator reaches only {} as much on a null server, but the target \
+                 used {} of the CPUs it can use and the generator had rest: the rate is the \
+                 target's, its times contain waiting for the generator",
+                show::ratio(null / rate),
+                show::percent(share),
+            ));
+        }
         findings.invalid.push(format!(
             "{label}: generator-bound, {seen} {} and the generator reaches {} on a null server \
              ({} as much, at least {NULL_FACTOR_MIN}× must be): {cure}",
@@ -52,4 +64,20 @@ pub(crate) fn check(
         ));
     }
     None
+}
+
+/// The share that the target used of the CPUs it can use, where it used nearly all of them while
+/// the generator had rest: that is seen, not inferred, so the target was the slower one.
+fn at_its_limit(
+    phase: &MeasuredPhase<'_>,
+    kv: &Kv,
+    header: &Header,
+    known: &NullRate,
+) -> Option<f64> {
+    let (own, server) = busy(phase, kv)?;
+    // Redis carries commands out on one thread.
+    let is_redis = header.plan.target(&phase.cell.target)?.product == Product::Redis;
+    let usable = if is_redis { 1 } else { known.server_cpus.max(1) };
+    let share = server? / f64::from(usable);
+    (share > BUSY_SHARE_MAX && own <= BUSY_SHARE_MAX).then_some(share.min(1.0))
 }

@@ -143,7 +143,7 @@ pub(crate) fn check_phase(
     carried.extend(check_generator(phase, findings).map(|text| notes.add(text)));
     if let Workload::Kv(kv) = &phase.cell.workload {
         carried.extend(check_offered(phase, kv, findings).map(|text| notes.add(text)));
-        let null = null::check(phase, &header.null_rates, findings);
+        let null = null::check(phase, kv, header, findings);
         carried.extend(null.map(|text| notes.add(text)));
     }
     carried.extend(check_drift(phase, findings).map(|text| notes.add(text)));
@@ -268,6 +268,17 @@ fn check_generator(phase: &MeasuredPhase<'_>, findings: &mut Findings) -> Option
     })
 }
 
+/// CPU time by time in the median trial: of a thread of the generator, and of the server, in CPUs,
+/// where it can be seen.
+pub(crate) fn busy(phase: &MeasuredPhase<'_>, kv: &Kv) -> Option<(f64, Option<f64>)> {
+    let busy = |ns: u64, wall_ns: u64| ns as f64 / wall_ns.max(1) as f64;
+    let threads = f64::from(kv.threads.max(1));
+    let own =
+        median(phase.trials.iter().map(|(_, p)| busy(p.generator_cpu_ns, p.wall_ns) / threads))?;
+    let seen = phase.trials.iter().filter_map(|(_, p)| Some(busy(p.server_cpu_ns?, p.wall_ns)));
+    Some((own, median(seen)))
+}
+
 /// Whether an event loop offered what was planned; a footnote where that cannot be told.
 fn check_offered(phase: &MeasuredPhase<'_>, kv: &Kv, findings: &mut Findings) -> Option<String> {
     let label = phase.label();
@@ -282,15 +293,11 @@ fn check_offered(phase: &MeasuredPhase<'_>, kv: &Kv, findings: &mut Findings) ->
     if matches!(phase.cell.load, Load::Open { .. }) {
         return None;
     }
-    let busy = |ns: u64, wall_ns: u64| ns as f64 / wall_ns.max(1) as f64;
-    let threads = f64::from(kv.threads.max(1));
-    let own =
-        median(phase.trials.iter().map(|(_, p)| busy(p.generator_cpu_ns, p.wall_ns) / threads))?;
+    let (own, server) = busy(phase, kv)?;
     if own <= BUSY_SHARE_MAX {
         return None;
     }
-    let seen = phase.trials.iter().filter_map(|(_, p)| Some(busy(p.server_cpu_ns?, p.wall_ns)));
-    match median(seen) {
+    match server {
         Some(server) if server > BUSY_SHARE_MAX => None,
         Some(server) => {
             findings.invalid.push(format!(

@@ -37,9 +37,10 @@ pub const PIPELINES: [u32; 3] = [1, 16, 50];
 const OPERATIONS: [&str; 2] = ["get", "set"];
 /// Keys that requests choose from.
 const KEYS: u64 = 100_000;
-/// The shape under which lag is measured: an open load has no use for a deeper pipeline.
+/// Requests that a client may have under way while lag is measured.
 const LAG_PIPELINE: u32 = 16;
-/// Share of the null server's rate that is planned to measure the lag.
+/// Share that is planned to measure the lag of the null server's rate at one request at a time:
+/// what is due by itself is sent by itself.
 const LAG_SHARE: f64 = 0.5;
 const TIMEOUT_NS: u64 = 10_000_000_000;
 
@@ -95,7 +96,7 @@ impl Calibrator<'_> {
                 }
             }
         }
-        let reached = shapes.iter().find(|s| s.operation == "get" && s.pipeline == LAG_PIPELINE);
+        let reached = shapes.iter().find(|s| s.operation == "get" && s.pipeline == 1);
         told("lag under load");
         let load = self.lag(&unix, reached.map_or(0.0, |s| s.engine.rate_per_s))?;
         told("late wake-ups");

@@ -82,7 +82,8 @@ pub(crate) struct Worker<'a, P> {
     pub(super) inbox: Vec<u8>,
     /// What is to be sent, by node; empty between two sendings.
     pub(super) scratch: Vec<Vec<u8>>,
-    batch: Vec<(usize, Drawn)>,
+    /// What is being sent: server, request, and when it was due in an open load.
+    batch: Vec<(usize, Drawn, Option<u64>)>,
     name: Vec<u8>,
     pub(super) streams: Streams,
     pub(super) recorder: WireRecorder,
@@ -309,14 +310,13 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
         if self.pacer.is_none() {
             while !self.all_sent(now) {
                 let Some(client) = self.next_free() else { return };
-                self.send(client, self.shared.offer.pipeline, None);
+                self.send(client, now);
             }
             return;
         }
-        while let Some(due) = self.due_ns.filter(|due| *due <= now && !self.all_sent(now)) {
+        while self.due_by(now).is_some() {
             let Some(client) = self.next_free() else { return };
-            self.send(client, 1, Some(due));
-            self.next_due();
+            self.send(client, now);
             self.may_send(client);
         }
     }
@@ -348,12 +348,21 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
         }
     }
 
-    /// Draws and sends up to `count` requests of a client, in one write to each server.
-    fn send(&mut self, client: u32, count: u32, intended_ns: Option<u64>) {
+    /// When the next request of an open load is due, where that is by `now`.
+    fn due_by(&self, now: u64) -> Option<u64> {
+        self.due_ns.filter(|due| *due <= now && !self.all_sent(now))
+    }
+
+    /// Draws and sends as many requests as a client has room for, in an open load of those that are
+    /// due by `now`, in one write to each server.
+    fn send(&mut self, client: u32, now: u64) {
         let work = self.shared.work;
-        for _ in 0..count {
+        let own = self.clients[client as usize];
+        for _ in own.in_flight..self.shared.offer.pipeline {
             let n = self.number();
-            if matches!(self.shared.offer.until, Until::Requests(all) if n >= all) {
+            let intended_ns = self.due_by(now);
+            let is_over = matches!(self.shared.offer.until, Until::Requests(all) if n >= all);
+            if is_over || (self.pacer.is_some() && intended_ns.is_none()) {
                 break;
             }
             let drawn = match &mut self.inserted {
@@ -363,16 +372,18 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
             self.drawn += 1;
             let node = self.node(&drawn);
             work.append(&self.streams, &mut self.scratch[node], &drawn);
-            self.batch.push((node, drawn));
+            self.batch.push((node, drawn, intended_ns));
+            if intended_ns.is_some() {
+                self.next_due();
+            }
         }
         let sent_ns = self.shared.now_ns();
-        let redials_since_ns = self.clients[client as usize].redials_since_ns;
-        let since_ns = if redials_since_ns > 0 { redials_since_ns } else { sent_ns };
-        let intended_ns = intended_ns.unwrap_or(since_ns);
+        let since_ns = if own.redials_since_ns > 0 { own.redials_since_ns } else { sent_ns };
         let first = client as usize * self.scratch.len();
         self.clients[client as usize].in_flight += self.batch.len() as u32;
         self.under_way += self.batch.len() as u64;
-        for (node, drawn) in self.batch.drain(..) {
+        for (node, drawn, intended_ns) in self.batch.drain(..) {
+            let intended_ns = intended_ns.unwrap_or(since_ns);
             let pending = Pending::Request { drawn, intended_ns, sent_ns, hops: 0 };
             self.connections[first + node].pending.push_back(pending);
         }

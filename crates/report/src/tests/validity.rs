@@ -387,6 +387,10 @@ fn keys_that_were_not_filled_may_be_missing() {
 
 /// A run of keys and values whose every phase reached this on the null server.
 fn beside_null(load: &Load, null: Result<f64, &str>) -> View {
+    judge(&beside_null_recorded(load, null))
+}
+
+fn beside_null_recorded(load: &Load, null: Result<f64, &str>) -> Recorded {
     let mut recorded = run(&["redis"], 5, |_, _, _| 10_000.0);
     as_kv(&mut recorded, load, 1.0);
     let header = &mut recorded.header;
@@ -396,10 +400,11 @@ fn beside_null(load: &Load, null: Result<f64, &str>) -> View {
             phase: phase.name.clone(),
             rate_per_s: null.ok(),
             not_checked: null.err().map(Into::into),
+            server_cpus: 2,
         });
         header.null_rates.extend(rates);
     }
-    judge(&recorded)
+    recorded
 }
 
 #[test]
@@ -417,6 +422,27 @@ fn the_generator_must_be_twice_as_fast_on_the_null_server() {
     assert!(text.starts_with("`redis/steady/1` write: generator-bound, the server "), "{text}");
     for part in ["reaches 19.0 k/s on a null server", "at least 2× must be", "--threads"] {
         assert!(text.contains(part), "{text}");
+    }
+}
+
+#[test]
+fn a_server_that_is_seen_at_its_limit_is_measured_also_when_the_null_server_is_not_twice_as_fast() {
+    let judged = |own: f64, server: Option<f64>| {
+        let mut recorded = beside_null_recorded(&Load::closed(8), Ok(15_000.0));
+        for operation in ["write", "read", "change"] {
+            change(&mut recorded, "redis", operation, |phase, _| {
+                let wall_ns = phase.wall_ns as f64;
+                phase.generator_cpu_ns = (wall_ns * own) as u64;
+                phase.server_cpu_ns = server.map(|share| (wall_ns * share) as u64);
+            });
+        }
+        judge(&recorded)
+    };
+    let view = judged(0.7, Some(0.96));
+    assert_eq!(view.validity, Validity::Valid, "{:?}", view.reasons);
+    assert!(noted(&view, "the target used 96 % of the CPUs it can use"), "{:?}", view.footnotes);
+    for (own, server) in [(0.7, Some(0.8)), (0.95, Some(0.96)), (0.7, None)] {
+        assert_eq!(judged(own, server).validity, Validity::Invalid, "{own} {server:?}");
     }
 }
 
