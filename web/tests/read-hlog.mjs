@@ -2,15 +2,16 @@
 // program: `node read-hlog.mjs FILE` prints each tag with what all its intervals give together.
 
 import { readFileSync } from "node:fs";
-import { HistogramLogReader } from "hdr-histogram-js";
+import { HistogramLogReader, build } from "hdr-histogram-js";
+
+// As many digits as the log has, and as large as its longest time asks for.
+const empty = () => build({ autoResize: true, numberOfSignificantValueDigits: 3 });
 
 const reader = new HistogramLogReader(readFileSync(process.argv[2], "utf8"));
 const byTag = {};
 for (let part = reader.nextIntervalHistogram(); part; part = reader.nextIntervalHistogram()) {
-  const known = (byTag[part.tag] ??= { whole: part.copyCorrectedForCoordinatedOmission(0), intervals: 0 });
-  if (known.intervals > 0) {
-    known.whole.add(part);
-  }
+  const known = (byTag[part.tag] ??= { whole: empty(), intervals: 0 });
+  known.whole.add(part);
   known.intervals += 1;
   known.begunMs ??= part.startTimeStampMsec;
   known.endedMs = part.endTimeStampMsec;

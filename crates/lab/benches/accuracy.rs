@@ -24,20 +24,18 @@
 #![expect(clippy::print_stdout, reason = "a bench prints its result")]
 
 mod common;
+mod plain;
 
-use common::{Outcome, arguments, number, told};
-use drivers::wire::Dialect;
-use load::Meter;
+use common::{Outcome, arguments, number};
 use load::wire::pacer::{Arrivals, Stage};
 use load::wire::recorder::Row;
-use load::wire::{Address, Offer, Pacing, Servers, Until, Work, route::Single};
+use load::wire::{Address, Pacing, Until};
+use plain::Plain;
 use rig::NoiseRecorder;
 use rig::reference::{Listen, NullServer, NullSettings, ScriptedServer, ScriptedSettings};
 use stats::Histogram;
 use std::error::Error;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-use workloads::kv::{Distribution, KeyChoice, KeyNames, Mix, Sizes, Values};
+use workloads::kv::Distribution;
 
 /// Bytes of a value.
 const BYTES: usize = 100;
@@ -92,14 +90,6 @@ struct Both {
 impl Both {
     fn named(&self) -> [(&'static str, &Seen); 2] {
         [("all", &self.all), ("quiet", &self.quiet)]
-    }
-}
-
-struct NoMeter;
-
-impl Meter for NoMeter {
-    fn server_cpu_ns(&mut self) -> Option<u64> {
-        None
     }
 }
 
@@ -225,50 +215,24 @@ fn block_of(
     load: Load,
     seed: u64,
 ) -> Result<load::wire::Outcome, Box<dyn Error>> {
-    let (names, sizes) = (KeyNames::default(), Sizes::all(BYTES));
-    let work = Work {
-        operations: vec![Dialect::Redis.operation("set", None, None, &names, &sizes)?],
-        mix: Mix::new(&[1.0])?,
-        keys: KeyChoice::new(Distribution::Uniform, 1_000)?,
-        names,
-        sizes,
-        values: Arc::new(Values::new(1)),
-        seed,
-        verify_one_in: 0,
-        inserting: None,
-    };
     let length_ns = SECONDS * 1_000_000_000;
     let stage =
         Stage { rate_from_per_s: load.rate_per_s, rate_to_per_s: load.rate_per_s, length_ns };
-    let offer = Offer {
-        threads: 1,
-        clients: load.clients,
-        pipeline: 16,
-        pacing: Pacing::Open { arrivals: load.arrivals, stages: vec![stage] },
-        until: Until::AfterNs(length_ns),
-        warmup_ns: 0,
-        timeout_ns: 10_000_000_000,
-        cpus: vec![0],
-        spin: true,
-        reconnects: false,
-        errors_end_it: true,
-        hangs_up: false,
-    };
     let address = match address {
         Listen::Tcp(address) => Address::Tcp(*address),
         Listen::Unix(path) => Address::Unix(path.clone()),
     };
-    let servers = Servers {
-        nodes: vec![address],
-        tls: None,
-        hello: Vec::new(),
-        hello_replies: Vec::new(),
-        route: Box::new(Single),
-    };
-    let stop = AtomicBool::new(false);
-    let done = Dialect::Redis.run(&offer, &work, &servers, &stop, &mut NoMeter, &mut |_| {});
-    if let Some(failure) = done.failure {
-        return Err(told(failure));
+    Plain {
+        operation: "set",
+        bytes: BYTES,
+        keys: (Distribution::Uniform, 1_000),
+        seed,
+        clients: load.clients,
+        pipeline: 16,
+        pacing: Pacing::Open { arrivals: load.arrivals, stages: vec![stage] },
+        until: Until::AfterNs(length_ns),
+        cpu: 0,
+        spin: true,
     }
-    Ok(done)
+    .offer(address)
 }

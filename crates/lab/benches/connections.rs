@@ -13,12 +13,12 @@
 #![expect(clippy::print_stdout, reason = "a bench prints its result")]
 
 mod common;
+mod plain;
 
-use common::{Outcome, arguments, number, told};
-use drivers::wire::Dialect;
-use load::Meter;
-use load::wire::{Address, Offer, Pacing, Servers, Until, Work, route::Single};
+use common::{Outcome, arguments, number};
+use load::wire::{Address, Pacing, Until};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use plain::Plain;
 use rig::reference::{Listen, NullServer, NullSettings};
 use stats::{Paired, geometric_mean_interval};
 use std::error::Error;
@@ -26,11 +26,9 @@ use std::fs;
 use std::io::Read;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::{Duration, Instant};
-use workloads::kv::{Distribution, KeyChoice, KeyNames, Mix, Sizes, Values};
+use workloads::kv::Distribution;
 use workloads::values::mix;
 
 const ALPHA: f64 = 0.05;
@@ -186,44 +184,19 @@ fn measure(
 
 /// Offers the load and prints CPU nanoseconds per request and the highest resident set in bytes.
 fn offer(socket: &Path, clients: u32, requests: u64, seed: u64) -> Outcome {
-    let (names, sizes) = (KeyNames::default(), Sizes::all(BYTES));
-    let work = Work {
-        operations: vec![Dialect::Redis.operation("get", None, None, &names, &sizes)?],
-        mix: Mix::new(&[1.0])?,
-        keys: KeyChoice::new(Distribution::Uniform, 100_000)?,
-        names,
-        sizes,
-        values: Arc::new(Values::new(1)),
+    let plain = Plain {
+        operation: "get",
+        bytes: BYTES,
+        keys: (Distribution::Uniform, 100_000),
         seed,
-        verify_one_in: 0,
-        inserting: None,
-    };
-    let offer = Offer {
-        threads: 1,
         clients,
         pipeline: 1,
         pacing: Pacing::Closed { think_ns: 0 },
         until: Until::Requests(requests),
-        warmup_ns: 0,
-        timeout_ns: 10_000_000_000,
-        cpus: vec![CPUS.0],
+        cpu: CPUS.0,
         spin: false,
-        reconnects: false,
-        errors_end_it: true,
-        hangs_up: false,
     };
-    let servers = Servers {
-        nodes: vec![Address::Unix(socket.to_path_buf())],
-        tls: None,
-        hello: Vec::new(),
-        hello_replies: Vec::new(),
-        route: Box::new(Single),
-    };
-    let stop = AtomicBool::new(false);
-    let done = Dialect::Redis.run(&offer, &work, &servers, &stop, &mut NoMeter, &mut |_| {});
-    if let Some(failure) = done.failure {
-        return Err(told(failure));
-    }
+    let done = plain.offer(Address::Unix(socket.to_path_buf()))?;
     println!("{} {}", done.generator_cpu_ns as f64 / requests as f64, resident_bytes()?);
     Ok(())
 }
@@ -233,12 +206,4 @@ fn resident_bytes() -> Result<u64, Box<dyn Error>> {
     let status = fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:")).ok_or("no VmHWM")?;
     Ok(line.trim().trim_end_matches("kB").trim().parse::<u64>()? << 10)
-}
-
-struct NoMeter;
-
-impl Meter for NoMeter {
-    fn server_cpu_ns(&mut self) -> Option<u64> {
-        None
-    }
 }

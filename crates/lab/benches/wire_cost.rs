@@ -13,26 +13,24 @@
 #![expect(clippy::print_stdout, reason = "a bench prints its result")]
 
 mod common;
+mod plain;
 
 use cachedyno_lab::calibrate::bare::{Bare, Batch};
-use common::{Outcome, arguments, number, told};
-use drivers::wire::Dialect;
-use load::Meter;
-use load::wire::{Address, Offer, Pacing, Servers, Until, Work, route::Single};
+use common::{Outcome, arguments, number};
+use load::wire::{Address, Pacing, Until};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
+use plain::Plain;
 use stats::{Paired, geometric_mean_interval};
 use std::error::Error;
 use std::net::{SocketAddr, TcpListener};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
-use workloads::kv::{Distribution, KeyChoice, KeyNames, Mix, Sizes, Values};
+use workloads::kv::Distribution;
 use workloads::values::{mix, pick};
 
 const ALPHA: f64 = 0.05;
@@ -200,16 +198,6 @@ impl Server {
         Address::Tcp(SocketAddr::from(([127, 0, 0, 1], self.port)))
     }
 
-    fn servers(&self, unix: bool) -> Servers {
-        Servers {
-            nodes: vec![self.address(unix)],
-            tls: None,
-            hello: Vec::new(),
-            hello_replies: Vec::new(),
-            route: Box::new(Single),
-        }
-    }
-
     /// Writes every key, so that reads hit.
     fn fill(&self, cell: Cell) -> Outcome {
         let fill = Cell { operation: "set", pipeline: 16, requests: KEYS, unix: true, ..cell };
@@ -221,43 +209,19 @@ impl Server {
     }
 
     fn load(&self, cell: Cell, keys: Distribution, seed: u64) -> Result<Measured, Box<dyn Error>> {
-        let (names, sizes) = (KeyNames::default(), Sizes::all(cell.bytes));
-        let work = Work {
-            operations: vec![Dialect::Redis.operation(
-                cell.operation,
-                None,
-                None,
-                &names,
-                &sizes,
-            )?],
-            mix: Mix::new(&[1.0])?,
-            keys: KeyChoice::new(keys, KEYS)?,
-            names,
-            sizes,
-            values: Arc::new(Values::new(1)),
+        let plain = Plain {
+            operation: cell.operation,
+            bytes: cell.bytes,
+            keys: (keys, KEYS),
             seed,
-            verify_one_in: 64,
-            inserting: None,
-        };
-        let offer = Offer {
-            threads: 1,
             clients: CONNECTIONS,
             pipeline: cell.pipeline,
             pacing: Pacing::Closed { think_ns: 0 },
             until: Until::Requests(cell.requests),
-            warmup_ns: 0,
-            timeout_ns: 10_000_000_000,
-            cpus: vec![CPUS.0],
+            cpu: CPUS.0,
             spin: false,
-            reconnects: false,
-            errors_end_it: true,
-            hangs_up: false,
         };
-        let (stop, servers) = (AtomicBool::new(false), self.servers(cell.unix));
-        let done = Dialect::Redis.run(&offer, &work, &servers, &stop, &mut NoMeter, &mut |_| {});
-        if let Some(failure) = done.failure {
-            return Err(told(failure));
-        }
+        let done = plain.offer(self.address(cell.unix))?;
         let counts = done.recorder.whole().counts().clone();
         if counts.ok != cell.requests {
             return Err(format!("{counts:?} of {} requests", cell.requests).into());
@@ -323,13 +287,5 @@ impl Drop for Server {
         // It may have ended by itself; then there is nothing to end.
         let _gone = self.child.kill();
         let _ended = self.child.wait();
-    }
-}
-
-struct NoMeter;
-
-impl Meter for NoMeter {
-    fn server_cpu_ns(&mut self) -> Option<u64> {
-        None
     }
 }

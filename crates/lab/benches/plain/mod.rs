@@ -1,0 +1,83 @@
+//! A load of one operation on one server of the Redis protocol, by one thread on one CPU.
+
+use crate::common::told;
+use drivers::wire::Dialect;
+use load::Meter;
+use load::wire::{Address, Offer, Outcome, Pacing, Servers, Until, Work, route::Single};
+use std::error::Error;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use workloads::kv::{Distribution, KeyChoice, KeyNames, Mix, Sizes, Values};
+
+/// What is offered.
+pub(crate) struct Plain {
+    pub(crate) operation: &'static str,
+    /// Bytes of every value.
+    pub(crate) bytes: usize,
+    /// How keys are chosen, and among how many.
+    pub(crate) keys: (Distribution, u64),
+    pub(crate) seed: u64,
+    pub(crate) clients: u32,
+    pub(crate) pipeline: u32,
+    pub(crate) pacing: Pacing,
+    pub(crate) until: Until,
+    pub(crate) cpu: usize,
+    /// True when the thread may keep its CPU busy while it waits.
+    pub(crate) spin: bool,
+}
+
+impl Plain {
+    /// Offers it; an error ends it.
+    pub(crate) fn offer(self, address: Address) -> Result<Outcome, Box<dyn Error>> {
+        let (names, sizes) = (KeyNames::default(), Sizes::all(self.bytes));
+        let operation = Dialect::Redis.operation(self.operation, None, None, &names, &sizes)?;
+        let (distribution, keys) = self.keys;
+        let work = Work {
+            operations: vec![operation],
+            mix: Mix::new(&[1.0])?,
+            keys: KeyChoice::new(distribution, keys)?,
+            names,
+            sizes,
+            values: Arc::new(Values::new(1)),
+            seed: self.seed,
+            verify_one_in: 64,
+            inserting: None,
+        };
+        let offer = Offer {
+            threads: 1,
+            clients: self.clients,
+            pipeline: self.pipeline,
+            pacing: self.pacing,
+            until: self.until,
+            warmup_ns: 0,
+            timeout_ns: 10_000_000_000,
+            cpus: vec![self.cpu],
+            spin: self.spin,
+            reconnects: false,
+            errors_end_it: true,
+            hangs_up: false,
+        };
+        let servers = Servers {
+            nodes: vec![address],
+            tls: None,
+            hello: Vec::new(),
+            hello_replies: Vec::new(),
+            route: Box::new(Single),
+        };
+        let stop = AtomicBool::new(false);
+        let mut done =
+            Dialect::Redis.run(&offer, &work, &servers, &stop, &mut NoMeter, &mut |_| {});
+        match done.failure.take() {
+            Some(failure) => Err(told(failure)),
+            None => Ok(done),
+        }
+    }
+}
+
+struct NoMeter;
+
+impl Meter for NoMeter {
+    fn server_cpu_ns(&mut self) -> Option<u64> {
+        None
+    }
+}
