@@ -125,7 +125,8 @@ fn main() -> Outcome {
     }
     println!("\n| blocks | planned | reached | goal | lag p50 | p99 | goal |");
     println!("|---|---|---|---|---|---|---|");
-    for (blocks, seen) in null(even(50_000.0, 50), extent)?.named() {
+    let null = null(even(50_000.0, 50), extent)?;
+    for (blocks, seen) in null.named().into_iter().filter(|(_, seen)| seen.blocks > 0) {
         let rate = seen.response.count() as f64 / (seen.wall_ns as f64 / 1e9);
         let off = (rate / 50_000.0 - 1.0) * 100.0;
         println!(
