@@ -16,6 +16,8 @@ use crate::{Admin, Facts, SessionOptions, admin, fault};
 
 /// Keys that one `SCAN` looks at, about.
 const BATCH: &[u8] = b"1000";
+/// Names that are asked for to see whether a server has all keys.
+const SLOTS_TRIED: u32 = 32;
 /// How long a server may be away, or busy, when a run's keys are to be removed.
 const AWAY_MAX: Duration = Duration::from_secs(10);
 /// How soon it is asked again.
@@ -70,6 +72,24 @@ impl Server {
         let mut told: Vec<_> = pairs.filter(|(name, _)| !may_be_secret(name)).collect();
         told.sort();
         Ok(told)
+    }
+
+    /// Asks a server that may be one of a cluster's for names of many slots: a single name may be
+    /// one of its own.
+    fn has_every_slot(&mut self, name: &str) -> Result<(), StoreError> {
+        let info = text(self.wire.ask(&[b"INFO", b"server"])?);
+        if self.is_member || !info.lines().any(|line| line == "redis_mode:cluster") {
+            return Ok(());
+        }
+        let names: Vec<String> = (0..SLOTS_TRIED).map(|n| format!("{name}-{n}")).collect();
+        let requests: Vec<Vec<&[u8]>> =
+            names.iter().map(|name| vec![&b"EXISTS"[..], name.as_bytes()]).collect();
+        let asked = self.wire.all(&requests);
+        if asked.is_err() {
+            // On the old one replies to the rest are still under way.
+            self.wire = Wire::connect(&self.endpoint, self.timeout)?;
+        }
+        asked
     }
 
     /// Removes keys also from a server that is away for a moment.
@@ -230,7 +250,7 @@ impl Admin for RedisAdmin {
             request.push(lock.as_bytes());
         }
         let result = result.and(server.wire.ask(&request).map(drop).map_err(fault::failure));
-        result.map_err(of_cluster)
+        result.and_then(|()| server.has_every_slot(id).map_err(fault::failure)).map_err(of_cluster)
     }
 
     fn clean(&mut self, layout: Layout, prefix: &str) -> Result<(), Failure> {
