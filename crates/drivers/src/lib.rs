@@ -11,6 +11,7 @@
 //! here, because nobody else can see it.
 
 mod admin;
+mod cache;
 mod command;
 mod fault;
 mod files;
@@ -33,6 +34,7 @@ use model::{Connections, Endpoint, ErrorClass, Failure};
 use workloads::store::{PageStore, SessionStore};
 
 pub use admin::{Admin, Facts, admin};
+pub use cache::{CacheOptions, open_tagged_cache};
 
 /// What a client needs to know besides the endpoint.
 #[derive(Clone, Debug)]

@@ -1,5 +1,6 @@
 //! The nouns of cachedyno; docs/GLOSSARY.md defines each.
 //!
+//! - [`app_cache`]: the application cache of a shop, and the software that keeps it.
 //! - [`stages`]: the rate of an open load over time.
 //! - [`study`]: the TOML a study is written in, read with located errors.
 //! - [`plan`]: what a run will do, every cell listed; made from a study and the user's choices.
@@ -9,6 +10,7 @@
 //! - [`calibration`]: what the machine and the generator can do.
 //! - [`event`]: the only thing the runner speaks in, and the trait of those who listen.
 
+pub mod app_cache;
 pub mod calibration;
 pub mod event;
 pub mod plan;
@@ -18,6 +20,7 @@ pub mod study;
 pub mod target;
 pub mod trial;
 
+pub use app_cache::{AppCache, Backend};
 pub use calibration::{Calibration, NullRate};
 pub use event::{Event, Sink, SinkError};
 pub use plan::{

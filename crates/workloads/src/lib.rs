@@ -5,8 +5,10 @@
 //! - [`values`]: names and values as pure functions.
 //! - [`plain`]: write, read and replace whole sessions.
 //! - [`page`]: a shop's page: open under the lock, read, think, write, close.
+//! - [`app_cache`]: records with tags, invalidated by tag.
 //! - [`kv`]: single operations on keys and values, as pure functions of (seed, n).
 
+pub mod app_cache;
 pub mod client;
 pub mod kv;
 pub mod page;

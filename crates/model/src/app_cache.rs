@@ -1,0 +1,92 @@
+//! The application cache of a shop: records with tags, and the software that keeps them.
+
+use serde::{Deserialize, Serialize};
+
+use crate::plan::{Phase, Product};
+
+/// Which software's layout keeps the records of an application cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Backend {
+    /// `Zend_Cache_Backend_File`: two files a record, a clean looks at every record.
+    ZendFile,
+    /// `Cm_Cache_Backend_File`: one file a record, one file a tag.
+    CmFile,
+    /// `Cm_Cache_Backend_Redis` without scripts, as it was delivered until 2023.
+    CmRedis,
+    /// `Cm_Cache_Backend_Redis` with Lua scripts, as it is delivered since.
+    CmRedisLua,
+    /// `Zend_Cache_Backend_TwoLevels`: memcached before Zend's files.
+    TwoLevelsFile,
+    /// `Zend_Cache_Backend_TwoLevels`: memcached before `Cm_Cache_Backend_Redis`.
+    TwoLevelsRedis,
+    /// Two levels without twice the data: records in memcached, tags in `Cm_Cache_Backend_Redis`.
+    SimpleTwoLevels,
+    /// Magento's tables for caching in MySQL.
+    MagentoMysql,
+    /// Symfony's `RedisTagAwareAdapter`, as Shopware 6 uses it.
+    SymfonyRedis,
+    /// Symfony's `TagAwareAdapter` by version numbers of tags, on memcached.
+    SymfonyMemcached,
+    /// Laravel's tagged cache on Redis.
+    LaravelRedis,
+}
+
+impl Backend {
+    /// Every backend, in the order in which they are listed to users.
+    pub const ALL: [Self; 11] = [
+        Self::ZendFile,
+        Self::CmFile,
+        Self::CmRedis,
+        Self::CmRedisLua,
+        Self::TwoLevelsFile,
+        Self::TwoLevelsRedis,
+        Self::SimpleTwoLevels,
+        Self::MagentoMysql,
+        Self::SymfonyRedis,
+        Self::SymfonyMemcached,
+        Self::LaravelRedis,
+    ];
+
+    /// What a backend needs: the store of its records first, and behind it that of its tags.
+    pub fn products(self) -> &'static [Product] {
+        match self {
+            Self::ZendFile | Self::CmFile => &[Product::Files],
+            Self::CmRedis | Self::CmRedisLua | Self::SymfonyRedis | Self::LaravelRedis => {
+                &[Product::Redis]
+            }
+            Self::TwoLevelsFile => &[Product::Memcached, Product::Files],
+            Self::TwoLevelsRedis | Self::SimpleTwoLevels => &[Product::Memcached, Product::Redis],
+            Self::MagentoMysql => &[Product::Mysql],
+            Self::SymfonyMemcached => &[Product::Memcached],
+        }
+    }
+}
+
+/// The application-cache workload of one cell.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AppCache {
+    /// Profile of the study that it comes from, for example `mollenhour`.
+    pub profile: String,
+    /// Records of the data set.
+    pub keys: u64,
+    /// Tags that records choose from, at least 1.
+    pub tags: u64,
+    /// Fewest and most tags of a record, both included.
+    pub tags_of_record: (u64, u64),
+    /// Fewest and most bytes of a record, both included.
+    pub record_bytes: (u64, u64),
+    /// One in this many operations plus one is a write, where it is no clean.
+    pub write_chance: u64,
+    /// One in this many operations plus one is a clean.
+    pub clean_chance: u64,
+    /// True for the lists, popularity and quirks of the original benchmark.
+    pub as_original: bool,
+    /// True for what Magento puts between a shop and its backend: prefix, upper case, the tag
+    /// `MAGE`, a lifetime of 7,200 s and the check of each write.
+    pub magento: bool,
+    /// One in this many values read is compared byte by byte; length is always checked.
+    pub verify_one_in: u64,
+    /// Measured phases, in order.
+    pub phases: Vec<Phase>,
+}

@@ -1,0 +1,56 @@
+//! What a cache with tags must offer to be measured, from the view of one client (one PHP worker)
+//! with its own connection.
+
+use crate::store::{Found, StoreError};
+
+/// Which records a clean removes (the modes of `Zend_Cache`'s interface).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CleanMode {
+    /// All.
+    All,
+    /// Those whose lifetime is over, and what indexes still say of them.
+    Old,
+    /// Those that carry every one of the tags.
+    MatchingTag,
+    /// Those that carry none of the tags.
+    NotMatchingTag,
+    /// Those that carry at least one of the tags.
+    MatchingAnyTag,
+}
+
+/// What a client has asked of its stores since it was opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Effort {
+    /// Times that it waited for a server's answer.
+    pub round_trips: u64,
+    /// Commands or statements sent to servers.
+    pub commands: u64,
+    /// Files opened, listed, looked at or removed, each time counted.
+    pub files: u64,
+}
+
+/// One client of a cache with tags. Ids and tags are as the software above passes them to the
+/// backend; a call blocks until it is answered or timed out.
+pub trait TaggedCache: Send {
+    /// Reads a record into `value`, whose earlier content is replaced.
+    fn load(&mut self, id: &str, value: &mut Vec<u8>) -> Result<Found, StoreError>;
+
+    /// Stores a record, whether or not there is one of that id. A lifetime of `None` never ends.
+    fn save(
+        &mut self,
+        id: &str,
+        value: &[u8],
+        tags: &[String],
+        lifetime_s: Option<u64>,
+    ) -> Result<(), StoreError>;
+
+    /// Removes one record; `Found::No` where the backend tells that there was none.
+    fn remove(&mut self, id: &str) -> Result<Found, StoreError>;
+
+    /// Removes the records that `mode` says; `tags` is empty for `All` and `Old`. A mode that the
+    /// backend cannot serve is an error of class `Other`, not fatal.
+    fn clean(&mut self, mode: CleanMode, tags: &[String]) -> Result<(), StoreError>;
+
+    /// What was asked of the stores since the client was opened.
+    fn effort(&self) -> Effort;
+}
