@@ -1,6 +1,6 @@
 //! How a reply of memcached is counted, by its words; pure.
 
-use load::wire::protocol::{Expect, Judged, Malformed, Shape};
+use load::wire::protocol::{Expect, Judged, Malformed, Plain, Shape};
 use model::ErrorClass;
 
 use crate::fault;
@@ -10,7 +10,7 @@ pub(super) const DIGITS_MAX: usize = 18;
 /// Bytes kept of the words of an error.
 const WORDS_BYTES_MAX: usize = 200;
 
-pub(super) const OK: Judged = Judged::Ok { verified: false };
+pub(super) const OK: Plain = Plain::Ok { verified: false };
 
 /// What a line says.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,25 +31,25 @@ pub(super) fn line<'a>(line: &'a [u8], expect: &Expect) -> Result<Line<'a>, Malf
         Some(at) => (&line[..at], &line[at + 1..]),
         None => (line, &line[line.len()..]),
     };
-    let last = match word {
+    let plain = match word {
         b"VALUE" => return value(rest),
         b"VA" => return meta_value(rest),
         b"END" => return Ok(Line::End),
         b"STAT" | b"ITEM" => return Ok(Line::Listed),
         b"STORED" | b"DELETED" | b"TOUCHED" | b"OK" => done(expect.shape),
         b"HD" => named(flag(rest, b'k').filter(|_| !is_base64(rest)), expect, done(expect.shape)),
-        b"NOT_FOUND" | b"NF" | b"EN" => Judged::Miss,
+        b"NOT_FOUND" | b"NF" | b"EN" => Plain::Miss,
         b"NOT_STORED" | b"EXISTS" | b"NS" | b"EX" | b"VERSION" | b"RESET" | b"MN" | b"ME" => {
             other(expect.shape)
         }
-        b"ERROR" | b"CLIENT_ERROR" | b"SERVER_ERROR" => failed(line),
+        b"ERROR" | b"CLIENT_ERROR" | b"SERVER_ERROR" => return Ok(Line::Last(failed(line))),
         _ if !line.is_empty() && line.iter().all(u8::is_ascii_digit) => other(expect.shape),
         _ => {
             let text = fault::words(&line[..line.len().min(40)]);
             return Err(Malformed(format!("`{text}` is no reply (expected memcached's protocol)")));
         }
     };
-    Ok(Line::Last(last))
+    Ok(Line::Last(plain.into()))
 }
 
 /// `VALUE <key> <flags> <bytes> [<cas>]`.
@@ -88,21 +88,19 @@ fn length(digits: &[u8]) -> Result<u64, Malformed> {
     Ok(digits.iter().fold(0, |number, digit| number * 10 + u64::from(digit - b'0')))
 }
 
-pub(super) fn done(shape: Shape) -> Judged {
-    if shape == Shape::Value { Judged::Wrong } else { OK }
+pub(super) fn done(shape: Shape) -> Plain {
+    if shape == Shape::Value { Plain::Wrong } else { OK }
 }
 
 /// Neither a value nor the word for "done".
-fn other(shape: Shape) -> Judged {
-    if shape == Shape::Any { OK } else { Judged::Wrong }
+fn other(shape: Shape) -> Plain {
+    if shape == Shape::Any { OK } else { Plain::Wrong }
 }
 
 /// As judged, unless a name was told that is not the asked key's.
-pub(super) fn named(name: Option<&[u8]>, expect: &Expect, judged: Judged) -> Judged {
+pub(super) fn named(name: Option<&[u8]>, expect: &Expect, judged: Plain) -> Plain {
     match name {
-        Some(name) if expect.bytes.is_some() && !ends_with_number(name, expect.key) => {
-            Judged::Wrong
-        }
+        Some(name) if expect.bytes.is_some() && !ends_with_number(name, expect.key) => Plain::Wrong,
         _ => judged,
     }
 }

@@ -5,7 +5,7 @@
 //! statistics, lines of `STAT` that `END\r\n` ends. A reply to a meta command is one line of a code
 //! and flags; `VA <bytes> <flags>*\r\n` is followed by `<value>\r\n`.
 
-use load::wire::protocol::{Body, Expect, Judged, Malformed, Parser, Shape, Step};
+use load::wire::protocol::{Body, Expect, Judged, Malformed, Parser, Plain, Shape, Step};
 use workloads::kv::Values;
 
 use super::judge::{DIGITS_MAX, Line, OK, done, line, named};
@@ -58,25 +58,37 @@ enum Then {
 
 impl Parser for Replies {
     #[inline]
+    fn at_once(
+        &mut self,
+        bytes: &[u8],
+        expect: &Expect,
+        values: &Values,
+    ) -> Option<(usize, Plain)> {
+        if !matches!(self.next, Next::Line) || self.judged.is_some() {
+            return None;
+        }
+        let whole = at_once(bytes, expect, values);
+        if whole.is_some() {
+            self.searched = 0;
+        }
+        whole
+    }
+
     fn advance(
         &mut self,
         bytes: &[u8],
         expect: &Expect,
         values: &Values,
     ) -> Result<Step, Malformed> {
-        if matches!(self.next, Next::Line)
-            && self.judged.is_none()
-            && let Some((used, judged)) = at_once(bytes, expect, values)
-        {
-            self.searched = 0;
-            return Ok(Step::Whole { used, judged });
+        if let Some((used, plain)) = self.at_once(bytes, expect, values) {
+            return Ok(Step::Whole { used, judged: plain.into() });
         }
         self.read(bytes, expect, values)
     }
 }
 
-/// The replies that are nearly all replies of a load, when the whole of one is at hand.
-fn at_once(bytes: &[u8], expect: &Expect, values: &Values) -> Option<(usize, Judged)> {
+#[inline]
+fn at_once(bytes: &[u8], expect: &Expect, values: &Values) -> Option<(usize, Plain)> {
     let (name, length, start, end) = match bytes {
         [b'V', b'A', b'L', b'U', b'E', b' ', rest @ ..] => {
             // The first byte that ends a word must be a blank, and not the end of the line.
@@ -93,8 +105,8 @@ fn at_once(bytes: &[u8], expect: &Expect, values: &Values) -> Option<(usize, Jud
         }
         _ if bytes.starts_with(b"STORED\r\n") => return Some((8, done(expect.shape))),
         _ if bytes.starts_with(b"HD\r\n") => return Some((4, done(expect.shape))),
-        _ if bytes.starts_with(b"END\r\n") => return Some((5, Judged::Miss)),
-        _ if bytes.starts_with(b"EN\r\n") => return Some((4, Judged::Miss)),
+        _ if bytes.starts_with(b"END\r\n") => return Some((5, Plain::Miss)),
+        _ if bytes.starts_with(b"EN\r\n") => return Some((4, Plain::Miss)),
         _ => return None,
     };
     let (value, behind) = bytes[start..].split_at_checked(length)?;
@@ -134,7 +146,7 @@ impl Replies {
                     self.next = Next::Value { body, is_own, listed };
                     let whole = body.left() == 0;
                     if whole {
-                        self.came(if is_own { body.judged() } else { Judged::Wrong });
+                        self.came(if is_own { body.judged() } else { Plain::Wrong }.into());
                         self.next = Next::End { listed };
                     }
                     (used, if whole { Then::GoOn } else { Then::Wait })
@@ -178,7 +190,8 @@ impl Replies {
             }
             Line::End => Then::Whole,
             Line::Listed => {
-                self.judged = Some(if expect.shape == Shape::Any { OK } else { Judged::Wrong });
+                self.judged =
+                    Some(if expect.shape == Shape::Any { OK } else { Plain::Wrong }.into());
                 Then::GoOn
             }
             Line::Value { name, bytes, listed } => {
@@ -196,7 +209,7 @@ impl Replies {
             (Shape::Value, Ok(bytes)) => {
                 self.next = Next::Value { body: Body::new(bytes, expect), is_own, listed };
             }
-            (Shape::Any, _) => self.judged = Some(OK),
+            (Shape::Any, _) => self.judged = Some(OK.into()),
             _ => self.judged = Some(Judged::Wrong),
         }
     }

@@ -6,6 +6,8 @@ use crate::streams::{self, ANY, DONE, Told, VALUE, VALUES};
 use model::ErrorClass;
 use proptest::prelude::*;
 
+const OK: Judged = Judged::Ok { verified: false };
+
 fn told(stream: &[u8], expect: &Expect, pieces: &[usize]) -> Told {
     streams::told::<Replies>(stream, expect, pieces)
 }

@@ -1,7 +1,7 @@
 //! How a reply of the Redis protocol is counted, by its type and its words, and what its lines
 //! hold; pure.
 
-use load::wire::protocol::{Judged, Malformed, Shape};
+use load::wire::protocol::{Judged, Malformed, Plain, Shape};
 
 use super::error_class;
 use crate::fault;
@@ -11,21 +11,24 @@ const DIGITS_MAX: usize = 18;
 /// Bytes kept of the words of an error.
 pub(super) const WORDS_BYTES_MAX: usize = 200;
 
-pub(super) fn status(words: &[u8], shape: Shape) -> Judged {
+#[inline]
+pub(super) fn status(words: &[u8], shape: Shape) -> Plain {
     match shape {
-        Shape::Done if words != b"OK" => Judged::Wrong,
-        Shape::Value => Judged::Wrong,
-        Shape::Any | Shape::Done => Judged::Ok { verified: false },
+        Shape::Done if words != b"OK" => Plain::Wrong,
+        Shape::Value => Plain::Wrong,
+        Shape::Any | Shape::Done => Plain::Ok { verified: false },
     }
 }
 
-pub(super) fn nil(shape: Shape) -> Judged {
-    if shape == Shape::Value { Judged::Miss } else { other(shape) }
+#[inline]
+pub(super) fn nil(shape: Shape) -> Plain {
+    if shape == Shape::Value { Plain::Miss } else { other(shape) }
 }
 
 /// Of a type that is neither a value nor the word for "done".
-pub(super) fn other(shape: Shape) -> Judged {
-    if shape == Shape::Any { Judged::Ok { verified: false } } else { Judged::Wrong }
+#[inline]
+pub(super) fn other(shape: Shape) -> Plain {
+    if shape == Shape::Any { Plain::Ok { verified: false } } else { Plain::Wrong }
 }
 
 pub(super) fn failed(words: &[u8]) -> Judged {
@@ -75,6 +78,7 @@ pub(super) fn no_line(kind: u8, line: &[u8]) -> Malformed {
 }
 
 /// A bulk string, all of which is at hand, and the bytes that it takes with its first line.
+#[inline]
 pub(super) fn whole_string(bytes: &[u8]) -> Option<(&[u8], usize)> {
     let (length, head) = short_number(bytes.strip_prefix(b"$")?)?;
     let (value, behind) = bytes[1 + head..].split_at_checked(length)?;
@@ -82,6 +86,7 @@ pub(super) fn whole_string(bytes: &[u8]) -> Option<(&[u8], usize)> {
 }
 
 /// A number of a few digits and the bytes of its line; `None` for all that is not so simple.
+#[inline]
 pub(super) fn short_number(bytes: &[u8]) -> Option<(usize, usize)> {
     let mut number = 0;
     for (at, byte) in bytes.iter().enumerate() {

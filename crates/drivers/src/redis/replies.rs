@@ -10,7 +10,7 @@
 //! <https://redis.io/docs/latest/develop/reference/protocol-spec/> and
 //! <https://github.com/redis/redis-specifications/blob/master/protocol/RESP3.md>.
 
-use load::wire::protocol::{Body, Expect, Judged, Malformed, Parser, Shape, Step};
+use load::wire::protocol::{Body, Expect, Judged, Malformed, Parser, Plain, Shape, Step};
 use workloads::kv::Values;
 
 use super::judge::{
@@ -96,44 +96,51 @@ enum Then {
 
 impl Parser for Replies {
     #[inline]
+    fn at_once(
+        &mut self,
+        bytes: &[u8],
+        expect: &Expect,
+        values: &Values,
+    ) -> Option<(usize, Plain)> {
+        if !matches!(self.next, Next::Item) || !self.open.is_empty() {
+            return None;
+        }
+        let whole = match bytes.first()? {
+            b'$' => string_at_once(bytes, expect, values),
+            b'+' if bytes.starts_with(b"+OK\r\n") => Some((5, status(b"OK", expect.shape))),
+            b':' => short_number(&bytes[1..]).map(|(_, head)| (1 + head, other(expect.shape))),
+            _ => None,
+        };
+        if whole.is_some() {
+            self.searched = 0;
+        }
+        whole
+    }
+
     fn advance(
         &mut self,
         bytes: &[u8],
         expect: &Expect,
         values: &Values,
     ) -> Result<Step, Malformed> {
-        if matches!(self.next, Next::Item)
-            && self.open.is_empty()
-            && let Some((used, judged)) = at_once(bytes, expect, values)
-        {
-            self.searched = 0;
-            return Ok(Step::Whole { used, judged });
+        if let Some((used, plain)) = self.at_once(bytes, expect, values) {
+            return Ok(Step::Whole { used, judged: plain.into() });
         }
         self.read(bytes, expect, values)
     }
 }
 
-/// The replies that are nearly all replies of a load, when the whole of one is at hand.
-fn at_once(bytes: &[u8], expect: &Expect, values: &Values) -> Option<(usize, Judged)> {
-    match bytes.first()? {
-        b'$' => {
-            if bytes.starts_with(b"$-1\r\n") {
-                return Some((5, nil(expect.shape)));
-            }
-            let (value, used) = whole_string(bytes)?;
-            let judged = if expect.shape == Shape::Value {
-                let mut body = Body::new(value.len(), expect);
-                body.take(value, values);
-                body.judged()
-            } else {
-                other(expect.shape)
-            };
-            Some((used, judged))
-        }
-        b'+' if bytes.starts_with(b"+OK\r\n") => Some((5, status(b"OK", expect.shape))),
-        b':' => short_number(&bytes[1..]).map(|(_, head)| (1 + head, other(expect.shape))),
-        _ => None,
+#[inline]
+fn string_at_once(bytes: &[u8], expect: &Expect, values: &Values) -> Option<(usize, Plain)> {
+    let Some((value, used)) = whole_string(bytes) else {
+        return bytes.starts_with(b"$-1\r\n").then(|| (5, nil(expect.shape)));
+    };
+    if expect.shape != Shape::Value {
+        return Some((used, other(expect.shape)));
     }
+    let mut body = Body::new(value.len(), expect);
+    body.take(value, values);
+    Some((used, body.judged()))
 }
 
 impl Replies {
@@ -199,14 +206,14 @@ impl Replies {
         let used = line.len() + 3;
         let shape = expect.shape;
         let then = match kind {
-            b'+' => self.leaf(|| status(line, shape))?,
+            b'+' => self.leaf(|| status(line, shape).into())?,
             b'-' => self.error(line)?,
             b':' | b',' | b'#' | b'(' => {
                 check_line(kind, line)?;
-                self.leaf(|| other(shape))?
+                self.leaf(|| other(shape).into())?
             }
-            b'_' if line.is_empty() => self.leaf(|| nil(shape))?,
-            b'$' | b'*' if line == b"-1" => self.leaf(|| nil(shape))?,
+            b'_' if line.is_empty() => self.leaf(|| nil(shape).into())?,
+            b'$' | b'*' if line == b"-1" => self.leaf(|| nil(shape).into())?,
             b'$' if line == b"?" => {
                 self.streamed = self.begin_pieces(expect);
                 self.next = Next::Pieces;
@@ -283,7 +290,7 @@ impl Replies {
             Ok(bytes) if expect.shape == Shape::Value => {
                 self.next = Next::Value(Body::new(bytes, expect));
             }
-            _ => self.judged = Some(other(expect.shape)),
+            _ => self.judged = Some(other(expect.shape).into()),
         }
     }
 
@@ -314,7 +321,7 @@ impl Replies {
         shape: Shape,
     ) -> Result<Then, Malformed> {
         if self.open.is_empty() && !aside {
-            self.judged = Some(other(shape));
+            self.judged = Some(other(shape).into());
         }
         if elements == Some(0) {
             return if aside { Ok(Then::GoOn) } else { self.element_done() };
@@ -378,7 +385,7 @@ impl Replies {
             self.next = Next::Value(body);
             return (used, Then::Wait);
         }
-        self.judged = Some(body.judged());
+        self.judged = Some(body.judged().into());
         self.next = Next::End(Ended::Element);
         (used, Then::GoOn)
     }
@@ -430,7 +437,7 @@ impl Replies {
         }
         self.judged = Some(match expect.shape {
             Shape::Value => Judged::Ok { verified: false },
-            shape => other(shape),
+            shape => other(shape).into(),
         });
         let bytes = expect.bytes.filter(|_| expect.shape == Shape::Value)?;
         Some(Body::new(bytes as usize, expect))
@@ -457,7 +464,7 @@ impl Replies {
             && self.judged != Some(Judged::Wrong)
         {
             let whole = body.left() == 0;
-            self.judged = Some(if whole { body.judged() } else { Judged::Wrong });
+            self.judged = Some(if whole { body.judged() } else { Plain::Wrong }.into());
         }
         Ok((used, self.element_done()?))
     }

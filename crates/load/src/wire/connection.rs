@@ -7,6 +7,9 @@ use super::protocol::Greeting;
 use super::stream::Stream;
 use super::work::Drawn;
 
+/// A time that is not known yet.
+pub(crate) const UNTIMED: u64 = u64::MAX;
+
 /// A request that waits for its reply.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Pending {
@@ -52,6 +55,8 @@ pub(crate) struct Connection<P> {
     pub(crate) attempts: u32,
     /// True when what is to be said first was said.
     pub(crate) greeted: bool,
+    /// True while the socket tells when it takes more.
+    pub(crate) watches_out: bool,
     /// True when it was open once and is not the first.
     pub(crate) lost: bool,
 }
@@ -70,6 +75,7 @@ impl<P: Default> Connection<P> {
             rest: Vec::new(),
             attempts: 0,
             greeted: false,
+            watches_out: false,
             lost: false,
         }
     }
@@ -79,12 +85,34 @@ impl<P: Default> Connection<P> {
         self.state == State::Open
     }
 
+    /// True while something waits for the socket to take more.
+    pub(crate) fn wants_out(&self) -> bool {
+        !self.greeted
+            || !self.unsent.is_empty()
+            || self.stream.as_ref().is_some_and(Stream::holds_back)
+    }
+
     /// When the oldest request that waits for its reply was sent.
     pub(crate) fn oldest_sent_ns(&self) -> Option<u64> {
         self.pending.iter().find_map(|pending| match pending {
             Pending::Request { sent_ns, .. } => Some(*sent_ns),
             Pending::Hello(_) => None,
         })
+    }
+
+    /// Says of the last requests, which are [`UNTIMED`], when they were sent, and of those without
+    /// a time of their own that they were intended at `since_ns`.
+    pub(crate) fn stamp(&mut self, now_ns: u64, since_ns: u64) {
+        for pending in self.pending.iter_mut().rev() {
+            let Pending::Request { intended_ns, sent_ns, .. } = pending else { return };
+            if *sent_ns != UNTIMED {
+                return;
+            }
+            *sent_ns = now_ns;
+            if *intended_ns == UNTIMED {
+                *intended_ns = since_ns;
+            }
+        }
     }
 
     /// Forgets the broken connection; the requests that were under way on it.

@@ -62,8 +62,8 @@ impl<P: Parser + Default> Worker<'_, P> {
         connection.attempts += 1;
         connection.state = State::Opening { since_ns: now };
         self.opening += 1;
-        let edges = EpollFlags::EPOLLIN | EpollFlags::EPOLLOUT | EpollFlags::EPOLLRDHUP;
-        let event = EpollEvent::new(edges | EpollFlags::EPOLLET, index as u64);
+        connection.watches_out = true;
+        let event = watched(index, true);
         let stream = Stream::connect(address, servers.tls.as_ref())
             .and_then(|stream| Ok(self.epoll.add(&stream, event).map(|()| stream)?));
         match stream {
@@ -91,6 +91,22 @@ impl<P: Parser + Default> Worker<'_, P> {
         let ended = EpollFlags::EPOLLRDHUP | EpollFlags::EPOLLHUP | EpollFlags::EPOLLERR;
         if flags.intersects(ended | EpollFlags::EPOLLIN) {
             self.readable(index, flags.intersects(ended));
+        }
+        self.watch(index);
+    }
+
+    /// Asks to be told when the socket takes more as long as something waits for that, and not
+    /// longer: a unix socket tells it each time that the server has read.
+    pub(super) fn watch(&mut self, index: usize) {
+        let connection = &mut self.connections[index];
+        let wants_out = connection.wants_out();
+        if wants_out == connection.watches_out {
+            return;
+        }
+        let Some(stream) = &connection.stream else { return };
+        connection.watches_out = wants_out;
+        if let Err(e) = self.epoll.modify(stream, &mut watched(index, wants_out)) {
+            self.broken(index, &e.into());
         }
     }
 
@@ -271,4 +287,11 @@ fn text(e: &io::Error) -> String {
         ),
         _ => words.into(),
     }
+}
+
+/// What is to be told of a connection's socket, and whether that it takes more.
+fn watched(index: usize, out: bool) -> EpollEvent {
+    let mut edges = EpollFlags::EPOLLIN | EpollFlags::EPOLLRDHUP | EpollFlags::EPOLLET;
+    edges.set(EpollFlags::EPOLLOUT, out);
+    EpollEvent::new(edges, index as u64)
 }

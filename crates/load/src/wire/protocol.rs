@@ -67,6 +67,30 @@ pub enum Judged {
     },
 }
 
+/// How a reply is counted that has neither words nor an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Plain {
+    /// [`Judged::Ok`].
+    Ok {
+        /// True when a value's content was compared.
+        verified: bool,
+    },
+    /// [`Judged::Miss`].
+    Miss,
+    /// [`Judged::Wrong`].
+    Wrong,
+}
+
+impl From<Plain> for Judged {
+    fn from(plain: Plain) -> Self {
+        match plain {
+            Plain::Ok { verified } => Self::Ok { verified },
+            Plain::Miss => Self::Miss,
+            Plain::Wrong => Self::Wrong,
+        }
+    }
+}
+
 /// Bytes that are not of the protocol: the connection cannot be used any more.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
@@ -91,6 +115,12 @@ pub enum Step {
 
 /// Reads the replies of one connection.
 pub trait Parser: Send {
+    /// The replies that are nearly all replies of a load: how the one that `bytes` begin with is
+    /// counted and how many bytes it has, where all of it is at hand and none of it was taken in.
+    /// `None` for all else, which [`Parser::advance`] reads.
+    fn at_once(&mut self, bytes: &[u8], expect: &Expect, values: &Values)
+    -> Option<(usize, Plain)>;
+
     /// Reads on in the reply at hand. `bytes` begins with the first byte not taken in yet and is
     /// not empty. Errors: what is not of the protocol, or a line longer than the parser's limit; a
     /// body is never limited, since it is not kept.
@@ -136,7 +166,7 @@ impl Body {
     }
 
     /// How the value is counted, once nothing is left of it.
-    pub fn judged(&self) -> Judged {
-        if self.wrong { Judged::Wrong } else { Judged::Ok { verified: self.check.is_some() } }
+    pub fn judged(&self) -> Plain {
+        if self.wrong { Plain::Wrong } else { Plain::Ok { verified: self.check.is_some() } }
     }
 }

@@ -5,7 +5,7 @@ use std::io;
 use model::ErrorClass;
 
 use super::connection::{Pending, State};
-use super::protocol::{Expect, Greeting, Judged, Parser, Shape, Step};
+use super::protocol::{Expect, Greeting, Judged, Parser, Plain, Shape, Step};
 use super::recorder::Times;
 use super::work::{Drawn, Read};
 use super::worker::Worker;
@@ -16,6 +16,15 @@ const REST_BYTES_MAX: usize = 128 << 10;
 const HOPS_MAX: u8 = 8;
 /// What nobody asked for may still be a message that the protocol allows at any time.
 const UNASKED: Expect = Expect { shape: Shape::Any, bytes: None, verify: false, key: 0 };
+
+/// Requests that follow each other and were answered in the same way at the same time, as those of
+/// one write mostly are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Alike {
+    operation: u32,
+    times: Times,
+    plain: Plain,
+}
 
 /// A request whose reply has come.
 #[derive(Clone, Copy)]
@@ -65,6 +74,12 @@ impl<P: Parser + Default> Worker<'_, P> {
         let now = self.shared.now_ns();
         let mut at = 0;
         while at < bytes.len() {
+            if self.plain {
+                at += self.take_in_plain(index, &bytes[at..], now);
+            }
+            if at == bytes.len() {
+                return;
+            }
             let connection = &mut self.connections[index];
             if connection.stream.is_none() {
                 return;
@@ -93,6 +108,62 @@ impl<P: Parser + Default> Worker<'_, P> {
                     return self.lost(index, ErrorClass::Protocol, message);
                 }
             }
+        }
+    }
+
+    /// Takes in the replies at the start of `bytes` that are whole and of the most frequent kinds,
+    /// where nothing follows from them but counting; how many bytes they have.
+    fn take_in_plain(&mut self, index: usize, bytes: &[u8], done_ns: u64) -> usize {
+        let work = self.shared.work;
+        let (mut at, mut last, mut requests) = (0, None, 0);
+        loop {
+            let connection = &mut self.connections[index];
+            let reply = match connection.pending.front() {
+                Some(Pending::Request { drawn, intended_ns, sent_ns, .. }) if at < bytes.len() => {
+                    let expect = work.expect(drawn);
+                    let taken = connection.parser.at_once(&bytes[at..], &expect, &work.values);
+                    taken.map(|(used, plain)| {
+                        at += used;
+                        let (intended_ns, sent_ns) = (*intended_ns, *sent_ns);
+                        let times = Times { intended_ns, sent_ns, done_ns };
+                        Alike { operation: drawn.operation, times, plain }
+                    })
+                }
+                _ => None,
+            };
+            if reply.is_some() {
+                connection.pending.pop_front();
+                if reply == last {
+                    requests += 1;
+                    continue;
+                }
+            }
+            if let Some(alike) = last {
+                self.plainly_answered(self.connections[index].client, alike, requests);
+            }
+            if reply.is_none() {
+                return at;
+            }
+            (last, requests) = (reply, 1);
+        }
+    }
+
+    fn plainly_answered(&mut self, client: u32, alike: Alike, requests: u32) {
+        let Alike { operation, times, plain } = alike;
+        self.under_way -= u64::from(requests);
+        self.clients[client as usize].in_flight -= requests;
+        self.record(operation as usize, &times, &plain.into(), requests);
+        self.answered(client, times.done_ns);
+    }
+
+    /// Records requests that ended, unless they belong to the warm-up.
+    fn record(&mut self, operation: usize, times: &Times, judged: &Judged, requests: u32) {
+        if times.done_ns >= self.measured_from_ns {
+            let requests = u64::from(requests);
+            self.recorder.answered(operation, times, judged, (requests, self.measured_from_ns));
+            self.last_done_ns = times.done_ns;
+        } else if *judged == Judged::Wrong {
+            self.recorder.wrong_in_warmup += u64::from(requests);
         }
     }
 
@@ -153,13 +224,7 @@ impl<P: Parser + Default> Worker<'_, P> {
         };
         let judged = whole.as_ref().unwrap_or(judged);
         self.ended(client, &drawn);
-        if times.done_ns >= self.measured_from_ns {
-            let (operation, from_ns) = (drawn.operation as usize, self.measured_from_ns);
-            self.recorder.answered(operation, &times, judged, from_ns);
-            self.last_done_ns = times.done_ns;
-        } else {
-            self.recorder.wrong_in_warmup += u64::from(*judged == Judged::Wrong);
-        }
+        self.record(drawn.operation as usize, &times, judged, 1);
         if self.shared.offer.errors_end_it {
             self.shared.fail_by(judged);
         }

@@ -7,7 +7,7 @@ use super::pacer::Stage;
 use super::protocol::Judged;
 
 /// When a request was to be sent, was sent, and was answered: nanoseconds of one clock.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Times {
     /// When it should have been sent.
     pub intended_ns: u64,
@@ -68,12 +68,12 @@ impl Row {
         Self { open: open.then(Box::default), ..Self::default() }
     }
 
-    fn record_service(&mut self, ns: u64) {
+    fn record_service(&mut self, ns: u64, requests: u64) {
         if self.run.0 != ns {
             self.end_run();
             self.run.0 = ns;
         }
-        self.run.1 += 1;
+        self.run.1 += requests;
     }
 
     fn end_run(&mut self) {
@@ -83,31 +83,33 @@ impl Row {
         }
     }
 
-    /// Counts a reply, with its times unless it is an error; true where they were recorded.
-    fn reply(&mut self, times: &Times, judged: &Judged) -> bool {
+    /// Counts `requests` replies that are alike, with their times unless they are errors; true
+    /// where they were recorded.
+    fn reply(&mut self, times: &Times, judged: &Judged, requests: u64) -> bool {
         let counts = &mut self.counts;
         match judged {
             Judged::Ok { verified } => {
-                counts.ok += 1;
-                counts.verified += u64::from(*verified);
+                counts.ok += requests;
+                counts.verified += u64::from(*verified) * requests;
             }
-            Judged::Miss => counts.miss += 1,
-            Judged::Wrong => counts.wrong += 1,
+            Judged::Miss => counts.miss += requests,
+            Judged::Wrong => counts.wrong += requests,
             // Refusing is quick: its time would make the others look better.
             Judged::Error(class, words) => {
-                counts.fail(*class, words);
+                (0..requests).for_each(|_| counts.fail(*class, words));
                 return false;
             }
             Judged::Elsewhere { address, .. } => {
                 let words = format!("the server refers to {address}, which cannot be used");
-                counts.fail(ErrorClass::Reply, &words);
+                (0..requests).for_each(|_| counts.fail(ErrorClass::Reply, &words));
                 return false;
             }
         }
-        self.record_service(times.done_ns.saturating_sub(times.sent_ns));
+        self.record_service(times.done_ns.saturating_sub(times.sent_ns), requests);
         if let Some(open) = &mut self.open {
-            open.response.record(times.done_ns.saturating_sub(times.intended_ns));
-            open.lag.record(times.sent_ns.saturating_sub(times.intended_ns));
+            let (intended_ns, sent_ns) = (times.intended_ns, times.sent_ns);
+            open.response.record_many(times.done_ns.saturating_sub(intended_ns), requests);
+            open.lag.record_many(sent_ns.saturating_sub(intended_ns), requests);
         }
         true
     }
@@ -183,25 +185,26 @@ impl WireRecorder {
         self
     }
 
-    /// Records a reply; the measurement began at `from_ns`, not after it.
+    /// Records `requests` replies that are alike; the measurement began at `from_ns`, not after
+    /// them.
     pub(crate) fn answered(
         &mut self,
         operation: usize,
         times: &Times,
         judged: &Judged,
-        from_ns: u64,
+        (requests, from_ns): (u64, u64),
     ) {
         if let Some(stage) = self.stage(times.intended_ns, from_ns) {
-            stage.reply(times, judged);
+            stage.reply(times, judged, requests);
         }
-        if !self.rows[operation].reply(times, judged) {
+        if !self.rows[operation].reply(times, judged, requests) {
             return;
         }
         let interval = ((times.done_ns - from_ns) / INTERVAL_NS) as usize;
         if self.done_per_interval.len() <= interval {
             self.done_per_interval.resize(interval + 1, 0);
         }
-        self.done_per_interval[interval] += 1;
+        self.done_per_interval[interval] += requests;
     }
 
     /// Counts a request that was never answered; the measurement began at `from_ns`.

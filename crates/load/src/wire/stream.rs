@@ -110,6 +110,11 @@ impl Stream {
         }
     }
 
+    /// True when a TLS session holds what the socket did not take yet.
+    pub(crate) fn holds_back(&self) -> bool {
+        matches!(self, Self::Tls(tls) if tls.session.wants_write())
+    }
+
     /// Sends on what a TLS session still holds, when the socket takes more.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         match self {

@@ -2,7 +2,10 @@
 
 use std::ops::Range;
 
-use workloads::kv::{Key, KeyNames, Random, Stream, Values};
+use workloads::kv::{Key, KeyNames, Random, Stream, Values, write_over_zeros};
+
+/// The digits of 0, as they stand where a number is drawn.
+const ZEROS: [u8; 12] = [b'0'; 12];
 
 /// A part of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,11 +54,11 @@ pub struct Template {
 /// A piece of a request that is appended at once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Part {
-    /// Bytes in which the name of key 0 stands at some places, to be written over by the key's.
-    Named {
+    /// Bytes of one length: holes hold the name of key 0 or the digits of 0, to be written over.
+    Fixed {
         bytes: Vec<u8>,
-        /// Where names stand.
-        names_at: Vec<Range<usize>>,
+        /// Where the holes are, and what fills each.
+        holes: Vec<(Range<usize>, Segment)>,
     },
     Other(Segment),
 }
@@ -108,76 +111,83 @@ impl Template {
         let mut random = None;
         for part in &self.parts {
             match part {
-                Part::Named { bytes, names_at } => {
+                Part::Fixed { bytes, holes } => {
                     let from = out.len();
                     out.extend_from_slice(bytes);
                     let appended = &mut out[from..];
-                    for at in names_at {
-                        filling.names.write_over_first(&mut appended[at.clone()], filling.key);
+                    for (at, segment) in holes {
+                        let hole = &mut appended[at.clone()];
+                        match segment {
+                            Segment::Key => filling.names.write_over_first(hole, filling.key),
+                            other => {
+                                write_over_zeros(hole, filling.number(other, &mut random));
+                            }
+                        }
                     }
                 }
-                Part::Other(segment) => filling.append(out, segment, &mut random),
+                Part::Other(segment) => filling.append(out, segment),
             }
         }
     }
 }
 
 impl Filling<'_> {
+    /// The number whose digits a segment stands for.
     // Not inlined: in a loop the compiler would hash for every hole beforehand, whether there is
     // one.
     #[inline(never)]
-    fn append(&self, out: &mut Vec<u8>, segment: &Segment, random: &mut Option<Random>) {
+    fn number(&self, segment: &Segment, random: &mut Option<Random>) -> u64 {
         match segment {
-            Segment::Literal(bytes) => out.extend_from_slice(bytes),
-            Segment::Key => self.names.append(out, self.key),
-            Segment::KeyLength => append_number(out, self.names.bytes(self.key) as u64),
-            Segment::Value => self.values.append(out, self.key.0, self.n, self.value_bytes),
-            Segment::ValueLength => append_number(out, self.value_bytes as u64),
             Segment::Digits { below } => {
-                let random = random.get_or_insert_with(|| self.digits.at(self.n));
-                append_digits(out, random.below(*below));
+                random.get_or_insert_with(|| self.digits.at(self.n)).below(*below)
             }
-            Segment::Shared { stream, below } => {
-                append_digits(out, Stream::new(*stream, 2).at(self.n).below(*below));
-            }
+            Segment::Shared { stream, below } => Stream::new(*stream, 2).at(self.n).below(*below),
             Segment::Counted { step, first, below } => {
-                append_digits(out, self.n.wrapping_mul(*step).wrapping_add(*first) % below);
+                self.n.wrapping_mul(*step).wrapping_add(*first) % below
             }
+            Segment::KeyLength => self.names.bytes(self.key) as u64,
+            Segment::ValueLength => self.value_bytes as u64,
+            Segment::Literal(_) | Segment::Key | Segment::Value => 0,
+        }
+    }
+
+    #[inline(never)]
+    fn append(&self, out: &mut Vec<u8>, segment: &Segment) {
+        match segment {
+            Segment::Key => self.names.append(out, self.key),
+            Segment::Value => self.values.append(out, self.key.0, self.n, self.value_bytes),
+            other => append_number(out, self.number(other, &mut None)),
         }
     }
 }
 
-/// Literals and, where they are all of one length, names in one piece as far as they stand
-/// together.
+/// What has one length in every request in one piece, as far as it stands together.
 fn parts(segments: &[Segment], names: &KeyNames) -> Vec<Part> {
     let mut first = Vec::new();
     names.append(&mut first, Key(0));
     let mut parts = Vec::new();
     for segment in segments {
-        let (more, is_name) = match segment {
-            Segment::Literal(more) => (more, false),
-            Segment::Key if names.fixed_bytes().is_some() => (&first, true),
+        let (more, is_hole) = match segment {
+            Segment::Literal(more) => (&more[..], false),
+            Segment::Key if names.fixed_bytes().is_some() => (&first[..], true),
+            Segment::Digits { .. } | Segment::Shared { .. } | Segment::Counted { .. } => {
+                (&ZEROS[..], true)
+            }
             other => {
                 parts.push(Part::Other(other.clone()));
                 continue;
             }
         };
-        if !matches!(parts.last(), Some(Part::Named { .. })) {
-            parts.push(Part::Named { bytes: Vec::new(), names_at: Vec::new() });
+        if !matches!(parts.last(), Some(Part::Fixed { .. })) {
+            parts.push(Part::Fixed { bytes: Vec::new(), holes: Vec::new() });
         }
-        if let Some(Part::Named { bytes, names_at }) = parts.last_mut() {
-            names_at.extend(is_name.then(|| bytes.len()..bytes.len() + more.len()));
+        if let Some(Part::Fixed { bytes, holes }) = parts.last_mut() {
+            let at = bytes.len()..bytes.len() + more.len();
+            holes.extend(is_hole.then(|| (at, segment.clone())));
             bytes.extend(more);
         }
     }
     parts
-}
-
-/// Appends twelve decimal digits.
-fn append_digits(out: &mut Vec<u8>, number: u64) {
-    let mut digits = [b'0'; 12];
-    workloads::kv::write_digits(&mut digits, number);
-    out.extend_from_slice(&digits);
 }
 
 /// Appends a decimal number without leading zeros.

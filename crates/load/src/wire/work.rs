@@ -108,6 +108,11 @@ impl Read {
 }
 
 impl Work {
+    /// True when nothing follows from a reply: no write of a read-modify-write, no inserted key.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.inserting.is_none() && self.operations.iter().all(|o| o.then.is_none())
+    }
+
     /// What requests are drawn from.
     pub(crate) fn streams(&self) -> Streams {
         Streams { choices: Stream::new(self.seed, 0), digits: Stream::new(self.seed, 1) }

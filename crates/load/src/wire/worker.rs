@@ -16,7 +16,7 @@ use model::ErrorClass;
 use nix::errno::Errno;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 
-use super::connection::{Connection, Pending};
+use super::connection::{Connection, Pending, UNTIMED};
 use super::engine::{Pacing, Shared, Until, fresh};
 use super::inserts::Inserted;
 use super::pacer::Pacer;
@@ -82,8 +82,6 @@ pub(crate) struct Worker<'a, P> {
     pub(super) inbox: Vec<u8>,
     /// What is to be sent, by node; empty between two sendings.
     pub(super) scratch: Vec<Vec<u8>>,
-    /// What is being sent: server, request, and when it was due in an open load.
-    batch: Vec<(usize, Drawn, Option<u64>)>,
     name: Vec<u8>,
     pub(super) streams: Streams,
     pub(super) recorder: WireRecorder,
@@ -92,6 +90,8 @@ pub(crate) struct Worker<'a, P> {
     /// Keys inserted by this thread, where the load inserts any.
     pub(super) inserted: Option<Inserted>,
     pub(super) under_way: u64,
+    /// True when nothing follows from a reply but its counting: no write, no key to be known.
+    pub(super) plain: bool,
     pacer: Option<Pacer>,
     /// When the next request of an open load is due.
     due_ns: Option<u64>,
@@ -141,13 +141,13 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
             route: shared.servers.route.fresh(),
             inbox: vec![0; INBOX_BYTES],
             scratch: vec![Vec::new(); nodes],
-            batch: Vec::new(),
             name: Vec::new(),
             streams: shared.work.streams(),
             recorder: fresh(offer, shared.work),
             drawn: 0,
             inserted: Inserted::new(shared.work, (index, threads)),
             under_way: 0,
+            plain: shared.work.is_plain(),
             pacer,
             due_ns: None,
             begun_ns: 0,
@@ -358,6 +358,8 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
     fn send(&mut self, client: u32, now: u64) {
         let work = self.shared.work;
         let own = self.clients[client as usize];
+        let first = client as usize * self.scratch.len();
+        let drawn_before = self.drawn;
         for _ in own.in_flight..self.shared.offer.pipeline {
             let n = self.number();
             let intended_ns = self.due_by(now);
@@ -372,22 +374,20 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
             self.drawn += 1;
             let node = self.node(&drawn);
             work.append(&self.streams, &mut self.scratch[node], &drawn);
-            self.batch.push((node, drawn, intended_ns));
             if intended_ns.is_some() {
                 self.next_due();
             }
-        }
-        let sent_ns = self.shared.now_ns();
-        let since_ns = if own.redials_since_ns > 0 { own.redials_since_ns } else { sent_ns };
-        let first = client as usize * self.scratch.len();
-        self.clients[client as usize].in_flight += self.batch.len() as u32;
-        self.under_way += self.batch.len() as u64;
-        for (node, drawn, intended_ns) in self.batch.drain(..) {
-            let intended_ns = intended_ns.unwrap_or(since_ns);
-            let pending = Pending::Request { drawn, intended_ns, sent_ns, hops: 0 };
+            let intended_ns = intended_ns.unwrap_or(UNTIMED);
+            let pending = Pending::Request { drawn, intended_ns, sent_ns: UNTIMED, hops: 0 };
             self.connections[first + node].pending.push_back(pending);
         }
+        let requests = self.drawn - drawn_before;
+        self.clients[client as usize].in_flight += requests as u32;
+        self.under_way += requests;
+        let sent_ns = self.shared.now_ns();
+        let since_ns = if own.redials_since_ns > 0 { own.redials_since_ns } else { sent_ns };
         for node in 0..self.scratch.len() {
+            self.connections[first + node].stamp(sent_ns, since_ns);
             self.send_scratch(first + node, node);
         }
     }
@@ -399,8 +399,9 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
         }
         let sent = self.connections[connection].send(&self.scratch[node]);
         self.scratch[node].clear();
-        if let Err(e) = sent {
-            self.broken(connection, &e);
+        match sent {
+            Ok(()) => self.watch(connection),
+            Err(e) => self.broken(connection, &e),
         }
     }
 
@@ -428,7 +429,7 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
         let timeout = if left <= early || awaits {
             EpollTimeout::ZERO
         } else {
-            if let Err(e) = self.timer.set(left - early) {
+            if let Err(e) = self.timer.set(until - early, now) {
                 let message = format!("the timer cannot be set: {e}");
                 return self.shared.fail(ErrorClass::Other, message);
             }

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use cachedyno_load as load;
 use load::clients::Meter;
 use load::wire::pacer::{Arrivals, Stage};
-use load::wire::protocol::{Expect, Judged, Malformed, Parser, Shape, Step};
+use load::wire::protocol::{Expect, Judged, Malformed, Parser, Plain, Shape, Step};
 use load::wire::route::{Route, Single};
 use load::wire::template::{Segment, Template};
 use load::wire::{Address, Offer, Operation, Outcome, Pacing, Servers, Until, Work};
@@ -26,6 +26,17 @@ pub(super) const S: u64 = 1_000_000_000;
 struct Lines;
 
 impl Parser for Lines {
+    fn at_once(&mut self, bytes: &[u8], _: &Expect, _: &Values) -> Option<(usize, Plain)> {
+        let plain = match bytes[0] {
+            b'+' => Plain::Ok { verified: false },
+            b'?' => Plain::Miss,
+            b'!' => Plain::Wrong,
+            _ => return None,
+        };
+        let end = bytes.iter().position(|b| *b == b'\n')?;
+        Some((end + 1, plain))
+    }
+
     fn advance(&mut self, bytes: &[u8], _: &Expect, _: &Values) -> Result<Step, Malformed> {
         let Some(end) = bytes.iter().position(|b| *b == b'\n') else {
             return Ok(Step::More { used: 0 });

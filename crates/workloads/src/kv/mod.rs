@@ -29,7 +29,7 @@ mod zipf;
 pub use choice::{ChoiceError, KEYS_MAX, KeyChoice};
 pub use distribution::{Distribution, DistributionError};
 pub use mix::{Inserts, Mix, MixError, Weights, WeightsError};
-pub use names::{KeyNames, NamesError, write_digits};
+pub use names::{KeyNames, NamesError, write_over_zeros};
 pub use preset::{Preset, PresetError};
 pub use random::{Random, Stream};
 pub use sizes::{Sizes, SizesError};

@@ -20,18 +20,11 @@ const fn pairs() -> [u8; 200] {
     pairs
 }
 
-/// Writes `number` in decimal digits to the end of `digits` and fills what is before with `0`.
+/// Writes `number` in decimal digits to the end of `digits`, in which nothing but `0` stands.
 ///
 /// Digits that do not fit are cut on the left: 12345 in three bytes is `345`.
 #[inline]
-pub fn write_digits(digits: &mut [u8], number: u64) {
-    digits.fill(b'0');
-    write_over_zeros(digits, number);
-}
-
-/// The same where nothing but `0` stands in `digits`: only the number's own digits are written.
-#[inline]
-fn write_over_zeros(digits: &mut [u8], mut number: u64) {
+pub fn write_over_zeros(digits: &mut [u8], mut number: u64) {
     let mut end = digits.len();
     while number > 0 && end >= 2 {
         let at = 2 * (number % 100) as usize;

@@ -13,8 +13,8 @@ fn name(names: &KeyNames, key: u64) -> String {
 proptest! {
     #[test]
     fn digits_are_those_of_the_number(number: u64, room in 0usize..30) {
-        let mut digits = vec![b'x'; room];
-        write_digits(&mut digits, number);
+        let mut digits = vec![b'0'; room];
+        write_over_zeros(&mut digits, number);
         let whole = format!("{number:030}");
         prop_assert_eq!(String::from_utf8(digits).unwrap(), &whole[30 - room..]);
     }
