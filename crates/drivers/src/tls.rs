@@ -13,11 +13,12 @@ use std::sync::Arc;
 
 use load::wire::Tls;
 use model::{ErrorClass, NetAddress, TlsFiles};
-use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime, pem};
+use rustls::server::ParsedCertificate;
 use rustls::{
     CertificateError, CipherSuite, ClientConfig, ClientConnection, DigitallySignedStruct,
     RootCertStore, SignatureScheme, StreamOwned, SupportedProtocolVersion, version,
@@ -250,59 +251,64 @@ fn verifier(
     options: &Options,
     provider: &Arc<CryptoProvider>,
 ) -> Result<Arc<dyn ServerCertVerifier>, TlsError> {
-    if options.check == Check::Nothing {
-        return Ok(Arc::new(Trusting { provider: provider.clone() }));
+    let mut verifier =
+        Verifier { provider: provider.clone(), full: None, any_name: false, trusted: Vec::new() };
+    if options.check != Check::Nothing {
+        verifier.any_name = options.check == Check::Authority;
+        verifier.trusted = authorities(options)?;
+        let mut store = RootCertStore::empty();
+        store.add_parsable_certificates(verifier.trusted.iter().cloned());
+        let builder =
+            WebPkiServerVerifier::builder_with_provider(Arc::new(store), provider.clone());
+        verifier.full = Some(builder.build().map_err(|e| TlsError::Other(e.to_string()))?);
     }
-    let authorities = Arc::new(authorities(options)?);
-    let full = WebPkiServerVerifier::builder_with_provider(authorities, provider.clone()).build();
-    let full = full.map_err(|e| TlsError::Other(e.to_string()))?;
-    Ok(if options.check == Check::Full { full } else { Arc::new(AnyName { full }) })
+    Ok(Arc::new(verifier))
 }
 
-fn authorities(options: &Options) -> Result<RootCertStore, TlsError> {
-    let mut store = RootCertStore::empty();
-    let mut add = |found: Vec<CertificateDer<'static>>| {
-        store.add_parsable_certificates(found);
-    };
+/// Certificates of all authorities that are trusted, at least one that can be used.
+fn authorities(options: &Options) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let mut found = Vec::new();
     if let Some(file) = &options.ca_file {
-        add(certificates(file, "authorities")?);
+        found.extend(certificates(file, "authorities")?);
     }
     if let Some(directory) = &options.ca_directory {
         let unreadable = |e: io::Error| wrong_file("authorities", directory, &pem::Error::Io(e));
         for entry in fs::read_dir(directory).map_err(unreadable)? {
             let path = entry.map_err(unreadable)?.path();
             if path.is_file() {
-                add(certificates(&path, "authorities").unwrap_or_default());
+                found.extend(certificates(&path, "authorities").unwrap_or_default());
             }
         }
     }
     let named = options.ca_file.as_deref().or(options.ca_directory.as_deref());
     if named.is_none() {
         // What cannot be read of the system's is not needed as long as there is something.
-        add(rustls_native_certs::load_native_certs().certs);
+        found.extend(rustls_native_certs::load_native_certs().certs);
     }
+    found.retain(|certificate| RootCertStore::empty().add(certificate.clone()).is_ok());
     match named {
-        _ if !store.is_empty() => Ok(store),
+        _ if !found.is_empty() => Ok(found),
         Some(path) => Err(wrong_file("authorities", path, &pem::Error::NoItemsFound)),
         None => Err(TlsError::NoAuthorities),
     }
 }
 
-/// Checks everything but the name.
+/// Checks what was asked for, and always that the server has the key of the certificate that it
+/// shows.
 #[derive(Debug)]
-struct AnyName {
-    full: Arc<WebPkiServerVerifier>,
-}
-
-/// Checks nothing but that the server has the key of the certificate that it shows.
-#[derive(Debug)]
-struct Trusting {
+struct Verifier {
     provider: Arc<CryptoProvider>,
+    /// `None` to trust every certificate.
+    full: Option<Arc<WebPkiServerVerifier>>,
+    /// True to accept a certificate for another name.
+    any_name: bool,
+    /// Certificates that are trusted as they are.
+    trusted: Vec<CertificateDer<'static>>,
 }
 
 type Signed = Result<HandshakeSignatureValid, rustls::Error>;
 
-impl ServerCertVerifier for AnyName {
+impl ServerCertVerifier for Verifier {
     fn verify_server_cert(
         &self,
         end_entity: &CertificateDer<'_>,
@@ -311,46 +317,23 @@ impl ServerCertVerifier for AnyName {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, rustls::Error> {
+        let Some(full) = &self.full else { return Ok(ServerCertVerified::assertion()) };
+        let mut verdict =
+            full.verify_server_cert(end_entity, intermediates, name, ocsp_response, now);
+        // A server that shows the very certificate that is trusted, as self-signed ones are: webpki
+        // refuses an authority's in that place, after it has looked at the dates.
+        if let Err(rustls::Error::InvalidCertificate(CertificateError::Other(_))) = &verdict
+            && self.trusted.iter().any(|trusted| trusted == end_entity)
+        {
+            let certificate = ParsedCertificate::try_from(end_entity)?;
+            verdict =
+                verify_server_name(&certificate, name).map(|()| ServerCertVerified::assertion());
+        }
         // The name is checked last: when only it is wrong, all else is right.
-        match self.full.verify_server_cert(end_entity, intermediates, name, ocsp_response, now) {
-            Err(e) if is_about_name(&e) => Ok(ServerCertVerified::assertion()),
+        match verdict {
+            Err(e) if self.any_name && is_about_name(&e) => Ok(ServerCertVerified::assertion()),
             other => other,
         }
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Signed {
-        self.full.verify_tls12_signature(message, certificate, signed)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Signed {
-        self.full.verify_tls13_signature(message, certificate, signed)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.full.supported_verify_schemes()
-    }
-}
-
-impl ServerCertVerifier for Trusting {
-    fn verify_server_cert(
-        &self,
-        _end_entity: &CertificateDer<'_>,
-        _intermediates: &[CertificateDer<'_>],
-        _name: &ServerName<'_>,
-        _ocsp_response: &[u8],
-        _now: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
     }
 
     fn verify_tls12_signature(
@@ -408,6 +391,11 @@ pub fn problem(e: &io::Error) -> Option<String> {
         }
         rustls::Error::InvalidCertificate(C::Expired | C::ExpiredContext { .. }) => {
             "the server's certificate has expired"
+        }
+        rustls::Error::InvalidCertificate(C::Other(why))
+            if why.to_string().contains("CaUsedAsEndEntity") =>
+        {
+            "the server's certificate is an authority's own and not among the trusted ones"
         }
         rustls::Error::InvalidMessage(_) => "the server does not speak TLS there",
         other => return Some(format!("TLS failed: {other}")),

@@ -69,6 +69,30 @@ mod tls {
             ]);
         }
 
+        /// A certificate for localhost that no authority has signed but itself.
+        fn sign_itself(&self, name: &str, days: &str) -> Options {
+            let [key, request, cert] = ["key", "csr", "pem"].map(|end| format!("{name}.{end}"));
+            self.openssl(&[
+                "req",
+                "-newkey",
+                "rsa:2048",
+                "-nodes",
+                "-keyout",
+                &key,
+                "-out",
+                &request,
+                "-subj",
+                "/CN=itself",
+            ]);
+            let extensions = "subjectAltName=DNS:localhost\nbasicConstraints=CA:TRUE\n";
+            fs::write(self.0.path().join("ext"), extensions).unwrap();
+            self.openssl(&[
+                "x509", "-req", "-in", &request, "-signkey", &key, "-days", days, "-out", &cert,
+                "-extfile", "ext",
+            ]);
+            Options { ca_file: Some(self.path(&cert)), ..Options::default() }
+        }
+
         fn path(&self, name: &str) -> PathBuf {
             self.0.path().join(name)
         }
@@ -193,6 +217,26 @@ mod tls {
         let named = Options { name: Some("elsewhere.example".into()), ..trusting.clone() };
         server.hears("localhost", &named);
         server.hears("localhost", &Options { check: Check::Authority, ..trusting });
+    }
+
+    #[test]
+    fn a_certificate_that_signs_itself_is_trusted_where_it_is_named() {
+        if !installed() {
+            return;
+        }
+        let certificates = Certificates::new();
+        let own = certificates.sign_itself("itself", "2");
+        let server = Server::new(&certificates, "itself", &["--tls-auth-clients", "no"]);
+        server.hears("localhost", &own);
+        server.refused("127.0.0.1", &own, "is for another name");
+        server.hears("127.0.0.1", &Options { check: Check::Authority, ..own });
+        let namesake = certificates.sign_itself("namesake", "2");
+        assert!(server.ask("localhost", &namesake).is_err());
+        server.refused("localhost", &certificates.trusting(), "not among the trusted ones");
+
+        let past = certificates.sign_itself("past", "-1");
+        let server = Server::new(&certificates, "past", &["--tls-auth-clients", "no"]);
+        server.refused("localhost", &past, "has expired");
     }
 
     #[test]
