@@ -133,18 +133,23 @@ export function load(l: Load): string {
   const spacing = l.poisson ? "Poisson" : "evenly spaced";
   const stages = (l.stages ?? []).map(stage).join(", then ");
   const staged = stages === "" ? `${count(l.rate_per_s ?? 0)}/s ${spacing}` : `${stages}, ${spacing},`;
+  const pipeline = (l.pipeline ?? 1) > 1 ? `, ${l.pipeline} at once` : "";
+  if (l.rate_per_s === undefined && stages !== "") return stages + pipeline;
   const rate = l.rate_per_s === undefined ? "" : `${staged} over `;
   const session = l.one_session ? " on one session" : "";
-  const pipeline = (l.pipeline ?? 1) > 1 ? `, ${l.pipeline} at once` : "";
   return rate + plural(l.clients, "client") + session + pipeline;
 }
 
-/** A stage: `1,000/s for 10 s`, `1,000/s to 50,000/s in 30 s`. */
+/** A stage: `1,000/s for 10 s`, `1,000/s to 50,000/s in 30 s`, `1 to 200 clients in 30 s`. */
 function stage(s: Stage): string {
   const seconds = `${s.length_ns / 1e9} s`;
-  return s.from_per_s === s.to_per_s
-    ? `${count(s.from_per_s)}/s for ${seconds}`
-    : `${count(s.from_per_s)}/s to ${count(s.to_per_s)}/s in ${seconds}`;
+  if (s.from_clients !== undefined && s.to_clients !== undefined) {
+    return s.from_clients === s.to_clients
+      ? `${plural(s.from_clients, "client")} for ${seconds}`
+      : `${count(s.from_clients)} to ${plural(s.to_clients, "client")} in ${seconds}`;
+  }
+  const [from, to] = [count(s.from_per_s ?? 0), count(s.to_per_s ?? 0)];
+  return from === to ? `${from}/s for ${seconds}` : `${from}/s to ${to}/s in ${seconds}`;
 }
 
 /** Which times tell how long users wait: from the moment at which a request was due, where there is a plan. */

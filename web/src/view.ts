@@ -29,15 +29,17 @@ export interface Load {
   /** Open loads only: operations a second, and whether they come independently. */
   rate_per_s?: number;
   poisson?: boolean;
-  /** The rate over time; left out where it stays the same. Then `rate_per_s` is the highest. */
+  /** Rate or clients over time; left out where they stay the same. Then the number is the highest. */
   stages?: Stage[];
 }
 
-/** A span of time in which a rate is constant or changes evenly. */
+/** A span of time in which a rate, or in a closed load the clients, are constant or change evenly. */
 export interface Stage {
   length_ns: number;
-  from_per_s: number;
-  to_per_s: number;
+  from_per_s?: number;
+  to_per_s?: number;
+  from_clients?: number;
+  to_clients?: number;
 }
 
 /** How operations ended; every field but `ok` counts apart from success. */

@@ -56,6 +56,12 @@ describe("words", () => {
     ];
     const staged = "1,000/s for 10 s, then 1,000/s to 5,000/s in 0.5 s, Poisson, over 50 clients";
     expect(format.load({ ...open, stages })).toBe(staged);
+    const crowd = [
+      { length_ns: 10e9, from_clients: 1, to_clients: 1 },
+      { length_ns: 60e9, from_clients: 1, to_clients: 200 },
+    ];
+    const closed = { kind: "closed", clients: 200, pipeline: 4, stages: crowd };
+    expect(format.load(closed)).toBe("1 client for 10 s, then 1 to 200 clients in 60 s, 4 at once");
   });
 
   it("prints points and spans of time", () => {

@@ -191,7 +191,7 @@ fn offer(socket: &Path, clients: u32, requests: u64, seed: u64) -> Outcome {
         seed,
         clients,
         pipeline: 1,
-        pacing: Pacing::Closed { think_ns: 0 },
+        pacing: Pacing::Closed { think_ns: 0, stages: Vec::new() },
         until: Until::Requests(requests),
         cpu: CPUS.0,
         spin: false,

@@ -216,7 +216,7 @@ impl Server {
             seed,
             clients: CONNECTIONS,
             pipeline: cell.pipeline,
-            pacing: Pacing::Closed { think_ns: 0 },
+            pacing: Pacing::Closed { think_ns: 0, stages: Vec::new() },
             until: Until::Requests(cell.requests),
             cpu: CPUS.0,
             spin: false,

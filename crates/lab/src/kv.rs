@@ -4,7 +4,7 @@ use drivers::wire::{Access, Dialect};
 use load::clients::{Finished, Meter, Progress};
 use load::wire::pacer::{Arrivals, Stage};
 use load::wire::{Inserting, Moment, Offer, Operation, Outcome, Pacing, Until, Work};
-use model::{ErrorClass, Failure, Kv, Load, Phase, Plan, RateStage, Stop};
+use model::{ClientStage, ErrorClass, Failure, Kv, Load, Phase, Plan, RateStage, Stop};
 use std::fmt::Display;
 use std::iter;
 use std::sync::Arc;
@@ -188,7 +188,19 @@ impl Opened<'_> {
             Until::Requests(_) => u64::MAX / 2,
         };
         let pacing = match load {
-            Load::Closed { .. } => Pacing::Closed { think_ns: kv.think_ns },
+            Load::Closed { stages, .. } => Pacing::Closed {
+                think_ns: kv.think_ns,
+                stages: match stages.first() {
+                    None => Vec::new(),
+                    // The warm-up has as many clients as the first stage at its start.
+                    Some(ClientStage { from_clients: first, .. }) => {
+                        let (from_clients, to_clients) = (*first, *first);
+                        let length_ns = phase.warmup_ns;
+                        let warmup = ClientStage { length_ns, from_clients, to_clients };
+                        iter::once(warmup).chain(stages.iter().copied()).collect()
+                    }
+                },
+            },
             Load::Open { rate_per_s, poisson, stages, .. } => Pacing::Open {
                 arrivals: if *poisson { Arrivals::Poisson } else { Arrivals::Constant },
                 stages: match stages.first() {
@@ -226,7 +238,7 @@ impl Opened<'_> {
             // No more than the load has: a server that bears that bears the filling.
             clients: self.offered.load.clients().min(FILL_CLIENTS_MAX),
             pipeline: FILL_PIPELINE,
-            pacing: Pacing::Closed { think_ns: 0 },
+            pacing: Pacing::Closed { think_ns: 0, stages: Vec::new() },
             until: Until::Requests(self.filled),
             warmup_ns: 0,
             timeout_ns: self.offered.plan.timeout_ns,

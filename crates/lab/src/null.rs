@@ -132,7 +132,7 @@ fn shape(kv: &Kv, cell: &Cell, target: &PlannedTarget, setup: &Setup) -> Result<
             phases: phases.collect(),
             ..kv.clone()
         },
-        load: Load::Closed { clients, one_session: false, pipeline },
+        load: Load::Closed { clients, one_session: false, pipeline, stages: Vec::new() },
         product: target.product,
         spelling,
         tcp,

@@ -1,7 +1,7 @@
 //! The nouns of cachedyno; docs/GLOSSARY.md defines each.
 //!
 //! - [`app_cache`]: the application cache of a shop, and the software that keeps it.
-//! - [`stages`]: the rate of an open load over time.
+//! - [`stages`]: the rate of an open load over time, or the clients of a closed one.
 //! - [`study`]: the TOML a study is written in, read with located errors.
 //! - [`plan`]: what a run will do, every cell listed; made from a study and the user's choices.
 //! - [`target`]: where a store is and how it is reached; secrets that never print.
@@ -28,7 +28,7 @@ pub use plan::{
     Plan, PlannedTarget, Product, Scale, Sessions, Stop, Workload,
 };
 pub use record::{Condition, Conditions, Header, Seal, SealStatus};
-pub use stages::{RateStage, RateStages, StagesError};
+pub use stages::{ClientStage, ClientStages, RateStage, RateStages, StagesError};
 pub use study::{Choices, Study, StudyError, TargetChoice};
 pub use target::{Endpoint, Memcached, NetAddress, RedisWay, Secret, Spelling, TlsFiles, UrlError};
 pub use trial::{

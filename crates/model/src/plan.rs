@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-use crate::stages::RateStage;
+use crate::stages::{ClientStage, RateStage};
 use crate::study::{Advice, Claim};
 
 /// Which kind of store a target is; decides the driver and the server that a rig starts.
@@ -101,6 +101,10 @@ pub enum Load {
         /// Operations that a client sends at once, at least 1.
         #[serde(default = "one", skip_serializing_if = "is_one")]
         pipeline: u32,
+        /// The clients over time, from the end of the warm-up on; empty where all are at work all
+        /// the time, else `clients` are the most of them.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        stages: Vec<ClientStage>,
     },
     /// Operations are sent when they are due, whether or not others were answered.
     Open {
@@ -131,7 +135,7 @@ fn is_one(number: &u32) -> bool {
 impl Load {
     /// A closed load of clients that each send one operation at a time.
     pub fn closed(clients: u32) -> Self {
-        Self::Closed { clients, one_session: false, pipeline: 1 }
+        Self::Closed { clients, one_session: false, pipeline: 1, stages: Vec::new() }
     }
 
     /// Clients at work at the same time.
@@ -155,11 +159,11 @@ impl Load {
         }
     }
 
-    /// Rates over time; empty where there is one for all the time, or none.
-    pub fn stages(&self) -> &[RateStage] {
+    /// True where rate or clients change over time.
+    pub fn is_staged(&self) -> bool {
         match self {
-            Self::Open { stages, .. } => stages,
-            Self::Closed { .. } => &[],
+            Self::Open { stages, .. } => !stages.is_empty(),
+            Self::Closed { stages, .. } => !stages.is_empty(),
         }
     }
 
@@ -171,28 +175,40 @@ impl Load {
 
 impl std::fmt::Display for Load {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if let Self::Closed { stages, .. } = self
+            && !stages.is_empty()
+        {
+            joined(f, stages)?;
+            return at_once(f, self.pipeline());
+        }
         let clients = self.clients();
         let plural = if clients == 1 { "" } else { "s" };
         if let Self::Open { rate_per_s, poisson, stages, .. } = self {
             let spacing = if *poisson { "Poisson" } else { "evenly spaced" };
-            match stages.as_slice() {
-                [] => write!(f, "{rate_per_s}/s {spacing} over ")?,
-                [first, then @ ..] => {
-                    write!(f, "{first}")?;
-                    then.iter().try_for_each(|stage| write!(f, ", then {stage}"))?;
-                    write!(f, ", {spacing}, over ")?;
-                }
+            if stages.is_empty() {
+                write!(f, "{rate_per_s}/s {spacing} over ")?;
+            } else {
+                joined(f, stages)?;
+                write!(f, ", {spacing}, over ")?;
             }
         }
         write!(f, "{clients} client{plural}")?;
         if self.one_session() {
             f.write_str(" on one session")?;
         }
-        if self.pipeline() > 1 {
-            write!(f, ", {} at once", self.pipeline())?;
-        }
-        Ok(())
+        at_once(f, self.pipeline())
     }
+}
+
+fn joined(f: &mut std::fmt::Formatter<'_>, stages: &[impl std::fmt::Display]) -> std::fmt::Result {
+    stages.iter().enumerate().try_for_each(|(i, stage)| {
+        let then = if i == 0 { "" } else { ", then " };
+        write!(f, "{then}{stage}")
+    })
+}
+
+fn at_once(f: &mut std::fmt::Formatter<'_>, pipeline: u32) -> std::fmt::Result {
+    if pipeline > 1 { write!(f, ", {pipeline} at once") } else { Ok(()) }
 }
 
 /// Whether values are drawn inside the timed span.

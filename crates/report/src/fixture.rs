@@ -122,7 +122,7 @@ fn cell(target: &str, profile: &str, clients: u32, one: bool, phases: Vec<Phase>
             think_ns: 0,
             phases,
         }),
-        load: Load::Closed { clients, one_session: one, pipeline: 1 },
+        load: Load::Closed { clients, one_session: one, pipeline: 1, stages: Vec::new() },
     }
 }
 

@@ -318,7 +318,7 @@ fn check_offered(phase: &MeasuredPhase<'_>, kv: &Kv, findings: &mut Findings) ->
 
 /// Whether the rate moves within the phase, in block after block.
 fn check_drift(phase: &MeasuredPhase<'_>, findings: &mut Findings) -> Option<String> {
-    if !phase.cell.load.stages().is_empty() {
+    if phase.cell.load.is_staged() {
         return None;
     }
     let blocks = phase.trials.iter().map(|(_, p)| p.done_per_interval.as_slice());

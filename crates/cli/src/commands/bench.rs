@@ -5,7 +5,9 @@ use clap::{Args, value_parser};
 use drivers::wire::Dialect;
 use lab::Setup;
 use model::plan::{Effort, KvOperation};
-use model::{Cell, Kv, Load, Phase, Plan, RateStages, Scale, Stop, TargetChoice, Workload};
+use model::{
+    Cell, ClientStages, Kv, Load, Phase, Plan, RateStages, Scale, Stop, TargetChoice, Workload,
+};
 use rig::{Guard, Pinning};
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -60,6 +62,11 @@ pub(crate) struct Bench {
     /// Clients, each with a connection
     #[arg(long, short, default_value_t = 50, value_parser = value_parser!(u32).range(1..=20_000))]
     clients: u32,
+    /// Clients at work over time, in place of --clients and --duration: stages of a length and a
+    /// number, or two between which it changes evenly, such as 10s:1,60s:1-200,10s:200
+    #[arg(long, value_name = "TIME:CLIENTS[-CLIENTS],...")]
+    #[arg(conflicts_with_all = ["clients", "duration", "rate", "stages"])]
+    client_stages: Option<String>,
     /// Requests that a client sends at once, or under --rate may have under way
     #[arg(long, short = 'P', default_value_t = 1)]
     #[arg(value_parser = value_parser!(u32).range(1..=100_000))]
@@ -215,7 +222,8 @@ fn plan(arguments: &Bench, choices: &[TargetChoice]) -> Result<Plan, CliError> {
 }
 
 fn load(arguments: &Bench) -> Result<Load, CliError> {
-    let (clients, pipeline) = (arguments.clients, arguments.pipeline);
+    let (client_stages, pipeline) = (client_stages(arguments)?, arguments.pipeline);
+    let clients = client_stages.as_ref().map_or(arguments.clients, ClientStages::most);
     let under_way = u64::from(clients) * u64::from(pipeline);
     if under_way > UNDER_WAY_MAX {
         return Err(CliError::usage(format!(
@@ -227,7 +235,12 @@ fn load(arguments: &Bench) -> Result<Load, CliError> {
     let highest = stages.as_ref().map(RateStages::highest_per_s);
     let stages = stages.map(RateStages::into_vec).unwrap_or_default();
     Ok(match arguments.rate.or(highest) {
-        None => Load::Closed { clients, one_session: false, pipeline },
+        None => Load::Closed {
+            clients,
+            one_session: false,
+            pipeline,
+            stages: client_stages.map(ClientStages::into_vec).unwrap_or_default(),
+        },
         Some(rate_per_s) => {
             Load::Open { rate_per_s, poisson: !arguments.even, clients, pipeline, stages }
         }
@@ -236,6 +249,10 @@ fn load(arguments: &Bench) -> Result<Load, CliError> {
 
 fn stages(arguments: &Bench) -> Result<Option<RateStages>, CliError> {
     arguments.stages.as_ref().map(|text| read("--stages", text)).transpose()
+}
+
+fn client_stages(arguments: &Bench) -> Result<Option<ClientStages>, CliError> {
+    arguments.client_stages.as_ref().map(|text| read("--client-stages", text)).transpose()
 }
 
 fn workload(arguments: &Bench) -> Result<Kv, CliError> {
@@ -262,7 +279,7 @@ fn workload(arguments: &Bench) -> Result<Kv, CliError> {
         ttl_s: ttl_s(arguments, preset.as_ref())?,
         filled_share: filled_share(arguments)?,
         verify_one_in: arguments.verify,
-        threads: arguments.threads.min(arguments.clients),
+        threads: arguments.threads.min(load(arguments)?.clients()),
         think_ns: run::duration_ns("--think", arguments.think.as_deref())?.unwrap_or(0),
         phases: vec![phase(arguments, weights)?],
     })
@@ -312,9 +329,10 @@ fn of_preset(preset: &Preset) -> Vec<(String, f64)> {
 
 fn phase(arguments: &Bench, mix: BTreeMap<String, f64>) -> Result<Phase, CliError> {
     let time = |flag, text: &str| run::duration_ns(flag, Some(text)).map(Option::unwrap_or_default);
-    let measured_ns = match stages(arguments)? {
-        Some(stages) => stages.length_ns(),
-        None => time("--duration", &arguments.duration)?,
+    let measured_ns = match (stages(arguments)?, client_stages(arguments)?) {
+        (Some(stages), _) => stages.length_ns(),
+        (None, Some(stages)) => stages.length_ns(),
+        (None, None) => time("--duration", &arguments.duration)?,
     };
     if measured_ns == 0 {
         return Err(CliError::usage("--duration `0` measures nothing (expected more, as in 2s)"));

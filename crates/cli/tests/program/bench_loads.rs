@@ -123,6 +123,31 @@ fn stages_change_the_rate_and_are_told_apart() {
 }
 
 #[test]
+fn clients_come_and_go_by_stages() {
+    if !installed(&["redis-server", "setpriv"]) {
+        return;
+    }
+    let place = Place::new();
+    let stages = "400ms:1,400ms:1-20,400ms:20";
+    let arguments = ["--client-stages", stages, "--think", "2ms", "--keys", "500", "--blocks", "1"];
+    let summary = Place::finish(bench(&place, &arguments)).measured().json();
+    let whole = row(&summary, "redis", "mixed");
+    good(whole);
+    assert_eq!(whole["load"]["clients"], 20);
+    let stage = |from: u64, to: u64| serde_json::json!({"length_ns": S * 2 / 5, "from_clients": from, "to_clients": to});
+    let expected = [stage(1, 1), stage(1, 20), stage(20, 20)];
+    assert_eq!(whole["load"]["stages"], Value::from(expected.to_vec()));
+    let counts = [1, 2, 3]
+        .map(|number| count(row(&summary, "redis", &format!("mixed.stage-{number}")), "ok"));
+    // With a pause of 2 ms a client sends at most 200 requests in a stage.
+    assert!(counts[0] <= 201 && counts[0] * 2 < counts[1] && counts[1] < counts[2], "{counts:?}");
+    assert_eq!(counts.iter().sum::<u64>(), count(whole, "ok"));
+    let text = place.on_records(&["show"]).measured().stdout;
+    let told = "1 client for 0.4 s, then 1 to 20 clients in 0.4 s, then 20 clients for 0.4 s";
+    assert!(text.contains(told), "{text}");
+}
+
+#[test]
 fn two_thousand_connections_are_made_and_too_many_refused_with_the_arithmetic() {
     if !installed(&["redis-server", "setpriv", "prlimit"]) {
         return;
@@ -166,6 +191,11 @@ fn stages_that_make_no_sense_are_refused() {
         (&["--stages", "1s:5", "--rate", "5"], &["--rate", "cannot be used with"]),
         (&["--stages", "1s:5", "--duration", "5s"], &["--duration", "cannot be used with"]),
         (&["--stages", "1s:5", "--think", "5ms"], &["--think", "cannot be used with"]),
+        (&["--client-stages", "1s:20001"], &["`20001` at character 4", "0 to 20000"]),
+        (&["--client-stages", "1s:0"], &["a number of clients above 0"]),
+        (&["--client-stages", "1s"], &["LENGTH:CLIENTS"]),
+        (&["--client-stages", "1s:5", "--clients", "5"], &["--clients", "cannot be used with"]),
+        (&["--client-stages", "1s:5", "--rate", "5"], &["--rate", "cannot be used with"]),
         (&["--op", "insert=1", "--key-size", "8"], &["`8` bytes are too short", "--key-size"]),
     ] {
         Place::finish(bench(&place, arguments)).usage_error(parts);

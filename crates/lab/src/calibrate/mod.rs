@@ -130,7 +130,7 @@ impl Calibrator<'_> {
     }
 
     fn engine(&self, server: &NullServer, shape: Shape) -> Result<Cost, Failure> {
-        let done = self.offer(server, shape, Pacing::Closed { think_ns: 0 })?;
+        let done = self.offer(server, shape, Pacing::Closed { think_ns: 0, stages: Vec::new() })?;
         let used = ThreadUse {
             cpu_ns: done.generator_cpu_ns,
             user_ns: done.generator_user_ns,

@@ -8,7 +8,7 @@ use std::sync::{Barrier, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use model::{ErrorClass, Failure, PhaseResult};
+use model::{ClientStage, ErrorClass, Failure, PhaseResult};
 
 use super::pacer::{Arrivals, Stage};
 use super::protocol::{Greeting, Judged, Parser};
@@ -26,6 +26,9 @@ pub enum Pacing {
     Closed {
         /// Pause between a client's replies and its next requests, nanoseconds.
         think_ns: u64,
+        /// Clients at work over time, from the start of the warm-up on; empty for all of them all
+        /// the time. Those that are not at work yet or any more stay connected.
+        stages: Vec<ClientStage>,
     },
     /// Requests are sent when they are due, whether or not others are answered, by the first client
     /// with room for one; where none has room they wait, and nothing is left out.
@@ -293,9 +296,13 @@ pub fn run<P: Parser + Default>(
 pub(crate) fn fresh(offer: &Offer, work: &Work) -> WireRecorder {
     let operations = work.operations.len();
     match &offer.pacing {
-        Pacing::Closed { .. } => WireRecorder::new(operations, offer.hangs_up),
+        Pacing::Closed { stages, .. } => {
+            let lengths = stages.iter().map(|stage| stage.length_ns);
+            WireRecorder::new(operations, offer.hangs_up).with_stages(lengths, offer.warmup_ns)
+        }
         Pacing::Open { stages, .. } => {
-            WireRecorder::new(operations, true).with_stages(stages, offer.warmup_ns)
+            let lengths = stages.iter().map(|stage| stage.length_ns);
+            WireRecorder::new(operations, true).with_stages(lengths, offer.warmup_ns)
         }
     }
 }

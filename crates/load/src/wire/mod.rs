@@ -10,6 +10,7 @@
 //! - [`recorder`]: what is counted and timed.
 
 mod connection;
+mod crowd;
 pub mod engine;
 pub mod inserts;
 mod linking;

@@ -3,7 +3,6 @@
 use model::{Counts, ErrorClass, OperationResult};
 use stats::Histogram;
 
-use super::pacer::Stage;
 use super::protocol::Judged;
 
 /// When a request was to be sent, was sent, and was answered: nanoseconds of one clock.
@@ -29,7 +28,7 @@ pub struct Row {
     open: Option<Box<Open>>,
 }
 
-/// What was due in one stage of an open load.
+/// What was due in one stage.
 #[derive(Clone, Debug, Default)]
 struct StageRow {
     /// Nanoseconds from the start of the measurement.
@@ -167,16 +166,21 @@ impl WireRecorder {
         Self { rows: vec![Row::new(open); operations], ..Self::default() }
     }
 
-    /// The same, telling apart what was due in each of these stages, of which the first
-    /// `warmup_ns` are not measured. A single stage is the whole.
-    pub(crate) fn with_stages(mut self, stages: &[Stage], warmup_ns: u64) -> Self {
+    /// The same, telling apart what was due in each of the stages of these lengths, of which the
+    /// first `warmup_ns` are not measured. A single stage is the whole.
+    pub(crate) fn with_stages(
+        mut self,
+        stages_ns: impl Iterator<Item = u64>,
+        warmup_ns: u64,
+    ) -> Self {
+        let open = self.rows.first().is_some_and(|row| row.open.is_some());
         let mut ends_ns = 0_u64;
-        for stage in stages {
-            ends_ns = ends_ns.saturating_add(stage.length_ns);
+        for length_ns in stages_ns {
+            ends_ns = ends_ns.saturating_add(length_ns);
             if ends_ns > warmup_ns {
                 let ends_ns = ends_ns - warmup_ns;
-                let length_ns = stage.length_ns.min(ends_ns);
-                self.stages.push(StageRow { ends_ns, length_ns, row: Row::new(true) });
+                let length_ns = length_ns.min(ends_ns);
+                self.stages.push(StageRow { ends_ns, length_ns, row: Row::new(open) });
             }
         }
         if self.stages.len() < 2 {

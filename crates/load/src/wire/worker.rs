@@ -17,6 +17,7 @@ use nix::errno::Errno;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 
 use super::connection::{Connection, Pending, UNTIMED};
+use super::crowd::Crowd;
 use super::engine::{Pacing, Shared, Until, fresh};
 use super::inserts::Inserted;
 use super::pacer::Pacer;
@@ -92,6 +93,11 @@ pub(crate) struct Worker<'a, P> {
     pub(super) under_way: u64,
     /// True when nothing follows from a reply but its counting: no write, no key to be known.
     pub(super) plain: bool,
+    /// Which clients of a closed load are at work, where that changes.
+    crowd: Option<Crowd>,
+    /// How many are, and until when.
+    at_work: u32,
+    crowd_changes_ns: u64,
     pacer: Option<Pacer>,
     /// When the next request of an open load is due.
     due_ns: Option<u64>,
@@ -119,10 +125,13 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
         let timer = Timer::new()?;
         epoll.add(&timer, EpollEvent::new(EpollFlags::EPOLLIN, TIMER))?;
-        let pacer = match &offer.pacing {
-            Pacing::Closed { .. } => None,
+        let (crowd, pacer) = match &offer.pacing {
+            Pacing::Closed { stages, .. } => {
+                let crowd = || Crowd::new(stages, (index, threads));
+                ((!stages.is_empty()).then(crowd), None)
+            }
             Pacing::Open { arrivals, stages } => {
-                Some(Pacer::new(*arrivals, stages, (index, threads), shared.work.seed))
+                (None, Some(Pacer::new(*arrivals, stages, (index, threads), shared.work.seed)))
             }
         };
         let connections = (0..clients)
@@ -148,6 +157,9 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
             inserted: Inserted::new(shared.work, (index, threads)),
             under_way: 0,
             plain: shared.work.is_plain(),
+            crowd,
+            at_work: clients,
+            crowd_changes_ns: u64::MAX,
             pacer,
             due_ns: None,
             begun_ns: 0,
@@ -209,9 +221,22 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
         }
         self.running = true;
         self.next_due();
+        if self.crowd.is_some() {
+            self.at_work = 0;
+            return self.come_and_go(self.begun_ns);
+        }
         for client in 0..self.clients.len() as u32 {
             self.may_send(client);
         }
+    }
+
+    /// Clients begin to work, or will send no more, as their number says.
+    fn come_and_go(&mut self, now: u64) {
+        let Some(crowd) = &self.crowd else { return };
+        let (clients, changes_ns) = crowd.at(now.saturating_sub(self.begun_ns));
+        self.crowd_changes_ns = self.begun_ns.saturating_add(changes_ns);
+        let before = std::mem::replace(&mut self.at_work, clients);
+        (before..clients).for_each(|client| self.may_send(client));
     }
 
     /// True when nothing more is to be sent.
@@ -266,7 +291,8 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
             Pacing::Closed { .. } => own.in_flight == 0,
             Pacing::Open { .. } => own.in_flight < self.shared.offer.pipeline,
         };
-        if self.running && room && !own.queued && self.is_open(client) {
+        let may = self.running && room && !own.queued && client < self.at_work;
+        if may && self.is_open(client) {
             self.clients[client as usize].queued = true;
             self.free.push_back(client);
         }
@@ -290,7 +316,7 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
         }
         match self.shared.offer.pacing {
             Pacing::Closed { .. } if in_flight > 0 => {}
-            Pacing::Closed { think_ns } if think_ns > 0 => {
+            Pacing::Closed { think_ns, .. } if think_ns > 0 => {
                 self.thinking.push(Reverse((now + think_ns, client)));
             }
             _ => self.may_send(client),
@@ -300,6 +326,9 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
     /// Sends what can be sent now.
     pub(super) fn dispatch(&mut self, now: u64) {
         self.redial(now);
+        if now >= self.crowd_changes_ns {
+            self.come_and_go(now);
+        }
         while let Some(Reverse((at, client))) = self.thinking.peek().copied() {
             if at > now {
                 break;
@@ -341,8 +370,9 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
         loop {
             let client = self.free.pop_front()?;
             self.clients[client as usize].queued = false;
-            // One whose connection broke meanwhile is queued again once that is open.
-            if self.is_open(client) {
+            // One whose connection broke meanwhile is queued again once that is open, and one that
+            // went once it is back.
+            if client < self.at_work && self.is_open(client) {
                 return Some(client);
             }
         }
@@ -421,6 +451,7 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
         // What is due waits for a client, not for the time, where none is free.
         let due = self.due_ns.filter(|_| !self.free.is_empty());
         let until = due.or(thinking).map_or(tick_ns, |at| at.min(tick_ns));
+        let until = until.min(self.crowd_changes_ns);
         let left = until.saturating_sub(now);
         let spins = self.shared.offer.spin;
         let early = if spins { self.early_ns } else { 0 };

@@ -146,7 +146,7 @@ pub(super) fn offer(clients: u32, pipeline: u32, until: Until) -> Offer {
         threads: 1,
         clients,
         pipeline,
-        pacing: Pacing::Closed { think_ns: 0 },
+        pacing: Pacing::Closed { think_ns: 0, stages: Vec::new() },
         until,
         warmup_ns: 0,
         timeout_ns: 2 * S,

@@ -1,8 +1,9 @@
-//! Open loads whose rate changes.
+//! Open loads whose rate changes, and closed ones whose clients do.
 
 use cachedyno_load as load;
 use load::wire::pacer::{Arrivals, Stage};
 use load::wire::{Offer, Pacing, Until};
+use model::ClientStage;
 
 use super::engine::{S, Server, offer, run_with, work};
 
@@ -46,4 +47,29 @@ fn a_single_stage_is_the_whole() {
     let results = outcome.recorder.results("ask", &["ask"], 0.5);
     assert_eq!(results.len(), 1);
     assert!(results[0].counts.ok.abs_diff(250) <= 1, "{:?}", results[0].counts);
+}
+
+#[test]
+fn clients_come_and_go() {
+    let stage =
+        |from_clients, to_clients, length_ns| ClientStage { length_ns, from_clients, to_clients };
+    let stages =
+        vec![stage(2, 2, S / 5), stage(2, 2, S / 2), stage(2, 10, S / 2), stage(0, 0, S / 4)];
+    let pacing = Pacing::Closed { think_ns: S / 200, stages };
+    let until = Until::AfterNs(5 * S / 4);
+    let offer = Offer { pacing, warmup_ns: S / 5, threads: 2, ..offer(10, 3, until) };
+    let outcome = run_with(&work(), &offer, &Server::good().servers());
+    assert_eq!(outcome.failure, None);
+    let results = outcome.recorder.results("ask", &["ask"], 1.25);
+    let names: Vec<&str> = results.iter().map(|r| r.operation.as_str()).collect();
+    assert_eq!(names, ["stage-1", "stage-2", "stage-3", "ask"]);
+    let counts: Vec<u64> = results.iter().map(|r| r.counts.ok).collect();
+    // Three requests each 5 ms and what the reply takes: 2 clients for 0.5 s, then 6 on average.
+    for (count, most) in counts.iter().zip([600, 1_800]) {
+        assert!((most / 4..=most + 30).contains(count), "{counts:?}");
+    }
+    assert!(counts[1] > counts[0] && counts[2] <= 30, "{counts:?}");
+    assert_eq!(counts[..3].iter().sum::<u64>(), counts[3]);
+    // In a closed load a request is intended when it is sent.
+    assert!(results.iter().all(|r| r.lag.count() == 0));
 }

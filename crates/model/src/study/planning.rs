@@ -155,7 +155,12 @@ fn loads(profile: &Profile, resolved: &Resolved) -> Vec<Load> {
     let own = clients.iter().map(|c| Load::closed(*c));
     let mut loads: Vec<Load> = own.collect();
     if let Some(most) = clients.last().filter(|c| profile.one_session && **c > 1) {
-        loads.push(Load::Closed { clients: *most, one_session: true, pipeline: 1 });
+        loads.push(Load::Closed {
+            clients: *most,
+            one_session: true,
+            pipeline: 1,
+            stages: Vec::new(),
+        });
     }
     loads
 }

@@ -142,7 +142,7 @@ fn offer(options: &Options, threads: u32) -> Offer {
         (requests, None) => Until::Requests(requests.unwrap_or_default()),
     };
     let pacing = match offered.rps {
-        None => Pacing::Closed { think_ns: 0 },
+        None => Pacing::Closed { think_ns: 0, stages: Vec::new() },
         Some(rate) => {
             let (rate_from_per_s, rate_to_per_s) = (rate as f64, rate as f64);
             let stage = Stage { rate_from_per_s, rate_to_per_s, length_ns: CENTURY_NS };
