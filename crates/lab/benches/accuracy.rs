@@ -235,5 +235,5 @@ fn block_of(
         cpu: 0,
         spin: true,
     }
-    .offer(address)
+    .offer(address, None)
 }

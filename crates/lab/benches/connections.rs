@@ -196,7 +196,7 @@ fn offer(socket: &Path, clients: u32, requests: u64, seed: u64) -> Outcome {
         cpu: CPUS.0,
         spin: false,
     };
-    let done = plain.offer(Address::Unix(socket.to_path_buf()))?;
+    let done = plain.offer(Address::Unix(socket.to_path_buf()), None)?;
     println!("{} {}", done.generator_cpu_ns as f64 / requests as f64, resident_bytes()?);
     Ok(())
 }

@@ -1,8 +1,8 @@
 //! What the wire engine costs: its CPU time per request beside that of redis-benchmark and of a
 //! bare loop, all with the same keys, sizes, connections and pipeline, on the same server.
 //!
-//! One redis-server on the second CPU, by TCP and by a unix socket; the generators on the first,
-//! one thread each. The bare loop is that of `calibrate`. The engine times every request, checks
+//! One redis-server on the second CPU, by TCP, by a unix socket and by TLS; the generators on the
+//! first, one thread each. The bare loop is that of `calibrate`, which speaks no TLS. The engine times every request, checks
 //! the length of every value and the content of one in 64. redis-benchmark times batches and checks
 //! nothing.
 //!
@@ -17,7 +17,8 @@ mod plain;
 
 use cachedyno_lab::calibrate::bare::{Bare, Batch};
 use common::{Outcome, arguments, number};
-use load::wire::{Address, Pacing, Until};
+use drivers::tls;
+use load::wire::{Address, Pacing, Tls, Until};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 use plain::Plain;
@@ -59,7 +60,25 @@ struct Cell {
     bytes: usize,
     pipeline: u32,
     requests: u64,
-    unix: bool,
+    link: Link,
+}
+
+/// How the server is reached.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Link {
+    Tcp,
+    Unix,
+    Tls,
+}
+
+impl Link {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Tcp => "TCP",
+            Self::Unix => "unix",
+            Self::Tls => "TLS",
+        }
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -88,11 +107,11 @@ fn main() -> Outcome {
         "| | engine µs (user) | redis-benchmark | bare loop | CPU / r.-b. | CPU / bare | rate / r.-b. |"
     );
     println!("|---|---|---|---|---|---|---|");
-    for unix in [false, true] {
+    for link in [Link::Tcp, Link::Unix, Link::Tls] {
         for (operation, bytes) in [("get", 1024), ("set", 1024), ("get", 3), ("set", 3)] {
             for (pipeline, requests) in PIPELINES {
                 let requests = (requests * scale / 100).max(1_000);
-                let cell = Cell { operation, bytes, pipeline, requests, unix };
+                let cell = Cell { operation, bytes, pipeline, requests, link };
                 server.fill(cell)?;
                 println!("{}", row(&server, cell, blocks as u32, seed)?);
             }
@@ -110,11 +129,11 @@ fn row(server: &Server, cell: Cell, blocks: u32, seed: u64) -> Result<String, Bo
     let mut columns: [Vec<Measured>; 3] = Default::default();
     for block in 0..blocks {
         for kind in order(seed, block) {
-            columns[kind].push(match KINDS[kind] {
-                Kind::Engine => server.engine(cell, seed)?,
-                Kind::Peer => server.peer(cell)?,
-                Kind::Bare => server.bare(cell)?,
-            });
+            match KINDS[kind] {
+                Kind::Engine => columns[kind].push(server.engine(cell, seed)?),
+                Kind::Peer => columns[kind].push(server.peer(cell)?),
+                Kind::Bare => columns[kind].extend(server.bare(cell)?),
+            }
         }
     }
     let values = |kind: usize, of: fn(&Measured) -> f64| -> Vec<f64> {
@@ -132,18 +151,19 @@ fn row(server: &Server, cell: Cell, blocks: u32, seed: u64) -> Result<String, Bo
     };
     let cpu: [Vec<f64>; 3] = [0, 1, 2].map(|kind| values(kind, |m| m.cpu_us));
     let rates = [0, 1].map(|kind| values(kind, |m| m.rate_per_s));
+    let has_bare = !cpu[2].is_empty();
     Ok(format!(
-        "| {} {} B, P {}, {} | {:.3} ({:.3}) | {:.3} | {:.3} | {} | {} | {} |",
+        "| {} {} B, P {}, {} | {:.3} ({:.3}) | {:.3} | {} | {} | {} | {} |",
         cell.operation.to_uppercase(),
         cell.bytes,
         cell.pipeline,
-        if cell.unix { "unix" } else { "TCP" },
+        cell.link.name(),
         center(&cpu[0])?,
         center(&values(0, |m| m.user_us))?,
         center(&cpu[1])?,
-        center(&cpu[2])?,
+        if has_bare { format!("{:.3}", center(&cpu[2])?) } else { "–".into() },
         ratio(&cpu[0], &cpu[1])?,
-        ratio(&cpu[0], &cpu[2])?,
+        if has_bare { ratio(&cpu[0], &cpu[2])? } else { "–".into() },
         ratio(&rates[0], &rates[1])?,
     ))
 }
@@ -163,20 +183,40 @@ struct Server {
     child: Child,
     directory: TempDir,
     port: u16,
+    tls_port: u16,
 }
 
 impl Server {
     fn start() -> Result<Self, Box<dyn Error>> {
         let directory = tempfile::tempdir()?;
-        let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
+        let free =
+            || Ok::<_, std::io::Error>(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port());
+        let (port, tls_port) = (free()?, free()?);
+        let made = Command::new("openssl")
+            .args(["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-keyout", "key"])
+            .args(["-out", "cert", "-subj", "/CN=localhost"])
+            .args(["-addext", "subjectAltName=IP:127.0.0.1"])
+            .current_dir(directory.path())
+            .output()?;
+        if !made.status.success() {
+            return Err(String::from_utf8_lossy(&made.stderr).into());
+        }
+        let certificate = directory.path().join("cert");
         let child = Command::new("taskset")
             .args(["-c", &CPUS.1.to_string(), "redis-server", "--save", "", "--port"])
             .arg(port.to_string())
             .arg("--unixsocket")
             .arg(directory.path().join("s"))
+            .args(["--tls-port", &tls_port.to_string(), "--tls-auth-clients", "no"])
+            .arg("--tls-cert-file")
+            .arg(&certificate)
+            .arg("--tls-ca-cert-file")
+            .arg(&certificate)
+            .arg("--tls-key-file")
+            .arg(directory.path().join("key"))
             .stdout(Stdio::null())
             .spawn()?;
-        let server = Self { child, directory, port };
+        let server = Self { child, directory, port, tls_port };
         let until = Instant::now() + Duration::from_secs(10);
         while UnixStream::connect(server.socket()).is_err() {
             if Instant::now() > until {
@@ -191,16 +231,31 @@ impl Server {
         self.directory.path().join("s")
     }
 
-    fn address(&self, unix: bool) -> Address {
-        if unix {
-            return Address::Unix(self.socket());
+    fn certificate(&self) -> PathBuf {
+        self.directory.path().join("cert")
+    }
+
+    fn address(&self, link: Link) -> Address {
+        let local = |port| Address::Tcp(SocketAddr::from(([127, 0, 0, 1], port)));
+        match link {
+            Link::Unix => Address::Unix(self.socket()),
+            Link::Tcp => local(self.port),
+            Link::Tls => local(self.tls_port),
         }
-        Address::Tcp(SocketAddr::from(([127, 0, 0, 1], self.port)))
+    }
+
+    fn tls(&self, link: Link) -> Result<Option<Tls>, Box<dyn Error>> {
+        if link != Link::Tls {
+            return Ok(None);
+        }
+        let options = tls::Options { ca_file: Some(self.certificate()), ..Default::default() };
+        Ok(Some(tls::client(&options, "127.0.0.1")?))
     }
 
     /// Writes every key, so that reads hit.
     fn fill(&self, cell: Cell) -> Outcome {
-        let fill = Cell { operation: "set", pipeline: 16, requests: KEYS, unix: true, ..cell };
+        let fill =
+            Cell { operation: "set", pipeline: 16, requests: KEYS, link: Link::Unix, ..cell };
         self.load(fill, Distribution::Sequential, 1).map(|_| ())
     }
 
@@ -221,7 +276,7 @@ impl Server {
             cpu: CPUS.0,
             spin: false,
         };
-        let done = plain.offer(self.address(cell.unix))?;
+        let done = plain.offer(self.address(cell.link), self.tls(cell.link)?)?;
         let counts = done.recorder.whole().counts().clone();
         if counts.ok != cell.requests {
             return Err(format!("{counts:?} of {} requests", cell.requests).into());
@@ -246,11 +301,13 @@ impl Server {
         command.args(["-t", cell.operation, "-d", &cell.bytes.to_string()]);
         command.args(["-n", &cell.requests.to_string(), "-r", &KEYS.to_string()]);
         command.args(["-c", &CONNECTIONS.to_string(), "-P", &cell.pipeline.to_string()]);
-        if cell.unix {
-            command.arg("-s").arg(self.socket());
-        } else {
-            command.arg("-p").arg(self.port.to_string());
-        }
+        match cell.link {
+            Link::Unix => command.arg("-s").arg(self.socket()),
+            Link::Tcp => command.args(["-p", &self.port.to_string()]),
+            Link::Tls => command
+                .args(["-p", &self.tls_port.to_string(), "--tls", "--cacert"])
+                .arg(self.certificate()),
+        };
         let output = command.output()?;
         let text = String::from_utf8_lossy(&output.stdout);
         let rate =
@@ -264,9 +321,13 @@ impl Server {
         })
     }
 
-    fn bare(&self, cell: Cell) -> Result<Measured, Box<dyn Error>> {
+    /// `None` by TLS.
+    fn bare(&self, cell: Cell) -> Result<Option<Measured>, Box<dyn Error>> {
+        if cell.link == Link::Tls {
+            return Ok(None);
+        }
         let bare = Bare {
-            address: self.address(cell.unix),
+            address: self.address(cell.link),
             connections: CONNECTIONS,
             batch: Batch::redis(cell.operation, cell.bytes, cell.pipeline),
             batches: cell.requests / u64::from(cell.pipeline),
@@ -274,11 +335,11 @@ impl Server {
         };
         let spent = bare.run()?;
         let each = (spent.batches * u64::from(cell.pipeline)) as f64;
-        Ok(Measured {
+        Ok(Some(Measured {
             cpu_us: spent.used.cpu_ns as f64 / 1e3 / each,
             user_us: spent.used.user_ns as f64 / 1e3 / each,
             rate_per_s: each / spent.wall.as_secs_f64(),
-        })
+        }))
     }
 }
 

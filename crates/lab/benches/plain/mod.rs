@@ -3,7 +3,7 @@
 use crate::common::told;
 use drivers::wire::Dialect;
 use load::Meter;
-use load::wire::{Address, Offer, Outcome, Pacing, Servers, Until, Work, route::Single};
+use load::wire::{Address, Offer, Outcome, Pacing, Servers, Tls, Until, Work, route::Single};
 use std::error::Error;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -28,7 +28,11 @@ pub(crate) struct Plain {
 
 impl Plain {
     /// Offers it; an error ends it.
-    pub(crate) fn offer(self, address: Address) -> Result<Outcome, Box<dyn Error>> {
+    pub(crate) fn offer(
+        self,
+        address: Address,
+        tls: Option<Tls>,
+    ) -> Result<Outcome, Box<dyn Error>> {
         let (names, sizes) = (KeyNames::default(), Sizes::all(self.bytes));
         let operation = Dialect::Redis.operation(self.operation, None, None, &names, &sizes)?;
         let (distribution, keys) = self.keys;
@@ -59,7 +63,7 @@ impl Plain {
         };
         let servers = Servers {
             nodes: vec![address],
-            tls: None,
+            tls,
             hello: Vec::new(),
             hello_replies: Vec::new(),
             route: Box::new(Single),
