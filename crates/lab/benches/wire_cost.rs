@@ -2,9 +2,9 @@
 //! bare loop, all with the same keys, sizes, connections and pipeline, on the same server.
 //!
 //! One redis-server on the second CPU, by TCP, by a unix socket and by TLS; the generators on the
-//! first, one thread each. The bare loop is that of `calibrate`, which speaks no TLS. The engine times every request, checks
-//! the length of every value and the content of one in 64. redis-benchmark times batches and checks
-//! nothing.
+//! first, one thread each. The bare loop is that of `calibrate`, which speaks no TLS. The engine
+//! times every request, checks the length of every value and the content of one in 64.
+//! redis-benchmark times batches and checks nothing.
 //!
 //! Each block measures every kind once in every cell, in random order; a ratio is paired by block.
 //! `cargo bench -p cachedyno-lab --bench wire_cost -- --blocks 5 --seed 7 --scale 100` changes the
