@@ -300,8 +300,9 @@ impl<'a> ClientLoop<'a> {
         phase: &'a Phase,
     ) -> Self {
         client.start_phase(index);
-        // One kind of call, one call an operation: the whole says it all.
-        let several = phase.mix.len() > 1 || client.calls() > 1;
+        // One kind of call, one call an operation: the whole says it all. An empty mix leaves the
+        // choice to the client.
+        let several = phase.mix.len() != 1 || client.calls() > 1;
         let kinds = if several { client.operations().len() } else { 0 };
         let measured_from = *shared.lock_begun() + Duration::from_nanos(phase.warmup_ns);
         Self {

@@ -47,7 +47,8 @@ impl Client for Scripted {
     fn call(&mut self) -> Result<Answer, StoreError> {
         thread::sleep(self.takes);
         self.outcome = (self.behave)(self.n)?;
-        Ok(Answer { lock: Some(LockWait { attempts: 2, waited_ns: 5 }) })
+        let lock = LockWait { attempts: 2, waited_ns: 5 };
+        Ok(Answer { lock: Some(lock), ..Answer::default() })
     }
     fn check(&mut self) -> (Outcome, bool) {
         (self.outcome, true)

@@ -4,6 +4,7 @@
 //! (timed or not, by the workload's setting), `call` (timed) and `check` (untimed). An operation
 //! is one call or several dependent ones.
 
+use crate::app_cache::Effort;
 use crate::store::{LockWait, StoreError};
 
 /// The call that comes next.
@@ -20,6 +21,8 @@ pub struct Call {
 pub struct Answer {
     /// How the session's lock was had; `None` where the call takes none.
     pub lock: Option<LockWait>,
+    /// What the call asked of its stores; all 0 where the workload does not count it.
+    pub effort: Effort,
 }
 
 /// How a call is counted.
@@ -27,11 +30,12 @@ pub struct Answer {
 pub enum Outcome {
     /// As expected.
     Ok,
-    /// The session should be there and was not.
+    /// The session or record was not there.
     Miss,
     /// Wrong length or content.
     Wrong,
-    /// An older value than the one written last under the lock.
+    /// An older value than the one written last under the lock, or one that a clean should have
+    /// removed.
     Stale,
     /// The lock was lost before the session was written.
     LockLost,
@@ -42,7 +46,7 @@ pub trait Client: Send {
     /// Names of the calls, as they stand in results.
     fn operations(&self) -> &'static [&'static str];
 
-    /// Makes the next of the client's initial sessions; false when all are there.
+    /// Makes the next of the client's initial sessions or records; false when all are there.
     fn fill_next(&mut self) -> Result<bool, StoreError>;
 
     /// Begins a phase: operations count from 0 again.

@@ -9,6 +9,7 @@
 //! - [`kv`]: single operations on keys and values, as pure functions of (seed, n).
 
 pub mod app_cache;
+mod chances;
 pub mod client;
 pub mod kv;
 pub mod page;

@@ -207,7 +207,7 @@ impl Client for PageClient {
             self.found = opened.found;
             // Under the lock: nobody else writes from here to our close.
             self.version = self.expected_version();
-            return Ok(Answer { lock: Some(opened.lock) });
+            return Ok(Answer { lock: Some(opened.lock), ..Answer::default() });
         }
         // The next holder of the lock may read before this call returns.
         self.remember(self.version);

@@ -5,6 +5,7 @@
 use model::{Order, Sessions};
 
 use crate::Share;
+use crate::chances::Chances;
 use crate::client::{Answer, Call, Client, Outcome};
 use crate::store::{Found, SessionStore, StoreError};
 use crate::values::{mix, name_into, pick, value_into};
@@ -24,8 +25,7 @@ pub struct PlainClient {
     share: Share,
     /// Version of each of the client's sessions, by slot.
     versions: Vec<u32>,
-    /// Upper ends of the operations' shares of the phase's mix, scaled to 64 bits.
-    thresholds: Vec<(u64, usize)>,
+    chances: Chances,
     phase: u64,
     name: String,
     value: Vec<u8>,
@@ -44,7 +44,7 @@ impl PlainClient {
             store,
             share,
             versions: Vec::new(),
-            thresholds: Vec::new(),
+            chances: Chances::default(),
             phase: 0,
             name: String::new(),
             value: Vec::with_capacity(workload.value_bytes),
@@ -122,22 +122,7 @@ impl Client for PlainClient {
 
     fn start_phase(&mut self, phase: usize) {
         self.phase = phase as u64;
-        let mix = &self.workload.phases[phase].mix;
-        let all: f64 = mix.values().sum();
-        let mut up_to = 0.0;
-        self.thresholds = OPERATIONS
-            .iter()
-            .enumerate()
-            .filter_map(|(operation, name)| Some((operation, mix.get(*name)?)))
-            .map(|(operation, weight)| {
-                up_to += weight / all;
-                // A float as large as 2^64 saturates, so the last threshold is the largest number.
-                ((up_to * 2f64.powi(64)) as u64, operation)
-            })
-            .collect();
-        if let Some(last) = self.thresholds.last_mut() {
-            last.0 = u64::MAX;
-        }
+        self.chances = Chances::new(&self.workload.phases[phase].mix, &OPERATIONS);
     }
 
     fn calls(&self) -> usize {
@@ -146,8 +131,7 @@ impl Client for PlainClient {
 
     fn prepare(&mut self, n: u64, _call: usize) -> Call {
         let draw = mix(&[self.share.seed, u64::from(self.share.client), self.phase, n]);
-        let chosen = self.thresholds.iter().find(|(up_to, _)| draw <= *up_to);
-        let operation = chosen.map_or(READ, |(_, operation)| *operation);
+        let operation = self.chances.choose(draw).unwrap_or(READ);
         let all = self.versions.len().max(1) as u64;
         let wanted = match self.workload.order {
             Order::Sequential => n % all,

@@ -29,6 +29,18 @@ pub struct Effort {
     pub files: u64,
 }
 
+impl Effort {
+    /// What was asked since `before`.
+    #[must_use]
+    pub fn since(self, before: Self) -> Self {
+        Self {
+            round_trips: self.round_trips - before.round_trips,
+            commands: self.commands - before.commands,
+            files: self.files - before.files,
+        }
+    }
+}
+
 /// One client of a cache with tags. Ids and tags are as the software above passes them to the
 /// backend; a call blocks until it is answered or timed out.
 pub trait TaggedCache: Send {
