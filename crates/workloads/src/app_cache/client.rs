@@ -1,0 +1,351 @@
+//! One client of an application cache: reads, writes and cleans as a PHP worker of a shop.
+//!
+//! Operations are `read`, `write` and `clean`. A phase with an empty mix, of a workload that is
+//! `as_original`, follows the client's list: what a clean removed stays away, and a read of it is a
+//! miss. Any other phase draws operations by the weights of its mix; there, the records that a
+//! clean removed are saved again before the client's next call, untimed, so that the data stay as
+//! they were filled. Until that is done, other clients miss them.
+//!
+//! What is checked of a value that was read: its length; its version against what the clients did
+//! (an older one is stale, [`super::ledger`]); and of one in `verify_one_in`, each byte. What a
+//! value can tell depends on its length ([`super::versions`]). A write whose record differed when
+//! Magento's layer loaded it back is judged by what was loaded; where that was no fault but another
+//! client's write or clean, it is a miss, since the record is gone.
+
+use model::{AppCache, ErrorClass};
+use std::sync::Arc;
+
+use super::data_set::Choice;
+use super::ledger::{Begun, Known, Ledger};
+use super::magento::{Magento, Saved};
+use super::operations::Operation;
+use super::store::{Effort, TaggedCache};
+use super::versions::{Seen, see};
+use crate::Share;
+use crate::chances::Chances;
+use crate::client::{Answer, Call, Client, Outcome};
+use crate::store::{Found, StoreError};
+use crate::values::{mix, mix_in, pick};
+
+const OPERATIONS: [&str; 3] = ["read", "write", "clean"];
+const READ: usize = 0;
+const WRITE: usize = 1;
+const CLEAN: usize = 2;
+
+/// An operation that is ready to be carried out.
+#[derive(Clone, Copy)]
+enum Prepared {
+    Read(u64),
+    Write(u64, Begun),
+    Clean(u64, Begun),
+    /// The list has nothing for this client.
+    Nothing,
+}
+
+/// One client of an application cache.
+pub struct AppCacheClient {
+    shop: Magento,
+    workload: AppCache,
+    share: Share,
+    ledger: Arc<Ledger>,
+    filled: u64,
+    phase: u64,
+    chances: Chances,
+    follows_list: bool,
+    /// A tag whose records this client removed and must save again.
+    to_restore: Option<u64>,
+    /// What went wrong in preparing the next call.
+    fault: Option<StoreError>,
+    prepared: Prepared,
+    known: Known,
+    compare: bool,
+    effort_before: Effort,
+    found: Found,
+    saved: Saved,
+    id: String,
+    tag_numbers: Vec<u64>,
+    tags: Vec<String>,
+    value: Vec<u8>,
+    expected: Vec<u8>,
+}
+
+impl AppCacheClient {
+    /// A client that uses `store`, of a workload whose clients share `ledger`.
+    pub fn new(
+        store: Box<dyn TaggedCache>,
+        workload: AppCache,
+        share: Share,
+        ledger: Arc<Ledger>,
+    ) -> Self {
+        Self {
+            shop: Magento::new(store, workload.magento),
+            workload,
+            share,
+            ledger,
+            filled: 0,
+            phase: 0,
+            chances: Chances::default(),
+            follows_list: false,
+            to_restore: None,
+            fault: None,
+            prepared: Prepared::Nothing,
+            known: Known::default(),
+            compare: false,
+            effort_before: Effort::default(),
+            found: Found::Yes,
+            saved: Saved::Kept,
+            id: String::new(),
+            tag_numbers: Vec::new(),
+            tags: Vec::new(),
+            value: Vec::new(),
+            expected: Vec::new(),
+        }
+    }
+
+    /// Operation `n` of the phase; `None` where the client's list has none.
+    fn choose(&self, n: u64) -> Option<Operation> {
+        let (ledger, client) = (&self.ledger, self.share.client);
+        if self.follows_list {
+            return ledger.lists().operation(ledger.data(), client, n);
+        }
+        let draw = self.draw_of(n);
+        let chosen = mix_in(draw, 1);
+        Some(match self.chances.choose(draw).unwrap_or(READ) {
+            WRITE => Operation::Write(ledger.data().choose(chosen, Choice::Volatility)),
+            CLEAN => Operation::Clean(pick(chosen, ledger.data().tags())),
+            _ => Operation::Read(ledger.data().choose(chosen, Choice::Popularity)),
+        })
+    }
+
+    fn draw_of(&self, n: u64) -> u64 {
+        mix(&[self.share.seed, u64::from(self.share.client), self.phase, n])
+    }
+
+    /// Spells id and tags of a record.
+    fn name_record(&mut self, record: u64) {
+        self.id.clear();
+        self.id.push_str(&self.share.prefix);
+        self.ledger.data().key_into(&mut self.id, record);
+        self.ledger.data().tags_of_into(&mut self.tag_numbers, record);
+        self.name_tags();
+    }
+
+    fn name_tags(&mut self) {
+        self.tags.resize_with(self.tag_numbers.len(), String::new);
+        for (name, number) in self.tags.iter_mut().zip(&self.tag_numbers) {
+            name.clear();
+            name.push_str(&self.share.prefix);
+            self.ledger.data().tag_into(name, *number);
+        }
+    }
+
+    /// Saves a named record as it is filled, with its own lifetime where it has one.
+    fn save_as_filled(&mut self, record: u64, version: u64) -> Result<Saved, StoreError> {
+        self.ledger.data().value_into(&mut self.value, record, version);
+        let lifetime_s = self.ledger.data().expires_s(record);
+        self.shop.save(&self.id, &self.value, &self.tags, lifetime_s)
+    }
+
+    /// Saves the records again that the last clean removed. After a fault the rest stays away, and
+    /// the next call tells the fault.
+    fn restore(&mut self) {
+        let Some(tag) = self.to_restore.take() else { return };
+        let (ledger, client) = (self.ledger.clone(), self.share.client);
+        for record in ledger.carriers(tag) {
+            let record = u64::from(*record);
+            self.name_record(record);
+            let begun = ledger.begin_write(client);
+            match self.save_as_filled(record, begun.version) {
+                Ok(Saved::Kept) => ledger.end_write(client, record, begun),
+                Ok(Saved::Removed(_)) => ledger.take_back(client, record, begun),
+                Err(e) => {
+                    ledger.doubt_write(client, record);
+                    self.fault = Some(e);
+                    return;
+                }
+            }
+        }
+    }
+
+    fn carry_out(&mut self) -> Result<(), StoreError> {
+        match self.prepared {
+            Prepared::Read(_) => self.found = self.shop.load(&self.id, &mut self.value)?,
+            Prepared::Write(..) => {
+                self.saved = self.shop.save(&self.id, &self.value, &self.tags, None)?;
+            }
+            Prepared::Clean(..) => self.shop.clean(&self.tags)?,
+            Prepared::Nothing => {
+                let message = format!("client {} has no list of operations", self.share.client);
+                return Err(StoreError::fatal(ErrorClass::Other, message));
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells all clients that the prepared call failed.
+    fn doubt(&mut self) {
+        let client = self.share.client;
+        match self.prepared {
+            Prepared::Write(record, _) => self.ledger.doubt_write(client, record),
+            Prepared::Clean(tag, _) => {
+                self.ledger.doubt_clean(client, tag);
+                self.restore_later(tag);
+            }
+            Prepared::Read(_) | Prepared::Nothing => {}
+        }
+    }
+
+    fn restore_later(&mut self, tag: u64) {
+        if !self.follows_list {
+            self.to_restore = Some(tag);
+        }
+    }
+
+    fn end_write(&mut self, record: u64, begun: Begun) -> (Outcome, bool) {
+        match self.saved {
+            Saved::Kept => {
+                self.ledger.end_write(self.share.client, record, begun);
+                return (Outcome::Ok, false);
+            }
+            Saved::Removed(found) => self.found = found,
+        }
+        self.ledger.take_back(self.share.client, record, begun);
+        self.known = self.known.after(begun);
+        if self.found == Found::No {
+            return (Outcome::Miss, false);
+        }
+        self.value.clear();
+        self.value.extend_from_slice(self.shop.loaded_back());
+        match self.judge(record) {
+            Outcome::Ok => (Outcome::Miss, self.compare),
+            fault => (fault, self.compare),
+        }
+    }
+
+    /// Judges the value of a record by what was known when the call began.
+    fn judge(&mut self, record: u64) -> Outcome {
+        let (data, floor) = (self.ledger.data(), self.known.floor);
+        if self.value.len() != data.bytes(record) {
+            return Outcome::Wrong;
+        }
+        let filled = data.read_value(record).is_some_and(|filled| filled == self.value);
+        if filled && floor == 0 {
+            return Outcome::Ok;
+        }
+        match see(&self.value, data.seed(), record, floor, self.ledger.now()) {
+            Seen::Fresh(version) => {
+                if self.compare {
+                    data.value_into(&mut self.expected, record, version);
+                }
+                if self.compare && self.expected != self.value {
+                    return Outcome::Wrong;
+                }
+                Outcome::Ok
+            }
+            Seen::Old => Outcome::Stale,
+            Seen::Foreign if filled => Outcome::Stale,
+            Seen::Foreign => Outcome::Wrong,
+        }
+    }
+}
+
+impl Client for AppCacheClient {
+    fn operations(&self) -> &'static [&'static str] {
+        &OPERATIONS
+    }
+
+    fn fill_next(&mut self) -> Result<bool, StoreError> {
+        if self.filled >= self.share.of(self.ledger.data().keys()) {
+            return Ok(false);
+        }
+        let record = self.share.index(self.filled);
+        self.filled += 1;
+        self.name_record(record);
+        match self.save_as_filled(record, 0)? {
+            Saved::Kept => Ok(true),
+            Saved::Removed(_) => {
+                let message = format!("record `{}` differed when it was loaded back", self.id);
+                Err(StoreError::soft(ErrorClass::Protocol, message))
+            }
+        }
+    }
+
+    fn start_phase(&mut self, phase: usize) {
+        self.phase = phase as u64;
+        let mix = &self.workload.phases[phase].mix;
+        self.follows_list = self.workload.as_original && mix.is_empty();
+        self.chances = Chances::new(mix, &OPERATIONS);
+    }
+
+    fn calls(&self) -> usize {
+        1
+    }
+
+    fn prepare(&mut self, n: u64, _call: usize) -> Call {
+        self.restore();
+        let chosen = self.choose(n);
+        self.compare = mix_in(self.draw_of(n), 2).is_multiple_of(self.workload.verify_one_in);
+        if let Some(Operation::Read(record) | Operation::Write(record)) = chosen {
+            self.name_record(record);
+            self.known = self.ledger.known(record, &self.tag_numbers);
+        }
+        let client = self.share.client;
+        let (operation, prepared) = match chosen {
+            Some(Operation::Read(record)) => (READ, Prepared::Read(record)),
+            Some(Operation::Write(record)) => {
+                (WRITE, Prepared::Write(record, self.ledger.begin_write(client)))
+            }
+            Some(Operation::Clean(tag)) => {
+                self.tag_numbers.clear();
+                self.tag_numbers.push(tag);
+                self.name_tags();
+                (CLEAN, Prepared::Clean(tag, self.ledger.begin_clean(client, tag)))
+            }
+            None => (READ, Prepared::Nothing),
+        };
+        self.prepared = prepared;
+        self.effort_before = self.shop.effort();
+        Call { operation, think_ns: 0 }
+    }
+
+    fn draw(&mut self) {
+        if let Prepared::Write(record, begun) = self.prepared {
+            self.ledger.data().value_into(&mut self.value, record, begun.version);
+        }
+    }
+
+    fn call(&mut self) -> Result<Answer, StoreError> {
+        let carried_out = match self.fault.take() {
+            Some(fault) => Err(fault),
+            None => self.carry_out(),
+        };
+        if carried_out.is_err() {
+            self.doubt();
+        }
+        carried_out?;
+        let effort = self.shop.effort().since(self.effort_before);
+        Ok(Answer { lock: None, effort })
+    }
+
+    fn check(&mut self) -> (Outcome, bool) {
+        match self.prepared {
+            Prepared::Read(record) if self.found == Found::No => {
+                self.ledger.missed(record, &self.tag_numbers, self.known);
+                (Outcome::Miss, false)
+            }
+            Prepared::Read(record) => (self.judge(record), self.compare),
+            Prepared::Write(record, begun) => self.end_write(record, begun),
+            Prepared::Clean(tag, begun) => {
+                self.ledger.end_clean(self.share.client, tag, begun);
+                self.restore_later(tag);
+                (Outcome::Ok, false)
+            }
+            // Its call failed, so that nobody asks.
+            Prepared::Nothing => (Outcome::Ok, false),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "client_tests.rs"]
+mod tests;

@@ -1,0 +1,286 @@
+use super::*;
+use crate::app_cache::memory::{Fault, Memory, workload};
+use crate::app_cache::{DataSet, Lists};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+
+/// Clients that were filled, in their first phase.
+fn filled(plan: &AppCache, store: &Memory, clients: u32) -> Vec<AppCacheClient> {
+    let ledger = Arc::new(Ledger::drawn(plan, 42, clients));
+    let open = |client| {
+        let share = Share { seed: 42, client, clients, prefix: String::new() };
+        AppCacheClient::new(Box::new(store.clone()), plan.clone(), share, ledger.clone())
+    };
+    let mut made: Vec<AppCacheClient> = (0..clients).map(open).collect();
+    for client in &mut made {
+        while client.fill_next().unwrap() {}
+        client.start_phase(0);
+    }
+    made
+}
+
+fn operate(client: &mut AppCacheClient, n: u64) -> Result<(usize, Outcome), StoreError> {
+    let call = client.prepare(n, 0);
+    client.draw();
+    client.call()?;
+    Ok((call.operation, client.check().0))
+}
+
+/// What operations gave, by operation and outcome.
+fn run(clients: &mut [AppCacheClient], count: u64) -> BTreeMap<(usize, String), u64> {
+    let mut seen = BTreeMap::new();
+    for n in 0..count {
+        for client in clients.iter_mut() {
+            let (operation, outcome) = operate(client, n).unwrap();
+            *seen.entry((operation, format!("{outcome:?}"))).or_default() += 1;
+        }
+    }
+    seen
+}
+
+fn outcomes(seen: &BTreeMap<(usize, String), u64>) -> Vec<(usize, &str)> {
+    seen.keys().map(|(operation, outcome)| (*operation, outcome.as_str())).collect()
+}
+
+#[test]
+fn clients_fill_all_records_together() {
+    let store = Memory::default();
+    let plan = workload(&[&[]]);
+    filled(&plan, &store, 7);
+    assert_eq!(store.content().records.len(), 300);
+    let with_own = store.content().records.values().filter(|r| r.lifetime_s != Some(7200)).count();
+    assert!((30..75).contains(&with_own), "{with_own}");
+    let prefix = super::super::magento::prefix_of("/var/www/magento/app/etc");
+    let common = format!("{prefix}MAGE");
+    assert!(store.content().records.values().all(|r| r.tags.last() == Some(&common)));
+}
+
+#[test]
+fn a_list_leaves_away_what_it_cleaned() {
+    let store = Memory::default();
+    let plan = workload(&[&[]]);
+    let mut clients = filled(&plan, &store, 3);
+    let seen = run(&mut clients, 2000);
+    let told = outcomes(&seen);
+    assert_eq!(told, [(READ, "Miss"), (READ, "Ok"), (WRITE, "Ok"), (CLEAN, "Ok")]);
+    assert_eq!(clients[0].ledger.lost(), 0);
+    let expected = 6000.0 / 101.0;
+    assert!((seen[&(CLEAN, "Ok".into())] as f64 - expected).abs() < 30.0, "{seen:?}");
+}
+
+#[test]
+fn weighted_phases_keep_the_data_steady() {
+    let store = Memory::default();
+    let plan = workload(&[&[("clean", 1.0)], &[("read", 5.0), ("write", 2.0), ("clean", 1.0)]]);
+    let mut clients = filled(&plan, &store, 1);
+    let before = store.content().records.len();
+    assert_eq!(outcomes(&run(&mut clients, 200)), [(CLEAN, "Ok")]);
+    clients[0].start_phase(1);
+    // The last clean's records come back before the first call.
+    assert_eq!(outcomes(&run(&mut clients, 3000)), [(READ, "Ok"), (WRITE, "Ok"), (CLEAN, "Ok")]);
+    clients[0].restore();
+    assert_eq!(store.content().records.len(), before);
+    assert_eq!(clients[0].ledger.lost(), 0);
+}
+
+#[test]
+fn without_magento_records_are_as_the_data_set_says() {
+    let store = Memory::default();
+    let plan = AppCache { magento: false, ..workload(&[&[]]) };
+    let mut clients = filled(&plan, &store, 2);
+    let content = store.content();
+    let stored = &content.records["cfcd208495d565ef66e7dff9f98764da"];
+    assert_eq!(stored.value.len(), clients[0].ledger.data().bytes(0));
+    assert!(stored.tags.iter().all(|tag| tag.starts_with("TAG_") && tag.len() == 6));
+    drop(content);
+    let told = run(&mut clients, 500);
+    assert!(!outcomes(&told).iter().any(|(_, o)| *o == "Wrong" || *o == "Stale"), "{told:?}");
+}
+
+#[test]
+fn effort_is_told_by_call() {
+    let store = Memory::default();
+    let plan = workload(&[&[("read", 1.0)], &[("write", 1.0)], &[("clean", 1.0)]]);
+    let mut clients = filled(&plan, &store, 1);
+    let asked = [(1, 1), (2, 4), (2, 0)];
+    for (phase, (round_trips, commands)) in asked.into_iter().enumerate() {
+        clients[0].start_phase(phase);
+        for n in 0..3 {
+            clients[0].prepare(n, 0);
+            clients[0].draw();
+            let effort = clients[0].call().unwrap().effort;
+            assert_eq!(effort, Effort { round_trips, commands, files: 0 });
+            clients[0].check();
+        }
+    }
+}
+
+/// Counts of the outcomes of phases with a store that misbehaves from the end of the filling on.
+fn misbehaving(fault: Fault, magento: bool, mix: &[(&str, f64)]) -> BTreeMap<String, u64> {
+    let store = Memory::default();
+    let plan = AppCache { magento, record_bytes: (12, 64), ..workload(&[mix]) };
+    let mut clients = filled(&plan, &store, 2);
+    store.misbehave(fault);
+    let mut told: BTreeMap<String, u64> = BTreeMap::new();
+    for ((_, outcome), count) in run(&mut clients, 1000) {
+        *told.entry(outcome).or_default() += count;
+    }
+    *told.entry("lost".into()).or_default() = clients[0].ledger.lost();
+    told
+}
+
+#[test]
+fn every_fault_is_caught() {
+    let mix = [("read", 5.0), ("write", 5.0)];
+    for (fault, outcome) in [
+        (Fault::KeepsOld, "Stale"),
+        (Fault::Truncates, "Wrong"),
+        (Fault::Garbles, "Wrong"),
+        (Fault::Swaps, "Wrong"),
+        (Fault::Forgets, "lost"),
+    ] {
+        let told = misbehaving(fault, false, &mix);
+        assert!(told.get(outcome).is_some_and(|n| *n > 300), "{fault:?}: {told:?}");
+        // Magento's check of a write finds most of them itself, and removes the record.
+        let told = misbehaving(fault, true, &mix);
+        let caught = if fault == Fault::Forgets { "Miss" } else { outcome };
+        assert!(told.get(caught).is_some_and(|n| *n > 300), "{fault:?}: {told:?}");
+    }
+    let told = misbehaving(Fault::KeepsCleaned, true, &[]);
+    assert!(told.get("Stale").is_some_and(|n| *n > 100), "{told:?}");
+    assert_eq!(told.get("Wrong"), None);
+}
+
+#[test]
+fn a_sample_finds_garbled_values_at_its_rate() {
+    let store = Memory::default();
+    let plan =
+        AppCache { verify_one_in: 8, record_bytes: (12, 64), ..workload(&[&[("read", 1.0)]]) };
+    let mut clients = filled(&plan, &store, 1);
+    for stored in store.content().records.values_mut() {
+        *stored.value.last_mut().unwrap() ^= 0x80;
+    }
+    let seen = run(&mut clients, 4000);
+    let wrong = seen[&(READ, "Wrong".to_string())];
+    assert!((400..600).contains(&wrong), "{seen:?}");
+}
+
+#[test]
+fn after_failed_writes_nothing_is_called_stale() {
+    let store = Memory::default();
+    let plan = AppCache { magento: false, ..workload(&[&[("read", 1.0), ("write", 1.0)]]) };
+    let mut clients = filled(&plan, &store, 2);
+    store.misbehave(Fault::FailsToSave);
+    for n in 0..2000 {
+        for client in &mut clients {
+            match operate(client, n) {
+                Ok((operation, outcome)) => {
+                    assert_eq!((operation, outcome), (READ, Outcome::Ok));
+                }
+                Err(e) => assert_eq!(e.class, ErrorClass::Timeout),
+            }
+        }
+    }
+}
+
+#[test]
+fn a_failed_clean_explains_misses() {
+    let store = Memory::default();
+    let plan = workload(&[&[("clean", 1.0)], &[("read", 1.0)]]);
+    let mut clients = filled(&plan, &store, 1);
+    store.misbehave(Fault::FailsToClean);
+    for n in 0..400 {
+        assert!(operate(&mut clients[0], n).is_err());
+    }
+    store.content().records.retain(|_, stored| stored.tags.len() == 1);
+    clients[0].to_restore = None;
+    clients[0].start_phase(1);
+    let seen = run(&mut clients, 500);
+    assert_eq!(outcomes(&seen), [(READ, "Miss"), (READ, "Ok")]);
+    assert_eq!(clients[0].ledger.lost(), 0);
+}
+
+#[test]
+fn a_fault_of_saving_again_is_told_by_the_next_call() {
+    let store = Memory::default();
+    let plan = workload(&[&[("clean", 1.0)]]);
+    let mut clients = filled(&plan, &store, 1);
+    assert!(operate(&mut clients[0], 0).is_ok());
+    store.misbehave(Fault::FailsToSave);
+    assert_eq!(operate(&mut clients[0], 1).unwrap_err().message, "on purpose");
+}
+
+#[test]
+fn a_client_without_a_list_fails() {
+    let store = Memory::default();
+    let plan = workload(&[&[]]);
+    let lists = Lists::Read(vec![vec![Operation::Clean(0)]]);
+    let ledger = Arc::new(Ledger::new(DataSet::drawn(&plan, 1), lists, &plan, 2));
+    for (client, ends) in [(0, true), (1, false)] {
+        let share = Share { seed: 1, client, clients: 2, prefix: String::new() };
+        let ledger = ledger.clone();
+        let mut client = AppCacheClient::new(Box::new(store.clone()), plan.clone(), share, ledger);
+        client.start_phase(0);
+        assert_eq!(operate(&mut client, 5).is_ok(), ends);
+    }
+}
+
+#[test]
+fn clients_that_overlap_never_accuse_a_right_store() {
+    let store = Memory::default();
+    for magento in [false, true] {
+        let mix = [("read", 6.0), ("write", 3.0), ("clean", 1.0)];
+        // Few records, so that clients meet.
+        let plan = AppCache { keys: 20, tags: 8, magento, ..workload(&[&mix, &[]]) };
+        let clients = filled(&plan, &store, 4);
+        let ledger = clients[0].ledger.clone();
+        std::thread::scope(|scope| {
+            for mut client in clients {
+                scope.spawn(move || {
+                    for phase in 0..2 {
+                        client.start_phase(phase);
+                        for n in 0..5000 {
+                            let (_, outcome) = operate(&mut client, n).unwrap();
+                            assert!(matches!(outcome, Outcome::Ok | Outcome::Miss), "{outcome:?}");
+                        }
+                    }
+                });
+            }
+        });
+        assert_eq!(ledger.lost(), 0);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+    #[test]
+    fn any_interleaving_on_a_right_store_is_right(
+        order in prop::collection::vec(0..3usize, 1..600)
+    ) {
+        // Three turns of a client: prepare, call, check.
+        let store = Memory::default();
+        let mix = [("read", 3.0), ("write", 2.0), ("clean", 1.0)];
+        let plan = AppCache { keys: 4, tags: 3, tags_of_record: (0, 3), magento: false,
+            ..workload(&[&mix]) };
+        let mut clients = filled(&plan, &store, 3);
+        let mut stage = [0u8; 3];
+        let mut count = [0u64; 3];
+        for who in order {
+            let client = &mut clients[who];
+            match stage[who] {
+                0 => {
+                    client.prepare(count[who], 0);
+                    client.draw();
+                }
+                1 => drop(client.call().unwrap()),
+                _ => {
+                    let outcome = client.check().0;
+                    prop_assert!(matches!(outcome, Outcome::Ok | Outcome::Miss), "{:?}", outcome);
+                    count[who] += 1;
+                }
+            }
+            stage[who] = (stage[who] + 1) % 3;
+        }
+        prop_assert_eq!(clients[0].ledger.lost(), 0);
+    }
+}

@@ -1,0 +1,140 @@
+//! What Magento 1.x puts between a shop and the backend of its cache.
+//!
+//! Ids and tags become upper case, other characters than letters, digits and `_` become `_`, each
+//! byte of them for itself, and a prefix is put before. Every save without the tag `CONFIG` gets
+//! the tag `MAGE` as its last. A save without a lifetime of its own gets 7,200 s. After a save the
+//! record is loaded back and compared; one that differs is removed (`write_control`).
+//! (`Mage_Core_Model_Cache`, `Varien_Cache_Core` and `Zend_Cache_Core`.)
+
+use md5::{Digest, Md5};
+
+use super::data_set::hex_into;
+use super::store::{CleanMode, Effort, TaggedCache};
+use crate::store::{Found, StoreError};
+
+/// Lifetime of a record that was saved without one, seconds.
+pub const LIFETIME_S: u64 = 7_200;
+/// Carried by every record but those with [`CONFIG_TAG`].
+const COMMON_TAG: &str = "MAGE";
+/// The tag of the configuration cache.
+const CONFIG_TAG: &str = "CONFIG";
+/// Where a shop's configuration lies; what Magento draws its prefix from.
+const CONFIGURATION: &str = "/var/www/magento/app/etc";
+
+/// How a save ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Saved {
+    /// The backend took it, and where it was loaded back, the record was as saved.
+    Kept,
+    /// What was loaded back differed (`Found::Yes`) or was not there, so the record was removed.
+    Removed(Found),
+}
+
+/// The cache as a shop calls it, over a backend: with Magento's layer or straight through.
+pub struct Magento {
+    backend: Box<dyn TaggedCache>,
+    /// `None` for straight through.
+    prefix: Option<String>,
+    id: String,
+    tags: Vec<String>,
+    loaded: Vec<u8>,
+}
+
+impl Magento {
+    /// The layer over `backend` where `on`, else nothing between.
+    pub fn new(backend: Box<dyn TaggedCache>, on: bool) -> Self {
+        let prefix = on.then(|| prefix_of(CONFIGURATION));
+        Self { backend, prefix, id: String::new(), tags: Vec::new(), loaded: Vec::new() }
+    }
+
+    /// Loads a record into `value`, whose earlier content is replaced.
+    pub fn load(&mut self, id: &str, value: &mut Vec<u8>) -> Result<Found, StoreError> {
+        let Some(prefix) = &self.prefix else { return self.backend.load(id, value) };
+        id_into(&mut self.id, prefix, id);
+        self.backend.load(&self.id, value)
+    }
+
+    /// Saves a record. Straight through, a lifetime of `None` never ends.
+    pub fn save(
+        &mut self,
+        id: &str,
+        value: &[u8],
+        tags: &[String],
+        lifetime_s: Option<u64>,
+    ) -> Result<Saved, StoreError> {
+        let Some(prefix) = &self.prefix else {
+            return self.backend.save(id, value, tags, lifetime_s).map(|()| Saved::Kept);
+        };
+        id_into(&mut self.id, prefix, id);
+        let common = (!tags.iter().any(|tag| tag == CONFIG_TAG)).then_some(COMMON_TAG);
+        let tags = tags.iter().map(String::as_str).chain(common);
+        tags_into(&mut self.tags, prefix, tags);
+        let lifetime_s = lifetime_s.or(Some(LIFETIME_S));
+        if let Err(e) = self.backend.save(&self.id, value, &self.tags, lifetime_s) {
+            // Zend_Cache removes what may be half a record; the first fault is the one to tell.
+            let removed = if e.fatal { Ok(Found::No) } else { self.backend.remove(&self.id) };
+            return Err(removed.err().filter(|other| other.fatal).unwrap_or(e));
+        }
+        let found = self.backend.load(&self.id, &mut self.loaded)?;
+        if found == Found::Yes && self.loaded == value {
+            return Ok(Saved::Kept);
+        }
+        self.backend.remove(&self.id)?;
+        Ok(Saved::Removed(found))
+    }
+
+    /// Removes the records that carry at least one of the tags.
+    pub fn clean(&mut self, tags: &[String]) -> Result<(), StoreError> {
+        let Some(prefix) = &self.prefix else {
+            return self.backend.clean(CleanMode::MatchingAnyTag, tags);
+        };
+        tags_into(&mut self.tags, prefix, tags.iter().map(String::as_str));
+        self.backend.clean(CleanMode::MatchingAnyTag, &self.tags)
+    }
+
+    /// What the last save found when it loaded the record back and removed it.
+    pub fn loaded_back(&self) -> &[u8] {
+        &self.loaded
+    }
+
+    /// What was asked of the stores since the backend was opened.
+    pub fn effort(&self) -> Effort {
+        self.backend.effort()
+    }
+}
+
+/// The prefix that Magento gives to a shop whose configuration lies in this directory: the first
+/// three hexadecimal characters of the path's md5, and `_`.
+pub fn prefix_of(configuration: &str) -> String {
+    let mut prefix = String::new();
+    hex_into(&mut prefix, &Md5::digest(configuration.as_bytes()));
+    prefix.truncate(3);
+    prefix.push('_');
+    prefix
+}
+
+/// Replaces `out` by the id or tag as the backend gets it.
+fn id_into(out: &mut String, prefix: &str, id: &str) {
+    out.clear();
+    out.push_str(prefix);
+    let kept = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    let upper = id.bytes().map(|byte| if kept(byte) { byte.to_ascii_uppercase() } else { b'_' });
+    out.extend(upper.map(char::from));
+}
+
+/// Replaces `out` by the tags as the backend gets them, and keeps the memory of its strings.
+fn tags_into<'a>(out: &mut Vec<String>, prefix: &str, tags: impl Iterator<Item = &'a str>) {
+    let mut count = 0;
+    for tag in tags {
+        if out.len() == count {
+            out.push(String::new());
+        }
+        id_into(&mut out[count], prefix, tag);
+        count += 1;
+    }
+    out.truncate(count);
+}
+
+#[cfg(test)]
+#[path = "magento_tests.rs"]
+mod tests;

@@ -1,0 +1,81 @@
+use super::*;
+use crate::app_cache::memory::{Fault, Memory};
+
+fn tags(names: &[&str]) -> Vec<String> {
+    names.iter().map(|name| (*name).to_string()).collect()
+}
+
+#[test]
+fn ids_tags_and_lifetimes_are_magentos() {
+    let store = Memory::default();
+    let mut shop = Magento::new(Box::new(store.clone()), true);
+    assert_eq!(shop.save("a-b c_é9", b"x", &tags(&["Tag.1"]), None).unwrap(), Saved::Kept);
+    shop.save("config", b"y", &tags(&["CONFIG"]), Some(60)).unwrap();
+    let prefix = prefix_of(CONFIGURATION);
+    let content = store.content();
+    let first = &content.records[&format!("{prefix}A_B_C___9")];
+    assert_eq!(first.tags, [format!("{prefix}TAG_1"), format!("{prefix}MAGE")]);
+    assert_eq!(first.lifetime_s, Some(7200));
+    let second = &content.records[&format!("{prefix}CONFIG")];
+    assert_eq!((&second.tags, second.lifetime_s), (&vec![format!("{prefix}CONFIG")], Some(60)));
+}
+
+#[test]
+fn a_prefix_is_the_start_of_an_md5() {
+    // printf %s /var/www/magento/app/etc | md5sum
+    assert_eq!(prefix_of("/var/www/magento/app/etc"), "e84_");
+}
+
+#[test]
+fn records_are_found_and_cleaned_by_the_shops_names() {
+    let mut shop = Magento::new(Box::new(Memory::default()), true);
+    shop.save("one", b"1", &tags(&["a", "b"]), None).unwrap();
+    shop.save("two", b"2", &tags(&["b"]), None).unwrap();
+    let mut value = Vec::new();
+    assert_eq!((shop.load("ONE", &mut value).unwrap(), &value[..]), (Found::Yes, &b"1"[..]));
+    shop.clean(&tags(&["A"])).unwrap();
+    assert_eq!(shop.load("one", &mut value).unwrap(), Found::No);
+    assert_eq!(shop.load("two", &mut value).unwrap(), Found::Yes);
+    shop.clean(&tags(&["mage"])).unwrap();
+    assert_eq!(shop.load("two", &mut value).unwrap(), Found::No);
+}
+
+#[test]
+fn a_write_that_reads_back_differently_is_removed() {
+    let store = Memory::default();
+    let mut shop = Magento::new(Box::new(store.clone()), true);
+    store.misbehave(Fault::Truncates);
+    assert_eq!(shop.save("a", b"xyz", &[], None).unwrap(), Saved::Removed(Found::Yes));
+    assert_eq!(shop.loaded_back(), b"xy");
+    assert!(store.content().records.is_empty());
+    store.misbehave(Fault::Forgets);
+    assert_eq!(shop.save("a", b"xyz", &[], None).unwrap(), Saved::Removed(Found::No));
+}
+
+#[test]
+fn what_a_failed_save_left_is_removed() {
+    let store = Memory::default();
+    store.misbehave(Fault::FailsToSave);
+    for (on, left) in [(false, 1), (true, 0)] {
+        let mut shop = Magento::new(Box::new(store.clone()), on);
+        // Every other failing save is carried out.
+        for _ in 0..2 {
+            assert_eq!(shop.save("a", b"x", &[], None).unwrap_err().message, "on purpose");
+        }
+        assert_eq!(store.content().records.len(), left);
+        store.content().records.clear();
+    }
+}
+
+#[test]
+fn straight_through_changes_nothing() {
+    let store = Memory::default();
+    let mut shop = Magento::new(Box::new(store.clone()), false);
+    shop.save("a-b", b"x", &tags(&["t-1"]), None).unwrap();
+    let content = store.content();
+    let record = &content.records["a-b"];
+    assert_eq!((&record.tags, record.lifetime_s), (&tags(&["t-1"]), None));
+    drop(content);
+    let once = Effort { round_trips: 1, commands: 3, files: 0 };
+    assert_eq!(shop.effort(), once, "a save is not loaded back");
+}

@@ -1,0 +1,153 @@
+//! For tests: a small workload, and a cache with tags in memory that can be told to misbehave.
+
+use model::{AppCache, ErrorClass, Phase, Stop};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use super::store::{CleanMode, Effort, TaggedCache};
+use crate::store::{Found, StoreError};
+
+/// 300 records and 40 tags, with phases of these mixes.
+pub(crate) fn workload(mixes: &[&[(&str, f64)]]) -> AppCache {
+    let phases = mixes.iter().map(|mix| Phase {
+        name: "p".into(),
+        mix: mix.iter().map(|(k, v)| ((*k).to_string(), *v)).collect::<BTreeMap<_, _>>(),
+        warmup_ns: 0,
+        stop: Stop::Count(1),
+    });
+    AppCache {
+        profile: "test".into(),
+        keys: 300,
+        tags: 40,
+        tags_of_record: (0, 15),
+        record_bytes: (1, 64),
+        write_chance: 5,
+        clean_chance: 100,
+        as_original: true,
+        magento: true,
+        verify_one_in: 1,
+        phases: phases.collect(),
+    }
+}
+
+/// How the memory misbehaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// It keeps what it should clean.
+    KeepsCleaned,
+    /// It keeps the record that is there when another is saved over it.
+    KeepsOld,
+    /// It gives the last byte of a value away.
+    Truncates,
+    /// It changes the last byte of a value.
+    Garbles,
+    /// It gives a record the value of the one saved before it.
+    Swaps,
+    /// It forgets every record that is saved.
+    Forgets,
+    /// Saves fail, and may or may not be carried out.
+    FailsToSave,
+    /// Cleans fail.
+    FailsToClean,
+}
+
+/// A record as it was saved.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Stored {
+    pub(crate) value: Vec<u8>,
+    pub(crate) tags: Vec<String>,
+    pub(crate) lifetime_s: Option<u64>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Content {
+    pub(crate) records: HashMap<String, Stored>,
+    pub(crate) fault: Option<Fault>,
+    saved_before: Vec<u8>,
+    saves: u64,
+}
+
+/// One client of the memory; clones share it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Memory {
+    content: Arc<Mutex<Content>>,
+    effort: Effort,
+}
+
+impl Memory {
+    pub(crate) fn content(&self) -> MutexGuard<'_, Content> {
+        self.content.lock().unwrap()
+    }
+
+    pub(crate) fn misbehave(&self, fault: Fault) {
+        self.content().fault = Some(fault);
+    }
+}
+
+fn failed() -> StoreError {
+    StoreError::soft(ErrorClass::Timeout, "on purpose")
+}
+
+impl TaggedCache for Memory {
+    fn load(&mut self, id: &str, value: &mut Vec<u8>) -> Result<Found, StoreError> {
+        self.effort.round_trips += 1;
+        self.effort.commands += 1;
+        value.clear();
+        match self.content().records.get(id) {
+            Some(stored) => value.extend_from_slice(&stored.value),
+            None => return Ok(Found::No),
+        }
+        Ok(Found::Yes)
+    }
+
+    fn save(
+        &mut self,
+        id: &str,
+        value: &[u8],
+        tags: &[String],
+        lifetime_s: Option<u64>,
+    ) -> Result<(), StoreError> {
+        self.effort.round_trips += 1;
+        self.effort.commands += 3;
+        let mut content = self.content();
+        content.saves += 1;
+        let mut stored = Stored { value: value.to_vec(), tags: tags.to_vec(), lifetime_s };
+        let before = std::mem::replace(&mut content.saved_before, value.to_vec());
+        match content.fault {
+            Some(Fault::KeepsOld) if content.records.contains_key(id) => return Ok(()),
+            Some(Fault::Truncates) => stored.value.truncate(value.len().saturating_sub(1)),
+            Some(Fault::Garbles) => stored.value.iter_mut().rev().take(1).for_each(|b| *b ^= 0x80),
+            Some(Fault::Swaps) => stored.value = before,
+            Some(Fault::Forgets) => {
+                content.records.remove(id);
+                return Ok(());
+            }
+            Some(Fault::FailsToSave) if content.saves.is_multiple_of(2) => return Err(failed()),
+            _ => {}
+        }
+        content.records.insert(id.into(), stored);
+        if content.fault == Some(Fault::FailsToSave) { Err(failed()) } else { Ok(()) }
+    }
+
+    fn remove(&mut self, id: &str) -> Result<Found, StoreError> {
+        let removed = self.content().records.remove(id);
+        Ok(if removed.is_some() { Found::Yes } else { Found::No })
+    }
+
+    fn clean(&mut self, mode: CleanMode, tags: &[String]) -> Result<(), StoreError> {
+        assert_eq!(mode, CleanMode::MatchingAnyTag);
+        self.effort.round_trips += 2;
+        let mut content = self.content();
+        match content.fault {
+            Some(Fault::KeepsCleaned) => return Ok(()),
+            Some(Fault::FailsToClean) => return Err(failed()),
+            _ => {}
+        }
+        content.records.retain(|_, stored| !stored.tags.iter().any(|tag| tags.contains(tag)));
+        Ok(())
+    }
+
+    fn effort(&self) -> Effort {
+        self.effort
+    }
+}
