@@ -87,9 +87,19 @@ fn character(part: u16) -> u8 {
 /// The version that a value's stamp names; `None` when it is no stamp of ours.
 pub fn version_of(value: &[u8]) -> Option<u64> {
     value.get(..STAMP)?.iter().try_fold(0u64, |version, character| {
-        let digit = ALPHABET.iter().position(|c| c == character)? as u64;
-        version.checked_mul(62)?.checked_add(digit)
+        version.checked_mul(62)?.checked_add(digit_of(*character)?)
     })
+}
+
+/// The place of a character in [`ALPHABET`].
+pub(crate) fn digit_of(character: u8) -> Option<u64> {
+    let place = match character {
+        b'0'..=b'9' => character - b'0',
+        b'a'..=b'z' => character - b'a' + 10,
+        b'A'..=b'Z' => character - b'A' + 36,
+        _ => return None,
+    };
+    Some(u64::from(place))
 }
 
 /// Writes the name of a client's session `slot` into `name`.
@@ -140,6 +150,14 @@ mod tests {
             name_into(&mut name, Names::Hex, &share, slot);
             let [high, low] = [1, 2].map(|part| mix(&[7, slot * 3 + 1, part]));
             assert_eq!(name, format!("run:{high:016x}{low:016x}"));
+        }
+    }
+
+    #[test]
+    fn every_character_has_its_place() {
+        for character in 0..=u8::MAX {
+            let place = ALPHABET.iter().position(|c| *c == character);
+            assert_eq!(digit_of(character), place.map(|place| place as u64));
         }
     }
 

@@ -121,15 +121,15 @@ impl AppCacheClient {
         mix(&[self.share.seed, u64::from(self.share.client), self.phase, n])
     }
 
-    /// Spells id and tags of a record.
+    /// Spells a record's id and looks up its tags.
     fn name_record(&mut self, record: u64) {
         self.id.clear();
         self.id.push_str(&self.share.prefix);
         self.ledger.data().key_into(&mut self.id, record);
         self.ledger.data().tags_of_into(&mut self.tag_numbers, record);
-        self.name_tags();
     }
 
+    /// Spells the tags that were looked up.
     fn name_tags(&mut self) {
         self.tags.resize_with(self.tag_numbers.len(), String::new);
         for (name, number) in self.tags.iter_mut().zip(&self.tag_numbers) {
@@ -139,8 +139,9 @@ impl AppCacheClient {
         }
     }
 
-    /// Saves a named record as it is filled, with its own lifetime where it has one.
+    /// Saves the record that was named as it is filled, with its own lifetime where it has one.
     fn save_as_filled(&mut self, record: u64, version: u64) -> Result<Saved, StoreError> {
+        self.name_tags();
         self.ledger.data().value_into(&mut self.value, record, version);
         let lifetime_s = self.ledger.data().expires_s(record);
         self.shop.save(&self.id, &self.value, &self.tags, lifetime_s)
@@ -293,6 +294,7 @@ impl Client for AppCacheClient {
         let (operation, prepared) = match chosen {
             Some(Operation::Read(record)) => (READ, Prepared::Read(record)),
             Some(Operation::Write(record)) => {
+                self.name_tags();
                 (WRITE, Prepared::Write(record, self.ledger.begin_write(client)))
             }
             Some(Operation::Clean(tag)) => {

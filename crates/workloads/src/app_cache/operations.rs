@@ -1,9 +1,9 @@
 //! What each client of an application cache does, operation by operation.
 //!
 //! The original benchmark writes a list for each client before it measures: with a chance of one
-//! in `clean_chance` + 1 a clean of a uniformly chosen tag, else with one in `write_chance` + 1 a write
-//! of a record chosen by volatility, else a read of one chosen by popularity. Here the same is a
-//! pure function of (seed, client, n), or read from such a list.
+//! in `clean_chance` + 1 a clean of a uniformly chosen tag, else with one in `write_chance` + 1 a
+//! write of a record chosen by volatility, else a read of one chosen by popularity. Here the same
+//! is a pure function of (seed, client, n), or read from such a list.
 
 use super::data_set::{Choice, DataSet};
 use crate::values::{mix, mix_in, pick};

@@ -13,7 +13,7 @@
 //!
 //! The length itself is always checked.
 
-use crate::values::{ALPHABET, STAMP, mix, value_into, version_of};
+use crate::values::{ALPHABET, STAMP, digit_of, mix, value_into, version_of};
 
 /// What a value's bytes say, seen by someone who knows which versions there may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,10 +59,8 @@ pub(crate) fn see(value: &[u8], seed: u64, record: u64, floor: u64, below: u64) 
         };
     }
     let versions = short_versions(value.len());
-    let digits = value.iter().try_fold(0u64, |all, character| {
-        let digit = ALPHABET.iter().position(|c| c == character)? as u64;
-        Some(all * 62 + digit)
-    });
+    let digits =
+        value.iter().try_fold(0u64, |all, character| Some(all * 62 + digit_of(*character)?));
     let Some(digits) = digits else { return Seen::Foreign };
     let told = (digits + versions - short_offset(seed, record, versions)) % versions;
     // The first version from the floor on that looks like this.
