@@ -7,8 +7,9 @@
 //!
 //! A rate is all operations divided by the time from the first client's start to the last one's
 //! end, less the share of it that clients spent on untimed preparing and checking, so that a costly
-//! check does not look like a slow store. Rates of single clients are never summed: those of
-//! clients that did not run at the same time would add up to more than there was.
+//! check does not look like a slow store, and less the share in which they restored what operations
+//! had taken away. Rates of single clients are never summed: those of clients that did not run at
+//! the same time would add up to more than there was.
 
 use model::{ErrorClass, Failure, Generation, Interval, Phase, PhaseResult, Sessions, Stop};
 use nix::sched::{CpuSet, sched_setaffinity};
@@ -86,6 +87,7 @@ struct ClientShare {
     /// Start and end of the measurement; `None` when the client never came to measure.
     span: Option<(Instant, Instant)>,
     untimed_ns: u64,
+    restoring_ns: u64,
     answered: u64,
     used: ThreadUse,
 }
@@ -173,8 +175,12 @@ impl Shared<'_> {
         let begun = spans().map(|(from, _)| from).min()?;
         let wall_ns = nanos(spans().map(|(_, to)| to).max()? - begun);
         let own_wall_ns: u64 = spans().map(|(from, to)| nanos(to - from)).sum();
-        let own_share = sum(|s| s.untimed_ns) as f64 / own_wall_ns.max(1) as f64;
-        let free_s = wall_ns.max(1) as f64 / 1e9 * (1.0 - own_share).max(f64::EPSILON);
+        let restoring_ns = sum(|s| s.restoring_ns);
+        let own_share =
+            sum(|s| s.untimed_ns) as f64 / own_wall_ns.saturating_sub(restoring_ns).max(1) as f64;
+        let not_restoring = 1.0 - restoring_ns as f64 / own_wall_ns.max(1) as f64;
+        let free_share = (not_restoring * (1.0 - own_share)).max(f64::EPSILON);
+        let free_s = wall_ns.max(1) as f64 / 1e9 * free_share;
         let (interval_ns, done_per_interval) = recorder.intervals();
         Some(PhaseResult {
             phase: phase.name.clone(),
@@ -287,6 +293,7 @@ struct ClientLoop<'a> {
     used_before: Option<ThreadUse>,
     flush_at: Instant,
     untimed_ns: u64,
+    restoring_ns: u64,
     answered: u64,
     failures_in_a_row: u32,
     timed_drawing: bool,
@@ -314,6 +321,7 @@ impl<'a> ClientLoop<'a> {
             used_before: None,
             flush_at: measured_from + TICK,
             untimed_ns: 0,
+            restoring_ns: 0,
             answered: 0,
             failures_in_a_row: 0,
             timed_drawing: shared.engine.workload.generation == Generation::Inside,
@@ -326,6 +334,7 @@ impl<'a> ClientLoop<'a> {
             if self.used_before.is_none() && self.counts(now) {
                 self.used_before = Some(ThreadUse::now());
                 self.untimed_ns = 0;
+                self.restoring_ns = 0;
             }
             if self.shared.over() || self.finished(n, now) {
                 break;
@@ -343,6 +352,7 @@ impl<'a> ClientLoop<'a> {
         ClientShare {
             span: self.counts(now).then_some((self.measured_from, now)),
             untimed_ns: self.untimed_ns,
+            restoring_ns: self.restoring_ns,
             answered: self.answered,
             used: ThreadUse::now().since(used_before),
         }
@@ -363,6 +373,11 @@ impl<'a> ClientLoop<'a> {
     /// Carries out operation `n` from `ready` on; the time at which the client is ready again.
     fn operation(&mut self, n: u64, mut ready: Instant) -> Instant {
         let mut whole = Whole::new();
+        if self.client.restore() {
+            let restored = Instant::now();
+            self.restoring_ns += nanos(restored - ready);
+            ready = restored;
+        }
         for call in 0..self.client.calls() {
             let plan = self.client.prepare(n, call);
             if !self.timed_drawing {

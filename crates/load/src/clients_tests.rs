@@ -211,6 +211,56 @@ fn timed_drawing_is_in_the_response_and_not_in_the_service_time() {
 }
 
 #[test]
+fn restoring_is_in_neither_the_rate_nor_the_generators_share() {
+    /// Restores for 5 ms before every call of 1 ms.
+    struct Restoring(Scripted);
+    impl Client for Restoring {
+        fn operations(&self) -> &'static [&'static str] {
+            self.0.operations()
+        }
+        fn fill_next(&mut self) -> Result<bool, StoreError> {
+            self.0.fill_next()
+        }
+        fn start_phase(&mut self, phase: usize) {
+            self.0.start_phase(phase);
+        }
+        fn restore(&mut self) -> bool {
+            thread::sleep(Duration::from_millis(5));
+            true
+        }
+        fn calls(&self) -> usize {
+            1
+        }
+        fn prepare(&mut self, n: u64, call: usize) -> Call {
+            self.0.prepare(n, call)
+        }
+        fn draw(&mut self) {}
+        fn call(&mut self) -> Result<Answer, StoreError> {
+            self.0.call()
+        }
+        fn check(&mut self) -> (Outcome, bool) {
+            self.0.check()
+        }
+    }
+    let plan = workload(Stop::Count(10), 0);
+    let inner = Scripted {
+        takes: Duration::from_millis(1),
+        drawing_takes: Duration::ZERO,
+        calls: 1,
+        filled: 0,
+        n: 0,
+        behave: |_| Ok(Outcome::Ok),
+        outcome: Outcome::Ok,
+    };
+    let finished = run(&plan, vec![Box::new(Restoring(inner))]);
+    let phase = &finished.phases[0];
+    assert!(phase.wall_ns >= 60 * MS && phase.own_share < 0.3, "{}", phase.own_share);
+    let read = &phase.operations[0];
+    let by_service = 1e9 / read.service.mean_ns();
+    assert!((0.5..1.05).contains(&(read.rate_per_s / by_service)), "{}", read.rate_per_s);
+}
+
+#[test]
 fn outcomes_are_counted_apart_from_success() {
     let plan = workload(Stop::Count(6), 0);
     let client = Scripted::boxed(Duration::ZERO, |n| match n {

@@ -2,7 +2,8 @@
 //!
 //! The engine owns the clock. Per call it runs `prepare` (untimed), waits `think_ns`, runs `draw`
 //! (timed or not, by the workload's setting), `call` (timed) and `check` (untimed). An operation
-//! is one call or several dependent ones.
+//! is one call or several dependent ones. Before each, `restore` (untimed) puts back what the last
+//! one took away.
 
 use crate::app_cache::Effort;
 use crate::store::{LockWait, StoreError};
@@ -51,6 +52,12 @@ pub trait Client: Send {
 
     /// Begins a phase: operations count from 0 again.
     fn start_phase(&mut self, phase: usize);
+
+    /// Puts back what the last operation took away, where the workload wants its data to stay as
+    /// they were; true when there was something to do. A fault is told by the next call.
+    fn restore(&mut self) -> bool {
+        false
+    }
 
     /// Calls of an operation, at least 1.
     fn calls(&self) -> usize;

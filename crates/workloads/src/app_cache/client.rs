@@ -54,7 +54,7 @@ pub struct AppCacheClient {
     follows_list: bool,
     /// A tag whose records this client removed and must save again.
     to_restore: Option<u64>,
-    /// What went wrong in preparing the next call.
+    /// What went wrong in saving cleaned records again.
     fault: Option<StoreError>,
     prepared: Prepared,
     known: Known,
@@ -145,27 +145,6 @@ impl AppCacheClient {
         self.ledger.data().value_into(&mut self.value, record, version);
         let lifetime_s = self.ledger.data().expires_s(record);
         self.shop.save(&self.id, &self.value, &self.tags, lifetime_s)
-    }
-
-    /// Saves the records again that the last clean removed. After a fault the rest stays away, and
-    /// the next call tells the fault.
-    fn restore(&mut self) {
-        let Some(tag) = self.to_restore.take() else { return };
-        let (ledger, client) = (self.ledger.clone(), self.share.client);
-        for record in ledger.carriers(tag) {
-            let record = u64::from(*record);
-            self.name_record(record);
-            let begun = ledger.begin_write(client);
-            match self.save_as_filled(record, begun.version) {
-                Ok(Saved::Kept) => ledger.end_write(client, record, begun),
-                Ok(Saved::Removed(_)) => ledger.take_back(client, record, begun),
-                Err(e) => {
-                    ledger.doubt_write(client, record);
-                    self.fault = Some(e);
-                    return;
-                }
-            }
-        }
     }
 
     fn carry_out(&mut self) -> Result<(), StoreError> {
@@ -278,12 +257,32 @@ impl Client for AppCacheClient {
         self.chances = Chances::new(mix, &OPERATIONS);
     }
 
+    /// Saves the records again that the last clean removed. After a fault the rest stays away.
+    fn restore(&mut self) -> bool {
+        let Some(tag) = self.to_restore.take() else { return false };
+        let (ledger, client) = (self.ledger.clone(), self.share.client);
+        for record in ledger.carriers(tag) {
+            let record = u64::from(*record);
+            self.name_record(record);
+            let begun = ledger.begin_write(client);
+            match self.save_as_filled(record, begun.version) {
+                Ok(Saved::Kept) => ledger.end_write(client, record, begun),
+                Ok(Saved::Removed(_)) => ledger.take_back(client, record, begun),
+                Err(e) => {
+                    ledger.doubt_write(client, record);
+                    self.fault = Some(e);
+                    break;
+                }
+            }
+        }
+        true
+    }
+
     fn calls(&self) -> usize {
         1
     }
 
     fn prepare(&mut self, n: u64, _call: usize) -> Call {
-        self.restore();
         let chosen = self.choose(n);
         self.compare = mix_in(self.draw_of(n), 2).is_multiple_of(self.workload.verify_one_in);
         if let Some(Operation::Read(record) | Operation::Write(record)) = chosen {

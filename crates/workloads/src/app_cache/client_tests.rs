@@ -20,6 +20,7 @@ fn filled(plan: &AppCache, store: &Memory, clients: u32) -> Vec<AppCacheClient> 
 }
 
 fn operate(client: &mut AppCacheClient, n: u64) -> Result<(usize, Outcome), StoreError> {
+    client.restore();
     let call = client.prepare(n, 0);
     client.draw();
     client.call()?;
@@ -269,6 +270,7 @@ proptest! {
             let client = &mut clients[who];
             match stage[who] {
                 0 => {
+                    client.restore();
                     client.prepare(count[who], 0);
                     client.draw();
                 }
