@@ -1,5 +1,5 @@
 use super::*;
-use crate::app_cache::memory::{Fault, Memory, workload};
+use crate::app_cache::memory::{Content, Fault, Memory, workload};
 use crate::app_cache::{DataSet, Lists};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -96,6 +96,28 @@ fn without_magento_records_are_as_the_data_set_says() {
     drop(content);
     let told = run(&mut clients, 500);
     assert!(!outcomes(&told).iter().any(|(_, o)| *o == "Wrong" || *o == "Stale"), "{told:?}");
+}
+
+#[test]
+fn a_prefix_stands_before_ids_and_tags() {
+    let store = Memory::default();
+    let plan = AppCache { magento: false, ..workload(&[&[("clean", 1.0)]]) };
+    let ledger = Arc::new(Ledger::drawn(&plan, 42, 1));
+    let share = Share { seed: 42, client: 0, clients: 1, prefix: "run:".into() };
+    let mut client = AppCacheClient::new(Box::new(store.clone()), plan, share, ledger);
+    while client.fill_next().unwrap() {}
+    client.start_phase(0);
+    let named = |text: &String| text.starts_with("run:") && text.len() > 4;
+    let all_named = |content: &Content| {
+        content.records.iter().all(|(id, r)| named(id) && r.tags.iter().all(named))
+    };
+    assert!(all_named(&store.content()));
+    let before = store.content().records.len();
+    operate(&mut client, 0).unwrap();
+    assert!(store.content().records.len() < before);
+    client.restore();
+    assert_eq!(store.content().records.len(), before);
+    assert!(all_named(&store.content()));
 }
 
 #[test]
