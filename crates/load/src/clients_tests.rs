@@ -262,19 +262,21 @@ fn restoring_is_in_neither_the_rate_nor_the_generators_share() {
 
 #[test]
 fn outcomes_are_counted_apart_from_success() {
-    let plan = workload(Stop::Count(6), 0);
+    let plan = workload(Stop::Count(7), 0);
     let client = Scripted::boxed(Duration::ZERO, |n| match n {
         0 => Ok(Outcome::Miss),
         1 => Ok(Outcome::Wrong),
         2 => Ok(Outcome::Stale),
         3 => Ok(Outcome::LockLost),
         4 => Err(StoreError::soft(ErrorClass::Lock, "taken")),
+        5 => Ok(Outcome::Lost),
         _ => Ok(Outcome::Ok),
     });
     let counts = run(&plan, vec![client]).phases[0].operations[0].counts.clone();
-    assert_eq!((counts.ok, counts.miss, counts.wrong, counts.stale), (1, 1, 1, 1));
+    assert_eq!((counts.ok, counts.miss, counts.wrong, counts.stale), (1, 2, 1, 1));
+    assert_eq!(counts.lost, 1, "it is one of the misses");
     assert_eq!((counts.error, counts.lock_broken, counts.lock_timeouts), (2, 1, 1));
-    assert_eq!(counts.total(), 6);
+    assert_eq!(counts.total(), 7);
 }
 
 #[test]

@@ -44,6 +44,10 @@ impl OperationRecorder {
         match outcome {
             Outcome::Ok => self.counts.ok += 1,
             Outcome::Miss => self.counts.miss += 1,
+            Outcome::Lost => {
+                self.counts.miss += 1;
+                self.counts.lost += 1;
+            }
             Outcome::Wrong => self.counts.wrong += 1,
             Outcome::Stale => self.counts.stale += 1,
             // The handler did not keep what it was given: an error of the operation.

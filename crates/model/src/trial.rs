@@ -69,8 +69,12 @@ pub struct Failure {
 pub struct Counts {
     /// Answered as expected.
     pub ok: u64,
-    /// A session that should exist was not found.
+    /// A session, key or record was not found.
     pub miss: u64,
+    /// Of the misses, those of records of an application cache that nobody had removed and that had
+    /// not expired.
+    #[serde(default)]
+    pub lost: u64,
     /// Failed, all classes together.
     pub error: u64,
     /// A value of wrong length or content.
@@ -100,6 +104,7 @@ impl Counts {
         let Self {
             ok,
             miss,
+            lost,
             error,
             wrong,
             stale,
@@ -113,6 +118,7 @@ impl Counts {
         } = other;
         self.ok += ok;
         self.miss += miss;
+        self.lost += lost;
         self.error += error;
         self.wrong += wrong;
         self.stale += stale;

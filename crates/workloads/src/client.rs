@@ -33,6 +33,9 @@ pub enum Outcome {
     Ok,
     /// The session or record was not there.
     Miss,
+    /// The record was not there, although nobody removed it and it had not expired: the store
+    /// evicted it, or the layout lost it.
+    Lost,
     /// Wrong length or content.
     Wrong,
     /// An older value than the one written last under the lock, or one that a clean should have

@@ -6,6 +6,8 @@
 //! clean removed are saved again before the client's next call, untimed, so that the data stay as
 //! they were filled. Until that is done, other clients miss them.
 //!
+//! A miss that no clean, write or lifetime explains is told apart: the record was lost.
+//!
 //! What is checked of a value that was read: its length; its version against what the clients did
 //! (an older one is stale, [`super::ledger`]); and of one in `verify_one_in`, each byte. What a
 //! value can tell depends on its length ([`super::versions`]). A write whose record differed when
@@ -331,8 +333,8 @@ impl Client for AppCacheClient {
     fn check(&mut self) -> (Outcome, bool) {
         match self.prepared {
             Prepared::Read(record) if self.found == Found::No => {
-                self.ledger.missed(record, &self.tag_numbers, self.known);
-                (Outcome::Miss, false)
+                let lost = self.ledger.is_lost(record, &self.tag_numbers, self.known);
+                (if lost { Outcome::Lost } else { Outcome::Miss }, false)
             }
             Prepared::Read(record) => (self.judge(record), self.compare),
             Prepared::Write(record, begun) => self.end_write(record, begun),

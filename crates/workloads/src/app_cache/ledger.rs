@@ -83,7 +83,6 @@ pub struct Ledger {
     /// Tick after the last write of each record that was taken back; 0 for none.
     taken_back: Vec<AtomicU64>,
     carriers: Carriers,
-    lost: AtomicU64,
 }
 
 impl Ledger {
@@ -110,7 +109,6 @@ impl Ledger {
             carriers: if restores { Carriers::of(&data) } else { Carriers::default() },
             data,
             lists,
-            lost: AtomicU64::new(0),
         }
     }
 
@@ -122,12 +120,6 @@ impl Ledger {
     /// What each client does in a phase that follows the original's lists.
     pub fn lists(&self) -> &Lists {
         &self.lists
-    }
-
-    /// Reads of the whole trial that missed a record which must have been there: saved, not cleaned
-    /// since, and without a lifetime of its own. The store evicted it, or the layout lost it.
-    pub fn lost(&self) -> u64 {
-        self.lost.load(Ordering::Relaxed)
     }
 
     /// All versions that were ever begun are below.
@@ -208,11 +200,11 @@ impl Ledger {
         self.under_way[client as usize].clean.store(IDLE, Ordering::Release);
     }
 
-    /// A read found nothing, of which this was `known` before: counts the record as lost where no
-    /// clean, write or lifetime explains it.
-    pub(crate) fn missed(&self, record: u64, tags: &[u64], known: Known) {
+    /// Whether a record that a read did not find must have been there, by what was `known` before:
+    /// it was saved, no clean, no write under way and no lifetime of its own explains the miss.
+    pub(crate) fn is_lost(&self, record: u64, tags: &[u64], known: Known) -> bool {
         if known.written == UNKNOWN || self.data.expires_s(record).is_some() {
-            return;
+            return false;
         }
         let busy = |other: &UnderWay| {
             let cleaning = other.clean.load(Ordering::Acquire);
@@ -220,15 +212,13 @@ impl Ledger {
             other.write.load(Ordering::Acquire) != IDLE || tags.contains(&cleaning)
         };
         if self.under_way.iter().any(busy) {
-            return;
+            return false;
         }
         let doubtful = self.known(record, tags).written == UNKNOWN;
         let cleaned = |tag: &u64| self.cleaned[*tag as usize].load(Ordering::Acquire);
         let taken_back = self.taken_back[record as usize].load(Ordering::Acquire);
         let removed = tags.iter().map(cleaned).fold(taken_back, u64::max);
-        if !doubtful && removed <= known.written {
-            self.lost.fetch_add(1, Ordering::Relaxed);
-        }
+        !doubtful && removed <= known.written
     }
 }
 
