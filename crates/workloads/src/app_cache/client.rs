@@ -11,8 +11,8 @@
 //! What is checked of a value that was read: its length; its version against what the clients did
 //! (an older one is stale, [`super::ledger`]); and of one in `verify_one_in`, each byte. What a
 //! value can tell depends on its length ([`super::versions`]). A write whose record differed when
-//! Magento's layer loaded it back is judged by what was loaded; where that was no fault but another
-//! client's write or clean, it is a miss, since the record is gone.
+//! Magento's layer loaded it back is judged by what was loaded: it is stale, wrong or lost, or
+//! right where another client's write or clean explains it, although the layer removes the record.
 
 use model::{AppCache, ErrorClass};
 use std::sync::Arc;
@@ -191,17 +191,28 @@ impl AppCacheClient {
             }
             Saved::Removed(found) => self.found = found,
         }
-        self.ledger.take_back(self.share.client, record, begun);
         self.known = self.known.after(begun);
-        if self.found == Found::No {
-            return (Outcome::Miss, false);
+        let judged = match self.found {
+            Found::No => (self.judge_miss(record), false),
+            Found::Yes => {
+                self.value.clear();
+                self.value.extend_from_slice(self.shop.loaded_back());
+                (self.judge(record), self.compare)
+            }
+        };
+        self.ledger.take_back(self.share.client, record, begun);
+        match judged {
+            // Another client wrote or cleaned it meanwhile: that is how Magento's layer is.
+            (Outcome::Miss, compared) => (Outcome::Ok, compared),
+            other => other,
         }
-        self.value.clear();
-        self.value.extend_from_slice(self.shop.loaded_back());
-        match self.judge(record) {
-            Outcome::Ok => (Outcome::Miss, self.compare),
-            fault => (fault, self.compare),
-        }
+    }
+
+    /// Judges that a record was not there, by what was known when the call began.
+    fn judge_miss(&self, record: u64) -> Outcome {
+        let (client, tags) = (self.share.client, &self.tag_numbers);
+        let lost = self.ledger.is_lost(client, record, tags, self.known);
+        if lost { Outcome::Lost } else { Outcome::Miss }
     }
 
     /// Judges the value of a record by what was known when the call began.
@@ -332,10 +343,7 @@ impl Client for AppCacheClient {
 
     fn check(&mut self) -> (Outcome, bool) {
         match self.prepared {
-            Prepared::Read(record) if self.found == Found::No => {
-                let lost = self.ledger.is_lost(record, &self.tag_numbers, self.known);
-                (if lost { Outcome::Lost } else { Outcome::Miss }, false)
-            }
+            Prepared::Read(record) if self.found == Found::No => (self.judge_miss(record), false),
             Prepared::Read(record) => (self.judge(record), self.compare),
             Prepared::Write(record, begun) => self.end_write(record, begun),
             Prepared::Clean(tag, begun) => {

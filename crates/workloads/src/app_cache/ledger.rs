@@ -48,7 +48,8 @@ impl Known {
         if self.written == UNKNOWN {
             return self;
         }
-        Self { floor: self.floor.max(write.ended_below), ..self }
+        let written = self.written.max(write.ended_below);
+        Self { floor: self.floor.max(written), written }
     }
 }
 
@@ -200,9 +201,9 @@ impl Ledger {
         self.under_way[client as usize].clean.store(IDLE, Ordering::Release);
     }
 
-    /// Whether a record that a read did not find must have been there, by what was `known` before:
-    /// it was saved, no clean, no write under way and no lifetime of its own explains the miss.
-    pub(crate) fn is_lost(&self, record: u64, tags: &[u64], known: Known) -> bool {
+    /// Whether a record that a client did not find must have been there, by what was `known`
+    /// before: it was saved, no clean, no write of another and no lifetime of its own explains it.
+    pub(crate) fn is_lost(&self, client: u32, record: u64, tags: &[u64], known: Known) -> bool {
         if known.written == UNKNOWN || self.data.expires_s(record).is_some() {
             return false;
         }
@@ -211,7 +212,8 @@ impl Ledger {
             // A write that is taken back removes the record.
             other.write.load(Ordering::Acquire) != IDLE || tags.contains(&cleaning)
         };
-        if self.under_way.iter().any(busy) {
+        let (before, after) = self.under_way.split_at(client as usize);
+        if before.iter().chain(&after[1..]).any(busy) {
             return false;
         }
         let doubtful = self.known(record, tags).written == UNKNOWN;

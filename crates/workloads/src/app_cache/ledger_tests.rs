@@ -55,7 +55,7 @@ fn a_failed_write_ends_all_knowledge_of_its_record() {
     ledger.end_write(0, 7, later);
     assert_eq!(ledger.known(7, &[]).floor, 0);
     assert_eq!(ledger.known(7, &[]).after(later).floor, 0);
-    assert!(!ledger.is_lost(7, &[], ledger.known(7, &[])));
+    assert!(!ledger.is_lost(0, 7, &[], ledger.known(7, &[])));
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn only_unexplained_misses_are_lost() {
     let ledger = ledger();
     let without_lifetime = (0..300).filter(|r| ledger.data().expires_s(*r).is_none());
     let [a, b] = without_lifetime.take(2).collect::<Vec<_>>()[..] else { panic!() };
-    let lost = |record, tags: &[u64]| ledger.is_lost(record, tags, ledger.known(record, tags));
+    let lost = |record, tags: &[u64]| ledger.is_lost(2, record, tags, ledger.known(record, tags));
     assert!(lost(a, &[1]));
     // While it is cleaned, after it was cleaned, and after it was written again.
     let clean = ledger.begin_clean(0, 1);
@@ -78,7 +78,7 @@ fn only_unexplained_misses_are_lost() {
     ledger.take_back(0, a, write);
     assert!(!lost(a, &[1]) && lost(b, &[2]));
     // A read that began before all this.
-    assert!(!ledger.is_lost(a, &[1], Known::default()));
+    assert!(!ledger.is_lost(2, a, &[1], Known::default()));
     let own = (0..300).find(|r| ledger.data().expires_s(*r).is_some()).unwrap();
     assert!(!lost(own, &[2]));
 }
