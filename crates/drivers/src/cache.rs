@@ -6,6 +6,8 @@ use std::time::Duration;
 use model::{Backend, Endpoint, ErrorClass, Failure};
 use workloads::app_cache::TaggedCache;
 
+use crate::redis;
+
 /// What a client of an application cache needs to know.
 #[derive(Clone, Debug)]
 pub struct CacheOptions {
@@ -22,7 +24,13 @@ pub fn open_tagged_cache(
     backend: Backend,
     options: &CacheOptions,
 ) -> Result<Box<dyn TaggedCache>, Failure> {
-    let _ = options;
-    let message = format!("backend `{backend:?}` is not built");
-    Err(Failure { class: ErrorClass::Other, message })
+    match backend {
+        Backend::CmRedis | Backend::CmRedisLua | Backend::SymfonyRedis | Backend::LaravelRedis => {
+            redis::open_cache(backend, options)
+        }
+        _ => {
+            let message = format!("backend `{backend:?}` is not built");
+            Err(Failure { class: ErrorClass::Other, message })
+        }
+    }
 }

@@ -12,6 +12,7 @@
 
 mod admin;
 mod cache;
+mod clock;
 mod command;
 mod fault;
 mod files;

@@ -3,6 +3,8 @@
 
 #[cfg(test)]
 mod stores {
+    mod caches;
+    mod cm_redis;
     mod common;
     mod files;
     mod mysql;

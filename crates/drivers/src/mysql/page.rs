@@ -10,7 +10,7 @@
 //! of a page. An open that cannot have its lock ends in an error of class `Lock` with the
 //! transaction rolled back.
 
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use ::mysql::prelude::Queryable;
 use ::mysql::{Conn, Error, Row};
@@ -19,6 +19,7 @@ use workloads::store::{Closed, Found, LockWait, Opened, PageStore, StoreError};
 
 use super::{Server, sql};
 use crate::SessionOptions;
+use crate::clock::now_s;
 
 /// A statement that takes the lock and is answered later than this is counted as having waited.
 /// Nothing tells it exactly: InnoDB counts waits for the whole server only, and asking with
@@ -166,10 +167,6 @@ fn session(mut row: Row, value: &mut Vec<u8>) -> Result<Found, StoreError> {
     }
     // The empty row that another's failed page left behind its lock is no session.
     Ok(if value.is_empty() { Found::No } else { found })
-}
-
-fn now_s() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_secs())
 }
 
 impl PageStore for Page {

@@ -4,13 +4,16 @@
 //! - `wire`: one connection with reusable buffers; a request is one write and usually one read.
 //! - `control`: such a connection for questions around a load.
 //! - `plain`, `page`, `admin`: the layouts and what is done around a run.
+//! - [`cm`]: a layout of application caches, over the counting connection of `counted`.
 //! - `replies`, [`requests`], [`cluster`], [`chosen`]: what the event loop of `load` sends and
 //!   reads, and where.
 
 mod admin;
 pub mod chosen;
 pub mod cluster;
+pub mod cm;
 mod control;
+mod counted;
 pub mod hello;
 mod judge;
 mod page;
@@ -25,12 +28,14 @@ mod wire;
 use std::time::Duration;
 
 use load::wire::route::{Route, Single};
-use model::{Endpoint, ErrorClass, NetAddress, RedisWay};
+use model::{Backend, Endpoint, ErrorClass, Failure, NetAddress, RedisWay};
+use workloads::app_cache::TaggedCache;
 use workloads::store::{PageStore, SessionStore, StoreError};
 
-use crate::{SessionOptions, fault};
+use crate::{CacheOptions, SessionOptions, fault};
 use chosen::{Chosen, ReadFrom};
 use cluster::SlotMap;
+use cm::{CmOptions, CmRedis};
 use resp::Reply;
 use wire::Wire;
 
@@ -53,6 +58,46 @@ pub(crate) fn open_page(
 ) -> Result<Box<dyn PageStore>, StoreError> {
     let wire = Wire::connect(endpoint, options.timeout)?;
     Ok(Box::new(page::Page::new(wire, options.ttl_s)))
+}
+
+/// Opens one client of an application cache that needs Redis alone.
+pub(crate) fn open_cache(
+    backend: Backend,
+    options: &CacheOptions,
+) -> Result<Box<dyn TaggedCache>, Failure> {
+    let [endpoint] = options.endpoints.as_slice() else {
+        let number = options.endpoints.len();
+        let message = format!("`{number}` endpoints for a cache on Redis (expected 1)");
+        return Err(Failure { class: ErrorClass::Other, message });
+    };
+    let timeout = options.timeout;
+    let cm = |options| Ok(Box::new(CmRedis::open(endpoint, options, timeout)?) as Box<_>);
+    match backend {
+        Backend::CmRedis => cm(CmOptions::as_2019()),
+        Backend::CmRedisLua => cm(CmOptions::today()),
+        _ => {
+            let message = format!("backend `{backend:?}` is not built");
+            Err(Failure { class: ErrorClass::Other, message })
+        }
+    }
+}
+
+/// Patterns of `SCAN MATCH` of all keys that a backend makes on Redis, so that a database that was
+/// empty before a run can be emptied of these alone; none for a backend that keeps nothing there.
+pub fn cache_key_patterns(backend: Backend) -> &'static [&'static str] {
+    match backend {
+        Backend::CmRedis
+        | Backend::CmRedisLua
+        | Backend::TwoLevelsRedis
+        | Backend::SimpleTwoLevels => cm::KEY_PATTERNS,
+        Backend::ZendFile
+        | Backend::CmFile
+        | Backend::TwoLevelsFile
+        | Backend::MagentoMysql
+        | Backend::SymfonyMemcached
+        | Backend::SymfonyRedis
+        | Backend::LaravelRedis => &[],
+    }
 }
 
 /// The servers of an endpoint, of a cluster its primaries, each as an endpoint of its own; and

@@ -203,12 +203,24 @@ fn branch(
 
 /// Appends one request.
 pub(super) fn encode(out: &mut Vec<u8>, parts: &[&[u8]]) {
-    head(out, b'*', parts.len());
+    begin(out, parts.len());
     for part in parts {
-        head(out, b'$', part.len());
-        out.extend_from_slice(part);
-        out.extend_from_slice(b"\r\n");
+        append(out, &[part]);
     }
+}
+
+/// Appends the head of a request of `parts` parts, each of which [`append`] appends.
+pub(super) fn begin(out: &mut Vec<u8>, parts: usize) {
+    head(out, b'*', parts);
+}
+
+/// Appends one part of a request, whose pieces are put together.
+pub(super) fn append(out: &mut Vec<u8>, pieces: &[&[u8]]) {
+    head(out, b'$', pieces.iter().map(|piece| piece.len()).sum());
+    for piece in pieces {
+        out.extend_from_slice(piece);
+    }
+    out.extend_from_slice(b"\r\n");
 }
 
 fn head(out: &mut Vec<u8>, kind: u8, number: usize) {

@@ -11,7 +11,7 @@ use load::wire::Tls;
 use model::{Endpoint, ErrorClass, Secret};
 use workloads::store::StoreError;
 
-use super::resp::{BULK_BYTES_MAX, Malformed, Reply, Step, Tree, encode, parse, parse_tree};
+use super::resp::{BULK_BYTES_MAX, Malformed, Reply, Shape, Step, Tree, encode, parse, parse_tree};
 use super::{refused, unexpected};
 use crate::socket::Socket;
 use crate::{fault, tls};
@@ -110,20 +110,61 @@ impl Wire {
     /// Sends one request and reads its reply, which is no array. An error reply is a reply.
     pub(super) fn call(&mut self, parts: &[&[u8]]) -> Result<Reply<'_>, StoreError> {
         self.send(parts)?;
+        self.reply()
+    }
+
+    /// Sends encoded requests, whose replies [`Wire::reply`] and [`Wire::elements`] read, and
+    /// leaves `batch` empty.
+    pub(super) fn send_batch(&mut self, batch: &mut Vec<u8>) -> Result<(), StoreError> {
+        let out = std::mem::replace(batch, std::mem::take(&mut self.out));
+        batch.clear();
+        self.send_encoded(out)
+    }
+
+    /// Reads the next reply of those that are due, which is no array.
+    pub(super) fn reply(&mut self) -> Result<Reply<'_>, StoreError> {
+        let (shape, at) = self.step()?;
+        let reply = shape.reply(&self.inbox[at..self.end]);
+        reply.ok_or_else(|| malformed(Malformed("an array came unasked".into())))
+    }
+
+    /// Reads the head of an array: how many replies are due for its elements. An error reply is an
+    /// error.
+    pub(super) fn elements(&mut self, command: &str) -> Result<usize, StoreError> {
+        let (shape, at) = self.step()?;
+        if let Shape::Array(elements) = shape {
+            return Ok(elements);
+        }
+        let reply = shape.reply(&self.inbox[at..self.end]).unwrap_or(Reply::Nil);
+        Err(unexpected(command, &reply))
+    }
+
+    /// Whether the next reply is an error of that code; it stays to be read.
+    pub(super) fn next_is_error(&mut self, code: &[u8]) -> Result<bool, StoreError> {
+        let (shape, at) = self.step()?;
+        let reply = shape.reply(&self.inbox[at..self.end]);
+        self.start = at;
+        Ok(matches!(reply, Some(Reply::Error(words)) if words.starts_with(code)))
+    }
+
+    /// Reads a reply, of an array its head; with it where its bytes begin.
+    fn step(&mut self) -> Result<(Shape, usize), StoreError> {
         let mut deadline = None;
-        let (shape, at) = loop {
-            let received = &self.inbox[self.start..self.end];
-            match parse(received).map_err(malformed)? {
+        loop {
+            match parse(&self.inbox[self.start..self.end]).map_err(malformed)? {
                 Step::Whole { shape, used } => {
                     let at = self.start;
                     self.start += used;
-                    break (shape, at);
+                    return Ok((shape, at));
                 }
-                Step::More { total } => self.receive(total, &mut deadline)?,
+                Step::More { total } => {
+                    // What was read already makes room for what follows.
+                    self.inbox.copy_within(self.start..self.end, 0);
+                    (self.start, self.end) = (0, self.end - self.start);
+                    self.receive(total, &mut deadline)?;
+                }
             }
-        };
-        let bytes = &self.inbox[at..self.end];
-        shape.reply(bytes).ok_or_else(|| malformed(Malformed("an array came unasked".into())))
+        }
     }
 
     /// Sends one request and reads its reply of any type; an error reply is an error.

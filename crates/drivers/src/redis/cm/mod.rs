@@ -1,0 +1,471 @@
+//! The layout of `Cm_Cache_Backend_Redis`, a cache with tags of Magento and others.
+//!
+//! | key | kind | holds |
+//! |---|---|---|
+//! | `zc:k:<id>` | hash | a record: its fields are below |
+//! | `zc:ti:<tag>` | set | ids of records that had the tag, until they are collected |
+//! | `zc:tags` | set | all tags |
+//! | `zc:ids` | set | all ids, only with [`CmOptions::not_matching_tags`] |
+//!
+//! Fields of a record: `d` data, `t` tags joined by commas, `m` seconds since 1970 at which it was
+//! saved, `i` 1 if it never ends and else 0.
+//!
+//! Only records have a lifetime. Tags and data from 20,480 bytes on are compressed (`compress`).
+//! Commands and pipelines are the module's, by the PHP extension redis, which asks for no
+//! transaction: as of 2019 ([`CmOptions::as_2019`]) or with the scripts of today
+//! ([`CmOptions::today`]). `garbage` collects ids of records that are gone, in the way of either.
+
+mod compress;
+mod garbage;
+mod scripts;
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use model::{Endpoint, ErrorClass, Failure};
+use workloads::app_cache::{CleanMode, Effort, TaggedCache};
+use workloads::store::{Found, StoreError};
+
+use super::counted::{Counted, Names, digits};
+use super::resp::Reply;
+use super::unexpected;
+use super::wire::Wire;
+use crate::clock::now_s;
+use crate::fault;
+
+const RECORD: &[u8] = b"zc:k:";
+const TAG: &[u8] = b"zc:ti:";
+const TAGS: &[u8] = b"zc:tags";
+const IDS: &[u8] = b"zc:ids";
+
+/// Keys that this layout makes, as patterns of `SCAN MATCH`.
+pub(in crate::redis) const KEY_PATTERNS: &[&str] = &["zc:k:*", "zc:ti:*", "zc:tags", "zc:ids"];
+
+/// Longest lifetime: 30 days.
+const LIFETIME_S_MAX: u64 = 2_592_000;
+/// Tags of one `SUNION`, or of one run of a script.
+const TAGS_AT_ONCE: usize = 500;
+/// Tags that a script unpacks at once, as text: Lua's stack has an end.
+const UNPACKED_AT_ONCE: &[u8] = b"5000";
+
+/// How records are removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Removal {
+    /// `DEL`: memory is free when it is answered. The module's until 2023.
+    Del,
+    /// `UNLINK`: a thread of the server frees memory later. The module's since.
+    Unlink,
+}
+
+impl Removal {
+    fn command(self) -> &'static [u8] {
+        match self {
+            Self::Del => b"DEL",
+            Self::Unlink => b"UNLINK",
+        }
+    }
+}
+
+/// The module's settings, as far as they change what is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CmOptions {
+    /// True to save, to clean by any tag and to collect by scripts.
+    pub scripts: bool,
+    /// How records and sets are removed, where no script does it.
+    pub removal: Removal,
+    /// True to put a pipeline between `MULTI` and `EXEC`, as the module does without PHP's
+    /// extension.
+    pub transaction: bool,
+    /// Most records that one command removes, at least 1.
+    pub records_at_once: usize,
+    /// True to keep the set of all ids, which a clean of what does not match needs.
+    pub not_matching_tags: bool,
+    /// Level of compression from 1 to 9; `None` compresses nothing.
+    pub compression_level: Option<u32>,
+    /// Data and tags of at least this many bytes are compressed.
+    pub compress_from_bytes: usize,
+}
+
+impl CmOptions {
+    /// The defaults of September 2019: pipelines, `DEL`, all records of a clean in one command.
+    pub const fn as_2019() -> Self {
+        Self {
+            scripts: false,
+            removal: Removal::Del,
+            transaction: false,
+            records_at_once: usize::MAX,
+            not_matching_tags: false,
+            compression_level: Some(1),
+            compress_from_bytes: 20_480,
+        }
+    }
+
+    /// The defaults since October 2023: scripts, and elsewhere `UNLINK` of 10,000 records at once.
+    pub const fn today() -> Self {
+        let then = Self::as_2019();
+        Self { scripts: true, removal: Removal::Unlink, records_at_once: 10_000, ..then }
+    }
+}
+
+/// One client of such a cache.
+pub struct CmRedis {
+    link: Counted,
+    options: CmOptions,
+    /// Data of the record that is saved, as it is written.
+    data: Vec<u8>,
+    /// Its tags, as they are written.
+    tags: Vec<u8>,
+    /// Tags that a record had before, joined by commas.
+    before: Vec<u8>,
+    ids: Names,
+}
+
+impl CmRedis {
+    /// Connects; errors as [`crate::open_tagged_cache`], and `Other` for options that cannot be.
+    pub fn open(
+        endpoint: &Endpoint,
+        options: CmOptions,
+        timeout: Duration,
+    ) -> Result<Self, Failure> {
+        if options.records_at_once == 0 {
+            let message = "`0` records at once remove nothing (expected at least 1)".into();
+            return Err(Failure { class: ErrorClass::Other, message });
+        }
+        let wire = Wire::connect(endpoint, timeout).map_err(fault::failure)?;
+        Ok(Self {
+            link: Counted::new(wire),
+            options,
+            data: Vec::new(),
+            tags: Vec::new(),
+            before: Vec::new(),
+            ids: Names::default(),
+        })
+    }
+
+    /// Ids of records that had at least one of the tags, each once, also of records that ended;
+    /// in no order.
+    pub fn ids_matching_any_tags(&mut self, tags: &[String]) -> Result<Vec<String>, StoreError> {
+        self.find_any(tags)?;
+        Ok(self.found())
+    }
+
+    /// Ids of records that had every one of the tags, as [`CmRedis::ids_matching_any_tags`]; none
+    /// for no tags.
+    pub fn ids_matching_tags(&mut self, tags: &[String]) -> Result<Vec<String>, StoreError> {
+        self.find_all(tags)?;
+        Ok(self.found())
+    }
+
+    fn found(&self) -> Vec<String> {
+        self.ids.iter().map(|id| String::from_utf8_lossy(id).into_owned()).collect()
+    }
+
+    fn find_any(&mut self, tags: &[String]) -> Result<(), StoreError> {
+        self.ids.clear();
+        for tags in tags.chunks(TAGS_AT_ONCE) {
+            self.begin_sets(b"SUNION", 0, tags);
+            self.link.ask_names("SUNION", &mut self.ids)?;
+        }
+        if tags.len() > TAGS_AT_ONCE {
+            let all = std::mem::take(&mut self.ids);
+            let mut seen = HashSet::new();
+            for id in all.iter().filter(|id| seen.insert(*id)) {
+                self.ids.push(id);
+            }
+        }
+        Ok(())
+    }
+
+    fn find_all(&mut self, tags: &[String]) -> Result<(), StoreError> {
+        self.ids.clear();
+        if tags.is_empty() {
+            return Ok(());
+        }
+        self.begin_sets(b"SINTER", 0, tags);
+        self.link.ask_names("SINTER", &mut self.ids)
+    }
+
+    fn find_none(&mut self, tags: &[String]) -> Result<(), StoreError> {
+        if !self.options.not_matching_tags {
+            let message = "what carries none of the tags cannot be found (expected the option \
+                           not_matching_tags: a set of all ids)";
+            return Err(StoreError::soft(ErrorClass::Other, message));
+        }
+        self.ids.clear();
+        let link = self.link.begin(2 + tags.len()).part(&[b"SDIFF"]).part(&[IDS]);
+        for tag in tags {
+            link.part(&[TAG, tag.as_bytes()]);
+        }
+        self.link.ask_names("SDIFF", &mut self.ids)
+    }
+
+    /// Begins a request whose keys are tags' sets, and room for `more` parts.
+    fn begin_sets(&mut self, command: &[u8], more: usize, tags: &[String]) {
+        self.link.begin(1 + tags.len() + more).part(&[command]);
+        for tag in tags {
+            self.link.part(&[TAG, tag.as_bytes()]);
+        }
+    }
+
+    fn begin_pipeline(&mut self) {
+        if self.options.transaction {
+            self.link.request(&[b"MULTI"]);
+        }
+    }
+
+    /// Sends the pipeline: the first number among its replies.
+    fn commit(&mut self) -> Result<i64, StoreError> {
+        if !self.options.transaction {
+            return self.link.all();
+        }
+        let due = self.link.request(&[b"EXEC"]).send()?;
+        let queued = self.link.read_all(due - 1);
+        let done = self.link.elements("EXEC");
+        queued?;
+        let due = done? as u64;
+        self.link.read_all(due)
+    }
+
+    /// Reads the tags that a record had into `before`; nothing for none.
+    fn read_tags(&mut self, id: &str) -> Result<(), StoreError> {
+        self.before.clear();
+        self.link.begin(3).part(&[b"HGET"]).part(&[RECORD, id.as_bytes()]).part(&[b"t"]);
+        match self.link.ask()? {
+            Reply::Bulk(tags) => compress::unpack(tags, &mut self.before),
+            Reply::Nil => Ok(()),
+            other => Err(unexpected("HGET", &other)),
+        }
+    }
+
+    /// Adds the removal of some of the ids in hand.
+    fn remove_some(&mut self, ids: &Names, first: usize, last: usize) {
+        self.link.begin(1 + last - first).part(&[self.options.removal.command()]);
+        for at in first..last {
+            self.link.part(&[RECORD, ids.get(at)]);
+        }
+        if self.options.not_matching_tags {
+            self.link.begin(2 + last - first).part(&[b"SREM"]).part(&[IDS]);
+            for at in first..last {
+                self.link.part(&[ids.get(at)]);
+            }
+        }
+    }
+
+    /// Removes the records that were found, each command's worth by itself.
+    fn remove_found(&mut self) -> Result<(), StoreError> {
+        let ids = std::mem::take(&mut self.ids);
+        for first in (0..ids.len()).step_by(self.options.records_at_once) {
+            let last = first.saturating_add(self.options.records_at_once).min(ids.len());
+            self.begin_pipeline();
+            self.remove_some(&ids, first, last);
+            self.commit()?;
+        }
+        self.ids = ids;
+        Ok(())
+    }
+
+    fn clean_any(&mut self, tags: &[String]) -> Result<(), StoreError> {
+        self.find_any(tags)?;
+        let ids = std::mem::take(&mut self.ids);
+        self.begin_pipeline();
+        for first in (0..ids.len()).step_by(self.options.records_at_once) {
+            let last = first.saturating_add(self.options.records_at_once).min(ids.len());
+            self.remove_some(&ids, first, last);
+            if ids.len() > self.options.records_at_once {
+                self.commit()?;
+                self.begin_pipeline();
+            }
+        }
+        self.ids = ids;
+        self.begin_sets(self.options.removal.command(), 0, tags);
+        self.link.begin(2 + tags.len()).part(&[b"SREM"]).part(&[TAGS]);
+        for tag in tags {
+            self.link.part(&[tag.as_bytes()]);
+        }
+        self.commit().map(drop)
+    }
+
+    fn clean_any_by_script(&mut self, tags: &[String]) -> Result<(), StoreError> {
+        let keeps_ids: &[u8] = if self.options.not_matching_tags { b"1" } else { b"0" };
+        for tags in tags.chunks(TAGS_AT_ONCE) {
+            let reply = self.link.run(&scripts::CLEAN, 1 + tags.len() + 6, |link| {
+                link.part(&[&digits(tags.len() as u64)]);
+                for tag in tags {
+                    link.part(&[tag.as_bytes()]);
+                }
+                for part in [TAG, RECORD, TAGS, IDS, keeps_ids, UNPACKED_AT_ONCE] {
+                    link.part(&[part]);
+                }
+            })?;
+            match reply {
+                Reply::Integer(_) => {}
+                other => return Err(unexpected("EVALSHA", &other)),
+            }
+        }
+        Ok(())
+    }
+
+    fn save_by_pipeline(
+        &mut self,
+        id: &str,
+        tags: &[&str],
+        lifetime_s: Option<u64>,
+    ) -> Result<(), StoreError> {
+        self.read_tags(id)?;
+        self.begin_pipeline();
+        let infinite: &[u8] = if lifetime_s.is_none() { b"1" } else { b"0" };
+        let link = self.link.begin(10).part(&[b"HMSET"]).part(&[RECORD, id.as_bytes()]);
+        link.part(&[b"d"]).part(&[&self.data]).part(&[b"t"]).part(&[&self.tags]);
+        link.part(&[b"m"]).part(&[&digits(now_s())]).part(&[b"i"]).part(&[infinite]);
+        if let Some(lifetime_s) = lifetime_s {
+            let link = link.begin(3).part(&[b"EXPIRE"]).part(&[RECORD, id.as_bytes()]);
+            link.part(&[&digits(lifetime_s)]);
+        }
+        if !tags.is_empty() {
+            link.begin(2 + tags.len()).part(&[b"SADD"]).part(&[TAGS]);
+            for tag in tags {
+                link.part(&[tag.as_bytes()]);
+            }
+        }
+        for tag in tags {
+            link.begin(3).part(&[b"SADD"]).part(&[TAG, tag.as_bytes()]).part(&[id.as_bytes()]);
+        }
+        for tag in lost(&self.before, tags) {
+            link.begin(3).part(&[b"SREM"]).part(&[TAG, tag]).part(&[id.as_bytes()]);
+        }
+        if self.options.not_matching_tags {
+            link.request(&[b"SADD", IDS, id.as_bytes()]);
+        }
+        self.commit().map(drop)
+    }
+
+    fn save_by_script(
+        &mut self,
+        id: &str,
+        tags: &[&str],
+        lifetime_s: Option<u64>,
+    ) -> Result<(), StoreError> {
+        let flag = |is: bool| -> &[u8] { if is { b"1" } else { b"0" } };
+        let (data, joined, now) = (&self.data, &self.tags, digits(now_s()));
+        // PHP's null as text.
+        let lifetime = lifetime_s.map(digits).unwrap_or_default();
+        let keeps_ids = flag(self.options.not_matching_tags);
+        let reply = self.link.run(&scripts::SAVE, 1 + tags.len() + 15, |link| {
+            link.part(&[&digits(tags.len() as u64)]);
+            for tag in tags {
+                link.part(&[tag.as_bytes()]);
+            }
+            for part in [RECORD, b"d", b"t", b"m", b"i", TAGS, TAG, IDS, id.as_bytes()] {
+                link.part(&[part]);
+            }
+            let infinite = flag(lifetime_s.is_none());
+            for part in [data, joined, now.as_slice(), infinite, &lifetime, keeps_ids] {
+                link.part(&[part]);
+            }
+        })?;
+        self.before.clear();
+        match reply {
+            Reply::Bulk(before) => compress::unpack(before, &mut self.before)?,
+            other => return Err(unexpected("EVALSHA", &other)),
+        }
+        for tag in lost(&self.before, tags) {
+            self.link.begin(3).part(&[b"SREM"]).part(&[TAG, tag]).part(&[id.as_bytes()]);
+            self.link.ask_number("SREM")?;
+        }
+        Ok(())
+    }
+
+    fn pack(&mut self, value: &[u8], tags: &[&str]) -> Result<(), StoreError> {
+        let level = |bytes: usize| {
+            self.options.compression_level.filter(|_| bytes >= self.options.compress_from_bytes)
+        };
+        self.data.clear();
+        self.tags.clear();
+        compress::pack(value, level(value.len()), &mut self.data)?;
+        let joined = tags.join(",");
+        compress::pack(joined.as_bytes(), level(joined.len()), &mut self.tags)
+    }
+}
+
+/// Tags that a record had and has no more. PHP takes a single tag `0` for none.
+fn lost<'a>(before: &'a [u8], tags: &[&str]) -> impl Iterator<Item = &'a [u8]> {
+    let had_any = !matches!(before, b"" | b"0");
+    let before = before.split(|byte| *byte == b',').filter(move |_| had_any);
+    before.filter(|tag| !tags.iter().any(|kept| kept.as_bytes() == *tag))
+}
+
+/// The tags in their order, each once.
+fn once(tags: &[String]) -> Vec<&str> {
+    let mut once: Vec<&str> = Vec::with_capacity(tags.len());
+    for tag in tags {
+        if !once.contains(&tag.as_str()) {
+            once.push(tag);
+        }
+    }
+    once
+}
+
+impl TaggedCache for CmRedis {
+    fn load(&mut self, id: &str, value: &mut Vec<u8>) -> Result<Found, StoreError> {
+        value.clear();
+        self.link.begin(3).part(&[b"HGET"]).part(&[RECORD, id.as_bytes()]).part(&[b"d"]);
+        match self.link.ask()? {
+            Reply::Bulk(data) => compress::unpack(data, value).map(|()| Found::Yes),
+            Reply::Nil => Ok(Found::No),
+            other => Err(unexpected("HGET", &other)),
+        }
+    }
+
+    fn save(
+        &mut self,
+        id: &str,
+        value: &[u8],
+        tags: &[String],
+        lifetime_s: Option<u64>,
+    ) -> Result<(), StoreError> {
+        let tags = once(tags);
+        self.pack(value, &tags)?;
+        // To the module a lifetime of 0 is none.
+        let lifetime_s = lifetime_s.filter(|s| *s > 0).map(|s| s.min(LIFETIME_S_MAX));
+        if self.options.scripts {
+            self.save_by_script(id, &tags, lifetime_s)
+        } else {
+            self.save_by_pipeline(id, &tags, lifetime_s)
+        }
+    }
+
+    fn remove(&mut self, id: &str) -> Result<Found, StoreError> {
+        self.read_tags(id)?;
+        self.begin_pipeline();
+        let link = self.link.begin(2).part(&[self.options.removal.command()]);
+        link.part(&[RECORD, id.as_bytes()]);
+        if self.options.not_matching_tags {
+            link.request(&[b"SREM", IDS, id.as_bytes()]);
+        }
+        // A record without tags is taken out of the set of the empty tag.
+        for tag in self.before.split(|byte| *byte == b',') {
+            link.begin(3).part(&[b"SREM"]).part(&[TAG, tag]).part(&[id.as_bytes()]);
+        }
+        Ok(if self.commit()? > 0 { Found::Yes } else { Found::No })
+    }
+
+    fn clean(&mut self, mode: CleanMode, tags: &[String]) -> Result<(), StoreError> {
+        match mode {
+            CleanMode::All => match self.link.request(&[b"FLUSHDB"]).ask()? {
+                Reply::Status(b"OK") => Ok(()),
+                other => Err(unexpected("FLUSHDB", &other)),
+            },
+            CleanMode::Old if self.options.scripts => self.collect_by_scan(),
+            CleanMode::Old => self.collect(),
+            _ if tags.is_empty() => Ok(()),
+            CleanMode::MatchingTag => self.find_all(tags).and_then(|()| self.remove_found()),
+            CleanMode::NotMatchingTag => self.find_none(tags).and_then(|()| self.remove_found()),
+            CleanMode::MatchingAnyTag if self.options.scripts => self.clean_any_by_script(tags),
+            CleanMode::MatchingAnyTag => self.clean_any(tags),
+        }
+    }
+
+    fn effort(&self) -> Effort {
+        self.link.effort()
+    }
+}

@@ -1,0 +1,193 @@
+//! A connection that counts what is asked through it, for the layouts of application caches.
+//!
+//! Requests are written into one buffer as they are begun, part by part, and leave by one write;
+//! replies are then read in their order. Lists of names lie in one buffer each.
+
+use load::wire::template::append_number;
+use workloads::app_cache::Effort;
+use workloads::store::StoreError;
+
+use super::resp::{Reply, append, begin};
+use super::wire::Wire;
+use super::{refused, unexpected};
+
+/// A connection with requests under way.
+pub(super) struct Counted {
+    wire: Wire,
+    batch: Vec<u8>,
+    /// Requests in the batch.
+    begun: u64,
+    effort: Effort,
+}
+
+/// Names of records or tags, one behind the other.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Names {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+impl Names {
+    pub(super) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.bytes.clear();
+        self.ends.clear();
+    }
+
+    pub(super) fn push(&mut self, name: &[u8]) {
+        self.bytes.extend_from_slice(name);
+        self.ends.push(self.bytes.len());
+    }
+
+    pub(super) fn get(&self, at: usize) -> &[u8] {
+        let start = if at == 0 { 0 } else { self.ends[at - 1] };
+        &self.bytes[start..self.ends[at]]
+    }
+
+    pub(super) fn iter(&self) -> impl DoubleEndedIterator<Item = &[u8]> + ExactSizeIterator {
+        (0..self.len()).map(|at| self.get(at))
+    }
+}
+
+/// A script and the name by which servers know it.
+pub(super) struct Script {
+    pub(super) text: &'static str,
+    /// SHA-1 of the text in lower-case hexadecimal.
+    pub(super) sha: &'static str,
+}
+
+impl Counted {
+    pub(super) fn new(wire: Wire) -> Self {
+        Self { wire, batch: Vec::new(), begun: 0, effort: Effort::default() }
+    }
+
+    pub(super) fn effort(&self) -> Effort {
+        self.effort
+    }
+
+    /// Begins a request of as many parts, the command's name among them.
+    pub(super) fn begin(&mut self, parts: usize) -> &mut Self {
+        begin(&mut self.batch, parts);
+        self.begun += 1;
+        self
+    }
+
+    /// The next part of the request begun last, whose pieces are put together.
+    pub(super) fn part(&mut self, pieces: &[&[u8]]) -> &mut Self {
+        append(&mut self.batch, pieces);
+        self
+    }
+
+    /// A whole request whose parts need no putting together.
+    pub(super) fn request(&mut self, parts: &[&[u8]]) -> &mut Self {
+        self.begin(parts.len());
+        for part in parts {
+            self.part(&[part]);
+        }
+        self
+    }
+
+    /// Sends what was begun, all at once; how many replies are due.
+    pub(super) fn send(&mut self) -> Result<u64, StoreError> {
+        self.wire.send_batch(&mut self.batch)?;
+        self.effort.round_trips += 1;
+        self.effort.commands += self.begun;
+        Ok(std::mem::take(&mut self.begun))
+    }
+
+    /// The next reply, which is no array.
+    pub(super) fn reply(&mut self) -> Result<Reply<'_>, StoreError> {
+        self.wire.reply()
+    }
+
+    /// Sends what was begun and gives the reply to it, which is no array.
+    pub(super) fn ask(&mut self) -> Result<Reply<'_>, StoreError> {
+        self.send()?;
+        self.reply()
+    }
+
+    /// Sends what was begun and gives the number that it is answered by.
+    pub(super) fn ask_number(&mut self, command: &str) -> Result<i64, StoreError> {
+        match self.ask()? {
+            Reply::Integer(number) => Ok(number),
+            other => Err(unexpected(command, &other)),
+        }
+    }
+
+    /// Sends what was begun and puts the names that it is answered by behind those of `names`.
+    pub(super) fn ask_names(&mut self, command: &str, names: &mut Names) -> Result<(), StoreError> {
+        self.send()?;
+        self.names(command, names)
+    }
+
+    /// How many elements the next reply has, each a reply of its own.
+    pub(super) fn elements(&mut self, command: &str) -> Result<usize, StoreError> {
+        self.wire.elements(command)
+    }
+
+    /// The next reply, a list of names.
+    pub(super) fn names(&mut self, command: &str, names: &mut Names) -> Result<(), StoreError> {
+        for _ in 0..self.wire.elements(command)? {
+            match self.wire.reply()? {
+                Reply::Bulk(name) => names.push(name),
+                other => return Err(StoreError { fatal: true, ..unexpected(command, &other) }),
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends what was begun, each answered by no array, and reads all replies: the first number
+    /// among them, 0 for none. The first error among them is the error; the rest was done.
+    pub(super) fn all(&mut self) -> Result<i64, StoreError> {
+        let due = self.send()?;
+        self.read_all(due)
+    }
+
+    /// Reads as many replies, as [`Counted::all`] does.
+    pub(super) fn read_all(&mut self, due: u64) -> Result<i64, StoreError> {
+        let (mut first, mut error) = (None, None);
+        for _ in 0..due {
+            match self.wire.reply()? {
+                Reply::Error(words) if error.is_none() => error = Some(refused(words)),
+                Reply::Integer(number) if first.is_none() => first = Some(number),
+                _ => {}
+            }
+        }
+        error.map_or(Ok(first.unwrap_or_default()), Err)
+    }
+
+    /// Runs a script by its name, and by its text where the server does not know it: `write` adds
+    /// the `parts` that follow the script, the number of its keys first. Gives the reply, which is
+    /// no array. `EVALSHA` counts as one command, whatever the script does.
+    pub(super) fn run(
+        &mut self,
+        script: &Script,
+        parts: usize,
+        write: impl Fn(&mut Self),
+    ) -> Result<Reply<'_>, StoreError> {
+        self.begin(2 + parts).part(&[b"EVALSHA"]).part(&[script.sha.as_bytes()]);
+        write(self);
+        self.send()?;
+        if !self.wire.next_is_error(b"NOSCRIPT")? {
+            return self.reply();
+        }
+        self.reply()?;
+        self.begin(2 + parts).part(&[b"EVAL"]).part(&[script.text.as_bytes()]);
+        write(self);
+        self.ask()
+    }
+}
+
+/// Digits of a number, for a part of a request.
+pub(super) fn digits(number: u64) -> Vec<u8> {
+    let mut digits = Vec::new();
+    append_number(&mut digits, number);
+    digits
+}

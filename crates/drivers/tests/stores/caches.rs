@@ -1,0 +1,166 @@
+//! What tests of caches with tags share: a server's monitor, and a model of what must be visible.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{BufRead, BufReader};
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+use super::common::Server;
+use workloads::app_cache::{CleanMode, TaggedCache};
+use workloads::store::Found;
+
+pub(crate) fn list(tags: &str) -> Vec<String> {
+    tags.split_whitespace().map(String::from).collect()
+}
+
+/// Everything that a Redis server is told, as `redis-cli MONITOR` shows it.
+pub(crate) struct Monitor<'a> {
+    server: &'a Server,
+    child: Child,
+    lines: BufReader<ChildStdout>,
+}
+
+impl<'a> Monitor<'a> {
+    pub(crate) fn new(server: &'a Server) -> Self {
+        let mut command = Command::new("redis-cli");
+        command.arg("-s").arg(&server.socket).arg("MONITOR").stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap());
+        let mut first = String::new();
+        lines.read_line(&mut first).unwrap();
+        assert_eq!(first, "OK\n");
+        Self { server, child, lines }
+    }
+
+    /// What was told since, a line a command: its words, `lua` before those of scripts; `<time>`
+    /// for seconds since 1970, `<sha>` and `<script>` for a script's.
+    pub(crate) fn told(&mut self) -> Vec<String> {
+        self.server.redis_cli(&["ECHO", "until here"]);
+        let mut told = Vec::new();
+        loop {
+            let mut line = String::new();
+            self.lines.read_line(&mut line).unwrap();
+            let (head, words) = line.trim_end().split_once("] ").unwrap();
+            if words == "\"ECHO\" \"until here\"" {
+                return told;
+            }
+            let lua = if head.ends_with("lua") { "lua " } else { "" };
+            told.push(format!("{lua}{}", shown(words)));
+        }
+    }
+}
+
+impl Drop for Monitor<'_> {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn shown(words: &str) -> String {
+    let words = words.trim_start_matches('"').trim_end_matches('"').split("\" \"");
+    let word = |word: &str| match word {
+        "" => "\"\"".to_string(),
+        _ if word.len() == 10 && word.starts_with(['1', '2']) => "<time>".into(),
+        _ if word.len() == 40 && word.bytes().all(|b| b.is_ascii_hexdigit()) => "<sha>".into(),
+        _ if word.contains("redis.call") => "<script>".into(),
+        _ => word.into(),
+    };
+    words.map(word).collect::<Vec<_>>().join(" ")
+}
+
+/// Records with their tags, and beside them which ids each tag's set holds, also of records that
+/// are gone: a record that is saved again is still found by tags that it had before.
+#[derive(Default)]
+pub(crate) struct Model {
+    pub(crate) records: BTreeMap<String, (Vec<u8>, Vec<String>)>,
+    pub(crate) sets: BTreeMap<String, BTreeSet<String>>,
+}
+
+impl Model {
+    pub(crate) fn save(&mut self, id: &str, value: &[u8], tags: &[String]) {
+        let old = self.records.insert(id.into(), (value.into(), tags.into()));
+        for tag in old.map(|(_, tags)| tags).unwrap_or_default() {
+            self.sets.entry(tag).or_default().remove(id);
+        }
+        for tag in tags {
+            self.sets.entry(tag.clone()).or_default().insert(id.into());
+        }
+    }
+
+    pub(crate) fn remove(&mut self, id: &str) -> Found {
+        let Some((_, tags)) = self.records.remove(id) else { return Found::No };
+        for tag in tags {
+            self.sets.entry(tag).or_default().remove(id);
+        }
+        Found::Yes
+    }
+
+    pub(crate) fn clean(&mut self, mode: CleanMode, tags: &[String]) {
+        let of = |tag: &String| self.sets.get(tag).cloned().unwrap_or_default();
+        let mut sets = tags.iter().map(of);
+        let first = sets.next().unwrap_or_default();
+        let ids = match mode {
+            CleanMode::All => {
+                *self = Self::default();
+                return;
+            }
+            CleanMode::Old => {
+                let there = &self.records;
+                self.sets.values_mut().for_each(|set| set.retain(|id| there.contains_key(id)));
+                return;
+            }
+            CleanMode::MatchingTag => sets.fold(first, |all, set| &all & &set),
+            CleanMode::MatchingAnyTag | CleanMode::NotMatchingTag => {
+                sets.fold(first, |all, set| &all | &set)
+            }
+        };
+        if mode == CleanMode::MatchingAnyTag {
+            for tag in tags {
+                self.sets.remove(tag);
+            }
+        }
+        self.records.retain(|id, _| ids.contains(id) == (mode == CleanMode::NotMatchingTag));
+    }
+}
+
+/// A number below `below`, the same in every run of a test.
+pub(crate) fn draw(state: &mut u64, below: u64) -> u64 {
+    *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+    (*state >> 33) % below
+}
+
+/// As many operations, drawn, on a cache and on its model; the same records are seen throughout.
+pub(crate) fn agrees(cache: &mut dyn TaggedCache, model: &mut Model, cleans: &[CleanMode]) {
+    let mut state = 1;
+    let mut seen = Vec::new();
+    for step in 0..400 {
+        let id = format!("id_{}", draw(&mut state, 12));
+        let number = draw(&mut state, 4);
+        let mut tags: Vec<_> = (0..number).map(|_| format!("T{}", draw(&mut state, 6))).collect();
+        tags.sort();
+        tags.dedup();
+        match draw(&mut state, 8) {
+            0..4 => {
+                let value = vec![b'a' + (step % 26) as u8; draw(&mut state, 2_000) as usize];
+                let lifetime_s = (step % 3 > 0).then_some(7_200);
+                cache.save(&id, &value, &tags, lifetime_s).unwrap();
+                model.save(&id, &value, &tags);
+            }
+            4 => assert_eq!(cache.remove(&id).unwrap(), model.remove(&id), "{step}: {id}"),
+            5 => {}
+            _ if tags.is_empty() => {}
+            _ => {
+                let mode = cleans[draw(&mut state, cleans.len() as u64) as usize];
+                let tags = if mode == CleanMode::Old { &[] } else { tags.as_slice() };
+                cache.clean(mode, tags).unwrap();
+                model.clean(mode, tags);
+            }
+        }
+        for id in (0..12).map(|n| format!("id_{n}")) {
+            let found = cache.load(&id, &mut seen).unwrap();
+            let record = model.records.get(&id);
+            assert_eq!(found == Found::Yes, record.is_some(), "{step}: {id}");
+            assert!(seen == *record.map_or(&Vec::new(), |(value, _)| value), "{step}: {id}");
+        }
+    }
+}
