@@ -25,6 +25,7 @@ mod replay;
 mod socket;
 #[cfg(test)]
 mod streams;
+mod tags;
 pub mod tls;
 pub mod wire;
 

@@ -10,4 +10,5 @@ mod stores {
     mod mysql;
     mod php;
     mod redis;
+    mod symfony_redis;
 }

@@ -4,6 +4,7 @@
 //! replies are then read in their order. Lists of names lie in one buffer each.
 
 use load::wire::template::append_number;
+use model::ErrorClass;
 use workloads::app_cache::Effort;
 use workloads::store::StoreError;
 
@@ -141,6 +142,27 @@ impl Counted {
             }
         }
         Ok(())
+    }
+
+    /// Sends what was begun, one of the `SCAN` commands: the names of its page in place of those of
+    /// `names`, and where to go on in place of `cursor`, `0` at the end.
+    pub(super) fn ask_page(
+        &mut self,
+        command: &str,
+        cursor: &mut Vec<u8>,
+        names: &mut Names,
+    ) -> Result<(), StoreError> {
+        self.send()?;
+        names.clear();
+        if self.elements(command)? == 2
+            && let Reply::Bulk(next) = self.reply()?
+        {
+            cursor.clear();
+            cursor.extend_from_slice(next);
+            return self.names(command, names);
+        }
+        let message = format!("`{command}` was answered by no cursor (expected one, then names)");
+        Err(StoreError::fatal(ErrorClass::Protocol, message))
     }
 
     /// Sends what was begun, each answered by no array, and reads all replies: the first number

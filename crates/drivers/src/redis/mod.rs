@@ -4,7 +4,8 @@
 //! - `wire`: one connection with reusable buffers; a request is one write and usually one read.
 //! - `control`: such a connection for questions around a load.
 //! - `plain`, `page`, `admin`: the layouts and what is done around a run.
-//! - [`cm`]: a layout of application caches, over the counting connection of `counted`.
+//! - [`cm`], `symfony`: layouts of application caches, over the counting connection of `counted`;
+//!   `php` is how PHP writes values.
 //! - `replies`, [`requests`], [`cluster`], [`chosen`]: what the event loop of `load` sends and
 //!   reads, and where.
 
@@ -17,12 +18,14 @@ mod counted;
 pub mod hello;
 mod judge;
 mod page;
+mod php;
 mod plain;
 mod replies;
 pub mod requests;
 mod resp;
 #[cfg(test)]
 mod resp_tests;
+mod symfony;
 mod wire;
 
 use std::time::Duration;
@@ -75,6 +78,10 @@ pub(crate) fn open_cache(
     match backend {
         Backend::CmRedis => cm(CmOptions::as_2019()),
         Backend::CmRedisLua => cm(CmOptions::today()),
+        Backend::SymfonyRedis => {
+            let cache = symfony::Symfony::open(endpoint, timeout).map_err(fault::failure)?;
+            Ok(Box::new(cache))
+        }
         _ => {
             let message = format!("backend `{backend:?}` is not built");
             Err(Failure { class: ErrorClass::Other, message })
@@ -90,12 +97,12 @@ pub fn cache_key_patterns(backend: Backend) -> &'static [&'static str] {
         | Backend::CmRedisLua
         | Backend::TwoLevelsRedis
         | Backend::SimpleTwoLevels => cm::KEY_PATTERNS,
+        Backend::SymfonyRedis => symfony::KEY_PATTERNS,
         Backend::ZendFile
         | Backend::CmFile
         | Backend::TwoLevelsFile
         | Backend::MagentoMysql
         | Backend::SymfonyMemcached
-        | Backend::SymfonyRedis
         | Backend::LaravelRedis => &[],
     }
 }

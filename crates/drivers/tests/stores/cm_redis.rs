@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::caches::{Model, Monitor, agrees, list};
+use super::caches::{Model, Monitor, agrees, assert_told, list};
 use super::common::{Server, installed};
 use cachedyno_drivers::redis::cm::{CmOptions, CmRedis, Removal};
 use model::ErrorClass;
@@ -44,14 +44,6 @@ fn told(options: CmOptions, operations: fn(&mut CmRedis)) -> (Vec<String>, Effor
     let mut monitor = Monitor::new(&server);
     operations(&mut cache);
     (monitor.told(), cache.effort())
-}
-
-fn assert_told(told: &[String], expected: &str) {
-    let expected: Vec<_> = expected.lines().map(str::trim).collect();
-    for (at, (told, expected)) in told.iter().zip(&expected).enumerate() {
-        assert_eq!(told, expected, "command {at}");
-    }
-    assert_eq!(told.len(), expected.len());
 }
 
 #[test]

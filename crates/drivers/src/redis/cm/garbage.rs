@@ -93,11 +93,13 @@ impl CmRedis {
     /// script for each id that looks again.
     pub(super) fn collect_by_scan(&mut self) -> Result<(), StoreError> {
         self.load_script()?;
-        let mut exists = Exists::new();
+        let (mut exists, mut members) = (Exists::new(), Names::default());
         for tag in self.all_tags()?.iter() {
             let (mut cursor, mut there_number) = (b"0".to_vec(), 0);
             loop {
-                let members = self.scan(tag, &mut cursor)?;
+                let link = self.link.begin(5).part(&[b"SSCAN"]).part(&[TAG, tag]);
+                link.part(&[&cursor]).part(&[b"COUNT"]).part(&[SCANNED_AT_ONCE]);
+                self.link.ask_page("SSCAN", &mut cursor, &mut members)?;
                 if members.is_empty() {
                     break;
                 }
@@ -129,23 +131,6 @@ impl CmRedis {
             Reply::Bulk(_) => Ok(()),
             other => Err(unexpected("SCRIPT", &other)),
         }
-    }
-
-    /// Some members of a tag's set, and where to go on; `0` at the end.
-    fn scan(&mut self, tag: &[u8], cursor: &mut Vec<u8>) -> Result<Names, StoreError> {
-        self.link.begin(5).part(&[b"SSCAN"]).part(&[TAG, tag]);
-        self.link.part(&[cursor]).part(&[b"COUNT"]).part(&[SCANNED_AT_ONCE]).send()?;
-        let mut members = Names::default();
-        if self.link.elements("SSCAN")? == 2
-            && let Reply::Bulk(next) = self.link.reply()?
-        {
-            cursor.clear();
-            cursor.extend_from_slice(next);
-            self.link.names("SSCAN", &mut members)?;
-            return Ok(members);
-        }
-        let message = "`SSCAN` was answered by no cursor (expected a cursor and members)";
-        Err(StoreError::fatal(ErrorClass::Protocol, message))
     }
 
     /// Those of the members whose records do not exist.

@@ -32,6 +32,7 @@ use super::unexpected;
 use super::wire::Wire;
 use crate::clock::now_s;
 use crate::fault;
+use crate::tags::once;
 
 const RECORD: &[u8] = b"zc:k:";
 const TAG: &[u8] = b"zc:ti:";
@@ -392,17 +393,6 @@ fn lost<'a>(before: &'a [u8], tags: &[&str]) -> impl Iterator<Item = &'a [u8]> {
     let had_any = !matches!(before, b"" | b"0");
     let before = before.split(|byte| *byte == b',').filter(move |_| had_any);
     before.filter(|tag| !tags.iter().any(|kept| kept.as_bytes() == *tag))
-}
-
-/// The tags in their order, each once.
-fn once(tags: &[String]) -> Vec<&str> {
-    let mut once: Vec<&str> = Vec::with_capacity(tags.len());
-    for tag in tags {
-        if !once.contains(&tag.as_str()) {
-            once.push(tag);
-        }
-    }
-    once
 }
 
 impl TaggedCache for CmRedis {

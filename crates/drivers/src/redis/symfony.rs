@@ -1,0 +1,315 @@
+//! The layout of Symfony's `RedisTagAwareAdapter` (7.1), as Shopware 6 uses it.
+//!
+//! | key | kind | holds |
+//! |---|---|---|
+//! | `cachedyno:<id>` | string | a record with its tags; lifetime 100 days where there is none |
+//! | `cachedyno:\1tags\1<tag>` | set | keys of records that had the tag; never ends |
+//!
+//! A record is 0x9d, eight bytes about its making (0 for a record of `save`), 0x5f, three bytes of
+//! length, as many bytes of tags (none, or a list by PHP's `serialize`) and the value by
+//! `serialize`. `cachedyno` is the pool's namespace.
+//!
+//! - Load: `MGET` of one key.
+//! - Save: `MGET`, since Symfony gives out a record before one can fill it and then sends only what
+//!   changed; then one pipeline of `SETEX`, `SADD` and `SREM`. Before the first one `INFO`: the
+//!   adapter refuses servers that may evict tags.
+//! - Remove: a script that gives the tags, then one pipeline of `SREM`.
+//! - Clean by any tag: a script a tag, in one pipeline. All: `SCAN` of the namespace, and `UNLINK`.
+//!
+//! Scripts are our own text for the commands of Symfony's, sent whole each time as it does.
+
+use std::time::Duration;
+
+use model::{Endpoint, ErrorClass};
+use workloads::app_cache::{CleanMode, Effort, TaggedCache};
+use workloads::store::{Found, StoreError};
+
+use super::counted::{Counted, Names, digits};
+use super::resp::Reply;
+use super::wire::Wire;
+use super::{php, unexpected};
+use crate::fault;
+use crate::tags::once;
+
+const NAMESPACE: &[u8] = b"cachedyno:";
+const TAG: &[u8] = b"\x01tags\x01";
+
+/// Keys that this layout makes, as patterns of `SCAN MATCH`.
+pub(super) const KEY_PATTERNS: &[&str] = &["cachedyno:*"];
+
+/// Lifetime of a record without one: 100 days.
+const LIFETIME_S_DEFAULT: u64 = 8_640_000;
+/// Bytes of a record before its tags.
+const HEAD_BYTES: usize = 13;
+/// Most bytes of tags that a record can tell of.
+const TAGS_BYTES_MAX: usize = (1 << 24) - 1;
+/// Characters that neither ids nor tags may have.
+const RESERVED: &str = "{}()/\\@:";
+
+/// Removes a record and gives its tags as they were written.
+const REMOVE: &str = "local record = redis.call('GET', KEYS[1])
+redis.call('UNLINK', KEYS[1])
+if not record or #record <= 13 then return '' end
+local one, six, ten, a, b, c = record:byte(1), record:byte(6), record:byte(10, 13)
+if one ~= 157 or six ~= 0 or ten ~= 95 then return '' end
+return record:sub(14, 13 + a * 65536 + b * 256 + c)";
+
+/// Removes the records of a tag and its set. What could not be removed, since it lives on another
+/// server, goes to a second set, of which the first members are given.
+const INVALIDATE: &str = "local set, rest, at = KEYS[1], '{' .. KEYS[1] .. '}' .. KEYS[1], '0'
+repeat
+  local page = redis.call('SSCAN', set, at, 'COUNT', 5000)
+  local removed = {}
+  for _, key in ipairs(page[2]) do
+    if pcall(redis.call, 'DEL', ARGV[1] .. key) then removed[#removed + 1] = key end
+  end
+  if #removed > 0 then redis.call('SREM', set, unpack(removed)) end
+  at = page[1]
+until at == '0'
+redis.call('SUNIONSTORE', rest, set)
+redis.call('DEL', set)
+return redis.call('SSCAN', rest, '0', 'COUNT', 5000)";
+
+pub(super) struct Symfony {
+    link: Counted,
+    /// True once the server was asked how it evicts.
+    is_known_to_keep_tags: bool,
+    record: Vec<u8>,
+}
+
+/// The parts of a record.
+struct Record<'a> {
+    tags: &'a [u8],
+    value: &'a [u8],
+}
+
+impl Symfony {
+    pub(super) fn open(endpoint: &Endpoint, timeout: Duration) -> Result<Self, StoreError> {
+        let link = Counted::new(Wire::connect(endpoint, timeout)?);
+        Ok(Self { link, is_known_to_keep_tags: false, record: Vec::new() })
+    }
+
+    fn fetch(&mut self, id: &str) -> Result<Option<Record<'_>>, StoreError> {
+        self.link.begin(2).part(&[b"MGET"]).part(&[NAMESPACE, id.as_bytes()]).send()?;
+        if self.link.elements("MGET")? != 1 {
+            let message = "`MGET` of one key was answered by another number of values";
+            return Err(StoreError::fatal(ErrorClass::Protocol, message));
+        }
+        match self.link.reply()? {
+            // What PHP takes for nothing.
+            Reply::Nil | Reply::Bulk(b"" | b"0") => Ok(None),
+            Reply::Bulk(bytes) => split(bytes).map(Some).ok_or_else(|| foreign(id)),
+            other => Err(unexpected("MGET", &other)),
+        }
+    }
+
+    fn expect_tags_kept(&mut self) -> Result<(), StoreError> {
+        if self.is_known_to_keep_tags {
+            return Ok(());
+        }
+        let policy = match self.link.request(&[b"INFO", b"Memory"]).ask()? {
+            Reply::Bulk(info) => {
+                let mut lines = info.split(|byte| *byte == b'\n');
+                lines.find_map(|line| line.trim_ascii().strip_prefix(b"maxmemory_policy:"))
+            }
+            other => return Err(unexpected("INFO", &other)),
+        };
+        let policy = policy.unwrap_or_default();
+        if policy != b"noeviction" && !policy.starts_with(b"volatile-") {
+            let policy = fault::words(policy);
+            let message = format!(
+                "RedisTagAwareAdapter refuses a server that may evict tags: maxmemory-policy is \
+                 `{policy}` (expected `noeviction` or one that begins with `volatile-`)"
+            );
+            return Err(StoreError::soft(ErrorClass::Other, message));
+        }
+        self.is_known_to_keep_tags = true;
+        Ok(())
+    }
+
+    /// Adds a request about the set of one tag.
+    fn begin_member(&mut self, command: &[u8], tag: &str, id: &str) {
+        let link = self.link.begin(3).part(&[command]).part(&[NAMESPACE, TAG, tag.as_bytes()]);
+        link.part(&[NAMESPACE, id.as_bytes()]);
+    }
+
+    fn invalidate(&mut self, tags: &[&str]) -> Result<(), StoreError> {
+        if tags.is_empty() {
+            return Ok(());
+        }
+        for tag in tags {
+            let link = self.link.begin(5).part(&[b"EVAL"]).part(&[INVALIDATE.as_bytes()]);
+            link.part(&[b"1"]).part(&[NAMESPACE, TAG, tag.as_bytes()]).part(&[b""]);
+        }
+        self.link.send()?;
+        let mut result = Ok(());
+        for _ in tags {
+            match self.left() {
+                Err(e) if e.fatal => return Err(e),
+                one => result = result.and(one),
+            }
+        }
+        result
+    }
+
+    /// Reads what an invalidation could not remove.
+    fn left(&mut self) -> Result<(), StoreError> {
+        let mut left = Names::default();
+        self.link.elements("EVAL")?;
+        let at_end = self.link.reply()? == Reply::Bulk(b"0");
+        self.link.names("EVAL", &mut left)?;
+        if at_end && left.is_empty() {
+            return Ok(());
+        }
+        let message = "records of a tag live on other servers (expected one server, no cluster)";
+        Err(StoreError::soft(ErrorClass::Other, message))
+    }
+
+    fn clear(&mut self) -> Result<(), StoreError> {
+        match self.link.request(&[b"INFO", b"Server"]).ask()? {
+            Reply::Bulk(_) => {}
+            other => return Err(unexpected("INFO", &other)),
+        }
+        let (mut cursor, mut keys) = (b"0".to_vec(), Names::default());
+        loop {
+            let link = self.link.begin(6).part(&[b"SCAN"]).part(&[&cursor]).part(&[b"COUNT"]);
+            link.part(&[b"1000"]).part(&[b"MATCH"]).part(&[NAMESPACE, b"*"]);
+            self.link.ask_page("SCAN", &mut cursor, &mut keys)?;
+            if !keys.is_empty() {
+                self.link.begin(1 + keys.len()).part(&[b"UNLINK"]);
+                for key in keys.iter() {
+                    self.link.part(&[key]);
+                }
+                self.link.ask_number("UNLINK")?;
+            }
+            if cursor == b"0" {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// The tags and the value of a record; `None` for something else.
+fn split(bytes: &[u8]) -> Option<Record<'_>> {
+    let [0x9d, _, _, _, _, 0, _, _, _, 0x5f, a, b, c] = *bytes.first_chunk::<HEAD_BYTES>()? else {
+        return None;
+    };
+    let tags_bytes = usize::from(a) << 16 | usize::from(b) << 8 | usize::from(c);
+    let (tags, value) = bytes[HEAD_BYTES..].split_at_checked(tags_bytes)?;
+    Some(Record { tags, value: php::read_string(value)? })
+}
+
+/// Writes a record.
+fn join(tags: &[&str], value: &[u8], record: &mut Vec<u8>) -> Result<(), StoreError> {
+    record.clear();
+    record.extend_from_slice(&[0x9d, 0, 0, 0, 0, 0, 0, 0, 0]);
+    record.extend_from_slice(&[0; HEAD_BYTES - 9]);
+    if !tags.is_empty() {
+        php::write_keys(tags, record);
+    }
+    let tags_bytes = record.len() - HEAD_BYTES;
+    if tags_bytes > TAGS_BYTES_MAX {
+        let message = format!("`{tags_bytes}` bytes of tags (expected at most {TAGS_BYTES_MAX})");
+        return Err(StoreError::soft(ErrorClass::Other, message));
+    }
+    let [_, a, b, c] = (tags_bytes as u32).to_be_bytes();
+    record[9..HEAD_BYTES].copy_from_slice(&[0x5f, a, b, c]);
+    php::write_string(value, record);
+    Ok(())
+}
+
+fn read_tags(tags: &[u8]) -> Option<Vec<String>> {
+    if tags.is_empty() { Some(Vec::new()) } else { php::read_keys(tags) }
+}
+
+fn foreign(id: &str) -> StoreError {
+    let id = fault::words(id.as_bytes());
+    let message = format!("`{id}` holds no record of RedisTagAwareAdapter (expected 0x9d first)");
+    StoreError::soft(ErrorClass::Protocol, message)
+}
+
+fn expect_names<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<(), StoreError> {
+    let bad = |name: &&str| name.is_empty() || name.contains(|c| RESERVED.contains(c));
+    let Some(name) = names.into_iter().find(bad) else { return Ok(()) };
+    let name = fault::words(name.as_bytes());
+    let message =
+        format!("Symfony refuses the name `{name}` (expected some characters, none of {RESERVED})");
+    Err(StoreError::soft(ErrorClass::Other, message))
+}
+
+impl TaggedCache for Symfony {
+    fn load(&mut self, id: &str, value: &mut Vec<u8>) -> Result<Found, StoreError> {
+        value.clear();
+        expect_names([id])?;
+        let Some(record) = self.fetch(id)? else { return Ok(Found::No) };
+        value.extend_from_slice(record.value);
+        Ok(Found::Yes)
+    }
+
+    fn save(
+        &mut self,
+        id: &str,
+        value: &[u8],
+        tags: &[String],
+        lifetime_s: Option<u64>,
+    ) -> Result<(), StoreError> {
+        let tags = once(tags);
+        expect_names([id].iter().chain(&tags).copied())?;
+        let before = match self.fetch(id)? {
+            Some(record) => read_tags(record.tags).ok_or_else(|| foreign(id))?,
+            None => Vec::new(),
+        };
+        if lifetime_s == Some(0) {
+            self.link.begin(2).part(&[b"UNLINK"]).part(&[NAMESPACE, id.as_bytes()]);
+            return self.link.ask_number("UNLINK").map(drop);
+        }
+        self.expect_tags_kept()?;
+        join(&tags, value, &mut self.record)?;
+        let lifetime_s = digits(lifetime_s.unwrap_or(LIFETIME_S_DEFAULT));
+        let link = self.link.begin(4).part(&[b"SETEX"]).part(&[NAMESPACE, id.as_bytes()]);
+        link.part(&[&lifetime_s]).part(&[&self.record]);
+        for tag in tags.iter().filter(|tag| !before.iter().any(|had| had == *tag)) {
+            self.begin_member(b"SADD", tag, id);
+        }
+        for tag in before.iter().filter(|had| !tags.contains(&had.as_str())) {
+            self.begin_member(b"SREM", tag, id);
+        }
+        self.link.all().map(drop)
+    }
+
+    /// The adapter does not tell whether there was a record: always [`Found::Yes`].
+    fn remove(&mut self, id: &str) -> Result<Found, StoreError> {
+        expect_names([id])?;
+        let link = self.link.begin(4).part(&[b"EVAL"]).part(&[REMOVE.as_bytes()]);
+        link.part(&[b"1"]).part(&[NAMESPACE, id.as_bytes()]);
+        let tags = match self.link.ask()? {
+            Reply::Bulk(tags) => read_tags(tags).ok_or_else(|| foreign(id))?,
+            other => return Err(unexpected("EVAL", &other)),
+        };
+        for tag in &tags {
+            self.begin_member(b"SREM", tag, id);
+        }
+        if !tags.is_empty() {
+            self.link.all()?;
+        }
+        Ok(Found::Yes)
+    }
+
+    fn clean(&mut self, mode: CleanMode, tags: &[String]) -> Result<(), StoreError> {
+        let tags = once(tags);
+        expect_names(tags.iter().copied())?;
+        match mode {
+            CleanMode::All => self.clear(),
+            CleanMode::MatchingAnyTag => self.invalidate(&tags),
+            CleanMode::Old | CleanMode::MatchingTag | CleanMode::NotMatchingTag => {
+                let message = "RedisTagAwareAdapter removes all records or those of any tag, and \
+                               collects nothing (expected a clean of all or by any tag)";
+                Err(StoreError::soft(ErrorClass::Other, message))
+            }
+        }
+    }
+
+    fn effort(&self) -> Effort {
+        self.link.effort()
+    }
+}
