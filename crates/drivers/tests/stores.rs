@@ -7,6 +7,7 @@ mod stores {
     mod cm_redis;
     mod common;
     mod files;
+    mod laravel_redis;
     mod mysql;
     mod php;
     mod redis;

@@ -4,8 +4,8 @@
 //! - `wire`: one connection with reusable buffers; a request is one write and usually one read.
 //! - `control`: such a connection for questions around a load.
 //! - `plain`, `page`, `admin`: the layouts and what is done around a run.
-//! - [`cm`], `symfony`: layouts of application caches, over the counting connection of `counted`;
-//!   `php` is how PHP writes values.
+//! - [`cm`], `symfony`, `laravel`: layouts of application caches, over the counting connection of
+//!   `counted`; `php` is how PHP writes values.
 //! - `replies`, [`requests`], [`cluster`], [`chosen`]: what the event loop of `load` sends and
 //!   reads, and where.
 
@@ -17,6 +17,7 @@ mod control;
 mod counted;
 pub mod hello;
 mod judge;
+mod laravel;
 mod page;
 mod php;
 mod plain;
@@ -82,8 +83,12 @@ pub(crate) fn open_cache(
             let cache = symfony::Symfony::open(endpoint, timeout).map_err(fault::failure)?;
             Ok(Box::new(cache))
         }
-        _ => {
-            let message = format!("backend `{backend:?}` is not built");
+        Backend::LaravelRedis => {
+            let cache = laravel::Laravel::open(endpoint, timeout).map_err(fault::failure)?;
+            Ok(Box::new(cache))
+        }
+        other => {
+            let message = format!("backend `{other:?}` does not keep its records on Redis");
             Err(Failure { class: ErrorClass::Other, message })
         }
     }
@@ -98,12 +103,12 @@ pub fn cache_key_patterns(backend: Backend) -> &'static [&'static str] {
         | Backend::TwoLevelsRedis
         | Backend::SimpleTwoLevels => cm::KEY_PATTERNS,
         Backend::SymfonyRedis => symfony::KEY_PATTERNS,
+        Backend::LaravelRedis => laravel::KEY_PATTERNS,
         Backend::ZendFile
         | Backend::CmFile
         | Backend::TwoLevelsFile
         | Backend::MagentoMysql
-        | Backend::SymfonyMemcached
-        | Backend::LaravelRedis => &[],
+        | Backend::SymfonyMemcached => &[],
     }
 }
 

@@ -56,6 +56,12 @@ pub trait TaggedCache: Send {
         lifetime_s: Option<u64>,
     ) -> Result<(), StoreError>;
 
+    /// Tells the tags of a record that another client saved, before it is asked for. Only software
+    /// that finds a record by its tags needs to know; the rest takes no notice.
+    fn learn(&mut self, id: &str, tags: &[String]) {
+        let _ = (id, tags);
+    }
+
     /// Removes one record; `Found::No` where the backend tells that there was none.
     fn remove(&mut self, id: &str) -> Result<Found, StoreError>;
 
