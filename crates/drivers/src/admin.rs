@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use model::{Endpoint, ErrorClass, Failure, Layout};
+use model::{Backend, Endpoint, ErrorClass, Failure, Layout};
 use workloads::store::{Closed, Found};
 
 use crate::{
@@ -40,6 +40,15 @@ pub trait Admin: Send {
         name: &str,
         value_bytes: usize,
     ) -> Result<PathBuf, Failure>;
+
+    /// Makes what clients of an application cache find there: the tables of
+    /// [`Backend::MagentoMysql`]; nothing for a backend that makes all it needs by itself. Tables
+    /// of these names which exist already are left alone and an error of class `NotOurs`;
+    /// [`Admin::clean`] removes those that were made.
+    fn prepare_cache(&mut self, backend: Backend) -> Result<(), Failure> {
+        let _ = backend;
+        Ok(())
+    }
 
     /// Writes the session `id` (which must not exist) by a client of its own, reads it back,
     /// compares it and removes it again. `id` should carry the run's prefix.

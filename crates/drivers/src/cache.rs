@@ -6,7 +6,7 @@ use std::time::Duration;
 use model::{Backend, Endpoint, ErrorClass, Failure};
 use workloads::app_cache::TaggedCache;
 
-use crate::redis;
+use crate::{mysql, redis};
 
 /// What a client of an application cache needs to know.
 #[derive(Clone, Debug)]
@@ -28,6 +28,7 @@ pub fn open_tagged_cache(
         Backend::CmRedis | Backend::CmRedisLua | Backend::SymfonyRedis | Backend::LaravelRedis => {
             redis::open_cache(backend, options)
         }
+        Backend::MagentoMysql => mysql::open_cache(options),
         _ => {
             let message = format!("backend `{backend:?}` is not built");
             Err(Failure { class: ErrorClass::Other, message })

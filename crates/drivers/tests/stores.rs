@@ -8,6 +8,7 @@ mod stores {
     mod common;
     mod files;
     mod laravel_redis;
+    mod magento_mysql;
     mod mysql;
     mod php;
     mod redis;

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use ::mysql::prelude::Queryable;
 use ::mysql::{Conn, Value};
-use model::{Endpoint, ErrorClass, Failure, Layout};
+use model::{Backend, Endpoint, ErrorClass, Failure, Layout};
 use workloads::store::StoreError;
 
-use super::{Server, sql};
+use super::{Server, magento, sql};
 use crate::{Admin, Facts, SessionOptions, admin, fault};
 
 /// Longest value of the types TEXT and BLOB; longer ones need the medium types.
@@ -71,6 +71,15 @@ impl MysqlAdmin {
         self.conn.query_drop(statement).map_err(|e| self.failed(&e))
     }
 
+    /// A table that we did not create is left alone.
+    fn expect_none(&mut self, table: &str) -> Result<(), Failure> {
+        if self.tables(&format!(" AND table_name = '{table}'"))? > 0 {
+            let message = format!("table `{table}` exists already (left as it is: look into it)");
+            return Err(Failure { class: ErrorClass::NotOurs, message });
+        }
+        Ok(())
+    }
+
     fn tables(&mut self, condition: &str) -> Result<u64, Failure> {
         let statement = format!(
             "SELECT COUNT(*) FROM information_schema.tables \
@@ -130,10 +139,7 @@ impl Admin for MysqlAdmin {
         value_bytes: usize,
     ) -> Result<PathBuf, Failure> {
         let table = sql::identifier(name).map_err(fault::failure)?;
-        if self.tables(&format!(" AND table_name = '{table}'"))? > 0 {
-            let message = format!("table `{table}` exists already (left as it is: look into it)");
-            return Err(Failure { class: ErrorClass::NotOurs, message });
-        }
+        self.expect_none(table)?;
         let mut statements = schema(layout, table, value_bytes).into_iter();
         if let Some(create) = statements.next() {
             self.run(&create)?;
@@ -143,6 +149,20 @@ impl Admin for MysqlAdmin {
             self.run(&statement)?;
         }
         Ok(PathBuf::new())
+    }
+
+    fn prepare_cache(&mut self, backend: Backend) -> Result<(), Failure> {
+        if backend != Backend::MagentoMysql {
+            return Ok(());
+        }
+        for table in magento::TABLES {
+            self.expect_none(table)?;
+        }
+        for (table, statement) in magento::TABLES.into_iter().zip(magento::SCHEMA) {
+            self.run(statement)?;
+            self.made.push(table.into());
+        }
+        Ok(())
     }
 
     fn verify(

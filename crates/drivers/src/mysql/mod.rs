@@ -2,10 +2,12 @@
 //!
 //! - [`plain`]: the 2019 script's table, by kept prepared statements or a connection a call.
 //! - [`page`]: Symfony's session handler with its transaction as the lock (Shopware's default).
+//! - [`magento`]: Magento's tables of an application cache.
 //! - [`sql`]: statements as text with their values quoted.
 //! - [`admin`]: what is done around a run.
 
 mod admin;
+mod magento;
 mod page;
 mod plain;
 mod sql;
@@ -16,10 +18,11 @@ use std::time::Duration;
 use ::mysql::consts::CapabilityFlags;
 use ::mysql::error::DriverError;
 use ::mysql::{Conn, Error, MySqlError, Opts, OptsBuilder};
-use model::{Connections, Endpoint, ErrorClass, NetAddress};
+use model::{Connections, Endpoint, ErrorClass, Failure, NetAddress};
+use workloads::app_cache::TaggedCache;
 use workloads::store::{PageStore, SessionStore, StoreError};
 
-use crate::{SessionOptions, fault};
+use crate::{CacheOptions, SessionOptions, fault};
 
 pub(crate) use admin::open_admin;
 
@@ -45,6 +48,16 @@ pub(crate) fn open_page(
 ) -> Result<Box<dyn PageStore>, StoreError> {
     let table = sql::identifier(&options.table)?;
     Ok(Box::new(page::Page::open(endpoint, options, table)?))
+}
+
+/// Opens one client of an application cache that needs MySQL alone.
+pub(crate) fn open_cache(options: &CacheOptions) -> Result<Box<dyn TaggedCache>, Failure> {
+    let [endpoint] = options.endpoints.as_slice() else {
+        let number = options.endpoints.len();
+        let message = format!("`{number}` endpoints for a cache on MySQL (expected 1)");
+        return Err(Failure { class: ErrorClass::Other, message });
+    };
+    Ok(Box::new(magento::Magento::open(endpoint, options).map_err(fault::failure)?))
 }
 
 /// A server and how it is reached.

@@ -1,4 +1,4 @@
-//! The layout of Laravel's tagged cache on Redis (since 10; read at 13), by the PHP extension redis.
+//! The layout of Laravel's tagged cache on Redis (since 10; as of 13), by PHP's extension redis.
 //!
 //! | key | kind | holds |
 //! |---|---|---|

@@ -10,7 +10,7 @@ use nix::sys::signal::Signal;
 use workloads::store::Found;
 
 /// What the server was told during the call, connection by connection.
-fn log_of(server: &Server, call: impl FnOnce()) -> Vec<String> {
+pub(crate) fn log_of(server: &Server, call: impl FnOnce()) -> Vec<String> {
     server.sql(
         "SET GLOBAL log_output = 'TABLE'; TRUNCATE mysql.general_log; SET GLOBAL general_log = 1",
     );
