@@ -3,8 +3,10 @@
 //! Requests are written into one buffer as they are begun, part by part, and leave by one write;
 //! replies are then read in their order. Lists of names lie in one buffer each.
 
+use std::time::Duration;
+
 use load::wire::template::append_number;
-use model::ErrorClass;
+use model::{Endpoint, ErrorClass};
 use workloads::app_cache::Effort;
 use workloads::store::StoreError;
 
@@ -65,8 +67,15 @@ pub(super) struct Script {
 }
 
 impl Counted {
-    pub(super) fn new(wire: Wire) -> Self {
-        Self { wire, batch: Vec::new(), begun: 0, effort: Effort::default() }
+    /// Connects to one server; a cluster keeps apart what these layouts use together.
+    pub(super) fn connect(endpoint: &Endpoint, timeout: Duration) -> Result<Self, StoreError> {
+        if matches!(endpoint, Endpoint::Redis { way, .. } if way.is_cluster) {
+            let message = "a cluster keeps a cache's records and tags on several servers \
+                           (expected one server)";
+            return Err(StoreError::fatal(ErrorClass::Other, message));
+        }
+        let wire = Wire::connect(endpoint, timeout)?;
+        Ok(Self { wire, batch: Vec::new(), begun: 0, effort: Effort::default() })
     }
 
     pub(super) fn effort(&self) -> Effort {

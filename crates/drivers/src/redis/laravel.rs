@@ -29,7 +29,6 @@ use workloads::store::{Found, StoreError};
 
 use super::counted::{Counted, Names, digits};
 use super::resp::Reply;
-use super::wire::Wire;
 use super::{php, unexpected};
 use crate::clock::now_s;
 use crate::fault;
@@ -59,7 +58,7 @@ pub(super) struct Laravel {
 
 impl Laravel {
     pub(super) fn open(endpoint: &Endpoint, timeout: Duration) -> Result<Self, StoreError> {
-        let link = Counted::new(Wire::connect(endpoint, timeout)?);
+        let link = Counted::connect(endpoint, timeout)?;
         Ok(Self { link, namespaces: HashMap::new(), value: Vec::new() })
     }
 

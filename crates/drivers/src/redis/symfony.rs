@@ -26,7 +26,6 @@ use workloads::store::{Found, StoreError};
 
 use super::counted::{Counted, Names, digits};
 use super::resp::Reply;
-use super::wire::Wire;
 use super::{php, unexpected};
 use crate::fault;
 use crate::tags::once;
@@ -85,7 +84,7 @@ struct Record<'a> {
 
 impl Symfony {
     pub(super) fn open(endpoint: &Endpoint, timeout: Duration) -> Result<Self, StoreError> {
-        let link = Counted::new(Wire::connect(endpoint, timeout)?);
+        let link = Counted::connect(endpoint, timeout)?;
         Ok(Self { link, is_known_to_keep_tags: false, record: Vec::new() })
     }
 

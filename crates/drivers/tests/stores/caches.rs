@@ -6,9 +6,10 @@ use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
-use super::common::Server;
+use super::common::{Server, installed};
+use cachedyno_drivers::redis::cache_key_patterns;
 use cachedyno_drivers::{CacheOptions, open_tagged_cache};
-use model::{Backend, Endpoint};
+use model::{Backend, Endpoint, ErrorClass, Product};
 use workloads::app_cache::{CleanMode, TaggedCache};
 use workloads::store::Found;
 
@@ -17,9 +18,11 @@ pub(crate) fn list(tags: &str) -> Vec<String> {
 }
 
 pub(crate) fn open_cache(backend: Backend, endpoint: Endpoint) -> Box<dyn TaggedCache> {
-    let timeout = Duration::from_secs(5);
-    let options = CacheOptions { endpoints: vec![endpoint], directory: PathBuf::new(), timeout };
-    open_tagged_cache(backend, &options).unwrap()
+    open_tagged_cache(backend, &options(vec![endpoint])).unwrap()
+}
+
+fn options(endpoints: Vec<Endpoint>) -> CacheOptions {
+    CacheOptions { endpoints, directory: PathBuf::new(), timeout: Duration::from_secs(5) }
 }
 
 pub(crate) fn assert_told(told: &[String], expected: &str) {
@@ -140,6 +143,40 @@ impl Model {
         }
         self.records.retain(|id, _| ids.contains(id) == (mode == CleanMode::NotMatchingTag));
     }
+}
+
+#[test]
+fn patterns_name_all_keys_and_clusters_are_refused() {
+    if !installed("redis-server") {
+        return;
+    }
+    let mut server = Server::redis(&[]);
+    for backend in Backend::ALL {
+        if backend.products() != [Product::Redis] {
+            continue;
+        }
+        let mut cache = open_cache(backend, server.redis_endpoint(None));
+        cache.save("a", b"v", &list("T1 T2"), None).unwrap();
+        cache.save("b", b"v", &[], Some(100)).unwrap();
+        let patterns = cache_key_patterns(backend);
+        let named = patterns.iter().map(|p| server.redis_cli(&["KEYS", p]).lines().count());
+        let all = server.redis_cli(&["DBSIZE"]).parse::<usize>().unwrap();
+        assert_eq!(named.sum::<usize>(), all, "{backend:?}");
+        cache.clean(CleanMode::All, &[]).unwrap();
+        assert_eq!(server.redis_cli(&["DBSIZE"]), "0");
+        let mut endpoint = server.redis_endpoint(None);
+        let Endpoint::Redis { way, .. } = &mut endpoint else { unreachable!() };
+        way.is_cluster = true;
+        let e = open_tagged_cache(backend, &options(vec![endpoint])).err().unwrap();
+        assert!(e.message.contains("expected one server"), "{e}");
+        let e = open_tagged_cache(backend, &options(Vec::new())).err().unwrap();
+        assert_eq!(e.class, ErrorClass::Other, "{e}");
+    }
+    assert!(cache_key_patterns(Backend::ZendFile).is_empty());
+    server.end();
+    let gone = options(vec![server.redis_endpoint(None)]);
+    let e = open_tagged_cache(Backend::CmRedisLua, &gone).err().unwrap();
+    assert_eq!(e.class, ErrorClass::Refused, "{e}");
 }
 
 /// A number below `below`, the same in every run of a test.

@@ -29,7 +29,6 @@ use workloads::store::{Found, StoreError};
 use super::counted::{Counted, Names, digits};
 use super::resp::Reply;
 use super::unexpected;
-use super::wire::Wire;
 use crate::clock::now_s;
 use crate::fault;
 use crate::tags::once;
@@ -132,9 +131,8 @@ impl CmRedis {
             let message = "`0` records at once remove nothing (expected at least 1)".into();
             return Err(Failure { class: ErrorClass::Other, message });
         }
-        let wire = Wire::connect(endpoint, timeout).map_err(fault::failure)?;
         Ok(Self {
-            link: Counted::new(wire),
+            link: Counted::connect(endpoint, timeout).map_err(fault::failure)?,
             options,
             data: Vec::new(),
             tags: Vec::new(),
