@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::caches::{Model, Monitor, agrees, assert_told, list};
 use super::common::{Server, installed};
-use cachedyno_drivers::redis::cm::{CmOptions, CmRedis, Removal};
+use cachedyno_drivers::redis::cm::{CmOptions, CmRedis, Compression, Removal};
 use model::ErrorClass;
 use workloads::app_cache::{CleanMode, Effort, TaggedCache};
 use workloads::store::Found;
@@ -348,9 +348,20 @@ fn long_values_are_compressed() {
         return;
     }
     let server = Server::redis(&[]);
-    let mut cache = open(&server, CmOptions::as_2019());
     let mut value = Vec::new();
     let long = b"long ".repeat(5_000);
+    for (library, letters) in [(Compression::Snappy, "sn"), (Compression::Lz4, "l4")] {
+        let compression = Some(library);
+        let mut cache = open(&server, CmOptions { compression, ..CmOptions::today() });
+        cache.save(letters, &long, &[], None).unwrap();
+        let length = server.redis_cli(&["HSTRLEN", &format!("zc:k:{letters}"), "d"]);
+        assert!(length.parse::<usize>().unwrap() < 5_000, "{letters}: {length}");
+    }
+    let mut cache = open(&server, CmOptions::as_2019());
+    for id in ["sn", "l4"] {
+        assert_eq!(cache.load(id, &mut value).unwrap(), Found::Yes);
+        assert!(value == long);
+    }
     for (id, bytes, packed) in [("short", 20_479, false), ("long", 20_480, true)] {
         cache.save(id, &long[..bytes], &list("T"), None).unwrap();
         let length: usize =

@@ -82,11 +82,14 @@ impl Server {
         let made = Command::new("mariadb-install-db")
             .args(["--no-defaults", "--user=root", "--skip-test-db", &data])
             .arg("--auth-root-authentication-method=normal")
+            // A server that starts removes temporary tables, also those of others beside it.
+            .env("TMPDIR", directory.path())
             .output()
             .unwrap();
         assert!(made.status.success(), "{made:?}");
         let socket = format!("--socket={}", directory.path().join("s.sock").display());
-        let mut args: Vec<String> = vec!["--no-defaults".into(), data, socket];
+        let temporary = format!("--tmpdir={}", directory.path().display());
+        let mut args: Vec<String> = vec!["--no-defaults".into(), data, socket, temporary];
         for more in ["--user=root", "--skip-networking", "--innodb-buffer-pool-size=32M"] {
             args.push(more.into());
         }

@@ -26,6 +26,8 @@ use model::{Endpoint, ErrorClass, Failure};
 use workloads::app_cache::{CleanMode, Effort, TaggedCache};
 use workloads::store::{Found, StoreError};
 
+pub use compress::Compression;
+
 use super::counted::{Counted, Names, digits};
 use super::resp::Reply;
 use super::unexpected;
@@ -80,8 +82,8 @@ pub struct CmOptions {
     pub records_at_once: usize,
     /// True to keep the set of all ids, which a clean of what does not match needs.
     pub not_matching_tags: bool,
-    /// Level of compression from 1 to 9; `None` compresses nothing.
-    pub compression_level: Option<u32>,
+    /// What compresses long data and tags; `None` for nothing.
+    pub compression: Option<Compression>,
     /// Data and tags of at least this many bytes are compressed.
     pub compress_from_bytes: usize,
 }
@@ -95,7 +97,7 @@ impl CmOptions {
             transaction: false,
             records_at_once: usize::MAX,
             not_matching_tags: false,
-            compression_level: Some(1),
+            compression: Some(Compression::Gzip),
             compress_from_bytes: 20_480,
         }
     }
@@ -375,14 +377,14 @@ impl CmRedis {
     }
 
     fn pack(&mut self, value: &[u8], tags: &[&str]) -> Result<(), StoreError> {
-        let level = |bytes: usize| {
-            self.options.compression_level.filter(|_| bytes >= self.options.compress_from_bytes)
+        let compression = |bytes: usize| {
+            self.options.compression.filter(|_| bytes >= self.options.compress_from_bytes)
         };
         self.data.clear();
         self.tags.clear();
-        compress::pack(value, level(value.len()), &mut self.data)?;
+        compress::pack(value, compression(value.len()), &mut self.data)?;
         let joined = tags.join(",");
-        compress::pack(joined.as_bytes(), level(joined.len()), &mut self.tags)
+        compress::pack(joined.as_bytes(), compression(joined.len()), &mut self.tags)
     }
 }
 
