@@ -3,6 +3,7 @@
 //! One folder a product ([`model::Product`]): `files`, `redis`, `mysql`; each offers a plain
 //! store (one key, row or file a session, [`SessionStore`]), a page store (a shop's session
 //! handler with its lock, [`PageStore`]) and an [`Admin`] that reads facts, prepares and cleans.
+//! Layouts of application caches with tags ([`open_tagged_cache`]) lie beside them.
 //! All of them block; each value is one client with its own connection and may move to a thread.
 //! For the event loop of `load` there are the codecs of `redis` and `memcached`, put together in
 //! [`wire`].
