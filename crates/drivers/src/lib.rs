@@ -20,6 +20,7 @@ mod files;
 pub mod kv;
 pub mod memcached;
 mod mysql;
+mod php;
 pub mod redis;
 #[cfg(test)]
 mod replay;

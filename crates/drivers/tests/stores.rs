@@ -3,6 +3,8 @@
 
 #[cfg(test)]
 mod stores {
+    mod cache_files;
+    mod cache_memcached;
     mod caches;
     mod cm_redis;
     mod common;

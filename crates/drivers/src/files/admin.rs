@@ -1,4 +1,5 @@
-//! The directory around a run: its file system, and a subdirectory that is ours.
+//! The directory around a run: its file system, and a subdirectory that is ours, with the
+//! directories that the layout of a cache makes in it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,7 +14,7 @@ use nix::sys::stat::{Mode, fstat, mkdirat};
 use nix::unistd::{UnlinkatFlags, unlinkat};
 use workloads::store::StoreError;
 
-use super::{Directory, check_id};
+use super::{Directory, check_id, is_room};
 use crate::{Admin, Facts, SessionOptions, admin, fault};
 
 struct FilesAdmin {
@@ -40,13 +41,9 @@ impl FilesAdmin {
         fault::failure(fault::file(&format!("cannot {what} `{}`", path.display()), e))
     }
 
-    fn subdirectory(&self, name: &str) -> Result<OwnedFd, Errno> {
-        let flags = OFlag::O_DIRECTORY | OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
-        openat(&self.parent.fd, name, flags, Mode::empty())
-    }
-
+    /// Removes a directory that we made, with its files and the directories of a cache in it.
     fn remove(&self, name: &str, identity: (u64, u64)) -> Result<(), Failure> {
-        let fd = match self.subdirectory(name) {
+        let fd = match directory_in(&self.parent.fd, name) {
             Err(Errno::ENOENT) => return Ok(()),
             other => other.map_err(|e| self.failed(name, "open", &e.into()))?,
         };
@@ -54,23 +51,53 @@ impl FilesAdmin {
         if (stat.st_dev, stat.st_ino) != identity {
             return Err(not_ours(&self.path.join(name), "was replaced since we made it"));
         }
+        for room in self.empty(name, &fd)? {
+            if is_room(&room) {
+                self.remove_room(name, &room)?;
+            }
+        }
+        self.remove_empty(&self.parent.fd, name, name)
+    }
+
+    /// Removes a directory of the directory `parent`.
+    fn remove_room(&self, parent: &str, room: &str) -> Result<(), Failure> {
+        let name = format!("{parent}/{room}");
+        let wrong = |e: Errno| self.failed(&name, "open", &e.into());
+        let above = directory_in(&self.parent.fd, parent).map_err(wrong)?;
+        self.empty(&name, &directory_in(&above, room).map_err(wrong)?)?;
+        self.remove_empty(&above, room, &name)
+    }
+
+    /// Removes the files and links of a directory; the names of the directories in it, which stay.
+    fn empty(&self, name: &str, fd: &OwnedFd) -> Result<Vec<String>, Failure> {
+        let mut directories = Vec::new();
         let entries = fs::read_dir(format!("/proc/self/fd/{}", fd.as_raw_fd()))
             .map_err(|e| self.failed(name, "list", &e))?;
         for entry in entries {
-            let entry = entry.map_err(|e| self.failed(name, "list", &e))?;
-            match unlinkat(&fd, entry.file_name().as_os_str(), UnlinkatFlags::NoRemoveDir) {
-                // A directory is nothing that we made: it stays, and with it its parent.
-                Ok(()) | Err(Errno::ENOENT | Errno::EISDIR) => {}
+            let entry = entry.map_err(|e| self.failed(name, "list", &e))?.file_name();
+            match unlinkat(fd, entry.as_os_str(), UnlinkatFlags::NoRemoveDir) {
+                Ok(()) | Err(Errno::ENOENT) => {}
+                Err(Errno::EISDIR) => directories.push(entry.to_string_lossy().into_owned()),
                 Err(e) => return Err(self.failed(name, "empty", &e.into())),
             }
         }
-        match unlinkat(&self.parent.fd, name, UnlinkatFlags::RemoveDir) {
+        Ok(directories)
+    }
+
+    fn remove_empty(&self, above: &OwnedFd, entry: &str, name: &str) -> Result<(), Failure> {
+        match unlinkat(above, entry, UnlinkatFlags::RemoveDir) {
             Err(Errno::ENOTEMPTY) => {
                 Err(not_ours(&self.path.join(name), "holds a directory that we did not make"))
             }
             other => other.map_err(|e| self.failed(name, "remove", &e.into())),
         }
     }
+}
+
+/// Opens a directory of another, which may be no link.
+fn directory_in(above: &OwnedFd, name: &str) -> Result<OwnedFd, Errno> {
+    let flags = OFlag::O_DIRECTORY | OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+    openat(above, name, flags, Mode::empty())
 }
 
 fn not_ours(path: &Path, why: &str) -> Failure {
@@ -101,8 +128,7 @@ impl Admin for FilesAdmin {
             }
             other => other.map_err(|e| self.failed(name, "make", &e.into()))?,
         }
-        let stat = self
-            .subdirectory(name)
+        let stat = directory_in(&self.parent.fd, name)
             .and_then(fstat)
             .map_err(|e| self.failed(name, "open", &e.into()))?;
         self.made.insert(name.into(), (stat.st_dev, stat.st_ino));

@@ -1,6 +1,6 @@
-//! An exclusive flock that ends.
+//! A flock that ends.
 //!
-//! PHP calls `flock(LOCK_EX)` once and waits for ever. To count waits, a call with `LOCK_NB` goes
+//! PHP calls `flock` once and waits for ever. To count waits, a call with `LOCK_NB` goes
 //! first: one system call more than PHP makes, and only where the lock is taken. The wait itself
 //! is the kernel's own: queued, and woken when the lock is free, so its length is not rounded to
 //! a polling interval. What bounds it is a timer of the thread that interrupts the call (three
@@ -28,9 +28,22 @@ const ALARM: Signal = Signal::SIGURG;
 /// After the time-out the signal is repeated, for one that came before the call was entered.
 const REPEAT: Duration = Duration::from_millis(10);
 
-/// Takes the lock of `file`, waiting for at most `timeout`.
+/// Takes the lock of `file` for this client alone, waiting for at most `timeout`.
 pub(super) fn exclusive(file: &File, timeout: Duration) -> Result<LockWait, StoreError> {
-    match file.try_lock() {
+    within(timeout, || file.try_lock(), || file.lock())
+}
+
+/// Takes the lock of `file` beside others that only read, waiting for at most `timeout`.
+pub(super) fn shared(file: &File, timeout: Duration) -> Result<LockWait, StoreError> {
+    within(timeout, || file.try_lock_shared(), || file.lock_shared())
+}
+
+fn within(
+    timeout: Duration,
+    attempt: impl Fn() -> Result<(), TryLockError>,
+    wait: impl Fn() -> io::Result<()>,
+) -> Result<LockWait, StoreError> {
+    match attempt() {
         Ok(()) => return Ok(LockWait { attempts: 1, waited_ns: 0 }),
         Err(TryLockError::WouldBlock) => {}
         Err(TryLockError::Error(e)) => return Err(fault::file("cannot lock", &e)),
@@ -38,14 +51,13 @@ pub(super) fn exclusive(file: &File, timeout: Duration) -> Result<LockWait, Stor
     let started = Instant::now();
     let _timer = alarm_after(timeout).map_err(|e| fault::file("cannot set a timer", &e.into()))?;
     loop {
-        match file.lock() {
+        match wait() {
             Ok(()) => break,
             Err(e) if e.kind() != io::ErrorKind::Interrupted => {
                 return Err(fault::file("cannot lock", &e));
             }
             Err(_) if started.elapsed() >= timeout => {
-                let message =
-                    format!("the session's file was locked for {} ms", timeout.as_millis());
+                let message = format!("the file was locked for {} ms", timeout.as_millis());
                 return Err(StoreError::soft(ErrorClass::Lock, message));
             }
             Err(_) => {}

@@ -1,12 +1,20 @@
-//! Files: one a session in one flat directory.
+//! Files: one a session in one flat directory, or those of an application cache.
 //!
-//! Every file is opened relative to a descriptor of the directory, without following links, so
-//! that no session id leads out of it. Nothing is synced: neither PHP nor the 2019 script does.
+//! - `plain`, `page`: sessions.
+//! - `zend`, `cm`: application caches, by `tree` and `stream` as PHP sees files.
+//! - `admin`: what is done around a run.
+//!
+//! Every file is opened relative to a descriptor of its directory, without following links, so
+//! that no id leads out of it. Nothing is synced: neither PHP nor the 2019 script does.
 
 mod admin;
+mod cm;
 mod lock;
 mod page;
 mod plain;
+mod stream;
+mod tree;
+mod zend;
 
 use std::fs::File;
 use std::io;
@@ -18,11 +26,13 @@ use nix::fcntl::{OFlag, open, openat};
 use nix::sys::stat::Mode;
 use workloads::store::{PageStore, SessionStore, StoreError};
 
-use crate::{SessionOptions, fault};
+use crate::{CacheOptions, SessionOptions, fault};
 
 pub(crate) use admin::open_admin;
+pub(crate) use cm::CmFile;
+pub(crate) use zend::ZendFile;
 
-/// Mode of session files, as PHP's.
+/// Mode of session files and of Zend's cache files, as PHP sets it.
 const FILE_MODE: Mode = Mode::S_IRUSR.union(Mode::S_IWUSR);
 
 pub(crate) fn open_plain(options: &SessionOptions) -> Result<Box<dyn SessionStore>, StoreError> {
@@ -32,6 +42,14 @@ pub(crate) fn open_plain(options: &SessionOptions) -> Result<Box<dyn SessionStor
 
 pub(crate) fn open_page(options: &SessionOptions) -> Result<Box<dyn PageStore>, StoreError> {
     Ok(Box::new(page::Page::new(Directory::open(&options.directory)?, options.timeout)))
+}
+
+pub(crate) fn open_zend(options: &CacheOptions) -> Result<ZendFile, StoreError> {
+    Ok(ZendFile::new(Directory::open(&options.directory)?, options.timeout))
+}
+
+pub(crate) fn open_cm(options: &CacheOptions) -> Result<CmFile, StoreError> {
+    Ok(CmFile::new(Directory::open(&options.directory)?, options.timeout))
 }
 
 /// A directory that is held open.
@@ -65,10 +83,15 @@ impl Directory {
 /// Refuses what is not a plain file name.
 fn check_id(id: &str) -> Result<(), StoreError> {
     if id.is_empty() || id == "." || id == ".." || id.bytes().any(|b| b == b'/' || b == 0) {
-        let message = format!("session id `{}` is no file name", fault::words(id.as_bytes()));
+        let message = format!("id `{}` is no file name", fault::words(id.as_bytes()));
         return Err(StoreError::soft(ErrorClass::Other, message));
     }
     Ok(())
+}
+
+/// Whether a layout of caches makes a directory of that name.
+fn is_room(name: &str) -> bool {
+    zend::is_room(name) || cm::is_room(name)
 }
 
 /// Closes a written file and tells what only closing finds out (quotas on network file systems).

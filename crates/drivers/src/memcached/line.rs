@@ -1,4 +1,4 @@
-//! One blocking connection to memcached, by its text protocol, for questions around a load.
+//! One blocking connection to memcached: requests as they are given, replies by line or by length.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use super::requests::hello;
 use crate::fault;
 use crate::socket::Socket;
 
-/// Longest answer to a question; lists of settings have some KiB.
+/// Longest line, and longest list of them; lists of settings have some KiB.
 const ANSWER_BYTES_MAX: usize = 1 << 20;
 /// Bytes that are read at once.
 const PIECE_BYTES: usize = 16 << 10;
@@ -21,8 +21,9 @@ const PIECE_BYTES: usize = 16 << 10;
 pub(super) struct Line {
     socket: Socket,
     timeout: Duration,
-    /// Received and not yet read.
+    /// Received bytes; those from `start` on are not yet read.
     inbox: Vec<u8>,
+    start: usize,
 }
 
 impl Line {
@@ -34,7 +35,7 @@ impl Line {
         timeout: Duration,
     ) -> Result<Self, StoreError> {
         let socket = Socket::connect(address, tls, timeout)?;
-        let mut line = Self { socket, timeout, inbox: Vec::new() };
+        let mut line = Self { socket, timeout, inbox: Vec::new(), start: 0 };
         match (&memcached.user, &memcached.password) {
             (None, _) => {}
             (Some(user), Some(password)) => line.log_in(user, password)?,
@@ -63,9 +64,11 @@ impl Line {
     }
 
     pub(super) fn send(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
-        if !self.inbox.is_empty() {
+        if self.start < self.inbox.len() {
             return Err(malformed("bytes came unasked"));
         }
+        self.inbox.clear();
+        self.start = 0;
         match self.socket.write_all(bytes) {
             // The server hung up; its last words, if any (too many clients), are still to be read.
             Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -75,31 +78,43 @@ impl Line {
 
     /// The next line without its end; an error of the server is a line.
     pub(super) fn next(&mut self) -> Result<Vec<u8>, StoreError> {
+        self.line().map(<[u8]>::to_vec)
+    }
+
+    /// As [`Line::next`], borrowed.
+    pub(super) fn line(&mut self) -> Result<&[u8], StoreError> {
         let until = Instant::now() + self.timeout;
+        let mut searched = 0;
         loop {
-            if let Some(end) = self.inbox.windows(2).position(|pair| pair == b"\r\n") {
-                let rest = self.inbox.split_off(end + 2);
-                let mut line = std::mem::replace(&mut self.inbox, rest);
-                line.truncate(end);
-                return Ok(line);
+            let left = &self.inbox[self.start..];
+            if let Some(end) = left[searched..].windows(2).position(|pair| pair == b"\r\n") {
+                let from = self.start;
+                self.start += searched + end + 2;
+                return Ok(&self.inbox[from..self.start - 2]);
             }
-            if self.inbox.len() > ANSWER_BYTES_MAX {
+            if left.len() > ANSWER_BYTES_MAX {
                 return Err(malformed("a line does not end"));
             }
+            searched = left.len().saturating_sub(1);
             self.receive(until)?;
         }
     }
 
     /// That many bytes and the end of their line.
     pub(super) fn block(&mut self, bytes: usize) -> Result<Vec<u8>, StoreError> {
+        let block = self.exactly(bytes + 2)?;
+        Ok(block[..bytes].to_vec())
+    }
+
+    /// That many bytes.
+    pub(super) fn exactly(&mut self, bytes: usize) -> Result<&[u8], StoreError> {
         let until = Instant::now() + self.timeout;
-        while self.inbox.len() < bytes + 2 {
+        while self.inbox.len() - self.start < bytes {
             self.receive(until)?;
         }
-        let rest = self.inbox.split_off(bytes + 2);
-        let mut block = std::mem::replace(&mut self.inbox, rest);
-        block.truncate(bytes);
-        Ok(block)
+        let from = self.start;
+        self.start += bytes;
+        Ok(&self.inbox[from..self.start])
     }
 
     fn receive(&mut self, until: Instant) -> Result<(), StoreError> {

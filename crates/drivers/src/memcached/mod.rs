@@ -3,16 +3,22 @@
 //! - [`Replies`]: reads the replies to both, for the event loop of `load`.
 //! - [`requests`]: what is sent, as text or meta commands.
 //! - [`ketama`]: which of several servers a key lives on.
-//! - `admin`, on blocking connections of `line`: what is done around a run.
+//! - `line`: a blocking connection; on it `admin`, what is done around a run, and `text`, a
+//!   client of one worker, and `binary`, the same by the binary protocol.
+//! - `zend`, `symfony`: records of application caches.
 //!
 //! Source of the protocol: <https://github.com/memcached/memcached/blob/master/doc/protocol.txt>.
 
 mod admin;
+mod binary;
 mod judge;
 pub mod ketama;
 mod line;
 mod replies;
 pub mod requests;
+mod symfony;
+mod text;
+mod zend;
 
 use load::wire::route::{Route, Single};
 use model::{ErrorClass, Memcached, NetAddress};
@@ -22,6 +28,8 @@ use ketama::Ring;
 
 pub(crate) use admin::open_admin;
 pub use replies::Replies;
+pub(crate) use symfony::Symfony;
+pub(crate) use zend::ZendMemcached;
 
 /// Which of the servers a key lives on: of several by ketama, with equal weights and under the
 /// names that the user gave them.

@@ -94,6 +94,15 @@ pub(crate) fn open_cache(
     }
 }
 
+/// Opens the last of a backend's stores as its slow level: `Cm_Cache_Backend_Redis` of 2019.
+pub(crate) fn open_slow_level(options: &CacheOptions) -> Result<CmRedis, Failure> {
+    let Some(endpoint) = options.endpoints.last() else {
+        let message = "no server was given (expected one for each product: endpoints)".into();
+        return Err(Failure { class: ErrorClass::Other, message });
+    };
+    CmRedis::open(endpoint, CmOptions::as_2019(), options.timeout)
+}
+
 /// Patterns of `SCAN MATCH` of all keys that a backend makes on Redis, so that a database that was
 /// empty before a run can be emptied of these alone; none for a backend that keeps nothing there.
 pub fn cache_key_patterns(backend: Backend) -> &'static [&'static str] {

@@ -12,6 +12,7 @@ use model::{Connections, Endpoint, NetAddress, RedisWay, Secret};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tempfile::TempDir;
+use workloads::app_cache::{CleanMode, TaggedCache};
 use workloads::store::{Closed, Found, PageStore, SessionStore};
 
 pub(crate) fn options(directory: &Path) -> SessionOptions {
@@ -75,6 +76,14 @@ impl Server {
         Self::start(directory, "redis-server", &args)
     }
 
+    pub(crate) fn memcached(more: &[&str]) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let socket = directory.path().join("s.sock").display().to_string();
+        let mut args: Vec<String> = vec!["-s".into(), socket, "-u".into(), "root".into()];
+        args.extend(more.iter().map(|s| (*s).into()));
+        Self::start(directory, "memcached", &args)
+    }
+
     /// A MariaDB server with an account root without a password and the database `shop`.
     pub(crate) fn mariadb() -> Self {
         let directory = tempfile::tempdir().unwrap();
@@ -106,6 +115,10 @@ impl Server {
             database: 0,
             way: RedisWay::default(),
         }
+    }
+
+    pub(crate) fn memcached_endpoint(&self) -> Endpoint {
+        Endpoint::parse(&format!("memcached+unix://{}", self.socket.display())).unwrap()
     }
 
     pub(crate) fn mysql_endpoint(&self, user: &str, password: Option<&str>) -> Endpoint {
@@ -149,6 +162,69 @@ impl Drop for Server {
 pub(crate) fn text(output: &Output) -> String {
     assert!(output.status.success(), "{output:?}");
     String::from_utf8_lossy(&output.stdout).trim().to_string()
+}
+
+/// Tags of a record.
+pub(crate) fn tags(tags: &[&str]) -> Vec<String> {
+    tags.iter().map(|tag| (*tag).to_string()).collect()
+}
+
+/// Which of the ids a cache has.
+pub(crate) fn kept<'a>(cache: &mut dyn TaggedCache, ids: &[&'a str]) -> Vec<&'a str> {
+    let mut value = Vec::new();
+    let mut has = |id: &str| cache.load(id, &mut value).unwrap() == Found::Yes;
+    ids.iter().copied().filter(|id| has(id)).collect()
+}
+
+/// What every cache promises that cleans by any of several tags.
+pub(crate) fn tagged_cache(cache: &mut dyn TaggedCache) {
+    let mut value = b"left over".to_vec();
+    assert_eq!(cache.load("A", &mut value).unwrap(), Found::No);
+    assert!(value.is_empty());
+    assert_eq!(cache.remove("A").unwrap(), Found::No);
+    let any = (0..=255).collect::<Vec<u8>>().repeat(100);
+    for value_in in [&any[..], b"", b"short", b"s:1:\"x\";\n"] {
+        cache.save("A", value_in, &tags(&["T1", "T2"]), Some(7200)).unwrap();
+        assert_eq!(cache.load("A", &mut value).unwrap(), Found::Yes);
+        assert!(value == value_in);
+    }
+    cache.save("B", b"b", &tags(&["T2", "T3"]), None).unwrap();
+    cache.save("C", b"c", &[], None).unwrap();
+    cache.save("D", b"d", &tags(&["T3"]), None).unwrap();
+    cache.clean(CleanMode::MatchingAnyTag, &tags(&["T1", "T9"])).unwrap();
+    assert_eq!(kept(cache, &["A", "B", "C", "D"]), ["B", "C", "D"]);
+    assert_eq!(cache.remove("C").unwrap(), Found::Yes);
+    // Another id: where indexes keep what is gone, the old one would still have its old tags.
+    cache.save("E", b"again", &tags(&["T1"]), None).unwrap();
+    cache.clean(CleanMode::MatchingAnyTag, &tags(&["T2", "T3"])).unwrap();
+    assert_eq!(kept(cache, &["A", "B", "C", "D", "E"]), ["E"]);
+    cache.clean(CleanMode::All, &[]).unwrap();
+    assert_eq!(kept(cache, &["A", "B", "C", "D", "E"]), [""; 0]);
+    cache.save("A", b"after", &tags(&["T1"]), None).unwrap();
+    assert_eq!(kept(cache, &["A"]), ["A"]);
+}
+
+/// What those promise besides that know all ways to clean.
+pub(crate) fn cleaning_modes(cache: &mut dyn TaggedCache) {
+    let ids = ["A", "B", "C", "D"];
+    let fill = |cache: &mut dyn TaggedCache| {
+        cache.save("A", b"a", &tags(&["T1", "T2"]), None).unwrap();
+        cache.save("B", b"b", &tags(&["T2"]), None).unwrap();
+        cache.save("C", b"c", &tags(&["T3"]), Some(7200)).unwrap();
+        cache.save("D", b"d", &[], Some(1)).unwrap();
+    };
+    fill(cache);
+    cache.clean(CleanMode::MatchingTag, &tags(&["T1", "T2"])).unwrap();
+    assert_eq!(kept(cache, &ids), ["B", "C", "D"]);
+    fill(cache);
+    cache.clean(CleanMode::NotMatchingTag, &tags(&["T1", "T3"])).unwrap();
+    assert_eq!(kept(cache, &ids), ["A", "C"]);
+    fill(cache);
+    thread::sleep(Duration::from_millis(2100));
+    cache.clean(CleanMode::Old, &[]).unwrap();
+    assert_eq!(kept(cache, &ids), ["A", "B", "C"]);
+    cache.clean(CleanMode::MatchingTag, &tags(&["T9"])).unwrap();
+    assert_eq!(kept(cache, &ids), ["A", "B", "C"]);
 }
 
 /// Everything a plain store promises but the answer to replacing what is missing.

@@ -31,6 +31,7 @@ pub use compress::Compression;
 use super::counted::{Counted, Names, digits};
 use super::resp::Reply;
 use super::unexpected;
+use crate::cache::SlowLevel;
 use crate::clock::now_s;
 use crate::fault;
 use crate::tags::once;
@@ -393,6 +394,21 @@ fn lost<'a>(before: &'a [u8], tags: &[&str]) -> impl Iterator<Item = &'a [u8]> {
     let had_any = !matches!(before, b"" | b"0");
     let before = before.split(|byte| *byte == b',').filter(move |_| had_any);
     before.filter(|tag| !tags.iter().any(|kept| kept.as_bytes() == *tag))
+}
+
+impl SlowLevel for CmRedis {
+    fn ids_matching_any_tags(&mut self, tags: &[String]) -> Result<Vec<String>, StoreError> {
+        Self::ids_matching_any_tags(self, tags)
+    }
+
+    fn ids_matching_tags(&mut self, tags: &[String]) -> Result<Vec<String>, StoreError> {
+        Self::ids_matching_tags(self, tags)
+    }
+
+    fn ids_not_matching_tags(&mut self, tags: &[String]) -> Result<Vec<String>, StoreError> {
+        self.find_none(tags)?;
+        Ok(self.found())
+    }
 }
 
 impl TaggedCache for CmRedis {

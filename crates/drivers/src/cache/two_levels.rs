@@ -1,0 +1,172 @@
+//! `Zend_Cache_Backend_TwoLevels` of Zend Framework 1 (`Shardj/zf1-future`, 2024) as Magento uses
+//! it: memcached before a store that knows tags, without `auto_refresh_fast_cache`.
+//!
+//! Both levels hold the same bytes, a serialized array of `data`, `lifetime` in seconds or null,
+//! `expire` and `priority`, which is always 8. A save asks memcached how full it is, at the first
+//! time and then once in ten; up to 80 % the record goes to both, above that to the slow one only.
+//! In the fast one it has no lifetime, since the original's limit of it compares as null; a record
+//! that a load copies from the slow level has its own. A clean by tags asks the slow level for ids
+//! and removes each from both, one by one; one of old records cleans the slow level alone.
+
+use workloads::app_cache::{CleanMode, Effort, TaggedCache};
+use workloads::store::{Found, StoreError};
+
+use super::{Dice, SlowLevel, expire_s};
+use crate::memcached::ZendMemcached;
+use crate::php::Value;
+
+/// Priority of every record.
+const PRIORITY: u64 = 8;
+/// One save in so many asks anew how full the fast level is.
+const USAGE_CHANCE: u64 = 10;
+/// How long a record without a lifetime is said to live, in seconds.
+const FOREVER_S: u64 = 9_999_999_999;
+
+pub(super) struct TwoLevels<S> {
+    fast: ZendMemcached,
+    slow: S,
+    /// Share of the fast level that is used, in per cent; `None` until it was asked.
+    usage: Option<u64>,
+    dice: Dice,
+    prepared: Vec<u8>,
+    received: Vec<u8>,
+}
+
+impl<S: SlowLevel> TwoLevels<S> {
+    pub(super) fn new(fast: ZendMemcached, slow: S) -> Self {
+        let (prepared, received) = (Vec::new(), Vec::new());
+        Self { fast, slow, usage: None, dice: Dice::new(), prepared, received }
+    }
+
+    /// A level that does not answer is empty, as in the original; what follows tells its fault.
+    fn usage(&mut self) -> u64 {
+        if self.usage.is_none() || self.dice.is_one_in(USAGE_CHANCE) {
+            self.usage = Some(self.fast.fill_percent().unwrap_or(0));
+        }
+        self.usage.unwrap_or(0)
+    }
+
+    /// Takes a record out of the fast level; one that is not there is looked for again.
+    fn purge(&mut self, id: &str) -> Result<(), StoreError> {
+        if self.fast.remove(id)? == Found::No {
+            self.fast.load(id, &mut self.received)?;
+        }
+        Ok(())
+    }
+
+    /// What both levels hold, into `received`; not found where the level that has it holds
+    /// something else, which is removed. True where it came from the fast one.
+    fn received(&mut self, id: &str) -> Result<Option<bool>, StoreError> {
+        if self.fast.load(id, &mut self.received)? == Found::Yes {
+            if is_array(&self.received) {
+                return Ok(Some(true));
+            }
+            self.fast.remove(id)?;
+        }
+        if self.slow.load(id, &mut self.received)? == Found::No {
+            return Ok(None);
+        }
+        if !is_array(&self.received) {
+            self.slow.remove(id)?;
+            return Ok(None);
+        }
+        Ok(Some(false))
+    }
+
+    fn remove_each(&mut self, ids: &[String]) -> Result<(), StoreError> {
+        ids.iter().try_for_each(|id| self.remove(id).map(drop))
+    }
+}
+
+fn is_array(bytes: &[u8]) -> bool {
+    matches!(Value::read(bytes), Some(Value::Array(None, _)))
+}
+
+/// Writes the array of a record into `out`, whose earlier content is replaced.
+fn prepare(out: &mut Vec<u8>, data: Value<'_>, lifetime_s: Option<u64>, priority: Value<'_>) {
+    out.clear();
+    Value::named([
+        ("data", data),
+        ("lifetime", lifetime_s.map_or(Value::Null, |s| Value::Int(s.cast_signed()))),
+        ("expire", Value::Int(expire_s(Some(lifetime_s.unwrap_or(FOREVER_S))))),
+        ("priority", priority),
+    ])
+    .write(out);
+}
+
+impl<S: SlowLevel> TaggedCache for TwoLevels<S> {
+    fn load(&mut self, id: &str, value: &mut Vec<u8>) -> Result<Found, StoreError> {
+        value.clear();
+        let Some(is_fast) = self.received(id)? else { return Ok(Found::No) };
+        let array = Value::read(&self.received).unwrap_or(Value::Null);
+        let data = array.get("data").cloned().unwrap_or(Value::Null);
+        if !is_fast {
+            let lifetime = array.get("lifetime").and_then(Value::int);
+            let lifetime_s = lifetime.and_then(|s| u64::try_from(s).ok());
+            let priority = array.get("priority").cloned().unwrap_or(Value::Null);
+            prepare(&mut self.prepared, data.clone(), lifetime_s, priority);
+            // What cannot be copied is still read.
+            if let Err(e) = self.fast.save(id, &self.prepared, lifetime_s)
+                && e.fatal
+            {
+                return Err(e);
+            }
+        }
+        let Some(data) = data.str() else { return Ok(Found::No) };
+        value.extend_from_slice(data);
+        Ok(Found::Yes)
+    }
+
+    fn save(
+        &mut self,
+        id: &str,
+        value: &[u8],
+        tags: &[String],
+        lifetime_s: Option<u64>,
+    ) -> Result<(), StoreError> {
+        let usage = self.usage();
+        let priority = Value::Int(PRIORITY.cast_signed());
+        prepare(&mut self.prepared, Value::Str(value), lifetime_s, priority);
+        if 10 * PRIORITY >= usage {
+            // The slow level is written whether or not the fast one could be.
+            let fast = self.fast.save(id, &self.prepared, None);
+            self.slow.save(id, &self.prepared, tags, lifetime_s)?;
+            return fast;
+        }
+        self.slow.save(id, &self.prepared, tags, lifetime_s)?;
+        self.purge(id)
+    }
+
+    fn remove(&mut self, id: &str) -> Result<Found, StoreError> {
+        let fast = self.fast.remove(id)?;
+        let slow = self.slow.remove(id)?;
+        Ok(if (fast, slow) == (Found::Yes, Found::Yes) { Found::Yes } else { Found::No })
+    }
+
+    fn clean(&mut self, mode: CleanMode, tags: &[String]) -> Result<(), StoreError> {
+        let ids = match mode {
+            CleanMode::All => {
+                self.fast.remove_all()?;
+                return self.slow.clean(mode, tags);
+            }
+            CleanMode::Old => return self.slow.clean(mode, tags),
+            CleanMode::MatchingTag => self.slow.ids_matching_tags(tags)?,
+            CleanMode::NotMatchingTag => self.slow.ids_not_matching_tags(tags)?,
+            CleanMode::MatchingAnyTag => self.slow.ids_matching_any_tags(tags)?,
+        };
+        self.remove_each(&ids)
+    }
+
+    fn effort(&self) -> Effort {
+        together(self.fast.effort(), self.slow.effort())
+    }
+}
+
+/// The effort of both levels.
+pub(super) fn together(fast: Effort, slow: Effort) -> Effort {
+    Effort {
+        round_trips: fast.round_trips + slow.round_trips,
+        commands: fast.commands + slow.commands,
+        files: fast.files + slow.files,
+    }
+}

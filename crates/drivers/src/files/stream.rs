@@ -1,0 +1,108 @@
+//! Files as PHP's streams read and write them (php-src, `main/streams/plain_wrapper.c` and
+//! `main/streams/streams.c`; seen under `strace` of PHP 8.2): asked once or twice for their
+//! position, read in pieces until they were told twice to have ended.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::time::Duration;
+
+use workloads::store::StoreError;
+
+use super::lock;
+use super::tree::{At, wrong};
+use crate::fault;
+
+/// Bytes that a stream reads at once.
+const PIECE_BYTES: usize = 8192;
+
+/// An open file with its place for errors. Opening has asked for its state.
+pub(super) struct Stream<'a> {
+    file: File,
+    at: At<'a>,
+    /// Bytes that were read and not yet taken.
+    ahead: Vec<u8>,
+}
+
+impl<'a> Stream<'a> {
+    /// A file that was opened, for appending or not.
+    pub(super) fn new(mut file: File, at: At<'a>, appends: bool) -> Result<Self, StoreError> {
+        for _ in 0..=usize::from(appends) {
+            file.stream_position().map_err(|e| wrong("seek in", at, &e))?;
+        }
+        Ok(Self { file, at, ahead: Vec::new() })
+    }
+
+    /// Waits for the file's lock, alone or beside other readers.
+    pub(super) fn lock(&self, alone: bool, timeout: Duration) -> Result<(), StoreError> {
+        let locked = if alone {
+            lock::exclusive(&self.file, timeout)
+        } else {
+            lock::shared(&self.file, timeout)
+        };
+        locked.map(drop)
+    }
+
+    /// `stream_get_contents`: appends the rest of the file to `value`.
+    pub(super) fn rest(&mut self, value: &mut Vec<u8>) -> Result<(), StoreError> {
+        self.file.metadata().map_err(|e| wrong("stat", self.at, &e))?;
+        value.append(&mut self.ahead);
+        while self.piece(value)? > 0 {}
+        self.piece(value).map(drop)
+    }
+
+    /// `fgets`: the first line of the file with its end; empty where the file is.
+    pub(super) fn line(&mut self) -> Result<Vec<u8>, StoreError> {
+        let mut line = Vec::new();
+        loop {
+            let searched = line.len();
+            let more = self.piece(&mut line)?;
+            if let Some(end) = line[searched..].iter().position(|byte| *byte == b'\n') {
+                self.ahead = line.split_off(searched + end + 1);
+                return Ok(line);
+            }
+            if more == 0 {
+                return Ok(line);
+            }
+        }
+    }
+
+    /// `fseek` to the beginning.
+    pub(super) fn rewind(&mut self) -> Result<(), StoreError> {
+        self.file.seek(SeekFrom::Start(0)).map_err(|e| wrong("seek in", self.at, &e)).map(drop)
+    }
+
+    pub(super) fn truncate(&mut self) -> Result<(), StoreError> {
+        self.file.set_len(0).map_err(|e| wrong("truncate", self.at, &e))
+    }
+
+    pub(super) fn write(&mut self, bytes: &[u8]) -> Result<(), StoreError> {
+        self.file.write_all(bytes).map_err(|e| wrong("write", self.at, &e))
+    }
+
+    pub(super) fn unlock(&self) -> Result<(), StoreError> {
+        self.file.unlock().map_err(|e| fault::file("cannot unlock", &e))
+    }
+
+    /// Closes what was written; the file's lock ends with it.
+    pub(super) fn close(self) -> Result<(), StoreError> {
+        let at = self.at;
+        super::close(self.file).map_err(|e| wrong("close", at, &e))
+    }
+
+    pub(super) fn file(&self) -> &File {
+        &self.file
+    }
+
+    fn piece(&mut self, value: &mut Vec<u8>) -> Result<usize, StoreError> {
+        let filled = value.len();
+        value.resize(filled + PIECE_BYTES, 0);
+        let read = loop {
+            match self.file.read(&mut value[filled..]) {
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                read => break read,
+            }
+        };
+        value.truncate(filled + *read.as_ref().unwrap_or(&0));
+        read.map_err(|e| wrong("read", self.at, &e))
+    }
+}

@@ -1,0 +1,369 @@
+//! Symfony's `TagAwareAdapter` over its `MemcachedAdapter` (symfony/cache 7.1) by the binary
+//! protocol, as `MemcachedAdapter::createConnection` sets it up, with values serialized by PHP.
+//!
+//! Keys begin with five characters and a colon, the version of the name space, which stands under
+//! the key `:`. An item is an object of the class `\xA9`: a key of six bytes (seconds until which
+//! it lives since 1648206727, little-endian; two bytes that say that there are tags and when it was
+//! made) with the value, then tags with their versions, six random bytes each. A tag's version
+//! stands under the tag and `\1tags\1`. A read fetches the item and, unless they were fetched
+//! within 0.15 s, its tags' versions; where one is missing or another, the item is a miss. To
+//! invalidate tags is to delete their versions, so its cost does not grow with the items.
+//!
+//! As the adapter does: an item is read before it is saved; what was not found is looked for once
+//! more under the name that versions before 6.1 gave to tags; deletions of which one found
+//! something are made again; to clean all is to choose another version of the name space.
+//! Other than in the adapter: a reserved character in an id is refused also where PHP's
+//! assertions are off.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use model::{Endpoint, ErrorClass};
+use twox_hash::XxHash3_128;
+use workloads::app_cache::{CleanMode, Effort, TaggedCache};
+use workloads::store::{Found, StoreError};
+
+use super::binary::Binary;
+use super::requests::KEY_BYTES_MAX;
+use crate::cache::{Dice, now_s};
+use crate::fault;
+use crate::php::Value;
+
+/// Where the version of the name space stands.
+const SPACE: &[u8] = b":";
+/// What stands behind a tag in the key of its version.
+const TAG_SUFFIX: &str = "\x01tags\x01";
+/// What stood before an item's key in that of its tags' versions.
+const OLD_PREFIX: &str = "\0tags\0";
+/// Class of items, and how its times are packed (`Traits/ValueWrapper.php`).
+const CLASS: &[u8] = b"\xa9";
+const EXPIRY_OFFSET: i64 = 1_648_206_727;
+const NO_EXPIRY: i64 = i32::MAX as i64;
+/// No creation time, and the bit that says that tags follow.
+const PACKED: [u8; 2] = [0x40 | 0x80, 0x1e];
+/// How long a tag's version is used again.
+const KNOWN_FOR: Duration = Duration::from_millis(150);
+/// Versions that are kept before those that have expired are dropped.
+const KNOWN_MAX: usize = 10_000;
+/// Longest lifetime that memcached takes for one and not for a time.
+const LIFETIME_S_MAX: u64 = 30 * 86_400;
+const RESERVED: [char; 8] = ['{', '}', '(', ')', '/', '\\', '@', ':'];
+
+pub(crate) struct Symfony {
+    binary: Binary,
+    dice: Dice,
+    /// Version of the name space; empty until it was asked for.
+    space: String,
+    /// Versions of tags, and until when they are used.
+    known: HashMap<String, (Instant, Vec<u8>)>,
+}
+
+/// A version of the name space.
+fn space_version(number: u32) -> String {
+    let mut text = STANDARD.encode(number.to_le_bytes());
+    text.truncate(5);
+    text.replace('/', "_") + ":"
+}
+
+/// What a key becomes on its way: characters that memcached does not take are replaced.
+fn encoded(key: &str) -> Vec<u8> {
+    let byte = |byte| match byte {
+        b' ' => b'@',
+        b'\n' => b'(',
+        b'\r' => b')',
+        b'\t' => b'\\',
+        b'\x0b' => b'{',
+        b'\x0c' => b'}',
+        b'\0' => b'/',
+        byte => byte,
+    };
+    key.bytes().map(byte).collect()
+}
+
+/// The name under which a key stands: itself behind the version of the name space or, where that
+/// is too long, a hash of it.
+fn name(space: &str, key: &str) -> Vec<u8> {
+    let mut name = [space, key].concat();
+    if name.len() > KEY_BYTES_MAX {
+        let mut hash = STANDARD.encode(XxHash3_128::oneshot(key.as_bytes()).to_be_bytes());
+        hash.truncate(hash.len() - space.len() - 2);
+        name = [space, &hash, ":"].concat();
+    }
+    encoded(&name)
+}
+
+/// A tag as the key of an array: PHP makes a number of what looks like one.
+fn tag_key(tag: &str) -> Value<'_> {
+    match tag.parse::<i64>() {
+        Ok(number) if number.to_string() == tag => Value::Int(number),
+        _ => Value::Str(tag.as_bytes()),
+    }
+}
+
+/// The bytes of an item. `expiry` is in seconds since 1970.
+fn item(value: &[u8], tags: &[(String, Vec<u8>)], expiry: Option<i64>) -> Vec<u8> {
+    let expiry = expiry.map_or(NO_EXPIRY, |expiry| expiry - EXPIRY_OFFSET) as u32;
+    let mut pack = [0; 6];
+    pack[..4].copy_from_slice(&expiry.to_le_bytes());
+    pack[4..].copy_from_slice(&PACKED);
+    let mut entries = vec![(Value::Str(&pack), Value::Str(value))];
+    entries.extend(tags.iter().map(|(tag, version)| (tag_key(tag), Value::Str(version))));
+    let mut out = Vec::with_capacity(value.len() + 64);
+    Value::Array(Some(CLASS), entries).write(&mut out);
+    out
+}
+
+/// Tags with their versions.
+type Versions<'a> = Vec<(String, &'a [u8])>;
+
+/// Value and tags of an item; `None` of what is none with tags.
+fn read_item(bytes: &[u8]) -> Option<(&[u8], Versions<'_>)> {
+    let Value::Array(Some(CLASS), entries) = Value::read(bytes)? else { return None };
+    let ((pack, value), tags) = entries.split_first()?;
+    pack.str().filter(|pack| pack.len() == 6 && pack[4] & 0x80 != 0)?;
+    let mut read = Vec::with_capacity(tags.len());
+    for (tag, version) in tags {
+        let tag = match tag {
+            Value::Int(number) => number.to_string(),
+            tag => String::from_utf8_lossy(tag.str()?).into_owned(),
+        };
+        read.push((tag, version.str()?));
+    }
+    Some((value.str()?, read))
+}
+
+/// A text that PHP serialized.
+fn serialized(bytes: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    Value::Str(bytes).write(&mut out);
+    out
+}
+
+fn check_word(what: &str, word: &str) -> Result<(), StoreError> {
+    if !word.is_empty() && !word.contains(RESERVED) {
+        return Ok(());
+    }
+    let word = fault::words(word.as_bytes());
+    let message =
+        format!("{what} `{word}` is refused (expected some characters, none of {{}}()/\\@:)");
+    Err(StoreError::soft(ErrorClass::Other, message))
+}
+
+impl Symfony {
+    /// Connects, and asks for one answer.
+    pub(crate) fn connect(endpoint: &Endpoint, timeout: Duration) -> Result<Self, StoreError> {
+        let binary = Binary::connect(endpoint, timeout)?;
+        Ok(Self { binary, dice: Dice::new(), space: String::new(), known: HashMap::new() })
+    }
+
+    /// The name of a key; asks for the version of the name space before the first one.
+    fn name(&mut self, key: &str) -> Result<Vec<u8>, StoreError> {
+        if self.space.is_empty() {
+            let stored = self.binary.get_each(&[SPACE])?.pop().flatten();
+            let value = stored.as_deref().and_then(Value::read);
+            let version = value.as_ref().and_then(Value::str).map(String::from_utf8_lossy);
+            match version {
+                Some(version) if !version.is_empty() => self.space = version.into_owned(),
+                _ => self.choose_space(now_s() as u32)?,
+            }
+        }
+        Ok(name(&self.space, key))
+    }
+
+    fn choose_space(&mut self, number: u32) -> Result<(), StoreError> {
+        let version = space_version(number);
+        self.binary.set(SPACE, 0, &serialized(version.as_bytes()))?;
+        self.space = version;
+        Ok(())
+    }
+
+    fn tag_name(&mut self, tag: &str) -> Result<Vec<u8>, StoreError> {
+        self.name(&[tag, TAG_SUFFIX].concat())
+    }
+
+    /// Fetches the versions of tags, in their order; they are known afterwards.
+    fn fetch<'t>(
+        &mut self,
+        tags: impl Iterator<Item = &'t str> + Clone,
+    ) -> Result<Vec<Option<Vec<u8>>>, StoreError> {
+        let now = Instant::now();
+        let names = tags.clone().map(|tag| self.tag_name(tag)).collect::<Result<Vec<_>, _>>()?;
+        let names: Vec<&[u8]> = names.iter().map(Vec::as_slice).collect();
+        let stored = self.binary.get_each(&names)?;
+        let version = |bytes: Vec<u8>| Value::read(&bytes)?.str().map(<[u8]>::to_vec);
+        let versions: Vec<_> = stored.into_iter().map(|bytes| bytes.and_then(version)).collect();
+        if self.known.len() > KNOWN_MAX {
+            self.known.retain(|_, (until, _)| now <= *until);
+        }
+        for (tag, version) in tags.zip(&versions) {
+            if let Some(version) = version {
+                self.known.insert(tag.into(), (now + KNOWN_FOR, version.clone()));
+            } else {
+                self.known.remove(tag);
+            }
+        }
+        Ok(versions)
+    }
+
+    /// Versions of an item's tags, of which missing ones are made, all of a save the same.
+    fn versions(&mut self, tags: &[String]) -> Result<Vec<(String, Vec<u8>)>, StoreError> {
+        let mut each: Vec<&str> = Vec::new();
+        for tag in tags {
+            check_word("tag", tag)?;
+            if !each.contains(&tag.as_str()) {
+                each.push(tag);
+            }
+        }
+        if each.is_empty() {
+            return Ok(Vec::new());
+        }
+        let fresh = self.dice.next().to_le_bytes()[..6].to_vec();
+        let until = Instant::now() + KNOWN_FOR;
+        let fetched = self.fetch(each.iter().copied())?;
+        let mut missing: Vec<&str> =
+            each.iter().zip(&fetched).filter(|(_, v)| v.is_none()).map(|(tag, _)| *tag).collect();
+        missing.sort_unstable();
+        for tag in missing {
+            let name = self.tag_name(tag)?;
+            self.binary.set(&name, 0, &serialized(&fresh))?;
+            self.known.insert(tag.into(), (until, fresh.clone()));
+        }
+        let versions = fetched.into_iter().map(|version| version.unwrap_or_else(|| fresh.clone()));
+        Ok(each.into_iter().map(String::from).zip(versions).collect())
+    }
+
+    /// True where every tag still has the version that the item was saved with.
+    fn is_valid(&mut self, tags: &[(String, &[u8])]) -> Result<bool, StoreError> {
+        let now = Instant::now();
+        let is_known = |(tag, version): &(String, &[u8])| {
+            self.known.get(tag).is_some_and(|(until, known)| now <= *until && known == version)
+        };
+        if tags.iter().all(is_known) {
+            return Ok(true);
+        }
+        let versions = self.fetch(tags.iter().map(|(tag, _)| tag.as_str()))?;
+        Ok(tags.iter().zip(versions).all(|((_, saved), now)| now.as_deref() == Some(saved)))
+    }
+
+    /// Deletes keys; where one of them was there, all are deleted again, since the adapter takes
+    /// the extension's answer for a fault. True where one was there.
+    fn delete_each(&mut self, names: &[Vec<u8>]) -> Result<bool, StoreError> {
+        let mut was_there = false;
+        for name in names {
+            was_there |= self.binary.delete(name)? == Found::Yes;
+        }
+        if was_there {
+            for name in names {
+                self.binary.delete(name)?;
+            }
+        }
+        Ok(was_there)
+    }
+}
+
+impl TaggedCache for Symfony {
+    fn load(&mut self, id: &str, value: &mut Vec<u8>) -> Result<Found, StoreError> {
+        value.clear();
+        check_word("id", id)?;
+        let name = self.name(id)?;
+        let stored = self.binary.get_each(&[&name])?.pop().flatten();
+        let Some((found, tags)) = stored.as_deref().and_then(read_item) else {
+            let old = self.name(&[OLD_PREFIX, id].concat())?;
+            self.binary.get_each(&[&old])?;
+            return Ok(Found::No);
+        };
+        if !self.is_valid(&tags)? {
+            return Ok(Found::No);
+        }
+        value.extend_from_slice(found);
+        Ok(Found::Yes)
+    }
+
+    fn save(
+        &mut self,
+        id: &str,
+        value: &[u8],
+        tags: &[String],
+        lifetime_s: Option<u64>,
+    ) -> Result<(), StoreError> {
+        self.load(id, &mut Vec::new())?;
+        let versions = self.versions(tags)?;
+        let expiry = lifetime_s.map(|s| now_s().saturating_add_unsigned(s));
+        let ttl_s = match lifetime_s {
+            Some(s) if s > LIFETIME_S_MAX => now_s().cast_unsigned().saturating_add(s),
+            lifetime_s => lifetime_s.unwrap_or(0),
+        };
+        let name = self.name(id)?;
+        self.binary.set(&name, ttl_s as u32, &item(value, &versions, expiry))
+    }
+
+    fn remove(&mut self, id: &str) -> Result<Found, StoreError> {
+        check_word("id", id)?;
+        let names = [self.name(id)?, self.name(&[OLD_PREFIX, id].concat())?];
+        Ok(if self.delete_each(&names)? { Found::Yes } else { Found::No })
+    }
+
+    /// Tags can only be invalidated each by itself, so neither those of several at once nor what
+    /// does not carry them can be meant; memcached forgets old records by itself.
+    fn clean(&mut self, mode: CleanMode, tags: &[String]) -> Result<(), StoreError> {
+        match mode {
+            CleanMode::All => {
+                if self.space.is_empty() {
+                    self.binary.get_each(&[SPACE])?;
+                }
+                let number = self.dice.next() as u32 >> 1;
+                self.choose_space(number)
+            }
+            CleanMode::MatchingAnyTag => {
+                for tag in tags {
+                    check_word("tag", tag)?;
+                    self.known.remove(tag);
+                }
+                let names =
+                    tags.iter().map(|tag| self.tag_name(tag)).collect::<Result<Vec<_>, _>>()?;
+                self.delete_each(&names).map(drop)
+            }
+            _ => {
+                let message =
+                    format!("`{mode:?}` is not offered (expected `All` or `MatchingAnyTag`)");
+                Err(StoreError::soft(ErrorClass::Other, message))
+            }
+        }
+    }
+
+    fn effort(&self) -> Effort {
+        self.binary.effort()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What Symfony 7.1 wrote on PHP 8.2.
+    #[test]
+    fn items_are_those_of_symfony() {
+        let version = b"\xc3\xb1\x83Zv\xac".to_vec();
+        let tags = [("T1".to_string(), version.clone()), ("7".to_string(), version)];
+        let written = b"O:1:\"\xa9\":3:{s:6:\"\xf6#\xc5\x08\xc0\x1e\";s:11:\"hello world\";\
+            s:2:\"T1\";s:6:\"\xc3\xb1\x83Zv\xac\";i:7;s:6:\"\xc3\xb1\x83Zv\xac\";}";
+        assert_eq!(item(b"hello world", &tags, Some(1_795_344_253)), written);
+        let (value, read) = read_item(written).unwrap();
+        assert_eq!((value, read[1].0.as_str()), (&b"hello world"[..], "7"));
+        let endless = item(b"hello", &[], None);
+        assert_eq!(endless, b"O:1:\"\xa9\":1:{s:6:\"\xff\xff\xff\x7f\xc0\x1e\";s:5:\"hello\";}");
+        for foreign in [&b"s:1:\"a\";"[..], b"a:0:{}", b"O:1:\"\xa9\":0:{}", b""] {
+            assert_eq!(read_item(foreign), None);
+        }
+    }
+
+    #[test]
+    fn names_are_those_of_symfony() {
+        assert_eq!(space_version(1_795_337_053), "XasCa:");
+        assert_eq!(name("XasCa:", "\0tags\0ABC"), b"XasCa:/tags/ABC");
+        let long = name("XasCa:", &"x".repeat(250));
+        assert_eq!(String::from_utf8(long).unwrap(), "XasCa:Aw+xq/eykIHZFUGf:");
+    }
+}
