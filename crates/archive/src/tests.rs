@@ -41,6 +41,7 @@ fn trial(block: u32) -> Trial {
         started_unix_ms: 1,
         took_ns: 2,
         version: None,
+        filled: None,
         phases: Vec::new(),
         noise: Noise::default(),
         failure: None,

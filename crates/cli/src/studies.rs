@@ -11,8 +11,10 @@ pub(crate) const TOOL_VERSION: &str =
     concat!(env!("CARGO_PKG_VERSION"), " (", env!("CACHEDYNO_COMMIT"), ")");
 
 /// Name and text of each shipped study.
-pub(crate) const SHIPPED: [(&str, &str); 1] =
-    [("sessions", include_str!("../../../studies/sessions.toml"))];
+pub(crate) const SHIPPED: [(&str, &str); 2] = [
+    ("sessions", include_str!("../../../studies/sessions.toml")),
+    ("app-cache", include_str!("../../../studies/app-cache.toml")),
+];
 
 /// Reads a shipped study by name, or a study file by path.
 pub(crate) fn load(wanted: &str) -> Result<Study, CliError> {
@@ -48,7 +50,7 @@ mod tests {
         let text = load("session").unwrap_err().to_string();
         assert_eq!(
             text,
-            "unknown study `session` (known: `sessions`; or give the path of a study file)"
+            "unknown study `session` (known: `sessions`, `app-cache`; or give the path of a study file)"
         );
         assert!(load("no/such.toml").unwrap_err().to_string().contains("cannot be read"));
     }

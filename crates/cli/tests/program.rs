@@ -6,6 +6,7 @@
 
 #[cfg(test)]
 mod program {
+    mod app_cache;
     mod bench;
     mod bench_faults;
     mod bench_loads;

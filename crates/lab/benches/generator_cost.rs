@@ -14,7 +14,7 @@
 mod common;
 mod study;
 
-use cachedyno_lab::bench::Ready;
+use cachedyno_lab::Ready;
 use cachedyno_lab::schedule;
 use common::{Outcome, arguments, number, told};
 use drivers::SessionOptions;
@@ -219,7 +219,12 @@ impl Side<'_> {
         workload.phases.retain(|p| p.name == phase);
         let stop = AtomicBool::new(false);
         let client = Box::new(self.client(&workload)?);
-        let engine = Engine { workload: &workload, cpus: self.cpus, stop: &stop };
+        let engine = Engine {
+            phases: &workload.phases,
+            generation: workload.generation,
+            cpus: self.cpus,
+            stop: &stop,
+        };
         let finished = engine.run(vec![client], &mut NoMeter, &mut |_| {});
         if let Some(failure) = finished.failure {
             return Err(told(failure));

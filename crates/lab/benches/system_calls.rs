@@ -177,7 +177,12 @@ fn traced_client(arguments: &[String]) -> Outcome {
         }
     };
     let stop = AtomicBool::new(false);
-    let engine = Engine { workload: &workload, cpus: &[], stop: &stop };
+    let engine = Engine {
+        phases: &workload.phases,
+        generation: workload.generation,
+        cpus: &[],
+        stop: &stop,
+    };
     let finished = engine.run(vec![client], &mut NoMeter, &mut |_| {});
     finished.failure.map_or(Ok(()), |failure| Err(told(failure)))
 }

@@ -2,19 +2,17 @@
 
 use drivers::{Admin, Facts, SessionOptions};
 use model::{
-    Connections, Endpoint, ErrorClass, Failure, Layout, Plan, PlannedTarget, Product, Workload,
+    Backend, Connections, Endpoint, ErrorClass, Failure, Layout, Plan, PlannedTarget, Product,
+    Workload,
 };
 use rig::{Guard, MariadbTemplate, Pinning, SearchPath, Server, ServerSpec, Shelf};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use workloads::kv::{Key, KeyNames};
 
+use crate::ready::{Ready, Store};
 use crate::unix_ms;
-
-/// Keys whose removal is asked for at once.
-const REMOVED_AT_ONCE: u64 = 1000;
 
 /// What a run needs that is not in its plan: places, and credentials.
 pub struct Setup {
@@ -47,21 +45,6 @@ pub struct Bench<'a> {
     shelves: BTreeMap<PathBuf, Shelf>,
 }
 
-/// A store made ready for one trial; dropping it stops its server and removes its directories.
-pub struct Ready {
-    endpoint: Endpoint,
-    admin: Box<dyn Admin>,
-    layout: Layout,
-    options: SessionOptions,
-    /// Put before every session's name.
-    prefix: String,
-    /// What the names of this run's keys and tables begin with in an existing store.
-    own: String,
-    /// Names and number of the keys that the trial may have written.
-    written: Option<(KeyNames, u64)>,
-    server: Option<Server>,
-}
-
 impl<'a> Bench<'a> {
     /// Nothing is started yet.
     pub fn new(plan: &'a Plan, run: &str, setup: &'a Setup) -> Self {
@@ -76,8 +59,8 @@ impl<'a> Bench<'a> {
         }
     }
 
-    /// Starts or reaches the target, reads its version, writes and reads one session in every
-    /// layout of the plan, and leaves nothing behind.
+    /// Starts or reaches the target, reads its version, writes and reads one session or record in
+    /// every layout of the plan, and leaves nothing behind.
     pub fn check(&mut self, target: &PlannedTarget) -> Result<Facts, Failure> {
         let mut layouts: Vec<(Layout, &Workload)> = Vec::new();
         for cell in self.plan.cells.iter().filter(|c| c.target == target.name) {
@@ -86,7 +69,9 @@ impl<'a> Bench<'a> {
                 layouts.push((layout, &cell.workload));
             }
         }
-        if let Some(endpoint) = self.setup.endpoints.get(&target.name) {
+        // What a killed run left of a cache's records has no name of its own: it is for its owner.
+        let existing = self.setup.endpoints.get(&target.name);
+        if let Some(endpoint) = existing.filter(|_| target.backend.is_none()) {
             self.remove_leftovers(endpoint, layouts.iter().map(|(layout, _)| *layout))?;
         }
         let mut facts = None;
@@ -131,16 +116,55 @@ impl<'a> Bench<'a> {
         Ok(())
     }
 
-    /// A fresh store for one trial; `label` makes its names unique in the run.
+    /// Fresh stores for one trial; `label` makes their names unique in the run.
     pub fn ready(
         &mut self,
         target: &PlannedTarget,
         workload: &Workload,
         label: &str,
     ) -> Result<Ready, Failure> {
+        let shared = self.setup.endpoints.contains_key(&target.name);
+        let name = if shared {
+            format!("cachedyno_{}_{:x}_{label}", self.run, self.since_unix_ms)
+        } else {
+            "sessions".into()
+        };
+        let (value_bytes, connections) = match workload {
+            Workload::Sessions(sessions) => (sessions.value_bytes, sessions.connections),
+            Workload::Kv(_) | Workload::AppCache(_) => (0, Connections::Persistent),
+        };
+        let layout = layout(workload);
+        let (mut stores, mut directory) = (Vec::new(), PathBuf::new());
+        for product in target.products() {
+            let mut store = self.store(target, *product)?;
+            // A backend makes its own tables; a directory is the same for all.
+            if target.backend.is_none() || *product == Product::Files {
+                let made = store.admin.prepare(layout, &name, value_bytes)?;
+                directory = if made.as_os_str().is_empty() { directory } else { made };
+            }
+            stores.push(store);
+        }
+        let own = stores.first().map(|s| s.own.clone()).unwrap_or_default();
+        Ok(Ready {
+            stores,
+            backend: target.backend,
+            layout,
+            prefix: if target.product.keeps_keys() { own } else { String::new() },
+            options: SessionOptions {
+                connections,
+                ttl_s: workload.ttl_s().max(1),
+                timeout: Duration::from_nanos(self.plan.timeout_ns),
+                table: name,
+                directory,
+            },
+        })
+    }
+
+    /// One store: a private one is started, an existing one must be empty or shared knowingly.
+    fn store(&mut self, target: &PlannedTarget, product: Product) -> Result<Store, Failure> {
         let existing = self.setup.endpoints.get(&target.name).cloned();
         let shared = existing.is_some();
-        let (endpoint, server) = match (existing, target.product) {
+        let (endpoint, server) = match (existing, product) {
             (Some(Endpoint::Files { directory }), _) => self.directory(&directory)?,
             (Some(endpoint), _) => (endpoint, None),
             (None, Product::Files) => self.directory(&self.setup.disk.clone())?,
@@ -149,40 +173,17 @@ impl<'a> Bench<'a> {
                 (server.endpoint().clone(), Some(server))
             }
         };
-        let timeout = Duration::from_nanos(self.plan.timeout_ns);
-        let mut admin = admin(&endpoint, timeout)?;
-        if shared && !self.setup.allow_shared && !admin.facts()?.empty {
-            return Err(not_ours(&endpoint));
+        let mut admin = admin(&endpoint, Duration::from_nanos(self.plan.timeout_ns))?;
+        let may_share = self.setup.allow_shared && target.backend.is_none();
+        if shared && !may_share && !admin.facts()?.empty {
+            return Err(not_ours(&endpoint, target.backend));
         }
-        let own = if shared { self.own_names(target.product) } else { String::new() };
-        let name = if shared {
-            format!("cachedyno_{}_{:x}_{label}", self.run, self.since_unix_ms)
-        } else {
-            "sessions".into()
+        let own = match target.backend {
+            _ if !shared => String::new(),
+            Some(backend) => backend.own_names().unwrap_or_default().into(),
+            None => self.own_names(product),
         };
-        let (value_bytes, connections) = match workload {
-            Workload::Sessions(sessions) => (sessions.value_bytes, sessions.connections),
-            Workload::Kv(_) => (0, Connections::Persistent),
-        };
-        let layout = layout(workload);
-        let directory = admin.prepare(layout, &name, value_bytes)?;
-        let keys_are_shared = target.product.keeps_keys();
-        Ok(Ready {
-            prefix: if keys_are_shared { own.clone() } else { String::new() },
-            own,
-            written: None,
-            options: SessionOptions {
-                connections,
-                ttl_s: workload.ttl_s().max(1),
-                timeout,
-                table: name,
-                directory,
-            },
-            layout,
-            endpoint,
-            admin,
-            server,
-        })
+        Ok(Store { product, endpoint, admin, own, written: None, server })
     }
 
     /// A new directory below `parent`, watched over by the guard.
@@ -196,7 +197,7 @@ impl<'a> Bench<'a> {
 
     fn server(&mut self, product: Product, target: &PlannedTarget) -> Result<Server, Failure> {
         let spec = ServerSpec {
-            settings: target.settings.clone(),
+            settings: target.settings_of(product),
             cpus: Some(self.setup.pinning.server.clone()),
             search: self.search.clone(),
             ..ServerSpec::new(self.setup.disk.clone())
@@ -220,111 +221,11 @@ impl<'a> Bench<'a> {
     pub fn client_cpus(&self, ready: &Ready) -> Vec<usize> {
         let pinning = &self.setup.pinning;
         let mut cpus = pinning.generator.clone();
-        if matches!(ready.endpoint, Endpoint::Files { .. }) {
+        if ready.is_files_alone() {
             cpus.extend(pinning.server.iter().filter(|c| !pinning.generator.contains(c)));
         }
         cpus
     }
-}
-
-impl Ready {
-    /// How clients reach it.
-    pub fn endpoint(&self) -> &Endpoint {
-        &self.endpoint
-    }
-
-    /// What clients need to know.
-    pub fn options(&self) -> &SessionOptions {
-        &self.options
-    }
-
-    /// Put before every session's name; empty on a store of our own.
-    pub fn prefix(&self) -> &str {
-        &self.prefix
-    }
-
-    /// Facts, after one session was written and read.
-    fn checked(&mut self) -> Result<Facts, Failure> {
-        let facts = self.admin.facts()?;
-        let id = format!("{}verify", self.prefix);
-        self.admin.verify(self.layout, &self.options, &id)?;
-        Ok(facts)
-    }
-
-    /// Product and version as the server reports it now.
-    pub fn version(&mut self) -> Result<String, Failure> {
-        Ok(self.admin.facts()?.version)
-    }
-
-    /// Process of the private server.
-    pub fn server_pid(&self) -> Option<u32> {
-        self.server.as_ref().map(Server::pid)
-    }
-
-    /// Why the private server no longer runs; `None` while it does.
-    pub fn server_died(&self) -> Option<String> {
-        self.server.as_ref().and_then(Server::died)
-    }
-
-    /// Removes what the trial left; stops a private server.
-    pub fn finish(mut self) -> Result<(), Failure> {
-        match self.server.take() {
-            Some(server) => Ok(server.stop()?),
-            None if self.own.is_empty() && matches!(self.endpoint, Endpoint::Redis { .. }) => {
-                Ok(())
-            }
-            None => {
-                let cleaned = self.admin.clean(self.layout, &self.own);
-                let cleaned = cleaned.and_then(|()| self.remove_written());
-                cleaned.map_err(|failure| unremoved(&self.own, failure))
-            }
-        }
-    }
-
-    /// Takes note of the keys that the trial may write, for stores that cannot list them.
-    pub(crate) fn will_write(&mut self, names: &KeyNames, keys: u64) {
-        let lists = !matches!(self.endpoint, Endpoint::Memcached(_));
-        self.written = (!lists && !self.own.is_empty()).then(|| (names.clone(), keys));
-    }
-
-    /// Removes the trial's keys by name, and those behind them as long as there are any: inserts
-    /// go on from the last planned one.
-    fn remove_written(&mut self) -> Result<(), Failure> {
-        let Some((names, keys)) = self.written.take() else { return Ok(()) };
-        let mut first = 0;
-        loop {
-            let batch: Vec<Vec<u8>> = (first..first + REMOVED_AT_ONCE)
-                .map(|key| {
-                    let mut name = Vec::new();
-                    names.append(&mut name, Key(key));
-                    name
-                })
-                .filter(|name| name.starts_with(self.own.as_bytes()))
-                .collect();
-            first += REMOVED_AT_ONCE;
-            if self.admin.remove_names(&batch)? == 0 && first >= keys {
-                return Ok(());
-            }
-        }
-    }
-}
-
-/// Keys and values lie as sessions do in the plain layout: each under its name.
-fn layout(workload: &Workload) -> Layout {
-    match workload {
-        Workload::Sessions(sessions) => sessions.layout,
-        Workload::Kv(_) => Layout::Plain,
-    }
-}
-
-/// Says what is left behind in a store that we did not start.
-fn unremoved(own: &str, failure: Failure) -> Failure {
-    if own.is_empty() {
-        return failure;
-    }
-    let Failure { class, message } = failure;
-    let left = format!("what this run wrote is still there, remove what begins with `{own}`");
-    Failure { class, message: format!("{left}: {message}") }
 }
 
 /// Connects for administration, and says what to look at where TLS is in the way.
@@ -342,12 +243,22 @@ fn admin(endpoint: &Endpoint, timeout: Duration) -> Result<Box<dyn Admin>, Failu
     })
 }
 
-fn not_ours(endpoint: &Endpoint) -> Failure {
-    Failure {
-        class: ErrorClass::NotOurs,
-        message: format!(
-            "{endpoint} is not empty (use an empty one, or allow it with --allow-shared: keys \
-             and tables of this run then carry its name, and only those are removed)"
-        ),
+fn not_ours(endpoint: &Endpoint, backend: Option<Backend>) -> Failure {
+    let cure = if backend.is_some() {
+        "use an empty one that nobody else uses meanwhile: the names that a shop's cache has \
+         cannot be told from those of another"
+    } else {
+        "use an empty one, or allow it with --allow-shared: keys and tables of this run then \
+         carry its name, and only those are removed"
+    };
+    let message = format!("{endpoint} is not empty ({cure})");
+    Failure { class: ErrorClass::NotOurs, message }
+}
+
+/// Keys and values lie as sessions do in the plain layout: each under its name.
+fn layout(workload: &Workload) -> Layout {
+    match workload {
+        Workload::Sessions(sessions) => sessions.layout,
+        Workload::Kv(_) | Workload::AppCache(_) => Layout::Plain,
     }
 }

@@ -12,8 +12,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 use workloads::kv::{Distribution, Inserts, KEYS_MAX, KeyChoice, KeyNames, Mix, Sizes, Values};
 
-use crate::bench::Ready;
 use crate::intervals::Intervals;
+use crate::ready::Ready;
 
 /// Requests under way at once while filling, by a client.
 const FILL_PIPELINE: u32 = 16;

@@ -1,7 +1,9 @@
 //! Runs a plan: blocks, trials, fresh rigs, when to stop, resume. Everything it does is an event.
 //!
 //! - [`mod@bench`]: the targets made ready: private servers to start, or existing ones to use.
-//! - [`trial`]: one measured run of one cell; `kv` does it on the wire engine.
+//! - [`ready`]: what was made ready for one trial.
+//! - [`trial`]: one measured run of one cell; `kv` does it on the wire engine, `app_cache` opens
+//!   the clients of an application cache.
 //! - [`calibrate`]: what this machine can do and what the generator costs on it.
 //! - [`mod@null`]: what the generator reaches with the same load on a server that does nothing.
 //! - [`schedule`]: the order of cells in a block.
@@ -10,12 +12,14 @@
 //!
 //! The way of a run is [`run`]: check every target, then blocks of trials, then the seal.
 
+mod app_cache;
 pub mod bench;
 pub mod calibrate;
 pub mod effort;
 mod intervals;
 mod kv;
 pub mod null;
+pub mod ready;
 pub mod schedule;
 pub mod sinks;
 pub mod trial;
@@ -28,6 +32,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 pub use bench::{Bench, Setup};
 pub use effort::Enough;
 pub use null::null_rates;
+pub use ready::Ready;
 pub use sinks::Sinks;
 
 /// Failed trials in a row after which a target is left out of the rest of the run.

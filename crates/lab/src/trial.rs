@@ -2,18 +2,20 @@
 
 use load::{Engine, Meter, Progress};
 use model::{
-    Cell, Endpoint, ErrorClass, Failure, Interval, Layout, Load, Noise, PhaseResult, Sessions,
-    Trial, Workload,
+    Cell, Endpoint, ErrorClass, Failure, Filled, Interval, Layout, Load, Noise, PhaseResult,
+    Sessions, Trial, Workload,
 };
 use rig::NoiseRecorder;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::{Duration, Instant};
 use workloads::{Client, PageClient, PlainClient, Share, SharedSession};
 
-use crate::bench::{Bench, Ready};
-use crate::{kv, schedule, unix_ms};
+use crate::bench::Bench;
+use crate::ready::Ready;
+use crate::{app_cache, kv, schedule, unix_ms};
 
 /// A process that is killed closes its connections before its end can be seen.
 const DEATH_SEEN_WITHIN: Duration = Duration::from_millis(500);
@@ -35,6 +37,7 @@ pub fn run(
         started_unix_ms: unix_ms(),
         took_ns: 0,
         version: None,
+        filled: None,
         phases: Vec::new(),
         noise: Noise::default(),
         failure: None,
@@ -97,15 +100,24 @@ fn offer(
     trial.version = Some(ready.version()?);
     let seed = schedule::data_seed(bench.plan, trial.block);
     let cpus = bench.client_cpus(ready);
-    let server_pid = ready.server_pid();
-    let mut meter = ServerMeter(server_pid);
+    let servers = ready.server_pids();
+    let mut meter = ServerMeter { servers: servers.clone(), directory: None, filled: None };
     let generator = &bench.setup.pinning.generator;
-    let record = || NoiseRecorder::start(generator, server_pid);
+    let record = || NoiseRecorder::start(generator, &servers);
     let (finished, noise) = match &cell.workload {
         Workload::Sessions(sessions) => {
             let clients = connect(ready, sessions, &cell.load, seed)?;
             let recorder = record();
-            let engine = Engine { workload: sessions, cpus: &cpus, stop };
+            let (phases, generation) = (&sessions.phases, sessions.generation);
+            let engine = Engine { phases, generation, cpus: &cpus, stop };
+            (engine.run(clients, &mut meter, progress), recorder.stop())
+        }
+        Workload::AppCache(cache) => {
+            let clients = app_cache::connect(ready, cache, &cell.load, seed)?;
+            meter.directory = Some(ready.options().directory.clone());
+            let recorder = record();
+            let (phases, generation) = (&cache.phases, cell.workload.generation());
+            let engine = Engine { phases, generation, cpus: &cpus, stop };
             (engine.run(clients, &mut meter, progress), recorder.stop())
         }
         Workload::Kv(kv) => {
@@ -118,6 +130,7 @@ fn offer(
     };
     trial.noise = Noise { run_delay_share: run_delay_share(&finished.phases, cell), ..noise };
     trial.phases = finished.phases;
+    trial.filled = meter.filled;
     match finished.failure {
         Some(failure) if !finished.interrupted => Err(failure),
         _ => Ok((!finished.interrupted).then_some(finished.intervals)),
@@ -162,7 +175,7 @@ fn explain(failure: Failure, ready: &Ready) -> Failure {
             let message = format!("the server died ({death}); a client saw: {}", failure.message);
             return Failure { class: ErrorClass::Closed, message };
         }
-        if ready.server_pid().is_none() || Instant::now() >= until {
+        if ready.server_pids().is_empty() || Instant::now() >= until {
             return failure;
         }
         thread::sleep(Duration::from_millis(5));
@@ -174,16 +187,33 @@ fn run_delay_share(phases: &[PhaseResult], cell: &Cell) -> f64 {
     let waited: u64 = phases.iter().map(|p| p.generator_run_delay_ns).sum();
     let wall: u64 = phases.iter().map(|p| p.wall_ns).sum();
     let threads = match &cell.workload {
-        Workload::Sessions(_) => cell.load.clients(),
+        Workload::Sessions(_) | Workload::AppCache(_) => cell.load.clients(),
         Workload::Kv(kv) => kv.threads,
     };
     waited as f64 / (wall * u64::from(threads)).max(1) as f64
 }
 
-struct ServerMeter(Option<u32>);
+/// What the private servers have used, and what the stores take once they are filled.
+struct ServerMeter {
+    servers: Vec<u32>,
+    /// Directory of the stores' files, empty without files; `None` where nobody asks for sizes.
+    directory: Option<PathBuf>,
+    filled: Option<Filled>,
+}
 
 impl Meter for ServerMeter {
     fn server_cpu_ns(&mut self) -> Option<u64> {
-        self.0.and_then(rig::process_cpu_ns)
+        let used = self.servers.iter().map(|pid| rig::process_cpu_ns(*pid));
+        used.collect::<Option<Vec<u64>>>().filter(|all| !all.is_empty()).map(|all| all.iter().sum())
+    }
+
+    fn filled(&mut self) {
+        let Some(directory) = &self.directory else { return };
+        let memory = self.servers.iter().filter_map(|pid| rig::process_memory_bytes(*pid));
+        let server_memory_bytes = memory.sum();
+        let has_files = !directory.as_os_str().is_empty();
+        let files = if has_files { rig::directory_bytes(directory) } else { Ok(0) };
+        // A directory that cannot be listed fails the trial at its own calls.
+        self.filled = files.ok().map(|store_bytes| Filled { store_bytes, server_memory_bytes });
     }
 }

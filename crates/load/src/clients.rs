@@ -11,7 +11,7 @@
 //! had taken away. Rates of single clients are never summed: those of clients that did not run at
 //! the same time would add up to more than there was.
 
-use model::{ErrorClass, Failure, Generation, Interval, Phase, PhaseResult, Sessions, Stop};
+use model::{ErrorClass, Failure, Generation, Interval, Phase, PhaseResult, Stop};
 use nix::sched::{CpuSet, sched_setaffinity};
 use nix::unistd::Pid;
 use std::panic::{self, AssertUnwindSafe};
@@ -22,7 +22,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 use workloads::Client;
 
-use crate::recorder::{Recorder, Timed, Whole};
+use crate::recorder::{InCalls, Recorder, Timed, Whole};
 use crate::watch::ThreadUse;
 
 /// Failures in a row after which a client gives up: the store is not going to recover.
@@ -34,6 +34,9 @@ const TICK: Duration = Duration::from_millis(250);
 pub trait Meter {
     /// CPU time of the server's process so far, nanoseconds; `None` where it cannot be seen.
     fn server_cpu_ns(&mut self) -> Option<u64>;
+
+    /// Told once when all data are filled in and nothing is measured yet.
+    fn filled(&mut self) {}
 }
 
 /// Told a few times a second while a phase runs.
@@ -62,8 +65,10 @@ pub struct Finished {
 
 /// What to offer, and how.
 pub struct Engine<'a> {
-    /// Phases and settings.
-    pub workload: &'a Sessions,
+    /// Phases, in order.
+    pub phases: &'a [Phase],
+    /// Whether values are drawn inside the timed span.
+    pub generation: Generation,
     /// CPUs for the client threads; empty to leave them where they are.
     pub cpus: &'a [usize],
     /// Set by someone else to end the trial early.
@@ -89,6 +94,7 @@ struct ClientShare {
     untimed_ns: u64,
     restoring_ns: u64,
     answered: u64,
+    in_calls: Vec<InCalls>,
     used: ThreadUse,
 }
 
@@ -124,7 +130,8 @@ impl Engine<'_> {
             }
             drop(reports);
             shared.collect(&inbox, count, "fill", &mut |_| {});
-            for phase in &self.workload.phases {
+            meter.filled();
+            for phase in self.phases {
                 *shared.lock_begun() = Instant::now();
                 shared.gate.wait();
                 let result = shared.phase(phase, names, count, &inbox, meter, progress);
@@ -182,6 +189,7 @@ impl Shared<'_> {
         let free_share = (not_restoring * (1.0 - own_share)).max(f64::EPSILON);
         let free_s = wall_ns.max(1) as f64 / 1e9 * free_share;
         let (interval_ns, done_per_interval) = recorder.intervals();
+        let in_calls: Vec<Vec<InCalls>> = shares.iter().map(|s| s.in_calls.clone()).collect();
         Some(PhaseResult {
             phase: phase.name.clone(),
             wall_ns,
@@ -189,6 +197,7 @@ impl Shared<'_> {
                 &phase.name,
                 names,
                 sum(|s| s.answered) as f64 / free_s,
+                &in_calls,
             ),
             generator_cpu_ns: sum(|s| s.used.cpu_ns),
             generator_run_delay_ns: sum(|s| s.used.run_delay_ns),
@@ -250,7 +259,7 @@ impl Shared<'_> {
         if reports.send(Report::Filled).is_err() {
             return;
         }
-        for (index, phase) in self.engine.workload.phases.iter().enumerate() {
+        for (index, phase) in self.engine.phases.iter().enumerate() {
             self.gate.wait();
             let share = self.guarded(|| ClientLoop::new(self, client.as_mut(), index, phase).run());
             if reports.send(Report::Phase(share)).is_err() {
@@ -295,6 +304,8 @@ struct ClientLoop<'a> {
     untimed_ns: u64,
     restoring_ns: u64,
     answered: u64,
+    /// By kind of call, whole operations last.
+    in_calls: Vec<InCalls>,
     failures_in_a_row: u32,
     timed_drawing: bool,
 }
@@ -323,8 +334,9 @@ impl<'a> ClientLoop<'a> {
             untimed_ns: 0,
             restoring_ns: 0,
             answered: 0,
+            in_calls: vec![InCalls::default(); kinds + 1],
             failures_in_a_row: 0,
-            timed_drawing: shared.engine.workload.generation == Generation::Inside,
+            timed_drawing: shared.engine.generation == Generation::Inside,
         }
     }
 
@@ -354,6 +366,7 @@ impl<'a> ClientLoop<'a> {
             untimed_ns: self.untimed_ns,
             restoring_ns: self.restoring_ns,
             answered: self.answered,
+            in_calls: self.in_calls,
             used: ThreadUse::now().since(used_before),
         }
     }
@@ -407,14 +420,18 @@ impl<'a> ClientLoop<'a> {
             };
             let (outcome, verified) = self.client.check();
             if self.counts(done) {
-                self.recorder.call(timed, outcome, verified, answer.lock);
+                self.recorder.call(timed, outcome, verified, answer);
+                if plan.operation + 1 < self.in_calls.len() {
+                    self.add_call(plan.operation, timed.service_ns);
+                }
             }
-            whole.add(timed, outcome, verified, answer.lock);
+            whole.add(timed, outcome, verified, answer);
             ready = done;
         }
         self.failures_in_a_row = 0;
         if self.counts(ready) {
             self.answered += 1;
+            self.add_call(self.in_calls.len() - 1, whole.service_ns);
             self.recorder.whole(&whole, nanos(ready - self.measured_from));
         } else {
             self.recorder.warmed_up(whole.outcome);
@@ -422,6 +439,12 @@ impl<'a> ClientLoop<'a> {
         let now = Instant::now();
         self.untimed_ns += nanos(now - ready);
         now
+    }
+
+    fn add_call(&mut self, kind: usize, service_ns: u64) {
+        let own = &mut self.in_calls[kind];
+        own.operations += 1;
+        own.ns += service_ns;
     }
 
     fn failed(

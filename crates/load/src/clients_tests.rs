@@ -1,5 +1,5 @@
 use super::*;
-use model::{Connections, Layout, Names, Order};
+use model::{Connections, Layout, Names, Order, Sessions};
 use std::collections::BTreeMap;
 use workloads::{Answer, Call, LockWait, Outcome, StoreError};
 
@@ -84,7 +84,12 @@ fn workload(stop: Stop, warmup_ns: u64) -> Sessions {
 
 fn run(workload: &Sessions, clients: Vec<Box<dyn Client>>) -> Finished {
     let stop = AtomicBool::new(false);
-    let engine = Engine { workload, cpus: &[], stop: &stop };
+    let engine = Engine {
+        phases: &workload.phases,
+        generation: workload.generation,
+        cpus: &[],
+        stop: &stop,
+    };
     engine.run(clients, &mut Steps(0), &mut |_| {})
 }
 
@@ -103,6 +108,9 @@ fn a_counted_phase_does_exactly_its_count() {
     assert!(read.service.quantile_ns(0.0) >= MS);
     assert_eq!(phase.server_cpu_ns, Some(10));
     assert_eq!((read.counts.lock_waits, read.counts.lock_attempts), (120, 240));
+    // Three clients of one call a millisecond at most, whatever lies between the calls.
+    let calls_rate_per_s = read.calls_rate_per_s.unwrap();
+    assert!(calls_rate_per_s <= 3_000.0 && calls_rate_per_s >= read.rate_per_s * 0.99);
 }
 
 #[test]
@@ -315,7 +323,8 @@ fn a_panic_is_a_failure_and_nobody_is_left_waiting() {
 fn the_user_can_stop_it() {
     let plan = workload(Stop::AfterNs(3_600_000 * MS), 0);
     let stop = AtomicBool::new(false);
-    let engine = Engine { workload: &plan, cpus: &[0], stop: &stop };
+    let engine =
+        Engine { phases: &plan.phases, generation: plan.generation, cpus: &[0], stop: &stop };
     let mut told = 0;
     let clients = vec![Scripted::boxed(Duration::from_millis(1), |_| Ok(Outcome::Ok))];
     let finished = engine.run(clients, &mut Steps(0), &mut |p| {

@@ -2,7 +2,8 @@
 
 use model::{Counts, ErrorClass, OperationResult};
 use stats::Histogram;
-use workloads::{LockWait, Outcome};
+use workloads::app_cache::Effort;
+use workloads::{Answer, LockWait, Outcome};
 
 /// Histograms and counts of one operation.
 #[derive(Clone, Debug, Default)]
@@ -72,12 +73,24 @@ impl OperationRecorder {
         }
     }
 
-    fn into_result(self, operation: &str, rate_per_s: f64) -> OperationResult {
+    fn effort(&mut self, effort: Effort) {
+        self.counts.round_trips += effort.round_trips;
+        self.counts.commands += effort.commands;
+        self.counts.files += effort.files;
+    }
+
+    fn into_result(
+        self,
+        operation: &str,
+        rate_per_s: f64,
+        calls_rate_per_s: Option<f64>,
+    ) -> OperationResult {
         let response = self.response.unwrap_or_else(|| self.service.clone());
         OperationResult {
             operation: operation.into(),
             counts: self.counts,
             rate_per_s,
+            calls_rate_per_s,
             service: self.service,
             response,
             lag: Histogram::default(),
@@ -120,12 +133,13 @@ impl Recorder {
     }
 
     /// Records a call that was answered.
-    pub fn call(&mut self, timed: Timed, outcome: Outcome, verified: bool, lock: Option<LockWait>) {
+    pub fn call(&mut self, timed: Timed, outcome: Outcome, verified: bool, answer: Answer) {
         let Some(own) = self.by_operation.get_mut(timed.operation) else { return };
         own.time(timed.service_ns, timed.response_ns);
         own.count(outcome);
         own.counts.verified += u64::from(verified);
-        own.lock(lock);
+        own.lock(answer.lock);
+        own.effort(answer.effort);
     }
 
     /// Records a call that failed.
@@ -141,6 +155,7 @@ impl Recorder {
         self.whole.count(operation.outcome);
         self.whole.counts.verified += u64::from(operation.verified);
         self.whole.lock(operation.lock);
+        self.whole.effort(operation.effort);
         let interval = (done_ns / self.interval_ns) as usize;
         if self.done_per_interval.len() <= interval {
             self.done_per_interval.resize(interval + 1, 0);
@@ -202,24 +217,43 @@ impl Recorder {
 
     /// Result rows: each kind of call that happened, then the whole under the phase's name.
     /// `rate_per_s` is that of whole operations; a call's is in proportion to its count.
+    /// `in_calls` is what the clients did of each kind and, last, of whole operations.
     pub fn into_results(
         self,
         phase: &str,
         names: &[&str],
         rate_per_s: f64,
+        in_calls: &[Vec<InCalls>],
     ) -> Vec<OperationResult> {
         let all = self.answered().max(1) as f64;
-        let calls = self.by_operation.into_iter().zip(names);
+        let kinds = self.by_operation.len();
+        let calls = self.by_operation.into_iter().zip(names).enumerate();
         let mut results: Vec<OperationResult> = calls
-            .filter(|(recorder, _)| recorder.counts.total() > 0)
-            .map(|(recorder, name)| {
+            .filter(|(_, (recorder, _))| recorder.counts.total() > 0)
+            .map(|(kind, (recorder, name))| {
                 let rate = rate_per_s * recorder.service.count() as f64 / all;
-                recorder.into_result(name, rate)
+                recorder.into_result(name, rate, calls_rate_per_s(in_calls, kind))
             })
             .collect();
-        results.push(self.whole.into_result(phase, rate_per_s));
+        let of_calls = calls_rate_per_s(in_calls, kinds);
+        results.push(self.whole.into_result(phase, rate_per_s, of_calls));
         results
     }
+}
+
+/// What one client did of one kind in a phase.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct InCalls {
+    /// Operations answered.
+    pub operations: u64,
+    /// Time in them, nanoseconds.
+    pub ns: u64,
+}
+
+/// Operations by time in calls of each client, summed; `None` where nothing of that kind was done.
+fn calls_rate_per_s(clients: &[Vec<InCalls>], kind: usize) -> Option<f64> {
+    let done = clients.iter().filter_map(|c| c.get(kind)).filter(|c| c.ns > 0);
+    done.map(|c| c.operations as f64 / (c.ns as f64 / 1e9)).reduce(|a, b| a + b)
 }
 
 /// A whole operation: the sum of its calls.
@@ -235,17 +269,20 @@ pub struct Whole {
     pub verified: bool,
     /// How the lock was had, when one was taken.
     pub lock: Option<LockWait>,
+    /// What its calls asked of the store.
+    pub effort: Effort,
 }
 
 impl Whole {
     /// An operation of which nothing happened yet.
     pub fn new() -> Self {
         let (outcome, verified, lock) = (Outcome::Ok, false, None);
-        Self { service_ns: 0, response_ns: None, outcome, verified, lock }
+        let effort = Effort::default();
+        Self { service_ns: 0, response_ns: None, outcome, verified, lock, effort }
     }
 
     /// Adds a call that was answered.
-    pub fn add(&mut self, timed: Timed, outcome: Outcome, verified: bool, lock: Option<LockWait>) {
+    pub fn add(&mut self, timed: Timed, outcome: Outcome, verified: bool, answer: Answer) {
         self.service_ns += timed.service_ns;
         if let Some(ns) = timed.response_ns {
             *self.response_ns.get_or_insert_default() += ns;
@@ -254,7 +291,10 @@ impl Whole {
             self.outcome = outcome;
         }
         self.verified |= verified;
-        self.lock = self.lock.or(lock);
+        self.lock = self.lock.or(answer.lock);
+        self.effort.round_trips += answer.effort.round_trips;
+        self.effort.commands += answer.effort.commands;
+        self.effort.files += answer.effort.files;
     }
 }
 

@@ -1,8 +1,9 @@
 //! The application cache of a shop: records with tags, and the software that keeps them.
 
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
-use crate::plan::{Phase, Product};
+use crate::plan::{Phase, PlannedTarget, Product};
 
 /// Which software's layout keeps the records of an application cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -48,6 +49,28 @@ impl Backend {
         Self::LaravelRedis,
     ];
 
+    /// The name that studies and users write.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::ZendFile => "zend-file",
+            Self::CmFile => "cm-file",
+            Self::CmRedis => "cm-redis",
+            Self::CmRedisLua => "cm-redis-lua",
+            Self::TwoLevelsFile => "two-levels-file",
+            Self::TwoLevelsRedis => "two-levels-redis",
+            Self::SimpleTwoLevels => "simple-two-levels",
+            Self::MagentoMysql => "magento-mysql",
+            Self::SymfonyRedis => "symfony-redis",
+            Self::SymfonyMemcached => "symfony-memcached",
+            Self::LaravelRedis => "laravel-redis",
+        }
+    }
+
+    /// The backend of that name.
+    pub fn of_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|b| b.name() == name)
+    }
+
     /// What a backend needs: the store of its records first, and behind it that of its tags.
     pub fn products(self) -> &'static [Product] {
         match self {
@@ -60,6 +83,38 @@ impl Backend {
             Self::MagentoMysql => &[Product::Mysql],
             Self::SymfonyMemcached => &[Product::Memcached],
         }
+    }
+
+    /// What the names of all its keys begin with in a database; empty where a directory of its own
+    /// holds all, `None` where it cannot be told from the keys or tables of others.
+    pub fn own_names(self) -> Option<&'static str> {
+        match self {
+            Self::ZendFile | Self::CmFile => Some(""),
+            Self::CmRedis | Self::CmRedisLua => Some("zc:"),
+            _ => None,
+        }
+    }
+}
+
+impl PlannedTarget {
+    /// The stores that it consists of: one, or those of its backend in their order.
+    pub fn products(&self) -> &[Product] {
+        match self.backend {
+            Some(backend) => backend.products(),
+            None => std::slice::from_ref(&self.product),
+        }
+    }
+
+    /// Settings of one of its private servers, as that server spells them.
+    pub fn settings_of(&self, product: Product) -> BTreeMap<String, String> {
+        if self.backend.is_none() {
+            return self.settings.clone();
+        }
+        let own = |(key, value): (&String, &String)| {
+            let name = key.strip_prefix(product.name())?.strip_prefix('.')?;
+            Some((name.to_string(), value.clone()))
+        };
+        self.settings.iter().filter_map(own).collect()
     }
 }
 
@@ -89,4 +144,17 @@ pub struct AppCache {
     pub verify_one_in: u64,
     /// Measured phases, in order.
     pub phases: Vec<Phase>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_backend_is_written_as_it_is_named() {
+        for backend in Backend::ALL {
+            assert_eq!(serde_json::to_value(backend).unwrap(), backend.name());
+            assert_eq!(Backend::of_name(backend.name()), Some(backend));
+        }
+    }
 }

@@ -3,6 +3,7 @@
 //! - [`app_cache`]: the application cache of a shop, and the software that keeps it.
 //! - [`stages`]: the rate of an open load over time, or the clients of a closed one.
 //! - [`study`]: the TOML a study is written in, read with located errors.
+//! - [`load`]: how operations are offered.
 //! - [`plan`]: what a run will do, every cell listed; made from a study and the user's choices.
 //! - [`target`]: where a store is and how it is reached; secrets that never print.
 //! - [`trial`]: what one measured run of one cell gave.
@@ -13,6 +14,7 @@
 pub mod app_cache;
 pub mod calibration;
 pub mod event;
+pub mod load;
 pub mod plan;
 pub mod record;
 pub mod stages;
@@ -23,14 +25,15 @@ pub mod trial;
 pub use app_cache::{AppCache, Backend};
 pub use calibration::{Calibration, NullRate};
 pub use event::{Event, Sink, SinkError};
+pub use load::Load;
 pub use plan::{
-    Cell, Connections, Effort, Generation, Kv, KvOperation, Layout, Load, Names, Order, Phase,
-    Plan, PlannedTarget, Product, Scale, Sessions, Stop, Workload,
+    Cell, Connections, Effort, Generation, Kv, KvOperation, Layout, Names, Order, Phase, Plan,
+    PlannedTarget, Product, Scale, Sessions, Stop, Workload,
 };
 pub use record::{Condition, Conditions, Header, Seal, SealStatus};
 pub use stages::{ClientStage, ClientStages, RateStage, RateStages, StagesError};
 pub use study::{Choices, Study, StudyError, TargetChoice};
 pub use target::{Endpoint, Memcached, NetAddress, RedisWay, Secret, Spelling, TlsFiles, UrlError};
 pub use trial::{
-    Counts, ErrorClass, Failure, Interval, Noise, OperationResult, PhaseResult, Trial,
+    Counts, ErrorClass, Failure, Filled, Interval, Noise, OperationResult, PhaseResult, Trial,
 };

@@ -6,7 +6,8 @@
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-use crate::stages::{ClientStage, RateStage};
+use crate::app_cache::{AppCache, Backend};
+use crate::load::Load;
 use crate::study::{Advice, Claim};
 
 /// Which kind of store a target is; decides the driver and the server that a rig starts.
@@ -19,7 +20,7 @@ pub enum Product {
     Redis,
     /// A server of the MySQL protocol (MariaDB's serves as well).
     Mysql,
-    /// Servers of memcached's protocol, for keys and values only.
+    /// Servers of memcached's protocol, for keys and values, and in front of other stores.
     Memcached,
 }
 
@@ -76,11 +77,15 @@ impl Scale {
 pub struct PlannedTarget {
     /// Name in this run, for example `redis`.
     pub name: String,
-    /// Which driver and which server.
+    /// Which driver and which server; of a cache's backend the first of its stores.
     pub product: Product,
+    /// The software whose application cache it is; `None` for other workloads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backend: Option<Backend>,
     /// Where it is, without credentials; `None` means that a private server is started.
     pub address: Option<String>,
-    /// Server settings of a private server, as its configuration file spells them.
+    /// Server settings of a private server, as its configuration file spells them; those of a
+    /// cache's backend with the product before them: `redis.save`.
     pub settings: BTreeMap<String, String>,
     /// Name of the target that this one repeats for the A/A control.
     pub control_of: Option<String>,
@@ -88,154 +93,34 @@ pub struct PlannedTarget {
     pub named: bool,
 }
 
-/// How operations are offered.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "lowercase")]
-pub enum Load {
-    /// Each client sends its next operations when the last ones are answered.
-    Closed {
-        /// Clients at work at the same time, at least 1.
-        clients: u32,
-        /// True when all clients ask for the same session (parallel requests of one visitor).
-        one_session: bool,
-        /// Operations that a client sends at once, at least 1.
-        #[serde(default = "one", skip_serializing_if = "is_one")]
-        pipeline: u32,
-        /// The clients over time, from the end of the warm-up on; empty where all are at work all
-        /// the time, else `clients` are the most of them.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        stages: Vec<ClientStage>,
-    },
-    /// Operations are sent when they are due, whether or not others were answered.
-    Open {
-        /// Operations a second, at least 1; where there are stages, the highest rate of them.
-        rate_per_s: u64,
-        /// True for independent arrivals, false for evenly spaced ones.
-        poisson: bool,
-        /// Clients that share the operations, at least 1.
-        clients: u32,
-        /// Operations that a client may have under way, at least 1.
-        #[serde(default = "one", skip_serializing_if = "is_one")]
-        pipeline: u32,
-        /// The rate over time, from the end of the warm-up on; empty where it stays the same.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        stages: Vec<RateStage>,
-    },
-}
-
-fn one() -> u32 {
-    1
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-fn is_one(number: &u32) -> bool {
-    *number == 1
-}
-
-impl Load {
-    /// A closed load of clients that each send one operation at a time.
-    pub fn closed(clients: u32) -> Self {
-        Self::Closed { clients, one_session: false, pipeline: 1, stages: Vec::new() }
-    }
-
-    /// Clients at work at the same time.
-    pub fn clients(&self) -> u32 {
-        let (Self::Closed { clients, .. } | Self::Open { clients, .. }) = self;
-        *clients
-    }
-
-    /// Operations that a client may have under way.
-    pub fn pipeline(&self) -> u32 {
-        let (Self::Closed { pipeline, .. } | Self::Open { pipeline, .. }) = self;
-        *pipeline
-    }
-
-    /// Which times tell how long users wait: those from the moment at which a request was due,
-    /// where that is not the moment at which it was sent. The first word of their metrics' names.
-    pub fn times(&self) -> &'static str {
-        match self {
-            Self::Closed { .. } => "service",
-            Self::Open { .. } => "response",
-        }
-    }
-
-    /// True where rate or clients change over time.
-    pub fn is_staged(&self) -> bool {
-        match self {
-            Self::Open { stages, .. } => !stages.is_empty(),
-            Self::Closed { stages, .. } => !stages.is_empty(),
-        }
-    }
-
-    /// True when all clients ask for the same session.
-    pub fn one_session(&self) -> bool {
-        matches!(self, Self::Closed { one_session: true, .. })
-    }
-}
-
-impl std::fmt::Display for Load {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        if let Self::Closed { stages, .. } = self
-            && !stages.is_empty()
-        {
-            joined(f, stages)?;
-            return at_once(f, self.pipeline());
-        }
-        let clients = self.clients();
-        let plural = if clients == 1 { "" } else { "s" };
-        if let Self::Open { rate_per_s, poisson, stages, .. } = self {
-            let spacing = if *poisson { "Poisson" } else { "evenly spaced" };
-            if stages.is_empty() {
-                write!(f, "{rate_per_s}/s {spacing} over ")?;
-            } else {
-                joined(f, stages)?;
-                write!(f, ", {spacing}, over ")?;
-            }
-        }
-        write!(f, "{clients} client{plural}")?;
-        if self.one_session() {
-            f.write_str(" on one session")?;
-        }
-        at_once(f, self.pipeline())
-    }
-}
-
-fn joined(f: &mut std::fmt::Formatter<'_>, stages: &[impl std::fmt::Display]) -> std::fmt::Result {
-    stages.iter().enumerate().try_for_each(|(i, stage)| {
-        let then = if i == 0 { "" } else { ", then " };
-        write!(f, "{then}{stage}")
-    })
-}
-
-fn at_once(f: &mut std::fmt::Formatter<'_>, pipeline: u32) -> std::fmt::Result {
-    if pipeline > 1 { write!(f, ", {pipeline} at once") } else { Ok(()) }
-}
-
 /// Whether values are drawn inside the timed span.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Generation {
     /// Drawn before the clock starts; neither latency nor rate contains it.
+    #[default]
     Outside,
     /// Drawn after the clock started, as the 2019 script did.
     Inside,
 }
 
 /// What software's layout a workload uses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Layout {
     /// One key, row or file a session; plain write, read, replace.
+    #[default]
     Plain,
     /// A shop's page: open with the lock of the real session handler, read, think, write, close.
     Page,
 }
 
 /// When connections are made, and by which calls.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Connections {
     /// One connection a client, kept; statements prepared once.
+    #[default]
     Persistent,
     /// As the 2019 script: MySQL connects for every operation, Redis keeps its connection, and
     /// files are read and written by the system calls of PHP's functions.
@@ -244,22 +129,24 @@ pub enum Connections {
 }
 
 /// How sessions are named.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Names {
     /// `<client>_<index>`, client from 1, index from 0, as the 2019 script.
     Counter,
     /// 32 hexadecimal characters, as PHP's default session ids.
+    #[default]
     Hex,
 }
 
 /// In which order existing sessions are visited.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Order {
     /// One after the other, as they were created.
     Sequential,
     /// Uniformly at random among the client's own.
+    #[default]
     Random,
 }
 
@@ -276,9 +163,10 @@ pub enum Stop {
 /// One measured part of a trial.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Phase {
-    /// Name of the phase and of its result rows: `write`, `read`, `change`, `mixed`, `page`.
+    /// Name of the phase and of its result rows: `write`, `read`, `change`, `clean`, `mixed`, ….
     pub name: String,
-    /// Operations and their weights; weights need not sum to 1.
+    /// Operations and their weights; weights need not sum to 1. Empty where a list says what comes
+    /// next ([`AppCache::as_original`]).
     pub mix: BTreeMap<String, f64>,
     /// Nanoseconds of unrecorded operations before the measurement; 0 for none.
     pub warmup_ns: u64,
@@ -333,7 +221,7 @@ pub struct Kv {
     pub key_bytes: Option<String>,
     /// Bytes of a value: `1024`, `64-4096`, `etc`, …
     pub value_bytes: String,
-    /// Lifetime of what is written in seconds; 0 for none.
+    /// Lifetime of all that is written in seconds; 0 for none, or where each has its own.
     pub ttl_s: u64,
     /// Share of the keys that exist before the first phase, 0 to 1.
     pub filled_share: f64,
@@ -364,6 +252,9 @@ pub enum Workload {
     Sessions(Sessions),
     /// Keys and values.
     Kv(Kv),
+    /// Records with tags, behind the software of a shop.
+    #[serde(rename = "app-cache")]
+    AppCache(AppCache),
 }
 
 impl Workload {
@@ -372,6 +263,7 @@ impl Workload {
         match self {
             Self::Sessions(sessions) => &sessions.profile,
             Self::Kv(kv) => &kv.profile,
+            Self::AppCache(cache) => &cache.profile,
         }
     }
 
@@ -380,6 +272,7 @@ impl Workload {
         match self {
             Self::Sessions(sessions) => &sessions.phases,
             Self::Kv(kv) => &kv.phases,
+            Self::AppCache(cache) => &cache.phases,
         }
     }
 
@@ -392,18 +285,19 @@ impl Workload {
     pub fn generation(&self) -> Generation {
         match self {
             Self::Sessions(sessions) => sessions.generation,
-            Self::Kv(_) => Generation::Outside,
+            Self::Kv(_) | Self::AppCache(_) => Generation::Outside,
         }
     }
 
-    /// True where a key that is not there is no fault: it was not filled, or an operation may have
-    /// removed it.
+    /// True where a key that is not there is no fault: it was not filled, its lifetime is over, or
+    /// an operation may have removed it.
     pub fn misses_are_planned(&self) -> bool {
         let keeping = ["get", "set", "insert", "rmw"];
         let keeps = |o: &KvOperation| o.command.is_none() && keeping.contains(&&*o.name);
         match self {
             Self::Sessions(_) => false,
             Self::Kv(kv) => kv.filled_share < 1.0 || !kv.operations.iter().all(keeps),
+            Self::AppCache(_) => true,
         }
     }
 
@@ -412,6 +306,7 @@ impl Workload {
         match self {
             Self::Sessions(sessions) => sessions.ttl_s,
             Self::Kv(kv) => kv.ttl_s,
+            Self::AppCache(_) => 0,
         }
     }
 }

@@ -3,15 +3,22 @@
 //! docs/FORMAT.md describes the file. Unknown keys are errors that list the known ones.
 //!
 //! - [`wire`]: the file as it is written.
+//! - [`statements`]: its statements and its recommendation table.
+//! - `keys`, `faults`: what must stand in it, and what makes no sense.
 //! - [`choices`]: what a user adds on the command line, `--set` keys included.
-//! - [`planning`]: study and choices become a [`crate::Plan`].
+//! - [`planning`]: study and choices become a [`crate::Plan`]; `targets`: its stores.
 
 pub mod choices;
+mod faults;
+mod keys;
 pub mod planning;
+pub mod statements;
+mod targets;
 pub mod wire;
 
 pub use choices::{Choices, TargetChoice};
-pub use wire::{Advice, AdviceRow, Claim, Expectation, Study};
+pub use statements::{Advice, AdviceRow, Claim, Expectation};
+pub use wire::{Study, StudyWorkload};
 
 /// A study or a choice that cannot be used.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]

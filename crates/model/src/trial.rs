@@ -96,6 +96,15 @@ pub struct Counts {
     pub lock_broken: u64,
     /// Opens that gave up waiting for the lock.
     pub lock_timeouts: u64,
+    /// Times that a server's answer was waited for, where the store counts its effort.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub round_trips: u64,
+    /// Commands or statements sent to servers, where the store counts its effort.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub commands: u64,
+    /// Files opened, listed, looked at or removed, each time counted, where the store counts them.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub files: u64,
 }
 
 impl Counts {
@@ -115,6 +124,9 @@ impl Counts {
             lock_attempts,
             lock_broken,
             lock_timeouts,
+            round_trips,
+            commands,
+            files,
         } = other;
         self.ok += ok;
         self.miss += miss;
@@ -127,6 +139,9 @@ impl Counts {
         self.lock_attempts += lock_attempts;
         self.lock_broken += lock_broken;
         self.lock_timeouts += lock_timeouts;
+        self.round_trips += round_trips;
+        self.commands += commands;
+        self.files += files;
         for (class, n) in errors_by_class {
             *self.errors_by_class.entry(*class).or_default() += n;
         }
@@ -153,13 +168,18 @@ impl Counts {
 /// One operation's result within a phase.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OperationResult {
-    /// `write`, `read`, `change`; in the page layout `open`, `close` and `page` (both together).
+    /// `write`, `read`, `change`, `clean`; in the page layout `open`, `close` and `page` (both
+    /// together).
     pub operation: String,
     /// How they ended.
     pub counts: Counts,
     /// Operations finished per second, over all clients: by the wall time of the phase, less the
     /// share of it that clients spent on untimed preparing and checking.
     pub rate_per_s: f64,
+    /// Operations by time in calls, summed over the clients; pauses, and the time of other
+    /// operations, are not in it. `None` where an event loop does the calls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calls_rate_per_s: Option<f64>,
     /// Done − sent.
     pub service: Histogram,
     /// Done − intended start; contains the drawing of the value when that is timed.
@@ -223,6 +243,15 @@ pub struct Noise {
     pub hiccup_ns_p99: u64,
 }
 
+/// What a target's stores took when their data were filled in, before the first phase.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Filled {
+    /// Blocks of the file system that the files take, in bytes; 0 without files.
+    pub store_bytes: u64,
+    /// Memory of the private servers' processes (resident), in bytes; 0 without such servers.
+    pub server_memory_bytes: u64,
+}
+
 /// One measured run of one cell in one block: fresh server, fresh data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Trial {
@@ -238,6 +267,9 @@ pub struct Trial {
     pub took_ns: u64,
     /// Product and version as the server reports it, for example `Redis 7.0.15`.
     pub version: Option<String>,
+    /// What its stores took when they were filled; `None` where that was not looked at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub filled: Option<Filled>,
     /// Measured phases; may be partly filled when the trial failed later.
     pub phases: Vec<PhaseResult>,
     /// What disturbed it.

@@ -112,12 +112,15 @@ fn score(advice: &Advice, here: &[&MeasuredPhase<'_>], target: &str) -> BTreeMap
     let all: f64 = weights.iter().map(|(_, w)| **w).sum();
     let mut sums: BTreeMap<u32, (usize, f64)> = BTreeMap::new();
     for (operation, weight) in &weights {
-        let own = here.iter().filter(|p| p.cell.target == target);
-        let found = own.flat_map(|p| &p.operations).find(|o| o.name == **operation);
-        for point in found.iter().flat_map(|o| &o.points).filter(|p| p.usable()) {
+        let mut own = here.iter().filter(|p| p.cell.target == target);
+        let found = own.find_map(|p| Some((p, p.operation(operation)?)));
+        let Some((phase, found)) = found else { continue };
+        for point in found.points.iter().filter(|p| p.usable()) {
+            // The list sets the rate of its parts; what the store can do is the rate of its calls.
+            let of_calls = point.result.calls_rate_per_s.filter(|_| phase.is_list());
             let (operations, sum) = sums.entry(point.block).or_default();
             *operations += 1;
-            *sum += **weight * point.result.rate_per_s.ln();
+            *sum += **weight * of_calls.unwrap_or(point.result.rate_per_s).ln();
         }
     }
     let whole = sums.into_iter().filter(|(_, (operations, _))| *operations == weights.len());
@@ -173,7 +176,7 @@ fn view(row: &AdviceRow, size: Option<&Size>) -> AdviceView {
         size: row.size.clone(),
         clients: size.map_or(0, |s| s.clients),
         factory: row.factory.clone(),
-        source_recommends: row.source.clone(),
+        source_recommends: row.source.join(" or "),
         recommended,
         why,
         agreement: agreement.into(),
@@ -186,11 +189,12 @@ fn recommend(row: &AdviceRow, ranking: &[Ranked]) -> (Option<String>, String, &'
     let level = |r: &&Ranked| r.behind.is_none_or(|(_, verdict)| verdict != "faster");
     let tied: Vec<&Ranked> = ranking.iter().filter(level).collect();
     if tied.len() == 1 {
-        let agreement = if *best == row.source { "same" } else { "different" };
+        let agreement = if row.source.contains(best) { "same" } else { "different" };
         return (Some(best.clone()), clearly_best(row, ranking), agreement);
     }
     let names: Vec<&str> = tied.iter().map(|r| r.target.as_str()).collect();
-    let agreement = if names.contains(&row.source.as_str()) { "undecided" } else { "different" };
+    let among = |source: &String| names.contains(&source.as_str());
+    let agreement = if row.source.iter().any(among) { "undecided" } else { "different" };
     (Some(names.join(" or ")), no_clear_best(row, &tied, &names), agreement)
 }
 
@@ -258,7 +262,7 @@ fn basis(advice: &Advice, profile: Option<String>) -> String {
         let plural = if **clients == 1 { "" } else { "s" };
         format!("{size} = {clients} concurrent request{plural}")
     });
-    let profile = profile.map_or(String::new(), |p| format!(" on profile {p}"));
+    let profile = profile.map_or(String::new(), |p| format!(" on profile {p},"));
     format!(
         "Rates{profile} weighted {weights}; {}. Weights and sizes stand in the study file under \
          `advice` and can be changed there. Clients and stores shared one machine: several web \

@@ -2,7 +2,7 @@
 //! refuted here is a result, not a failure.
 
 use model::study::{Claim, Expectation};
-use model::{Load, Plan};
+use model::{Load, Plan, Workload};
 
 use crate::pairs::against;
 use crate::show;
@@ -79,14 +79,25 @@ fn expected(expectation: &Expectation) -> String {
             format!("{a} / {b} {range} ({operation}, {load})")
         }
         Expectation::Lowest { target, operations, clients } => {
-            let clients: Vec<String> = clients.iter().map(ToString::to_string).collect();
-            format!(
-                "{target} slowest ({} at {} clients)",
-                operations.join(", "),
-                clients.join(" and ")
-            )
+            format!("{target} slowest {}", cases(operations, clients))
+        }
+        Expectation::Highest { target, operations, clients } => {
+            format!("{target} fastest {}", cases(operations, clients))
+        }
+        Expectation::Narrowest { operation, than, clients } => {
+            let load = Load::closed(*clients);
+            format!("fastest / slowest nearer to 1 at {operation} than at {} ({load})", and(than))
         }
     }
+}
+
+fn cases(operations: &[String], clients: &[u32]) -> String {
+    let clients: Vec<String> = clients.iter().map(ToString::to_string).collect();
+    format!("({} at {} clients)", operations.join(", "), clients.join(" and "))
+}
+
+fn and(names: &[String]) -> String {
+    names.join(" and ")
 }
 
 fn judge(expectation: &Expectation, ground: &Ground<'_>) -> Judged {
@@ -99,7 +110,13 @@ fn judge(expectation: &Expectation, ground: &Ground<'_>) -> Judged {
             }
         }
         Expectation::Lowest { target, operations, clients } => {
-            judge_lowest(target, operations, clients, ground)
+            judge_end(target, (operations, clients), End::Last, ground)
+        }
+        Expectation::Highest { target, operations, clients } => {
+            judge_end(target, (operations, clients), End::First, ground)
+        }
+        Expectation::Narrowest { operation, than, clients } => {
+            judge_narrowest(operation, than, *clients, ground)
         }
     }
 }
@@ -108,19 +125,45 @@ impl Ground<'_> {
     /// The rate of `a` by that of `b`, or what is missing.
     fn ratio(&self, operation: &str, clients: u32, a: &str, b: &str) -> Result<Value, String> {
         let load = Load::closed(clients);
+        let row = self.row_of(operation);
         for target in [a, b] {
             let measured = |r: &&Row| r.workload == self.profile && r.target == target;
             if !self.rows.iter().any(|r| measured(&r)) {
                 return Err(format!("{target} was not measured"));
             }
-            let here = |r: &Row| r.operation == operation && r.load == load;
+            let here = |r: &Row| r.operation == row && r.load == load;
             if !self.rows.iter().any(|r| measured(&r) && here(r)) {
                 return Err(format!("{operation} with {load} was not measured on {target}"));
             }
         }
-        against(self.comparisons, (self.profile, operation, &load), a, b)
+        against(self.comparisons, (self.profile, &row, &load), a, b)
             .map(|c| c.ratio)
             .ok_or_else(|| format!("{a} and {b} have no block in common"))
+    }
+
+    /// Name of an operation's rows: of a profile that runs a list, the operation is a part of it.
+    fn row_of(&self, operation: &str) -> String {
+        let workloads = self.plan.cells.iter().map(|c| &c.workload);
+        let mut own = workloads.filter(|w| w.profile() == self.profile).flat_map(Workload::phases);
+        match own.find(|phase| phase.mix.is_empty()) {
+            Some(list) => format!("{}.{operation}", list.name),
+            None => operation.into(),
+        }
+    }
+
+    /// How many times as fast the fastest target is as the slowest, with their names.
+    fn spread(&self, operation: &str, clients: u32) -> Result<(Value, String), String> {
+        let targets = self.others("");
+        let mut widest: Option<(Value, String)> = None;
+        for a in &targets {
+            for b in targets.iter().filter(|b| *b != a) {
+                let ratio = self.ratio(operation, clients, a, b)?;
+                if widest.as_ref().is_none_or(|(w, _)| w.center < ratio.center) {
+                    widest = Some((ratio, format!("{a} against {b}")));
+                }
+            }
+        }
+        widest.ok_or_else(|| "fewer than two targets were measured".into())
     }
 
     /// Targets other than `target` that it can be compared with; controls are not among them.
@@ -185,16 +228,23 @@ fn refuted(center: f64, ends: (f64, f64), names: (&str, &str), range: (f64, f64)
     format!("no difference is shown here: {first} is {by} as fast as {second}")
 }
 
-/// One case of a `lowest` statement: the target's ratio against another one.
+/// Which end of the order a target is said to stand at.
+#[derive(Clone, Copy, PartialEq)]
+enum End {
+    First,
+    Last,
+}
+
+/// One case of such a statement: the target's ratio against another one.
 struct Case {
     ratio: Value,
     place: String,
 }
 
-fn judge_lowest(
+fn judge_end(
     target: &str,
-    operations: &[String],
-    clients: &[u32],
+    (operations, clients): (&[String], &[u32]),
+    end: End,
     ground: &Ground<'_>,
 ) -> Judged {
     let others = ground.others(target);
@@ -212,13 +262,23 @@ fn judge_lowest(
             }
         }
     }
-    let closest = cases.iter().max_by(|a, b| a.ratio.center.total_cmp(&b.ratio.center));
+    // Seen so that above 1 speaks against the statement.
+    let against = |ratio: &Value| match end {
+        End::Last => *ratio,
+        End::First => Value {
+            center: 1.0 / ratio.center,
+            lo: ratio.hi.map(f64::recip),
+            hi: ratio.lo.map(f64::recip),
+        },
+    };
+    let center = |case: &Case| against(&case.ratio).center;
+    let closest = cases.iter().max_by(|a, b| center(a).total_cmp(&center(b)));
     let Some(Case { ratio, place }) = closest else {
         return not_run(format!("{target} has no other target to be compared with"));
     };
-    let (verdict, word) = if cases.iter().any(|c| c.ratio.lo.is_some_and(|lo| lo > 1.0)) {
+    let (verdict, word) = if cases.iter().any(|c| against(&c.ratio).lo.is_some_and(|lo| lo > 1.0)) {
         ("refuted", "does not hold")
-    } else if cases.iter().all(|c| c.ratio.hi.is_some_and(|hi| hi < 1.0)) {
+    } else if cases.iter().all(|c| against(&c.ratio).hi.is_some_and(|hi| hi < 1.0)) {
         ("confirmed", "holds")
     } else {
         ("undecided", "cannot be decided")
@@ -242,4 +302,30 @@ fn judge_lowest(
         show::ratio(ratio.center)
     );
     Judged(verdict, Some(*ratio), note)
+}
+
+fn judge_narrowest(operation: &str, than: &[String], clients: u32, ground: &Ground<'_>) -> Judged {
+    let spread = |operation: &str| ground.spread(operation, clients);
+    let (own, pair) = match spread(operation) {
+        Ok(own) => own,
+        Err(missing) => return not_run(missing),
+    };
+    let mut note = format!("{operation}: {} ({pair})", show::ratio(own.center));
+    let (mut all_wider, mut one_narrower) = (true, false);
+    for other in than {
+        let (theirs, pair) = match spread(other) {
+            Ok(theirs) => theirs,
+            Err(missing) => return not_run(missing),
+        };
+        note += &format!("; {other}: {} ({pair})", show::ratio(theirs.center));
+        let below = |a: Option<f64>, b: Option<f64>| a.zip(b).is_some_and(|(a, b)| a < b);
+        all_wider &= below(own.hi, theirs.lo);
+        one_narrower |= below(theirs.hi, own.lo);
+    }
+    let (verdict, word) = match (all_wider, one_narrower) {
+        (true, _) => ("confirmed", "holds"),
+        (_, true) => ("refuted", "does not hold"),
+        _ => ("undecided", "cannot be decided"),
+    };
+    Judged(verdict, Some(own), format!("{word}; fastest against slowest at {note}"))
 }

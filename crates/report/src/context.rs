@@ -22,14 +22,23 @@ fn target(recorded: &Recorded, planned: &PlannedTarget) -> TargetView {
         name: planned.name.clone(),
         kind: planned.product,
         product: state.and_then(|s| s.version.clone()).or(seen),
-        place: match (&planned.address, planned.product) {
-            (Some(address), _) => address.clone(),
-            (None, Product::Files) => "a directory of its own, made and removed by the run".into(),
-            (None, _) => "a private server, started fresh for each trial".into(),
-        },
+        place: planned.address.clone().unwrap_or_else(|| private_place(planned)),
         settings: planned.settings.clone(),
         not_run: state.and_then(|s| s.unavailable.as_ref()).map(ToString::to_string),
         control_of: planned.control_of.clone(),
+    }
+}
+
+/// Where a target is that the run makes for itself.
+fn private_place(planned: &PlannedTarget) -> String {
+    let is_files = |p: &&Product| **p == Product::Files;
+    let files = planned.products().iter().filter(is_files).count();
+    let (own, fresh) = ("a directory of its own", "started fresh for each trial");
+    match (files, planned.products().len() - files) {
+        (_, 0) => format!("{own}, made and removed by the run"),
+        (0, 1) => format!("a private server, {fresh}"),
+        (0, _) => format!("private servers, {fresh}"),
+        (_, _) => format!("a private server, {fresh}, and {own}"),
     }
 }
 
@@ -105,17 +114,24 @@ pub(crate) fn durability(recorded: &Recorded, notes: &mut Notes) {
         if planned.control_of.is_some() || state.is_some_and(|s| s.unavailable.is_some()) {
             continue;
         }
-        let setting = |name: &str| setting(planned, state, name);
-        let text = match planned.product {
-            Product::Redis => redis_durability(setting),
-            Product::Mysql => mysql_durability(setting),
-            Product::Files => files_durability(setting),
-            Product::Memcached => {
-                Some("nothing is kept on disk; a crash loses every key".to_string())
+        for product in planned.products() {
+            let setting = |name: &str| match planned.backend {
+                Some(_) => setting(planned, state, &format!("{}.{name}", product.name())),
+                None => setting(planned, state, name),
+            };
+            let text = match product {
+                Product::Redis => redis_durability(setting),
+                Product::Mysql => mysql_durability(setting),
+                Product::Files => files_durability(setting),
+                Product::Memcached => {
+                    Some("nothing is kept on disk; a crash loses every key".to_string())
+                }
+            };
+            if let Some(text) = text {
+                let part = if planned.products().len() > 1 { product.name() } else { "" };
+                let name = format!("{} {part}", planned.name);
+                notes.add(format!("durability of {}: {text}", name.trim_end()));
             }
-        };
-        if let Some(text) = text {
-            notes.add(format!("durability of {}: {text}", planned.name));
         }
     }
 }

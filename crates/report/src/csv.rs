@@ -35,6 +35,17 @@ const METRICS: [&str; 23] = [
     "lock_wait_share",
 ];
 
+/// Metrics whose columns came later: they stand behind all others, as [`METRICS`] do.
+const LATER_METRICS: [&str; 7] = [
+    "calls_rate_per_s",
+    "hit_ratio",
+    "round_trips_per_op",
+    "commands_per_op",
+    "files_per_op",
+    "store_bytes",
+    "server_memory_bytes",
+];
+
 /// Columns that say which row it is, also of [`render_blocks`].
 const PLACE: [&str; 8] =
     ["run", "validity", "workload", "clients", "one_session", "operation", "target", "product"];
@@ -52,16 +63,16 @@ const COUNTS: [&str; 9] = [
     "lock_timeouts",
 ];
 
-/// One line a row of results, after a line of column names. The last columns compare with the
-/// best of the same operation: its name, how many times as fast as it this row is, the verdict.
+/// One line a row of results, after a line of column names. Columns behind the counts compare with
+/// the best of the same operation: its name, how many times as fast as it this row is, the verdict.
 pub fn render(view: &View) -> String {
     let mut header: Vec<String> = PLACE.iter().map(ToString::to_string).collect();
     header.push("blocks".into());
-    for metric in METRICS {
-        header.extend([metric.to_string(), format!("{metric}_lo"), format!("{metric}_hi")]);
-    }
+    let of_metric = |m: &&str| [m.to_string(), format!("{m}_lo"), format!("{m}_hi")];
+    header.extend(METRICS.iter().flat_map(of_metric));
     header.extend(COUNTS.iter().map(ToString::to_string));
     header.extend(["best", "ratio_to_best", "verdict_to_best"].map(String::from));
+    header.extend(LATER_METRICS.iter().flat_map(of_metric));
     let mut text = line(&header);
     for table in standings(view) {
         for group in &table.groups {
@@ -77,11 +88,12 @@ pub fn render(view: &View) -> String {
 fn row(view: &View, row: &Row, best: Option<&Row>) -> Vec<String> {
     let mut fields = place(view, row);
     fields.push(row.blocks.to_string());
-    for metric in METRICS {
-        let value = row.metrics.get(metric);
+    let of_metric = |metric: &&str| {
+        let value = row.metrics.get(*metric);
         let parts = [value.map(|v| v.center), value.and_then(|v| v.lo), value.and_then(|v| v.hi)];
-        fields.extend(parts.map(number));
-    }
+        parts.map(number)
+    };
+    fields.extend(METRICS.iter().flat_map(of_metric));
     fields.extend(counts(&row.counts).map(|n| n.to_string()));
     let place = (row.workload.as_str(), row.operation.as_str(), &row.load);
     let comparison =
@@ -89,6 +101,7 @@ fn row(view: &View, row: &Row, best: Option<&Row>) -> Vec<String> {
     fields.push(best.map(|b| b.target.clone()).unwrap_or_default());
     fields.push(number(comparison.as_ref().map(|c| c.ratio.center)));
     fields.push(comparison.map(|c| c.verdict).unwrap_or_default());
+    fields.extend(LATER_METRICS.iter().flat_map(of_metric));
     fields
 }
 

@@ -97,6 +97,7 @@ fn target(name: &str) -> PlannedTarget {
     PlannedTarget {
         name: name.into(),
         product,
+        backend: None,
         address: None,
         settings: BTreeMap::new(),
         control_of: name.strip_suffix("-again").map(Into::into),
@@ -130,7 +131,7 @@ fn cell(target: &str, profile: &str, clients: u32, one: bool, phases: Vec<Phase>
 pub(crate) fn sessions(cell: &mut Cell) -> &mut Sessions {
     match &mut cell.workload {
         Workload::Sessions(sessions) => sessions,
-        Workload::Kv(_) => unreachable!("every cell of this fixture is of sessions"),
+        _ => unreachable!("every cell of this fixture is of sessions"),
     }
 }
 
@@ -196,6 +197,7 @@ fn trial(plan: &Plan, cell: &Cell, block: u32, position: u32, rates: Rates) -> T
         cell: cell.id.clone(),
         started_unix_ms: 1_790_000_000_000 + u64::from(block) * 10_000,
         took_ns: 8_000_000_000,
+        filled: None,
         version: product.map(|p| version(p).into()),
         phases: phases.collect(),
         noise: Noise { hiccup_ns_max: 400_000, ..Noise::default() },
@@ -241,6 +243,7 @@ fn operation(name: &str, rate_per_s: f64, clients: u32) -> OperationResult {
         operation: name.into(),
         counts: Counts { ok: OPERATIONS, verified: OPERATIONS / 64, ..Counts::default() },
         rate_per_s,
+        calls_rate_per_s: None,
         response: service.clone(),
         service,
         lag: Histogram::new(),
@@ -296,7 +299,7 @@ pub(crate) fn advice() -> Advice {
         shop: shop.into(),
         size: size.into(),
         factory: factory.into(),
-        source: source.into(),
+        source: vec![source.into()],
     };
     let weights = [("read", 0.6), ("change", 0.3), ("write", 0.1)];
     let sizes = [("small", 1), ("medium to large", 8)];

@@ -29,6 +29,7 @@ pub mod text;
 pub mod view;
 
 mod advice;
+mod cache;
 mod claims;
 mod context;
 mod distribution;

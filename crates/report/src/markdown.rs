@@ -2,7 +2,7 @@
 
 use crate::show;
 use crate::standings::{Standing, marks, standings};
-use crate::text::{facts, reasons};
+use crate::text::{effort, facts, reasons};
 use crate::view::{Validity, View};
 
 /// The whole result; a heading of the first level, all else below it.
@@ -10,6 +10,7 @@ pub fn render(view: &View) -> String {
     let parts = [
         heading(view),
         results(view),
+        effort_of_operations(view),
         not_run(view),
         failures(view),
         claims(view),
@@ -99,6 +100,19 @@ fn pipes(header: &[&str], align: &str, rows: impl Iterator<Item = Vec<String>>) 
     let mut text = line(&header) + &line(&rule);
     rows.for_each(|cells| text += &line(&cells));
     text
+}
+
+fn effort_of_operations(view: &View) -> String {
+    let mut rows = effort::rows(view).peekable();
+    if rows.peek().is_none() {
+        return String::new();
+    }
+    let cells = |r| effort::cells(r).iter().map(|cell| plain(cell)).collect();
+    let mut body = pipes(&effort::HEADER, "llrrrrr", rows.map(cells)) + "\n";
+    for size in effort::sizes(view) {
+        body += &format!("- {}\n", plain(&size));
+    }
+    section("Effort of an operation", &body)
 }
 
 fn not_run(view: &View) -> String {

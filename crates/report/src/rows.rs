@@ -1,9 +1,10 @@
 //! One row of results for each operation of each measured phase.
 
-use model::{Counts, Load, OperationResult, PhaseResult};
+use model::{Counts, Load, OperationResult, PhaseResult, Workload};
 use stats::{Histogram, Warning};
 use std::collections::BTreeMap;
 
+use crate::cache;
 use crate::distribution::{CONFIDENCE, Merged, PERCENTILES, jackknife};
 use crate::notes::Notes;
 use crate::null;
@@ -61,6 +62,8 @@ fn row(
         metrics.insert("rate_per_s".to_string(), rate);
         footnotes.extend(doubts.iter().map(|d| notes.add(d.to_string())));
     }
+    let rates = points.iter().filter_map(|p| p.result.calls_rate_per_s);
+    metrics.extend(over_blocks(rates, seed).map(|(v, _)| ("calls_rate_per_s".to_string(), v)));
     times("service", &service, seed, &mut metrics);
     times("response", &response, seed, &mut metrics);
     if !lag.all.is_empty() {
@@ -70,6 +73,9 @@ fn row(
         cpu_per_operation(points, seed, &mut metrics);
     }
     locks(points, &lock_wait, seed, &mut metrics);
+    if let Workload::AppCache(_) = phase.cell.workload {
+        cache::metrics(points, seed, &mut metrics);
+    }
     footnotes.extend(sample_notes(service.all.count(), notes));
     let place = format!("`{}` {}", phase.cell.id, operation.name);
     footnotes.extend(count_notes(phase, &place, &counts, notes));
@@ -95,7 +101,10 @@ fn row(
 }
 
 /// A metric with one value a block; values that are no positive number are no block.
-fn over_blocks(values: impl Iterator<Item = f64>, seed: u64) -> Option<(Value, Vec<Warning>)> {
+pub(crate) fn over_blocks(
+    values: impl Iterator<Item = f64>,
+    seed: u64,
+) -> Option<(Value, Vec<Warning>)> {
     let values: Vec<f64> = values.filter(|v| v.is_finite() && *v > 0.0).collect();
     let estimate = stats::geometric_mean_interval(&values, CONFIDENCE, seed).ok()?;
     let value = Value { center: estimate.center, lo: estimate.lo(), hi: estimate.hi() };
@@ -186,7 +195,14 @@ fn count_notes(
             found.push(notes.add(format!("{place}: {n} of {} {what}", counts.total())));
         }
     };
-    note(counts.stale, "returned an older value than the last one written under the lock");
+    let is_cache = matches!(phase.cell.workload, Workload::AppCache(_));
+    let stale = if is_cache {
+        "found a value that an earlier write or clean should have replaced or removed"
+    } else {
+        "returned an older value than the last one written under the lock"
+    };
+    note(counts.stale, stale);
+    note(counts.lost, "missed a record that nobody had removed: the layout or its store lost it");
     note(counts.lock_broken, "closed a session whose lock was gone or taken over");
     note(counts.lock_timeouts, "gave up waiting for the session's lock");
     note(

@@ -1,6 +1,8 @@
 //! Trials ordered by what they measured: cell, phase, operation, block.
 
-use model::{Cell, Load, OperationResult, Phase, PhaseResult, Plan, Product, Stop, Trial};
+use model::{
+    Cell, Filled, Load, OperationResult, Phase, PhaseResult, Plan, Product, Stop, Trial, Workload,
+};
 use std::collections::BTreeMap;
 
 use crate::recorded::Recorded;
@@ -9,7 +11,8 @@ use crate::recorded::Recorded;
 #[derive(Debug)]
 pub(crate) struct MeasuredPhase<'a> {
     pub(crate) cell: &'a Cell,
-    pub(crate) product: Product,
+    /// Of a cache's backend several.
+    pub(crate) products: Vec<Product>,
     pub(crate) name: &'a str,
     /// As planned; `None` when the record holds a phase that the plan does not.
     pub(crate) planned: Option<&'a Phase>,
@@ -35,6 +38,8 @@ pub(crate) struct Operation<'a> {
 pub(crate) struct Point<'a> {
     pub(crate) block: u32,
     pub(crate) phase: &'a PhaseResult,
+    /// What the stores took when the trial had filled them.
+    pub(crate) filled: Option<Filled>,
     pub(crate) result: &'a OperationResult,
 }
 
@@ -57,12 +62,43 @@ impl MeasuredPhase<'_> {
         }
     }
 
-    /// True when the phase has a fixed length and leaves as many sessions or keys as it found.
+    /// True when the phase has a fixed length and leaves as many sessions, keys or records as it
+    /// found. A write of a cache replaces a record, and what a clean removes is saved again.
     pub(crate) fn keeps_its_data(&self) -> bool {
+        let is_cache = matches!(self.cell.workload, Workload::AppCache(_));
         self.planned.is_some_and(|p| {
             let adds = |name| p.mix.get(name).is_some_and(|w| *w > 0.0);
-            matches!(p.stop, Stop::AfterNs(_)) && !adds("write") && !adds("insert")
+            let grows = !is_cache && (adds("write") || adds("insert"));
+            matches!(p.stop, Stop::AfterNs(_)) && !grows
         })
+    }
+
+    /// True where all of the target is files, whose work is the generator's own.
+    pub(crate) fn is_files_alone(&self) -> bool {
+        self.products.iter().all(|p| *p == Product::Files)
+    }
+
+    /// True where what cleans remove is saved again between the calls.
+    pub(crate) fn cleaned_anew(&self) -> bool {
+        matches!(self.cell.workload, Workload::AppCache(_))
+            && self.planned.is_some_and(|p| p.mix.contains_key("clean"))
+    }
+
+    /// True where nothing but reads is done.
+    pub(crate) fn only_reads(&self) -> bool {
+        self.planned.is_some_and(|p| !p.mix.is_empty() && p.mix.keys().all(|o| o == "read"))
+    }
+
+    /// The operation by its bare name: the one that the phase consists of, or its part of a list,
+    /// which is the only phase that its profile has.
+    pub(crate) fn operation(&self, name: &str) -> Option<&Operation<'_>> {
+        let part = self.is_list().then(|| format!("{}.{name}", self.name));
+        self.operations.iter().find(|o| o.name == name || Some(&o.name) == part.as_ref())
+    }
+
+    /// True where a list says which operation comes next.
+    pub(crate) fn is_list(&self) -> bool {
+        self.planned.is_some_and(|p| p.mix.is_empty())
     }
 
     /// The operations that are not sums of others.
@@ -125,7 +161,7 @@ fn phase_of<'a>(
     let operations = operations_of(name, &trials);
     (!operations.is_empty()).then(|| MeasuredPhase {
         cell,
-        product: plan.target(&cell.target).map_or(Product::Files, |t| t.product),
+        products: plan.target(&cell.target).map_or(Vec::new(), |t| t.products().to_vec()),
         name,
         planned: cell.workload.phases().iter().find(|p| p.name == name),
         trials,
@@ -140,7 +176,12 @@ fn operations_of<'a>(phase: &str, trials: &[(&'a Trial, &'a PhaseResult)]) -> Ve
             let whole = operation.operation == phase;
             let name =
                 if whole { phase.into() } else { format!("{phase}.{}", operation.operation) };
-            let point = Point { block: trial.block, phase: result, result: operation };
+            let point = Point {
+                block: trial.block,
+                phase: result,
+                filled: trial.filled,
+                result: operation,
+            };
             match found.iter_mut().find(|o| o.name == name) {
                 Some(known) => known.points.push(point),
                 None => found.push(Operation { name, whole, points: vec![point] }),

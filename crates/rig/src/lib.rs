@@ -5,6 +5,7 @@
 //! - [`shelf`]: directories for the files of trials, in fresh places of the disk.
 //! - [`server`]: a started server; [`redis`], [`memcached`] and [`mariadb`] start one.
 //! - [`search`] and [`mod@installed`]: where programs are found, and which servers are there.
+//! - [`size`]: what a store takes of memory and disk.
 //! - [`cpu`]: which CPUs whom, and CPU time by the process CPU clock.
 //! - [`noise`]: what disturbed a trial.
 //! - [`host`]: the conditions under which a run was measured.
@@ -29,6 +30,7 @@ pub mod scratch;
 pub mod search;
 pub mod server;
 pub mod shelf;
+pub mod size;
 
 pub use cpu::{Pinning, pin_current_thread, process_cpu_ns};
 pub use error::RigError;
@@ -43,3 +45,4 @@ pub use scratch::Scratch;
 pub use search::SearchPath;
 pub use server::{Server, ServerSpec};
 pub use shelf::Shelf;
+pub use size::{directory_bytes, process_memory_bytes};

@@ -51,7 +51,7 @@ pub(crate) fn setup() -> Result<Setup, Box<dyn Error>> {
 pub(crate) fn sessions(cell: &Cell) -> Result<&Sessions, String> {
     match &cell.workload {
         Workload::Sessions(sessions) => Ok(sessions),
-        Workload::Kv(kv) => Err(format!("cell `{}` is of `{}`, no sessions", cell.id, kv.profile)),
+        other => Err(format!("cell `{}` is of `{}`, no sessions", cell.id, other.profile())),
     }
 }
 

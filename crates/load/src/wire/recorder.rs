@@ -304,6 +304,7 @@ impl WireRecorder {
     /// for all is the last. `seconds` is the length of the measurement.
     pub fn results(&self, phase: &str, names: &[&str], seconds: f64) -> Vec<OperationResult> {
         let result = |name: &str, row: &Row, seconds: f64| OperationResult {
+            calls_rate_per_s: None,
             operation: name.into(),
             counts: row.counts.clone(),
             rate_per_s: row.answered() as f64 / seconds.max(f64::MIN_POSITIVE),

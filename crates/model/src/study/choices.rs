@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::wire::{Defaults, ScaleSize, Study};
-use super::{StudyError, quoted_list};
+use super::wire::{Defaults, ScaleSize, Study, StudyWorkload};
+use super::{StudyError, keys, quoted_list};
 use crate::plan::{Generation, Product, Scale};
 use crate::target::Endpoint;
 
@@ -35,10 +35,20 @@ pub struct Choices {
     pub timeout_ms: Option<u64>,
 }
 
-/// `--set` keys that are not server settings.
-pub const KEYS: [&str; 16] = [
+/// `--set` keys that are not server settings, of all workloads.
+pub const KEYS: [&str; 26] = [
     "profile",
     "clients",
+    "keys",
+    "tags",
+    "min_tags",
+    "max_tags",
+    "min_rec_size",
+    "max_rec_size",
+    "ops",
+    "write_chance",
+    "clean_chance",
+    "magento",
     "value_bytes",
     "ttl_s",
     "generation",
@@ -122,10 +132,18 @@ impl Resolved {
             resolved.defaults.timeout_ms = timeout_ms;
         }
         resolved.agree_on_blocks(&choices.sets)?;
+        if study.workload == StudyWorkload::AppCache
+            && let Some(problem) = resolved.defaults.fault_in_data()
+        {
+            return Err(StudyError::Choice(format!("--set: {problem}")));
+        }
         Ok(resolved)
     }
 
     fn set(&mut self, study: &Study, key: &str, value: &str) -> Result<(), StudyError> {
+        if keys::of_others(study.workload, key) {
+            return Err(unknown(study, key));
+        }
         let defaults = &mut self.defaults;
         let size = &mut self.size;
         match key {
@@ -170,6 +188,32 @@ impl Resolved {
             "blocks_min" => size.blocks_min = within(key, value, &(1..=10_000), "1 to 10000")?,
             "blocks_max" => size.blocks_max = within(key, value, &(1..=10_000), "1 to 10000")?,
             "budget_s" => size.budget_s = within(key, value, &(0.0..=604_800.0), "0 to 604800 s")?,
+            _ => return self.of_records(study, key, value),
+        }
+        Ok(())
+    }
+
+    /// The values of an application cache; other keys are settings of servers.
+    fn of_records(&mut self, study: &Study, key: &str, value: &str) -> Result<(), StudyError> {
+        let number = |range, expected| within(key, value, &range, expected);
+        let defaults = &mut self.defaults;
+        match key {
+            "keys" => self.size.keys = number(1..=100_000_000, "1 to 100000000")?,
+            "ops" => self.size.ops = number(1..=100_000_000, "1 to 100000000")?,
+            "tags" => defaults.tags = number(1..=100_000_000, "1 to 100000000")?,
+            "min_tags" => defaults.min_tags = number(0..=1000, "0 to 1000")?,
+            "max_tags" => defaults.max_tags = number(0..=1000, "0 to 1000")?,
+            "min_rec_size" => defaults.min_rec_size = number(1..=16 << 20, RECORD)?,
+            "max_rec_size" => defaults.max_rec_size = number(1..=16 << 20, RECORD)?,
+            "write_chance" => defaults.write_chance = number(1..=1_000_000, "1 to 1000000")?,
+            "clean_chance" => defaults.clean_chance = number(1..=1_000_000, "1 to 1000000")?,
+            "magento" => {
+                defaults.magento = match value {
+                    "on" => true,
+                    "off" => false,
+                    _ => return Err(bad(key, value, "`on` or `off`")),
+                }
+            }
             _ => return self.server_setting(study, key, value),
         }
         Ok(())
@@ -196,8 +240,8 @@ impl Resolved {
     fn server_setting(&mut self, study: &Study, key: &str, value: &str) -> Result<(), StudyError> {
         let product = key.split_once('.').and_then(|(product, name)| {
             let product = Product::ALL.into_iter().find(|p| p.name() == product)?;
-            let is_server = product != Product::Files && product.keeps_sessions();
-            (is_server && !name.is_empty()).then_some((product, name))
+            let has_server = servers(study).contains(&product);
+            (has_server && !name.is_empty()).then_some((product, name))
         });
         if let Some((product, name)) = product {
             let plain = name.to_ascii_lowercase();
@@ -211,16 +255,32 @@ impl Resolved {
             settings.insert(name.into(), value.into());
             return Ok(());
         }
-        Err(StudyError::Choice(format!(
-            "unknown key `{key}` in --set for study `{}` (known: {}, and `redis.NAME` and \
-             `mysql.NAME` for settings of the servers)",
-            study.name,
-            quoted_list(KEYS)
-        )))
+        Err(unknown(study, key))
     }
 }
 
 const MS: &str = "whole milliseconds";
+const RECORD: &str = "1 to 16777216 bytes";
+
+/// Products whose servers the study's workload can run on.
+fn servers(study: &Study) -> &'static [Product] {
+    match study.workload {
+        StudyWorkload::Sessions => &[Product::Redis, Product::Mysql],
+        StudyWorkload::AppCache => &[Product::Redis, Product::Mysql, Product::Memcached],
+    }
+}
+
+fn unknown(study: &Study, key: &str) -> StudyError {
+    let settings: Vec<String> =
+        servers(study).iter().map(|product| format!("{}.NAME", product.name())).collect();
+    StudyError::Choice(format!(
+        "unknown key `{key}` in --set for study `{}` (known: {}, and {} for settings of the \
+         servers)",
+        study.name,
+        quoted_list(KEYS.into_iter().filter(|key| !keys::of_others(study.workload, key))),
+        quoted_list(settings.iter().map(String::as_str))
+    ))
+}
 
 fn bad(key: &str, value: &str, expected: &str) -> StudyError {
     StudyError::Choice(format!("--set {key}=`{value}` does not fit (expected {expected})"))

@@ -28,7 +28,7 @@ fn with_set(key: &str, value: &str) -> Result<Plan, StudyError> {
 fn sessions(plan: &Plan) -> &Sessions {
     match &plan.cells[0].workload {
         Workload::Sessions(sessions) => sessions,
-        Workload::Kv(_) => panic!("the study is one of sessions"),
+        _ => panic!("the study is one of sessions"),
     }
 }
 

@@ -3,6 +3,7 @@
 
 pub(crate) mod table;
 
+pub(crate) mod effort;
 mod locks;
 mod results;
 
@@ -20,6 +21,7 @@ pub fn render(view: &View, columns: usize, colour: bool) -> String {
         not_run(view, columns, paint),
         results::render(view, columns, paint),
         locks::render(view, paint),
+        effort::render(view, columns, paint),
         failures(view, columns, paint),
         claims(view, columns, paint),
         advice(view, columns, paint),
@@ -166,6 +168,9 @@ pub(crate) fn reasons(advice: &[AdviceView]) -> Vec<(String, String)> {
             Some((places, _)) => *places += &format!("; {place}"),
             None => reasons.push((place, row.why.clone())),
         }
+    }
+    if let ([(places, _)], 2..) = (reasons.as_mut_slice(), advice.len()) {
+        *places = "every shop".into();
     }
     reasons
 }

@@ -16,23 +16,23 @@ use std::time::Instant;
 #[derive(Debug)]
 pub struct NoiseRecorder {
     before: Sample,
-    server: Option<u32>,
+    servers: Vec<u32>,
     hiccups: Hiccups,
 }
 
 impl NoiseRecorder {
     /// Starts recording. The thread that watches for late wake-ups runs on `generator`'s CPUs
     /// (anywhere when that is empty) and costs less than half a percent of one. CPU time of the
-    /// process `server` does not count as other processes' work.
-    pub fn start(generator: &[usize], server: Option<u32>) -> Self {
+    /// processes `servers` does not count as other processes' work.
+    pub fn start(generator: &[usize], servers: &[u32]) -> Self {
         let hiccups = Hiccups::start(generator);
-        Self { before: Sample::take(server), server, hiccups }
+        Self { before: Sample::take(servers), servers: servers.to_vec(), hiccups }
     }
 
-    /// What was recorded; `run_delay_share` is 0 and for the caller to fill in. Where the server
+    /// What was recorded; `run_delay_share` is 0 and for the caller to fill in. Where a server
     /// has ended meanwhile, its work counts as other processes'.
     pub fn stop(self) -> Noise {
-        let after = Sample::take(self.server);
+        let after = Sample::take(&self.servers);
         let (hiccup_ns_max, hiccup_ns_p99) = self.hiccups.stop();
         Noise { hiccup_ns_max, hiccup_ns_p99, ..self.before.until(&after) }
     }
@@ -82,7 +82,7 @@ struct Sample {
 }
 
 impl Sample {
-    fn take(server: Option<u32>) -> Self {
+    fn take(servers: &[u32]) -> Self {
         Self {
             at: Instant::now(),
             ticks: fs::read_to_string("/proc/stat")
@@ -93,7 +93,7 @@ impl Sample {
                 parse_pressure(&fs::read_to_string(format!("/proc/pressure/{kind}")).ok()?)
             }),
             own_ns: own_cpu_ns(),
-            server_ns: server.and_then(process_cpu_ns).unwrap_or(0),
+            server_ns: servers.iter().filter_map(|pid| process_cpu_ns(*pid)).sum(),
         }
     }
 

@@ -131,6 +131,7 @@ pub(super) fn planned(
             provide(product, &mut settings, clients, kv)?;
         }
         targets.push(PlannedTarget {
+            backend: None,
             name: choice.name.clone(),
             product,
             address: choice.endpoint.as_ref().map(ToString::to_string),

@@ -1,0 +1,173 @@
+//! Application caches: profiles, effort, stores of two servers, and what they leave behind.
+
+use std::process::Command;
+use std::time::Duration;
+
+use nix::sys::signal::Signal;
+use serde_json::Value;
+
+use super::common::{
+    Place, RedisServer, Started, among, child_named, count, installed, row, target, wait_until,
+};
+
+/// A data set of a few hundred records and phases of a fraction of a second.
+const SMALL: [&str; 21] = [
+    "app-cache",
+    "--scale",
+    "quick",
+    "--format",
+    "json",
+    "--timeout",
+    "60s",
+    "--set",
+    "keys=300",
+    "--set",
+    "tags=60",
+    "--set",
+    "ops=1500",
+    "--set",
+    "measure_ms=60",
+    "--set",
+    "warmup_ms=10",
+    "--set",
+    "blocks_min=1",
+    "--set",
+    "blocks_max=1",
+];
+
+fn small(place: &Place, arguments: &[&str]) -> Command {
+    place.run(&[&SMALL[..], arguments].concat())
+}
+
+fn metric(row: &Value, name: &str) -> f64 {
+    let value = &row["metrics"][name]["center"];
+    value.as_f64().unwrap_or_else(|| panic!("no metric {name} in {row}"))
+}
+
+/// Every row of a target: something was done, and nothing of it wrongly. Two levels may find what
+/// was cleaned: a load copies a record to the fast level while a clean removes it. Zend's files
+/// may lose a record that is saved while a clean looks at it.
+fn checked<'a>(summary: &'a Value, name: &str) -> Vec<&'a Value> {
+    let rows = among(&summary["cells"], |c| c["target"] == name);
+    assert!(!rows.is_empty(), "no row of {name}: {}", summary["targets"]);
+    for row in &rows {
+        assert!(count(row, "ok") > 0, "{row}");
+        for bad in ["error", "wrong"] {
+            assert_eq!(count(row, bad), 0, "{bad} of {row}");
+        }
+        let one_level = !name.starts_with("two-levels");
+        assert!(!one_level || count(row, "stale") == 0, "stale in {row}");
+    }
+    rows
+}
+
+#[test]
+fn both_profiles_run_on_files_and_redis() {
+    if !installed(&["redis-server"]) {
+        return;
+    }
+    let place = Place::new();
+    let targets = ["--target", "zend-file", "--target", "cm-redis", "--set", "profile=all"];
+    let chances = ["--set", "clean_chance=100", "--set", "write_chance=50"];
+    let arguments = [&targets[..], &chances].concat();
+    let summary = Place::finish(small(&place, &arguments)).measured().json();
+    assert_eq!(summary["failures"], Value::Array(Vec::new()));
+    for name in ["zend-file", "cm-redis"] {
+        let operations: Vec<&str> =
+            checked(&summary, name).iter().map(|r| r["operation"].as_str().unwrap()).collect();
+        let weighted = ["read", "write", "clean", "mixed", "mixed.read", "mixed.write"];
+        let list = ["list", "list.read", "list.write", "list.clean"];
+        for operation in weighted.iter().chain(&list) {
+            assert!(operations.contains(operation), "no {operation} of {name}: {operations:?}");
+        }
+        // Nothing was cleaned yet, and what a clean removes is saved again before the next.
+        assert_eq!(count(row(&summary, name, "read"), "miss"), 0);
+        let list = row(&summary, name, "list");
+        assert_eq!(count(list, "ok") + count(list, "miss"), 4 * 1500, "{list}");
+        let hit_ratio = metric(row(&summary, name, "list.read"), "hit_ratio");
+        assert!((0.05..1.0).contains(&hit_ratio), "what the list cleans stays away: {hit_ratio}");
+        let clean = row(&summary, name, "list.clean");
+        assert!(metric(clean, "calls_rate_per_s") > metric(clean, "rate_per_s"), "{clean}");
+    }
+    let of_redis = |operation: &str, name: &str| metric(row(&summary, "cm-redis", operation), name);
+    assert!((of_redis("read", "round_trips_per_op") - 1.0).abs() < 1e-9);
+    assert!(of_redis("clean", "commands_per_op") > of_redis("clean", "round_trips_per_op"));
+    assert!(of_redis("read", "server_memory_bytes") > 1e6);
+    let of_files =
+        |operation: &str, name: &str| metric(row(&summary, "zend-file", operation), name);
+    assert!(of_files("clean", "files_per_op") > 100.0, "a clean looks at every record");
+    assert!(of_files("read", "files_per_op") < 10.0);
+    assert!(of_files("read", "store_bytes") > 300.0 * 512.0);
+    let claim = among(&summary["claims"], |c| c["id"] == "clean-redis-zend");
+    assert!(claim.iter().all(|c| c["measured"]["center"].as_f64() > Some(1.0)), "{claim:?}");
+    assert!(place.record().trials().iter().all(|t| t["filled"].is_object()));
+    place.assert_nothing_left();
+}
+
+#[test]
+fn two_levels_have_two_servers_of_their_own() {
+    if !installed(&["redis-server", "memcached"]) {
+        return;
+    }
+    let place = Place::new();
+    let targets = ["--target", "two-levels-redis", "--target", "two-levels-file"];
+    let summary = Place::finish(small(&place, &targets)).measured().json();
+    assert_eq!(summary["failures"], Value::Array(Vec::new()));
+    for (name, slow) in [("two-levels-redis", "Redis "), ("two-levels-file", "files on ")] {
+        checked(&summary, name);
+        let product = target(&summary, name)["product"].as_str().unwrap();
+        assert!(product.starts_with("memcached ") && product.contains(slow), "{product}");
+    }
+    let clean = row(&summary, "two-levels-redis", "clean");
+    // Each record of the tag is removed by itself from both levels.
+    assert!(metric(clean, "round_trips_per_op") > 4.0, "{clean}");
+    place.assert_nothing_left();
+}
+
+#[test]
+fn an_interrupted_run_leaves_neither_server_nor_files() {
+    if !installed(&["redis-server", "memcached"]) {
+        return;
+    }
+    let place = Place::new();
+    let long = ["--target", "two-levels-redis", "--set", "measure_ms=60000"];
+    let run = Started::new(small(&place, &long));
+    let parent = run.pid();
+    let both = || child_named(parent, "memcached").and(child_named(parent, "redis-server"));
+    wait_until("both servers run", Duration::from_secs(30), both);
+    std::thread::sleep(Duration::from_millis(500));
+    run.signal_group(Signal::SIGINT);
+    run.finish_within(Duration::from_secs(30)).code(130);
+    place.assert_nothing_left();
+}
+
+#[test]
+fn an_existing_database_must_be_empty_and_is_left_so() {
+    if !installed(&["redis-server", "redis-cli", "setpriv"]) {
+        return;
+    }
+    let server = RedisServer::new();
+    let url = format!("cm-redis={}", server.url());
+    let place = Place::new();
+    let summary = Place::finish(small(&place, &["--target", &url])).measured().json();
+    checked(&summary, "cm-redis");
+    assert_eq!(server.keys(), [""; 0], "keys left in an empty database");
+
+    server.ask(&["SET", "zc:k:A_RECORD", "of a real shop"]);
+    let place = Place::new();
+    let arguments = ["--target", &url, "--allow-shared"];
+    let summary = Place::finish(small(&place, &arguments)).code(3).json();
+    let why = target(&summary, "cm-redis")["not_run"].as_str().unwrap();
+    assert!(why.contains("is not empty") && why.contains("use an empty one"), "{why}");
+    assert_eq!(server.keys(), ["zc:k:A_RECORD"]);
+    place.assert_nothing_left();
+}
+
+#[test]
+fn an_unknown_backend_names_those_that_are_known() {
+    let place = Place::new();
+    let finished = Place::finish(small(&place, &["--target", "apcu"]));
+    finished.usage_error(&["unknown target `apcu`", "`cm-redis-lua`", "--target cm-redis=URL"]);
+    let finished = Place::finish(small(&place, &["--set", "sessions=5"]));
+    finished.usage_error(&["unknown key `sessions`", "`clean_chance`"]);
+}

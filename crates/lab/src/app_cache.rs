@@ -1,0 +1,63 @@
+//! Clients of an application cache: opened for a trial, or once to see that the cache works.
+
+use drivers::CacheOptions;
+use model::{AppCache, Backend, ErrorClass, Failure, Load};
+use std::sync::Arc;
+use workloads::app_cache::{AppCacheClient, CleanMode, Ledger, TaggedCache};
+use workloads::{Client, Found, Share, StoreError};
+
+use crate::ready::Ready;
+
+const ID: &str = "CACHEDYNO_VERIFY";
+const TAG: &str = "CACHEDYNO_VERIFY_TAG";
+const VALUE: &[u8] = b"cachedyno verifies that what was saved is loaded, and cleaned by its tag";
+
+/// Saves a record, loads it, cleans it by its tag and misses it. Errors: what went wrong, by step.
+pub(crate) fn verify(backend: Backend, options: &CacheOptions) -> Result<(), Failure> {
+    let mut cache = drivers::open_tagged_cache(backend, options)?;
+    let steps = steps(cache.as_mut());
+    steps.map_err(|StoreError { class, message, .. }| Failure { class, message })
+}
+
+fn steps(cache: &mut dyn TaggedCache) -> Result<(), StoreError> {
+    let tags = [TAG.to_string()];
+    let mut value = Vec::new();
+    cache.save(ID, VALUE, &tags, Some(3600))?;
+    if cache.load(ID, &mut value)? == Found::No || value != VALUE {
+        return Err(unexpected("it did not come back as it was saved"));
+    }
+    cache.clean(CleanMode::MatchingAnyTag, &tags)?;
+    match cache.load(ID, &mut value)? {
+        Found::No => Ok(()),
+        Found::Yes => Err(unexpected("it is still there after its tag was cleaned")),
+    }
+}
+
+fn unexpected(what: &str) -> StoreError {
+    StoreError::soft(ErrorClass::Protocol, format!("record `{ID}` was saved, but {what}"))
+}
+
+/// One client a thread, each with its own connections.
+pub(crate) fn connect(
+    ready: &Ready,
+    workload: &AppCache,
+    load: &Load,
+    seed: u64,
+) -> Result<Vec<Box<dyn Client>>, Failure> {
+    let Some(backend) = ready.backend else {
+        let message = format!("{} is no application cache", ready.endpoint());
+        return Err(Failure { class: ErrorClass::Other, message });
+    };
+    let clients = load.clients();
+    let options = ready.cache_options();
+    let ledger = Arc::new(Ledger::drawn(workload, seed, clients));
+    (0..clients)
+        .map(|client| {
+            let store = drivers::open_tagged_cache(backend, &options)?;
+            // The store is empty and the run's alone: names need no prefix.
+            let share = Share { seed, client, clients, prefix: String::new() };
+            let client = AppCacheClient::new(store, workload.clone(), share, ledger.clone());
+            Ok(Box::new(client) as Box<dyn Client>)
+        })
+        .collect()
+}

@@ -1,0 +1,172 @@
+//! What was made ready for one trial: one store, or the several of a cache's backend.
+
+use drivers::{Admin, CacheOptions, Facts, SessionOptions};
+use model::{Backend, Endpoint, Failure, Layout, Product};
+use rig::Server;
+use workloads::kv::{Key, KeyNames};
+
+use crate::app_cache;
+
+/// Keys whose removal is asked for at once.
+const REMOVED_AT_ONCE: u64 = 1000;
+
+/// Stores made ready for one trial; dropping it stops their servers and removes their directories.
+pub struct Ready {
+    /// Never empty; of a backend in the order of its products.
+    pub(crate) stores: Vec<Store>,
+    pub(crate) backend: Option<Backend>,
+    pub(crate) layout: Layout,
+    pub(crate) options: SessionOptions,
+    /// Put before every session's name.
+    pub(crate) prefix: String,
+}
+
+/// One store.
+pub(crate) struct Store {
+    pub(crate) product: Product,
+    pub(crate) endpoint: Endpoint,
+    pub(crate) admin: Box<dyn Admin>,
+    /// What the names of this run's keys and tables begin with in an existing store.
+    pub(crate) own: String,
+    /// Names and number of the keys that the trial may have written.
+    pub(crate) written: Option<(KeyNames, u64)>,
+    pub(crate) server: Option<Server>,
+}
+
+impl Ready {
+    /// How clients reach it; of several stores the first.
+    pub fn endpoint(&self) -> &Endpoint {
+        &self.stores[0].endpoint
+    }
+
+    /// What clients need to know.
+    pub fn options(&self) -> &SessionOptions {
+        &self.options
+    }
+
+    /// What clients of an application cache need to know.
+    pub fn cache_options(&self) -> CacheOptions {
+        CacheOptions {
+            endpoints: self.stores.iter().map(|s| s.endpoint.clone()).collect(),
+            directory: self.options.directory.clone(),
+            timeout: self.options.timeout,
+        }
+    }
+
+    /// Put before every session's name; empty on a store of our own.
+    pub fn prefix(&self) -> &str {
+        &self.prefix
+    }
+
+    /// Whether all of it is files, so that no server needs CPUs.
+    pub(crate) fn is_files_alone(&self) -> bool {
+        self.stores.iter().all(|s| s.product == Product::Files)
+    }
+
+    /// Facts, after one session or record was written and read.
+    pub(crate) fn checked(&mut self) -> Result<Facts, Failure> {
+        let facts = self.facts()?;
+        if let Some(backend) = self.backend {
+            app_cache::verify(backend, &self.cache_options())?;
+        } else {
+            let id = format!("{}verify", self.prefix);
+            self.stores[0].admin.verify(self.layout, &self.options, &id)?;
+        }
+        Ok(facts)
+    }
+
+    /// Products and versions as the servers report them now.
+    pub fn version(&mut self) -> Result<String, Failure> {
+        Ok(self.facts()?.version)
+    }
+
+    /// Facts of all stores; settings of a backend's stores with the product before them.
+    fn facts(&mut self) -> Result<Facts, Failure> {
+        let mut versions = Vec::new();
+        let mut all = Facts { version: String::new(), empty: true, configuration: Vec::new() };
+        for store in &mut self.stores {
+            let facts = store.admin.facts()?;
+            versions.push(facts.version);
+            all.empty &= facts.empty;
+            let product = store.product.name();
+            let has_backend = self.backend.is_some();
+            all.configuration.extend(facts.configuration.into_iter().map(|(name, value)| {
+                (if has_backend { format!("{product}.{name}") } else { name }, value)
+            }));
+        }
+        all.version = versions.join(" and ");
+        Ok(all)
+    }
+
+    /// Processes of the private servers.
+    pub fn server_pids(&self) -> Vec<u32> {
+        self.stores.iter().filter_map(|s| Some(s.server.as_ref()?.pid())).collect()
+    }
+
+    /// Why a private server no longer runs; `None` while all do.
+    pub fn server_died(&self) -> Option<String> {
+        self.stores.iter().find_map(|s| s.server.as_ref()?.died())
+    }
+
+    /// Removes what the trial left; stops private servers. All stores are gone through, also after
+    /// one of them failed.
+    pub fn finish(self) -> Result<(), Failure> {
+        let layout = self.layout;
+        let finished: Vec<_> = self.stores.into_iter().map(|store| store.finish(layout)).collect();
+        finished.into_iter().collect()
+    }
+
+    /// Takes note of the keys that the trial may write, for stores that cannot list them.
+    pub(crate) fn will_write(&mut self, names: &KeyNames, keys: u64) {
+        let store = &mut self.stores[0];
+        let lists = !matches!(store.endpoint, Endpoint::Memcached(_));
+        store.written = (!lists && !store.own.is_empty()).then(|| (names.clone(), keys));
+    }
+}
+
+impl Store {
+    fn finish(mut self, layout: Layout) -> Result<(), Failure> {
+        match self.server.take() {
+            Some(server) => Ok(server.stop()?),
+            None if self.own.is_empty() && matches!(self.endpoint, Endpoint::Redis { .. }) => {
+                Ok(())
+            }
+            None => {
+                let cleaned = self.admin.clean(layout, &self.own);
+                let cleaned = cleaned.and_then(|()| self.remove_written());
+                cleaned.map_err(|failure| unremoved(&self.own, failure))
+            }
+        }
+    }
+
+    /// Removes the trial's keys by name, and those behind them as long as there are any: inserts
+    /// go on from the last planned one.
+    fn remove_written(&mut self) -> Result<(), Failure> {
+        let Some((names, keys)) = self.written.take() else { return Ok(()) };
+        let mut first = 0;
+        loop {
+            let batch: Vec<Vec<u8>> = (first..first + REMOVED_AT_ONCE)
+                .map(|key| {
+                    let mut name = Vec::new();
+                    names.append(&mut name, Key(key));
+                    name
+                })
+                .filter(|name| name.starts_with(self.own.as_bytes()))
+                .collect();
+            first += REMOVED_AT_ONCE;
+            if self.admin.remove_names(&batch)? == 0 && first >= keys {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// Says what is left behind in a store that we did not start.
+fn unremoved(own: &str, failure: Failure) -> Failure {
+    if own.is_empty() {
+        return failure;
+    }
+    let Failure { class, message } = failure;
+    let left = format!("what this run wrote is still there, remove what begins with `{own}`");
+    Failure { class, message: format!("{left}: {message}") }
+}

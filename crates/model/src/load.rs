@@ -1,0 +1,128 @@
+//! How operations are offered: by clients that wait for their replies, or at a rate.
+
+use serde::{Deserialize, Serialize};
+
+use crate::stages::{ClientStage, RateStage};
+
+/// How operations are offered.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub enum Load {
+    /// Each client sends its next operations when the last ones are answered.
+    Closed {
+        /// Clients at work at the same time, at least 1.
+        clients: u32,
+        /// True when all clients ask for the same session (parallel requests of one visitor).
+        one_session: bool,
+        /// Operations that a client sends at once, at least 1.
+        #[serde(default = "one", skip_serializing_if = "is_one")]
+        pipeline: u32,
+        /// The clients over time, from the end of the warm-up on; empty where all are at work all
+        /// the time, else `clients` are the most of them.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        stages: Vec<ClientStage>,
+    },
+    /// Operations are sent when they are due, whether or not others were answered.
+    Open {
+        /// Operations a second, at least 1; where there are stages, the highest rate of them.
+        rate_per_s: u64,
+        /// True for independent arrivals, false for evenly spaced ones.
+        poisson: bool,
+        /// Clients that share the operations, at least 1.
+        clients: u32,
+        /// Operations that a client may have under way, at least 1.
+        #[serde(default = "one", skip_serializing_if = "is_one")]
+        pipeline: u32,
+        /// The rate over time, from the end of the warm-up on; empty where it stays the same.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        stages: Vec<RateStage>,
+    },
+}
+
+fn one() -> u32 {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_one(number: &u32) -> bool {
+    *number == 1
+}
+
+impl Load {
+    /// A closed load of clients that each send one operation at a time.
+    pub fn closed(clients: u32) -> Self {
+        Self::Closed { clients, one_session: false, pipeline: 1, stages: Vec::new() }
+    }
+
+    /// Clients at work at the same time.
+    pub fn clients(&self) -> u32 {
+        let (Self::Closed { clients, .. } | Self::Open { clients, .. }) = self;
+        *clients
+    }
+
+    /// Operations that a client may have under way.
+    pub fn pipeline(&self) -> u32 {
+        let (Self::Closed { pipeline, .. } | Self::Open { pipeline, .. }) = self;
+        *pipeline
+    }
+
+    /// Which times tell how long users wait: those from the moment at which a request was due,
+    /// where that is not the moment at which it was sent. The first word of their metrics' names.
+    pub fn times(&self) -> &'static str {
+        match self {
+            Self::Closed { .. } => "service",
+            Self::Open { .. } => "response",
+        }
+    }
+
+    /// True where rate or clients change over time.
+    pub fn is_staged(&self) -> bool {
+        match self {
+            Self::Open { stages, .. } => !stages.is_empty(),
+            Self::Closed { stages, .. } => !stages.is_empty(),
+        }
+    }
+
+    /// True when all clients ask for the same session.
+    pub fn one_session(&self) -> bool {
+        matches!(self, Self::Closed { one_session: true, .. })
+    }
+}
+
+impl std::fmt::Display for Load {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if let Self::Closed { stages, .. } = self
+            && !stages.is_empty()
+        {
+            joined(f, stages)?;
+            return at_once(f, self.pipeline());
+        }
+        let clients = self.clients();
+        let plural = if clients == 1 { "" } else { "s" };
+        if let Self::Open { rate_per_s, poisson, stages, .. } = self {
+            let spacing = if *poisson { "Poisson" } else { "evenly spaced" };
+            if stages.is_empty() {
+                write!(f, "{rate_per_s}/s {spacing} over ")?;
+            } else {
+                joined(f, stages)?;
+                write!(f, ", {spacing}, over ")?;
+            }
+        }
+        write!(f, "{clients} client{plural}")?;
+        if self.one_session() {
+            f.write_str(" on one session")?;
+        }
+        at_once(f, self.pipeline())
+    }
+}
+
+fn joined(f: &mut std::fmt::Formatter<'_>, stages: &[impl std::fmt::Display]) -> std::fmt::Result {
+    stages.iter().enumerate().try_for_each(|(i, stage)| {
+        let then = if i == 0 { "" } else { ", then " };
+        write!(f, "{then}{stage}")
+    })
+}
+
+fn at_once(f: &mut std::fmt::Formatter<'_>, pipeline: u32) -> std::fmt::Result {
+    if pipeline > 1 { write!(f, ", {pipeline} at once") } else { Ok(()) }
+}

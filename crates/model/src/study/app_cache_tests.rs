@@ -1,0 +1,148 @@
+use super::*;
+use crate::app_cache::Backend;
+use crate::plan::{Product, Scale};
+use crate::study::{Choices, TargetChoice};
+
+const APP_CACHE: &str = include_str!("../../../../studies/app-cache.toml");
+
+fn plan(sets: &[(&str, &str)], targets: &[&str]) -> Result<Plan, StudyError> {
+    let targets: Result<_, _> = targets.iter().map(|t| TargetChoice::parse(t)).collect();
+    Study::parse("app-cache", APP_CACHE).unwrap().plan(&Choices {
+        scale: Scale::Quick,
+        budget_s: None,
+        sets: sets.iter().map(|(k, v)| ((*k).into(), (*v).into())).collect(),
+        targets: targets?,
+        control: false,
+        seed: 7,
+        timeout_ms: None,
+    })
+}
+
+fn message(sets: &[(&str, &str)], targets: &[&str]) -> String {
+    plan(sets, targets).unwrap_err().to_string()
+}
+
+fn caches<'a>(plan: &'a Plan) -> Vec<&'a AppCache> {
+    let cache = |cell: &'a Cell| match &cell.workload {
+        Workload::AppCache(cache) => cache,
+        other => panic!("{other:?}"),
+    };
+    plan.cells.iter().map(cache).collect()
+}
+
+#[test]
+fn every_profile_runs_on_every_backend_of_the_source() {
+    let plan = plan(&[("profile", "all")], &[]).unwrap();
+    let ids: Vec<&str> = plan.cells.iter().map(|c| c.id.as_str()).collect();
+    assert_eq!(
+        ids,
+        [
+            "zend-file/weighted/4",
+            "cm-redis/weighted/4",
+            "two-levels-file/weighted/4",
+            "two-levels-redis/weighted/4",
+            "zend-file/mollenhour/4",
+            "cm-redis/mollenhour/4",
+            "two-levels-file/mollenhour/4",
+            "two-levels-redis/mollenhour/4",
+        ]
+    );
+    let target = plan.target("two-levels-redis").unwrap();
+    assert_eq!(target.products(), [Product::Memcached, Product::Redis]);
+    assert_eq!(target.settings_of(Product::Memcached)["memory"], "1024");
+    assert_eq!(target.settings_of(Product::Redis)["save"], "");
+}
+
+#[test]
+fn the_original_profile_has_the_originals_values() {
+    let full = Study::parse("app-cache", APP_CACHE).unwrap().plan(&Choices {
+        scale: Scale::Full,
+        budget_s: None,
+        sets: vec![("profile".into(), "mollenhour".into())],
+        targets: Vec::new(),
+        control: false,
+        seed: 7,
+        timeout_ms: None,
+    });
+    let full = full.unwrap();
+    let cache = caches(&full)[0];
+    assert_eq!((cache.keys, cache.tags, cache.tags_of_record), (200_000, 2_000, (0, 15)));
+    assert_eq!((cache.record_bytes, cache.write_chance), ((1, 1024), 1000));
+    assert_eq!((cache.clean_chance, cache.as_original, cache.magento), (1000, true, true));
+    assert_eq!(cache.phases.len(), 1);
+    assert_eq!(cache.phases[0].stop, Stop::Count(50_000));
+    assert!(cache.phases[0].mix.is_empty());
+}
+
+#[test]
+fn settings_reach_the_plan() {
+    let sets = [("keys", "500"), ("tags", "9"), ("max_tags", "3"), ("magento", "off")];
+    let small = plan(&sets, &[]).unwrap();
+    let cache = caches(&small)[0];
+    assert_eq!((cache.keys, cache.tags, cache.tags_of_record.1), (500, 9, 3));
+    assert!(!cache.magento);
+    let small = plan(&[("memcached.threads", "2"), ("redis.maxmemory", "1gb")], &[]).unwrap();
+    let target = small.target("two-levels-redis").unwrap();
+    assert_eq!(target.settings_of(Product::Memcached)["threads"], "2");
+    assert_eq!(target.settings_of(Product::Redis)["maxmemory"], "1gb");
+    assert!(small.target("zend-file").unwrap().settings.is_empty());
+}
+
+#[test]
+fn wrong_settings_say_what_is_expected() {
+    let text = message(&[("sessions", "7")], &[]);
+    assert!(text.starts_with("unknown key `sessions` in --set for study `app-cache`"), "{text}");
+    assert!(text.contains("`keys`") && text.contains("`memcached.NAME`"), "{text}");
+    assert!(!text.contains("`think_ms`"), "{text}");
+    assert_eq!(
+        message(&[("magento", "yes")], &[]),
+        "--set magento=`yes` does not fit (expected `on` or `off`)"
+    );
+    assert!(message(&[("min_tags", "20")], &[]).contains("min_tags <= max_tags <= tags"));
+    assert!(message(&[("min_rec_size", "2000")], &[]).contains("min_rec_size <= max_rec_size"));
+    assert!(message(&[("clean_chance", "0")], &[]).contains("expected 1 to 1000000"));
+}
+
+#[test]
+fn a_name_says_whose_layout_a_store_has() {
+    let plan = plan(&[], &["cm-redis-lua", "cm-redis=redis://127.0.0.1:7000/2"]).unwrap();
+    let backends: Vec<_> = plan.targets.iter().map(|t| t.backend).collect();
+    assert_eq!(backends, [Some(Backend::CmRedisLua), Some(Backend::CmRedis)]);
+    assert_eq!(plan.targets[1].address.as_deref(), Some("127.0.0.1:7000 database 2"));
+    let text = message(&[], &["redis://127.0.0.1:7000"]);
+    assert!(text.starts_with("unknown target `redis` (known: `zend-file`, `cm-file`"), "{text}");
+    let text = message(&[], &["two-levels-file=memcached://127.0.0.1:7000"]);
+    assert!(text.contains("consists of memcached and files (expected no URL"), "{text}");
+    let text = message(&[], &["zend-file=redis://127.0.0.1:7000"]);
+    assert!(text.contains("keeps its records in files (expected no redis URL)"), "{text}");
+    let text = message(&[], &["laravel-redis=redis://127.0.0.1:7000"]);
+    assert!(text.contains("cannot be told from what others wrote"), "{text}");
+}
+
+#[test]
+fn faults_in_a_study_are_located() {
+    let fault = |from: &str, to: &str| {
+        assert!(APP_CACHE.contains(from), "{from}");
+        let line = APP_CACHE[..APP_CACHE.find(from).unwrap()].lines().count() + 1;
+        let text = APP_CACHE.replacen(from, to, 1);
+        (Study::parse("s.toml", &text).unwrap_err().to_string(), line)
+    };
+    let (text, line) = fault("magento = true", "think_ms = 1.0");
+    assert_eq!(
+        text,
+        format!(
+            "study `s.toml`, line {line}: `think_ms` is no key of a study of workload `app-cache` \
+             (known only to these: `tags`, `min_tags`, `max_tags`, `min_rec_size`, \
+             `max_rec_size`, `write_chance`, `clean_chance` and `magento`)"
+        )
+    );
+    assert!(fault("magento = true", "").0.ends_with("missing field `magento`"));
+    assert!(fault("backend = \"zend-file\"", "backend = \"zend\"").0.contains("`laravel-redis`"));
+    assert!(fault("backend = \"zend-file\"", "product = \"files\"").0.contains("is no key of"));
+    assert!(fault("workload = \"app-cache\"", "workload = \"shop\"").0.contains("`sessions`"));
+    assert!(fault("{ clean = 1.0 }", "{ change = 1.0 }").0.contains("`write` and `clean`"));
+    assert!(fault("mix = {}", "mix = { read = 1.0 }").0.contains("the original's list decides"));
+    assert!(fault("max_tags = 15", "max_tags = 2001").0.contains("min_tags <= max_tags <= tags"));
+    let text = fault("source = [\"cm-redis\", \"zend-file\"]", "source = [\"nfs\"]").0;
+    assert!(text.contains("unknown target `nfs`"), "{text}");
+}

@@ -1,0 +1,82 @@
+//! Keys that only studies of one workload have: there they must stand, in others they are errors.
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::quoted_list;
+use super::wire::StudyWorkload;
+use super::wire::StudyWorkload::{AppCache, Sessions};
+
+/// Table, key, whose it is, and whether it must be there.
+const OWN: [(&str, &str, StudyWorkload, bool); 23] = [
+    ("defaults", "value_bytes", Sessions, true),
+    ("defaults", "ttl_s", Sessions, true),
+    ("defaults", "generation", Sessions, true),
+    ("defaults", "think_ms", Sessions, true),
+    ("defaults", "tags", AppCache, true),
+    ("defaults", "min_tags", AppCache, true),
+    ("defaults", "max_tags", AppCache, true),
+    ("defaults", "min_rec_size", AppCache, true),
+    ("defaults", "max_rec_size", AppCache, true),
+    ("defaults", "write_chance", AppCache, true),
+    ("defaults", "clean_chance", AppCache, true),
+    ("defaults", "magento", AppCache, true),
+    ("scales", "sessions", Sessions, true),
+    ("scales", "keys", AppCache, true),
+    ("scales", "ops", AppCache, true),
+    ("targets", "product", Sessions, true),
+    ("targets", "backend", AppCache, true),
+    ("profiles", "layout", Sessions, true),
+    ("profiles", "connections", Sessions, true),
+    ("profiles", "names", Sessions, true),
+    ("profiles", "order", Sessions, true),
+    ("profiles", "one_session", Sessions, false),
+    ("profiles", "as_original", AppCache, false),
+];
+
+/// Keys of defaults and scales that are other workloads' alone: `--set` does not know them.
+pub(super) fn of_others(workload: StudyWorkload, key: &str) -> bool {
+    let set = |table: &str| matches!(table, "defaults" | "scales");
+    OWN.iter().any(|(table, own, whose, _)| set(table) && *own == key && *whose != workload)
+}
+
+/// Byte offset and text of the first key that is missing, or that is another workload's.
+pub(super) fn fault(text: &str, workload: StudyWorkload) -> Option<(usize, String)> {
+    let document = DeTable::parse(text).ok()?;
+    document.get_ref().iter().find_map(|(name, value)| {
+        let name = name.get_ref();
+        tables(name, value).into_iter().find_map(|(offset, table)| {
+            let own = OWN.iter().filter(|(of, ..)| of == name);
+            own.clone().find_map(|(_, key, whose, needed)| {
+                let there = table.iter().find(|(k, _)| k.get_ref() == key);
+                match there {
+                    Some((k, _)) if *whose != workload => {
+                        let known = own.clone().filter(|(_, _, w, _)| *w == workload);
+                        let known = quoted_list(known.map(|(_, key, ..)| *key));
+                        let study = workload.name();
+                        let text = format!(
+                            "`{key}` is no key of a study of workload `{study}` (known only to \
+                             these: {known})"
+                        );
+                        Some((k.span().start, text))
+                    }
+                    None if *whose == workload && *needed => {
+                        Some((offset, format!("missing field `{key}`")))
+                    }
+                    _ => None,
+                }
+            })
+        })
+    })
+}
+
+/// The tables of that name with their offsets: one, one a scale, or a list.
+fn tables<'a, 'i>(name: &str, value: &'a Spanned<DeValue<'i>>) -> Vec<(usize, &'a DeTable<'i>)> {
+    let table =
+        |value: &'a Spanned<DeValue<'i>>| Some((value.span().start, value.get_ref().as_table()?));
+    match (name, value.get_ref()) {
+        ("scales", DeValue::Table(scales)) => scales.values().filter_map(table).collect(),
+        (_, DeValue::Array(list)) => list.iter().filter_map(table).collect(),
+        _ => table(value).into_iter().collect(),
+    }
+}

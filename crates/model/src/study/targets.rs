@@ -1,0 +1,171 @@
+//! The stores of a run: those of the study, or those that the user chose.
+
+use std::collections::BTreeMap;
+
+use super::choices::{Choices, Resolved, TargetChoice};
+use super::wire::{Study, StudyTarget, StudyWorkload};
+use super::{StudyError, quoted_list};
+use crate::app_cache::Backend;
+use crate::plan::{PlannedTarget, Product};
+use crate::target::{Endpoint, NO_SESSIONS};
+
+impl Study {
+    pub(super) fn planned_targets(
+        &self,
+        choices: &Choices,
+        resolved: &Resolved,
+    ) -> Result<Vec<PlannedTarget>, StudyError> {
+        let mut targets: Vec<PlannedTarget> = Vec::new();
+        if choices.targets.is_empty() {
+            targets.extend(self.targets.iter().map(|t| {
+                let target = planned(t.name.get_ref(), t.product(), t.backend);
+                PlannedTarget { settings: self.settings(&target, resolved), ..target }
+            }));
+        }
+        for choice in &choices.targets {
+            if targets.iter().any(|t| t.name == choice.name) {
+                return Err(StudyError::Choice(format!(
+                    "target `{}` is given twice (give each a name of its own: --target NAME=URL)",
+                    choice.name
+                )));
+            }
+            let target = match self.workload {
+                StudyWorkload::Sessions => self.chosen_store(choice)?,
+                StudyWorkload::AppCache => self.chosen_cache(choice)?,
+            };
+            let settings = match choice.endpoint {
+                Some(_) => BTreeMap::new(),
+                None => self.settings(&target, resolved),
+            };
+            let address = choice.endpoint.as_ref().map(ToString::to_string);
+            targets.push(PlannedTarget { address, named: true, settings, ..target });
+        }
+        if choices.control {
+            targets.push(self.control_target(&targets)?);
+        }
+        Ok(targets)
+    }
+
+    /// A store of sessions.
+    fn chosen_store(&self, choice: &TargetChoice) -> Result<PlannedTarget, StudyError> {
+        let product = match &choice.endpoint {
+            Some(endpoint) => endpoint.product(),
+            None => self.product_of(&choice.name)?,
+        };
+        let unfit = match &choice.endpoint {
+            Some(endpoint) => endpoint.no_sessions(),
+            None => (!product.keeps_sessions()).then_some(NO_SESSIONS),
+        };
+        match unfit {
+            Some(why) => Err(StudyError::Choice(format!("target `{}`: {why}", choice.name))),
+            None => Ok(planned(&choice.name, product, None)),
+        }
+    }
+
+    fn product_of(&self, name: &str) -> Result<Product, StudyError> {
+        let of_study = self.target(name).map(StudyTarget::product);
+        let of_name = Product::ALL.into_iter().find(|p| p.name() == name);
+        of_study.or(of_name).ok_or_else(|| {
+            let known = quoted_list(self.target_names());
+            StudyError::Choice(format!(
+                "unknown target `{name}` (known: {known}; give another store as \
+                 --target {name}=URL)"
+            ))
+        })
+    }
+
+    /// A backend of an application cache: its name says whose layout it is, also at a URL.
+    fn chosen_cache(&self, choice: &TargetChoice) -> Result<PlannedTarget, StudyError> {
+        let name = &choice.name;
+        let of_study = self.target(name).and_then(|t| t.backend);
+        let Some(backend) = of_study.or_else(|| Backend::of_name(name)) else {
+            let own = self.target_names().filter(|n| Backend::of_name(n).is_none());
+            let known = quoted_list(own.chain(Backend::ALL.map(Backend::name)));
+            return Err(StudyError::Choice(format!(
+                "unknown target `{name}` (known: {known}; a store of yours needs one of these \
+                 names as well: --target cm-redis=URL)"
+            )));
+        };
+        let unfit = choice.endpoint.as_ref().and_then(|e| unfit_for(backend, e));
+        match unfit {
+            Some(why) => Err(StudyError::Choice(format!("target `{name}`: {why}"))),
+            None => Ok(planned(name, first_product(backend), Some(backend))),
+        }
+    }
+
+    fn control_target(&self, targets: &[PlannedTarget]) -> Result<PlannedTarget, StudyError> {
+        let wanted = self.control.get_ref();
+        let original = targets.iter().find(|t| &t.name == wanted).or_else(|| targets.first());
+        let Some(original) = original else {
+            return Err(StudyError::Choice("--aa needs a target to measure twice".into()));
+        };
+        Ok(PlannedTarget {
+            name: format!("{}-again", original.name),
+            control_of: Some(original.name.clone()),
+            ..original.clone()
+        })
+    }
+
+    /// The study's settings of a target, those of `--set PRODUCT.NAME` put over them.
+    fn settings(&self, target: &PlannedTarget, resolved: &Resolved) -> BTreeMap<String, String> {
+        let same_kind = |t: &&StudyTarget| match (t.backend, target.backend) {
+            (Some(own), Some(backend)) => own.products() == backend.products(),
+            _ => t.product() == target.product,
+        };
+        let found = self.target(&target.name).or_else(|| self.targets.iter().find(same_kind));
+        let mut settings = found.map(|t| t.settings.clone()).unwrap_or_default();
+        for product in target.products() {
+            let set = resolved.settings.get(product).into_iter().flatten();
+            settings.extend(set.map(|(name, value)| match target.backend {
+                Some(_) => (format!("{}.{name}", product.name()), value.clone()),
+                None => (name.clone(), value.clone()),
+            }));
+        }
+        settings
+    }
+}
+
+fn planned(name: &str, product: Product, backend: Option<Backend>) -> PlannedTarget {
+    PlannedTarget {
+        name: name.into(),
+        product,
+        backend,
+        address: None,
+        settings: BTreeMap::new(),
+        control_of: None,
+        named: false,
+    }
+}
+
+fn first_product(backend: Backend) -> Product {
+    backend.products().first().copied().unwrap_or(Product::Files)
+}
+
+/// Why a backend cannot be measured on a store that is there already.
+fn unfit_for(backend: Backend, endpoint: &Endpoint) -> Option<String> {
+    let name = backend.name();
+    let products = backend.products();
+    if products.len() > 1 {
+        let parts: Vec<&str> = products.iter().map(|p| p.name()).collect();
+        return Some(format!(
+            "{name} consists of {} (expected no URL: private ones are started)",
+            parts.join(" and ")
+        ));
+    }
+    if backend.own_names().is_none() {
+        return Some(format!(
+            "what {name} writes cannot be told from what others wrote (expected no URL: a \
+             private store is started)"
+        ));
+    }
+    let (given, needed) = (endpoint.product(), first_product(backend));
+    if given != needed {
+        let (given, needed) = (given.name(), needed.name());
+        return Some(format!("{name} keeps its records in {needed} (expected no {given} URL)"));
+    }
+    endpoint.no_sessions().map(|_| {
+        "records are kept on a single server by RESP2 (expected neither a cluster nor \
+         `protocol=3`)"
+            .into()
+    })
+}

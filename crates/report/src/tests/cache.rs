@@ -1,0 +1,178 @@
+//! Application caches: claims about an order, lists, effort, and targets of two stores.
+
+use model::study::{Advice, AdviceRow, Claim, Expectation};
+use model::{AppCache, Backend, Filled, Phase, Stop, Workload};
+use std::collections::BTreeMap;
+
+use crate::fixture::{Rates, run};
+use crate::recorded::Recorded;
+use crate::{csv, judge, markdown, text};
+
+/// Redis cleans a hundred times as fast as files, and files read twice as fast as Redis.
+fn rates(target: &str, operation: &str, _: u32) -> f64 {
+    match (operation, target) {
+        ("clean", "files") => 100.0,
+        ("clean", _) | ("write", "files") => 10_000.0,
+        ("read", "files") => 40_000.0,
+        ("write", _) => 11_000.0,
+        _ => 20_000.0,
+    }
+}
+
+fn phase(name: &str, mix: &[&str]) -> Phase {
+    let mix = mix.iter().map(|name| ((*name).to_string(), 1.0)).collect();
+    Phase { name: name.into(), mix, warmup_ns: 0, stop: Stop::AfterNs(1_000_000_000) }
+}
+
+/// A run of files and Redis with 8 clients, each operation by itself.
+fn caches(blocks: u32, rates: Rates) -> Recorded {
+    let mut recorded = run(&["files", "redis"], blocks, rates);
+    let names = ["read", "write", "clean"];
+    let plan = &mut recorded.header.plan;
+    plan.study = "app-cache".into();
+    plan.cells.retain(|c| c.load.clients() == 8);
+    for cell in &mut plan.cells {
+        cell.workload = Workload::AppCache(AppCache {
+            profile: "steady".into(),
+            keys: 10_000,
+            tags: 2_000,
+            tags_of_record: (0, 15),
+            record_bytes: (1, 1024),
+            write_chance: 1000,
+            clean_chance: 1000,
+            as_original: false,
+            magento: true,
+            verify_one_in: 64,
+            phases: names.map(|name| phase(name, &[name])).to_vec(),
+        });
+    }
+    for target in &mut plan.targets {
+        let is_redis = target.name == "redis";
+        target.backend = Some(if is_redis { Backend::TwoLevelsRedis } else { Backend::ZendFile });
+    }
+    let is_measured = |cell: &str| plan.cells.iter().any(|c| c.id == cell);
+    recorded.trials.retain(|t| is_measured(&t.cell));
+    for trial in &mut recorded.trials {
+        let is_redis = trial.cell.starts_with("redis");
+        let (store_bytes, server_memory_bytes) =
+            if is_redis { (0, 40 << 20) } else { (80 << 20, 0) };
+        trial.filled = Some(Filled { store_bytes, server_memory_bytes });
+        for phase in &mut trial.phases {
+            // The fixture knows sessions alone: its change becomes a clean.
+            if phase.phase == "change" {
+                phase.phase = "clean".into();
+            }
+            let last = phase.operations.last_mut().unwrap();
+            last.operation.clone_from(&phase.phase);
+            last.rate_per_s = rates(if is_redis { "redis" } else { "files" }, &phase.phase, 8)
+                * (1.0 + 0.01 * f64::from(trial.block % 3));
+            last.calls_rate_per_s = Some(last.rate_per_s * 1.5);
+            last.counts.files = if is_redis { 0 } else { 3 * last.counts.ok };
+            last.counts.round_trips = if is_redis { 2 * last.counts.ok } else { 0 };
+            last.counts.commands = if is_redis { 5 * last.counts.ok } else { 0 };
+        }
+    }
+    recorded
+}
+
+fn claim(expect: Expectation) -> Claim {
+    Claim { id: "x".into(), text: "so it is".into(), source: "a test".into(), expect }
+}
+
+fn highest(target: &str, operation: &str) -> Claim {
+    let (target, operations, clients) = (target.into(), vec![operation.into()], vec![8]);
+    claim(Expectation::Highest { target, operations, clients })
+}
+
+fn narrowest(operation: &str, than: &[&str]) -> Claim {
+    let than = than.iter().map(ToString::to_string).collect();
+    claim(Expectation::Narrowest { operation: operation.into(), than, clients: 8 })
+}
+
+#[test]
+fn an_order_is_judged_from_both_ends_and_by_its_width() {
+    let mut recorded = caches(6, rates);
+    recorded.header.plan.claims = vec![
+        highest("files", "read"),
+        highest("files", "clean"),
+        narrowest("write", &["read", "clean"]),
+        narrowest("clean", &["read", "write"]),
+    ];
+    let claims = judge(&recorded).claims;
+    let verdicts: Vec<&str> = claims.iter().map(|c| c.verdict.as_str()).collect();
+    assert_eq!(verdicts, ["confirmed", "refuted", "confirmed", "refuted"], "{claims:#?}");
+    assert_eq!(claims[0].expected, "files fastest (read at 8 clients)");
+    assert!(claims[1].note.contains("does not hold in 1 cases"), "{}", claims[1].note);
+    assert_eq!(
+        claims[2].note,
+        "holds; fastest against slowest at write: 1.10× (redis against files); read: 2.00× \
+         (files against redis); clean: 100× (redis against files)"
+    );
+}
+
+#[test]
+fn effort_and_sizes_stand_in_every_output() {
+    let view = judge(&caches(6, rates));
+    let row = |target: &str, operation: &str| {
+        view.cells.iter().find(|r| (r.target.as_str(), &*r.operation) == (target, operation))
+    };
+    let metric = |target: &str, operation: &str, name: &str| {
+        // A geometric mean is off in its last digits.
+        let center = row(target, operation)?.metrics.get(name)?.center;
+        Some((center * 1e6).round() / 1e6)
+    };
+    assert_eq!(metric("redis", "clean", "commands_per_op"), Some(5.0));
+    assert_eq!(metric("redis", "clean", "files_per_op"), None);
+    assert_eq!(metric("files", "write", "files_per_op"), Some(3.0));
+    assert_eq!(metric("files", "read", "hit_ratio"), Some(1.0));
+    assert_eq!(metric("files", "write", "hit_ratio"), None);
+    assert_eq!(metric("redis", "read", "server_memory_bytes"), Some(41_943_040.0));
+    let rate = metric("redis", "read", "rate_per_s").unwrap();
+    assert!((metric("redis", "read", "calls_rate_per_s").unwrap() / rate - 1.5).abs() < 1e-9);
+    let at_100 = text::render(&view, 100, false);
+    for part in ["Effort of an operation", "files 80 MiB on disk; redis 40 MiB of memory"] {
+        assert!(at_100.contains(part), "no `{part}` in {at_100}");
+    }
+    assert!(markdown::render(&view).contains("## Effort of an operation"));
+    assert!(csv::render(&view).contains(",server_memory_bytes,"));
+    let place = &view.targets.iter().find(|t| t.name == "redis").unwrap().place;
+    assert_eq!(place, "private servers, started fresh for each trial");
+    assert!(view.footnotes.iter().any(|n| n.contains("saved again before the client's next call")));
+}
+
+#[test]
+fn a_list_is_judged_by_its_parts() {
+    let mut recorded = caches(6, rates);
+    for cell in &mut recorded.header.plan.cells {
+        let Workload::AppCache(cache) = &mut cell.workload else { panic!("no cache") };
+        cache.phases = vec![phase("list", &[])];
+    }
+    for trial in &mut recorded.trials {
+        let mut parts = std::mem::take(&mut trial.phases);
+        let mut list = parts.remove(0);
+        list.phase = "list".into();
+        let mut whole = list.operations[0].clone();
+        whole.operation = "list".into();
+        list.operations.extend(parts.into_iter().flat_map(|p| p.operations));
+        list.operations.push(whole);
+        trial.phases = vec![list];
+    }
+    let weights = ["read", "write", "clean"].map(|o| (o.to_string(), 1.0));
+    recorded.header.plan.advice = Some(Advice {
+        weights: BTreeMap::from(weights),
+        sizes: BTreeMap::from([("small".into(), 8)]),
+        rows: vec![AdviceRow {
+            shop: "Magento".into(),
+            size: "small".into(),
+            factory: "files".into(),
+            source: vec!["redis".into(), "files".into()],
+        }],
+    });
+    recorded.header.plan.claims = vec![highest("redis", "clean")];
+    let view = judge(&recorded);
+    assert!(view.cells.iter().any(|r| r.operation == "list.clean"));
+    assert_ne!(view.claims[0].verdict, "not run", "{:?}", view.claims[0]);
+    let [advice] = &view.advice[..] else { panic!("one row of advice") };
+    assert_eq!(advice.source_recommends, "redis or files");
+    assert_eq!((advice.recommended.as_deref(), &*advice.agreement), (Some("redis"), "same"));
+}

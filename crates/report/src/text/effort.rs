@@ -1,0 +1,90 @@
+//! What an operation of an application cache asks of its stores, and what the filled stores take.
+
+use super::table::{Line, Paint, Table, paragraph};
+use crate::view::{Row, Value, View};
+use stats::{format_bytes, format_percent, format_rate};
+
+/// Column names of [`cells`].
+pub(crate) const HEADER: [&str; 7] =
+    ["operation", "target", "calls/s", "hits", "round trips", "commands", "files"];
+
+const NOTE: &str = "calls/s: operations by time in calls, summed over clients, as the original \
+                    benchmark gives it; the others are means of an operation";
+
+/// One line a row that counted its effort, then a line with the sizes of the stores.
+pub(crate) fn render(view: &View, columns: usize, paint: Paint) -> String {
+    let lines: Vec<Line> = rows(view).map(|r| Line::Cells(cells(r), false)).collect();
+    if lines.is_empty() {
+        return String::new();
+    }
+    let header = HEADER.to_vec();
+    let table = Table { header, right: &[2, 3, 4, 5, 6], gap: 2, lines };
+    let title = paint.bold("Effort of an operation");
+    let mut text = format!("{title}\n{}{}", table.render(paint), paragraph("", 0, NOTE, columns));
+    for size in sizes(view) {
+        text += &paragraph("  ", 4, &size, columns);
+    }
+    text
+}
+
+/// Rows that counted their effort, whole phases of several operations left out.
+pub(crate) fn rows(view: &View) -> impl Iterator<Item = &Row> {
+    let counted = |r: &&Row| {
+        let parts = format!("{}.", r.operation);
+        let has_parts = view.cells.iter().any(|o| {
+            (&o.workload, &o.target) == (&r.workload, &r.target) && o.operation.starts_with(&parts)
+        });
+        !has_parts
+            && ["round_trips_per_op", "files_per_op"].iter().any(|m| r.metrics.contains_key(*m))
+    };
+    view.cells.iter().filter(counted)
+}
+
+/// Operation with its profile, target, and the metrics in the order of [`HEADER`].
+pub(crate) fn cells(row: &Row) -> Vec<String> {
+    let metric = |name: &str, text: fn(f64) -> String| {
+        row.metrics.get(name).map_or("–".into(), |value| text(value.center))
+    };
+    let number = |n: f64| if n >= 100.0 { format!("{n:.0}") } else { format!("{n:.2}") };
+    vec![
+        format!("{} {}", row.workload, row.operation),
+        row.target.clone(),
+        metric("calls_rate_per_s", format_rate),
+        metric("hit_ratio", format_percent),
+        metric("round_trips_per_op", number),
+        metric("commands_per_op", number),
+        metric("files_per_op", number),
+    ]
+}
+
+/// What each target's stores took when they were filled, a sentence for each profile and load.
+pub(crate) fn sizes(view: &View) -> Vec<String> {
+    let mut places: Vec<(&str, String, Vec<String>)> = Vec::new();
+    for row in &view.cells {
+        let bytes = |value: &Value| format_bytes(value.center as u64);
+        let size = |name: &str, what: &str| {
+            row.metrics.get(name).map(|value| format!("{} {what}", bytes(value)))
+        };
+        let sizes = [size("store_bytes", "on disk"), size("server_memory_bytes", "of memory")];
+        let sizes: Vec<String> = sizes.into_iter().flatten().collect();
+        if sizes.is_empty() {
+            continue;
+        }
+        let text = format!("{} {}", row.target, sizes.join(" and "));
+        let load = row.load.to_string();
+        match places
+            .iter_mut()
+            .find(|(w, l, _)| (*w, &**l) == (row.workload.as_str(), load.as_str()))
+        {
+            // Every phase of a trial tells the same; the first of each target is enough.
+            Some((.., texts))
+                if texts.iter().any(|t| t.starts_with(&format!("{} ", row.target))) => {}
+            Some((.., texts)) => texts.push(text),
+            None => places.push((&row.workload, load, vec![text])),
+        }
+    }
+    let sentence = |(workload, load, texts): (&str, String, Vec<String>)| {
+        format!("filled for {workload}, {load}: {}", texts.join("; "))
+    };
+    places.into_iter().map(sentence).collect()
+}

@@ -1,0 +1,59 @@
+//! What a store takes: memory of its server, blocks of its files. Source: proc(5) for `VmRSS`.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+
+/// What the file system counts blocks in, whatever its own block size is (stat(2), `st_blocks`).
+const BLOCK_BYTES: u64 = 512;
+
+/// Memory of a process that is in RAM, in bytes; `None` when there is no such process.
+pub fn process_memory_bytes(pid: u32) -> Option<u64> {
+    resident_bytes(&fs::read_to_string(format!("/proc/{pid}/status")).ok()?)
+}
+
+fn resident_bytes(status: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib * 1024)
+}
+
+/// Blocks that everything below `directory` takes, in bytes; links are counted, not followed.
+/// What vanishes meanwhile counts as nothing. Errors: a directory cannot be listed.
+pub fn directory_bytes(directory: &Path) -> io::Result<u64> {
+    let mut bytes = 0;
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        let Ok(metadata) = entry.metadata() else { continue };
+        bytes += metadata.blocks() * BLOCK_BYTES;
+        if metadata.is_dir() {
+            bytes += directory_bytes(&entry.path())?;
+        }
+    }
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_read_in_bytes() {
+        assert_eq!(resident_bytes("VmPeak:\t 9 kB\nVmRSS:\t    2048 kB\n"), Some(2 << 20));
+        assert_eq!(resident_bytes("VmPeak:\t 9 kB\n"), None);
+        assert!(process_memory_bytes(std::process::id()).is_some_and(|bytes| bytes > 1 << 18));
+    }
+
+    #[test]
+    fn files_of_all_levels_count_and_links_are_not_followed() {
+        let directory = tempfile::tempdir().unwrap();
+        let below = directory.path().join("a/b");
+        fs::create_dir_all(&below).unwrap();
+        let before = directory_bytes(directory.path()).unwrap();
+        fs::write(below.join("file"), vec![1; 100_000]).unwrap();
+        std::os::unix::fs::symlink("/", below.join("link")).unwrap();
+        let after = directory_bytes(directory.path()).unwrap();
+        assert!((100_000..200_000).contains(&(after - before)), "{before} {after}");
+    }
+}
