@@ -52,6 +52,8 @@ pub(crate) struct Display {
     quiet: bool,
     last_line: Instant,
     where_we_are: String,
+    /// Share of the run that was done, and what was left, when the trial began.
+    done_share: f64,
     left_ns: u64,
     told_left_at: Instant,
 }
@@ -79,6 +81,7 @@ impl Display {
             quiet,
             last_line: now,
             where_we_are: String::new(),
+            done_share: 0.0,
             left_ns: 0,
             told_left_at: now,
         }
@@ -113,6 +116,9 @@ impl Display {
         } else {
             format!("{} {phase}  {}", self.where_we_are, self.left())
         };
+        let of_left = self.told_left_at.elapsed().as_nanos() as f64 / self.left_ns.max(1) as f64;
+        let share = self.done_share + (1.0 - self.done_share) * of_left.min(1.0);
+        self.bar.set_position((share * STEPS as f64) as u64);
         self.bar.set_message(text.clone());
         if !self.terminal && self.last_line.elapsed() >= LINE_EVERY {
             self.last_line = Instant::now();
@@ -142,6 +148,7 @@ impl Sink for Display {
             }
             Event::TrialStarted { block, cell, done_share, left_ns } => {
                 self.bar.set_position((done_share * STEPS as f64) as u64);
+                self.done_share = *done_share;
                 (self.left_ns, self.told_left_at) = (*left_ns, Instant::now());
                 self.where_we_are = format!("block {}  {cell}", block + 1);
                 let text = format!("{}  starting  {}", self.where_we_are, self.left());

@@ -13,13 +13,13 @@ const RUN_DAYS_MAX: f64 = 30.0;
 pub(crate) const UNDER_WAY_MAX: u64 = 10_000_000;
 
 /// Refuses a `bench` that would outlast the month, or whose data are larger than memory.
-/// `is_private` is true where a server of our own would hold them.
+/// `is_here` is true where a server of this machine would hold them.
 pub(crate) fn bench(
     kv: &Kv,
     load: &Load,
     blocks: u32,
     targets: usize,
-    is_private: bool,
+    is_here: bool,
 ) -> Result<(), String> {
     for phase in &kv.phases {
         let Stop::AfterNs(measured_ns) = phase.stop else { continue };
@@ -48,7 +48,7 @@ pub(crate) fn bench(
         ));
     }
     let filled = kv.keys as f64 * kv.filled_share * mean;
-    if is_private && too_large(filled, memory) {
+    if is_here && too_large(filled, memory) {
         return Err(format!(
             "--keys {} times --hit-ratio {} times {} a value are `{}` to be filled ({}; fewer \
              keys, smaller values, or --no-fill)",

@@ -55,6 +55,14 @@ pub trait Admin: Send {
     fn verify(&mut self, layout: Layout, options: &SessionOptions, id: &str)
     -> Result<(), Failure>;
 
+    /// Writes `key` (which must not exist) as a plain key, reads it back, compares it and removes
+    /// it again, as far as the store knows how. `key` should carry the run's prefix. Errors: also
+    /// a store that keeps no plain keys.
+    fn probe(&mut self, key: &str) -> Result<(), Failure> {
+        let message = format!("key `{key}` cannot be written: the store keeps no plain keys");
+        Err(Failure { class: ErrorClass::Other, message })
+    }
+
     /// Removes what this run made and nothing else: on Redis the keys of the sessions whose ids
     /// begin with `prefix` (by `SCAN` and `UNLINK`; an empty prefix is refused), on MySQL the
     /// tables whose names do (none for an empty one), and everywhere the tables or subdirectories

@@ -45,6 +45,10 @@ pub(crate) fn connecting(kind: io::ErrorKind, address: &str, timeout: Duration) 
             ErrorClass::Refused,
             format!("nobody listens at {at} (expected a running server: start it)"),
         ),
+        (class, io::ErrorKind::AddrNotAvailable) => StoreError::fatal(
+            class,
+            format!("cannot connect to {at}: its host has no address (expected one that is known)"),
+        ),
         (class, _) => StoreError::fatal(class, format!("cannot connect to {at}: {kind}")),
     }
 }

@@ -92,8 +92,9 @@ fn over(tls: Option<&Tls>, socket: TcpStream) -> io::Result<Socket> {
 }
 
 fn tcp(host: &str, port: u16, timeout: Duration) -> io::Result<TcpStream> {
-    let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
-    for address in (host, port).to_socket_addrs()? {
+    let unknown = || io::Error::from(io::ErrorKind::AddrNotAvailable);
+    let mut last = unknown();
+    for address in (host, port).to_socket_addrs().map_err(|_| unknown())? {
         match TcpStream::connect_timeout(&address, timeout) {
             Ok(stream) => {
                 stream.set_nodelay(true)?;

@@ -395,7 +395,7 @@ pub fn problem(e: &io::Error) -> Option<String> {
         rustls::Error::InvalidCertificate(C::Other(why))
             if why.to_string().contains("CaUsedAsEndEntity") =>
         {
-            "the server's certificate is an authority's own and not among the trusted ones"
+            "the server's certificate is self-signed and not among the trusted ones"
         }
         rustls::Error::InvalidMessage(_) => "the server does not speak TLS there",
         other => return Some(format!("TLS failed: {other}")),

@@ -158,6 +158,10 @@ fn line(server: &str, q: f64, expected_ns: f64, both: &Both, goal: &str) {
     for (blocks, seen) in both.named().into_iter().filter(|(_, seen)| seen.blocks > 0) {
         let seen_ns = seen.response.quantile_ns(q) as f64;
         let off = |from_ns: f64| {
+            // A server that stands still has planned nothing: it reads late.
+            if from_ns == 0.0 {
+                return "–".to_string();
+            }
             let (us, share) = ((seen_ns - from_ns) / 1e3, (seen_ns / from_ns - 1.0) * 100.0);
             format!("{us:+.0} µs, {share:+.1} %")
         };

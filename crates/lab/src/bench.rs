@@ -149,6 +149,7 @@ impl<'a> Bench<'a> {
             stores,
             backend: target.backend,
             layout,
+            is_kv: matches!(workload, Workload::Kv(_)),
             prefix: if target.product.keeps_keys() { own } else { String::new() },
             options: SessionOptions {
                 connections,
@@ -251,7 +252,7 @@ fn not_ours(endpoint: &Endpoint, backend: Option<Backend>) -> Failure {
         "use an empty one, or allow it with --allow-shared: keys and tables of this run then \
          carry its name, and only those are removed"
     };
-    let message = format!("{endpoint} is not empty ({cure})");
+    let message = format!("{endpoint} is not empty, or does not tell ({cure})");
     Failure { class: ErrorClass::NotOurs, message }
 }
 

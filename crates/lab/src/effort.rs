@@ -1,6 +1,6 @@
 //! When enough was measured, and how long it will take.
 
-use model::{Effort, Plan, Trial};
+use model::{Cell, Effort, Phase, Plan, Stop, Trial};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
@@ -75,6 +75,15 @@ pub fn widest_half_width(plan: &Plan, trials: &[Trial]) -> Option<f64> {
     widest
 }
 
+/// Time that a cell's phases last at least; those bounded by a count are not known.
+fn measured_ns(cell: &Cell) -> u64 {
+    let of_phase = |phase: &Phase| match phase.stop {
+        Stop::AfterNs(ns) => ns.saturating_add(phase.warmup_ns),
+        Stop::Count(_) => 0,
+    };
+    cell.workload.phases().iter().map(of_phase).sum()
+}
+
 /// Share of the run that is done, and nanoseconds left, as far as they can be foreseen from the
 /// trials so far and the limits of the plan.
 pub fn foresee(
@@ -83,12 +92,16 @@ pub fn foresee(
     trials: &[Trial],
     spent_ns: u64,
 ) -> (f64, u64) {
+    let of_cells = || plan.cells.iter().filter(|c| ready.contains(&c.target));
+    let blocks = u64::from(plan.effort.blocks_max);
     if trials.is_empty() {
-        let unknown = if plan.effort.budget_ns == 0 { 0 } else { plan.effort.budget_ns };
-        return (0.0, unknown);
+        let timed_ns: u64 = of_cells().map(measured_ns).sum();
+        let planned_ns = timed_ns.saturating_mul(blocks);
+        let budget_ns = plan.effort.budget_ns;
+        return (0.0, if budget_ns == 0 { planned_ns } else { budget_ns });
     }
-    let cells = plan.cells.iter().filter(|c| ready.contains(&c.target)).count() as u64;
-    let planned = cells * u64::from(plan.effort.blocks_max);
+    let cells = of_cells().count() as u64;
+    let planned = cells * blocks;
     let mean_ns = spent_ns / trials.len() as u64;
     let to_the_last = planned.saturating_sub(trials.len() as u64) * mean_ns;
     let demanded = cells * u64::from(plan.effort.blocks_min);

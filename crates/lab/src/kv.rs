@@ -3,13 +3,14 @@
 use drivers::wire::{Access, Dialect};
 use load::clients::{Finished, Meter, Progress};
 use load::wire::pacer::{Arrivals, Stage};
+use load::wire::recorder::INTERVAL_NS;
 use load::wire::{Inserting, Moment, Offer, Operation, Outcome, Pacing, Until, Work};
 use model::{ClientStage, ErrorClass, Failure, Kv, Load, Phase, Plan, RateStage, Stop};
 use std::fmt::Display;
 use std::iter;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use workloads::kv::{Distribution, Inserts, KEYS_MAX, KeyChoice, KeyNames, Mix, Sizes, Values};
 
 use crate::intervals::Intervals;
@@ -255,16 +256,22 @@ fn stage((from_per_s, to_per_s): (u64, u64), length_ns: u64) -> Stage {
     Stage { rate_from_per_s: from_per_s as f64, rate_to_per_s: to_per_s as f64, length_ns }
 }
 
+/// Intervals that the rate is told of: a second.
+const TOLD_INTERVALS: usize = (1_000_000_000 / INTERVAL_NS) as usize;
+/// The last ones, of which not all threads have handed over what they recorded.
+const INCOMPLETE_INTERVALS: usize = 4;
+
 /// Makes progress of what the engine tells about a phase.
 fn told<'a>(
     phase: &'a str,
     progress: &'a mut dyn FnMut(Progress<'_>),
 ) -> impl FnMut(Moment<'_>) + 'a {
-    let mut last = Instant::now();
     move |moment| {
-        let seconds = last.elapsed().as_secs_f64();
-        last = Instant::now();
-        let rate_per_s = moment.latest.answered_in_all() as f64 / seconds;
+        let done = moment.all.done_per_interval();
+        let done = &done[..done.len().saturating_sub(INCOMPLETE_INTERVALS)];
+        let done = &done[done.len().saturating_sub(TOLD_INTERVALS)..];
+        let seconds = done.len() as f64 * INTERVAL_NS as f64 / 1e9;
+        let rate_per_s = done.iter().sum::<u64>() as f64 / seconds.max(f64::MIN_POSITIVE);
         let service_ns_p99 = moment.all.whole().service().quantile_ns(0.99);
         progress(Progress { phase, rate_per_s, service_ns_p99 });
     }

@@ -16,6 +16,8 @@ pub struct Ready {
     pub(crate) stores: Vec<Store>,
     pub(crate) backend: Option<Backend>,
     pub(crate) layout: Layout,
+    /// True for keys and values, which are no sessions.
+    pub(crate) is_kv: bool,
     pub(crate) options: SessionOptions,
     /// Put before every session's name.
     pub(crate) prefix: String,
@@ -68,6 +70,8 @@ impl Ready {
         let facts = self.facts()?;
         if let Some(backend) = self.backend {
             app_cache::verify(backend, &self.cache_options())?;
+        } else if self.is_kv {
+            self.stores[0].admin.probe(&format!("{}verify", self.prefix))?;
         } else {
             let id = format!("{}verify", self.prefix);
             self.stores[0].admin.verify(self.layout, &self.options, &id)?;

@@ -288,11 +288,12 @@ fn check_generator(phase: &MeasuredPhase<'_>, findings: &mut Findings) -> Option
 /// CPU time by time in the median trial: of a thread of the generator, and of the server, in CPUs,
 /// where it can be seen.
 pub(crate) fn busy(phase: &MeasuredPhase<'_>, kv: &Kv) -> Option<(f64, Option<f64>)> {
-    let busy = |ns: u64, wall_ns: u64| ns as f64 / wall_ns.max(1) as f64;
+    let busy = |ns: u64, wall_ns: u64| ns as f64 / wall_ns as f64;
     let threads = f64::from(kv.threads.max(1));
-    let own =
-        median(phase.trials.iter().map(|(_, p)| busy(p.generator_cpu_ns, p.wall_ns) / threads))?;
-    let seen = phase.trials.iter().filter_map(|(_, p)| Some(busy(p.server_cpu_ns?, p.wall_ns)));
+    // Where nothing was answered there is no time to set it against.
+    let timed = || phase.trials.iter().filter(|(_, p)| p.wall_ns > 0);
+    let own = median(timed().map(|(_, p)| busy(p.generator_cpu_ns, p.wall_ns) / threads))?;
+    let seen = timed().filter_map(|(_, p)| Some(busy(p.server_cpu_ns?, p.wall_ns)));
     Some((own, median(seen)))
 }
 

@@ -6,7 +6,8 @@ use drivers::wire::Dialect;
 use lab::Setup;
 use model::plan::{Effort, KvOperation};
 use model::{
-    Cell, ClientStages, Kv, Load, Phase, Plan, RateStages, Scale, Stop, TargetChoice, Workload,
+    Cell, ClientStages, Endpoint, Kv, Load, NetAddress, Phase, Plan, RateStages, Scale, Stop,
+    TargetChoice, Workload,
 };
 use rig::{Guard, Pinning};
 use std::collections::BTreeMap;
@@ -185,11 +186,15 @@ fn plan(arguments: &Bench, choices: &[TargetChoice]) -> Result<Plan, CliError> {
     let workload = workload(arguments)?;
     for choice in choices {
         check(&workload, targets::dialect(choice)?)?;
+        if choice.endpoint.is_some() {
+            spares_others(&workload, choice)?;
+        }
     }
     let load = load(arguments)?;
     let targets = targets::planned(choices, &arguments.sets, (arguments.clients, &workload))?;
-    let is_private = targets.iter().any(|target| target.address.is_none());
-    sense::bench(&workload, &load, arguments.blocks, targets.len(), is_private)
+    let is_here = targets.iter().any(|target| target.address.is_none())
+        || choices.iter().filter_map(|c| c.endpoint.as_ref()).any(is_here);
+    sense::bench(&workload, &load, arguments.blocks, targets.len(), is_here)
         .map_err(CliError::usage)?;
     let cells = targets.iter().map(|target| Cell {
         id: format!("{}/{}/{}", target.name, workload.profile, load.clients()),
@@ -267,6 +272,7 @@ fn workload(arguments: &Bench) -> Result<Kv, CliError> {
         Some(preset) => preset.keys.to_string(),
         None => arguments.dist.clone().unwrap_or_else(|| "uniform".into()),
     };
+    let filled_share = filled_share(arguments, &operations)?;
     let of_preset = preset.as_ref().and_then(|p| p.name_bytes).map(|bytes| bytes.to_string());
     Ok(Kv {
         profile,
@@ -277,7 +283,7 @@ fn workload(arguments: &Bench) -> Result<Kv, CliError> {
         key_bytes: arguments.key_size.clone().or(of_preset),
         value_bytes,
         ttl_s: ttl_s(arguments, preset.as_ref())?,
-        filled_share: filled_share(arguments)?,
+        filled_share,
         verify_one_in: arguments.verify,
         threads: arguments.threads.min(load(arguments)?.clients()),
         think_ns: run::duration_ns("--think", arguments.think.as_deref())?.unwrap_or(0),
@@ -360,8 +366,11 @@ fn ttl_s(arguments: &Bench, preset: Option<&Preset>) -> Result<u64, CliError> {
     }
 }
 
-fn filled_share(arguments: &Bench) -> Result<f64, CliError> {
-    let share = if arguments.no_fill { 0.0 } else { arguments.hit_ratio };
+/// None where an operation needs values of another kind than the fill's.
+fn filled_share(arguments: &Bench, operations: &[KvOperation]) -> Result<f64, CliError> {
+    let fits = |o: &KvOperation| drivers::kv::works_on_strings(&o.name, o.command.as_deref());
+    let unfilled = arguments.no_fill || !operations.iter().all(fits);
+    let share = if unfilled { 0.0 } else { arguments.hit_ratio };
     if (0.0..=1.0).contains(&share) {
         return Ok(share);
     }
@@ -391,6 +400,28 @@ fn check(kv: &Kv, dialect: Dialect) -> Result<(), CliError> {
         spelled.map_err(|e| CliError::usage(format!("{flag}: {e}")))?;
     }
     Ok(())
+}
+
+/// True for a server of this machine.
+fn is_here(endpoint: &Endpoint) -> bool {
+    let Endpoint::Redis { address, .. } = endpoint else { return false };
+    match address {
+        NetAddress::Unix(_) => true,
+        NetAddress::Tcp(host, _) => {
+            host == "localhost" || host == "::1" || host.starts_with("127.")
+        }
+    }
+}
+
+/// Refuses what would reach beyond the run's own keys on a server that is not ours.
+fn spares_others(kv: &Kv, choice: &TargetChoice) -> Result<(), CliError> {
+    let mut commands = kv.operations.iter().filter_map(|o| o.command.as_deref());
+    let Some(word) = commands.find_map(drivers::kv::beyond_keys) else { return Ok(()) };
+    Err(CliError::usage(format!(
+        "--command `{word}` on target `{}` would reach beyond the keys of this run (expected a \
+         private server for that: its bare name, as in `redis`)",
+        choice.name
+    )))
 }
 
 fn read<T: std::str::FromStr>(flag: &str, text: &str) -> Result<T, CliError>

@@ -5,7 +5,8 @@ use std::fs;
 use std::process::Command;
 
 use super::common::{
-    Certificates, Cluster, Finished, Place, PortServer, among, count, installed, row, target,
+    Certificates, Cluster, Fake, Finished, Lie, Place, PortServer, among, count, installed, row,
+    target,
 };
 
 /// `bench` with these arguments, small, with the summary as result.
@@ -45,6 +46,45 @@ fn unusable(finished: Finished, name: &str, parts: &[&str]) {
     for part in parts {
         assert!(reason.contains(part), "no `{part}` in {reason}");
     }
+}
+
+#[test]
+fn a_stand_in_that_knows_set_and_get_only_is_measured() {
+    let fake = Fake::new(Lie::KnowsLittle);
+    // It does not say whether it is empty.
+    unusable(ran(&[&fake.url()]), "redis", &["is not empty, or does not tell", "--allow-shared"]);
+    let summary = ran(&[&fake.url(), "--allow-shared"]).measured().json();
+    good(&summary, "redis");
+    let product = row(&summary, "redis", "mixed")["product"].as_str().unwrap().to_string();
+    assert!(product.contains("unknown version"), "{product}");
+    // Nothing can be found there, and so nothing removed.
+    assert!(fake.keys() >= 1_500);
+}
+
+#[test]
+fn a_fill_writes_what_the_operations_need_or_nothing() {
+    if !installed(&["redis-server", "setpriv"]) {
+        return;
+    }
+    let summary = ran(&["redis", "--op", "incr=1"]).measured().json();
+    let incr = row(&summary, "redis", "incr");
+    assert!(count(incr, "ok") > 50 && count(incr, "error") == 0, "{incr}");
+    let hset = ["redis", "--command", "HSET __key__ field __data__"];
+    let summary = ran(&hset).measured().json();
+    let hset = row(&summary, "redis", "hset");
+    assert!(count(hset, "ok") > 50 && count(hset, "error") == 0, "{hset}");
+}
+
+#[test]
+fn a_command_beyond_the_runs_own_keys_needs_a_private_server() {
+    if !installed(&["redis-server", "setpriv"]) {
+        return;
+    }
+    let fake = Fake::new(Lie::KnowsLittle);
+    let expected = ["--command `FlushAll`", "beyond the keys of this run", "`redis`"];
+    ran(&[&fake.url(), "--command", "FlushAll"]).usage_error(&expected);
+    assert_eq!(fake.keys(), 0);
+    ran(&["redis", "--command", "FLUSHALL"]).measured();
 }
 
 #[test]

@@ -85,9 +85,10 @@ fn requests_go_to_every_server_that_has_their_slot() {
             .join("\n")
     };
     assert_eq!(form(&id(&own.stdout)), form(&id(&original.stdout)));
-    // The original has one tag a server up to version 7, and many from 8 on.
+    // One tag a server, as the original has up to version 7: a hundred keys of each and a list. So
+    // one test finds what another wrote.
     let sizes = ours.sizes();
-    assert!(sizes.iter().all(|size| *size > 500), "{sizes:?}");
+    assert!(sizes.iter().all(|size| (90..=101).contains(size)), "{sizes:?}");
     let calls = ours.calls("get");
     assert_eq!(calls.iter().sum::<u64>(), 3000, "nothing was sent twice: {calls:?}");
     assert!(calls.iter().all(|calls| *calls > 700), "{calls:?}");

@@ -118,7 +118,11 @@ impl Admin for MemcachedAdmin {
     }
 
     fn verify(&mut self, _: Layout, _: &SessionOptions, id: &str) -> Result<(), Failure> {
-        self.round_trip(id).map_err(fault::failure)
+        self.probe(id)
+    }
+
+    fn probe(&mut self, key: &str) -> Result<(), Failure> {
+        self.round_trip(key).map_err(fault::failure)
     }
 
     /// Keys cannot be listed: those of a run are removed by [`Admin::remove_names`].

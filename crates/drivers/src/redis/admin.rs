@@ -59,6 +59,35 @@ impl Server {
         }
     }
 
+    /// `INFO server`; empty where the server does not know that.
+    fn info(&mut self) -> Result<String, StoreError> {
+        known(self.wire.ask(&[b"INFO", b"server"])).map(|reply| reply.map(text).unwrap_or_default())
+    }
+
+    /// Writes a key, reads it back and removes it, as far as the server knows the commands.
+    fn probe(&mut self, key: &str) -> Result<(), StoreError> {
+        let (key, value) = (key.as_bytes(), format!("cachedyno verifies {key}"));
+        if known(self.wire.ask(&[b"SET", key, value.as_bytes()]))?.is_none() {
+            return Ok(());
+        }
+        let read = known(self.wire.ask(&[b"GET", key]))?;
+        if known(self.wire.ask(&[b"UNLINK", key]))?.is_none() {
+            known(self.wire.ask(&[b"DEL", key]))?;
+        }
+        match read {
+            None => Ok(()),
+            Some(Tree::Text(read)) if read == value.as_bytes() => Ok(()),
+            Some(other) => Err(StoreError::fatal(
+                ErrorClass::Protocol,
+                format!(
+                    "a key was written as `{value}` and came back as `{}` (expected what was \
+                     written)",
+                    fault::words(text(other).as_bytes())
+                ),
+            )),
+        }
+    }
+
     fn configuration(&mut self) -> Result<Vec<(String, String)>, StoreError> {
         let list = match self.wire.ask(&[b"CONFIG", b"GET", b"*"]) {
             Ok(Tree::List(list)) => list,
@@ -77,7 +106,7 @@ impl Server {
     /// Asks a server that may be one of a cluster's for names of many slots: a single name may be
     /// one of its own.
     fn has_every_slot(&mut self, name: &str) -> Result<(), StoreError> {
-        let info = text(self.wire.ask(&[b"INFO", b"server"])?);
+        let info = self.info()?;
         if self.is_member || !info.lines().any(|line| line == "redis_mode:cluster") {
             return Ok(());
         }
@@ -116,7 +145,9 @@ impl Server {
         loop {
             let request: [&[u8]; 6] =
                 [b"SCAN", &cursor, b"MATCH", pattern.as_bytes(), b"COUNT", BATCH];
-            let (next, keys) = scanned(self.wire.ask(&request)?)?;
+            // What knows no `SCAN` is a stand-in for a server: nothing can be found there.
+            let Some(reply) = known(self.wire.ask(&request))? else { return Ok(()) };
+            let (next, keys) = scanned(reply)?;
             // The server matched; nothing is removed on its word alone.
             let ours = keys.iter().filter(|key| key.starts_with(prefix.as_bytes()));
             // One by one: a cluster refuses keys of several slots in one request, and those of a
@@ -142,6 +173,15 @@ fn passes(e: &StoreError) -> bool {
     let passing = ["`LOADING ", "`BUSY ", "`MASTERDOWN ", "`TRYAGAIN "];
     matches!(e.class, ErrorClass::Timeout | ErrorClass::Closed | ErrorClass::Refused)
         || passing.iter().any(|code| e.message.contains(code))
+}
+
+/// The reply; `None` where the server does not know the command.
+fn known(reply: Result<Tree, StoreError>) -> Result<Option<Tree>, StoreError> {
+    match reply {
+        Ok(tree) => Ok(Some(tree)),
+        Err(e) if !e.fatal && e.message.to_lowercase().contains("unknown command") => Ok(None),
+        Err(e) => Err(e),
+    }
 }
 
 fn scanned(tree: Tree) -> Result<(Vec<u8>, Vec<Vec<u8>>), StoreError> {
@@ -214,10 +254,9 @@ impl Admin for RedisAdmin {
     fn facts(&mut self) -> Result<Facts, Failure> {
         let (mut versions, mut settings, mut empty) = (Vec::new(), Vec::new(), true);
         for server in &mut self.servers {
-            let info = text(server.wire.ask(&[b"INFO", b"server"]).map_err(fault::failure)?);
-            versions.push(version(&info));
-            let size = server.wire.ask(&[b"DBSIZE"]).map_err(fault::failure)?;
-            empty &= size == Tree::Integer(0);
+            versions.push(version(&server.info().map_err(fault::failure)?));
+            let size = known(server.wire.ask(&[b"DBSIZE"])).map_err(fault::failure)?;
+            empty &= size == Some(Tree::Integer(0));
             let configuration = server.configuration().map_err(fault::failure)?;
             settings.push((server.address(), configuration));
         }
@@ -230,6 +269,12 @@ impl Admin for RedisAdmin {
 
     fn prepare(&mut self, _: Layout, _: &str, _: usize) -> Result<PathBuf, Failure> {
         Ok(PathBuf::new())
+    }
+
+    fn probe(&mut self, key: &str) -> Result<(), Failure> {
+        let server = &mut self.servers[self.route.node(key.as_bytes())];
+        let probed = server.probe(key).and_then(|()| server.has_every_slot(key));
+        probed.map_err(fault::failure).map_err(of_cluster)
     }
 
     fn verify(

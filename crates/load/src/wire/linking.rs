@@ -188,7 +188,7 @@ impl<P: Parser + Default> Worker<'_, P> {
         for pending in under_way {
             if let Pending::Request { drawn, intended_ns, .. } = pending {
                 self.ended(client, &drawn);
-                if now >= self.measured_from_ns {
+                if self.is_measured(intended_ns, now) {
                     let times = (intended_ns, self.measured_from_ns);
                     self.recorder.unanswered(drawn.operation as usize, class, &message, times);
                 }

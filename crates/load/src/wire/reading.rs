@@ -148,6 +148,13 @@ impl<P: Parser + Default> Worker<'_, P> {
         }
     }
 
+    /// Whether a request counts: under a plan by when it was due, so that what waits at the end of
+    /// the warm-up is not added to what is planned behind it, else by when it ended.
+    pub(super) fn is_measured(&self, intended_ns: u64, ended_ns: u64) -> bool {
+        let at_ns = if self.pacer.is_some() { intended_ns } else { ended_ns };
+        at_ns >= self.measured_from_ns
+    }
+
     fn plainly_answered(&mut self, client: u32, alike: Alike, requests: u32) {
         let Alike { operation, times, plain } = alike;
         self.under_way -= u64::from(requests);
@@ -158,7 +165,7 @@ impl<P: Parser + Default> Worker<'_, P> {
 
     /// Records requests that ended, unless they belong to the warm-up.
     fn record(&mut self, operation: usize, times: &Times, judged: &Judged, requests: u32) {
-        if times.done_ns >= self.measured_from_ns {
+        if self.is_measured(times.intended_ns, times.done_ns) {
             let requests = u64::from(requests);
             self.recorder.answered(operation, times, judged, (requests, self.measured_from_ns));
             self.last_done_ns = times.done_ns;

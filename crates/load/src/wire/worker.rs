@@ -98,7 +98,7 @@ pub(crate) struct Worker<'a, P> {
     /// How many are, and until when.
     at_work: u32,
     crowd_changes_ns: u64,
-    pacer: Option<Pacer>,
+    pub(super) pacer: Option<Pacer>,
     /// When the next request of an open load is due.
     due_ns: Option<u64>,
     begun_ns: u64,

@@ -249,6 +249,21 @@ fn a_stall_is_in_the_response_times_of_an_open_load() {
 }
 
 #[test]
+fn a_stall_over_the_end_of_the_warm_up_adds_nothing_to_the_plan() {
+    // What is due in the warm-up from its 100th to its 300th millisecond is answered after it.
+    let server = Server::start(Arc::new(|n, _| {
+        thread::sleep(Duration::from_millis(if n == 20 { 250 } else { 0 }));
+        Some("+\n".into())
+    }));
+    let stage = Stage { rate_from_per_s: 200.0, rate_to_per_s: 200.0, length_ns: S * 7 / 10 };
+    let pacing = Pacing::Open { arrivals: Arrivals::Constant, stages: vec![stage] };
+    let offer = Offer { pacing, warmup_ns: S / 5, ..offer(1, 4, Until::AfterNs(S / 2)) };
+    let outcome = run(&offer, &server.servers());
+    assert_eq!((outcome.failure, outcome.unsent), (None, 0));
+    assert_eq!(outcome.recorder.whole().answered(), 100);
+}
+
+#[test]
 fn what_could_not_be_sent_is_told() {
     // Twenty a second are answered where two hundred are due.
     let server = Server::start(Arc::new(|_, _| {

@@ -1,5 +1,7 @@
 //! Which key an operation is about.
 
+use std::sync::Arc;
+
 use super::permutation::Permutation;
 use super::zipf::Zipf;
 use super::{Distribution, Key, Random};
@@ -47,9 +49,11 @@ pub struct KeyChoice {
     way: Way,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 enum Way {
     Uniform,
+    /// One of these, each as often.
+    Among(Arc<[Key]>),
     Zipf(Zipf, Option<Permutation>),
     /// Mean and deviation in keys.
     Gaussian(f64, f64),
@@ -102,6 +106,14 @@ impl KeyChoice {
         Ok(Self { keys, way })
     }
 
+    /// A choice among these keys only, each as likely as the others.
+    ///
+    /// Errors: none of them.
+    pub fn among(keys: &[Key]) -> Result<Self, ChoiceError> {
+        let last = keys.iter().max().ok_or(ChoiceError::Keys(0))?;
+        Ok(Self { keys: last.0 + 1, way: Way::Among(keys.into()) })
+    }
+
     /// How many keys there are to choose from.
     pub fn keys(&self) -> u64 {
         self.keys
@@ -121,6 +133,7 @@ impl KeyChoice {
     pub fn pick_with_newest(&self, random: &mut Random, n: u64, newest: Key) -> Key {
         Key(match &self.way {
             Way::Uniform => random.below(self.keys),
+            Way::Among(keys) => keys[random.below(keys.len() as u64) as usize].0,
             Way::Zipf(zipf, places) => placed(places.as_ref(), zipf.rank(random)),
             Way::Gaussian(mean, deviation) => self.bell(random, *mean, *deviation),
             Way::Sequential => n % self.keys,

@@ -191,3 +191,15 @@ fn what_cannot_be_chosen_from_is_named_and_explained() {
         assert_eq!(error, expected);
     }
 }
+
+#[test]
+fn some_keys_only_are_chosen_each_as_often() {
+    let choice = KeyChoice::among(&[Key(7), Key(3), Key(9)]).unwrap();
+    let mut counts = [0_u64; 10];
+    for n in 0..30_000 {
+        counts[choice.pick(&mut Random::new(5, 0, n), n).0 as usize] += 1;
+    }
+    assert_eq!(counts.iter().filter(|count| **count > 0).count(), 3);
+    assert!([3, 7, 9].iter().all(|key| counts[*key].abs_diff(10_000) < 500), "{counts:?}");
+    assert_eq!(KeyChoice::among(&[]).unwrap_err(), ChoiceError::Keys(0));
+}

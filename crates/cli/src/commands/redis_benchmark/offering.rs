@@ -10,7 +10,7 @@ use load::wire::pacer::{Arrivals, Stage};
 use load::wire::template::Template;
 use load::wire::{Moment, Offer, Operation, Outcome, Pacing, Until, Work, run};
 use model::{ErrorClass, Failure};
-use workloads::kv::{Distribution, KeyChoice, KeyNames, Mix, Random, Sizes, Values};
+use workloads::kv::{Key, KeyChoice, KeyNames, Mix, Random, Sizes, Values};
 
 use super::arguments::Options;
 use super::catalogue::{Common, TAG_BYTES, Test};
@@ -24,7 +24,7 @@ const SILENCE_MAX: Duration = Duration::from_secs(30);
 /// A rate is kept for as long as requests are left: a century.
 const CENTURY_NS: u64 = 100 * 365 * 86_400 * 1_000_000_000;
 const SECOND_NS: u64 = 1_000_000_000;
-/// Tags of a cluster's keys: as many as there are slots, as in the original.
+/// Numbers that tags of a cluster's keys are taken from: enough for one on every server.
 const TAGS: u64 = 16_384;
 
 /// The server is somebody else's: its CPU is not ours to see.
@@ -50,12 +50,13 @@ impl Stock {
         Self { values: Arc::new(Values::new(seed)), seed, offered: 0 }
     }
 
-    fn work(&mut self, options: &Options, test: &Test) -> Result<Work, String> {
+    fn work(&mut self, options: &Options, test: &Test, site: &Site) -> Result<Work, String> {
         self.offered += 1;
         let seed = Random::new(self.seed, 0, self.offered).next_u64();
         let common = Common { data: &options.data, is_cluster: options.server.is_cluster, seed };
         let (segments, shape) = test.request(&common).map_err(|e| e.to_string())?;
         let names = KeyNames::with_digits("", TAG_BYTES, TAGS).map_err(|e| e.to_string())?;
+        let keys = KeyChoice::among(&tags(&names, site)).map_err(|e| e.to_string())?;
         let operation = Operation {
             name: test.title.clone(),
             template: Template::new(segments, &names, None),
@@ -67,7 +68,7 @@ impl Stock {
         Ok(Work {
             operations: vec![operation],
             mix: Mix::new(&[1.0]).map_err(|e| e.to_string())?,
-            keys: KeyChoice::new(Distribution::Uniform, TAGS).map_err(|e| e.to_string())?,
+            keys,
             names,
             sizes: Sizes::all(0),
             values: self.values.clone(),
@@ -90,16 +91,29 @@ impl Stock {
         if options.offered.warmup_s > 0 {
             let until = Until::AfterNs(options.offered.warmup_s.saturating_mul(SECOND_NS));
             let warm_up = Offer { until, ..offer.clone() };
-            let work = self.work(options, test)?;
+            let work = self.work(options, test, site)?;
             let mut unwatched = |_: Moment<'_>| ();
             let warmed = go(&warm_up, &work, site, stop, &mut unwatched);
             if warmed.failure.is_some() || warmed.interrupted {
                 return Ok(warmed);
             }
         }
-        let work = self.work(options, test)?;
+        let work = self.work(options, test, site)?;
         Ok(go(&offer, &work, site, stop, watcher))
     }
+}
+
+/// One tag for each server, as in the original up to version 7 (later ones draw a tag for each
+/// request): so one test finds what another has written, among as many keys as were asked for.
+fn tags(names: &KeyNames, site: &Site) -> Vec<Key> {
+    let mut seen = vec![false; site.servers.nodes.len()];
+    let mut is_new = |tag: &Key| {
+        let mut name = Vec::new();
+        names.append(&mut name, *tag);
+        let node = site.servers.route.node(&name);
+        !std::mem::replace(&mut seen[node], true)
+    };
+    (0..TAGS).map(Key).filter(|tag| is_new(tag)).collect()
 }
 
 fn go(

@@ -16,6 +16,8 @@ pub(crate) enum Lie {
     ShortenedOneIn(u64),
     /// After so many reads, these bytes come instead of a reply.
     BytesAfter(u64, &'static [u8]),
+    /// None: it knows `SET`, `GET` and `SELECT`, and no other command.
+    KnowsLittle,
 }
 
 /// Listens on a port of 127.0.0.1 until it is dropped.
@@ -87,6 +89,10 @@ impl Shared {
     fn answer(&self, request: &[Vec<u8>]) -> Vec<u8> {
         let mut keys = self.keys.lock().unwrap();
         let words: Vec<&[u8]> = request.iter().map(Vec::as_slice).collect();
+        let is_basic = matches!(words[..], [b"SET" | b"GET" | b"SELECT" | b"PING", ..]);
+        if matches!(self.lie, Lie::KnowsLittle) && !is_basic {
+            return b"-ERR unknown command\r\n".to_vec();
+        }
         match words[..] {
             [b"PING"] => b"+PONG\r\n".to_vec(),
             [b"INFO", ..] => bulk(b"# Server\r\nredis_version:0.0.7\r\nserver_name:liar\r\n"),
@@ -100,7 +106,7 @@ impl Shared {
                 let removed = names.iter().filter(|name| keys.remove(**name).is_some()).count();
                 format!(":{removed}\r\n").into()
             }
-            [b"SETEX", name, _, value] => {
+            [b"SETEX", name, _, value] | [b"SET", name, value] => {
                 keys.insert(name.into(), value.into());
                 b"+OK\r\n".to_vec()
             }
