@@ -10,7 +10,7 @@
 //!
 //! What is checked of a value that was read: its length; its version against what the clients did
 //! (an older one is stale, [`super::ledger`]); and of one in `verify_one_in`, each byte. What a
-//! value can tell depends on its length ([`super::versions`]). A write whose record differed when
+//! value can tell depends on its length (see `versions`). A write whose record differed when
 //! Magento's layer loaded it back is judged by what was loaded: it is stale, wrong or lost, or
 //! right where another client's write or clean explains it, although the layer removes the record.
 
