@@ -8,14 +8,14 @@ mod simple;
 mod two_levels;
 
 use std::path::PathBuf;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use model::{Backend, Endpoint, ErrorClass, Failure};
 use workloads::app_cache::TaggedCache;
 use workloads::store::StoreError;
 
 use crate::memcached::{Symfony, ZendMemcached};
-use crate::{fault, files, mysql, redis};
+use crate::{clock, fault, files, mysql, redis};
 use simple::SimpleTwoLevels;
 use two_levels::TwoLevels;
 
@@ -27,7 +27,7 @@ const NEVER: i64 = 9_999_999_999;
 
 /// Seconds since 1970, which these layouts store.
 pub(crate) fn now_s() -> i64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs().cast_signed())
+    clock::now_s().cast_signed()
 }
 
 /// When a record expires that is stored now.

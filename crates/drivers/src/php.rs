@@ -61,6 +61,13 @@ impl<'a> Value<'a> {
         Reader { rest: bytes }.value(0)
     }
 
+    /// Reads the value that is all of `bytes`; `None` for anything else.
+    pub(crate) fn read_whole(bytes: &'a [u8]) -> Option<Self> {
+        let mut reader = Reader { rest: bytes };
+        let value = reader.value(0)?;
+        reader.rest.is_empty().then_some(value)
+    }
+
     /// The entry of an array under a name.
     pub(crate) fn get(&self, name: &str) -> Option<&Self> {
         self.entry(|key| *key == Value::Str(name.as_bytes()))

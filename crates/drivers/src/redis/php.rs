@@ -1,68 +1,37 @@
-//! Values as PHP's `serialize` writes them, as far as caches hold them: strings, and lists of tags.
-//!
-//! `s:<bytes>:"<text>";` is a string, `i:<number>;` a number and `a:<length>:{i:0;<value>…}` a
-//! list. A text that PHP takes for a number as a key of an array is a number in a list of keys.
+//! What Symfony and Laravel keep in Redis as PHP's `serialize` writes it: strings, and lists of
+//! tags. A text that PHP takes for a number as a key of an array is a number in a list of keys.
+
+use crate::php::Value;
 
 /// Appends a string.
 pub(super) fn write_string(text: &[u8], out: &mut Vec<u8>) {
-    out.extend_from_slice(format!("s:{}:\"", text.len()).as_bytes());
-    out.extend_from_slice(text);
-    out.extend_from_slice(b"\";");
+    Value::Str(text).write(out);
 }
 
 /// Appends the keys of an array as a list.
 pub(super) fn write_keys(keys: &[&str], out: &mut Vec<u8>) {
-    out.extend_from_slice(format!("a:{}:{{", keys.len()).as_bytes());
-    for (at, key) in keys.iter().enumerate() {
-        out.extend_from_slice(format!("i:{at};").as_bytes());
-        if key.parse::<i64>().is_ok_and(|number| number.to_string() == **key) {
-            out.extend_from_slice(format!("i:{key};").as_bytes());
-        } else {
-            write_string(key.as_bytes(), out);
-        }
-    }
-    out.push(b'}');
+    let keys = keys.iter().copied().map(|key| match key.parse::<i64>() {
+        Ok(number) if number.to_string() == key => Value::Int(number),
+        _ => Value::Str(key.as_bytes()),
+    });
+    Value::list(keys).write(out);
 }
 
 /// The string that is all of `bytes`; `None` for something else.
 pub(super) fn read_string(bytes: &[u8]) -> Option<&[u8]> {
-    let (text, rest) = next_string(bytes)?;
-    rest.is_empty().then_some(text)
+    Value::read_whole(bytes)?.str()
 }
 
 /// The list of strings and numbers that is all of `bytes`, as text; `None` for something else.
 pub(super) fn read_keys(bytes: &[u8]) -> Option<Vec<String>> {
-    let (length, mut rest) = number(bytes.strip_prefix(b"a:")?, b":{")?;
-    let mut keys = Vec::new();
-    for at in 0..length {
-        let (place, value) = number(rest.strip_prefix(b"i:")?, b";")?;
-        let (key, after) = if let Some(digits) = value.strip_prefix(b"i:") {
-            let (key, after) = number(digits, b";")?;
-            (key.to_string(), after)
-        } else {
-            let (text, after) = next_string(value)?;
-            (String::from_utf8(text.into()).ok()?, after)
-        };
-        if place != at {
-            return None;
-        }
-        keys.push(key);
-        rest = after;
-    }
-    (rest == b"}").then_some(keys)
-}
-
-fn next_string(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
-    let (length, rest) = number(bytes.strip_prefix(b"s:")?, b":\"")?;
-    let (text, rest) = rest.split_at_checked(usize::try_from(length).ok()?)?;
-    Some((text, rest.strip_prefix(b"\";")?))
-}
-
-/// A number and what follows its end mark.
-fn number<'a>(bytes: &'a [u8], end: &[u8]) -> Option<(i64, &'a [u8])> {
-    let digits = bytes.iter().take_while(|b| b.is_ascii_digit() || **b == b'-').count();
-    let number = std::str::from_utf8(&bytes[..digits]).ok()?.parse().ok()?;
-    Some((number, bytes[digits..].strip_prefix(end)?))
+    let Value::Array(None, entries) = Value::read_whole(bytes)? else { return None };
+    let key = |(at, (place, key)): (i64, (Value<'_>, Value<'_>))| match key {
+        _ if place != Value::Int(at) => None,
+        Value::Int(number) => Some(number.to_string()),
+        Value::Str(text) => String::from_utf8(text.into()).ok(),
+        _ => None,
+    };
+    (0..).zip(entries).map(key).collect()
 }
 
 #[cfg(test)]
