@@ -18,6 +18,7 @@ fn header(run: &str, started_unix_ms: u64) -> Header {
             control: false,
             seed: 1,
             timeout_ms: None,
+            files: None,
         })
         .unwrap();
     Header {

@@ -23,6 +23,8 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     /// Measure a study on real stores and say which is fastest
     Run(Box<Run>),
+    /// Write a data set of an application cache as files that the original benchmark reads
+    DataSet(crate::commands::data_set::DataSet),
     /// Put key-value load of your own on servers
     Bench(Box<crate::commands::bench::Bench>),
     /// List the shipped studies, or print one to start your own from
@@ -115,6 +117,9 @@ pub(crate) struct Run {
     /// Replace a value of the study, such as profile=page or redis.appendonly=yes
     #[arg(long = "set", value_name = "KEY=VALUE", conflicts_with = "resume")]
     pub(crate) sets: Vec<String>,
+    /// Application cache: read records and lists from the original benchmark's files in DIR
+    #[arg(long, value_name = "DIR", conflicts_with = "resume")]
+    pub(crate) data_set: Option<PathBuf>,
     /// Measure only this target; with a URL, an existing store
     #[arg(long = "target", value_name = "NAME[=URL]", long_help = TARGET_HELP)]
     pub(crate) targets: Vec<String>,

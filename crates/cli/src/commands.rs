@@ -3,6 +3,7 @@
 pub(crate) mod bench;
 pub(crate) mod calibrate;
 pub(crate) mod compare;
+pub(crate) mod data_set;
 pub(crate) mod doctor;
 pub(crate) mod export;
 pub(crate) mod list;

@@ -27,6 +27,7 @@ fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let done = match arguments.command {
         Command::Run(run) => commands::run::run(&run),
+        Command::DataSet(data_set) => commands::data_set::run(&data_set),
         Command::Bench(bench) => commands::bench::run(&bench),
         Command::Studies(studies) => commands::studies::run(&studies),
         Command::Doctor(doctor) => commands::doctor::run(&doctor),

@@ -15,6 +15,7 @@ mod program {
     mod calibrate;
     mod commands;
     mod common;
+    mod data_set;
     mod existing;
     mod existing_files;
     mod faults;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use workloads::app_cache::{AppCacheClient, CleanMode, Ledger, TaggedCache};
 use workloads::{Client, Found, Share, StoreError};
 
+use crate::data_files;
 use crate::ready::Ready;
 
 const ID: &str = "CACHEDYNO_VERIFY";
@@ -50,14 +51,27 @@ pub(crate) fn connect(
     };
     let clients = load.clients();
     let options = ready.cache_options();
-    let ledger = Arc::new(Ledger::drawn(workload, seed, clients));
+    let ledger = Arc::new(ledger(workload, seed, clients)?);
     (0..clients)
         .map(|client| {
             let store = drivers::open_tagged_cache(backend, &options)?;
             // The store is empty and the run's alone: names need no prefix.
             let share = Share { seed, client, clients, prefix: String::new() };
-            let client = AppCacheClient::new(store, workload.clone(), share, ledger.clone());
-            Ok(Box::new(client) as Box<dyn Client>)
+            let mut opened = AppCacheClient::new(store, workload.clone(), share, ledger.clone());
+            if client == 0 {
+                let introduced = opened.introduce_tags();
+                introduced
+                    .map_err(|StoreError { class, message, .. }| Failure { class, message })?;
+            }
+            Ok(Box::new(opened) as Box<dyn Client>)
         })
         .collect()
+}
+
+/// What all clients know together, with records and lists that are drawn or read.
+fn ledger(workload: &AppCache, seed: u64, clients: u32) -> Result<Ledger, Failure> {
+    let Some(files) = &workload.files else { return Ok(Ledger::drawn(workload, seed, clients)) };
+    let (data, lists) = data_files::read(files, seed)
+        .map_err(|e| Failure { class: ErrorClass::Other, message: e.to_string() })?;
+    Ok(Ledger::new(data, lists, workload, clients))
 }

@@ -137,10 +137,14 @@ impl<'a> Bench<'a> {
         let (mut stores, mut directory) = (Vec::new(), PathBuf::new());
         for product in target.products() {
             let mut store = self.store(target, *product)?;
-            // A backend makes its own tables; a directory is the same for all.
-            if target.backend.is_none() || *product == Product::Files {
-                let made = store.admin.prepare(layout, &name, value_bytes)?;
-                directory = if made.as_os_str().is_empty() { directory } else { made };
+            match target.backend {
+                Some(backend) if *product != Product::Files => {
+                    store.admin.prepare_cache(backend)?;
+                }
+                _ => {
+                    let made = store.admin.prepare(layout, &name, value_bytes)?;
+                    directory = if made.as_os_str().is_empty() { directory } else { made };
+                }
             }
             stores.push(store);
         }

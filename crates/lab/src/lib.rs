@@ -4,6 +4,7 @@
 //! - [`ready`]: what was made ready for one trial.
 //! - [`trial`]: one measured run of one cell; `kv` does it on the wire engine, `app_cache` opens
 //!   the clients of an application cache.
+//! - [`data_files`]: records and lists of an application cache that are read and not drawn.
 //! - [`calibrate`]: what this machine can do and what the generator costs on it.
 //! - [`mod@null`]: what the generator reaches with the same load on a server that does nothing.
 //! - [`schedule`]: the order of cells in a block.
@@ -15,6 +16,7 @@
 mod app_cache;
 pub mod bench;
 pub mod calibrate;
+pub mod data_files;
 pub mod effort;
 mod intervals;
 mod kv;

@@ -142,8 +142,29 @@ pub struct AppCache {
     pub magento: bool,
     /// One in this many values read is compared byte by byte; length is always checked.
     pub verify_one_in: u64,
+    /// Files that records and lists are read from; `None` where they are drawn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub files: Option<DataFiles>,
     /// Measured phases, in order.
     pub phases: Vec<Phase>,
+}
+
+/// A directory with the original benchmark's files of a data set and of its clients' lists, and
+/// what was found in it when the run was planned.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DataFiles {
+    /// Absolute path.
+    pub directory: String,
+    /// MD5 of all files, one after the other, in hexadecimal: a trial with other files fails.
+    pub md5: String,
+    /// Records.
+    pub keys: u64,
+    /// Different tags of records and cleans.
+    pub tags: u64,
+    /// Lists, one a client.
+    pub lists: u32,
+    /// Operations of the shortest list; 0 without lists.
+    pub ops: u64,
 }
 
 #[cfg(test)]

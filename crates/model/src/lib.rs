@@ -22,7 +22,7 @@ pub mod study;
 pub mod target;
 pub mod trial;
 
-pub use app_cache::{AppCache, Backend};
+pub use app_cache::{AppCache, Backend, DataFiles};
 pub use calibration::{Calibration, NullRate};
 pub use event::{Event, Sink, SinkError};
 pub use load::Load;

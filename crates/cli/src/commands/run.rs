@@ -159,19 +159,26 @@ fn same_place(target: &PlannedTarget, choices: &[TargetChoice]) -> Result<(), Cl
 }
 
 fn choices(arguments: &Run, targets: &[TargetChoice]) -> Result<Choices, CliError> {
-    let sets = arguments.sets.iter().map(|pair| match pair.split_once('=') {
-        Some((key, value)) => Ok((key.to_string(), value.to_string())),
-        None => Err(CliError::usage(format!("--set `{pair}` is not of the form KEY=VALUE"))),
-    });
+    let files = arguments.data_set.as_deref().map(lab::data_files::look).transpose();
     Ok(Choices {
         scale: arguments.scale.into(),
         budget_s: duration_ns("--budget", arguments.budget.as_deref())?.map(|ns| ns as f64 / 1e9),
-        sets: sets.collect::<Result<_, _>>()?,
+        sets: sets(&arguments.sets)?,
         targets: targets.to_vec(),
         control: arguments.aa,
         seed: arguments.seed.map_or_else(random, Ok)?,
         timeout_ms: timeout_ms(arguments.timeout.as_deref())?,
+        files: files.map_err(|e| CliError::usage(format!("--data-set: {e}")))?,
     })
+}
+
+/// The pairs of `--set`.
+pub(super) fn sets(pairs: &[String]) -> Result<Vec<(String, String)>, CliError> {
+    let split = |pair: &String| match pair.split_once('=') {
+        Some((key, value)) => Ok((key.to_string(), value.to_string())),
+        None => Err(CliError::usage(format!("--set `{pair}` is not of the form KEY=VALUE"))),
+    };
+    pairs.iter().map(split).collect()
 }
 
 /// Time-outs are kept in whole milliseconds.

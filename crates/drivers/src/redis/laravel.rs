@@ -225,6 +225,10 @@ impl TaggedCache for Laravel {
         }
     }
 
+    fn needs_tags(&self) -> bool {
+        true
+    }
+
     fn learn(&mut self, id: &str, tags: &[String]) {
         if tags.is_empty() {
             self.namespaces.remove(id);

@@ -32,6 +32,7 @@ pub(crate) fn plan(
         control: false,
         seed,
         timeout_ms: None,
+        files: None,
     };
     Ok(study.plan(&choices)?)
 }

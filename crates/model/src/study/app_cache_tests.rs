@@ -15,6 +15,7 @@ fn plan(sets: &[(&str, &str)], targets: &[&str]) -> Result<Plan, StudyError> {
         control: false,
         seed: 7,
         timeout_ms: None,
+        files: None,
     })
 }
 
@@ -63,6 +64,7 @@ fn the_original_profile_has_the_originals_values() {
         control: false,
         seed: 7,
         timeout_ms: None,
+        files: None,
     });
     let full = full.unwrap();
     let cache = caches(&full)[0];

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::wire::{Defaults, ScaleSize, Study, StudyWorkload};
 use super::{StudyError, keys, quoted_list};
+use crate::app_cache::DataFiles;
 use crate::plan::{Generation, Product, Scale};
 use crate::target::Endpoint;
 
@@ -33,7 +34,21 @@ pub struct Choices {
     pub seed: u64,
     /// Time-out of an operation in milliseconds instead of the study's own.
     pub timeout_ms: Option<u64>,
+    /// Application cache: files to read records and lists from.
+    pub files: Option<DataFiles>,
 }
+
+/// `--set` keys that files of a data set decide.
+const OF_FILES: [&str; 8] = [
+    "keys",
+    "tags",
+    "min_tags",
+    "max_tags",
+    "min_rec_size",
+    "max_rec_size",
+    "write_chance",
+    "clean_chance",
+];
 
 /// `--set` keys that are not server settings, of all workloads.
 pub const KEYS: [&str; 26] = [
@@ -100,6 +115,7 @@ pub(super) struct Resolved {
     pub(super) profiles: Vec<String>,
     pub(super) size: ScaleSize,
     pub(super) settings: BTreeMap<Product, BTreeMap<String, String>>,
+    pub(super) files: Option<DataFiles>,
 }
 
 impl Resolved {
@@ -117,10 +133,12 @@ impl Resolved {
             defaults: study.defaults.clone(),
             size: size.clone(),
             settings: BTreeMap::new(),
+            files: choices.files.clone(),
         };
         for (key, value) in &choices.sets {
             resolved.set(study, key, value)?;
         }
+        resolved.read_from_files(study, &choices.sets)?;
         if let Some(budget_s) = choices.budget_s {
             resolved.size.budget_s = budget_s;
             // Who sets a time means it, also where fewer blocks fit than the scale would demand.
@@ -215,6 +233,34 @@ impl Resolved {
                 }
             }
             _ => return self.server_setting(study, key, value),
+        }
+        Ok(())
+    }
+
+    /// Files decide records and tags, and how long a list is where the user does not.
+    fn read_from_files(
+        &mut self,
+        study: &Study,
+        sets: &[(String, String)],
+    ) -> Result<(), StudyError> {
+        let Some(files) = &self.files else { return Ok(()) };
+        if study.workload != StudyWorkload::AppCache {
+            return Err(StudyError::Choice(format!(
+                "--data-set is for studies of application caches (study `{}` measures {})",
+                study.name,
+                study.workload.name()
+            )));
+        }
+        if let Some((key, value)) = sets.iter().find(|(key, _)| OF_FILES.contains(&key.as_str())) {
+            return Err(StudyError::Choice(format!(
+                "--set {key}=`{value}` cannot be: --data-set `{}` decides it (leave one of the two \
+                 out)",
+                files.directory
+            )));
+        }
+        (self.size.keys, self.defaults.tags) = (files.keys, files.tags);
+        if sets.iter().all(|(key, _)| key != "ops") && files.ops > 0 {
+            self.size.ops = files.ops;
         }
         Ok(())
     }

@@ -11,6 +11,7 @@ impl Study {
     /// Lists everything that a run with these choices will do.
     pub fn plan(&self, choices: &Choices) -> Result<Plan, StudyError> {
         let resolved = Resolved::new(self, choices)?;
+        enough_lists(self, &resolved)?;
         let targets = self.planned_targets(choices, &resolved)?;
         let profiles: Vec<&Profile> =
             self.profiles.iter().filter(|p| resolved.profiles.contains(p.name.get_ref())).collect();
@@ -73,6 +74,24 @@ impl Study {
     }
 }
 
+/// Whether the files that are read have a list for each client that follows one.
+fn enough_lists(study: &Study, resolved: &Resolved) -> Result<(), StudyError> {
+    let Some(files) = &resolved.files else { return Ok(()) };
+    let follows = |p: &&Profile| p.as_original && resolved.profiles.contains(p.name.get_ref());
+    let most = resolved.defaults.clients.iter().copied().max().unwrap_or_default();
+    match study.profiles.iter().find(follows) {
+        Some(profile) if files.lists < most => Err(StudyError::Choice(format!(
+            "--data-set `{}` has lists for {} clients (expected {most} for profile `{}`; \
+             --set clients={} uses what is there)",
+            files.directory,
+            files.lists,
+            profile.name.get_ref(),
+            files.lists.max(1)
+        ))),
+        _ => Ok(()),
+    }
+}
+
 fn loads(profile: &Profile, resolved: &Resolved) -> Vec<Load> {
     let mut clients = resolved.defaults.clients.clone();
     clients.sort_unstable();
@@ -125,6 +144,7 @@ fn app_cache(profile: &Profile, load: &Load, resolved: &Resolved, phases: Vec<Ph
         as_original: profile.as_original,
         magento: defaults.magento,
         verify_one_in: defaults.verify_one_in,
+        files: resolved.files.clone(),
         phases,
     }
 }

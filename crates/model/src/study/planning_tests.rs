@@ -17,6 +17,7 @@ fn choices() -> Choices {
         control: false,
         seed: 7,
         timeout_ms: None,
+        files: None,
     }
 }
 

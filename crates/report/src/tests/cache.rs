@@ -43,6 +43,7 @@ fn caches(blocks: u32, rates: Rates) -> Recorded {
             as_original: false,
             magento: true,
             verify_one_in: 64,
+            files: None,
             phases: names.map(|name| phase(name, &[name])).to_vec(),
         });
     }

@@ -34,6 +34,10 @@ const READ: usize = 0;
 const WRITE: usize = 1;
 const CLEAN: usize = 2;
 
+/// Id of the record that brings tags into use.
+const INTRODUCING: &str = "CACHEDYNO_TAGS";
+const TAGS_INTRODUCED_AT_ONCE: u64 = 500;
+
 /// An operation that is ready to be carried out.
 #[derive(Clone, Copy)]
 enum Prepared {
@@ -102,6 +106,23 @@ impl AppCacheClient {
             value: Vec::new(),
             expected: Vec::new(),
         }
+    }
+
+    /// Where clients that use new tags together lose records: uses every tag, for a record that is
+    /// removed again. One client does so, before any fills.
+    pub fn introduce_tags(&mut self) -> Result<(), StoreError> {
+        let tags = self.ledger.data().tags();
+        let mut first = 0;
+        while self.shop.new_tags_race() && first < tags {
+            let last = tags.min(first + TAGS_INTRODUCED_AT_ONCE);
+            self.tag_numbers.clear();
+            self.tag_numbers.extend(first..last);
+            self.name_tags();
+            self.shop.save(INTRODUCING, b"tags", &self.tags, None)?;
+            self.shop.remove(INTRODUCING)?;
+            first = last;
+        }
+        Ok(())
     }
 
     /// Operation `n` of the phase; `None` where the client's list has none.
@@ -304,7 +325,13 @@ impl Client for AppCacheClient {
         }
         let client = self.share.client;
         let (operation, prepared) = match chosen {
-            Some(Operation::Read(record)) => (READ, Prepared::Read(record)),
+            Some(Operation::Read(record)) => {
+                if self.shop.needs_tags() {
+                    self.name_tags();
+                    self.shop.learn(&self.id, &self.tags);
+                }
+                (READ, Prepared::Read(record))
+            }
             Some(Operation::Write(record)) => {
                 self.name_tags();
                 (WRITE, Prepared::Write(record, self.ledger.begin_write(client)))

@@ -119,6 +119,31 @@ fn a_prefix_stands_before_ids_and_tags() {
 }
 
 #[test]
+fn particular_backends_get_what_they_need() {
+    let plan = AppCache { tags: 1200, ..workload(&[&[("read", 1.0)]]) };
+    let store = Memory::default();
+    let ledger = Arc::new(Ledger::drawn(&plan, 5, 1));
+    let share = Share { seed: 5, client: 0, clients: 1, prefix: String::new() };
+    let mut client =
+        AppCacheClient::new(Box::new(store.clone()), plan.clone(), share, ledger.clone());
+    client.introduce_tags().unwrap();
+    assert!(store.content().tags_used.is_empty(), "only where new tags race");
+    store.content().is_particular = true;
+    client.introduce_tags().unwrap();
+    // The tags of the data set, and the one that Magento adds.
+    assert_eq!(store.content().tags_used.len(), 1201);
+    assert!(store.content().records.is_empty());
+    while client.fill_next().unwrap() {}
+    client.start_phase(0);
+    for n in 0..50 {
+        operate(&mut client, n).unwrap();
+    }
+    let content = store.content();
+    assert!(!content.learnt.is_empty());
+    assert!(content.learnt.iter().all(|(id, tags)| content.records[id].tags == *tags));
+}
+
+#[test]
 fn effort_is_told_by_call() {
     let store = Memory::default();
     let plan = workload(&[&[("read", 1.0)], &[("write", 1.0)], &[("clean", 1.0)]]);

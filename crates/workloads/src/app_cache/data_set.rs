@@ -93,6 +93,11 @@ impl TagNames {
         number
     }
 
+    /// How many there are.
+    pub(crate) fn count(&self) -> u64 {
+        self.names.len() as u64
+    }
+
     /// The tag with this number.
     pub(crate) fn name(&self, number: u64) -> &str {
         &self.names[number as usize]
@@ -127,7 +132,7 @@ impl DataSet {
     pub fn tags(&self) -> u64 {
         match &self.source {
             Source::Drawn { tags, .. } => *tags,
-            Source::Read { tags, .. } => tags.names.len() as u64,
+            Source::Read { tags, .. } => tags.count(),
         }
     }
 

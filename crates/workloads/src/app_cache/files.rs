@@ -6,12 +6,14 @@
 //! `["read",key]`, `["write",key,length,[tags]]` and `["clean",tag]`. What is written here is what
 //! PHP's `json_encode` gives: no spaces, `/` as `\/`, and only ASCII.
 
+use md5::{Digest, Md5};
+use model::DataFiles;
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::HashMap;
 use std::io::{self, BufRead, Read, Write};
 
-use super::data_set::{DataSet, ReadRecord, TagNames};
+use super::data_set::{DataSet, ReadRecord, TagNames, hex_into};
 use super::operations::{Lists, Operation};
 
 /// Name of the file with the records.
@@ -179,6 +181,7 @@ pub struct FileReader {
     numbers: HashMap<String, u64>,
     tags: TagNames,
     lists: Vec<Vec<Operation>>,
+    digest: Md5,
 }
 
 impl FileReader {
@@ -186,9 +189,11 @@ impl FileReader {
     pub fn data(file: &str, input: &mut dyn BufRead) -> Result<Self, FileError> {
         let mut reader = Self::default();
         let mut line = String::new();
+        let mut digest = Md5::new();
         let mut next = |line: &mut String| {
             line.clear();
             let read = input.read_line(line);
+            digest.update(line.as_bytes());
             line.truncate(line.trim_end_matches(['\r', '\n']).len());
             read.map_err(|source| FileError::Unreadable { file: file.into(), source })
         };
@@ -205,6 +210,7 @@ impl FileReader {
             let found = format!("`{count}` before {read} records");
             return Err(fault(1, (found, "the number of the lines that follow, at least 1")));
         }
+        reader.digest = digest;
         Ok(reader)
     }
 
@@ -233,6 +239,7 @@ impl FileReader {
         input
             .read_to_string(&mut text)
             .map_err(|source| FileError::Unreadable { file: file.into(), source })?;
+        self.digest.update(text.as_bytes());
         let values: Vec<Value> = serde_json::from_str(&text).map_err(|e| {
             let found = format!("{} ({})", quoted(&text), explained(&e));
             fault(String::new(), (found, "a JSON array of operations"))
@@ -276,6 +283,20 @@ impl FileReader {
                 Ok(Operation::Write(record))
             }
             _ => Err(unknown()),
+        }
+    }
+
+    /// What was read from the files of `directory`.
+    pub fn found(&self, directory: String) -> DataFiles {
+        let mut md5 = String::new();
+        hex_into(&mut md5, &self.digest.clone().finalize());
+        DataFiles {
+            directory,
+            md5,
+            keys: self.records.len() as u64,
+            tags: self.tags.count(),
+            lists: self.lists.len() as u32,
+            ops: self.lists.iter().map(Vec::len).min().unwrap_or_default() as u64,
         }
     }
 

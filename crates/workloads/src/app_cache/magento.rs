@@ -65,10 +65,7 @@ impl Magento {
         let Some(prefix) = &self.prefix else {
             return self.backend.save(id, value, tags, lifetime_s).map(|()| Saved::Kept);
         };
-        id_into(&mut self.id, prefix, id);
-        let common = (!tags.iter().any(|tag| tag == CONFIG_TAG)).then_some(COMMON_TAG);
-        let tags = tags.iter().map(String::as_str).chain(common);
-        tags_into(&mut self.tags, prefix, tags);
+        record_into(&mut self.id, &mut self.tags, prefix, (id, tags));
         let lifetime_s = lifetime_s.or(Some(LIFETIME_S));
         if let Err(e) = self.backend.save(&self.id, value, &self.tags, lifetime_s) {
             // Zend_Cache removes what may be half a record; the first fault is the one to tell.
@@ -81,6 +78,30 @@ impl Magento {
         }
         self.backend.remove(&self.id)?;
         Ok(Saved::Removed(found))
+    }
+
+    /// Removes a record.
+    pub fn remove(&mut self, id: &str) -> Result<Found, StoreError> {
+        let Some(prefix) = &self.prefix else { return self.backend.remove(id) };
+        id_into(&mut self.id, prefix, id);
+        self.backend.remove(&self.id)
+    }
+
+    /// Whether all tags must have been used before clients fill the cache together.
+    pub fn new_tags_race(&self) -> bool {
+        self.backend.new_tags_race()
+    }
+
+    /// Whether the backend must be told a record's tags before it is loaded.
+    pub fn needs_tags(&self) -> bool {
+        self.backend.needs_tags()
+    }
+
+    /// Tells the backend the tags of a record that another client saved.
+    pub fn learn(&mut self, id: &str, tags: &[String]) {
+        let Some(prefix) = &self.prefix else { return self.backend.learn(id, tags) };
+        record_into(&mut self.id, &mut self.tags, prefix, (id, tags));
+        self.backend.learn(&self.id, &self.tags);
     }
 
     /// Removes the records that carry at least one of the tags.
@@ -120,6 +141,18 @@ fn id_into(out: &mut String, prefix: &str, id: &str) {
     let kept = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     let upper = id.bytes().map(|byte| if kept(byte) { byte.to_ascii_uppercase() } else { b'_' });
     out.extend(upper.map(char::from));
+}
+
+/// Replaces both by a record's id and tags as the backend gets them with a save.
+fn record_into(
+    out: &mut String,
+    tags_out: &mut Vec<String>,
+    prefix: &str,
+    (id, tags): (&str, &[String]),
+) {
+    id_into(out, prefix, id);
+    let common = (!tags.iter().any(|tag| tag == CONFIG_TAG)).then_some(COMMON_TAG);
+    tags_into(tags_out, prefix, tags.iter().map(String::as_str).chain(common));
 }
 
 /// Replaces `out` by the tags as the backend gets them, and keeps the memory of its strings.

@@ -1,7 +1,7 @@
 //! For tests: a small workload, and a cache with tags in memory that can be told to misbehave.
 
 use model::{AppCache, ErrorClass, Phase, Stop};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::store::{CleanMode, Effort, TaggedCache};
@@ -26,6 +26,7 @@ pub(crate) fn workload(mixes: &[&[(&str, f64)]]) -> AppCache {
         as_original: true,
         magento: true,
         verify_one_in: 1,
+        files: None,
         phases: phases.collect(),
     }
 }
@@ -61,6 +62,12 @@ pub(crate) struct Stored {
 
 #[derive(Debug, Default)]
 pub(crate) struct Content {
+    /// What it asks of its clients: to use tags before they fill, and to name a record's tags.
+    pub(crate) is_particular: bool,
+    /// Tags that were named for a record before a load.
+    pub(crate) learnt: HashMap<String, Vec<String>>,
+    /// Every tag that a save carried.
+    pub(crate) tags_used: BTreeSet<String>,
     pub(crate) records: HashMap<String, Stored>,
     pub(crate) fault: Option<Fault>,
     saved_before: Vec<u8>,
@@ -111,6 +118,7 @@ impl TaggedCache for Memory {
         self.effort.commands += 3;
         let mut content = self.content();
         content.saves += 1;
+        content.tags_used.extend(tags.iter().cloned());
         let mut stored = Stored { value: value.to_vec(), tags: tags.to_vec(), lifetime_s };
         let before = std::mem::replace(&mut content.saved_before, value.to_vec());
         match content.fault {
@@ -127,6 +135,18 @@ impl TaggedCache for Memory {
         }
         content.records.insert(id.into(), stored);
         if content.fault == Some(Fault::FailsToSave) { Err(failed()) } else { Ok(()) }
+    }
+
+    fn new_tags_race(&self) -> bool {
+        self.content().is_particular
+    }
+
+    fn needs_tags(&self) -> bool {
+        self.content().is_particular
+    }
+
+    fn learn(&mut self, id: &str, tags: &[String]) {
+        self.content().learnt.insert(id.into(), tags.to_vec());
     }
 
     fn remove(&mut self, id: &str) -> Result<Found, StoreError> {

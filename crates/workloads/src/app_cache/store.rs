@@ -56,8 +56,19 @@ pub trait TaggedCache: Send {
         lifetime_s: Option<u64>,
     ) -> Result<(), StoreError>;
 
-    /// Tells the tags of a record that another client saved, before it is asked for. Only software
-    /// that finds a record by its tags needs to know; the rest takes no notice.
+    /// Whether clients that use a tag for the first time at the same moment lose one another's
+    /// records, so that tags must have been used before clients fill the cache together.
+    fn new_tags_race(&self) -> bool {
+        false
+    }
+
+    /// Whether a record is only found by who names its tags too, so that each load and removal of
+    /// one that another client saved must be preceded by [`Self::learn`].
+    fn needs_tags(&self) -> bool {
+        false
+    }
+
+    /// Tells the tags of a record that another client saved, before it is asked for.
     fn learn(&mut self, id: &str, tags: &[String]) {
         let _ = (id, tags);
     }

@@ -1,0 +1,81 @@
+//! Records and lists of an application cache: written as files of the original, and read.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use super::common::{Finished, Place, count, row};
+
+const SMALL: [&str; 8] =
+    ["--set", "keys=300", "--set", "tags=60", "--set", "ops=400", "--set", "clients=2"];
+
+fn write(place: &Place, directory: &Path, more: &[&str]) -> Finished {
+    let mut command = place.command();
+    command.arg("data-set").arg(directory).args(SMALL).args(more);
+    Place::finish(command)
+}
+
+/// A run on Zend's files with the files in this directory.
+fn measure(place: &Place, directory: &Path, more: &[&str]) -> Command {
+    let fixed = ["app-cache", "--scale", "quick", "--target", "zend-file", "--format", "json"];
+    let short = ["measure_ms=60", "warmup_ms=10", "blocks_min=1", "blocks_max=1"];
+    let short: Vec<&str> = short.iter().flat_map(|set| ["--set", set]).collect();
+    let mut command = place.run(&[&fixed[..], &short].concat());
+    command.args(more).arg("--data-set").arg(directory);
+    command
+}
+
+#[test]
+fn what_was_written_is_what_is_measured() {
+    let place = Place::new();
+    let directory = place.path().join("data");
+    let chances = ["--set", "clean_chance=40", "--set", "write_chance=20", "--seed", "7"];
+    let said = write(&place, &directory, &chances).code(0).stdout;
+    assert!(said.contains("300 records, 60 tags, 400 operations"), "{said}");
+    let records = fs::read_to_string(directory.join("data.txt")).unwrap();
+    assert!(records.starts_with("300\r\n{\"key\":\"cfcd208495d565ef66e7dff9f98764da\""));
+    let mut lists: Vec<_> =
+        fs::read_dir(&directory).unwrap().map(|e| e.unwrap().file_name()).collect();
+    lists.sort();
+    assert_eq!(lists, ["data.txt", "ops-client_0.json", "ops-client_1.json"]);
+
+    let profile = ["--set", "profile=mollenhour", "--set", "clients=2"];
+    let summary = Place::finish(measure(&place, &directory, &profile)).measured().json();
+    let cleans_of = |name: &str| {
+        let list = fs::read_to_string(directory.join(name)).unwrap();
+        list.matches("[\"clean\",").count() as u64
+    };
+    let cleans = cleans_of("ops-client_0.json") + cleans_of("ops-client_1.json");
+    assert_eq!(count(row(&summary, "zend-file", "list.clean"), "ok"), cleans);
+    let cell = &place.record().header()["plan"]["cells"][0]["workload"];
+    assert_eq!((&cell["keys"], &cell["files"]["lists"]), (&300.into(), &2.into()));
+
+    // The same seed gives the same files, and nothing is written over.
+    let again = place.path().join("again");
+    write(&place, &again, &chances).code(0);
+    assert_eq!(fs::read_to_string(again.join("data.txt")).unwrap(), records);
+    write(&place, &again, &chances).usage_error(&["data.txt` is there already"]);
+    place.assert_nothing_left();
+}
+
+#[test]
+fn files_that_do_not_fit_are_refused() {
+    let place = Place::new();
+    let directory = place.path().join("data");
+    let refused = |more: &[&str], words: &[&str]| {
+        Place::finish(measure(&place, &directory, more)).usage_error(words);
+    };
+    refused(&[], &["--data-set: ", "data.txt` cannot be read"]);
+    write(&place, &directory, &[]).code(0);
+    refused(&["--set", "keys=5"], &["--set keys=`5` cannot be", "decides it"]);
+    let profile = ["--set", "profile=mollenhour"];
+    refused(&profile, &["has lists for 2 clients", "expected 4", "--set clients=2"]);
+    let list = directory.join("ops-client_1.json");
+    fs::write(&list, "[[\"read\",\"no key\"]]").unwrap();
+    refused(&[], &["ops-client_1.json`, operation 1: the key `no key`", "a key of the data set"]);
+    let mut command = place.command();
+    fs::remove_file(&list).unwrap();
+    command.args(["run", "sessions", "--data-set"]).arg(&directory);
+    Place::finish(command).usage_error(&["--data-set is for studies of application caches"]);
+    assert!(place.all_records().is_empty(), "wrong arguments leave no record");
+}

@@ -1,0 +1,106 @@
+//! Directories with the original cache benchmark's files: looked at before a run, read by a trial.
+
+use model::DataFiles;
+use std::fs::File;
+use std::io::{BufReader, ErrorKind};
+use std::path::{Path, PathBuf};
+use workloads::app_cache::files::{DATA_FILE, FileError, FileReader, operations_file};
+use workloads::app_cache::{DataSet, Lists};
+
+/// Why the files of a directory cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum DataFilesError {
+    /// One of them cannot be opened.
+    #[error("`{file}` cannot be read: {source}")]
+    Unreadable {
+        /// Its path.
+        file: PathBuf,
+        /// The system's words.
+        source: std::io::Error,
+    },
+    /// One of them holds something else.
+    #[error(transparent)]
+    Content(#[from] FileError),
+    /// They are others than when the run was planned.
+    #[error(
+        "the files in `{directory}` have changed since the run was planned (MD5 `{found}`, \
+         expected `{expected}`)"
+    )]
+    Changed {
+        /// Where they are.
+        directory: String,
+        /// MD5 of what is there now.
+        found: String,
+        /// MD5 when the run was planned.
+        expected: String,
+    },
+}
+
+/// What is in a directory with the original's `data.txt` and, for the clients from 0 on,
+/// `ops-client_N.json`. Errors: a file cannot be read, or is not of the format.
+pub fn look(directory: &Path) -> Result<DataFiles, DataFilesError> {
+    Ok(open(directory)?.found(absolute(directory)?))
+}
+
+/// Records and lists of the files that a run was planned with. Errors: see [`DataFilesError`].
+pub(crate) fn read(files: &DataFiles, seed: u64) -> Result<(DataSet, Lists), DataFilesError> {
+    let directory = Path::new(&files.directory);
+    let reader = open(directory)?;
+    let found = reader.found(files.directory.clone());
+    if found.md5 != files.md5 {
+        return Err(DataFilesError::Changed {
+            directory: found.directory,
+            found: found.md5,
+            expected: files.md5.clone(),
+        });
+    }
+    Ok(reader.finish(seed))
+}
+
+fn open(directory: &Path) -> Result<FileReader, DataFilesError> {
+    let unreadable = |file: &Path, source| DataFilesError::Unreadable { file: file.into(), source };
+    let path = directory.join(DATA_FILE);
+    let file = File::open(&path).map_err(|e| unreadable(&path, e))?;
+    let mut reader = FileReader::data(&path.to_string_lossy(), &mut BufReader::new(file))?;
+    for client in 0.. {
+        let path = directory.join(operations_file(client));
+        match File::open(&path) {
+            Ok(mut file) => reader.operations(&path.to_string_lossy(), &mut file)?,
+            Err(e) if e.kind() == ErrorKind::NotFound => break,
+            Err(e) => return Err(unreadable(&path, e)),
+        }
+    }
+    Ok(reader)
+}
+
+fn absolute(directory: &Path) -> Result<String, DataFilesError> {
+    let path = directory
+        .canonicalize()
+        .map_err(|source| DataFilesError::Unreadable { file: directory.into(), source })?;
+    Ok(path.to_string_lossy().into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn files_that_have_changed_are_not_read() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path();
+        let record = r#"{"key":"a","data":"value","tags":["T"],"expires":false}"#;
+        fs::write(path.join("data.txt"), format!("1\r\n{record}\r\n")).unwrap();
+        let list = path.join("ops-client_0.json");
+        fs::write(&list, r#"[["read","a"],["clean","T"]]"#).unwrap();
+        let files = look(path).unwrap();
+        assert_eq!((files.keys, files.tags, files.lists, files.ops), (1, 1, 1, 2));
+        let (data, _) = read(&files, 1).unwrap();
+        assert_eq!(data.keys(), 1);
+        fs::write(&list, r#"[["read","a"],["clean","T"] ]"#).unwrap();
+        let error = read(&files, 1).unwrap_err().to_string();
+        assert!(error.contains("have changed since the run was planned"), "{error}");
+        fs::remove_file(path.join("data.txt")).unwrap();
+        assert!(look(path).unwrap_err().to_string().contains("data.txt` cannot be read"));
+    }
+}
