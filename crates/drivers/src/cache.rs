@@ -7,6 +7,7 @@ mod levels;
 mod simple;
 mod two_levels;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -44,6 +45,8 @@ pub struct CacheOptions {
     pub directory: PathBuf,
     /// Time after which an unanswered call fails, above zero.
     pub timeout: Duration,
+    /// What differs from the defaults of `Cm_Cache_Backend_Redis`, by [`model::CM_SETTINGS`].
+    pub cm_settings: BTreeMap<String, String>,
 }
 
 /// Opens one client of a backend: servers are connected to, logged in to and asked for one answer.

@@ -152,6 +152,7 @@ impl<'a> Bench<'a> {
         Ok(Ready {
             stores,
             backend: target.backend,
+            cm_settings: target.cm_settings(),
             layout,
             is_kv: matches!(workload, Workload::Kv(_)),
             prefix: if target.product.keeps_keys() { own } else { String::new() },

@@ -3,6 +3,7 @@
 use drivers::{Admin, CacheOptions, Facts, SessionOptions};
 use model::{Backend, Endpoint, Failure, Layout, Product};
 use rig::Server;
+use std::collections::BTreeMap;
 use workloads::kv::{Key, KeyNames};
 
 use crate::app_cache;
@@ -15,6 +16,8 @@ pub struct Ready {
     /// Never empty; of a backend in the order of its products.
     pub(crate) stores: Vec<Store>,
     pub(crate) backend: Option<Backend>,
+    /// What was chosen of the backend's software.
+    pub(crate) cm_settings: BTreeMap<String, String>,
     pub(crate) layout: Layout,
     /// True for keys and values, which are no sessions.
     pub(crate) is_kv: bool,
@@ -52,6 +55,7 @@ impl Ready {
             endpoints: self.stores.iter().map(|s| s.endpoint.clone()).collect(),
             directory: self.options.directory.clone(),
             timeout: self.options.timeout,
+            cm_settings: self.cm_settings.clone(),
         }
     }
 

@@ -85,6 +85,14 @@ impl Backend {
         }
     }
 
+    /// Whether `Cm_Cache_Backend_Redis` is part of it.
+    pub fn uses_cm_redis(self) -> bool {
+        matches!(
+            self,
+            Self::CmRedis | Self::CmRedisLua | Self::TwoLevelsRedis | Self::SimpleTwoLevels
+        )
+    }
+
     /// What the names of all its keys begin with in a database; empty where a directory of its own
     /// holds all, `None` where it cannot be told from the keys or tables of others.
     pub fn own_names(self) -> Option<&'static str> {
@@ -96,7 +104,27 @@ impl Backend {
     }
 }
 
+/// What can be chosen of `Cm_Cache_Backend_Redis`, with the values that each takes. Users write
+/// `cm.NAME`; what they leave out is the version's own default.
+pub const CM_SETTINGS: [(&str, &[&str]); 4] = [
+    ("removal", &["del", "unlink"]),
+    ("transaction", &["off", "on"]),
+    ("not_matching_tags", &["off", "on"]),
+    ("compression", &["none", "gzip", "snappy", "lz4", "lzf", "zstd"]),
+];
+
+/// What the settings of [`CM_SETTINGS`] begin with.
+pub const CM_PREFIX: &str = "cm.";
+
 impl PlannedTarget {
+    /// What was chosen of `Cm_Cache_Backend_Redis`, by the names of [`CM_SETTINGS`].
+    pub fn cm_settings(&self) -> BTreeMap<String, String> {
+        let own = |(key, value): (&String, &String)| {
+            Some((key.strip_prefix(CM_PREFIX)?.to_string(), value.clone()))
+        };
+        self.settings.iter().filter_map(own).collect()
+    }
+
     /// The stores that it consists of: one, or those of its backend in their order.
     pub fn products(&self) -> &[Product] {
         match self.backend {

@@ -75,7 +75,10 @@ pub(crate) fn open_cache(
         return Err(Failure { class: ErrorClass::Other, message });
     };
     let timeout = options.timeout;
-    let cm = |options| Ok(Box::new(CmRedis::open(endpoint, options, timeout)?) as Box<_>);
+    let cm = |defaults: CmOptions| {
+        let chosen = defaults.with(&options.cm_settings)?;
+        Ok(Box::new(CmRedis::open(endpoint, chosen, timeout)?) as Box<_>)
+    };
     match backend {
         Backend::CmRedis => cm(CmOptions::as_2019()),
         Backend::CmRedisLua => cm(CmOptions::today()),
@@ -100,7 +103,8 @@ pub(crate) fn open_slow_level(options: &CacheOptions) -> Result<CmRedis, Failure
         let message = "no server was given (expected one for each product: endpoints)".into();
         return Err(Failure { class: ErrorClass::Other, message });
     };
-    CmRedis::open(endpoint, CmOptions::as_2019(), options.timeout)
+    let chosen = CmOptions::as_2019().with(&options.cm_settings)?;
+    CmRedis::open(endpoint, chosen, options.timeout)
 }
 
 /// Patterns of `SCAN MATCH` of all keys that a backend makes on Redis, so that a database that was

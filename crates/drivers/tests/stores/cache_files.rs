@@ -18,6 +18,7 @@ fn open_in(backend: Backend, directory: &Path) -> Box<dyn TaggedCache> {
         endpoints: vec![Endpoint::Files { directory: directory.into() }],
         directory: directory.into(),
         timeout: Duration::from_secs(5),
+        cm_settings: std::collections::BTreeMap::new(),
     };
     open_tagged_cache(backend, &options).unwrap()
 }

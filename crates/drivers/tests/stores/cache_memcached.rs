@@ -20,6 +20,7 @@ fn options(server: &Server, directory: &Path) -> CacheOptions {
         endpoints: vec![server.memcached_endpoint(), files],
         directory: directory.into(),
         timeout: Duration::from_secs(5),
+        cm_settings: std::collections::BTreeMap::new(),
     }
 }
 

@@ -22,7 +22,12 @@ pub(crate) fn open_cache(backend: Backend, endpoint: Endpoint) -> Box<dyn Tagged
 }
 
 fn options(endpoints: Vec<Endpoint>) -> CacheOptions {
-    CacheOptions { endpoints, directory: PathBuf::new(), timeout: Duration::from_secs(5) }
+    CacheOptions {
+        endpoints,
+        directory: PathBuf::new(),
+        timeout: Duration::from_secs(5),
+        cm_settings: std::collections::BTreeMap::new(),
+    }
 }
 
 pub(crate) fn assert_told(told: &[String], expected: &str) {

@@ -350,7 +350,13 @@ fn long_values_are_compressed() {
     let server = Server::redis(&[]);
     let mut value = Vec::new();
     let long = b"long ".repeat(5_000);
-    for (library, letters) in [(Compression::Snappy, "sn"), (Compression::Lz4, "l4")] {
+    let libraries = [
+        (Compression::Snappy, "sn"),
+        (Compression::Lz4, "l4"),
+        (Compression::Lzf, "lz"),
+        (Compression::Zstd, "zs"),
+    ];
+    for (library, letters) in libraries {
         let compression = Some(library);
         let mut cache = open(&server, CmOptions { compression, ..CmOptions::today() });
         cache.save(letters, &long, &[], None).unwrap();
@@ -358,7 +364,7 @@ fn long_values_are_compressed() {
         assert!(length.parse::<usize>().unwrap() < 5_000, "{letters}: {length}");
     }
     let mut cache = open(&server, CmOptions::as_2019());
-    for id in ["sn", "l4"] {
+    for (_, id) in libraries {
         assert_eq!(cache.load(id, &mut value).unwrap(), Found::Yes);
         assert!(value == long);
     }
@@ -430,4 +436,30 @@ fn the_server_may_go_between_two_steps() {
     server.end();
     let e = cache.save("a", b"v", &list("T"), None).unwrap_err();
     assert_eq!((e.class, e.fatal), (ErrorClass::Closed, true), "{e}");
+}
+
+#[test]
+fn settings_are_chosen_by_name() {
+    let chosen = |pairs: &[(&str, &str)]| {
+        let settings = pairs.iter().map(|(k, v)| ((*k).to_string(), (*v).to_string())).collect();
+        CmOptions::as_2019().with(&settings)
+    };
+    assert_eq!(chosen(&[]).unwrap(), CmOptions::as_2019());
+    let all = [
+        ("removal", "unlink"),
+        ("transaction", "on"),
+        ("not_matching_tags", "on"),
+        ("compression", "none"),
+    ];
+    let options = chosen(&all).unwrap();
+    assert_eq!((options.removal, options.compression), (Removal::Unlink, None));
+    assert!(options.transaction && options.not_matching_tags);
+    // Every value that a study may hold is known here.
+    for (name, values) in model::CM_SETTINGS {
+        for value in values {
+            chosen(&[(name, value)]).unwrap();
+        }
+    }
+    let e = chosen(&[("removal", "flush")]).unwrap_err();
+    assert!(e.message.contains("cm.removal=`flush` is not known"), "{}", e.message);
 }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::app_cache::Backend;
+use crate::app_cache::{Backend, DataFiles};
 use crate::plan::{Product, Scale};
 use crate::study::{Choices, TargetChoice};
 
@@ -147,4 +147,81 @@ fn faults_in_a_study_are_located() {
     assert!(fault("max_tags = 15", "max_tags = 2001").0.contains("min_tags <= max_tags <= tags"));
     let text = fault("source = [\"cm-redis\", \"zend-file\"]", "source = [\"nfs\"]").0;
     assert!(text.contains("unknown target `nfs`"), "{text}");
+}
+
+#[test]
+fn the_module_for_redis_has_settings_of_its_own() {
+    let sets = [("cm.removal", "unlink"), ("cm.compression", "zstd"), ("redis.save", "60 1")];
+    let chosen = plan(&sets, &["cm-redis", "two-levels-redis", "zend-file"]).unwrap();
+    let cm = |name: &str| chosen.target(name).unwrap().cm_settings();
+    assert_eq!(cm("cm-redis")["removal"], "unlink");
+    assert_eq!(cm("two-levels-redis").len(), 2);
+    assert!(chosen.target("zend-file").unwrap().settings.is_empty());
+    // What belongs to the software stays with a server of the user's own; its settings do not.
+    let there = plan(&sets, &["cm-redis=redis://localhost/1"]).unwrap();
+    let settings = &there.target("cm-redis").unwrap().settings;
+    assert_eq!(settings.keys().collect::<Vec<_>>(), ["cm.compression", "cm.removal"]);
+
+    let bad = message(&[("cm.removal", "flush")], &[]);
+    assert!(
+        bad.contains("--set cm.removal=`flush` does not fit (expected one of `del` and `unlink`)"),
+        "{bad}"
+    );
+    let unknown = message(&[("cm.lua", "on")], &[]);
+    assert!(unknown.contains("unknown setting `cm.lua` (known: `cm.removal`, "), "{unknown}");
+}
+
+#[test]
+fn a_setting_of_no_store_of_a_target_is_refused() {
+    let odd = APP_CACHE.replacen("settings = { \"redis.save\"", "settings = { \"reddis.save\"", 1);
+    let study = Study::parse("app-cache", &odd).unwrap();
+    let e = study.plan(&Choices {
+        scale: Scale::Quick,
+        budget_s: None,
+        sets: Vec::new(),
+        targets: Vec::new(),
+        control: false,
+        seed: 7,
+        timeout_ms: None,
+        files: None,
+    });
+    let e = e.unwrap_err().to_string();
+    assert!(
+        e.contains("setting `reddis.save` of target `cm-redis` is of none of its stores"),
+        "{e}"
+    );
+}
+
+#[test]
+fn files_decide_what_the_data_set_is() {
+    let files = DataFiles {
+        directory: "/data".into(),
+        md5: String::new(),
+        keys: 77,
+        tags: 9,
+        lists: 2,
+        ops: 500,
+    };
+    let with = |sets: &[(&str, &str)]| {
+        Study::parse("app-cache", APP_CACHE).unwrap().plan(&Choices {
+            scale: Scale::Quick,
+            budget_s: None,
+            sets: sets.iter().map(|(k, v)| ((*k).into(), (*v).into())).collect(),
+            targets: Vec::new(),
+            control: false,
+            seed: 7,
+            timeout_ms: None,
+            files: Some(files.clone()),
+        })
+    };
+    let read = with(&[("profile", "mollenhour"), ("clients", "2")]).unwrap();
+    let cache = caches(&read)[0];
+    assert_eq!((cache.keys, cache.tags, cache.phases[0].stop), (77, 9, Stop::Count(500)));
+    assert_eq!(cache.files.as_ref(), Some(&files));
+    let fewer = with(&[("profile", "mollenhour"), ("clients", "2"), ("ops", "40")]).unwrap();
+    assert_eq!(caches(&fewer)[0].phases[0].stop, Stop::Count(40));
+    // Operations drawn by weights need no lists.
+    assert!(with(&[]).is_ok());
+    let e = with(&[("tags", "5")]).unwrap_err().to_string();
+    assert!(e.contains("--set tags=`5` cannot be: --data-set `/data` decides it"), "{e}");
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::wire::{Defaults, ScaleSize, Study, StudyWorkload};
 use super::{StudyError, keys, quoted_list};
-use crate::app_cache::DataFiles;
+use crate::app_cache::{CM_PREFIX, CM_SETTINGS, DataFiles};
 use crate::plan::{Generation, Product, Scale};
 use crate::target::Endpoint;
 
@@ -116,6 +116,8 @@ pub(super) struct Resolved {
     pub(super) size: ScaleSize,
     pub(super) settings: BTreeMap<Product, BTreeMap<String, String>>,
     pub(super) files: Option<DataFiles>,
+    /// Of `Cm_Cache_Backend_Redis`, with their prefix.
+    pub(super) cm_settings: BTreeMap<String, String>,
 }
 
 impl Resolved {
@@ -134,6 +136,7 @@ impl Resolved {
             size: size.clone(),
             settings: BTreeMap::new(),
             files: choices.files.clone(),
+            cm_settings: BTreeMap::new(),
         };
         for (key, value) in &choices.sets {
             resolved.set(study, key, value)?;
@@ -258,7 +261,7 @@ impl Resolved {
                 files.directory
             )));
         }
-        (self.size.keys, self.defaults.tags) = (files.keys, files.tags);
+        self.size.keys = files.keys;
         if sets.iter().all(|(key, _)| key != "ops") && files.ops > 0 {
             self.size.ops = files.ops;
         }
@@ -284,6 +287,11 @@ impl Resolved {
     }
 
     fn server_setting(&mut self, study: &Study, key: &str, value: &str) -> Result<(), StudyError> {
+        if study.workload == StudyWorkload::AppCache && key.starts_with(CM_PREFIX) {
+            check_cm_setting(key, value)?;
+            self.cm_settings.insert(key.into(), value.into());
+            return Ok(());
+        }
         let product = key.split_once('.').and_then(|(product, name)| {
             let product = Product::ALL.into_iter().find(|p| p.name() == product)?;
             let has_server = servers(study).contains(&product);
@@ -316,12 +324,32 @@ fn servers(study: &Study) -> &'static [Product] {
     }
 }
 
+/// Whether a setting of `Cm_Cache_Backend_Redis` exists and takes that value.
+pub(super) fn check_cm_setting(key: &str, value: &str) -> Result<(), StudyError> {
+    let name = key.strip_prefix(CM_PREFIX).unwrap_or(key);
+    let Some((_, values)) = CM_SETTINGS.iter().find(|(known, _)| *known == name) else {
+        let known: Vec<String> =
+            CM_SETTINGS.iter().map(|(known, _)| format!("{CM_PREFIX}{known}")).collect();
+        return Err(StudyError::Choice(format!(
+            "unknown setting `{key}` (known: {})",
+            quoted_list(known.iter().map(String::as_str))
+        )));
+    };
+    if !values.contains(&value) {
+        return Err(bad(key, value, &format!("one of {}", quoted_list(values.iter().copied()))));
+    }
+    Ok(())
+}
+
 fn unknown(study: &Study, key: &str) -> StudyError {
-    let settings: Vec<String> =
+    let mut settings: Vec<String> =
         servers(study).iter().map(|product| format!("{}.NAME", product.name())).collect();
+    if study.workload == StudyWorkload::AppCache {
+        settings.push(format!("{CM_PREFIX}NAME"));
+    }
     StudyError::Choice(format!(
-        "unknown key `{key}` in --set for study `{}` (known: {}, and {} for settings of the \
-         servers)",
+        "unknown key `{key}` in --set for study `{}` (known: {}, and {} for settings of servers \
+         and software)",
         study.name,
         quoted_list(KEYS.into_iter().filter(|key| !keys::of_others(study.workload, key))),
         quoted_list(settings.iter().map(String::as_str))

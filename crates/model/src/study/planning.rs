@@ -136,7 +136,7 @@ fn app_cache(profile: &Profile, load: &Load, resolved: &Resolved, phases: Vec<Ph
     AppCache {
         profile: profile.name.get_ref().clone(),
         keys: resolved.size.keys.max(u64::from(load.clients())),
-        tags: defaults.tags,
+        tags: resolved.files.as_ref().map_or(defaults.tags, |files| files.tags),
         tags_of_record: (defaults.min_tags, defaults.max_tags),
         record_bytes: (defaults.min_rec_size, defaults.max_rec_size),
         write_chance: defaults.write_chance,

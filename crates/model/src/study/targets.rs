@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::choices::{Choices, Resolved, TargetChoice};
+use super::choices::{Choices, Resolved, TargetChoice, check_cm_setting};
 use super::wire::{Study, StudyTarget, StudyWorkload};
 use super::{StudyError, quoted_list};
-use crate::app_cache::Backend;
+use crate::app_cache::{Backend, CM_PREFIX};
 use crate::plan::{PlannedTarget, Product};
 use crate::target::{Endpoint, NO_SESSIONS};
 
@@ -17,10 +17,11 @@ impl Study {
     ) -> Result<Vec<PlannedTarget>, StudyError> {
         let mut targets: Vec<PlannedTarget> = Vec::new();
         if choices.targets.is_empty() {
-            targets.extend(self.targets.iter().map(|t| {
-                let target = planned(t.name.get_ref(), t.product(), t.backend);
-                PlannedTarget { settings: self.settings(&target, resolved), ..target }
-            }));
+            for own in &self.targets {
+                let target = planned(own.name.get_ref(), own.product(), own.backend);
+                let settings = self.settings(&target, resolved)?;
+                targets.push(PlannedTarget { settings, ..target });
+            }
         }
         for choice in &choices.targets {
             if targets.iter().any(|t| t.name == choice.name) {
@@ -33,10 +34,10 @@ impl Study {
                 StudyWorkload::Sessions => self.chosen_store(choice)?,
                 StudyWorkload::AppCache => self.chosen_cache(choice)?,
             };
-            let settings = match choice.endpoint {
-                Some(_) => BTreeMap::new(),
-                None => self.settings(&target, resolved),
-            };
+            let mut settings = self.settings(&target, resolved)?;
+            if choice.endpoint.is_some() {
+                settings.retain(|key, _| key.starts_with(CM_PREFIX));
+            }
             let address = choice.endpoint.as_ref().map(ToString::to_string);
             targets.push(PlannedTarget { address, named: true, settings, ..target });
         }
@@ -106,8 +107,13 @@ impl Study {
         })
     }
 
-    /// The study's settings of a target, those of `--set PRODUCT.NAME` put over them.
-    fn settings(&self, target: &PlannedTarget, resolved: &Resolved) -> BTreeMap<String, String> {
+    /// The study's settings of a target, those of `--set PRODUCT.NAME` and `--set cm.NAME` put over
+    /// them.
+    fn settings(
+        &self,
+        target: &PlannedTarget,
+        resolved: &Resolved,
+    ) -> Result<BTreeMap<String, String>, StudyError> {
         let same_kind = |t: &&StudyTarget| match (t.backend, target.backend) {
             (Some(own), Some(backend)) => own.products() == backend.products(),
             _ => t.product() == target.product,
@@ -121,7 +127,24 @@ impl Study {
                 None => (name.clone(), value.clone()),
             }));
         }
-        settings
+        if target.backend.is_some_and(Backend::uses_cm_redis) {
+            settings.extend(resolved.cm_settings.clone());
+        }
+        for (key, value) in settings.iter().filter(|_| target.backend.is_some()) {
+            let is_of = |p: &&Product| key.starts_with(&format!("{}.", p.name()));
+            if target.products().iter().any(|p| is_of(&p)) {
+                continue;
+            }
+            if !key.starts_with(CM_PREFIX) {
+                return Err(StudyError::Choice(format!(
+                    "setting `{key}` of target `{}` is of none of its stores (expected \
+                     `PRODUCT.NAME`, as in `redis.save`)",
+                    target.name
+                )));
+            }
+            check_cm_setting(key, value)?;
+        }
+        Ok(settings)
     }
 }
 

@@ -5,16 +5,20 @@
 //! | `gz`, formerly `zc` | a zlib stream (RFC 1950), as PHP's `gzcompress` gives it |
 //! | `sn` | a raw snappy block, as `snappy_compress` of the extension snappy |
 //! | `l4` | four bytes of length, the lowest first, and an lz4 block, as `lz4_compress` of lz4 |
-//! | `zs`, `lz` | zstd and lzf: not read here, for want of a library without C and of a kept one |
+//! | `zs` | a zstd frame (RFC 8878), as `zstd_compress` of the extension zstd |
+//! | `lz` | an LZF stream of liblzf, without a length, as `lzf_compress` of the extension lzf |
 //!
 //! The level is 1, the module's default. The formats are those of the extensions, while another
 //! library may choose other bytes for the same value.
 
-use std::io::{Read as _, Write as _};
+use std::io::{Read, Write as _};
 
 use flate2::read::ZlibDecoder;
 use flate2::write::ZlibEncoder;
+use lzf::LzfError;
 use model::ErrorClass;
+use ruzstd::decoding::StreamingDecoder;
+use ruzstd::encoding::CompressionLevel;
 use workloads::store::StoreError;
 
 use crate::fault;
@@ -35,6 +39,26 @@ pub enum Compression {
     Snappy,
     /// lz4.
     Lz4,
+    /// LZF.
+    Lzf,
+    /// zstd.
+    Zstd,
+}
+
+impl Compression {
+    /// Every library.
+    pub const ALL: [Self; 5] = [Self::Gzip, Self::Snappy, Self::Lz4, Self::Lzf, Self::Zstd];
+
+    /// As the module's setting `compression_lib` names it; lz4 there is `l4z`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Gzip => "gzip",
+            Self::Snappy => "snappy",
+            Self::Lz4 => "lz4",
+            Self::Lzf => "lzf",
+            Self::Zstd => "zstd",
+        }
+    }
 }
 
 /// Appends a value, compressed if there is something to do it with.
@@ -51,6 +75,8 @@ pub(super) fn pack(
         Compression::Gzip => b"gz",
         Compression::Snappy => b"sn",
         Compression::Lz4 => b"l4",
+        Compression::Lzf => b"lz",
+        Compression::Zstd => b"zs",
     });
     out.extend_from_slice(MARK);
     let failed = |problem: &dyn std::fmt::Display| {
@@ -70,6 +96,11 @@ pub(super) fn pack(
         Compression::Lz4 => {
             out.extend_from_slice(&lz4_flex::block::compress_prepend_size(value));
         }
+        // What does not become shorter is refused, as by the extension.
+        Compression::Lzf => out.extend(lzf::compress(value).map_err(|e| failed(&e))?),
+        Compression::Zstd => {
+            out.extend(ruzstd::encoding::compress_to_vec(value, CompressionLevel::Fastest));
+        }
     }
     Ok(())
 }
@@ -85,11 +116,8 @@ pub(super) fn unpack(value: &[u8], out: &mut Vec<u8>) -> Result<(), StoreError> 
         b"gz" | b"zc" => unpack_zlib(packed),
         b"sn" => unpack_snappy(packed),
         b"l4" => unpack_lz4(packed),
-        b"zs" | b"lz" => {
-            let letters = fault::words(letters);
-            let message = format!("a value is compressed as `{letters}` (expected gz, sn or l4)");
-            return Err(StoreError::soft(ErrorClass::Protocol, message));
-        }
+        b"lz" => unpack_lzf(packed),
+        b"zs" => unpack_zstd(packed),
         // The module gives values with letters that it does not know as they stand.
         _ => Some(value.to_vec()),
     };
@@ -103,10 +131,29 @@ pub(super) fn unpack(value: &[u8], out: &mut Vec<u8>) -> Result<(), StoreError> 
 }
 
 fn unpack_zlib(packed: &[u8]) -> Option<Vec<u8>> {
+    read_limited(ZlibDecoder::new(packed))
+}
+
+fn unpack_zstd(packed: &[u8]) -> Option<Vec<u8>> {
+    read_limited(StreamingDecoder::new(packed).ok()?)
+}
+
+/// All that a decoder gives, unless that is too much.
+fn read_limited(decoder: impl Read) -> Option<Vec<u8>> {
     let mut value = Vec::new();
-    let limit = VALUE_BYTES_MAX as u64 + 1;
-    ZlibDecoder::new(packed).take(limit).read_to_end(&mut value).ok()?;
+    decoder.take(VALUE_BYTES_MAX as u64 + 1).read_to_end(&mut value).ok()?;
     (value.len() <= VALUE_BYTES_MAX).then_some(value)
+}
+
+/// The stream does not tell its length: the room is doubled until it is enough.
+fn unpack_lzf(packed: &[u8]) -> Option<Vec<u8>> {
+    let mut bytes = (packed.len() * 2).max(64);
+    loop {
+        match lzf::decompress(packed, bytes) {
+            Err(LzfError::BufferTooSmall) if bytes < VALUE_BYTES_MAX => bytes *= 2,
+            unpacked => return unpacked.ok(),
+        }
+    }
 }
 
 fn unpack_snappy(packed: &[u8]) -> Option<Vec<u8>> {
@@ -136,6 +183,20 @@ mod tests {
     }
 
     #[test]
+    fn values_of_other_libraries_are_read() {
+        // zstd 1.5 of 120 bytes and a last one: zstd -1
+        let zstd = b"\x28\xb5\x2f\xfd\x24\x79\x5d\x00\x00\x20\x61\x62\x63\x64\x01\x00\xd2\xd4\
+                     \x0d\x01\xc9\x97\x6c\xfe";
+        let mut out = Vec::new();
+        unpack(&[&b"zs:\x1f\x8b"[..], zstd].concat(), &mut out).unwrap();
+        assert_eq!(out, [&b"abc".repeat(40)[..], b"d"].concat());
+        // LZF by its description: three literals, then 117 bytes from three bytes before.
+        out.clear();
+        unpack(b"lz:\x1f\x8b\x02abc\xe0\x6c\x02", &mut out).unwrap();
+        assert_eq!(out, b"abc".repeat(40));
+    }
+
+    #[test]
     fn formats_are_those_of_the_libraries() {
         // By the formats' descriptions: a literal of one byte.
         let mut out = Vec::new();
@@ -156,7 +217,8 @@ mod tests {
         }
         out.clear();
         for (bad, words) in [
-            (&b"zs:\x1f\x8bxyz"[..], "compressed as `zs`"),
+            (&b"zs:\x1f\x8bxyz"[..], "is damaged"),
+            (b"lz:\x1f\x8b\xe0", "is damaged"),
             (b"gz:\x1f\x8bxyz", "is damaged"),
             (b"gz:\x1f\x8b", "is damaged"),
             (b"sn:\x1f\x8b\xff\xff\xff\xff\x0f", "is damaged"),
@@ -169,21 +231,38 @@ mod tests {
         }
     }
 
+    #[test]
+    fn long_values_come_back_from_every_library() {
+        let value = b"configuration of a shop, ".repeat(2000);
+        for compression in Compression::ALL {
+            let (mut packed, mut back) = (Vec::new(), Vec::new());
+            pack(&value, Some(compression), &mut packed).unwrap();
+            assert!(packed.len() * 10 < value.len(), "{compression:?}: {}", packed.len());
+            unpack(&packed, &mut back).unwrap();
+            assert_eq!(back, value, "{compression:?}");
+        }
+    }
+
     proptest! {
         #[test]
-        fn packed_values_come_back(value: Vec<u8>, choice in 0..4_usize) {
+        fn packed_values_come_back(value: Vec<u8>, choice in 0..6_usize) {
             // A value that begins as a compressed one cannot be told from it, with the module too.
             prop_assume!(value.get(2..5) != Some(MARK));
-            let some = [Compression::Gzip, Compression::Snappy, Compression::Lz4];
+            let compression = Compression::ALL.get(choice).copied();
             let (mut packed, mut back) = (Vec::new(), Vec::new());
-            pack(&value, some.get(choice).copied(), &mut packed).unwrap();
+            let made = pack(&value, compression, &mut packed);
+            if compression == Some(Compression::Lzf) && made.is_err() {
+                // Random bytes hardly become shorter.
+                return Ok(());
+            }
+            made.unwrap();
             unpack(&packed, &mut back).unwrap();
             prop_assert_eq!(back, value);
         }
 
         #[test]
-        fn any_bytes_are_unpacked_without_a_panic(letters in 0..4_usize, bytes: Vec<u8>) {
-            let mut value = [&b"gz"[..], b"sn", b"l4", b"xx"][letters].to_vec();
+        fn any_bytes_are_unpacked_without_a_panic(letters in 0..6_usize, bytes: Vec<u8>) {
+            let mut value = [&b"gz"[..], b"sn", b"l4", b"lz", b"zs", b"xx"][letters].to_vec();
             value.extend_from_slice(MARK);
             value.extend_from_slice(&bytes);
             let _ = unpack(&value, &mut Vec::new());

@@ -17,6 +17,7 @@
 
 mod compress;
 mod garbage;
+mod options;
 mod scripts;
 
 use std::collections::HashSet;
@@ -27,6 +28,7 @@ use workloads::app_cache::{CleanMode, Effort, TaggedCache};
 use workloads::store::{Found, StoreError};
 
 pub use compress::Compression;
+pub use options::{CmOptions, Removal};
 
 use super::counted::{Counted, Names, digits};
 use super::resp::Reply;
@@ -50,65 +52,6 @@ const LIFETIME_S_MAX: u64 = 2_592_000;
 const TAGS_AT_ONCE: usize = 500;
 /// Tags that a script unpacks at once, as text: Lua's stack has an end.
 const UNPACKED_AT_ONCE: &[u8] = b"5000";
-
-/// How records are removed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Removal {
-    /// `DEL`: memory is free when it is answered. The module's until 2023.
-    Del,
-    /// `UNLINK`: a thread of the server frees memory later. The module's since.
-    Unlink,
-}
-
-impl Removal {
-    fn command(self) -> &'static [u8] {
-        match self {
-            Self::Del => b"DEL",
-            Self::Unlink => b"UNLINK",
-        }
-    }
-}
-
-/// The module's settings, as far as they change what is sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CmOptions {
-    /// True to save, to clean by any tag and to collect by scripts.
-    pub scripts: bool,
-    /// How records and sets are removed, where no script does it.
-    pub removal: Removal,
-    /// True to put a pipeline between `MULTI` and `EXEC`, as the module does without PHP's
-    /// extension.
-    pub transaction: bool,
-    /// Most records that one command removes, at least 1.
-    pub records_at_once: usize,
-    /// True to keep the set of all ids, which a clean of what does not match needs.
-    pub not_matching_tags: bool,
-    /// What compresses long data and tags; `None` for nothing.
-    pub compression: Option<Compression>,
-    /// Data and tags of at least this many bytes are compressed.
-    pub compress_from_bytes: usize,
-}
-
-impl CmOptions {
-    /// The defaults of September 2019: pipelines, `DEL`, all records of a clean in one command.
-    pub const fn as_2019() -> Self {
-        Self {
-            scripts: false,
-            removal: Removal::Del,
-            transaction: false,
-            records_at_once: usize::MAX,
-            not_matching_tags: false,
-            compression: Some(Compression::Gzip),
-            compress_from_bytes: 20_480,
-        }
-    }
-
-    /// The defaults since October 2023: scripts, and elsewhere `UNLINK` of 10,000 records at once.
-    pub const fn today() -> Self {
-        let then = Self::as_2019();
-        Self { scripts: true, removal: Removal::Unlink, records_at_once: 10_000, ..then }
-    }
-}
 
 /// One client of such a cache.
 pub struct CmRedis {
