@@ -111,9 +111,15 @@ impl Ready {
         self.stores.iter().filter_map(|s| Some(s.server.as_ref()?.pid())).collect()
     }
 
-    /// Why a private server no longer runs; `None` while all do.
+    /// Which private server no longer runs, and why; `None` while all do.
     pub fn server_died(&self) -> Option<String> {
-        self.stores.iter().find_map(|s| s.server.as_ref()?.died())
+        self.stores.iter().find_map(|store| {
+            let death = store.server.as_ref()?.died()?;
+            Some(match self.stores.len() {
+                1 => format!("the server died ({death})"),
+                _ => format!("the {} server died ({death})", store.product.name()),
+            })
+        })
     }
 
     /// Removes what the trial left; stops private servers. All stores are gone through, also after

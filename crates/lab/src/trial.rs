@@ -172,7 +172,7 @@ fn explain(failure: Failure, ready: &Ready) -> Failure {
     let until = Instant::now() + if lost { DEATH_SEEN_WITHIN } else { Duration::ZERO };
     loop {
         if let Some(death) = ready.server_died() {
-            let message = format!("the server died ({death}); a client saw: {}", failure.message);
+            let message = format!("{death}; a client saw: {}", failure.message);
             return Failure { class: ErrorClass::Closed, message };
         }
         if ready.server_pids().is_empty() || Instant::now() >= until {

@@ -3,7 +3,8 @@
 use std::process::Command;
 use std::time::Duration;
 
-use nix::sys::signal::Signal;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::Value;
 
 use super::common::{
@@ -142,6 +143,37 @@ fn an_interrupted_run_leaves_neither_server_nor_files() {
     std::thread::sleep(Duration::from_millis(500));
     run.signal_group(Signal::SIGINT);
     run.finish_within(Duration::from_secs(30)).code(130);
+    place.assert_nothing_left();
+}
+
+#[test]
+fn one_of_two_servers_that_dies_fails_the_trial_by_name() {
+    if !installed(&["redis-server", "memcached"]) {
+        return;
+    }
+    let place = Place::new();
+    let targets = ["--target", "two-levels-redis", "--target", "zend-file"];
+    let long = ["--set", "measure_ms=3000", "--set", "clients=1"];
+    let run = Started::new(small(&place, &[&targets[..], &long].concat()));
+    let parent = run.pid();
+    let both = || child_named(parent, "memcached").and(child_named(parent, "redis-server"));
+    let check = wait_until("servers are checked", Duration::from_secs(30), both);
+    let measured = || both().filter(|pid| *pid != check);
+    wait_until("servers are measured", Duration::from_secs(60), measured);
+    std::thread::sleep(Duration::from_millis(800));
+    // The fast level goes in the middle of loads and saves that reach both.
+    let fast = child_named(parent, "memcached").unwrap();
+    kill(Pid::from_raw(fast.cast_signed()), Signal::SIGKILL).unwrap();
+    let summary = run.finish_within(Duration::from_secs(90)).code(4).json();
+    let failures = among(&summary["failures"], |_| true);
+    assert_eq!(failures.len(), 1, "{failures:?}");
+    assert_eq!(
+        (&failures[0]["target"], &failures[0]["class"]),
+        (&Value::from("two-levels-redis"), &Value::from("connection lost"),)
+    );
+    let reason = failures[0]["reason"].as_str().unwrap();
+    assert!(reason.contains("the memcached server died (was killed by signal 9 (SIGKILL)"), "{reason}");
+    checked(&summary, "zend-file");
     place.assert_nothing_left();
 }
 
