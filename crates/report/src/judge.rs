@@ -33,7 +33,7 @@ pub fn judge(recorded: &Recorded) -> View {
     context::control(plan, &comparisons, &mut notes);
     context::durability(recorded, &mut notes);
     let profiles = plain_profiles(plan, &cells);
-    let (advice, advice_basis) = advice(plan, &phases, &profiles);
+    let advised = advice(plan, &phases, &profiles);
     let claims = claims(plan, &cells, &comparisons);
     let (validity, reasons) = findings.judgement();
     let (status, stopped_because, took_s, blocks) = ending(recorded);
@@ -62,8 +62,10 @@ pub fn judge(recorded: &Recorded) -> View {
         cells,
         comparisons,
         claims,
-        advice,
-        advice_basis,
+        advice: advised.rows,
+        advice_basis: advised.basis,
+        advice_weights: plan.advice.iter().flat_map(|a| a.weights.clone()).collect(),
+        rankings: advised.rankings,
         failures: context::failures(recorded),
         noise: context::noise(&recorded.trials),
         conditions: recorded.header.conditions.clone(),

@@ -2,7 +2,7 @@
 
 use crate::show;
 use crate::standings::{Standing, marks, standings};
-use crate::text::{effort, facts, reasons};
+use crate::text::{effort, facts, orders, reasons};
 use crate::view::{Validity, View};
 
 /// The whole result; a heading of the first level, all else below it.
@@ -174,6 +174,13 @@ fn advice(view: &View) -> String {
     }
     if let Some(basis) = &view.advice_basis {
         body += &format!("\n{}\n", plain(basis));
+    }
+    let orders: String = orders(view)
+        .iter()
+        .map(|(sizes, o)| format!("- {}: {}\n", plain(sizes), plain(o)))
+        .collect();
+    if !orders.is_empty() {
+        body += &format!("\nOrder by these weights:\n\n{orders}");
     }
     section("Advice", &body)
 }

@@ -198,6 +198,43 @@ pub struct AdviceView {
     pub agreement: String,
 }
 
+/// All targets in the order of their scores by the study's weights, for one load.
+#[derive(Clone, Debug, Serialize)]
+pub struct RankingView {
+    /// Sizes of shop that mean this load.
+    pub sizes: Vec<String>,
+    /// Concurrent requests.
+    pub clients: u32,
+    /// Profile that the rates are of.
+    pub workload: String,
+    /// Best first.
+    pub targets: Vec<RankedView>,
+    /// What scores by other weights are made of; left out of the summary.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rates: Vec<TargetRates>,
+}
+
+/// A target's place in a ranking.
+#[derive(Clone, Debug, Serialize)]
+pub struct RankedView {
+    /// Name of the target.
+    pub target: String,
+    /// How many times the best target's score is its own; null for the best itself, and where no
+    /// block has both.
+    pub ratio: Option<Value>,
+    /// `slower`, `equal` or `undecided`, against the best; null for the best itself.
+    pub verdict: Option<String>,
+}
+
+/// A target's rates in single blocks.
+#[derive(Clone, Debug, Serialize)]
+pub struct TargetRates {
+    /// Name of the target.
+    pub target: String,
+    /// By operation and block: operations per second, of lists those by time in calls.
+    pub by_operation: BTreeMap<String, BTreeMap<u32, f64>>,
+}
+
 /// A trial that has no (complete) result.
 #[derive(Clone, Debug, Serialize)]
 pub struct FailureView {
@@ -281,6 +318,10 @@ pub struct View {
     pub advice: Vec<AdviceView>,
     /// What the advice rests on: weights and sizes, one sentence.
     pub advice_basis: Option<String>,
+    /// Weights of operations in scores, as the study has them; empty without advice.
+    pub advice_weights: BTreeMap<String, f64>,
+    /// The order of all targets by these weights, few clients first.
+    pub rankings: Vec<RankingView>,
     /// Failed trials.
     pub failures: Vec<FailureView>,
     /// Disturbances.
@@ -303,6 +344,9 @@ impl View {
         let mut summary = self.clone();
         for row in &mut summary.cells {
             row.charts = None;
+        }
+        for ranking in &mut summary.rankings {
+            ranking.rates.clear();
         }
         summary
     }

@@ -4,5 +4,6 @@ mod advice;
 mod cache;
 mod claims;
 mod outputs;
+mod ranking;
 mod rows;
 mod validity;

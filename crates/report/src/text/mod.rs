@@ -9,7 +9,7 @@ mod results;
 
 use crate::calibration;
 use crate::show;
-use crate::view::{AdviceView, ClaimView, Validity, View};
+use crate::view::{AdviceView, ClaimView, RankedView, RankingView, Validity, View};
 use table::{Line, Paint, Table, paragraph, width};
 
 /// The whole result for a terminal of `columns` columns (80 and more), with or without colours.
@@ -156,6 +156,9 @@ fn advice(view: &View, columns: usize, paint: Paint) -> String {
     if let Some(basis) = &view.advice_basis {
         body += &paragraph("  ", 2, basis, columns);
     }
+    for (sizes, order) in orders(view) {
+        body += &paragraph(&format!("  order, {sizes}: "), 4, &order, columns);
+    }
     section("Advice", paint, &body)
 }
 
@@ -173,6 +176,24 @@ pub(crate) fn reasons(advice: &[AdviceView]) -> Vec<(String, String)> {
         *places = "every shop".into();
     }
     reasons
+}
+
+/// Sizes of shop, each with all targets by their scores and their ratios to the best.
+pub(crate) fn orders(view: &View) -> Vec<(String, String)> {
+    let place = |ranked: &RankedView| {
+        let ratio = ranked.ratio.as_ref().map_or(String::new(), |v| {
+            // That others are slower is what an order says by itself.
+            let doubt = ranked.verdict.as_deref().filter(|verdict| *verdict != "slower");
+            let doubt = doubt.map_or(String::new(), |verdict| format!(" ({verdict})"));
+            format!(" {}{doubt}", show::ratio_value(v))
+        });
+        format!("{}{ratio}", ranked.target)
+    };
+    let order = |ranking: &RankingView| {
+        let targets: Vec<String> = ranking.targets.iter().map(place).collect();
+        (format!("{} ({})", ranking.sizes.join(", "), ranking.clients), targets.join(", "))
+    };
+    view.rankings.iter().map(order).collect()
 }
 
 fn disturbances(view: &View, columns: usize, paint: Paint) -> String {

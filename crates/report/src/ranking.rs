@@ -1,0 +1,210 @@
+//! All targets in the order of their scores, for each size of shop.
+//!
+//! A target's score is the weighted geometric mean of its rates, exp(Σ w·ln rate / Σ w), in each
+//! block; scores are compared in pairs by block with the same rules as rates. The page does the
+//! same with a reader's weights (web/src/ranking.ts).
+
+use model::study::Advice;
+use model::{Load, Plan};
+use stats::Paired;
+use std::collections::BTreeMap;
+
+use crate::pairs::ALPHA;
+use crate::series::MeasuredPhase;
+use crate::view::{RankedView, RankingView, TargetRates, Value};
+
+/// A target's scores by block.
+type Scores = BTreeMap<u32, f64>;
+
+/// One size of shop, judged.
+pub(crate) struct Size {
+    pub(crate) clients: u32,
+    /// Profile that it rests on; none where no target has a score.
+    pub(crate) profile: Option<String>,
+    /// Targets in falling order of score; `None` where nothing can be said.
+    pub(crate) ranking: Result<Vec<Ranked>, String>,
+    /// What the scores are made of.
+    rates: Vec<TargetRates>,
+}
+
+/// A target at one size.
+#[derive(Clone, Debug)]
+pub(crate) struct Ranked {
+    pub(crate) target: String,
+    /// How many times the best target's score is this one's; none for the best itself.
+    pub(crate) behind: Option<(Value, &'static str)>,
+}
+
+/// All sizes by their names, their comparisons judged as one family.
+pub(crate) fn sizes<'a>(
+    plan: &Plan,
+    advice: &'a Advice,
+    phases: &[MeasuredPhase<'_>],
+    profiles: &[&str],
+) -> BTreeMap<&'a String, Size> {
+    let mut found = Vec::new();
+    for (name, clients) in &advice.sizes {
+        let measured = profiles.iter().find_map(|profile| {
+            let rates = rates(plan, advice, phases, profile, *clients);
+            let scores = scores(&advice.weights, &rates);
+            (!scores.is_empty()).then(|| ((*profile).to_string(), rates, scores))
+        });
+        found.push((name, *clients, measured));
+    }
+    let scored = found.iter().map(|(.., m)| m.as_ref().map_or(&[][..], |(.., scores)| scores));
+    let rankings = rank_all(plan.equivalence_zone, &scored.collect::<Vec<_>>());
+    let size = |((name, clients, measured), ranking): ((_, _, Option<_>), Vec<Ranked>)| {
+        let ranking = match &ranking[..] {
+            [] => Err(nothing(advice, clients)),
+            [only] => Err(format!(
+                "only {} was measured with {}: nothing to compare",
+                only.target,
+                load(clients)
+            )),
+            _ => Ok(ranking),
+        };
+        let (profile, rates) = measured.map(|(profile, rates, _)| (profile, rates)).unzip();
+        (name, Size { clients, profile, ranking, rates: rates.unwrap_or_default() })
+    };
+    found.into_iter().zip(rankings).map(size).collect()
+}
+
+/// The rankings for people: sizes that mean the same load share one.
+pub(crate) fn views(sizes: &BTreeMap<&String, Size>) -> Vec<RankingView> {
+    let mut views: Vec<RankingView> = Vec::new();
+    for (name, size) in sizes {
+        let (Ok(ranking), Some(profile)) = (&size.ranking, &size.profile) else { continue };
+        let same = |v: &&mut RankingView| v.clients == size.clients && v.workload == *profile;
+        if let Some(known) = views.iter_mut().find(same) {
+            known.sizes.push((*name).clone());
+            continue;
+        }
+        views.push(RankingView {
+            sizes: vec![(*name).clone()],
+            clients: size.clients,
+            workload: profile.clone(),
+            targets: ranking.iter().map(ranked_view).collect(),
+            rates: size.rates.clone(),
+        });
+    }
+    views.sort_by_key(|v| v.clients);
+    views
+}
+
+/// Seen from the target: how many times the best one's score is its own.
+fn ranked_view(ranked: &Ranked) -> RankedView {
+    let (ratio, verdict) = ranked.behind.unzip();
+    let turned = |v: Value| Value {
+        center: 1.0 / v.center,
+        lo: v.hi.map(f64::recip),
+        hi: v.lo.map(f64::recip),
+    };
+    let verdict = verdict.map(|v| if v == "faster" { "slower" } else { v }.to_string());
+    RankedView { target: ranked.target.clone(), ratio: ratio.map(turned), verdict }
+}
+
+/// So many clients, each with sessions of its own.
+fn load(clients: u32) -> Load {
+    Load::closed(clients)
+}
+
+fn nothing(advice: &Advice, clients: u32) -> String {
+    let operations: Vec<&str> = advice.weights.keys().map(String::as_str).collect();
+    format!("no profile measured all of {} with {}", operations.join(", "), load(clients))
+}
+
+/// The rates of every target that is no control, for each operation of the weights that it has.
+fn rates(
+    plan: &Plan,
+    advice: &Advice,
+    phases: &[MeasuredPhase<'_>],
+    profile: &str,
+    clients: u32,
+) -> Vec<TargetRates> {
+    let load = load(clients);
+    let here: Vec<&MeasuredPhase<'_>> = phases
+        .iter()
+        .filter(|p| p.cell.workload.profile() == profile && p.cell.load == load)
+        .collect();
+    let targets = plan.targets.iter().filter(|t| t.control_of.is_none());
+    let of_target = |name: &String| {
+        let own: Vec<_> = here.iter().copied().filter(|p| p.cell.target == *name).collect();
+        let operations = advice.weights.keys();
+        operations.filter_map(|o| Some((o.clone(), by_block(&own, o)?))).collect()
+    };
+    targets
+        .map(|t| TargetRates { target: t.name.clone(), by_operation: of_target(&t.name) })
+        .filter(|rates| !rates.by_operation.is_empty())
+        .collect()
+}
+
+/// An operation's rate in every block that has one.
+fn by_block(own: &[&MeasuredPhase<'_>], operation: &str) -> Option<BTreeMap<u32, f64>> {
+    let (phase, found) = own.iter().find_map(|p| Some((p, p.operation(operation)?)))?;
+    let usable = found.points.iter().filter(|p| p.usable());
+    let rates = usable.map(|point| {
+        // The list sets the rate of its parts; what the store can do is the rate of its calls.
+        let of_calls = point.result.calls_rate_per_s.filter(|_| phase.is_list());
+        (point.block, of_calls.unwrap_or(point.result.rate_per_s))
+    });
+    Some(rates.collect())
+}
+
+/// The scores of each target that has every operation of a weight above 0 in some block.
+pub(crate) fn scores(
+    weights: &BTreeMap<String, f64>,
+    rates: &[TargetRates],
+) -> Vec<(String, Scores)> {
+    let all = rates.iter().map(|r| (r.target.clone(), score(weights, r)));
+    all.filter(|(_, by_block)| !by_block.is_empty()).collect()
+}
+
+/// A target's score in every block in which all weighted operations have a rate.
+fn score(weights: &BTreeMap<String, f64>, rates: &TargetRates) -> Scores {
+    let weights: Vec<_> = weights.iter().filter(|(_, w)| **w > 0.0).collect();
+    let all: f64 = weights.iter().map(|(_, w)| **w).sum();
+    let mut sums: BTreeMap<u32, (usize, f64)> = BTreeMap::new();
+    for (operation, weight) in &weights {
+        for (block, rate) in rates.by_operation.get(*operation).into_iter().flatten() {
+            let (operations, sum) = sums.entry(*block).or_default();
+            *operations += 1;
+            *sum += **weight * rate.ln();
+        }
+    }
+    let whole = sums.into_iter().filter(|(_, (operations, _))| *operations == weights.len());
+    whole.map(|(block, (_, sum))| (block, (sum / all).exp())).collect()
+}
+
+/// The rankings of all sizes, their comparisons judged as one family.
+pub(crate) fn rank_all(zone: f64, all: &[&[(String, Scores)]]) -> Vec<Vec<Ranked>> {
+    let ordered: Vec<Vec<&(String, Scores)>> = all
+        .iter()
+        .map(|scores| {
+            let mut ordered: Vec<_> = scores.iter().collect();
+            ordered.sort_by(|a, b| mean_log(&b.1).total_cmp(&mean_log(&a.1)));
+            ordered
+        })
+        .collect();
+    let mut values = Vec::new();
+    for targets in &ordered {
+        for other in targets.iter().skip(1) {
+            let common = targets[0].1.iter().filter_map(|(k, v)| Some((*v, *other.1.get(k)?)));
+            values.push(common.unzip::<f64, f64, Vec<f64>, Vec<f64>>());
+        }
+    }
+    let pairs: Vec<Paired<'_>> = values.iter().map(|(a, b)| Paired { a, b }).collect();
+    let mut judged = stats::verdicts(&pairs, zone, ALPHA).into_iter();
+    let mut ranked = |(i, target): (usize, &&(String, Scores))| Ranked {
+        target: target.0.clone(),
+        behind: (i > 0).then(|| judged.next()).flatten().and_then(|c| {
+            let ratio = c.ratio?;
+            let value = Value { center: ratio.center, lo: ratio.lo(), hi: ratio.hi() };
+            Some((value, c.verdict.name()))
+        }),
+    };
+    ordered.iter().map(|targets| targets.iter().enumerate().map(&mut ranked).collect()).collect()
+}
+
+fn mean_log(by_block: &Scores) -> f64 {
+    by_block.values().map(|v| v.ln()).sum::<f64>() / by_block.len() as f64
+}

@@ -1,0 +1,141 @@
+//! Scores by the study's weights and by others: what the page does by itself must be the same.
+
+use serde_json::json;
+use std::collections::BTreeMap;
+
+use crate::fixture::{Rates, advice, run};
+use crate::ranking::{rank_all, scores};
+use crate::recorded::Recorded;
+use crate::view::{RankingView, TargetRates};
+use crate::{json, judge, text};
+
+/// Each store is the best at something.
+fn rates(target: &str, operation: &str, clients: u32) -> f64 {
+    let rate = match (target, operation) {
+        ("files", "read") => 41_000.0,
+        ("files", _) => 9_000.0,
+        ("redis", "read") => 24_000.0,
+        ("redis", "change") => 19_500.0,
+        ("redis", _) => 15_000.0,
+        ("memcached", "read") => 23_700.0,
+        ("memcached", "change") => 19_900.0,
+        ("memcached", _) => 17_000.0,
+        _ => 6_000.0,
+    };
+    rate * f64::from(clients).sqrt()
+}
+
+const ALL: [&str; 4] = ["files", "redis", "memcached", "mysql"];
+
+/// Blocks that differ by operation and target, two of them skewed; one block of Redis is missing,
+/// and no write of `MySQL` was measured.
+fn uneven(blocks: u32, rates: Rates) -> Recorded {
+    let mut recorded = run(&ALL, blocks, rates);
+    recorded.header.plan.advice = Some(advice());
+    recorded.trials.retain(|t| t.block != 2 || !t.cell.starts_with("redis"));
+    for trial in &mut recorded.trials {
+        let is_mysql = trial.cell.starts_with("mysql");
+        trial.phases.retain(|p| !is_mysql || p.phase != "write");
+        for (i, phase) in trial.phases.iter_mut().enumerate() {
+            let at = f64::from(trial.block * 7 + trial.position * 3) + i as f64;
+            let skew = if trial.block % 4 == 1 && i == 1 { 0.81 } else { 1.0 };
+            let rate = &mut phase.operations[0].rate_per_s;
+            *rate = (*rate * skew * (1.0 + 0.03 * at.sin())).round();
+        }
+    }
+    recorded
+}
+
+fn ten_digits(value: f64) -> f64 {
+    format!("{value:.9e}").parse().unwrap()
+}
+
+/// The order by some weights, as the page shows it.
+fn order(weights: &BTreeMap<String, f64>, rates: &[TargetRates]) -> serde_json::Value {
+    let ranking = rank_all(0.03, &[&scores(weights, rates)]).remove(0);
+    let of_best = |v: crate::view::Value| {
+        let turned = |v: Option<f64>| v.map(|v| ten_digits(1.0 / v));
+        json!({ "center": turned(Some(v.center)), "lo": turned(v.hi), "hi": turned(v.lo) })
+    };
+    let place = |r: &crate::ranking::Ranked| json!({ "target": r.target, "ratio": r.behind.map(|(v, _)| of_best(v)) });
+    ranking.iter().map(place).collect()
+}
+
+/// The page's test reads this snapshot and comes to the same figures from the same rates.
+#[test]
+fn scores_by_any_weights_are_those_that_the_page_computes() {
+    let mut cases = Vec::new();
+    for blocks in [1, 2, 7, 12] {
+        let view = judge(&uneven(blocks, rates));
+        let [_, large] = &view.rankings[..] else { panic!("two sizes: {:?}", view.rankings) };
+        let by = |weights: [f64; 3]| {
+            let names = ["change", "read", "write"].map(String::from);
+            let weights: BTreeMap<_, _> = names.into_iter().zip(weights).collect();
+            json!({ "weights": weights, "order": order(&weights, &large.rates) })
+        };
+        let study = &view.advice_weights;
+        let mut orders = vec![json!({ "weights": study, "order": order(study, &large.rates) })];
+        let others = [[9.0, 1.0, 3.0], [1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [0.0, 7.25, 0.001]];
+        orders.extend(others.map(by));
+        cases.push(json!({ "blocks": blocks, "rates": large.rates, "orders": orders }));
+    }
+    insta::assert_snapshot!(serde_json::to_string_pretty(&cases).unwrap());
+}
+
+fn large(recorded: &Recorded) -> RankingView {
+    judge(recorded).rankings.into_iter().find(|r| r.clients == 8).unwrap()
+}
+
+#[test]
+fn a_ranking_has_every_target_that_has_all_operations_best_first() {
+    let found = large(&uneven(7, rates));
+    let names: Vec<&str> = found.targets.iter().map(|r| r.target.as_str()).collect();
+    // Weighted 0.6 for reads, 0.3 for changes; of MySQL no write is known.
+    assert_eq!(names, ["files", "memcached", "redis"]);
+    assert_eq!((&found.sizes[..], &*found.workload), (&["medium to large".into()][..], "steady"));
+    assert!(found.targets[0].ratio.is_none() && found.targets[0].verdict.is_none());
+    for other in &found.targets[1..] {
+        let ratio = other.ratio.unwrap();
+        assert!(ratio.lo.unwrap() < ratio.center && ratio.center < ratio.hi.unwrap());
+        assert!(ratio.center < 1.0, "{ratio:?}");
+    }
+    let rates: Vec<&str> = found.rates.iter().map(|r| r.target.as_str()).collect();
+    assert_eq!(rates, ALL, "the page may be asked without writes");
+    assert_eq!(
+        found.rates[1].by_operation["read"].keys().copied().collect::<Vec<_>>(),
+        [0, 1, 3, 4, 5, 6]
+    );
+}
+
+#[test]
+fn sizes_of_one_load_share_a_ranking() {
+    let mut recorded = uneven(5, rates);
+    let sizes = &mut recorded.header.plan.advice.as_mut().unwrap().sizes;
+    sizes.insert("small".into(), 8);
+    let view = judge(&recorded);
+    let [only] = &view.rankings[..] else { panic!("{:?}", view.rankings) };
+    assert_eq!(only.sizes, ["medium to large", "small"]);
+}
+
+#[test]
+fn the_order_stands_under_the_advice_and_its_rates_on_the_page_alone() {
+    let mut recorded = uneven(7, rates);
+    let shown = text::render(&judge(&recorded), 140, false);
+    let line = shown.lines().find(|l| l.starts_with("  order, medium to large (8): ")).unwrap();
+    assert!(line.contains("): files, memcached 0.970× ["), "{line}");
+    assert!(line.contains("] (undecided), redis 0.959× [") && line.ends_with(']'), "{line}");
+    let summary: serde_json::Value =
+        serde_json::from_str(&json::render(&judge(&recorded))).unwrap();
+    let ranking = &summary["rankings"][1];
+    assert_eq!(ranking["targets"][1]["target"], "memcached");
+    assert_eq!(ranking["targets"][1]["verdict"], "undecided");
+    assert_eq!(ranking["targets"][2]["verdict"], "slower");
+    assert!(ranking["targets"][1]["ratio"]["hi"].is_f64());
+    assert!(ranking.get("rates").is_none());
+    assert_eq!(summary["advice_weights"]["read"], 0.6);
+
+    recorded.header.plan.advice = None;
+    let view = judge(&recorded);
+    assert!(view.rankings.is_empty() && view.advice_weights.is_empty());
+    assert!(!text::render(&view, 140, false).contains("order, "));
+}
