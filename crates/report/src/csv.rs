@@ -73,6 +73,7 @@ pub fn render(view: &View) -> String {
     header.extend(COUNTS.iter().map(ToString::to_string));
     header.extend(["best", "ratio_to_best", "verdict_to_best"].map(String::from));
     header.extend(LATER_METRICS.iter().flat_map(of_metric));
+    header.push("lost".into());
     let mut text = line(&header);
     for table in standings(view) {
         for group in &table.groups {
@@ -102,6 +103,7 @@ fn row(view: &View, row: &Row, best: Option<&Row>) -> Vec<String> {
     fields.push(number(comparison.as_ref().map(|c| c.ratio.center)));
     fields.push(comparison.map(|c| c.verdict).unwrap_or_default());
     fields.extend(LATER_METRICS.iter().flat_map(of_metric));
+    fields.push(row.counts.lost.to_string());
     fields
 }
 

@@ -2,7 +2,7 @@
 
 use crate::show;
 use crate::standings::{Standing, marks, standings};
-use crate::text::{effort, facts, orders, reasons};
+use crate::text::{effort, facts, orders, problems, reasons};
 use crate::view::{Validity, View};
 
 /// The whole result; a heading of the first level, all else below it.
@@ -10,6 +10,7 @@ pub fn render(view: &View) -> String {
     let parts = [
         heading(view),
         results(view),
+        not_as_expected(view),
         effort_of_operations(view),
         not_run(view),
         failures(view),
@@ -100,6 +101,16 @@ fn pipes(header: &[&str], align: &str, rows: impl Iterator<Item = Vec<String>>) 
     let mut text = line(&header) + &line(&rule);
     rows.for_each(|cells| text += &line(&cells));
     text
+}
+
+fn not_as_expected(view: &View) -> String {
+    let (header, lines) = problems::lines(view);
+    if lines.is_empty() {
+        return String::new();
+    }
+    let align = format!("lll{}", "r".repeat(header.len() - 3));
+    let rows = lines.iter().map(|cells| cells.iter().map(|cell| plain(cell)).collect());
+    section("Not as expected", &format!("{}\n{}\n", pipes(&header, &align, rows), problems::NOTE))
 }
 
 fn effort_of_operations(view: &View) -> String {

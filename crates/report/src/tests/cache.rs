@@ -177,3 +177,31 @@ fn a_list_is_judged_by_its_parts() {
     assert_eq!(advice.source_recommends, "redis or files");
     assert_eq!((advice.recommended.as_deref(), &*advice.agreement), (Some("redis"), "same"));
 }
+
+#[test]
+fn what_was_lost_stands_beside_what_was_missed() {
+    let mut recorded = caches(6, rates);
+    let none = judge(&recorded);
+    assert!(!text::render(&none, 100, false).contains("Not as expected"));
+    assert!(!markdown::render(&none).contains("Not as expected"));
+    for trial in recorded.trials.iter_mut().filter(|t| t.cell.starts_with("redis")) {
+        let write = trial.phases.iter_mut().find(|p| p.phase == "write").unwrap();
+        let counts = &mut write.operations[0].counts;
+        counts.ok -= 5;
+        (counts.miss, counts.lost, counts.stale) = (4, 3, 1);
+    }
+    let view = judge(&recorded);
+    let at_100 = text::render(&view, 100, false);
+    let table = at_100.split_once("Not as expected\n").unwrap().1;
+    let lines: Vec<Vec<&str>> =
+        table.lines().take(2).map(|l| l.split_whitespace().collect()).collect();
+    let header = ["operation", "target", "load", "of", "missed", "lost", "stale"];
+    assert_eq!(lines[0], header, "no column of errors or wrong values");
+    assert_eq!(lines[1][..3], ["steady", "write", "redis"]);
+    assert_eq!(lines[1][5..], ["12000", "24", "18", "6"], "{table}");
+    assert!(markdown::render(&view).contains("| 12000 | 24 | 18 | 6 |"));
+    let csv = csv::render(&view);
+    let mut lines = csv.lines().map(|l| l.rsplit(',').next().unwrap());
+    assert_eq!(lines.next(), Some("lost"));
+    assert_eq!(lines.filter(|lost| *lost == "18").count(), 1, "{csv}");
+}

@@ -1,5 +1,6 @@
 //! What an operation of an application cache asks of its stores, and what the filled stores take.
 
+use super::problems::has_parts;
 use super::table::{Line, Paint, Table, paragraph};
 use crate::view::{Row, Value, View};
 use stats::{format_bytes, format_percent, format_rate};
@@ -30,11 +31,7 @@ pub(crate) fn render(view: &View, columns: usize, paint: Paint) -> String {
 /// Rows that counted their effort, whole phases of several operations left out.
 pub(crate) fn rows(view: &View) -> impl Iterator<Item = &Row> {
     let counted = |r: &&Row| {
-        let parts = format!("{}.", r.operation);
-        let has_parts = view.cells.iter().any(|o| {
-            (&o.workload, &o.target) == (&r.workload, &r.target) && o.operation.starts_with(&parts)
-        });
-        !has_parts
+        !has_parts(view, r)
             && ["round_trips_per_op", "files_per_op"].iter().any(|m| r.metrics.contains_key(*m))
     };
     view.cells.iter().filter(counted)

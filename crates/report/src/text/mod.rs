@@ -5,6 +5,7 @@ pub(crate) mod table;
 
 pub(crate) mod effort;
 mod locks;
+pub(crate) mod problems;
 mod results;
 
 use crate::calibration;
@@ -20,6 +21,7 @@ pub fn render(view: &View, columns: usize, colour: bool) -> String {
         heading(view, columns, paint),
         not_run(view, columns, paint),
         results::render(view, columns, paint),
+        problems::render(view, columns, paint),
         locks::render(view, paint),
         effort::render(view, columns, paint),
         failures(view, columns, paint),
