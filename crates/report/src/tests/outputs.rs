@@ -72,6 +72,17 @@ fn text_at_140_columns() {
 }
 
 #[test]
+fn tables_at_40_columns_are_lists_whose_words_are_whole() {
+    let text = text::render(&judge(&recorded()), 40, false);
+    let start = text.find("steady, 1 client").unwrap();
+    let end = text.find("Claims, judged").unwrap();
+    let results = &text[start..end];
+    assert!(results.lines().all(|l| l.chars().count() <= 40), "{results}");
+    assert!(results.contains("\n* redis\n    rate: 8.10 k/s ±1.64 %\n    p50: "), "{results}");
+    assert!(text.contains("\n  Shopware\n    size (requests): small (1)\n"), "{text}");
+}
+
+#[test]
 fn pages_at_100_columns() {
     insta::assert_snapshot!(text::render(
         &judge(&pages(&["files", "redis"], 4, usual)),

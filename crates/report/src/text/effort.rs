@@ -21,7 +21,8 @@ pub(crate) fn render(view: &View, columns: usize, paint: Paint) -> String {
     let header = HEADER.to_vec();
     let table = Table { header, right: &[2, 3, 4, 5, 6], gap: 2, lines };
     let title = paint.bold("Effort of an operation");
-    let mut text = format!("{title}\n{}{}", table.render(paint), paragraph("", 0, NOTE, columns));
+    let mut text =
+        format!("{title}\n{}{}", table.fit(paint, columns), paragraph("", 0, NOTE, columns));
     for size in sizes(view) {
         text += &paragraph("  ", 4, &size, columns);
     }

@@ -5,7 +5,7 @@ use crate::view::{Row, View};
 use stats::{format_ns, format_percent};
 
 /// One line a target and load at which some lock was waited for, lost or given up.
-pub(crate) fn render(view: &View, paint: Paint) -> String {
+pub(crate) fn render(view: &View, columns: usize, paint: Paint) -> String {
     let waited = |r: &&Row| {
         let c = &r.counts;
         // Parts of an operation repeat what its own row says.
@@ -25,7 +25,8 @@ pub(crate) fn render(view: &View, paint: Paint) -> String {
     let note = "waited: share of opens that found the session's lock taken; gave up: no lock \
                 within the handler's tries; lost: the lock was gone or somebody else's before the \
                 close\n";
-    format!("{}\n{}{}", paint.bold("Locks of sessions"), table.render(paint), paint.dim(note))
+    let title = paint.bold("Locks of sessions");
+    format!("{title}\n{}{}", table.fit(paint, columns), paint.dim(note))
 }
 
 fn cells(row: &Row) -> Vec<String> {

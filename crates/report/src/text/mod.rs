@@ -13,8 +13,8 @@ use crate::show;
 use crate::view::{AdviceView, ClaimView, RankedView, RankingView, Validity, View};
 use table::{Line, Paint, Table, paragraph, width};
 
-/// The whole result for a terminal of `columns` columns (80 and more), with or without colours.
-/// What colour says, words or marks say as well.
+/// The whole result for a terminal of `columns` columns, with or without colours. What colour says,
+/// words or marks say as well.
 pub fn render(view: &View, columns: usize, colour: bool) -> String {
     let paint = Paint { on: colour };
     let parts = [
@@ -22,7 +22,7 @@ pub fn render(view: &View, columns: usize, colour: bool) -> String {
         not_run(view, columns, paint),
         results::render(view, columns, paint),
         problems::render(view, columns, paint),
-        locks::render(view, paint),
+        locks::render(view, columns, paint),
         effort::render(view, columns, paint),
         failures(view, columns, paint),
         claims(view, columns, paint),
@@ -151,7 +151,7 @@ fn advice(view: &View, columns: usize, paint: Paint) -> String {
     if table.width() > columns {
         table.gap = 1;
     }
-    let mut body = table.render(paint);
+    let mut body = table.fit(paint, columns);
     for (places, why) in reasons(&view.advice) {
         body += &paragraph(&format!("  {places}: "), 4, &why, columns);
     }

@@ -31,7 +31,7 @@ pub(crate) fn render(view: &View, columns: usize, paint: Paint) -> String {
     let lines = lines.into_iter().map(|cells| Line::Cells(cells, false)).collect();
     let table = Table { header, right: &[3, 4, 5, 6, 7, 8], gap: 2, lines };
     let title = paint.bold("Not as expected");
-    format!("{title}\n{}{}", table.render(paint), paragraph("", 0, NOTE, columns))
+    format!("{title}\n{}{}", table.fit(paint, columns), paragraph("", 0, NOTE, columns))
 }
 
 /// Column names and lines; a way to end that no operation took has no column.

@@ -28,7 +28,7 @@ pub(crate) fn render(view: &View, columns: usize, paint: Paint) -> String {
     let all = standings(view);
     let fits = |layout: &&Layout| all.iter().all(|s| table(s, **layout).width() <= columns);
     let layout = LAYOUTS.iter().find(fits).unwrap_or(&LAYOUTS[LAYOUTS.len() - 1]);
-    let mut parts: Vec<String> = all.iter().map(|s| one(s, *layout, paint)).collect();
+    let mut parts: Vec<String> = all.iter().map(|s| one(s, *layout, columns, paint)).collect();
     if let Some(last) = parts.last_mut() {
         let mut words = String::from(
             "* best of its operation; times are service times; CPU is time per operation of \
@@ -51,12 +51,12 @@ pub(crate) fn render(view: &View, columns: usize, paint: Paint) -> String {
     parts.join("\n")
 }
 
-fn one(standings: &Standings<'_>, layout: Layout, paint: Paint) -> String {
+fn one(standings: &Standings<'_>, layout: Layout, columns: usize, paint: Paint) -> String {
     let mut title = format!("{}, {}", standings.workload, standings.load);
     if !standings.footnotes.is_empty() {
         title += &format!("  [notes {}]", marks(standings.footnotes.iter()));
     }
-    format!("{}\n{}", paint.bold(&title), table(standings, layout).render(paint))
+    format!("{}\n{}", paint.bold(&title), table(standings, layout).fit(paint, columns))
 }
 
 fn table(standings: &Standings<'_>, layout: Layout) -> Table {

@@ -3,6 +3,9 @@
 /// Characters of the widest line that prose is set to, however wide the terminal is.
 const PROSE_MAX: usize = 140;
 
+/// Columns below which a table that does not fit is better read as a list.
+const NARROW: usize = 60;
+
 /// Colours by terminal escape sequences, or none.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Paint {
@@ -84,6 +87,29 @@ impl Table {
         widths.iter().sum::<usize>() + self.gap * used.saturating_sub(1)
     }
 
+    /// The table as it is, or on a narrow terminal that it does not fit as a list.
+    pub(crate) fn fit(&self, paint: Paint, columns: usize) -> String {
+        if columns >= NARROW || self.width() <= columns {
+            return self.render(paint);
+        }
+        let lines = self.lines.iter().map(|line| match line {
+            Line::Heading(heading) => paint.bold(heading) + "\n",
+            Line::Cells(cells, is_strong) => self.listed(cells, *is_strong, paint, columns),
+        });
+        lines.collect()
+    }
+
+    /// The first cell, and below it all others behind the names of their columns.
+    fn listed(&self, cells: &[String], is_strong: bool, paint: Paint, columns: usize) -> String {
+        let mut named = self.header.iter().zip(cells);
+        let first = named.next().map_or("", |(_, cell)| cell);
+        let mut text = if is_strong { paint.bold(first) } else { first.to_string() } + "\n";
+        for (name, cell) in named.filter(|(name, cell)| !name.is_empty() && !cell.is_empty()) {
+            text += &paragraph(&format!("    {name}: "), 6, cell, columns);
+        }
+        text
+    }
+
     /// All lines, the header first, each with a line feed.
     pub(crate) fn render(&self, paint: Paint) -> String {
         let widths = self.widths();
@@ -157,6 +183,23 @@ mod tests {
         let plain = table.render(Paint { on: false });
         assert_eq!(plain, "what    time\na       1 µs\nbcdef  12 µs\n");
         assert_eq!(table.width(), 12);
+    }
+
+    #[test]
+    fn a_narrow_terminal_gets_a_list_of_what_does_not_fit() {
+        let cells = ["a store with a name", "", "99 s", "7"].map(String::from).to_vec();
+        let table = Table {
+            header: vec!["store", "empty", "time of an answer", ""],
+            right: &[],
+            gap: 2,
+            lines: vec![Line::Heading("read".into()), Line::Cells(cells, true)],
+        };
+        let (plain, bold) = (Paint { on: false }, Paint { on: true });
+        let listed = "read\na store with a name\n    time of an answer: 99 s\n";
+        assert_eq!(table.fit(plain, 40), listed);
+        assert!(table.fit(bold, 40).contains("\u{1b}[1ma store with a name\u{1b}[0m\n"));
+        assert_eq!(table.fit(plain, 59), table.render(plain), "it fits");
+        assert_eq!(table.fit(plain, 60), table.render(plain));
     }
 
     #[test]
