@@ -35,9 +35,10 @@ export function section(id: string, title: string, ...children: (Child | Child[]
   return h("section", { id, "aria-labelledby": `${id}-title` }, heading, ...children);
 }
 
-/** A box in which a wide table scrolls by itself, also by keyboard. */
+/** A box in which a wide table scrolls by itself, also by keyboard; says so where it is too narrow. */
 export function scrollBox(label: string, table: HTMLElement): HTMLElement {
-  return h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": label }, table);
+  const box = h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": label }, table);
+  return h("div", { class: "scroll-frame" }, h("p", { class: "scroll-hint" }, "The table goes on to the right: scroll it sideways."), box);
 }
 
 /** A cell of a table that becomes a card on narrow screens: carries its column's name. */

@@ -46,6 +46,8 @@ export interface Stage {
 export interface Counts {
   ok: number;
   miss: number;
+  /** Of the misses, those of a cache's records that nobody had removed. */
+  lost: number;
   error: number;
   wrong: number;
   stale: number;

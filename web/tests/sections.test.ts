@@ -59,6 +59,9 @@ describe("results", () => {
     expect(texts(eight as HTMLElement, ".problems .bad")).toEqual(["3 misses"]);
     const counts = { ...(variants.sessions().cells[0] as Row).counts, error: 1, wrong: 2, lock_timeouts: 1200 };
     expect(problems(counts)).toEqual(["1 error", "2 wrong values", "1,200 locks given up"]);
+    expect(problems({ ...counts, miss: 7, lost: 5, stale: 1, error: 0, wrong: 0, lock_timeouts: 0 })).toEqual([
+      "7 misses", "5 of them lost", "1 stale value",
+    ]);
   });
 
   it("never calls a store fastest that is only ahead", () => {

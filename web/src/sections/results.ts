@@ -55,6 +55,7 @@ function rateCell(value: Value | undefined, largest: number): HTMLTableCellEleme
 export function problems(counts: Counts): string[] {
   const named: [number, string, string][] = [
     [counts.miss, "miss", "misses"],
+    [counts.lost, "of them lost", "of them lost"],
     [counts.error, "error", "errors"],
     [counts.wrong, "wrong value", "wrong values"],
     [counts.stale, "stale value", "stale values"],
