@@ -83,6 +83,14 @@ export function percent(fraction: number): string {
   return `${Number((fraction * 100).toPrecision(3))} %`;
 }
 
+/** A size in binary units: `80 MiB`, `1.46 GiB`. */
+export function bytes(n: number): string {
+  for (const [size, unit] of [[2 ** 30, "GiB"], [2 ** 20, "MiB"], [2 ** 10, "KiB"]] as const) {
+    if (n >= size) return `${Number((n / size).toPrecision(3))} ${unit}`;
+  }
+  return `${Math.round(n)} B`;
+}
+
 /** A quantile as a percentage: `0.999` is `99.9 %`. */
 export function quantile(q: number): string {
   return `${Number((q * 100).toPrecision(8))} %`;

@@ -10,6 +10,7 @@ import { advice } from "./sections/advice";
 import { charts } from "./sections/charts";
 import { claims } from "./sections/claims";
 import { conditions } from "./sections/conditions";
+import { effort } from "./sections/effort";
 import { failures } from "./sections/failures";
 import { bar, head } from "./sections/head";
 import { method } from "./sections/method";
@@ -24,6 +25,7 @@ const SECTIONS: ((context: Context) => HTMLElement | null)[] = [
   head,
   advice,
   results,
+  effort,
   claims,
   charts,
   targets,

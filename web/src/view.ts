@@ -155,6 +155,28 @@ export interface AdviceView {
   agreement: string;
 }
 
+/** All targets by the study's weights, best first, for the sizes of shop that mean the same load. */
+export interface RankingView {
+  sizes: string[];
+  clients: number;
+  workload: string;
+  targets: RankedView[];
+  rates?: TargetRates[];
+}
+
+/** A target's place; `ratio` is how many times the best one's score is its own. */
+export interface RankedView {
+  target: string;
+  ratio: Value | null;
+  verdict: string | null;
+}
+
+/** A target's operations per second, by operation and block. */
+export interface TargetRates {
+  target: string;
+  by_operation: Record<string, Record<string, number>>;
+}
+
 /** A trial that has no (complete) result. */
 export interface FailureView {
   block: number;
@@ -216,6 +238,8 @@ export interface View {
   claims: ClaimView[];
   advice: AdviceView[];
   advice_basis: string | null;
+  advice_weights: Record<string, number>;
+  rankings: RankingView[];
   failures: FailureView[];
   noise: NoiseView[];
   conditions: { facts: Condition[] };
@@ -254,6 +278,8 @@ const VIEW_SHAPE: Record<string, Shape> = {
   comparisons: "array",
   claims: "array",
   advice: "array",
+  advice_weights: "object",
+  rankings: "array",
   failures: "array",
   noise: "array",
   conditions: "object",

@@ -226,6 +226,35 @@ describe("controls", () => {
     });
   });
 
+  it("weigh operations by keyboard, and come back", async () => {
+    await open(fixture(), async (page) => {
+      const stores = () => page.locator("#weights .order").first().locator("tbody th .target").allInnerTexts();
+      assert.deepEqual(await stores(), ["files", "redis", "mysql"]);
+      const slider = page.locator("#weights input[type=range]").nth(1);
+      await slider.focus();
+      await page.keyboard.press("Home");
+      assert.equal(await page.locator("#weight-read").inputValue(), "0");
+      assert.deepEqual(await stores(), ["redis", "files", "mysql"]);
+      await page.keyboard.press("ArrowRight");
+      assert.equal(await page.locator("#weight-read").inputValue(), "0.01");
+      const colour = (name) => page.locator(`#weights [data-target=${name}]`).first().evaluate((e) => e.style.getPropertyValue("--target"));
+      assert.notEqual(await colour("redis"), await colour("files"));
+      await page.locator("#weights button").focus();
+      await page.keyboard.press("Enter");
+      assert.deepEqual(await stores(), ["files", "redis", "mysql"]);
+    });
+  });
+
+  it("say that a table goes on where it does, and only there", async () => {
+    for (const [width, shown] of [[1280, false], [390, true]]) {
+      await open(fixture(), async (page) => {
+        const box = page.locator(".scroll").first();
+        assert.equal(await box.evaluate((e) => e.scrollWidth > e.clientWidth), shown);
+        assert.equal(await page.locator(".scroll-hint").first().isVisible(), shown);
+      }, { width });
+    }
+  });
+
   it("offer only operations that the chosen load has", async () => {
     await open(written("many", variants.manyProfiles()), async (page) => {
       const load = page.locator("#chart-latency select[aria-label=Load]");
@@ -234,6 +263,19 @@ describe("controls", () => {
       assert.deepEqual(await operations.allInnerTexts(), ["page", "open within page", "close within page"]);
       assert.match(await page.locator("#chart-locks").innerText(), /Waiting for a session's lock/);
     });
+  });
+});
+
+describe("paper", () => {
+  it("has the study's weights and no controls", async () => {
+    await open(written("paper", variants.sessions()), async (page) => {
+      await page.locator("#weight-read").fill("0");
+      await page.evaluate(() => dispatchEvent(new Event("beforeprint")));
+      await page.emulateMedia({ media: "print" });
+      assert.equal(await page.locator("#weight-read").inputValue(), "0.7");
+      assert.equal(await page.locator("#weights input[type=range]:visible, #weights button:visible").count(), 0);
+      assert.equal(await page.locator(".scroll-hint:visible").count(), 0);
+    }, { width: 690 });
   });
 });
 

@@ -25,6 +25,12 @@ describe("numbers", () => {
     expect([1.4142, 0.213, 0.0213, 12.34, 1].map(format.ratio)).toEqual(["1.41×", "0.21×", "0.0213×", "12.3×", "1.00×"]);
   });
 
+  it("prints sizes in binary units", () => {
+    expect([0, 512, 1536, 80 * 2 ** 20, 1.4648 * 2 ** 30].map(format.bytes)).toEqual([
+      "0 B", "512 B", "1.5 KiB", "80 MiB", "1.46 GiB",
+    ]);
+  });
+
   it("prints quantiles and shares without rounding noise", () => {
     expect([0.5, 0.99, 0.999, 0.9999].map(format.quantile)).toEqual(["50 %", "99 %", "99.9 %", "99.99 %"]);
     expect([0.03, 0.8345, 0].map(format.percent)).toEqual(["3 %", "83.5 %", "0 %"]);

@@ -4,6 +4,7 @@ import { contextOf } from "../src/context";
 import { advice } from "../src/sections/advice";
 import { claims } from "../src/sections/claims";
 import { conditions } from "../src/sections/conditions";
+import { effort } from "../src/sections/effort";
 import { failures } from "../src/sections/failures";
 import { head } from "../src/sections/head";
 import { commandLine, method } from "../src/sections/method";
@@ -15,7 +16,7 @@ import { looks } from "../src/theme";
 import { parseView, type Row, type View } from "../src/view";
 import * as variants from "./variants.mjs";
 
-const SECTIONS = [head, advice, results, claims, targets, failures, noise, conditions, notes, method];
+const SECTIONS = [head, advice, results, effort, claims, targets, failures, noise, conditions, notes, method];
 
 function viewOf(raw: variants.Raw): View {
   return parseView(JSON.stringify(raw)) as View;
@@ -78,10 +79,33 @@ describe("results", () => {
   });
 });
 
+describe("effort", () => {
+  it("has a row an operation and store, and what the stores took", () => {
+    const built = build(effort, variants.caches());
+    expect(texts(built, "h3")).toEqual(["1 client", "8 clients"]);
+    const [operations, sizes] = [...built.querySelectorAll<HTMLElement>("table")] as [HTMLElement, HTMLElement, ...HTMLElement[]];
+    expect(texts(operations, "tbody tr:first-child th").slice(0, 2)).toEqual(["fileswrite", "filesread"]);
+    const read = [...operations.querySelectorAll("tbody")][1] as HTMLElement;
+    expect(texts(read, "tr:nth-child(1) td")).toEqual(["24,310", "99.9 %", "–", "–", "3.00"]);
+    expect(texts(read, "tr:nth-child(2) td")).toEqual(["24,310", "99.9 %", "2.00", "15.3", "–"]);
+    expect(texts(sizes, "tbody tr")).toEqual(["files–80 MiB", "redis1.46 GiB–", "mysql1.46 GiB–"]);
+  });
+
+  it("leaves out a whole phase whose operations have rows", () => {
+    const raw = variants.caches();
+    for (const row of raw.cells.filter((r) => r.operation === "read")) row.operation = "mixed.read";
+    const said = texts(build(effort, raw), "th .sub");
+    expect(said).toContain("read within mixed");
+    expect(said).not.toContain("mixed");
+  });
+});
+
 describe("other sections", () => {
   it("leave out what a view does not have", () => {
     const context = contextOf(viewOf(variants.nothingMeasured()));
     expect(advice(context)).toBeNull();
+    expect(effort(context)).toBeNull();
+    expect(effort(contextOf(viewOf(variants.sessions())))).toBeNull();
     expect(results(context)).toBeNull();
     expect(notes(context)).toBeNull();
     expect(head(context).textContent).toContain("Nothing was measured");

@@ -12,3 +12,5 @@ export function withControl(): Raw;
 export function manyProfiles(): Raw;
 export function missingBlock(): Raw;
 export function notSteady(): Raw;
+export function caches(): Raw;
+export function unrankable(): Raw;

@@ -35,7 +35,7 @@ export function oneBlock() {
 export function nothingMeasured() {
   const view = sessions();
   Object.assign(view, { validity: "invalid", reasons: ["no trial has a complete result"], blocks: 0 });
-  Object.assign(view, { cells: [], comparisons: [], footnotes: [], advice: [], advice_basis: null });
+  Object.assign(view, { cells: [], comparisons: [], footnotes: [], advice: [], advice_basis: null, rankings: [] });
   return view;
 }
 
@@ -44,7 +44,7 @@ export const HOSTILE = '<script>globalThis.hit=1</script><img src=x onerror="glo
 
 /** The store `redis` under that name everywhere, and markup in every text that reaches the page. */
 export function hostile() {
-  const text = JSON.stringify(sessions()).replaceAll('"redis"', JSON.stringify(HOSTILE));
+  const text = JSON.stringify(caches()).replaceAll('"redis"', JSON.stringify(HOSTILE));
   const view = JSON.parse(text);
   view.title = `</script><b>${HOSTILE}\u2028`;
   view.footnotes[0] = HOSTILE;
@@ -120,5 +120,32 @@ export function notSteady() {
   const view = sessions();
   view.validity = "not-steady";
   view.reasons = ["mysql/steady/8: the rate still rose by 6 % in the last half of block 2", "redis/steady/1: two halves differ by 5 %"];
+  return view;
+}
+
+const bare = (center) => ({ center, lo: null, hi: null });
+
+/** Application caches: effort of operations, sizes of stores, and records that were lost. */
+export function caches() {
+  const view = sessions();
+  for (const row of view.cells) {
+    const isFiles = row.target === "files";
+    row.metrics.calls_rate_per_s = { center: 24310, lo: 23900, hi: 24720 };
+    if (isFiles) row.metrics.files_per_op = bare(3);
+    else Object.assign(row.metrics, { round_trips_per_op: bare(2), commands_per_op: bare(15.27) });
+    if (row.operation === "read") row.metrics.hit_ratio = bare(0.9987);
+    row.metrics[isFiles ? "store_bytes" : "server_memory_bytes"] = bare((isFiles ? 80 : 1500) * 2 ** 20);
+  }
+  Object.assign(view.cells.find((row) => row.target === "mysql").counts, { miss: 7, lost: 5, stale: 2 });
+  return view;
+}
+
+/** Stores of which one was not measured at writing. */
+export function unrankable() {
+  const view = sessions();
+  for (const ranking of view.rankings) {
+    delete ranking.rates.find((rates) => rates.target === "mysql").by_operation.write;
+    ranking.targets = ranking.targets.filter((ranked) => ranked.target !== "mysql");
+  }
   return view;
 }

@@ -4,6 +4,7 @@ import { type Context, targetName } from "../context";
 import { chip, h, labelled, prose, section, tableHead } from "../dom";
 import * as format from "../format";
 import type { AdviceView } from "../view";
+import { ownWeights } from "./weights";
 
 function agreement(value: string): HTMLElement {
   if (value === "same") return chip("good", "same");
@@ -48,5 +49,6 @@ export function advice(context: Context): HTMLElement | null {
       h("tbody", {}, view.advice.map((entry) => row(context, entry))),
     ),
     view.advice_basis ? h("p", { class: "hint" }, view.advice_basis) : null,
+    ownWeights(context),
   );
 }

@@ -1,0 +1,11 @@
+import type { Ranked, Weights } from "../src/ranking";
+import type { TargetRates } from "../src/view";
+
+/** A run of some blocks. */
+export interface Case {
+  blocks: number;
+  rates: TargetRates[];
+  orders: { weights: Weights; order: Ranked[] }[];
+}
+
+export const cases: Case[];
