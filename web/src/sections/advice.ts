@@ -48,7 +48,7 @@ export function advice(context: Context): HTMLElement | null {
       tableHead(columns),
       h("tbody", {}, view.advice.map((entry) => row(context, entry))),
     ),
-    view.advice_basis ? h("p", { class: "hint" }, view.advice_basis) : null,
+    view.advice_basis ? h("p", { class: "hint" }, prose(view.advice_basis)) : null,
     ownWeights(context),
   );
 }
