@@ -84,7 +84,9 @@ export interface RowCharts {
   lock_wait_curve: CurvePoint[];
   /** One series a block: operations per second in each interval. */
   rate_series: number[][];
-  /** Length of an interval of `rate_series`, seconds. */
+  /** Share of reads that hit, one series a block in which any missed; null in an interval without reads. */
+  hit_series: (number | null)[][];
+  /** Length of an interval of `rate_series` and `hit_series`, seconds. */
   interval_s: number;
   rate_by_block: number[];
   by_block: BlockPoint[];

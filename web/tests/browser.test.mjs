@@ -226,6 +226,15 @@ describe("controls", () => {
     });
   });
 
+  it("show how hits fall only where reads missed", async () => {
+    await open(written("caches", variants.caches()), async (page) => {
+      const tip = await tooltip(page, "#chart-hits");
+      assert.match(tip, /[\d.]+ % of the reads hit/);
+      assert.doesNotMatch(tip, /files/);
+    });
+    await open(fixture(), async (page) => assert.equal(await page.locator("#chart-hits").count(), 0));
+  });
+
   it("weigh operations by keyboard, and come back", async () => {
     await open(fixture(), async (page) => {
       const stores = () => page.locator("#weights .order").first().locator("tbody th .target").allInnerTexts();

@@ -38,6 +38,7 @@ fn trial(block: u32, cell: &str, rate_per_s: f64) -> Trial {
         unsent: 0,
         interval_ns: 1,
         done_per_interval: Vec::new(),
+        reads_per_interval: Vec::new(),
     };
     Trial {
         block,

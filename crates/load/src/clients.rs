@@ -189,6 +189,7 @@ impl Shared<'_> {
         let free_share = (not_restoring * (1.0 - own_share)).max(f64::EPSILON);
         let free_s = wall_ns.max(1) as f64 / 1e9 * free_share;
         let (interval_ns, done_per_interval) = recorder.intervals();
+        let reads_per_interval = recorder.reads_per_interval();
         let in_calls: Vec<Vec<InCalls>> = shares.iter().map(|s| s.in_calls.clone()).collect();
         Some(PhaseResult {
             phase: phase.name.clone(),
@@ -206,6 +207,7 @@ impl Shared<'_> {
             unsent: 0,
             interval_ns,
             done_per_interval,
+            reads_per_interval,
         })
     }
 
@@ -426,6 +428,7 @@ impl<'a> ClientLoop<'a> {
                 }
             }
             whole.add(timed, outcome, verified, answer);
+            whole.is_read = self.client.operations()[plan.operation] == "read";
             ready = done;
         }
         self.failures_in_a_row = 0;

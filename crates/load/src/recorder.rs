@@ -118,6 +118,8 @@ pub struct Recorder {
     by_operation: Vec<OperationRecorder>,
     /// Operations finished in each interval from the start of the measurement.
     done_per_interval: Vec<u64>,
+    /// Of reads: those finished in each interval, and those of them that missed.
+    reads_per_interval: Vec<(u64, u64)>,
     interval_ns: u64,
 }
 
@@ -159,8 +161,13 @@ impl Recorder {
         let interval = (done_ns / self.interval_ns) as usize;
         if self.done_per_interval.len() <= interval {
             self.done_per_interval.resize(interval + 1, 0);
+            self.reads_per_interval.resize(interval + 1, (0, 0));
         }
         self.done_per_interval[interval] += 1;
+        let missed = matches!(operation.outcome, Outcome::Miss | Outcome::Lost);
+        let (reads, misses) = &mut self.reads_per_interval[interval];
+        *reads += u64::from(operation.is_read);
+        *misses += u64::from(operation.is_read && missed);
     }
 
     /// Counts an operation of the warm-up: only what must not happen there either.
@@ -190,6 +197,10 @@ impl Recorder {
         for (own, theirs) in self.done_per_interval.iter_mut().zip(&other.done_per_interval) {
             *own += theirs;
         }
+        self.reads_per_interval.resize(self.done_per_interval.len(), (0, 0));
+        for (own, theirs) in self.reads_per_interval.iter_mut().zip(&other.reads_per_interval) {
+            *own = (own.0 + theirs.0, own.1 + theirs.1);
+        }
         self.interval_ns = other.interval_ns;
     }
 
@@ -198,6 +209,7 @@ impl Recorder {
         self.whole.clear();
         self.by_operation.iter_mut().for_each(OperationRecorder::clear);
         self.done_per_interval.fill(0);
+        self.reads_per_interval.fill((0, 0));
     }
 
     /// Whole operations answered, whatever was answered.
@@ -213,6 +225,12 @@ impl Recorder {
     /// Length of an interval, and operations finished in each.
     pub fn intervals(&self) -> (u64, Vec<u64>) {
         (self.interval_ns, self.done_per_interval.clone())
+    }
+
+    /// Reads and those of them that missed in each interval; empty where none missed.
+    pub fn reads_per_interval(&self) -> Vec<(u64, u64)> {
+        let any_missed = self.reads_per_interval.iter().any(|(_, missed)| *missed > 0);
+        if any_missed { self.reads_per_interval.clone() } else { Vec::new() }
     }
 
     /// Result rows: each kind of call that happened, then the whole under the phase's name.
@@ -271,6 +289,8 @@ pub struct Whole {
     pub lock: Option<LockWait>,
     /// What its calls asked of the store.
     pub effort: Effort,
+    /// Whether it was a read, of one call.
+    pub is_read: bool,
 }
 
 impl Whole {
@@ -278,7 +298,8 @@ impl Whole {
     pub fn new() -> Self {
         let (outcome, verified, lock) = (Outcome::Ok, false, None);
         let effort = Effort::default();
-        Self { service_ns: 0, response_ns: None, outcome, verified, lock, effort }
+        let is_read = false;
+        Self { service_ns: 0, response_ns: None, outcome, verified, lock, effort, is_read }
     }
 
     /// Adds a call that was answered.

@@ -215,6 +215,9 @@ pub struct PhaseResult {
     pub interval_ns: u64,
     /// Operations finished in each interval from the start of the measurement, over all clients.
     pub done_per_interval: Vec<u64>,
+    /// Reads and those of them that missed, in the same intervals; empty where none missed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reads_per_interval: Vec<(u64, u64)>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]

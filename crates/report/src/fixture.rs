@@ -226,6 +226,7 @@ fn phase(
         unsent: 0,
         interval_ns: 100_000_000,
         done_per_interval: vec![(rate(&p.name) / 10.0) as u64; 10],
+        reads_per_interval: Vec::new(),
         operations,
     }
 }

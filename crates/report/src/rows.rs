@@ -231,10 +231,18 @@ fn charts(operation: &Operation<'_>, times: &Histogram, lock_wait: &Histogram) -
         let counts = p.phase.done_per_interval.iter().take(whole);
         counts.map(|n| *n as f64 / interval_s).collect()
     };
+    let hits = |p: &&Point<'_>| -> Vec<Option<f64>> {
+        let share = |(reads, missed): &(u64, u64)| {
+            (*reads > 0).then(|| (reads - missed) as f64 / *reads as f64)
+        };
+        p.phase.reads_per_interval.iter().map(share).collect()
+    };
+    let of_reads = usable.iter().filter(|p| p.result.operation == "read");
     RowCharts {
         time_curve: curve(times),
         lock_wait_curve: curve(lock_wait),
         rate_series: if with_series { usable.iter().map(series).collect() } else { Vec::new() },
+        hit_series: of_reads.map(hits).filter(|series| !series.is_empty()).collect(),
         interval_s,
         rate_by_block: usable.iter().map(|p| p.result.rate_per_s).collect(),
         by_block: usable.iter().map(|p| block_point(p)).collect(),

@@ -73,7 +73,10 @@ pub struct RowCharts {
     pub lock_wait_curve: Vec<CurvePoint>,
     /// Rate over time, one series a block: operations per second in each interval.
     pub rate_series: Vec<Vec<f64>>,
-    /// Length of an interval of `rate_series`, seconds.
+    /// Share of reads that found their record over time, one series a block in which any missed;
+    /// null in an interval without reads. Empty for other operations.
+    pub hit_series: Vec<Vec<Option<f64>>>,
+    /// Length of an interval of `rate_series` and `hit_series`, seconds.
     pub interval_s: f64,
     /// Rate of each block, operations per second, in block order.
     pub rate_by_block: Vec<f64>,

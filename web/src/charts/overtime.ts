@@ -1,4 +1,4 @@
-/** Rate over time within each block: shows warming up, stalls and drift. */
+/** What changes over time within each block: the rate (warming up, stalls, drift), and the share of reads that hit. */
 
 import type { LineSeriesOption } from "echarts";
 import type { Context } from "../context";
@@ -11,10 +11,51 @@ import { type Choice, cellSelectors, figure, selector } from "./figure";
 
 const ALL_BLOCKS = -1;
 
-/** Points as drawn: seconds from the start of the measurement against operations per second. */
-function points(row: Row, series: number): [number, number][] {
+/** A chart over time: what is drawn, and the words for it. */
+interface Over {
+  id: string;
+  title: string;
+  hint: string;
+  /** Name of the vertical axis, and of the lines in the description. */
+  quantity: string;
+  /** Most that it can be; undefined without a bound. */
+  most?: number;
+  /** One series a block; null where there is nothing in an interval. */
+  series: (row: Row) => (number | null)[][];
+  /** A value with three digits, and with its unit. */
+  short: (value: number) => string;
+  long: (text: string) => string;
+  /** A value at the axis. */
+  tick: (value: number) => string;
+}
+
+const RATE: Over = {
+  id: "chart-time",
+  title: "Rate over time",
+  hint: "A level line is a steady store; each line is one block. A rise is warming up, a fall is wear, a notch is a stall.",
+  quantity: "operations/s",
+  series: (row) => row.charts?.rate_series ?? [],
+  short: format.rate,
+  long: (text) => `${text} operations/s`,
+  tick: format.rateShort,
+};
+
+const HITS: Over = {
+  id: "chart-hits",
+  title: "Hits over time",
+  hint: "Share of reads that found their record; each line is one block in which any missed. It falls as records are cleaned or expire.",
+  quantity: "hits",
+  most: 1,
+  series: (row) => row.charts?.hit_series ?? [],
+  short: format.percent,
+  long: (text) => `${text} of the reads hit`,
+  tick: format.percent,
+};
+
+/** Points as drawn: seconds from the start of the measurement against the value. */
+function points(over: Over, row: Row, series: number): [number, number | null][] {
   const step = row.charts?.interval_s ?? 0;
-  return (row.charts?.rate_series[series] ?? []).map((rate, i) => [(i + 1) * step, rate]);
+  return (over.series(row)[series] ?? []).map((value, i) => [(i + 1) * step, value]);
 }
 
 /** The block of a series, counted from 0: one that failed has no series. */
@@ -22,8 +63,8 @@ function blockOf(row: Row, series: number): number {
   return row.charts?.by_block[series]?.block ?? series;
 }
 
-function lines(entry: LegendEntry, row: Row, block: number): LineSeriesOption[] {
-  const series = row.charts?.rate_series.map((_, i) => i) ?? [];
+function lines(over: Over, entry: LegendEntry, row: Row, block: number): LineSeriesOption[] {
+  const series = over.series(row).map((_, i) => i);
   const { color, dash } = entry.look;
   return series
     .filter((i) => block === ALL_BLOCKS || blockOf(row, i) === block)
@@ -31,7 +72,7 @@ function lines(entry: LegendEntry, row: Row, block: number): LineSeriesOption[] 
       type: "line",
       name: entry.name,
       id: `${entry.name} ${i}`,
-      data: points(row, i),
+      data: points(over, row, i),
       symbol: "circle",
       symbolSize: 7,
       showSymbol: false,
@@ -44,39 +85,39 @@ function lines(entry: LegendEntry, row: Row, block: number): LineSeriesOption[] 
 interface Item {
   seriesName: string;
   seriesId: string;
-  value: [number, number];
+  value: [number, number | null];
 }
 
-function timeTip(params: unknown, looks: Map<string, theme.Look>): HTMLElement {
+function timeTip(over: Over, params: unknown, looks: Map<string, theme.Look>): HTMLElement {
   const items = (Array.isArray(params) ? params : [params]) as Item[];
   const at = items[0]?.value[0] ?? 0;
   const byTarget = new Map<string, number[]>();
   for (const { seriesName, value } of items) {
-    byTarget.set(seriesName, [...(byTarget.get(seriesName) ?? []), value[1]]);
+    if (value[1] !== null) byTarget.set(seriesName, [...(byTarget.get(seriesName) ?? []), value[1]]);
   }
   const rows = [...byTarget].map(([name, rates]) => {
-    const ends = [Math.min(...rates), Math.max(...rates)].map(format.rate);
+    const ends = [Math.min(...rates), Math.max(...rates)].map(over.short);
     const shown = rates.length === 1 ? (ends[0] as string) : `${ends[0]}–${ends[1]}`;
-    return { name, color: looks.get(name)?.color ?? "", value: `${shown} operations/s` };
+    return { name, color: looks.get(name)?.color ?? "", value: over.long(shown) };
   });
   const many = items.length > byTarget.size ? "lowest to highest block" : "";
   return tip(`after ${format.threeDigits(at)} s`, rows, many);
 }
 
-function drawing(context: Context, op: OperationGroup, block: number): Drawing {
+function drawing(over: Over, context: Context, op: OperationGroup, block: number): Drawing {
   const looks = theme.looks(context.view, theme.current());
-  const rows = op.rows.filter((row) => (row.charts?.rate_series.length ?? 0) > 0);
+  const rows = op.rows.filter((row) => over.series(row).length > 0);
   const legend = rows.map((row) => ({ name: row.target, look: looks.get(row.target) as theme.Look }));
   const base = axis();
   return {
     legend,
-    label: `Lines of operations per second over time, one for each block, for ${format.list(legend.map((e) => e.name))}.`,
+    label: `Lines of ${over.quantity} over time, one for each block, for ${format.list(legend.map((e) => e.name))}.`,
     option: {
       grid: { left: 8, right: 20, top: 28, bottom: 8, containLabel: true },
       tooltip: {
         trigger: "axis",
         axisPointer: { type: "line", label: { show: false } },
-        formatter: (params) => timeTip(params, looks),
+        formatter: (params) => timeTip(over, params, looks),
       },
       dataZoom: [zoom("xAxisIndex")],
       xAxis: {
@@ -89,39 +130,43 @@ function drawing(context: Context, op: OperationGroup, block: number): Drawing {
       },
       yAxis: {
         type: "value",
-        name: "operations/s",
+        name: over.quantity,
         min: 0,
+        ...(over.most === undefined ? {} : { max: over.most }),
         ...base,
         nameTextStyle: { ...base["nameTextStyle"], align: "left" },
-        axisLabel: { ...base["axisLabel"], formatter: (n: number) => format.rateShort(n) },
+        axisLabel: { ...base["axisLabel"], formatter: (n: number) => over.tick(n) },
       },
-      series: rows.flatMap((row, i) => lines(legend[i] as LegendEntry, row, block)),
+      series: rows.flatMap((row, i) => lines(over, legend[i] as LegendEntry, row, block)),
     },
   };
 }
 
-function blockChoices(op: OperationGroup): Choice<number>[] {
-  const blocks = op.rows.flatMap((row) => row.charts?.rate_series.map((_, i) => blockOf(row, i)) ?? []);
+function blockChoices(over: Over, op: OperationGroup): Choice<number>[] {
+  const blocks = op.rows.flatMap((row) => over.series(row).map((_, i) => blockOf(row, i)));
   const single = [...new Set(blocks)].sort((a, b) => a - b).map((i) => ({ name: `block ${i + 1}`, value: i }));
   return single.length === 1 ? single : [{ name: "all blocks", value: ALL_BLOCKS }, ...single];
 }
 
 /** The chart of rates over time; null when none were recorded. */
 export function overTime(context: Context): HTMLElement | null {
-  const has = (op: OperationGroup): boolean => op.rows.some((row) => row.charts?.rate_series.some((s) => s.length > 1));
+  return chartOf(RATE, context);
+}
+
+/** The chart of hits over time; null where every read hit. */
+export function hitsOverTime(context: Context): HTMLElement | null {
+  return chartOf(HITS, context);
+}
+
+function chartOf(over: Over, context: Context): HTMLElement | null {
+  const has = (op: OperationGroup): boolean => op.rows.some((row) => over.series(row).some((s) => s.length > 1));
+  const choices = (): Choice<number>[] => blockChoices(over, selectors?.operation() as OperationGroup);
   const selectors = cellSelectors(context, has, () => {
-    byBlock.offer(blockChoices(selectors?.operation() as OperationGroup));
+    byBlock.offer(choices());
     chart.redraw();
   });
   if (selectors === null) return null;
-  const byBlock = selector("Block", blockChoices(selectors.operation()), () => chart.redraw());
-  const chart = mount(() => drawing(context, selectors.operation(), byBlock.value()));
-  return figure(
-    context,
-    "chart-time",
-    "Rate over time",
-    "A level line is a steady store; each line is one block. A rise is warming up, a fall is wear, a notch is a stall.",
-    [...selectors.elements, byBlock.element],
-    chart,
-  );
+  const byBlock = selector("Block", choices(), () => chart.redraw());
+  const chart = mount(() => drawing(over, context, selectors.operation(), byBlock.value()));
+  return figure(context, over.id, over.title, over.hint, [...selectors.elements, byBlock.element], chart);
 }

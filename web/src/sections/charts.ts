@@ -1,14 +1,14 @@
 /** The charts, one under the other. */
 
 import { latency, lockWaits } from "../charts/percentiles";
-import { overTime } from "../charts/overtime";
+import { hitsOverTime, overTime } from "../charts/overtime";
 import { rates } from "../charts/rates";
 import type { Context } from "../context";
 import { h, section } from "../dom";
 
 /** All charts that have data; null when there are none. */
 export function charts(context: Context): HTMLElement | null {
-  const shown = [rates(context), latency(context), overTime(context), lockWaits(context)].filter((c) => c !== null);
+  const shown = [rates(context), latency(context), overTime(context), hitsOverTime(context), lockWaits(context)].filter((c) => c !== null);
   if (shown.length === 0) return null;
   return section(
     "charts",

@@ -65,6 +65,19 @@ fn checked<'a>(summary: &'a Value, name: &str) -> Vec<&'a Value> {
     rows
 }
 
+/// Reads and misses over time are those of the whole list.
+fn hits_add_up(place: &Place, summary: &Value, name: &str) {
+    let cell = format!("{name}/mollenhour/4");
+    let trials = place.record().trials();
+    let trial = trials.iter().find(|t| t["cell"] == cell.as_str()).unwrap();
+    let over_time: Vec<(u64, u64)> =
+        serde_json::from_value(trial["phases"][0]["reads_per_interval"].clone()).unwrap();
+    let reads = row(summary, name, "list.read");
+    let all: u64 = ["ok", "miss", "stale"].iter().map(|kind| count(reads, kind)).sum();
+    assert_eq!(over_time.iter().map(|(reads, _)| reads).sum::<u64>(), all);
+    assert_eq!(over_time.iter().map(|(_, missed)| missed).sum::<u64>(), count(reads, "miss"));
+}
+
 #[test]
 fn both_profiles_run_on_files_and_redis() {
     if !installed(&["redis-server"]) {
@@ -91,6 +104,7 @@ fn both_profiles_run_on_files_and_redis() {
         assert_eq!(all, 4 * 1500, "{list}");
         let hit_ratio = metric(row(&summary, name, "list.read"), "hit_ratio");
         assert!((0.05..1.0).contains(&hit_ratio), "what the list cleans stays away: {hit_ratio}");
+        hits_add_up(&place, &summary, name);
         let clean = row(&summary, name, "list.clean");
         assert!(metric(clean, "calls_rate_per_s") > metric(clean, "rate_per_s"), "{clean}");
     }
@@ -172,7 +186,10 @@ fn one_of_two_servers_that_dies_fails_the_trial_by_name() {
         (&Value::from("two-levels-redis"), &Value::from("connection lost"),)
     );
     let reason = failures[0]["reason"].as_str().unwrap();
-    assert!(reason.contains("the memcached server died (was killed by signal 9 (SIGKILL)"), "{reason}");
+    assert!(
+        reason.contains("the memcached server died (was killed by signal 9 (SIGKILL)"),
+        "{reason}"
+    );
     checked(&summary, "zend-file");
     place.assert_nothing_left();
 }

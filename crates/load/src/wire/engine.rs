@@ -375,6 +375,7 @@ impl Outcome {
             unsent: self.unsent,
             interval_ns: INTERVAL_NS,
             done_per_interval: self.recorder.done_per_interval().to_vec(),
+            reads_per_interval: Vec::new(),
         }
     }
 }
