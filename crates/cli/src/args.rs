@@ -70,9 +70,9 @@ pub(crate) enum Format {
 /// How much is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Scale {
-    /// A first answer in about a minute
+    /// A first answer in one or two minutes
     Quick,
-    /// Narrow intervals in at most ten minutes
+    /// Narrow intervals in at most a quarter of an hour
     Standard,
     /// The size of the study's source
     Full,
@@ -102,6 +102,18 @@ const TARGET_HELP: &str = "Measure only this target; with a URL, an existing sto
     file:///directory. A password can also come from the environment as \
     CACHEDYNO_PASSWORD_NAME, or from --password-file.";
 
+const FILL_HELP: &str = "How an application cache is filled; the same as --set fill=fast\n\n\
+    What is there afterwards is the same. A backend that cannot fill fast saves; the result says so.";
+
+/// How the records of an application cache are saved before the first phase.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Fill {
+    /// Each by the backend's own save (default)
+    Save,
+    /// Many records at once
+    Fast,
+}
+
 /// Arguments of `run`.
 #[derive(Debug, Args)]
 pub(crate) struct Run {
@@ -120,6 +132,9 @@ pub(crate) struct Run {
     /// Application cache: read records and lists from the original benchmark's files in DIR
     #[arg(long, value_name = "DIR", conflicts_with = "resume")]
     pub(crate) data_set: Option<PathBuf>,
+    /// How an application cache is filled; the same as --set fill=fast
+    #[arg(long, value_enum, conflicts_with = "resume", long_help = FILL_HELP)]
+    pub(crate) fill: Option<Fill>,
     /// Measure only this target; with a URL, an existing store
     #[arg(long = "target", value_name = "NAME[=URL]", long_help = TARGET_HELP)]
     pub(crate) targets: Vec<String>,

@@ -9,6 +9,7 @@ mod stores {
     mod cm_redis;
     mod common;
     mod files;
+    mod fill;
     mod laravel_redis;
     mod magento_mysql;
     mod mysql;

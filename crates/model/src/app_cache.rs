@@ -33,6 +33,25 @@ pub enum Backend {
     LaravelRedis,
 }
 
+/// How the records of an application cache are saved before the first phase.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Fill {
+    /// Each by the backend's own save.
+    #[default]
+    Save,
+    /// Many at once, and everything is as after the backend's own saves.
+    Fast,
+}
+
+impl Fill {
+    /// What a backend makes of it: those without a fast way save.
+    #[must_use]
+    pub fn on(self, backend: Backend) -> Self {
+        if backend.fills_fast() { self } else { Self::Save }
+    }
+}
+
 impl Backend {
     /// Every backend, in the order in which they are listed to users.
     pub const ALL: [Self; 11] = [
@@ -91,6 +110,23 @@ impl Backend {
             self,
             Self::CmRedis | Self::CmRedisLua | Self::TwoLevelsRedis | Self::SimpleTwoLevels
         )
+    }
+
+    /// Whether its records can be filled in many at once ([`Fill::Fast`]).
+    pub fn fills_fast(self) -> bool {
+        match self {
+            Self::CmRedis
+            | Self::CmRedisLua
+            | Self::TwoLevelsRedis
+            | Self::SimpleTwoLevels
+            | Self::SymfonyRedis
+            | Self::LaravelRedis => true,
+            Self::ZendFile
+            | Self::CmFile
+            | Self::TwoLevelsFile
+            | Self::MagentoMysql
+            | Self::SymfonyMemcached => false,
+        }
     }
 
     /// What the names of all its keys begin with in a database; empty where a directory of its own
@@ -168,6 +204,9 @@ pub struct AppCache {
     /// True for what Magento puts between a shop and its backend: prefix, upper case, the tag
     /// `MAGE`, a lifetime of 7,200 s and the check of each write.
     pub magento: bool,
+    /// How the records are saved before the first phase; fast only where the backend can.
+    #[serde(default)]
+    pub fill: Fill,
     /// One in this many values read is compared byte by byte; length is always checked.
     pub verify_one_in: u64,
     /// Files that records and lists are read from; `None` where they are drawn.

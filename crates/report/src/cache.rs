@@ -1,11 +1,32 @@
 //! What only rows of an application cache have: effort of an operation, hits, and sizes of stores.
 
-use model::{Counts, Filled};
+use model::{Counts, Fill, Filled, Plan, Workload};
 use std::collections::BTreeMap;
 
+use crate::notes::Notes;
 use crate::rows::over_blocks;
 use crate::series::Point;
 use crate::view::Value;
+
+/// Says of a run with fast fills which targets had one.
+pub(crate) fn fills(plan: &Plan, notes: &mut Notes) {
+    let (mut fast, mut by_saves): (Vec<&str>, Vec<&str>) = Default::default();
+    for cell in &plan.cells {
+        let Workload::AppCache(cache) = &cell.workload else { return };
+        let side = if cache.fill == Fill::Fast { &mut fast } else { &mut by_saves };
+        if !side.contains(&cell.target.as_str()) {
+            side.push(&cell.target);
+        }
+    }
+    if fast.is_empty() {
+        return;
+    }
+    let mut text = format!("filled many records at once: {}", fast.join(", "));
+    if !by_saves.is_empty() {
+        text += &format!("; by saves, one at a time: {}", by_saves.join(", "));
+    }
+    notes.add(text);
+}
 
 /// Adds the metrics: geometric means over blocks like rates; what is 0 everywhere is left out.
 pub(crate) fn metrics(points: &[Point<'_>], seed: u64, metrics: &mut BTreeMap<String, Value>) {

@@ -32,6 +32,7 @@ pub fn judge(recorded: &Recorded) -> View {
     let comparisons = comparisons(recorded, &phases);
     context::control(plan, &comparisons, &mut notes);
     context::durability(recorded, &mut notes);
+    crate::cache::fills(plan, &mut notes);
     let profiles = plain_profiles(plan, &cells);
     let advised = advice(plan, &phases, &profiles);
     let claims = claims(plan, &cells, &comparisons);

@@ -6,6 +6,7 @@ use archive::{REPORT, Record, SUMMARY, Writer};
 use lab::{Setup, Sinks};
 use model::plan::PlannedTarget;
 use model::record::RECORD_FORMAT;
+use model::study::StudyWorkload;
 use model::target::mask_text;
 use model::{Choices, Conditions, ErrorClass, Header, Plan, SealStatus, Sink, TargetChoice, Trial};
 use rig::{Guard, Pinning};
@@ -18,7 +19,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::{calibrate, doctor};
-use crate::args::{Format, Run};
+use crate::args::{Fill, Format, Run};
 use crate::exit::{CliError, DONE, INTERRUPTED, NOT_VALID, TARGET};
 use crate::output;
 use crate::progress::{Collector, Display};
@@ -80,6 +81,14 @@ fn begin(
     setup: &Setup,
 ) -> Result<(Header, Writer, Vec<Trial>), CliError> {
     let study = studies::load(arguments.study.as_deref().unwrap_or_default())?;
+    let fills = study.workload == StudyWorkload::AppCache;
+    if let (Some(_), false) = (arguments.fill, fills) {
+        return Err(CliError::usage(format!(
+            "--fill: study `{}` has no application cache to fill (expected one of workload \
+             `app-cache`)",
+            study.name
+        )));
+    }
     let plan = study.plan(&choices(arguments, targets)?)?;
     let silent = arguments.quiet || arguments.format != Format::Text;
     let header = header(plan, setup, (&arguments.records.out, silent))?;
@@ -160,10 +169,15 @@ fn same_place(target: &PlannedTarget, choices: &[TargetChoice]) -> Result<(), Cl
 
 fn choices(arguments: &Run, targets: &[TargetChoice]) -> Result<Choices, CliError> {
     let files = arguments.data_set.as_deref().map(lab::data_files::look).transpose();
+    let mut sets = sets(&arguments.sets)?;
+    if let Some(fill) = arguments.fill {
+        let fill = if fill == Fill::Fast { "fast" } else { "save" };
+        sets.push(("fill".into(), fill.into()));
+    }
     Ok(Choices {
         scale: arguments.scale.into(),
         budget_s: duration_ns("--budget", arguments.budget.as_deref())?.map(|ns| ns as f64 / 1e9),
-        sets: sets(&arguments.sets)?,
+        sets,
         targets: targets.to_vec(),
         control: arguments.aa,
         seed: arguments.seed.map_or_else(random, Ok)?,

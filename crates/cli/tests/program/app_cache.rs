@@ -124,6 +124,47 @@ fn both_profiles_run_on_files_and_redis() {
 }
 
 #[test]
+fn what_was_filled_fast_is_there_and_is_told() {
+    if !installed(&["redis-server", "memcached"]) {
+        return;
+    }
+    let place = Place::new();
+    let names = ["zend-file", "cm-redis-lua", "two-levels-redis"];
+    let targets = names.map(|name| ["--target", name]).concat();
+    let summary = Place::finish(small(&place, &[&targets[..], &["--fill", "fast"]].concat()));
+    let summary = summary.measured().json();
+    assert_eq!(summary["failures"], Value::Array(Vec::new()));
+    for name in names {
+        checked(&summary, name);
+        let read = row(&summary, name, "read");
+        assert_eq!(count(read, "miss") + count(read, "stale"), 0, "{read}");
+    }
+    let cells = &place.record().header()["plan"]["cells"];
+    let fills = cells.as_array().unwrap().iter().map(|c| c["workload"]["fill"].as_str().unwrap());
+    assert_eq!(fills.collect::<Vec<_>>(), ["save", "fast", "fast"]);
+    let note = "filled many records at once: cm-redis-lua, two-levels-redis; by saves, one at a \
+                time: zend-file";
+    let notes = summary["footnotes"].as_array().unwrap();
+    assert!(notes.iter().any(|n| n == note), "{notes:?}");
+    place.assert_nothing_left();
+}
+
+#[test]
+fn a_server_without_memory_ends_a_fast_fill() {
+    if !installed(&["redis-server"]) {
+        return;
+    }
+    let place = Place::new();
+    let full = ["--target", "cm-redis", "--fill", "fast", "--set", "keys=20000"];
+    let full = [&full[..], &["--set", "redis.maxmemory=4mb"]].concat();
+    let summary = Place::finish(small(&place, &full)).code(4).json();
+    let failure = &summary["failures"][0];
+    assert_eq!(failure["class"], "full", "{failure}");
+    assert!(failure["reason"].as_str().unwrap().starts_with("while filling: "), "{failure}");
+    place.assert_nothing_left();
+}
+
+#[test]
 fn two_levels_have_two_servers_of_their_own() {
     if !installed(&["redis-server", "memcached"]) {
         return;

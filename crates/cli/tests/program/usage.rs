@@ -161,3 +161,13 @@ fn a_study_of_ones_own_runs_under_its_own_name() {
     assert_eq!(finished.json()["study"], "own");
     assert!(place.record().path.to_str().unwrap().contains("-own-"));
 }
+
+#[test]
+fn only_application_caches_are_filled_fast() {
+    refused(
+        &["sessions", "--fill", "fast"],
+        &["--fill: study `sessions` has no application cache to fill", "workload `app-cache`"],
+    );
+    refused(&["app-cache", "--fill", "quick"], &["'quick'", "--fill"]);
+    refused(&["sessions", "--set", "fill=fast"], &["unknown key `fill`"]);
+}

@@ -38,6 +38,22 @@ impl<S: SlowLevel> TaggedCache for SimpleTwoLevels<S> {
         self.slow.save(id, b"", tags, lifetime_s)
     }
 
+    fn fill(
+        &mut self,
+        id: &str,
+        value: &[u8],
+        tags: &[String],
+        lifetime_s: Option<u64>,
+    ) -> Result<(), StoreError> {
+        self.fast.fill(id, value, lifetime_s)?;
+        self.slow.fill(id, b"", tags, lifetime_s)
+    }
+
+    fn fill_end(&mut self) -> Result<(), StoreError> {
+        self.fast.fill_end()?;
+        self.slow.fill_end()
+    }
+
     fn remove(&mut self, id: &str) -> Result<Found, StoreError> {
         let found = self.fast.remove(id)?;
         self.slow.remove(id)?;

@@ -17,8 +17,11 @@ use crate::php::Value;
 
 /// Priority of every record.
 const PRIORITY: u64 = 8;
+const PRIORITY_VALUE: Value<'static> = Value::Int(PRIORITY.cast_signed());
 /// One save in so many asks anew how full the fast level is.
 const USAGE_CHANCE: u64 = 10;
+/// Records that are filled between two questions how full the fast level is.
+const FILLED_AT_ONCE: u64 = 8_192;
 /// How long a record without a lifetime is said to live, in seconds.
 const FOREVER_S: u64 = 9_999_999_999;
 
@@ -28,6 +31,8 @@ pub(super) struct TwoLevels<S> {
     /// Share of the fast level that is used, in per cent; `None` until it was asked.
     usage: Option<u64>,
     dice: Dice,
+    /// Records that were filled many at once.
+    filled: u64,
     prepared: Vec<u8>,
     received: Vec<u8>,
 }
@@ -35,7 +40,7 @@ pub(super) struct TwoLevels<S> {
 impl<S: SlowLevel> TwoLevels<S> {
     pub(super) fn new(fast: ZendMemcached, slow: S) -> Self {
         let (prepared, received) = (Vec::new(), Vec::new());
-        Self { fast, slow, usage: None, dice: Dice::new(), prepared, received }
+        Self { fast, slow, usage: None, dice: Dice::new(), filled: 0, prepared, received }
     }
 
     /// A level that does not answer is empty, as in the original; what follows tells its fault.
@@ -125,8 +130,7 @@ impl<S: SlowLevel> TaggedCache for TwoLevels<S> {
         lifetime_s: Option<u64>,
     ) -> Result<(), StoreError> {
         let usage = self.usage();
-        let priority = Value::Int(PRIORITY.cast_signed());
-        prepare(&mut self.prepared, Value::Str(value), lifetime_s, priority);
+        prepare(&mut self.prepared, Value::Str(value), lifetime_s, PRIORITY_VALUE);
         if 10 * PRIORITY >= usage {
             // The slow level is written whether or not the fast one could be.
             let fast = self.fast.save(id, &self.prepared, None);
@@ -135,6 +139,32 @@ impl<S: SlowLevel> TaggedCache for TwoLevels<S> {
         }
         self.slow.save(id, &self.prepared, tags, lifetime_s)?;
         self.purge(id)
+    }
+
+    /// Asks less often how full memcached is.
+    fn fill(
+        &mut self,
+        id: &str,
+        value: &[u8],
+        tags: &[String],
+        lifetime_s: Option<u64>,
+    ) -> Result<(), StoreError> {
+        if self.filled.is_multiple_of(FILLED_AT_ONCE) {
+            self.fill_end()?;
+            self.usage = Some(self.fast.fill_percent().unwrap_or(0));
+        }
+        if 10 * PRIORITY < self.usage.unwrap_or(0) {
+            return self.save(id, value, tags, lifetime_s);
+        }
+        self.filled += 1;
+        prepare(&mut self.prepared, Value::Str(value), lifetime_s, PRIORITY_VALUE);
+        self.fast.fill(id, &self.prepared, None)?;
+        self.slow.fill(id, &self.prepared, tags, lifetime_s)
+    }
+
+    fn fill_end(&mut self) -> Result<(), StoreError> {
+        self.fast.fill_end()?;
+        self.slow.fill_end()
     }
 
     fn remove(&mut self, id: &str) -> Result<Found, StoreError> {

@@ -16,6 +16,8 @@ use crate::socket::Socket;
 const ANSWER_BYTES_MAX: usize = 1 << 20;
 /// Bytes that are read at once.
 const PIECE_BYTES: usize = 16 << 10;
+/// Bytes of requests that are sent before their answers are waited for.
+const STREAMED_BYTES: usize = 64 << 10;
 
 /// Such a connection, logged in.
 pub(super) struct Line {
@@ -24,6 +26,11 @@ pub(super) struct Line {
     /// Received bytes; those from `start` on are not yet read.
     inbox: Vec<u8>,
     start: usize,
+    /// Requests that are to be sent by [`Line::stream`].
+    batch: Vec<u8>,
+    /// How many these are, and how many were sent whose answers nobody has read yet.
+    begun: u64,
+    streamed: u64,
 }
 
 impl Line {
@@ -35,7 +42,8 @@ impl Line {
         timeout: Duration,
     ) -> Result<Self, StoreError> {
         let socket = Socket::connect(address, tls, timeout)?;
-        let mut line = Self { socket, timeout, inbox: Vec::new(), start: 0 };
+        let (inbox, batch) = (Vec::new(), Vec::new());
+        let mut line = Self { socket, timeout, inbox, start: 0, batch, begun: 0, streamed: 0 };
         match (&memcached.user, &memcached.password) {
             (None, _) => {}
             (Some(user), Some(password)) => line.log_in(user, password)?,
@@ -74,6 +82,56 @@ impl Line {
             Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(()),
             other => other.map_err(|e| fault::connection(&e, self.timeout)),
         }
+    }
+
+    /// Adds a request, each answered by a line, to those that are sent together; goes on without
+    /// their answers, which the next write waits for. Until [`Line::settle`] nothing else may be
+    /// asked.
+    pub(super) fn stream(
+        &mut self,
+        parts: &[&[u8]],
+        judge: impl Fn(&[u8]) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        for part in parts {
+            self.batch.extend_from_slice(part);
+        }
+        self.begun += 1;
+        if self.batch.len() < STREAMED_BYTES { Ok(()) } else { self.send_on(&judge) }
+    }
+
+    /// Sends what is left of a stream and judges all answers; the first error is the error.
+    pub(super) fn settle(
+        &mut self,
+        judge: impl Fn(&[u8]) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        self.send_on(&judge)?;
+        self.answers(&judge)
+    }
+
+    fn send_on(
+        &mut self,
+        judge: &impl Fn(&[u8]) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        self.answers(judge)?;
+        if self.begun > 0 {
+            let mut batch = std::mem::take(&mut self.batch);
+            self.send(&batch)?;
+            batch.clear();
+            self.batch = batch;
+            self.streamed = std::mem::take(&mut self.begun);
+        }
+        Ok(())
+    }
+
+    fn answers(
+        &mut self,
+        judge: &impl Fn(&[u8]) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let mut result = Ok(());
+        for _ in 0..std::mem::take(&mut self.streamed) {
+            result = result.and(judge(self.line()?));
+        }
+        result
     }
 
     /// The next line without its end; an error of the server is a line.

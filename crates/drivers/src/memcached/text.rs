@@ -110,12 +110,29 @@ impl Text {
         value: &[u8],
     ) -> Result<(), StoreError> {
         check_key(key)?;
-        let head = format!("set {key} {flags} {ttl_s} {}\r\n", value.len());
+        let head = set_line(key, flags, ttl_s, value);
         let line = self.request(key, &[head.as_bytes(), value, b"\r\n"])?;
-        match line.line()? {
-            b"STORED" => Ok(()),
-            answer => Err(refused(answer)),
-        }
+        stored(line.line()?)
+    }
+
+    /// As [`Text::set`], among many whose answers come later; [`Text::settle`] ends them.
+    pub(super) fn stream_set(
+        &mut self,
+        key: &str,
+        flags: u32,
+        ttl_s: u64,
+        value: &[u8],
+    ) -> Result<(), StoreError> {
+        check_key(key)?;
+        let head = set_line(key, flags, ttl_s, value);
+        let node = self.servers.node(key.as_bytes());
+        self.servers.effort.commands += 1;
+        self.servers.lines[node].stream(&[head.as_bytes(), value, b"\r\n"], stored)
+    }
+
+    /// Waits until all is stored that [`Text::stream_set`] has sent.
+    pub(super) fn settle(&mut self) -> Result<(), StoreError> {
+        self.servers.lines.iter_mut().try_for_each(|line| line.settle(stored))
     }
 
     pub(super) fn delete(&mut self, key: &str) -> Result<Found, StoreError> {
@@ -166,6 +183,15 @@ impl Text {
         line.send(&self.out)?;
         Ok(line)
     }
+}
+
+/// The line before a value that is to be stored.
+fn set_line(key: &str, flags: u32, ttl_s: u64, value: &[u8]) -> String {
+    format!("set {key} {flags} {ttl_s} {}\r\n", value.len())
+}
+
+fn stored(answer: &[u8]) -> Result<(), StoreError> {
+    if answer == b"STORED" { Ok(()) } else { Err(refused(answer)) }
 }
 
 /// Flags and length of `VALUE <key> <flags> <bytes>`.

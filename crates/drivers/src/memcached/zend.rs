@@ -77,11 +77,31 @@ impl ZendMemcached {
         data: &[u8],
         lifetime_s: Option<u64>,
     ) -> Result<(), StoreError> {
+        self.write(data, lifetime_s);
+        self.text.set(id, SERIALIZED, lifetime_s.unwrap_or(0), &self.out)
+    }
+
+    /// As [`ZendMemcached::save`], among many whose answers come later.
+    pub(crate) fn fill(
+        &mut self,
+        id: &str,
+        data: &[u8],
+        lifetime_s: Option<u64>,
+    ) -> Result<(), StoreError> {
+        self.write(data, lifetime_s);
+        self.text.stream_set(id, SERIALIZED, lifetime_s.unwrap_or(0), &self.out)
+    }
+
+    /// Waits until all is stored that was filled.
+    pub(crate) fn fill_end(&mut self) -> Result<(), StoreError> {
+        self.text.settle()
+    }
+
+    fn write(&mut self, data: &[u8], lifetime_s: Option<u64>) {
         let lifetime = lifetime_s.map_or(Value::Null, |s| Value::Int(s.cast_signed()));
         let list = [Value::Str(data), Value::Int(now_s()), lifetime];
         self.out.clear();
         Value::list(list.into_iter()).write(&mut self.out);
-        self.text.set(id, SERIALIZED, lifetime_s.unwrap_or(0), &self.out)
     }
 
     /// Removes a record; one that memcached takes for no key was not there.

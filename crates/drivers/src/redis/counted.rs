@@ -14,12 +14,18 @@ use super::resp::{Reply, append, begin};
 use super::wire::Wire;
 use super::{refused, unexpected};
 
+/// Bytes of requests that are sent before their replies are waited for: the server works on them
+/// while the next are made.
+const STREAMED_BYTES: usize = 64 << 10;
+
 /// A connection with requests under way.
 pub(super) struct Counted {
     wire: Wire,
     batch: Vec<u8>,
     /// Requests in the batch.
     begun: u64,
+    /// Requests that were sent and whose replies nobody has read yet, of [`Counted::stream`].
+    streamed: u64,
     effort: Effort,
 }
 
@@ -75,7 +81,7 @@ impl Counted {
             return Err(StoreError::fatal(ErrorClass::Other, message));
         }
         let wire = Wire::connect(endpoint, timeout)?;
-        Ok(Self { wire, batch: Vec::new(), begun: 0, effort: Effort::default() })
+        Ok(Self { wire, batch: Vec::new(), begun: 0, streamed: 0, effort: Effort::default() })
     }
 
     pub(super) fn effort(&self) -> Effort {
@@ -194,6 +200,28 @@ impl Counted {
         error.map_or(Ok(first.unwrap_or_default()), Err)
     }
 
+    /// Sends what was begun once it is enough for a write, and goes on without its replies, which
+    /// the next write waits for. Until [`Counted::settle`] nothing else may be asked.
+    pub(super) fn stream(&mut self) -> Result<(), StoreError> {
+        if self.batch.len() < STREAMED_BYTES { Ok(()) } else { self.send_on() }
+    }
+
+    /// Sends what is left of a stream and reads all replies; errors as [`Counted::all`].
+    pub(super) fn settle(&mut self) -> Result<(), StoreError> {
+        self.send_on()?;
+        let due = std::mem::take(&mut self.streamed);
+        self.read_all(due).map(drop)
+    }
+
+    fn send_on(&mut self) -> Result<(), StoreError> {
+        let due = std::mem::take(&mut self.streamed);
+        self.read_all(due)?;
+        if self.begun > 0 {
+            self.streamed = self.send()?;
+        }
+        Ok(())
+    }
+
     /// Runs a script by its name, and by its text where the server does not know it: `write` adds
     /// the `parts` that follow the script, the number of its keys first. Gives the reply, which is
     /// no array. `EVALSHA` counts as one command, whatever the script does.
@@ -213,6 +241,14 @@ impl Counted {
         self.begin(2 + parts).part(&[b"EVAL"]).part(&[script.text.as_bytes()]);
         write(self);
         self.ask()
+    }
+}
+
+impl Drop for Counted {
+    /// What was sent is done when the connection ends: who cleans up after it finds everything.
+    fn drop(&mut self) {
+        let due = std::mem::take(&mut self.streamed);
+        let _ = self.read_all(due);
     }
 }
 

@@ -28,6 +28,7 @@ use workloads::app_cache::{CleanMode, Effort, TaggedCache};
 use workloads::store::{Found, StoreError};
 
 use super::counted::{Counted, Names, digits};
+use super::gathered::Gathered;
 use super::resp::Reply;
 use super::{php, unexpected};
 use crate::clock::now_s;
@@ -54,12 +55,21 @@ pub(super) struct Laravel {
     /// What stands before the ids of records with tags.
     namespaces: HashMap<String, String>,
     value: Vec<u8>,
+    /// Entries of records that were filled and are not told yet, and when these end.
+    gathered: Gathered,
+    ends: Names,
 }
 
 impl Laravel {
     pub(super) fn open(endpoint: &Endpoint, timeout: Duration) -> Result<Self, StoreError> {
         let link = Counted::connect(endpoint, timeout)?;
-        Ok(Self { link, namespaces: HashMap::new(), value: Vec::new() })
+        Ok(Self {
+            link,
+            namespaces: HashMap::new(),
+            value: Vec::new(),
+            gathered: Gathered::default(),
+            ends: Names::default(),
+        })
     }
 
     /// Begins a request whose first key is a record's.
@@ -74,12 +84,43 @@ impl Laravel {
         tags: &[String],
         lifetime_s: Option<u64>,
     ) -> Result<(), StoreError> {
-        let ends = lifetime_s.map_or_else(|| b"-1".to_vec(), |s| digits(now_s() + s));
+        let ends = ends(lifetime_s);
         let namespace = self.namespaces.get(id).map(String::as_bytes).unwrap_or_default();
         for tag in tags {
             let link = self.link.begin(4).part(&[b"ZADD"]);
             link.part(&[PREFIX, b"tag:", tag.as_bytes(), b":entries"]).part(&[&ends]);
             link.part(&[namespace, id.as_bytes()]).ask_number("ZADD")?;
+        }
+        Ok(())
+    }
+
+    /// Begins the request that makes a record, without its entries.
+    fn begin_record(&mut self, id: &str, value: &[u8], lifetime_s: Option<u64>) {
+        let mut written = std::mem::take(&mut self.value);
+        written.clear();
+        if is_number(value) {
+            written.extend_from_slice(value);
+        } else {
+            php::write_string(value, &mut written);
+        }
+        match lifetime_s {
+            Some(s) => self.begin(4, b"SETEX", id).part(&[&digits(s)]),
+            None => self.begin(3, b"SET", id),
+        }
+        .part(&[&written]);
+        self.value = written;
+    }
+
+    /// Makes the entries of records that were filled.
+    fn begin_gathered(&mut self) -> Result<(), StoreError> {
+        let (gathered, ends) = (std::mem::take(&mut self.gathered), std::mem::take(&mut self.ends));
+        for (tag, numbers) in gathered.sets() {
+            let link = self.link.begin(2 + 2 * numbers.len()).part(&[b"ZADD"]);
+            link.part(&[PREFIX, b"tag:", tag, b":entries"]);
+            for number in numbers {
+                link.part(&[ends.get(*number)]).part(&[gathered.members().get(*number)]);
+            }
+            link.stream()?;
         }
         Ok(())
     }
@@ -154,6 +195,11 @@ impl Laravel {
     }
 }
 
+/// When an entry ends that is made now, as its score.
+fn ends(lifetime_s: Option<u64>) -> Vec<u8> {
+    lifetime_s.map_or_else(|| b"-1".to_vec(), |s| digits(now_s() + s))
+}
+
 /// What stands before the id of a record with these tags: the hash and a colon.
 fn namespace(tags: &[String]) -> String {
     let keys: Vec<String> = tags.iter().map(|tag| format!("tag:{tag}:entries")).collect();
@@ -206,19 +252,7 @@ impl TaggedCache for Laravel {
             return self.remove(id).map(drop);
         }
         self.add_entries(id, tags, lifetime_s)?;
-        let mut written = std::mem::take(&mut self.value);
-        written.clear();
-        if is_number(value) {
-            written.extend_from_slice(value);
-        } else {
-            php::write_string(value, &mut written);
-        }
-        match lifetime_s {
-            Some(s) => self.begin(4, b"SETEX", id).part(&[&digits(s)]),
-            None => self.begin(3, b"SET", id),
-        }
-        .part(&[&written]);
-        self.value = written;
+        self.begin_record(id, value, lifetime_s);
         match self.link.ask()? {
             Reply::Status(b"OK") => Ok(()),
             other => Err(unexpected("SET", &other)),
@@ -227,6 +261,33 @@ impl TaggedCache for Laravel {
 
     fn needs_tags(&self) -> bool {
         true
+    }
+
+    fn fill(
+        &mut self,
+        id: &str,
+        value: &[u8],
+        tags: &[String],
+        lifetime_s: Option<u64>,
+    ) -> Result<(), StoreError> {
+        self.learn(id, tags);
+        if lifetime_s == Some(0) {
+            return Ok(());
+        }
+        self.begin_record(id, value, lifetime_s);
+        let mut entry = self.namespaces.get(id).cloned().unwrap_or_default();
+        entry.push_str(id);
+        self.gathered.add(entry.as_bytes(), tags.iter().map(String::as_str));
+        self.ends.push(&ends(lifetime_s));
+        if self.gathered.is_full() {
+            self.begin_gathered()?;
+        }
+        self.link.stream()
+    }
+
+    fn fill_end(&mut self) -> Result<(), StoreError> {
+        self.begin_gathered()?;
+        self.link.settle()
     }
 
     fn learn(&mut self, id: &str, tags: &[String]) {

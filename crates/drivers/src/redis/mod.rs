@@ -5,7 +5,7 @@
 //! - `control`: such a connection for questions around a load.
 //! - `plain`, `page`, `admin`: the layouts and what is done around a run.
 //! - [`cm`], `symfony`, `laravel`: layouts of application caches, over the counting connection of
-//!   `counted`; `php` is how PHP writes values.
+//!   `counted`; `gathered` fills their sets, `php` is how PHP writes values.
 //! - `replies`, [`requests`], [`cluster`], [`chosen`]: what the event loop of `load` sends and
 //!   reads, and where.
 
@@ -15,6 +15,7 @@ pub mod cluster;
 pub mod cm;
 mod control;
 mod counted;
+mod gathered;
 pub mod hello;
 mod judge;
 mod laravel;

@@ -25,6 +25,7 @@ use workloads::app_cache::{CleanMode, Effort, TaggedCache};
 use workloads::store::{Found, StoreError};
 
 use super::counted::{Counted, Names, digits};
+use super::gathered::Gathered;
 use super::resp::Reply;
 use super::{php, unexpected};
 use crate::fault;
@@ -74,6 +75,8 @@ pub(super) struct Symfony {
     /// True once the server was asked how it evicts.
     is_known_to_keep_tags: bool,
     record: Vec<u8>,
+    /// Tags of records that were filled and are not told yet.
+    gathered: Gathered,
 }
 
 /// The parts of a record.
@@ -85,7 +88,12 @@ struct Record<'a> {
 impl Symfony {
     pub(super) fn open(endpoint: &Endpoint, timeout: Duration) -> Result<Self, StoreError> {
         let link = Counted::connect(endpoint, timeout)?;
-        Ok(Self { link, is_known_to_keep_tags: false, record: Vec::new() })
+        Ok(Self {
+            link,
+            is_known_to_keep_tags: false,
+            record: Vec::new(),
+            gathered: Gathered::default(),
+        })
     }
 
     fn fetch(&mut self, id: &str) -> Result<Option<Record<'_>>, StoreError> {
@@ -123,6 +131,35 @@ impl Symfony {
             return Err(StoreError::soft(ErrorClass::Other, message));
         }
         self.is_known_to_keep_tags = true;
+        Ok(())
+    }
+
+    /// Begins the request that makes a record, without its tags' sets.
+    fn begin_record(
+        &mut self,
+        id: &str,
+        value: &[u8],
+        tags: &[&str],
+        lifetime_s: Option<u64>,
+    ) -> Result<(), StoreError> {
+        join(tags, value, &mut self.record)?;
+        let lifetime_s = digits(lifetime_s.unwrap_or(LIFETIME_S_DEFAULT));
+        let link = self.link.begin(4).part(&[b"SETEX"]).part(&[NAMESPACE, id.as_bytes()]);
+        link.part(&[&lifetime_s]).part(&[&self.record]);
+        Ok(())
+    }
+
+    /// Tells the sets of records that were filled their members.
+    fn begin_gathered(&mut self) -> Result<(), StoreError> {
+        let gathered = std::mem::take(&mut self.gathered);
+        for (tag, numbers) in gathered.sets() {
+            let link = self.link.begin(2 + numbers.len()).part(&[b"SADD"]);
+            link.part(&[NAMESPACE, TAG, tag]);
+            for number in numbers {
+                link.part(&[NAMESPACE, gathered.members().get(*number)]);
+            }
+            link.stream()?;
+        }
         Ok(())
     }
 
@@ -263,10 +300,7 @@ impl TaggedCache for Symfony {
             return self.link.ask_number("UNLINK").map(drop);
         }
         self.expect_tags_kept()?;
-        join(&tags, value, &mut self.record)?;
-        let lifetime_s = digits(lifetime_s.unwrap_or(LIFETIME_S_DEFAULT));
-        let link = self.link.begin(4).part(&[b"SETEX"]).part(&[NAMESPACE, id.as_bytes()]);
-        link.part(&[&lifetime_s]).part(&[&self.record]);
+        self.begin_record(id, value, &tags, lifetime_s)?;
         for tag in tags.iter().filter(|tag| !before.iter().any(|had| had == *tag)) {
             self.begin_member(b"SADD", tag, id);
         }
@@ -274,6 +308,32 @@ impl TaggedCache for Symfony {
             self.begin_member(b"SREM", tag, id);
         }
         self.link.all().map(drop)
+    }
+
+    fn fill(
+        &mut self,
+        id: &str,
+        value: &[u8],
+        tags: &[String],
+        lifetime_s: Option<u64>,
+    ) -> Result<(), StoreError> {
+        let tags = once(tags);
+        expect_names([id].iter().chain(&tags).copied())?;
+        if lifetime_s == Some(0) {
+            return Ok(());
+        }
+        self.expect_tags_kept()?;
+        self.begin_record(id, value, &tags, lifetime_s)?;
+        self.gathered.add(id.as_bytes(), tags);
+        if self.gathered.is_full() {
+            self.begin_gathered()?;
+        }
+        self.link.stream()
+    }
+
+    fn fill_end(&mut self) -> Result<(), StoreError> {
+        self.begin_gathered()?;
+        self.link.settle()
     }
 
     /// The adapter does not tell whether there was a record: always [`Found::Yes`].

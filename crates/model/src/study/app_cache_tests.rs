@@ -1,5 +1,5 @@
 use super::*;
-use crate::app_cache::{Backend, DataFiles};
+use crate::app_cache::{Backend, DataFiles, Fill};
 use crate::plan::{Product, Scale};
 use crate::study::{Choices, TargetChoice};
 
@@ -91,6 +91,30 @@ fn settings_reach_the_plan() {
 }
 
 #[test]
+fn a_fast_fill_is_planned_where_a_backend_can() {
+    let fills = |sets: &[(&str, &str)]| {
+        let plan = plan(sets, &[]).unwrap();
+        caches(&plan).iter().map(|cache| cache.fill).collect::<Vec<_>>()
+    };
+    assert_eq!(fills(&[]), [Fill::Save; 4]);
+    // Zend's files and memcached before them have no way but saves.
+    let fast = [Fill::Save, Fill::Fast, Fill::Save, Fill::Fast];
+    assert_eq!(fills(&[("fill", "fast")]), fast);
+    assert_eq!(fills(&[("fill", "fast"), ("fill", "save")]), [Fill::Save; 4]);
+    assert_eq!(
+        message(&[("fill", "quick")], &[]),
+        "--set fill=`quick` does not fit (expected `save` or `fast`)"
+    );
+    let text = APP_CACHE.replace("magento = true", "magento = true\nfill = \"fast\"");
+    let study = Study::parse("s.toml", &text).unwrap();
+    assert_eq!(study.defaults.fill, Fill::Fast);
+    let older = serde_json::to_string(caches(&plan(&[], &[]).unwrap())[0]).unwrap();
+    let older = older.replace(",\"fill\":\"save\"", "");
+    let older: AppCache = serde_json::from_str(&older).unwrap();
+    assert_eq!(older.fill, Fill::Save);
+}
+
+#[test]
 fn wrong_settings_say_what_is_expected() {
     let text = message(&[("sessions", "7")], &[]);
     assert!(text.starts_with("unknown key `sessions` in --set for study `app-cache`"), "{text}");
@@ -135,7 +159,7 @@ fn faults_in_a_study_are_located() {
         format!(
             "study `s.toml`, line {line}: `think_ms` is no key of a study of workload `app-cache` \
              (known only to these: `tags`, `min_tags`, `max_tags`, `min_rec_size`, \
-             `max_rec_size`, `write_chance`, `clean_chance` and `magento`)"
+             `max_rec_size`, `write_chance`, `clean_chance`, `magento` and `fill`)"
         )
     );
     assert!(fault("magento = true", "").0.ends_with("missing field `magento`"));

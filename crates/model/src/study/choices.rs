@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::wire::{Defaults, ScaleSize, Study, StudyWorkload};
 use super::{StudyError, keys, quoted_list};
-use crate::app_cache::{CM_PREFIX, CM_SETTINGS, DataFiles};
+use crate::app_cache::{CM_PREFIX, CM_SETTINGS, DataFiles, Fill};
 use crate::plan::{Generation, Product, Scale};
 use crate::target::Endpoint;
 
@@ -51,7 +51,7 @@ const OF_FILES: [&str; 8] = [
 ];
 
 /// `--set` keys that are not server settings, of all workloads.
-pub const KEYS: [&str; 26] = [
+pub const KEYS: [&str; 27] = [
     "profile",
     "clients",
     "keys",
@@ -64,6 +64,7 @@ pub const KEYS: [&str; 26] = [
     "write_chance",
     "clean_chance",
     "magento",
+    "fill",
     "value_bytes",
     "ttl_s",
     "generation",
@@ -233,6 +234,13 @@ impl Resolved {
                     "on" => true,
                     "off" => false,
                     _ => return Err(bad(key, value, "`on` or `off`")),
+                }
+            }
+            "fill" => {
+                defaults.fill = match value {
+                    "save" => Fill::Save,
+                    "fast" => Fill::Fast,
+                    _ => return Err(bad(key, value, "`save` or `fast`")),
                 }
             }
             _ => return self.server_setting(study, key, value),

@@ -8,7 +8,7 @@ use super::wire::StudyWorkload;
 use super::wire::StudyWorkload::{AppCache, Sessions};
 
 /// Table, key, whose it is, and whether it must be there.
-const OWN: [(&str, &str, StudyWorkload, bool); 23] = [
+const OWN: [(&str, &str, StudyWorkload, bool); 24] = [
     ("defaults", "value_bytes", Sessions, true),
     ("defaults", "ttl_s", Sessions, true),
     ("defaults", "generation", Sessions, true),
@@ -21,6 +21,7 @@ const OWN: [(&str, &str, StudyWorkload, bool); 23] = [
     ("defaults", "write_chance", AppCache, true),
     ("defaults", "clean_chance", AppCache, true),
     ("defaults", "magento", AppCache, true),
+    ("defaults", "fill", AppCache, false),
     ("scales", "sessions", Sessions, true),
     ("scales", "keys", AppCache, true),
     ("scales", "ops", AppCache, true),

@@ -3,7 +3,7 @@
 use super::StudyError;
 use super::choices::{Choices, Resolved};
 use super::wire::{Profile, StopKind, Study, StudyPhase, StudyWorkload};
-use crate::app_cache::AppCache;
+use crate::app_cache::{AppCache, Fill};
 use crate::load::Load;
 use crate::plan::{Cell, Effort, Phase, Plan, PlannedTarget, Sessions, Stop, Workload};
 
@@ -64,7 +64,8 @@ impl Study {
                 Workload::Sessions(sessions(profile, &load, resolved, phases(size.sessions)))
             }
             StudyWorkload::AppCache => {
-                Workload::AppCache(app_cache(profile, &load, resolved, phases(size.ops)))
+                let phases = phases(size.ops);
+                Workload::AppCache(app_cache(profile, &load, target, resolved, phases))
             }
         };
         let suffix = if load.one_session() { "-one" } else { "" };
@@ -131,7 +132,13 @@ fn sessions(profile: &Profile, load: &Load, resolved: &Resolved, phases: Vec<Pha
     }
 }
 
-fn app_cache(profile: &Profile, load: &Load, resolved: &Resolved, phases: Vec<Phase>) -> AppCache {
+fn app_cache(
+    profile: &Profile,
+    load: &Load,
+    target: &PlannedTarget,
+    resolved: &Resolved,
+    phases: Vec<Phase>,
+) -> AppCache {
     let defaults = &resolved.defaults;
     AppCache {
         profile: profile.name.get_ref().clone(),
@@ -143,6 +150,7 @@ fn app_cache(profile: &Profile, load: &Load, resolved: &Resolved, phases: Vec<Ph
         clean_chance: defaults.clean_chance,
         as_original: profile.as_original,
         magento: defaults.magento,
+        fill: target.backend.map_or(Fill::Save, |backend| defaults.fill.on(backend)),
         verify_one_in: defaults.verify_one_in,
         files: resolved.files.clone(),
         phases,

@@ -6,7 +6,7 @@ use toml::Spanned;
 
 use super::statements::{Advice, Claim};
 use super::{StudyError, keys};
-use crate::app_cache::Backend;
+use crate::app_cache::{Backend, Fill};
 use crate::plan::{Connections, Generation, Layout, Names, Order, Product, Scale};
 
 /// Version of the study format that this code reads.
@@ -122,6 +122,9 @@ pub struct Defaults {
     /// Application cache: whether what Magento puts before a backend is part of it.
     #[serde(default)]
     pub magento: bool,
+    /// Application cache: how the records are saved before the first phase.
+    #[serde(default)]
+    pub fill: Fill,
     /// One in this many values read is compared byte by byte.
     pub verify_one_in: u64,
     /// Ratios within `1/(1+zone)` and `1+zone` count as equal.

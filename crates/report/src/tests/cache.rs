@@ -1,7 +1,7 @@
 //! Application caches: claims about an order, lists, effort, and targets of two stores.
 
 use model::study::{Advice, AdviceRow, Claim, Expectation};
-use model::{AppCache, Backend, Filled, Phase, Stop, Workload};
+use model::{AppCache, Backend, Fill, Filled, Phase, Stop, Workload};
 use std::collections::BTreeMap;
 
 use crate::fixture::{Rates, run};
@@ -42,6 +42,7 @@ fn caches(blocks: u32, rates: Rates) -> Recorded {
             clean_chance: 1000,
             as_original: false,
             magento: true,
+            fill: Fill::Save,
             verify_one_in: 64,
             files: None,
             phases: names.map(|name| phase(name, &[name])).to_vec(),
@@ -109,6 +110,22 @@ fn an_order_is_judged_from_both_ends_and_by_its_width() {
         "holds; fastest against slowest at write: 1.10× (redis against files); read: 2.00× \
          (files against redis); clean: 100× (redis against files)"
     );
+}
+
+#[test]
+fn a_fast_fill_is_told() {
+    let mut recorded = caches(6, rates);
+    let told = |recorded: &Recorded| {
+        let notes = judge(recorded).footnotes;
+        notes.into_iter().find(|note| note.starts_with("filled many"))
+    };
+    assert_eq!(told(&recorded), None);
+    for cell in recorded.header.plan.cells.iter_mut().filter(|c| c.target == "redis") {
+        let Workload::AppCache(cache) = &mut cell.workload else { unreachable!() };
+        cache.fill = Fill::Fast;
+    }
+    let note = "filled many records at once: redis; by saves, one at a time: files";
+    assert_eq!(told(&recorded).as_deref(), Some(note));
 }
 
 #[test]

@@ -14,7 +14,7 @@
 //! Magento's layer loaded it back is judged by what was loaded: it is stale, wrong or lost, or
 //! right where another client's write or clean explains it, although the layer removes the record.
 
-use model::{AppCache, ErrorClass};
+use model::{AppCache, ErrorClass, Fill};
 use std::sync::Arc;
 
 use super::data_set::Choice;
@@ -164,10 +164,15 @@ impl AppCacheClient {
 
     /// Saves the record that was named as it is filled, with its own lifetime where it has one.
     fn save_as_filled(&mut self, record: u64, version: u64) -> Result<Saved, StoreError> {
+        let lifetime_s = self.draw_record(record, version);
+        self.shop.save(&self.id, &self.value, &self.tags, lifetime_s)
+    }
+
+    /// Spells the tags of the record that was named and draws its value; its own lifetime.
+    fn draw_record(&mut self, record: u64, version: u64) -> Option<u64> {
         self.name_tags();
         self.ledger.data().value_into(&mut self.value, record, version);
-        let lifetime_s = self.ledger.data().expires_s(record);
-        self.shop.save(&self.id, &self.value, &self.tags, lifetime_s)
+        self.ledger.data().expires_s(record)
     }
 
     fn carry_out(&mut self) -> Result<(), StoreError> {
@@ -270,11 +275,17 @@ impl Client for AppCacheClient {
 
     fn fill_next(&mut self) -> Result<bool, StoreError> {
         if self.filled >= self.share.of(self.ledger.data().keys()) {
-            return Ok(false);
+            let is_fast = self.workload.fill == Fill::Fast;
+            return if is_fast { self.shop.fill_end() } else { Ok(()) }.map(|()| false);
         }
         let record = self.share.index(self.filled);
         self.filled += 1;
         self.name_record(record);
+        if self.workload.fill == Fill::Fast {
+            let lifetime_s = self.draw_record(record, 0);
+            self.shop.fill(&self.id, &self.value, &self.tags, lifetime_s)?;
+            return Ok(true);
+        }
         match self.save_as_filled(record, 0)? {
             Saved::Kept => Ok(true),
             Saved::Removed(_) => {

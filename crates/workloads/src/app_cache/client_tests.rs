@@ -57,6 +57,19 @@ fn clients_fill_all_records_together() {
 }
 
 #[test]
+fn a_fast_fill_stores_what_saves_store() {
+    for magento in [true, false] {
+        let (saved, filled_fast) = (Memory::default(), Memory::default());
+        let plan = AppCache { magento, ..workload(&[&[]]) };
+        filled(&plan, &saved, 3);
+        let clients = filled(&AppCache { fill: Fill::Fast, ..plan }, &filled_fast, 3);
+        assert_eq!(saved.content().records, filled_fast.content().records);
+        let effort = clients.iter().map(|client| client.shop.effort().round_trips).sum::<u64>();
+        assert_eq!(effort, 300, "nothing is loaded back");
+    }
+}
+
+#[test]
 fn a_list_leaves_away_what_it_cleaned() {
     let store = Memory::default();
     let plan = workload(&[&[]]);

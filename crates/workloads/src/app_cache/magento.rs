@@ -62,11 +62,10 @@ impl Magento {
         tags: &[String],
         lifetime_s: Option<u64>,
     ) -> Result<Saved, StoreError> {
-        let Some(prefix) = &self.prefix else {
+        if self.prefix.is_none() {
             return self.backend.save(id, value, tags, lifetime_s).map(|()| Saved::Kept);
-        };
-        record_into(&mut self.id, &mut self.tags, prefix, (id, tags));
-        let lifetime_s = lifetime_s.or(Some(LIFETIME_S));
+        }
+        let lifetime_s = self.spell(id, tags, lifetime_s);
         if let Err(e) = self.backend.save(&self.id, value, &self.tags, lifetime_s) {
             // Zend_Cache removes what may be half a record; the first fault is the one to tell.
             let removed = if e.fatal { Ok(Found::No) } else { self.backend.remove(&self.id) };
@@ -99,9 +98,41 @@ impl Magento {
 
     /// Tells the backend the tags of a record that another client saved.
     pub fn learn(&mut self, id: &str, tags: &[String]) {
-        let Some(prefix) = &self.prefix else { return self.backend.learn(id, tags) };
-        record_into(&mut self.id, &mut self.tags, prefix, (id, tags));
+        if self.prefix.is_none() {
+            return self.backend.learn(id, tags);
+        }
+        self.spell(id, tags, None);
         self.backend.learn(&self.id, &self.tags);
+    }
+
+    /// Saves one of many records as [`TaggedCache::fill`] does, without loading it back.
+    pub fn fill(
+        &mut self,
+        id: &str,
+        value: &[u8],
+        tags: &[String],
+        lifetime_s: Option<u64>,
+    ) -> Result<(), StoreError> {
+        if self.prefix.is_none() {
+            return self.backend.fill(id, value, tags, lifetime_s);
+        }
+        let lifetime_s = self.spell(id, tags, lifetime_s);
+        self.backend.fill(&self.id, value, &self.tags, lifetime_s)
+    }
+
+    /// Ends a fill, as [`TaggedCache::fill_end`].
+    pub fn fill_end(&mut self) -> Result<(), StoreError> {
+        self.backend.fill_end()
+    }
+
+    /// Spells id and tags of a record as the layer saves it; the lifetime that it gets.
+    fn spell(&mut self, id: &str, tags: &[String], lifetime_s: Option<u64>) -> Option<u64> {
+        let prefix = self.prefix.as_deref().unwrap_or_default();
+        id_into(&mut self.id, prefix, id);
+        let common = (!tags.iter().any(|tag| tag == CONFIG_TAG)).then_some(COMMON_TAG);
+        let tags = tags.iter().map(String::as_str).chain(common);
+        tags_into(&mut self.tags, prefix, tags);
+        lifetime_s.or(Some(LIFETIME_S))
     }
 
     /// Removes the records that carry at least one of the tags.
@@ -141,18 +172,6 @@ fn id_into(out: &mut String, prefix: &str, id: &str) {
     let kept = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     let upper = id.bytes().map(|byte| if kept(byte) { byte.to_ascii_uppercase() } else { b'_' });
     out.extend(upper.map(char::from));
-}
-
-/// Replaces both by a record's id and tags as the backend gets them with a save.
-fn record_into(
-    out: &mut String,
-    tags_out: &mut Vec<String>,
-    prefix: &str,
-    (id, tags): (&str, &[String]),
-) {
-    id_into(out, prefix, id);
-    let common = (!tags.iter().any(|tag| tag == CONFIG_TAG)).then_some(COMMON_TAG);
-    tags_into(tags_out, prefix, tags.iter().map(String::as_str).chain(common));
 }
 
 /// Replaces `out` by the tags as the backend gets them, and keeps the memory of its strings.

@@ -1,6 +1,6 @@
 //! For tests: a small workload, and a cache with tags in memory that can be told to misbehave.
 
-use model::{AppCache, ErrorClass, Phase, Stop};
+use model::{AppCache, ErrorClass, Fill, Phase, Stop};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -25,6 +25,7 @@ pub(crate) fn workload(mixes: &[&[(&str, f64)]]) -> AppCache {
         clean_chance: 100,
         as_original: true,
         magento: true,
+        fill: Fill::Save,
         verify_one_in: 1,
         files: None,
         phases: phases.collect(),

@@ -56,6 +56,24 @@ pub trait TaggedCache: Send {
         lifetime_s: Option<u64>,
     ) -> Result<(), StoreError>;
 
+    /// Saves one of many records that are not there yet, while nobody else uses their tags. Its answer
+    /// may come with that of a later one, or with [`TaggedCache::fill_end`]; then everything is as
+    /// after [`TaggedCache::save`]. A backend without such a way saves at once.
+    fn fill(
+        &mut self,
+        id: &str,
+        value: &[u8],
+        tags: &[String],
+        lifetime_s: Option<u64>,
+    ) -> Result<(), StoreError> {
+        self.save(id, value, tags, lifetime_s)
+    }
+
+    /// Ends a fill: waits until all of its records are there.
+    fn fill_end(&mut self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
     /// Whether clients that use a tag for the first time at the same moment lose one another's
     /// records, so that tags must have been used before clients fill the cache together.
     fn new_tags_race(&self) -> bool {

@@ -13,11 +13,13 @@
 //! Only records have a lifetime. Tags and data from 20,480 bytes on are compressed (`compress`).
 //! Commands and pipelines are the module's, by the PHP extension redis, which asks for no
 //! transaction: as of 2019 ([`CmOptions::as_2019`]) or with the scripts of today
-//! ([`CmOptions::today`]). `garbage` collects ids of records that are gone, in the way of either.
+//! ([`CmOptions::today`]). `garbage` collects ids of records that are gone and `save` saves, in the way of
+//! either.
 
 mod compress;
 mod garbage;
 mod options;
+mod save;
 mod scripts;
 
 use std::collections::HashSet;
@@ -31,10 +33,10 @@ pub use compress::Compression;
 pub use options::{CmOptions, Removal};
 
 use super::counted::{Counted, Names, digits};
+use super::gathered::Gathered;
 use super::resp::Reply;
 use super::unexpected;
 use crate::cache::SlowLevel;
-use crate::clock::now_s;
 use crate::fault;
 use crate::tags::once;
 
@@ -46,8 +48,6 @@ const IDS: &[u8] = b"zc:ids";
 /// Keys that this layout makes, as patterns of `SCAN MATCH`.
 pub(in crate::redis) const KEY_PATTERNS: &[&str] = &["zc:k:*", "zc:ti:*", "zc:tags", "zc:ids"];
 
-/// Longest lifetime: 30 days.
-const LIFETIME_S_MAX: u64 = 2_592_000;
 /// Tags of one `SUNION`, or of one run of a script.
 const TAGS_AT_ONCE: usize = 500;
 /// Tags that a script unpacks at once, as text: Lua's stack has an end.
@@ -64,6 +64,8 @@ pub struct CmRedis {
     /// Tags that a record had before, joined by commas.
     before: Vec<u8>,
     ids: Names,
+    /// Tags of records that were filled and are not told yet.
+    gathered: Gathered,
 }
 
 impl CmRedis {
@@ -84,6 +86,7 @@ impl CmRedis {
             tags: Vec::new(),
             before: Vec::new(),
             ids: Names::default(),
+            gathered: Gathered::default(),
         })
     }
 
@@ -249,94 +252,6 @@ impl CmRedis {
         }
         Ok(())
     }
-
-    fn save_by_pipeline(
-        &mut self,
-        id: &str,
-        tags: &[&str],
-        lifetime_s: Option<u64>,
-    ) -> Result<(), StoreError> {
-        self.read_tags(id)?;
-        self.begin_pipeline();
-        let infinite: &[u8] = if lifetime_s.is_none() { b"1" } else { b"0" };
-        let link = self.link.begin(10).part(&[b"HMSET"]).part(&[RECORD, id.as_bytes()]);
-        link.part(&[b"d"]).part(&[&self.data]).part(&[b"t"]).part(&[&self.tags]);
-        link.part(&[b"m"]).part(&[&digits(now_s())]).part(&[b"i"]).part(&[infinite]);
-        if let Some(lifetime_s) = lifetime_s {
-            let link = link.begin(3).part(&[b"EXPIRE"]).part(&[RECORD, id.as_bytes()]);
-            link.part(&[&digits(lifetime_s)]);
-        }
-        if !tags.is_empty() {
-            link.begin(2 + tags.len()).part(&[b"SADD"]).part(&[TAGS]);
-            for tag in tags {
-                link.part(&[tag.as_bytes()]);
-            }
-        }
-        for tag in tags {
-            link.begin(3).part(&[b"SADD"]).part(&[TAG, tag.as_bytes()]).part(&[id.as_bytes()]);
-        }
-        for tag in lost(&self.before, tags) {
-            link.begin(3).part(&[b"SREM"]).part(&[TAG, tag]).part(&[id.as_bytes()]);
-        }
-        if self.options.not_matching_tags {
-            link.request(&[b"SADD", IDS, id.as_bytes()]);
-        }
-        self.commit().map(drop)
-    }
-
-    fn save_by_script(
-        &mut self,
-        id: &str,
-        tags: &[&str],
-        lifetime_s: Option<u64>,
-    ) -> Result<(), StoreError> {
-        let flag = |is: bool| -> &[u8] { if is { b"1" } else { b"0" } };
-        let (data, joined, now) = (&self.data, &self.tags, digits(now_s()));
-        // PHP's null as text.
-        let lifetime = lifetime_s.map(digits).unwrap_or_default();
-        let keeps_ids = flag(self.options.not_matching_tags);
-        let reply = self.link.run(&scripts::SAVE, 1 + tags.len() + 15, |link| {
-            link.part(&[&digits(tags.len() as u64)]);
-            for tag in tags {
-                link.part(&[tag.as_bytes()]);
-            }
-            for part in [RECORD, b"d", b"t", b"m", b"i", TAGS, TAG, IDS, id.as_bytes()] {
-                link.part(&[part]);
-            }
-            let infinite = flag(lifetime_s.is_none());
-            for part in [data, joined, now.as_slice(), infinite, &lifetime, keeps_ids] {
-                link.part(&[part]);
-            }
-        })?;
-        self.before.clear();
-        match reply {
-            Reply::Bulk(before) => compress::unpack(before, &mut self.before)?,
-            other => return Err(unexpected("EVALSHA", &other)),
-        }
-        for tag in lost(&self.before, tags) {
-            self.link.begin(3).part(&[b"SREM"]).part(&[TAG, tag]).part(&[id.as_bytes()]);
-            self.link.ask_number("SREM")?;
-        }
-        Ok(())
-    }
-
-    fn pack(&mut self, value: &[u8], tags: &[&str]) -> Result<(), StoreError> {
-        let compression = |bytes: usize| {
-            self.options.compression.filter(|_| bytes >= self.options.compress_from_bytes)
-        };
-        self.data.clear();
-        self.tags.clear();
-        compress::pack(value, compression(value.len()), &mut self.data)?;
-        let joined = tags.join(",");
-        compress::pack(joined.as_bytes(), compression(joined.len()), &mut self.tags)
-    }
-}
-
-/// Tags that a record had and has no more. PHP takes a single tag `0` for none.
-fn lost<'a>(before: &'a [u8], tags: &[&str]) -> impl Iterator<Item = &'a [u8]> {
-    let had_any = !matches!(before, b"" | b"0");
-    let before = before.split(|byte| *byte == b',').filter(move |_| had_any);
-    before.filter(|tag| !tags.iter().any(|kept| kept.as_bytes() == *tag))
 }
 
 impl SlowLevel for CmRedis {
@@ -372,15 +287,21 @@ impl TaggedCache for CmRedis {
         tags: &[String],
         lifetime_s: Option<u64>,
     ) -> Result<(), StoreError> {
-        let tags = once(tags);
-        self.pack(value, &tags)?;
-        // To the module a lifetime of 0 is none.
-        let lifetime_s = lifetime_s.filter(|s| *s > 0).map(|s| s.min(LIFETIME_S_MAX));
-        if self.options.scripts {
-            self.save_by_script(id, &tags, lifetime_s)
-        } else {
-            self.save_by_pipeline(id, &tags, lifetime_s)
-        }
+        self.save_record(id, value, &once(tags), lifetime_s)
+    }
+
+    fn fill(
+        &mut self,
+        id: &str,
+        value: &[u8],
+        tags: &[String],
+        lifetime_s: Option<u64>,
+    ) -> Result<(), StoreError> {
+        self.fill_record(id, value, &once(tags), lifetime_s)
+    }
+
+    fn fill_end(&mut self) -> Result<(), StoreError> {
+        self.end_fill()
     }
 
     fn remove(&mut self, id: &str) -> Result<Found, StoreError> {

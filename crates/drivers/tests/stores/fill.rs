@@ -1,0 +1,277 @@
+//! A fill of many records at once leaves what saves leave: every key with its type, its value and
+//! its end.
+
+use std::io::{Read as _, Write as _};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use super::common::{Server, installed};
+use cachedyno_drivers::redis::cm::{CmOptions, CmRedis};
+use cachedyno_drivers::{CacheOptions, open_tagged_cache};
+use model::{Backend, ErrorClass, Product};
+use workloads::app_cache::TaggedCache;
+use workloads::store::Found;
+
+/// Lines of a database: each key with its type, when it ends in ms since 1970 or -1, and its
+/// content in order. Times within records are `<time>`.
+const SNAPSHOT: &str = "
+local lines = {}
+local untimed = function(text)
+  return (text:gsub('i:1%d%d%d%d%d%d%d%d%d%d?;', 'i:<time>;'))
+end
+for _, key in ipairs(redis.call('KEYS', '*')) do
+  local kind, content = redis.call('TYPE', key).ok, {}
+  if kind == 'string' then content = {redis.sha1hex(redis.call('GET', key))} end
+  if kind == 'set' then content = redis.call('SMEMBERS', key); table.sort(content) end
+  if kind == 'zset' then
+    local all = redis.call('ZRANGE', key, 0, -1, 'WITHSCORES')
+    for n = 1, #all, 2 do content[#content + 1] = all[n] .. '=' .. all[n + 1] end
+    table.sort(content)
+  end
+  if kind == 'hash' then
+    for _, field in ipairs({'d', 't', 'i'}) do
+      local value = untimed(redis.call('HGET', key, field))
+      content[#content + 1] = field .. ' ' .. redis.sha1hex(value)
+    end
+    content[#content + 1] = redis.call('HLEN', key) .. ' =' .. redis.call('HGET', key, 'm')
+  end
+  lines[#lines + 1] = {key, kind, redis.call('PEXPIRETIME', key), table.concat(content, ' ')}
+end
+table.sort(lines, function(a, b) return a[1] < b[1] end)
+for n, line in ipairs(lines) do lines[n] = table.concat(line, ' ') end
+return lines";
+
+/// The servers of a backend.
+struct Stores {
+    servers: Vec<Server>,
+    options: CacheOptions,
+}
+
+impl Stores {
+    fn of(backend: Backend, more: &[&str]) -> Self {
+        let start = |product: &Product| match product {
+            Product::Redis => Server::redis(more),
+            _ => Server::memcached(more),
+        };
+        let servers: Vec<Server> = backend.products().iter().map(start).collect();
+        let endpoint = |(product, server): (&Product, &Server)| match product {
+            Product::Redis => server.redis_endpoint(None),
+            _ => server.memcached_endpoint(),
+        };
+        let endpoints = backend.products().iter().zip(&servers).map(endpoint).collect();
+        let timeout = Duration::from_secs(20);
+        Self {
+            servers,
+            options: CacheOptions {
+                endpoints,
+                directory: PathBuf::new(),
+                timeout,
+                cm_settings: std::collections::BTreeMap::new(),
+            },
+        }
+    }
+
+    fn open(&self, backend: Backend) -> Box<dyn TaggedCache> {
+        open_tagged_cache(backend, &self.options).unwrap()
+    }
+
+    fn redis(&self) -> &Server {
+        self.servers.last().unwrap()
+    }
+}
+
+struct Record {
+    id: String,
+    value: Vec<u8>,
+    tags: Vec<String>,
+    lifetime_s: Option<u64>,
+}
+
+/// Records of all kinds: without tags, with one twice, without a lifetime, long enough to be
+/// compressed, numbers, empty.
+fn record(number: u64) -> Record {
+    let tags = (0..number % 7).map(|n| format!("T{}", (number * 31 + n * n) % 97));
+    let value = match number % 50 {
+        0 => number.to_string().into_bytes(),
+        1 => Vec::new(),
+        2 => b"long enough ".repeat(2_000),
+        _ => format!("v{number} ").repeat((number % 90) as usize).into_bytes(),
+    };
+    let lifetime_s = (number % 5 > 0).then_some(1_000 * (number % 40 + 1));
+    Record { id: format!("id_{number}"), value, tags: tags.collect(), lifetime_s }
+}
+
+/// Saves records in one place and fills another with them, each record at about the same time.
+fn save_and_fill(saved: &mut dyn TaggedCache, filled: &mut dyn TaggedCache, records: u64) {
+    for number in 0..records {
+        let Record { id, value, tags, lifetime_s } = record(number);
+        saved.save(&id, &value, &tags, lifetime_s).unwrap();
+        filled.fill(&id, &value, &tags, lifetime_s).unwrap();
+    }
+    filled.fill_end().unwrap();
+    let (by_saves, by_fill) = (saved.effort().round_trips, filled.effort().round_trips);
+    assert!(by_fill * 10 < by_saves, "{by_fill} round trips, {by_saves} by saves");
+}
+
+/// The words of a line, without numbers that are times since 1970, and these in ms.
+fn apart(line: &str) -> (String, Vec<f64>) {
+    let mut times = Vec::new();
+    let mut time = |word: &str| match word.len() {
+        10 | 11 => word.parse().map(|s: f64| times.push(s * 1e3)).is_ok(),
+        13 => word.parse().map(|ms: f64| times.push(ms)).is_ok(),
+        _ => false,
+    };
+    let words = line.split([' ', '=', ':']).map(|word| if time(word) { "<time>" } else { word });
+    (words.collect::<Vec<_>>().join(" "), times)
+}
+
+/// Both snapshots are the same but for times, which differ by no more than `most`.
+fn same(saved: &str, filled: &str, most: Duration) {
+    assert!(saved.lines().count() > 100, "{saved}");
+    assert_eq!(saved.lines().count(), filled.lines().count());
+    for (saved, filled) in saved.lines().zip(filled.lines()) {
+        let ((words, times), (filled_words, filled_times)) = (apart(saved), apart(filled));
+        assert_eq!(words, filled_words);
+        let off = |(a, b): (&f64, &f64)| (a - b).abs() > most.as_secs_f64() * 1e3;
+        assert!(!times.iter().zip(&filled_times).any(off), "{saved}\n{filled}");
+    }
+}
+
+/// What memcached holds of the ids: flags, seconds until the end or -1, and bytes.
+fn held(server: &Server, ids: &[String]) -> Vec<String> {
+    let mut socket = UnixStream::connect(&server.socket).unwrap();
+    let mut asked = String::new();
+    for id in ids {
+        asked += &format!("mg {id} f t v\r\n");
+    }
+    let asked = asked + "mn\r\n";
+    let mut writer = socket.try_clone().unwrap();
+    let writing = std::thread::spawn(move || writer.write_all(asked.as_bytes()).unwrap());
+    let mut answer = Vec::new();
+    while !answer.ends_with(b"MN\r\n") {
+        let mut piece = [0; 4096];
+        let read = socket.read(&mut piece).unwrap();
+        answer.extend_from_slice(&piece[..read]);
+    }
+    writing.join().unwrap();
+    let text = String::from_utf8(answer).unwrap();
+    text.replace([';', 't'], " ").lines().map(String::from).collect()
+}
+
+fn fill_is_as_saves(backend: Backend, records: u64) {
+    let (saved, filled) = (Stores::of(backend, &[]), Stores::of(backend, &[]));
+    let started = Instant::now();
+    let (mut by_saves, mut by_fill) = (saved.open(backend), filled.open(backend));
+    save_and_fill(by_saves.as_mut(), by_fill.as_mut(), records);
+    // A record of a fill leaves a little later than its twin.
+    let most = Duration::from_secs(1).max(started.elapsed());
+    let snapshot = |stores: &Stores| stores.redis().redis_cli(&["EVAL", SNAPSHOT, "0"]);
+    same(&snapshot(&saved), &snapshot(&filled), most);
+    let scripts = |stores: &Stores| {
+        let info = stores.redis().redis_cli(&["INFO", "memory"]);
+        info.lines().find(|l| l.starts_with("number_of_cached_scripts:")).unwrap().to_string()
+    };
+    // The snapshot is one more.
+    assert_eq!(scripts(&saved), scripts(&filled), "{backend:?}");
+    if backend.products()[0] == Product::Memcached {
+        let ids: Vec<String> = (0..records).map(|n| record(n).id).collect();
+        let here = |stores: &Stores| held(&stores.servers[0], &ids).join("\n");
+        same(&here(&saved), &here(&filled), most);
+    }
+    let mut value = Vec::new();
+    for number in 0..records {
+        let record = record(number);
+        let found = by_fill.load(&record.id, &mut value).unwrap();
+        let found = found == Found::Yes;
+        assert!(found && value == record.value, "{backend:?}: {}", record.id);
+    }
+}
+
+#[test]
+fn what_is_filled_is_as_saved() {
+    if !installed("redis-server") || !installed("memcached") {
+        return;
+    }
+    for backend in Backend::ALL.into_iter().filter(|backend| backend.fills_fast()) {
+        // Of one backend more records than are gathered at a time.
+        fill_is_as_saves(backend, if backend == Backend::CmRedis { 9_000 } else { 700 });
+    }
+}
+
+#[test]
+fn the_set_of_all_ids_is_filled_too() {
+    if !installed("redis-server") {
+        return;
+    }
+    let (saved, filled) = (Server::redis(&[]), Server::redis(&[]));
+    let open = |server: &Server| {
+        let options = CmOptions { not_matching_tags: true, ..CmOptions::as_2019() };
+        CmRedis::open(&server.redis_endpoint(None), options, Duration::from_secs(20)).unwrap()
+    };
+    let started = Instant::now();
+    save_and_fill(&mut open(&saved), &mut open(&filled), 300);
+    let snapshot = |server: &Server| server.redis_cli(&["EVAL", SNAPSHOT, "0"]);
+    assert_eq!(filled.redis_cli(&["SCARD", "zc:ids"]), "300");
+    same(&snapshot(&saved), &snapshot(&filled), Duration::from_secs(1).max(started.elapsed()));
+}
+
+#[test]
+fn other_backends_save_at_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let options = CacheOptions {
+        endpoints: Vec::new(),
+        directory: directory.path().into(),
+        timeout: Duration::from_secs(5),
+        cm_settings: std::collections::BTreeMap::new(),
+    };
+    for backend in [Backend::ZendFile, Backend::CmFile] {
+        let mut cache = open_tagged_cache(backend, &options).unwrap();
+        cache.fill("a", b"va", &["T1".into()], None).unwrap();
+        let mut value = Vec::new();
+        let mut other = open_tagged_cache(backend, &options).unwrap();
+        assert_eq!(other.load("a", &mut value).unwrap(), Found::Yes, "{backend:?}");
+        cache.fill_end().unwrap();
+    }
+}
+
+/// What ends a fill of records without end.
+fn fault(cache: &mut dyn TaggedCache) -> workloads::store::StoreError {
+    for number in 0..1_000_000 {
+        let Record { id, value, tags, lifetime_s } = record(number);
+        if let Err(e) = cache.fill(&id, &value, &tags, lifetime_s) {
+            return e;
+        }
+    }
+    cache.fill_end().unwrap_err()
+}
+
+#[test]
+fn a_fault_ends_a_fill() {
+    if !installed("redis-server") || !installed("memcached") {
+        return;
+    }
+    let full = ["--maxmemory", "4mb", "--maxmemory-policy", "noeviction"];
+    for backend in Backend::ALL.into_iter().filter(|b| b.products() == [Product::Redis]) {
+        let stores = Stores::of(backend, &full);
+        let e = fault(stores.open(backend).as_mut());
+        assert_eq!(e.class, ErrorClass::Full, "{backend:?}: {e}");
+    }
+    for lost in 0..2 {
+        let backend = Backend::SimpleTwoLevels;
+        let mut stores = Stores::of(backend, &[]);
+        let mut cache = stores.open(backend);
+        save_half(cache.as_mut());
+        stores.servers[lost].end();
+        let e = fault(cache.as_mut());
+        assert_eq!((e.class, e.fatal), (ErrorClass::Closed, true), "{lost}: {e}");
+    }
+}
+
+/// Some records, of which the last are still under way.
+fn save_half(cache: &mut dyn TaggedCache) {
+    for number in 0..1_000 {
+        let Record { id, value, tags, lifetime_s } = record(number);
+        cache.fill(&id, &value, &tags, lifetime_s).unwrap();
+    }
+}
