@@ -8,8 +8,6 @@
 
 use std::ops::Range;
 
-use load::wire::template::append_number;
-
 /// Longest bulk and longest whole reply: more is an error, never memory.
 pub(super) const BULK_BYTES_MAX: usize = 64 << 20;
 /// Longest status, error or number line.
@@ -17,6 +15,8 @@ pub(super) const LINE_BYTES_MAX: usize = 64 << 10;
 /// Most elements of an array, and how deep arrays may lie in arrays.
 const ELEMENTS_MAX: usize = 1 << 20;
 const DEPTH_MAX: usize = 8;
+/// A type, a number of at most 20 digits and the end of the line.
+const HEAD_BYTES_MAX: usize = 23;
 
 /// Bytes that are not of the protocol.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,6 +83,9 @@ pub(super) enum Step {
 /// Reads one reply, or the head of an array, from the start of `bytes`.
 pub(super) fn parse(bytes: &[u8]) -> Result<Step, Malformed> {
     let Some(&kind) = bytes.first() else { return Ok(Step::More { total: 1 }) };
+    if let Some((length, start)) = short_bulk(bytes) {
+        return bulk(bytes, start, length);
+    }
     if !matches!(kind, b'+' | b'-' | b':' | b'$' | b'*') {
         return Err(Malformed(format!("a reply begins with byte {kind:#04x}")));
     }
@@ -105,6 +108,15 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Step, Malformed> {
         },
     };
     Ok(Step::Whole { shape, used })
+}
+
+/// Length and start of a string shorter than a million bytes: lists of names are nothing else.
+fn short_bulk(bytes: &[u8]) -> Option<(usize, usize)> {
+    let [b'$', rest @ ..] = bytes else { return None };
+    let digits = rest.iter().take(6).take_while(|byte| byte.is_ascii_digit()).count();
+    let line = rest.get(..digits + 2).filter(|line| digits > 0 && line.ends_with(b"\r\n"))?;
+    let add = |length: usize, digit: &u8| length * 10 + usize::from(digit - b'0');
+    Some((line[..digits].iter().fold(0, add), 1 + digits + 2))
 }
 
 fn bulk(bytes: &[u8], start: usize, length: usize) -> Result<Step, Malformed> {
@@ -216,7 +228,9 @@ pub(super) fn begin(out: &mut Vec<u8>, parts: usize) {
 
 /// Appends one part of a request, whose pieces are put together.
 pub(super) fn append(out: &mut Vec<u8>, pieces: &[&[u8]]) {
-    head(out, b'$', pieces.iter().map(|piece| piece.len()).sum());
+    let bytes = pieces.iter().map(|piece| piece.len()).sum();
+    out.reserve(HEAD_BYTES_MAX + bytes + 2);
+    head(out, b'$', bytes);
     for piece in pieces {
         out.extend_from_slice(piece);
     }
@@ -224,7 +238,19 @@ pub(super) fn append(out: &mut Vec<u8>, pieces: &[&[u8]]) {
 }
 
 fn head(out: &mut Vec<u8>, kind: u8, number: usize) {
-    out.push(kind);
-    append_number(out, number as u64);
-    out.extend_from_slice(b"\r\n");
+    let mut text = [0; HEAD_BYTES_MAX];
+    let mut at = text.len() - 2;
+    text[at..].copy_from_slice(b"\r\n");
+    let mut left = number;
+    loop {
+        at -= 1;
+        text[at] = b'0' + (left % 10) as u8;
+        left /= 10;
+        if left == 0 {
+            break;
+        }
+    }
+    at -= 1;
+    text[at] = kind;
+    out.extend_from_slice(&text[at..]);
 }
