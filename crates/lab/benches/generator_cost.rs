@@ -12,6 +12,7 @@
 #![expect(clippy::print_stdout, reason = "a bench prints its result")]
 
 mod common;
+mod sessions;
 mod study;
 
 use cachedyno_lab::Ready;
@@ -91,11 +92,11 @@ fn main() -> Outcome {
         ("warmup_ms", "50".to_string()),
         ("measure_ms", measure_ms.to_string()),
     ];
-    let plan = study::plan(seed, &["redis"], &sets)?;
+    let plan = sessions::plan(seed, &["redis"], &sets)?;
     let setup = study::setup()?;
     let mut bench = study::bench(&plan, &setup);
     let cell = &plan.cells[0];
-    let workload = study::sessions(cell)?.clone();
+    let workload = sessions::of(cell)?.clone();
     println!(
         "{blocks} blocks, seed {seed}, {measure_ms} ms each; {SESSIONS} sessions of {} bytes; \
          generator on CPUs {:?}, server on {:?}",

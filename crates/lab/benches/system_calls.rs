@@ -8,6 +8,7 @@
 #![expect(clippy::print_stdout, reason = "a bench prints its result")]
 
 mod common;
+mod sessions;
 mod study;
 
 use cachedyno_lab::Bench;
@@ -49,10 +50,10 @@ fn main() -> Outcome {
     println!("| store | layout | operation | system calls | which |\n|---|---|---|---|---|");
     for cell in plan.cells.iter().filter(|c| !c.load.one_session()) {
         let Some(target) = plan.target(&cell.target) else { continue };
-        for phase in study::sessions(cell)?.phases.iter().filter(|p| p.name != "mixed") {
+        for phase in sessions::of(cell)?.phases.iter().filter(|p| p.name != "mixed") {
             let few = trace(&mut bench, target, cell, &phase.name, FEW)?;
             let many = trace(&mut bench, target, cell, &phase.name, MANY)?;
-            println!("{}", row(&cell.target, study::sessions(cell)?, &phase.name, &few, &many));
+            println!("{}", row(&cell.target, sessions::of(cell)?, &phase.name, &few, &many));
         }
     }
     Ok(())
@@ -66,7 +67,7 @@ fn plan(seed: u64) -> Result<Plan, Box<dyn Error>> {
         ("warmup_ms", "0".to_string()),
         ("think_ms", "0".to_string()),
     ];
-    study::plan(seed, &[], &sets)
+    sessions::plan(seed, &[], &sets)
 }
 
 fn row(store: &str, workload: &Sessions, phase: &str, few: &Calls, many: &Calls) -> String {
@@ -108,7 +109,7 @@ fn trace(
         .arg(std::env::current_exe()?)
         .args([CLIENT, &url(ready.endpoint()), &options.table])
         .arg(&options.directory)
-        .args([layout(study::sessions(cell)?), phase, &count.to_string()])
+        .args([layout(sessions::of(cell)?), phase, &count.to_string()])
         .stdin(Stdio::null())
         .status()
         .map_err(|e| format!("strace cannot be started: {e} (apt-get install strace)"))?;
@@ -150,10 +151,9 @@ fn traced_client(arguments: &[String]) -> Outcome {
     };
     let endpoint = Endpoint::parse(url)?;
     let plan = plan(1)?;
-    let cell =
-        plan.cells.iter().find(|c| study::sessions(c).is_ok_and(|s| layout(s) == layout_name));
+    let cell = plan.cells.iter().find(|c| sessions::of(c).is_ok_and(|s| layout(s) == layout_name));
     let Some(cell) = cell else { return Err(format!("no layout `{layout_name}`").into()) };
-    let mut workload = study::sessions(cell)?.clone();
+    let mut workload = sessions::of(cell)?.clone();
     workload.phases.retain(|p| p.name == *phase);
     for phase in &mut workload.phases {
         phase.stop = Stop::Count(count.parse()?);

@@ -1,7 +1,7 @@
-//! What benches of the shipped study need: the guard's role, its plan, places for its servers.
+//! What benches of a shipped study need: the guard's role, its plan, places for its servers.
 
 use cachedyno_lab::{Bench, Setup};
-use model::{Cell, Choices, Plan, Scale, Sessions, Study, TargetChoice, Workload};
+use model::{Choices, Plan, Scale, Study, TargetChoice};
 use rig::{Guard, Pinning};
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -15,13 +15,14 @@ pub(crate) fn played_guard(arguments: &[String]) -> Result<bool, Box<dyn Error>>
     Ok(true)
 }
 
-/// A plan of the shipped session study, one client, with `sets` as `--set` pairs.
+/// A plan of a shipped study, its name and its text; one client, with `sets` as `--set` pairs.
 pub(crate) fn plan(
+    (name, text): (&str, &str),
     seed: u64,
     targets: &[&str],
     sets: &[(&str, String)],
 ) -> Result<Plan, Box<dyn Error>> {
-    let study = Study::parse("sessions", include_str!("../../../../studies/sessions.toml"))?;
+    let study = Study::parse(name, text)?;
     let mut all = vec![("clients".to_string(), "1".to_string())];
     all.extend(sets.iter().map(|(key, value)| ((*key).to_string(), value.clone())));
     let choices = Choices {
@@ -46,14 +47,6 @@ pub(crate) fn setup() -> Result<Setup, Box<dyn Error>> {
         endpoints: BTreeMap::new(),
         allow_shared: false,
     })
-}
-
-/// The session workload of a cell; these benches plan no other.
-pub(crate) fn sessions(cell: &Cell) -> Result<&Sessions, String> {
-    match &cell.workload {
-        Workload::Sessions(sessions) => Ok(sessions),
-        other => Err(format!("cell `{}` is of `{}`, no sessions", cell.id, other.profile())),
-    }
 }
 
 /// A bench of targets for `plan`.
