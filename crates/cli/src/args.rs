@@ -103,7 +103,8 @@ const TARGET_HELP: &str = "Measure only this target; with a URL, an existing sto
     CACHEDYNO_PASSWORD_NAME, or from --password-file.";
 
 const FILL_HELP: &str = "How an application cache is filled; the same as --set fill=fast\n\n\
-    What is there afterwards is the same. A backend that cannot fill fast saves; the result says so.";
+    What is there afterwards is the same. A backend that cannot fill fast saves, and the result \
+    says so.";
 
 /// How the records of an application cache are saved before the first phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -56,7 +56,7 @@ pub trait TaggedCache: Send {
         lifetime_s: Option<u64>,
     ) -> Result<(), StoreError>;
 
-    /// Saves one of many records that are not there yet, while nobody else uses their tags. Its answer
+    /// Saves one of many records that are not there yet, while nobody reads or cleans. Its answer
     /// may come with that of a later one, or with [`TaggedCache::fill_end`]; then everything is as
     /// after [`TaggedCache::save`]. A backend without such a way saves at once.
     fn fill(

@@ -13,8 +13,8 @@
 //! Only records have a lifetime. Tags and data from 20,480 bytes on are compressed (`compress`).
 //! Commands and pipelines are the module's, by the PHP extension redis, which asks for no
 //! transaction: as of 2019 ([`CmOptions::as_2019`]) or with the scripts of today
-//! ([`CmOptions::today`]). `garbage` collects ids of records that are gone and `save` saves, in the way of
-//! either.
+//! ([`CmOptions::today`]). `save` saves and `garbage` collects ids of records that are gone, in the
+//! way of either.
 
 mod compress;
 mod garbage;
