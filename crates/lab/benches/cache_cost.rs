@@ -235,10 +235,10 @@ impl Side {
         match kind {
             0 => {
                 self.run(1, true)?;
-                self.on_thread(|side| side.bare_loads())
+                self.on_thread(Self::bare_loads)
             }
             1 => self.loads(),
-            2 => self.on_thread(|side| side.cleans()),
+            2 => self.on_thread(Self::cleans),
             3 => self.fills(keys),
             _ => {
                 self.workload.fill = Fill::Save;

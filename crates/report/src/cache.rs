@@ -21,11 +21,11 @@ pub(crate) fn fills(plan: &Plan, notes: &mut Notes) {
     if fast.is_empty() {
         return;
     }
-    let mut text = format!("filled many records at once: {}", fast.join(", "));
-    if !by_saves.is_empty() {
-        text += &format!("; by saves, one at a time: {}", by_saves.join(", "));
-    }
-    notes.add(text);
+    let saving = match by_saves.as_slice() {
+        [] => String::new(),
+        targets => format!("; by saves, one at a time: {}", targets.join(", ")),
+    };
+    notes.add(format!("filled many records at once: {}{saving}", fast.join(", ")));
 }
 
 /// Adds the metrics: geometric means over blocks like rates; what is 0 everywhere is left out.

@@ -98,7 +98,7 @@ fn record(number: u64) -> Record {
         2 => b"long enough ".repeat(2_000),
         _ => format!("v{number} ").repeat((number % 90) as usize).into_bytes(),
     };
-    let lifetime_s = (number % 5 > 0).then_some(1_000 * (number % 40 + 1));
+    let lifetime_s = (!number.is_multiple_of(5)).then_some(1_000 * (number % 40 + 1));
     Record { id: format!("id_{number}"), value, tags: tags.collect(), lifetime_s }
 }
 
@@ -141,11 +141,8 @@ fn same(saved: &str, filled: &str, most: Duration) {
 /// What memcached holds of the ids: flags, seconds until the end or -1, and bytes.
 fn held(server: &Server, ids: &[String]) -> Vec<String> {
     let mut socket = UnixStream::connect(&server.socket).unwrap();
-    let mut asked = String::new();
-    for id in ids {
-        asked += &format!("mg {id} f t v\r\n");
-    }
-    let asked = asked + "mn\r\n";
+    let asked: Vec<String> = ids.iter().map(|id| format!("mg {id} f t v\r\n")).collect();
+    let asked = asked.concat() + "mn\r\n";
     let mut writer = socket.try_clone().unwrap();
     let writing = std::thread::spawn(move || writer.write_all(asked.as_bytes()).unwrap());
     let mut answer = Vec::new();
