@@ -1,12 +1,14 @@
 //! Pure arithmetic of measuring: no clock, no socket, no process, no global randomness.
 //!
 //! - [`compare`]: two targets paired by block; the verdicts of a whole run.
+//! - [`growth`]: how a cost grows with a size: the exponent of a power law.
 //! - [`histogram`]: a distribution of nanoseconds, mergeable and storable.
 //! - [`interval`]: a centre with its interval over blocks, and what is doubtful about it.
 //! - [`steady`]: whether a phase's rate held while it was measured.
 //! - [`units`]: printing numbers with units; reading durations and sizes.
 
 pub mod compare;
+pub mod growth;
 pub mod histogram;
 pub mod interval;
 pub mod steady;
@@ -16,6 +18,7 @@ mod random;
 mod student;
 
 pub use compare::{Comparison, Doubt, Paired, Verdict, verdicts};
+pub use growth::{Growth, Slope, power_law_slope, slope_over_blocks};
 pub use histogram::Histogram;
 pub use interval::{Estimate, Interval, IntervalError, Warning, geometric_mean_interval};
 pub use steady::{Steady, is_steady};

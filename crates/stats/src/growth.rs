@@ -1,0 +1,134 @@
+//! How a cost grows with a size: the exponent of the power law cost = c · size^slope.
+//!
+//! A slope of 0 is a cost that does not depend on the size, 1 one in proportion to it, 2 one with
+//! its square. In each block the slope is that of the line fitted by least squares through
+//! ln(cost) over ln(size); what disturbs a whole block moves all of its costs and not the slope.
+//! The slopes of the blocks are then taken like any other value: their mean, with Student's
+//! interval. Slopes may be 0 or less, so no logarithm is taken of them, and sizes and costs may be
+//! in any unit.
+
+use std::fmt;
+
+use crate::student::{self, Moments};
+
+/// Slopes closer than this are not told apart: a tenfold size then changes the cost by a quarter.
+pub const ZONE: f64 = 0.1;
+
+/// Farthest that the interval of a slope may reach from 0 or 1 where the slope is taken for it:
+/// beyond, it would be no nearer to it than to the other one.
+const REACH: f64 = 0.5;
+
+/// Mean slope of all blocks.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Slope {
+    /// Arithmetic mean over blocks.
+    pub center: f64,
+    /// Lower and upper bound, `lo` ≤ `center` ≤ `hi`; `None` below two blocks.
+    pub bounds: Option<(f64, f64)>,
+    /// Number of blocks.
+    pub blocks: usize,
+}
+
+/// What a slope says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Growth {
+    /// The slope is that of a constant.
+    DoesNotGrow,
+    /// Surely above 0 and below 1.
+    Slower,
+    /// The slope is 1.
+    InProportion,
+    /// Surely above 1.
+    Faster,
+    /// Surely below 0.
+    Shrinks,
+    /// None of these is shown.
+    Undecided,
+}
+
+impl Growth {
+    /// The words that records and pages use.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::DoesNotGrow => "does not grow",
+            Self::Slower => "grows slower",
+            Self::InProportion => "grows in proportion",
+            Self::Faster => "grows faster",
+            Self::Shrinks => "shrinks",
+            Self::Undecided => "undecided",
+        }
+    }
+}
+
+impl fmt::Display for Growth {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl Slope {
+    /// What it says. A slope is taken for 0 or 1 when it lies within [`ZONE`] of it, its interval
+    /// holds it or lies within the zone as well, and reaches no farther than half-way to the other
+    /// one. Without an interval nothing is decided.
+    pub fn growth(&self) -> Growth {
+        let Some((lo, hi)) = self.bounds else { return Growth::Undecided };
+        let is = |edge: f64| {
+            let within = |zone: f64| edge - zone < lo && hi < edge + zone;
+            let near = (self.center - edge).abs() < ZONE;
+            near && within(REACH) && ((lo <= edge && edge <= hi) || within(ZONE))
+        };
+        match () {
+            () if is(0.0) => Growth::DoesNotGrow,
+            () if is(1.0) => Growth::InProportion,
+            () if lo > 1.0 => Growth::Faster,
+            () if hi < 0.0 => Growth::Shrinks,
+            () if lo > 0.0 && hi < 1.0 => Growth::Slower,
+            () => Growth::Undecided,
+        }
+    }
+}
+
+/// Slope of the line fitted by least squares through ln(cost) over ln(size), for pairs of a size
+/// and its cost in any order. Pairs in which either is no positive number are left out; `None`
+/// where fewer than two different sizes are left.
+pub fn power_law_slope(pairs: &[(f64, f64)]) -> Option<f64> {
+    let usable = |v: f64| v.is_finite() && v > 0.0;
+    let logs: Vec<(f64, f64)> = pairs
+        .iter()
+        .filter(|(size, cost)| usable(*size) && usable(*cost))
+        .map(|(size, cost)| (size.ln(), cost.ln()))
+        .collect();
+    let first = logs.first()?.0;
+    if logs.iter().all(|(x, _)| (x - first).abs() < 1e-9) {
+        return None;
+    }
+    let n = logs.len() as f64;
+    let (x_sum, y_sum) = logs.iter().fold((0.0, 0.0), |(xs, ys), (x, y)| (xs + x, ys + y));
+    let (x_mean, y_mean) = (x_sum / n, y_sum / n);
+    let spread: f64 = logs.iter().map(|(x, _)| (x - x_mean).powi(2)).sum();
+    let product: f64 = logs.iter().map(|(x, y)| (x - x_mean) * (y - y_mean)).sum();
+    Some(product / spread)
+}
+
+/// The mean slope of the blocks' pairs of size and cost with its interval at `confidence` (for
+/// example 0.95). Blocks without a slope ([`power_law_slope`]) count as no block; `None` where no
+/// block has one, or `confidence` is not between 0 and 1.
+pub fn slope_over_blocks<'a>(
+    blocks: impl IntoIterator<Item = &'a [(f64, f64)]>,
+    confidence: f64,
+) -> Option<Slope> {
+    let slopes: Vec<f64> = blocks.into_iter().filter_map(power_law_slope).collect();
+    if slopes.is_empty() || !(confidence > 0.0 && confidence < 1.0) {
+        return None;
+    }
+    let moments = Moments::of(&slopes);
+    let center = moments.mean;
+    let bounds = (slopes.len() > 1).then(|| {
+        let t = student::critical((1.0 - confidence) / 2.0, moments.freedom());
+        (center - t * moments.error, center + t * moments.error)
+    });
+    Some(Slope { center, bounds, blocks: slopes.len() })
+}
+
+#[cfg(test)]
+mod tests;
