@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::fmt;
 
 use crate::plan::{Phase, PlannedTarget, Product};
 
@@ -182,11 +183,32 @@ impl PlannedTarget {
     }
 }
 
+/// A data set by its size: one of several that a profile measures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DataSize {
+    /// Records.
+    pub keys: u64,
+    /// Tags that records choose from.
+    pub tags: u64,
+}
+
+impl fmt::Display for DataSize {
+    /// As users write it: `20000x200`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}x{}", self.keys, self.tags)
+    }
+}
+
 /// The application-cache workload of one cell.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AppCache {
-    /// Profile of the study that it comes from, for example `mollenhour`.
+    /// Profile of the study that it comes from, for example `mollenhour`; of one that measures
+    /// several sizes with its own: `by-records/20000x200`.
     pub profile: String,
+    /// That profile without the size; `None` where it measures one size alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sizes_of: Option<String>,
     /// Records of the data set.
     pub keys: u64,
     /// Tags that records choose from, at least 1.
@@ -214,6 +236,18 @@ pub struct AppCache {
     pub files: Option<DataFiles>,
     /// Measured phases, in order.
     pub phases: Vec<Phase>,
+}
+
+impl AppCache {
+    /// Records that carry a tag, in the mean: what a clean removes. Every number of tags of a
+    /// record is equally likely; as in the original, a record for which one is drawn has none.
+    pub fn records_of_tag(&self) -> f64 {
+        let (least, most) = self.tags_of_record;
+        let lost = self.as_original && least <= 1 && most >= 1;
+        let tags_of_records = (least + most) * (most - least + 1) / 2 - u64::from(lost);
+        let tags_of_record = tags_of_records as f64 / (most - least + 1) as f64;
+        self.keys as f64 * tags_of_record / self.tags as f64
+    }
 }
 
 /// A directory with the original benchmark's files of a data set and of its clients' lists, and

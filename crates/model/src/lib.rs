@@ -22,7 +22,7 @@ pub mod study;
 pub mod target;
 pub mod trial;
 
-pub use app_cache::{AppCache, Backend, CM_PREFIX, CM_SETTINGS, DataFiles, Fill};
+pub use app_cache::{AppCache, Backend, CM_PREFIX, CM_SETTINGS, DataFiles, DataSize, Fill};
 pub use calibration::{Calibration, NullRate};
 pub use event::{Event, Sink, SinkError};
 pub use load::Load;

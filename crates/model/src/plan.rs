@@ -267,6 +267,14 @@ impl Workload {
         }
     }
 
+    /// Name of the study's profile: that of the results, without the size where there are several.
+    pub fn study_profile(&self) -> &str {
+        match self {
+            Self::AppCache(cache) => cache.sizes_of.as_deref().unwrap_or(&cache.profile),
+            other => other.profile(),
+        }
+    }
+
     /// Measured phases, in order.
     pub fn phases(&self) -> &[Phase] {
         match self {
@@ -314,7 +322,8 @@ impl Workload {
 /// Target × workload × load: one thing to measure.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
-    /// Unique in the plan: `<target>/<profile>/<clients>` and `-one` for one session.
+    /// Unique in the plan: `<target>/<profile>/<clients>` and `-one` for one session; of a profile
+    /// with sizes `<target>/<profile>/<size>/<clients>`.
     pub id: String,
     /// Name of a planned target.
     pub target: String,

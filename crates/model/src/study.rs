@@ -4,7 +4,7 @@
 //!
 //! - [`wire`]: the file as it is written.
 //! - [`statements`]: its statements and its recommendation table.
-//! - `keys`, `faults`: what must stand in it, and what makes no sense.
+//! - `keys`, `faults`: what must stand in it, and what makes no sense; `sizes`: of lists of sizes.
 //! - [`choices`]: what a user adds on the command line, `--set` keys included.
 //! - [`planning`]: study and choices become a [`crate::Plan`]; `targets`: its stores.
 
@@ -12,6 +12,7 @@ pub mod choices;
 mod faults;
 mod keys;
 pub mod planning;
+mod sizes;
 pub mod statements;
 mod targets;
 pub mod wire;

@@ -84,7 +84,8 @@ fn both_profiles_run_on_files_and_redis() {
         return;
     }
     let place = Place::new();
-    let targets = ["--target", "zend-file", "--target", "cm-redis", "--set", "profile=all"];
+    let targets =
+        ["--target", "zend-file", "--target", "cm-redis", "--set", "profile=weighted,mollenhour"];
     let chances = ["--set", "clean_chance=100", "--set", "write_chance=50"];
     let arguments = [&targets[..], &chances].concat();
     let summary = Place::finish(small(&place, &arguments)).measured().json();

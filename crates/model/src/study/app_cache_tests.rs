@@ -33,7 +33,7 @@ fn caches<'a>(plan: &'a Plan) -> Vec<&'a AppCache> {
 
 #[test]
 fn every_profile_runs_on_every_backend_of_the_source() {
-    let plan = plan(&[("profile", "all")], &[]).unwrap();
+    let plan = plan(&[("profile", "weighted,mollenhour")], &[]).unwrap();
     let ids: Vec<&str> = plan.cells.iter().map(|c| c.id.as_str()).collect();
     assert_eq!(
         ids,
@@ -74,6 +74,106 @@ fn the_original_profile_has_the_originals_values() {
     assert_eq!(cache.phases.len(), 1);
     assert_eq!(cache.phases[0].stop, Stop::Count(50_000));
     assert!(cache.phases[0].mix.is_empty());
+}
+
+fn at(scale: Scale, profile: &str, sets: &[(&str, &str)]) -> Plan {
+    let own = [("profile", profile)];
+    let sets = own.iter().chain(sets).map(|(k, v)| ((*k).into(), (*v).into())).collect();
+    let targets = vec![TargetChoice::parse("zend-file").unwrap()];
+    let choices =
+        Choices { scale, budget_s: None, sets, targets, control: false, seed: 7, timeout_ms: None };
+    Study::parse("app-cache", APP_CACHE).unwrap().plan(&choices).unwrap()
+}
+
+#[test]
+fn each_size_is_a_cell_of_its_own() {
+    let plan = plan(&[("profile", "by-records")], &["zend-file", "cm-redis"]).unwrap();
+    let ids: Vec<&str> = plan.cells.iter().map(|c| c.id.as_str()).collect();
+    assert_eq!(
+        ids,
+        [
+            "zend-file/by-records/2000x200/4",
+            "cm-redis/by-records/2000x200/4",
+            "zend-file/by-records/5000x500/4",
+            "cm-redis/by-records/5000x500/4",
+            "zend-file/by-records/20000x2000/4",
+            "cm-redis/by-records/20000x2000/4",
+        ]
+    );
+    let last = &plan.cells[5].workload;
+    assert_eq!((last.profile(), last.study_profile()), ("by-records/20000x2000", "by-records"));
+    assert_eq!((caches(&plan)[5].keys, caches(&plan)[5].tags), (20_000, 2_000));
+    assert_eq!(plan.profiles, ["by-records"]);
+    let weighted = at(Scale::Quick, "weighted", &[]);
+    assert_eq!(weighted.cells[0].workload.study_profile(), "weighted");
+    assert_eq!(caches(&weighted)[0].sizes_of, None);
+}
+
+#[test]
+fn one_of_records_and_records_of_a_tag_grows_at_every_scale() {
+    for scale in [Scale::Quick, Scale::Standard, Scale::Full] {
+        let plan = at(scale, "by-records", &[]);
+        let (first, last) = (caches(&plan)[0], caches(&plan)[plan.cells.len() - 1]);
+        assert!(first.keys * 10 <= last.keys);
+        assert!(caches(&plan).iter().all(|c| same(c.records_of_tag(), first.records_of_tag())));
+        let plan = at(scale, "by-tag-size", &[]);
+        let cells = caches(&plan);
+        let of_tags: Vec<f64> = cells.iter().map(|c| c.records_of_tag()).collect();
+        assert!(same(of_tags[0], 10.0) && same(of_tags[2], 1000.0), "{of_tags:?}");
+        assert!(cells.iter().all(|c| c.keys == cells[0].keys));
+    }
+    let full = at(Scale::Full, "by-records", &[]);
+    let keys: Vec<u64> = caches(&full).iter().map(|c| c.keys).collect();
+    assert_eq!(keys, [10_000, 50_000, 200_000, 1_000_000]);
+    // The published study tells 744 records a tag; its records never have one tag alone.
+    let original = at(Scale::Full, "mollenhour", &[]);
+    assert!(same(caches(&original)[0].records_of_tag(), 743.75));
+    assert!(same(caches(&at(Scale::Full, "weighted", &[]))[0].records_of_tag(), 750.0));
+}
+
+fn same(a: f64, b: f64) -> bool {
+    (a - b).abs() < 1e-9 * b
+}
+
+#[test]
+fn sizes_can_be_set_and_wrong_ones_say_why() {
+    let sizes = ("sizes", "300x30, 900x90");
+    let set = at(Scale::Quick, "by-records", &[sizes]);
+    let ids: Vec<&str> = set.cells.iter().map(|c| c.id.as_str()).collect();
+    assert_eq!(ids, ["zend-file/by-records/300x30/4", "zend-file/by-records/900x90/4"]);
+    let records = ("profile", "by-records");
+    let wrong = |sets: &[(&str, &str)]| message(&[&[records], sets].concat(), &[]);
+    for text in ["", "300", "300x", "300x30,", "300-30", "-3x30", "300x99999999999999999999"] {
+        assert_eq!(
+            wrong(&[("sizes", text)]),
+            format!(
+                "--set sizes=`{text}` does not fit (expected numbers of records and tags, as in \
+                 `2000x200,20000x2000`)"
+            )
+        );
+    }
+    for (text, problem) in [
+        ("300x30", "`1` sizes show no growth (expected two or more)"),
+        ("300x30,0x30", "size `0x30` (expected 1 to 100000000 records and tags)"),
+        ("300x30,300x30", "size `300x30` twice"),
+        ("300x30,300x3", "size `300x3` has fewer tags than max_tags `15`"),
+        ("300x30,900x30", "sizes `300x30` and `900x30` change both the records and the records"),
+    ] {
+        let text = wrong(&[("sizes", text)]);
+        let expected = format!("--set: profile `by-records`: {problem}");
+        assert!(text.starts_with(&expected), "{text}");
+    }
+    assert!(wrong(&[("max_tags", "201")]).contains("size `2000x200` has fewer tags"));
+    let text = wrong(&[("keys", "500")]);
+    assert!(text.starts_with("--set keys would change nothing: `by-records` have"), "{text}");
+    let text = message(&[sizes], &[]);
+    assert!(text.contains("fits `0` of the chosen profiles"), "{text}");
+    assert!(text.ends_with("with sizes are: `by-records` and `by-tag-size`)"), "{text}");
+    let both = message(&[("profile", "by-records,by-tag-size"), sizes], &[]);
+    assert!(both.contains("fits `2` of the chosen profiles"), "{both}");
+    let with_another = plan(&[("profile", "weighted,by-records"), ("keys", "500")], &[]).unwrap();
+    let keys: Vec<u64> = caches(&with_another).iter().map(|c| c.keys).collect();
+    assert_eq!((keys[0], keys[4]), (500, 2000));
 }
 
 #[test]
@@ -169,6 +269,26 @@ fn faults_in_a_study_are_located() {
     assert!(fault("{ clean = 1.0 }", "{ change = 1.0 }").0.contains("`write` and `clean`"));
     assert!(fault("mix = {}", "mix = { read = 1.0 }").0.contains("the original's list decides"));
     assert!(fault("max_tags = 15", "max_tags = 2001").0.contains("min_tags <= max_tags <= tags"));
+    let (text, line) = fault("{ keys = 2000, tags = 200 },", "{ keys = 2000, tags = 2 },");
+    assert_eq!(
+        text,
+        format!(
+            "study `s.toml`, line {}: size `2000x2` has fewer tags than max_tags `15`",
+            line - 2
+        )
+    );
+    let text = fault("{ keys = 2000, tags = 200 },", "{ keys = 2000, tags = 100 },").0;
+    assert!(text.contains("change both the records and the records of a tag"), "{text}");
+    assert!(fault("{ keys = 2000, tags = 200 }", "{ keys = 2000 }").0.contains("field `tags`"));
+    assert!(fault("{ keys = 2000, tags", "{ key = 2000, tags").0.contains("field `key`"));
+    let text = fault("quick = [\n  { keys = 2000,", "fast = [\n  { keys = 2000,").0;
+    assert!(text.contains("unknown variant `fast`"), "{text}");
+    let quick = &APP_CACHE[APP_CACHE.find("quick = [").unwrap()..];
+    let quick = &quick[..quick.find("standard = [").unwrap()];
+    let (text, _) = fault(quick, "");
+    assert!(text.ends_with("profile `by-records` has no sizes for scale `quick`"), "{text}");
+    let text = fault(quick, "quick = [{ keys = 2000, tags = 200 }]\n").0;
+    assert!(text.ends_with("`1` sizes show no growth (expected two or more)"), "{text}");
     let text = fault("source = [\"cm-redis\", \"zend-file\"]", "source = [\"nfs\"]").0;
     assert!(text.contains("unknown target `nfs`"), "{text}");
 }

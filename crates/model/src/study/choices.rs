@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::wire::{Defaults, ScaleSize, Study, StudyWorkload};
-use super::{StudyError, keys, quoted_list};
-use crate::app_cache::{CM_PREFIX, CM_SETTINGS, DataFiles, Fill};
+use super::{StudyError, keys, quoted_list, sizes};
+use crate::app_cache::{CM_PREFIX, CM_SETTINGS, DataFiles, DataSize, Fill};
 use crate::plan::{Generation, Product, Scale};
 use crate::target::Endpoint;
 
@@ -56,6 +56,7 @@ pub const KEYS: [&str; 27] = [
     "clients",
     "keys",
     "tags",
+    "sizes",
     "min_tags",
     "max_tags",
     "min_rec_size",
@@ -115,6 +116,8 @@ pub(super) struct Resolved {
     pub(super) defaults: Defaults,
     pub(super) profiles: Vec<String>,
     pub(super) size: ScaleSize,
+    /// Data sets of the profile with sizes, instead of its own.
+    pub(super) sizes: Option<Vec<DataSize>>,
     pub(super) settings: BTreeMap<Product, BTreeMap<String, String>>,
     pub(super) files: Option<DataFiles>,
     /// Of `Cm_Cache_Backend_Redis`, with their prefix.
@@ -135,6 +138,7 @@ impl Resolved {
             profiles: study.defaults.profile.get_ref().clone(),
             defaults: study.defaults.clone(),
             size: size.clone(),
+            sizes: None,
             settings: BTreeMap::new(),
             files: choices.files.clone(),
             cm_settings: BTreeMap::new(),
@@ -154,6 +158,7 @@ impl Resolved {
             resolved.defaults.timeout_ms = timeout_ms;
         }
         resolved.agree_on_blocks(&choices.sets)?;
+        resolved.agree_on_sizes(study, choices)?;
         if study.workload == StudyWorkload::AppCache
             && let Some(problem) = resolved.defaults.fault_in_data()
         {
@@ -223,6 +228,9 @@ impl Resolved {
             "keys" => self.size.keys = number(1..=100_000_000, "1 to 100000000")?,
             "ops" => self.size.ops = number(1..=100_000_000, "1 to 100000000")?,
             "tags" => defaults.tags = number(1..=100_000_000, "1 to 100000000")?,
+            "sizes" => {
+                self.sizes = Some(sizes::parse(value).ok_or_else(|| bad(key, value, SIZES))?);
+            }
             "min_tags" => defaults.min_tags = number(0..=1000, "0 to 1000")?,
             "max_tags" => defaults.max_tags = number(0..=1000, "0 to 1000")?,
             "min_rec_size" => defaults.min_rec_size = number(1..=16 << 20, RECORD)?,
@@ -322,6 +330,7 @@ impl Resolved {
 }
 
 const MS: &str = "whole milliseconds";
+const SIZES: &str = "numbers of records and tags, as in `2000x200,20000x2000`";
 const RECORD: &str = "1 to 16777216 bytes";
 
 /// Products whose servers the study's workload can run on.

@@ -2,12 +2,12 @@
 
 use toml::Spanned;
 
-use super::quoted_list;
 use super::statements::{Advice, Claim, Expectation};
 use super::wire::{
     CACHE_OPERATIONS, Defaults, PAGE_OPERATIONS, PLAIN_OPERATIONS, Profile, STUDY_FORMAT, Study,
-    StudyTarget, StudyWorkload,
+    StudyPhase, StudyTarget, StudyWorkload,
 };
+use super::{quoted_list, sizes};
 use crate::plan::Layout;
 
 impl Study {
@@ -117,13 +117,27 @@ impl Study {
         })
     }
 
+    /// Lists of sizes that say nothing of growth, or that are missing for a scale.
+    fn fault_in_sizes(&self, profile: &Profile) -> Option<(usize, String)> {
+        let missing = self.scales.keys().find(|scale| !profile.sizes.contains_key(*scale));
+        if let Some(scale) = missing.filter(|_| !profile.sizes.is_empty()) {
+            let (name, scale) = (profile.name.get_ref(), scale.name());
+            let problem = format!("profile `{name}` has no sizes for scale `{scale}`");
+            return Some((profile.name.span().start, problem));
+        }
+        profile.sizes.values().find_map(|list| {
+            let problem = sizes::fault(list.get_ref(), self.defaults.max_tags)?;
+            Some((list.span().start, problem))
+        })
+    }
+
     fn fault_in_profile(&self, profile: &Profile) -> Option<(usize, String)> {
         let known: &[&str] = match (self.workload, profile.layout) {
             (StudyWorkload::AppCache, _) => &CACHE_OPERATIONS,
             (StudyWorkload::Sessions, Layout::Plain) => &PLAIN_OPERATIONS,
             (StudyWorkload::Sessions, Layout::Page) => &PAGE_OPERATIONS,
         };
-        profile.phases.iter().find_map(|phase| {
+        let of_phase = |phase: &StudyPhase| {
             let offset = phase.mix.span().start;
             let mix = phase.mix.get_ref();
             if let Some(name) = mix.keys().find(|o| !known.contains(&o.as_str())) {
@@ -135,7 +149,8 @@ impl Study {
             }
             let weights_fault = mix.is_empty() || mix.values().any(|w| !w.is_finite() || *w <= 0.0);
             weights_fault.then(|| (offset, "weights of a mix must be above 0".into()))
-        })
+        };
+        profile.phases.iter().find_map(of_phase).or_else(|| self.fault_in_sizes(profile))
     }
 }
 

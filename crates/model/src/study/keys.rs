@@ -33,12 +33,12 @@ const OWN: [(&str, &str, StudyWorkload, bool); 24] = [
     ("profiles", "order", Sessions, true),
     ("profiles", "one_session", Sessions, false),
     ("profiles", "as_original", AppCache, false),
+    ("profiles", "sizes", AppCache, false),
 ];
 
-/// Keys of defaults and scales that are other workloads' alone: `--set` does not know them.
+/// Keys that are other workloads' alone: `--set` does not know them.
 pub(super) fn of_others(workload: StudyWorkload, key: &str) -> bool {
-    let set = |table: &str| matches!(table, "defaults" | "scales");
-    OWN.iter().any(|(table, own, whose, _)| set(table) && *own == key && *whose != workload)
+    OWN.iter().any(|(_, own, whose, _)| *own == key && *whose != workload)
 }
 
 /// Byte offset and text of the first key that is missing, or that is another workload's.

@@ -3,7 +3,7 @@
 use super::StudyError;
 use super::choices::{Choices, Resolved};
 use super::wire::{Profile, StopKind, Study, StudyPhase, StudyWorkload};
-use crate::app_cache::{AppCache, Fill};
+use crate::app_cache::{AppCache, DataSize, Fill};
 use crate::load::Load;
 use crate::plan::{Cell, Effort, Phase, Plan, PlannedTarget, Sessions, Stop, Workload};
 
@@ -18,11 +18,17 @@ impl Study {
         let cells = profiles
             .iter()
             .flat_map(|profile| {
-                let loads = loads(profile, &resolved);
-                loads.into_iter().map(move |load| (*profile, load))
+                let sizes = resolved.data_sizes(profile, choices.scale);
+                sizes.into_iter().map(move |size| (*profile, size))
             })
-            .flat_map(|(profile, load)| targets.iter().map(move |t| (profile, load.clone(), t)))
-            .map(|(profile, load, target)| self.cell(profile, load, target, &resolved))
+            .flat_map(|(profile, size)| {
+                let loads = loads(profile, &resolved);
+                loads.into_iter().map(move |load| (profile, size, load))
+            })
+            .flat_map(|(profile, size, load)| {
+                targets.iter().map(move |t| (profile, size, load.clone(), t))
+            })
+            .map(|(profile, size, load, target)| self.cell(profile, size, load, target, &resolved))
             .collect();
         Ok(Plan {
             study: self.name.clone(),
@@ -50,6 +56,7 @@ impl Study {
     fn cell(
         &self,
         profile: &Profile,
+        data: Option<DataSize>,
         load: Load,
         target: &PlannedTarget,
         resolved: &Resolved,
@@ -65,7 +72,7 @@ impl Study {
             }
             StudyWorkload::AppCache => {
                 let phases = phases(size.ops);
-                Workload::AppCache(app_cache(profile, &load, target, resolved, phases))
+                Workload::AppCache(app_cache(profile, data, &load, target, resolved, phases))
             }
         };
         let suffix = if load.one_session() { "-one" } else { "" };
@@ -134,16 +141,23 @@ fn sessions(profile: &Profile, load: &Load, resolved: &Resolved, phases: Vec<Pha
 
 fn app_cache(
     profile: &Profile,
+    data: Option<DataSize>,
     load: &Load,
     target: &PlannedTarget,
     resolved: &Resolved,
     phases: Vec<Phase>,
 ) -> AppCache {
     let defaults = &resolved.defaults;
+    let name = profile.name.get_ref();
+    let DataSize { keys, tags } = data.unwrap_or_else(|| {
+        let tags = resolved.files.as_ref().map_or(defaults.tags, |files| files.tags);
+        DataSize { keys: resolved.size.keys, tags }
+    });
     AppCache {
-        profile: profile.name.get_ref().clone(),
-        keys: resolved.size.keys.max(u64::from(load.clients())),
-        tags: resolved.files.as_ref().map_or(defaults.tags, |files| files.tags),
+        profile: data.map_or_else(|| name.clone(), |data| format!("{name}/{data}")),
+        sizes_of: data.map(|_| name.clone()),
+        keys: keys.max(u64::from(load.clients())),
+        tags,
         tags_of_record: (defaults.min_tags, defaults.max_tags),
         record_bytes: (defaults.min_rec_size, defaults.max_rec_size),
         write_chance: defaults.write_chance,

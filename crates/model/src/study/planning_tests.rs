@@ -120,6 +120,7 @@ fn wrong_choices_name_what_is_known() {
         message("generation", "maybe"),
         "--set generation=`maybe` does not fit (expected `inside` or `outside`)"
     );
+    assert!(message("sizes", "2000x200,20000x2000").contains("unknown key `sizes` in --set"));
     assert!(message("files.x", "1").contains("unknown key `files.x`"));
     let unknown = Choices { targets: vec![TargetChoice::parse("oracle").unwrap()], ..choices() };
     let text = study().plan(&unknown).unwrap_err().to_string();

@@ -6,7 +6,7 @@ use toml::Spanned;
 
 use super::statements::{Advice, Claim};
 use super::{StudyError, keys};
-use crate::app_cache::{Backend, Fill};
+use crate::app_cache::{Backend, DataSize, Fill};
 use crate::plan::{Connections, Generation, Layout, Names, Order, Product, Scale};
 
 /// Version of the study format that this code reads.
@@ -213,6 +213,10 @@ pub struct Profile {
     /// Application cache: true for the lists, popularity and quirks of the original benchmark.
     #[serde(default)]
     pub as_original: bool,
+    /// Application cache: data sets that are measured one by one, instead of the one of `keys` and
+    /// `tags`; for every scale of the study, or none.
+    #[serde(default)]
+    pub sizes: BTreeMap<Scale, Spanned<Vec<DataSize>>>,
     /// Measured phases.
     pub phases: Vec<StudyPhase>,
 }

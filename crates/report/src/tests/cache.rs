@@ -34,6 +34,7 @@ fn caches(blocks: u32, rates: Rates) -> Recorded {
     for cell in &mut plan.cells {
         cell.workload = Workload::AppCache(AppCache {
             profile: "steady".into(),
+            sizes_of: None,
             keys: 10_000,
             tags: 2_000,
             tags_of_record: (0, 15),

@@ -17,6 +17,7 @@ pub(crate) fn workload(mixes: &[&[(&str, f64)]]) -> AppCache {
     });
     AppCache {
         profile: "test".into(),
+        sizes_of: None,
         keys: 300,
         tags: 40,
         tags_of_record: (0, 15),
