@@ -50,6 +50,9 @@ const LATER_METRICS: [&str; 7] = [
 const PLACE: [&str; 8] =
     ["run", "validity", "workload", "clients", "one_session", "operation", "target", "product"];
 
+/// Columns of rows of a profile with sizes: what grows, how much of it there is, and the slope.
+const GROWTH: [&str; 6] = ["grows", "size", "slope", "slope_lo", "slope_hi", "growth"];
+
 /// Counts in the order of their columns.
 const COUNTS: [&str; 9] = [
     "ok",
@@ -74,6 +77,7 @@ pub fn render(view: &View) -> String {
     header.extend(["best", "ratio_to_best", "verdict_to_best"].map(String::from));
     header.extend(LATER_METRICS.iter().flat_map(of_metric));
     header.push("lost".into());
+    header.extend(GROWTH.map(String::from));
     let mut text = line(&header);
     for table in standings(view) {
         for group in &table.groups {
@@ -104,7 +108,23 @@ fn row(view: &View, row: &Row, best: Option<&Row>) -> Vec<String> {
     fields.push(comparison.map(|c| c.verdict).unwrap_or_default());
     fields.extend(LATER_METRICS.iter().flat_map(of_metric));
     fields.push(row.counts.lost.to_string());
+    fields.extend(growth(view, row));
     fields
+}
+
+/// The growth curve that a row is a point of; empty fields for other rows.
+fn growth(view: &View, row: &Row) -> [String; GROWTH.len()] {
+    let place = (&row.target, &row.operation, &row.load);
+    let of_row = view.growth.iter().find_map(|curve| {
+        let own = (&curve.target, &curve.operation, &curve.load) == place;
+        let mut points = curve.points.iter().filter(|_| own);
+        Some((curve, points.find(|p| p.workload == row.workload)?))
+    });
+    let Some((curve, point)) = of_row else { return <[String; GROWTH.len()]>::default() };
+    let slope = curve.slope.map(|s| [Some(s.center), s.lo, s.hi]).unwrap_or_default();
+    let [slope, lo, hi] = slope.map(number);
+    let size = number(Some(point.size(&curve.grows)));
+    [curve.grows.clone(), size, slope, lo, hi, curve.verdict.clone()]
 }
 
 fn counts(counts: &Counts) -> [u64; COUNTS.len()] {

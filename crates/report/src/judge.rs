@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use crate::advice::advice;
 use crate::claims::{claims, plain_profiles};
 use crate::context;
+use crate::growth::growth;
 use crate::notes::Notes;
 use crate::pairs::comparisons;
 use crate::recorded::Recorded;
@@ -36,6 +37,7 @@ pub fn judge(recorded: &Recorded) -> View {
     let profiles = plain_profiles(plan, &cells);
     let advised = advice(plan, &phases, &profiles);
     let claims = claims(plan, &cells, &comparisons);
+    let growth = growth(&phases, &cells);
     let (validity, reasons) = findings.judgement();
     let (status, stopped_because, took_s, blocks) = ending(recorded);
     View {
@@ -62,6 +64,7 @@ pub fn judge(recorded: &Recorded) -> View {
         targets: context::targets(recorded),
         cells,
         comparisons,
+        growth,
         claims,
         advice: advised.rows,
         advice_basis: advised.basis,
@@ -126,6 +129,8 @@ fn generation(recorded: &Recorded) -> BTreeMap<String, String> {
     };
     cells
         .iter()
-        .map(|c| (c.workload.profile().to_string(), word(c.workload.generation()).to_string()))
+        .map(|c| {
+            (c.workload.study_profile().to_string(), word(c.workload.generation()).to_string())
+        })
         .collect()
 }

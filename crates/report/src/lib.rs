@@ -6,8 +6,8 @@
 //! - [`view`]: the judged result as plain data, the one form that every output is made from.
 //! - [`mod@rules`]: the fixed rules of validity, each limit with its reason.
 //! - [`judge()`]: record to view, by way of trials ordered by cell and operation (`series`), rows
-//!   (`rows`, `distribution`), comparisons (`pairs`), `validity`, `claims`, `advice` with its
-//!   `ranking`, and what stands around them (`context`, `notes`).
+//!   (`rows`, `distribution`), comparisons (`pairs`), `growth`, `validity`, `claims`, `advice` with
+//!   its `ranking`, and what stands around them (`context`, `notes`).
 //! - [`text`], [`csv`], [`markdown`], [`json`], [`html`]: the outputs.
 //! - [`calibration`]: what `calibrate` found, as text.
 //! - [`compare`]: two runs next to each other.
@@ -33,6 +33,7 @@ mod cache;
 mod claims;
 mod context;
 mod distribution;
+mod growth;
 mod judge;
 mod notes;
 mod null;

@@ -2,7 +2,7 @@
 
 use crate::show;
 use crate::standings::{Standing, marks, standings};
-use crate::text::{effort, facts, orders, problems, reasons};
+use crate::text::{effort, facts, growth, orders, problems, reasons};
 use crate::view::{Validity, View};
 
 /// The whole result; a heading of the first level, all else below it.
@@ -12,6 +12,7 @@ pub fn render(view: &View) -> String {
         results(view),
         not_as_expected(view),
         effort_of_operations(view),
+        growth_of_costs(view),
         not_run(view),
         failures(view),
         claims(view),
@@ -124,6 +125,19 @@ fn effort_of_operations(view: &View) -> String {
         body += &format!("- {}\n", plain(&size));
     }
     section("Effort of an operation", &body)
+}
+
+fn growth_of_costs(view: &View) -> String {
+    let mut body = String::new();
+    for curves in growth::tables(view) {
+        let rows = curves.iter().map(|c| growth::cells(c).iter().map(|cell| plain(cell)).collect());
+        body += &format!("{}\n\n", plain(&growth::title(&curves)));
+        body += &(pipes(&growth::HEADER, "lllll", rows) + "\n");
+    }
+    if !body.is_empty() {
+        body += &format!("{}\n", plain(growth::NOTE));
+    }
+    section("Growth of the cost", &body)
 }
 
 fn not_run(view: &View) -> String {

@@ -4,6 +4,7 @@
 pub(crate) mod table;
 
 pub(crate) mod effort;
+pub(crate) mod growth;
 mod locks;
 pub(crate) mod problems;
 mod results;
@@ -24,6 +25,7 @@ pub fn render(view: &View, columns: usize, colour: bool) -> String {
         problems::render(view, columns, paint),
         locks::render(view, columns, paint),
         effort::render(view, columns, paint),
+        growth::render(view, columns, paint),
         failures(view, columns, paint),
         claims(view, columns, paint),
         advice(view, columns, paint),

@@ -1,0 +1,105 @@
+//! How the cost of an operation grows with the size of its data set: a curve for each target of a
+//! profile that measures several sizes, and the slope of the power law through it.
+//!
+//! The cost is the mean service time. Rates would say less: in a phase with cleans they depend on
+//! how long clients wait for what others save again.
+
+use model::{AppCache, Load, Workload};
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::distribution::CONFIDENCE;
+use crate::series::{MeasuredPhase, Operation};
+use crate::view::{GrowthPoint, GrowthView, Row, Value};
+
+/// What the points of a curve are compared by.
+const METRIC: &str = "service_ns_mean";
+
+/// One operation of one target over the sizes that were measured.
+struct Curve<'a> {
+    workload: &'a str,
+    target: &'a str,
+    operation: &'a str,
+    load: &'a Load,
+    sizes: Vec<(&'a AppCache, &'a Operation<'a>)>,
+}
+
+/// Every curve, ordered as results are shown: profile, load, operation, target.
+pub(crate) fn growth(phases: &[MeasuredPhase<'_>], rows: &[Row]) -> Vec<GrowthView> {
+    let mut curves: Vec<Curve<'_>> = Vec::new();
+    for phase in phases {
+        let Workload::AppCache(cache) = &phase.cell.workload else { continue };
+        let Some(workload) = &cache.sizes_of else { continue };
+        for operation in &phase.operations {
+            let curve = Curve {
+                workload,
+                target: &phase.cell.target,
+                operation: &operation.name,
+                load: &phase.cell.load,
+                sizes: vec![(cache, operation)],
+            };
+            match curves.iter_mut().find(|known| known.place() == curve.place()) {
+                Some(known) => known.sizes.extend(curve.sizes),
+                None => curves.push(curve),
+            }
+        }
+    }
+    curves.iter().map(|curve| curve.view(rows)).collect()
+}
+
+impl Curve<'_> {
+    fn place(&self) -> (&str, &str, &str, &Load) {
+        (self.workload, self.target, self.operation, self.load)
+    }
+
+    fn view(&self, rows: &[Row]) -> GrowthView {
+        let records: BTreeSet<u64> = self.sizes.iter().map(|(cache, _)| cache.keys).collect();
+        let grows = if records.len() > 1 { "records" } else { "records_of_tag" };
+        let mut points: Vec<GrowthPoint> =
+            self.sizes.iter().filter_map(|(cache, _)| self.point(cache, rows)).collect();
+        points.sort_by(|a, b| a.size(grows).total_cmp(&b.size(grows)));
+        let blocks = self.costs_by_block(grows);
+        let slope = stats::slope_over_blocks(blocks.iter().map(Vec::as_slice), CONFIDENCE);
+        let value = |slope: stats::Slope| Value {
+            center: slope.center,
+            lo: slope.bounds.map(|(lo, _)| lo),
+            hi: slope.bounds.map(|(_, hi)| hi),
+        };
+        GrowthView {
+            workload: self.workload.into(),
+            target: self.target.into(),
+            operation: self.operation.into(),
+            load: self.load.clone(),
+            grows: grows.into(),
+            metric: METRIC.into(),
+            points,
+            slope: slope.map(value),
+            verdict: slope.map_or(stats::Growth::Undecided, |s| s.growth()).name().into(),
+        }
+    }
+
+    fn point(&self, cache: &AppCache, rows: &[Row]) -> Option<GrowthPoint> {
+        let place = (cache.profile.as_str(), self.target, self.operation, self.load);
+        let own = |r: &&Row| (r.workload.as_str(), &*r.target, &*r.operation, &r.load) == place;
+        let cost = *rows.iter().find(own)?.metrics.get(METRIC)?;
+        Some(GrowthPoint {
+            workload: cache.profile.clone(),
+            records: cache.keys,
+            records_of_tag: cache.records_of_tag(),
+            cost,
+        })
+    }
+
+    /// Size and mean service time of each block that has all sizes: a slope through others would
+    /// be that of another curve.
+    fn costs_by_block(&self, grows: &str) -> Vec<Vec<(f64, f64)>> {
+        let mut blocks: BTreeMap<u32, Vec<(f64, f64)>> = BTreeMap::new();
+        for (cache, operation) in &self.sizes {
+            let size = if grows == "records" { cache.keys as f64 } else { cache.records_of_tag() };
+            let usable = operation.points.iter().filter(|p| p.usable());
+            for point in usable.filter(|p| !p.result.service.is_empty()) {
+                blocks.entry(point.block).or_default().push((size, point.result.service.mean_ns()));
+            }
+        }
+        blocks.into_values().filter(|costs| costs.len() == self.sizes.len()).collect()
+    }
+}

@@ -1,0 +1,208 @@
+//! Growth with the size of the data set: curves, their slopes, and where they are shown.
+
+use model::{AppCache, Cell, Load, Phase, Stop, Trial, Workload};
+use stats::Histogram;
+use std::collections::BTreeMap;
+
+use crate::fixture::run;
+use crate::recorded::Recorded;
+use crate::view::{GrowthView, View};
+use crate::{csv, json, judge, markdown, text};
+
+/// Nanoseconds of an operation on a target with so many records, of which a tag has so many.
+type Cost = fn(target: &str, operation: &str, records: f64, of_tag: f64) -> f64;
+
+const BY_RECORDS: [(u64, u64); 3] = [(2_000, 200), (5_000, 500), (20_000, 2_000)];
+const BY_TAG: [(u64, u64); 3] = [(20_000, 15_000), (20_000, 150), (20_000, 1_500)];
+
+/// Files look at every record, Redis at those of the tag; reads cost the same at every size.
+fn usual(target: &str, operation: &str, records: f64, of_tag: f64) -> f64 {
+    match (operation, target) {
+        ("read", _) => 20e3,
+        (_, "files") => 10e3 * records,
+        _ => 4e3 * of_tag,
+    }
+}
+
+/// Files and Redis with 4 clients, reads and cleans at three sizes.
+fn grown(sizes: &[(u64, u64)], blocks: u32, cost: Cost) -> Recorded {
+    let mut recorded = run(&["files", "redis"], blocks, |_, _, _| 10_000.0);
+    let trials = std::mem::take(&mut recorded.trials);
+    recorded.header.plan.cells.clear();
+    for (keys, tags) in sizes {
+        for target in ["files", "redis"] {
+            let cache = cache(*keys, *tags);
+            let id = format!("{target}/{}/4", cache.profile);
+            for block in 0..blocks {
+                let is_model = |t: &&Trial| t.block == block && t.cell.starts_with(target);
+                let mut trial = trials.iter().find(is_model).unwrap().clone();
+                trial.cell.clone_from(&id);
+                measure(&mut trial, &cache, |operation| {
+                    cost(target, operation, *keys as f64, cache.records_of_tag())
+                });
+                recorded.trials.push(trial);
+            }
+            let (target, workload) = (target.into(), Workload::AppCache(cache));
+            recorded.header.plan.cells.push(Cell { id, target, workload, load: Load::closed(4) });
+        }
+    }
+    recorded
+}
+
+fn cache(keys: u64, tags: u64) -> AppCache {
+    let phase = |name: &str| Phase {
+        name: name.into(),
+        mix: BTreeMap::from([(name.into(), 1.0)]),
+        warmup_ns: 0,
+        stop: Stop::AfterNs(1_000_000_000),
+    };
+    AppCache {
+        profile: format!("by-size/{keys}x{tags}"),
+        sizes_of: Some("by-size".into()),
+        keys,
+        tags,
+        tags_of_record: (0, 15),
+        record_bytes: (1, 1024),
+        write_chance: 1000,
+        clean_chance: 1000,
+        as_original: false,
+        magento: true,
+        verify_one_in: 64,
+        phases: vec![phase("read"), phase("clean")],
+    }
+}
+
+/// Sets a trial's phases to those of the workload. A block makes everything slower by its number,
+/// and now and then one size by a little.
+fn measure(trial: &mut Trial, cache: &AppCache, cost_ns: impl Fn(&str) -> f64) {
+    let block = f64::from(trial.block + 1);
+    let luck = block * (1.0 + 0.01 * (block * (cache.keys + cache.tags) as f64).sin());
+    trial.phases.truncate(cache.phases.len());
+    for (phase, planned) in trial.phases.iter_mut().zip(&cache.phases) {
+        phase.phase.clone_from(&planned.name);
+        let operation = phase.operations.last_mut().unwrap();
+        operation.operation.clone_from(&planned.name);
+        let mut service = Histogram::new();
+        (0..100).for_each(|_| service.record((cost_ns(&planned.name) * luck) as u64));
+        operation.rate_per_s = 4e9 / service.mean_ns();
+        (operation.response, operation.service) = (service.clone(), service);
+    }
+}
+
+fn curve<'a>(view: &'a View, target: &str, operation: &str) -> &'a GrowthView {
+    let own = |g: &&GrowthView| (g.target.as_str(), &*g.operation) == (target, operation);
+    view.growth.iter().find(own).unwrap()
+}
+
+/// Verdicts of files' and Redis' cleans and of files' reads.
+fn verdicts(view: &View) -> [&str; 3] {
+    let of = |target, operation| curve(view, target, operation).verdict.as_str();
+    [of("files", "clean"), of("redis", "clean"), of("files", "read")]
+}
+
+#[test]
+fn a_slope_tells_what_a_cost_depends_on() {
+    let view = judge(&grown(&BY_RECORDS, 4, usual));
+    assert_eq!(verdicts(&view), ["grows in proportion", "does not grow", "does not grow"]);
+    let files = curve(&view, "files", "clean");
+    assert_eq!((files.workload.as_str(), files.grows.as_str()), ("by-size", "records"));
+    let slope = files.slope.unwrap();
+    assert!((slope.center - 1.0).abs() < 0.01 && slope.lo < Some(slope.center), "{slope:?}");
+    // A point is the row of its size.
+    let row = view.cells.iter().find(|r| {
+        (r.workload.as_str(), &*r.target, &*r.operation) == ("by-size/5000x500", "files", "clean")
+    });
+    let point = &files.points[1];
+    assert_eq!((point.workload.as_str(), point.records), ("by-size/5000x500", 5_000));
+    assert!((point.records_of_tag - 75.0).abs() < 1e-9);
+    assert_eq!(Some(&point.cost), row.unwrap().metrics.get("service_ns_mean"));
+
+    let view = judge(&grown(&BY_TAG, 4, usual));
+    assert_eq!(verdicts(&view), ["does not grow", "grows in proportion", "does not grow"]);
+    let redis = curve(&view, "redis", "clean");
+    assert_eq!(redis.grows, "records_of_tag");
+    let of_tag: Vec<f64> = redis.points.iter().map(|p| p.records_of_tag.round()).collect();
+    assert_eq!(of_tag, [10.0, 100.0, 1000.0], "in rising order, whatever the study's");
+}
+
+#[test]
+fn sizes_are_compared_apart() {
+    let view = judge(&grown(&BY_RECORDS, 4, usual));
+    let places: Vec<_> =
+        view.comparisons.iter().map(|c| (c.workload.as_str(), c.operation.as_str())).collect();
+    let sizes = ["by-size/2000x200", "by-size/5000x500", "by-size/20000x2000"];
+    let expected: Vec<_> = sizes.iter().flat_map(|s| [(*s, "read"), (*s, "clean")]).collect();
+    assert_eq!(places, expected);
+    assert_eq!(view.generation.keys().collect::<Vec<_>>(), ["by-size"]);
+}
+
+#[test]
+fn only_blocks_with_all_sizes_have_a_slope() {
+    // A block of which the largest size is missing would have another slope.
+    let bent: Cost = |_, _, records, _| if records < 6_000.0 { 1e4 } else { 1e3 * records };
+    let whole = judge(&grown(&BY_RECORDS, 3, bent));
+    let mut recorded = grown(&BY_RECORDS, 4, bent);
+    let is_missing = |t: &Trial| t.block == 3 && t.cell.contains("20000x");
+    recorded.trials.retain(|t| !is_missing(t));
+    let slope = |view: &View| curve(view, "redis", "read").slope;
+    assert_eq!(slope(&judge(&recorded)), slope(&whole));
+    // Without that size in any block, the curve is that of the others.
+    recorded.trials.retain(|t| !t.cell.contains("20000x"));
+    let view = judge(&recorded);
+    assert_eq!(curve(&view, "redis", "read").points.len(), 2);
+    assert_eq!(curve(&view, "redis", "read").verdict, "does not grow");
+    recorded.trials.retain(|t| !t.cell.contains("5000x"));
+    let view = judge(&recorded);
+    let alone = curve(&view, "redis", "read");
+    assert_eq!((alone.points.len(), alone.slope, &*alone.verdict), (1, None, "undecided"));
+    let part = part(&text::render(&view, 80, false));
+    let is_alone = |l: &str| l.starts_with("read") && l.contains(" – ") && l.ends_with("undecided");
+    assert_eq!(part.lines().filter(|l| is_alone(l)).count(), 2, "{part}");
+}
+
+#[test]
+fn one_block_has_a_slope_and_decides_nothing() {
+    let view = judge(&grown(&BY_RECORDS, 1, usual));
+    let files = curve(&view, "files", "clean");
+    assert_eq!((files.slope.unwrap().lo, &*files.verdict), (None, "undecided"));
+}
+
+#[test]
+fn growth_stands_in_every_output() {
+    let view = judge(&grown(&BY_RECORDS, 4, usual));
+    insta::assert_snapshot!(part(&text::render(&view, 100, false)));
+    insta::assert_snapshot!(part(&text::render(&view, 80, false)));
+    for columns in [80, 100] {
+        let part = part(&text::render(&view, columns, false));
+        assert!(part.lines().all(|line| line.chars().count() <= columns), "{part}");
+    }
+    let view_by_tag = judge(&grown(&BY_TAG, 4, usual));
+    let title = "by-size, 4 clients: 10, 100 and 1000 records of a tag among 20000\n";
+    assert!(text::render(&view_by_tag, 100, false).contains(title));
+    let markdown = markdown::render(&view);
+    assert!(markdown.contains("## Growth of the cost\n\nby-size, 4 clients: 2000, 5000"));
+    let line = markdown.lines().find(|l| l.starts_with("| clean | files | 5") && l.contains("→"));
+    assert!(line.is_some_and(|l| l.ends_with("| grows in proportion |")), "{markdown}");
+    let csv = csv::render(&view);
+    let lines: Vec<&str> = csv.lines().collect();
+    assert!(lines[0].ends_with(",grows,size,slope,slope_lo,slope_hi,growth"), "{}", lines[0]);
+    let of_files = |l: &&&str| l.contains("by-size/5000x500,4,false,clean,files,");
+    let line = lines.iter().find(of_files).unwrap();
+    assert!(line.contains(",records,5000,") && line.ends_with(",grows in proportion"), "{line}");
+    let json: serde_json::Value = serde_json::from_str(&json::render(&view)).unwrap();
+    assert_eq!(json["growth"][0]["points"][0]["records"], 2_000);
+}
+
+/// The section of a terminal's text.
+fn part(text: &str) -> String {
+    let from = text.find("Growth of the cost").unwrap();
+    text[from..].split("\n\n").next().unwrap().into()
+}
+
+#[test]
+fn without_sizes_there_is_nothing_to_grow() {
+    let view = judge(&run(&["files", "redis"], 3, |_, _, _| 10_000.0));
+    assert!(view.growth.is_empty() && !json::render(&view).contains("\"growth\""));
+    assert!(!text::render(&view, 100, false).contains("Growth"));
+    assert!(csv::render(&view).lines().skip(1).all(|line| line.ends_with(",,,,,,")));
+}

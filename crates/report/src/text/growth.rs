@@ -1,0 +1,117 @@
+//! How costs grow with the size of the data set: a table for each profile with sizes and load.
+
+use super::table::{Line, Paint, Table, paragraph};
+use crate::show;
+use crate::view::{GrowthView, Value, View};
+
+/// Column names of [`cells`].
+pub(crate) const HEADER: [&str; 5] =
+    ["operation", "target", "mean service time", "slope [95 %]", "the cost"];
+
+/// What a slope is.
+pub(crate) const NOTE: &str = "slope: the exponent by which the mean service time grows with the \
+                               size: 0 is a cost that does not depend on it, 1 one in proportion \
+                               to it";
+
+/// All tables.
+pub(crate) fn render(view: &View, columns: usize, paint: Paint) -> String {
+    let tables = tables(view);
+    if tables.is_empty() {
+        return String::new();
+    }
+    let mut text = format!("{}\n", paint.bold("Growth of the cost"));
+    for curves in &tables {
+        text += &paragraph("", 0, &title(curves), columns);
+        let wide = table(curves, false);
+        let table = if wide.width() <= columns { wide } else { table(curves, true) };
+        text += &table.render(paint);
+    }
+    text + &paragraph("", 0, NOTE, columns)
+}
+
+fn table(curves: &[&GrowthView], narrow: bool) -> Table {
+    let line = |curve: &&GrowthView| {
+        let mut cells = cells(curve);
+        if narrow {
+            cells[2] = ends(curve);
+        }
+        Line::Cells(cells, false)
+    };
+    let gap = if narrow { 1 } else { 2 };
+    Table { header: HEADER.to_vec(), right: &[], gap, lines: curves.iter().map(line).collect() }
+}
+
+/// The curves of each profile and load, in the view's order.
+pub(crate) fn tables(view: &View) -> Vec<Vec<&GrowthView>> {
+    let mut tables: Vec<Vec<&GrowthView>> = Vec::new();
+    for curve in &view.growth {
+        let same = |t: &&mut Vec<&GrowthView>| {
+            t.first().is_some_and(|f| (&f.workload, &f.load) == (&curve.workload, &curve.load))
+        };
+        match tables.iter_mut().find(same) {
+            Some(table) => table.push(curve),
+            None => tables.push(vec![curve]),
+        }
+    }
+    tables
+}
+
+/// Profile, load and sizes: `by-records, 4 clients: 2000, 5000 and 20000 records, 75 of a tag`.
+pub(crate) fn title(curves: &[&GrowthView]) -> String {
+    // A target that failed at a size has fewer points than others.
+    let Some(most) = curves.iter().max_by_key(|curve| curve.points.len()) else {
+        return String::new();
+    };
+    let distinct = |each: Vec<String>| {
+        let mut each = each;
+        each.dedup();
+        match each.split_last() {
+            Some((last, rest)) if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
+            _ => each.concat(),
+        }
+    };
+    let records = distinct(most.points.iter().map(|p| p.records.to_string()).collect());
+    let of_tag = distinct(most.points.iter().map(|p| count(p.records_of_tag)).collect());
+    let sizes = match most.grows.as_str() {
+        "records" => format!("{records} records, {of_tag} of a tag"),
+        _ => format!("{of_tag} records of a tag among {records}"),
+    };
+    format!("{}, {}: {sizes}", most.workload, most.load)
+}
+
+/// A mean number, such as 7.5 or 750.
+fn count(n: f64) -> String {
+    if n < 9.95 { format!("{n:.1}") } else { format!("{n:.0}") }
+}
+
+/// A curve in the order of [`HEADER`].
+pub(crate) fn cells(curve: &GrowthView) -> Vec<String> {
+    let costs: Vec<String> = curve.points.iter().map(|p| show::ns(p.cost.center)).collect();
+    vec![
+        curve.operation.clone(),
+        curve.target.clone(),
+        costs.join(" → "),
+        curve.slope.as_ref().map_or_else(|| "–".into(), slope),
+        curve.verdict.clone(),
+    ]
+}
+
+/// First and last cost alone.
+fn ends(curve: &GrowthView) -> String {
+    match &curve.points[..] {
+        [first, .., last] => {
+            format!("{} → {}", show::ns(first.cost.center), show::ns(last.cost.center))
+        }
+        _ => cells(curve).swap_remove(2),
+    }
+}
+
+/// `0.98 [0.95, 1.01]`; without an interval, the slope alone.
+fn slope(value: &Value) -> String {
+    // A slope that rounds to 0 has no sign.
+    let number = |n: f64| format!("{:.2}", (n * 100.0).round() / 100.0 + 0.0);
+    match show::bounds(value) {
+        None => number(value.center),
+        Some((lo, hi)) => format!("{} [{}, {}]", number(value.center), number(lo), number(hi)),
+    }
+}
