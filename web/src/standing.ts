@@ -156,7 +156,9 @@ export function groups(view: View): Group[] {
       .sort((a, b) => operationRank(a.operation) - operationRank(b.operation));
     return { key, workload: first.workload, load: first.load, operations };
   });
-  const profile = (group: Group): number => view.profiles.indexOf(group.workload);
+  // Rows come in the order of profiles; one that measures several sizes has a name for each.
+  const workloads = [...new Set(view.cells.map((row) => row.workload))];
+  const profile = (group: Group): number => workloads.indexOf(group.workload);
   return found.sort(
     (a, b) =>
       profile(a) - profile(b) ||

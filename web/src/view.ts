@@ -133,6 +133,32 @@ export interface Comparison {
   doubt: string | null;
 }
 
+/** How the cost of an operation grows with the size of the data set, on one target. */
+export interface GrowthView {
+  workload: string;
+  target: string;
+  operation: string;
+  load: Load;
+  /** What grows from point to point: the key of a point. */
+  grows: "records" | "records_of_tag";
+  metric: string;
+  /** In rising order of size. */
+  points: GrowthPoint[];
+  /** Exponent of the power law; null below two sizes. */
+  slope: Value | null;
+  /** `does not grow`, `grows slower`, `grows in proportion`, `grows faster`, `shrinks`, `undecided`. */
+  verdict: string;
+}
+
+/** One size: the profile's name with it in rows, and the mean service time. */
+export interface GrowthPoint {
+  workload: string;
+  records: number;
+  /** In the mean. */
+  records_of_tag: number;
+  cost: Value;
+}
+
 /** A judged statement. */
 export interface ClaimView {
   id: string;
@@ -237,6 +263,8 @@ export interface View {
   targets: TargetView[];
   cells: Row[];
   comparisons: Comparison[];
+  /** Absent where no profile measured several sizes. */
+  growth?: GrowthView[];
   claims: ClaimView[];
   advice: AdviceView[];
   advice_basis: string | null;

@@ -288,6 +288,38 @@ describe("paper", () => {
   });
 });
 
+describe("growth", () => {
+  it("is a chart with its table, for the operation that a reader chooses", async () => {
+    await open(written("grown", variants.grown()), async (page) => {
+      const chart = "#chart-growth";
+      assert.match(await tooltip(page, chart), /records[^]*\d (ns|µs|ms|s)\b[^]*75 of a tag/);
+      const operation = page.locator(`${chart} select[aria-label=Operation]`);
+      const slopes = () => page.locator(`${chart} td[data-label=Slope]`).allInnerTexts();
+      const first = await drawing(page, chart);
+      const [before] = await slopes();
+      await operation.focus();
+      await page.keyboard.press("ArrowDown");
+      assert.notEqual((await slopes())[0], before, "the table kept its slopes");
+      assert.notEqual(await drawing(page, chart), first, "the chart kept its lines");
+      const mysql = page.locator(`${chart} .legend button`, { hasText: "mysql" });
+      const all = await drawing(page, chart);
+      await mysql.focus();
+      await page.keyboard.press("Enter");
+      assert.ok((await drawing(page, chart)).length < all.length, "the store is still drawn");
+      await mysql.press("Enter");
+      await zoomRoundTrip(page, chart);
+      const name = page.locator(`${chart} .growth-table .target`).first();
+      assert.match(await name.evaluate((e) => e.style.getPropertyValue("--target")), /^#/, "a name without its colour");
+    });
+  });
+
+  it("is not there without sizes", async () => {
+    await open(written("fixture", variants.sessions()), async (page) => {
+      assert.equal(await page.locator("#chart-growth").count(), 0);
+    });
+  });
+});
+
 describe("hard views", () => {
   const hard = { ...variants };
   delete hard.HOSTILE;

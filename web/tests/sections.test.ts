@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { growthPoints, slopeText, table, words } from "../src/charts/growth";
 import { position, points, marks, waitShares } from "../src/charts/percentiles";
 import { contextOf } from "../src/context";
 import { advice } from "../src/sections/advice";
@@ -13,7 +14,7 @@ import { notes } from "../src/sections/notes";
 import { problems, results } from "../src/sections/results";
 import { targets } from "../src/sections/targets";
 import { looks } from "../src/theme";
-import { parseView, type Row, type View } from "../src/view";
+import { type GrowthView, parseView, type Row, type View } from "../src/view";
 import * as variants from "./variants.mjs";
 
 const SECTIONS = [head, advice, results, effort, claims, targets, failures, noise, conditions, notes, method];
@@ -194,6 +195,44 @@ describe("charts", () => {
       const own = ["files", "redis", "mysql"].map((name) => found.get(name)?.color);
       expect(new Set(own).size).toBe(3);
     }
+  });
+
+  it("draw a cost in proportion to the size with slope 1", () => {
+    const [files] = (variants.grown().growth ?? []).filter((c) => c.operation === "write" && c.target === "files");
+    const drawn = growthPoints(files as GrowthView);
+    expect(drawn).toHaveLength(3);
+    const [first, , last] = drawn as number[][] as [number[], number[], number[]];
+    const rise = (at: number): number => (last[at] ?? 0) - (first[at] ?? 0);
+    expect(rise(1) / rise(0)).toBeCloseTo(1.01);
+    expect(10 ** ((first[2] ?? 0) - (first[1] ?? 0))).toBeCloseTo(0.9);
+    expect(10 ** ((first[3] ?? 0) - (first[1] ?? 0))).toBeCloseTo(1.12);
+    const bare = { ...(files as GrowthView), points: [{ workload: "w", records: 0, records_of_tag: 5, cost: { center: 9, lo: null, hi: null } }] };
+    expect(growthPoints(bare)).toEqual([]);
+    expect(growthPoints({ ...bare, grows: "records_of_tag" })).toEqual([[Math.log10(5), Math.log10(9), Math.log10(9), Math.log10(9)]]);
+  });
+
+  it("tell what a slope says, with its figures in a table", () => {
+    const raw = variants.grown();
+    const curves = (raw.growth ?? []).filter((c) => c.operation === "write");
+    const built = table(contextOf(viewOf(raw)), { curves, grows: "records" });
+    expect(texts(built, "tbody th")).toEqual(["files", "redis", "mysql"]);
+    expect(texts(built, "td[data-label=Slope]")).toEqual(["1.01 (0.97 to 1.05)", "0.00 (-0.03 to 0.02)", "0.52 (0.41 to 0.63)"]);
+    expect(texts(built, "td:last-child")).toEqual([
+      "grows in proportion to the records",
+      "does not grow with the records",
+      "grows slower than the records",
+    ]);
+    expect(texts(built, "tr:first-child td:nth-child(2) > div > div")[0]).toBe("2,000: 20.0 µs");
+    expect(texts(built, "tr:nth-child(3) td:nth-child(2) > div > div")).toHaveLength(2);
+    const alone = { ...(curves[0] as GrowthView), slope: null, verdict: "undecided" };
+    expect([slopeText(alone), words(alone)]).toEqual(["–", "undecided"]);
+    const one = { ...alone, slope: { center: 0.5, lo: null, hi: null }, grows: "records_of_tag" as const, verdict: "grows faster" };
+    expect([slopeText(one), words(one)]).toEqual(["0.50", "grows faster than the records of a tag"]);
+  });
+
+  it("keep the sizes of a profile in their order", () => {
+    const names = contextOf(viewOf(variants.grown())).groups.map((group) => group.workload);
+    expect(names).toEqual(["by-records/2000x200", "by-records/5000x500", "by-records/20000x2000"]);
   });
 
   it("say how many requests had to wait", () => {

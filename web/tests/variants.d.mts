@@ -14,3 +14,4 @@ export function missingBlock(): Raw;
 export function notSteady(): Raw;
 export function caches(): Raw;
 export function unrankable(): Raw;
+export function grown(): Raw;

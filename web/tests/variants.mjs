@@ -153,3 +153,32 @@ export function unrankable() {
   }
   return view;
 }
+
+const SIZES = [2000, 5000, 20000].map((records) => ({ workload: `by-records/${records}x${records / 10}`, records, records_of_tag: 75 }));
+const SLOPES = { files: [1.01, 0.97, 1.05, "grows in proportion"], redis: [-0.004, -0.03, 0.02, "does not grow"], mysql: [0.52, 0.41, 0.63, "grows slower"] };
+
+/** A profile with three sizes: two operations, of which one grows; `mysql` failed at the largest size. */
+export function grown() {
+  const view = sessions();
+  const rows = view.cells.filter((row) => row.load.clients === 8 && ["read", "write"].includes(row.operation));
+  const pairs = view.comparisons.filter((c) => c.load.clients === 8 && ["read", "write"].includes(c.operation));
+  const of = (made, workload) => ({ ...structuredClone(made), workload });
+  const has = (target, size) => target !== "mysql" || size.records < 20000;
+  view.profiles = ["by-records"];
+  view.generation = { "by-records": "outside" };
+  view.cells = SIZES.flatMap((size) => rows.filter((row) => has(row.target, size)).map((row) => of(row, size.workload)));
+  view.comparisons = SIZES.flatMap((size) =>
+    pairs.filter((c) => has(c.a, size) && has(c.b, size)).map((c) => of(c, size.workload)),
+  );
+  view.growth = rows.map(({ target, operation, load }) => {
+    const [center, lo, hi, verdict] = operation === "write" ? SLOPES[target] : [0, -0.02, 0.02, "does not grow"];
+    const cost = (n) => 2e4 * (n / 2000) ** center;
+    const points = SIZES.filter((size) => has(target, size)).map((size) => {
+      const ns = cost(size.records);
+      return { ...size, cost: { center: ns, lo: ns * 0.9, hi: ns * 1.12 } };
+    });
+    const named = { workload: "by-records", target, operation, load, grows: "records", metric: "service_ns_mean" };
+    return { ...named, points, slope: { center, lo, hi }, verdict };
+  });
+  return view;
+}

@@ -1,5 +1,6 @@
 /** The charts, one under the other. */
 
+import { growth } from "../charts/growth";
 import { latency, lockWaits } from "../charts/percentiles";
 import { hitsOverTime, overTime } from "../charts/overtime";
 import { rates } from "../charts/rates";
@@ -8,7 +9,8 @@ import { h, section } from "../dom";
 
 /** All charts that have data; null when there are none. */
 export function charts(context: Context): HTMLElement | null {
-  const shown = [rates(context), latency(context), overTime(context), hitsOverTime(context), lockWaits(context)].filter((c) => c !== null);
+  const built = [rates(context), growth(context), latency(context), overTime(context), hitsOverTime(context), lockWaits(context)];
+  const shown = built.filter((c) => c !== null);
   if (shown.length === 0) return null;
   return section(
     "charts",

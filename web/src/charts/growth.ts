@@ -1,0 +1,249 @@
+/** Cost by size: both axes logarithmic, so that a cost in proportion to the size is a line of slope 1. */
+
+import type { CustomSeriesOption, LineSeriesOption, SeriesOption } from "echarts";
+import { type Context, paint, targetName } from "../context";
+import { h, labelled, tableHead } from "../dom";
+import * as format from "../format";
+import { loadKey } from "../standing";
+import * as theme from "../theme";
+import type { GrowthPoint, GrowthView } from "../view";
+import { axis, type Drawing, type LegendEntry, mount, tip, zoom } from "./base";
+import { type Choice, figure, selector } from "./figure";
+import { marks } from "./percentiles";
+
+/** What grows, as people call it. */
+const NAMES: Record<GrowthView["grows"], string> = { records: "records", records_of_tag: "records of a tag" };
+
+/** A point as drawn: log10 of the size and of nanoseconds, and of both ends of the interval. */
+type Point = [x: number, y: number, lo: number, hi: number];
+
+type RenderItem = NonNullable<CustomSeriesOption["renderItem"]>;
+
+/** The curves of one profile and load at one operation, a target each. */
+interface Chosen {
+  curves: GrowthView[];
+  grows: GrowthView["grows"];
+}
+
+/** A size for people: records are counted, those of a tag are a mean. */
+function sizeText(n: number): string {
+  return n >= 9.95 ? format.count(n) : String(Number(n.toPrecision(2)));
+}
+
+/** The points that can be drawn, smallest size first; without an interval both ends are the centre. */
+export function growthPoints(curve: GrowthView): Point[] {
+  return curve.points
+    .filter((point) => point[curve.grows] > 0 && point.cost.center > 0)
+    .map((point): Point => {
+      const { center, lo, hi } = point.cost;
+      const end = (n: number | null): number => Math.log10(n !== null && n > 0 ? n : center);
+      return [Math.log10(point[curve.grows]), Math.log10(center), end(lo), end(hi)];
+    });
+}
+
+/** What a slope says, in words: `grows in proportion to the records`. */
+export function words(curve: GrowthView): string {
+  const what = NAMES[curve.grows];
+  const links: Record<string, string> = {
+    "grows slower": `grows slower than the ${what}`,
+    "grows in proportion": `grows in proportion to the ${what}`,
+    "grows faster": `grows faster than the ${what}`,
+    "does not grow": `does not grow with the ${what}`,
+    shrinks: `shrinks as the ${what} grow`,
+  };
+  return links[curve.verdict] ?? curve.verdict;
+}
+
+/** A slope with its interval: `0.98 (0.95 to 1.01)`. */
+export function slopeText(curve: GrowthView): string {
+  if (curve.slope === null) return format.NONE;
+  // A slope that rounds to 0 has no sign.
+  const two = (n: number): string => (Math.round(n * 100) / 100 + 0).toFixed(2);
+  const { center, lo, hi } = curve.slope;
+  return lo === null || hi === null ? two(center) : `${two(center)} (${two(lo)} to ${two(hi)})`;
+}
+
+function line(entry: LegendEntry, drawn: Point[]): LineSeriesOption {
+  const { color, dash, symbol, hollow } = entry.look;
+  return {
+    type: "line",
+    name: entry.name,
+    data: drawn,
+    encode: { x: 0, y: 1 },
+    symbol,
+    symbolSize: 9,
+    showAllSymbol: true,
+    itemStyle: { color },
+    lineStyle: { color, width: hollow ? 1.5 : 2, type: dash.length === 0 ? "solid" : dash },
+    emphasis: { disabled: true },
+  };
+}
+
+function intervals(entry: LegendEntry, drawn: Point[]): CustomSeriesOption {
+  const { color } = entry.look;
+  const renderItem: RenderItem = (_, api) => {
+    const at = (dimension: number): number[] => api.coord([api.value(0), api.value(dimension)]);
+    const [[x = 0, low = 0], [, high = 0]] = [at(2), at(3)] as [number[], number[]];
+    const bar = (x1: number, y1: number, x2: number, y2: number) => ({
+      type: "line" as const,
+      shape: { x1, y1, x2, y2 },
+      style: { stroke: color, lineWidth: 1.5 },
+    });
+    return { type: "group", children: [bar(x, low, x, high), bar(x - 5, low, x + 5, low), bar(x - 5, high, x + 5, high)] };
+  };
+  const data = drawn.filter(([, , lo, hi]) => lo < hi);
+  return { type: "custom", name: entry.name, data, encode: { x: 0, y: [2, 3] }, renderItem, silent: true, clip: true, tooltip: { show: false } };
+}
+
+function pointOf(curve: GrowthView, x: number): GrowthPoint | undefined {
+  return curve.points.find((point) => Math.abs(Math.log10(point[curve.grows]) - x) < 1e-6);
+}
+
+function growthTip(params: unknown, { curves, grows }: Chosen, looks: Map<string, theme.Look>): HTMLElement {
+  const items = (Array.isArray(params) ? params : [params]) as { seriesName: string; seriesType: string; value: Point }[];
+  const shown = items.filter((item) => item.seriesType === "line");
+  const x = shown[0]?.value[0] ?? 0;
+  const lines = shown.flatMap(({ seriesName }) => {
+    const point = curves.filter((c) => c.target === seriesName).map((c) => pointOf(c, x))[0];
+    if (point === undefined) return [];
+    const ends = format.interval(point.cost, format.time);
+    const value = `${format.time(point.cost.center)}${ends === "" ? "" : ` (${ends})`}`;
+    return [{ name: seriesName, color: looks.get(seriesName)?.color ?? "", value }];
+  });
+  const other = pointOf(curves.find((c) => pointOf(c, x) !== undefined) as GrowthView, x);
+  const foot = other === undefined ? "" : `${sizeText(other.records)} records, ${sizeText(other.records_of_tag)} of a tag`;
+  return tip(`${sizeText(10 ** x)} ${NAMES[grows]}`, lines, foot);
+}
+
+function axes(all: Point[], grows: GrowthView["grows"]): Pick<Drawing["option"], "xAxis" | "yAxis"> {
+  const base = axis();
+  const sizes = [...new Set(all.map(([x]) => x))].sort((a, b) => a - b);
+  const [left, right] = [sizes[0] ?? 0, sizes[sizes.length - 1] ?? 1];
+  const room = Math.max(0.05, (right - left) * 0.06);
+  const ys = marks(Math.min(...all.map(([, , lo]) => lo)), Math.max(...all.map(([, , , hi]) => hi)));
+  return {
+    xAxis: {
+      type: "value",
+      name: NAMES[grows],
+      nameLocation: "middle",
+      nameGap: 30,
+      min: left - room,
+      max: right + room,
+      ...base,
+      axisTick: { ...base["axisTick"], customValues: sizes },
+      axisLabel: { ...base["axisLabel"], customValues: sizes, formatter: (x: number) => sizeText(10 ** x) },
+      splitLine: { show: false },
+    },
+    yAxis: {
+      type: "value",
+      name: "mean service time",
+      min: ys[0] as number,
+      max: ys[ys.length - 1] as number,
+      ...base,
+      nameTextStyle: { ...base["nameTextStyle"], align: "left" },
+      axisTick: { ...base["axisTick"], customValues: ys },
+      axisLabel: { ...base["axisLabel"], customValues: ys, formatter: (y: number) => format.timeShort(10 ** y) },
+      splitLine: { ...base["splitLine"], customValues: ys } as object,
+    },
+  };
+}
+
+function drawing(context: Context, chosen: Chosen): Drawing {
+  const looks = theme.looks(context.view, theme.current());
+  const drawn = chosen.curves.map((curve) => ({ curve, at: growthPoints(curve) })).filter(({ at }) => at.length > 0);
+  const legend = drawn.map(({ curve }) => ({ name: curve.target, look: looks.get(curve.target) as theme.Look }));
+  const series = drawn.flatMap(({ at }, i): SeriesOption[] => {
+    const entry = legend[i] as LegendEntry;
+    return [line(entry, at), intervals(entry, at)];
+  });
+  return {
+    legend,
+    label: `Lines of mean service time by ${NAMES[chosen.grows]} for ${format.list(legend.map((entry) => entry.name))}; the same numbers are in the table below.`,
+    option: {
+      grid: { left: 8, right: 20, top: 28, bottom: 30, containLabel: true },
+      tooltip: {
+        trigger: "axis",
+        axisPointer: { type: "line", snap: true, label: { show: false } },
+        formatter: (params) => growthTip(params, chosen, looks),
+      },
+      dataZoom: [zoom("xAxisIndex"), zoom("yAxisIndex")],
+      ...axes(drawn.flatMap(({ at }) => at), chosen.grows),
+      series,
+    },
+  };
+}
+
+/** A line a target: its cost at every size, the slope, and what that says. */
+export function table(context: Context, { curves, grows }: Chosen): HTMLTableElement {
+  const rows = curves.map((curve) => {
+    const costs = curve.points.map((point) => {
+      const ends = format.interval(point.cost, format.time);
+      const title = ends === "" ? undefined : `95 % interval ${ends}`;
+      return h("div", { title }, `${sizeText(point[grows])}: `, h("span", { class: "nowrap" }, format.time(point.cost.center)));
+    });
+    return h(
+      "tr",
+      {},
+      h("th", { scope: "row", "data-label": "Store" }, h("div", {}, targetName(context, curve.target))),
+      labelled(`Time by ${NAMES[grows]}`, costs),
+      labelled("Slope", h("span", { class: "nowrap" }, slopeText(curve))),
+      labelled("The cost", words(curve)),
+    );
+  });
+  return h(
+    "table",
+    { class: "cards" },
+    tableHead(["Store", `Mean service time by ${NAMES[grows]}`, "Slope (95 % interval)", "The cost"]),
+    h("tbody", {}, rows),
+  );
+}
+
+/** Choices by profile and load, and of each by operation. */
+function choices(all: readonly GrowthView[]): Choice<Choice<Chosen>[]>[] {
+  const places = new Map<string, Map<string, GrowthView[]>>();
+  for (const curve of all) {
+    const place = `${curve.workload}|${loadKey(curve.load)}`;
+    const operations = places.get(place) ?? new Map<string, GrowthView[]>();
+    operations.set(curve.operation, [...(operations.get(curve.operation) ?? []), curve]);
+    places.set(place, operations);
+  }
+  return [...places.values()].map((operations) => {
+    const [first] = [...operations.values()][0] as [GrowthView];
+    const value = [...operations].map(([operation, curves]): Choice<Chosen> => ({
+      name: format.operationTitle(operation),
+      value: { curves, grows: (curves[0] as GrowthView).grows },
+    }));
+    // Cleans are what such a profile is measured for.
+    value.sort((a, b) => Number(b.name === "clean") - Number(a.name === "clean"));
+    return { name: `${first.workload} · ${format.load(first.load)}`, value };
+  });
+}
+
+/** The chart of growth with its table; null where no profile measured several sizes. */
+export function growth(context: Context): HTMLElement | null {
+  const offered = choices(context.view.growth ?? []);
+  if (offered.length === 0) return null;
+  const under = h("div", { class: "growth-table" });
+  const show = (): void => {
+    under.replaceChildren(table(context, byOperation.value()));
+    paint(context.view, under);
+    chart.redraw();
+  };
+  const byPlace = selector("Load", offered, () => {
+    byOperation.offer(byPlace.value());
+    show();
+  });
+  const byOperation = selector("Operation", byPlace.value(), show);
+  const chart = mount(() => drawing(context, byOperation.value()));
+  under.replaceChildren(table(context, byOperation.value()));
+  const built = figure(
+    context,
+    "chart-growth",
+    "Cost by size",
+    "Lower and flatter is better. The slope is the exponent by which the time grows: 0 is a level line, a time that does not depend on the size; at 1 ten times as much takes ten times as long.",
+    [byOperation.element, byPlace.element],
+    chart,
+  );
+  built.append(under);
+  return built;
+}
