@@ -11,8 +11,8 @@ use super::common::{
     Place, RedisServer, Started, among, child_named, count, installed, row, target, wait_until,
 };
 
-/// A data set of a few hundred records and phases of a fraction of a second.
-const SMALL: [&str; 21] = [
+/// Phases of a fraction of a second.
+const FAST: [&str; 17] = [
     "app-cache",
     "--scale",
     "quick",
@@ -20,10 +20,6 @@ const SMALL: [&str; 21] = [
     "json",
     "--timeout",
     "60s",
-    "--set",
-    "keys=300",
-    "--set",
-    "tags=60",
     "--set",
     "ops=1500",
     "--set",
@@ -36,8 +32,10 @@ const SMALL: [&str; 21] = [
     "blocks_max=1",
 ];
 
+/// The same on a data set of a few hundred records.
 fn small(place: &Place, arguments: &[&str]) -> Command {
-    place.run(&[&SMALL[..], arguments].concat())
+    let data = ["--set", "keys=300", "--set", "tags=60"];
+    place.run(&[&FAST[..], &data, arguments].concat())
 }
 
 fn metric(row: &Value, name: &str) -> f64 {
@@ -121,6 +119,44 @@ fn both_profiles_run_on_files_and_redis() {
     let claim = among(&summary["claims"], |c| c["id"] == "clean-redis-zend");
     assert!(claim.iter().all(|c| c["measured"]["center"].as_f64() > Some(1.0)), "{claim:?}");
     assert!(place.record().trials().iter().all(|t| t["filled"].is_object()));
+    place.assert_nothing_left();
+}
+
+#[test]
+fn sizes_are_measured_apart_and_give_a_slope() {
+    if !installed(&["redis-server"]) {
+        return;
+    }
+    let place = Place::new();
+    let profile = ["--set", "profile=by-records", "--set", "sizes=200x40,800x160"];
+    let targets = ["--target", "zend-file", "--target", "cm-redis"];
+    let arguments = [&FAST[..], &profile, &targets].concat();
+    let summary = Place::finish(place.run(&arguments)).measured().json();
+    assert_eq!(summary["failures"], Value::Array(Vec::new()));
+    let clean = |target: &str, workload: &str| {
+        let own = |r: &Value| r["workload"] == workload && r["operation"] == "clean";
+        among(&summary["cells"], |r| r["target"] == target && own(r))[0].clone()
+    };
+    let (small, large) = ("by-records/200x40", "by-records/800x160");
+    let files = [small, large].map(|size| metric(&clean("zend-file", size), "files_per_op"));
+    assert!((3.0..5.0).contains(&(files[1] / files[0])), "a clean looks at all: {files:?}");
+    for target in ["zend-file", "cm-redis"] {
+        let rows = [small, large].map(|size| clean(target, size));
+        let own = |g: &Value| g["target"] == target && g["operation"] == "clean";
+        let [curve] = among(&summary["growth"], own)[..] else { panic!("one curve of {target}") };
+        assert_eq!(curve["workload"], "by-records");
+        assert_eq!(curve["grows"], "records");
+        assert!(curve["slope"]["center"].is_f64() && curve["slope"]["lo"].is_null(), "{curve}");
+        assert_eq!(curve["verdict"], "undecided", "one block decides nothing");
+        for (i, records) in [200, 800].into_iter().enumerate() {
+            let point = &curve["points"][i];
+            assert_eq!(point["records"], records);
+            assert_eq!(point["cost"], rows[i]["metrics"]["service_ns_mean"]);
+        }
+    }
+    let compared = among(&summary["comparisons"], |c| c["operation"] == "clean");
+    let at: Vec<&Value> = compared.iter().map(|c| &c["workload"]).collect();
+    assert_eq!(at, [small, large]);
     place.assert_nothing_left();
 }
 

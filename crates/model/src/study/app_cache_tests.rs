@@ -50,7 +50,7 @@ fn every_profile_runs_on_every_backend_of_the_source() {
     );
     let target = plan.target("two-levels-redis").unwrap();
     assert_eq!(target.products(), [Product::Memcached, Product::Redis]);
-    assert_eq!(target.settings_of(Product::Memcached)["memory"], "1024");
+    assert_eq!(target.settings_of(Product::Memcached)["memory"], "2048");
     assert_eq!(target.settings_of(Product::Redis)["save"], "");
 }
 
@@ -92,17 +92,17 @@ fn each_size_is_a_cell_of_its_own() {
     assert_eq!(
         ids,
         [
-            "zend-file/by-records/2000x200/4",
-            "cm-redis/by-records/2000x200/4",
-            "zend-file/by-records/5000x500/4",
-            "cm-redis/by-records/5000x500/4",
-            "zend-file/by-records/20000x2000/4",
-            "cm-redis/by-records/20000x2000/4",
+            "zend-file/by-records/1000x100/4",
+            "cm-redis/by-records/1000x100/4",
+            "zend-file/by-records/3000x300/4",
+            "cm-redis/by-records/3000x300/4",
+            "zend-file/by-records/10000x1000/4",
+            "cm-redis/by-records/10000x1000/4",
         ]
     );
     let last = &plan.cells[5].workload;
-    assert_eq!((last.profile(), last.study_profile()), ("by-records/20000x2000", "by-records"));
-    assert_eq!((caches(&plan)[5].keys, caches(&plan)[5].tags), (20_000, 2_000));
+    assert_eq!((last.profile(), last.study_profile()), ("by-records/10000x1000", "by-records"));
+    assert_eq!((caches(&plan)[5].keys, caches(&plan)[5].tags), (10_000, 1_000));
     assert_eq!(plan.profiles, ["by-records"]);
     let weighted = at(Scale::Quick, "weighted", &[]);
     assert_eq!(weighted.cells[0].workload.study_profile(), "weighted");
@@ -163,7 +163,7 @@ fn sizes_can_be_set_and_wrong_ones_say_why() {
         let expected = format!("--set: profile `by-records`: {problem}");
         assert!(text.starts_with(&expected), "{text}");
     }
-    assert!(wrong(&[("max_tags", "201")]).contains("size `2000x200` has fewer tags"));
+    assert!(wrong(&[("max_tags", "101")]).contains("size `1000x100` has fewer tags"));
     let text = wrong(&[("keys", "500")]);
     assert!(text.starts_with("--set keys would change nothing: `by-records` have"), "{text}");
     let text = message(&[sizes], &[]);
@@ -173,7 +173,7 @@ fn sizes_can_be_set_and_wrong_ones_say_why() {
     assert!(both.contains("fits `2` of the chosen profiles"), "{both}");
     let with_another = plan(&[("profile", "weighted,by-records"), ("keys", "500")], &[]).unwrap();
     let keys: Vec<u64> = caches(&with_another).iter().map(|c| c.keys).collect();
-    assert_eq!((keys[0], keys[4]), (500, 2000));
+    assert_eq!((keys[0], keys[4]), (500, 1000));
 }
 
 #[test]
@@ -269,25 +269,25 @@ fn faults_in_a_study_are_located() {
     assert!(fault("{ clean = 1.0 }", "{ change = 1.0 }").0.contains("`write` and `clean`"));
     assert!(fault("mix = {}", "mix = { read = 1.0 }").0.contains("the original's list decides"));
     assert!(fault("max_tags = 15", "max_tags = 2001").0.contains("min_tags <= max_tags <= tags"));
-    let (text, line) = fault("{ keys = 2000, tags = 200 },", "{ keys = 2000, tags = 2 },");
+    let (text, line) = fault("{ keys = 1000, tags = 100 },", "{ keys = 1000, tags = 2 },");
     assert_eq!(
         text,
         format!(
-            "study `s.toml`, line {}: size `2000x2` has fewer tags than max_tags `15`",
+            "study `s.toml`, line {}: size `1000x2` has fewer tags than max_tags `15`",
             line - 2
         )
     );
-    let text = fault("{ keys = 2000, tags = 200 },", "{ keys = 2000, tags = 100 },").0;
+    let text = fault("{ keys = 1000, tags = 100 },", "{ keys = 1000, tags = 50 },").0;
     assert!(text.contains("change both the records and the records of a tag"), "{text}");
-    assert!(fault("{ keys = 2000, tags = 200 }", "{ keys = 2000 }").0.contains("field `tags`"));
-    assert!(fault("{ keys = 2000, tags", "{ key = 2000, tags").0.contains("field `key`"));
-    let text = fault("quick = [\n  { keys = 2000,", "fast = [\n  { keys = 2000,").0;
+    assert!(fault("{ keys = 1000, tags = 100 }", "{ keys = 1000 }").0.contains("field `tags`"));
+    assert!(fault("{ keys = 1000, tags", "{ key = 1000, tags").0.contains("field `key`"));
+    let text = fault("quick = [\n  { keys = 1000,", "fast = [\n  { keys = 1000,").0;
     assert!(text.contains("unknown variant `fast`"), "{text}");
     let quick = &APP_CACHE[APP_CACHE.find("quick = [").unwrap()..];
     let quick = &quick[..quick.find("standard = [").unwrap()];
     let (text, _) = fault(quick, "");
     assert!(text.ends_with("profile `by-records` has no sizes for scale `quick`"), "{text}");
-    let text = fault(quick, "quick = [{ keys = 2000, tags = 200 }]\n").0;
+    let text = fault(quick, "quick = [{ keys = 1000, tags = 100 }]\n").0;
     assert!(text.ends_with("`1` sizes show no growth (expected two or more)"), "{text}");
     let text = fault("source = [\"cm-redis\", \"zend-file\"]", "source = [\"nfs\"]").0;
     assert!(text.contains("unknown target `nfs`"), "{text}");
