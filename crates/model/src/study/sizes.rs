@@ -70,13 +70,13 @@ impl Resolved {
         choices: &Choices,
     ) -> Result<(), StudyError> {
         let chosen = study.profiles.iter().filter(|p| self.profiles.contains(p.name.get_ref()));
-        let (sized, others): (Vec<_>, Vec<_>) = chosen.partition(|p| !p.sizes.is_empty());
-        if self.sizes.is_some() && sized.len() != 1 {
+        let (growing, others): (Vec<_>, Vec<_>) = chosen.partition(|p| !p.sizes.is_empty());
+        if self.sizes.is_some() && growing.len() != 1 {
             let all = study.profiles.iter().filter(|p| !p.sizes.is_empty());
             return Err(StudyError::Choice(format!(
                 "--set sizes fits `{}` of the chosen profiles (expected one, by --set \
                  profile=NAME; with sizes are: {})",
-                sized.len(),
+                growing.len(),
                 quoted_list(all.map(|p| p.name.get_ref().as_str()))
             )));
         }
@@ -85,10 +85,10 @@ impl Resolved {
             return Err(StudyError::Choice(format!(
                 "--set {key} would change nothing: {} have sizes of their own (expected --set \
                  sizes=RECORDSxTAGS,…)",
-                quoted_list(sized.iter().map(|p| p.name.get_ref().as_str()))
+                quoted_list(growing.iter().map(|p| p.name.get_ref().as_str()))
             )));
         }
-        for profile in sized {
+        for profile in growing {
             let sizes: Vec<DataSize> =
                 self.data_sizes(profile, choices.scale).into_iter().flatten().collect();
             if let Some(problem) = fault(&sizes, self.defaults.max_tags) {

@@ -103,7 +103,10 @@ fn sizes() -> impl Strategy<Value = Vec<f64>> {
 
 proptest! {
     #[test]
-    fn a_known_exponent_is_found(sizes in sizes(), exponent in -3.0..3.0f64, factor in 1e-3..1e6f64) {
+    fn a_known_exponent_is_found(
+        sizes in sizes(),
+        (exponent, factor) in (-3.0..3.0f64, 1e-3..1e6f64),
+    ) {
         let pairs: Vec<(f64, f64)> =
             sizes.iter().map(|size| (*size, factor * size.powf(exponent))).collect();
         let got = power_law_slope(&pairs).unwrap();
