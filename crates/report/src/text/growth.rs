@@ -29,16 +29,27 @@ pub(crate) fn render(view: &View, columns: usize, paint: Paint) -> String {
     text + &paragraph("", 0, NOTE, columns)
 }
 
+/// In full, or with the operation as a line of its own and of the costs the first and the last.
 fn table(curves: &[&GrowthView], narrow: bool) -> Table {
-    let line = |curve: &&GrowthView| {
+    let mut lines = Vec::new();
+    for (i, curve) in curves.iter().enumerate() {
         let mut cells = cells(curve);
         if narrow {
-            cells[2] = ends(curve);
+            let operation = cells.remove(0);
+            if i == 0 || curves[i - 1].operation != operation {
+                lines.push(Line::Heading(operation));
+            }
+            cells[0].insert_str(0, "  ");
+            cells[1] = ends(curve);
         }
-        Line::Cells(cells, false)
-    };
-    let gap = if narrow { 1 } else { 2 };
-    Table { header: HEADER.to_vec(), right: &[], gap, lines: curves.iter().map(line).collect() }
+        lines.push(Line::Cells(cells, false));
+    }
+    let mut header = HEADER.to_vec();
+    if narrow {
+        header.remove(0);
+        header[0] = "  target";
+    }
+    Table { header, right: &[], gap: if narrow { 1 } else { 2 }, lines }
 }
 
 /// The curves of each profile and load, in the view's order.
