@@ -80,8 +80,16 @@ fn at(scale: Scale, profile: &str, sets: &[(&str, &str)]) -> Plan {
     let own = [("profile", profile)];
     let sets = own.iter().chain(sets).map(|(k, v)| ((*k).into(), (*v).into())).collect();
     let targets = vec![TargetChoice::parse("zend-file").unwrap()];
-    let choices =
-        Choices { scale, budget_s: None, sets, targets, control: false, seed: 7, timeout_ms: None };
+    let choices = Choices {
+        scale,
+        budget_s: None,
+        sets,
+        targets,
+        control: false,
+        seed: 7,
+        timeout_ms: None,
+        files: None,
+    };
     Study::parse("app-cache", APP_CACHE).unwrap().plan(&choices).unwrap()
 }
 
@@ -366,6 +374,8 @@ fn files_decide_what_the_data_set_is() {
     assert_eq!(caches(&fewer)[0].phases[0].stop, Stop::Count(40));
     // Operations drawn by weights need no lists.
     assert!(with(&[]).is_ok());
+    let e = with(&[("profile", "by-records")]).unwrap_err().to_string();
+    assert!(e.contains("holds one data set, but profile `by-records` measures several"), "{e}");
     let e = with(&[("tags", "5")]).unwrap_err().to_string();
     assert!(e.contains("--set tags=`5` cannot be: --data-set `/data` decides it"), "{e}");
 }

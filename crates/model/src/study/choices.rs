@@ -51,7 +51,7 @@ const OF_FILES: [&str; 8] = [
 ];
 
 /// `--set` keys that are not server settings, of all workloads.
-pub const KEYS: [&str; 27] = [
+pub const KEYS: [&str; 28] = [
     "profile",
     "clients",
     "keys",

@@ -8,7 +8,7 @@ use super::wire::StudyWorkload;
 use super::wire::StudyWorkload::{AppCache, Sessions};
 
 /// Table, key, whose it is, and whether it must be there.
-const OWN: [(&str, &str, StudyWorkload, bool); 24] = [
+const OWN: [(&str, &str, StudyWorkload, bool); 25] = [
     ("defaults", "value_bytes", Sessions, true),
     ("defaults", "ttl_s", Sessions, true),
     ("defaults", "generation", Sessions, true),

@@ -5,13 +5,13 @@ use super::choices::{Choices, Resolved};
 use super::wire::{Profile, StopKind, Study, StudyPhase, StudyWorkload};
 use crate::app_cache::{AppCache, DataSize, Fill};
 use crate::load::Load;
-use crate::plan::{Cell, Effort, Phase, Plan, PlannedTarget, Sessions, Stop, Workload};
+use crate::plan::{Cell, Effort, Phase, Plan, PlannedTarget, Scale, Sessions, Stop, Workload};
 
 impl Study {
     /// Lists everything that a run with these choices will do.
     pub fn plan(&self, choices: &Choices) -> Result<Plan, StudyError> {
         let resolved = Resolved::new(self, choices)?;
-        enough_lists(self, &resolved)?;
+        files_suit(self, &resolved, choices.scale)?;
         let targets = self.planned_targets(choices, &resolved)?;
         let profiles: Vec<&Profile> =
             self.profiles.iter().filter(|p| resolved.profiles.contains(p.name.get_ref())).collect();
@@ -82,22 +82,31 @@ impl Study {
     }
 }
 
-/// Whether the files that are read have a list for each client that follows one.
-fn enough_lists(study: &Study, resolved: &Resolved) -> Result<(), StudyError> {
+/// Whether the files that are read suit every profile: one data set, and a list for each client
+/// that follows one.
+fn files_suit(study: &Study, resolved: &Resolved, scale: Scale) -> Result<(), StudyError> {
     let Some(files) = &resolved.files else { return Ok(()) };
-    let follows = |p: &&Profile| p.as_original && resolved.profiles.contains(p.name.get_ref());
     let most = resolved.defaults.clients.iter().copied().max().unwrap_or_default();
-    match study.profiles.iter().find(follows) {
-        Some(profile) if files.lists < most => Err(StudyError::Choice(format!(
-            "--data-set `{}` has lists for {} clients (expected {most} for profile `{}`; \
-             --set clients={} uses what is there)",
-            files.directory,
-            files.lists,
-            profile.name.get_ref(),
-            files.lists.max(1)
-        ))),
-        _ => Ok(()),
+    for profile in study.profiles.iter().filter(|p| resolved.profiles.contains(p.name.get_ref())) {
+        let name = profile.name.get_ref();
+        if resolved.data_sizes(profile, scale).iter().any(Option::is_some) {
+            return Err(StudyError::Choice(format!(
+                "--data-set `{}` holds one data set, but profile `{name}` measures several \
+                 (expected another --set profile)",
+                files.directory
+            )));
+        }
+        if profile.as_original && files.lists < most {
+            return Err(StudyError::Choice(format!(
+                "--data-set `{}` has lists for {} clients (expected {most} for profile `{name}`; \
+                 --set clients={} uses what is there)",
+                files.directory,
+                files.lists,
+                files.lists.max(1)
+            )));
+        }
     }
+    Ok(())
 }
 
 fn loads(profile: &Profile, resolved: &Resolved) -> Vec<Load> {

@@ -68,6 +68,8 @@ fn cache(keys: u64, tags: u64) -> AppCache {
         as_original: false,
         magento: true,
         verify_one_in: 64,
+        files: None,
+        fill: model::Fill::Save,
         phases: vec![phase("read"), phase("clean")],
     }
 }
