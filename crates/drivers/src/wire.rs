@@ -6,7 +6,7 @@ use std::net::ToSocketAddrs;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use load::clients::Meter;
+use load::Meter;
 use load::wire::template::Template;
 use load::wire::{Address, Moment, Offer, Operation, Outcome, Servers, Work};
 use model::{Endpoint, ErrorClass, Failure, NetAddress, Product, Spelling};

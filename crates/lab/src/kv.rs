@@ -1,10 +1,10 @@
 //! A key-value cell on the wire engine: its texts become work, its keys are filled, its phases run.
 
 use drivers::wire::{Access, Dialect};
-use load::clients::{Finished, Meter, Progress};
 use load::wire::pacer::{Arrivals, Stage};
 use load::wire::recorder::INTERVAL_NS;
 use load::wire::{Inserting, Moment, Offer, Operation, Outcome, Pacing, Until, Work};
+use load::{Finished, Meter, Progress};
 use model::{ClientStage, ErrorClass, Failure, Kv, Load, Phase, Plan, RateStage, Stop};
 use std::fmt::Display;
 use std::iter;

@@ -11,7 +11,7 @@
 //! had taken away. Rates of single clients are never summed: those of clients that did not run at
 //! the same time would add up to more than there was.
 
-use model::{ErrorClass, Failure, Generation, Interval, Phase, PhaseResult, Stop};
+use model::{ErrorClass, Failure, Generation, Phase, PhaseResult, Stop};
 use nix::sched::{CpuSet, sched_setaffinity};
 use nix::unistd::Pid;
 use std::panic::{self, AssertUnwindSafe};
@@ -22,6 +22,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 use workloads::Client;
 
+use crate::meter::{Finished, Meter, Progress};
 use crate::recorder::{InCalls, Recorder, Timed, Whole};
 use crate::watch::ThreadUse;
 
@@ -29,39 +30,6 @@ use crate::watch::ThreadUse;
 const FAILURES_IN_A_ROW: u32 = 100;
 /// How often a client hands its records to all, and how often progress is told.
 const TICK: Duration = Duration::from_millis(250);
-
-/// Reads what the server has used; the engine asks at the start and the end of each measurement.
-pub trait Meter {
-    /// CPU time of the server's process so far, nanoseconds; `None` where it cannot be seen.
-    fn server_cpu_ns(&mut self) -> Option<u64>;
-
-    /// Told once when all data are filled in and nothing is measured yet.
-    fn filled(&mut self) {}
-}
-
-/// Told a few times a second while a phase runs.
-#[derive(Clone, Debug)]
-pub struct Progress<'a> {
-    /// Name of the phase.
-    pub phase: &'a str,
-    /// Operations per second since the last time.
-    pub rate_per_s: f64,
-    /// 99th percentile of the service time so far in this phase.
-    pub service_ns_p99: u64,
-}
-
-/// What a trial's load gave.
-#[derive(Debug, Default)]
-pub struct Finished {
-    /// Phases measured to their end.
-    pub phases: Vec<PhaseResult>,
-    /// What was recorded in the course of time, where the engine tells it.
-    pub intervals: Vec<Interval>,
-    /// Why there are no more.
-    pub failure: Option<Failure>,
-    /// True when the user stopped it.
-    pub interrupted: bool,
-}
 
 /// What to offer, and how.
 pub struct Engine<'a> {
@@ -132,6 +100,11 @@ impl Engine<'_> {
             shared.collect(&inbox, count, "fill", &mut |_| {});
             meter.filled();
             for phase in self.phases {
+                if !shared.over()
+                    && let Err(Failure { class, message }) = meter.before_phase()
+                {
+                    shared.fail(class, message);
+                }
                 *shared.lock_begun() = Instant::now();
                 shared.gate.wait();
                 let result = shared.phase(phase, names, count, &inbox, meter, progress);

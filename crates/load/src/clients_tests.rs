@@ -1,6 +1,7 @@
 use super::*;
 use model::{Connections, Layout, Names, Order, Sessions};
 use std::collections::BTreeMap;
+use std::sync::atomic::AtomicU64;
 use workloads::{Answer, Call, LockWait, Outcome, StoreError};
 
 const MS: u64 = 1_000_000;
@@ -334,4 +335,53 @@ fn the_user_can_stop_it() {
         }
     });
     assert!(finished.interrupted && finished.phases.is_empty() && told > 1);
+}
+
+/// Calls that the clients of [`Gate`]'s test have done.
+static CALLS: AtomicU64 = AtomicU64::new(0);
+
+/// Notes the calls done before each phase, and does not allow one of them.
+struct Gate {
+    calls: Vec<u64>,
+    refuses: usize,
+}
+
+impl Meter for Gate {
+    fn server_cpu_ns(&mut self) -> Option<u64> {
+        None
+    }
+
+    fn before_phase(&mut self) -> Result<(), Failure> {
+        self.calls.push(CALLS.load(Ordering::SeqCst));
+        if self.calls.len() == self.refuses {
+            return Err(Failure { class: ErrorClass::Other, message: "not now".into() });
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn before_each_phase_nobody_does_anything() {
+    let mut plan = workload(Stop::Count(20), 0);
+    plan.phases = vec![plan.phases[0].clone(); 3];
+    let client = || {
+        Scripted::boxed(Duration::from_micros(50), |_| {
+            CALLS.fetch_add(1, Ordering::SeqCst);
+            Ok(Outcome::Ok)
+        })
+    };
+    let stop = AtomicBool::new(false);
+    let (phases, generation) = (&plan.phases, plan.generation);
+    let engine = Engine { phases, generation, cpus: &[], stop: &stop };
+    let mut gate = Gate { calls: Vec::new(), refuses: 0 };
+    let finished = engine.run(vec![client(), client()], &mut gate, &mut |_| {});
+    assert!(finished.failure.is_none());
+    assert_eq!(gate.calls, [0, 40, 80]);
+
+    let mut gate = Gate { calls: Vec::new(), refuses: 2 };
+    let finished = engine.run(vec![client(), client()], &mut gate, &mut |_| {});
+    assert_eq!(finished.failure.unwrap().message, "not now");
+    assert_eq!(finished.phases.len(), 1);
+    assert_eq!(gate.calls, [120, 160], "a trial that has failed is not prepared any further");
+    assert_eq!(CALLS.load(Ordering::SeqCst), 160);
 }

@@ -17,7 +17,8 @@ use super::route::Route;
 use super::stream::{Address, Tls};
 use super::work::Work;
 use super::worker::{Share, Worker};
-use crate::clients::{Meter, pin_to};
+use crate::clients::pin_to;
+use crate::meter::Meter;
 
 /// How requests are paced.
 #[derive(Clone, Debug, PartialEq)]

@@ -11,7 +11,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use cachedyno_load as load;
-use load::clients::Meter;
+use load::Meter;
 use load::wire::pacer::{Arrivals, Stage};
 use load::wire::protocol::{Expect, Judged, Malformed, Parser, Plain, Shape, Step};
 use load::wire::route::{Route, Single};

@@ -1,0 +1,42 @@
+//! What an engine asks and tells while it runs, and what it gives in the end.
+
+use model::{Failure, Interval, PhaseResult};
+
+/// Reads what the server has used; the engine asks at the start and the end of each measurement.
+pub trait Meter {
+    /// CPU time of the server's process so far, nanoseconds; `None` where it cannot be seen.
+    fn server_cpu_ns(&mut self) -> Option<u64>;
+
+    /// Told once when all data are filled in and nothing is measured yet.
+    fn filled(&mut self) {}
+
+    /// Told before each phase of blocking clients, while none of them does anything. An error fails
+    /// the trial.
+    fn before_phase(&mut self) -> Result<(), Failure> {
+        Ok(())
+    }
+}
+
+/// Told a few times a second while a phase runs.
+#[derive(Clone, Debug)]
+pub struct Progress<'a> {
+    /// Name of the phase.
+    pub phase: &'a str,
+    /// Operations per second since the last time.
+    pub rate_per_s: f64,
+    /// 99th percentile of the service time so far in this phase.
+    pub service_ns_p99: u64,
+}
+
+/// What a trial's load gave.
+#[derive(Debug, Default)]
+pub struct Finished {
+    /// Phases measured to their end.
+    pub phases: Vec<PhaseResult>,
+    /// What was recorded in the course of time, where the engine tells it.
+    pub intervals: Vec<Interval>,
+    /// Why there are no more.
+    pub failure: Option<Failure>,
+    /// True when the user stopped it.
+    pub interrupted: bool,
+}
