@@ -5,6 +5,7 @@
 //! - [`study`]: the TOML a study is written in, read with located errors.
 //! - [`load`]: how operations are offered.
 //! - [`plan`]: what a run will do, every cell listed; made from a study and the user's choices.
+//! - [`memory`]: what may stay in memory while a trial runs.
 //! - [`target`]: where a store is and how it is reached; secrets that never print.
 //! - [`trial`]: what one measured run of one cell gave.
 //! - [`record`]: header and seal of a run's record, host conditions.
@@ -15,6 +16,7 @@ pub mod app_cache;
 pub mod calibration;
 pub mod event;
 pub mod load;
+pub mod memory;
 pub mod plan;
 pub mod record;
 pub mod stages;
@@ -26,6 +28,7 @@ pub use app_cache::{AppCache, Backend, CM_PREFIX, CM_SETTINGS, DataFiles, DataSi
 pub use calibration::{Calibration, NullRate};
 pub use event::{Event, Sink, SinkError};
 pub use load::Load;
+pub use memory::{Emptied, MemoryLimit, MemoryUse, PageCache};
 pub use plan::{
     Cell, Connections, Effort, Generation, Kv, KvOperation, Layout, Names, Order, Phase, Plan,
     PlannedTarget, Product, Scale, Sessions, Stop, Workload,

@@ -63,6 +63,23 @@ pub enum RigError {
         /// What the system said.
         reason: String,
     },
+    /// No control group with a memory limit can be had.
+    #[error("memory_limit cannot be kept: {problem} (leave memory_limit out to measure without)")]
+    MemoryLimit {
+        /// The class under which it is counted.
+        class: ErrorClass,
+        /// What is missing, and what was expected.
+        problem: String,
+    },
+    /// Files stayed in memory that were to be read from the disk.
+    #[error(
+        "the page cache cannot be emptied, so that nothing would be cold: {problem} (expected a \
+         directory on a disk, not in tmpfs: `--disk`)"
+    )]
+    PageCache {
+        /// What was found.
+        problem: String,
+    },
     /// The operating system refused.
     #[error("cannot {doing} `{what}`: {source}")]
     Io {
@@ -95,7 +112,11 @@ impl RigError {
                 io::ErrorKind::PermissionDenied => ErrorClass::Denied,
                 _ => ErrorClass::Other,
             },
-            Self::Cpu { .. } | Self::SocketPath { .. } | Self::Guard { .. } => ErrorClass::Other,
+            Self::MemoryLimit { class, .. } => *class,
+            Self::Cpu { .. }
+            | Self::SocketPath { .. }
+            | Self::Guard { .. }
+            | Self::PageCache { .. } => ErrorClass::Other,
         }
     }
 }

@@ -9,6 +9,7 @@
 //! - [`cpu`]: which CPUs whom, and CPU time by the process CPU clock.
 //! - [`noise`]: what disturbed a trial.
 //! - [`host`]: the conditions under which a run was measured.
+//! - [`memory_group`]: a control group with a memory limit; [`page_cache`]: emptied.
 //! - [`mod@reference`]: servers with known speed, times and faults, to judge a generator by.
 //!
 //! Everything that a run starts or creates is owned by a [`Guard`]: it is removed on drop, on a
@@ -21,7 +22,9 @@ pub mod host;
 pub mod installed;
 pub mod mariadb;
 pub mod memcached;
+pub mod memory_group;
 pub mod noise;
+pub mod page_cache;
 mod process;
 mod procfs;
 pub mod redis;
@@ -39,7 +42,9 @@ pub use host::conditions;
 pub use installed::{Installed, installed};
 pub use mariadb::{MariadbTemplate, start_mariadb};
 pub use memcached::start_memcached;
+pub use memory_group::{Inside, MemoryGroup};
 pub use noise::NoiseRecorder;
+pub use page_cache::empty_page_cache;
 pub use redis::start_redis;
 pub use scratch::Scratch;
 pub use search::SearchPath;

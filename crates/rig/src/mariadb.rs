@@ -92,6 +92,7 @@ impl MariadbTemplate {
             directory: scratch.path(),
             log: scratch.path().join("install.log"),
             cpus: None,
+            group: None,
             search,
         };
         let process = Process::spawn(guard, launch)?;
@@ -162,6 +163,7 @@ pub fn start_mariadb(
         directory: &directory,
         log: sockets.path().join("server.log"),
         cpus: spec.cpus.as_deref(),
+        group: spec.group.as_deref(),
         search: &spec.search,
     };
     let process = Process::spawn(guard, launch)?;

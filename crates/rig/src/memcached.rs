@@ -59,6 +59,7 @@ pub fn start_memcached(guard: &Guard, spec: &ServerSpec) -> Result<Server> {
         directory: sockets.path(),
         log: sockets.path().join("server.log"),
         cpus: spec.cpus.as_deref(),
+        group: spec.group.as_deref(),
         search: &spec.search,
     };
     let process = Process::spawn(guard, launch)?;

@@ -3,6 +3,7 @@
 use crate::cpu::{allowed_by_the_system, cpu_set};
 use crate::error::{Result, RigError};
 use crate::guard::Guard;
+use crate::memory_group::procs;
 use crate::search::SearchPath;
 use nix::errno::Errno;
 use nix::sched::{CpuSet, sched_setaffinity};
@@ -23,6 +24,10 @@ const LOG_TAIL_BYTES: u64 = 8 * 1024;
 /// Lines of a log that are shown.
 const LOG_TAIL_LINES: usize = 6;
 
+/// How much sooner than others a limited server is killed when its group's memory is used up, of
+/// 1000 (proc(5)).
+const OOM_SCORE: &str = "900";
+
 /// What to start.
 pub(crate) struct Launch<'a> {
     pub(crate) name: &'static str,
@@ -33,6 +38,8 @@ pub(crate) struct Launch<'a> {
     /// Takes standard output and standard error.
     pub(crate) log: PathBuf,
     pub(crate) cpus: Option<&'a [usize]>,
+    /// Control group that it is started in; `None` for that of this process.
+    pub(crate) group: Option<&'a Path>,
     pub(crate) search: &'a SearchPath,
 }
 
@@ -51,10 +58,16 @@ impl Process {
     /// Starts it as the leader of a process group of its own, so that Ctrl-C in the terminal does
     /// not reach it, and bound to die with the thread that calls this.
     pub(crate) fn spawn(guard: &Guard, launch: Launch) -> Result<Self> {
-        let Launch { name, program, arguments, directory, log, cpus, search } = launch;
+        let Launch { name, program, arguments, directory, log, cpus, group, search } = launch;
         let set = cpu_set(cpus.unwrap_or_default(), &allowed_by_the_system())?;
         let out = File::create(&log).map_err(RigError::io("create log", &log))?;
         let err = out.try_clone().map_err(RigError::io("create log", &log))?;
+        let joins = group.map(|group| {
+            let file = procs(group);
+            let opened = File::options().write(true).open(&file);
+            opened.map_err(RigError::io("put a process into", &file))
+        });
+        let joins = joins.transpose()?;
         let mut command = Command::new(&program);
         command
             .args(&arguments)
@@ -68,7 +81,7 @@ impl Process {
             .stdout(out)
             .stderr(err)
             .process_group(0);
-        bind_to_parent(&mut command, set);
+        bind_to_parent(&mut command, set, joins);
         let oom_kills_before = oom_kills();
         let child = command.spawn().map_err(RigError::io("start", &program))?;
         let command_line = std::iter::once(program.as_os_str())
@@ -87,11 +100,20 @@ impl Process {
             guard: guard.clone(),
         };
         guard.own_process(pid)?;
+        if group.is_some() {
+            // Of a group that has used up its memory, the server ends and not its clients. Nothing
+            // is lost where the system does not take that wish.
+            let _ = fs::write(format!("/proc/{pid}/oom_score_adj"), OOM_SCORE);
+        }
         Ok(process)
     }
 
     pub(crate) fn pid(&self) -> u32 {
         self.pid
+    }
+
+    pub(crate) fn name(&self) -> &'static str {
+        self.name
     }
 
     pub(crate) fn command_line(&self) -> &[String] {
@@ -172,9 +194,10 @@ impl Drop for Process {
     }
 }
 
-/// The child is killed when the thread that started it ends, and pinned if there is a set.
+/// The child is killed when the thread that started it ends, pinned if there is a set, and joins
+/// the control group whose list of processes is given.
 #[expect(unsafe_code, reason = "Command::pre_exec has no safe form")]
-fn bind_to_parent(command: &mut Command, cpus: Option<CpuSet>) {
+fn bind_to_parent(command: &mut Command, cpus: Option<CpuSet>, joins: Option<File>) {
     let parent = getpid();
     let before_exec = move || {
         set_pdeathsig(Signal::SIGKILL)?;
@@ -182,13 +205,17 @@ fn bind_to_parent(command: &mut Command, cpus: Option<CpuSet>) {
         if getppid() != parent {
             return Err(io::Error::from(Errno::ESRCH));
         }
+        if let Some(processes) = &joins {
+            // 0 stands for the process that writes.
+            nix::unistd::write(processes, b"0")?;
+        }
         match &cpus {
             Some(set) => Ok(sched_setaffinity(Pid::from_raw(0), set)?),
             None => Ok(()),
         }
     };
-    // SAFETY: only prctl, getppid and sched_setaffinity are called, on values made before the
-    // fork; none of them allocates or takes a lock.
+    // SAFETY: only prctl, getppid, write and sched_setaffinity are called, on values made before
+    // the fork; none of them allocates or takes a lock.
     unsafe {
         command.pre_exec(before_exec);
     }

@@ -69,6 +69,7 @@ pub fn start_redis(guard: &Guard, spec: &ServerSpec) -> Result<Server> {
         directory: &directory,
         log: sockets.path().join("server.log"),
         cpus: spec.cpus.as_deref(),
+        group: spec.group.as_deref(),
         search: &spec.search,
     };
     let process = Process::spawn(guard, launch)?;

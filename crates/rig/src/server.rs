@@ -20,6 +20,8 @@ pub struct ServerSpec {
     pub cpus: Option<Vec<usize>>,
     /// Time until it must answer; `None` for the product's default.
     pub deadline: Option<Duration>,
+    /// Control group that it is started in; `None` for that of this process.
+    pub group: Option<PathBuf>,
     /// Where its program is looked for.
     pub search: SearchPath,
 }
@@ -32,6 +34,7 @@ impl ServerSpec {
             settings: BTreeMap::new(),
             cpus: None,
             deadline: None,
+            group: None,
             search: SearchPath::of_process(),
         }
     }
@@ -61,6 +64,11 @@ impl Server {
     /// Its process id.
     pub fn pid(&self) -> u32 {
         self.process.pid()
+    }
+
+    /// Name of its program.
+    pub fn name(&self) -> &'static str {
+        self.process.name()
     }
 
     /// Program and arguments; free of credentials, because there are none.

@@ -92,7 +92,8 @@ fn remove_patiently(directory: &Path, deadline: Instant) -> io::Result<()> {
 
 /// Removes a directory that holds our marker; the marker goes last, so that a removal that was
 /// broken off can be finished. Without the marker only an empty directory goes: one whose making or
-/// removal was broken off. A missing directory, a symbolic link and whatever else has no marker are
+/// removal was broken off, or a control group, which the kernel lets go when its processes have
+/// ended. A missing directory, a symbolic link and whatever else has no marker are
 /// left alone without an error. No symbolic link is followed.
 pub(crate) fn remove_owned(directory: &Path) -> io::Result<()> {
     let is = |path: &Path, kind: fn(&fs::FileType) -> bool| {

@@ -8,8 +8,8 @@ const GIB: u64 = 1 << 30;
 
 /// Where each version and controller is mounted by custom.
 const V1_CPU: [&str; 2] = ["sys/fs/cgroup/cpu", "sys/fs/cgroup/cpu,cpuacct"];
-const V1_MEMORY: [&str; 1] = ["sys/fs/cgroup/memory"];
-const V2: [&str; 2] = ["sys/fs/cgroup", "sys/fs/cgroup/unified"];
+pub(crate) const V1_MEMORY: [&str; 1] = ["sys/fs/cgroup/memory"];
+pub(crate) const V2: [&str; 2] = ["sys/fs/cgroup", "sys/fs/cgroup/unified"];
 
 pub(super) fn facts(root: &Root, facts: &mut Facts) {
     open_files(root, facts);
@@ -88,7 +88,7 @@ fn memory_limit(root: &Root, groups: &str, facts: &mut Facts) {
 /// Directories of our group and all its parents, for a controller of version 1 or, with an empty
 /// name, for version 2; none where we are in no such group. In a container the group's path may
 /// not be visible; its mount then is our group itself, and it comes last here.
-fn directories(groups: &str, controller: &str, mounts: &[&str]) -> Vec<String> {
+pub(crate) fn directories(groups: &str, controller: &str, mounts: &[&str]) -> Vec<String> {
     let path = groups.lines().find_map(|line| {
         let mut parts = line.splitn(3, ':').skip(1);
         let controllers = parts.next()?;

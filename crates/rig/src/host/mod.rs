@@ -7,7 +7,7 @@
 
 mod cpu;
 mod disk;
-mod limits;
+pub(crate) mod limits;
 mod memory;
 
 use model::{Condition, Conditions};

@@ -1,0 +1,145 @@
+//! A control group of our own with a memory limit, for the processes of a target.
+//!
+//! Page cache is charged to whom touches it first, so clients of files have to be in it as well:
+//! our own process moves in for the time that they work ([`MemoryGroup::enter`]). What it had
+//! allocated before stays charged where it was. Only groups that were made here are written to, but for
+//! moving ourselves back to the group that we came from. Groups have no other name than
+//! `cachedyno-<8 hex>` and are known to the guard before they are made; it removes them when their
+//! processes have ended.
+//!
+//! - `place`: which version of control groups there is, and where a group can be made.
+
+mod place;
+
+use crate::error::{Result, RigError};
+use crate::guard::Guard;
+use crate::scratch::random;
+use model::MemoryUse;
+use place::Place;
+use std::fs;
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Time that a group may need to become empty after its last process was waited for.
+const EMPTY_WITHIN: Duration = Duration::from_secs(5);
+
+/// A group with its limit. Dropping it removes it; its processes must have ended before.
+#[derive(Debug)]
+pub struct MemoryGroup {
+    place: Place,
+    path: PathBuf,
+    limit_bytes: u64,
+    guard: Guard,
+}
+
+impl MemoryGroup {
+    /// Makes a group that takes at most `limit_bytes` of memory, page cache included, and no swap.
+    ///
+    /// Errors: control groups with a memory controller are missing or not ours to make; a group
+    /// above allows less. The text says what to do.
+    pub fn new(guard: &Guard, limit_bytes: u64) -> Result<Self> {
+        let place = Place::find(Path::new("/"), std::process::id())?;
+        loop {
+            let path = place.parent.join(format!("cachedyno-{:08x}", random()));
+            // Owned before it is there, so that `kill -9` in between leaves nothing.
+            guard.own_directory(&path)?;
+            let made = fs::create_dir(&path);
+            if made.is_err() {
+                guard.disown_directory(&path)?;
+            }
+            match made {
+                Err(e) if e.kind() == ErrorKind::AlreadyExists => continue,
+                Err(e) => return Err(place.refused(&e)),
+                Ok(()) => {}
+            }
+            // From here on, dropping it removes it.
+            let group = Self { place, path, limit_bytes, guard: guard.clone() };
+            group.place.limit(&group.path, limit_bytes)?;
+            return Ok(group);
+        }
+    }
+
+    /// Its directory in the file system of control groups.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Moves this process into the group, until what is given back is dropped.
+    pub fn enter(&self) -> Result<Inside<'_>> {
+        move_to(&self.path)?;
+        Ok(Inside { group: self, inside: true })
+    }
+
+    /// What was taken so far.
+    pub fn usage(&self) -> Result<MemoryUse> {
+        self.place.usage(&self.path, self.limit_bytes)
+    }
+
+    /// Removes it now, with a word when that fails; the guard then tries again in the end.
+    pub fn remove(self) -> Result<()> {
+        self.remove_now()
+    }
+
+    fn remove_now(&self) -> Result<()> {
+        let deadline = Instant::now() + EMPTY_WITHIN;
+        loop {
+            match fs::remove_dir(&self.path) {
+                Err(e) if e.kind() == ErrorKind::NotFound => break,
+                Err(e) if Instant::now() >= deadline => {
+                    return Err(RigError::io("remove control group", &self.path)(e));
+                }
+                // A process that was killed leaves its group a moment after it was waited for.
+                Err(_) => std::thread::sleep(Duration::from_millis(2)),
+                Ok(()) => break,
+            }
+        }
+        // A guard that has ended needs no telling.
+        let _ = self.guard.disown_directory(&self.path);
+        Ok(())
+    }
+}
+
+impl Drop for MemoryGroup {
+    fn drop(&mut self) {
+        // What cannot be removed stays owned, and the guard tries again.
+        let _ = self.remove_now();
+    }
+}
+
+/// This process is in a group.
+#[derive(Debug)]
+pub struct Inside<'a> {
+    group: &'a MemoryGroup,
+    inside: bool,
+}
+
+impl Inside<'_> {
+    /// Moves this process back to where it came from.
+    pub fn leave(mut self) -> Result<()> {
+        self.inside = false;
+        move_to(&self.group.place.own)
+    }
+}
+
+impl Drop for Inside<'_> {
+    fn drop(&mut self) {
+        if self.inside {
+            // On the way of an error or a panic already; the group then stays until our end.
+            let _ = move_to(&self.group.place.own);
+        }
+    }
+}
+
+/// Moves this process, all of its threads, to the group of that directory.
+fn move_to(group: &Path) -> Result<()> {
+    let file = procs(group);
+    let moved = fs::OpenOptions::new().write(true).open(&file);
+    // 0 stands for the process that writes.
+    moved.and_then(|mut f| f.write_all(b"0")).map_err(RigError::io("move this process to", &file))
+}
+
+/// The file that lists the processes of a group, and moves those whose ids are written to it.
+pub(crate) fn procs(group: &Path) -> PathBuf {
+    group.join("cgroup.procs")
+}

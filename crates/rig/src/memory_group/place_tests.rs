@@ -1,0 +1,191 @@
+use super::*;
+use tempfile::TempDir;
+
+const PID: u32 = 4711;
+
+/// `/proc` and `/sys` of a host, file by file.
+fn host(files: &[(&str, &str)]) -> TempDir {
+    let root = tempfile::tempdir().unwrap();
+    for (path, text) in files {
+        let path = root.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    root
+}
+
+fn found(root: &TempDir) -> Result<Place> {
+    Place::find(root.path(), PID)
+}
+
+fn refusal(root: &TempDir) -> String {
+    found(root).unwrap_err().to_string()
+}
+
+/// A group as the kernel would have made it, with these files.
+fn made(place: &Place, files: &[&str]) -> PathBuf {
+    let group = place.parent.join("cachedyno-00000001");
+    fs::create_dir(&group).unwrap();
+    for file in files {
+        fs::write(group.join(file), "").unwrap();
+    }
+    group
+}
+
+fn text(group: &Path, file: &str) -> String {
+    fs::read_to_string(group.join(file)).unwrap()
+}
+
+const SCOPE: &str = "sys/fs/cgroup/system.slice/run.scope";
+
+/// Version 2 with our process in a scope, and what the slice above hands on.
+fn version_2(handed_on: &str, own_max: &str) -> TempDir {
+    host(&[
+        ("proc/self/cgroup", "0::/system.slice/run.scope\n"),
+        ("sys/fs/cgroup/cgroup.subtree_control", "cpu memory pids"),
+        ("sys/fs/cgroup/system.slice/cgroup.subtree_control", handed_on),
+        ("sys/fs/cgroup/system.slice/memory.max", "1073741824\n"),
+        (&format!("{SCOPE}/cgroup.subtree_control"), ""),
+        (&format!("{SCOPE}/cgroup.procs"), "12\n4711\n"),
+        (&format!("{SCOPE}/memory.max"), own_max),
+    ])
+}
+
+#[test]
+fn version_1_makes_its_group_below_our_own() {
+    let root = host(&[
+        ("proc/self/cgroup", "4:memory:/a/b\n0::/\n"),
+        ("sys/fs/cgroup/memory/cgroup.procs", "1\n"),
+        ("sys/fs/cgroup/memory/a/b/cgroup.procs", "4711\n"),
+        ("sys/fs/cgroup/unified/cgroup.procs", "4711\n"),
+    ]);
+    let place = found(&root).unwrap();
+    let own = root.path().join("sys/fs/cgroup/memory/a/b");
+    assert_eq!((place.version, &place.own, &place.parent), (Version::V1, &own, &own));
+    let files = ["memory.limit_in_bytes", "memory.memsw.limit_in_bytes", "memory.swappiness"];
+    let group = made(&place, &files);
+    place.limit(&group, 64 << 20).unwrap();
+    assert_eq!(files.map(|f| text(&group, f)), ["67108864", "67108864", ""]);
+    // Where swap is not accounted for there is no second limit.
+    fs::remove_file(group.join("memory.memsw.limit_in_bytes")).unwrap();
+    place.limit(&group, 64 << 20).unwrap();
+    assert_eq!(text(&group, "memory.swappiness"), "0");
+
+    fs::write(group.join("memory.max_usage_in_bytes"), "67100000\n").unwrap();
+    fs::write(group.join("memory.oom_control"), "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n")
+        .unwrap();
+    let stat =
+        "cache 9\ninactive_file 4096\nactive_file 8192\nhierarchical_memory_limit 49999872\n";
+    fs::write(group.join("memory.stat"), stat).unwrap();
+    let taken = MemoryUse {
+        limit_bytes: 64 << 20,
+        peak_bytes: Some(67_100_000),
+        page_cache_bytes: 12_288,
+        oom_kills: 2,
+    };
+    assert_eq!(place.usage(&group, 64 << 20).unwrap(), taken);
+    place.limit(&group, 50_000_100).unwrap();
+    let error = place.limit(&group, 64 << 20).unwrap_err().to_string();
+    assert!(
+        error.contains("64 MiB is more than the 47.7 MiB that a group above allows"),
+        "{error}"
+    );
+}
+
+#[test]
+fn in_a_container_the_mount_is_our_group() {
+    let root = host(&[
+        ("proc/self/cgroup", "4:memory:/docker/0123\n"),
+        ("sys/fs/cgroup/memory/cgroup.procs", "1\n4711\n"),
+    ]);
+    let place = found(&root).unwrap();
+    assert_eq!(place.parent, root.path().join("sys/fs/cgroup/memory"));
+}
+
+#[test]
+fn version_2_makes_its_group_beside_our_own() {
+    let root = version_2("memory pids\n", "max\n");
+    let place = found(&root).unwrap();
+    assert_eq!(place.version, Version::V2);
+    assert_eq!(place.own, root.path().join(SCOPE));
+    assert_eq!(place.parent, root.path().join("sys/fs/cgroup/system.slice"));
+    let group = made(&place, &["memory.max", "memory.swap.max"]);
+    place.limit(&group, 256 << 20).unwrap();
+    assert_eq!(text(&group, "memory.max"), "268435456");
+    assert_eq!(text(&group, "memory.swap.max"), "0");
+    let error = place.limit(&group, 2 << 30).unwrap_err().to_string();
+    assert!(error.contains("2 GiB is more than the 1 GiB that a group above allows"), "{error}");
+
+    fs::write(group.join("memory.events"), "oom 1\noom_kill 1\noom_group_kill 0\n").unwrap();
+    fs::write(group.join("memory.stat"), "anon 7\ninactive_file 1\nactive_file 2\n").unwrap();
+    let taken = place.usage(&group, 256 << 20).unwrap();
+    // `memory.peak` came with Linux 5.19.
+    assert_eq!((taken.peak_bytes, taken.page_cache_bytes, taken.oom_kills), (None, 3, 1));
+    fs::write(group.join("memory.peak"), "268435456\n").unwrap();
+    assert_eq!(place.usage(&group, 256 << 20).unwrap().peak_bytes, Some(268_435_456));
+}
+
+#[test]
+fn version_2_below_the_root_makes_its_group_there() {
+    let root = host(&[
+        ("proc/self/cgroup", "0::/\n"),
+        ("sys/fs/cgroup/cgroup.procs", "1\n4711\n"),
+        ("sys/fs/cgroup/cgroup.subtree_control", "memory\n"),
+    ]);
+    assert_eq!(found(&root).unwrap().parent, root.path().join("sys/fs/cgroup"));
+}
+
+#[test]
+fn a_controller_that_is_not_handed_on_is_an_error_with_its_cure() {
+    let text = refusal(&version_2("cpu pids\n", "max\n"));
+    assert!(text.contains("run.scope`, which holds processes, nor the one above hands"), "{text}");
+    assert!(text.contains("systemd-run --scope"), "{text}");
+    assert!(text.ends_with("(leave memory_limit out to measure without)"), "{text}");
+    // The mount itself, as in a container, has nothing above it that could be seen.
+    let root = host(&[
+        ("proc/self/cgroup", "0::/\n"),
+        ("sys/fs/cgroup/cgroup.procs", "4711\n"),
+        ("sys/fs/cgroup/cgroup.subtree_control", "\n"),
+    ]);
+    assert!(refusal(&root).contains("nor the one above hands"), "{}", refusal(&root));
+}
+
+#[test]
+fn a_limit_of_our_own_group_is_not_left() {
+    let text = refusal(&version_2("memory\n", "536870912\n"));
+    assert!(text.contains("has a limit of 512 MiB itself"), "{text}");
+}
+
+#[test]
+fn swap_that_cannot_be_limited_hides_no_limit() {
+    let root = version_2("memory\n", "max\n");
+    let place = found(&root).unwrap();
+    let group = made(&place, &["memory.max"]);
+    place.limit(&group, 64 << 20).unwrap();
+    fs::write(root.path().join("proc/swaps"), "Filename Type Size\n/dev/sdb partition 9\n")
+        .unwrap();
+    let error = place.limit(&group, 64 << 20).unwrap_err().to_string();
+    assert!(error.contains("does not limit the swap of a group"), "{error}");
+}
+
+#[test]
+fn without_control_groups_that_is_said() {
+    let nothing = host(&[]);
+    assert!(refusal(&nothing).contains("control groups are not there"), "{}", refusal(&nothing));
+    // A group that does not list us is somebody else's.
+    let other = host(&[
+        ("proc/self/cgroup", "4:memory:/a\n"),
+        ("sys/fs/cgroup/memory/a/cgroup.procs", "12\n"),
+        ("sys/fs/cgroup/memory/cgroup.procs", "1\n"),
+    ]);
+    assert!(refusal(&other).contains("not visible from here"), "{}", refusal(&other));
+}
+
+#[test]
+fn a_group_that_may_not_be_made_says_who_may() {
+    let root = version_2("memory\n", "max\n");
+    let place = found(&root).unwrap();
+    let error = place.refused(&io::ErrorKind::PermissionDenied.into());
+    assert_eq!(error.class(), ErrorClass::Denied);
+    assert!(error.to_string().contains("expected root, or groups handed over"), "{error}");
+}
