@@ -43,6 +43,8 @@ fn trial(block: u32) -> Trial {
         took_ns: 2,
         version: None,
         filled: None,
+        emptied: None,
+        memory: None,
         phases: Vec::new(),
         noise: Noise::default(),
         failure: None,

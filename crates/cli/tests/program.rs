@@ -7,6 +7,7 @@
 #[cfg(test)]
 mod program {
     mod app_cache;
+    mod app_cache_memory;
     mod bench;
     mod bench_faults;
     mod bench_loads;

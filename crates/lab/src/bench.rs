@@ -2,10 +2,10 @@
 
 use drivers::{Admin, Facts, SessionOptions};
 use model::{
-    Backend, Connections, Endpoint, ErrorClass, Failure, Layout, Plan, PlannedTarget, Product,
-    Workload,
+    Backend, Connections, Endpoint, ErrorClass, Failure, Layout, MemoryUse, Plan, PlannedTarget,
+    Product, Workload,
 };
-use rig::{Guard, MariadbTemplate, Pinning, SearchPath, Server, ServerSpec, Shelf};
+use rig::{Guard, MariadbTemplate, MemoryGroup, Pinning, SearchPath, Server, ServerSpec, Shelf};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::path::{Path, PathBuf};
@@ -134,9 +134,16 @@ impl<'a> Bench<'a> {
             Workload::Kv(_) | Workload::AppCache(_) => (0, Connections::Persistent),
         };
         let layout = layout(workload);
+        let limit_bytes = match workload {
+            Workload::AppCache(cache) => cache.memory_limit_bytes,
+            Workload::Sessions(_) | Workload::Kv(_) => None,
+        };
+        let group = limit_bytes.map(|bytes| MemoryGroup::new(&self.setup.guard, bytes));
+        let group = group.transpose()?;
         let (mut stores, mut directory) = (Vec::new(), PathBuf::new());
         for product in target.products() {
-            let mut store = self.store(target, *product)?;
+            let store = self.store(target, *product, group.as_ref());
+            let mut store = store.map_err(|failure| starved(failure, group.as_ref()))?;
             match target.backend {
                 Some(backend) if *product != Product::Files => {
                     store.admin.prepare_cache(backend)?;
@@ -155,6 +162,7 @@ impl<'a> Bench<'a> {
             cm_settings: target.cm_settings(),
             layout,
             is_kv: matches!(workload, Workload::Kv(_)),
+            group,
             prefix: if target.product.keeps_keys() { own } else { String::new() },
             options: SessionOptions {
                 connections,
@@ -167,7 +175,12 @@ impl<'a> Bench<'a> {
     }
 
     /// One store: a private one is started, an existing one must be empty or shared knowingly.
-    fn store(&mut self, target: &PlannedTarget, product: Product) -> Result<Store, Failure> {
+    fn store(
+        &mut self,
+        target: &PlannedTarget,
+        product: Product,
+        group: Option<&MemoryGroup>,
+    ) -> Result<Store, Failure> {
         let existing = self.setup.endpoints.get(&target.name).cloned();
         let shared = existing.is_some();
         let (endpoint, server) = match (existing, product) {
@@ -175,7 +188,7 @@ impl<'a> Bench<'a> {
             (Some(endpoint), _) => (endpoint, None),
             (None, Product::Files) => self.directory(&self.setup.disk.clone())?,
             (None, product) => {
-                let server = self.server(product, target)?;
+                let server = self.server(product, target, group)?;
                 (server.endpoint().clone(), Some(server))
             }
         };
@@ -201,10 +214,16 @@ impl<'a> Bench<'a> {
         Ok((Endpoint::Files { directory: place.directory()? }, None))
     }
 
-    fn server(&mut self, product: Product, target: &PlannedTarget) -> Result<Server, Failure> {
+    fn server(
+        &mut self,
+        product: Product,
+        target: &PlannedTarget,
+        group: Option<&MemoryGroup>,
+    ) -> Result<Server, Failure> {
         let spec = ServerSpec {
             settings: target.settings_of(product),
             cpus: Some(self.setup.pinning.server.clone()),
+            group: group.map(|g| g.path().to_path_buf()),
             search: self.search.clone(),
             ..ServerSpec::new(self.setup.disk.clone())
         };
@@ -247,6 +266,18 @@ fn admin(endpoint: &Endpoint, timeout: Duration) -> Result<Box<dyn Admin>, Failu
         };
         Failure { message: failure.message + cure, ..failure }
     })
+}
+
+/// Says that a server needs more than its memory limit to start.
+fn starved(failure: Failure, group: Option<&MemoryGroup>) -> Failure {
+    match group.map(MemoryGroup::usage) {
+        Some(Ok(MemoryUse { limit_bytes, oom_kills: 1.., .. })) => {
+            let limit = stats::format_bytes(limit_bytes);
+            let message = format!("more than memory_limit of {limit}: {}", failure.message);
+            Failure { class: ErrorClass::Full, message }
+        }
+        _ => failure,
+    }
 }
 
 fn not_ours(endpoint: &Endpoint, backend: Option<Backend>) -> Failure {

@@ -1,8 +1,8 @@
 //! What was made ready for one trial: one store, or the several of a cache's backend.
 
 use drivers::{Admin, CacheOptions, Facts, SessionOptions};
-use model::{Backend, Endpoint, Failure, Layout, Product};
-use rig::Server;
+use model::{Backend, Endpoint, Failure, Layout, MemoryUse, Product};
+use rig::{Inside, MemoryGroup, Server};
 use std::collections::BTreeMap;
 use workloads::kv::{Key, KeyNames};
 
@@ -24,6 +24,8 @@ pub struct Ready {
     pub(crate) options: SessionOptions,
     /// Put before every session's name.
     pub(crate) prefix: String,
+    /// The servers' control group, where memory is limited. Dropped after the servers.
+    pub(crate) group: Option<MemoryGroup>,
 }
 
 /// One store.
@@ -111,15 +113,23 @@ impl Ready {
         self.stores.iter().filter_map(|s| Some(s.server.as_ref()?.pid())).collect()
     }
 
-    /// Which private server no longer runs, and why; `None` while all do.
-    pub fn server_died(&self) -> Option<String> {
-        self.stores.iter().find_map(|store| {
-            let death = store.server.as_ref()?.died()?;
-            Some(match self.stores.len() {
-                1 => format!("the server died ({death})"),
-                _ => format!("the {} server died ({death})", store.product.name()),
-            })
-        })
+    /// Name of a private server that no longer runs, and why; `None` while all do.
+    pub fn server_died(&self) -> Option<(&'static str, String)> {
+        let mut servers = self.stores.iter().filter_map(|s| s.server.as_ref());
+        servers.find_map(|server| Some((server.name(), server.died()?)))
+    }
+
+    /// Moves the clients, which are this process, into the control group where there is one and
+    /// they work on files: the page cache is charged to whom touches it.
+    pub(crate) fn enter_group(&self) -> Result<Option<Inside<'_>>, Failure> {
+        let has_files = self.stores.iter().any(|s| s.product == Product::Files);
+        let group = self.group.as_ref().filter(|_| has_files);
+        Ok(group.map(MemoryGroup::enter).transpose()?)
+    }
+
+    /// What was taken of the memory limit so far; `None` where there is none.
+    pub(crate) fn memory_use(&self) -> Result<Option<MemoryUse>, Failure> {
+        Ok(self.group.as_ref().map(MemoryGroup::usage).transpose()?)
     }
 
     /// Removes what the trial left; stops private servers. All stores are gone through, also after
@@ -127,7 +137,9 @@ impl Ready {
     pub fn finish(self) -> Result<(), Failure> {
         let layout = self.layout;
         let finished: Vec<_> = self.stores.into_iter().map(|store| store.finish(layout)).collect();
-        finished.into_iter().collect()
+        let removed = self.group.map_or(Ok(()), MemoryGroup::remove);
+        finished.into_iter().collect::<Result<(), Failure>>()?;
+        Ok(removed?)
     }
 
     /// Takes note of the keys that the trial may write, for stores that cannot list them.

@@ -2,10 +2,11 @@
 
 use load::{Engine, Meter, Progress};
 use model::{
-    Cell, Endpoint, ErrorClass, Failure, Filled, Interval, Layout, Load, Noise, PhaseResult,
-    Sessions, Trial, Workload,
+    Cell, Emptied, Endpoint, ErrorClass, Failure, Filled, Interval, Layout, Load, MemoryUse, Noise,
+    PageCache, PhaseResult, Sessions, Trial, Workload,
 };
-use rig::NoiseRecorder;
+use rig::{Inside, NoiseRecorder};
+use stats::format_bytes;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -38,6 +39,8 @@ pub fn run(
         took_ns: 0,
         version: None,
         filled: None,
+        emptied: None,
+        memory: None,
         phases: Vec::new(),
         noise: Noise::default(),
         failure: None,
@@ -82,9 +85,12 @@ fn measure(
     let mut ready = bench.ready(target, &cell.workload, &label)?;
     let offered = offer(bench, &mut ready, cell, trial, stop, progress);
     let offered = offered.map_err(|failure| explain(failure, &ready));
+    let memory = ready.memory_use();
+    trial.memory = memory.as_ref().ok().copied().flatten();
     // Also after a fault or an interruption: what is left in an existing store is ours to remove.
     let cleaned = ready.finish();
     let intervals = offered?;
+    memory?;
     cleaned.map(|()| intervals)
 }
 
@@ -101,7 +107,7 @@ fn offer(
     let seed = schedule::data_seed(bench.plan, trial.block);
     let cpus = bench.client_cpus(ready);
     let servers = ready.server_pids();
-    let mut meter = ServerMeter { servers: servers.clone(), directory: None, filled: None };
+    let mut meter = ServerMeter { servers: servers.clone(), ..ServerMeter::default() };
     let generator = &bench.setup.pinning.generator;
     let record = || NoiseRecorder::start(generator, &servers);
     let (finished, noise) = match &cell.workload {
@@ -115,10 +121,14 @@ fn offer(
         Workload::AppCache(cache) => {
             let clients = app_cache::connect(ready, cache, &cell.load, seed)?;
             meter.directory = Some(ready.options().directory.clone());
+            meter.cold = cache.page_cache == PageCache::Cold;
             let recorder = record();
             let (phases, generation) = (&cache.phases, cell.workload.generation());
             let engine = Engine { phases, generation, cpus: &cpus, stop };
-            (engine.run(clients, &mut meter, progress), recorder.stop())
+            let inside = ready.enter_group()?;
+            let finished = engine.run(clients, &mut meter, progress);
+            inside.map_or(Ok(()), Inside::leave)?;
+            (finished, recorder.stop())
         }
         Workload::Kv(kv) => {
             let offered = kv::Offered { kv, load: &cell.load, seed, cpus, plan: bench.plan };
@@ -131,6 +141,7 @@ fn offer(
     trial.noise = Noise { run_delay_share: run_delay_share(&finished.phases, cell), ..noise };
     trial.phases = finished.phases;
     trial.filled = meter.filled;
+    trial.emptied = meter.emptied;
     match finished.failure {
         Some(failure) if !finished.interrupted => Err(failure),
         _ => Ok((!finished.interrupted).then_some(finished.intervals)),
@@ -171,9 +182,21 @@ fn explain(failure: Failure, ready: &Ready) -> Failure {
     let lost = matches!(failure.class, ErrorClass::Closed | ErrorClass::Refused);
     let until = Instant::now() + if lost { DEATH_SEEN_WITHIN } else { Duration::ZERO };
     loop {
-        if let Some(death) = ready.server_died() {
-            let message = format!("{death}; a client saw: {}", failure.message);
-            return Failure { class: ErrorClass::Closed, message };
+        if let Some((server, death)) = ready.server_died() {
+            let seen = failure.message;
+            let (class, fate) = match ready.memory_use() {
+                Ok(Some(MemoryUse { limit_bytes, oom_kills: 1.., .. })) => {
+                    let limit = format_bytes(limit_bytes);
+                    let fate = format!("{server} used up its memory_limit of {limit} and died");
+                    (ErrorClass::Full, fate)
+                }
+                _ if ready.stores.len() > 1 => {
+                    (ErrorClass::Closed, format!("the {server} server died"))
+                }
+                _ => (ErrorClass::Closed, "the server died".into()),
+            };
+            let message = format!("{fate} ({death}); a client saw: {seen}");
+            return Failure { class, message };
         }
         if ready.server_pids().is_empty() || Instant::now() >= until {
             return failure;
@@ -193,12 +216,17 @@ fn run_delay_share(phases: &[PhaseResult], cell: &Cell) -> f64 {
     waited as f64 / (wall * u64::from(threads)).max(1) as f64
 }
 
-/// What the private servers have used, and what the stores take once they are filled.
+/// What the private servers have used, and what the stores take once they are filled; empties the
+/// page cache before cold phases.
+#[derive(Default)]
 struct ServerMeter {
     servers: Vec<u32>,
     /// Directory of the stores' files, empty without files; `None` where nobody asks for sizes.
     directory: Option<PathBuf>,
     filled: Option<Filled>,
+    /// Whether the page cache is emptied before each phase.
+    cold: bool,
+    emptied: Option<Emptied>,
 }
 
 impl Meter for ServerMeter {
@@ -215,5 +243,13 @@ impl Meter for ServerMeter {
         let files = if has_files { rig::directory_bytes(directory) } else { Ok(0) };
         // A directory that cannot be listed fails the trial at its own calls.
         self.filled = files.ok().map(|store_bytes| Filled { store_bytes, server_memory_bytes });
+    }
+
+    fn before_phase(&mut self) -> Result<(), Failure> {
+        if self.cold {
+            let directory = self.directory.as_deref().filter(|d| !d.as_os_str().is_empty());
+            self.emptied = Some(rig::empty_page_cache(directory)?);
+        }
+        Ok(())
     }
 }

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 
+use crate::memory::PageCache;
 use crate::plan::{Phase, PlannedTarget, Product};
 
 /// Which software's layout keeps the records of an application cache.
@@ -234,6 +235,13 @@ pub struct AppCache {
     /// Files that records and lists are read from; `None` where they are drawn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files: Option<DataFiles>,
+    /// What of the files is in the page cache when a phase begins.
+    #[serde(default, skip_serializing_if = "PageCache::is_warm")]
+    pub page_cache: PageCache,
+    /// The most that the private servers may take, with files the clients and the page cache too;
+    /// bytes; `None` for no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_limit_bytes: Option<u64>,
     /// Measured phases, in order.
     pub phases: Vec<Phase>,
 }

@@ -5,6 +5,8 @@ use stats::Histogram;
 use std::collections::BTreeMap;
 use std::fmt;
 
+use crate::memory::{Emptied, MemoryUse};
+
 /// Why an operation or a trial failed, by class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -273,6 +275,12 @@ pub struct Trial {
     /// What its stores took when they were filled; `None` where that was not looked at.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filled: Option<Filled>,
+    /// How the page cache was emptied before each phase; `None` where it stayed as it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub emptied: Option<Emptied>,
+    /// What was taken of the memory limit; `None` where there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<MemoryUse>,
     /// Measured phases; may be partly filled when the trial failed later.
     pub phases: Vec<PhaseResult>,
     /// What disturbed it.

@@ -1,11 +1,13 @@
-//! What only rows of an application cache have: effort of an operation, hits, and sizes of stores.
+//! What only rows of an application cache have: effort of an operation, hits, sizes of stores, and
+//! what was allowed to be in memory.
 
-use model::{Counts, Fill, Filled, Plan, Workload};
+use model::{AppCache, Counts, Emptied, Fill, Filled, MemoryUse, PageCache, Plan, Workload};
+use stats::format_bytes;
 use std::collections::BTreeMap;
 
 use crate::notes::Notes;
 use crate::rows::over_blocks;
-use crate::series::Point;
+use crate::series::{MeasuredPhase, Point};
 use crate::view::Value;
 
 /// Says of a run with fast fills which targets had one.
@@ -49,4 +51,60 @@ pub(crate) fn metrics(points: &[Point<'_>], seed: u64, metrics: &mut BTreeMap<St
     };
     sizes("store_bytes", |f| f.store_bytes);
     sizes("server_memory_bytes", |f| f.server_memory_bytes);
+}
+
+/// What was done to the page cache, and what was taken of a memory limit.
+pub(crate) fn memory_notes(
+    phase: &MeasuredPhase<'_>,
+    workload: &AppCache,
+) -> impl Iterator<Item = String> {
+    let cold = (workload.page_cache == PageCache::Cold).then(|| cold_note(phase, workload));
+    let limited = workload.memory_limit_bytes.map(|limit| limit_note(phase, limit));
+    [cold, limited].into_iter().flatten()
+}
+
+fn cold_note(phase: &MeasuredPhase<'_>, workload: &AppCache) -> String {
+    let done = |how: Emptied| phase.trials.iter().any(|(t, _)| t.emptied == Some(how));
+    let how = match (done(Emptied::Machine), done(Emptied::Files)) {
+        (true, false) => "the page cache of the machine was emptied, with names and inodes",
+        (false, true) => {
+            "the data of the target's files were taken out of the page cache; names and inodes \
+             stayed there, since only root may empty all of it"
+        }
+        (true, true) => {
+            "the page cache was emptied, in some trials with names and inodes and in others without"
+        }
+        (false, false) => "the record does not tell how the page cache was emptied",
+    };
+    format!(
+        "profile {}: before each phase {how}; nothing was warmed up, so a rate is that of a cache \
+         that fills; what servers keep in their own memory stayed there",
+        workload.profile
+    )
+}
+
+fn limit_note(phase: &MeasuredPhase<'_>, limit_bytes: u64) -> String {
+    let taken: Vec<MemoryUse> = phase.trials.iter().filter_map(|(t, _)| t.memory).collect();
+    let most = |of: fn(&MemoryUse) -> Option<u64>| match taken.iter().filter_map(of).max() {
+        Some(bytes) => format_bytes(bytes),
+        None => "an unknown size".into(),
+    };
+    let kills: u64 = taken.iter().map(|m| m.oom_kills).sum();
+    let killed = match kills {
+        0 => String::new(),
+        n => format!("; the kernel killed {n} of its processes for want of memory"),
+    };
+    let who = match (phase.is_files_alone(), phase.has_files()) {
+        (true, _) => "clients and page cache",
+        (false, true) => "servers, clients and page cache",
+        (false, false) => "servers",
+    };
+    format!(
+        "`{}`: {who} had at most {} of memory, from before the fill on, and no swap; they took {} \
+         at most, and {} of it was page cache at the end{killed}",
+        phase.cell.id,
+        format_bytes(limit_bytes),
+        most(|m| m.peak_bytes),
+        most(|m| Some(m.page_cache_bytes)),
+    )
 }

@@ -149,7 +149,7 @@ fn rules_of_the_machine() -> Vec<Rule> {
                 above(DRIFT_SHARE_MAX)
             ),
             "NOT-STEADY: the rate depends on when it was measured; a \
-            footnote where data grow or a phase ends by count",
+            footnote where data grow, a phase ends by count or the page cache is cold",
         ),
         rule(
             "steal",

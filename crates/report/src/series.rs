@@ -1,7 +1,8 @@
 //! Trials ordered by what they measured: cell, phase, operation, block.
 
 use model::{
-    Cell, Filled, Load, OperationResult, Phase, PhaseResult, Plan, Product, Stop, Trial, Workload,
+    Cell, Filled, Load, OperationResult, PageCache, Phase, PhaseResult, Plan, Product, Stop, Trial,
+    Workload,
 };
 use std::collections::BTreeMap;
 
@@ -73,9 +74,19 @@ impl MeasuredPhase<'_> {
         })
     }
 
+    /// True where the page cache was empty when the phase began, and so fills in its course.
+    pub(crate) fn is_cold(&self) -> bool {
+        matches!(&self.cell.workload, Workload::AppCache(c) if c.page_cache == PageCache::Cold)
+    }
+
     /// True where all of the target is files, whose work is the generator's own.
     pub(crate) fn is_files_alone(&self) -> bool {
         self.products.iter().all(|p| *p == Product::Files)
+    }
+
+    /// True where files are a part of the target.
+    pub(crate) fn has_files(&self) -> bool {
+        self.products.contains(&Product::Files)
     }
 
     /// True where what cleans remove is saved again between the calls.

@@ -3,6 +3,7 @@
 use model::{Counts, ErrorClass, Generation, Header, Kv, Load, SealStatus, Trial, Workload};
 use stats::steady::{Steady, is_steady};
 
+use crate::cache;
 use crate::notes::Notes;
 use crate::null;
 use crate::recorded::Recorded;
@@ -148,6 +149,9 @@ pub(crate) fn check_phase(
         carried.push(notes.add(CLEANED_ANEW));
     } else {
         carried.extend(check_generator(phase, findings).map(|text| notes.add(text)));
+    }
+    if let Workload::AppCache(workload) = &phase.cell.workload {
+        carried.extend(cache::memory_notes(phase, workload).map(|text| notes.add(text)));
     }
     if let Workload::Kv(kv) = &phase.cell.workload {
         carried.extend(check_offered(phase, kv, findings).map(|text| notes.add(text)));
@@ -355,6 +359,9 @@ fn check_drift(phase: &MeasuredPhase<'_>, findings: &mut Findings) -> Option<Str
         "{label}: the rate {direction} by {} of its mean within the phase, in block after block",
         show::percent(change.abs())
     );
+    if phase.is_cold() {
+        return Some(format!("{text}, as it does where the page cache fills"));
+    }
     if phase.keeps_its_data() {
         findings.not_steady.push(format!("{text}: warm up longer or measure longer"));
         return None;

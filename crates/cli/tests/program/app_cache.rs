@@ -33,7 +33,7 @@ const FAST: [&str; 17] = [
 ];
 
 /// The same on a data set of a few hundred records.
-fn small(place: &Place, arguments: &[&str]) -> Command {
+pub(super) fn small(place: &Place, arguments: &[&str]) -> Command {
     let data = ["--set", "keys=300", "--set", "tags=60"];
     place.run(&[&FAST[..], &data, arguments].concat())
 }

@@ -42,6 +42,10 @@ fn every_profile_runs_on_every_backend_of_the_source() {
             "cm-redis/weighted/4",
             "two-levels-file/weighted/4",
             "two-levels-redis/weighted/4",
+            "zend-file/cold/4",
+            "cm-redis/cold/4",
+            "two-levels-file/cold/4",
+            "two-levels-redis/cold/4",
             "zend-file/mollenhour/4",
             "cm-redis/mollenhour/4",
             "two-levels-file/mollenhour/4",
@@ -238,6 +242,55 @@ fn wrong_settings_say_what_is_expected() {
 }
 
 #[test]
+fn a_cold_profile_warms_nothing_up() {
+    let both = plan(&[("profile", "weighted,cold")], &["zend-file"]).unwrap();
+    let [warm, cold] = caches(&both)[..] else { panic!("two cells") };
+    assert_eq!((warm.page_cache, cold.page_cache), (PageCache::Warm, PageCache::Cold));
+    assert!(warm.phases.iter().all(|p| p.warmup_ns == 100_000_000), "{warm:?}");
+    assert!(cold.phases.iter().all(|p| p.warmup_ns == 0), "{cold:?}");
+    assert_eq!(plan(&[], &[]).unwrap().profiles, ["weighted"], "cold runs only when it is chosen");
+    let text = serde_json::to_string(&both).unwrap();
+    assert_eq!(text.matches(r#""page_cache":"cold""#).count(), 1, "warm is left out");
+    assert_eq!(serde_json::from_str::<Plan>(&text).unwrap(), both);
+}
+
+#[test]
+fn a_memory_limit_is_for_private_servers_and_files() {
+    let limited = plan(&[("memory_limit", "96MiB")], &["cm-redis", "zend-file=file:///d"]);
+    let limited = limited.unwrap();
+    assert!(caches(&limited).iter().all(|c| c.memory_limit_bytes == Some(96 << 20)));
+    assert!(caches(&plan(&[], &[]).unwrap()).iter().all(|c| c.memory_limit_bytes.is_none()));
+    for wrong in ["lots", "63MiB", "0", "2TiB"] {
+        assert_eq!(
+            message(&[("memory_limit", wrong)], &[]),
+            format!(
+                "--set memory_limit=`{wrong}` does not fit (expected 64MiB to 1TiB, as in `256MiB`)"
+            )
+        );
+    }
+    let text = message(&[("memory_limit", "1GiB")], &["cm-redis=redis://127.0.0.1:7000"]);
+    assert!(
+        text.starts_with("memory_limit of 1 GiB cannot be set for target `cm-redis`"),
+        "{text}"
+    );
+    assert!(text.contains("not ours to limit (leave memory_limit out"), "{text}");
+    let in_study =
+        APP_CACHE.replacen("magento = true", "magento = true\nmemory_limit = \"1GiB\"", 1);
+    let choices = Choices {
+        scale: Scale::Quick,
+        budget_s: None,
+        sets: Vec::new(),
+        targets: Vec::new(),
+        control: false,
+        seed: 7,
+        timeout_ms: None,
+        files: None,
+    };
+    let of_study = Study::parse("app-cache", &in_study).unwrap().plan(&choices).unwrap();
+    assert_eq!(caches(&of_study)[0].memory_limit_bytes, Some(1 << 30));
+}
+
+#[test]
 fn a_name_says_whose_layout_a_store_has() {
     let plan = plan(&[], &["cm-redis-lua", "cm-redis=redis://127.0.0.1:7000/2"]).unwrap();
     let backends: Vec<_> = plan.targets.iter().map(|t| t.backend).collect();
@@ -267,7 +320,7 @@ fn faults_in_a_study_are_located() {
         format!(
             "study `s.toml`, line {line}: `think_ms` is no key of a study of workload `app-cache` \
              (known only to these: `tags`, `min_tags`, `max_tags`, `min_rec_size`, \
-             `max_rec_size`, `write_chance`, `clean_chance`, `magento` and `fill`)"
+             `max_rec_size`, `write_chance`, `clean_chance`, `magento`, `fill` and `memory_limit`)"
         )
     );
     assert!(fault("magento = true", "").0.ends_with("missing field `magento`"));
@@ -276,6 +329,9 @@ fn faults_in_a_study_are_located() {
     assert!(fault("workload = \"app-cache\"", "workload = \"shop\"").0.contains("`sessions`"));
     assert!(fault("{ clean = 1.0 }", "{ change = 1.0 }").0.contains("`write` and `clean`"));
     assert!(fault("mix = {}", "mix = { read = 1.0 }").0.contains("the original's list decides"));
+    assert!(fault("page_cache = \"cold\"", "page_cache = \"icy\"").0.contains("`warm` or `cold`"));
+    let (text, at) = fault("magento = true", "magento = true\nmemory_limit = \"1MiB\"");
+    assert!(text.contains(&format!("line {}: memory_limit `1MiB` does not fit", at + 1)), "{text}");
     assert!(fault("max_tags = 15", "max_tags = 2001").0.contains("min_tags <= max_tags <= tags"));
     let (text, line) = fault("{ keys = 1000, tags = 100 },", "{ keys = 1000, tags = 2 },");
     assert_eq!(

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::wire::{Defaults, ScaleSize, Study, StudyWorkload};
 use super::{StudyError, keys, quoted_list, sizes};
 use crate::app_cache::{CM_PREFIX, CM_SETTINGS, DataFiles, DataSize, Fill};
+use crate::memory::MemoryLimit;
 use crate::plan::{Generation, Product, Scale};
 use crate::target::Endpoint;
 
@@ -51,7 +52,7 @@ const OF_FILES: [&str; 8] = [
 ];
 
 /// `--set` keys that are not server settings, of all workloads.
-pub const KEYS: [&str; 28] = [
+pub const KEYS: [&str; 29] = [
     "profile",
     "clients",
     "keys",
@@ -66,6 +67,7 @@ pub const KEYS: [&str; 28] = [
     "clean_chance",
     "magento",
     "fill",
+    "memory_limit",
     "value_bytes",
     "ttl_s",
     "generation",
@@ -250,6 +252,11 @@ impl Resolved {
                     "fast" => Fill::Fast,
                     _ => return Err(bad(key, value, "`save` or `fast`")),
                 }
+            }
+            "memory_limit" => {
+                let limit = MemoryLimit::parse(value);
+                let wrong = || bad(key, value, MemoryLimit::EXPECTED);
+                defaults.memory_limit = Some(limit.ok_or_else(wrong)?);
             }
             _ => return self.server_setting(study, key, value),
         }

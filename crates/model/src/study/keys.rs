@@ -8,7 +8,7 @@ use super::wire::StudyWorkload;
 use super::wire::StudyWorkload::{AppCache, Sessions};
 
 /// Table, key, whose it is, and whether it must be there.
-const OWN: [(&str, &str, StudyWorkload, bool); 25] = [
+const OWN: [(&str, &str, StudyWorkload, bool); 27] = [
     ("defaults", "value_bytes", Sessions, true),
     ("defaults", "ttl_s", Sessions, true),
     ("defaults", "generation", Sessions, true),
@@ -22,6 +22,7 @@ const OWN: [(&str, &str, StudyWorkload, bool); 25] = [
     ("defaults", "clean_chance", AppCache, true),
     ("defaults", "magento", AppCache, true),
     ("defaults", "fill", AppCache, false),
+    ("defaults", "memory_limit", AppCache, false),
     ("scales", "sessions", Sessions, true),
     ("scales", "keys", AppCache, true),
     ("scales", "ops", AppCache, true),
@@ -34,6 +35,7 @@ const OWN: [(&str, &str, StudyWorkload, bool); 25] = [
     ("profiles", "one_session", Sessions, false),
     ("profiles", "as_original", AppCache, false),
     ("profiles", "sizes", AppCache, false),
+    ("profiles", "page_cache", AppCache, false),
 ];
 
 /// Keys that are other workloads' alone: `--set` does not know them.

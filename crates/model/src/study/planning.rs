@@ -5,6 +5,7 @@ use super::choices::{Choices, Resolved};
 use super::wire::{Profile, StopKind, Study, StudyPhase, StudyWorkload};
 use crate::app_cache::{AppCache, DataSize, Fill};
 use crate::load::Load;
+use crate::memory::{MemoryLimit, PageCache};
 use crate::plan::{Cell, Effort, Phase, Plan, PlannedTarget, Scale, Sessions, Stop, Workload};
 
 impl Study {
@@ -63,7 +64,7 @@ impl Study {
     ) -> Cell {
         let size = &resolved.size;
         let phases = |operations: u64| {
-            let phase = |p| phase(p, profile.stop, operations, resolved);
+            let phase = |p| phase(p, profile, operations, resolved);
             profile.phases.iter().map(phase).collect()
         };
         let workload = match self.workload {
@@ -176,16 +177,22 @@ fn app_cache(
         fill: target.backend.map_or(Fill::Save, |backend| defaults.fill.on(backend)),
         verify_one_in: defaults.verify_one_in,
         files: resolved.files.clone(),
+        page_cache: profile.page_cache,
+        memory_limit_bytes: defaults.memory_limit.map(MemoryLimit::bytes),
         phases,
     }
 }
 
-fn phase(phase: &StudyPhase, stop: StopKind, operations: u64, resolved: &Resolved) -> Phase {
+fn phase(phase: &StudyPhase, profile: &Profile, operations: u64, resolved: &Resolved) -> Phase {
     let size = &resolved.size;
-    let (warmup_ns, stop) = match stop {
+    let (warmup_ns, stop) = match profile.stop {
         StopKind::Time => {
             let measured_ns = (size.measure_ms as f64 * phase.length * 1e6) as u64;
-            (size.warmup_ms * 1_000_000, Stop::AfterNs(measured_ns.max(1)))
+            let warmup_ms = match profile.page_cache {
+                PageCache::Warm => size.warmup_ms,
+                PageCache::Cold => 0,
+            };
+            (warmup_ms * 1_000_000, Stop::AfterNs(measured_ns.max(1)))
         }
         StopKind::Count => (0, Stop::Count(operations)),
     };

@@ -30,6 +30,17 @@ impl Study {
                     choice.name
                 )));
             }
+            if let (Some(limit), Some(endpoint)) =
+                (resolved.defaults.memory_limit, &choice.endpoint)
+                && endpoint.product() != Product::Files
+            {
+                return Err(StudyError::Choice(format!(
+                    "memory_limit of {limit} cannot be set for target `{}`: the server at its URL \
+                     is not ours to limit (leave memory_limit out, or the URL: a private server is \
+                     started)",
+                    choice.name
+                )));
+            }
             let target = match self.workload {
                 StudyWorkload::Sessions => self.chosen_store(choice)?,
                 StudyWorkload::AppCache => self.chosen_cache(choice)?,

@@ -7,6 +7,7 @@ use toml::Spanned;
 use super::statements::{Advice, Claim};
 use super::{StudyError, keys};
 use crate::app_cache::{Backend, DataSize, Fill};
+use crate::memory::{MemoryLimit, PageCache};
 use crate::plan::{Connections, Generation, Layout, Names, Order, Product, Scale};
 
 /// Version of the study format that this code reads.
@@ -125,6 +126,8 @@ pub struct Defaults {
     /// Application cache: how the records are saved before the first phase.
     #[serde(default)]
     pub fill: Fill,
+    /// Application cache: memory limit of the targets; none where it is left out.
+    pub memory_limit: Option<MemoryLimit>,
     /// One in this many values read is compared byte by byte.
     pub verify_one_in: u64,
     /// Ratios within `1/(1+zone)` and `1+zone` count as equal.
@@ -217,6 +220,9 @@ pub struct Profile {
     /// `tags`; for every scale of the study, or none.
     #[serde(default)]
     pub sizes: BTreeMap<Scale, Spanned<Vec<DataSize>>>,
+    /// Application cache: whether the page cache is emptied before each phase.
+    #[serde(default)]
+    pub page_cache: PageCache,
     /// Measured phases.
     pub phases: Vec<StudyPhase>,
 }

@@ -1,11 +1,14 @@
 //! Application caches: claims about an order, lists, effort, and targets of two stores.
 
 use model::study::{Advice, AdviceRow, Claim, Expectation};
-use model::{AppCache, Backend, Fill, Filled, Phase, Stop, Workload};
+use model::{
+    AppCache, Backend, Emptied, Fill, Filled, MemoryUse, PageCache, Phase, Stop, Workload,
+};
 use std::collections::BTreeMap;
 
 use crate::fixture::{Rates, run};
 use crate::recorded::Recorded;
+use crate::view::{Validity, View};
 use crate::{csv, judge, markdown, text};
 
 /// Redis cleans a hundred times as fast as files, and files read twice as fast as Redis.
@@ -46,6 +49,8 @@ fn caches(blocks: u32, rates: Rates) -> Recorded {
             fill: Fill::Save,
             verify_one_in: 64,
             files: None,
+            page_cache: PageCache::Warm,
+            memory_limit_bytes: None,
             phases: names.map(|name| phase(name, &[name])).to_vec(),
         });
     }
@@ -222,4 +227,84 @@ fn what_was_lost_stands_beside_what_was_missed() {
     let at = csv.lines().next().unwrap().split(',').position(|name| name == "lost").unwrap();
     let lost = csv.lines().skip(1).map(|line| line.split(',').nth(at).unwrap());
     assert_eq!(lost.filter(|lost| *lost == "18").count(), 1, "{csv}");
+}
+
+fn cold(how: Option<Emptied>) -> Recorded {
+    let mut recorded = caches(6, rates);
+    for cell in &mut recorded.header.plan.cells {
+        let Workload::AppCache(cache) = &mut cell.workload else { panic!("no cache") };
+        cache.page_cache = PageCache::Cold;
+    }
+    recorded.trials.iter_mut().for_each(|t| t.emptied = how);
+    recorded
+}
+
+/// The footnote with that text; every row must carry it.
+fn note_of_all(view: &View, part: &str) -> String {
+    let note = view.footnotes.iter().position(|n| n.contains(part));
+    let note = note.unwrap_or_else(|| panic!("no `{part}` in {:#?}", view.footnotes));
+    assert!(view.cells.iter().all(|r| r.footnotes.contains(&note)), "{part}");
+    view.footnotes[note].clone()
+}
+
+#[test]
+fn a_cold_page_cache_is_told_with_what_was_done() {
+    let warm = judge(&caches(6, rates));
+    assert!(!warm.footnotes.iter().any(|n| n.contains("page cache of the machine")));
+    let by_root = judge(&cold(Some(Emptied::Machine)));
+    note_of_all(&by_root, "the page cache of the machine was emptied, with names and inodes");
+    let by_others = judge(&cold(Some(Emptied::Files)));
+    note_of_all(&by_others, "names and inodes stayed there, since only root");
+    note_of_all(&judge(&cold(None)), "the record does not tell how");
+    for text in [text::render(&by_others, 100, false), markdown::render(&by_others)] {
+        assert!(
+            text.split_whitespace().collect::<Vec<_>>().join(" ").contains("taken out of the page")
+        );
+    }
+}
+
+#[test]
+fn a_rate_that_rises_while_the_page_cache_fills_is_steady_enough() {
+    let rising = |mut recorded: Recorded| {
+        for phase in recorded.trials.iter_mut().flat_map(|t| &mut t.phases) {
+            phase.done_per_interval = (0..20).map(|n| 100 + 10 * n).collect();
+        }
+        judge(&recorded)
+    };
+    assert_eq!(rising(caches(6, rates)).validity, Validity::NotSteady);
+    let view = rising(cold(Some(Emptied::Machine)));
+    assert_eq!(view.validity, Validity::Valid, "{:?}", view.reasons);
+    assert!(view.footnotes.iter().any(|n| n.contains("as it does where the page cache fills")));
+}
+
+#[test]
+fn a_memory_limit_is_told_with_what_was_taken() {
+    let mut recorded = caches(6, rates);
+    for cell in &mut recorded.header.plan.cells {
+        let Workload::AppCache(cache) = &mut cell.workload else { panic!("no cache") };
+        cache.memory_limit_bytes = Some(256 << 20);
+    }
+    for trial in &mut recorded.trials {
+        let is_files = trial.cell.starts_with("files");
+        trial.memory = Some(MemoryUse {
+            limit_bytes: 256 << 20,
+            peak_bytes: is_files.then_some((240 << 20) + u64::from(trial.block)),
+            page_cache_bytes: 200 << 20,
+            oom_kills: u64::from(is_files && trial.block == 1),
+        });
+    }
+    let view = judge(&recorded);
+    let notes = |part: &str| view.footnotes.iter().find(|n| n.contains(part)).cloned();
+    assert_eq!(
+        notes("`files/").unwrap(),
+        "`files/steady/8`: clients and page cache had at most 256 MiB of memory, from before the \
+         fill on, and no swap; they took 240 MiB at most, and 200 MiB of it was page cache at the \
+         end; the kernel killed 1 of its processes for want of memory"
+    );
+    let of_redis = notes("`redis/steady/8`: servers had at most 256 MiB").unwrap();
+    assert!(of_redis.contains("they took an unknown size at most"), "{of_redis}");
+    let number = view.footnotes.iter().position(|n| *n == of_redis).unwrap();
+    for row in &view.cells {
+        assert_eq!(row.footnotes.contains(&number), row.target == "redis", "{row:?}");
+    }
 }

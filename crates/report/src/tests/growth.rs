@@ -69,6 +69,8 @@ fn cache(keys: u64, tags: u64) -> AppCache {
         magento: true,
         verify_one_in: 64,
         files: None,
+        page_cache: model::PageCache::Warm,
+        memory_limit_bytes: None,
         fill: model::Fill::Save,
         phases: vec![phase("read"), phase("clean")],
     }

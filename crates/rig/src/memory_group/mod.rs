@@ -2,8 +2,8 @@
 //!
 //! Page cache is charged to whom touches it first, so clients of files have to be in it as well:
 //! our own process moves in for the time that they work ([`MemoryGroup::enter`]). What it had
-//! allocated before stays charged where it was. Only groups that were made here are written to, but for
-//! moving ourselves back to the group that we came from. Groups have no other name than
+//! allocated before stays charged where it was. Only groups that were made here are written to, but
+//! for moving ourselves back to the group that we came from. Groups have no other name than
 //! `cachedyno-<8 hex>` and are known to the guard before they are made; it removes them when their
 //! processes have ended.
 //!

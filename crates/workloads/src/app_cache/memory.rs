@@ -1,6 +1,6 @@
 //! For tests: a small workload, and a cache with tags in memory that can be told to misbehave.
 
-use model::{AppCache, ErrorClass, Fill, Phase, Stop};
+use model::{AppCache, ErrorClass, Fill, PageCache, Phase, Stop};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -29,6 +29,8 @@ pub(crate) fn workload(mixes: &[&[(&str, f64)]]) -> AppCache {
         fill: Fill::Save,
         verify_one_in: 1,
         files: None,
+        page_cache: PageCache::Warm,
+        memory_limit_bytes: None,
         phases: phases.collect(),
     }
 }
