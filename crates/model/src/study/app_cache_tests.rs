@@ -33,7 +33,7 @@ fn caches<'a>(plan: &'a Plan) -> Vec<&'a AppCache> {
 
 #[test]
 fn every_profile_runs_on_every_backend_of_the_source() {
-    let plan = plan(&[("profile", "weighted,mollenhour")], &[]).unwrap();
+    let plan = plan(&[("profile", "weighted,cold,mollenhour")], &[]).unwrap();
     let ids: Vec<&str> = plan.cells.iter().map(|c| c.id.as_str()).collect();
     assert_eq!(
         ids,
