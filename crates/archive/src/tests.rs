@@ -43,6 +43,7 @@ fn trial(block: u32) -> Trial {
         took_ns: 2,
         version: None,
         filled: None,
+        stale_members: None,
         emptied: None,
         memory: None,
         phases: Vec::new(),

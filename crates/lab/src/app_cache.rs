@@ -34,6 +34,18 @@ fn steps(cache: &mut dyn TaggedCache) -> Result<(), StoreError> {
     }
 }
 
+/// What is left in the indexes of a cache that nobody uses any more.
+pub(crate) fn stale_members(
+    backend: Backend,
+    options: &CacheOptions,
+) -> Result<Option<u64>, Failure> {
+    let counted = drivers::open_tagged_cache(backend, options)?.stale_members();
+    counted.map_err(|StoreError { class, message, .. }| {
+        let message = format!("while stale members were counted: {message}");
+        Failure { class, message }
+    })
+}
+
 fn unexpected(what: &str) -> StoreError {
     StoreError::soft(ErrorClass::Protocol, format!("record `{ID}` was saved, but {what}"))
 }

@@ -48,6 +48,7 @@ fn trial(block: u32, cell: &str, rate_per_s: f64) -> Trial {
         took_ns: 10_000_000_000,
         version: None,
         filled: None,
+        stale_members: None,
         emptied: None,
         memory: None,
         phases: vec![phase],

@@ -39,6 +39,7 @@ pub fn run(
         took_ns: 0,
         version: None,
         filled: None,
+        stale_members: None,
         emptied: None,
         memory: None,
         phases: Vec::new(),
@@ -143,9 +144,14 @@ fn offer(
     trial.filled = meter.filled;
     trial.emptied = meter.emptied;
     match finished.failure {
-        Some(failure) if !finished.interrupted => Err(failure),
-        _ => Ok((!finished.interrupted).then_some(finished.intervals)),
+        Some(failure) if !finished.interrupted => return Err(failure),
+        _ if finished.interrupted => return Ok(None),
+        _ => {}
     }
+    if let Some(backend) = ready.backend {
+        trial.stale_members = app_cache::stale_members(backend, &ready.cache_options())?;
+    }
+    Ok(Some(finished.intervals))
 }
 
 /// One client a thread, each with its own connection.

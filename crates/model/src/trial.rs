@@ -281,6 +281,10 @@ pub struct Trial {
     /// What was taken of the memory limit; `None` where there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<MemoryUse>,
+    /// Entries of tags' indexes that named a record which was gone, after the last phase; `None`
+    /// where nothing is listed by tag.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stale_members: Option<u64>,
     /// Measured phases; may be partly filled when the trial failed later.
     pub phases: Vec<PhaseResult>,
     /// What disturbed it.

@@ -43,6 +43,13 @@ pub(crate) fn metrics(points: &[Point<'_>], seed: u64, metrics: &mut BTreeMap<St
     if points.iter().all(|p| p.result.operation == "read") {
         each("hit_ratio", |c| (c.ok, c.ok + c.miss));
     }
+    let wholes = points.iter().filter(|p| p.result.operation == p.phase.phase);
+    let stale: Vec<f64> = wholes.filter_map(|p| Some(p.stale_members? as f64)).collect();
+    if !stale.is_empty() {
+        let none = Value { center: 0.0, lo: None, hi: None };
+        let some = over_blocks(stale.into_iter(), seed).map(|(value, _)| value);
+        metrics.insert("stale_members".into(), some.unwrap_or(none));
+    }
     let mut sizes = |name: &str, of: fn(&Filled) -> u64| {
         let sizes = points.iter().filter(|p| p.result.operation == p.phase.phase);
         let sizes = sizes.filter_map(|p| p.filled.map(|filled| of(&filled) as f64));

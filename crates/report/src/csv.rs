@@ -36,7 +36,7 @@ const METRICS: [&str; 23] = [
 ];
 
 /// Metrics whose columns came later: they stand behind all others, as [`METRICS`] do.
-const LATER_METRICS: [&str; 7] = [
+const LATER_METRICS: [&str; 8] = [
     "calls_rate_per_s",
     "hit_ratio",
     "round_trips_per_op",
@@ -44,6 +44,7 @@ const LATER_METRICS: [&str; 7] = [
     "files_per_op",
     "store_bytes",
     "server_memory_bytes",
+    "stale_members",
 ];
 
 /// Columns that say which row it is, also of [`render_blocks`].

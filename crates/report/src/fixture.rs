@@ -198,6 +198,7 @@ fn trial(plan: &Plan, cell: &Cell, block: u32, position: u32, rates: Rates) -> T
         started_unix_ms: 1_790_000_000_000 + u64::from(block) * 10_000,
         took_ns: 8_000_000_000,
         filled: None,
+        stale_members: None,
         emptied: None,
         memory: None,
         version: product.map(|p| version(p).into()),

@@ -41,6 +41,8 @@ pub(crate) struct Point<'a> {
     pub(crate) phase: &'a PhaseResult,
     /// What the stores took when the trial had filled them.
     pub(crate) filled: Option<Filled>,
+    /// What its tags' indexes said of records that were gone, after the trial.
+    pub(crate) stale_members: Option<u64>,
     pub(crate) result: &'a OperationResult,
 }
 
@@ -191,6 +193,7 @@ fn operations_of<'a>(phase: &str, trials: &[(&'a Trial, &'a PhaseResult)]) -> Ve
                 block: trial.block,
                 phase: result,
                 filled: trial.filled,
+                stale_members: trial.stale_members,
                 result: operation,
             };
             match found.iter_mut().find(|o| o.name == name) {

@@ -53,9 +53,11 @@ fn checked<'a>(summary: &'a Value, name: &str) -> Vec<&'a Value> {
     assert!(!rows.is_empty(), "no row of {name}: {}", summary["targets"]);
     for row in &rows {
         assert!(count(row, "ok") > 0, "{row}");
-        for bad in ["error", "wrong"] {
-            assert_eq!(count(row, bad), 0, "{bad} of {row}");
-        }
+        // Clients of Magento's tables may deadlock, as shops know.
+        let deadlocks = &row["counts"]["errors_by_class"]["lock"];
+        let borne = if name == "magento-mysql" { deadlocks.as_u64().unwrap_or(0) } else { 0 };
+        assert_eq!(count(row, "error"), borne, "errors of {row}");
+        assert_eq!(count(row, "wrong"), 0, "wrong values of {row}");
         let may_find_cleaned = name.starts_with("two-levels") || name == "symfony-memcached";
         let few = count(row, "stale") * 50 <= count(row, "ok");
         assert!(may_find_cleaned || few, "stale in {row}");
@@ -103,6 +105,8 @@ fn both_profiles_run_on_files_and_redis() {
         assert_eq!(all, 4 * 1500, "{list}");
         let hit_ratio = metric(row(&summary, name, "list.read"), "hit_ratio");
         assert!((0.05..1.0).contains(&hit_ratio), "what the list cleans stays away: {hit_ratio}");
+        let stale = list["metrics"]["stale_members"]["center"].as_f64();
+        assert_eq!(stale > Some(0.0), name == "cm-redis", "other tags still list the record");
         hits_add_up(&place, &summary, name);
         let clean = row(&summary, name, "list.clean");
         assert!(metric(clean, "calls_rate_per_s") > metric(clean, "rate_per_s"), "{clean}");
@@ -318,6 +322,8 @@ fn every_layout_runs_and_finds_what_it_saved() {
         checked(&summary, name);
         let read = row(&summary, name, "read");
         assert_eq!((count(read, "miss"), count(read, "stale")), (0, 0), "{read}");
+        let stale = read["metrics"]["stale_members"]["center"].as_f64();
+        assert_eq!(stale.is_some(), name != "symfony-memcached", "{name}: {stale:?}");
         let asked = if name == "cm-file" { "files_per_op" } else { "round_trips_per_op" };
         assert!(metric(row(&summary, name, "clean"), asked) >= 1.0, "{name}");
     }

@@ -78,6 +78,10 @@ impl<S: SlowLevel> TaggedCache for SimpleTwoLevels<S> {
         self.slow.clean(mode, tags)
     }
 
+    fn stale_members(&mut self) -> Result<Option<u64>, StoreError> {
+        self.slow.stale_members()
+    }
+
     fn effort(&self) -> Effort {
         together(self.fast.effort(), self.slow.effort())
     }

@@ -187,6 +187,10 @@ impl<S: SlowLevel> TaggedCache for TwoLevels<S> {
         self.remove_each(&ids)
     }
 
+    fn stale_members(&mut self) -> Result<Option<u64>, StoreError> {
+        self.slow.stale_members()
+    }
+
     fn effort(&self) -> Effort {
         together(self.fast.effort(), self.slow.effort())
     }

@@ -423,6 +423,18 @@ impl TaggedCache for CmFile {
         }
     }
 
+    fn stale_members(&mut self) -> Result<Option<u64>, StoreError> {
+        let mut stale = 0;
+        for name in self.tree.glob(TAGS, FILE) {
+            let Some(tag) = name.strip_prefix(FILE) else { continue };
+            for id in unique(self.ids_of(tag)?) {
+                let (room, name) = (room(&id), file_name(&id));
+                stale += u64::from(!self.tree.exists(At { room: &room, name: &name }));
+            }
+        }
+        Ok(Some(stale))
+    }
+
     fn effort(&self) -> Effort {
         Effort { files: self.tree.files(), ..Effort::default() }
     }

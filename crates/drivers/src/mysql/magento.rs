@@ -36,6 +36,11 @@ pub(super) const SCHEMA: [&str; 2] = [
      PRIMARY KEY (tag, cache_id), KEY (cache_id)) ENGINE = InnoDB DEFAULT CHARSET = utf8",
 ];
 
+/// Counts rows of tags whose record is gone; not a statement of the software.
+const STALE: &str = "SELECT COUNT(*) FROM `core_cache_tag` LEFT JOIN `core_cache` \
+                     ON `core_cache`.`id` = `core_cache_tag`.`cache_id` \
+                     WHERE `core_cache`.`id` IS NULL";
+
 /// Ids that a batch deletes: the software counts beyond a hundred.
 const IDS_AT_ONCE: usize = 101;
 
@@ -199,6 +204,13 @@ impl TaggedCache for Magento {
             }
             _ => self.clean_by_tags(mode, tags),
         }
+    }
+
+    fn stale_members(&mut self) -> Result<Option<u64>, StoreError> {
+        self.begin(STALE);
+        self.count();
+        let number = self.conn.query_first(&self.sql).map_err(|e| self.server.error(&e))?;
+        Ok(number)
     }
 
     fn effort(&self) -> Effort {

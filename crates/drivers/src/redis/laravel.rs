@@ -30,6 +30,7 @@ use workloads::store::{Found, StoreError};
 use super::counted::{Counted, Names, digits};
 use super::gathered::Gathered;
 use super::resp::Reply;
+use super::stale::{Index, stale_members};
 use super::{php, unexpected};
 use crate::clock::now_s;
 use crate::fault;
@@ -317,6 +318,12 @@ impl TaggedCache for Laravel {
                 Err(StoreError::soft(ErrorClass::Other, message))
             }
         }
+    }
+
+    fn stale_members(&mut self) -> Result<Option<u64>, StoreError> {
+        let index =
+            Index { sets: &[PREFIX, b"tag:*:entries"], scan: "ZSCAN", record_prefix: PREFIX };
+        stale_members(&mut self.link, &index).map(Some)
     }
 
     fn effort(&self) -> Effort {

@@ -27,6 +27,7 @@ pub mod requests;
 mod resp;
 #[cfg(test)]
 mod resp_tests;
+mod stale;
 mod symfony;
 mod wire;
 

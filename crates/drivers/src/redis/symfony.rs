@@ -27,6 +27,7 @@ use workloads::store::{Found, StoreError};
 use super::counted::{Counted, Names, digits};
 use super::gathered::Gathered;
 use super::resp::Reply;
+use super::stale::{Index, stale_members};
 use super::{php, unexpected};
 use crate::fault;
 use crate::tags::once;
@@ -366,6 +367,11 @@ impl TaggedCache for Symfony {
                 Err(StoreError::soft(ErrorClass::Other, message))
             }
         }
+    }
+
+    fn stale_members(&mut self) -> Result<Option<u64>, StoreError> {
+        let index = Index { sets: &[NAMESPACE, TAG, b"*"], scan: "SSCAN", record_prefix: b"" };
+        stale_members(&mut self.link, &index).map(Some)
     }
 
     fn effort(&self) -> Effort {

@@ -463,3 +463,25 @@ fn settings_are_chosen_by_name() {
     let e = chosen(&[("removal", "flush")]).unwrap_err();
     assert!(e.message.contains("cm.removal=`flush` is not known"), "{}", e.message);
 }
+
+#[test]
+fn members_whose_record_is_gone_are_counted() {
+    if !installed("redis-server") {
+        return;
+    }
+    for options in [CmOptions::as_2019(), CmOptions::today()] {
+        let server = Server::redis(&[]);
+        let mut cache = open(&server, options);
+        assert_eq!(cache.stale_members().unwrap(), Some(0));
+        for n in 0..700 {
+            cache.save(&format!("id_{n}"), b"v", &list("ALL EVEN_OR_ODD"), None).unwrap();
+        }
+        cache.save("other", b"v", &list("ALL OTHER"), None).unwrap();
+        assert_eq!(cache.stale_members().unwrap(), Some(0));
+        // The ids of one tag stay in the set of the other.
+        cache.clean(MatchingAnyTag, &list("EVEN_OR_ODD")).unwrap();
+        assert_eq!(cache.stale_members().unwrap(), Some(700));
+        cache.clean(Old, &[]).unwrap();
+        assert_eq!(cache.stale_members().unwrap(), Some(0));
+    }
+}

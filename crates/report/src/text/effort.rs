@@ -55,34 +55,40 @@ pub(crate) fn cells(row: &Row) -> Vec<String> {
     ]
 }
 
-/// What each target's stores took when they were filled, a sentence for each profile and load.
+/// What each target's stores took when they were filled, and what their indexes still said of
+/// records that were gone at the end; a sentence of each for each profile and load.
 pub(crate) fn sizes(view: &View) -> Vec<String> {
-    let mut places: Vec<(&str, String, Vec<String>)> = Vec::new();
-    for row in &view.cells {
-        let bytes = |value: &Value| format_bytes(value.center as u64);
+    let taken = |row: &Row| {
         let size = |name: &str, what: &str| {
-            row.metrics.get(name).map(|value| format!("{} {what}", bytes(value)))
+            let value: &Value = row.metrics.get(name)?;
+            Some(format!("{} {what}", format_bytes(value.center as u64)))
         };
         let sizes = [size("store_bytes", "on disk"), size("server_memory_bytes", "of memory")];
         let sizes: Vec<String> = sizes.into_iter().flatten().collect();
-        if sizes.is_empty() {
-            continue;
-        }
-        let text = format!("{} {}", row.target, sizes.join(" and "));
-        let load = row.load.to_string();
-        match places
-            .iter_mut()
-            .find(|(w, l, _)| (*w, &**l) == (row.workload.as_str(), load.as_str()))
-        {
-            // Every phase of a trial tells the same; the first of each target is enough.
-            Some((.., texts))
-                if texts.iter().any(|t| t.starts_with(&format!("{} ", row.target))) => {}
-            Some((.., texts)) => texts.push(text),
-            None => places.push((&row.workload, load, vec![text])),
+        (!sizes.is_empty()).then(|| sizes.join(" and "))
+    };
+    let left = |row: &Row| Some(format!("{:.0}", row.metrics.get("stale_members")?.center));
+    let mut sentences = by_place(view, "filled for", taken);
+    sentences.extend(by_place(view, "stale members of tags after", left));
+    sentences
+}
+
+/// What is told of each target, once for a profile and load: every phase of a trial tells the same.
+fn by_place(view: &View, title: &str, told: impl Fn(&Row) -> Option<String>) -> Vec<String> {
+    let mut places: Vec<(String, Vec<(&str, String)>)> = Vec::new();
+    for row in &view.cells {
+        let Some(text) = told(row) else { continue };
+        let place = format!("{title} {}, {}", row.workload, row.load);
+        match places.iter_mut().find(|(known, _)| *known == place) {
+            Some((_, targets)) if targets.iter().any(|(name, _)| *name == row.target) => {}
+            Some((_, targets)) => targets.push((&row.target, text)),
+            None => places.push((place, vec![(&row.target, text)])),
         }
     }
-    let sentence = |(workload, load, texts): (&str, String, Vec<String>)| {
-        format!("filled for {workload}, {load}: {}", texts.join("; "))
+    let sentence = |(place, targets): (String, Vec<(&str, String)>)| {
+        let targets: Vec<String> =
+            targets.into_iter().map(|(name, text)| format!("{name} {text}")).collect();
+        format!("{place}: {}", targets.join("; "))
     };
     places.into_iter().map(sentence).collect()
 }

@@ -98,6 +98,12 @@ pub trait TaggedCache: Send {
     /// backend cannot serve is an error of class `Other`, not fatal.
     fn clean(&mut self, mode: CleanMode, tags: &[String]) -> Result<(), StoreError>;
 
+    /// How many entries of the tags' indexes name a record that is gone, once nobody uses the cache
+    /// any more; `None` where nothing is listed by tag, or the software does not leave any.
+    fn stale_members(&mut self) -> Result<Option<u64>, StoreError> {
+        Ok(None)
+    }
+
     /// What was asked of the stores since the client was opened.
     fn effort(&self) -> Effort;
 }

@@ -35,6 +35,7 @@ pub use options::{CmOptions, Removal};
 use super::counted::{Counted, Names, digits};
 use super::gathered::Gathered;
 use super::resp::Reply;
+use super::stale::{Index, stale_members};
 use super::unexpected;
 use crate::cache::SlowLevel;
 use crate::fault;
@@ -333,6 +334,11 @@ impl TaggedCache for CmRedis {
             CleanMode::MatchingAnyTag if self.options.scripts => self.clean_any_by_script(tags),
             CleanMode::MatchingAnyTag => self.clean_any(tags),
         }
+    }
+
+    fn stale_members(&mut self) -> Result<Option<u64>, StoreError> {
+        let index = Index { sets: &[TAG, b"*"], scan: "SSCAN", record_prefix: RECORD };
+        stale_members(&mut self.link, &index).map(Some)
     }
 
     fn effort(&self) -> Effort {
