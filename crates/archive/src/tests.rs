@@ -41,6 +41,7 @@ fn trial(block: u32) -> Trial {
         cell: "files/steady/1".into(),
         started_unix_ms: 1,
         took_ns: 2,
+        probe: None,
         version: None,
         filled: None,
         stale_members: None,

@@ -37,6 +37,7 @@ fn trial(block: u32, cell: &str, rate_per_s: f64) -> Trial {
         own_share: 0.0,
         unsent: 0,
         interval_ns: 1,
+        due: None,
         done_per_interval: Vec::new(),
         reads_per_interval: Vec::new(),
     };
@@ -46,6 +47,7 @@ fn trial(block: u32, cell: &str, rate_per_s: f64) -> Trial {
         cell: cell.into(),
         started_unix_ms: 0,
         took_ns: 10_000_000_000,
+        probe: None,
         version: None,
         filled: None,
         stale_members: None,

@@ -114,35 +114,61 @@ impl Opened<'_> {
         meter: &mut dyn Meter,
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> Finished {
+        let mut finished = self.fill(stop, meter, progress);
+        for phase in &self.offered.kv.phases {
+            if finished.failure.is_some() || finished.interrupted {
+                break;
+            }
+            let offer = self.offer(phase, self.offered.load);
+            self.measure(phase, &offer, stop, meter, progress, &mut finished);
+        }
+        finished
+    }
+
+    /// Writes the keys that the phases will find.
+    pub(crate) fn fill(
+        &self,
+        stop: &AtomicBool,
+        meter: &mut dyn Meter,
+        progress: &mut dyn FnMut(Progress<'_>),
+    ) -> Finished {
         let mut finished = Finished::default();
         if let Some(fill) = &self.fill {
             let mut told = told("fill", progress);
             let outcome = self.one(&self.fill_offer(), fill, stop, meter, &mut told);
-            if ended(&mut finished, outcome).is_none() {
-                return finished;
-            }
-        }
-        for phase in &self.offered.kv.phases {
-            let work = match self.of_phase(phase) {
-                Ok(work) => work,
-                Err(failure) => {
-                    finished.failure = Some(failure);
-                    return finished;
-                }
-            };
-            let names: Vec<&str> = work.operations.iter().map(|o| o.name.as_str()).collect();
-            let offer = self.offer(phase);
-            let mut intervals = Intervals::new(&phase.name, &names);
-            let mut told = told(&phase.name, progress);
-            let outcome = self.one(&offer, &work, stop, meter, &mut |moment| {
-                intervals.take(&moment);
-                told(moment);
-            });
-            finished.intervals.append(&mut intervals.into_vec());
-            let Some(outcome) = ended(&mut finished, outcome) else { return finished };
-            finished.phases.push(outcome.into_phase(&phase.name, &names));
+            ended(&mut finished, outcome);
         }
         finished
+    }
+
+    /// Runs one phase as offered, and adds what it gave to `finished`.
+    pub(crate) fn measure(
+        &self,
+        phase: &Phase,
+        offer: &Offer,
+        stop: &AtomicBool,
+        meter: &mut dyn Meter,
+        progress: &mut dyn FnMut(Progress<'_>),
+        finished: &mut Finished,
+    ) {
+        let work = match self.of_phase(phase) {
+            Ok(work) => work,
+            Err(failure) => {
+                finished.failure = Some(failure);
+                return;
+            }
+        };
+        let names: Vec<&str> = work.operations.iter().map(|o| o.name.as_str()).collect();
+        let mut intervals = Intervals::new(&phase.name, &names);
+        let mut told = told(&phase.name, progress);
+        let outcome = self.one(offer, &work, stop, meter, &mut |moment| {
+            intervals.take(&moment);
+            told(moment);
+        });
+        finished.intervals.append(&mut intervals.into_vec());
+        if let Some(outcome) = ended(finished, outcome) {
+            finished.phases.push(outcome.into_phase(&phase.name, &names));
+        }
     }
 
     /// Offers one load.
@@ -178,8 +204,9 @@ impl Opened<'_> {
         Ok(Work { operations, mix, inserting, ..self.work.clone() })
     }
 
-    fn offer(&self, phase: &Phase) -> Offer {
-        let (load, kv) = (self.offered.load, self.offered.kv);
+    /// How a phase is offered under a load.
+    pub(crate) fn offer(&self, phase: &Phase, load: &Load) -> Offer {
+        let kv = self.offered.kv;
         let until = match phase.stop {
             Stop::AfterNs(ns) => Until::AfterNs(ns),
             Stop::Count(of_each) => Until::Requests(of_each * u64::from(load.clients())),
@@ -230,6 +257,8 @@ impl Opened<'_> {
             reconnects: true,
             errors_end_it: false,
             hangs_up: false,
+            limits_ns: Vec::new(),
+            number: 0,
         }
     }
 
@@ -248,6 +277,8 @@ impl Opened<'_> {
             reconnects: false,
             errors_end_it: true,
             hangs_up: false,
+            limits_ns: Vec::new(),
+            number: 0,
         }
     }
 }

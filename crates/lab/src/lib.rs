@@ -7,6 +7,7 @@
 //! - [`data_files`]: records and lists of an application cache that are read and not drawn.
 //! - [`calibrate`]: what this machine can do and what the generator costs on it.
 //! - [`mod@null`]: what the generator reaches with the same load on a server that does nothing.
+//! - [`mod@search`]: the search for the highest rate within limits, probe by probe.
 //! - [`schedule`]: the order of cells in a block.
 //! - [`effort`]: when enough was measured.
 //! - [`sinks`]: those who listen.
@@ -23,6 +24,7 @@ mod kv;
 pub mod null;
 pub mod ready;
 pub mod schedule;
+pub mod search;
 pub mod sinks;
 pub mod trial;
 
@@ -86,7 +88,7 @@ pub fn run(
 }
 
 /// Asks every target for its version and one verified operation; those that passed.
-fn check_targets(
+pub(crate) fn check_targets(
     plan: &Plan,
     bench: &mut Bench<'_>,
     sinks: &mut Sinks<'_>,

@@ -37,6 +37,7 @@ pub fn run(
         cell: cell.id.clone(),
         started_unix_ms: unix_ms(),
         took_ns: 0,
+        probe: None,
         version: None,
         filled: None,
         stale_members: None,
@@ -61,7 +62,7 @@ pub fn run(
 }
 
 /// Takes the password out of a server's words, which are kept for people.
-fn mask(trial: &mut Trial, endpoint: &Endpoint) {
+pub(crate) fn mask(trial: &mut Trial, endpoint: &Endpoint) {
     let operations = trial.phases.iter_mut().flat_map(|phase| &mut phase.operations);
     let examples = operations.flat_map(|o| o.counts.error_examples.values_mut());
     let message = trial.failure.as_mut().map(|failure| &mut failure.message);
@@ -108,7 +109,7 @@ fn offer(
     let seed = schedule::data_seed(bench.plan, trial.block);
     let cpus = bench.client_cpus(ready);
     let servers = ready.server_pids();
-    let mut meter = ServerMeter { servers: servers.clone(), ..ServerMeter::default() };
+    let mut meter = ServerMeter::new(servers.clone());
     let generator = &bench.setup.pinning.generator;
     let record = || NoiseRecorder::start(generator, &servers);
     let (finished, noise) = match &cell.workload {
@@ -184,7 +185,7 @@ fn connect(
 }
 
 /// Puts the server's own end before what its clients saw of it.
-fn explain(failure: Failure, ready: &Ready) -> Failure {
+pub(crate) fn explain(failure: Failure, ready: &Ready) -> Failure {
     let lost = matches!(failure.class, ErrorClass::Closed | ErrorClass::Refused);
     let until = Instant::now() + if lost { DEATH_SEEN_WITHIN } else { Duration::ZERO };
     loop {
@@ -212,7 +213,7 @@ fn explain(failure: Failure, ready: &Ready) -> Failure {
 }
 
 /// Share of the generator's threads' time spent ready to run but waiting for a CPU.
-fn run_delay_share(phases: &[PhaseResult], cell: &Cell) -> f64 {
+pub(crate) fn run_delay_share(phases: &[PhaseResult], cell: &Cell) -> f64 {
     let waited: u64 = phases.iter().map(|p| p.generator_run_delay_ns).sum();
     let wall: u64 = phases.iter().map(|p| p.wall_ns).sum();
     let threads = match &cell.workload {
@@ -225,7 +226,7 @@ fn run_delay_share(phases: &[PhaseResult], cell: &Cell) -> f64 {
 /// What the private servers have used, and what the stores take once they are filled; empties the
 /// page cache before cold phases.
 #[derive(Default)]
-struct ServerMeter {
+pub(crate) struct ServerMeter {
     servers: Vec<u32>,
     /// Directory of the stores' files, empty without files; `None` where nobody asks for sizes.
     directory: Option<PathBuf>,
@@ -233,6 +234,13 @@ struct ServerMeter {
     /// Whether the page cache is emptied before each phase.
     cold: bool,
     emptied: Option<Emptied>,
+}
+
+impl ServerMeter {
+    /// Of servers by their processes, without stores of files.
+    pub(crate) fn new(servers: Vec<u32>) -> Self {
+        Self { servers, ..Self::default() }
+    }
 }
 
 impl Meter for ServerMeter {

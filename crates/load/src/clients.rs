@@ -181,6 +181,7 @@ impl Shared<'_> {
             interval_ns,
             done_per_interval,
             reads_per_interval,
+            due: None,
         })
     }
 

@@ -6,6 +6,7 @@
 //! - [`load`]: how operations are offered.
 //! - [`plan`]: what a run will do, every cell listed; made from a study and the user's choices.
 //! - [`memory`]: what may stay in memory while a trial runs.
+//! - [`search`]: the limits of a search for the highest rate, and its probes as they are judged.
 //! - [`target`]: where a store is and how it is reached; secrets that never print.
 //! - [`trial`]: what one measured run of one cell gave.
 //! - [`record`]: header and seal of a run's record, host conditions.
@@ -19,6 +20,7 @@ pub mod load;
 pub mod memory;
 pub mod plan;
 pub mod record;
+pub mod search;
 pub mod stages;
 pub mod study;
 pub mod target;
@@ -34,9 +36,11 @@ pub use plan::{
     PlannedTarget, Product, Scale, Sessions, Stop, Workload,
 };
 pub use record::{Condition, Conditions, Header, Seal, SealStatus};
+pub use search::{Search, Slo, SloError};
 pub use stages::{ClientStage, ClientStages, RateStage, RateStages, StagesError};
 pub use study::{Choices, Study, StudyError, TargetChoice};
 pub use target::{Endpoint, Memcached, NetAddress, RedisWay, Secret, Spelling, TlsFiles, UrlError};
 pub use trial::{
-    Counts, ErrorClass, Failure, Filled, Interval, Noise, OperationResult, PhaseResult, Trial,
+    Beyond, Counts, Due, ErrorClass, Failure, Filled, Interval, Noise, OperationResult,
+    PhaseResult, Probe, Trial,
 };

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use crate::app_cache::{AppCache, Backend};
 use crate::load::Load;
+use crate::search::Search;
 use crate::study::{Advice, Claim};
 
 /// Which kind of store a target is; decides the driver and the server that a rig starts.
@@ -377,6 +378,10 @@ pub struct Plan {
     pub claims: Vec<Claim>,
     /// The recommendation table.
     pub advice: Option<Advice>,
+    /// What is searched for, by probes that follow from one another; `None` where blocks are
+    /// measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub search: Option<Search>,
 }
 
 impl Plan {

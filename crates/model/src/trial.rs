@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use stats::Histogram;
+use stats::search::Step;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -220,6 +221,32 @@ pub struct PhaseResult {
     /// Reads and those of them that missed, in the same intervals; empty where none missed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reads_per_interval: Vec<(u64, u64)>,
+    /// What was due in each interval of a load with limits; `None` without any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub due: Option<Due>,
+}
+
+/// What was due in the course of an open load, and what of it was late.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Due {
+    /// Requests due in each interval of [`PhaseResult::interval_ns`] from the start of the
+    /// measurement, as far as they were sent.
+    pub due_per_interval: Vec<u64>,
+    /// For each limit, those of them that were beyond it.
+    pub beyond: Vec<Beyond>,
+    /// Requests that the generator sent late by itself, a client being free: by more than half of
+    /// the strictest limit.
+    #[serde(default)]
+    pub late: u64,
+}
+
+/// Requests beyond one limit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Beyond {
+    /// The limit: response time in nanoseconds; the largest number for requests that failed.
+    pub limit_ns: u64,
+    /// Requests beyond it, by the interval in which they were due; a failed one is beyond all.
+    pub over_per_interval: Vec<u64>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
@@ -257,6 +284,9 @@ pub struct Filled {
     pub server_memory_bytes: u64,
 }
 
+/// What a trial of a search was for: its step.
+pub type Probe = Step;
+
 /// One measured run of one cell in one block: fresh server, fresh data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Trial {
@@ -266,6 +296,9 @@ pub struct Trial {
     pub position: u32,
     /// Id of the cell.
     pub cell: String,
+    /// What it was for, where the run is a search; `None` elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probe: Option<Probe>,
     /// Wall-clock start, milliseconds since 1970-01-01 UTC.
     pub started_unix_ms: u64,
     /// Duration with start and stop of the server.

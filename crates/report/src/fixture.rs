@@ -85,6 +85,7 @@ fn plan(targets: &[&str], cells: impl Fn(&str) -> Vec<Cell>) -> Plan {
         cells: targets.iter().flat_map(|t| cells(t)).collect(),
         claims: Vec::new(),
         advice: None,
+        search: None,
     }
 }
 
@@ -197,6 +198,7 @@ fn trial(plan: &Plan, cell: &Cell, block: u32, position: u32, rates: Rates) -> T
         cell: cell.id.clone(),
         started_unix_ms: 1_790_000_000_000 + u64::from(block) * 10_000,
         took_ns: 8_000_000_000,
+        probe: None,
         filled: None,
         stale_members: None,
         emptied: None,
@@ -228,6 +230,7 @@ fn phase(
         own_share: 0.02,
         unsent: 0,
         interval_ns: 100_000_000,
+        due: None,
         done_per_interval: vec![(rate(&p.name) / 10.0) as u64; 10],
         reads_per_interval: Vec::new(),
         operations,

@@ -34,7 +34,7 @@ impl SplitMix64 {
 #[cfg(test)]
 impl SplitMix64 {
     /// A number from 0 to 1, both excluded.
-    fn open_unit(&mut self) -> f64 {
+    pub(crate) fn open_unit(&mut self) -> f64 {
         ((self.next() >> 12) as f64 + 0.5) / (1u64 << 52) as f64
     }
 

@@ -223,6 +223,7 @@ fn plan(arguments: &Bench, choices: &[TargetChoice]) -> Result<Plan, CliError> {
         targets,
         claims: Vec::new(),
         advice: None,
+        search: None,
     })
 }
 

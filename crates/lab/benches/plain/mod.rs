@@ -60,6 +60,8 @@ impl Plain {
             reconnects: false,
             errors_end_it: true,
             hangs_up: false,
+            limits_ns: Vec::new(),
+            number: 0,
         };
         let servers = Servers {
             nodes: vec![address],

@@ -191,6 +191,8 @@ impl Calibrator<'_> {
             reconnects: false,
             errors_end_it: true,
             hangs_up: false,
+            limits_ns: Vec::new(),
+            number: 0,
         };
         let stop = AtomicBool::new(false);
         let done = dialect.run(&offer, &work, &servers, &stop, &mut NoMeter, &mut |_| {});

@@ -80,6 +80,12 @@ pub struct Offer {
     /// connections made anew. Under a closed load they are intended from when that begins, and
     /// nobody thinks.
     pub hangs_up: bool,
+    /// Of an open load: times after which an answer is too late, nanoseconds; what was due is then
+    /// counted by interval. Empty for none.
+    pub limits_ns: Vec<u64>,
+    /// Which one of several loads on the same data it is: others have other arrivals, and draw other
+    /// requests.
+    pub number: u64,
 }
 
 /// Where the load goes. Prints without what is said first, which may hold a password.
@@ -303,7 +309,9 @@ pub(crate) fn fresh(offer: &Offer, work: &Work) -> WireRecorder {
         }
         Pacing::Open { stages, .. } => {
             let lengths = stages.iter().map(|stage| stage.length_ns);
-            WireRecorder::new(operations, true).with_stages(lengths, offer.warmup_ns)
+            WireRecorder::new(operations, true)
+                .with_stages(lengths, offer.warmup_ns)
+                .with_limits(&offer.limits_ns)
         }
     }
 }
@@ -375,6 +383,7 @@ impl Outcome {
             own_share: 0.0,
             unsent: self.unsent,
             interval_ns: INTERVAL_NS,
+            due: self.recorder.due.as_ref().map(|due| due.to_due()),
             done_per_interval: self.recorder.done_per_interval().to_vec(),
             reads_per_interval: Vec::new(),
         }

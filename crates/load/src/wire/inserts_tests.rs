@@ -36,7 +36,7 @@ fn work() -> Work {
 #[test]
 fn threads_insert_keys_of_their_own_and_read_only_those_that_are_there() {
     let work = work();
-    let streams = work.streams();
+    let streams = work.streams(0);
     let mut all: Vec<u64> = Vec::new();
     for thread in 0..3 {
         let mut inserted = Inserted::new(&work, (thread, 3)).unwrap();
@@ -71,7 +71,7 @@ fn threads_insert_keys_of_their_own_and_read_only_those_that_are_there() {
 #[test]
 fn an_insert_under_way_hides_those_after_it() {
     let work = work();
-    let streams = work.streams();
+    let streams = work.streams(0);
     let mut inserted = Inserted::new(&work, (0, 1)).unwrap();
     let mut under_way = Vec::new();
     for own in 0..400 {

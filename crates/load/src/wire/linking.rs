@@ -173,6 +173,22 @@ impl<P: Parser + Default> Worker<'_, P> {
         self.lost(index, class, message);
     }
 
+    /// Makes the connections of clients that hung up anew, where there is more to be sent.
+    pub(super) fn redial(&mut self, now: u64) {
+        while !self.hung_up.is_empty() && !self.all_sent(now) && self.may_open() {
+            let Some(client) = self.hung_up.pop_front() else { return };
+            // Under a rate the next one may be under way already.
+            if self.clients[client as usize].in_flight > 0 {
+                continue;
+            }
+            self.clients[client as usize].redials_since_ns = now;
+            let (nodes, first) = (self.scratch.len(), client as usize * self.scratch.len());
+            for index in first..first + nodes {
+                self.hang_up(index);
+            }
+        }
+    }
+
     /// A connection cannot be used any more: what was under way on it is counted as failed.
     pub(super) fn lost(&mut self, index: usize, class: ErrorClass, message: String) {
         let now = self.shared.now_ns();

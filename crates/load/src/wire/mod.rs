@@ -7,10 +7,11 @@
 //! - [`engine`]: how a load is offered and what it gave; `worker`, `linking` and `reading` are one
 //!   of its threads, `connection`, `stream` and `timer` what a thread works with.
 //! - [`route`]: which server a key lives on.
-//! - [`recorder`]: what is counted and timed.
+//! - [`recorder`]: what is counted and timed; `due` by when it was due, where there are limits.
 
 mod connection;
 mod crowd;
+mod due;
 pub mod engine;
 pub mod inserts;
 mod linking;

@@ -3,6 +3,7 @@
 use model::{Counts, ErrorClass, OperationResult};
 use stats::Histogram;
 
+use super::due::DueCounts;
 use super::protocol::Judged;
 
 /// When a request was to be sent, was sent, and was answered: nanoseconds of one clock.
@@ -54,6 +55,8 @@ pub struct WireRecorder {
     stages: Vec<StageRow>,
     /// Requests answered in each interval of [`INTERVAL_NS`] from the start of the measurement.
     done_per_interval: Vec<u64>,
+    /// What was due in each interval; `None` without limits.
+    pub(crate) due: Option<Box<DueCounts>>,
     /// Connections that broke and were made anew.
     pub reconnects: u64,
     /// Requests that were sent again to another server, as a cluster asked for.
@@ -189,6 +192,12 @@ impl WireRecorder {
         self
     }
 
+    /// The same, counting what was due and what of it is answered later than each limit after.
+    pub(crate) fn with_limits(mut self, limits_ns: &[u64]) -> Self {
+        self.due = (!limits_ns.is_empty()).then(|| Box::new(DueCounts::new(limits_ns)));
+        self
+    }
+
     /// Records `requests` replies that are alike; the measurement began at `from_ns`, not after
     /// them.
     pub(crate) fn answered(
@@ -200,6 +209,11 @@ impl WireRecorder {
     ) {
         if let Some(stage) = self.stage(times.intended_ns, from_ns) {
             stage.reply(times, judged, requests);
+        }
+        if let Some(due) = &mut self.due {
+            let is_right = matches!(judged, Judged::Ok { .. } | Judged::Miss);
+            let done_ns = is_right.then_some(times.done_ns);
+            due.count(times.intended_ns, done_ns, (requests, from_ns));
         }
         if !self.rows[operation].reply(times, judged, requests) {
             return;
@@ -221,6 +235,9 @@ impl WireRecorder {
     ) {
         if let Some(stage) = self.stage(intended_ns, from_ns) {
             stage.counts.fail(class, words);
+        }
+        if let Some(due) = &mut self.due {
+            due.count(intended_ns, None, (1, from_ns));
         }
         self.rows[operation].counts.fail(class, words);
     }
@@ -258,6 +275,10 @@ impl WireRecorder {
         for (own, theirs) in self.done_per_interval.iter_mut().zip(&other.done_per_interval) {
             *own += theirs;
         }
+        match (&mut self.due, &other.due) {
+            (Some(own), Some(theirs)) => own.merge(theirs),
+            (own, _) => *own = own.take().or_else(|| other.due.clone()),
+        }
         self.reconnects += other.reconnects;
         self.redirects += other.redirects;
         self.wrong_in_warmup += other.wrong_in_warmup;
@@ -274,6 +295,9 @@ impl WireRecorder {
         self.rows.iter_mut().for_each(Row::clear);
         self.stages.iter_mut().for_each(|stage| stage.row.clear());
         self.done_per_interval.fill(0);
+        if let Some(due) = &mut self.due {
+            due.clear();
+        }
         (self.reconnects, self.redirects, self.wrong_in_warmup) = (0, 0, 0);
     }
 

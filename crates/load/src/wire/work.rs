@@ -8,6 +8,9 @@ use super::inserts::Inserting;
 use super::protocol::{Expect, Judged, Shape};
 use super::template::{Filling, Template};
 
+/// Odd and without pattern, so that seeds of other numbers are far apart.
+const NUMBERED: u64 = 0xd1b5_4a32_d192_ed03;
+
 /// One kind of request.
 #[derive(Clone, Debug)]
 pub struct Operation {
@@ -113,9 +116,15 @@ impl Work {
         self.inserting.is_none() && self.operations.iter().all(|o| o.then.is_none())
     }
 
-    /// What requests are drawn from.
-    pub(crate) fn streams(&self) -> Streams {
-        Streams { choices: Stream::new(self.seed, 0), digits: Stream::new(self.seed, 1) }
+    /// What requests of the load of that number are drawn from.
+    pub(crate) fn streams(&self, number: u64) -> Streams {
+        let seed = self.seed_of(number);
+        Streams { choices: Stream::new(seed, 0), digits: Stream::new(seed, 1) }
+    }
+
+    /// Seed of all that differs between loads on the same data; that of load 0 is the data's.
+    pub(crate) fn seed_of(&self, number: u64) -> u64 {
+        self.seed.wrapping_add(number.wrapping_mul(NUMBERED))
     }
 
     /// Draws request `n`, counted over all threads.

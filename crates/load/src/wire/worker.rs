@@ -22,7 +22,7 @@ use super::engine::{Pacing, Shared, Until, fresh};
 use super::inserts::Inserted;
 use super::pacer::Pacer;
 use super::protocol::Parser;
-use super::recorder::WireRecorder;
+use super::recorder::{Times, WireRecorder};
 use super::route::Route;
 use super::timer::Timer;
 use super::work::{Drawn, Streams};
@@ -47,7 +47,7 @@ pub(super) struct Client {
     /// True while it stands in the queue of those that may send.
     queued: bool,
     /// When its connections began to be made anew; 0 for those of the start.
-    redials_since_ns: u64,
+    pub(super) redials_since_ns: u64,
 }
 
 /// What a thread tells when it has ended.
@@ -101,6 +101,8 @@ pub(crate) struct Worker<'a, P> {
     pub(super) pacer: Option<Pacer>,
     /// When the next request of an open load is due.
     due_ns: Option<u64>,
+    /// When a request was due last and no client was free.
+    starved_ns: u64,
     begun_ns: u64,
     pub(super) measured_from_ns: u64,
     ends_ns: u64,
@@ -131,7 +133,8 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
                 ((!stages.is_empty()).then(crowd), None)
             }
             Pacing::Open { arrivals, stages } => {
-                (None, Some(Pacer::new(*arrivals, stages, (index, threads), shared.work.seed)))
+                let seed = shared.work.seed_of(offer.number);
+                (None, Some(Pacer::new(*arrivals, stages, (index, threads), seed)))
             }
         };
         let connections = (0..clients)
@@ -151,7 +154,7 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
             inbox: vec![0; INBOX_BYTES],
             scratch: vec![Vec::new(); nodes],
             name: Vec::new(),
-            streams: shared.work.streams(),
+            streams: shared.work.streams(offer.number),
             recorder: fresh(offer, shared.work),
             drawn: 0,
             inserted: Inserted::new(shared.work, (index, threads)),
@@ -162,6 +165,7 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
             crowd_changes_ns: u64::MAX,
             pacer,
             due_ns: None,
+            starved_ns: 0,
             begun_ns: 0,
             measured_from_ns: u64::MAX,
             ends_ns: u64::MAX,
@@ -240,7 +244,7 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
     }
 
     /// True when nothing more is to be sent.
-    fn all_sent(&self, now: u64) -> bool {
+    pub(super) fn all_sent(&self, now: u64) -> bool {
         if self.pacer.is_some() && self.due_ns.is_none() {
             return true;
         }
@@ -344,25 +348,12 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
             return;
         }
         while self.due_by(now).is_some() {
-            let Some(client) = self.next_free() else { return };
+            let Some(client) = self.next_free() else {
+                self.starved_ns = now;
+                return;
+            };
             self.send(client, now);
             self.may_send(client);
-        }
-    }
-
-    /// Makes the connections of clients that hung up anew, where there is more to be sent.
-    fn redial(&mut self, now: u64) {
-        while !self.hung_up.is_empty() && !self.all_sent(now) && self.may_open() {
-            let Some(client) = self.hung_up.pop_front() else { return };
-            // Under a rate the next one may be under way already.
-            if self.clients[client as usize].in_flight > 0 {
-                continue;
-            }
-            self.clients[client as usize].redials_since_ns = now;
-            let (nodes, first) = (self.scratch.len(), client as usize * self.scratch.len());
-            for index in first..first + nodes {
-                self.hang_up(index);
-            }
         }
     }
 
@@ -404,7 +395,8 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
             self.drawn += 1;
             let node = self.node(&drawn);
             work.append(&self.streams, &mut self.scratch[node], &drawn);
-            if intended_ns.is_some() {
+            if let Some(intended_ns) = intended_ns {
+                self.sent_at(intended_ns, now);
                 self.next_due();
             }
             let intended_ns = intended_ns.unwrap_or(UNTIMED);
@@ -432,6 +424,15 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
         match sent {
             Ok(()) => self.watch(connection),
             Err(e) => self.broken(connection, &e),
+        }
+    }
+
+    /// Takes note of a planned request that is sent later than it was due, where that is not
+    /// because no client was free.
+    fn sent_at(&mut self, intended_ns: u64, sent_ns: u64) {
+        let own = self.starved_ns < intended_ns && self.is_measured(intended_ns, sent_ns);
+        if let Some(due) = self.recorder.due.as_mut().filter(|_| own) {
+            due.was_late(&Times { intended_ns, sent_ns, done_ns: sent_ns });
         }
     }
 

@@ -155,6 +155,8 @@ pub(super) fn offer(clients: u32, pipeline: u32, until: Until) -> Offer {
         reconnects: true,
         errors_end_it: false,
         hangs_up: false,
+        limits_ns: Vec::new(),
+        number: 0,
     }
 }
 

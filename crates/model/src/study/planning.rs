@@ -51,6 +51,7 @@ impl Study {
             targets,
             claims: self.claims.iter().map(|c| c.get_ref().clone()).collect(),
             advice: self.advice.as_ref().map(|a| a.get_ref().clone()),
+            search: None,
         })
     }
 

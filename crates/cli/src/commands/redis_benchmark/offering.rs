@@ -176,5 +176,7 @@ fn offer(options: &Options, threads: u32) -> Offer {
         reconnects: false,
         errors_end_it: true,
         hangs_up: options.keep_alive == 0,
+        limits_ns: Vec::new(),
+        number: 0,
     }
 }

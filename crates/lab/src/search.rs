@@ -1,0 +1,268 @@
+//! Searches the highest rate that a store bears within limits: one probe after the other on the
+//! same filled store, each a trial of the record. Which one is next, [`stats::search`] decides.
+//!
+//! A store that breaks under a probe is made ready anew, and the search goes on: what it did not
+//! survive was beyond what it bears.
+
+use model::{
+    Cell, ErrorClass, Event, Failure, Header, Interval, Kv, Load, Noise, Phase, Plan,
+    PlannedTarget, Seal, SealStatus, Search, Stop, Trial, Workload,
+};
+use rig::NoiseRecorder;
+use stats::search::{Next, Purpose, Seen, Settings, Step};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use load::Finished;
+
+use crate::kv::{Offered, Opened};
+use crate::trial::{ServerMeter, explain, mask, run_delay_share};
+use crate::{Bench, Ready, Setup, Sinks, check_targets, schedule, unix_ms};
+
+/// Unrecorded part of a rest, nanoseconds: a low rate needs no time to settle.
+const REST_WARMUP_NS: u64 = 50_000_000;
+
+/// Searches as the plan of `header` says, which has a [`Search`] and one key-value cell, and tells
+/// `sinks` everything; `stop` ends it early from outside.
+pub fn run(header: Header, setup: &Setup, sinks: &mut Sinks<'_>, stop: &AtomicBool) -> Seal {
+    let (plan, run) = (header.plan.clone(), header.run.clone());
+    sinks.tell(&Event::RunStarted(Box::new(header)));
+    let mut bench = Bench::new(&plan, &run, setup);
+    let ready = check_targets(&plan, &mut bench, sinks, stop);
+    let (probes, stopped_because) = match What::of(&plan) {
+        Some(what) if ready.contains(&what.target.name) => {
+            let settings = what.search.settings(plan.seed);
+            let trials = Vec::new();
+            let mut searching =
+                Searching { plan: &plan, what, settings, bench, sinks, stop, trials };
+            let because = searching.run();
+            (searching.trials.len() as u32, because)
+        }
+        Some(_) => (0, "the target cannot be measured".into()),
+        None => (0, "the plan has nothing to search for".into()),
+    };
+    let interrupted = stop.load(Ordering::Relaxed);
+    let seal = Seal {
+        status: if interrupted { SealStatus::Interrupted } else { SealStatus::Complete },
+        finished_unix_ms: unix_ms(),
+        blocks: probes,
+        stopped_because,
+    };
+    sinks.tell(&Event::RunEnded(seal.clone()));
+    seal
+}
+
+/// What is searched, and where.
+#[derive(Clone, Copy)]
+struct What<'a> {
+    search: &'a Search,
+    cell: &'a Cell,
+    kv: &'a Kv,
+    /// How operations are chosen; how long follows from the probe.
+    phase: &'a Phase,
+    target: &'a PlannedTarget,
+}
+
+impl<'a> What<'a> {
+    fn of(plan: &'a Plan) -> Option<Self> {
+        let cell = plan.cells.first()?;
+        let Workload::Kv(kv) = &cell.workload else { return None };
+        let (phase, target) = (kv.phases.first()?, plan.target(&cell.target)?);
+        Some(Self { search: plan.search.as_ref()?, cell, kv, phase, target })
+    }
+}
+
+struct Searching<'a, 'b, 's> {
+    plan: &'a Plan,
+    what: What<'a>,
+    settings: Settings,
+    bench: Bench<'a>,
+    sinks: &'b mut Sinks<'s>,
+    stop: &'a AtomicBool,
+    trials: Vec<Trial>,
+}
+
+/// Why a store is left.
+enum Left {
+    /// The search is over, or stopped.
+    Over(String),
+    /// The store broke.
+    Broken,
+}
+
+impl<'a> Searching<'a, '_, '_> {
+    /// Searches to the end; why no more was probed.
+    fn run(&mut self) -> String {
+        loop {
+            match self.on_a_store() {
+                Ok(Left::Over(because)) => return because,
+                Ok(Left::Broken) => {}
+                Err(failure) => {
+                    self.sinks.tell(&Event::Warning(format!("the search ends: {failure}")));
+                    return failure.to_string();
+                }
+            }
+        }
+    }
+
+    /// Makes a store ready, fills it, and probes it until it breaks or the search is over.
+    fn on_a_store(&mut self) -> Result<Left, Failure> {
+        let label = format!("{}", self.trials.len());
+        let What { cell, kv, target, .. } = self.what;
+        let mut ready = self.bench.ready(target, &cell.workload, &label)?;
+        let seed = schedule::data_seed(self.plan, 0);
+        let cpus = self.bench.client_cpus(&ready);
+        let offered = Offered { kv, load: &cell.load, seed, cpus, plan: self.plan };
+        let left = offered.open(&ready).and_then(|store| {
+            ready.will_write(store.names(), kv.keys);
+            self.probes(&store, &mut ready)
+        });
+        let left = left.map_err(|failure| explain(failure, &ready));
+        // Also after a fault or an interruption: what is left in an existing store is ours.
+        let cleaned = ready.finish();
+        let left = left?;
+        match (left, cleaned) {
+            // What broke cannot always be cleaned.
+            (Left::Broken, _) => Ok(Left::Broken),
+            (left, cleaned) => cleaned.map(|()| left),
+        }
+    }
+
+    fn probes(&mut self, store: &Opened<'_>, ready: &mut Ready) -> Result<Left, Failure> {
+        let version = ready.version()?;
+        let mut meter = ServerMeter::new(ready.server_pids());
+        let (sinks, cell) = (&mut *self.sinks, self.what.cell);
+        told_start(sinks, cell, "filling", 0.0);
+        let filled = store.fill(self.stop, &mut meter, &mut |p| tell(sinks, cell, &p));
+        if let Some(failure) = filled.failure {
+            return Err(failure);
+        }
+        loop {
+            if self.stop.load(Ordering::Relaxed) {
+                return Ok(Left::Over("interrupted".into()));
+            }
+            let seen = self.what.search.seen(&self.trials);
+            let step = match self.settings.next(&seen) {
+                Next::Done(_) => return Ok(Left::Over("the search is over".into())),
+                Next::Probe(step) => step,
+            };
+            let number = self.trials.len() as u32;
+            told_start(self.sinks, cell, &words(step, number), self.done_share(&seen));
+            let Some((trial, intervals)) = self.probe(store, ready, step, &version) else {
+                return Ok(Left::Over("interrupted".into()));
+            };
+            let broke = trial.failure.is_some();
+            self.sinks.tell(&Event::TrialEnded(Box::new(trial.clone())));
+            if !intervals.is_empty() {
+                let cell = Search::cell_id(&cell.id, step);
+                self.sinks.tell(&Event::Intervals { cell, intervals });
+            }
+            self.trials.push(trial);
+            if broke {
+                return Ok(Left::Broken);
+            }
+        }
+    }
+
+    /// One probe; `None` when the user stopped it.
+    fn probe(
+        &mut self,
+        store: &Opened<'_>,
+        ready: &Ready,
+        step: Step,
+        version: &str,
+    ) -> Option<(Trial, Vec<Interval>)> {
+        let (begun, started_unix_ms) = (Instant::now(), unix_ms());
+        let What { search, cell, .. } = self.what;
+        let number = self.trials.len() as u32;
+        let phase = phase_of(self.what.phase, step);
+        let mut offer = store.offer(&phase, &load_of(search, &cell.load, step));
+        // The first load drew what filled the store.
+        offer.number = u64::from(number) + 1;
+        if step.purpose != Purpose::Peak {
+            offer.limits_ns = search.limits_ns();
+        }
+        let servers = ready.server_pids();
+        let mut meter = ServerMeter::new(servers.clone());
+        let recorder = NoiseRecorder::start(&self.bench.setup.pinning.generator, &servers);
+        let mut finished = Finished::default();
+        let sinks = &mut *self.sinks;
+        let progress = &mut |p: load::Progress<'_>| tell(sinks, cell, &p);
+        store.measure(&phase, &offer, self.stop, &mut meter, progress, &mut finished);
+        let noise = recorder.stop();
+        if finished.interrupted {
+            return None;
+        }
+        let mut trial = Trial {
+            block: number,
+            position: 0,
+            cell: cell.id.clone(),
+            probe: Some(step),
+            started_unix_ms,
+            took_ns: begun.elapsed().as_nanos() as u64,
+            version: Some(version.into()),
+            filled: None,
+            noise: Noise { run_delay_share: run_delay_share(&finished.phases, cell), ..noise },
+            failure: finished.failure.map(|failure| explain(failure, ready)).or_else(|| {
+                // A client may reconnect to nothing for as long as the probe lasts.
+                ready.server_died().map(|death| Failure {
+                    class: ErrorClass::Closed,
+                    message: format!("the server died ({death})"),
+                })
+            }),
+            phases: finished.phases,
+        };
+        if let Some(endpoint) = self.bench.setup.endpoints.get(&cell.target) {
+            mask(&mut trial, endpoint);
+        }
+        Some((trial, finished.intervals))
+    }
+
+    /// About how much of the search is done: a bracket of eight probes, and the confirmation.
+    fn done_share(&self, seen: &[Seen]) -> f64 {
+        let count = |purpose| seen.iter().filter(|s| s.purpose == purpose).count() as f64;
+        let all = f64::from(self.settings.rounds) * 3.0;
+        let confirmed = count(Purpose::Confirm);
+        let bracket = if confirmed > 0.0 { 8.0 } else { count(Purpose::Bracket).min(7.5) };
+        ((bracket + confirmed * 2.0) / (8.0 + all * 2.0)).min(0.99)
+    }
+}
+
+/// What a probe is for, for people.
+fn words(step: Step, number: u32) -> String {
+    let number = number + 1;
+    match step.purpose {
+        Purpose::Peak => format!("probe {number}, the peak"),
+        Purpose::Rest => format!("probe {number}, rest at {}/s", step.rate_per_s),
+        Purpose::Bracket => format!("probe {number}, bracket at {}/s", step.rate_per_s),
+        Purpose::Confirm => format!("probe {number}, confirmation at {}/s", step.rate_per_s),
+    }
+}
+
+fn phase_of(phase: &Phase, step: Step) -> Phase {
+    let is_rest = step.purpose == Purpose::Rest;
+    let warmup_ns = if is_rest { REST_WARMUP_NS.min(phase.warmup_ns) } else { phase.warmup_ns };
+    Phase { warmup_ns, stop: Stop::AfterNs(step.length_ns), ..phase.clone() }
+}
+
+/// The load of a probe, by the clients of the cell's.
+fn load_of(search: &Search, of_cell: &Load, step: Step) -> Load {
+    match step.purpose {
+        Purpose::Peak => of_cell.clone(),
+        _ => search.load(of_cell, step.rate_per_s),
+    }
+}
+
+fn told_start(sinks: &mut Sinks<'_>, cell: &Cell, what: &str, done_share: f64) {
+    let cell = format!("{}  {what}", cell.target);
+    sinks.tell(&Event::TrialStarted { block: 0, cell, done_share, left_ns: 0 });
+}
+
+fn tell(sinks: &mut Sinks<'_>, cell: &Cell, p: &load::Progress<'_>) {
+    sinks.tell(&Event::Progress {
+        cell: cell.id.clone(),
+        phase: p.phase.into(),
+        rate_per_s: p.rate_per_s,
+        service_ns_p99: p.service_ns_p99,
+    });
+}

@@ -1,0 +1,137 @@
+//! A search for the highest rate within limits: what is planned, and its trials as
+//! [`stats::search`] judges them. Run and report read them by the same function, so that a record
+//! leads to the result that the run had.
+
+use serde::{Deserialize, Serialize};
+use stats::search::{Purpose, Seen, Settings, Step};
+use stats::tail::Batch;
+
+use crate::load::Load;
+use crate::trial::{PhaseResult, Trial};
+
+mod slo;
+
+pub use slo::{Slo, SloError};
+
+/// A store is at rest again when its median is no longer than so many times that of its first rest,
+/// or than so small a part of the strictest limit.
+const RESTED_FACTOR: u64 = 2;
+const RESTED_PART: u64 = 4;
+/// By how much of its length a probe may last longer before a queue is said to have grown.
+const OVERRUN_MAX: f64 = 0.02;
+
+/// What is searched for, and how thoroughly.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Search {
+    /// All of them must hold; at least one.
+    pub slos: Vec<Slo>,
+    /// Shortest length of a probe, nanoseconds, above 0.
+    pub probe_ns: u64,
+    /// Rounds of the confirmation, at least 1.
+    pub rounds: u32,
+    /// True for independent arrivals, false for evenly spaced ones.
+    pub poisson: bool,
+}
+
+impl Search {
+    /// What the search needs to know.
+    pub fn settings(&self, seed: u64) -> Settings {
+        Settings {
+            allowed: self.slos.iter().map(Slo::allowed).collect(),
+            probe_ns: self.probe_ns,
+            rounds: self.rounds,
+            seed,
+        }
+    }
+
+    /// Times after which an answer is too late, one for each limit, nanoseconds.
+    pub fn limits_ns(&self) -> Vec<u64> {
+        self.slos.iter().map(Slo::limit_ns).collect()
+    }
+
+    /// The load of a probe at a rate, by the clients of another load.
+    pub fn load(&self, other: &Load, rate_per_s: u64) -> Load {
+        let (clients, pipeline) = (other.clients(), other.pipeline());
+        Load::Open { rate_per_s, poisson: self.poisson, clients, pipeline, stages: Vec::new() }
+    }
+
+    /// The id under which results of a probe of a cell stand: the cell's, with the rate where the
+    /// probe has one.
+    pub fn cell_id(cell: &str, step: Step) -> String {
+        if step.rate_per_s == 0 { cell.into() } else { format!("{cell}@{}", step.rate_per_s) }
+    }
+
+    /// Trials in their order, as they are judged; those that are no probes are left out.
+    pub fn seen(&self, trials: &[Trial]) -> Vec<Seen> {
+        let rest = trials.iter().find(|t| purpose(t) == Some(Purpose::Rest));
+        let usual_ns = rest.and_then(whole).map_or(0, |o| o.service.quantile_ns(0.5));
+        trials.iter().filter_map(|trial| self.one(trial, usual_ns)).collect()
+    }
+
+    fn one(&self, trial: &Trial, usual_ns: u64) -> Option<Seen> {
+        let probe = trial.probe?;
+        let phase = trial.phases.first();
+        let result = whole(trial);
+        let broke = trial.failure.is_some() || result.is_none_or(|o| o.counts.total() == 0);
+        let mut seen = Seen {
+            purpose: probe.purpose,
+            rate_per_s: probe.rate_per_s,
+            answered_per_s: result.map_or(0.0, |o| o.rate_per_s),
+            length_ns: probe.length_ns,
+            batches: phase.map_or_else(Vec::new, batches),
+            fell_behind: false,
+            broke,
+            doubted: false,
+            at_rest: false,
+        };
+        let Some((phase, result)) = phase.zip(result) else { return Some(seen) };
+        seen.fell_behind = probe.rate_per_s > 0 && fell_behind(phase, &seen);
+        seen.doubted = !broke && !seen.fell_behind && self.doubted(phase, &seen);
+        let strictest_ns = self.limits_ns().into_iter().min().unwrap_or(0);
+        let at_most_ns = (usual_ns * RESTED_FACTOR).max(strictest_ns.min(1 << 40) / RESTED_PART);
+        let as_usual = result.service.quantile_ns(0.5) <= at_most_ns;
+        seen.at_rest = !broke && !seen.fell_behind && as_usual;
+        Some(seen)
+    }
+
+    /// True where a limit is missed, and would not be without the requests that the generator sent
+    /// late.
+    fn doubted(&self, phase: &PhaseResult, seen: &Seen) -> bool {
+        let late = phase.due.as_ref().map_or(0, |due| due.late);
+        let mut limits = self.slos.iter().zip(&seen.batches).map(|(slo, batches)| {
+            let requests: u64 = batches.iter().map(|b| b.requests).sum();
+            let over: u64 = batches.iter().map(|b| b.over).sum();
+            (over, slo.allowed() * requests as f64)
+        });
+        let misses = limits.clone().any(|(over, allowed)| over as f64 > allowed);
+        misses && limits.all(|(over, allowed)| over.saturating_sub(late) as f64 <= allowed)
+    }
+}
+
+fn purpose(trial: &Trial) -> Option<Purpose> {
+    trial.probe.map(|probe| probe.purpose)
+}
+
+/// All operations of a probe together.
+fn whole(trial: &Trial) -> Option<&crate::OperationResult> {
+    trial.phases.first()?.operations.last()
+}
+
+fn batches(phase: &PhaseResult) -> Vec<Vec<Batch>> {
+    let Some(due) = &phase.due else { return Vec::new() };
+    let of_limit = |over: &[u64]| {
+        let pairs = due.due_per_interval.iter().zip(over);
+        pairs.map(|(requests, over)| Batch { requests: *requests, over: *over }).collect()
+    };
+    due.beyond.iter().map(|beyond| of_limit(&beyond.over_per_interval)).collect()
+}
+
+/// True where requests were not sent at all, or the last answers came so late that a queue must
+/// have grown: later than what chance piles up where as many come as can go, √n requests.
+fn fell_behind(phase: &PhaseResult, seen: &Seen) -> bool {
+    let rate = seen.rate_per_s as f64;
+    let due = rate * seen.length_ns as f64 / 1e9;
+    let allowed_ns = OVERRUN_MAX * seen.length_ns as f64 + due.sqrt() / rate * 1e9;
+    let overrun_ns = phase.wall_ns as f64 - seen.length_ns as f64;
+    phase.unsent > 0 || overrun_ns > allowed_ns
+}

@@ -1,0 +1,201 @@
+//! Limits as users spell them: `p99<1ms`, `error<0.01%`.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+/// Share of requests that may be beyond a limit, and the limit.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum Slo {
+    /// `p99.9<5ms`: at most so many requests may take longer than a time.
+    Percentile {
+        /// The percentile in thousandths of a percent: 99,900; 1,000 to 99,999.
+        thousandths: u32,
+        /// Response time, nanoseconds, above 0.
+        limit_ns: u64,
+    },
+    /// `error<0.01%`: at most so many may fail.
+    Errors {
+        /// The share of all requests in millionths of a percent: 10,000; 1 to 99,999,999.
+        millionths: u32,
+    },
+}
+
+/// Thousandths of a percent in all.
+const WHOLE: u32 = 100_000;
+/// Millionths of a percent in all.
+const WHOLE_FINE: u32 = 100_000_000;
+
+impl Slo {
+    /// Share of requests that may be beyond the limit, between 0 and 1.
+    pub fn allowed(&self) -> f64 {
+        match self {
+            Self::Percentile { thousandths, .. } => {
+                f64::from(WHOLE - thousandths) / f64::from(WHOLE)
+            }
+            Self::Errors { millionths } => f64::from(*millionths) / f64::from(WHOLE_FINE),
+        }
+    }
+
+    /// Response time from which on a request is beyond the limit, nanoseconds; the largest number
+    /// where only failing counts.
+    pub fn limit_ns(&self) -> u64 {
+        match self {
+            Self::Percentile { limit_ns, .. } => *limit_ns,
+            Self::Errors { .. } => u64::MAX,
+        }
+    }
+}
+
+/// As it is typed.
+impl fmt::Display for Slo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Percentile { thousandths, limit_ns } => {
+                let percentile = f64::from(*thousandths) / 1e3;
+                write!(f, "p{percentile}<{}", stats::format_ns(*limit_ns as f64).replace(' ', ""))
+            }
+            Self::Errors { millionths } => write!(f, "error<{}%", f64::from(*millionths) / 1e6),
+        }
+    }
+}
+
+/// Text that is no limit.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{part}` at character {at} of `{text}` {problem}")]
+pub struct SloError {
+    /// What was given.
+    text: String,
+    /// The part that is wrong.
+    part: String,
+    /// Where it begins, in characters from 1.
+    at: usize,
+    /// What is wrong, and what was expected.
+    problem: String,
+}
+
+const FORMS: &str = "p99<1ms, p99.9<5ms or error<0.01%";
+
+impl FromStr for Slo {
+    type Err = SloError;
+
+    fn from_str(text: &str) -> Result<Self, SloError> {
+        let wrong = |part: &str, before: &str, problem: String| SloError {
+            text: text.into(),
+            part: part.trim().into(),
+            at: before.chars().count() + part.chars().take_while(|c| c.is_whitespace()).count() + 1,
+            problem,
+        };
+        let Some((metric, limit)) = text.split_once('<') else {
+            let problem = format!("has no `<` (expected {FORMS})");
+            return Err(wrong(text, "", problem));
+        };
+        let before = &text[..=metric.len()];
+        let name = metric.trim();
+        if name == "error" || name == "errors" {
+            let expected = "is no share (expected percent between 0 and 100, as in 0.01%)";
+            let millionths = limit.trim().strip_suffix('%').and_then(|n| scaled(n.trim(), 6));
+            let millionths = millionths.filter(|m| (1..WHOLE_FINE).contains(m));
+            let millionths = millionths.ok_or_else(|| wrong(limit, before, expected.into()))?;
+            return Ok(Self::Errors { millionths });
+        }
+        let thousandths = name.strip_prefix('p').and_then(|digits| scaled(digits, 3));
+        let thousandths = thousandths.filter(|t| (1_000..WHOLE).contains(t)).ok_or_else(|| {
+            let problem = "is nothing that can be limited (expected `error`, or a percentile from \
+                p1 to p99.999, as in p99)";
+            wrong(metric, "", problem.into())
+        })?;
+        let limit_ns = stats::parse_duration_ns(limit.trim());
+        let limit_ns = limit_ns.ok().filter(|ns| *ns > 0).ok_or_else(|| {
+            wrong(limit, before, "is no time (expected more than 0 with a unit, as in 1ms)".into())
+        })?;
+        Ok(Self::Percentile { thousandths, limit_ns })
+    }
+}
+
+/// Digits with at most `decimals` of them behind a point, as a whole number of the smallest.
+fn scaled(text: &str, decimals: usize) -> Option<u32> {
+    let (whole, part) = text.split_once('.').unwrap_or((text, ""));
+    let digits = |t: &str| t.chars().all(|c| c.is_ascii_digit());
+    if whole.is_empty() || !digits(whole) || !digits(part) || part.len() > decimals {
+        return None;
+    }
+    format!("{whole}{part:0<decimals$}").parse().ok()
+}
+
+impl TryFrom<String> for Slo {
+    type Error = SloError;
+
+    fn try_from(text: String) -> Result<Self, SloError> {
+        text.parse()
+    }
+}
+
+/// Exact, unlike what people read: a time in nanoseconds.
+impl From<Slo> for String {
+    fn from(slo: Slo) -> Self {
+        match slo {
+            Slo::Percentile { thousandths, limit_ns } => {
+                format!("p{}<{limit_ns}ns", f64::from(thousandths) / 1e3)
+            }
+            Slo::Errors { .. } => slo.to_string(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_read() {
+        let read = |text: &str| text.parse::<Slo>().unwrap();
+        assert_eq!(read("p99<1ms"), Slo::Percentile { thousandths: 99_000, limit_ns: 1_000_000 });
+        assert_eq!(
+            read(" p99.95 < 2.5ms "),
+            Slo::Percentile { thousandths: 99_950, limit_ns: 2_500_000 }
+        );
+        assert_eq!(read("error<0.01%"), Slo::Errors { millionths: 10_000 });
+        assert!((read("p99.9<1s").allowed() - 0.001).abs() < 1e-12);
+        assert!((read("p50<1s").allowed() - 0.5).abs() < 1e-12);
+        assert!((read("error<0.01%").allowed() - 0.0001).abs() < 1e-12);
+        assert_eq!(read("error<5%").limit_ns(), u64::MAX);
+        assert_eq!(read("p99<250us").to_string(), "p99<250µs");
+    }
+
+    #[test]
+    fn what_is_stored_is_read_again_exactly() {
+        for text in ["p99<1234567ns", "p99.999<1us", "error<0.000001%", "error<50%"] {
+            let slo: Slo = text.parse().unwrap();
+            let stored = serde_json::to_string(&slo).unwrap();
+            assert_eq!(serde_json::from_str::<Slo>(&stored).unwrap(), slo, "{stored}");
+        }
+    }
+
+    #[test]
+    fn nonsense_is_located() {
+        for (text, part, at, problem) in [
+            ("p99", "p99", 1, "has no `<`"),
+            ("", "", 1, "has no `<`"),
+            ("p99<", "", 5, "is no time"),
+            ("p99<1", "1", 5, "a unit, as in 1ms"),
+            ("p99 < 0ms", "0ms", 7, "more than 0"),
+            ("p99<-1ms", "-1ms", 5, "is no time"),
+            ("p100<1ms", "p100", 1, "p1 to p99.999"),
+            ("p99.9999<1ms", "p99.9999", 1, "p1 to p99.999"),
+            ("p<1ms", "p", 1, "p1 to p99.999"),
+            ("é<1ms", "é", 1, "can be limited"),
+            ("latency<1ms", "latency", 1, "expected `error`"),
+            ("error<1", "1", 7, "as in 0.01%"),
+            ("error<0%", "0%", 7, "between 0 and 100"),
+            ("error<100%", "100%", 7, "between 0 and 100"),
+            ("error<NaN%", "NaN%", 7, "is no share"),
+            ("p99<99999999999999999999s", "99999999999999999999s", 5, "is no time"),
+        ] {
+            let error = text.parse::<Slo>().unwrap_err().to_string();
+            let place = format!("`{part}` at character {at} of `{text}` ");
+            assert!(error.starts_with(&place) && error.contains(problem), "{error}");
+        }
+    }
+}

@@ -1,0 +1,515 @@
+//! The search for the highest rate within limits: which probe is next, given all before.
+//!
+//! A pure function of what the probes gave, so that a record tells the same as the run did:
+//!
+//! 1. the peak: as fast as the clients can go, without regard for limits;
+//! 2. a rest: a low rate, which tells how a store without load answers. Another one after each
+//!    probe tells that it has come back to that, so that no probe spoils the next;
+//! 3. the bracket: rates from below the peak, upwards or downwards until one holds and one fails,
+//!    then bisection. A probe that cannot be decided is prolonged; one that stays so is close
+//!    enough to the knee;
+//! 4. confirmation: short runs at the knee, 5 % above and 5 % below, in rounds, each in random
+//!    order. The answer is the rate at which the share of requests beyond the limit crosses what is
+//!    allowed, on a straight line through the logarithms of rates and shares of all rounds (a
+//!    queue's tail is exponential, so that its share's logarithm is nearly straight near the knee);
+//!    its interval comes from resampling rounds. Where it lies beyond the rates tried so far, the
+//!    next round tries them one step further.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::random::SplitMix64;
+use crate::student;
+use crate::tail::{Batch, Judgement, Tail};
+
+/// The first rate of the bracket, as a share of the peak.
+const FIRST_SHARE: f64 = 0.7;
+/// The rate of a rest, as a share of the peak; no lower one is tried.
+const REST_SHARE: f64 = 0.05;
+/// Requests of a rest, and its shortest length as a share of a probe's.
+const REST_REQUESTS: f64 = 20.0;
+const REST_LENGTHS: u64 = 10;
+/// Rests in a row after which the next probe does not wait any longer.
+const RESTS_MAX: usize = 8;
+/// Step upwards while nothing failed, and downwards while nothing passed.
+const STEP_UP: f64 = 1.2;
+const STEP_DOWN: f64 = 0.5;
+/// Multiple of the peak beyond which no rate is tried.
+const ABOVE_PEAK_MAX: f64 = 4.0;
+/// Ratio of failing to passing rate at which bisection ends.
+const BRACKET: f64 = 1.04;
+/// Requests beyond the limit that a probe would see at the limit, which sets its length.
+const OVER_WANTED: f64 = 4.0;
+/// Longest first length of a probe, in those asked for.
+const LONGEST: u64 = 30;
+/// Length of all probes at a rate, in that of the first, after which it stays undecided.
+const PROLONGED_MAX: u64 = 3;
+/// Probes at a rate that the generator disturbed, after which it counts as failed.
+const DOUBTED_MAX: usize = 3;
+/// Probes of the bracket after which the search gives up.
+const BRACKET_PROBES_MAX: usize = 60;
+/// Probes in a row that broke, after which the search gives up.
+const BROKEN_MAX: usize = 3;
+/// Ratio of neighbouring rates of the confirmation, and how many a round tries.
+const CONFIRMED: f64 = 1.05;
+const A_ROUND: usize = 3;
+/// Length of such a run, in that of a first probe.
+const CONFIRM_LENGTHS: u64 = 2;
+/// Rounds beyond those asked for, where the knee moves.
+const ROUNDS_MORE: usize = 5;
+/// By how much the logarithm of a share may lie beside the straight line through the others.
+const UNSTRAIGHT: f64 = 0.3;
+/// Resamples of the interval.
+const RESAMPLES: usize = 4_000;
+
+/// What a probe is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Purpose {
+    /// The highest rate of a closed load.
+    Peak,
+    /// A low rate: how the store answers without load.
+    Rest,
+    /// To find the knee roughly.
+    Bracket,
+    /// To be sure of it.
+    Confirm,
+}
+
+/// What the search is to do.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// Share of requests that may be beyond each limit, between 0 and 1; at least one limit.
+    pub allowed: Vec<f64>,
+    /// Shortest length of a probe, nanoseconds, above 0.
+    pub probe_ns: u64,
+    /// Rounds of the confirmation, at least 1.
+    pub rounds: u32,
+    /// Order of the confirmation, and resamples.
+    pub seed: u64,
+}
+
+/// What a probe gave.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Seen {
+    /// What it was for.
+    pub purpose: Purpose,
+    /// Requests per second as planned; 0 for the peak.
+    pub rate_per_s: u64,
+    /// Requests answered per second.
+    pub answered_per_s: f64,
+    /// How long it was, nanoseconds.
+    pub length_ns: u64,
+    /// For each limit, what was due in each span of time; all spans are as long.
+    pub batches: Vec<Vec<Batch>>,
+    /// True where the store answered fewer than were due, so that a queue grew.
+    pub fell_behind: bool,
+    /// True where it broke: the server ended, or refused.
+    pub broke: bool,
+    /// True where the generator, not the store, was late.
+    pub doubted: bool,
+    /// Of a rest: true where the store answers as at the first one.
+    pub at_rest: bool,
+}
+
+/// The next probe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Step {
+    /// What it is for.
+    pub purpose: Purpose,
+    /// Requests per second; 0 for the peak, which has none.
+    pub rate_per_s: u64,
+    /// How long, nanoseconds.
+    pub length_ns: u64,
+}
+
+/// How a search ends.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Found {
+    /// The highest rate within the limits, requests per second, with its 95 % interval.
+    Rate {
+        /// The rate.
+        center: f64,
+        /// Its lower bound.
+        lo: f64,
+        /// Its upper bound.
+        hi: f64,
+    },
+    /// Nothing was answered as fast as it could.
+    Nothing,
+    /// Even this rate is beyond a limit.
+    Missed(u64),
+    /// Even this rate, far above the peak, is within them.
+    NeverMissed(u64),
+    /// The knee moved away each time that it was to be confirmed; the lowest and highest rate tried.
+    Unsettled(u64, u64),
+    /// Probe after probe broke.
+    Broken,
+}
+
+/// What follows.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Next {
+    /// Another probe.
+    Probe(Step),
+    /// Nothing.
+    Done(Found),
+}
+
+/// What all probes at a rate say.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Pooled {
+    rate_per_s: u64,
+    judgement: Judgement,
+    /// Where it is undecided: which way it leans.
+    leans_to_pass: bool,
+    /// Length of those that count, and of the first.
+    length_ns: u64,
+    first_ns: u64,
+    doubted: usize,
+}
+
+impl Pooled {
+    fn passes(&self) -> bool {
+        match self.judgement {
+            Judgement::Pass => true,
+            Judgement::Fail => false,
+            Judgement::Undecided => self.leans_to_pass,
+        }
+    }
+}
+
+impl Settings {
+    /// What follows on the probes seen, in their order.
+    pub fn next(&self, seen: &[Seen]) -> Next {
+        let Some(first) = seen.first() else {
+            return probe(Purpose::Peak, 0, self.probe_ns);
+        };
+        let peak_per_s = first.answered_per_s;
+        if first.broke || peak_per_s < 1.0 {
+            return Next::Done(Found::Nothing);
+        }
+        if seen.len() >= BROKEN_MAX && seen[seen.len() - BROKEN_MAX..].iter().all(|s| s.broke) {
+            return Next::Done(Found::Broken);
+        }
+        let rest = rest_rate(peak_per_s);
+        let rests = seen.iter().rev().take_while(|s| s.purpose == Purpose::Rest).count();
+        let rested = rests > 0 && seen.last().is_some_and(|s| s.at_rest);
+        if !rested && rests < RESTS_MAX {
+            let length = (REST_REQUESTS / rest as f64 * 1e9) as u64;
+            return probe(Purpose::Rest, rest, length.max(self.probe_ns / REST_LENGTHS));
+        }
+        match self.bracket(seen, peak_per_s) {
+            Bracketed::Probe(rate_per_s, length_ns) => {
+                probe(Purpose::Bracket, rate_per_s, length_ns)
+            }
+            Bracketed::Knee(knee) => self.confirm(seen, knee),
+            Bracketed::Done(found) => Next::Done(found),
+        }
+    }
+
+    /// What one probe says of the limits by itself; `None` where it cannot be judged.
+    pub fn judge(&self, seen: &Seen) -> Option<Judgement> {
+        (!seen.doubted).then(|| self.judge_all(&[seen]).0)
+    }
+
+    /// The rates between which the knee lies, as far as it is known: the highest that passed below
+    /// the lowest that failed.
+    pub fn known(&self, seen: &[Seen]) -> (Option<u64>, Option<u64>) {
+        let judged = |s: &&Seen| matches!(s.purpose, Purpose::Bracket | Purpose::Confirm);
+        ends(&self.pooled(seen.iter().filter(judged)))
+    }
+
+    /// Judgement of runs at one rate, and whether it would pass if it had to be decided.
+    fn judge_all(&self, runs: &[&Seen]) -> (Judgement, bool) {
+        if runs.iter().any(|s| s.fell_behind || s.broke) {
+            return (Judgement::Fail, false);
+        }
+        let mut all = (Judgement::Pass, true);
+        for (limit, allowed) in self.allowed.iter().enumerate() {
+            let tail = Tail::of(runs.iter().map(|s| batches(s, limit)));
+            let judgement = tail.judge(*allowed);
+            all.1 &= tail.share() <= *allowed;
+            all.0 = match (all.0, judgement) {
+                (Judgement::Fail, _) | (_, Judgement::Fail) => Judgement::Fail,
+                (Judgement::Pass, Judgement::Pass) => Judgement::Pass,
+                _ => Judgement::Undecided,
+            };
+        }
+        all
+    }
+
+    /// By rate, ascending.
+    fn pooled<'a>(&self, seen: impl Iterator<Item = &'a Seen>) -> Vec<Pooled> {
+        let mut by_rate: BTreeMap<u64, Vec<&Seen>> = BTreeMap::new();
+        seen.for_each(|s| by_rate.entry(s.rate_per_s).or_default().push(s));
+        let pooled = by_rate.into_iter().map(|(rate_per_s, runs)| {
+            let judged: Vec<&Seen> = runs.iter().copied().filter(|s| !s.doubted).collect();
+            let (judgement, leans_to_pass) =
+                if judged.is_empty() { (Judgement::Fail, false) } else { self.judge_all(&judged) };
+            Pooled {
+                rate_per_s,
+                judgement,
+                leans_to_pass,
+                length_ns: judged.iter().map(|s| s.length_ns).sum(),
+                first_ns: runs.first().map_or(0, |s| s.length_ns),
+                doubted: runs.len() - judged.len(),
+            }
+        });
+        pooled.collect()
+    }
+
+    /// The first length of a probe at a rate.
+    fn length_ns(&self, rate_per_s: u64) -> u64 {
+        let rarest = self.allowed.iter().copied().fold(1.0, f64::min);
+        let wanted = (OVER_WANTED / rarest / rate_per_s as f64 * 1e9) as u64;
+        wanted.clamp(self.probe_ns, self.probe_ns.saturating_mul(LONGEST))
+    }
+
+    fn bracket(&self, seen: &[Seen], peak_per_s: f64) -> Bracketed {
+        let probes = || seen.iter().filter(|s| s.purpose == Purpose::Bracket);
+        let pooled = self.pooled(probes());
+        let fresh = |rate: f64| {
+            let rate_per_s = rate.round().max(1.0) as u64;
+            Bracketed::Probe(rate_per_s, self.length_ns(rate_per_s))
+        };
+        let last = probes().next_back().map(|s| s.rate_per_s);
+        let Some(latest) = last.and_then(|r| pooled.iter().find(|p| p.rate_per_s == r)) else {
+            return fresh(peak_per_s * FIRST_SHARE);
+        };
+        if latest.length_ns == 0 && latest.doubted < DOUBTED_MAX {
+            return Bracketed::Probe(latest.rate_per_s, latest.first_ns);
+        }
+        if latest.judgement == Judgement::Undecided {
+            if latest.length_ns >= PROLONGED_MAX * latest.first_ns {
+                return Bracketed::Knee(latest.rate_per_s as f64);
+            }
+            return Bracketed::Probe(latest.rate_per_s, latest.length_ns);
+        }
+        let floor = rest_rate(peak_per_s);
+        match ends(&pooled) {
+            (Some(lo), Some(hi)) if probes().count() >= BRACKET_PROBES_MAX => {
+                Bracketed::Done(Found::Unsettled(lo, hi))
+            }
+            (Some(lo), Some(hi)) => {
+                let middle = (lo as f64 * hi as f64).sqrt();
+                // Rates are whole: between neighbours there is none.
+                if hi as f64 <= lo as f64 * BRACKET || hi - lo < 2 {
+                    Bracketed::Knee(middle)
+                } else {
+                    fresh(middle)
+                }
+            }
+            (None, Some(hi)) if hi <= floor => Bracketed::Done(Found::Missed(hi)),
+            (None, Some(hi)) => fresh((hi as f64 * STEP_DOWN).max(floor as f64)),
+            (Some(lo), None) if lo as f64 > peak_per_s * ABOVE_PEAK_MAX => {
+                Bracketed::Done(Found::NeverMissed(lo))
+            }
+            (lo, None) => fresh((lo.unwrap_or(floor) as f64 * STEP_UP).max(floor as f64 + 1.0)),
+        }
+    }
+
+    fn confirm(&self, seen: &[Seen], knee: f64) -> Next {
+        let runs: Vec<&Seen> = seen.iter().filter(|s| s.purpose == Purpose::Confirm).collect();
+        let rounds: Vec<&[&Seen]> = runs.chunks(A_ROUND).collect();
+        let wanted = self.rounds.max(1) as usize;
+        // Steps from the knee to the rate in the middle of the round.
+        let mut middle = 0;
+        for done in 0..=wanted + ROUNDS_MORE {
+            let begun = rounds.get(done).map_or(0, |round| round.len());
+            if begun < A_ROUND {
+                let step = middle + self.order(done)[begun];
+                let rate_per_s = (knee * CONFIRMED.powi(step)).round().max(1.0) as u64;
+                let length_ns = self.length_ns(rate_per_s).saturating_mul(CONFIRM_LENGTHS);
+                return probe(Purpose::Confirm, rate_per_s, length_ns);
+            }
+            match self.crossing(&rounds[..=done]) {
+                Crossing::At(center) if done + 1 >= wanted => {
+                    return Next::Done(self.rate(&rounds[..=done], center));
+                }
+                Crossing::At(_) => {}
+                Crossing::Above(_) => middle += 1,
+                Crossing::Below(_) => middle -= 1,
+            }
+        }
+        let rates = runs.iter().map(|s| s.rate_per_s);
+        let (lowest, highest) = (rates.clone().min(), rates.max());
+        Next::Done(Found::Unsettled(lowest.unwrap_or(0), highest.unwrap_or(0)))
+    }
+
+    /// In which order a round tries its rates, as steps from the one in the middle.
+    fn order(&self, round: usize) -> [i32; A_ROUND] {
+        let mut random = SplitMix64::new(self.seed ^ (round as u64).wrapping_mul(0x2545_f491));
+        let mut order = [-1, 0, 1];
+        order.swap(2, random.index(3));
+        order.swap(1, random.index(2));
+        order
+    }
+
+    /// Where all limits are met for the last time.
+    fn crossing(&self, rounds: &[&[&Seen]]) -> Crossing {
+        let mut first = Crossing::Above(f64::INFINITY);
+        for (limit, allowed) in self.allowed.iter().enumerate() {
+            let mut counts: BTreeMap<u64, Batch> = BTreeMap::new();
+            for seen in rounds.iter().flat_map(|round| round.iter()).filter(|s| !s.doubted) {
+                let own = counts.entry(seen.rate_per_s).or_default();
+                let (requests, over) = counted(seen, limit);
+                own.requests += requests;
+                own.over += over;
+            }
+            let crossing = crossing(&counts, *allowed);
+            if crossing.rate() < first.rate() {
+                first = crossing;
+            }
+        }
+        first
+    }
+
+    fn rate(&self, rounds: &[&[&Seen]], center: f64) -> Found {
+        let n = rounds.len();
+        let mut random = SplitMix64::new(self.seed);
+        let mut rates: Vec<f64> = (0..RESAMPLES)
+            .map(|_| {
+                let drawn: Vec<&[&Seen]> = (0..n).map(|_| rounds[random.index(n)]).collect();
+                self.crossing(&drawn).rate()
+            })
+            .filter(|rate| rate.is_finite())
+            .collect();
+        rates.sort_by(f64::total_cmp);
+        // Of few rounds a plain percentile covers too little: see the module `interval`.
+        let freedom = (n as f64 - 1.0).max(1.0);
+        let widened = (n as f64 / freedom).sqrt() * student::critical(0.025, freedom);
+        let at = (student::normal_tail(widened) * rates.len() as f64) as usize;
+        let at = at.min(rates.len().saturating_sub(1) / 2);
+        let end = |i: usize| rates.get(i).copied().unwrap_or(center);
+        let (lo, hi) = (end(at), end(rates.len().saturating_sub(1 + at)));
+        Found::Rate { center, lo: lo.min(center), hi: hi.max(center) }
+    }
+}
+
+enum Bracketed {
+    Probe(u64, u64),
+    Knee(f64),
+    Done(Found),
+}
+
+/// Where a share crosses what is allowed, requests per second.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Crossing {
+    /// Below the lowest rate tried, which is this.
+    Below(f64),
+    At(f64),
+    /// Above the highest rate tried, which is this.
+    Above(f64),
+}
+
+impl Crossing {
+    fn rate(self) -> f64 {
+        let (Self::Below(rate) | Self::At(rate) | Self::Above(rate)) = self;
+        rate
+    }
+}
+
+fn probe(purpose: Purpose, rate_per_s: u64, length_ns: u64) -> Next {
+    Next::Probe(Step { purpose, rate_per_s, length_ns })
+}
+
+fn rest_rate(peak_per_s: f64) -> u64 {
+    (peak_per_s * REST_SHARE).ceil().max(1.0) as u64
+}
+
+fn batches(seen: &Seen, limit: usize) -> &[Batch] {
+    seen.batches.get(limit).map_or(&[], Vec::as_slice)
+}
+
+/// Requests of a run and those beyond a limit: all of them where it broke, or fell behind.
+fn counted(seen: &Seen, limit: usize) -> (u64, u64) {
+    let planned = seen.rate_per_s as f64 * seen.length_ns as f64 / 1e9;
+    let tail = Tail::of([batches(seen, limit)]);
+    let requests = tail.requests.max(if seen.broke { planned as u64 } else { 0 });
+    (requests, if seen.broke || seen.fell_behind { requests } else { tail.over })
+}
+
+/// The lowest rate that fails, and the highest below it that passes; `None` where there is none.
+fn ends(pooled: &[Pooled]) -> (Option<u64>, Option<u64>) {
+    let hi = pooled.iter().find(|p| !p.passes()).map(|p| p.rate_per_s);
+    let below = |p: &&Pooled| hi.is_none_or(|hi| p.rate_per_s < hi);
+    let lo = pooled.iter().filter(below).rfind(|p| p.passes()).map(|p| p.rate_per_s);
+    (lo, hi)
+}
+
+/// Rates at which the same share is beyond a limit.
+#[derive(Clone, Copy, Debug)]
+struct Pool {
+    count: Batch,
+    /// Mean logarithm of their rates, by requests.
+    ln_rate: f64,
+}
+
+impl Pool {
+    /// Half a request more of each kind: a share of none has no logarithm.
+    fn share(&self) -> f64 {
+        (self.count.over as f64 + 0.5) / (self.count.requests as f64 + 1.0)
+    }
+
+    fn and(&self, other: &Self) -> Self {
+        let (own, theirs) = (self.count.requests as f64, other.count.requests as f64);
+        Self {
+            count: Batch {
+                requests: self.count.requests + other.count.requests,
+                over: self.count.over + other.count.over,
+            },
+            ln_rate: (self.ln_rate * own + other.ln_rate * theirs) / (own + theirs),
+        }
+    }
+
+    /// How far its logarithm can be trusted: it spreads by chance, and a straight line is only
+    /// nearly right.
+    fn weight(&self) -> f64 {
+        1.0 / (1.0 / (self.count.over as f64 + 0.5) + UNSTRAIGHT * UNSTRAIGHT)
+    }
+}
+
+/// Shares that do not fall with the rate: neighbours that would are taken together (Ayer and
+/// others, "An empirical distribution function for sampling with incomplete information", 1955).
+/// It ends with the first at which most requests are beyond the limit: there shares rise no more.
+fn monotone(counts: &BTreeMap<u64, Batch>) -> Vec<Pool> {
+    let mut pools: Vec<Pool> = Vec::new();
+    for (rate, count) in counts.iter().filter(|(_, b)| b.requests > 0) {
+        pools.push(Pool { count: *count, ln_rate: (*rate as f64).ln() });
+        while let [.., before, after] = &pools[..]
+            && before.share() > after.share()
+        {
+            let both = before.and(after);
+            pools.truncate(pools.len() - 2);
+            pools.push(both);
+        }
+    }
+    let risen = pools.iter().position(|p| p.share() > 0.5);
+    pools.truncate(risen.map_or(pools.len(), |at| at + 1));
+    pools
+}
+
+/// Where the share is what is allowed, on the straight line that fits the logarithms best.
+fn crossing(counts: &BTreeMap<u64, Batch>, allowed: f64) -> Crossing {
+    let lowest = counts.keys().next().map_or(0.0, |rate| *rate as f64);
+    let highest = counts.keys().next_back().map_or(f64::INFINITY, |rate| *rate as f64);
+    let pools = monotone(counts);
+    if pools.iter().all(|p| p.share() <= allowed) {
+        return Crossing::Above(highest);
+    }
+    if pools.iter().all(|p| p.share() > allowed) {
+        return Crossing::Below(lowest);
+    }
+    let sum = |of: &dyn Fn(&Pool) -> f64| pools.iter().map(|p| p.weight() * of(p)).sum::<f64>();
+    let weights = sum(&|_| 1.0);
+    let (x, y) = (sum(&|p| p.ln_rate) / weights, sum(&|p| p.share().ln()) / weights);
+    let rise = sum(&|p| (p.ln_rate - x) * (p.share().ln() - y));
+    let slope = rise / sum(&|p| (p.ln_rate - x).powi(2));
+    Crossing::At((x + (allowed.ln() - y) / slope).exp().clamp(lowest, highest))
+}
+
+#[cfg(test)]
+#[path = "search_tests.rs"]
+mod tests;
