@@ -27,6 +27,8 @@ pub(crate) enum Command {
     DataSet(crate::commands::data_set::DataSet),
     /// Put key-value load of your own on servers
     Bench(Box<crate::commands::bench::Bench>),
+    /// Find the highest rate that a server bears within limits of latency and errors
+    FindMax(Box<crate::commands::find_max::FindMax>),
     /// List the shipped studies, or print one to start your own from
     Studies(Studies),
     /// Say which stores are installed and what on this host would disturb a measurement

@@ -6,6 +6,7 @@ pub(crate) mod compare;
 pub(crate) mod data_set;
 pub(crate) mod doctor;
 pub(crate) mod export;
+pub(crate) mod find_max;
 pub(crate) mod list;
 pub(crate) mod null_server;
 pub(crate) mod redis_benchmark;

@@ -52,6 +52,8 @@ pub(crate) struct Display {
     quiet: bool,
     last_line: Instant,
     where_we_are: String,
+    /// True for a search, whose probes are not blocks and whose end is not foreseen.
+    searches: bool,
     /// Share of the run that was done, and what was left, when the trial began.
     done_share: f64,
     left_ns: u64,
@@ -81,6 +83,7 @@ impl Display {
             quiet,
             last_line: now,
             where_we_are: String::new(),
+            searches: false,
             done_share: 0.0,
             left_ns: 0,
             told_left_at: now,
@@ -100,6 +103,9 @@ impl Display {
     }
 
     fn left(&self) -> String {
+        if self.searches {
+            return String::new();
+        }
         let left_ns = self.left_ns.saturating_sub(self.told_left_at.elapsed().as_nanos() as u64);
         match left_ns / 1_000_000_000 {
             0 => "nearly done".into(),
@@ -117,7 +123,8 @@ impl Display {
             format!("{} {phase}  {}", self.where_we_are, self.left())
         };
         let of_left = self.told_left_at.elapsed().as_nanos() as f64 / self.left_ns.max(1) as f64;
-        let share = self.done_share + (1.0 - self.done_share) * of_left.min(1.0);
+        let of_left = if self.searches { 0.0 } else { of_left.min(1.0) };
+        let share = self.done_share + (1.0 - self.done_share) * of_left;
         self.bar.set_position((share * STEPS as f64) as u64);
         self.bar.set_message(text.clone());
         if !self.terminal && self.last_line.elapsed() >= LINE_EVERY {
@@ -137,7 +144,12 @@ impl Sink for Display {
             Event::RunStarted(header) => {
                 let plan = &header.plan;
                 let scale = plan.scale.name();
-                self.say(&format!("{} ({scale} scale, run {})", plan.question, header.run));
+                self.searches = plan.search.is_some();
+                if self.searches {
+                    self.say(&format!("{} (run {})", plan.question, header.run));
+                } else {
+                    self.say(&format!("{} ({scale} scale, run {})", plan.question, header.run));
+                }
                 self.bar.set_message("checking the targets");
             }
             Event::TargetReady { target, version, .. } => {
@@ -150,7 +162,11 @@ impl Sink for Display {
                 self.bar.set_position((done_share * STEPS as f64) as u64);
                 self.done_share = *done_share;
                 (self.left_ns, self.told_left_at) = (*left_ns, Instant::now());
-                self.where_we_are = format!("block {}  {cell}", block + 1);
+                self.where_we_are = if self.searches {
+                    cell.clone()
+                } else {
+                    format!("block {}  {cell}", block + 1)
+                };
                 let text = format!("{}  starting  {}", self.where_we_are, self.left());
                 self.bar.set_message(text);
             }

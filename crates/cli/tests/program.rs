@@ -20,6 +20,7 @@ mod program {
     mod existing;
     mod existing_files;
     mod faults;
+    mod find_max;
     mod full_disk;
     mod interrupt;
     mod latency_log;

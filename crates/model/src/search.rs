@@ -17,6 +17,8 @@ pub use slo::{Slo, SloError};
 /// or than so small a part of the strictest limit.
 const RESTED_FACTOR: u64 = 2;
 const RESTED_PART: u64 = 4;
+/// Requests of which none may be due by chance.
+const FEW: f64 = 20.0;
 /// By how much of its length a probe may last longer before a queue is said to have grown.
 const OVERRUN_MAX: f64 = 0.02;
 
@@ -72,7 +74,10 @@ impl Search {
         let probe = trial.probe?;
         let phase = trial.phases.first();
         let result = whole(trial);
-        let broke = trial.failure.is_some() || result.is_none_or(|o| o.counts.total() == 0);
+        // Of so few requests none may be due by chance.
+        let few = (probe.rate_per_s as f64) * (probe.length_ns as f64) < FEW * 1e9;
+        let silent = result.is_none_or(|o| o.counts.total() == 0);
+        let broke = trial.failure.is_some() || (silent && (probe.rate_per_s == 0 || !few));
         let mut seen = Seen {
             purpose: probe.purpose,
             rate_per_s: probe.rate_per_s,

@@ -1,6 +1,6 @@
 //! A record's way to its view.
 
-use model::SealStatus;
+use model::{SealStatus, Search};
 use std::collections::BTreeMap;
 
 use crate::advice::advice;
@@ -12,21 +12,41 @@ use crate::pairs::comparisons;
 use crate::recorded::Recorded;
 use crate::rows::rows;
 use crate::rules::rules;
+use crate::search::{by_rate, search};
 use crate::series::measured;
-use crate::validity::{Findings, check_phase, check_run};
+use crate::validity::{Findings, check_noise, check_phase, check_run, check_targets};
 use crate::view::{Row, VIEW_FORMAT, View};
 
 /// Judges a run: validity, comparisons, claims and advice, with the data of all charts.
 ///
 /// Equal records give equal views. A record without trials gives an INVALID view without rows.
 pub fn judge(recorded: &Recorded) -> View {
+    match &recorded.header.plan.search {
+        None => judge_cells(recorded, None),
+        Some(search) => judge_cells(&by_rate(recorded, search), Some((recorded, search))),
+    }
+}
+
+/// Judges measured cells; those of a search stand for its rates, and `searched` for what was found.
+fn judge_cells(recorded: &Recorded, searched: Option<(&Recorded, &Search)>) -> View {
     let plan = &recorded.header.plan;
     let (mut findings, mut notes) = (Findings::default(), Notes::default());
-    check_run(recorded, &mut findings);
     let phases = measured(recorded);
     let mut cells: Vec<Row> = Vec::new();
+    let found = searched.map(|(whole, planned)| {
+        check_targets(whole, &mut findings);
+        check_noise(whole, &mut findings);
+        search(whole, planned, &phases, &mut findings, &mut notes)
+    });
+    if found.is_none() {
+        check_run(recorded, &mut findings);
+    }
     for phase in &phases {
-        let carried = check_phase(phase, &recorded.header, &mut findings, &mut notes);
+        // A probe may fail: that is what it is for.
+        let carried = match found {
+            Some(_) => Vec::new(),
+            None => check_phase(phase, &recorded.header, &mut findings, &mut notes),
+        };
         cells.extend(rows(recorded, phase, &carried, &mut notes));
     }
     let cells = ordered(cells);
@@ -76,6 +96,7 @@ pub fn judge(recorded: &Recorded) -> View {
         calibration: recorded.header.calibration.clone(),
         footnotes: notes.into_texts(),
         rules: rules(),
+        search: found,
     }
 }
 

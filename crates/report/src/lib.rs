@@ -8,6 +8,7 @@
 //! - [`judge()`]: record to view, by way of trials ordered by cell and operation (`series`), rows
 //!   (`rows`, `distribution`), comparisons (`pairs`), `growth`, `validity`, `claims`, `advice` with
 //!   its `ranking`, and what stands around them (`context`, `notes`).
+//! - `search`: what a search for the highest rate found, by the same rules as in the run.
 //! - [`text`], [`csv`], [`markdown`], [`json`], [`html`]: the outputs.
 //! - [`calibration`]: what `calibrate` found, as text.
 //! - [`compare`]: two runs next to each other.
@@ -41,6 +42,7 @@ mod pairs;
 mod ranking;
 mod recorded;
 mod rows;
+mod search;
 mod series;
 mod show;
 mod standings;

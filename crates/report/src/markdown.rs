@@ -2,14 +2,15 @@
 
 use crate::show;
 use crate::standings::{Standing, marks, standings};
-use crate::text::{effort, facts, growth, orders, problems, reasons};
+use crate::text::{effort, facts, growth, orders, problems, reasons, search};
 use crate::view::{Validity, View};
 
 /// The whole result; a heading of the first level, all else below it.
 pub fn render(view: &View) -> String {
     let parts = [
         heading(view),
-        results(view),
+        probes(view),
+        if view.search.is_none() { results(view) } else { String::new() },
         not_as_expected(view),
         effort_of_operations(view),
         growth_of_costs(view),
@@ -28,17 +29,27 @@ fn heading(view: &View) -> String {
     if !view.question.is_empty() {
         text += &format!("{}\n\n", plain(&view.question));
     }
+    if let Some(search) = &view.search {
+        let peak = search::peak(search).unwrap_or_default();
+        text += &format!("{}\n\n{}\n\n", plain(&search.sentence), plain(&peak));
+    }
     text += &format!("**{}** – {}\n", view.validity.heading(), plain(&facts(view)));
     if !view.reasons.is_empty() {
         text.push('\n');
     }
-    for reason in &view.reasons {
+    for reason in search::other_reasons(view) {
         text += &format!("- {}\n", plain(reason));
     }
     if view.validity == Validity::Invalid {
         text += "\nThe run is INVALID: what follows shows what happened and is no result.\n";
     }
     text
+}
+
+fn probes(view: &View) -> String {
+    let Some(found) = &view.search else { return String::new() };
+    let rows = found.probes.iter().map(|p| search::cells(p).iter().map(|c| plain(c)).collect());
+    section("Probes", &pipes(&search::HEADER, "rlrrrrrrl", rows))
 }
 
 fn results(view: &View) -> String {

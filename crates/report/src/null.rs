@@ -68,7 +68,7 @@ pub(crate) fn check(
 
 /// The share that the target used of the CPUs it can use, where it used nearly all of them while
 /// the generator had rest: that is seen, not inferred, so the target was the slower one.
-fn at_its_limit(
+pub(crate) fn at_its_limit(
     phase: &MeasuredPhase<'_>,
     kv: &Kv,
     header: &Header,

@@ -18,6 +18,14 @@ pub const BUSY_SHARE_MAX: f64 = 0.9;
 /// it, more than half of the time of a request may be the generator's and the kernel's.
 pub const NULL_FACTOR_MIN: f64 = 2.0;
 
+/// Share of a search's probes that may be left unjudged because the generator was late. With more,
+/// what is left no longer stands for how the store behaves.
+pub const DOUBTED_MAX: f64 = 0.25;
+
+/// How many times its median at rest a store may need where clients, not the store, were the limit
+/// of a search: it had no queue then.
+pub const UNHURRIED_FACTOR_MAX: f64 = 1.5;
+
 /// Share of an operation's sessions that should exist and may be missing. A miss is cheaper than a
 /// hit, for the same reason as with errors.
 pub const MISS_SHARE_MAX: f64 = 0.001;
@@ -137,6 +145,17 @@ fn rules_of_the_generator() -> Vec<Rule> {
             load cannot be put on the null server",
         ),
         rule("unsent requests", "0".into(), "INVALID: the planned rate was not offered"),
+        rule(
+            "late generator",
+            format!("{} of a search's probes", above(DOUBTED_MAX)),
+            "INVALID: the generator was searched, not the server; a probe that misses a limit only \
+            by the generator's lateness is not judged",
+        ),
+        rule(
+            "busy clients",
+            format!("{UNHURRIED_FACTOR_MAX} times the median at rest"),
+            "INVALID: a search whose failing probes answer so quickly met the limit of its clients",
+        ),
     ]
 }
 

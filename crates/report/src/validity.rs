@@ -47,7 +47,7 @@ pub(crate) fn check_run(recorded: &Recorded, findings: &mut Findings) {
     check_noise(recorded, findings);
 }
 
-fn check_targets(recorded: &Recorded, findings: &mut Findings) {
+pub(crate) fn check_targets(recorded: &Recorded, findings: &mut Findings) {
     for target in recorded.header.plan.targets.iter().filter(|t| t.named) {
         if let Some(failure) = recorded.unavailable(&target.name) {
             findings
@@ -104,7 +104,7 @@ fn why_no_trial(recorded: &Recorded) -> String {
     }
 }
 
-fn check_noise(recorded: &Recorded, findings: &mut Findings) {
+pub(crate) fn check_noise(recorded: &Recorded, findings: &mut Findings) {
     let trials = &recorded.trials;
     let too_many = |above: usize, all: usize| above as f64 > NOISY_TRIALS_MAX * all as f64;
     let stolen = trials.iter().filter(|t| t.noise.steal_share > STEAL_SHARE_MAX).count();

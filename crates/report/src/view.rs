@@ -386,6 +386,59 @@ pub struct View {
     pub footnotes: Vec<String>,
     /// The fixed rules that decided `validity`.
     pub rules: Vec<Rule>,
+    /// What a search for the highest rate found; left out of other runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub search: Option<SearchView>,
+}
+
+/// What a search for the highest rate within limits found.
+#[derive(Clone, Debug, Serialize)]
+pub struct SearchView {
+    /// The limits as they are typed: `p99<1ms`.
+    pub limits: Vec<String>,
+    /// `found`; or why there is no answer that can be used: `missed`, `never-missed`, `clients`,
+    /// `generator`, `unsettled`, `broken`, `nothing` or `ended-early`.
+    pub outcome: String,
+    /// The result in one sentence, with its cure where there is one.
+    pub sentence: String,
+    /// The highest rate within the limits, requests per second, with its interval over rounds of
+    /// the confirmation; null when none was found.
+    pub answer: Option<Value>,
+    /// Requests answered per second at most, without regard for limits.
+    pub peak_per_s: Option<f64>,
+    /// The highest planned rate that held below the lowest that did not.
+    pub held_per_s: Option<u64>,
+    /// The lowest planned rate that did not hold.
+    pub missed_per_s: Option<u64>,
+    /// Probes in their order: the curve. Rests are left out where the store was at rest.
+    pub probes: Vec<ProbeView>,
+}
+
+/// One probe of a search.
+#[derive(Clone, Debug, Serialize)]
+pub struct ProbeView {
+    /// Its number in the run, from 1.
+    pub number: u32,
+    /// `peak`, `rest`, `bracket` or `confirm`.
+    pub purpose: String,
+    /// Requests per second as planned; null for the peak.
+    pub rate_per_s: Option<u64>,
+    /// How long it was planned to be, seconds.
+    pub length_s: f64,
+    /// Requests answered per second.
+    pub answered_per_s: f64,
+    /// Median response time, nanoseconds; at the peak the service time. Null without an answer.
+    pub response_ns_p50: Option<u64>,
+    /// Its 99th percentile, nanoseconds.
+    pub response_ns_p99: Option<u64>,
+    /// Share of requests that failed; null where nothing was measured.
+    pub error_share: Option<f64>,
+    /// For each limit, the share of requests beyond it; empty at the peak.
+    pub over_shares: Vec<f64>,
+    /// `holds`, `missed`, `undecided`, `not judged` or `broke`; empty where nothing is judged.
+    pub verdict: String,
+    /// Why, where the times do not say it.
+    pub reason: Option<String>,
 }
 
 impl View {

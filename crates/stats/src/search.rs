@@ -25,16 +25,19 @@ use crate::tail::{Batch, Judgement, Tail};
 
 /// The first rate of the bracket, as a share of the peak.
 const FIRST_SHARE: f64 = 0.7;
-/// The rate of a rest, as a share of the peak; no lower one is tried.
-const REST_SHARE: f64 = 0.05;
-/// Requests of a rest, and its shortest length as a share of a probe's.
+/// The rate of a rest, as a share of the peak.
+const REST_SHARE: f64 = 0.1;
+/// The lowest rate that is tried, as a share of the peak.
+const FLOOR_SHARE: f64 = 0.02;
+/// Requests of a rest, if it takes no longer than a probe, and how often its shortest length goes
+/// into one.
 const REST_REQUESTS: f64 = 20.0;
-const REST_LENGTHS: u64 = 10;
+const RESTS_A_PROBE: u64 = 10;
 /// Rests in a row after which the next probe does not wait any longer.
 const RESTS_MAX: usize = 8;
 /// Step upwards while nothing failed, and downwards while nothing passed.
 const STEP_UP: f64 = 1.2;
-const STEP_DOWN: f64 = 0.5;
+const STEP_DOWN: f64 = 0.4;
 /// Multiple of the peak beyond which no rate is tried.
 const ABOVE_PEAK_MAX: f64 = 4.0;
 /// Ratio of failing to passing rate at which bisection ends.
@@ -193,12 +196,13 @@ impl Settings {
         if seen.len() >= BROKEN_MAX && seen[seen.len() - BROKEN_MAX..].iter().all(|s| s.broke) {
             return Next::Done(Found::Broken);
         }
-        let rest = rest_rate(peak_per_s);
+        let rest = share_of(peak_per_s, REST_SHARE);
         let rests = seen.iter().rev().take_while(|s| s.purpose == Purpose::Rest).count();
         let rested = rests > 0 && seen.last().is_some_and(|s| s.at_rest);
         if !rested && rests < RESTS_MAX {
             let length = (REST_REQUESTS / rest as f64 * 1e9) as u64;
-            return probe(Purpose::Rest, rest, length.max(self.probe_ns / REST_LENGTHS));
+            let length = length.clamp(self.probe_ns / RESTS_A_PROBE, self.probe_ns);
+            return probe(Purpose::Rest, rest, length);
         }
         match self.bracket(seen, peak_per_s) {
             Bracketed::Probe(rate_per_s, length_ns) => {
@@ -287,7 +291,7 @@ impl Settings {
             }
             return Bracketed::Probe(latest.rate_per_s, latest.length_ns);
         }
-        let floor = rest_rate(peak_per_s);
+        let floor = share_of(peak_per_s, FLOOR_SHARE);
         match ends(&pooled) {
             (Some(lo), Some(hi)) if probes().count() >= BRACKET_PROBES_MAX => {
                 Bracketed::Done(Found::Unsettled(lo, hi))
@@ -415,8 +419,8 @@ fn probe(purpose: Purpose, rate_per_s: u64, length_ns: u64) -> Next {
     Next::Probe(Step { purpose, rate_per_s, length_ns })
 }
 
-fn rest_rate(peak_per_s: f64) -> u64 {
-    (peak_per_s * REST_SHARE).ceil().max(1.0) as u64
+fn share_of(peak_per_s: f64, share: f64) -> u64 {
+    (peak_per_s * share).ceil().max(1.0) as u64
 }
 
 fn batches(seen: &Seen, limit: usize) -> &[Batch] {

@@ -164,7 +164,7 @@ fn the_strictest_of_several_limits_decides() {
 fn a_limit_that_is_never_kept_or_never_missed_is_told() {
     let mut always = Curve { random: SplitMix64::new(1), peak_per_s: 50_000.0, share: |_| 0.5 };
     let (seen, found) = search(&settings(&[0.01], 1), &mut always);
-    assert_eq!(found, Found::Missed(2_500));
+    assert_eq!(found, Found::Missed(1_000));
     assert!(seen.len() < 30);
     let mut never = Curve { random: SplitMix64::new(1), peak_per_s: 50_000.0, share: |_| 0.0 };
     let (_, found) = search(&settings(&[0.01], 1), &mut never);

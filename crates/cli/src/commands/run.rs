@@ -53,7 +53,10 @@ pub(super) fn carry_out(
         for sink in [&mut writer as &mut dyn Sink, &mut collector, &mut display] {
             sinks.add(sink);
         }
-        lab::run(header.clone(), setup, earlier.clone(), &mut sinks, &stop)
+        match header.plan.search {
+            Some(_) => lab::search::run(header.clone(), setup, &mut sinks, &stop),
+            None => lab::run(header.clone(), setup, earlier.clone(), &mut sinks, &stop),
+        }
     };
     let trials: Vec<Trial> = earlier.into_iter().chain(collector.trials).collect();
     let is_unusable = unusable(&header.plan, &collector.targets);
@@ -134,6 +137,12 @@ fn resume(
         )));
     }
     let plan = &record.header.plan;
+    if plan.search.is_some() {
+        return Err(CliError::usage(format!(
+            "run `{run}` is a search, which cannot be resumed: what it found so far is in \
+             `cachedyno show {run}` (expected a run of a study; search again with find-max)"
+        )));
+    }
     if arguments.study.as_ref().is_some_and(|study| *study != plan.study) {
         return Err(CliError::usage(format!(
             "run `{run}` is of study `{}`, not of `{}`",

@@ -251,6 +251,51 @@ fn a_stall_is_in_the_response_times_of_an_open_load() {
 }
 
 #[test]
+fn what_is_due_counts_where_it_was_due_and_against_every_limit() {
+    // One reply in ten is an error; the server stands still from 0.3 s to 0.6 s.
+    let begun = Instant::now();
+    let server = Server::start(Arc::new(move |n, _| {
+        let into = begun.elapsed().as_millis();
+        if (300..600).contains(&into) {
+            thread::sleep(Duration::from_millis(600 - into as u64));
+        }
+        Some(if n % 10 == 9 { "-NO\n" } else { "+\n" }.into())
+    }));
+    let stage = Stage { rate_from_per_s: 500.0, rate_to_per_s: 500.0, length_ns: 2 * S };
+    let pacing = Pacing::Open { arrivals: Arrivals::Constant, stages: vec![stage] };
+    let limits_ns = vec![1, S / 20, u64::MAX];
+    let offer = Offer { pacing, limits_ns, ..offer(4, 1, Until::AfterNs(2 * S)) };
+    let phase = run(&offer, &server.servers()).into_phase("get", &["get"]);
+    let due = phase.due.unwrap();
+    assert_eq!(due.due_per_interval, [50; 20], "each where it was due, however late");
+    let over: Vec<u64> = due.beyond.iter().map(|b| b.over_per_interval.iter().sum()).collect();
+    assert_eq!((over[0], over[2]), (1_000, 100), "all take time, one in ten failed");
+    // What was due from 0.3 s to 0.55 s waited longer than 50 ms.
+    assert!((200..1_000).contains(&over[1]), "{over:?}");
+    let limits: Vec<u64> = due.beyond.iter().map(|b| b.limit_ns).collect();
+    assert_eq!(limits, offer.limits_ns);
+}
+
+#[test]
+fn loads_of_other_numbers_draw_other_keys_at_other_times() {
+    let asked = |number| {
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let own = seen.clone();
+        let server = Server::start(Arc::new(move |_, request: &str| {
+            own.lock().unwrap().push(request.to_string());
+            Some("+\n".into())
+        }));
+        let offer = Offer { number, ..offer(1, 1, Until::Requests(50)) };
+        assert_eq!(run(&offer, &server.servers()).recorder.whole().answered(), 50);
+        let requests = seen.lock().unwrap().clone();
+        requests
+    };
+    let (first, again, other) = (asked(0), asked(0), asked(1));
+    assert_eq!(first, again);
+    assert_ne!(first, other);
+}
+
+#[test]
 fn a_stall_over_the_end_of_the_warm_up_adds_nothing_to_the_plan() {
     // What is due in the warm-up from its 100th to its 300th millisecond is answered after it.
     let server = Server::start(Arc::new(|n, _| {

@@ -38,6 +38,14 @@ impl Slo {
         }
     }
 
+    /// What is limited: `p99`, or `error`.
+    pub fn metric(&self) -> String {
+        match self {
+            Self::Percentile { thousandths, .. } => format!("p{}", f64::from(*thousandths) / 1e3),
+            Self::Errors { .. } => "error".into(),
+        }
+    }
+
     /// Response time from which on a request is beyond the limit, nanoseconds; the largest number
     /// where only failing counts.
     pub fn limit_ns(&self) -> u64 {
@@ -48,13 +56,34 @@ impl Slo {
     }
 }
 
+/// A time in the largest unit in which it is 1 or more.
+fn in_unit(ns: u64) -> (f64, &'static str) {
+    let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "µs")];
+    let fits = units.into_iter().find(|(size, _)| ns >= u64::from(*size));
+    let (size, unit): (u32, _) = fits.unwrap_or((1, "ns"));
+    (ns as f64 / f64::from(size), unit)
+}
+
+impl Slo {
+    /// As it stands in a sentence: `p99 < 1 ms`, `error < 0.01 %`.
+    pub fn words(&self) -> String {
+        match self {
+            Self::Percentile { limit_ns, .. } => {
+                let (number, unit) = in_unit(*limit_ns);
+                format!("{} < {number} {unit}", self.metric())
+            }
+            Self::Errors { millionths } => format!("error < {} %", f64::from(*millionths) / 1e6),
+        }
+    }
+}
+
 /// As it is typed.
 impl fmt::Display for Slo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Percentile { thousandths, limit_ns } => {
-                let percentile = f64::from(*thousandths) / 1e3;
-                write!(f, "p{percentile}<{}", stats::format_ns(*limit_ns as f64).replace(' ', ""))
+            Self::Percentile { limit_ns, .. } => {
+                let (number, unit) = in_unit(*limit_ns);
+                write!(f, "{}<{number}{unit}", self.metric())
             }
             Self::Errors { millionths } => write!(f, "error<{}%", f64::from(*millionths) / 1e6),
         }
@@ -162,6 +191,9 @@ mod tests {
         assert!((read("error<0.01%").allowed() - 0.0001).abs() < 1e-12);
         assert_eq!(read("error<5%").limit_ns(), u64::MAX);
         assert_eq!(read("p99<250us").to_string(), "p99<250µs");
+        assert_eq!(read("p99.9<2500us").to_string(), "p99.9<2.5ms");
+        assert_eq!(read("p99<1ms").words(), "p99 < 1 ms");
+        assert_eq!(read("error<0.01%").words(), "error < 0.01 %");
     }
 
     #[test]

@@ -7,4 +7,5 @@ mod growth;
 mod outputs;
 mod ranking;
 mod rows;
+mod search;
 mod validity;

@@ -8,6 +8,7 @@ pub(crate) mod growth;
 mod locks;
 pub(crate) mod problems;
 mod results;
+pub(crate) mod search;
 
 use crate::calibration;
 use crate::show;
@@ -21,7 +22,8 @@ pub fn render(view: &View, columns: usize, colour: bool) -> String {
     let parts = [
         heading(view, columns, paint),
         not_run(view, columns, paint),
-        results::render(view, columns, paint),
+        search::probes(view, columns, paint),
+        if view.search.is_none() { results::render(view, columns, paint) } else { String::new() },
         problems::render(view, columns, paint),
         locks::render(view, columns, paint),
         effort::render(view, columns, paint),
@@ -44,8 +46,9 @@ fn heading(view: &View, columns: usize, paint: Paint) -> String {
     };
     let space = columns.saturating_sub(width(&view.title) + width(word)).max(2);
     let mut text = format!("{}{}{painted}\n", paint.bold(&view.title), " ".repeat(space.min(60)));
+    text += &search::result(view, columns, paint);
     text += &paragraph("", 0, &facts(view), columns);
-    for reason in &view.reasons {
+    for reason in search::other_reasons(view) {
         text += &paragraph("  - ", 4, reason, columns);
     }
     if view.validity == Validity::Invalid {
@@ -58,14 +61,13 @@ fn heading(view: &View, columns: usize, paint: Paint) -> String {
 /// Study, scale, size and end of the run, one line.
 pub(crate) fn facts(view: &View) -> String {
     let plural = if view.blocks == 1 { "" } else { "s" };
-    let mut facts = format!(
-        "{}, {} scale, {} block{plural}, {}, run {}",
-        view.study,
-        view.scale,
-        view.blocks,
-        duration(view.took_s),
-        view.run
-    );
+    let (took, run) = (duration(view.took_s), &view.run);
+    let mut facts = if view.search.is_some() {
+        format!("{}, {} probe{plural}, {took}, run {run}", view.study, view.blocks)
+    } else {
+        let (study, scale, blocks) = (&view.study, &view.scale, view.blocks);
+        format!("{study}, {scale} scale, {blocks} block{plural}, {took}, run {run}")
+    };
     if view.status != "complete" {
         facts += &format!(", {}", view.status);
     }
@@ -102,7 +104,11 @@ fn failures(view: &View, columns: usize, paint: Paint) -> String {
         .failures
         .iter()
         .map(|f| {
-            let start = format!("  {} in block {}: ", f.cell, f.block + 1);
+            let start = if view.search.is_some() {
+                format!("  {}: ", f.cell)
+            } else {
+                format!("  {} in block {}: ", f.cell, f.block + 1)
+            };
             paragraph(&start, 4, &format!("{}: {}", f.class, f.reason), columns)
         })
         .collect();
@@ -222,6 +228,9 @@ fn disturbances(view: &View, columns: usize, paint: Paint) -> String {
 
 fn footnotes(view: &View, columns: usize, paint: Paint) -> String {
     let note = |(i, text): (usize, &String)| paragraph(&format!("{:>3} ", i + 1), 4, text, columns);
-    let lines: String = view.footnotes.iter().enumerate().map(note).collect();
+    // Rows of a search are not shown here, nor what doubts them.
+    let of_row = |i: usize| view.cells.iter().any(|row| row.footnotes.contains(&i));
+    let shown = |(i, _): &(usize, &String)| view.search.is_none() || !of_row(*i);
+    let lines: String = view.footnotes.iter().enumerate().filter(shown).map(note).collect();
     section("Notes", paint, &lines)
 }

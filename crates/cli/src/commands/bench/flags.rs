@@ -1,0 +1,390 @@
+//! What all commands that put key-value load on servers are told: operations and data, clients,
+//! servers, and where the record goes.
+
+use ::archive::Writer;
+use clap::{Args, value_parser};
+use drivers::wire::Dialect;
+use lab::Setup;
+use model::plan::{Effort, KvOperation, PlannedTarget};
+use model::{
+    Cell, Endpoint, Kv, Load, NetAddress, Phase, Plan, Scale, Stop, TargetChoice, Workload,
+};
+use rig::{Guard, Pinning};
+use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use workloads::kv::{Distribution, KEYS_MAX, KeyChoice, KeyNames, Preset, Sizes, Weights};
+
+use super::targets::{self, TlsFlags};
+use crate::args::{Format, Records};
+use crate::commands::run;
+use crate::exit::CliError;
+use crate::sense::{self, UNDER_WAY_MAX};
+use crate::{limits, secrets};
+
+/// Ratios of several targets within 3 % count as equal.
+const EQUIVALENCE_ZONE: f64 = 0.03;
+const HALF_WIDTH_GOAL: f64 = 0.03;
+
+/// Flags of every command that puts key-value load on servers.
+#[derive(Debug, Args)]
+pub(crate) struct KvFlags {
+    /// Operations and their weights [default: get=0.9,set=0.1]
+    #[arg(long, value_name = "NAME=WEIGHT,...", conflicts_with_all = ["preset", "commands"])]
+    pub(in crate::commands) op: Option<String>,
+    /// Send this command, with __key__ and __data__ filled in; several are sent in turn
+    #[arg(long = "command", value_name = "TEXT", conflicts_with = "preset")]
+    pub(in crate::commands) commands: Vec<String>,
+    /// A published workload: ycsb-a, -b, -c, -d, -f, twitter-c12, twitter-c52, ...
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["value", "dist"])]
+    pub(in crate::commands) preset: Option<String>,
+    /// Clients, each with a connection
+    #[arg(long, short, default_value_t = 50, value_parser = value_parser!(u32).range(1..=20_000))]
+    pub(in crate::commands) clients: u32,
+    /// Requests that a client sends at once, or under --rate may have under way
+    #[arg(long, short = 'P', default_value_t = 1)]
+    #[arg(value_parser = value_parser!(u32).range(1..=100_000))]
+    pub(in crate::commands) pipeline: u32,
+    /// Threads of the generator
+    #[arg(long, default_value_t = 1, value_parser = value_parser!(u32).range(1..=512))]
+    pub(in crate::commands) threads: u32,
+    /// Bytes of a value: 1KiB, 64-4096, 100:3,1024:1, etc (Facebook's ETC) [default: 1KiB]
+    #[arg(long, value_name = "BYTES")]
+    pub(in crate::commands) value: Option<String>,
+    /// Keys that requests choose from
+    #[arg(long, default_value_t = 100_000)]
+    pub(in crate::commands) keys: u64,
+    /// How often each is chosen: uniform, zipf:0.99, gauss, sequential, hot:0.1:0.9, latest
+    /// [default: uniform]
+    #[arg(long, value_name = "DISTRIBUTION")]
+    pub(in crate::commands) dist: Option<String>,
+    /// What every key's name begins with
+    #[arg(long, value_name = "TEXT", default_value = "key:")]
+    pub(in crate::commands) key_prefix: String,
+    /// Bytes of a key's name [default: the prefix and twelve digits]
+    #[arg(long, value_name = "BYTES")]
+    pub(in crate::commands) key_size: Option<String>,
+    /// Lifetime of what is written, such as 60s [default: none]
+    #[arg(long, value_name = "TIME")]
+    pub(in crate::commands) ttl: Option<String>,
+    /// Share of the keys that are there before the measurement
+    #[arg(long, value_name = "SHARE", default_value_t = 1.0)]
+    pub(in crate::commands) hit_ratio: f64,
+    /// Fill nothing before the measurement
+    #[arg(long, conflicts_with = "hit_ratio")]
+    pub(in crate::commands) no_fill: bool,
+    /// Compare one in this many values read byte by byte; 1 for all, 0 for none
+    #[arg(long, value_name = "N", default_value_t = 64)]
+    pub(in crate::commands) verify: u64,
+    /// Replace a setting of the private servers, such as appendonly=yes, redis.io-threads=4,
+    /// memcached.threads=2 (of memcached: threads, memory, connections, item-size, growth,
+    /// evictions)
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub(in crate::commands) sets: Vec<String>,
+    /// Read the password of a target from a file
+    #[arg(long = "password-file", value_name = "NAME=FILE")]
+    pub(in crate::commands) password_files: Vec<String>,
+    /// Allow existing stores that hold data; only what this run made is ever removed
+    #[arg(long)]
+    pub(in crate::commands) allow_shared: bool,
+    /// Seed of keys and values (default: drawn anew)
+    #[arg(long)]
+    pub(in crate::commands) seed: Option<u64>,
+    /// Time after which an unanswered request counts as failed
+    #[arg(long, value_name = "TIME", default_value = "5s")]
+    pub(in crate::commands) timeout: String,
+    /// Directory for the data of private servers
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub(in crate::commands) disk: PathBuf,
+    /// Print nothing but the result
+    #[arg(long, short)]
+    pub(in crate::commands) quiet: bool,
+    /// How the result is printed
+    #[arg(long, value_enum, default_value = "text")]
+    pub(in crate::commands) format: Format,
+    #[command(flatten)]
+    pub(in crate::commands) tls: TlsFlags,
+    #[command(flatten)]
+    pub(in crate::commands) records: Records,
+}
+
+/// Lengths of a phase, and what clients do between.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::commands) struct Times {
+    /// Unrecorded, nanoseconds.
+    pub(in crate::commands) warmup_ns: u64,
+    /// Measured, nanoseconds.
+    pub(in crate::commands) measured_ns: u64,
+    /// Pause of a client between its replies and its next requests, nanoseconds.
+    pub(in crate::commands) think_ns: u64,
+}
+
+impl KvFlags {
+    /// The targets as they were given, with how TLS is spoken to them.
+    pub(in crate::commands) fn choices(
+        &self,
+        targets: &[String],
+    ) -> Result<Vec<TargetChoice>, CliError> {
+        let mut choices: Vec<TargetChoice> =
+            targets.iter().map(|t| TargetChoice::parse(t)).collect::<Result<_, _>>()?;
+        self.tls.apply(&mut choices)?;
+        Ok(choices)
+    }
+
+    /// Places and credentials; starts the guard.
+    fn setup(&self, choices: &[TargetChoice]) -> Result<Setup, CliError> {
+        limits::allow(self.clients)?;
+        if !self.disk.is_dir() {
+            let disk = self.disk.display();
+            return Err(CliError::usage(format!("--disk `{disk}` is not a directory")));
+        }
+        Ok(Setup {
+            guard: Guard::start()?,
+            disk: self.disk.clone(),
+            pinning: Pinning::for_this_process(),
+            endpoints: secrets::endpoints(choices, &self.password_files)?,
+            allow_shared: self.allow_shared,
+        })
+    }
+
+    /// Measures what is planned, with a record of its own.
+    pub(in crate::commands) fn carry_out(
+        &self,
+        plan: Plan,
+        choices: &[TargetChoice],
+    ) -> Result<ExitCode, CliError> {
+        let setup = self.setup(choices)?;
+        let silent = self.quiet || self.format != Format::Text;
+        let mut header = run::header(plan, &setup, (&self.records.out, silent))?;
+        header.conditions.facts.extend(targets::doubts(choices));
+        let writer = Writer::create(&self.records.out, &header)?;
+        run::carry_out(header, Vec::new(), writer, &setup, (self.quiet, self.format))
+    }
+
+    /// A plan with a cell for each target; what is wrong shows before anything starts.
+    pub(in crate::commands) fn plan(
+        &self,
+        study: &str,
+        choices: &[TargetChoice],
+        (workload, load): (&Kv, &Load),
+        blocks: u32,
+    ) -> Result<Plan, CliError> {
+        for choice in choices {
+            check(workload, targets::dialect(choice)?)?;
+            if choice.endpoint.is_some() {
+                spares_others(workload, choice)?;
+            }
+        }
+        let targets = targets::planned(choices, &self.sets, (self.clients, workload))?;
+        let is_here = targets.iter().any(|target| target.address.is_none())
+            || choices.iter().filter_map(|c| c.endpoint.as_ref()).any(is_here);
+        sense::bench(workload, load, blocks, targets.len(), is_here).map_err(CliError::usage)?;
+        let cell = |target: &PlannedTarget| Cell {
+            id: format!("{}/{}/{}", target.name, workload.profile, load.clients()),
+            target: target.name.clone(),
+            workload: Workload::Kv(workload.clone()),
+            load: load.clone(),
+        };
+        let timeout_ms = run::timeout_ms(Some(&self.timeout))?.unwrap_or_default();
+        Ok(Plan {
+            study: study.into(),
+            title: format!("Key-value load: {}", workload.profile),
+            question: format!("How do these servers bear {} with {load}?", workload.profile),
+            source: String::new(),
+            scale: Scale::Standard,
+            profiles: vec![workload.profile.clone()],
+            seed: self.seed.map_or_else(run::random, Ok)?,
+            effort: Effort {
+                budget_ns: 0,
+                blocks_min: blocks,
+                blocks_max: blocks,
+                half_width_goal: HALF_WIDTH_GOAL,
+            },
+            equivalence_zone: EQUIVALENCE_ZONE,
+            timeout_ns: timeout_ms * 1_000_000,
+            cells: targets.iter().map(cell).collect(),
+            targets,
+            claims: Vec::new(),
+            advice: None,
+            search: None,
+        })
+    }
+
+    /// Refuses more requests at once than can be remembered.
+    pub(in crate::commands) fn under_way(&self, clients: u32) -> Result<(), CliError> {
+        let pipeline = self.pipeline;
+        let under_way = u64::from(clients) * u64::from(pipeline);
+        if under_way > UNDER_WAY_MAX {
+            return Err(CliError::usage(format!(
+                "--clients {clients} times --pipeline {pipeline} are `{under_way}` requests at \
+                 once (expected at most {UNDER_WAY_MAX})"
+            )));
+        }
+        Ok(())
+    }
+
+    /// The workload for so many clients, with one phase.
+    pub(in crate::commands) fn workload(&self, clients: u32, times: Times) -> Result<Kv, CliError> {
+        let preset: Option<Preset> =
+            self.preset.as_ref().map(|name| read("--preset", name)).transpose()?;
+        let (profile, operations, weights) = self.operations(preset.as_ref())?;
+        let value_bytes = match &preset {
+            Some(preset) => preset.values.to_string(),
+            None => self.value.clone().unwrap_or_else(|| "1KiB".into()),
+        };
+        let distribution = match &preset {
+            Some(preset) => preset.keys.to_string(),
+            None => self.dist.clone().unwrap_or_else(|| "uniform".into()),
+        };
+        let filled_share = self.filled_share(&operations)?;
+        let of_preset = preset.as_ref().and_then(|p| p.name_bytes).map(|bytes| bytes.to_string());
+        Ok(Kv {
+            profile,
+            operations,
+            keys: self.keys,
+            distribution,
+            key_prefix: self.key_prefix.clone(),
+            key_bytes: self.key_size.clone().or(of_preset),
+            value_bytes,
+            ttl_s: self.ttl_s(preset.as_ref())?,
+            filled_share,
+            verify_one_in: self.verify,
+            threads: self.threads.min(clients),
+            think_ns: times.think_ns,
+            phases: vec![phase(weights, times)],
+        })
+    }
+
+    fn operations(&self, preset: Option<&Preset>) -> Result<Operations, CliError> {
+        if !self.commands.is_empty() {
+            let named = self.commands.iter().enumerate().map(|(i, command)| {
+                let word = command.split_whitespace().next().unwrap_or("command").to_lowercase();
+                let twin = self.commands[..i].iter().any(|c| c.to_lowercase().starts_with(&word));
+                let name = if twin { format!("{word}-{}", i + 1) } else { word };
+                KvOperation { name, command: Some(command.clone()) }
+            });
+            let operations: Vec<KvOperation> = named.collect();
+            let weights = operations.iter().map(|o| (o.name.clone(), 1.0)).collect();
+            let profile = operations.iter().map(|o| o.name.as_str()).collect::<Vec<_>>().join("+");
+            return Ok((profile, operations, weights));
+        }
+        let (profile, weights) = if let Some(preset) = preset {
+            (preset.name.to_string(), of_preset(preset))
+        } else {
+            let text = self.op.as_deref().unwrap_or("get=0.9,set=0.1");
+            let weights: Weights = read("--op", text)?;
+            (text.to_string(), weights.pairs().to_vec())
+        };
+        let operations =
+            weights.iter().map(|(name, _)| KvOperation { name: name.clone(), command: None });
+        Ok((profile, operations.collect(), weights.iter().cloned().collect()))
+    }
+
+    fn ttl_s(&self, preset: Option<&Preset>) -> Result<u64, CliError> {
+        match run::duration_ns("--ttl", self.ttl.as_deref())? {
+            Some(ns) if ns < 1_000_000_000 => {
+                let text = self.ttl.as_deref().unwrap_or_default();
+                Err(CliError::usage(format!("--ttl `{text}` is too short (expected 1s or more)")))
+            }
+            Some(ns) => Ok(ns / 1_000_000_000),
+            None => Ok(preset.and_then(|p| p.ttl_s).unwrap_or(0)),
+        }
+    }
+
+    /// None where an operation needs values of another kind than the fill's.
+    fn filled_share(&self, operations: &[KvOperation]) -> Result<f64, CliError> {
+        let fits = |o: &KvOperation| drivers::kv::works_on_strings(&o.name, o.command.as_deref());
+        let unfilled = self.no_fill || !operations.iter().all(fits);
+        let share = if unfilled { 0.0 } else { self.hit_ratio };
+        if (0.0..=1.0).contains(&share) {
+            return Ok(share);
+        }
+        Err(CliError::usage(format!("--hit-ratio `{share}` is no share (expected 0 to 1)")))
+    }
+}
+
+/// Name of the workload, its operations, and how often each is sent.
+type Operations = (String, Vec<KvOperation>, BTreeMap<String, f64>);
+
+/// What a preset's operations are called here.
+fn of_preset(preset: &Preset) -> Vec<(String, f64)> {
+    let pairs = preset.operations.pairs().iter().map(|(name, weight)| {
+        let name = match name.as_str() {
+            "read" => "get",
+            "update" => "set",
+            "read-modify-write" => drivers::kv::READ_MODIFY_WRITE,
+            other => other,
+        };
+        (name.to_string(), *weight)
+    });
+    pairs.collect()
+}
+
+fn phase(mix: BTreeMap<String, f64>, times: Times) -> Phase {
+    Phase {
+        // All operations together; a single one bears its own name.
+        name: match mix.keys().next() {
+            Some(only) if mix.len() == 1 => only.clone(),
+            _ => "mixed".into(),
+        },
+        mix,
+        warmup_ns: times.warmup_ns,
+        stop: Stop::AfterNs(times.measured_ns),
+    }
+}
+
+/// Reads every text as the measurement will, so that what is wrong shows before anything starts.
+fn check(kv: &Kv, dialect: Dialect) -> Result<(), CliError> {
+    let sizes: Sizes = read("--value", &kv.value_bytes)?;
+    let distribution: Distribution = read("--dist", &kv.distribution)?;
+    KeyChoice::new(distribution, kv.keys).map_err(|e| CliError::usage(format!("--keys: {e}")))?;
+    let misnamed = |e: &dyn Display| CliError::usage(format!("--key-prefix, --key-size: {e}"));
+    let names = match &kv.key_bytes {
+        None => KeyNames::new(&kv.key_prefix).map_err(|e| misnamed(&e))?,
+        Some(text) => {
+            let bytes: Sizes = read("--key-size", text)?;
+            let inserts = kv.operations.iter().any(|o| o.name == drivers::kv::INSERT);
+            let keys = if inserts { KEYS_MAX } else { kv.keys };
+            KeyNames::sized(&kv.key_prefix, bytes, 0, keys).map_err(|e| misnamed(&e))?
+        }
+    };
+    for operation in &kv.operations {
+        let command = operation.command.as_deref();
+        let (name, ttl_s) = (&operation.name, (kv.ttl_s > 0).then_some(kv.ttl_s));
+        let spelled = drivers::kv::operation(dialect, name, command, ttl_s, &names, &sizes);
+        let flag = if command.is_some() { "--command" } else { "--op" };
+        spelled.map_err(|e| CliError::usage(format!("{flag}: {e}")))?;
+    }
+    Ok(())
+}
+
+/// True for a server of this machine.
+fn is_here(endpoint: &Endpoint) -> bool {
+    let Endpoint::Redis { address, .. } = endpoint else { return false };
+    match address {
+        NetAddress::Unix(_) => true,
+        NetAddress::Tcp(host, _) => {
+            host == "localhost" || host == "::1" || host.starts_with("127.")
+        }
+    }
+}
+
+/// Refuses what would reach beyond the run's own keys on a server that is not ours.
+fn spares_others(kv: &Kv, choice: &TargetChoice) -> Result<(), CliError> {
+    let mut commands = kv.operations.iter().filter_map(|o| o.command.as_deref());
+    let Some(word) = commands.find_map(drivers::kv::beyond_keys) else { return Ok(()) };
+    Err(CliError::usage(format!(
+        "--command `{word}` on target `{}` would reach beyond the keys of this run (expected a \
+         private server for that: its bare name, as in `redis`)",
+        choice.name
+    )))
+}
+
+/// Reads the text of a flag.
+pub(in crate::commands) fn read<T: std::str::FromStr>(flag: &str, text: &str) -> Result<T, CliError>
+where
+    T::Err: Display,
+{
+    text.parse().map_err(|e| CliError::usage(format!("{flag}: {e}")))
+}

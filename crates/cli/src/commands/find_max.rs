@@ -1,0 +1,96 @@
+//! `cachedyno find-max TARGET --slo 'p99<1ms'`: the highest rate that a store bears within limits.
+
+use clap::{Args, value_parser};
+
+use model::{Load, Search, Slo};
+use std::process::ExitCode;
+
+use super::bench::flags::{KvFlags, Times, read};
+use super::run;
+use crate::exit::CliError;
+
+/// Name under which runs of this command are recorded.
+const STUDY: &str = "find-max";
+/// Shortest probe that has spans enough to tell how requests depend on each other.
+const PROBE_NS_MIN: u64 = 500_000_000;
+
+const AFTER_HELP: &str = "Examples:\n  \
+    cachedyno find-max redis --slo 'p99<1ms'\n  \
+    cachedyno find-max redis://localhost:6379/1 --slo 'p99.9<5ms' --slo 'error<0.01%'\n  \
+    cachedyno find-max memcached --slo 'p99<500us' --op get=1 --value 100 --clients 200\n\n\
+    A limit is a percentile and a time (p50<200us, p99<1ms, p99.9<5ms), or a share of failed \
+    requests (error<0.01%). Times are counted from the moment at which a request was due.";
+
+/// Arguments of `find-max`.
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP, allow_negative_numbers = true)]
+pub(crate) struct FindMax {
+    /// The store: `redis` or `memcached` for a private server, a URL, or NAME=URL
+    target: String,
+    /// A limit that must hold, such as p99<1ms or error<0.01%; of several, all must
+    #[arg(long = "slo", value_name = "LIMIT", required = true)]
+    slos: Vec<String>,
+    #[command(flatten)]
+    flags: KvFlags,
+    /// Evenly spaced requests instead of independent ones
+    #[arg(long)]
+    even: bool,
+    /// Shortest length of a probe: longer ones find the rate more exactly
+    #[arg(long, value_name = "TIME", default_value = "1s")]
+    probe: String,
+    /// Unrecorded load before each probe
+    #[arg(long, value_name = "TIME", default_value = "250ms")]
+    warmup: String,
+    /// Rounds of the confirmation, each at three rates; the interval is over them
+    #[arg(long, default_value_t = 5, value_parser = value_parser!(u32).range(2..=1000))]
+    rounds: u32,
+}
+
+pub(crate) fn run(arguments: &FindMax) -> Result<ExitCode, CliError> {
+    let flags = &arguments.flags;
+    let search = search(arguments)?;
+    let choices = flags.choices(&[named(&arguments.target)])?;
+    flags.under_way(flags.clients)?;
+    let load = Load::Closed {
+        clients: flags.clients,
+        one_session: false,
+        pipeline: flags.pipeline,
+        stages: Vec::new(),
+    };
+    let warmup_ns = run::duration_ns("--warmup", Some(&arguments.warmup))?.unwrap_or(0);
+    let times = Times { warmup_ns, measured_ns: search.probe_ns, think_ns: 0 };
+    let workload = flags.workload(flags.clients, times)?;
+    let mut plan = flags.plan(STUDY, &choices, (&workload, &load), 1)?;
+    let limits: Vec<String> = search.slos.iter().map(ToString::to_string).collect();
+    let limits = limits.join(" and ");
+    plan.title = format!("Highest rate with {limits}: {}", workload.profile);
+    plan.question = format!("How much {} is borne with {limits}?", workload.profile);
+    plan.search = Some(search);
+    flags.carry_out(plan, &choices)
+}
+
+/// A bare URL gets the name of its scheme.
+fn named(target: &str) -> String {
+    let scheme = target.split_once("://").map(|(scheme, _)| scheme);
+    match scheme {
+        Some(scheme) if !scheme.contains('=') => {
+            let name: String = scheme.chars().take_while(char::is_ascii_alphanumeric).collect();
+            format!("{name}={target}")
+        }
+        _ => target.into(),
+    }
+}
+
+fn search(arguments: &FindMax) -> Result<Search, CliError> {
+    let slos: Vec<Slo> =
+        arguments.slos.iter().map(|text| read("--slo", text)).collect::<Result<_, _>>()?;
+    let probe_ns = run::duration_ns("--probe", Some(&arguments.probe))?.unwrap_or(0);
+    if probe_ns < PROBE_NS_MIN {
+        let text = &arguments.probe;
+        return Err(CliError::usage(format!(
+            "--probe `{text}` is too short to judge by (expected 500ms or more)"
+        )));
+    }
+    let (rounds, poisson) = (arguments.rounds, !arguments.even);
+    Ok(Search { slos, probe_ns, rounds, poisson })
+}

@@ -1,0 +1,238 @@
+//! `find-max`: one sentence, the curve, a record that tells the same again, and every way in which
+//! there is no answer. Nothing is said about how fast a server is but what its script does not
+//! allow.
+
+use std::process::Command;
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::Value;
+
+use super::common::{
+    Finished, Place, RedisServer, Scripted, Started, among, child_named, installed, trials_so_far,
+    wait_until,
+};
+
+/// Far more than any search here takes on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(240);
+/// A search as short as it may be.
+const SHORT: [&str; 8] = ["--probe", "500ms", "--warmup", "50ms", "--rounds", "2", "--keys", "200"];
+
+fn find_max(place: &Place, target: &str, more: &[&str]) -> Command {
+    let mut command = place.command();
+    command.args(["find-max", target]).args(SHORT).args(more);
+    command.arg("--out").arg(place.records()).arg("--disk").arg(place.disk());
+    command
+}
+
+fn search(place: &Place, target: &str, more: &[&str]) -> Finished {
+    let more = [&["--quiet", "--format", "json"], more].concat();
+    Started::new(find_max(place, target, &more)).finish_within(PATIENCE)
+}
+
+fn probes(summary: &Value) -> &Vec<Value> {
+    summary["search"]["probes"].as_array().unwrap()
+}
+
+/// What any search that measured something has in its summary.
+fn has_a_curve(summary: &Value) {
+    let probes = probes(summary);
+    assert_eq!((&probes[0]["purpose"], &probes[0]["rate_per_s"]), (&"peak".into(), &Value::Null));
+    for probe in &probes[1..] {
+        assert!(probe["rate_per_s"].as_u64().unwrap() > 0, "{probe}");
+        let of_limits = probe["over_shares"].as_array().unwrap().len();
+        assert_eq!(of_limits, summary["search"]["limits"].as_array().unwrap().len(), "{probe}");
+    }
+    assert!(summary["search"]["peak_per_s"].as_f64().unwrap() > 0.0);
+    // Every rate that was probed is a row as well, for other programs.
+    let rows = among(&summary["cells"], |c| c["load"]["kind"] == "open");
+    let rate = |row: &Value| row["load"]["rate_per_s"].as_u64();
+    for probe in probes.iter().filter(|p| p["verdict"] != "broke" && p["purpose"] != "rest") {
+        let planned = probe["rate_per_s"].as_u64();
+        assert!(planned.is_none() || rows.iter().any(|r| rate(r) == planned), "{probe}");
+    }
+}
+
+#[test]
+fn a_private_redis_is_searched_and_the_record_tells_the_same() {
+    if !installed(&["redis-server"]) {
+        return;
+    }
+    let place = Place::new();
+    let slos = ["--slo", "p99<200ms", "--slo", "error<1%"];
+    let summary = search(&place, "redis", &slos).measured().json();
+    assert_eq!(summary["search"]["limits"], serde_json::json!(["p99<200ms", "error<1%"]));
+    has_a_curve(&summary);
+    place.assert_nothing_left();
+
+    let record = place.record();
+    assert_eq!(record.seal()["status"], "complete");
+    assert_eq!(record.header()["plan"]["search"]["slos"][1], "error<1%");
+    for trial in record.trials() {
+        let probe = &trial["probe"];
+        assert!(probe["purpose"].is_string() && probe["length_ns"].is_u64(), "{trial}");
+    }
+    let again = |arguments: &[&str]| {
+        let mut command = place.command();
+        command.args(arguments).arg("--out").arg(place.records());
+        Started::new(command).finish_within(PATIENCE).code(0)
+    };
+    assert_eq!(again(&["show", "latest", "--format", "json"]).json()["search"], summary["search"]);
+    let sentence = summary["search"]["sentence"].as_str().unwrap();
+    let text = again(&["show", "latest"]).stdout;
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words(&text).contains(&words(sentence)), "{sentence}\n{text}");
+    assert!(text.contains("bracket") && text.contains("peak without regard"), "{text}");
+    let csv = again(&["export", "latest", "--csv"]).stdout;
+    assert!(csv.lines().count() > 2, "{csv}");
+    let markdown = again(&["show", "latest", "--format", "markdown"]).stdout;
+    assert!(markdown.contains("## Probes"), "{markdown}");
+    again(&["report", "latest"]);
+    let mut resume = place.command();
+    resume.args(["run", "--resume", "latest", "--out"]).arg(place.records());
+    Started::new(resume).finish_within(PATIENCE).usage_error(&["complete"]);
+}
+
+/// One request at a time, each 1 ms: nobody gets more than 1,000 answers a second out of it.
+#[test]
+fn what_a_script_allows_is_not_exceeded() {
+    let (place, server) = (Place::new(), Scripted::new("service=constant:1ms"));
+    let slo = ["--slo", "p99<100ms", "--allow-shared", "--clients", "20"];
+    let summary = search(&place, &server.url(), &slo).measured().json();
+    has_a_curve(&summary);
+    for probe in probes(&summary) {
+        assert!(probe["answered_per_s"].as_f64().unwrap() < 1_100.0, "{probe}");
+    }
+    if let Some(center) = summary["search"]["answer"]["center"].as_f64() {
+        let (lo, hi) = (&summary["search"]["answer"]["lo"], &summary["search"]["answer"]["hi"]);
+        assert!(lo.as_f64().unwrap() <= center && center <= hi.as_f64().unwrap());
+    }
+    place.assert_nothing_left();
+}
+
+#[test]
+fn a_limit_that_no_rate_keeps_is_told_with_its_cure() {
+    let (place, server) = (Place::new(), Scripted::new("service=constant:5ms,servers=1000"));
+    let slo = ["--slo", "p99<1ms", "--allow-shared", "--clients", "20"];
+    let summary = search(&place, &server.url(), &slo).code(4).json();
+    assert_eq!(
+        (&summary["search"]["outcome"], &summary["validity"]),
+        (&"missed".into(), &"invalid".into())
+    );
+    let sentence = summary["search"]["sentence"].as_str().unwrap();
+    assert!(sentence.contains("does not keep p99 < 1 ms even at"), "{sentence}");
+    assert!(sentence.contains("raise the limit"), "{sentence}");
+    assert_eq!(summary["search"]["answer"], Value::Null);
+}
+
+/// A thousand requests at once, each 5 ms: two clients cannot ask for more than 400 a second.
+#[test]
+fn clients_that_are_the_limit_are_told_with_their_cure() {
+    let (place, server) = (Place::new(), Scripted::new("service=constant:5ms,servers=1000"));
+    let slo = ["--slo", "p99<2s", "--allow-shared", "--clients", "2"];
+    let summary = search(&place, &server.url(), &slo).code(4).json();
+    let sentence = summary["search"]["sentence"].as_str().unwrap();
+    assert!(sentence.contains("--clients"), "{sentence}");
+    assert!(matches!(summary["search"]["outcome"].as_str(), Some("clients" | "never-missed")));
+}
+
+#[test]
+fn errors_beyond_their_limit_fail_a_probe() {
+    let script = "error=0.2:OOM command not allowed,faults-on=get,faults-after=250";
+    let (place, server) = (Place::new(), Scripted::new(script));
+    let slo = ["--slo", "error<1%", "--allow-shared", "--clients", "4"];
+    let summary = search(&place, &server.url(), &slo).code(4).json();
+    assert_eq!(summary["search"]["outcome"], "missed", "{}", summary["search"]);
+    for probe in &probes(&summary)[1..] {
+        assert!(probe["error_share"].as_f64().unwrap() > 0.05, "{probe}");
+    }
+}
+
+#[test]
+fn a_server_that_dies_is_a_probe_with_its_reason_and_the_search_goes_on() {
+    if !installed(&["redis-server"]) {
+        return;
+    }
+    let place = Place::new();
+    let more = ["--slo", "p99<200ms", "--quiet", "--format", "json"];
+    let run = Started::new(find_max(&place, "redis", &more));
+    wait_until("the search has begun", Duration::from_secs(120), || {
+        (trials_so_far(&place.records()) >= 2).then_some(())
+    });
+    let server = wait_until("a server runs", Duration::from_secs(60), || {
+        child_named(run.pid(), "redis-server")
+    });
+    kill(Pid::from_raw(server.cast_signed()), Signal::SIGKILL).unwrap();
+    let summary = run.finish_within(PATIENCE).measured().json();
+    let probes = probes(&summary);
+    let died = |probe: &Value| {
+        probe["verdict"] == "broke" && probe["reason"].as_str().unwrap().contains("died")
+    };
+    let at = probes.iter().position(died).unwrap_or_else(|| panic!("{probes:?}"));
+    assert!(at + 1 < probes.len(), "the search went on: {probes:?}");
+    assert_eq!(summary["failures"].as_array().unwrap().len(), 1);
+    place.assert_nothing_left();
+}
+
+#[test]
+fn ctrl_c_seals_what_is_known_so_far() {
+    let place = Place::new();
+    let server = Scripted::new("service=constant:1ms");
+    let more = ["--slo", "p99<100ms", "--allow-shared", "--quiet", "--format", "json"];
+    let run = Started::new(find_max(&place, &server.url(), &more));
+    wait_until("the search has begun", Duration::from_secs(120), || {
+        (trials_so_far(&place.records()) >= 3).then_some(())
+    });
+    run.signal(Signal::SIGINT);
+    let summary = run.finish_within(PATIENCE).code(130).json();
+    assert_eq!(
+        (&summary["status"], &summary["search"]["outcome"]),
+        (&"interrupted".into(), &"ended-early".into())
+    );
+    let sentence = summary["search"]["sentence"].as_str().unwrap();
+    assert!(sentence.contains("ended early (interrupted)"), "{sentence}");
+    assert_eq!(place.record().seal()["status"], "interrupted");
+    place.assert_nothing_left();
+    let mut resume = place.command();
+    resume.args(["run", "--resume", "latest", "--out"]).arg(place.records());
+    let resumed = Started::new(resume).finish_within(PATIENCE);
+    resumed.usage_error(&["is a search", "find-max"]);
+}
+
+#[test]
+fn an_existing_server_keeps_what_is_not_ours() {
+    if !installed(&["redis-server", "redis-cli", "setpriv"]) {
+        return;
+    }
+    let (place, server) = (Place::new(), RedisServer::new());
+    server.ask(&["SET", "cart:17", "three eggs"]);
+    let refused = search(&place, &server.url(), &["--slo", "p99<1s"]).code(3).json();
+    assert_eq!(refused["search"]["outcome"], "ended-early");
+    let more = ["--slo", "p99<1s", "--allow-shared"];
+    search(&place, &server.url(), &more).measured();
+    assert_eq!(server.keys(), ["cart:17"]);
+    place.assert_nothing_left();
+}
+
+#[test]
+fn limits_that_cannot_be_read_are_located() {
+    for (arguments, parts) in [
+        (&["--slo", "p99<1"][..], &["--slo", "`1` at character 5 of `p99<1`", "1ms"][..]),
+        (&["--slo", "p99"], &["has no `<`", "error<0.01%"]),
+        (&["--slo", "mean<1ms"], &["`mean` at character 1", "p99"]),
+        (&["--slo", "p99<1ms", "--probe", "10ms"], &["--probe `10ms`", "500ms"]),
+        (&["--slo", "p99<1ms", "--op", "nonsense=1"], &["--op", "nonsense"]),
+    ] {
+        let place = Place::new();
+        let mut command = place.command();
+        command.args(["find-max", "redis"]).args(arguments).arg("--out").arg(place.records());
+        Started::new(command).finish_within(PATIENCE).usage_error(parts);
+        assert!(!place.records().exists());
+    }
+    let place = Place::new();
+    let mut command = place.command();
+    command.args(["find-max", "redis"]);
+    let finished = Started::new(command).finish_within(PATIENCE).code(2);
+    assert!(finished.stderr.contains("--slo"), "{finished:?}");
+}

@@ -1,0 +1,425 @@
+//! A search for the highest rate within limits: its record to its answer.
+//!
+//! What was found follows from the probes by [`stats::search`], as it did in the run. Here are the
+//! reasons why it may not be the store's doing: clients that were all busy, or a generator that was
+//! late or near its own limit.
+
+use model::{Cell, Counts, Plan, Search, Trial, Workload};
+use stats::search::{Found, Next, Purpose, Seen, Settings};
+use stats::tail::{Judgement, Tail};
+use std::collections::BTreeMap;
+
+use crate::notes::Notes;
+use crate::null;
+use crate::recorded::Recorded;
+use crate::rules::{
+    BUSY_SHARE_MAX, DOUBTED_MAX, MISS_SHARE_MAX, NULL_FACTOR_MIN, UNHURRIED_FACTOR_MAX, WRONG_MAX,
+};
+use crate::series::MeasuredPhase;
+use crate::show;
+use crate::validity::Findings;
+use crate::view::{ProbeView, SearchView, Value};
+
+/// Rates up to so many times the answer are looked at for what limited it.
+const NEAR: f64 = 1.3;
+
+/// The record as one of cells that are each measured at a rate: what results are made of. Rests
+/// are left out.
+pub(crate) fn by_rate(recorded: &Recorded, search: &Search) -> Recorded {
+    let mut by_rate = recorded.clone();
+    let plan = &mut by_rate.header.plan;
+    let cells = std::mem::take(&mut plan.cells);
+    by_rate.trials.clear();
+    let mut repeated: BTreeMap<String, u32> = BTreeMap::new();
+    for trial in &recorded.trials {
+        let cell = cells.iter().find(|c| c.id == trial.cell);
+        let (Some(cell), Some(step)) = (cell, trial.probe) else { continue };
+        if step.purpose == Purpose::Rest {
+            continue;
+        }
+        let id = Search::cell_id(&cell.id, step);
+        let block = repeated.entry(id.clone()).or_default();
+        by_rate.trials.push(Trial { cell: id.clone(), block: *block, ..trial.clone() });
+        *block += 1;
+        if !plan.cells.iter().any(|c| c.id == id) {
+            let load = match step.purpose {
+                Purpose::Peak => cell.load.clone(),
+                _ => search.load(&cell.load, step.rate_per_s),
+            };
+            plan.cells.push(Cell { id, load, ..cell.clone() });
+        }
+    }
+    plan.cells.sort_by_key(|c| rate_of(&c.load));
+    by_rate
+}
+
+fn rate_of(load: &model::Load) -> u64 {
+    match load {
+        model::Load::Open { rate_per_s, .. } => *rate_per_s,
+        model::Load::Closed { .. } => 0,
+    }
+}
+
+/// A search as it is judged.
+struct Judged<'a> {
+    recorded: &'a Recorded,
+    search: &'a Search,
+    settings: Settings,
+    /// One for each trial, in their order.
+    seen: Vec<Seen>,
+    trials: Vec<&'a Trial>,
+    target: &'a str,
+}
+
+/// What was found, and whether it may be used. `phases` are those of [`by_rate`].
+pub(crate) fn search(
+    recorded: &Recorded,
+    search: &Search,
+    phases: &[MeasuredPhase<'_>],
+    findings: &mut Findings,
+    notes: &mut Notes,
+) -> SearchView {
+    let plan: &Plan = &recorded.header.plan;
+    let judged = Judged {
+        recorded,
+        search,
+        settings: search.settings(plan.seed),
+        seen: search.seen(&recorded.trials),
+        trials: recorded.trials.iter().filter(|t| t.probe.is_some()).collect(),
+        target: plan.targets.first().map_or("", |t| &t.name),
+    };
+    let (found, early) = match judged.settings.next(&judged.seen) {
+        Next::Done(found) => (Some(found), None),
+        Next::Probe(_) => (None, Some(judged.why_early())),
+    };
+    let limited_by = judged.limited_by(found, phases, notes);
+    let (outcome, sentence) = judged.sentence(found, early, limited_by.as_ref());
+    if outcome != "found" {
+        findings.invalid.push(sentence.clone());
+    }
+    judged.check(findings, notes);
+    let answer = match found {
+        Some(Found::Rate { center, lo, hi }) => Some(Value { center, lo: Some(lo), hi: Some(hi) }),
+        _ => None,
+    };
+    let answered = judged.seen.iter().map(|s| s.answered_per_s).filter(|r| *r > 0.0);
+    let (held_per_s, missed_per_s) = judged.settings.known(&judged.seen);
+    SearchView {
+        limits: search.slos.iter().map(ToString::to_string).collect(),
+        outcome: outcome.into(),
+        sentence,
+        answer,
+        peak_per_s: answered.reduce(f64::max),
+        held_per_s,
+        missed_per_s,
+        probes: judged.probes(),
+    }
+}
+
+impl Judged<'_> {
+    fn why_early(&self) -> String {
+        match &self.recorded.seal {
+            Some(seal) => seal.stopped_because.clone(),
+            None => "the run was killed".into(),
+        }
+    }
+
+    fn limits(&self) -> String {
+        let limits: Vec<String> = self.search.slos.iter().map(model::Slo::words).collect();
+        limits.join(" and ")
+    }
+
+    /// The outcome's name, and the sentence that says it, with its cure where there is one.
+    fn sentence(
+        &self,
+        found: Option<Found>,
+        early: Option<String>,
+        limited_by: Option<&LimitedBy>,
+    ) -> (&'static str, String) {
+        let (target, limits) = (self.target, self.limits());
+        let Some(found) = found else {
+            let so_far = match self.settings.known(&self.seen) {
+                (None, None) => "nothing is known of it yet".into(),
+                (held, missed) => {
+                    let held = held.map(|r| format!("{} held", per_s(r as f64)));
+                    let missed = missed.map(|r| format!("{} did not", per_s(r as f64)));
+                    [held, missed].into_iter().flatten().collect::<Vec<_>>().join(" and ")
+                }
+            };
+            let early = early.unwrap_or_default();
+            let text = format!(
+                "{target}: the search for the highest rate with {limits} ended early ({early}); \
+                 so far, {so_far}"
+            );
+            return ("ended-early", text);
+        };
+        match found {
+            Found::Rate { center, lo, hi } => {
+                let (lo, hi) = (grouped(lo), grouped(hi));
+                let sustained = format!("{} [{lo}, {hi}] with {limits}", per_s(center));
+                match limited_by {
+                    None => ("found", format!("{target} sustains {sustained}")),
+                    Some(by) => {
+                        let text = format!("{target} sustains at least {sustained}: {}", by.why);
+                        (by.outcome, text)
+                    }
+                }
+            }
+            Found::Nothing => {
+                let text = format!("{target} answered nothing as fast as its clients could ask");
+                ("nothing", text + ": see why its probe failed")
+            }
+            Found::Missed(rate) => (
+                "missed",
+                format!(
+                    "{target} does not keep {limits} even at {}, the lowest rate tried: raise the \
+                     limit",
+                    per_s(rate as f64)
+                ),
+            ),
+            Found::NeverMissed(rate) => (
+                "never-missed",
+                format!(
+                    "{target} keeps {limits} even at {}, far beyond what its clients reached \
+                     without waiting: they were the limit, so give it more --clients or --pipeline",
+                    per_s(rate as f64)
+                ),
+            ),
+            Found::Unsettled(lowest, highest) => (
+                "unsettled",
+                format!(
+                    "{target}: what it bears with {limits} changed while it was searched, between \
+                     {} and {}: measure on a quieter machine, or with a longer --probe",
+                    per_s(lowest as f64),
+                    per_s(highest as f64)
+                ),
+            ),
+            Found::Broken => {
+                ("broken", format!("{target} broke under probe after probe: see why they failed"))
+            }
+        }
+    }
+
+    /// What held the answer down that is not the store.
+    fn limited_by(
+        &self,
+        found: Option<Found>,
+        phases: &[MeasuredPhase<'_>],
+        notes: &mut Notes,
+    ) -> Option<LimitedBy> {
+        let Some(Found::Rate { center, .. }) = found else { return None };
+        self.by_clients(center).or_else(|| self.by_generator(center, phases, notes))
+    }
+
+    /// Above the answer requests waited for a free client, while the store answered as it does at
+    /// rest.
+    fn by_clients(&self, center: f64) -> Option<LimitedBy> {
+        let rest = self.pairs().find(|(s, _)| s.purpose == Purpose::Rest)?;
+        let usual_ns = rest.1.phases.first()?.operations.last()?.service.quantile_ns(0.5) as f64;
+        let near = center..center * NEAR;
+        let failing = || {
+            self.pairs().filter(|(s, _)| {
+                s.rate_per_s > 0
+                    && near.contains(&(s.rate_per_s as f64))
+                    && self.settings.judge(s) == Some(Judgement::Fail)
+            })
+        };
+        let unhurried = |trial: &Trial| {
+            let Some(phase) = trial.phases.first() else { return false };
+            let Some(whole) = phase.operations.last() else { return false };
+            let busy = phase.server_cpu_ns.map(|ns| ns as f64 / phase.wall_ns.max(1) as f64);
+            let slow = |limit_ns: u64| {
+                let over = whole.service.recorded().filter(|(ns, _)| *ns > limit_ns);
+                over.map(|(_, n)| n).sum::<u64>() as f64 / whole.service.count().max(1) as f64
+            };
+            let keeps = |slo: &model::Slo| slow(slo.limit_ns()) <= slo.allowed();
+            busy.is_none_or(|share| share <= BUSY_SHARE_MAX)
+                && whole.service.quantile_ns(0.5) as f64 <= usual_ns * UNHURRIED_FACTOR_MAX
+                && self.search.slos.iter().all(keeps)
+        };
+        let (all, idle) = (failing().count(), failing().filter(|(_, t)| unhurried(t)).count());
+        if all == 0 || idle * 2 <= all {
+            return None;
+        }
+        let load = &self.recorded.header.plan.cells.first()?.load;
+        let (clients, pipeline) = (load.clients(), load.pipeline());
+        let why = format!(
+            "its clients are the limit, above it requests waited for one of {clients} client(s) \
+             with room (pipeline {pipeline}) while the store answered as quickly as at rest: give \
+             it more --clients or --pipeline"
+        );
+        Some(LimitedBy { outcome: "clients", why })
+    }
+
+    /// The answer is too near to what the generator reaches on a server that does nothing.
+    fn by_generator(
+        &self,
+        center: f64,
+        phases: &[MeasuredPhase<'_>],
+        notes: &mut Notes,
+    ) -> Option<LimitedBy> {
+        let header = &self.recorded.header;
+        let known = header.null_rates.first()?;
+        let Some(null) = known.rate_per_s else {
+            let why = known.not_checked.as_deref().unwrap_or("no reason was recorded");
+            notes.add(format!("not checked against the null server: {why}"));
+            return None;
+        };
+        if center * NULL_FACTOR_MIN <= null {
+            return None;
+        }
+        let factor = show::ratio(null / center);
+        let peak = phases.iter().find(|p| Some(&p.cell.id) == Some(&known.cell));
+        let share = peak.and_then(|peak| match &peak.cell.workload {
+            Workload::Kv(kv) => null::at_its_limit(peak, kv, header, known),
+            _ => None,
+        });
+        if let Some(share) = share {
+            notes.add(format!(
+                "the generator reaches only {factor} as much on a null server, but at the peak the \
+                 target used {} of the CPUs it can use and the generator had rest: the rate is the \
+                 target's, its times contain waiting for the generator",
+                show::percent(share),
+            ));
+            return None;
+        }
+        let why = format!(
+            "the generator may be the limit, it reaches {} on a null server ({factor} as much, at \
+             least {NULL_FACTOR_MIN}× must be): give it more --threads and CPUs, or measure on a \
+             larger machine",
+            show::rate(null),
+        );
+        Some(LimitedBy { outcome: "generator", why })
+    }
+
+    fn pairs(&self) -> impl Iterator<Item = (&Seen, &Trial)> {
+        self.seen.iter().zip(self.trials.iter().copied())
+    }
+
+    /// Wrong and missing values, and a generator that was late too often.
+    fn check(&self, findings: &mut Findings, notes: &mut Notes) {
+        let mut counts = Counts::default();
+        for trial in &self.trials {
+            let whole = trial.phases.first().and_then(|p| p.operations.last());
+            whole.into_iter().for_each(|o| counts.merge(&o.counts));
+        }
+        let all = counts.total();
+        if counts.wrong > WRONG_MAX {
+            findings.invalid.push(format!(
+                "{} of {all} values were wrong (of another length or content than was written)",
+                counts.wrong
+            ));
+        }
+        let cell = self.recorded.header.plan.cells.first();
+        let planned = cell.is_none_or(|c| c.workload.misses_are_planned());
+        if !planned && counts.miss as f64 > MISS_SHARE_MAX * all as f64 {
+            findings.invalid.push(format!(
+                "{} of {all} keys that should exist were not found (at most {} may be missing)",
+                counts.miss,
+                show::percent(MISS_SHARE_MAX)
+            ));
+        }
+        let doubted = self.seen.iter().filter(|s| s.doubted).count();
+        let judged = |s: &&Seen| matches!(s.purpose, Purpose::Bracket | Purpose::Confirm);
+        let judged = self.seen.iter().filter(judged).count();
+        if doubted == 0 {
+            return;
+        }
+        let text = format!(
+            "{doubted} of {judged} probes are not judged: they missed a limit only by requests \
+             that the generator sent late although a client was free"
+        );
+        if doubted as f64 > DOUBTED_MAX * judged as f64 {
+            findings.invalid.push(format!(
+                "{text}: give it CPUs of its own or more --threads, or measure on a quieter machine"
+            ));
+        } else {
+            notes.add(text);
+        }
+    }
+
+    fn probes(&self) -> Vec<ProbeView> {
+        let rest = |s: &&(&Seen, &Trial)| s.0.purpose != Purpose::Rest || !s.0.at_rest;
+        let numbered = self.pairs().enumerate().filter(|(_, pair)| rest(&pair));
+        numbered.map(|(i, (seen, trial))| self.probe(i, seen, trial)).collect()
+    }
+
+    fn probe(&self, index: usize, seen: &Seen, trial: &Trial) -> ProbeView {
+        let phase = trial.phases.first();
+        let whole = phase.and_then(|p| p.operations.last());
+        let is_judged = matches!(seen.purpose, Purpose::Bracket | Purpose::Confirm);
+        let verdict = match self.settings.judge(seen) {
+            _ if seen.broke => "broke",
+            _ if !is_judged => "",
+            None => "not judged",
+            Some(Judgement::Pass) => "holds",
+            Some(Judgement::Fail) => "missed",
+            Some(Judgement::Undecided) => "undecided",
+        };
+        let failed = trial.failure.as_ref().map(ToString::to_string);
+        let reason = failed.or_else(|| {
+            let words = match seen.purpose {
+                _ if seen.fell_behind => "a queue grew",
+                Purpose::Rest => "slower than at the first rest: waited",
+                _ if seen.doubted => "the generator was late",
+                _ => return None,
+            };
+            Some(words.into())
+        });
+        let quantile = |q| whole.map(|o| o.response.quantile_ns(q)).filter(|ns| *ns > 0);
+        let share =
+            |o: &model::OperationResult| o.counts.error as f64 / o.counts.total().max(1) as f64;
+        ProbeView {
+            number: index as u32 + 1,
+            purpose: purpose(seen.purpose).into(),
+            rate_per_s: (seen.rate_per_s > 0).then_some(seen.rate_per_s),
+            length_s: seen.length_ns as f64 / 1e9,
+            answered_per_s: seen.answered_per_s,
+            response_ns_p50: quantile(0.5),
+            response_ns_p99: quantile(0.99),
+            error_share: whole.map(share),
+            over_shares: seen.batches.iter().map(|b| Tail::of([&b[..]]).share()).collect(),
+            verdict: verdict.into(),
+            reason,
+        }
+    }
+}
+
+/// What held a rate down.
+struct LimitedBy {
+    outcome: &'static str,
+    why: String,
+}
+
+fn purpose(purpose: Purpose) -> &'static str {
+    match purpose {
+        Purpose::Peak => "peak",
+        Purpose::Rest => "rest",
+        Purpose::Bracket => "bracket",
+        Purpose::Confirm => "confirm",
+    }
+}
+
+/// `123,000/s`.
+fn per_s(rate: f64) -> String {
+    grouped(rate) + "/s"
+}
+
+/// To three digits, with commas between thousands: `123,000`.
+pub(crate) fn grouped(rate: f64) -> String {
+    let step = 10_f64.powi((rate.max(1.0).log10().floor() as i32 - 2).max(0));
+    commas(((rate / step).round() * step) as u64)
+}
+
+/// With commas between thousands.
+pub(crate) fn commas(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}

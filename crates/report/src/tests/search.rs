@@ -1,0 +1,285 @@
+//! Searches: from probes in a record to the answer, and every reason why there is none.
+
+use model::{
+    Beyond, Cell, Counts, Due, ErrorClass, Failure, Kv, KvOperation, Load, NullRate,
+    OperationResult, Phase, PhaseResult, Search, Stop, Trial, Workload,
+};
+use stats::Histogram;
+use stats::search::{Next, Purpose, Step};
+use std::collections::BTreeMap;
+
+use crate::fixture;
+use crate::recorded::Recorded;
+use crate::view::Validity;
+use crate::{judge, markdown, text};
+
+const CELL: &str = "redis/get=1/50";
+
+/// A store as its probes see it.
+#[derive(Clone, Copy)]
+struct Store {
+    /// Requests a second at which one in a hundred is beyond the limit of 1 ms.
+    knee_per_s: f64,
+    /// Requests a second above which it falls behind.
+    capacity_per_s: f64,
+    /// Median service time above the knee; 0.1 ms at rest.
+    busy_ns: u64,
+    server_cpu_share: f64,
+}
+
+const STORE: Store = Store {
+    knee_per_s: 100_000.0,
+    capacity_per_s: 130_000.0,
+    busy_ns: 900_000,
+    server_cpu_share: 0.97,
+};
+
+/// What a probe of that store leaves in a record.
+fn trial(store: Store, number: u32, step: Step) -> Trial {
+    let (planned, seconds) = (step.rate_per_s as f64, step.length_ns as f64 / 1e9);
+    let is_peak = step.purpose == Purpose::Peak;
+    let answered = if is_peak { store.capacity_per_s } else { planned.min(store.capacity_per_s) };
+    let share = (0.01 * (planned / store.knee_per_s).powi(20)).min(1.0);
+    let spans = (seconds * 10.0).round().max(1.0) as usize;
+    let due = (planned / 10.0) as u64;
+    let over = (due as f64 * share).round() as u64;
+    let ns = if is_peak || planned > store.knee_per_s { store.busy_ns } else { 100_000 };
+    let (mut service, mut response) = (Histogram::new(), Histogram::new());
+    service.record_many(ns, 1_000);
+    response.record_many(ns, 990);
+    response.record_many(3 * ns, 10);
+    let wall_ns = (seconds * planned.max(answered) / answered * 1e9) as u64;
+    let counts = Counts { ok: (answered * seconds) as u64, ..Counts::default() };
+    let whole = OperationResult {
+        operation: "get".into(),
+        counts,
+        rate_per_s: answered,
+        calls_rate_per_s: None,
+        service,
+        response,
+        lag: Histogram::new(),
+        lock_wait: Histogram::new(),
+    };
+    let beyond = Beyond { limit_ns: 1_000_000, over_per_interval: vec![over; spans] };
+    let phase = PhaseResult {
+        phase: "get".into(),
+        wall_ns,
+        operations: vec![whole],
+        generator_cpu_ns: wall_ns / 2,
+        generator_run_delay_ns: 0,
+        server_cpu_ns: Some((wall_ns as f64 * store.server_cpu_share) as u64),
+        own_share: 0.0,
+        unsent: 0,
+        interval_ns: 100_000_000,
+        done_per_interval: vec![(answered / 10.0) as u64; spans],
+        due: (!is_peak).then(|| Due {
+            due_per_interval: vec![due; spans],
+            beyond: vec![beyond],
+            late: 0,
+        }),
+    };
+    Trial {
+        block: number,
+        position: 0,
+        cell: CELL.into(),
+        probe: Some(step),
+        started_unix_ms: 1_790_000_000_000 + u64::from(number) * 1_500,
+        took_ns: 1_400_000_000,
+        version: Some("Redis 7.0.15".into()),
+        filled: None,
+        phases: vec![phase],
+        noise: model::Noise::default(),
+        failure: None,
+    }
+}
+
+/// A record without a probe yet.
+fn planned() -> Recorded {
+    let mut recorded = fixture::run(&["redis"], 1, fixture::usual);
+    let plan = &mut recorded.header.plan;
+    let phase = Phase {
+        name: "get".into(),
+        mix: BTreeMap::from([("get".to_string(), 1.0)]),
+        warmup_ns: 250_000_000,
+        stop: Stop::AfterNs(1_000_000_000),
+    };
+    let kv = Kv {
+        profile: "get=1".into(),
+        operations: vec![KvOperation { name: "get".into(), command: None }],
+        keys: 1_000,
+        distribution: "uniform".into(),
+        key_prefix: "key:".into(),
+        key_bytes: None,
+        value_bytes: "100".into(),
+        ttl_s: 0,
+        filled_share: 1.0,
+        verify_one_in: 64,
+        threads: 1,
+        think_ns: 0,
+        phases: vec![phase],
+    };
+    plan.study = "find-max".into();
+    plan.title = "Highest rate with p99<1ms: get=1".into();
+    plan.cells = vec![Cell {
+        id: CELL.into(),
+        target: "redis".into(),
+        workload: Workload::Kv(kv),
+        load: Load::closed(50),
+    }];
+    plan.search = Some(Search {
+        slos: vec!["p99<1ms".parse().unwrap()],
+        probe_ns: 1_000_000_000,
+        rounds: 2,
+        poisson: true,
+    });
+    recorded.trials.clear();
+    recorded
+}
+
+/// Searches a store to the end, each probe changed by `with`.
+fn searched(store: Store, with: impl Fn(&mut Trial)) -> Recorded {
+    let mut recorded = planned();
+    let search = recorded.header.plan.search.clone().unwrap();
+    let settings = search.settings(7);
+    for number in 0..400 {
+        match settings.next(&search.seen(&recorded.trials)) {
+            Next::Done(_) => break,
+            Next::Probe(step) => {
+                let mut trial = trial(store, number, step);
+                with(&mut trial);
+                recorded.trials.push(trial);
+            }
+        }
+    }
+    let seal = recorded.seal.as_mut().unwrap();
+    seal.blocks = recorded.trials.len() as u32;
+    seal.stopped_because = "the search is over".into();
+    recorded
+}
+
+fn outcome(recorded: &Recorded) -> (Validity, String, String) {
+    let view = judge(recorded);
+    let search = view.search.unwrap();
+    (view.validity, search.outcome, search.sentence)
+}
+
+#[test]
+fn the_answer_is_the_knee_with_its_interval_and_the_peak_beside_it() {
+    let recorded = searched(STORE, |_| {});
+    let view = judge(&recorded);
+    let search = view.search.as_ref().unwrap();
+    assert_eq!((view.validity, &*search.outcome), (Validity::Valid, "found"), "{:?}", view.reasons);
+    let answer = search.answer.unwrap();
+    assert!((answer.center / 1e5 - 1.0).abs() < 0.02, "{answer:?}");
+    assert!(answer.lo.unwrap() <= answer.center && answer.center <= answer.hi.unwrap());
+    assert_eq!(search.peak_per_s, Some(130_000.0));
+    assert!(search.sentence.starts_with("redis sustains "), "{}", search.sentence);
+    assert!(search.sentence.ends_with("] with p99 < 1 ms"), "{}", search.sentence);
+    // Rests at rest are no lines; every judged rate is a row.
+    assert!(search.probes.iter().all(|p| p.purpose != "rest"));
+    for probe in search.probes.iter().filter_map(|p| p.rate_per_s) {
+        let is_row =
+            |load: &Load| matches!(load, Load::Open { rate_per_s, .. } if *rate_per_s == probe);
+        assert!(view.cells.iter().any(|row| is_row(&row.load)), "{probe}");
+    }
+    let shown = text::render(&view, 100, false);
+    assert!(shown.contains("peak without regard for limits: 130,000/s"), "{shown}");
+    insta::assert_snapshot!("a_search_at_100_columns", shown);
+    assert!(markdown::render(&view).contains("## Probes"));
+}
+
+#[test]
+fn a_store_that_no_rate_suits_is_told() {
+    let slow = Store { knee_per_s: 100.0, ..STORE };
+    let (validity, outcome, sentence) = outcome(&searched(slow, |_| {}));
+    assert_eq!((validity, &*outcome), (Validity::Invalid, "missed"));
+    assert!(sentence.contains("does not keep p99 < 1 ms even at 2,600/s"), "{sentence}");
+}
+
+#[test]
+fn clients_that_were_all_busy_while_the_store_was_not_are_the_limit() {
+    let idle = Store { busy_ns: 110_000, server_cpu_share: 0.3, ..STORE };
+    let (validity, outcome, sentence) = outcome(&searched(idle, |_| {}));
+    assert_eq!((validity, &*outcome), (Validity::Invalid, "clients"), "{sentence}");
+    assert!(sentence.contains("at least") && sentence.contains("--clients"), "{sentence}");
+    // A server whose CPU is used up is the limit, however quickly it answers.
+    let busy = Store { busy_ns: 110_000, ..STORE };
+    assert_eq!(self::outcome(&searched(busy, |_| {})).1, "found");
+}
+
+#[test]
+fn a_generator_near_its_own_limit_is_told_unless_the_server_had_no_rest() {
+    let null = NullRate {
+        cell: CELL.into(),
+        phase: "get".into(),
+        rate_per_s: Some(150_000.0),
+        not_checked: None,
+        server_cpus: 1,
+    };
+    let mut recorded = searched(STORE, |_| {});
+    recorded.header.null_rates = vec![null];
+    let view = judge(&recorded);
+    assert_eq!(view.validity, Validity::Valid, "{:?}", view.reasons);
+    assert!(view.footnotes.iter().any(|n| n.contains("at the peak")), "{:?}", view.footnotes);
+    let with_rest = Store { server_cpu_share: 0.5, ..STORE };
+    let mut restful = searched(with_rest, |_| {});
+    restful.header.null_rates.clone_from(&recorded.header.null_rates);
+    let (validity, outcome, sentence) = outcome(&restful);
+    assert_eq!((validity, &*outcome), (Validity::Invalid, "generator"), "{sentence}");
+    assert!(sentence.contains("--threads"), "{sentence}");
+}
+
+#[test]
+fn a_probe_that_the_generator_spoilt_is_not_judged() {
+    let late = |trial: &mut Trial| {
+        let is_first = trial.block == 2;
+        if let Some(due) = trial.phases[0].due.as_mut().filter(|_| is_first) {
+            due.beyond[0].over_per_interval.fill(500);
+            due.late = 500 * due.due_per_interval.len() as u64;
+        }
+    };
+    let view = judge(&searched(STORE, late));
+    assert_eq!(view.validity, Validity::Valid, "{:?}", view.reasons);
+    let search = view.search.unwrap();
+    assert_eq!((&*search.probes[1].verdict, &*search.outcome), ("not judged", "found"));
+    assert_eq!(search.probes[1].rate_per_s, search.probes[2].rate_per_s, "it is repeated");
+    assert!(view.footnotes.iter().any(|n| n.starts_with("1 of ")), "{:?}", view.footnotes);
+}
+
+#[test]
+fn a_server_that_died_is_a_line_with_its_reason() {
+    let mortal = |trial: &mut Trial| {
+        if trial.probe.is_some_and(|p| p.rate_per_s > 105_000) {
+            trial.phases.clear();
+            let message = "the server died (signal 9)".to_string();
+            trial.failure = Some(Failure { class: ErrorClass::Closed, message });
+        }
+    };
+    let view = judge(&searched(STORE, mortal));
+    let search = view.search.as_ref().unwrap();
+    assert_eq!((view.validity, &*search.outcome), (Validity::Valid, "found"), "{:?}", view.reasons);
+    let broke = search.probes.iter().find(|p| p.verdict == "broke").unwrap();
+    assert!(broke.reason.as_ref().unwrap().contains("the server died"), "{broke:?}");
+    assert!(!view.failures.is_empty());
+}
+
+#[test]
+fn wrong_values_spoil_a_search() {
+    let lying = |trial: &mut Trial| trial.phases[0].operations[0].counts.wrong = 1;
+    let view = judge(&searched(STORE, lying));
+    assert_eq!(view.validity, Validity::Invalid);
+    assert!(view.reasons.iter().any(|r| r.contains("wrong")), "{:?}", view.reasons);
+}
+
+#[test]
+fn what_was_interrupted_tells_what_is_known_so_far() {
+    let mut recorded = searched(STORE, |_| {});
+    recorded.trials.truncate(8);
+    recorded.seal = None;
+    let (validity, outcome, sentence) = outcome(&recorded);
+    assert_eq!((validity, &*outcome), (Validity::Invalid, "ended-early"));
+    assert!(sentence.contains("(the run was killed)"), "{sentence}");
+    assert!(sentence.contains("91,000/s held") && sentence.contains("did not"), "{sentence}");
+    recorded.trials.clear();
+    assert!(self::outcome(&recorded).2.contains("nothing is known"));
+}

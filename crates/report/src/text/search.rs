@@ -1,0 +1,74 @@
+//! What a search found, in one sentence, and every probe in a line.
+
+use super::section;
+use super::table::{Line, Paint, Table, paragraph};
+use crate::search::{commas, grouped};
+use crate::show;
+use crate::view::{ProbeView, SearchView, View};
+
+/// Columns of the probes.
+pub(crate) const HEADER: [&str; 9] =
+    ["", "purpose", "rate/s", "answered/s", "p50", "p99", "errors", "beyond limit", "verdict"];
+
+/// The result in a sentence, with the peak beside it.
+pub(crate) fn result(view: &View, columns: usize, paint: Paint) -> String {
+    let Some(search) = &view.search else { return String::new() };
+    let sentence = paragraph("", 0, &search.sentence, columns);
+    let sentence: String = sentence.lines().map(|line| paint.bold(line) + "\n").collect();
+    sentence + &peak(search).map_or_else(String::new, |peak| paragraph("", 0, &peak, columns))
+}
+
+/// `peak without regard for limits: 160,000/s`.
+pub(crate) fn peak(search: &SearchView) -> Option<String> {
+    let peak = grouped(search.peak_per_s?);
+    Some(format!("peak without regard for limits: {peak}/s"))
+}
+
+/// Why the run may not be used, but for what the sentence says already.
+pub(crate) fn other_reasons(view: &View) -> impl Iterator<Item = &String> {
+    let said = view.search.as_ref().map(|search| &search.sentence);
+    view.reasons.iter().filter(move |reason| Some(*reason) != said)
+}
+
+/// A line for each probe, in their order; rests only where the store had not come to rest.
+pub(crate) fn probes(view: &View, columns: usize, paint: Paint) -> String {
+    let Some(search) = &view.search else { return String::new() };
+    let line = |probe| {
+        let mut cells = cells(probe);
+        cells[0] = format!("  {}", cells[0]);
+        Line::Cells(cells, probe.verdict == "holds" && probe.purpose == "confirm")
+    };
+    let mut table = Table {
+        header: HEADER.to_vec(),
+        right: &[0, 2, 3, 4, 5, 6, 7],
+        gap: 2,
+        lines: search.probes.iter().map(line).collect(),
+    };
+    if search.probes.is_empty() {
+        return String::new();
+    }
+    if table.width() > columns {
+        table.gap = 1;
+    }
+    section("Probes", paint, &table.render(paint))
+}
+
+/// The cells of a probe's line.
+pub(crate) fn cells(probe: &ProbeView) -> Vec<String> {
+    let none = || "–".to_string();
+    let ns = |ns: Option<u64>| ns.map_or_else(none, |ns| show::ns(ns as f64));
+    let over: Vec<String> = probe.over_shares.iter().map(|share| show::percent(*share)).collect();
+    let is_judged = probe.purpose != "peak" && !over.is_empty();
+    let why = probe.reason.as_ref().map_or_else(String::new, |why| format!(" ({why})"));
+    vec![
+        probe.number.to_string(),
+        probe.purpose.clone(),
+        probe.rate_per_s.map_or_else(none, commas),
+        grouped(probe.answered_per_s),
+        ns(probe.response_ns_p50),
+        ns(probe.response_ns_p99),
+        probe.error_share.map_or_else(none, show::percent),
+        if is_judged { over.join(", ") } else { none() },
+        format!("{}{why}", probe.verdict).trim().to_string(),
+    ]
+}
