@@ -9,7 +9,7 @@ use model::{
     PlannedTarget, Seal, SealStatus, Search, Stop, Trial, Workload,
 };
 use rig::NoiseRecorder;
-use stats::search::{Next, Purpose, Seen, Settings, Step};
+use stats::search::{Next, Purpose, Settings, Step};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
@@ -19,6 +19,8 @@ use crate::kv::{Offered, Opened};
 use crate::trial::{ServerMeter, explain, mask, run_delay_share};
 use crate::{Bench, Ready, Setup, Sinks, check_targets, schedule, unix_ms};
 
+/// Why no more is probed when all is known.
+const OVER: &str = "the search is over";
 /// Unrecorded part of a rest, nanoseconds: a low rate needs no time to settle.
 const REST_WARMUP_NS: u64 = 50_000_000;
 
@@ -93,15 +95,51 @@ enum Left {
 impl<'a> Searching<'a, '_, '_> {
     /// Searches to the end; why no more was probed.
     fn run(&mut self) -> String {
-        loop {
+        while let Some(step) = self.next() {
             match self.on_a_store() {
                 Ok(Left::Over(because)) => return because,
                 Ok(Left::Broken) => {}
+                Err(_) if self.stop.load(Ordering::Relaxed) => return "interrupted".into(),
                 Err(failure) => {
-                    self.sinks.tell(&Event::Warning(format!("the search ends: {failure}")));
-                    return failure.to_string();
+                    let trial = Trial { failure: Some(failure), ..self.empty(step) };
+                    self.take(trial);
                 }
             }
+        }
+        OVER.into()
+    }
+
+    /// The next probe; `None` when the search is over.
+    fn next(&self) -> Option<Step> {
+        match self.settings.next(&self.what.search.seen(&self.trials)) {
+            Next::Probe(step) => Some(step),
+            Next::Done(_) => None,
+        }
+    }
+
+    /// Tells a trial and keeps it.
+    fn take(&mut self, mut trial: Trial) {
+        if let Some(endpoint) = self.bench.setup.endpoints.get(&self.what.cell.target) {
+            mask(&mut trial, endpoint);
+        }
+        self.sinks.tell(&Event::TrialEnded(Box::new(trial.clone())));
+        self.trials.push(trial);
+    }
+
+    /// A trial of which nothing is known yet.
+    fn empty(&self, step: Step) -> Trial {
+        Trial {
+            block: self.trials.len() as u32,
+            position: 0,
+            cell: self.what.cell.id.clone(),
+            probe: Some(step),
+            started_unix_ms: unix_ms(),
+            took_ns: 0,
+            version: None,
+            filled: None,
+            phases: Vec::new(),
+            noise: Noise::default(),
+            failure: None,
         }
     }
 
@@ -120,12 +158,12 @@ impl<'a> Searching<'a, '_, '_> {
         let left = left.map_err(|failure| explain(failure, &ready));
         // Also after a fault or an interruption: what is left in an existing store is ours.
         let cleaned = ready.finish();
-        let left = left?;
-        match (left, cleaned) {
-            // What broke cannot always be cleaned.
-            (Left::Broken, _) => Ok(Left::Broken),
-            (left, cleaned) => cleaned.map(|()| left),
-        }
+        Ok(match (left?, cleaned) {
+            // What was found stands, whatever became of the store.
+            (Left::Over(because), Err(failure)) => Left::Over(format!("{because}; {failure}")),
+            // And what broke cannot always be cleaned.
+            (left, _) => left,
+        })
     }
 
     fn probes(&mut self, store: &Opened<'_>, ready: &mut Ready) -> Result<Left, Failure> {
@@ -141,23 +179,18 @@ impl<'a> Searching<'a, '_, '_> {
             if self.stop.load(Ordering::Relaxed) {
                 return Ok(Left::Over("interrupted".into()));
             }
-            let seen = self.what.search.seen(&self.trials);
-            let step = match self.settings.next(&seen) {
-                Next::Done(_) => return Ok(Left::Over("the search is over".into())),
-                Next::Probe(step) => step,
-            };
+            let Some(step) = self.next() else { return Ok(Left::Over(OVER.into())) };
             let number = self.trials.len() as u32;
-            told_start(self.sinks, cell, &words(step, number), self.done_share(&seen));
+            told_start(self.sinks, cell, &words(step, number), self.done_share());
             let Some((trial, intervals)) = self.probe(store, ready, step, &version) else {
                 return Ok(Left::Over("interrupted".into()));
             };
             let broke = trial.failure.is_some();
-            self.sinks.tell(&Event::TrialEnded(Box::new(trial.clone())));
+            self.take(trial);
             if !intervals.is_empty() {
                 let cell = Search::cell_id(&cell.id, step);
                 self.sinks.tell(&Event::Intervals { cell, intervals });
             }
-            self.trials.push(trial);
             if broke {
                 return Ok(Left::Broken);
             }
@@ -172,13 +205,12 @@ impl<'a> Searching<'a, '_, '_> {
         step: Step,
         version: &str,
     ) -> Option<(Trial, Vec<Interval>)> {
-        let (begun, started_unix_ms) = (Instant::now(), unix_ms());
+        let (begun, empty) = (Instant::now(), self.empty(step));
         let What { search, cell, .. } = self.what;
-        let number = self.trials.len() as u32;
         let phase = phase_of(self.what.phase, step);
         let mut offer = store.offer(&phase, &load_of(search, &cell.load, step));
         // The first load drew what filled the store.
-        offer.number = u64::from(number) + 1;
+        offer.number = u64::from(empty.block) + 1;
         if step.purpose != Purpose::Peak {
             offer.limits_ns = search.limits_ns();
         }
@@ -193,15 +225,9 @@ impl<'a> Searching<'a, '_, '_> {
         if finished.interrupted {
             return None;
         }
-        let mut trial = Trial {
-            block: number,
-            position: 0,
-            cell: cell.id.clone(),
-            probe: Some(step),
-            started_unix_ms,
+        let trial = Trial {
             took_ns: begun.elapsed().as_nanos() as u64,
             version: Some(version.into()),
-            filled: None,
             noise: Noise { run_delay_share: run_delay_share(&finished.phases, cell), ..noise },
             failure: finished.failure.map(|failure| explain(failure, ready)).or_else(|| {
                 // A client may reconnect to nothing for as long as the probe lasts.
@@ -211,16 +237,15 @@ impl<'a> Searching<'a, '_, '_> {
                 })
             }),
             phases: finished.phases,
+            ..empty
         };
-        if let Some(endpoint) = self.bench.setup.endpoints.get(&cell.target) {
-            mask(&mut trial, endpoint);
-        }
         Some((trial, finished.intervals))
     }
 
     /// About how much of the search is done: a bracket of eight probes, and the confirmation.
-    fn done_share(&self, seen: &[Seen]) -> f64 {
-        let count = |purpose| seen.iter().filter(|s| s.purpose == purpose).count() as f64;
+    fn done_share(&self) -> f64 {
+        let is = |trial: &Trial, purpose| trial.probe.is_some_and(|p| p.purpose == purpose);
+        let count = |purpose| self.trials.iter().filter(|t| is(t, purpose)).count() as f64;
         let all = f64::from(self.settings.rounds) * 3.0;
         let confirmed = count(Purpose::Confirm);
         let bracket = if confirmed > 0.0 { 8.0 } else { count(Purpose::Bracket).min(7.5) };

@@ -1,7 +1,7 @@
 //! What stands around the results: targets, failures, disturbances, and footnotes about settings
 //! and controls.
 
-use model::{Plan, PlannedTarget, Product, Trial};
+use model::{Plan, PlannedTarget, Product, Search, Trial};
 
 use crate::notes::Notes;
 use crate::recorded::{Recorded, TargetState};
@@ -22,7 +22,10 @@ fn target(recorded: &Recorded, planned: &PlannedTarget) -> TargetView {
         name: planned.name.clone(),
         kind: planned.product,
         product: state.and_then(|s| s.version.clone()).or(seen),
-        place: planned.address.clone().unwrap_or_else(|| private_place(planned)),
+        place: planned.address.clone().unwrap_or_else(|| match recorded.header.plan.search {
+            Some(_) => "a private server, started fresh for the search".into(),
+            None => private_place(planned),
+        }),
         settings: planned.settings.clone(),
         not_run: state.and_then(|s| s.unavailable.as_ref()).map(ToString::to_string),
         control_of: planned.control_of.clone(),
@@ -52,7 +55,7 @@ pub(crate) fn failures(recorded: &Recorded) -> Vec<FailureView> {
         let failure = t.failure.as_ref()?;
         Some(FailureView {
             block: t.block,
-            cell: t.cell.clone(),
+            cell: t.probe.map_or_else(|| t.cell.clone(), |step| Search::cell_id(&t.cell, step)),
             target: target_of(&recorded.header.plan, &t.cell).cloned().unwrap_or_default(),
             class: failure.class.to_string(),
             reason: failure.message.clone(),

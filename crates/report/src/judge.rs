@@ -30,10 +30,11 @@ pub fn judge(recorded: &Recorded) -> View {
 /// Judges measured cells; those of a search stand for its rates, and `searched` for what was found.
 fn judge_cells(recorded: &Recorded, searched: Option<(&Recorded, &Search)>) -> View {
     let plan = &recorded.header.plan;
+    let whole = searched.map_or(recorded, |(whole, _)| whole);
     let (mut findings, mut notes) = (Findings::default(), Notes::default());
     let phases = measured(recorded);
     let mut cells: Vec<Row> = Vec::new();
-    let found = searched.map(|(whole, planned)| {
+    let found = searched.map(|(_, planned)| {
         check_targets(whole, &mut findings);
         check_noise(whole, &mut findings);
         search(whole, planned, &phases, &mut findings, &mut notes)
@@ -90,8 +91,8 @@ fn judge_cells(recorded: &Recorded, searched: Option<(&Recorded, &Search)>) -> V
         advice_basis: advised.basis,
         advice_weights: plan.advice.iter().flat_map(|a| a.weights.clone()).collect(),
         rankings: advised.rankings,
-        failures: context::failures(recorded),
-        noise: context::noise(&recorded.trials),
+        failures: context::failures(whole),
+        noise: context::noise(&whole.trials),
         conditions: recorded.header.conditions.clone(),
         calibration: recorded.header.calibration.clone(),
         footnotes: notes.into_texts(),

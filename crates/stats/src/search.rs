@@ -12,13 +12,17 @@
 //!    order. The answer is the rate at which the share of requests beyond the limit crosses what is
 //!    allowed, on a straight line through the logarithms of rates and shares of all rounds (a
 //!    queue's tail is exponential, so that its share's logarithm is nearly straight near the knee);
-//!    its interval comes from resampling rounds. Where it lies beyond the rates tried so far, the
-//!    next round tries them one step further.
+//!    its interval comes from resampling rounds and what
+//!    the bracket knows of rates near by. Each round tries the rates around what the ones before
+//!    say; where that is beyond all rates tried, it goes further with each.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+mod knee;
+
+use self::knee::{Crossing, crossing};
 use crate::random::SplitMix64;
 use crate::student;
 use crate::tail::{Batch, Judgement, Tail};
@@ -46,6 +50,8 @@ const BRACKET: f64 = 1.04;
 const OVER_WANTED: f64 = 4.0;
 /// Longest first length of a probe, in those asked for.
 const LONGEST: u64 = 30;
+/// Share of what may be beyond a limit from which on an undecided probe is near the knee.
+const NEAR: f64 = 1.0 / 3.0;
 /// Length of all probes at a rate, in that of the first, after which it stays undecided.
 const PROLONGED_MAX: u64 = 3;
 /// Probes at a rate that the generator disturbed, after which it counts as failed.
@@ -59,10 +65,12 @@ const CONFIRMED: f64 = 1.05;
 const A_ROUND: usize = 3;
 /// Length of such a run, in that of a first probe.
 const CONFIRM_LENGTHS: u64 = 2;
+/// How far from the knee rates of the bracket count too, as a logarithm.
+const KNOWN_WITHIN: f64 = 0.12;
+/// Most steps by which a round's rates are moved at once.
+const STRIDE_MAX: i32 = 8;
 /// Rounds beyond those asked for, where the knee moves.
 const ROUNDS_MORE: usize = 5;
-/// By how much the logarithm of a share may lie beside the straight line through the others.
-const UNSTRAIGHT: f64 = 0.3;
 /// Resamples of the interval.
 const RESAMPLES: usize = 4_000;
 
@@ -160,13 +168,21 @@ pub enum Next {
     Done(Found),
 }
 
+/// A judgement of several runs.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Together {
+    judgement: Judgement,
+    /// Where it is undecided: which way it leans.
+    leans_to_pass: bool,
+    /// Where it is undecided: true when as many are beyond a limit as could be at the knee.
+    is_near: bool,
+}
+
 /// What all probes at a rate say.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Pooled {
     rate_per_s: u64,
-    judgement: Judgement,
-    /// Where it is undecided: which way it leans.
-    leans_to_pass: bool,
+    together: Together,
     /// Length of those that count, and of the first.
     length_ns: u64,
     first_ns: u64,
@@ -175,10 +191,10 @@ struct Pooled {
 
 impl Pooled {
     fn passes(&self) -> bool {
-        match self.judgement {
+        match self.together.judgement {
             Judgement::Pass => true,
             Judgement::Fail => false,
-            Judgement::Undecided => self.leans_to_pass,
+            Judgement::Undecided => self.together.leans_to_pass,
         }
     }
 }
@@ -215,7 +231,7 @@ impl Settings {
 
     /// What one probe says of the limits by itself; `None` where it cannot be judged.
     pub fn judge(&self, seen: &Seen) -> Option<Judgement> {
-        (!seen.doubted).then(|| self.judge_all(&[seen]).0)
+        (!seen.doubted).then(|| self.judge_all(&[seen]).judgement)
     }
 
     /// The rates between which the knee lies, as far as it is known: the highest that passed below
@@ -225,17 +241,18 @@ impl Settings {
         ends(&self.pooled(seen.iter().filter(judged)))
     }
 
-    /// Judgement of runs at one rate, and whether it would pass if it had to be decided.
-    fn judge_all(&self, runs: &[&Seen]) -> (Judgement, bool) {
-        if runs.iter().any(|s| s.fell_behind || s.broke) {
-            return (Judgement::Fail, false);
+    /// What runs at one rate say together.
+    fn judge_all(&self, runs: &[&Seen]) -> Together {
+        if runs.is_empty() || runs.iter().any(|s| s.fell_behind || s.broke) {
+            return Together { judgement: Judgement::Fail, leans_to_pass: false, is_near: false };
         }
-        let mut all = (Judgement::Pass, true);
+        let mut all = Together { judgement: Judgement::Pass, leans_to_pass: true, is_near: false };
         for (limit, allowed) in self.allowed.iter().enumerate() {
             let tail = Tail::of(runs.iter().map(|s| batches(s, limit)));
             let judgement = tail.judge(*allowed);
-            all.1 &= tail.share() <= *allowed;
-            all.0 = match (all.0, judgement) {
+            all.leans_to_pass &= tail.share() <= *allowed;
+            all.is_near |= judgement == Judgement::Undecided && tail.share() >= NEAR * allowed;
+            all.judgement = match (all.judgement, judgement) {
                 (Judgement::Fail, _) | (_, Judgement::Fail) => Judgement::Fail,
                 (Judgement::Pass, Judgement::Pass) => Judgement::Pass,
                 _ => Judgement::Undecided,
@@ -250,12 +267,9 @@ impl Settings {
         seen.for_each(|s| by_rate.entry(s.rate_per_s).or_default().push(s));
         let pooled = by_rate.into_iter().map(|(rate_per_s, runs)| {
             let judged: Vec<&Seen> = runs.iter().copied().filter(|s| !s.doubted).collect();
-            let (judgement, leans_to_pass) =
-                if judged.is_empty() { (Judgement::Fail, false) } else { self.judge_all(&judged) };
             Pooled {
                 rate_per_s,
-                judgement,
-                leans_to_pass,
+                together: self.judge_all(&judged),
                 length_ns: judged.iter().map(|s| s.length_ns).sum(),
                 first_ns: runs.first().map_or(0, |s| s.length_ns),
                 doubted: runs.len() - judged.len(),
@@ -285,11 +299,13 @@ impl Settings {
         if latest.length_ns == 0 && latest.doubted < DOUBTED_MAX {
             return Bracketed::Probe(latest.rate_per_s, latest.first_ns);
         }
-        if latest.judgement == Judgement::Undecided {
-            if latest.length_ns >= PROLONGED_MAX * latest.first_ns {
+        if latest.together.judgement == Judgement::Undecided {
+            if latest.length_ns < PROLONGED_MAX * latest.first_ns {
+                return Bracketed::Probe(latest.rate_per_s, latest.length_ns);
+            }
+            if latest.together.is_near {
                 return Bracketed::Knee(latest.rate_per_s as f64);
             }
-            return Bracketed::Probe(latest.rate_per_s, latest.length_ns);
         }
         let floor = share_of(peak_per_s, FLOOR_SHARE);
         match ends(&pooled) {
@@ -317,9 +333,12 @@ impl Settings {
     fn confirm(&self, seen: &[Seen], knee: f64) -> Next {
         let runs: Vec<&Seen> = seen.iter().filter(|s| s.purpose == Purpose::Confirm).collect();
         let rounds: Vec<&[&Seen]> = runs.chunks(A_ROUND).collect();
+        let is_near = |s: &&Seen| (s.rate_per_s as f64 / knee).ln().abs() <= KNOWN_WITHIN;
+        let bracket = seen.iter().filter(|s| s.purpose == Purpose::Bracket);
+        let others: Vec<&Seen> = bracket.filter(is_near).collect();
         let wanted = self.rounds.max(1) as usize;
-        // Steps from the knee to the rate in the middle of the round.
-        let mut middle = 0;
+        // Steps from the knee to the rate in the middle of the round, and how many it moves.
+        let (mut middle, mut stride) = (0, 1);
         for done in 0..=wanted + ROUNDS_MORE {
             let begun = rounds.get(done).map_or(0, |round| round.len());
             if begun < A_ROUND {
@@ -328,14 +347,20 @@ impl Settings {
                 let length_ns = self.length_ns(rate_per_s).saturating_mul(CONFIRM_LENGTHS);
                 return probe(Purpose::Confirm, rate_per_s, length_ns);
             }
-            match self.crossing(&rounds[..=done]) {
-                Crossing::At(center) if done + 1 >= wanted => {
-                    return Next::Done(self.rate(&rounds[..=done], center));
+            let moved = match self.crossing(&rounds[..=done], &others) {
+                Crossing::At(center) => {
+                    let nearest = ((center / knee).ln() / CONFIRMED.ln()).round() as i32;
+                    let is_tried = (nearest - middle).abs() <= 1;
+                    if done + 1 >= wanted && is_tried {
+                        return Next::Done(self.rate(&rounds[..=done], &others, center));
+                    }
+                    (middle, stride) = (nearest, 1);
+                    continue;
                 }
-                Crossing::At(_) => {}
-                Crossing::Above(_) => middle += 1,
-                Crossing::Below(_) => middle -= 1,
-            }
+                Crossing::Above(_) => stride,
+                Crossing::Below(_) => -stride,
+            };
+            (middle, stride) = (middle + moved, (stride * 2).min(STRIDE_MAX));
         }
         let rates = runs.iter().map(|s| s.rate_per_s);
         let (lowest, highest) = (rates.clone().min(), rates.max());
@@ -351,12 +376,13 @@ impl Settings {
         order
     }
 
-    /// Where all limits are met for the last time.
-    fn crossing(&self, rounds: &[&[&Seen]]) -> Crossing {
+    /// Where all limits are met for the last time, by these rounds and what else is known there.
+    fn crossing(&self, rounds: &[&[&Seen]], others: &[&Seen]) -> Crossing {
         let mut first = Crossing::Above(f64::INFINITY);
         for (limit, allowed) in self.allowed.iter().enumerate() {
             let mut counts: BTreeMap<u64, Batch> = BTreeMap::new();
-            for seen in rounds.iter().flat_map(|round| round.iter()).filter(|s| !s.doubted) {
+            let all = rounds.iter().flat_map(|round| round.iter()).chain(others);
+            for seen in all.filter(|s| !s.doubted) {
                 let own = counts.entry(seen.rate_per_s).or_default();
                 let (requests, over) = counted(seen, limit);
                 own.requests += requests;
@@ -370,13 +396,14 @@ impl Settings {
         first
     }
 
-    fn rate(&self, rounds: &[&[&Seen]], center: f64) -> Found {
+    fn rate(&self, rounds: &[&[&Seen]], others: &[&Seen], center: f64) -> Found {
         let n = rounds.len();
         let mut random = SplitMix64::new(self.seed);
         let mut rates: Vec<f64> = (0..RESAMPLES)
             .map(|_| {
                 let drawn: Vec<&[&Seen]> = (0..n).map(|_| rounds[random.index(n)]).collect();
-                self.crossing(&drawn).rate()
+                let beside = others.iter().map(|_| others[random.index(others.len())]);
+                self.crossing(&drawn, &beside.collect::<Vec<_>>()).rate()
             })
             .filter(|rate| rate.is_finite())
             .collect();
@@ -396,23 +423,6 @@ enum Bracketed {
     Probe(u64, u64),
     Knee(f64),
     Done(Found),
-}
-
-/// Where a share crosses what is allowed, requests per second.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Crossing {
-    /// Below the lowest rate tried, which is this.
-    Below(f64),
-    At(f64),
-    /// Above the highest rate tried, which is this.
-    Above(f64),
-}
-
-impl Crossing {
-    fn rate(self) -> f64 {
-        let (Self::Below(rate) | Self::At(rate) | Self::Above(rate)) = self;
-        rate
-    }
 }
 
 fn probe(purpose: Purpose, rate_per_s: u64, length_ns: u64) -> Next {
@@ -441,77 +451,6 @@ fn ends(pooled: &[Pooled]) -> (Option<u64>, Option<u64>) {
     let below = |p: &&Pooled| hi.is_none_or(|hi| p.rate_per_s < hi);
     let lo = pooled.iter().filter(below).rfind(|p| p.passes()).map(|p| p.rate_per_s);
     (lo, hi)
-}
-
-/// Rates at which the same share is beyond a limit.
-#[derive(Clone, Copy, Debug)]
-struct Pool {
-    count: Batch,
-    /// Mean logarithm of their rates, by requests.
-    ln_rate: f64,
-}
-
-impl Pool {
-    /// Half a request more of each kind: a share of none has no logarithm.
-    fn share(&self) -> f64 {
-        (self.count.over as f64 + 0.5) / (self.count.requests as f64 + 1.0)
-    }
-
-    fn and(&self, other: &Self) -> Self {
-        let (own, theirs) = (self.count.requests as f64, other.count.requests as f64);
-        Self {
-            count: Batch {
-                requests: self.count.requests + other.count.requests,
-                over: self.count.over + other.count.over,
-            },
-            ln_rate: (self.ln_rate * own + other.ln_rate * theirs) / (own + theirs),
-        }
-    }
-
-    /// How far its logarithm can be trusted: it spreads by chance, and a straight line is only
-    /// nearly right.
-    fn weight(&self) -> f64 {
-        1.0 / (1.0 / (self.count.over as f64 + 0.5) + UNSTRAIGHT * UNSTRAIGHT)
-    }
-}
-
-/// Shares that do not fall with the rate: neighbours that would are taken together (Ayer and
-/// others, "An empirical distribution function for sampling with incomplete information", 1955).
-/// It ends with the first at which most requests are beyond the limit: there shares rise no more.
-fn monotone(counts: &BTreeMap<u64, Batch>) -> Vec<Pool> {
-    let mut pools: Vec<Pool> = Vec::new();
-    for (rate, count) in counts.iter().filter(|(_, b)| b.requests > 0) {
-        pools.push(Pool { count: *count, ln_rate: (*rate as f64).ln() });
-        while let [.., before, after] = &pools[..]
-            && before.share() > after.share()
-        {
-            let both = before.and(after);
-            pools.truncate(pools.len() - 2);
-            pools.push(both);
-        }
-    }
-    let risen = pools.iter().position(|p| p.share() > 0.5);
-    pools.truncate(risen.map_or(pools.len(), |at| at + 1));
-    pools
-}
-
-/// Where the share is what is allowed, on the straight line that fits the logarithms best.
-fn crossing(counts: &BTreeMap<u64, Batch>, allowed: f64) -> Crossing {
-    let lowest = counts.keys().next().map_or(0.0, |rate| *rate as f64);
-    let highest = counts.keys().next_back().map_or(f64::INFINITY, |rate| *rate as f64);
-    let pools = monotone(counts);
-    if pools.iter().all(|p| p.share() <= allowed) {
-        return Crossing::Above(highest);
-    }
-    if pools.iter().all(|p| p.share() > allowed) {
-        return Crossing::Below(lowest);
-    }
-    let sum = |of: &dyn Fn(&Pool) -> f64| pools.iter().map(|p| p.weight() * of(p)).sum::<f64>();
-    let weights = sum(&|_| 1.0);
-    let (x, y) = (sum(&|p| p.ln_rate) / weights, sum(&|p| p.share().ln()) / weights);
-    let rise = sum(&|p| (p.ln_rate - x) * (p.share().ln() - y));
-    let slope = rise / sum(&|p| (p.ln_rate - x).powi(2));
-    Crossing::At((x + (allowed.ln() - y) / slope).exp().clamp(lowest, highest))
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! The search against stores that are simulated: what they can do is known by a formula.
 
+use super::knee::monotone;
 use super::*;
 use proptest::prelude::*;
 
