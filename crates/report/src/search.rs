@@ -137,15 +137,8 @@ impl Judged<'_> {
         limited_by: Option<&LimitedBy>,
     ) -> (&'static str, String) {
         let (target, limits) = (self.target, self.limits());
+        let so_far = self.so_far();
         let Some(found) = found else {
-            let so_far = match self.settings.known(&self.seen) {
-                (None, None) => "nothing is known of it yet".into(),
-                (held, missed) => {
-                    let held = held.map(|r| format!("{} held", per_s(r as f64)));
-                    let missed = missed.map(|r| format!("{} did not", per_s(r as f64)));
-                    [held, missed].into_iter().flatten().collect::<Vec<_>>().join(" and ")
-                }
-            };
             let early = early.unwrap_or_default();
             let text = format!(
                 "{target}: the search for the highest rate with {limits} ended early ({early}); \
@@ -194,9 +187,25 @@ impl Judged<'_> {
                     per_s(highest as f64)
                 ),
             ),
-            Found::Broken => {
-                ("broken", format!("{target} broke under probe after probe: see why they failed"))
-            }
+            Found::Broken => (
+                "broken",
+                format!(
+                    "{target} broke under probe after probe, so that the highest rate with \
+                     {limits} is not known: see why they failed; until then, {so_far}"
+                ),
+            ),
+        }
+    }
+
+    /// What probes say as long as there is no answer.
+    fn so_far(&self) -> String {
+        let (held, missed) = self.settings.known(&self.seen);
+        let held = held.map(|r| format!("{} held", per_s(r as f64)));
+        let missed = missed.map(|r| format!("{} did not", per_s(r as f64)));
+        match (held, missed) {
+            (None, None) => "nothing is known of it".into(),
+            (Some(one), None) | (None, Some(one)) => one,
+            (Some(held), Some(missed)) => format!("{held} and {missed}"),
         }
     }
 

@@ -153,7 +153,7 @@ pub enum Found {
     Missed(u64),
     /// Even this rate, far above the peak, is within them.
     NeverMissed(u64),
-    /// The knee moved away each time that it was to be confirmed; the lowest and highest rate tried.
+    /// The knee moved whenever it was to be confirmed; the lowest and the highest rate tried.
     Unsettled(u64, u64),
     /// Probe after probe broke.
     Broken,

@@ -6,7 +6,8 @@
 //! case of the binomial", 1934). Neighbouring requests wait in the same queue, so they count for
 //! fewer than they are: the spread of the counts between batches of time, as a multiple of what
 //! independent requests would spread, is the design effect by which requests are divided (Kish,
-//! "Survey sampling", 1965; batch means as in Law, "Simulation modeling and analysis", 2014, 9.5.3).
+//! "Survey sampling", 1965; batch means as in Law, "Simulation modeling and analysis", 2014,
+//! 9.5.3).
 
 use statrs::function::beta::beta_reg;
 

@@ -83,8 +83,8 @@ pub struct Offer {
     /// Of an open load: times after which an answer is too late, nanoseconds; what was due is then
     /// counted by interval. Empty for none.
     pub limits_ns: Vec<u64>,
-    /// Which one of several loads on the same data it is: others have other arrivals, and draw other
-    /// requests.
+    /// Which one of several loads on the same data it is: others have other arrivals and draw
+    /// other requests.
     pub number: u64,
 }
 

@@ -264,6 +264,20 @@ fn a_server_that_died_is_a_line_with_its_reason() {
 }
 
 #[test]
+fn a_server_that_dies_over_and_over_ends_it_with_what_is_known() {
+    let mortal = |trial: &mut Trial| {
+        if trial.block > 6 {
+            trial.phases.clear();
+            let message = "cannot connect".to_string();
+            trial.failure = Some(Failure { class: ErrorClass::Refused, message });
+        }
+    };
+    let (validity, outcome, sentence) = outcome(&searched(STORE, mortal));
+    assert_eq!((validity, &*outcome), (Validity::Invalid, "broken"));
+    assert!(sentence.contains("until then, ") && sentence.contains("/s held"), "{sentence}");
+}
+
+#[test]
 fn wrong_values_spoil_a_search() {
     let lying = |trial: &mut Trial| trial.phases[0].operations[0].counts.wrong = 1;
     let view = judge(&searched(STORE, lying));
@@ -279,7 +293,7 @@ fn what_was_interrupted_tells_what_is_known_so_far() {
     let (validity, outcome, sentence) = outcome(&recorded);
     assert_eq!((validity, &*outcome), (Validity::Invalid, "ended-early"));
     assert!(sentence.contains("(the run was killed)"), "{sentence}");
-    assert!(sentence.contains("91,000/s held") && sentence.contains("did not"), "{sentence}");
+    assert!(sentence.contains("so far, 99,700/s held and 109,000/s did not"), "{sentence}");
     recorded.trials.clear();
     assert!(self::outcome(&recorded).2.contains("nothing is known"));
 }
