@@ -92,7 +92,7 @@ enum Left {
     Broken,
 }
 
-impl<'a> Searching<'a, '_, '_> {
+impl Searching<'_, '_, '_> {
     /// Searches to the end; why no more was probed.
     fn run(&mut self) -> String {
         while let Some(step) = self.next() {

@@ -310,7 +310,9 @@ impl Judged<'_> {
         let mut counts = Counts::default();
         for trial in &self.trials {
             let whole = trial.phases.first().and_then(|p| p.operations.last());
-            whole.into_iter().for_each(|o| counts.merge(&o.counts));
+            if let Some(whole) = whole {
+                counts.merge(&whole.counts);
+            }
         }
         let all = counts.total();
         if counts.wrong > WRONG_MAX {
@@ -425,7 +427,7 @@ pub(crate) fn commas(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
     for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i) % 3 == 0 {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
             text.push(',');
         }
         text.push(digit);

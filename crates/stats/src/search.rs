@@ -102,6 +102,7 @@ pub struct Settings {
 }
 
 /// What a probe gave.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 #[derive(Clone, Debug, PartialEq)]
 pub struct Seen {
     /// What it was for.

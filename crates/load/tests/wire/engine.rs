@@ -287,8 +287,7 @@ fn loads_of_other_numbers_draw_other_keys_at_other_times() {
         }));
         let offer = Offer { number, ..offer(1, 1, Until::Requests(50)) };
         assert_eq!(run(&offer, &server.servers()).recorder.whole().answered(), 50);
-        let requests = seen.lock().unwrap().clone();
-        requests
+        seen.lock().unwrap().clone()
     };
     let (first, again, other) = (asked(0), asked(0), asked(1));
     assert_eq!(first, again);

@@ -110,6 +110,7 @@ pub(crate) struct KvFlags {
 }
 
 /// Lengths of a phase, and what clients do between.
+#[expect(clippy::struct_field_names, reason = "the suffix is the unit")]
 #[derive(Clone, Copy, Debug)]
 pub(in crate::commands) struct Times {
     /// Unrecorded, nanoseconds.
