@@ -335,8 +335,9 @@ impl Settings {
         let runs: Vec<&Seen> = seen.iter().filter(|s| s.purpose == Purpose::Confirm).collect();
         let rounds: Vec<&[&Seen]> = runs.chunks(A_ROUND).collect();
         let is_near = |s: &&Seen| (s.rate_per_s as f64 / knee).ln().abs() <= KNOWN_WITHIN;
-        let bracket = seen.iter().filter(|s| s.purpose == Purpose::Bracket);
-        let others: Vec<&Seen> = bracket.filter(is_near).collect();
+        // A single queue that grew may have been a moment of the machine: rounds try that again.
+        let counts = |s: &&Seen| s.purpose == Purpose::Bracket && !s.fell_behind && !s.broke;
+        let others: Vec<&Seen> = seen.iter().filter(counts).filter(is_near).collect();
         let wanted = self.rounds.max(1) as usize;
         // Steps from the knee to the rate in the middle of the round, and how many it moves.
         let (mut middle, mut stride) = (0, 1);

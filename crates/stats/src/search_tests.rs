@@ -204,6 +204,23 @@ fn a_server_that_dies_above_its_knee_does_not_hide_it() {
     assert!((rate(found).0 / 9_500.0 - 1.0).abs() < 0.03, "{found:?}");
 }
 
+/// One moment of the machine, in which everything waits, must not become the answer.
+#[test]
+fn a_probe_that_fell_behind_by_chance_is_tried_again() {
+    struct Disturbed(Queue, bool);
+    impl Store for Disturbed {
+        fn answer(&mut self, step: Step) -> Seen {
+            let is_first =
+                step.purpose == Purpose::Bracket && !std::mem::replace(&mut self.1, true);
+            let seen = self.0.answer(step);
+            Seen { fell_behind: is_first || seen.fell_behind, ..seen }
+        }
+    }
+    let mut store = Disturbed(Queue::new(10_000.0, &[0.005], 9), false);
+    let (_, found) = search(&settings(&[0.01], 9), &mut store);
+    assert!((rate(found).0 / 9_079.0 - 1.0).abs() < 0.03, "{found:?}");
+}
+
 #[test]
 fn what_breaks_over_and_over_ends_it() {
     struct Dead;

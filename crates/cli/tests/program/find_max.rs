@@ -131,10 +131,20 @@ fn a_limit_that_no_rate_keeps_is_told_with_its_cure() {
 fn clients_that_are_the_limit_are_told_with_their_cure() {
     let (place, server) = (Place::new(), Scripted::new("service=constant:5ms,servers=1000"));
     let slo = ["--slo", "p99<2s", "--allow-shared", "--clients", "2"];
-    let summary = search(&place, &server.url(), &slo).code(4).json();
+    let finished = search(&place, &server.url(), &slo).measured();
+    let summary = finished.json();
+    for probe in probes(&summary) {
+        assert!(probe["answered_per_s"].as_f64().unwrap() < 440.0, "{probe}");
+    }
     let sentence = summary["search"]["sentence"].as_str().unwrap();
-    assert!(sentence.contains("--clients"), "{sentence}");
-    assert!(matches!(summary["search"]["outcome"].as_str(), Some("clients" | "never-missed")));
+    match summary["search"]["outcome"].as_str().unwrap() {
+        "clients" | "never-missed" => {
+            assert!(sentence.contains("--clients"), "{sentence}");
+            assert_eq!((finished.code, &summary["validity"]), (Some(4), &"invalid".into()));
+        }
+        // A machine that is taken away while it searches may be slower than the clients.
+        other => assert!(matches!(other, "found" | "unsettled"), "{sentence}"),
+    }
 }
 
 #[test]
