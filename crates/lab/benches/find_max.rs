@@ -6,16 +6,15 @@
 //! λ·(exp(θS) − 1) = θ and C = (1 − λS)/(λS·exp(θS) − 1) (Asmussen, "Applied probability and
 //! queues", 2003, XIII.5); λ follows by bisection.
 //!
-//! | server | limit |
-//! |---|---|
-//! | exponential, mean 100 µs | p99 < 5 ms |
-//! | constant, 100 µs | p99 < 5 ms |
+//! Times of service are exponential or constant, 100 µs in the mean. Goal: within 3 % of the formula
+//! in 19 of 20 seeds, each in at most 60 s.
 //!
-//! Goal: within 3 % of the formula in 19 of 20 seeds, each in at most 60 s. A machine that is taken
-//! away for milliseconds is slow for server and generator alike; what disturbed a search stands
-//! beside it.
+//! A machine that is taken away for milliseconds is slow for server and generator alike: where that
+//! happens once a second for longer than a hundredth of it, no rate keeps a p99 below it, and a
+//! search says so. The limit must be well above; what disturbed a search stands beside it.
 //!
-//! `cargo bench -p cachedyno-lab --bench find_max -- --seeds 20 --seed 1` changes the defaults.
+//! `cargo bench -p cachedyno-lab --bench find_max -- --seeds 20 --seed 1 --limit-ms 50` changes the
+//! defaults.
 
 #![expect(clippy::print_stdout, reason = "a bench prints its result")]
 
@@ -39,8 +38,6 @@ use std::time::Instant;
 
 /// Mean time of service, seconds.
 const SERVICE_S: f64 = 100e-6;
-/// The limit of p99, seconds.
-const LIMIT_S: f64 = 5e-3;
 /// How far from the formula a search may be.
 const NEAR: f64 = 0.03;
 
@@ -56,8 +53,10 @@ fn main() -> Outcome {
         println!("skipped: generator and server need a CPU each");
         return Ok(());
     }
-    let servers = [("exponential", of_exponential()), ("constant", of_constant())];
-    println!("p99 < {} ms, seeds {first} to {}\n", LIMIT_S * 1e3, first + seeds - 1);
+    let milliseconds = number(&arguments, "--limit-ms", 50)?;
+    let limit_s = milliseconds as f64 / 1e3;
+    let servers = [("exponential", of_exponential(limit_s)), ("constant", of_constant(limit_s))];
+    println!("p99 < {milliseconds} ms, seeds {first} to {}\n", first + seeds - 1);
     println!(
         "| server | seed | formula/s | found/s | interval | error | probes | took | others' CPU |"
     );
@@ -67,7 +66,8 @@ fn main() -> Outcome {
         let (mut covered, mut longest_s) = (0, 0.0_f64);
         for seed in first..first + seeds {
             let begun = Instant::now();
-            let (found, trials) = search(&format!("service={service}:100us,seed={seed}"), seed)?;
+            let (found, trials) =
+                search(&format!("service={service}:100us,seed={seed}"), seed, milliseconds)?;
             let took_s = begun.elapsed().as_secs_f64();
             longest_s = longest_s.max(took_s);
             let others = trials.iter().map(|t| t.noise.other_cpu_share).sum::<f64>();
@@ -94,23 +94,23 @@ fn main() -> Outcome {
 }
 
 /// The rate at which p99 is the limit, exponential times of service.
-fn of_exponential() -> f64 {
-    1.0 / SERVICE_S - 100.0_f64.ln() / LIMIT_S
+fn of_exponential(limit_s: f64) -> f64 {
+    1.0 / SERVICE_S - 100.0_f64.ln() / limit_s
 }
 
 /// The same for constant ones: a request waits, and is served.
-fn of_constant() -> f64 {
+fn of_constant(limit_s: f64) -> f64 {
     let (mut low, mut high) = (0.1 / SERVICE_S, 0.9999 / SERVICE_S);
     for _ in 0..100 {
         let rate = f64::midpoint(low, high);
-        let (below, above) = if waits(rate) > 0.01 { (low, rate) } else { (rate, high) };
+        let (below, above) = if waits(rate, limit_s) > 0.01 { (low, rate) } else { (rate, high) };
         (low, high) = (below, above);
     }
     low
 }
 
 /// Share of requests of a rate that wait longer than the limit less the time of service.
-fn waits(rate: f64) -> f64 {
+fn waits(rate: f64, limit_s: f64) -> f64 {
     let load = rate * SERVICE_S;
     // λ·(exp(θS) − 1) − θ has a root above 0, below which it is negative.
     let (mut low, mut high) = (1e-6 / SERVICE_S, 50.0 / SERVICE_S);
@@ -119,11 +119,11 @@ fn waits(rate: f64) -> f64 {
         if rate * (theta * SERVICE_S).exp_m1() < theta { low = theta } else { high = theta }
     }
     let factor = (1.0 - load) / (load * (low * SERVICE_S).exp() - 1.0);
-    factor * (-low * (LIMIT_S - SERVICE_S)).exp()
+    factor * (-low * (limit_s - SERVICE_S)).exp()
 }
 
 /// One search on a server of its own.
-fn search(script: &str, seed: u64) -> Result<(Found, Vec<Trial>), Box<dyn Error>> {
+fn search(script: &str, seed: u64, limit_ms: u64) -> Result<(Found, Vec<Trial>), Box<dyn Error>> {
     let pinning = Pinning::for_this_process();
     let server = ScriptedServer::start(&ScriptedSettings {
         listen: Listen::default(),
@@ -142,7 +142,7 @@ fn search(script: &str, seed: u64) -> Result<(Found, Vec<Trial>), Box<dyn Error>
         allow_shared: true,
     };
     let planned = Search {
-        slos: vec![format!("p99<{}ns", (LIMIT_S * 1e9) as u64).parse()?],
+        slos: vec![format!("p99<{limit_ms}ms").parse()?],
         probe_ns: 1_000_000_000,
         rounds: 5,
         poisson: true,

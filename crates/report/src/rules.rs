@@ -22,6 +22,11 @@ pub const NULL_FACTOR_MIN: f64 = 2.0;
 /// what is left no longer stands for how the store behaves.
 pub const DOUBTED_MAX: f64 = 0.25;
 
+/// Share of a search's probes that may contradict others: more requests beyond a limit than may be,
+/// at a rate no higher than one that held. Simulated queues that stay as they are have fewer in 19
+/// of 20 searches.
+pub const CONTRADICTED_MAX: f64 = 0.3;
+
 /// How many times its median at rest a store may need where clients, not the store, were the limit
 /// of a search: it had no queue then.
 pub const UNHURRIED_FACTOR_MAX: f64 = 1.5;
@@ -150,6 +155,12 @@ fn rules_of_the_generator() -> Vec<Rule> {
             format!("{} of a search's probes", above(DOUBTED_MAX)),
             "INVALID: the generator was searched, not the server; a probe that misses a limit only \
             by the generator's lateness is not judged",
+        ),
+        rule(
+            "contradictions",
+            format!("{} of a search's probes", above(CONTRADICTED_MAX)),
+            "NOT-STEADY: store or machine changed while it was searched, since lower rates missed \
+            a limit that higher ones kept",
         ),
         rule(
             "busy clients",

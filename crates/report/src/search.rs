@@ -13,7 +13,8 @@ use crate::notes::Notes;
 use crate::null;
 use crate::recorded::Recorded;
 use crate::rules::{
-    BUSY_SHARE_MAX, DOUBTED_MAX, MISS_SHARE_MAX, NULL_FACTOR_MIN, UNHURRIED_FACTOR_MAX, WRONG_MAX,
+    BUSY_SHARE_MAX, CONTRADICTED_MAX, DOUBTED_MAX, MISS_SHARE_MAX, NULL_FACTOR_MIN,
+    UNHURRIED_FACTOR_MAX, WRONG_MAX,
 };
 use crate::series::MeasuredPhase;
 use crate::show;
@@ -328,6 +329,14 @@ impl Judged<'_> {
                 "{} of {all} keys that should exist were not found (at most {} may be missing)",
                 counts.miss,
                 show::percent(MISS_SHARE_MAX)
+            ));
+        }
+        let (against, probes) = self.settings.contradictions(&self.seen);
+        if against as f64 > CONTRADICTED_MAX * probes as f64 {
+            findings.not_steady.push(format!(
+                "{against} of {probes} probes missed a limit at rates no higher than one that held: \
+                 store or machine changed meanwhile, measure on a quieter machine or with a longer \
+                 --probe"
             ));
         }
         let doubted = self.seen.iter().filter(|s| s.doubted).count();

@@ -25,7 +25,7 @@ const CLEANED_ANEW: &str = "\
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
     pub(crate) invalid: Vec<String>,
-    not_steady: Vec<String>,
+    pub(crate) not_steady: Vec<String>,
 }
 
 impl Findings {

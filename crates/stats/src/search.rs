@@ -242,6 +242,22 @@ impl Settings {
         ends(&self.pooled(seen.iter().filter(judged)))
     }
 
+    /// How many probes had more requests beyond a limit than may be, at a rate no higher than one
+    /// that held, and of how many: of a store that stays as it is, few near the knee.
+    pub fn contradictions(&self, seen: &[Seen]) -> (usize, usize) {
+        let probes = |s: &&Seen| matches!(s.purpose, Purpose::Bracket | Purpose::Confirm);
+        let judged: Vec<(u64, Together)> = seen
+            .iter()
+            .filter(probes)
+            .filter(|s| !s.doubted && !s.broke)
+            .map(|s| (s.rate_per_s, self.judge_all(&[s])))
+            .collect();
+        let held = judged.iter().filter(|(_, t)| t.judgement == Judgement::Pass);
+        let highest = held.map(|(rate, _)| *rate).max().unwrap_or(0);
+        let against = judged.iter().filter(|(rate, t)| *rate <= highest && !t.leans_to_pass);
+        (against.count(), judged.len())
+    }
+
     /// What runs at one rate say together.
     fn judge_all(&self, runs: &[&Seen]) -> Together {
         if runs.is_empty() || runs.iter().any(|s| s.fell_behind || s.broke) {

@@ -132,11 +132,14 @@ fn a_queue_s_capacity_is_found_within_3_percent_in_19_of_20_seeds() {
     for (served_per_s, limit_s) in [(10_000.0, 0.005), (10_000.0, 0.001)] {
         let truth = served_per_s - 100.0_f64.ln() / limit_s;
         let (mut right, mut covered, mut longest_s) = (0, 0, 0.0_f64);
+        let mut contradicted = 0;
         let mut told = Vec::new();
         for seed in 1..=20 {
             let mut store = Queue::new(served_per_s, &[limit_s], seed);
             let (seen, found) = search(&settings(&[0.01], seed), &mut store);
             let (center, lo, hi) = rate(found);
+            let (against, all) = settings(&[0.01], seed).contradictions(&seen);
+            contradicted += u32::from(against as f64 > 0.3 * all as f64);
             right += u32::from((center / truth - 1.0).abs() <= 0.03);
             covered += u32::from(lo <= truth && truth <= hi);
             // A warm-up before each probe, and the time to connect.
@@ -147,6 +150,7 @@ fn a_queue_s_capacity_is_found_within_3_percent_in_19_of_20_seeds() {
         }
         assert!(right >= 19, "{right} of 20 at {served_per_s}/s under {limit_s} s: {told:?}");
         assert!(covered >= 16, "{covered} of 20 intervals at {served_per_s}/s hold {truth}");
+        assert!(contradicted <= 1, "{contradicted} of 20 look as if the store had changed");
         assert!(longest_s <= 60.0, "{longest_s} s of load");
     }
 }
