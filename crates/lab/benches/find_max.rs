@@ -6,8 +6,8 @@
 //! λ·(exp(θS) − 1) = θ and C = (1 − λS)/(λS·exp(θS) − 1) (Asmussen, "Applied probability and
 //! queues", 2003, XIII.5); λ follows by bisection.
 //!
-//! Times of service are exponential or constant, 100 µs in the mean. Goal: within 3 % of the formula
-//! in 19 of 20 seeds, each in at most 60 s.
+//! Times of service are exponential or constant, 100 µs in the mean. Goal: within 3 % of the
+//! formula in 19 of 20 seeds, each in at most 60 s.
 //!
 //! A machine that is taken away for milliseconds is slow for server and generator alike: where that
 //! happens once a second for longer than a hundredth of it, no rate keeps a p99 below it, and a
