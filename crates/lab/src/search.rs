@@ -137,6 +137,9 @@ impl Searching<'_, '_, '_> {
             took_ns: 0,
             version: None,
             filled: None,
+            stale_members: None,
+            emptied: None,
+            memory: None,
             phases: Vec::new(),
             noise: Noise::default(),
             failure: None,
@@ -231,7 +234,7 @@ impl Searching<'_, '_, '_> {
             noise: Noise { run_delay_share: run_delay_share(&finished.phases, cell), ..noise },
             failure: finished.failure.map(|failure| explain(failure, ready)).or_else(|| {
                 // A client may reconnect to nothing for as long as the probe lasts.
-                ready.server_died().map(|death| Failure {
+                ready.server_died().map(|(_, death)| Failure {
                     class: ErrorClass::Closed,
                     message: format!("the server died ({death})"),
                 })

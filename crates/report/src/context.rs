@@ -3,6 +3,7 @@
 
 use model::{Plan, PlannedTarget, Product, Search, Trial};
 
+use crate::cache;
 use crate::notes::Notes;
 use crate::recorded::{Recorded, TargetState};
 use crate::show;
@@ -109,9 +110,16 @@ pub(crate) fn noise(trials: &[Trial]) -> Vec<NoiseView> {
     .collect()
 }
 
+/// What concerns the whole run: the A/A control, what is kept through a crash, how was filled.
+pub(crate) fn notes(recorded: &Recorded, comparisons: &[Comparison], notes: &mut Notes) {
+    control(&recorded.header.plan, comparisons, notes);
+    durability(recorded, notes);
+    cache::fills(&recorded.header.plan, notes);
+}
+
 /// What each target does to keep data through a crash, as far as its settings tell. Stores that
 /// promise different things are compared, and the reader should know.
-pub(crate) fn durability(recorded: &Recorded, notes: &mut Notes) {
+fn durability(recorded: &Recorded, notes: &mut Notes) {
     for planned in &recorded.header.plan.targets {
         let state = recorded.state(&planned.name);
         if planned.control_of.is_some() || state.is_some_and(|s| s.unavailable.is_some()) {
@@ -199,7 +207,7 @@ fn files_durability<'a>(setting: impl Fn(&str) -> Option<&'a str>) -> Option<Str
 }
 
 /// What the A/A control found: the same target measured twice must not differ.
-pub(crate) fn control(plan: &Plan, comparisons: &[Comparison], notes: &mut Notes) {
+fn control(plan: &Plan, comparisons: &[Comparison], notes: &mut Notes) {
     for target in &plan.targets {
         let Some(original) = &target.control_of else { continue };
         let own: Vec<&Comparison> = comparisons

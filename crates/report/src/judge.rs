@@ -52,9 +52,7 @@ fn judge_cells(recorded: &Recorded, searched: Option<(&Recorded, &Search)>) -> V
     }
     let cells = ordered(cells);
     let comparisons = comparisons(recorded, &phases);
-    context::control(plan, &comparisons, &mut notes);
-    context::durability(recorded, &mut notes);
-    crate::cache::fills(plan, &mut notes);
+    context::notes(recorded, &comparisons, &mut notes);
     let profiles = plain_profiles(plan, &cells);
     let advised = advice(plan, &phases, &profiles);
     let claims = claims(plan, &cells, &comparisons);

@@ -46,6 +46,10 @@ pub const OWN_SHARE_NOTE: f64 = 0.1;
 /// Less leaves the mean within 5 % of what the phase began and ended with.
 pub const DRIFT_SHARE_MAX: f64 = 0.1;
 
+/// Share of a phase that its longest operation may last, in the median trial, for drift to be
+/// judged. Where few operations follow one another, the course of the rate says when they began.
+pub const LONGEST_SHARE_MAX: f64 = 0.25;
+
 /// Share of CPU time that the hypervisor may give to others. At one part in twenty the loss is
 /// wider than the zone in which two targets count as equal.
 pub const STEAL_SHARE_MAX: f64 = 0.05;
@@ -179,7 +183,8 @@ fn rules_of_the_machine() -> Vec<Rule> {
                 above(DRIFT_SHARE_MAX)
             ),
             "NOT-STEADY: the rate depends on when it was measured; a \
-            footnote where data grow, a phase ends by count or the page cache is cold",
+            footnote where data grow, a phase ends by count, the page cache is cold or one \
+            operation lasts a quarter of the phase",
         ),
         rule(
             "steal",

@@ -1,6 +1,8 @@
 //! May the numbers be used? The rules of [`crate::rules`] applied to one run.
 
-use model::{Counts, ErrorClass, Generation, Header, Kv, Load, SealStatus, Trial, Workload};
+use model::{
+    Counts, ErrorClass, Generation, Header, Kv, Load, PhaseResult, SealStatus, Trial, Workload,
+};
 use stats::steady::{Steady, is_steady};
 
 use crate::cache;
@@ -8,8 +10,9 @@ use crate::notes::Notes;
 use crate::null;
 use crate::recorded::Recorded;
 use crate::rules::{
-    BUSY_SHARE_MAX, DRIFT_SHARE_MAX, ERROR_SHARE_MAX, MISS_SHARE_MAX, NOISY_TRIALS_MAX,
-    OTHER_CPU_SHARE_MAX, OWN_SHARE_MAX, OWN_SHARE_NOTE, STEAL_SHARE_MAX, WRONG_MAX,
+    BUSY_SHARE_MAX, DRIFT_SHARE_MAX, ERROR_SHARE_MAX, LONGEST_SHARE_MAX, MISS_SHARE_MAX,
+    NOISY_TRIALS_MAX, OTHER_CPU_SHARE_MAX, OWN_SHARE_MAX, OWN_SHARE_NOTE, STEAL_SHARE_MAX,
+    WRONG_MAX,
 };
 use crate::series::{MeasuredPhase, Operation};
 use crate::show;
@@ -343,8 +346,15 @@ fn check_drift(phase: &MeasuredPhase<'_>, findings: &mut Findings) -> Option<Str
     if phase.cell.load.is_staged() {
         return None;
     }
-    let blocks = phase.trials.iter().map(|(_, p)| p.done_per_interval.as_slice());
     let label = phase.label();
+    if let Some(share) = longest_share(phase).filter(|share| *share > LONGEST_SHARE_MAX) {
+        return Some(format!(
+            "{label}: one operation lasted {} of its phase, too much to judge whether the rate was \
+             steady",
+            show::percent(share)
+        ));
+    }
+    let blocks = phase.trials.iter().map(|(_, p)| p.done_per_interval.as_slice());
     let change = match is_steady(blocks, DRIFT_SHARE_MAX) {
         Steady::Yes => return None,
         Steady::TooShort => {
@@ -367,6 +377,15 @@ fn check_drift(phase: &MeasuredPhase<'_>, findings: &mut Findings) -> Option<Str
         return None;
     }
     Some(format!("{text}, as it may where data grow or clients end one by one"))
+}
+
+/// The longest operation as a share of its phase, in the median trial.
+fn longest_share(phase: &MeasuredPhase<'_>) -> Option<f64> {
+    let share = |p: &PhaseResult| {
+        let longest_ns = p.operations.iter().map(|o| o.service.max_ns()).max()?;
+        Some(longest_ns as f64 / p.wall_ns.max(1) as f64)
+    };
+    median(phase.trials.iter().filter_map(|(_, p)| share(p)))
 }
 
 /// The middle value, the upper of two; `None` without values.

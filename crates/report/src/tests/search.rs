@@ -71,6 +71,7 @@ fn trial(store: Store, number: u32, step: Step) -> Trial {
         own_share: 0.0,
         unsent: 0,
         interval_ns: 100_000_000,
+        reads_per_interval: Vec::new(),
         done_per_interval: vec![(answered / 10.0) as u64; spans],
         due: (!is_peak).then(|| Due {
             due_per_interval: vec![due; spans],
@@ -87,6 +88,9 @@ fn trial(store: Store, number: u32, step: Step) -> Trial {
         took_ns: 1_400_000_000,
         version: Some("Redis 7.0.15".into()),
         filled: None,
+        stale_members: None,
+        emptied: None,
+        memory: None,
         phases: vec![phase],
         noise: model::Noise::default(),
         failure: None,

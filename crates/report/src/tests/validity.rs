@@ -179,6 +179,13 @@ fn drift_is_judged_by_what_the_phase_does() {
     assert!(view.reasons.iter().all(|r| !r.contains(" write:")));
     assert!(noted(&view, "write: the rate falls"), "writes grow their data");
 
+    for phase in recorded.trials.iter_mut().flat_map(|t| &mut t.phases) {
+        phase.operations[0].service.record(phase.wall_ns / 3);
+    }
+    let long = judge(&recorded);
+    assert_eq!(long.validity, Validity::Valid, "{:?}", long.reasons);
+    assert!(noted(&long, "one operation lasted 33"), "{:?}", long.footnotes);
+
     let mut some = good();
     for trial in some.trials.iter_mut().filter(|t| t.block < 2) {
         trial.phases.iter_mut().for_each(|p| p.done_per_interval.clone_from(&falling));
