@@ -89,7 +89,7 @@ describe("effort", () => {
     const read = [...operations.querySelectorAll("tbody")][1] as HTMLElement;
     expect(texts(read, "tr:nth-child(1) td")).toEqual(["24,310", "99.9 %", "–", "–", "3.00"]);
     expect(texts(read, "tr:nth-child(2) td")).toEqual(["24,310", "99.9 %", "2.00", "15.3", "–"]);
-    expect(texts(sizes, "tbody tr")).toEqual(["files–80 MiB", "redis1.46 GiB–", "mysql1.46 GiB–"]);
+    expect(texts(sizes, "tbody tr")).toEqual(["files–80 MiB–", "redis1.46 GiB–791", "mysql1.46 GiB––"]);
   });
 
   it("leaves out a whole phase whose operations have rows", () => {

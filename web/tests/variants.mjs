@@ -138,6 +138,7 @@ export function caches() {
       // One that is cleaned bit by bit, with an interval in which nobody read.
       if (!isFiles) row.charts.hit_series = [[1, 0.95, null, 0.8, 0.74]];
     }
+    if (row.target === "redis") row.metrics.stale_members = bare(791);
     row.metrics[isFiles ? "store_bytes" : "server_memory_bytes"] = bare((isFiles ? 80 : 1500) * 2 ** 20);
   }
   Object.assign(view.cells.find((row) => row.target === "mysql").counts, { miss: 7, lost: 5, stale: 2 });
