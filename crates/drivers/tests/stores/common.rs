@@ -288,7 +288,9 @@ pub(crate) fn contention(first: &mut dyn PageStore, second: &mut dyn PageStore, 
         assert!(waited > held / 2 && waited < Duration::from_secs(3), "{opened:?}");
     });
     let opened = first.open(id, &mut value).unwrap();
-    assert_eq!((opened.lock.attempts, value.as_slice()), (1, &b"second"[..]));
+    assert_eq!(value, b"second");
+    // Where only time tells of waits, a pause of a busy machine may pass for one.
+    assert!(opened.lock.attempts <= 2, "{opened:?}");
     first.close(b"end").unwrap();
 }
 
