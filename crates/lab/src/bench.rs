@@ -283,7 +283,8 @@ fn starved(failure: Failure, group: Option<&MemoryGroup>) -> Failure {
 fn not_ours(endpoint: &Endpoint, backend: Option<Backend>) -> Failure {
     let cure = if backend.is_some() {
         "use an empty one that nobody else uses meanwhile: the names that a shop's cache has \
-         cannot be told from those of another"
+         cannot be told from those of another. If a run that was killed left them, empty it \
+         yourself: `redis-cli -n DB FLUSHDB`"
     } else {
         "use an empty one, or allow it with --allow-shared: keys and tables of this run then \
          carry its name, and only those are removed"

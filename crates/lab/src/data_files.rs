@@ -42,6 +42,11 @@ pub fn look(directory: &Path) -> Result<DataFiles, DataFilesError> {
     Ok(open(directory)?.found(absolute(directory)?))
 }
 
+/// Whether the files are still those that a run was planned with.
+pub fn check(files: &DataFiles) -> Result<(), DataFilesError> {
+    read(files, 0).map(drop)
+}
+
 /// Records and lists of the files that a run was planned with. Errors: see [`DataFilesError`].
 pub(crate) fn read(files: &DataFiles, seed: u64) -> Result<(DataSet, Lists), DataFilesError> {
     let directory = Path::new(&files.directory);

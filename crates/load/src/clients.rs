@@ -66,6 +66,15 @@ struct ClientShare {
     used: ThreadUse,
 }
 
+impl ClientShare {
+    /// Operations in the time in which it neither prepared nor saved again; `None` without any.
+    fn free_rate_per_s(&self) -> Option<f64> {
+        let (from, to) = self.span?;
+        let free_ns = nanos(to - from).saturating_sub(self.untimed_ns + self.restoring_ns);
+        (self.answered > 0).then(|| self.answered as f64 / (free_ns.max(1) as f64 / 1e9))
+    }
+}
+
 enum Report {
     Filled,
     Phase(ClientShare),
@@ -158,21 +167,20 @@ impl Shared<'_> {
         let restoring_ns = sum(|s| s.restoring_ns);
         let own_share =
             sum(|s| s.untimed_ns) as f64 / own_wall_ns.saturating_sub(restoring_ns).max(1) as f64;
-        let not_restoring = 1.0 - restoring_ns as f64 / own_wall_ns.max(1) as f64;
-        let free_share = (not_restoring * (1.0 - own_share)).max(f64::EPSILON);
+        let free_share = (1.0 - own_share).max(f64::EPSILON);
         let free_s = wall_ns.max(1) as f64 / 1e9 * free_share;
+        // Clients that save again end apart: each has a rate in the time that it was free.
+        let rate_per_s = match restoring_ns {
+            0 => sum(|s| s.answered) as f64 / free_s,
+            _ => shares.iter().filter_map(ClientShare::free_rate_per_s).sum(),
+        };
         let (interval_ns, done_per_interval) = recorder.intervals();
         let reads_per_interval = recorder.reads_per_interval();
         let in_calls: Vec<Vec<InCalls>> = shares.iter().map(|s| s.in_calls.clone()).collect();
         Some(PhaseResult {
             phase: phase.name.clone(),
             wall_ns,
-            operations: recorder.into_results(
-                &phase.name,
-                names,
-                sum(|s| s.answered) as f64 / free_s,
-                &in_calls,
-            ),
+            operations: recorder.into_results(&phase.name, names, rate_per_s, &in_calls),
             generator_cpu_ns: sum(|s| s.used.cpu_ns),
             generator_run_delay_ns: sum(|s| s.used.run_delay_ns),
             server_cpu_ns: server_before.zip(server_after).map(|(b, a)| a.saturating_sub(b)),
@@ -319,15 +327,15 @@ impl<'a> ClientLoop<'a> {
     fn run(mut self) -> ClientShare {
         let mut now = Instant::now();
         for n in 0.. {
-            if self.used_before.is_none() && self.counts(now) {
-                self.used_before = Some(ThreadUse::now());
-                self.untimed_ns = 0;
-                self.restoring_ns = 0;
-            }
             if self.shared.over() || self.finished(n, now) {
                 break;
             }
+            // What is sent while warming up and answered later counts with all that it used.
+            let before = self.used_before.is_none().then(ThreadUse::now);
             now = self.operation(n, now);
+            if self.counts(now) {
+                self.used_before = self.used_before.or(before);
+            }
             if now >= self.flush_at {
                 self.flush(now);
                 let after = Instant::now();
@@ -352,6 +360,11 @@ impl<'a> ClientLoop<'a> {
         done >= self.measured_from
     }
 
+    /// What of a span belongs to the measurement.
+    fn measured_ns(&self, from: Instant, to: Instant) -> u64 {
+        nanos(to.saturating_duration_since(from.max(self.measured_from)))
+    }
+
     fn finished(&self, n: u64, now: Instant) -> bool {
         match self.phase.stop {
             Stop::Count(count) => n >= count,
@@ -364,7 +377,7 @@ impl<'a> ClientLoop<'a> {
         let mut whole = Whole::new();
         if self.client.restore() {
             let restored = Instant::now();
-            self.restoring_ns += nanos(restored - ready);
+            self.restoring_ns += self.measured_ns(ready, restored);
             ready = restored;
         }
         for call in 0..self.client.calls() {
@@ -373,7 +386,7 @@ impl<'a> ClientLoop<'a> {
                 self.client.draw();
             }
             let mut intended = Instant::now();
-            self.untimed_ns += nanos(intended - ready);
+            self.untimed_ns += self.measured_ns(ready, intended);
             if plan.think_ns > 0 {
                 thread::sleep(Duration::from_nanos(plan.think_ns));
                 intended = Instant::now();
@@ -414,7 +427,7 @@ impl<'a> ClientLoop<'a> {
             self.recorder.warmed_up(whole.outcome);
         }
         let now = Instant::now();
-        self.untimed_ns += nanos(now - ready);
+        self.untimed_ns += self.measured_ns(ready, now);
         now
     }
 

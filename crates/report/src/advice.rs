@@ -61,7 +61,9 @@ fn recommend(row: &AdviceRow, ranking: &[Ranked]) -> (Option<String>, String, &'
     }
     let names: Vec<&str> = tied.iter().map(|r| r.target.as_str()).collect();
     let among = |source: &String| names.contains(&source.as_str());
-    let agreement = if row.source.iter().any(among) { "undecided" } else { "different" };
+    let was_measured = |source: &String| ranking.iter().any(|r| r.target == *source);
+    let cannot_tell = row.source.iter().any(among) || !row.source.iter().any(was_measured);
+    let agreement = if cannot_tell { "undecided" } else { "different" };
     (Some(names.join(" or ")), no_clear_best(row, &tied, &names), agreement)
 }
 

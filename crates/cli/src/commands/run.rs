@@ -8,7 +8,9 @@ use model::plan::PlannedTarget;
 use model::record::RECORD_FORMAT;
 use model::study::StudyWorkload;
 use model::target::mask_text;
-use model::{Choices, Conditions, ErrorClass, Header, Plan, SealStatus, Sink, TargetChoice, Trial};
+use model::{
+    Choices, Conditions, ErrorClass, Header, Plan, SealStatus, Sink, TargetChoice, Trial, Workload,
+};
 use rig::{Guard, Pinning};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::fs;
@@ -153,10 +155,22 @@ fn resume(
     for target in &plan.targets {
         same_place(target, targets)?;
     }
+    same_files(plan)?;
     let writer = Writer::resume(&path)?;
     // Read again under the lock: another cachedyno may have added trials meanwhile.
     let trials = Record::read(&path)?.trials;
     Ok((record.header, writer, trials))
+}
+
+/// Files of a data set must be those that the run was planned with, before anything is added to it.
+fn same_files(plan: &Plan) -> Result<(), CliError> {
+    let files = plan.cells.iter().find_map(|cell| match &cell.workload {
+        Workload::AppCache(cache) => cache.files.as_ref(),
+        Workload::Sessions(_) | Workload::Kv(_) => None,
+    });
+    let Some(files) = files else { return Ok(()) };
+    let wrong = |e| CliError::usage(format!("the data set of this run: {e}"));
+    lab::data_files::check(files).map_err(wrong)
 }
 
 /// A record holds no credentials, so existing stores must be given again.

@@ -3,8 +3,11 @@
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
-use super::common::{Finished, Place, count, row};
+use nix::sys::signal::Signal;
+
+use super::common::{Finished, Place, Started, count, row, trials_so_far, wait_until};
 
 const SMALL: [&str; 8] =
     ["--set", "keys=300", "--set", "tags=60", "--set", "ops=400", "--set", "clients=2"];
@@ -78,4 +81,38 @@ fn files_that_do_not_fit_are_refused() {
     command.args(["run", "sessions", "--data-set"]).arg(&directory);
     Place::finish(command).usage_error(&["--data-set is for studies of application caches"]);
     assert!(place.all_records().is_empty(), "wrong arguments leave no record");
+}
+
+#[test]
+fn a_run_is_only_resumed_with_the_files_that_it_began_with() {
+    let place = Place::new();
+    let directory = place.path().join("data");
+    write(&place, &directory, &[]).code(0);
+    let mut command = measure(&place, &directory, &["--set", "clients=2"]);
+    command.args(["--set", "blocks_max=300", "--set", "blocks_min=300"]);
+    let run = Started::new(command);
+    let begun = || (trials_so_far(&place.records()) > 0).then_some(());
+    wait_until("a trial has ended", Duration::from_secs(60), begun);
+    run.signal_group(Signal::SIGINT);
+    run.finish_within(Duration::from_secs(30)).code(130);
+
+    let list = directory.join("ops-client_0.json");
+    let before = fs::read_to_string(&list).unwrap();
+    fs::write(&list, before.replacen("[\"read\"", "[ \"read\"", 1)).unwrap();
+    let resume = || {
+        let mut command = place.command();
+        command.args(["run", "--resume", "latest", "--out"]).arg(place.records());
+        command
+    };
+    let trials = place.record().trials().len();
+    let refused = Place::finish(resume());
+    refused.usage_error(&["the data set of this run: ", "have changed since the run was planned"]);
+    assert_eq!(place.record().trials().len(), trials, "nothing was added");
+
+    fs::write(&list, before).unwrap();
+    let again = Started::new(resume());
+    let more = || (trials_so_far(&place.records()) > trials).then_some(());
+    wait_until("another trial has ended", Duration::from_secs(60), more);
+    again.signal_group(Signal::SIGINT);
+    again.finish_within(Duration::from_secs(30)).code(130);
 }
