@@ -17,7 +17,7 @@ const VALUE: &[u8] = b"cachedyno verifies that what was saved is loaded, and cle
 pub(crate) fn verify(backend: Backend, options: &CacheOptions) -> Result<(), Failure> {
     let mut cache = drivers::open_tagged_cache(backend, options)?;
     let steps = steps(cache.as_mut());
-    steps.map_err(|StoreError { class, message, .. }| Failure { class, message })
+    steps.map_err(failure)
 }
 
 fn steps(cache: &mut dyn TaggedCache) -> Result<(), StoreError> {
@@ -40,10 +40,14 @@ pub(crate) fn stale_members(
     options: &CacheOptions,
 ) -> Result<Option<u64>, Failure> {
     let counted = drivers::open_tagged_cache(backend, options)?.stale_members();
-    counted.map_err(|StoreError { class, message, .. }| {
+    counted.map_err(failure).map_err(|Failure { class, message }| {
         let message = format!("while stale members were counted: {message}");
         Failure { class, message }
     })
+}
+
+fn failure(StoreError { class, message, .. }: StoreError) -> Failure {
+    Failure { class, message }
 }
 
 fn unexpected(what: &str) -> StoreError {
@@ -71,9 +75,7 @@ pub(crate) fn connect(
             let share = Share { seed, client, clients, prefix: String::new() };
             let mut opened = AppCacheClient::new(store, workload.clone(), share, ledger.clone());
             if client == 0 {
-                let introduced = opened.introduce_tags();
-                introduced
-                    .map_err(|StoreError { class, message, .. }| Failure { class, message })?;
+                opened.introduce_tags().map_err(failure)?;
             }
             Ok(Box::new(opened) as Box<dyn Client>)
         })

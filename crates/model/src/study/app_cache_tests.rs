@@ -1,3 +1,4 @@
+use super::tests::choices;
 use super::*;
 use crate::app_cache::{Backend, DataFiles, Fill};
 use crate::plan::{Product, Scale};
@@ -8,14 +9,9 @@ const APP_CACHE: &str = include_str!("../../../../studies/app-cache.toml");
 fn plan(sets: &[(&str, &str)], targets: &[&str]) -> Result<Plan, StudyError> {
     let targets: Result<_, _> = targets.iter().map(|t| TargetChoice::parse(t)).collect();
     Study::parse("app-cache", APP_CACHE).unwrap().plan(&Choices {
-        scale: Scale::Quick,
-        budget_s: None,
         sets: sets.iter().map(|(k, v)| ((*k).into(), (*v).into())).collect(),
         targets: targets?,
-        control: false,
-        seed: 7,
-        timeout_ms: None,
-        files: None,
+        ..choices()
     })
 }
 
@@ -62,13 +58,8 @@ fn every_profile_runs_on_every_backend_of_the_source() {
 fn the_original_profile_has_the_originals_values() {
     let full = Study::parse("app-cache", APP_CACHE).unwrap().plan(&Choices {
         scale: Scale::Full,
-        budget_s: None,
         sets: vec![("profile".into(), "mollenhour".into())],
-        targets: Vec::new(),
-        control: false,
-        seed: 7,
-        timeout_ms: None,
-        files: None,
+        ..choices()
     });
     let full = full.unwrap();
     let cache = caches(&full)[0];
@@ -84,16 +75,7 @@ fn at(scale: Scale, profile: &str, sets: &[(&str, &str)]) -> Plan {
     let own = [("profile", profile)];
     let sets = own.iter().chain(sets).map(|(k, v)| ((*k).into(), (*v).into())).collect();
     let targets = vec![TargetChoice::parse("zend-file").unwrap()];
-    let choices = Choices {
-        scale,
-        budget_s: None,
-        sets,
-        targets,
-        control: false,
-        seed: 7,
-        timeout_ms: None,
-        files: None,
-    };
+    let choices = Choices { scale, sets, targets, ..choices() };
     Study::parse("app-cache", APP_CACHE).unwrap().plan(&choices).unwrap()
 }
 
@@ -277,17 +259,7 @@ fn a_memory_limit_is_for_private_servers_and_files() {
     assert!(text.contains("not ours to limit (leave memory_limit out"), "{text}");
     let in_study =
         APP_CACHE.replacen("magento = true", "magento = true\nmemory_limit = \"1GiB\"", 1);
-    let choices = Choices {
-        scale: Scale::Quick,
-        budget_s: None,
-        sets: Vec::new(),
-        targets: Vec::new(),
-        control: false,
-        seed: 7,
-        timeout_ms: None,
-        files: None,
-    };
-    let of_study = Study::parse("app-cache", &in_study).unwrap().plan(&choices).unwrap();
+    let of_study = Study::parse("app-cache", &in_study).unwrap().plan(&choices()).unwrap();
     assert_eq!(caches(&of_study)[0].memory_limit_bytes, Some(1 << 30));
 }
 
@@ -384,16 +356,7 @@ fn the_module_for_redis_has_settings_of_its_own() {
 fn a_setting_of_no_store_of_a_target_is_refused() {
     let odd = APP_CACHE.replacen("settings = { \"redis.save\"", "settings = { \"reddis.save\"", 1);
     let study = Study::parse("app-cache", &odd).unwrap();
-    let e = study.plan(&Choices {
-        scale: Scale::Quick,
-        budget_s: None,
-        sets: Vec::new(),
-        targets: Vec::new(),
-        control: false,
-        seed: 7,
-        timeout_ms: None,
-        files: None,
-    });
+    let e = study.plan(&choices());
     let e = e.unwrap_err().to_string();
     assert!(
         e.contains("setting `reddis.save` of target `cm-redis` is of none of its stores"),
@@ -413,14 +376,9 @@ fn files_decide_what_the_data_set_is() {
     };
     let with = |sets: &[(&str, &str)]| {
         Study::parse("app-cache", APP_CACHE).unwrap().plan(&Choices {
-            scale: Scale::Quick,
-            budget_s: None,
             sets: sets.iter().map(|(k, v)| ((*k).into(), (*v).into())).collect(),
-            targets: Vec::new(),
-            control: false,
-            seed: 7,
-            timeout_ms: None,
             files: Some(files.clone()),
+            ..choices()
         })
     };
     let read = with(&[("profile", "mollenhour"), ("clients", "2")]).unwrap();

@@ -8,7 +8,7 @@ fn study() -> Study {
     Study::parse("sessions", SESSIONS).unwrap()
 }
 
-fn choices() -> Choices {
+pub(super) fn choices() -> Choices {
     Choices {
         scale: Scale::Quick,
         budget_s: None,

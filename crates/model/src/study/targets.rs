@@ -142,8 +142,8 @@ impl Study {
             settings.extend(resolved.cm_settings.clone());
         }
         for (key, value) in settings.iter().filter(|_| target.backend.is_some()) {
-            let is_of = |p: &&Product| key.starts_with(&format!("{}.", p.name()));
-            if target.products().iter().any(|p| is_of(&p)) {
+            let is_of = |p: &Product| key.starts_with(&format!("{}.", p.name()));
+            if target.products().iter().any(is_of) {
                 continue;
             }
             if !key.starts_with(CM_PREFIX) {
