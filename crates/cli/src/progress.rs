@@ -178,7 +178,11 @@ impl Sink for Display {
                     self.say(&format!("  {} in block {}: {failure}", trial.cell, trial.block + 1));
                 }
             }
-            Event::BlockEnded { .. } | Event::Intervals { .. } => {}
+            Event::BlockEnded { .. }
+            | Event::Intervals { .. }
+            | Event::Recorded(_)
+            | Event::Sampled { .. }
+            | Event::Samples { .. } => {}
             Event::Warning(text) => self.say(&format!("warning: {text}")),
             Event::RunEnded(_) => self.bar.finish_and_clear(),
         }

@@ -40,6 +40,8 @@ fn trial(block: u32, cell: &str, rate_per_s: f64) -> Trial {
         due: None,
         done_per_interval: Vec::new(),
         reads_per_interval: Vec::new(),
+        begun_ns: 0,
+        stages: Vec::new(),
     };
     Trial {
         block,

@@ -178,6 +178,8 @@ impl Shared<'_> {
         let reads_per_interval = recorder.reads_per_interval();
         let in_calls: Vec<Vec<InCalls>> = shares.iter().map(|s| s.in_calls.clone()).collect();
         Some(PhaseResult {
+            begun_ns: 0,
+            stages: Vec::new(),
             phase: phase.name.clone(),
             wall_ns,
             operations: recorder.into_results(&phase.name, names, rate_per_s, &in_calls),

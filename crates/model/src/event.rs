@@ -1,7 +1,10 @@
 //! The only thing the runner speaks in. Progress display, archive and live page are sinks;
 //! a record that is replayed feeds the same sinks.
 
+use stats::Histogram;
+
 use crate::record::{Header, Seal};
+use crate::saturation::Sample;
 use crate::trial::{Failure, Interval, Trial};
 
 /// Something that happened in a run.
@@ -56,6 +59,24 @@ pub enum Event {
         /// In the order of time.
         intervals: Vec<Interval>,
     },
+    /// What was recorded since the last time, a few times a second, where the engine tells.
+    Recorded(Box<Recorded>),
+    /// What server and generator used until now, ten times a second while a trial lasts.
+    Sampled {
+        /// Id of the cell.
+        cell: String,
+        /// The reading.
+        sample: Box<Sample>,
+    },
+    /// All samples of the trial that just ended.
+    Samples {
+        /// Block of the trial, from 0.
+        block: u32,
+        /// Id of the cell.
+        cell: String,
+        /// In the order of time.
+        samples: Vec<Sample>,
+    },
     /// Every cell was run once more.
     BlockEnded {
         /// Block, from 0.
@@ -67,6 +88,36 @@ pub enum Event {
     Warning(String),
     /// The run is over.
     RunEnded(Seal),
+}
+
+/// What was recorded of a phase since it was told the last time.
+#[derive(Clone, Debug)]
+pub struct Recorded {
+    /// Id of the cell.
+    pub cell: String,
+    /// Name of the phase.
+    pub phase: String,
+    /// Nanoseconds since the phase's measurement began.
+    pub at_ns: u64,
+    /// The stage that is under way, from 0; `None` where the load has none.
+    pub stage: Option<u32>,
+    /// By operation.
+    pub operations: Vec<RecordedOperation>,
+}
+
+/// What was recorded of one operation.
+#[derive(Clone, Debug)]
+pub struct RecordedOperation {
+    /// Name of the operation.
+    pub operation: String,
+    /// Failed.
+    pub errors: u64,
+    /// Found nothing.
+    pub misses: u64,
+    /// Done − sent.
+    pub service: Histogram,
+    /// Done − intended start, of an open load; else empty.
+    pub response: Histogram,
 }
 
 /// Why a sink could not take an event.

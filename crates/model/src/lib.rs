@@ -20,6 +20,7 @@ pub mod load;
 pub mod memory;
 pub mod plan;
 pub mod record;
+pub mod saturation;
 pub mod search;
 pub mod stages;
 pub mod study;
@@ -28,7 +29,7 @@ pub mod trial;
 
 pub use app_cache::{AppCache, Backend, CM_PREFIX, CM_SETTINGS, DataFiles, DataSize, Fill};
 pub use calibration::{Calibration, NullRate};
-pub use event::{Event, Sink, SinkError};
+pub use event::{Event, Recorded, RecordedOperation, Sink, SinkError};
 pub use load::Load;
 pub use memory::{Emptied, MemoryLimit, MemoryUse, PageCache};
 pub use plan::{
@@ -36,11 +37,12 @@ pub use plan::{
     PlannedTarget, Product, Scale, Sessions, Stop, Workload,
 };
 pub use record::{Condition, Conditions, Header, Seal, SealStatus};
+pub use saturation::{NetworkUse, ProcessUse, SAMPLE_NS, Sample, StoreCounters, ThreadCpu};
 pub use search::{Search, Slo, SloError};
 pub use stages::{ClientStage, ClientStages, RateStage, RateStages, StagesError};
 pub use study::{Choices, Study, StudyError, TargetChoice};
 pub use target::{Endpoint, Memcached, NetAddress, RedisWay, Secret, Spelling, TlsFiles, UrlError};
 pub use trial::{
     Beyond, Counts, Due, ErrorClass, Failure, Filled, Interval, Noise, OperationResult,
-    PhaseResult, Probe, Trial,
+    PhaseResult, Probe, StageResult, Trial,
 };

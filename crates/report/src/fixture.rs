@@ -233,6 +233,8 @@ fn phase(
         due: None,
         done_per_interval: vec![(rate(&p.name) / 10.0) as u64; 10],
         reads_per_interval: Vec::new(),
+        begun_ns: 0,
+        stages: Vec::new(),
         operations,
     }
 }

@@ -386,6 +386,8 @@ impl Outcome {
             due: self.recorder.due.as_ref().map(|due| due.to_due()),
             done_per_interval: self.recorder.done_per_interval().to_vec(),
             reads_per_interval: Vec::new(),
+            begun_ns: 0,
+            stages: Vec::new(),
         }
     }
 }

@@ -72,6 +72,8 @@ fn trial(store: Store, number: u32, step: Step) -> Trial {
         unsent: 0,
         interval_ns: 100_000_000,
         reads_per_interval: Vec::new(),
+        begun_ns: 0,
+        stages: Vec::new(),
         done_per_interval: vec![(answered / 10.0) as u64; spans],
         due: (!is_peak).then(|| Due {
             due_per_interval: vec![due; spans],
