@@ -9,6 +9,7 @@ use rig::{Guard, MariadbTemplate, MemoryGroup, Pinning, SearchPath, Server, Serv
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::ready::{Ready, Store};
@@ -42,8 +43,11 @@ pub struct Bench<'a> {
     /// Made once a run, copied for each server.
     template: Option<MariadbTemplate>,
     /// Where session files go, by the directory that was given for them.
-    shelves: BTreeMap<PathBuf, Shelf>,
+    shelves: BTreeMap<PathBuf, Arc<Shelf>>,
 }
+
+/// Where a store is, the server started for it, and what its files lie on.
+type Placed = (Endpoint, Option<Server>, Option<Arc<Shelf>>);
 
 impl<'a> Bench<'a> {
     /// Nothing is started yet.
@@ -183,13 +187,13 @@ impl<'a> Bench<'a> {
     ) -> Result<Store, Failure> {
         let existing = self.setup.endpoints.get(&target.name).cloned();
         let shared = existing.is_some();
-        let (endpoint, server) = match (existing, product) {
+        let (endpoint, server, shelf) = match (existing, product) {
             (Some(Endpoint::Files { directory }), _) => self.directory(&directory)?,
-            (Some(endpoint), _) => (endpoint, None),
+            (Some(endpoint), _) => (endpoint, None, None),
             (None, Product::Files) => self.directory(&self.setup.disk.clone())?,
             (None, product) => {
                 let server = self.server(product, target, group)?;
-                (server.endpoint().clone(), Some(server))
+                (server.endpoint().clone(), Some(server), None)
             }
         };
         let mut admin = admin(&endpoint, Duration::from_nanos(self.plan.timeout_ns))?;
@@ -202,16 +206,17 @@ impl<'a> Bench<'a> {
             Some(backend) => backend.own_names().unwrap_or_default().into(),
             None => self.own_names(product),
         };
-        Ok(Store { product, endpoint, admin, own, written: None, server })
+        Ok(Store { product, endpoint, admin, own, written: None, server, shelf })
     }
 
     /// A new directory below `parent`, watched over by the guard.
-    fn directory(&mut self, parent: &Path) -> Result<(Endpoint, Option<Server>), Failure> {
+    fn directory(&mut self, parent: &Path) -> Result<Placed, Failure> {
         let place = match self.shelves.entry(parent.to_path_buf()) {
             Entry::Occupied(there) => there.into_mut(),
-            Entry::Vacant(free) => free.insert(Shelf::new(&self.setup.guard, parent)?),
+            Entry::Vacant(free) => free.insert(Arc::new(Shelf::new(&self.setup.guard, parent)?)),
         };
-        Ok((Endpoint::Files { directory: place.directory()? }, None))
+        let endpoint = Endpoint::Files { directory: place.directory()? };
+        Ok((endpoint, None, Some(place.clone())))
     }
 
     fn server(

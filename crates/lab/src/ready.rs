@@ -2,8 +2,9 @@
 
 use drivers::{Admin, CacheOptions, Facts, SessionOptions};
 use model::{Backend, Endpoint, Failure, Layout, MemoryUse, Product};
-use rig::{Inside, MemoryGroup, Server};
+use rig::{Inside, MemoryGroup, Server, Shelf};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use workloads::kv::{Key, KeyNames};
 
 use crate::app_cache;
@@ -38,6 +39,8 @@ pub(crate) struct Store {
     /// Names and number of the keys that the trial may have written.
     pub(crate) written: Option<(KeyNames, u64)>,
     pub(crate) server: Option<Server>,
+    /// What its directory lies on, where it consists of files.
+    pub(crate) shelf: Option<Arc<Shelf>>,
 }
 
 impl Ready {
@@ -154,6 +157,7 @@ impl Store {
     fn finish(mut self, layout: Layout) -> Result<(), Failure> {
         match self.server.take() {
             Some(server) => Ok(server.stop()?),
+            None if self.shelf.as_ref().is_some_and(|shelf| shelf.has_room()) => Ok(()),
             None if self.own.is_empty() && matches!(self.endpoint, Endpoint::Redis { .. }) => {
                 Ok(())
             }

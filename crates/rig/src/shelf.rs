@@ -7,10 +7,15 @@
 //! are spread over the disk by ext4's flag for tops of directory hierarchies (`chattr +T`), and of
 //! a few the one is taken in which files are made quickest. Other file systems do not know the
 //! flag; there the first directory is taken.
+//!
+//! A trial of hundreds of thousands of files reaches over many groups, and no place is far enough
+//! from those of the trials before it. So files stay where they are until the run ends, as long as
+//! there is room ([`Shelf::has_room`]): what is not deleted slows nobody down.
 
 use crate::error::{Result, RigError};
 use crate::guard::Guard;
 use crate::scratch::{Scratch, random};
+use nix::sys::statvfs::statvfs;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -20,12 +25,37 @@ use std::time::{Duration, Instant};
 const PLACES: usize = 8;
 /// Files made to try a place.
 const PROBES: usize = 16;
+/// Multiple of what was used so far that must be free for files to stay.
+const FREE: u64 = 3;
 
 /// An owned directory that holds those of the trials; removed with all of them on drop.
 #[derive(Debug)]
 pub struct Shelf {
     scratch: Scratch,
     spreads: bool,
+    /// What was free when it was made; `None` where that cannot be told.
+    free: Option<Free>,
+}
+
+/// What is free on a file system for those without privileges.
+#[derive(Clone, Copy, Debug)]
+struct Free {
+    blocks: u64,
+    files: u64,
+}
+
+impl Free {
+    fn on(path: &Path) -> Option<Self> {
+        let stat = statvfs(path).ok()?;
+        Some(Self { blocks: stat.blocks_available(), files: stat.files_available() })
+    }
+
+    /// Whether so much is left of what was free `before` that the same can be used again, and
+    /// again.
+    fn is_ample(self, before: Self) -> bool {
+        let ample = |now: u64, before: u64| now >= before.saturating_sub(now).saturating_mul(FREE);
+        ample(self.blocks, before.blocks) && ample(self.files, before.files)
+    }
 }
 
 impl Shelf {
@@ -39,10 +69,17 @@ impl Shelf {
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .status();
-        Ok(Self { scratch, spreads: status.is_ok_and(|s| s.success()) })
+        let free = Free::on(scratch.path());
+        Ok(Self { scratch, spreads: status.is_ok_and(|s| s.success()), free })
     }
 
-    /// A new directory for one trial, which removes it.
+    /// Whether what trials wrote can stay until the run ends.
+    pub fn has_room(&self) -> bool {
+        let now = Free::on(self.scratch.path());
+        now.zip(self.free).is_some_and(|(now, before)| now.is_ample(before))
+    }
+
+    /// A new directory for one trial, which removes it where there is no room.
     pub fn directory(&self) -> Result<PathBuf> {
         let mut best: Option<(Duration, PathBuf)> = None;
         for _ in 0..if self.spreads { PLACES } else { 1 } {
@@ -82,4 +119,20 @@ fn probe(directory: &Path) -> std::io::Result<Duration> {
         fs::remove_file(file)?;
     }
     Ok(took)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_stay_while_three_times_as_much_is_free() {
+        let free = |blocks, files| Free { blocks, files };
+        let before = free(1000, 1000);
+        assert!(free(1000, 1000).is_ample(before) && free(750, 750).is_ample(before));
+        assert!(!free(749, 1000).is_ample(before) && !free(1000, 749).is_ample(before));
+        assert!(free(2000, 2000).is_ample(before), "others removed something");
+        // Some file systems count no inodes.
+        assert!(free(900, 0).is_ample(free(1000, 0)));
+    }
 }
