@@ -20,7 +20,7 @@ const RESTED_PART: u64 = 4;
 /// Requests of which none may be due by chance.
 const FEW: f64 = 20.0;
 /// By how much of its length a probe may last longer before a queue is said to have grown.
-const OVERRUN_MAX: f64 = 0.02;
+const OVERRUN_MAX: f64 = 0.01;
 
 /// What is searched for, and how thoroughly.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -411,7 +411,10 @@ impl Settings {
                 first = crossing;
             }
         }
-        first
+        match (first, answered(rounds)) {
+            (Crossing::At(rate), Some(most)) if most < rate => Crossing::At(most),
+            (first, _) => first,
+        }
     }
 
     fn rate(&self, rounds: &[&[&Seen]], others: &[&Seen], center: f64) -> Found {
@@ -435,6 +438,19 @@ impl Settings {
         let (lo, hi) = (end(at), end(rates.len().saturating_sub(1 + at)));
         Found::Rate { center, lo: lo.min(center), hi: hi.max(center) }
     }
+}
+
+/// What a store answered a second where more was due than it could: no more lasts, also where a
+/// limit is so long that a queue does not reach it within a probe. `None` where that never was.
+fn answered(rounds: &[&[&Seen]]) -> Option<f64> {
+    let behind = rounds.iter().flat_map(|round| round.iter());
+    let behind = behind.filter(|s| s.fell_behind && !s.broke && !s.doubted);
+    let (mut answers, mut seconds) = (0.0, 0.0);
+    for seen in behind {
+        let length_s = seen.length_ns as f64 / 1e9;
+        (answers, seconds) = (answers + seen.answered_per_s * length_s, seconds + length_s);
+    }
+    (seconds > 0.0).then(|| answers / seconds)
 }
 
 enum Bracketed {
