@@ -105,11 +105,19 @@ pub enum Doubt {
     Unusable(IntervalError),
 }
 
+impl Doubt {
+    /// The doubt about everything that rests on so many blocks; `None` from [`FEWEST_BLOCKS`] on.
+    pub fn about(blocks: usize) -> Option<Self> {
+        (blocks < FEWEST_BLOCKS).then_some(Self::TooFewBlocks { have: blocks })
+    }
+}
+
 impl fmt::Display for Doubt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::TooFewBlocks { have } => {
-                write!(f, "need at least {FEWEST_BLOCKS} blocks, have {have}")
+                let plural = if *have == 1 { "" } else { "s" };
+                write!(f, "{have} block{plural}; {FEWEST_BLOCKS} are needed")
             }
             Self::Wide => f.write_str(
                 "the interval reaches over an edge of the equivalence zone: more blocks narrow it",
@@ -212,7 +220,7 @@ impl Tested {
             Ok(logs) => logs,
             Err(doubt) => return Self { ratio: Err(doubt), p_values: None },
         };
-        let p_values = (logs.len() >= FEWEST_BLOCKS).then(|| {
+        let p_values = Doubt::about(logs.len()).is_none().then(|| {
             let moments = Moments::of(&logs);
             let above = |t: f64| student::upper_tail(t, moments.freedom());
             let (high, low) = (moments.t_above(edge), moments.t_above(-edge));

@@ -9,6 +9,7 @@
 
 use std::fmt;
 
+use crate::compare::Doubt;
 use crate::student::{self, Moments};
 
 /// Slopes closer than this are not told apart: a tenfold size then changes the cost by a quarter.
@@ -69,9 +70,10 @@ impl fmt::Display for Growth {
 impl Slope {
     /// What it says. A slope is taken for 0 or 1 when it lies within [`ZONE`] of it, its interval
     /// holds it or lies within the zone as well, and reaches no farther than half-way to the other
-    /// one. Without an interval nothing is decided.
+    /// one. From as few blocks as decide no comparison ([`Doubt::about`]) nothing follows.
     pub fn growth(&self) -> Growth {
-        let Some((lo, hi)) = self.bounds else { return Growth::Undecided };
+        let bounds = self.bounds.filter(|_| Doubt::about(self.blocks).is_none());
+        let Some((lo, hi)) = bounds else { return Growth::Undecided };
         let is = |edge: f64| {
             let within = |zone: f64| edge - zone < lo && hi < edge + zone;
             let near = (self.center - edge).abs() < ZONE;

@@ -92,12 +92,38 @@ impl Scale {
         if value == 0.0 {
             return "0".into();
         }
-        let text = format!("{:.*}", usize::from(self.decimals), value / self.by);
-        if self.trim && self.decimals > 0 {
+        self.digits(value / self.by, self.decimals)
+    }
+
+    /// An end of the interval around `center`.
+    fn end(&self, value: f64, center: f64) -> String {
+        if center == 0.0 {
+            return self.number(value);
+        }
+        let factor = value / center;
+        match factor.max(factor.recip()) {
+            far if far > BOUNDED => self.number(if factor > 1.0 { f64::INFINITY } else { 0.0 }),
+            far if far > NEAR => {
+                let shown = value / self.by;
+                self.digits(three_digits(shown), decimals_of(shown))
+            }
+            _ => self.number(value),
+        }
+    }
+
+    fn digits(&self, shown: f64, decimals: u8) -> String {
+        let text = format!("{shown:.*}", usize::from(decimals));
+        if self.trim && decimals > 0 {
             return text.trim_end_matches('0').trim_end_matches('.').into();
         }
         text
     }
+}
+
+/// `value`, which is above 0, rounded to three significant digits.
+fn three_digits(value: f64) -> f64 {
+    let power = 10f64.powf(2.0 - value.log10().floor());
+    (value * power).round() / power
 }
 
 /// `value` rounded to `decimals` digits after the point.
@@ -142,14 +168,24 @@ pub fn format_percent(share: f64) -> String {
     Unit::Share.format(share)
 }
 
+/// How many times the centre an end of its interval may be, or the centre it, to be told: beyond,
+/// the blocks bound nothing on that side.
+pub const BOUNDED: f64 = 100.0;
+
+/// The same for an end that is as exact as its centre; beyond, it has three digits of its own.
+const NEAR: f64 = 10.0;
+
 /// A centre with its bounds (lower, upper) in one scale: `12.3 k/s [11.9, 12.8]`; the centre alone
-/// where there are none.
+/// where there are none. A bound farther from the centre than a factor of [`BOUNDED`] prints as 0
+/// or ∞.
 pub fn format_value_with_interval(unit: Unit, center: f64, bounds: Option<(f64, f64)>) -> String {
     let scale = unit.scale(center);
     let centre = format!("{}{}", scale.number(center), scale.suffix);
     match bounds {
         None => centre,
-        Some((lo, hi)) => format!("{centre} [{}, {}]", scale.number(lo), scale.number(hi)),
+        Some((lo, hi)) => {
+            format!("{centre} [{}, {}]", scale.end(lo, center), scale.end(hi, center))
+        }
     }
 }
 

@@ -53,7 +53,9 @@ fn fewer_than_three_blocks_decide_nothing() {
         let got = alone(&[200.0, 201.0][..n], &[100.0, 100.0][..n]);
         assert_eq!((got.verdict, got.p), (Verdict::Undecided, 1.0));
         let doubt = got.doubt.unwrap().to_string();
-        assert_eq!(doubt, format!("need at least 3 blocks, have {n}"));
+        let plural = if n == 1 { "" } else { "s" };
+        assert_eq!(doubt, format!("{n} block{plural}; 3 are needed"));
+        assert_eq!(Doubt::about(n), got.doubt);
         assert_eq!(got.ratio.unwrap().interval.is_some(), n == 2);
     }
 }

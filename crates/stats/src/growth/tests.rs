@@ -71,6 +71,8 @@ fn a_slope_is_named_by_its_interval() {
     }
     assert_eq!(slope(1.0, None).growth(), Growth::Undecided);
     assert_eq!(slope(0.0, Some((0.0, 0.0))).growth(), Growth::DoesNotGrow);
+    let two = Slope { blocks: 2, ..slope(0.0, Some((0.0, 0.0))) };
+    assert_eq!(two.growth(), Growth::Undecided);
 }
 
 /// Costs with noise of each size and, far larger, of each block: the interval of the slope covers
