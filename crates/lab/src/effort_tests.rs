@@ -35,6 +35,7 @@ fn trial(block: u32, cell: &str, rate_per_s: f64) -> Trial {
         generator_run_delay_ns: 0,
         server_cpu_ns: None,
         own_share: 0.0,
+        restored: Vec::new(),
         unsent: 0,
         interval_ns: 1,
         due: None,

@@ -236,7 +236,7 @@ impl Searching<'_, '_, '_> {
                 // A client may reconnect to nothing for as long as the probe lasts.
                 ready.server_died().map(|(_, death)| Failure {
                     class: ErrorClass::Closed,
-                    message: format!("the server died ({death})"),
+                    message: format!("the server died: it {death}"),
                 })
             }),
             phases: finished.phases,

@@ -202,7 +202,10 @@ pub(crate) fn explain(failure: Failure, ready: &Ready) -> Failure {
                 }
                 _ => (ErrorClass::Closed, "the server died".into()),
             };
-            let message = format!("{fate} ({death}); a client saw: {seen}");
+            // The log is long and comes last, so that the reason is met first.
+            let (how, log) = death.split_once(Failure::LOG).unwrap_or((&death, ""));
+            let log = if log.is_empty() { String::new() } else { [Failure::LOG, log].concat() };
+            let message = format!("{fate} ({how}); a client saw: {seen}{log}");
             return Failure { class, message };
         }
         if ready.server_pids().is_empty() || Instant::now() >= until {

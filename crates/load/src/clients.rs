@@ -11,7 +11,7 @@
 //! had taken away. Rates of single clients are never summed: those of clients that did not run at
 //! the same time would add up to more than there was.
 
-use model::{ErrorClass, Failure, Generation, Phase, PhaseResult, Stop};
+use model::{ErrorClass, Failure, Generation, Phase, PhaseResult, Restored, Stop};
 use nix::sched::{CpuSet, sched_setaffinity};
 use nix::unistd::Pid;
 use std::panic::{self, AssertUnwindSafe};
@@ -67,11 +67,12 @@ struct ClientShare {
 }
 
 impl ClientShare {
-    /// Operations in the time in which it neither prepared nor saved again; `None` without any.
-    fn free_rate_per_s(&self) -> Option<f64> {
+    /// The times that its rate is made of; `None` when it never came to measure.
+    fn restored(&self) -> Option<Restored> {
         let (from, to) = self.span?;
-        let free_ns = nanos(to - from).saturating_sub(self.untimed_ns + self.restoring_ns);
-        (self.answered > 0).then(|| self.answered as f64 / (free_ns.max(1) as f64 / 1e9))
+        let (answered, restoring_ns) = (self.answered, self.restoring_ns);
+        let free_ns = nanos(to - from).saturating_sub(self.untimed_ns + restoring_ns);
+        Some(Restored { answered, free_ns, restoring_ns })
     }
 }
 
@@ -170,9 +171,13 @@ impl Shared<'_> {
         let free_share = (1.0 - own_share).max(f64::EPSILON);
         let free_s = wall_ns.max(1) as f64 / 1e9 * free_share;
         // Clients that save again end apart: each has a rate in the time that it was free.
-        let rate_per_s = match restoring_ns {
-            0 => sum(|s| s.answered) as f64 / free_s,
-            _ => shares.iter().filter_map(ClientShare::free_rate_per_s).sum(),
+        let restored: Vec<Restored> = match restoring_ns {
+            0 => Vec::new(),
+            _ => shares.iter().filter_map(ClientShare::restored).collect(),
+        };
+        let rate_per_s = match restored.as_slice() {
+            [] => sum(|s| s.answered) as f64 / free_s,
+            clients => clients.iter().map(Restored::rate_per_s).sum(),
         };
         let (interval_ns, done_per_interval) = recorder.intervals();
         let reads_per_interval = recorder.reads_per_interval();
@@ -187,6 +192,7 @@ impl Shared<'_> {
             generator_run_delay_ns: sum(|s| s.used.run_delay_ns),
             server_cpu_ns: server_before.zip(server_after).map(|(b, a)| a.saturating_sub(b)),
             own_share,
+            restored,
             unsent: 0,
             interval_ns,
             done_per_interval,

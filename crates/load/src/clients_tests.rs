@@ -266,6 +266,10 @@ fn restoring_is_in_neither_the_rate_nor_the_generators_share() {
         let by_service = 1e9 / phase.operations[0].service.mean_ns();
         let share = phase.operations[0].rate_per_s / by_service;
         assert!(phase.own_share < 0.3 && (0.5..1.05).contains(&share), "{share}: {phase:?}");
+        let [told] = phase.restored[..] else { panic!("one client: {phase:?}") };
+        let again = told.answered as f64 / (told.free_ns as f64 / 1e9);
+        assert!((again / phase.operations[0].rate_per_s - 1.0).abs() < 1e-9, "{told:?}");
+        assert!(told.restoring_ns >= 30 * MS && told.restoring_ns + told.free_ns <= phase.wall_ns);
         phase.wall_ns
     };
     assert!(measured(&workload(Stop::Count(10), 0), 5) >= 60 * MS);

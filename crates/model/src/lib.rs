@@ -44,5 +44,5 @@ pub use study::{Choices, Study, StudyError, TargetChoice};
 pub use target::{Endpoint, Memcached, NetAddress, RedisWay, Secret, Spelling, TlsFiles, UrlError};
 pub use trial::{
     Beyond, Counts, Due, ErrorClass, Failure, Filled, Interval, Noise, OperationResult,
-    PhaseResult, Probe, StageResult, Trial,
+    PhaseResult, Probe, Restored, StageResult, Trial,
 };

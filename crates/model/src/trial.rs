@@ -63,8 +63,25 @@ impl fmt::Display for ErrorClass {
 pub struct Failure {
     /// The class of the fault.
     pub class: ErrorClass,
-    /// One sentence for people; free of credentials.
+    /// One sentence for people; free of credentials. Where a server died, the last lines of its
+    /// log come behind [`Failure::LOG`].
     pub message: String,
+}
+
+impl Failure {
+    /// What stands between the reason and the last lines of a server's log, which are joined by
+    /// ` | `.
+    pub const LOG: &str = "; its log: ";
+
+    /// The message without a log.
+    pub fn reason(&self) -> &str {
+        self.message.split(Self::LOG).next().unwrap_or(&self.message)
+    }
+
+    /// The last lines of the server's log, where there are some.
+    pub fn log(&self) -> Option<&str> {
+        self.message.split_once(Self::LOG).map(|(_, log)| log)
+    }
 }
 
 /// How operations ended. Every field but `ok` counts apart from success.
@@ -211,6 +228,10 @@ pub struct PhaseResult {
     pub server_cpu_ns: Option<u64>,
     /// Share of the clients' wall time spent outside of operations: drawing values, checking.
     pub own_share: f64,
+    /// Where clients saved again what cleans had removed, the times of each that the rate is made
+    /// of: it is the sum of theirs. Empty elsewhere.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub restored: Vec<Restored>,
     /// Requests of an open load that were due and could not be sent within the time-out.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unsent: u64,
@@ -257,6 +278,24 @@ pub struct StageResult {
     pub generator_cpu_ns: u64,
     /// Time in which client threads were ready to run and waited for a CPU, nanoseconds.
     pub generator_run_delay_ns: u64,
+}
+
+/// The time of one client in a phase in which it saved again what cleans had removed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Restored {
+    /// Operations answered.
+    pub answered: u64,
+    /// Time in which it neither prepared, checked nor saved again, nanoseconds.
+    pub free_ns: u64,
+    /// Time in which it saved again, nanoseconds.
+    pub restoring_ns: u64,
+}
+
+impl Restored {
+    /// Operations per second of the time in which the client was free.
+    pub fn rate_per_s(&self) -> f64 {
+        self.answered as f64 / (self.free_ns.max(1) as f64 / 1e9)
+    }
 }
 
 /// What was due in the course of an open load, and what of it was late.

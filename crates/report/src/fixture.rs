@@ -228,6 +228,7 @@ fn phase(
         generator_run_delay_ns: 0,
         server_cpu_ns: (product != Some(Product::Files)).then_some(OPERATIONS * 5_000),
         own_share: 0.02,
+        restored: Vec::new(),
         unsent: 0,
         interval_ns: 100_000_000,
         due: None,

@@ -5,6 +5,7 @@ use crate::error::{Result, RigError};
 use crate::guard::Guard;
 use crate::memory_group::procs;
 use crate::search::SearchPath;
+use model::Failure;
 use nix::errno::Errno;
 use nix::sched::{CpuSet, sched_setaffinity};
 use nix::sys::prctl::set_pdeathsig;
@@ -184,7 +185,10 @@ impl Process {
 
     fn last_words(&self) -> String {
         let lines = log_tail(&self.log).unwrap_or_default();
-        if lines.is_empty() { ", with an empty log".into() } else { format!("; its log: {lines}") }
+        match lines.as_str() {
+            "" => ", with an empty log".into(),
+            lines => [Failure::LOG, lines].concat(),
+        }
     }
 }
 

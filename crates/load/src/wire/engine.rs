@@ -381,6 +381,7 @@ impl Outcome {
             generator_run_delay_ns: self.generator_run_delay_ns,
             server_cpu_ns: self.server_cpu_ns,
             own_share: 0.0,
+            restored: Vec::new(),
             unsent: self.unsent,
             interval_ns: INTERVAL_NS,
             due: self.recorder.due.as_ref().map(|due| due.to_due()),

@@ -69,6 +69,7 @@ fn trial(store: Store, number: u32, step: Step) -> Trial {
         generator_run_delay_ns: 0,
         server_cpu_ns: Some((wall_ns as f64 * store.server_cpu_share) as u64),
         own_share: 0.0,
+        restored: Vec::new(),
         unsent: 0,
         interval_ns: 100_000_000,
         reads_per_interval: Vec::new(),
