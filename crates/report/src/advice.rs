@@ -1,9 +1,13 @@
 //! The recommendation table: what these measurements say for each shop, next to the source.
 
-use model::Plan;
 use model::study::{Advice, AdviceRow};
+use model::{AppCache, Plan, Workload};
+use stats::{Doubt, Verdict};
+use std::cmp::Reverse;
 
-use crate::ranking::{Ranked, Size, sizes, views};
+use crate::ranking::{Ranked, Size, doubt_of, sizes, views};
+use crate::recorded::Recorded;
+use crate::search::commas;
 use crate::series::MeasuredPhase;
 use crate::show;
 use crate::view::{AdviceView, RankingView};
@@ -18,15 +22,47 @@ pub(crate) struct Advised {
 }
 
 /// The table, what it rests on, and the order of all targets.
-pub(crate) fn advice(plan: &Plan, phases: &[MeasuredPhase<'_>], profiles: &[&str]) -> Advised {
+pub(crate) fn advice(
+    recorded: &Recorded,
+    phases: &[MeasuredPhase<'_>],
+    profiles: &[&str],
+) -> Advised {
+    let plan = &recorded.header.plan;
     let Some(advice) = &plan.advice else { return Advised::default() };
-    let sizes = sizes(plan, advice, phases, profiles);
-    let used = sizes.values().find_map(|size| size.profile.as_deref());
+    let sizes = sizes(recorded, advice, phases, &largest_first(plan, profiles));
+    let mut used: Vec<&str> = sizes.values().filter_map(|s| s.profile.as_deref()).collect();
+    used.dedup();
     Advised {
         rows: advice.rows.iter().map(|row| view(row, sizes.get(&row.size))).collect(),
-        basis: Some(basis(advice, used)),
+        basis: Some(basis(plan, advice, &used)),
         rankings: views(&sizes),
     }
+}
+
+/// The profiles in their order, but of one that measures several sizes the largest first: shops
+/// have more records than most sizes that are measured.
+fn largest_first<'a>(plan: &Plan, profiles: &[&'a str]) -> Vec<&'a str> {
+    let kind = |profile: &str| sized(plan, profile).and_then(|cache| cache.sizes_of.as_ref());
+    let mut ordered = profiles.to_vec();
+    ordered.sort_by_key(|profile| {
+        let first = profiles.iter().position(|other| match kind(profile) {
+            Some(own) => kind(other) == Some(own),
+            None => other == profile,
+        });
+        let size = sized(plan, profile).map(|cache| (Reverse(cache.keys), cache.tags));
+        (first, size)
+    });
+    ordered
+}
+
+/// The workload of a profile that is one of several sizes.
+fn sized<'a>(plan: &'a Plan, profile: &str) -> Option<&'a AppCache> {
+    plan.cells.iter().find_map(|cell| match &cell.workload {
+        Workload::AppCache(cache) if cache.profile == profile && cache.sizes_of.is_some() => {
+            Some(cache)
+        }
+        _ => None,
+    })
 }
 
 fn view(row: &AdviceRow, size: Option<&Size>) -> AdviceView {
@@ -53,7 +89,7 @@ fn view(row: &AdviceRow, size: Option<&Size>) -> AdviceView {
 /// Recommendation, reason and agreement from a ranking of at least two targets.
 fn recommend(row: &AdviceRow, ranking: &[Ranked]) -> (Option<String>, String, &'static str) {
     let best = &ranking[0].target;
-    let level = |r: &&Ranked| r.behind.is_none_or(|(_, verdict)| verdict != "faster");
+    let level = |r: &&Ranked| r.behind.is_none_or(|b| b.verdict != Verdict::Faster);
     let tied: Vec<&Ranked> = ranking.iter().filter(level).collect();
     if tied.len() == 1 {
         let agreement = if row.source.contains(best) { "same" } else { "different" };
@@ -64,14 +100,14 @@ fn recommend(row: &AdviceRow, ranking: &[Ranked]) -> (Option<String>, String, &'
     let was_measured = |source: &String| ranking.iter().any(|r| r.target == *source);
     let cannot_tell = row.source.iter().any(among) || !row.source.iter().any(was_measured);
     let agreement = if cannot_tell { "undecided" } else { "different" };
-    (Some(names.join(" or ")), no_clear_best(row, &tied, &names), agreement)
+    (Some(names.join(" or ")), no_clear_best(row, &tied, doubt_of(ranking)), agreement)
 }
 
 /// Why the one best target is recommended.
 fn clearly_best(row: &AdviceRow, ranking: &[Ranked]) -> String {
     let best = &ranking[0].target;
     let factory = ranking.iter().find(|r| r.target == row.factory);
-    let over = |r: &Ranked| r.behind.map(|(value, _)| show::ratio_value(&value));
+    let over = |r: &Ranked| r.behind.map(|b| show::ratio_value(&b.ratio));
     let runner_up = over(&ranking[1]).unwrap_or_default();
     let second = &ranking[1].target;
     match factory.and_then(over) {
@@ -89,28 +125,24 @@ fn clearly_best(row: &AdviceRow, ranking: &[Ranked]) -> String {
         ),
         None => format!(
             "{best} does {runner_up} the work of {second}, the next best; {}, the state of \
-             delivery, was not measured",
+             delivery, has no result",
             row.factory
         ),
     }
 }
 
-/// Why several targets are named.
-fn no_clear_best(row: &AdviceRow, tied: &[&Ranked], names: &[&str]) -> String {
-    let differences: Vec<String> = tied
-        .iter()
-        .filter_map(|r| {
-            let (value, verdict) = r.behind?;
-            let word = if verdict == "equal" { "equal" } else { "undecided" };
-            Some(format!(
-                "{} against {}: {}, {word}",
-                names[0],
-                r.target,
-                show::ratio_value(&value)
-            ))
-        })
-        .collect();
-    let stay = if names.contains(&row.factory.as_str()) {
+/// Why several targets are named; `doubt` where none of their differences could be decided.
+fn no_clear_best(row: &AdviceRow, tied: &[&Ranked], doubt: Option<Doubt>) -> String {
+    let best = &tied[0].target;
+    let difference = |r: &&Ranked| {
+        let behind = r.behind?;
+        let (target, ratio) = (&r.target, show::ratio_value(&behind.ratio));
+        let verdict = if doubt.is_some() { String::new() } else { format!(", {}", behind.verdict) };
+        Some(format!("{best} against {target}: {ratio}{verdict}"))
+    };
+    let differences: Vec<String> = tied.iter().filter_map(difference).collect();
+    let differences = differences.join("; ");
+    let stay = if tied.iter().any(|r| r.target == row.factory) {
         format!(
             "; {} is the state of delivery, so nothing shown here speaks for a change",
             row.factory
@@ -118,24 +150,49 @@ fn no_clear_best(row: &AdviceRow, tied: &[&Ranked], names: &[&str]) -> String {
     } else {
         String::new()
     };
-    format!("no clear difference here ({}){stay}", differences.join("; "))
+    match doubt {
+        Some(doubt) => format!("no difference can be decided ({doubt}): {differences}{stay}"),
+        None => format!("no clear difference here ({differences}){stay}"),
+    }
 }
 
 /// What the advice rests on.
-fn basis(advice: &Advice, profile: Option<&str>) -> String {
+fn basis(plan: &Plan, advice: &Advice, profiles: &[&str]) -> String {
     let list = |items: Vec<String>| items.join(", ");
-    let weights = list(advice.weights.iter().map(|(o, w)| format!("{o} {w}")).collect());
+    let place = |operation: &str| {
+        let mut phases = plan.cells.iter().flat_map(|c| c.workload.phases());
+        phases.position(|p| p.name == operation).unwrap_or(usize::MAX)
+    };
+    let mut weights: Vec<_> = advice.weights.iter().collect();
+    weights.sort_by_key(|(operation, _)| place(operation));
+    let weights = list(weights.iter().map(|(o, w)| format!("{o} {w}")).collect());
     let mut sizes: Vec<_> = advice.sizes.iter().collect();
     sizes.sort_by_key(|(_, clients)| **clients);
     let sizes = sizes.iter().map(|(size, clients)| {
         let plural = if **clients == 1 { "" } else { "s" };
         format!("{size} = {clients} concurrent request{plural}")
     });
-    let profile = profile.map_or(String::new(), |p| format!(" on profile {p},"));
+    let profiles: Vec<String> = profiles.iter().map(|p| named(plan, p)).collect();
+    let profile = match profiles.as_slice() {
+        [] => String::new(),
+        names => format!(" on profile {},", names.join(" and ")),
+    };
     format!(
         "Rates{profile} weighted {weights}; {}. Weights and sizes stand in the study file under \
          `advice` and can be changed there. Clients and stores shared one machine: several web \
          servers on one store were not measured.",
         list(sizes.collect())
     )
+}
+
+/// A profile's name, with its size in words where it has one of several.
+fn named(plan: &Plan, profile: &str) -> String {
+    match sized(plan, profile) {
+        None => profile.into(),
+        Some(cache) => format!(
+            "{profile} (the largest size measured: {} records with {} tags)",
+            commas(cache.keys),
+            commas(cache.tags)
+        ),
+    }
 }

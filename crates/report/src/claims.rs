@@ -3,13 +3,16 @@
 
 use model::study::{Claim, Expectation};
 use model::{Load, Plan, Workload};
+use stats::Doubt;
 
 use crate::pairs::against;
+use crate::recorded::Recorded;
 use crate::show;
 use crate::view::{ClaimView, Comparison, Row, Value};
 
 /// What the judgement of a claim looks at.
 struct Ground<'a> {
+    recorded: &'a Recorded,
     plan: &'a Plan,
     rows: &'a [Row],
     comparisons: &'a [Comparison],
@@ -19,25 +22,65 @@ struct Ground<'a> {
 /// Verdict, measured ratio and note.
 struct Judged(&'static str, Option<Value>, String);
 
+/// A measured ratio, which decides something only where a comparison would.
+#[derive(Clone, Copy)]
+struct Ratio {
+    value: Value,
+    blocks: u32,
+}
+
+impl Ratio {
+    /// Why it decides nothing; `None` where it may.
+    fn doubt(&self) -> Option<Doubt> {
+        Doubt::about(self.blocks as usize)
+    }
+
+    /// Both ends of the interval, where they may decide something.
+    fn ends(&self) -> Option<(f64, f64)> {
+        show::bounds(&self.value).filter(|_| self.doubt().is_none())
+    }
+
+    fn turned(self) -> Self {
+        Self { value: self.value.turned(), ..self }
+    }
+}
+
 fn not_run(why: String) -> Judged {
     Judged("not run", None, why)
 }
 
 /// Every claim on every profile of plain operations that was measured.
-pub(crate) fn claims(plan: &Plan, rows: &[Row], comparisons: &[Comparison]) -> Vec<ClaimView> {
+pub(crate) fn claims(
+    recorded: &Recorded,
+    rows: &[Row],
+    comparisons: &[Comparison],
+) -> Vec<ClaimView> {
+    let plan = &recorded.header.plan;
     let profiles = plain_profiles(plan, rows);
     let mut views = Vec::new();
     for claim in &plan.claims {
         for profile in &profiles {
-            let ground = Ground { plan, rows, comparisons, profile };
+            let ground = Ground { recorded, plan, rows, comparisons, profile };
             views.push(view(claim, Some(profile), judge(&claim.expect, &ground)));
         }
         if profiles.is_empty() {
-            let why = "no profile of plain operations was measured".to_string();
-            views.push(view(claim, None, not_run(why)));
+            views.push(view(claim, None, not_run(no_profile(recorded))));
         }
     }
     views
+}
+
+/// Why no profile of plain operations has a result.
+fn no_profile(recorded: &Recorded) -> String {
+    let plain: Vec<_> =
+        recorded.header.plan.cells.iter().filter(|c| !c.workload.is_page()).collect();
+    match plain.iter().find(|c| recorded.has_failed(&c.id)) {
+        Some(failed) => format!(
+            "profile {} has no result: the failed trials say why",
+            failed.workload.profile()
+        ),
+        None => "no profile of plain operations was measured".into(),
+    }
 }
 
 /// Profiles with the plain layout that have results, `steady` first, else in the plan's order.
@@ -123,22 +166,36 @@ fn judge(expectation: &Expectation, ground: &Ground<'_>) -> Judged {
 
 impl Ground<'_> {
     /// The rate of `a` by that of `b`, or what is missing.
-    fn ratio(&self, operation: &str, clients: u32, a: &str, b: &str) -> Result<Value, String> {
+    fn ratio(&self, operation: &str, clients: u32, a: &str, b: &str) -> Result<Ratio, String> {
         let load = Load::closed(clients);
         let row = self.row_of(operation);
         for target in [a, b] {
             let measured = |r: &&Row| r.workload == self.profile && r.target == target;
             if !self.rows.iter().any(|r| measured(&r)) {
-                return Err(format!("{target} was not measured"));
+                return Err(self.missing(target.into(), target, None));
             }
             let here = |r: &Row| r.operation == row && r.load == load;
             if !self.rows.iter().any(|r| measured(&r) && here(r)) {
-                return Err(format!("{operation} with {load} was not measured on {target}"));
+                let what = format!("{operation} with {load} on {target}");
+                return Err(self.missing(what, target, Some(&load)));
             }
         }
         against(self.comparisons, (self.profile, &row, &load), a, b)
-            .map(|c| c.ratio)
+            .map(|c| Ratio { value: c.ratio, blocks: c.blocks })
             .ok_or_else(|| format!("{a} and {b} have no block in common"))
+    }
+
+    /// That `what` has no result in this profile, and whether trials of the target failed there.
+    fn missing(&self, what: String, target: &str, load: Option<&Load>) -> String {
+        let mut cells = self.plan.cells.iter().filter(|c| {
+            c.target == target
+                && c.workload.profile() == self.profile
+                && load.is_none_or(|load| c.load == *load)
+        });
+        if cells.any(|c| self.recorded.has_failed(&c.id)) {
+            return what + " has no result: the failed trials say why";
+        }
+        what + " was not measured"
     }
 
     /// Name of an operation's rows: of a profile that runs a list, the operation is a part of it.
@@ -152,13 +209,14 @@ impl Ground<'_> {
     }
 
     /// How many times as fast the fastest target is as the slowest, with their names.
-    fn spread(&self, operation: &str, clients: u32) -> Result<(Value, String), String> {
+    fn spread(&self, operation: &str, clients: u32) -> Result<(Ratio, String), String> {
         let targets = self.others("");
-        let mut widest: Option<(Value, String)> = None;
+        let mut widest: Option<(Ratio, String)> = None;
         for a in &targets {
             for b in targets.iter().filter(|b| *b != a) {
                 let ratio = self.ratio(operation, clients, a, b)?;
-                if widest.as_ref().is_none_or(|(w, _)| w.center < ratio.center) {
+                let wider = |(w, _): &(Ratio, _)| w.value.center < ratio.value.center;
+                if widest.as_ref().is_none_or(wider) {
                     widest = Some((ratio, format!("{a} against {b}")));
                 }
             }
@@ -178,10 +236,13 @@ impl Ground<'_> {
     }
 }
 
-fn judge_ratio(ratio: Value, (a, b): (&str, &str), min: f64, max: f64) -> Judged {
-    let Value { center, lo: Some(lo), hi: Some(hi) } = ratio else {
-        return Judged("undecided", Some(ratio), "one block gives no interval".into());
+fn judge_ratio(ratio: Ratio, (a, b): (&str, &str), min: f64, max: f64) -> Judged {
+    let Some((lo, hi)) = ratio.ends() else {
+        let doubt = ratio.doubt().map_or_else(String::new, |doubt| doubt.to_string());
+        return Judged("undecided", Some(ratio.value), doubt);
     };
+    let ratio = ratio.value;
+    let center = ratio.center;
     let times = show::ratio(center);
     if min <= lo && hi <= max {
         let note = if center >= 1.0 {
@@ -237,7 +298,7 @@ enum End {
 
 /// One case of such a statement: the target's ratio against another one.
 struct Case {
-    ratio: Value,
+    ratio: Ratio,
     place: String,
 }
 
@@ -263,25 +324,19 @@ fn judge_end(
         }
     }
     // Seen so that above 1 speaks against the statement.
-    let against = |ratio: &Value| match end {
-        End::Last => *ratio,
-        End::First => Value {
-            center: 1.0 / ratio.center,
-            lo: ratio.hi.map(f64::recip),
-            hi: ratio.lo.map(f64::recip),
-        },
-    };
-    let center = |case: &Case| against(&case.ratio).center;
+    let against = |case: &Case| if end == End::Last { case.ratio } else { case.ratio.turned() };
+    let center = |case: &Case| against(case).value.center;
     let closest = cases.iter().max_by(|a, b| center(a).total_cmp(&center(b)));
     let Some(Case { ratio, place }) = closest else {
         return not_run(format!("{target} has no other target to be compared with"));
     };
-    let (verdict, word) = if cases.iter().any(|c| against(&c.ratio).lo.is_some_and(|lo| lo > 1.0)) {
-        ("refuted", "does not hold")
-    } else if cases.iter().all(|c| against(&c.ratio).hi.is_some_and(|hi| hi < 1.0)) {
-        ("confirmed", "holds")
+    let ends = |case: &Case| against(case).ends();
+    let (verdict, words) = if cases.iter().any(|c| ends(c).is_some_and(|(lo, _)| lo > 1.0)) {
+        ("refuted", "does not hold".into())
+    } else if cases.iter().all(|c| ends(c).is_some_and(|(_, hi)| hi < 1.0)) {
+        ("confirmed", "holds".into())
     } else {
-        ("undecided", "cannot be decided")
+        ("undecided", undecided(cases.iter().find_map(|c| c.ratio.doubt())))
     };
     let left_out: Vec<&str> = ground
         .plan
@@ -294,14 +349,21 @@ fn judge_end(
     let missing = if left_out.is_empty() {
         String::new()
     } else {
-        format!("; without {}, which was not measured", left_out.join(" and "))
+        format!("; without {}, which has no result", left_out.join(" and "))
     };
+    let plural = if cases.len() == 1 { "" } else { "s" };
     let note = format!(
-        "{word} in {} cases; closest is {place}, where {target} has {} its rate{missing}",
+        "{words} in {} case{plural}; closest is {place}, where {target} has {} its rate{missing}",
         cases.len(),
-        show::ratio(ratio.center)
+        show::ratio(ratio.value.center)
     );
-    Judged(verdict, Some(*ratio), note)
+    Judged(verdict, Some(ratio.value), note)
+}
+
+/// That nothing follows, and why where that is known.
+fn undecided(doubt: Option<Doubt>) -> String {
+    let why = doubt.map_or_else(String::new, |doubt| format!(" ({doubt})"));
+    format!("cannot be decided{why}")
 }
 
 fn judge_narrowest(operation: &str, than: &[String], clients: u32, ground: &Ground<'_>) -> Judged {
@@ -310,22 +372,24 @@ fn judge_narrowest(operation: &str, than: &[String], clients: u32, ground: &Grou
         Ok(own) => own,
         Err(missing) => return not_run(missing),
     };
-    let mut note = format!("{operation}: {} ({pair})", show::ratio(own.center));
-    let (mut all_wider, mut one_narrower) = (true, false);
+    let mut note = format!("{operation}: {} ({pair})", show::ratio(own.value.center));
+    let (mut all_wider, mut one_narrower, mut doubt) = (true, false, own.doubt());
     for other in than {
         let (theirs, pair) = match spread(other) {
             Ok(theirs) => theirs,
             Err(missing) => return not_run(missing),
         };
-        note += &format!("; {other}: {} ({pair})", show::ratio(theirs.center));
-        let below = |a: Option<f64>, b: Option<f64>| a.zip(b).is_some_and(|(a, b)| a < b);
-        all_wider &= below(own.hi, theirs.lo);
-        one_narrower |= below(theirs.hi, own.lo);
+        note += &format!("; {other}: {} ({pair})", show::ratio(theirs.value.center));
+        let below =
+            |a: &Ratio, b: &Ratio| a.ends().zip(b.ends()).is_some_and(|((_, hi), (lo, _))| hi < lo);
+        all_wider &= below(&own, &theirs);
+        one_narrower |= below(&theirs, &own);
+        doubt = doubt.or(theirs.doubt());
     }
-    let (verdict, word) = match (all_wider, one_narrower) {
-        (true, _) => ("confirmed", "holds"),
-        (_, true) => ("refuted", "does not hold"),
-        _ => ("undecided", "cannot be decided"),
+    let (verdict, words) = match (all_wider, one_narrower) {
+        (true, _) => ("confirmed", "holds".into()),
+        (_, true) => ("refuted", "does not hold".into()),
+        _ => ("undecided", undecided(doubt)),
     };
-    Judged(verdict, Some(own), format!("{word}; fastest against slowest at {note}"))
+    Judged(verdict, Some(own.value), format!("{words}; fastest against slowest at {note}"))
 }

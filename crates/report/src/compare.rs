@@ -5,6 +5,7 @@
 //! of the two values on logarithms (method of variance estimates recovery: Zou and Donner,
 //! Statistics in Medicine 27 (2008) 1693, for a difference of independent estimates).
 
+use stats::Doubt;
 use std::collections::BTreeMap;
 
 use crate::show;
@@ -121,7 +122,7 @@ pub(crate) fn ratio(above: &Value, below: &Value) -> Value {
 fn verdict(ratio: &Value, zone: f64, blocks: u32) -> &'static str {
     let Some((lo, hi)) = show::bounds(ratio) else { return "undecided" };
     let edge = 1.0 + zone;
-    if (blocks as usize) < stats::compare::FEWEST_BLOCKS {
+    if Doubt::about(blocks as usize).is_some() {
         "undecided"
     } else if lo > edge {
         "faster"

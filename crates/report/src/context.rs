@@ -10,6 +10,11 @@ use crate::show;
 use crate::validity::median;
 use crate::view::{Comparison, FailureView, NoiseView, TargetView};
 
+/// Lines of a server's log that a failure shows at most.
+const LOG_LINES: usize = 3;
+/// Characters of such a line.
+const LOG_LINE_CHARS: usize = 160;
+
 /// All planned targets, also those that were not measured.
 pub(crate) fn targets(recorded: &Recorded) -> Vec<TargetView> {
     recorded.header.plan.targets.iter().map(|t| target(recorded, t)).collect()
@@ -50,19 +55,39 @@ fn target_of<'a>(plan: &'a Plan, cell: &str) -> Option<&'a String> {
     plan.cells.iter().find(|c| c.id == cell).map(|c| &c.target)
 }
 
-/// Every failed trial, in the order recorded.
+/// Every failed trial, in the order recorded; of each target and class the first alone has the log.
 pub(crate) fn failures(recorded: &Recorded) -> Vec<FailureView> {
-    let view = |t: &Trial| {
-        let failure = t.failure.as_ref()?;
-        Some(FailureView {
-            block: t.block,
-            cell: t.probe.map_or_else(|| t.cell.clone(), |step| Search::cell_id(&t.cell, step)),
-            target: target_of(&recorded.header.plan, &t.cell).cloned().unwrap_or_default(),
-            class: failure.class.to_string(),
-            reason: failure.message.clone(),
-        })
+    let mut views: Vec<FailureView> = Vec::new();
+    for trial in &recorded.trials {
+        let Some(failure) = &trial.failure else { continue };
+        let target = target_of(&recorded.header.plan, &trial.cell).cloned().unwrap_or_default();
+        let class = failure.class.to_string();
+        let is_known = views.iter().any(|v| (&v.target, &v.class) == (&target, &class));
+        let cell = match trial.probe {
+            Some(step) => Search::cell_id(&trial.cell, step),
+            None => trial.cell.clone(),
+        };
+        views.push(FailureView {
+            block: trial.block,
+            cell,
+            target,
+            class,
+            reason: failure.reason().into(),
+            log: failure.log().filter(|_| !is_known).map(last_lines),
+        });
+    }
+    views
+}
+
+/// The end of a server's log as far as it helps: its last lines, each cut where it is long.
+fn last_lines(log: &str) -> String {
+    let lines: Vec<&str> = log.split(" | ").collect();
+    let cut = |line: &&str| match line.char_indices().nth(LOG_LINE_CHARS) {
+        Some((at, _)) => format!("{}…", &line[..at]),
+        None => (*line).to_string(),
     };
-    recorded.trials.iter().filter_map(view).collect()
+    let last: Vec<String> = lines.iter().rev().take(LOG_LINES).rev().map(cut).collect();
+    last.join(" | ")
 }
 
 /// What disturbed the run; what the host does not tell is left out.

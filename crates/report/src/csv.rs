@@ -47,6 +47,9 @@ const LATER_METRICS: [&str; 8] = [
     "stale_members",
 ];
 
+/// A metric whose columns came later still, behind [`GROWTH`].
+const LAST_METRIC: &str = "restoring_ns_per_op";
+
 /// Columns that say which row it is, also of [`render_blocks`].
 const PLACE: [&str; 8] =
     ["run", "validity", "workload", "clients", "one_session", "operation", "target", "product"];
@@ -79,6 +82,7 @@ pub fn render(view: &View) -> String {
     header.extend(LATER_METRICS.iter().flat_map(of_metric));
     header.push("lost".into());
     header.extend(GROWTH.map(String::from));
+    header.extend(of_metric(&LAST_METRIC));
     let mut text = line(&header);
     for table in standings(view) {
         for group in &table.groups {
@@ -110,6 +114,7 @@ fn row(view: &View, row: &Row, best: Option<&Row>) -> Vec<String> {
     fields.extend(LATER_METRICS.iter().flat_map(of_metric));
     fields.push(row.counts.lost.to_string());
     fields.extend(growth(view, row));
+    fields.extend(of_metric(&LAST_METRIC));
     fields
 }
 
@@ -147,6 +152,8 @@ pub fn render_blocks(view: &View) -> String {
         "service_ns_p999",
         "ok",
         "not_ok",
+        "free_ns",
+        "restoring_ns",
     ];
     header.extend(own.map(String::from));
     let mut text = line(&header);
@@ -157,7 +164,8 @@ pub fn render_blocks(view: &View) -> String {
             fields.extend([number(Some(point.rate_per_s)), number(Some(point.service_ns_mean))]);
             let times = [point.service_ns_p50, point.service_ns_p99, point.service_ns_p999];
             fields.extend(times.map(|n| n.to_string()));
-            fields.extend([point.ok, point.not_ok].map(|n| n.to_string()));
+            let counted = [point.ok, point.not_ok, point.free_ns, point.restoring_ns];
+            fields.extend(counted.map(|n| n.to_string()));
             text += &line(&fields);
         }
     }

@@ -54,9 +54,10 @@ fn judge_cells(recorded: &Recorded, searched: Option<(&Recorded, &Search)>) -> V
     let comparisons = comparisons(recorded, &phases);
     context::notes(recorded, &comparisons, &mut notes);
     let profiles = plain_profiles(plan, &cells);
-    let advised = advice(plan, &phases, &profiles);
-    let claims = claims(plan, &cells, &comparisons);
+    let advised = advice(recorded, &phases, &profiles);
+    let claims = claims(recorded, &cells, &comparisons);
     let growth = growth(&phases, &cells);
+    let unsteady = findings.unsteady.iter().map(ToString::to_string).collect();
     let (validity, reasons) = findings.judgement();
     let (status, stopped_because, took_s, blocks) = ending(recorded);
     View {
@@ -70,6 +71,7 @@ fn judge_cells(recorded: &Recorded, searched: Option<(&Recorded, &Search)>) -> V
         profiles: plan.profiles.clone(),
         validity,
         reasons,
+        unsteady,
         status,
         stopped_because,
         started_unix_ms: recorded.header.started_unix_ms,
@@ -79,6 +81,7 @@ fn judge_cells(recorded: &Recorded, searched: Option<(&Recorded, &Search)>) -> V
         tool: recorded.header.tool.clone(),
         command: recorded.header.command.clone(),
         equivalence_zone: plan.equivalence_zone,
+        fewest_blocks: stats::compare::FEWEST_BLOCKS,
         generation: generation(recorded),
         targets: context::targets(recorded),
         cells,

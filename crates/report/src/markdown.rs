@@ -165,7 +165,14 @@ fn failures(view: &View) -> String {
     let rows = view.failures.iter().map(|f| {
         vec![(f.block + 1).to_string(), plain(&f.cell), plain(&f.class), plain(&f.reason)]
     });
-    section("Failed trials", &pipes(&["block", "cell", "class", "reason"], "rlll", rows))
+    let table = pipes(&["block", "cell", "class", "reason"], "rlll", rows);
+    let logged = view.failures.iter().filter_map(|f| Some((f, f.log.as_ref()?)));
+    let logs: String = logged
+        .map(|(f, log)| {
+            format!("\nLog of {} in block {}: {}\n", plain(&f.cell), f.block + 1, plain(log))
+        })
+        .collect();
+    section("Failed trials", &(table + &logs))
 }
 
 fn claims(view: &View) -> String {

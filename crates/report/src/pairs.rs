@@ -89,6 +89,7 @@ fn comparison(pair: &Pair<'_>, judged: stats::Comparison) -> Option<Comparison> 
         metric: pair.metric.into(),
         a: pair.phase.cell.target.clone(),
         b: pair.other.cell.target.clone(),
+        blocks: ratio.blocks as u32,
         ratio: Value { center: ratio.center, lo: ratio.lo(), hi: ratio.hi() },
         verdict: judged.verdict.name().into(),
         doubt: judged.doubt.map(|d| d.to_string()),
@@ -114,7 +115,6 @@ pub(crate) fn against(
 
 /// The same comparison seen from the other target.
 fn turned(c: &Comparison) -> Comparison {
-    let Value { center, lo, hi } = c.ratio;
     let verdict = match c.verdict.as_str() {
         "faster" => "slower",
         "slower" => "faster",
@@ -123,7 +123,7 @@ fn turned(c: &Comparison) -> Comparison {
     Comparison {
         a: c.b.clone(),
         b: c.a.clone(),
-        ratio: Value { center: 1.0 / center, lo: hi.map(f64::recip), hi: lo.map(f64::recip) },
+        ratio: c.ratio.turned(),
         verdict: verdict.into(),
         ..c.clone()
     }

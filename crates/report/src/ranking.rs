@@ -6,10 +6,11 @@
 
 use model::study::Advice;
 use model::{Load, Plan};
-use stats::Paired;
+use stats::{Doubt, Paired, Verdict};
 use std::collections::BTreeMap;
 
 use crate::pairs::ALPHA;
+use crate::recorded::Recorded;
 use crate::series::MeasuredPhase;
 use crate::view::{RankedView, RankingView, TargetRates, Value};
 
@@ -31,17 +32,35 @@ pub(crate) struct Size {
 #[derive(Clone, Debug)]
 pub(crate) struct Ranked {
     pub(crate) target: String,
-    /// How many times the best target's score is this one's; none for the best itself.
-    pub(crate) behind: Option<(Value, &'static str)>,
+    /// The best target against this one; none for the best itself.
+    pub(crate) behind: Option<Behind>,
+}
+
+/// The best target's score against another one's.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Behind {
+    /// How many times as high it is.
+    pub(crate) ratio: Value,
+    pub(crate) verdict: Verdict,
+    pub(crate) doubt: Option<Doubt>,
+}
+
+/// Why nothing of an order is decided; `None` where something may be.
+pub(crate) fn doubt_of(ranking: &[Ranked]) -> Option<Doubt> {
+    let mut behind = ranking.iter().filter_map(|r| r.behind);
+    let first = behind.next()?.doubt;
+    let few = |doubt: &Option<Doubt>| matches!(doubt, Some(Doubt::TooFewBlocks { .. }));
+    first.filter(|_| few(&first) && behind.all(|b| few(&b.doubt)))
 }
 
 /// All sizes by their names, their comparisons judged as one family.
 pub(crate) fn sizes<'a>(
-    plan: &Plan,
+    recorded: &'a Recorded,
     advice: &'a Advice,
     phases: &[MeasuredPhase<'_>],
     profiles: &[&str],
 ) -> BTreeMap<&'a String, Size> {
+    let plan = &recorded.header.plan;
     let mut found = Vec::new();
     for (name, clients) in &advice.sizes {
         let measured = profiles.iter().find_map(|profile| {
@@ -55,7 +74,7 @@ pub(crate) fn sizes<'a>(
     let rankings = rank_all(plan.equivalence_zone, &scored.collect::<Vec<_>>());
     let size = |((name, clients, measured), ranking): ((_, _, Option<_>), Vec<Ranked>)| {
         let ranking = match &ranking[..] {
-            [] => Err(nothing(advice, clients)),
+            [] => Err(nothing(recorded, advice, clients)),
             [only] => Err(format!(
                 "only {} was measured with {}: nothing to compare",
                 only.target,
@@ -83,6 +102,7 @@ pub(crate) fn views(sizes: &BTreeMap<&String, Size>) -> Vec<RankingView> {
             sizes: vec![(*name).clone()],
             clients: size.clients,
             workload: profile.clone(),
+            doubt: doubt_of(ranking).map(|doubt| doubt.to_string()),
             targets: ranking.iter().map(ranked_view).collect(),
             rates: size.rates.clone(),
         });
@@ -93,14 +113,15 @@ pub(crate) fn views(sizes: &BTreeMap<&String, Size>) -> Vec<RankingView> {
 
 /// Seen from the target: how many times the best one's score is its own.
 fn ranked_view(ranked: &Ranked) -> RankedView {
-    let (ratio, verdict) = ranked.behind.unzip();
-    let turned = |v: Value| Value {
-        center: 1.0 / v.center,
-        lo: v.hi.map(f64::recip),
-        hi: v.lo.map(f64::recip),
-    };
-    let verdict = verdict.map(|v| if v == "faster" { "slower" } else { v }.to_string());
-    RankedView { target: ranked.target.clone(), ratio: ratio.map(turned), verdict }
+    let verdict = ranked.behind.map(|b| match b.verdict {
+        Verdict::Faster => Verdict::Slower.name(),
+        other => other.name(),
+    });
+    RankedView {
+        target: ranked.target.clone(),
+        ratio: ranked.behind.map(|b| b.ratio.turned()),
+        verdict: verdict.map(Into::into),
+    }
 }
 
 /// So many clients, each with sessions of its own.
@@ -108,9 +129,13 @@ fn load(clients: u32) -> Load {
     Load::closed(clients)
 }
 
-fn nothing(advice: &Advice, clients: u32) -> String {
+fn nothing(recorded: &Recorded, advice: &Advice, clients: u32) -> String {
     let operations: Vec<&str> = advice.weights.keys().map(String::as_str).collect();
-    format!("no profile measured all of {} with {}", operations.join(", "), load(clients))
+    let load = load(clients);
+    let mut cells = recorded.header.plan.cells.iter().filter(|c| c.load == load);
+    let has_failed = cells.any(|c| recorded.has_failed(&c.id));
+    let failed = if has_failed { ": the failed trials say why" } else { "" };
+    format!("no profile measured all of {} with {load}{failed}", operations.join(", "))
 }
 
 /// The rates of every target that is no control, for each operation of the weights that it has.
@@ -198,8 +223,8 @@ pub(crate) fn rank_all(zone: f64, all: &[&[(String, Scores)]]) -> Vec<Vec<Ranked
         target: target.0.clone(),
         behind: (i > 0).then(|| judged.next()).flatten().and_then(|c| {
             let ratio = c.ratio?;
-            let value = Value { center: ratio.center, lo: ratio.lo(), hi: ratio.hi() };
-            Some((value, c.verdict.name()))
+            let ratio = Value { center: ratio.center, lo: ratio.lo(), hi: ratio.hi() };
+            Some(Behind { ratio, verdict: c.verdict, doubt: c.doubt })
         }),
     };
     ordered.iter().map(|targets| targets.iter().enumerate().map(&mut ranked).collect()).collect()

@@ -36,6 +36,11 @@ impl Recorded {
         self.targets.iter().find(|t| t.name == target)
     }
 
+    /// Whether a trial of that cell failed.
+    pub(crate) fn has_failed(&self, cell: &str) -> bool {
+        self.trials.iter().any(|t| t.cell == cell && t.failure.is_some())
+    }
+
     /// Why that target was not measured, when it was not.
     pub(crate) fn unavailable(&self, target: &str) -> Option<&Failure> {
         self.state(target).and_then(|t| t.unavailable.as_ref())

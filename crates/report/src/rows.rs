@@ -1,6 +1,6 @@
 //! One row of results for each operation of each measured phase.
 
-use model::{Counts, Load, OperationResult, PhaseResult, Workload};
+use model::{Counts, Load, OperationResult, PhaseResult, Restored, Workload};
 use stats::{Histogram, Warning};
 use std::collections::BTreeMap;
 
@@ -71,6 +71,7 @@ fn row(
     }
     if operation.whole {
         cpu_per_operation(points, seed, &mut metrics);
+        restoring_per_operation(points, seed, &mut metrics);
     }
     locks(points, &lock_wait, seed, &mut metrics);
     if let Workload::AppCache(_) = phase.cell.workload {
@@ -136,6 +137,16 @@ fn cpu_per_operation(points: &[Point<'_>], seed: u64, metrics: &mut BTreeMap<Str
     let generator = each(|p| Some(p.generator_cpu_ns));
     metrics.extend(server.map(|v| ("server_cpu_ns_per_op".into(), v)));
     metrics.extend(generator.map(|v| ("generator_cpu_ns_per_op".into(), v)));
+}
+
+/// Time in which clients saved again what cleans had removed, by the operations done.
+fn restoring_per_operation(points: &[Point<'_>], seed: u64, metrics: &mut BTreeMap<String, Value>) {
+    let each = points.iter().map(|p| {
+        let restoring_ns: u64 = p.phase.restored.iter().map(|r| r.restoring_ns).sum();
+        restoring_ns as f64 / p.result.counts.total() as f64
+    });
+    let value = over_blocks(each, seed).map(|(value, _)| value);
+    metrics.extend(value.map(|v| ("restoring_ns_per_op".into(), v)));
 }
 
 /// Waits for locks, where there were any: how long, and what share of the operations waited.
@@ -251,6 +262,12 @@ fn charts(operation: &Operation<'_>, times: &Histogram, lock_wait: &Histogram) -
 
 fn block_point(point: &Point<'_>) -> BlockPoint {
     let OperationResult { service, counts, rate_per_s, .. } = point.result;
+    let PhaseResult { wall_ns, own_share, restored, .. } = point.phase;
+    let sum = |of: fn(&Restored) -> u64| restored.iter().map(of).sum::<u64>();
+    let free_ns = match restored.len() as u64 {
+        0 => (*wall_ns as f64 * (1.0 - own_share)) as u64,
+        clients => sum(|r| r.free_ns) / clients,
+    };
     BlockPoint {
         block: point.block,
         rate_per_s: *rate_per_s,
@@ -260,5 +277,7 @@ fn block_point(point: &Point<'_>) -> BlockPoint {
         service_ns_p999: service.quantile_ns(0.999),
         ok: counts.ok,
         not_ok: counts.total() - counts.ok,
+        free_ns,
+        restoring_ns: sum(|r| r.restoring_ns),
     }
 }

@@ -333,11 +333,12 @@ impl Judged<'_> {
         }
         let (against, probes) = self.settings.contradictions(&self.seen);
         if against as f64 > CONTRADICTED_MAX * probes as f64 {
-            findings.not_steady.push(format!(
+            let sentence = format!(
                 "{against} of {probes} probes missed a limit at rates no higher than one that \
                  held: store or machine changed meanwhile, measure on a quieter machine or with a \
                  longer --probe"
-            ));
+            );
+            findings.not_steady("store or machine changed while they were searched", sentence);
         }
         let doubted = self.seen.iter().filter(|s| s.doubted).count();
         let judged = |s: &&Seen| matches!(s.purpose, Purpose::Bracket | Purpose::Confirm);

@@ -11,6 +11,14 @@ pub(crate) fn percent(share: f64) -> String {
     format_percent(share)
 }
 
+/// `99.9 %`, and 100 % only where it is all.
+pub(crate) fn share_of_all(share: f64) -> String {
+    match format_percent(share).as_str() {
+        "100 %" if share < 1.0 => "<100 %".into(),
+        text => text.into(),
+    }
+}
+
 /// `12.3 µs`.
 pub(crate) fn ns(ns: f64) -> String {
     format_ns(ns)

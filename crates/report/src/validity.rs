@@ -28,10 +28,20 @@ const CLEANED_ANEW: &str = "\
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
     pub(crate) invalid: Vec<String>,
-    pub(crate) not_steady: Vec<String>,
+    not_steady: Vec<String>,
+    /// What was not steady, in a few words, each once.
+    pub(crate) unsteady: Vec<&'static str>,
 }
 
 impl Findings {
+    /// Adds what makes a run NOT-STEADY, in a few words and in a sentence.
+    pub(crate) fn not_steady(&mut self, words: &'static str, sentence: String) {
+        if !self.unsteady.contains(&words) {
+            self.unsteady.push(words);
+        }
+        self.not_steady.push(sentence);
+    }
+
     /// The judgement and its reasons, the graver first.
     pub(crate) fn judgement(self) -> (Validity, Vec<String>) {
         let validity = match (self.invalid.is_empty(), self.not_steady.is_empty()) {
@@ -79,10 +89,12 @@ fn check_cells(recorded: &Recorded, findings: &mut Findings) {
         let failures: Vec<_> = trials.iter().filter_map(|t| t.failure.as_ref()).collect();
         if let Some(first) = failures.first() {
             findings.invalid.push(format!(
-                "`{}`: {} of {} trials failed, first: {first}",
+                "`{}`: {} of {} trials failed, first: {}: {}",
                 cell.id,
                 failures.len(),
-                trials.len()
+                trials.len(),
+                first.class,
+                first.reason()
             ));
         }
         if trials.is_empty() && complete {
@@ -112,12 +124,13 @@ pub(crate) fn check_noise(recorded: &Recorded, findings: &mut Findings) {
     let too_many = |above: usize, all: usize| above as f64 > NOISY_TRIALS_MAX * all as f64;
     let stolen = trials.iter().filter(|t| t.noise.steal_share > STEAL_SHARE_MAX).count();
     if too_many(stolen, trials.len()) {
-        findings.not_steady.push(format!(
+        let sentence = format!(
             "the hypervisor gave more than {} of the CPU to others in {stolen} of {} trials: \
              measure on a host of your own, with dedicated CPUs or at another hour",
             show::percent(STEAL_SHARE_MAX),
             trials.len()
-        ));
+        );
+        findings.not_steady("other virtual machines took the CPU", sentence);
     }
     // The work of an existing server on this host cannot be told from that of others.
     let private = |t: &&Trial| {
@@ -129,11 +142,12 @@ pub(crate) fn check_noise(recorded: &Recorded, findings: &mut Findings) {
     let all = trials.iter().filter(private).count();
     let busy = trials.iter().filter(private).filter(busy).count();
     if too_many(busy, all) {
-        findings.not_steady.push(format!(
+        let sentence = format!(
             "other processes used more than {} of the CPU in {busy} of {all} trials: stop them \
              and run again",
             show::percent(OTHER_CPU_SHARE_MAX)
-        ));
+        );
+        findings.not_steady("other processes took the CPU", sentence);
     }
 }
 
@@ -373,7 +387,8 @@ fn check_drift(phase: &MeasuredPhase<'_>, findings: &mut Findings) -> Option<Str
         return Some(format!("{text}, as it does where the page cache fills"));
     }
     if phase.keeps_its_data() {
-        findings.not_steady.push(format!("{text}: warm up longer or measure longer"));
+        let sentence = format!("{text}: warm up longer or measure longer");
+        findings.not_steady("rates drifted while they were measured", sentence);
         return None;
     }
     Some(format!("{text}, as it may where data grow or clients end one by one"))

@@ -103,6 +103,11 @@ pub struct BlockPoint {
     pub ok: u64,
     /// Operations that ended otherwise: misses, errors, wrong and stale values.
     pub not_ok: u64,
+    /// Time of the phase that a rate is by, of a client in the mean, nanoseconds: its wall time
+    /// without preparing, checking and saving again.
+    pub free_ns: u64,
+    /// Time in which clients saved again what cleans had removed, all together, nanoseconds.
+    pub restoring_ns: u64,
 }
 
 /// Target × workload × load × operation: one row of results.
@@ -150,6 +155,8 @@ pub struct Comparison {
     pub a: String,
     /// Second target.
     pub b: String,
+    /// Blocks that have both.
+    pub blocks: u32,
     /// How many times as fast `a` is as `b`: above 1, `a` is the faster.
     pub ratio: Value,
     /// `faster`, `slower`, `equal` or `undecided`: `a` against `b`, corrected for the number of
@@ -253,9 +260,11 @@ pub struct RankingView {
     pub sizes: Vec<String>,
     /// Concurrent requests.
     pub clients: u32,
-    /// Profile that the rates are of.
+    /// Profile that the rates are of; of one with sizes the largest.
     pub workload: String,
-    /// Best first.
+    /// Why nothing of the order is decided; null where something may be.
+    pub doubt: Option<String>,
+    /// Highest score first.
     pub targets: Vec<RankedView>,
     /// What scores by other weights are made of; left out of the summary.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -296,6 +305,9 @@ pub struct FailureView {
     pub class: String,
     /// What happened.
     pub reason: String,
+    /// The last lines of the server's log, where one died; null where an earlier failure of the
+    /// same target has them.
+    pub log: Option<String>,
 }
 
 /// What disturbed the run: the worst and the middle trial.
@@ -334,6 +346,8 @@ pub struct View {
     pub validity: Validity,
     /// Why not.
     pub reasons: Vec<String>,
+    /// What was not steady, in a few words each.
+    pub unsteady: Vec<String>,
     /// `complete`, `interrupted` or `unsealed` (killed).
     pub status: String,
     /// Why no more blocks were added.
@@ -352,6 +366,8 @@ pub struct View {
     pub command: Vec<String>,
     /// Equivalence zone as a fraction.
     pub equivalence_zone: f64,
+    /// Blocks below which nothing is decided.
+    pub fewest_blocks: usize,
     /// `inside` or `outside`: whether the drawing of values is in the timed span, by profile.
     pub generation: BTreeMap<String, String>,
     /// Targets, also those not run.
@@ -439,6 +455,14 @@ pub struct ProbeView {
     pub verdict: String,
     /// Why, where the times do not say it.
     pub reason: Option<String>,
+}
+
+impl Value {
+    /// A ratio seen from the other side.
+    pub(crate) fn turned(self) -> Self {
+        let Self { center, lo, hi } = self;
+        Self { center: 1.0 / center, lo: hi.map(f64::recip), hi: lo.map(f64::recip) }
+    }
 }
 
 impl View {

@@ -47,7 +47,9 @@ fn a_server_that_dies_is_a_failed_trial_with_its_signal() {
     assert_eq!(failure["class"], "connection lost");
     let reason = failure["reason"].as_str().unwrap();
     assert!(reason.contains("the server died (was killed by signal 9 (SIGKILL)"), "{reason}");
-    assert!(reason.contains("a client saw: "), "{reason}");
+    assert!(reason.contains("a client saw: ") && !reason.contains("its log"), "{reason}");
+    let log = failure["log"].as_str().unwrap();
+    assert!(!log.is_empty() && log.split(" | ").count() <= 3, "{log}");
     assert_eq!(summary["validity"], "invalid");
     assert_eq!(row(&summary, "files", "read")["blocks"], 1);
 

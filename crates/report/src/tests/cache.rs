@@ -2,7 +2,7 @@
 
 use model::study::{Advice, AdviceRow, Claim, Expectation};
 use model::{
-    AppCache, Backend, Emptied, Fill, Filled, MemoryUse, PageCache, Phase, Stop, Workload,
+    AppCache, Backend, Emptied, Fill, Filled, MemoryUse, PageCache, Phase, Restored, Stop, Workload,
 };
 use std::collections::BTreeMap;
 
@@ -110,12 +110,84 @@ fn an_order_is_judged_from_both_ends_and_by_its_width() {
     let verdicts: Vec<&str> = claims.iter().map(|c| c.verdict.as_str()).collect();
     assert_eq!(verdicts, ["confirmed", "refuted", "confirmed", "refuted"], "{claims:#?}");
     assert_eq!(claims[0].expected, "files fastest (read at 8 clients)");
-    assert!(claims[1].note.contains("does not hold in 1 cases"), "{}", claims[1].note);
+    assert!(claims[1].note.contains("does not hold in 1 case;"), "{}", claims[1].note);
     assert_eq!(
         claims[2].note,
         "holds; fastest against slowest at write: 1.10× (redis against files); read: 2.00× \
          (files against redis); clean: 100× (redis against files)"
     );
+}
+
+#[test]
+fn two_blocks_decide_no_order() {
+    let mut recorded = caches(2, rates);
+    recorded.header.plan.claims = vec![
+        highest("files", "read"),
+        highest("files", "clean"),
+        narrowest("write", &["read", "clean"]),
+    ];
+    for claim in judge(&recorded).claims {
+        assert_eq!(claim.verdict, "undecided", "{claim:#?}");
+        let start = "cannot be decided (2 blocks; 3 are needed)";
+        assert!(claim.note.starts_with(start), "{}", claim.note);
+    }
+}
+
+#[test]
+fn hits_are_all_only_where_none_missed() {
+    let mut recorded = caches(3, rates);
+    for trial in &mut recorded.trials {
+        let read = trial.phases.iter_mut().find(|p| p.phase == "read").unwrap();
+        let counts = &mut read.operations.last_mut().unwrap().counts;
+        counts.ok = 1_000_000;
+        counts.miss = u64::from(trial.cell.starts_with("redis"));
+    }
+    let view = judge(&recorded);
+    for output in [text::render(&view, 140, false), markdown::render(&view)] {
+        let effort = &output[output.find("Effort of an operation").unwrap()..];
+        let hits = |target: &str| {
+            let is_read = |l: &&str| l.contains("steady read") && l.contains(target);
+            effort.lines().find(is_read).unwrap().to_string()
+        };
+        assert!(hits("redis").contains(" <100 %") || hits("redis").contains("&lt;100 %"));
+        assert!(hits("files").contains(" 100 %"), "{}", hits("files"));
+    }
+}
+
+#[test]
+fn a_rate_can_be_made_again_from_what_is_told_of_saving_again() {
+    let mut recorded = caches(3, rates);
+    for trial in &mut recorded.trials {
+        let clean = trial.phases.iter_mut().find(|p| p.phase == "clean").unwrap();
+        let restored = Restored { answered: 300, free_ns: 50_000_000, restoring_ns: 900_000_000 };
+        clean.restored = vec![restored; 8];
+        let operation = clean.operations.last_mut().unwrap();
+        operation.rate_per_s = clean.restored.iter().map(Restored::rate_per_s).sum();
+        operation.counts.ok = 2_400;
+    }
+    let view = judge(&recorded);
+    let row = |operation: &str| view.cells.iter().find(|r| r.operation == operation).unwrap();
+    let per_op = row("clean").metrics["restoring_ns_per_op"];
+    assert!((per_op.center - 8.0 * 9e8 / 2_400.0).abs() < 1.0, "{per_op:?}");
+    assert!(!row("read").metrics.contains_key("restoring_ns_per_op"));
+    let (table, blocks) = (csv::render(&view), csv::render_blocks(&view));
+    assert!(
+        table
+            .lines()
+            .next()
+            .unwrap()
+            .ends_with(",growth,restoring_ns_per_op,restoring_ns_per_op_lo,restoring_ns_per_op_hi")
+    );
+    let columns: Vec<&str> = blocks.lines().next().unwrap().split(',').collect();
+    assert_eq!(columns[columns.len() - 2..], ["free_ns", "restoring_ns"]);
+    let at = |name: &str| columns.iter().position(|c| *c == name).unwrap();
+    for line in blocks.lines().skip(1).filter(|l| l.contains(",clean,")) {
+        let fields: Vec<f64> = line.split(',').map(|f| f.parse().unwrap_or(f64::NAN)).collect();
+        let answered = fields[at("ok")] + fields[at("not_ok")];
+        let again = answered / (fields[at("free_ns")] / 1e9);
+        assert!((again / fields[at("rate_per_s")] - 1.0).abs() < 1e-4, "{line}");
+        assert_eq!(fields[at("restoring_ns")], 8.0 * 9e8);
+    }
 }
 
 #[test]

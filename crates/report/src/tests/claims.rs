@@ -5,6 +5,7 @@ use model::{ErrorClass, Failure, Layout};
 
 use crate::fixture::{Rates, ratio, run, sessions, usual};
 use crate::judge;
+use crate::recorded::Recorded;
 use crate::view::ClaimView;
 
 fn judged(claim: Claim, blocks: u32, rates: Rates) -> ClaimView {
@@ -78,12 +79,58 @@ fn what_holds_of_a_refuted_statement_is_said() {
 }
 
 #[test]
-fn an_interval_over_an_edge_or_one_block_decides_nothing() {
+fn an_interval_over_an_edge_or_too_few_blocks_decide_nothing() {
     let edge = judged(ratio("redis", "files", "read", 8, (2.1, 3.0)), 5, usual);
     assert_eq!(edge.verdict, "undecided");
     assert_eq!(edge.note, "the interval reaches over 2.10×: more blocks narrow it");
-    let single = judged(ratio("redis", "files", "read", 8, (1.9, 2.3)), 1, usual);
-    assert_eq!((single.verdict.as_str(), single.note.contains("one block")), ("undecided", true));
+    for (blocks, doubt) in [(1, "1 block; 3 are needed"), (2, "2 blocks; 3 are needed")] {
+        // Nearly alike blocks: what counts is how many there are.
+        for claim in [
+            ratio("redis", "files", "read", 8, (0.01, 1e6)),
+            ratio("redis", "files", "read", 8, (1e5, f64::INFINITY)),
+        ] {
+            let few = judged(claim, blocks, usual);
+            assert_eq!((few.verdict.as_str(), few.note.as_str()), ("undecided", doubt));
+            assert!(few.measured.is_some());
+        }
+        let last = judged(lowest("mysql"), blocks, apart);
+        assert_eq!(last.verdict, "undecided");
+        let start = format!("cannot be decided ({doubt}) in 8 cases; closest is ");
+        assert!(last.note.starts_with(&start), "{}", last.note);
+    }
+    assert_eq!(judged(lowest("mysql"), 3, apart).verdict, "confirmed");
+}
+
+/// Stores so far apart that even the interval over two blocks does not reach from one to another.
+fn apart(target: &str, operation: &str, clients: u32) -> f64 {
+    usual(target, operation, clients) * if target == "mysql" { 1e-4 } else { 1.0 }
+}
+
+#[test]
+fn what_failed_is_not_called_unmeasured() {
+    let mut recorded = run(&["files", "redis"], 3, usual);
+    recorded.header.plan.claims = vec![
+        ratio("redis", "files", "read", 8, (1.0, 2.0)),
+        ratio("redis", "files", "read", 1, (1.0, 2.0)),
+    ];
+    let fail = |recorded: &mut Recorded, cells: &[&str]| {
+        for trial in recorded.trials.iter_mut().filter(|t| cells.contains(&t.cell.as_str())) {
+            let message = "the server died".to_string();
+            trial.failure = Some(Failure { class: ErrorClass::Closed, message });
+        }
+        judge(recorded).claims.into_iter().map(|c| (c.verdict, c.note)).collect::<Vec<_>>()
+    };
+    let said = fail(&mut recorded, &["redis/steady/8"]);
+    let of_load = "read with 8 clients on redis has no result: the failed trials say why";
+    assert_eq!(said[0], ("not run".into(), of_load.into()));
+    assert_ne!(said[1].0, "not run");
+    let said = fail(&mut recorded, &["redis/steady/1"]);
+    let of_target = "redis has no result: the failed trials say why";
+    assert_eq!(said[1], ("not run".into(), of_target.into()));
+    let said = fail(&mut recorded, &["files/steady/1", "files/steady/8"]);
+    let of_profile = "profile steady has no result: the failed trials say why";
+    let not_run = ("not run".to_string(), of_profile.to_string());
+    assert_eq!(said, [not_run.clone(), not_run]);
 }
 
 #[test]
@@ -131,5 +178,5 @@ fn the_slowest_of_those_measured_names_who_was_missing() {
     recorded.targets[1].unavailable = Some(Failure { class: ErrorClass::Missing, message });
     let claim = &judge(&recorded).claims[0];
     assert_eq!(claim.verdict, "confirmed");
-    assert!(claim.note.ends_with("without redis, which was not measured"), "{}", claim.note);
+    assert!(claim.note.ends_with("without redis, which has no result"), "{}", claim.note);
 }

@@ -1,12 +1,13 @@
 //! Growth with the size of the data set: curves, their slopes, and where they are shown.
 
+use model::study::{Advice, AdviceRow};
 use model::{AppCache, Cell, Load, Phase, Stop, Trial, Workload};
 use stats::Histogram;
 use std::collections::BTreeMap;
 
 use crate::fixture::run;
 use crate::recorded::Recorded;
-use crate::view::{GrowthView, View};
+use crate::view::{GrowthView, Value, View};
 use crate::{csv, json, judge, markdown, text};
 
 /// Nanoseconds of an operation on a target with so many records, of which a tag has so many.
@@ -165,10 +166,67 @@ fn only_blocks_with_all_sizes_have_a_slope() {
 }
 
 #[test]
-fn one_block_has_a_slope_and_decides_nothing() {
+fn fewer_than_three_blocks_have_a_slope_and_decide_nothing() {
     let view = judge(&grown(&BY_RECORDS, 1, usual));
     let files = curve(&view, "files", "clean");
     assert_eq!((files.slope.unwrap().lo, &*files.verdict), (None, "undecided"));
+    let view = judge(&grown(&BY_RECORDS, 2, usual));
+    assert!(curve(&view, "files", "clean").slope.unwrap().lo.is_some());
+    assert_eq!(verdicts(&view), ["undecided"; 3]);
+}
+
+#[test]
+fn ends_of_a_slope_that_say_nothing_have_no_digits() {
+    let mut view = judge(&grown(&BY_RECORDS, 4, usual));
+    let slope = |center, lo, hi| Some(Value { center, lo: Some(lo), hi: Some(hi) });
+    view.growth[0].slope = slope(0.5, -3_291.4, 48_129.3);
+    view.growth[1].slope = slope(0.5, -12.345, 45.678);
+    for output in [text::render(&view, 120, false), markdown::render(&view)] {
+        let output = output.replace('\\', "");
+        assert!(output.contains("0.50 [-∞, ∞]") && output.contains("0.50 [-12, 46]"), "{output}");
+    }
+}
+
+/// Few records are cleaned faster in files, many in Redis.
+fn crossing(target: &str, operation: &str, records: f64, _: f64) -> f64 {
+    match (operation, target) {
+        ("read", _) => 20e3,
+        (_, "files") => 100.0 * records,
+        _ => 3e5,
+    }
+}
+
+#[test]
+fn advice_rests_on_the_largest_size_and_names_it() {
+    let row = AdviceRow {
+        shop: "Shopware".into(),
+        size: "small".into(),
+        factory: "files".into(),
+        source: vec!["redis".into()],
+    };
+    let advice = Advice {
+        weights: [("clean", 9.0), ("read", 1.0)].map(|(o, w)| (o.to_string(), w)).into(),
+        sizes: [("small".to_string(), 4)].into(),
+        rows: vec![row],
+    };
+    let advised = |sizes: &[(u64, u64)], without: &str| {
+        let mut recorded = grown(sizes, 4, crossing);
+        recorded.header.plan.advice = Some(advice.clone());
+        recorded.trials.retain(|t| without.is_empty() || !t.cell.contains(without));
+        let view = judge(&recorded);
+        let recommended = view.advice[0].recommended.clone().unwrap();
+        (recommended, view.rankings[0].workload.clone(), view.advice_basis.unwrap())
+    };
+    let (recommended, workload, basis) = advised(&BY_RECORDS, "");
+    assert_eq!((&*recommended, &*workload), ("redis", "by-size/20000x2000"));
+    let named = "on profile by-size/20000x2000 (the largest size measured: 20,000 records with \
+                 2,000 tags), weighted read 1, clean 9;";
+    assert!(basis.contains(named), "{basis}");
+    let (recommended, workload, basis) = advised(&BY_RECORDS, "/20000x");
+    assert_eq!((&*recommended, &*workload), ("redis", "by-size/5000x500"));
+    assert!(basis.contains("5,000 records with 500 tags"), "{basis}");
+    let (_, workload, _) = advised(&BY_TAG, "");
+    assert_eq!(workload, "by-size/20000x150", "the tag with the most records");
 }
 
 #[test]
@@ -189,10 +247,10 @@ fn growth_stands_in_every_output() {
     assert!(line.is_some_and(|l| l.ends_with("| grows in proportion |")), "{markdown}");
     let csv = csv::render(&view);
     let lines: Vec<&str> = csv.lines().collect();
-    assert!(lines[0].ends_with(",grows,size,slope,slope_lo,slope_hi,growth"), "{}", lines[0]);
+    assert!(lines[0].contains(",grows,size,slope,slope_lo,slope_hi,growth,"), "{}", lines[0]);
     let of_files = |l: &&&str| l.contains("by-size/5000x500,4,false,clean,files,");
     let line = lines.iter().find(of_files).unwrap();
-    assert!(line.contains(",records,5000,") && line.ends_with(",grows in proportion"), "{line}");
+    assert!(line.contains(",records,5000,") && line.ends_with(",grows in proportion,,,"), "{line}");
     let json: serde_json::Value = serde_json::from_str(&json::render(&view)).unwrap();
     assert_eq!(json["growth"][0]["points"][0]["records"], 2_000);
 }

@@ -3,6 +3,7 @@
 mod advice;
 mod cache;
 mod claims;
+mod failures;
 mod growth;
 mod outputs;
 mod ranking;

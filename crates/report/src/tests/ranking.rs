@@ -7,7 +7,7 @@ use crate::fixture::{Rates, advice, run};
 use crate::ranking::{rank_all, scores};
 use crate::recorded::Recorded;
 use crate::view::{RankingView, TargetRates};
-use crate::{json, judge, text};
+use crate::{json, judge, markdown, text};
 
 /// Each store is the best at something.
 fn rates(target: &str, operation: &str, clients: u32) -> f64 {
@@ -57,7 +57,7 @@ fn order(weights: &BTreeMap<String, f64>, rates: &[TargetRates]) -> serde_json::
         let turned = |v: Option<f64>| v.map(|v| ten_digits(1.0 / v));
         json!({ "center": turned(Some(v.center)), "lo": turned(v.hi), "hi": turned(v.lo) })
     };
-    let place = |r: &crate::ranking::Ranked| json!({ "target": r.target, "ratio": r.behind.map(|(v, _)| of_best(v)) });
+    let place = |r: &crate::ranking::Ranked| json!({ "target": r.target, "ratio": r.behind.map(|b| of_best(b.ratio)) });
     ranking.iter().map(place).collect()
 }
 
@@ -108,6 +108,31 @@ fn a_ranking_has_every_target_that_has_all_operations_best_first() {
 }
 
 #[test]
+fn an_order_of_two_blocks_says_that_it_is_none() {
+    let mut recorded = run(&ALL, 2, rates);
+    recorded.header.plan.advice = Some(advice());
+    let view = judge(&recorded);
+    for ranking in &view.rankings {
+        assert_eq!(ranking.doubt.as_deref(), Some("2 blocks; 3 are needed"));
+        assert!(ranking.targets[1..].iter().all(|r| r.verdict.as_deref() == Some("undecided")));
+    }
+    for output in [text::render(&view, 140, false), markdown::render(&view)] {
+        let lines: Vec<&str> =
+            output.lines().filter(|l| l.contains("medium to large (8): ")).collect();
+        let [line] = lines[..] else { panic!("{lines:?}") };
+        assert!(line.contains("(8): not decided (2 blocks; 3 are needed): files, "), "{line}");
+        assert!(!line.contains("undecided"), "{line}");
+    }
+    let clear: Rates = |target, _, _| if target == "files" { 40_000.0 } else { 400.0 };
+    let mut recorded = run(&["files", "redis"], 3, clear);
+    recorded.header.plan.advice = Some(advice());
+    let view = judge(&recorded);
+    assert!(view.rankings.iter().all(|r| r.doubt.is_none()));
+    let shown = text::render(&view, 140, false);
+    assert!(shown.contains("order, medium to large (8): files, redis 0.0"), "{shown}");
+}
+
+#[test]
 fn sizes_of_one_load_share_a_ranking() {
     let mut recorded = uneven(5, rates);
     let sizes = &mut recorded.header.plan.advice.as_mut().unwrap().sizes;
@@ -122,7 +147,7 @@ fn the_order_stands_under_the_advice_and_its_rates_on_the_page_alone() {
     let mut recorded = uneven(7, rates);
     let shown = text::render(&judge(&recorded), 140, false);
     let line = shown.lines().find(|l| l.starts_with("  order, medium to large (8): ")).unwrap();
-    assert!(line.contains("): files, memcached 0.970× ["), "{line}");
+    assert!(line.contains("): no clear best: files, memcached 0.970× ["), "{line}");
     assert!(line.contains("] (undecided), redis 0.959× [") && line.ends_with(']'), "{line}");
     let summary: serde_json::Value =
         serde_json::from_str(&json::render(&judge(&recorded))).unwrap();

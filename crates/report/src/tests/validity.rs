@@ -173,6 +173,7 @@ fn drift_is_judged_by_what_the_phase_does() {
     let view = judge(&recorded);
     assert_eq!(view.validity, Validity::NotSteady);
     assert_eq!(view.reasons.len(), 12, "reads and changes of 3 targets at 2 loads");
+    assert_eq!(view.unsteady, ["rates drifted while they were measured"], "once");
     let first = &view.reasons[0];
     assert!(first.contains("the rate falls by 4"), "{first}");
     assert!(first.contains("in block after block: warm up longer"), "{first}");
@@ -212,8 +213,10 @@ fn stolen_and_shared_cpu_make_a_run_unsteady() {
     let view = with(16, 0.06, 0.0);
     let text = reason(&view, Validity::NotSteady);
     assert!(text.contains("16 of 30") && text.contains("dedicated CPUs"), "{text}");
+    assert_eq!(view.unsteady, ["other virtual machines took the CPU"]);
     let view = with(16, 0.0, 0.21);
     assert!(reason(&view, Validity::NotSteady).contains("stop them"));
+    assert_eq!(view.unsteady, ["other processes took the CPU"]);
     // Beside existing servers, whose own work cannot be told from others', those of ours decide.
     let mut recorded = good();
     for target in recorded.header.plan.targets.iter_mut().filter(|t| t.name != "redis") {

@@ -2,8 +2,9 @@
 
 use super::problems::has_parts;
 use super::table::{Line, Paint, Table, paragraph};
+use crate::show;
 use crate::view::{Row, Value, View};
-use stats::{format_bytes, format_percent, format_rate};
+use stats::{format_bytes, format_rate};
 
 /// Column names of [`cells`].
 pub(crate) const HEADER: [&str; 7] =
@@ -48,7 +49,7 @@ pub(crate) fn cells(row: &Row) -> Vec<String> {
         format!("{} {}", row.workload, row.operation),
         row.target.clone(),
         metric("calls_rate_per_s", format_rate),
-        metric("hit_ratio", format_percent),
+        metric("hit_ratio", show::share_of_all),
         metric("round_trips_per_op", number),
         metric("commands_per_op", number),
         metric("files_per_op", number),

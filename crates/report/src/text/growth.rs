@@ -3,6 +3,7 @@
 use super::table::{Line, Paint, Table, paragraph};
 use crate::show;
 use crate::view::{GrowthView, Value, View};
+use stats::units::BOUNDED;
 
 /// Column names of [`cells`].
 pub(crate) const HEADER: [&str; 5] =
@@ -117,10 +118,15 @@ fn ends(curve: &GrowthView) -> String {
     }
 }
 
-/// `0.98 [0.95, 1.01]`; without an interval, the slope alone.
+/// `0.98 [0.95, 1.01]`; without an interval, the slope alone. Ends beyond ±100 bound nothing.
 fn slope(value: &Value) -> String {
-    // A slope that rounds to 0 has no sign.
-    let number = |n: f64| format!("{:.2}", (n * 100.0).round() / 100.0 + 0.0);
+    let number = |n: f64| match n.abs() {
+        size if size > BOUNDED => if n > 0.0 { "∞" } else { "-∞" }.into(),
+        // Three digits are enough of a slope that says nothing.
+        size if size >= 10.0 => format!("{n:.0}"),
+        // A slope that rounds to 0 has no sign.
+        _ => format!("{:.2}", (n * 100.0).round() / 100.0 + 0.0),
+    };
     match show::bounds(value) {
         None => number(value.center),
         Some((lo, hi)) => format!("{} [{}, {}]", number(value.center), number(lo), number(hi)),

@@ -109,7 +109,9 @@ fn failures(view: &View, columns: usize, paint: Paint) -> String {
             } else {
                 format!("  {} in block {}: ", f.cell, f.block + 1)
             };
-            paragraph(&start, 4, &format!("{}: {}", f.class, f.reason), columns)
+            let reason = paragraph(&start, 4, &format!("{}: {}", f.class, f.reason), columns);
+            let log = f.log.as_ref().map(|log| paragraph("    its log: ", 6, log, columns));
+            reason + &log.unwrap_or_default()
         })
         .collect();
     section("Failed trials", paint, &lines)
@@ -188,20 +190,32 @@ pub(crate) fn reasons(advice: &[AdviceView]) -> Vec<(String, String)> {
     reasons
 }
 
-/// Sizes of shop, each with all targets by their scores and their ratios to the best.
+/// What a place in an order says against the first but that it is slower, which an order says by
+/// itself.
+fn level(ranked: &RankedView) -> Option<&str> {
+    ranked.verdict.as_deref().filter(|verdict| *verdict != "slower")
+}
+
+/// Sizes of shop, each with all targets by their scores and their ratios to the highest, and how
+/// far that is an order.
 pub(crate) fn orders(view: &View) -> Vec<(String, String)> {
-    let place = |ranked: &RankedView| {
-        let ratio = ranked.ratio.as_ref().map_or(String::new(), |v| {
-            // That others are slower is what an order says by itself.
-            let doubt = ranked.verdict.as_deref().filter(|verdict| *verdict != "slower");
-            let doubt = doubt.map_or(String::new(), |verdict| format!(" ({verdict})"));
-            format!(" {}{doubt}", show::ratio_value(v))
-        });
-        format!("{}{ratio}", ranked.target)
-    };
     let order = |ranking: &RankingView| {
+        let place = |ranked: &RankedView| {
+            let ratio = ranked.ratio.as_ref().map_or(String::new(), |v| {
+                let doubt = level(ranked).filter(|_| ranking.doubt.is_none());
+                let doubt = doubt.map_or(String::new(), |verdict| format!(" ({verdict})"));
+                format!(" {}{doubt}", show::ratio_value(v))
+            });
+            format!("{}{ratio}", ranked.target)
+        };
+        let said = match &ranking.doubt {
+            Some(doubt) => format!("not decided ({doubt}): "),
+            None if ranking.targets.iter().any(|r| level(r).is_some()) => "no clear best: ".into(),
+            None => String::new(),
+        };
         let targets: Vec<String> = ranking.targets.iter().map(place).collect();
-        (format!("{} ({})", ranking.sizes.join(", "), ranking.clients), targets.join(", "))
+        let size = format!("{} ({})", ranking.sizes.join(", "), ranking.clients);
+        (size, said + &targets.join(", "))
     };
     view.rankings.iter().map(order).collect()
 }
