@@ -41,6 +41,21 @@ export function scrollBox(label: string, table: HTMLElement): HTMLElement {
   return h("div", { class: "scroll-frame" }, h("p", { class: "scroll-hint" }, "The table goes on to the right: scroll it sideways."), box);
 }
 
+const NARROW = "(max-width: 720px)";
+
+/** What is long, folded on a narrow screen until it is asked for; on a wide one it is always open. */
+export function fold(summary: string, ...children: (Child | Child[])[]): HTMLElement {
+  const details = h("details", { class: "fold", open: true }, h("summary", {}, summary), ...children);
+  if (typeof matchMedia !== "function") return details;
+  const screen = matchMedia(NARROW);
+  const fit = (): void => {
+    details.open = !screen.matches;
+  };
+  screen.addEventListener("change", fit);
+  fit();
+  return details;
+}
+
 /** A cell of a table that becomes a card on narrow screens: carries its column's name. */
 export function labelled(label: string, ...children: (Child | Child[])[]): HTMLTableCellElement {
   return h("td", { "data-label": label }, h("div", {}, ...children));

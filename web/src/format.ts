@@ -96,10 +96,32 @@ export function quantile(q: number): string {
   return `${Number((q * 100).toPrecision(8))} %`;
 }
 
-/** The ends of an interval by one printer: `47,610–48,870`; empty where there is none. */
-export function interval(value: Value, print: (n: number) => string): string {
-  if (value.lo === null || value.hi === null) return "";
-  return `${print(value.lo)}–${print(value.hi)}`;
+/** A share of which 100 % is all: `99.9 %`, and `<100 %` where that would be rounded up. */
+export function shareOfAll(share: number): string {
+  const text = percent(share);
+  return text === "100 %" && share < 1 ? "<100 %" : text;
+}
+
+/**
+ * How many times the centre an end of its interval may be, or the centre it, to be told: beyond, the
+ * blocks bound nothing on that side. As in the Rust crate `stats` (crates/stats/src/units.rs), which
+ * prints the same for terminals.
+ */
+export const BOUNDED = 100;
+
+/** The same for an end that is as exact as its centre; beyond, it has three digits. */
+const NEAR = 10;
+
+function end(n: number, center: number, print: (n: number) => string): string {
+  const factor = center === 0 ? 1 : Math.max(n / center, center / n);
+  if (factor > BOUNDED) return n > center ? "∞" : "0";
+  return print(factor > NEAR ? Number(n.toPrecision(3)) : n);
+}
+
+/** The ends of an interval by one printer: `47,610–48,870`; empty where there is none, 0 or ∞ where an end bounds nothing. */
+export function interval({ center, lo, hi }: Value, print: (n: number) => string): string {
+  if (lo === null || hi === null) return "";
+  return `${end(lo, center, print)}–${end(hi, center, print)}`;
 }
 
 /** A ratio's interval: `1.36–1.47`; empty where there is none. */

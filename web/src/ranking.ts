@@ -6,7 +6,7 @@
 
 import { geometricMean } from "./interval";
 import { inverse } from "./standing";
-import type { TargetRates, Value } from "./view";
+import type { TargetRates, Value, View } from "./view";
 
 /** How much each operation counts: numbers of 0 and more. */
 export type Weights = Record<string, number>;
@@ -16,6 +16,8 @@ export interface Ranked {
   target: string;
   /** How many times the best store's score is its own; null for the best, and without a common block. */
   ratio: Value | null;
+  /** Blocks that it has in common with the best. */
+  blocks: number;
 }
 
 /** Logarithms of a store's scores by block. */
@@ -47,12 +49,13 @@ function mean(found: Scores): number {
   return [...found.values()].reduce((sum, v) => sum + v, 0) / found.size;
 }
 
-function ofBest(best: Scores, other: Scores): Value | null {
+function ofBest(best: Scores, other: Scores): Pick<Ranked, "ratio" | "blocks"> {
   const differences = [...best].flatMap(([block, score]) => {
     const twin = other.get(block);
     return twin === undefined ? [] : [score - twin];
   });
-  return differences.length === 0 ? null : inverse(geometricMean(differences));
+  const blocks = differences.length;
+  return { ratio: blocks === 0 ? null : inverse(geometricMean(differences)), blocks };
 }
 
 /** All stores that have every operation that counts, best first; none where no operation counts. */
@@ -64,13 +67,17 @@ export function rank(weights: Weights, rates: readonly TargetRates[]): Ranked[] 
   const best = scored[0];
   return scored.map(({ target, found }, i) => ({
     target,
-    ratio: i === 0 || best === undefined ? null : ofBest(best.found, found),
+    ...(i === 0 || best === undefined ? { ratio: null, blocks: found.size } : ofBest(best.found, found)),
   }));
 }
 
+/** The rules of a view by which differences are decided. */
+type Rules = Pick<View, "equivalence_zone" | "fewest_blocks">;
+
 /** What an interval by itself says of a store against the best: beyond the zone, within it, or neither. */
-export function standing(ratio: Value | null, zone: number): "slower" | "equal" | "undecided" {
-  if (ratio === null || ratio.lo === null || ratio.hi === null) return "undecided";
+export function standing({ ratio, blocks }: Omit<Ranked, "target">, rules: Rules): "slower" | "equal" | "undecided" {
+  const zone = rules.equivalence_zone;
+  if (blocks < rules.fewest_blocks || ratio === null || ratio.lo === null || ratio.hi === null) return "undecided";
   if (ratio.hi < 1 / (1 + zone)) return "slower";
   return ratio.lo >= 1 / (1 + zone) && ratio.hi <= 1 + zone ? "equal" : "undecided";
 }

@@ -39,8 +39,6 @@ export interface Group {
   operations: OperationGroup[];
 }
 
-const OPERATION_ORDER = ["write", "read", "change", "mixed", "page"];
-
 /** A key for a load. */
 export function loadKey(load: Load): string {
   const pipeline = (load.pipeline ?? 1) > 1 ? `-${load.pipeline}` : "";
@@ -51,12 +49,6 @@ export function loadKey(load: Load): string {
 /** True for a part of another operation: `mixed.read`, `page.open`. */
 export function isPart(operation: string): boolean {
   return operation.includes(".");
-}
-
-function operationRank(operation: string): number {
-  const parent = operation.split(".")[0] ?? operation;
-  const at = OPERATION_ORDER.indexOf(parent);
-  return (at < 0 ? OPERATION_ORDER.length : at) * 2 + (isPart(operation) ? 1 : 0);
 }
 
 /** A value upside down: the ratio seen from the other side. */
@@ -143,26 +135,16 @@ function gather<T>(items: readonly T[], key: (item: T) => string): Map<string, T
   return groups;
 }
 
-/** All rows of a view, grouped for reading: profiles in their order, few clients first. */
+/** All rows of a view, grouped for reading, in the view's order of profiles, loads and operations. */
 export function groups(view: View): Group[] {
   const controls = new Set(view.targets.filter((t) => t.control_of !== null).map((t) => t.name));
   const targetRank = new Map(view.targets.map((t, i) => [t.name, i]));
   const rank = (row: Row): number => targetRank.get(row.target) ?? targetRank.size;
   const cells = gather(view.cells, (row) => `${row.workload}|${loadKey(row.load)}`);
-  const found = [...cells].map(([key, rows]): Group => {
+  return [...cells].map(([key, rows]): Group => {
     const first = rows[0] as Row;
     const operations = [...gather(rows, (row) => row.operation).values()]
-      .map((same) => operationGroup(view, [...same].sort((a, b) => rank(a) - rank(b)), controls))
-      .sort((a, b) => operationRank(a.operation) - operationRank(b.operation));
+      .map((same) => operationGroup(view, [...same].sort((a, b) => rank(a) - rank(b)), controls));
     return { key, workload: first.workload, load: first.load, operations };
   });
-  // Rows come in the order of profiles; one that measures several sizes has a name for each.
-  const workloads = [...new Set(view.cells.map((row) => row.workload))];
-  const profile = (group: Group): number => workloads.indexOf(group.workload);
-  return found.sort(
-    (a, b) =>
-      profile(a) - profile(b) ||
-      Number(a.load.one_session ?? false) - Number(b.load.one_session ?? false) ||
-      a.load.clients - b.load.clients,
-  );
 }

@@ -9,7 +9,7 @@ export const VALIDITY: Record<Validity, { tone: "good" | "warn" | "bad"; word: s
   "not-steady": {
     tone: "warn",
     word: "NOT-STEADY",
-    meaning: "The stores had not settled while they were measured: use the numbers with care.",
+    meaning: "A rule about steadiness does not hold: use the numbers with care.",
   },
   invalid: {
     tone: "bad",
@@ -17,6 +17,14 @@ export const VALIDITY: Record<Validity, { tone: "good" | "warn" | "bad"; word: s
     meaning: "A rule about correctness does not hold: do not use the numbers.",
   },
 };
+
+/** What the verdict means for this run: of one that was not steady, what was not. */
+export function meaning(view: View): string {
+  const { meaning: general } = VALIDITY[view.validity];
+  if (view.validity !== "not-steady" || view.unsteady.length === 0) return general;
+  const said = view.unsteady.join("; ");
+  return `${said.charAt(0).toUpperCase()}${said.slice(1)}: use the numbers with care.`;
+}
 
 /** The mark of a run whose numbers need one; null for a valid run. */
 export function validityMark(view: View): HTMLElement | null {

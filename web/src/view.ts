@@ -102,6 +102,10 @@ export interface BlockPoint {
   service_ns_p999: number;
   ok: number;
   not_ok: number;
+  /** Nanoseconds of a client without preparing, checking and saving again. */
+  free_ns: number;
+  /** Nanoseconds of all clients in which they saved again what cleans had removed. */
+  restoring_ns: number;
 }
 
 /** Target × workload × load × operation. */
@@ -128,6 +132,8 @@ export interface Comparison {
   metric: string;
   a: string;
   b: string;
+  /** Blocks that have both. */
+  blocks: number;
   ratio: Value;
   verdict: string;
   doubt: string | null;
@@ -188,6 +194,8 @@ export interface RankingView {
   sizes: string[];
   clients: number;
   workload: string;
+  /** Why nothing of the order is decided; null where something may be. */
+  doubt: string | null;
   targets: RankedView[];
   rates?: TargetRates[];
 }
@@ -212,6 +220,8 @@ export interface FailureView {
   target: string;
   class: string;
   reason: string;
+  /** The last lines of the server's log, joined by ` | `; null where there are none, or an earlier failure has them. */
+  log: string | null;
 }
 
 /** What disturbed the run. */
@@ -249,6 +259,8 @@ export interface View {
   profiles: string[];
   validity: Validity;
   reasons: string[];
+  /** What was not steady, in a few words each. */
+  unsteady: string[];
   status: string;
   stopped_because: string;
   started_unix_ms: number;
@@ -259,6 +271,8 @@ export interface View {
   tool: string;
   command: string[];
   equivalence_zone: number;
+  /** Blocks below which nothing is decided. */
+  fewest_blocks: number;
   generation: Record<string, string>;
   targets: TargetView[];
   cells: Row[];
@@ -293,6 +307,7 @@ const VIEW_SHAPE: Record<string, Shape> = {
   profiles: "array",
   validity: "string",
   reasons: "array",
+  unsteady: "array",
   status: "string",
   stopped_because: "string",
   started_unix_ms: "number",
@@ -302,6 +317,7 @@ const VIEW_SHAPE: Record<string, Shape> = {
   tool: "string",
   command: "array",
   equivalence_zone: "number",
+  fewest_blocks: "number",
   generation: "object",
   targets: "array",
   cells: "array",

@@ -49,6 +49,12 @@ describe("the answer", () => {
     expect(one).not.toContain("fastest");
   });
 
+  it("decides nothing from two blocks, whose ends have no absurd digits", () => {
+    const [one] = sentences(viewOf(variants.twoBlocks()));
+    expect(one).toMatch(/^undecided: writing between files, redis and mysql \(1\.\d\d×, 0–∞\); reading between/);
+    expect(one).not.toContain("fastest");
+  });
+
   it("does not let a control win, and keeps it out of the sentence", () => {
     const view = viewOf(variants.withControl());
     const [one] = sentences(view);
@@ -83,6 +89,15 @@ describe("the answer", () => {
 });
 
 describe("groups", () => {
+  it("keep the operations in the order in which they were measured, as the terminal has them", () => {
+    const view = viewOf(variants.sessions());
+    const measured = ["read", "mixed", "clean", "write"];
+    view.cells = measured.flatMap((operation, i) =>
+      view.cells.filter((row) => row.operation === ["write", "read", "change", "mixed"][i]).map((row) => ({ ...row, operation })),
+    );
+    expect(groups(view).map((g) => g.operations.map((op) => op.operation))).toEqual([measured, measured]);
+  });
+
   it("follow profiles, then one session last, then clients", () => {
     const keys = groups(viewOf(variants.manyProfiles())).map((g) => `${g.workload} ${loadKey(g.load)}`);
     expect(keys).toEqual(["steady closed-1", "steady closed-8", "shop-page closed-8", "shop-page closed-8-one"]);

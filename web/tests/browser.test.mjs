@@ -257,11 +257,56 @@ describe("controls", () => {
   it("say that a table goes on where it does, and only there", async () => {
     for (const [width, shown] of [[1280, false], [390, true]]) {
       await open(fixture(), async (page) => {
+        if (shown) await page.locator(".fold > summary").first().click();
         const box = page.locator(".scroll").first();
         assert.equal(await box.evaluate((e) => e.scrollWidth > e.clientWidth), shown);
         assert.equal(await page.locator(".scroll-hint").first().isVisible(), shown);
       }, { width });
     }
+  });
+
+  it("fold long tables where it is narrow, and open them on demand, when it grows wide and on paper", async () => {
+    await open(fixture(), async (page) => {
+      const folds = page.locator("details.fold");
+      const closed = () => page.locator("details.fold:not([open])").count();
+      assert.ok((await folds.count()) >= 5);
+      assert.equal(await closed(), await folds.count());
+      const height = () => page.evaluate(() => document.documentElement.scrollHeight);
+      const folded = await height();
+      await folds.first().locator("summary").click();
+      assert.equal(await page.locator(".results").first().isVisible(), true);
+      await page.evaluate(() => dispatchEvent(new Event("beforeprint")));
+      assert.equal(await closed(), 0);
+      assert.ok((await height()) > folded * 1.5, `${folded} of ${await height()}`);
+      await page.setViewportSize({ width: 390, height: 901 });
+      await page.setViewportSize({ width: 1280, height: 900 });
+      assert.equal(await closed(), 0);
+      assert.equal(await folds.first().locator("summary").isVisible(), false);
+    }, { width: 390 });
+    await open(fixture(), async (page) => assert.equal(await page.locator("details.fold:not([open])").count(), 0));
+  });
+
+  it("mark the whole at the axis of hits, and leave room above", async () => {
+    await open(written("caches", variants.caches()), async (page) => {
+      await page.locator("#chart-hits .canvas").scrollIntoViewIfNeeded();
+      const [whole, none] = await page.locator("#chart-hits svg").evaluate((svg) => {
+        const label = (text) => [...svg.querySelectorAll("text")].find((t) => t.textContent === text)?.getBoundingClientRect();
+        return [label("100 %"), label("0 %")].map((box) => box && box.y + box.height / 2);
+      });
+      const top = (await page.locator("#chart-hits .canvas").boundingBox()).y;
+      assert.ok(whole !== undefined && none !== undefined && whole < none, `${whole} ${none}`);
+      assert.ok(whole > top + 30, "the line at 100 % is at the edge");
+    });
+  });
+
+  it("draw bars that can be compared beside intervals without end", async () => {
+    await open(written("two", variants.twoBlocks()), async (page) => {
+      await page.locator("#chart-rates .canvas").scrollIntoViewIfNeeded();
+      const labels = await page.locator("#chart-rates svg text").allTextContents();
+      assert.ok(labels.some((text) => /^\d+k$/.test(text)) && !labels.some((text) => /[MG]$/.test(text)), labels.join(" "));
+      assert.match(await page.locator("#chart-rates .chart-note").innerText(), /goes on beyond twice its bar/);
+      assert.match(await tooltip(page, "#chart-rates"), /95 % interval 0–∞/);
+    });
   });
 
   it("offer only operations that the chosen load has", async () => {

@@ -34,6 +34,7 @@ describe("numbers", () => {
   it("prints quantiles and shares without rounding noise", () => {
     expect([0.5, 0.99, 0.999, 0.9999].map(format.quantile)).toEqual(["50 %", "99 %", "99.9 %", "99.99 %"]);
     expect([0.03, 0.8345, 0].map(format.percent)).toEqual(["3 %", "83.5 %", "0 %"]);
+    expect([1, 0.99999, 0.9994, 0.5].map(format.shareOfAll)).toEqual(["100 %", "<100 %", "99.9 %", "50 %"]);
   });
 });
 
@@ -41,6 +42,14 @@ describe("intervals", () => {
   it("has both ends by the same printer", () => {
     expect(format.interval({ center: 48230, lo: 47610.2, hi: 48870 }, format.rate)).toBe("47,610–48,870");
     expect(format.ratioWithInterval({ center: 1.41, lo: 1.36, hi: 1.47 })).toBe("1.41× (1.36–1.47)");
+  });
+
+  it("has three digits far from the centre, and none where it bounds nothing", () => {
+    const of = (center: number, lo: number, hi: number): string => format.interval({ center, lo, hi }, format.rate);
+    expect(of(30_412, 2_345.6, 348_129)).toBe("2,350–348,000");
+    expect(of(30_412, 0, 700_123_456)).toBe("0–∞");
+    expect(format.ratioWithInterval({ center: 0.34, lo: 1e-4, hi: 48_129 })).toBe("0.34× (0–∞)");
+    expect(format.ratioWithInterval({ center: 123, lo: 1.3, hi: 12_129 })).toBe("123× (1.30–12,100)");
   });
 
   it("says nothing where there is one block", () => {

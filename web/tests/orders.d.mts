@@ -5,7 +5,7 @@ import type { TargetRates } from "../src/view";
 export interface Case {
   blocks: number;
   rates: TargetRates[];
-  orders: { weights: Weights; order: Ranked[] }[];
+  orders: { weights: Weights; order: Omit<Ranked, "blocks">[] }[];
 }
 
 export const cases: Case[];

@@ -40,9 +40,11 @@ describe("the order by weights", () => {
   });
 
   it("calls a store slower or equal only where the whole interval says so", () => {
-    const of = (lo: number | null, hi: number | null): string => standing({ center: 0.9, lo, hi }, 0.03);
+    const rules = { equivalence_zone: 0.03, fewest_blocks: 3 };
+    const of = (lo: number | null, hi: number | null, blocks = 3): string => standing({ ratio: { center: 0.9, lo, hi }, blocks }, rules);
     expect([of(0.8, 0.95), of(0.8, 0.98), of(0.975, 1.02), of(null, null)]).toEqual(["slower", "undecided", "equal", "undecided"]);
-    expect(standing(null, 0.03)).toBe("undecided");
+    expect([of(0.8, 0.95, 2), of(0.975, 1.02, 2)]).toEqual(["undecided", "undecided"]);
+    expect(standing({ ratio: null, blocks: 3 }, rules)).toBe("undecided");
   });
 });
 

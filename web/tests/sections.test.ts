@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { growthPoints, slopeText, table, words } from "../src/charts/growth";
 import { position, points, marks, waitShares } from "../src/charts/percentiles";
+import { goesOn, highest } from "../src/charts/rates";
 import { contextOf } from "../src/context";
 import { advice } from "../src/sections/advice";
 import { claims } from "../src/sections/claims";
@@ -92,6 +93,15 @@ describe("effort", () => {
     expect(texts(sizes, "tbody tr")).toEqual(["files–80 MiB–", "redis1.46 GiB–791", "mysql1.46 GiB––"]);
   });
 
+  it("calls no share of hits 100 % beside a miss", () => {
+    const raw = variants.caches();
+    for (const row of raw.cells.filter((r) => r.operation === "read")) {
+      row.metrics["hit_ratio"] = { center: row.target === "files" ? 1 : 0.999_999, lo: null, hi: null };
+    }
+    const hits = texts(build(effort, raw), "tbody:nth-of-type(2) td[data-label=Hits]");
+    expect(hits.slice(0, 3)).toEqual(["100 %", "<100 %", "<100 %"]);
+  });
+
   it("leaves out a whole phase whose operations have rows", () => {
     const raw = variants.caches();
     for (const row of raw.cells.filter((r) => r.operation === "read")) row.operation = "mixed.read";
@@ -120,6 +130,21 @@ describe("other sections", () => {
     expect(ids).toEqual(["#note-1", "#note-2", "#note-3"]);
     expect(new Set(marks)).toEqual(new Set(ids.slice(0, 2)));
     expect(build(notes, raw).textContent).toContain("Notes that no table points to concern the whole run.");
+  });
+
+  it("say what was not steady, and no more than is known", () => {
+    const banner = (raw: variants.Raw): string => texts(build(head, raw), ".validity p")[0] as string;
+    expect(banner(variants.notSteady())).toBe("Rates drifted while they were measured; other processes took the CPU: use the numbers with care.");
+    const raw = variants.notSteady();
+    raw.unsteady = [];
+    expect(banner(raw)).toBe("A rule about steadiness does not hold: use the numbers with care.");
+  });
+
+  it("show the last words of a server with the failure that has them", () => {
+    const raw = variants.sessions();
+    const [first] = raw.failures as [View["failures"][number]];
+    raw.failures = [{ ...first, log: "a | b" }, { ...first, block: 3, log: null }];
+    expect(texts(build(failures, raw), ".log")).toEqual(["its log: a | b"]);
   });
 
   it("put a mark that every row carries at the table's heading, once", () => {
@@ -174,6 +199,20 @@ describe("other sections", () => {
 });
 
 describe("charts", () => {
+  it("draw no interval beyond twice its bar", () => {
+    const row = variants.sessions().cells[0] as Row;
+    const blocks = [900, 1000, 1100];
+    row.charts = { ...(row.charts as NonNullable<Row["charts"]>), rate_by_block: blocks };
+    const drawn = (hi: number | null): [number, boolean] => {
+      row.metrics["rate_per_s"] = { center: 1000, lo: hi === null ? null : 1, hi };
+      return [highest(row), goesOn(row)];
+    };
+    expect(drawn(700e6)).toEqual([2200, true]);
+    expect(drawn(2200)).toEqual([2200, false]);
+    expect(drawn(1200)).toEqual([1200, false]);
+    expect(drawn(null)).toEqual([1100, false]);
+  });
+
   it("put a tenfold rarer operation one step further right", () => {
     expect([0, 0.9, 0.99, 0.999].map((q) => Math.round(position(q) * 1e9) / 1e9)).toEqual([0, 1, 2, 3]);
     const drawn = points([{ q: 0.5, ns: 1000 }, { q: 0.9, ns: 0 }, { q: 1, ns: 9 }]);

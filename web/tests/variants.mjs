@@ -10,25 +10,42 @@ export function sessions() {
   return JSON.parse(readFileSync(path, "utf8"));
 }
 
-/** One block: no interval anywhere, nothing decided. */
-export function oneBlock() {
+/** So few blocks that nothing is decided, each interval made by `of`. */
+function fewBlocks(blocks, of) {
   const view = sessions();
-  const bare = (value) => ({ center: value.center, lo: null, hi: null });
-  view.blocks = 1;
+  const doubt = `${blocks} block${blocks === 1 ? "" : "s"}; 3 are needed`;
+  view.blocks = blocks;
   for (const row of view.cells) {
-    row.blocks = 1;
-    row.metrics = Object.fromEntries(Object.entries(row.metrics).map(([name, value]) => [name, bare(value)]));
-    row.charts.rate_by_block.length = 1;
-    row.charts.rate_series.length = 1;
-    row.charts.by_block.length = 1;
+    row.blocks = blocks;
+    row.metrics = Object.fromEntries(Object.entries(row.metrics).map(([name, value]) => [name, of(value)]));
+    for (const list of [row.charts.rate_by_block, row.charts.rate_series, row.charts.by_block]) list.length = blocks;
   }
   for (const comparison of view.comparisons) {
-    comparison.ratio = bare(comparison.ratio);
-    comparison.verdict = "undecided";
-    comparison.doubt = "one block gives no interval";
+    Object.assign(comparison, { blocks, ratio: of(comparison.ratio), verdict: "undecided", doubt });
   }
-  view.claims.forEach((claim) => (claim.measured = claim.measured && bare(claim.measured)));
+  for (const claim of view.claims.filter((c) => c.measured !== null)) {
+    Object.assign(claim, { measured: of(claim.measured), verdict: "undecided", note: doubt });
+  }
+  for (const ranking of view.rankings) {
+    ranking.doubt = doubt;
+    for (const { by_operation } of ranking.rates) {
+      for (const rates of Object.values(by_operation)) {
+        for (const block of Object.keys(rates)) if (Number(block) >= blocks) delete rates[block];
+      }
+    }
+    for (const ranked of ranking.targets.slice(1)) Object.assign(ranked, { ratio: of(ranked.ratio), verdict: "undecided" });
+  }
   return view;
+}
+
+/** One block: no interval anywhere, nothing decided. */
+export function oneBlock() {
+  return fewBlocks(1, ({ center }) => ({ center, lo: null, hi: null }));
+}
+
+/** Two blocks that differ much: intervals that say nothing. */
+export function twoBlocks() {
+  return fewBlocks(2, ({ center }) => ({ center, lo: center / 23_000, hi: center * 23_000 }));
 }
 
 /** Every trial failed: not a single row. */
@@ -119,6 +136,7 @@ export function missingBlock() {
 export function notSteady() {
   const view = sessions();
   view.validity = "not-steady";
+  view.unsteady = ["rates drifted while they were measured", "other processes took the CPU"];
   view.reasons = ["mysql/steady/8: the rate still rose by 6 % in the last half of block 2", "redis/steady/1: two halves differ by 5 %"];
   return view;
 }

@@ -28,9 +28,9 @@ const said = (root: HTMLElement): string[] => texts(root, ".order-said");
 describe("your own weights", () => {
   it("start from the study's and show its order", () => {
     const built = build(variants.sessions());
-    expect(texts(built, ".weight label")).toEqual(["change", "read", "write"]);
-    expect(["change", "read", "write"].map((name) => number(built, name).value)).toEqual(["0.25", "0.7", "0.05"]);
-    expect(texts(built, ".weight-share")).toEqual(["25 %", "70 %", "5 %"]);
+    expect(texts(built, ".weight label")).toEqual(["write", "read", "change"]);
+    expect(["write", "read", "change"].map((name) => number(built, name).value)).toEqual(["0.05", "0.7", "0.25"]);
+    expect(texts(built, ".weight-share")).toEqual(["5 %", "70 %", "25 %"]);
     expect(texts(built, "h4")).toEqual(["small: 1 concurrent request", "medium to large: 8 concurrent requests"]);
     expect(order(built, 0)).toEqual(["files", "redis", "mysql"]);
     expect(order(built, 1)).toEqual(["redis", "files", "mysql"]);
@@ -52,9 +52,9 @@ describe("your own weights", () => {
     const built = build(variants.sessions());
     for (const name of ["read", "write"]) type(number(built, name), "0");
     expect(order(built, 0)).toEqual(["redis", "files", "mysql"]);
-    expect(texts(built, ".weight-share")).toEqual(["100 %", "0 %", "0 %"]);
+    expect(texts(built, ".weight-share")).toEqual(["0 %", "0 %", "100 %"]);
     expect(said(built)).toEqual([
-      "Another order than by the study's weights: redis instead of files is the best.",
+      "Another order than by the study's weights: no clear best among redis and files.",
       "The same order as by the study's weights.",
     ]);
     const moves = texts(built.querySelector(".order") as HTMLElement, "td:last-child");
@@ -74,17 +74,52 @@ describe("your own weights", () => {
     expect(slider?.max).toBe("1");
   });
 
-  it("do not take what is no weight", () => {
+  it("name the best only where it is shown to be ahead", () => {
+    const raw = variants.sessions();
+    const alone = (target: string, rate: number): void => {
+      const rates = raw.rankings[0]?.rates?.find((r) => r.target === target)?.by_operation["change"] ?? {};
+      for (const block of Object.keys(rates)) rates[block] = rate + Number(block);
+    };
+    alone("redis", 40_000);
+    const clear = build(raw);
+    for (const name of ["read", "write"]) type(number(clear, name), "0");
+    expect(said(clear)[0]).toBe("Another order than by the study's weights: redis instead of files is the best.");
+    alone("redis", 20_500);
+    alone("files", 20_480);
+    const level = build(raw);
+    for (const name of ["read", "write"]) type(number(level, name), "0");
+    expect(said(level)[0]).toBe("Another order than by the study's weights: no clear best among redis and files.");
+  });
+
+  it("say of two blocks that nothing is decided, whatever the weights", () => {
+    const built = build(variants.twoBlocks());
+    const few = "it is not decided, with 2 blocks where 3 are needed.";
+    expect(said(built)[0]).toBe(`The same order as by the study's weights: ${few}`);
+    expect(texts(built, ".order td .chip-doubt")).toEqual(["?undecided", "?undecided", "?undecided", "?undecided"]);
+    for (const name of ["read", "write"]) type(number(built, name), "0");
+    expect(said(built).every((text) => text.endsWith(few))).toBe(true);
+  });
+
+  it("do not take what is no weight, and say so next to it", () => {
     const built = build(variants.sessions());
     const read = number(built, "read");
-    for (const bad of ["-1", "", "1e9"]) {
+    const [before, wrong] = [order(built, 0), built.querySelector("#weight-read-wrong") as HTMLElement];
+    expect(read.getAttribute("aria-describedby")).toBe(wrong.id);
+    for (const bad of ["-1", "", "1e9", "1000.1"]) {
       type(read, bad);
+      type(read, bad, "change");
       expect(read.getAttribute("aria-invalid")).toBe("true");
-      expect(texts(built, ".weight-share")).toEqual(["25 %", "70 %", "5 %"]);
+      expect(wrong.textContent).toBe("A weight is a number from 0 to 1,000; the order still counts read with 0.7.");
+      expect(texts(built, ".weight-share")).toEqual(["5 %", "70 %", "25 %"]);
+      expect(order(built, 0)).toEqual(before);
     }
-    type(read, "-1", "change");
-    expect(read.value).toBe("0.7");
-    expect(read.getAttribute("aria-invalid")).toBeNull();
+    const reset = built.querySelector("button") as HTMLButtonElement;
+    expect(reset.disabled).toBe(false);
+    reset.click();
+    expect([read.value, read.getAttribute("aria-invalid"), wrong.textContent]).toEqual(["0.7", null, ""]);
+    type(read, "1000");
+    expect([read.getAttribute("aria-invalid"), wrong.textContent]).toEqual([null, ""]);
+    expect(texts(built, ".weight-share")).toContain("100 %");
   });
 
   it("say that nothing is ordered where everything weighs nothing", () => {

@@ -57,8 +57,11 @@ export function words(curve: GrowthView): string {
 /** A slope with its interval: `0.98 (0.95 to 1.01)`. */
 export function slopeText(curve: GrowthView): string {
   if (curve.slope === null) return format.NONE;
-  // A slope that rounds to 0 has no sign.
-  const two = (n: number): string => (Math.round(n * 100) / 100 + 0).toFixed(2);
+  const two = (n: number): string => {
+    if (Math.abs(n) > format.BOUNDED) return n > 0 ? "∞" : "-∞";
+    // A slope that rounds to 0 has no sign.
+    return Math.abs(n) >= 10 ? n.toFixed(0) : (Math.round(n * 100) / 100 + 0).toFixed(2);
+  };
   const { center, lo, hi } = curve.slope;
   return lo === null || hi === null ? two(center) : `${two(center)} (${two(lo)} to ${two(hi)})`;
 }

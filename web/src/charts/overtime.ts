@@ -18,8 +18,8 @@ interface Over {
   hint: string;
   /** Name of the vertical axis, and of the lines in the description. */
   quantity: string;
-  /** Most that it can be; undefined without a bound. */
-  most?: number;
+  /** Marks of the vertical axis where there is a most that it can be: from 0 to it. */
+  marks?: number[];
   /** One series a block; null where there is nothing in an interval. */
   series: (row: Row) => (number | null)[][];
   /** A value with three digits, and with its unit. */
@@ -45,9 +45,9 @@ const HITS: Over = {
   title: "Hits over time",
   hint: "Share of reads that found their record; each line is one block in which any missed. It falls as records are cleaned or expire.",
   quantity: "hits",
-  most: 1,
+  marks: [0, 0.2, 0.4, 0.6, 0.8, 1],
   series: (row) => row.charts?.hit_series ?? [],
-  short: format.percent,
+  short: format.shareOfAll,
   long: (text) => `${text} of the reads hit`,
   tick: format.percent,
 };
@@ -104,11 +104,22 @@ function timeTip(over: Over, params: unknown, looks: Map<string, theme.Look>): H
   return tip(`after ${format.threeDigits(at)} s`, rows, many);
 }
 
+/** An axis with these marks, and with room for a line at the last of them. */
+function bounded(marks: number[] | undefined, base: { [key: string]: object }): object {
+  if (marks === undefined) return {};
+  return {
+    max: (marks[marks.length - 1] ?? 0) * 1.04,
+    axisTick: { ...base["axisTick"], customValues: marks },
+    splitLine: { ...base["splitLine"], customValues: marks },
+  };
+}
+
 function drawing(over: Over, context: Context, op: OperationGroup, block: number): Drawing {
   const looks = theme.looks(context.view, theme.current());
   const rows = op.rows.filter((row) => over.series(row).length > 0);
   const legend = rows.map((row) => ({ name: row.target, look: looks.get(row.target) as theme.Look }));
   const base = axis();
+  const customValues = over.marks === undefined ? {} : { customValues: over.marks };
   return {
     legend,
     label: `Lines of ${over.quantity} over time, one for each block, for ${format.list(legend.map((e) => e.name))}.`,
@@ -132,10 +143,10 @@ function drawing(over: Over, context: Context, op: OperationGroup, block: number
         type: "value",
         name: over.quantity,
         min: 0,
-        ...(over.most === undefined ? {} : { max: over.most }),
         ...base,
+        ...bounded(over.marks, base),
         nameTextStyle: { ...base["nameTextStyle"], align: "left" },
-        axisLabel: { ...base["axisLabel"], formatter: (n: number) => over.tick(n) },
+        axisLabel: { ...base["axisLabel"], ...customValues, formatter: (n: number) => over.tick(n) },
       },
       series: rows.flatMap((row, i) => lines(over, legend[i] as LegendEntry, row, block)),
     },

@@ -10,6 +10,25 @@ import { axis, type Drawing, ink, type LegendEntry, mount, tip, zoom } from "./b
 import { figure, groupName, selector } from "./figure";
 
 const RATE = "rate_per_s";
+
+/** How many times its bar an interval is drawn at most: a wider one would leave no room for the bars. */
+const DRAWN = 2;
+
+/** Up to which rate a row's interval is drawn. */
+function limit(row: Row): number {
+  return DRAWN * Math.max(row.metrics[RATE]?.center ?? 0, ...(row.charts?.rate_by_block ?? []));
+}
+
+/** Whether a row's interval goes on beyond what is drawn of it. */
+export function goesOn(row: Row): boolean {
+  return (row.metrics[RATE]?.hi ?? 0) > limit(row);
+}
+
+/** The largest rate that is drawn of a row. */
+export function highest(row: Row): number {
+  const { center = 0, hi = null } = row.metrics[RATE] ?? {};
+  return Math.max(center, Math.min(hi ?? 0, limit(row)), ...(row.charts?.rate_by_block ?? []));
+}
 type RenderItem = NonNullable<CustomSeriesOption["renderItem"]>;
 type Api = Parameters<RenderItem>[1];
 type Shape = Exclude<ReturnType<RenderItem>, null | undefined>;
@@ -50,7 +69,8 @@ function hit(at: Place, y: number, height: number): Shape {
   return { type: "rect", shape: { x: at.middle - at.width / 2, y, width: at.width, height }, style: { fill: "transparent" } };
 }
 
-function whisker(at: Place, lo: number, hi: number, stroke: string): Shape[] {
+// Instead of a cap, an arrow ends a line that goes on.
+function whisker(at: Place, lo: number, hi: number, goes: boolean, stroke: string): Shape[] {
   const cap = Math.min(7, at.width / 3);
   const [low, high] = [at.y(lo), at.y(hi)];
   const line = (x1: number, y1: number, x2: number, y2: number): Shape => ({
@@ -62,8 +82,13 @@ function whisker(at: Place, lo: number, hi: number, stroke: string): Shape[] {
   return [
     line(at.middle, low, at.middle, high),
     line(at.middle - cap, low, at.middle + cap, low),
-    line(at.middle - cap, high, at.middle + cap, high),
+    goes ? arrow(at.middle, high, stroke) : line(at.middle - cap, high, at.middle + cap, high),
   ];
+}
+
+function arrow(x: number, y: number, fill: string): Shape {
+  const points = [[x, y], [x - 5, y + 9], [x + 5, y + 9]];
+  return { type: "polygon", shape: { points }, style: { fill }, silent: true };
 }
 
 // Blocks stand side by side in their order, so that a drift over the run shows as a slope.
@@ -80,8 +105,6 @@ function dots(at: Place, rates: readonly number[], look: theme.Look, ground: str
 
 function series(group: Group, index: number, entry: LegendEntry, rows: (Row | undefined)[]): CustomSeriesOption {
   const colours = ink();
-  const largest = (row: Row): number =>
-    Math.max(row.metrics[RATE]?.center ?? 0, row.metrics[RATE]?.hi ?? 0, ...(row.charts?.rate_by_block ?? []));
   return {
     type: "custom",
     name: entry.name,
@@ -89,7 +112,7 @@ function series(group: Group, index: number, entry: LegendEntry, rows: (Row | un
     encode: { x: 0, y: [1, 2] },
     data: rows.flatMap((row, at) => {
       const value = row?.metrics[RATE];
-      return row === undefined || value === undefined ? [] : [[at, value.center, largest(row)]];
+      return row === undefined || value === undefined ? [] : [[at, value.center, highest(row)]];
     }),
     renderItem: (params, api) => {
       const at = api.value(0) as number;
@@ -97,7 +120,9 @@ function series(group: Group, index: number, entry: LegendEntry, rows: (Row | un
       const value = row?.metrics[RATE];
       if (row === undefined || value === undefined) return null;
       const spot = place(api, at, index);
-      const interval = value.lo === null || value.hi === null ? [] : whisker(spot, value.lo, value.hi, colours.text);
+      const { lo, hi } = value;
+      const top = Math.min(hi ?? 0, limit(row));
+      const interval = lo === null || hi === null ? [] : whisker(spot, lo, top, goesOn(row), colours.text);
       const blocks = dots(spot, row.charts?.rate_by_block ?? [], entry.look, colours.ground);
       const { y, height } = params.coordSys as unknown as { y: number; height: number };
       const children = [hit(spot, y, height), bar(spot, value.center, entry.look), ...blocks, ...interval];
@@ -131,8 +156,10 @@ function drawing(context: Context, group: Group): Drawing {
   const rowsOf = (name: string): (Row | undefined)[] =>
     group.operations.map((op) => op.rows.find((row) => row.target === name));
   const base = axis();
+  const cut = group.operations.some((op) => op.rows.some(goesOn));
   return {
     legend,
+    note: cut ? "▲ This interval goes on beyond twice its bar: point at it for both ends." : "",
     label: `Bars of operations per second for ${group.operations.length} operations and ${names.length} stores; the same numbers are in the table of results.`,
     option: {
       grid: { left: 8, right: 12, top: 28, bottom: 8, containLabel: true },

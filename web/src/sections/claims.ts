@@ -1,7 +1,7 @@
 /** Statements of others, judged by these measurements. */
 
 import type { Context } from "../context";
-import { chip, h, labelled, prose, section, tableHead } from "../dom";
+import { chip, fold, h, labelled, prose, section, tableHead } from "../dom";
 import * as format from "../format";
 import type { ClaimView } from "../view";
 
@@ -46,11 +46,14 @@ export function claims(context: Context): HTMLElement | null {
     "claims",
     "Claims",
     h("p", { class: "hint" }, `Of ${format.plural(all.length, "statement")}: ${format.list(tally)}.`),
-    h(
-      "table",
-      { class: "cards claims" },
-      tableHead(["Statement", "Verdict", "Expected", "Measured", "Explanation"]),
-      h("tbody", {}, all.map(row)),
+    fold(
+      `Table of ${format.plural(all.length, "statement")}`,
+      h(
+        "table",
+        { class: "cards claims" },
+        tableHead(["Statement", "Verdict", "Expected", "Measured", "Explanation"]),
+        h("tbody", {}, all.map(row)),
+      ),
     ),
   );
 }

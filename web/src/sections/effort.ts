@@ -1,7 +1,7 @@
 /** What an operation of an application cache asks of its stores, and what the filled stores take. */
 
 import { type Context, targetName } from "../context";
-import { h, labelled, section, tableHead } from "../dom";
+import { fold, h, labelled, section, tableHead } from "../dom";
 import * as format from "../format";
 import type { Group, OperationGroup } from "../standing";
 import { validityMark } from "../validity";
@@ -12,7 +12,7 @@ type Column = readonly [name: string, metric: string, print: (n: number) => stri
 
 const EFFORT: readonly Column[] = [
   ["Calls/s", "calls_rate_per_s", format.rate],
-  ["Hits", "hit_ratio", format.percent],
+  ["Hits", "hit_ratio", format.shareOfAll],
   ["Round trips", "round_trips_per_op", format.threeDigits],
   ["Commands", "commands_per_op", format.threeDigits],
   ["Files", "files_per_op", format.threeDigits],
@@ -76,7 +76,8 @@ export function effort(context: Context): HTMLElement | null {
     if (found.length === 0) return [];
     const name = `${context.manyProfiles ? `${group.workload} · ` : ""}${format.load(group.load)}`;
     const heading = h("h3", {}, name, validityMark(context.view));
-    return [heading, effortTable(context, found), sizesTable(context, group)];
+    const rows = found.reduce((sum, op) => sum + op.rows.filter(counts).length, 0);
+    return [heading, fold(`Table of ${format.plural(rows, "operation")}`, effortTable(context, found), sizesTable(context, group))];
   });
   if (parts.length === 0) return null;
   return section(

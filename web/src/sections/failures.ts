@@ -16,7 +16,11 @@ export function failures(context: Context): HTMLElement | null {
       labelled("Store", targetName(context, failure.target)),
       labelled("Block", String(failure.block + 1)),
       labelled("Class", chip("bad", failure.class)),
-      labelled("Reason", prose(failure.reason)),
+      labelled(
+        "Reason",
+        prose(failure.reason),
+        failure.log === null ? null : h("span", { class: "sub log" }, "its log: ", h("code", {}, failure.log)),
+      ),
     ),
   );
   return section(

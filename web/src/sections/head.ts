@@ -6,7 +6,7 @@ import { chip, h, prose } from "../dom";
 import * as format from "../format";
 import type { Group } from "../standing";
 import * as theme from "../theme";
-import { VALIDITY } from "../validity";
+import { meaning, VALIDITY } from "../validity";
 import type { View } from "../view";
 
 /** The bar with the product's name and the theme's button. */
@@ -58,7 +58,7 @@ function answers(context: Context): HTMLElement {
 }
 
 function verdict(view: View): HTMLElement {
-  const { tone, word, meaning } = VALIDITY[view.validity];
+  const { tone, word } = VALIDITY[view.validity];
   return h(
     "div",
     { class: `validity validity-${tone}` },
@@ -66,7 +66,7 @@ function verdict(view: View): HTMLElement {
     h(
       "div",
       {},
-      h("p", {}, meaning),
+      h("p", {}, meaning(view)),
       view.reasons.length > 0 ? h("ul", {}, view.reasons.map((reason) => h("li", {}, prose(reason)))) : null,
     ),
   );

@@ -1,7 +1,8 @@
 /** What else kept the machine busy while it measured. */
 
 import type { Context } from "../context";
-import { h, labelled, section, tableHead } from "../dom";
+import { fold, h, labelled, section, tableHead } from "../dom";
+import * as format from "../format";
 
 /** The table of disturbances; null when none were recorded. */
 export function noise(context: Context): HTMLElement | null {
@@ -21,11 +22,14 @@ export function noise(context: Context): HTMLElement | null {
     "noise",
     "Noise",
     h("p", { class: "hint" }, "Recorded during every trial."),
-    h(
-      "table",
-      { class: "cards" },
-      tableHead(["Disturbance", "Median trial", "Worst trial", "Meaning"]),
-      h("tbody", {}, rows),
+    fold(
+      `Table of ${format.plural(rows.length, "disturbance")}`,
+      h(
+        "table",
+        { class: "cards" },
+        tableHead(["Disturbance", "Median trial", "Worst trial", "Meaning"]),
+        h("tbody", {}, rows),
+      ),
     ),
   );
 }

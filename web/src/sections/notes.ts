@@ -1,7 +1,8 @@
 /** Footnotes: warnings that travel with the rows that they doubt. */
 
 import type { Context } from "../context";
-import { h, prose, section } from "../dom";
+import { fold, h, prose, section } from "../dom";
+import * as format from "../format";
 import type { View } from "../view";
 
 /** The marks of a row, each leading to its note; indices outside the list are left out. */
@@ -22,5 +23,6 @@ export function notes(context: Context): HTMLElement | null {
   const general = footnotes.some((_, i) => !pointed.has(i));
   const items = footnotes.map((text, i) => h("li", { id: `note-${i + 1}`, tabindex: -1 }, prose(text)));
   const hint = general ? h("p", { class: "hint" }, "Notes that no table points to concern the whole run.") : null;
-  return section("notes", "Notes", hint, h("ol", { class: "footnotes" }, items));
+  const list = h("ol", { class: "footnotes" }, items);
+  return section("notes", "Notes", hint, fold(format.plural(items.length, "note"), list));
 }

@@ -1,7 +1,7 @@
 /** The result tables: one for each workload and load, operation by operation. */
 
 import { type Context, targetName } from "../context";
-import { chip, h, prose, scrollBox, section } from "../dom";
+import { chip, fold, h, prose, scrollBox, section } from "../dom";
 import * as format from "../format";
 import type { Group, OperationGroup, Standing } from "../standing";
 import { validityMark } from "../validity";
@@ -169,7 +169,8 @@ export function results(context: Context): HTMLElement | null {
     const name = `${context.manyProfiles ? `${group.workload} · ` : ""}${format.load(group.load)}`;
     const shared = sharedBy(group);
     const heading = h("h3", {}, h("span", {}, name, noteMarks(context.view, [...shared.notes])), validityMark(context.view));
-    return [heading, scrollBox(`Results: ${name}`, table(context, group, shared))];
+    const rows = group.operations.reduce((sum, op) => sum + op.rows.length, 0);
+    return [heading, fold(`Table of ${format.plural(rows, "result")}`, scrollBox(`Results: ${name}`, table(context, group, shared)))];
   });
   return section(
     "results",

@@ -1,7 +1,8 @@
 /** The stores: what they were, where, and with which settings. */
 
 import { type Context, targetName } from "../context";
-import { chip, h, labelled, prose, section, tableHead } from "../dom";
+import { chip, fold, h, labelled, prose, section, tableHead } from "../dom";
+import * as format from "../format";
 import type { TargetView } from "../view";
 
 function settings(target: TargetView): HTMLElement {
@@ -38,11 +39,14 @@ export function targets(context: Context): HTMLElement | null {
   return section(
     "targets",
     "Stores",
-    h(
-      "table",
-      { class: "cards" },
-      tableHead(["Store", "Product", "Place", "Settings", "State"]),
-      h("tbody", {}, all.map((target) => row(context, target))),
+    fold(
+      `Table of ${format.plural(all.length, "store")}`,
+      h(
+        "table",
+        { class: "cards" },
+        tableHead(["Store", "Product", "Place", "Settings", "State"]),
+        h("tbody", {}, all.map((target) => row(context, target))),
+      ),
     ),
   );
 }

@@ -5,10 +5,10 @@ import { chip, h } from "../dom";
 import * as format from "../format";
 import { counted, type Ranked, rank, standing, type Weights } from "../ranking";
 import { validityMark } from "../validity";
-import type { RankingView } from "../view";
+import type { RankingView, View } from "../view";
 
 /** The largest weight that is taken. */
-const LARGEST = 1e6;
+const LARGEST = 1000;
 
 /** The next power of ten: where sliders end. */
 function sliderEnd(weights: Weights): number {
@@ -23,32 +23,36 @@ interface Control {
   show: (weights: Weights) => void;
 }
 
-function control(operation: string, end: number, changed: (weight: number) => void): Control {
+/** `changed` hears of every weight that can be taken, and null of a text that is none. */
+function control(operation: string, end: number, changed: (weight: number | null) => void): Control {
   const id = `weight-${operation}`;
   const range = { type: "range", min: 0, max: end, step: end / 100 };
   const slider = h("input", { ...range, "aria-label": `weight of ${operation}, slider` });
-  const number = h("input", { type: "number", id, min: 0, max: LARGEST, step: end / 20, inputmode: "decimal" });
+  const described = { "aria-describedby": `${id}-wrong`, inputmode: "decimal" };
+  const number = h("input", { type: "number", id, min: 0, max: LARGEST, step: end / 20, ...described });
   const share = h("span", { class: "weight-share" });
+  const wrong = h("p", { class: "weight-wrong", id: `${id}-wrong`, role: "alert" });
+  let taken = 0;
   const take = (text: string): void => {
     const weight = Number(text);
-    const good = text.trim() !== "" && weight >= 0 && weight <= LARGEST;
-    if (good) number.removeAttribute("aria-invalid");
-    else number.setAttribute("aria-invalid", "true");
-    if (good) changed(weight);
+    if (text.trim() !== "" && weight >= 0 && weight <= LARGEST) return changed(weight);
+    number.setAttribute("aria-invalid", "true");
+    wrong.textContent = `A weight is a number from 0 to ${format.count(LARGEST)}; the order still counts ${operation} with ${taken}.`;
+    changed(null);
   };
   slider.addEventListener("input", () => take(slider.value));
   number.addEventListener("input", () => take(number.value));
-  // What cannot be a weight was not taken: the last one that was comes back.
-  number.addEventListener("change", () => changed(Number.NaN));
   const show = (weights: Weights): void => {
     const weight = weights[operation] ?? 0;
+    taken = weight;
     slider.value = String(weight);
     if (Number(number.value) !== weight || number.value === "") number.value = String(weight);
     number.removeAttribute("aria-invalid");
+    wrong.textContent = "";
     const all = counted(weights).reduce((sum, [, w]) => sum + w, 0);
     share.textContent = all === 0 ? format.NONE : format.percent(Number((weight / all).toPrecision(2)));
   };
-  const element = h("div", { class: "weight" }, h("label", { for: id }, operation), slider, number, share);
+  const element = h("div", { class: "weight" }, h("label", { for: id }, operation), slider, number, share, wrong);
   return { element, show };
 }
 
@@ -60,7 +64,7 @@ function move(place: number, before: number): string {
 
 function rankedRow(context: Context, ranked: Ranked, place: number, before: number): HTMLTableRowElement {
   const { ratio } = ranked;
-  const said = standing(ratio, context.view.equivalence_zone);
+  const said = standing(ranked, context.view);
   const against = [
     ratio === null ? format.NONE : h("span", { class: "nowrap" }, h("b", {}, format.ratio(ratio.center)), ` ${format.ratioInterval(ratio)}`),
     " ",
@@ -75,14 +79,41 @@ function rankedRow(context: Context, ranked: Ranked, place: number, before: numb
   );
 }
 
+/** Stores that are not shown to be behind the first of an order, with it. */
+function tied(found: readonly Ranked[], view: View): string[] {
+  return found.filter((r, i) => i === 0 || standing(r, view) !== "slower").map((r) => r.target);
+}
+
+/** Why the first of an order is not shown to be the best; empty where it is. */
+function undecidedLead(found: readonly Ranked[], view: View): string {
+  const others = found.slice(1);
+  const most = Math.max(...others.map((r) => r.blocks));
+  if (others.length > 0 && most < view.fewest_blocks) {
+    return `it is not decided, with ${format.plural(most, "block")} where ${view.fewest_blocks} are needed.`;
+  }
+  const level = tied(found, view);
+  return level.length < 2 ? "" : `no clear best among ${format.list(level)}.`;
+}
+
 /** What the order is against that by the study's weights, in a sentence. */
-function comparedOrder(found: readonly Ranked[], study: readonly Ranked[]): string {
+function comparedOrder(found: readonly Ranked[], study: readonly Ranked[], view: View): string {
   if (found.length === 0) return "Every weight is 0, or no store has a rate of every operation that counts: there is no order.";
   const names = (order: readonly Ranked[]): string => order.map((r) => r.target).join("\n");
-  if (names(found) === names(study)) return "The same order as by the study's weights.";
+  const same = names(found) === names(study);
+  const order = `${same ? "The same" : "Another"} order ${same ? "as" : "than"} by the study's weights`;
+  const undecided = undecidedLead(found, view);
+  if (undecided !== "") return `${order}: ${undecided}`;
+  if (same) return `${order}.`;
   const [first, before] = [found[0]?.target, study[0]?.target];
-  const best = first === before ? `${first} is the best by both.` : `${first} instead of ${before} is the best.`;
-  return `Another order than by the study's weights: ${best}`;
+  if (tied(study, view).length > 1) return `${order}: ${first} is the best, where by those none clearly is.`;
+  return `${order}: ${first === before ? `${first} is the best by both.` : `${first} instead of ${before} is the best.`}`;
+}
+
+/** The operations that have a weight, in the order in which they were measured. */
+function weighted(view: View): string[] {
+  const measured = [...new Set(view.cells.map((row) => row.operation.split(".").pop() ?? ""))];
+  const place = (operation: string): number => (measured.includes(operation) ? measured.indexOf(operation) : measured.length);
+  return Object.keys(view.advice_weights).sort((a, b) => place(a) - place(b));
 }
 
 /** The stores without a place, and why; empty when all have one. */
@@ -115,7 +146,7 @@ function order(context: Context, ranking: RankingView): Order {
   const table = h("table", { class: "ranking", "aria-label": `Order, ${size}` }, head, rows);
   const show = (weights: Weights): void => {
     const found = rank(weights, ranking.rates ?? []);
-    said.textContent = comparedOrder(found, study);
+    said.textContent = comparedOrder(found, study, context.view);
     rows.replaceChildren(...found.map((r, i) => rankedRow(context, r, i, places.get(r.target) ?? -1)));
     without.textContent = leftOut(ranking, found, weights);
     paint(context.view, rows);
@@ -136,9 +167,13 @@ export function ownWeights(context: Context): HTMLElement | null {
     for (const part of [...controls, ...orders]) part.show(weights);
     reset.disabled = Object.entries(study).every(([operation, weight]) => weights[operation] === weight);
   };
-  const controls = Object.keys(study).map((operation) =>
+  const controls = weighted(context.view).map((operation) =>
     control(operation, sliderEnd(study), (weight) => {
-      if (!Number.isNaN(weight)) chosen = { ...chosen, [operation]: weight };
+      if (weight === null) {
+        reset.disabled = false;
+        return;
+      }
+      chosen = { ...chosen, [operation]: weight };
       show(chosen);
     }),
   );
