@@ -274,6 +274,9 @@ pub struct DataFiles {
     pub lists: u32,
     /// Operations of the shortest list; 0 without lists.
     pub ops: u64,
+    /// Operations of the longest list; 0 without lists, and in older records.
+    #[serde(default)]
+    pub ops_of_longest: u64,
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-use crate::app_cache::{AppCache, Backend};
+use crate::app_cache::{AppCache, Backend, DataFiles};
 use crate::load::Load;
 use crate::search::Search;
 use crate::study::{Advice, Claim};
@@ -388,5 +388,18 @@ impl Plan {
     /// The planned target of that name.
     pub fn target(&self, name: &str) -> Option<&PlannedTarget> {
         self.targets.iter().find(|t| t.name == name)
+    }
+
+    /// The cells of application caches, in order, each with its workload.
+    pub fn caches(&self) -> impl Iterator<Item = (&Cell, &AppCache)> {
+        self.cells.iter().filter_map(|cell| match &cell.workload {
+            Workload::AppCache(cache) => Some((cell, cache)),
+            Workload::Sessions(_) | Workload::Kv(_) => None,
+        })
+    }
+
+    /// The files that records and lists are read from; `None` where they are drawn.
+    pub fn files(&self) -> Option<&DataFiles> {
+        self.caches().find_map(|(_, cache)| cache.files.as_ref())
     }
 }

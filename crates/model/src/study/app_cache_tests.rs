@@ -147,7 +147,7 @@ fn sizes_can_be_set_and_wrong_ones_say_why() {
         );
     }
     for (text, problem) in [
-        ("300x30", "`1` sizes show no growth (expected two or more)"),
+        ("300x30", "fewer than two sizes show no growth (expected two or more)"),
         ("300x30,0x30", "size `0x30` (expected 1 to 100000000 records and tags)"),
         ("300x30,300x30", "size `300x30` twice"),
         ("300x30,300x3", "size `300x3` has fewer tags than max_tags `15`"),
@@ -159,7 +159,10 @@ fn sizes_can_be_set_and_wrong_ones_say_why() {
     }
     assert!(wrong(&[("max_tags", "101")]).contains("size `1000x100` has fewer tags"));
     let text = wrong(&[("keys", "500")]);
-    assert!(text.starts_with("--set keys would change nothing: `by-records` have"), "{text}");
+    assert!(
+        text.starts_with("--set keys would change nothing: `by-records` has sizes of its own"),
+        "{text}"
+    );
     let text = message(&[sizes], &[]);
     assert!(text.contains("fits `0` of the chosen profiles"), "{text}");
     assert!(text.ends_with("with sizes are: `by-records` and `by-tag-size`)"), "{text}");
@@ -219,6 +222,23 @@ fn wrong_settings_say_what_is_expected() {
         message(&[("magento", "yes")], &[]),
         "--set magento=`yes` does not fit (expected `on` or `off`)"
     );
+    for (value, magento) in [("on", true), ("true", true), ("off", false), ("false", false)] {
+        let plan = plan(&[("magento", value)], &[]).unwrap();
+        assert_eq!(caches(&plan)[0].magento, magento, "{value}");
+    }
+    for (key, value, expected) in [
+        ("measure_ms", "0", "1 to 86400000"),
+        ("warmup_ms", "-1", "0 to 3600000"),
+        ("timeout_ms", "1s", "1 to 3600000"),
+        ("clients", "1,,8", "1 to 4096, or several as in `1,8`"),
+        ("budget_s", "nan", "0 to 604800 seconds"),
+        ("cm.removal", "", "`del` or `unlink`"),
+    ] {
+        assert_eq!(
+            message(&[(key, value)], &[]),
+            format!("--set {key}=`{value}` does not fit (expected {expected})")
+        );
+    }
     assert!(message(&[("min_tags", "20")], &[]).contains("min_tags <= max_tags <= tags"));
     assert!(message(&[("min_rec_size", "2000")], &[]).contains("min_rec_size <= max_rec_size"));
     assert!(message(&[("clean_chance", "0")], &[]).contains("expected 1 to 1000000"));
@@ -325,27 +345,28 @@ fn faults_in_a_study_are_located() {
     let (text, _) = fault(quick, "");
     assert!(text.ends_with("profile `by-records` has no sizes for scale `quick`"), "{text}");
     let text = fault(quick, "quick = [{ keys = 1000, tags = 100 }]\n").0;
-    assert!(text.ends_with("`1` sizes show no growth (expected two or more)"), "{text}");
+    assert!(text.ends_with("fewer than two sizes show no growth (expected two or more)"), "{text}");
     let text = fault("source = [\"cm-redis\", \"zend-file\"]", "source = [\"nfs\"]").0;
     assert!(text.contains("unknown target `nfs`"), "{text}");
 }
 
 #[test]
 fn the_module_for_redis_has_settings_of_its_own() {
-    let sets = [("cm.removal", "unlink"), ("cm.compression", "zstd"), ("redis.save", "60 1")];
+    let sets = [("cm.removal", "unlink"), ("cm.compression", "zstd")];
     let chosen = plan(&sets, &["cm-redis", "two-levels-redis", "zend-file"]).unwrap();
     let cm = |name: &str| chosen.target(name).unwrap().cm_settings();
     assert_eq!(cm("cm-redis")["removal"], "unlink");
     assert_eq!(cm("two-levels-redis").len(), 2);
     assert!(chosen.target("zend-file").unwrap().settings.is_empty());
-    // What belongs to the software stays with a server of the user's own; its settings do not.
+    // What belongs to the software stays with a server of the user's own; the study's settings of
+    // servers do not.
     let there = plan(&sets, &["cm-redis=redis://localhost/1"]).unwrap();
     let settings = &there.target("cm-redis").unwrap().settings;
     assert_eq!(settings.keys().collect::<Vec<_>>(), ["cm.compression", "cm.removal"]);
 
     let bad = message(&[("cm.removal", "flush")], &[]);
     assert!(
-        bad.contains("--set cm.removal=`flush` does not fit (expected one of `del` and `unlink`)"),
+        bad.contains("--set cm.removal=`flush` does not fit (expected `del` or `unlink`)"),
         "{bad}"
     );
     let unknown = message(&[("cm.lua", "on")], &[]);
@@ -373,6 +394,7 @@ fn files_decide_what_the_data_set_is() {
         tags: 9,
         lists: 2,
         ops: 500,
+        ops_of_longest: 700,
     };
     let with = |sets: &[(&str, &str)]| {
         Study::parse("app-cache", APP_CACHE).unwrap().plan(&Choices {
@@ -385,12 +407,57 @@ fn files_decide_what_the_data_set_is() {
     let cache = caches(&read)[0];
     assert_eq!((cache.keys, cache.tags, cache.phases[0].stop), (77, 9, Stop::Count(500)));
     assert_eq!(cache.files.as_ref(), Some(&files));
-    let fewer = with(&[("profile", "mollenhour"), ("clients", "2"), ("ops", "40")]).unwrap();
-    assert_eq!(caches(&fewer)[0].phases[0].stop, Stop::Count(40));
     // Operations drawn by weights need no lists.
     assert!(with(&[]).is_ok());
     let e = with(&[("profile", "by-records")]).unwrap_err().to_string();
     assert!(e.contains("holds one data set, but profile `by-records` measures several"), "{e}");
-    let e = with(&[("tags", "5")]).unwrap_err().to_string();
-    assert!(e.contains("--set tags=`5` cannot be: --data-set `/data` decides it"), "{e}");
+    for key in ["keys", "tags", "ops", "max_tags", "clean_chance", "write_chance"] {
+        let e = with(&[("profile", "mollenhour"), ("clients", "2"), (key, "5")]).unwrap_err();
+        let begins = format!(
+            "--set {key}=`5` cannot be: the files of --data-set `/data` decide it (leave one of"
+        );
+        assert!(e.to_string().starts_with(&begins), "{e}");
+    }
+}
+
+#[test]
+fn a_data_set_without_lists_says_which_files_are_missing() {
+    let files = DataFiles {
+        directory: "/data".into(),
+        md5: String::new(),
+        keys: 77,
+        tags: 9,
+        lists: 0,
+        ops: 0,
+        ops_of_longest: 0,
+    };
+    let sets = vec![("profile".into(), "weighted,mollenhour".into())];
+    let choices = Choices { sets, files: Some(files), ..choices() };
+    let e = Study::parse("app-cache", APP_CACHE).unwrap().plan(&choices).unwrap_err();
+    assert_eq!(
+        e.to_string(),
+        "--data-set `/data` holds no list of operations, which profile `mollenhour` follows \
+         (expected `ops-client_0.json` to `ops-client_3.json` in it, or a profile that draws its \
+         operations, as in --set profile=weighted)"
+    );
+}
+
+#[test]
+fn settings_that_no_target_would_get_are_refused() {
+    let refused = |set: (&str, &str), targets: &[&str], words: &str| {
+        let text = message(&[set], targets);
+        let begins = format!("--set {}=`{}` would change nothing: ", set.0, set.1);
+        assert!(text.starts_with(&begins) && text.contains(words), "{text}");
+    };
+    let url = "cm-redis=redis://127.0.0.1:7000";
+    let at_url = "the redis server is at a URL and not ours to configure (chosen: `cm-redis`;";
+    refused(("redis.maxmemory", "1gb"), &[url], at_url);
+    let none = "no chosen target has a mysql server (chosen: `zend-file` and `cm-redis`;";
+    refused(("mysql.x", "1"), &["zend-file", "cm-redis"], none);
+    refused(("memcached.threads", "1"), &["cm-redis"], "no chosen target has a memcached server");
+    let cm = "no chosen target uses Cm_Cache_Backend_Redis (chosen: `zend-file`; leave";
+    refused(("cm.removal", "unlink"), &["zend-file"], cm);
+    // One of several gets it.
+    assert!(plan(&[("redis.save", "")], &[url, "two-levels-redis"]).is_ok());
+    assert!(plan(&[("cm.removal", "del")], &["zend-file", url]).is_ok());
 }

@@ -40,13 +40,14 @@ pub struct Choices {
 }
 
 /// `--set` keys that files of a data set decide.
-const OF_FILES: [&str; 8] = [
+const OF_FILES: [&str; 9] = [
     "keys",
     "tags",
     "min_tags",
     "max_tags",
     "min_rec_size",
     "max_rec_size",
+    "ops",
     "write_chance",
     "clean_chance",
 ];
@@ -180,8 +181,9 @@ impl Resolved {
             "clients" => {
                 defaults.clients = value
                     .split(',')
-                    .map(|v| within(key, v, &(1..=4096), "clients from 1 to 4096, as in `1,8`"))
-                    .collect::<Result<_, _>>()?;
+                    .map(|v| within(key, v, &(1..=4096), CLIENTS))
+                    .collect::<Result<_, _>>()
+                    .map_err(|_| bad(key, value, CLIENTS))?;
             }
             "value_bytes" => {
                 defaults.value_bytes =
@@ -210,13 +212,19 @@ impl Resolved {
             "half_width_goal" => {
                 defaults.half_width_goal = within(key, value, &(0.001..=1.0), "0.001 to 1")?;
             }
-            "timeout_ms" => defaults.timeout_ms = within(key, value, &(1..=3_600_000), MS)?,
+            "timeout_ms" => {
+                defaults.timeout_ms = within(key, value, &(1..=3_600_000), "1 to 3600000")?
+            }
             "sessions" => size.sessions = within(key, value, &(1..=100_000_000), "1 to 100000000")?,
-            "warmup_ms" => size.warmup_ms = within(key, value, &(0..=3_600_000), MS)?,
-            "measure_ms" => size.measure_ms = within(key, value, &(1..=86_400_000), MS)?,
+            "warmup_ms" => size.warmup_ms = within(key, value, &(0..=3_600_000), "0 to 3600000")?,
+            "measure_ms" => {
+                size.measure_ms = within(key, value, &(1..=86_400_000), "1 to 86400000")?;
+            }
             "blocks_min" => size.blocks_min = within(key, value, &(1..=10_000), "1 to 10000")?,
             "blocks_max" => size.blocks_max = within(key, value, &(1..=10_000), "1 to 10000")?,
-            "budget_s" => size.budget_s = within(key, value, &(0.0..=604_800.0), "0 to 604800 s")?,
+            "budget_s" => {
+                size.budget_s = within(key, value, &(0.0..=604_800.0), "0 to 604800 seconds")?
+            }
             _ => return self.of_records(study, key, value),
         }
         Ok(())
@@ -241,8 +249,8 @@ impl Resolved {
             "clean_chance" => defaults.clean_chance = number(1..=1_000_000, "1 to 1000000")?,
             "magento" => {
                 defaults.magento = match value {
-                    "on" => true,
-                    "off" => false,
+                    "on" | "true" => true,
+                    "off" | "false" => false,
                     _ => return Err(bad(key, value, "`on` or `off`")),
                 }
             }
@@ -263,7 +271,7 @@ impl Resolved {
         Ok(())
     }
 
-    /// Files decide records and tags, and how long a list is where the user does not.
+    /// Files decide records, tags and lists, and how long these are.
     fn read_from_files(
         &mut self,
         study: &Study,
@@ -279,13 +287,13 @@ impl Resolved {
         }
         if let Some((key, value)) = sets.iter().find(|(key, _)| OF_FILES.contains(&key.as_str())) {
             return Err(StudyError::Choice(format!(
-                "--set {key}=`{value}` cannot be: --data-set `{}` decides it (leave one of the two \
-                 out)",
+                "--set {key}=`{value}` cannot be: the files of --data-set `{}` decide it (leave one \
+                 of the two out; `cachedyno data-set` writes files of other sizes)",
                 files.directory
             )));
         }
         self.size.keys = files.keys;
-        if sets.iter().all(|(key, _)| key != "ops") && files.ops > 0 {
+        if files.ops > 0 {
             self.size.ops = files.ops;
         }
         Ok(())
@@ -336,8 +344,8 @@ impl Resolved {
     }
 }
 
-const MS: &str = "whole milliseconds";
 const SIZES: &str = "numbers of records and tags, as in `2000x200,20000x2000`";
+const CLIENTS: &str = "1 to 4096, or several as in `1,8`";
 const RECORD: &str = "1 to 16777216 bytes";
 
 /// Products whose servers the study's workload can run on.
@@ -360,7 +368,8 @@ pub(super) fn check_cm_setting(key: &str, value: &str) -> Result<(), StudyError>
         )));
     };
     if !values.contains(&value) {
-        return Err(bad(key, value, &format!("one of {}", quoted_list(values.iter().copied()))));
+        let values: Vec<String> = values.iter().map(|value| format!("`{value}`")).collect();
+        return Err(bad(key, value, &values.join(" or ")));
     }
     Ok(())
 }

@@ -6,13 +6,12 @@ use super::wire::{Profile, StopKind, Study, StudyPhase, StudyWorkload};
 use crate::app_cache::{AppCache, DataSize, Fill};
 use crate::load::Load;
 use crate::memory::{MemoryLimit, PageCache};
-use crate::plan::{Cell, Effort, Phase, Plan, PlannedTarget, Scale, Sessions, Stop, Workload};
+use crate::plan::{Cell, Effort, Phase, Plan, PlannedTarget, Sessions, Stop, Workload};
 
 impl Study {
     /// Lists everything that a run with these choices will do.
     pub fn plan(&self, choices: &Choices) -> Result<Plan, StudyError> {
         let resolved = Resolved::new(self, choices)?;
-        files_suit(self, &resolved, choices.scale)?;
         let targets = self.planned_targets(choices, &resolved)?;
         let profiles: Vec<&Profile> =
             self.profiles.iter().filter(|p| resolved.profiles.contains(p.name.get_ref())).collect();
@@ -31,7 +30,7 @@ impl Study {
             })
             .map(|(profile, size, load, target)| self.cell(profile, size, load, target, &resolved))
             .collect();
-        Ok(Plan {
+        let plan = Plan {
             study: self.name.clone(),
             title: self.title.clone(),
             question: self.question.clone(),
@@ -52,7 +51,9 @@ impl Study {
             claims: self.claims.iter().map(|c| c.get_ref().clone()).collect(),
             advice: self.advice.as_ref().map(|a| a.get_ref().clone()),
             search: None,
-        })
+        };
+        files_suit(&plan)?;
+        Ok(plan)
     }
 
     fn cell(
@@ -86,25 +87,31 @@ impl Study {
 
 /// Whether the files that are read suit every profile: one data set, and a list for each client
 /// that follows one.
-fn files_suit(study: &Study, resolved: &Resolved, scale: Scale) -> Result<(), StudyError> {
-    let Some(files) = &resolved.files else { return Ok(()) };
-    let most = resolved.defaults.clients.iter().copied().max().unwrap_or_default();
-    for profile in study.profiles.iter().filter(|p| resolved.profiles.contains(p.name.get_ref())) {
-        let name = profile.name.get_ref();
-        if resolved.data_sizes(profile, scale).iter().any(Option::is_some) {
+fn files_suit(plan: &Plan) -> Result<(), StudyError> {
+    let Some(files) = plan.files() else { return Ok(()) };
+    for (cell, cache) in plan.caches() {
+        let (name, clients) = (cell.workload.study_profile(), cell.load.clients());
+        if cache.sizes_of.is_some() {
             return Err(StudyError::Choice(format!(
                 "--data-set `{}` holds one data set, but profile `{name}` measures several \
                  (expected another --set profile)",
                 files.directory
             )));
         }
-        if profile.as_original && files.lists < most {
+        if cache.as_original && files.lists == 0 {
             return Err(StudyError::Choice(format!(
-                "--data-set `{}` has lists for {} clients (expected {most} for profile `{name}`; \
-                 --set clients={} uses what is there)",
+                "--data-set `{}` holds no list of operations, which profile `{name}` follows \
+                 (expected `ops-client_0.json` to `ops-client_{}.json` in it, or a profile that \
+                 draws its operations, as in --set profile=weighted)",
                 files.directory,
-                files.lists,
-                files.lists.max(1)
+                clients.saturating_sub(1)
+            )));
+        }
+        if cache.as_original && files.lists < clients {
+            return Err(StudyError::Choice(format!(
+                "--data-set `{}` has lists for {} clients (expected {clients} for profile \
+                 `{name}`; --set clients={} uses what is there)",
+                files.directory, files.lists, files.lists
             )));
         }
     }

@@ -86,6 +86,19 @@ fn settings_reach_the_plan() {
 }
 
 #[test]
+fn a_setting_of_a_store_that_is_not_measured_is_refused() {
+    let message = |key: &str, target: &str| {
+        let sets = vec![(key.to_string(), "1".to_string())];
+        let targets = vec![TargetChoice::parse(target).unwrap()];
+        study().plan(&Choices { sets, targets, ..choices() }).unwrap_err().to_string()
+    };
+    let text = message("mysql.x", "redis");
+    assert!(text.starts_with("--set mysql.x=`1` would change nothing: no chosen target"), "{text}");
+    let text = message("redis.hz", "prod=redis://127.0.0.1:7000/2");
+    assert!(text.contains("at a URL and not ours to configure (chosen: `prod`;"), "{text}");
+}
+
+#[test]
 fn the_control_repeats_redis() {
     let plan = study().plan(&Choices { control: true, ..choices() }).unwrap();
     let control = plan.target("redis-again").unwrap();
@@ -114,7 +127,7 @@ fn wrong_choices_name_what_is_known() {
     assert!(message("profile", "fast").contains("known: `steady`, `maxcluster-2019` and `page`"));
     assert_eq!(
         message("clients", "0"),
-        "--set clients=`0` does not fit (expected clients from 1 to 4096, as in `1,8`)"
+        "--set clients=`0` does not fit (expected 1 to 4096, or several as in `1,8`)"
     );
     assert_eq!(
         message("generation", "maybe"),

@@ -23,8 +23,7 @@ pub(super) fn parse(text: &str) -> Option<Vec<DataSize>> {
 /// What makes no sense in a list of sizes whose records have at most `max_tags` tags.
 pub(super) fn fault(sizes: &[DataSize], max_tags: u64) -> Option<String> {
     if sizes.len() < 2 {
-        let have = sizes.len();
-        return Some(format!("`{have}` sizes show no growth (expected two or more)"));
+        return Some("fewer than two sizes show no growth (expected two or more)".into());
     }
     let allowed = 1..=MOST;
     let of_one = sizes.iter().enumerate().find_map(|(i, size)| {
@@ -83,9 +82,9 @@ impl Resolved {
         let set = |key: &&str| choices.sets.iter().any(|(k, _)| k == key);
         if let (Some(key), true) = (["keys", "tags"].into_iter().find(set), others.is_empty()) {
             return Err(StudyError::Choice(format!(
-                "--set {key} would change nothing: {} have sizes of their own (expected --set \
-                 sizes=RECORDSxTAGS,…)",
-                quoted_list(growing.iter().map(|p| p.name.get_ref().as_str()))
+                "--set {key} would change nothing: {} {} (expected --set sizes=RECORDSxTAGS,…)",
+                quoted_list(growing.iter().map(|p| p.name.get_ref().as_str())),
+                if growing.len() == 1 { "has sizes of its own" } else { "have sizes of their own" }
             )));
         }
         for profile in growing {

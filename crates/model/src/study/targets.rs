@@ -52,6 +52,7 @@ impl Study {
             let address = choice.endpoint.as_ref().map(ToString::to_string);
             targets.push(PlannedTarget { address, named: true, settings, ..target });
         }
+        settings_used(&targets, resolved)?;
         if choices.control {
             targets.push(self.control_target(&targets)?);
         }
@@ -169,6 +170,52 @@ fn planned(name: &str, product: Product, backend: Option<Backend>) -> PlannedTar
         control_of: None,
         named: false,
     }
+}
+
+/// Refuses settings that no chosen target would get.
+fn settings_used(targets: &[PlannedTarget], resolved: &Resolved) -> Result<(), StudyError> {
+    let chosen = || quoted_list(targets.iter().map(|t| t.name.as_str()));
+    for (product, settings) in &resolved.settings {
+        let mut of_product = targets.iter().filter(|t| t.products().contains(product)).peekable();
+        let has_target = of_product.peek().is_some();
+        let Some((name, value)) = settings.first_key_value() else { continue };
+        if of_product.any(|t| t.address.is_none()) {
+            continue;
+        }
+        let product = product.name();
+        let why = if has_target {
+            format!(
+                "the {product} server is at a URL and not ours to configure (chosen: {}; set it \
+                 there yourself, or leave the URL out: a private server is started)",
+                chosen()
+            )
+        } else {
+            format!(
+                "no chosen target has a {product} server (chosen: {}; leave the setting out, or \
+                 choose such a target by --target)",
+                chosen()
+            )
+        };
+        return Err(no_use(&format!("{product}.{name}"), value, &why));
+    }
+    let has_cm = targets.iter().any(|t| t.backend.is_some_and(Backend::uses_cm_redis));
+    match resolved.cm_settings.first_key_value() {
+        Some((key, value)) if !has_cm => {
+            let using = Backend::ALL.into_iter().filter(|b| b.uses_cm_redis()).map(Backend::name);
+            let why = format!(
+                "no chosen target uses Cm_Cache_Backend_Redis (chosen: {}; leave the setting out, \
+                 or choose one of {} by --target)",
+                chosen(),
+                quoted_list(using)
+            );
+            Err(no_use(key, value, &why))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn no_use(key: &str, value: &str, why: &str) -> StudyError {
+    StudyError::Choice(format!("--set {key}=`{value}` would change nothing: {why}"))
 }
 
 fn first_product(backend: Backend) -> Product {

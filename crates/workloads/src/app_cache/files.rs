@@ -288,6 +288,7 @@ impl FileReader {
 
     /// What was read from the files of `directory`.
     pub fn found(&self, directory: String) -> DataFiles {
+        let lengths = || self.lists.iter().map(|list| list.len() as u64);
         let mut md5 = String::new();
         hex_into(&mut md5, &self.digest.clone().finalize());
         DataFiles {
@@ -296,7 +297,8 @@ impl FileReader {
             keys: self.records.len() as u64,
             tags: self.tags.count(),
             lists: self.lists.len() as u32,
-            ops: self.lists.iter().map(Vec::len).min().unwrap_or_default() as u64,
+            ops: lengths().min().unwrap_or_default(),
+            ops_of_longest: lengths().max().unwrap_or_default(),
         }
     }
 
