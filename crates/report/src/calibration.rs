@@ -38,8 +38,8 @@ pub fn render(calibration: &Calibration, columns: usize, colour: bool) -> String
         late(&load.lag)
     );
     [
-        paint.bold(&title) + "\n",
-        shapes(&calibration.shapes).render(paint),
+        paint.title(&title, columns),
+        shapes(&calibration.shapes).fit(paint, columns),
         "\n".into(),
         line("clock", &clock),
         line("timer", &timer),

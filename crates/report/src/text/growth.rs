@@ -25,7 +25,7 @@ pub(crate) fn render(view: &View, columns: usize, paint: Paint) -> String {
         text += &paragraph("", 0, &title(curves), columns);
         let wide = table(curves, false);
         let table = if wide.width() <= columns { wide } else { table(curves, true) };
-        text += &table.render(paint);
+        text += &table.fit(paint, columns);
     }
     text + &paragraph("", 0, NOTE, columns)
 }

@@ -1,6 +1,6 @@
 //! How often clients waited for a session's lock, and for how long.
 
-use super::table::{Line, Paint, Table};
+use super::table::{Line, Paint, Table, paragraph};
 use crate::view::{Row, View};
 use stats::{format_ns, format_percent};
 
@@ -24,9 +24,9 @@ pub(crate) fn render(view: &View, columns: usize, paint: Paint) -> String {
     };
     let note = "waited: share of opens that found the session's lock taken; gave up: no lock \
                 within the handler's tries; lost: the lock was gone or somebody else's before the \
-                close\n";
+                close";
     let title = paint.bold("Locks of sessions");
-    format!("{title}\n{}{}", table.fit(paint, columns), paint.dim(note))
+    format!("{title}\n{}{}", table.fit(paint, columns), paragraph("", 0, note, columns))
 }
 
 fn cells(row: &Row) -> Vec<String> {

@@ -44,8 +44,12 @@ fn heading(view: &View, columns: usize, paint: Paint) -> String {
         Validity::NotSteady => paint.doubtful(word),
         Validity::Invalid => paint.bad(word),
     };
-    let space = columns.saturating_sub(width(&view.title) + width(word)).max(2);
-    let mut text = format!("{}{}{painted}\n", paint.bold(&view.title), " ".repeat(space.min(60)));
+    let space = columns.saturating_sub(width(&view.title) + width(word));
+    let mut text = if space < 2 {
+        format!("{}{painted}\n", paint.title(&view.title, columns))
+    } else {
+        format!("{}{}{painted}\n", paint.bold(&view.title), " ".repeat(space.min(60)))
+    };
     text += &search::result(view, columns, paint);
     text += &paragraph("", 0, &facts(view), columns);
     for reason in search::other_reasons(view) {
@@ -152,15 +156,12 @@ fn advice(view: &View, columns: usize, paint: Paint) -> String {
             a.agreement.clone(),
         ]
     };
-    let mut table = Table {
+    let table = Table {
         header: vec!["  shop", "size (requests)", "delivered", "source", "here", "agreement"],
         right: &[],
         gap: 2,
         lines: view.advice.iter().map(|a| Line::Cells(cells(a), false)).collect(),
     };
-    if table.width() > columns {
-        table.gap = 1;
-    }
     let mut body = table.fit(paint, columns);
     for (places, why) in reasons(&view.advice) {
         body += &paragraph(&format!("  {places}: "), 4, &why, columns);

@@ -56,7 +56,7 @@ fn one(standings: &Standings<'_>, layout: Layout, columns: usize, paint: Paint) 
     if !standings.footnotes.is_empty() {
         title += &format!("  [notes {}]", marks(standings.footnotes.iter()));
     }
-    format!("{}\n{}", paint.bold(&title), table(standings, layout).fit(paint, columns))
+    paint.title(&title, columns) + &table(standings, layout).fit(paint, columns)
 }
 
 fn table(standings: &Standings<'_>, layout: Layout) -> Table {

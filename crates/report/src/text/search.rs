@@ -13,9 +13,8 @@ pub(crate) const HEADER: [&str; 9] =
 /// The result in a sentence, with the peak beside it.
 pub(crate) fn result(view: &View, columns: usize, paint: Paint) -> String {
     let Some(search) = &view.search else { return String::new() };
-    let sentence = paragraph("", 0, &search.sentence, columns);
-    let sentence: String = sentence.lines().map(|line| paint.bold(line) + "\n").collect();
-    sentence + &peak(search).map_or_else(String::new, |peak| paragraph("", 0, &peak, columns))
+    paint.title(&search.sentence, columns)
+        + &peak(search).map_or_else(String::new, |peak| paragraph("", 0, &peak, columns))
 }
 
 /// `peak without regard for limits: 160,000/s`.
@@ -38,7 +37,7 @@ pub(crate) fn probes(view: &View, columns: usize, paint: Paint) -> String {
         cells[0] = format!("  {}", cells[0]);
         Line::Cells(cells, probe.verdict == "holds" && probe.purpose == "confirm")
     };
-    let mut table = Table {
+    let table = Table {
         header: HEADER.to_vec(),
         right: &[0, 2, 3, 4, 5, 6, 7],
         gap: 2,
@@ -47,10 +46,7 @@ pub(crate) fn probes(view: &View, columns: usize, paint: Paint) -> String {
     if search.probes.is_empty() {
         return String::new();
     }
-    if table.width() > columns {
-        table.gap = 1;
-    }
-    section("Probes", paint, &table.render(paint))
+    section("Probes", paint, &table.fit(paint, columns))
 }
 
 /// The cells of a probe's line.

@@ -3,9 +3,6 @@
 /// Characters of the widest line that prose is set to, however wide the terminal is.
 const PROSE_MAX: usize = 140;
 
-/// Columns below which a table that does not fit is better read as a list.
-const NARROW: usize = 60;
-
 /// Colours by terminal escape sequences, or none.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Paint {
@@ -30,6 +27,14 @@ impl Paint {
         self.with("2", text)
     }
 
+    /// A line in bold; where it is too long, a paragraph.
+    pub(crate) fn title(self, text: &str, columns: usize) -> String {
+        if width(text) <= columns {
+            return self.bold(text) + "\n";
+        }
+        paragraph("", 0, text, columns).lines().map(|line| self.bold(line) + "\n").collect()
+    }
+
     /// What is as it should be.
     pub(crate) fn good(self, text: &str) -> String {
         self.with("1;32", text)
@@ -47,7 +52,7 @@ impl Paint {
 }
 
 /// A line of a table.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Line {
     /// Text over the whole width.
     Heading(String),
@@ -56,7 +61,7 @@ pub(crate) enum Line {
 }
 
 /// A table: columns that are as wide as their widest cell.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Table {
     pub(crate) header: Vec<&'static str>,
     /// Columns set to the right.
@@ -84,26 +89,69 @@ impl Table {
         let widths = self.widths();
         // A column of nothing takes no gap either.
         let used = widths.iter().filter(|w| **w > 0).count();
-        widths.iter().sum::<usize>() + self.gap * used.saturating_sub(1)
+        let heading = |line: &Line| match line {
+            Line::Heading(heading) => width(heading),
+            Line::Cells(..) => 0,
+        };
+        let headings = self.lines.iter().map(heading).max().unwrap_or(0);
+        headings.max(widths.iter().sum::<usize>() + self.gap * used.saturating_sub(1))
     }
 
-    /// The table as it is, or on a narrow terminal that it does not fit as a list.
+    /// The table in the first form that fits: as it is, with less space between its columns, with
+    /// its first column as lines of their own, or as a list.
     pub(crate) fn fit(&self, paint: Paint, columns: usize) -> String {
-        if columns >= NARROW || self.width() <= columns {
+        if self.width() <= columns {
             return self.render(paint);
         }
+        let tight = Table { gap: 1, ..self.clone() };
+        if tight.width() <= columns {
+            return tight.render(paint);
+        }
+        let grouped = tight.grouped();
+        if grouped.width() <= columns {
+            return grouped.render(paint);
+        }
         let lines = self.lines.iter().map(|line| match line {
-            Line::Heading(heading) => paint.bold(heading) + "\n",
+            Line::Heading(heading) => paint.title(heading, columns),
             Line::Cells(cells, is_strong) => self.listed(cells, *is_strong, paint, columns),
         });
         lines.collect()
+    }
+
+    /// The same with each text of the first column once, above the lines that it stands for.
+    fn grouped(mut self) -> Self {
+        let mut above = String::new();
+        let mut lines = Vec::new();
+        for line in self.lines {
+            match line {
+                Line::Cells(mut cells, is_strong) if !cells.is_empty() => {
+                    // The column stays, as wide as an indent.
+                    let first = std::mem::replace(&mut cells[0], " ".into());
+                    if first != above {
+                        lines.push(Line::Heading(first.clone()));
+                        above = first;
+                    }
+                    lines.push(Line::Cells(cells, is_strong));
+                }
+                other => lines.push(other),
+            }
+        }
+        self.lines = lines;
+        if let Some(first) = self.header.first_mut() {
+            *first = "";
+        }
+        self
     }
 
     /// The first cell, and below it all others behind the names of their columns.
     fn listed(&self, cells: &[String], is_strong: bool, paint: Paint, columns: usize) -> String {
         let mut named = self.header.iter().zip(cells);
         let first = named.next().map_or("", |(_, cell)| cell);
-        let mut text = if is_strong { paint.bold(first) } else { first.to_string() } + "\n";
+        let mut text = if is_strong {
+            paint.title(first, columns)
+        } else {
+            paragraph(&indent(first), 4, first, columns)
+        };
         for (name, cell) in named.filter(|(name, cell)| !name.is_empty() && !cell.is_empty()) {
             text += &paragraph(&format!("    {name}: "), 6, cell, columns);
         }
@@ -144,23 +192,34 @@ pub(crate) fn width(text: &str) -> usize {
     text.chars().count()
 }
 
+/// The spaces that a text begins with.
+fn indent(text: &str) -> String {
+    " ".repeat(text.chars().take_while(|c| *c == ' ').count())
+}
+
 /// A paragraph that starts with `first` and goes on below it with `indent` spaces, each line at
 /// most `columns` wide where its words allow, with a line feed at the end.
 pub(crate) fn paragraph(first: &str, indent: usize, text: &str, columns: usize) -> String {
     let columns = columns.clamp(indent + 20, PROSE_MAX.max(indent + 20));
+    if width(first.trim_end()) > columns {
+        // A start that is longer than a line is broken like the rest.
+        let (start, text) = (self::indent(first), format!("{first} {text}"));
+        return paragraph(&start, indent, &text, columns);
+    }
     let mut lines = vec![first.to_string()];
     let mut fresh = true;
     // A number stays with its percent sign.
     let text = text.replace(" %", "\u{a0}%");
     for word in text.split([' ', '\n']).filter(|w| !w.is_empty()) {
-        let line = lines.last().map_or(0, |l| width(l));
-        if !fresh && line + 1 + width(word) > columns {
-            lines.push(" ".repeat(indent) + word);
-        } else if let Some(line) = lines.last_mut() {
-            let space = if fresh { "" } else { " " };
-            *line += &format!("{space}{word}");
-        }
+        let space = if fresh { "" } else { " " };
         fresh = false;
+        let Some(line) = lines.last_mut() else { continue };
+        if line.trim().is_empty() || width(line) + space.len() + width(word) <= columns {
+            *line += &format!("{space}{word}");
+        } else {
+            line.truncate(line.trim_end().len());
+            lines.push(" ".repeat(indent) + word);
+        }
     }
     lines.join("\n").replace('\u{a0}', " ") + "\n"
 }
@@ -195,11 +254,16 @@ mod tests {
             lines: vec![Line::Heading("read".into()), Line::Cells(cells, true)],
         };
         let (plain, bold) = (Paint { on: false }, Paint { on: true });
-        let listed = "read\na store with a name\n    time of an answer: 99 s\n";
-        assert_eq!(table.fit(plain, 40), listed);
-        assert!(table.fit(bold, 40).contains("\u{1b}[1ma store with a name\u{1b}[0m\n"));
-        assert_eq!(table.fit(plain, 59), table.render(plain), "it fits");
-        assert_eq!(table.fit(plain, 60), table.render(plain));
+        let tight = "store               empty time of an answer\nread\n\
+                     a store with a name       99 s              7\n";
+        assert_eq!(table.fit(plain, 45), tight);
+        let grouped =
+            "  empty time of an answer\nread\na store with a name\n        99 s              7\n";
+        assert_eq!(table.fit(plain, 44), grouped);
+        let listed = "read\na store with a name\n    time of an answer:\n      99 s\n";
+        assert_eq!(table.fit(plain, 20), listed);
+        assert!(table.fit(bold, 20).contains("\u{1b}[1ma store with a name\u{1b}[0m\n"));
+        assert_eq!(table.fit(plain, 48), table.render(plain), "it fits");
     }
 
     #[test]
@@ -208,6 +272,12 @@ mod tests {
         assert_eq!(text, "- one two three four\n  five six seven\n");
         assert_eq!(paragraph("", 0, "one two three four 5 %", 21), "one two three four\n5 %\n");
         assert!(paragraph("", 0, &"x".repeat(50), 30).contains(&"x".repeat(50)));
+        let text = paragraph("  one, two, three, four, five: ", 4, "six", 24);
+        assert_eq!(text, "  one, two, three, four,\n    five: six\n");
+        assert_eq!(
+            paragraph("  a start that fits: ", 4, "longer", 24),
+            "  a start that fits:\n    longer\n"
+        );
     }
 
     #[test]
