@@ -11,9 +11,10 @@ pub(crate) const TOOL_VERSION: &str =
     concat!(env!("CARGO_PKG_VERSION"), " (", env!("CACHEDYNO_COMMIT"), ")");
 
 /// Name and text of each shipped study.
-pub(crate) const SHIPPED: [(&str, &str); 2] = [
+pub(crate) const SHIPPED: [(&str, &str); 3] = [
     ("sessions", include_str!("../../../studies/sessions.toml")),
     ("app-cache", include_str!("../../../studies/app-cache.toml")),
+    ("ramp", include_str!("../../../studies/ramp.toml")),
 ];
 
 /// Reads a shipped study by name, or a study file by path.
@@ -50,7 +51,7 @@ mod tests {
         let text = load("session").unwrap_err().to_string();
         assert_eq!(
             text,
-            "unknown study `session` (known: `sessions`, `app-cache`; or give the path of a study file)"
+            "unknown study `session` (known: `sessions`, `app-cache`, `ramp`; or give the path of a study file)"
         );
         assert!(load("no/such.toml").unwrap_err().to_string().contains("cannot be read"));
     }

@@ -27,6 +27,7 @@ mod program {
     mod missing;
     mod passwords;
     mod profiles;
+    mod ramp;
     mod reference;
     mod replies;
     mod resume;

@@ -3,15 +3,19 @@
 use drivers::wire::{Access, Dialect};
 use load::wire::pacer::{Arrivals, Stage};
 use load::wire::recorder::INTERVAL_NS;
-use load::wire::{Inserting, Moment, Offer, Operation, Outcome, Pacing, Until, Work};
+use load::wire::{Inserting, Moment, Offer, Operation, Outcome, Pacing, Think, Until, Work};
 use load::{Finished, Meter, Progress};
-use model::{ClientStage, ErrorClass, Failure, Kv, Load, Phase, Plan, RateStage, Stop};
+use model::{
+    ClientStage, ErrorClass, Failure, Kv, Load, PEAK, Phase, Plan, RampSteps, RateStage, Stop,
+};
 use std::fmt::Display;
 use std::iter;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
-use workloads::kv::{Distribution, Inserts, KEYS_MAX, KeyChoice, KeyNames, Mix, Sizes, Values};
+use workloads::kv::{
+    Distribution, Inserts, KEYS_MAX, KeyChoice, KeyNames, Mix, Sizes, UUID, values_of,
+};
 
 use crate::intervals::Intervals;
 use crate::ready::Ready;
@@ -60,7 +64,7 @@ impl<'a> Offered<'a> {
 
     fn work(&self, dialect: Dialect, names: &KeyNames) -> Result<Work, Failure> {
         let kv = self.kv;
-        let sizes: Sizes = kv.value_bytes.parse().map_err(unreadable)?;
+        let (sizes, values) = values_of(&kv.value_bytes, self.seed).map_err(unreadable)?;
         let ttl_s = (kv.ttl_s > 0).then_some(kv.ttl_s);
         let operations = kv.operations.iter().map(|operation| {
             let command = operation.command.as_deref();
@@ -75,10 +79,11 @@ impl<'a> Offered<'a> {
             keys: KeyChoice::new(distribution, kv.keys).map_err(unreadable)?,
             names: names.clone(),
             sizes,
-            values: Arc::new(Values::new(self.seed)),
+            values: Arc::new(values),
             seed: self.seed,
             verify_one_in: kv.verify_one_in,
             inserting: None,
+            follows: kv.follows,
         })
     }
 
@@ -96,6 +101,7 @@ impl<'a> Offered<'a> {
             operations: vec![set],
             mix: Mix::new(&[1.0]).map_err(unreadable)?,
             keys: KeyChoice::new(Distribution::Sequential, filled).map_err(unreadable)?,
+            follows: false,
             ..work.clone()
         })
     }
@@ -119,10 +125,27 @@ impl Opened<'_> {
             if finished.failure.is_some() || finished.interrupted {
                 break;
             }
-            let offer = self.offer(phase, self.offered.load);
+            let Some(load) = self.load_of(phase, &finished) else {
+                let message = "the store answered nothing in its phase `peak`".into();
+                finished.failure = Some(Failure { class: ErrorClass::Other, message });
+                break;
+            };
+            let offer = self.offer(phase, &load);
             self.measure(phase, &offer, stop, meter, progress, &mut finished);
         }
         finished
+    }
+
+    /// How a phase is offered: the rates of a ramp follow from what was reached in its phase
+    /// [`PEAK`]; `None` where that is nothing.
+    fn load_of(&self, phase: &Phase, finished: &Finished) -> Option<Load> {
+        let load = self.offered.load.in_phase(&phase.name);
+        let Load::Ramp { steps: RampSteps::Permille(_), .. } = &load else {
+            return Some(load.at_peak(0.0));
+        };
+        let peak = finished.phases.iter().find(|done| done.phase == PEAK)?;
+        let rate_per_s = peak.operations.last().map_or(0.0, |whole| whole.rate_per_s);
+        (rate_per_s > 0.0).then(|| load.at_peak(rate_per_s))
     }
 
     /// Writes the keys that the phases will find.
@@ -136,7 +159,7 @@ impl Opened<'_> {
         if let Some(fill) = &self.fill {
             let mut told = told("fill", progress);
             let outcome = self.one(&self.fill_offer(), fill, stop, meter, &mut told);
-            ended(&mut finished, outcome);
+            ended(&mut finished, &outcome);
         }
         finished
     }
@@ -166,8 +189,12 @@ impl Opened<'_> {
             told(moment);
         });
         finished.intervals.append(&mut intervals.into_vec());
-        if let Some(outcome) = ended(finished, outcome) {
-            finished.phases.push(outcome.into_phase(&phase.name, &names));
+        ended(finished, &outcome);
+        let failed = finished.failure.is_some();
+        let phase = outcome.into_phase(&phase.name, &names);
+        // Of a load with stages those are kept that were over before it failed.
+        if !finished.interrupted && (!failed || !phase.stages.is_empty()) {
+            finished.phases.push(phase);
         }
     }
 
@@ -211,44 +238,11 @@ impl Opened<'_> {
             Stop::AfterNs(ns) => Until::AfterNs(ns),
             Stop::Count(of_each) => Until::Requests(of_each * u64::from(load.clients())),
         };
-        let length_ns = match until {
-            Until::AfterNs(ns) => phase.warmup_ns + ns,
-            Until::Requests(_) => u64::MAX / 2,
-        };
-        let pacing = match load {
-            Load::Closed { stages, .. } => Pacing::Closed {
-                think_ns: kv.think_ns,
-                stages: match stages.first() {
-                    None => Vec::new(),
-                    // The warm-up has as many clients as the first stage at its start.
-                    Some(ClientStage { from_clients: first, .. }) => {
-                        let (from_clients, to_clients) = (*first, *first);
-                        let length_ns = phase.warmup_ns;
-                        let warmup = ClientStage { length_ns, from_clients, to_clients };
-                        iter::once(warmup).chain(stages.iter().copied()).collect()
-                    }
-                },
-            },
-            Load::Open { rate_per_s, poisson, stages, .. } => Pacing::Open {
-                arrivals: if *poisson { Arrivals::Poisson } else { Arrivals::Constant },
-                stages: match stages.first() {
-                    None => vec![stage((*rate_per_s, *rate_per_s), length_ns)],
-                    // The warm-up runs at the rate at which the first stage begins.
-                    Some(RateStage { from_per_s: first, .. }) => {
-                        let planned =
-                            stages.iter().map(|s| stage((s.from_per_s, s.to_per_s), s.length_ns));
-                        iter::once(stage((*first, *first), phase.warmup_ns))
-                            .chain(planned)
-                            .collect()
-                    }
-                },
-            },
-        };
         Offer {
             threads: kv.threads.clamp(1, load.clients()),
             clients: load.clients(),
             pipeline: load.pipeline(),
-            pacing,
+            pacing: self.pacing(phase, load),
             until,
             warmup_ns: phase.warmup_ns,
             timeout_ns: self.offered.plan.timeout_ns,
@@ -262,13 +256,62 @@ impl Opened<'_> {
         }
     }
 
+    /// When requests are sent, from the beginning of the warm-up on.
+    fn pacing(&self, phase: &Phase, load: &Load) -> Pacing {
+        let kv = self.offered.kv;
+        // Where operations follow each other, the first of them are paced.
+        let each = if kv.follows { kv.operations.len().max(1) } else { 1 } as f64;
+        let stage = |(from_per_s, to_per_s): (u64, u64), length_ns: u64| Stage {
+            rate_from_per_s: from_per_s as f64 / each,
+            rate_to_per_s: to_per_s as f64 / each,
+            length_ns,
+        };
+        match load {
+            Load::Closed { stages, .. } => Pacing::Closed {
+                think: Think { ns: kv.think_ns, is_drawn: kv.think_is_drawn },
+                stages: match stages.first() {
+                    None => Vec::new(),
+                    // The warm-up has as many clients as the first stage at its start.
+                    Some(ClientStage { from_clients: first, .. }) => {
+                        let (from_clients, to_clients) = (*first, *first);
+                        let length_ns = phase.warmup_ns;
+                        let warmup = ClientStage { length_ns, from_clients, to_clients };
+                        iter::once(warmup).chain(stages.iter().copied()).collect()
+                    }
+                },
+            },
+            // Without rates there is nothing of it but its peak.
+            Load::Ramp { .. } => Pacing::Closed { think: Think::default(), stages: Vec::new() },
+            Load::Open { rate_per_s, poisson, stages, .. } => Pacing::Open {
+                arrivals: if *poisson { Arrivals::Poisson } else { Arrivals::Constant },
+                stages: match stages.first() {
+                    None => {
+                        let length_ns = match phase.stop {
+                            Stop::AfterNs(ns) => phase.warmup_ns + ns,
+                            Stop::Count(_) => u64::MAX / 2,
+                        };
+                        vec![stage((*rate_per_s, *rate_per_s), length_ns)]
+                    }
+                    // The warm-up runs at the rate at which the first stage begins.
+                    Some(RateStage { from_per_s: first, .. }) => {
+                        let planned =
+                            stages.iter().map(|s| stage((s.from_per_s, s.to_per_s), s.length_ns));
+                        iter::once(stage((*first, *first), phase.warmup_ns))
+                            .chain(planned)
+                            .collect()
+                    }
+                },
+            },
+        }
+    }
+
     fn fill_offer(&self) -> Offer {
         Offer {
             threads: 1,
             // No more than the load has: a server that bears that bears the filling.
             clients: self.offered.load.clients().min(FILL_CLIENTS_MAX),
             pipeline: FILL_PIPELINE,
-            pacing: Pacing::Closed { think_ns: 0, stages: Vec::new() },
+            pacing: Pacing::Closed { think: Think::default(), stages: Vec::new() },
             until: Until::Requests(self.filled),
             warmup_ns: 0,
             timeout_ns: self.offered.plan.timeout_ns,
@@ -281,10 +324,6 @@ impl Opened<'_> {
             number: 0,
         }
     }
-}
-
-fn stage((from_per_s, to_per_s): (u64, u64), length_ns: u64) -> Stage {
-    Stage { rate_from_per_s: from_per_s as f64, rate_to_per_s: to_per_s as f64, length_ns }
 }
 
 /// Intervals that the rate is told of: a second.
@@ -308,11 +347,10 @@ fn told<'a>(
     }
 }
 
-/// Takes note of how a load ended; `None` when nothing may follow.
-fn ended(finished: &mut Finished, outcome: Outcome) -> Option<Outcome> {
+/// Takes note of how a load ended.
+fn ended(finished: &mut Finished, outcome: &Outcome) {
     finished.interrupted |= outcome.interrupted;
     finished.failure.clone_from(&outcome.failure);
-    (finished.failure.is_none() && !finished.interrupted).then_some(outcome)
 }
 
 /// Names of the keys: the run's own prefix, that of the workload, and the number.
@@ -320,6 +358,7 @@ fn names(kv: &Kv, own: &str, seed: u64) -> Result<KeyNames, String> {
     let prefix = format!("{own}{}", kv.key_prefix);
     match &kv.key_bytes {
         None => KeyNames::new(&prefix).map_err(|e| e.to_string()),
+        Some(text) if text == UUID => KeyNames::uuids(&prefix, seed).map_err(|e| e.to_string()),
         Some(text) => {
             let sizes: Sizes = text.parse().map_err(|e| format!("{e}"))?;
             let inserts = kv.operations.iter().any(|o| o.name == drivers::kv::INSERT);

@@ -15,7 +15,7 @@ use rig::Scratch;
 use rig::reference::{Listen, NullServer, NullSettings};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
-use workloads::kv::Sizes;
+use workloads::kv::values_of;
 
 use crate::bench::Setup;
 use crate::kv::Offered;
@@ -104,7 +104,7 @@ fn rate(phase: &PhaseResult) -> Result<f64, &'static str> {
 }
 
 fn shape(kv: &Kv, cell: &Cell, target: &PlannedTarget, setup: &Setup) -> Result<Shape, Failure> {
-    let sizes: Sizes = kv.value_bytes.parse().map_err(|e| failed(format!("{e}")))?;
+    let (sizes, _) = values_of(&kv.value_bytes, 0).map_err(|e| failed(e.to_string()))?;
     let phases = kv.phases.iter().map(|phase| Phase {
         warmup_ns: phase.warmup_ns.min(WARMUP_NS),
         stop: match phase.stop {
@@ -129,6 +129,7 @@ fn shape(kv: &Kv, cell: &Cell, target: &PlannedTarget, setup: &Setup) -> Result<
             value_bytes: format!("{:.0}", sizes.mean()),
             verify_one_in: 0,
             think_ns: 0,
+            think_is_drawn: false,
             phases: phases.collect(),
             ..kv.clone()
         },

@@ -31,7 +31,7 @@ pub struct Progress<'a> {
 /// What a trial's load gave.
 #[derive(Debug, Default)]
 pub struct Finished {
-    /// Phases measured to their end.
+    /// Phases measured to their end, and of one that failed the stages that were over.
     pub phases: Vec<PhaseResult>,
     /// What was recorded in the course of time, where the engine tells it.
     pub intervals: Vec<Interval>,

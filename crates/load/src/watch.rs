@@ -39,6 +39,16 @@ impl ThreadUse {
             run_delay_ns: self.run_delay_ns.saturating_sub(earlier.run_delay_ns),
         }
     }
+
+    /// What both have used together.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            cpu_ns: self.cpu_ns + other.cpu_ns,
+            user_ns: self.user_ns + other.user_ns,
+            run_delay_ns: self.run_delay_ns + other.run_delay_ns,
+        }
+    }
 }
 
 #[cfg(test)]

@@ -30,7 +30,7 @@ pub mod trial;
 pub use app_cache::{AppCache, Backend, CM_PREFIX, CM_SETTINGS, DataFiles, DataSize, Fill};
 pub use calibration::{Calibration, NullRate};
 pub use event::{Event, Recorded, RecordedOperation, Sink, SinkError};
-pub use load::Load;
+pub use load::{Load, PEAK, RampSteps};
 pub use memory::{Emptied, MemoryLimit, MemoryUse, PageCache};
 pub use plan::{
     Cell, Connections, Effort, Generation, Kv, KvOperation, Layout, Names, Order, Phase, Plan,
@@ -39,7 +39,7 @@ pub use plan::{
 pub use record::{Condition, Conditions, Header, Seal, SealStatus};
 pub use saturation::{NetworkUse, ProcessUse, SAMPLE_NS, Sample, StoreCounters, ThreadCpu};
 pub use search::{Search, Slo, SloError};
-pub use stages::{ClientStage, ClientStages, RateStage, RateStages, StagesError};
+pub use stages::{ClientStage, ClientStages, RateStage, RateStages, SETTLE_SHARE, StagesError};
 pub use study::{Choices, Study, StudyError, TargetChoice};
 pub use target::{Endpoint, Memcached, NetAddress, RedisWay, Secret, Spelling, TlsFiles, UrlError};
 pub use trial::{

@@ -4,6 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::stages::{ClientStage, RateStage};
 
+/// Name of the phase in which a ramp learns how much a store answers at most.
+pub const PEAK: &str = "peak";
+
 /// How operations are offered.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
@@ -37,6 +40,65 @@ pub enum Load {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         stages: Vec<RateStage>,
     },
+    /// First, in the phase [`PEAK`], as closed; then as open, at rates that go up in steps until
+    /// the store cannot follow.
+    Ramp {
+        /// Clients that share the operations, at least 1; each has one request under way.
+        clients: u32,
+        /// True for independent arrivals, false for evenly spaced ones.
+        poisson: bool,
+        /// How long each step lasts, nanoseconds, at least 1.
+        stage_ns: u64,
+        /// The rates.
+        steps: RampSteps,
+    },
+}
+
+/// Rates of a ramp in the order of time; at least one, each above 0.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RampSteps {
+    /// Thousandths of the rate that the same trial reached in its phase [`PEAK`].
+    Permille(Vec<u32>),
+    /// Operations a second.
+    PerS(Vec<u64>),
+}
+
+impl RampSteps {
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        match self {
+            Self::Permille(shares) => shares.len(),
+            Self::PerS(rates) => rates.len(),
+        }
+    }
+
+    /// Operations a second of each, where the peak is that many; at least 1.
+    fn rates_per_s(&self, peak_per_s: f64) -> Vec<u64> {
+        let share = |permille: &u32| (f64::from(*permille) * peak_per_s / 1e3).round() as u64;
+        let rates: Vec<u64> = match self {
+            Self::Permille(shares) => shares.iter().map(share).collect(),
+            Self::PerS(rates) => rates.clone(),
+        };
+        rates.into_iter().map(|rate| rate.max(1)).collect()
+    }
+}
+
+impl std::fmt::Display for RampSteps {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let count = self.count();
+        let plural = if count == 1 { "" } else { "s" };
+        match self {
+            Self::Permille(shares) => {
+                let most = f64::from(shares.iter().max().copied().unwrap_or(0)) / 10.0;
+                write!(f, "up to {most} % of the peak in {count} step{plural}")
+            }
+            Self::PerS(rates) => {
+                let most = rates.iter().max().copied().unwrap_or(0);
+                write!(f, "up to {most}/s in {count} step{plural}")
+            }
+        }
+    }
 }
 
 fn one() -> u32 {
@@ -56,14 +118,18 @@ impl Load {
 
     /// Clients at work at the same time.
     pub fn clients(&self) -> u32 {
-        let (Self::Closed { clients, .. } | Self::Open { clients, .. }) = self;
+        let (Self::Closed { clients, .. }
+        | Self::Open { clients, .. }
+        | Self::Ramp { clients, .. }) = self;
         *clients
     }
 
     /// Operations that a client may have under way.
     pub fn pipeline(&self) -> u32 {
-        let (Self::Closed { pipeline, .. } | Self::Open { pipeline, .. }) = self;
-        *pipeline
+        match self {
+            Self::Closed { pipeline, .. } | Self::Open { pipeline, .. } => *pipeline,
+            Self::Ramp { .. } => 1,
+        }
     }
 
     /// Which times tell how long users wait: those from the moment at which a request was due,
@@ -71,7 +137,33 @@ impl Load {
     pub fn times(&self) -> &'static str {
         match self {
             Self::Closed { .. } => "service",
-            Self::Open { .. } => "response",
+            Self::Open { .. } | Self::Ramp { .. } => "response",
+        }
+    }
+
+    /// How a phase is offered: as this says, but for the peak of a ramp.
+    #[must_use]
+    pub fn in_phase(&self, phase: &str) -> Self {
+        match self {
+            Self::Ramp { clients, .. } if phase == PEAK => Self::closed(*clients),
+            other => other.clone(),
+        }
+    }
+
+    /// A ramp as the open load that it is where the peak is so many operations a second; any other
+    /// load as it is.
+    #[must_use]
+    pub fn at_peak(self, peak_per_s: f64) -> Self {
+        let Self::Ramp { clients, poisson, stage_ns, steps } = self else { return self };
+        let rates = steps.rates_per_s(peak_per_s);
+        let stage =
+            |rate: &u64| RateStage { length_ns: stage_ns, from_per_s: *rate, to_per_s: *rate };
+        Self::Open {
+            rate_per_s: rates.iter().max().copied().unwrap_or(1),
+            poisson,
+            clients,
+            pipeline: 1,
+            stages: rates.iter().map(stage).collect(),
         }
     }
 
@@ -80,6 +172,7 @@ impl Load {
         match self {
             Self::Open { stages, .. } => !stages.is_empty(),
             Self::Closed { stages, .. } => !stages.is_empty(),
+            Self::Ramp { .. } => true,
         }
     }
 
@@ -107,6 +200,11 @@ impl std::fmt::Display for Load {
                 joined(f, stages)?;
                 write!(f, ", {spacing}, over ")?;
             }
+        }
+        if let Self::Ramp { poisson, stage_ns, steps, .. } = self {
+            let spacing = if *poisson { "Poisson" } else { "evenly spaced" };
+            let seconds = *stage_ns as f64 / 1e9;
+            write!(f, "{steps} of {seconds} s, {spacing}, over ")?;
         }
         write!(f, "{clients} client{plural}")?;
         if self.one_session() {

@@ -218,9 +218,11 @@ pub struct Kv {
     pub distribution: String,
     /// What every key's name begins with, before the run's own prefix.
     pub key_prefix: String,
-    /// Bytes of a key's name; `None` for the prefix and twelve digits.
+    /// Bytes of a key's name; `None` for the prefix and twelve digits, `uuid` for the prefix and a
+    /// UUID.
     pub key_bytes: Option<String>,
-    /// Bytes of a value: `1024`, `64-4096`, `etc`, …
+    /// Bytes of a value: `1024`, `64-4096`, `etc`, …; `json` for the JSON object of a user, whose
+    /// names are UUIDs.
     pub value_bytes: String,
     /// Lifetime of all that is written in seconds; 0 for none, or where each has its own.
     pub ttl_s: u64,
@@ -232,8 +234,21 @@ pub struct Kv {
     pub threads: u32,
     /// Pause of a client between its replies and its next operations, nanoseconds.
     pub think_ns: u64,
+    /// True where each pause is drawn evenly from 0 to `think_ns`, and the first comes before a
+    /// client's first operation.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub think_is_drawn: bool,
+    /// True where operations follow each other on one key, in their order: what is offered is the
+    /// first, and its client sends each next one when the one before is answered well.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub follows: bool,
     /// Measured phases, in order.
     pub phases: Vec<Phase>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_false(flag: &bool) -> bool {
+    !*flag
 }
 
 /// One kind of key-value operation.
@@ -382,6 +397,10 @@ pub struct Plan {
     /// measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub search: Option<Search>,
+    /// What the 99th percentile of a ramp's stage may be at most, nanoseconds, where the highest
+    /// rate within a limit is told; `None` for no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit_ns: Option<u64>,
 }
 
 impl Plan {

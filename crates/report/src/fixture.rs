@@ -86,6 +86,7 @@ fn plan(targets: &[&str], cells: impl Fn(&str) -> Vec<Cell>) -> Plan {
         claims: Vec::new(),
         advice: None,
         search: None,
+        limit_ns: None,
     }
 }
 

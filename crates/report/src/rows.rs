@@ -84,7 +84,7 @@ fn row(
     footnotes.dedup();
     let times = match phase.cell.load {
         Load::Closed { .. } => &service.all,
-        Load::Open { .. } => &response.all,
+        Load::Open { .. } | Load::Ramp { .. } => &response.all,
     };
     Row {
         target: phase.cell.target.clone(),

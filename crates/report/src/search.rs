@@ -57,7 +57,7 @@ pub(crate) fn by_rate(recorded: &Recorded, search: &Search) -> Recorded {
 fn rate_of(load: &model::Load) -> u64 {
     match load {
         model::Load::Open { rate_per_s, .. } => *rate_per_s,
-        model::Load::Closed { .. } => 0,
+        model::Load::Closed { .. } | model::Load::Ramp { .. } => 0,
     }
 }
 

@@ -58,8 +58,8 @@ impl MeasuredPhase<'_> {
     /// of a mix or the plan set it rather than the store.
     pub(crate) fn compared_by(&self, operation: &Operation<'_>) -> &'static str {
         let given = self.cell.workload.is_page() || !operation.whole;
-        match self.cell.load {
-            Load::Open { .. } => "response_ns_mean",
+        match self.cell.load.in_phase(self.name) {
+            Load::Open { .. } | Load::Ramp { .. } => "response_ns_mean",
             Load::Closed { .. } if given => "service_ns_mean",
             Load::Closed { .. } => "rate_per_s",
         }

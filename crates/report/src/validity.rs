@@ -329,7 +329,7 @@ fn check_offered(phase: &MeasuredPhase<'_>, kv: &Kv, findings: &mut Findings) ->
         ));
     }
     // Under an open load a thread may keep its CPU busy by waiting; there the lag tells.
-    if matches!(phase.cell.load, Load::Open { .. }) {
+    if matches!(phase.cell.load.in_phase(phase.name), Load::Open { .. } | Load::Ramp { .. }) {
         return None;
     }
     let (own, server) = busy(phase, kv)?;

@@ -66,12 +66,17 @@ impl Histogram {
     /// # Panics
     /// Never: this histogram grows to hold whatever the other holds.
     pub fn merge(&mut self, other: &Self) {
+        if other.is_empty() {
+            return;
+        }
         self.0.add(&other.0).expect("an auto-resizing histogram takes any other");
     }
 
     /// Forgets all counts and keeps the memory.
     pub fn clear(&mut self) {
-        self.0.reset();
+        if !self.is_empty() {
+            self.0.reset();
+        }
     }
 
     /// How many durations were recorded.

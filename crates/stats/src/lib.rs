@@ -25,6 +25,7 @@ pub use compare::{Comparison, Doubt, Paired, Verdict, verdicts};
 pub use growth::{Growth, Slope, power_law_slope, slope_over_blocks};
 pub use histogram::Histogram;
 pub use interval::{Estimate, Interval, IntervalError, Warning, geometric_mean_interval};
+pub use random::SplitMix64;
 pub use steady::{Steady, is_steady};
 pub use units::{
     Unit, UnitError, format_bytes, format_ns, format_percent, format_rate, format_ratio,

@@ -1,4 +1,4 @@
-//! `SplitMix64`: repeatable random numbers for resampling, and for nothing else.
+//! `SplitMix64`: repeatable random numbers for resampling and for orders.
 //!
 //! Steele, Lea, Flood, "Fast splittable pseudorandom number generators" (OOPSLA 2014): a counter
 //! in steps of the golden ratio, mixed by two multiplications. Equal seeds give equal numbers on
@@ -6,11 +6,11 @@
 
 /// State of the generator.
 #[derive(Clone, Debug)]
-pub(crate) struct SplitMix64(u64);
+pub struct SplitMix64(u64);
 
 impl SplitMix64 {
     /// A generator that starts at `seed`; every seed is good.
-    pub(crate) fn new(seed: u64) -> Self {
+    pub fn new(seed: u64) -> Self {
         Self(seed)
     }
 
@@ -26,7 +26,7 @@ impl SplitMix64 {
 
     /// A number from 0 to `len` − 1, by the high half of a product; its bias is below `len` / 2⁶⁴.
     #[inline]
-    pub(crate) fn index(&mut self, len: usize) -> usize {
+    pub fn index(&mut self, len: usize) -> usize {
         ((u128::from(self.next()) * len as u128) >> 64) as usize
     }
 }

@@ -46,6 +46,7 @@ impl Plain {
             seed: self.seed,
             verify_one_in: 64,
             inserting: None,
+            follows: false,
         };
         let offer = Offer {
             threads: 1,

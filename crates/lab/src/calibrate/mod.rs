@@ -13,7 +13,7 @@ pub mod machine;
 use drivers::wire::{Access, Dialect};
 use load::watch::ThreadUse;
 use load::wire::pacer::{Arrivals, Stage};
-use load::wire::{Address, Offer, Outcome, Pacing, Until, Work};
+use load::wire::{Address, Offer, Outcome, Pacing, Think, Until, Work};
 use model::calibration::{CALIBRATION_FORMAT, Calibration, Cost, LoadLag, ShapeCost};
 use model::{Condition, ErrorClass, Failure, Product, Spelling};
 use rig::reference::{Listen, NullServer, NullSettings};
@@ -130,7 +130,11 @@ impl Calibrator<'_> {
     }
 
     fn engine(&self, server: &NullServer, shape: Shape) -> Result<Cost, Failure> {
-        let done = self.offer(server, shape, Pacing::Closed { think_ns: 0, stages: Vec::new() })?;
+        let done = self.offer(
+            server,
+            shape,
+            Pacing::Closed { think: Think::default(), stages: Vec::new() },
+        )?;
         let used = ThreadUse {
             cpu_ns: done.generator_cpu_ns,
             user_ns: done.generator_user_ns,
@@ -216,6 +220,7 @@ fn work(dialect: Dialect, operation: &str) -> Result<Work, Failure> {
         seed: 1,
         verify_one_in: 0,
         inserting: None,
+        follows: false,
     })
 }
 

@@ -14,19 +14,30 @@ use super::pacer::{Arrivals, Stage};
 use super::protocol::{Greeting, Judged, Parser};
 use super::recorder::{INTERVAL_NS, WireRecorder};
 use super::route::Route;
+use super::stages::{Marks, ServerReading, StageUse, server_reading, spans, stage_results, uses};
 use super::stream::{Address, Tls};
 use super::work::Work;
 use super::worker::{Share, Worker};
 use crate::clients::pin_to;
 use crate::meter::Meter;
 
+/// Pauses of a client.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Think {
+    /// Between its replies and its next requests, nanoseconds; 0 for none.
+    pub ns: u64,
+    /// True where each is drawn evenly from 0 to that, and the first comes before a client's first
+    /// request.
+    pub is_drawn: bool,
+}
+
 /// How requests are paced.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Pacing {
     /// Each client sends its next requests when its last ones are answered and it has thought.
     Closed {
-        /// Pause between a client's replies and its next requests, nanoseconds.
-        think_ns: u64,
+        /// For how long.
+        think: Think,
         /// Clients at work over time, from the start of the warm-up on; empty for all of them all
         /// the time. Those that are not at work yet or any more stay connected.
         stages: Vec<ClientStage>,
@@ -140,6 +151,11 @@ pub struct Outcome {
     pub server_cpu_ns: Option<u64>,
     /// Requests of an open load that could not be sent within the time-out after its end.
     pub unsent: u64,
+    /// From the start of the measurement to its last reply, or to its end where nothing failed,
+    /// nanoseconds: stages that were over by then are whole.
+    whole_ns: u64,
+    /// What was used in each stage.
+    stage_uses: Vec<StageUse>,
     /// Why it ended early.
     pub failure: Option<Failure>,
     /// True when the user stopped it.
@@ -147,7 +163,7 @@ pub struct Outcome {
 }
 
 /// How often the watcher is told.
-const TOLD_EVERY: Duration = Duration::from_millis(250);
+const TOLD_EVERY_NS: u64 = 250_000_000;
 /// How soon a stop is noticed while warming up.
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -270,7 +286,8 @@ pub fn run<P: Parser + Default>(
         stop,
     };
     let mut outcome = Outcome::default();
-    let mut ended = Vec::new();
+    let (spans, mut ended) = (spans(offer, work), Vec::new());
+    let mut server_marks = Marks::default();
     thread::scope(|scope| {
         let (reports, inbox) = mpsc::channel();
         for index in 0..offer.threads {
@@ -283,7 +300,8 @@ pub fn run<P: Parser + Default>(
         shared.gate.wait();
         shared.warm_up();
         let server_before = meter.server_cpu_ns();
-        ended = shared.gather(&inbox, &mut outcome, watcher);
+        server_marks = Marks::new(&spans, shared.begun_ns() + offer.warmup_ns);
+        ended = shared.gather(&inbox, (&mut *meter, &mut server_marks), &mut outcome, watcher);
         let server_after = meter.server_cpu_ns();
         outcome.server_cpu_ns = server_before.zip(server_after).map(|(b, a)| a.saturating_sub(b));
     });
@@ -294,26 +312,19 @@ pub fn run<P: Parser + Default>(
     outcome.generator_user_ns = ended.iter().map(|s| s.used.user_ns).sum();
     outcome.generator_run_delay_ns = ended.iter().map(|s| s.used.run_delay_ns).sum();
     outcome.unsent = ended.iter().map(|s| s.unsent).sum();
+    outcome.stage_uses = uses(&spans, &server_marks, ended.iter().map(|s| &s.marks));
     outcome.failure = shared.failure.into_inner().unwrap_or_else(PoisonError::into_inner);
+    outcome.whole_ns = if outcome.failure.is_some() { outcome.wall_ns } else { u64::MAX };
     outcome.interrupted = stop.load(Ordering::Relaxed);
     outcome
 }
 
 /// An empty recorder of a load's shape.
 pub(crate) fn fresh(offer: &Offer, work: &Work) -> WireRecorder {
-    let operations = work.operations.len();
-    match &offer.pacing {
-        Pacing::Closed { stages, .. } => {
-            let lengths = stages.iter().map(|stage| stage.length_ns);
-            WireRecorder::new(operations, offer.hangs_up).with_stages(lengths, offer.warmup_ns)
-        }
-        Pacing::Open { stages, .. } => {
-            let lengths = stages.iter().map(|stage| stage.length_ns);
-            WireRecorder::new(operations, true)
-                .with_stages(lengths, offer.warmup_ns)
-                .with_limits(&offer.limits_ns)
-        }
-    }
+    let is_open = matches!(offer.pacing, Pacing::Open { .. });
+    let recorder = WireRecorder::new(work.operations.len(), is_open || offer.hangs_up);
+    let limits_ns: &[u64] = if is_open { &offer.limits_ns } else { &[] };
+    recorder.with_stages(&spans(offer, work), work.follows).with_limits(limits_ns)
 }
 
 /// The life of one thread.
@@ -340,26 +351,35 @@ impl Shared<'_> {
         }
     }
 
-    /// Waits until every thread has ended, telling what was recorded meanwhile.
+    /// Waits until every thread has ended, telling what was recorded meanwhile, and reads what the
+    /// server has used where stages settle and end.
     fn gather(
         &self,
         inbox: &mpsc::Receiver<Share>,
+        (meter, marks): (&mut dyn Meter, &mut Marks<ServerReading>),
         outcome: &mut Outcome,
         watcher: &mut dyn FnMut(Moment<'_>),
     ) -> Vec<Share> {
         let measured_from_ns = self.begun_ns() + self.offer.warmup_ns;
         let mut shares = Vec::new();
         let mut latest = fresh(self.offer, self.work);
+        let mut told_at_ns = self.now_ns() + TOLD_EVERY_NS;
         loop {
-            let ended = inbox.recv_timeout(TOLD_EVERY);
-            if let Ok(share) = ended {
-                shares.push(share);
-            }
+            let until_ns = told_at_ns.min(marks.next_ns());
+            let left = Duration::from_nanos(until_ns.saturating_sub(self.now_ns()));
+            let ended = inbox.recv_timeout(left);
             let over = matches!(ended, Err(RecvTimeoutError::Disconnected));
-            if over || ended.is_err() {
+            shares.extend(ended);
+            let now = self.now_ns();
+            marks.look(now, || server_reading(meter, now));
+            if over {
+                marks.end(|| server_reading(meter, now));
+            }
+            if over || now >= told_at_ns {
+                told_at_ns = now + TOLD_EVERY_NS;
                 self.take_away(&mut latest);
                 outcome.recorder.merge(&latest);
-                let at_ns = self.now_ns().saturating_sub(measured_from_ns);
+                let at_ns = now.saturating_sub(measured_from_ns);
                 watcher(Moment { at_ns, latest: &latest, all: &outcome.recorder, last: over });
             }
             if over {
@@ -373,7 +393,9 @@ impl Outcome {
     /// The same as a measured phase of a trial.
     pub fn into_phase(self, phase: &str, names: &[&str]) -> PhaseResult {
         let seconds = self.wall_ns as f64 / 1e9;
+        let (stages, uses) = (&self.recorder.stages, &self.stage_uses);
         PhaseResult {
+            stages: stage_results(stages, uses, (phase, names), self.whole_ns),
             phase: phase.into(),
             wall_ns: self.wall_ns,
             operations: self.recorder.results(phase, names, seconds),
@@ -388,7 +410,6 @@ impl Outcome {
             done_per_interval: self.recorder.done_per_interval().to_vec(),
             reads_per_interval: Vec::new(),
             begun_ns: 0,
-            stages: Vec::new(),
         }
     }
 }

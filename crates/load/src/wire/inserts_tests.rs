@@ -30,6 +30,7 @@ fn work() -> Work {
         seed: 1,
         verify_one_in: 0,
         inserting: Some(Inserting { operation: 1, which: Inserts::new(0.25) }),
+        follows: false,
     }
 }
 

@@ -4,10 +4,11 @@
 //! - [`work`]: operations on data, each request a pure function of (seed, its number).
 //! - [`inserts`]: keys that a load adds, and which of them are there.
 //! - [`pacer`]: when requests of an open load are due.
-//! - [`engine`]: how a load is offered and what it gave; `worker`, `linking` and `reading` are one
-//!   of its threads, `connection`, `stream` and `timer` what a thread works with.
+//! - [`engine`]: how a load is offered and what it gave; `worker`, `turns`, `linking` and `reading`
+//!   are one of its threads, `connection`, `stream` and `timer` what a thread works with.
 //! - [`route`]: which server a key lives on.
-//! - [`recorder`]: what is counted and timed; `due` by when it was due, where there are limits.
+//! - [`recorder`]: what is counted and timed; `due` by when it was due, where there are limits;
+//!   `stages` by stage, with what was used in each.
 
 mod connection;
 mod crowd;
@@ -20,13 +21,15 @@ pub mod protocol;
 mod reading;
 pub mod recorder;
 pub mod route;
+mod stages;
 pub mod stream;
 pub mod template;
 mod timer;
+mod turns;
 pub mod work;
 mod worker;
 
-pub use engine::{Moment, Offer, Outcome, Pacing, Servers, Until, run};
+pub use engine::{Moment, Offer, Outcome, Pacing, Servers, Think, Until, run};
 pub use inserts::Inserting;
 pub use recorder::WireRecorder;
 pub use stream::{Address, Tls};

@@ -230,12 +230,35 @@ impl<P: Parser + Default> Worker<'_, P> {
             },
         };
         let judged = whole.as_ref().unwrap_or(judged);
-        self.ended(client, &drawn);
         self.record(drawn.operation as usize, &times, judged, 1);
         if self.shared.offer.errors_end_it {
             self.shared.fail_by(judged);
         }
+        if matches!(judged, Judged::Ok { .. }) && self.follow(index, &answered) {
+            return;
+        }
+        self.ended(client, &drawn);
         self.answered(client, times.done_ns);
+    }
+
+    /// Appends the operation that follows on the same key, to be sent when all of this reading is
+    /// settled; false where none does. It is intended at the time at which it would have been sent,
+    /// had the first been sent when that was: what they waited counts for each of them.
+    fn follow(&mut self, index: usize, answered: &Answered) -> bool {
+        let work = self.shared.work;
+        let next = answered.drawn.operation as usize + 1;
+        if !work.follows || next >= work.operations.len() {
+            return false;
+        }
+        let drawn = work.draw_of(&self.streams, answered.drawn.n, next, answered.drawn.key);
+        let connection = &mut self.connections[index];
+        let scratch = &mut self.scratch[connection.node as usize];
+        work.append(&self.streams, scratch, &drawn);
+        let Times { intended_ns, sent_ns, done_ns } = answered.times;
+        let intended_ns = done_ns - sent_ns.saturating_sub(intended_ns);
+        let pending = Pending::Request { drawn, intended_ns, sent_ns: done_ns, hops: 0 };
+        connection.pending.push_back(pending);
+        true
     }
 
     /// Appends the write of a read-modify-write, to be sent when all of this reading is settled.

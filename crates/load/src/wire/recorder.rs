@@ -5,6 +5,7 @@ use stats::Histogram;
 
 use super::due::DueCounts;
 use super::protocol::Judged;
+use super::stages::{self, Span, StageRows};
 
 /// When a request was to be sent, was sent, and was answered: nanoseconds of one clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,15 +30,6 @@ pub struct Row {
     open: Option<Box<Open>>,
 }
 
-/// What was due in one stage.
-#[derive(Clone, Debug, Default)]
-struct StageRow {
-    /// Nanoseconds from the start of the measurement.
-    ends_ns: u64,
-    length_ns: u64,
-    row: Row,
-}
-
 #[derive(Clone, Debug, Default)]
 struct Open {
     response: Histogram,
@@ -51,8 +43,10 @@ pub const INTERVAL_NS: u64 = 100_000_000;
 #[derive(Clone, Debug, Default)]
 pub struct WireRecorder {
     rows: Vec<Row>,
-    /// Empty unless the load has several stages.
-    stages: Vec<StageRow>,
+    /// Empty unless the load has stages.
+    pub(crate) stages: Vec<StageRows>,
+    /// True where stages are no rows among those of the operations.
+    stages_apart: bool,
     /// Requests answered in each interval of [`INTERVAL_NS`] from the start of the measurement.
     done_per_interval: Vec<u64>,
     /// What was due in each interval; `None` without limits.
@@ -66,7 +60,7 @@ pub struct WireRecorder {
 }
 
 impl Row {
-    fn new(open: bool) -> Self {
+    pub(crate) fn new(open: bool) -> Self {
         Self { open: open.then(Box::default), ..Self::default() }
     }
 
@@ -78,7 +72,7 @@ impl Row {
         self.run.1 += requests;
     }
 
-    fn end_run(&mut self) {
+    pub(crate) fn end_run(&mut self) {
         let (ns, requests) = std::mem::take(&mut self.run);
         if requests > 0 {
             self.service.record_many(ns, requests);
@@ -87,7 +81,7 @@ impl Row {
 
     /// Counts `requests` replies that are alike, with their times unless they are errors; true
     /// where they were recorded.
-    fn reply(&mut self, times: &Times, judged: &Judged, requests: u64) -> bool {
+    pub(crate) fn reply(&mut self, times: &Times, judged: &Judged, requests: u64) -> bool {
         let counts = &mut self.counts;
         match judged {
             Judged::Ok { verified } => {
@@ -116,7 +110,12 @@ impl Row {
         true
     }
 
-    fn merge(&mut self, other: &Self) {
+    /// Counts a request that was never answered.
+    pub(crate) fn fail(&mut self, class: ErrorClass, words: &str) {
+        self.counts.fail(class, words);
+    }
+
+    pub(crate) fn merge(&mut self, other: &Self) {
         debug_assert_eq!(other.run, (0, 0), "a thread's recorder is closed first");
         self.counts.merge(&other.counts);
         self.service.merge(&other.service);
@@ -127,7 +126,7 @@ impl Row {
         }
     }
 
-    fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.counts = Counts::default();
         self.service.clear();
         if let Some(open) = &mut self.open {
@@ -169,26 +168,13 @@ impl WireRecorder {
         Self { rows: vec![Row::new(open); operations], ..Self::default() }
     }
 
-    /// The same, telling apart what was due in each of the stages of these lengths, of which the
-    /// first `warmup_ns` are not measured. A single stage is the whole.
-    pub(crate) fn with_stages(
-        mut self,
-        stages_ns: impl Iterator<Item = u64>,
-        warmup_ns: u64,
-    ) -> Self {
+    /// The same, telling apart what was due in each stage; `apart` where they are no rows among
+    /// those of the operations.
+    pub(crate) fn with_stages(mut self, spans: &[Span], apart: bool) -> Self {
         let open = self.rows.first().is_some_and(|row| row.open.is_some());
-        let mut ends_ns = 0_u64;
-        for length_ns in stages_ns {
-            ends_ns = ends_ns.saturating_add(length_ns);
-            if ends_ns > warmup_ns {
-                let ends_ns = ends_ns - warmup_ns;
-                let length_ns = length_ns.min(ends_ns);
-                self.stages.push(StageRow { ends_ns, length_ns, row: Row::new(open) });
-            }
-        }
-        if self.stages.len() < 2 {
-            self.stages.clear();
-        }
+        let operations = self.rows.len();
+        self.stages = spans.iter().map(|s| StageRows::new(*s, operations, open)).collect();
+        self.stages_apart = apart;
         self
     }
 
@@ -207,9 +193,7 @@ impl WireRecorder {
         judged: &Judged,
         (requests, from_ns): (u64, u64),
     ) {
-        if let Some(stage) = self.stage(times.intended_ns, from_ns) {
-            stage.reply(times, judged, requests);
-        }
+        stages::replied(&mut self.stages, operation, (times, judged), (requests, from_ns));
         if let Some(due) = &mut self.due {
             let is_right = matches!(judged, Judged::Ok { .. } | Judged::Miss);
             let done_ns = is_right.then_some(times.done_ns);
@@ -233,25 +217,14 @@ impl WireRecorder {
         words: &str,
         (intended_ns, from_ns): (u64, u64),
     ) {
-        if let Some(stage) = self.stage(intended_ns, from_ns) {
-            stage.counts.fail(class, words);
+        let stage = stages::unanswered(&mut self.stages, operation, (intended_ns, from_ns));
+        if let Some(row) = stage {
+            row.fail(class, words);
         }
         if let Some(due) = &mut self.due {
             due.count(intended_ns, None, (1, from_ns));
         }
-        self.rows[operation].counts.fail(class, words);
-    }
-
-    /// The stage in which a request was due; what was due before the measurement counts to the
-    /// first.
-    fn stage(&mut self, intended_ns: u64, from_ns: u64) -> Option<&mut Row> {
-        if self.stages.is_empty() {
-            return None;
-        }
-        let at_ns = intended_ns.saturating_sub(from_ns);
-        let last = self.stages.len() - 1;
-        let index = self.stages.partition_point(|stage| stage.ends_ns <= at_ns).min(last);
-        Some(&mut self.stages[index].row)
+        self.rows[operation].fail(class, words);
     }
 
     /// Adds all of `other`.
@@ -264,9 +237,10 @@ impl WireRecorder {
         }
         if self.stages.is_empty() {
             self.stages.clone_from(&other.stages);
+            self.stages_apart = other.stages_apart;
         } else {
             for (own, theirs) in self.stages.iter_mut().zip(&other.stages) {
-                own.row.merge(&theirs.row);
+                own.merge(theirs);
             }
         }
         if self.done_per_interval.len() < other.done_per_interval.len() {
@@ -287,13 +261,13 @@ impl WireRecorder {
     /// Completes the histograms, so that they can be read and merged.
     pub(crate) fn close(&mut self) {
         self.rows.iter_mut().for_each(Row::end_run);
-        self.stages.iter_mut().for_each(|stage| stage.row.end_run());
+        self.stages.iter_mut().for_each(StageRows::close);
     }
 
     /// Forgets everything and keeps the memory.
     pub(crate) fn clear(&mut self) {
         self.rows.iter_mut().for_each(Row::clear);
-        self.stages.iter_mut().for_each(|stage| stage.row.clear());
+        self.stages.iter_mut().for_each(StageRows::clear);
         self.done_per_interval.fill(0);
         if let Some(due) = &mut self.due {
             due.clear();
@@ -313,9 +287,7 @@ impl WireRecorder {
 
     /// All operations together.
     pub fn whole(&self) -> Row {
-        let mut whole = Row::default();
-        self.rows.iter().for_each(|row| whole.merge(row));
-        whole
+        merged(&self.rows)
     }
 
     /// Requests that were answered, whatever was answered.
@@ -323,31 +295,54 @@ impl WireRecorder {
         self.rows.iter().map(Row::answered).sum()
     }
 
-    /// Result rows: each operation that happened, each stage (`stage-1`, …) with what was due in
-    /// it, and all together under `phase` where there are several operations; the row that stands
-    /// for all is the last. `seconds` is the length of the measurement.
+    /// Result rows: each operation that happened, each of several stages (`stage-1`, …) with what
+    /// was due in it, and all together under `phase` where there are several operations; the row
+    /// that stands for all is the last. `seconds` is the length of the measurement.
     pub fn results(&self, phase: &str, names: &[&str], seconds: f64) -> Vec<OperationResult> {
-        let result = |name: &str, row: &Row, seconds: f64| OperationResult {
-            calls_rate_per_s: None,
-            operation: name.into(),
-            counts: row.counts.clone(),
-            rate_per_s: row.answered() as f64 / seconds.max(f64::MIN_POSITIVE),
-            service: row.service.clone(),
-            response: row.response().clone(),
-            lag: row.lag().cloned().unwrap_or_default(),
-            lock_wait: Histogram::default(),
-        };
-        let happened = self.rows.iter().zip(names).filter(|(row, _)| row.counts.total() > 0);
-        let mut results: Vec<OperationResult> =
-            happened.map(|(row, name)| result(name, row, seconds)).collect();
-        if names.len() > 1 {
-            results.push(result(phase, &self.whole(), seconds));
+        let mut results = results(&self.rows, (phase, names), seconds);
+        if self.stages.len() > 1 && !self.stages_apart {
+            let stages = self.stages.iter().enumerate().map(|(i, stage)| {
+                let (row, seconds) = stage.whole();
+                result(&format!("stage-{}", i + 1), &row, seconds)
+            });
+            let last = results.len().saturating_sub(1);
+            results.splice(last..last, stages.collect::<Vec<_>>());
         }
-        let stages = self.stages.iter().enumerate().map(|(i, stage)| {
-            result(&format!("stage-{}", i + 1), &stage.row, stage.length_ns as f64 / 1e9)
-        });
-        let last = results.len().saturating_sub(1);
-        results.splice(last..last, stages.collect::<Vec<_>>());
         results
     }
+}
+
+fn result(name: &str, row: &Row, seconds: f64) -> OperationResult {
+    OperationResult {
+        calls_rate_per_s: None,
+        operation: name.into(),
+        counts: row.counts.clone(),
+        rate_per_s: row.answered() as f64 / seconds.max(f64::MIN_POSITIVE),
+        service: row.service.clone(),
+        response: row.response().clone(),
+        lag: row.lag().cloned().unwrap_or_default(),
+        lock_wait: Histogram::default(),
+    }
+}
+
+/// Each operation that happened, and all together under `phase` where there are several.
+pub(crate) fn results(
+    rows: &[Row],
+    (phase, names): (&str, &[&str]),
+    seconds: f64,
+) -> Vec<OperationResult> {
+    let happened = rows.iter().zip(names).filter(|(row, _)| row.counts.total() > 0);
+    let mut results: Vec<OperationResult> =
+        happened.map(|(row, name)| result(name, row, seconds)).collect();
+    if names.len() > 1 {
+        results.push(result(phase, &merged(rows), seconds));
+    }
+    results
+}
+
+/// All operations together.
+fn merged(rows: &[Row]) -> Row {
+    let mut whole = Row::default();
+    rows.iter().for_each(|row| whole.merge(row));
+    whole
 }

@@ -51,6 +51,10 @@ pub struct Work {
     pub verify_one_in: u64,
     /// Which requests insert keys; `None` for none.
     pub inserting: Option<Inserting>,
+    /// True where operations follow each other: what is drawn is the first, and each next one goes
+    /// to the same key as soon as the one before is answered well, by the same client. Each counts
+    /// by itself; loads are counted and paced by the first.
+    pub follows: bool,
 }
 
 /// The random numbers of a load.
@@ -111,9 +115,16 @@ impl Read {
 }
 
 impl Work {
-    /// True when nothing follows from a reply: no write of a read-modify-write, no inserted key.
+    /// True when nothing follows from a reply: no other operation, no inserted key.
     pub(crate) fn is_plain(&self) -> bool {
-        self.inserting.is_none() && self.operations.iter().all(|o| o.then.is_none())
+        !self.follows
+            && self.inserting.is_none()
+            && self.operations.iter().all(|o| o.then.is_none())
+    }
+
+    /// Operations that come of one that is paced.
+    pub(crate) fn requests_each(&self) -> usize {
+        if self.follows { self.operations.len() } else { 1 }
     }
 
     /// What requests of the load of that number are drawn from.
@@ -142,7 +153,8 @@ impl Work {
         which: impl Fn(Key) -> Key,
     ) -> Drawn {
         let mut random = streams.choices.at(n);
-        let operation = if self.operations.len() > 1 { self.mix.pick(&mut random) } else { 0 };
+        let chosen = self.operations.len() > 1 && !self.follows;
+        let operation = if chosen { self.mix.pick(&mut random) } else { 0 };
         let key = self.keys.pick_with_newest(&mut random, n, newest);
         self.drawn(random, n, operation, which(key))
     }

@@ -4,8 +4,8 @@
 //! requests in one write, and in a closed load the next ones when all of them are answered. Threads
 //! share nothing but the start, the stop and the place where records are handed over.
 //!
-//! Parts: this file sends and waits, `linking` makes connections and bears their loss, `reading`
-//! takes in replies.
+//! Parts: this file sends and waits, `turns` says who may send, `linking` makes connections and
+//! bears their loss, `reading` takes in replies.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -15,6 +15,7 @@ use std::ops::RangeInclusive;
 use model::ErrorClass;
 use nix::errno::Errno;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
+use workloads::kv::Random;
 
 use super::connection::{Connection, Pending, UNTIMED};
 use super::crowd::Crowd;
@@ -24,7 +25,9 @@ use super::pacer::Pacer;
 use super::protocol::Parser;
 use super::recorder::{Times, WireRecorder};
 use super::route::Route;
+use super::stages::{Marks, spans};
 use super::timer::Timer;
+use super::turns::{Client, pauses};
 use super::work::{Drawn, Streams};
 use crate::watch::ThreadUse;
 
@@ -40,23 +43,15 @@ const EARLY_NS: RangeInclusive<u64> = 20_000..=500_000;
 /// The event of the timer, which is no connection's.
 const TIMER: u64 = u64::MAX;
 
-/// What a client has under way.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Client {
-    pub(super) in_flight: u32,
-    /// True while it stands in the queue of those that may send.
-    queued: bool,
-    /// When its connections began to be made anew; 0 for those of the start.
-    pub(super) redials_since_ns: u64,
-}
-
 /// What a thread tells when it has ended.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Share {
     /// When its last reply came, nanoseconds of the engine's clock; 0 when none came.
     pub(crate) last_done_ns: u64,
     /// What it used from the start of the measurement.
     pub(crate) used: ThreadUse,
+    /// What it had used where stages settle and end.
+    pub(crate) marks: Marks<ThreadUse>,
     /// Requests of an open load that could not be sent before its end.
     pub(crate) unsent: u64,
 }
@@ -74,11 +69,13 @@ pub(crate) struct Worker<'a, P> {
     pub(super) connections: Vec<Connection<P>>,
     pub(super) clients: Vec<Client>,
     /// Clients that may send.
-    free: VecDeque<u32>,
+    pub(super) free: VecDeque<u32>,
     /// Clients whose connections are to be made anew.
     pub(super) hung_up: VecDeque<u32>,
     /// Clients that think, by the time at which they may send again.
-    thinking: BinaryHeap<Reverse<(u64, u32)>>,
+    pub(super) thinking: BinaryHeap<Reverse<(u64, u32)>>,
+    /// What pauses are drawn from.
+    pub(super) pauses: Random,
     pub(super) route: Box<dyn Route>,
     pub(super) inbox: Vec<u8>,
     /// What is to be sent, by node; empty between two sendings.
@@ -94,16 +91,16 @@ pub(crate) struct Worker<'a, P> {
     /// True when nothing follows from a reply but its counting: no write, no key to be known.
     pub(super) plain: bool,
     /// Which clients of a closed load are at work, where that changes.
-    crowd: Option<Crowd>,
+    pub(super) crowd: Option<Crowd>,
     /// How many are, and until when.
-    at_work: u32,
-    crowd_changes_ns: u64,
+    pub(super) at_work: u32,
+    pub(super) crowd_changes_ns: u64,
     pub(super) pacer: Option<Pacer>,
     /// When the next request of an open load is due.
     due_ns: Option<u64>,
     /// When a request was due last and no client was free.
     starved_ns: u64,
-    begun_ns: u64,
+    pub(super) begun_ns: u64,
     pub(super) measured_from_ns: u64,
     ends_ns: u64,
     pub(super) last_done_ns: u64,
@@ -150,6 +147,7 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
             free: VecDeque::new(),
             hung_up: VecDeque::new(),
             thinking: BinaryHeap::new(),
+            pauses: pauses(shared.work.seed_of(offer.number), index),
             route: shared.servers.route.fresh(),
             inbox: vec![0; INBOX_BYTES],
             scratch: vec![Vec::new(); nodes],
@@ -188,12 +186,15 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
         self.shared.gate.wait();
         self.begin();
         let mut used_before = None;
+        let spans = spans(self.shared.offer, self.shared.work);
+        let mut marks = Marks::new(&spans, self.measured_from_ns);
         let (mut tick_ns, mut ticks) = (self.begun_ns + TICK_NS, 0);
         loop {
             let now = self.shared.now_ns();
             if used_before.is_none() && now >= self.measured_from_ns {
                 used_before = Some(ThreadUse::now());
             }
+            marks.look(now, ThreadUse::now);
             if now >= tick_ns {
                 tick_ns = now + TICK_NS;
                 ticks += 1;
@@ -209,7 +210,9 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
             self.wait(tick_ns);
         }
         self.shared.hand_over_last(self.index, &mut self.recorder);
+        marks.end(ThreadUse::now);
         Share {
+            marks,
             last_done_ns: self.last_done_ns,
             used: ThreadUse::now().since(used_before.unwrap_or_else(ThreadUse::now)),
             unsent: self.unsent(),
@@ -229,18 +232,7 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
             self.at_work = 0;
             return self.come_and_go(self.begun_ns);
         }
-        for client in 0..self.clients.len() as u32 {
-            self.may_send(client);
-        }
-    }
-
-    /// Clients begin to work, or will send no more, as their number says.
-    fn come_and_go(&mut self, now: u64) {
-        let Some(crowd) = &self.crowd else { return };
-        let (clients, changes_ns) = crowd.at(now.saturating_sub(self.begun_ns));
-        self.crowd_changes_ns = self.begun_ns.saturating_add(changes_ns);
-        let before = std::mem::replace(&mut self.at_work, clients);
-        (before..clients).for_each(|client| self.may_send(client));
+        (0..self.clients.len() as u32).for_each(|client| self.starts(client, self.begun_ns));
     }
 
     /// True when nothing more is to be sent.
@@ -288,45 +280,6 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
         self.due_ns = next.map(|ns| self.begun_ns + ns);
     }
 
-    /// Queues a client when it has room for a request and all its connections are open.
-    pub(super) fn may_send(&mut self, client: u32) {
-        let own = &self.clients[client as usize];
-        let room = match self.shared.offer.pacing {
-            Pacing::Closed { .. } => own.in_flight == 0,
-            Pacing::Open { .. } => own.in_flight < self.shared.offer.pipeline,
-        };
-        let may = self.running && room && !own.queued && client < self.at_work;
-        if may && self.is_open(client) {
-            self.clients[client as usize].queued = true;
-            self.free.push_back(client);
-        }
-    }
-
-    /// True when all connections of a client are open.
-    fn is_open(&self, client: u32) -> bool {
-        let nodes = self.scratch.len();
-        let first = client as usize * nodes;
-        self.connections[first..first + nodes].iter().all(Connection::is_open)
-    }
-
-    /// A client has got a reply; with the last of them it thinks, and sends again.
-    pub(super) fn answered(&mut self, client: u32, now: u64) {
-        let in_flight = self.clients[client as usize].in_flight;
-        if self.shared.offer.hangs_up {
-            if in_flight == 0 {
-                self.hung_up.push_back(client);
-            }
-            return;
-        }
-        match self.shared.offer.pacing {
-            Pacing::Closed { .. } if in_flight > 0 => {}
-            Pacing::Closed { think_ns, .. } if think_ns > 0 => {
-                self.thinking.push(Reverse((now + think_ns, client)));
-            }
-            _ => self.may_send(client),
-        }
-    }
-
     /// Sends what can be sent now.
     pub(super) fn dispatch(&mut self, now: u64) {
         self.redial(now);
@@ -354,18 +307,6 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
             };
             self.send(client, now);
             self.may_send(client);
-        }
-    }
-
-    fn next_free(&mut self) -> Option<u32> {
-        loop {
-            let client = self.free.pop_front()?;
-            self.clients[client as usize].queued = false;
-            // One whose connection broke meanwhile is queued again once that is open, and one that
-            // went once it is back.
-            if client < self.at_work && self.is_open(client) {
-                return Some(client);
-            }
         }
     }
 

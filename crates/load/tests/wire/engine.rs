@@ -16,14 +16,14 @@ use load::wire::pacer::{Arrivals, Stage};
 use load::wire::protocol::{Expect, Judged, Malformed, Parser, Plain, Shape, Step};
 use load::wire::route::{Route, Single};
 use load::wire::template::{Segment, Template};
-use load::wire::{Address, Offer, Operation, Outcome, Pacing, Servers, Until, Work};
+use load::wire::{Address, Offer, Operation, Outcome, Pacing, Servers, Think, Until, Work};
 use model::ErrorClass;
 use workloads::kv::{Distribution, KeyChoice, KeyNames, Mix, Sizes, Values};
 
 pub(super) const S: u64 = 1_000_000_000;
 
 #[derive(Default)]
-struct Lines;
+pub(super) struct Lines;
 
 impl Parser for Lines {
     fn at_once(&mut self, bytes: &[u8], _: &Expect, _: &Values) -> Option<(usize, Plain)> {
@@ -138,6 +138,7 @@ pub(super) fn work() -> Work {
         seed: 1,
         verify_one_in: 0,
         inserting: None,
+        follows: false,
     }
 }
 
@@ -146,7 +147,7 @@ pub(super) fn offer(clients: u32, pipeline: u32, until: Until) -> Offer {
         threads: 1,
         clients,
         pipeline,
-        pacing: Pacing::Closed { think_ns: 0, stages: Vec::new() },
+        pacing: Pacing::Closed { think: Think::default(), stages: Vec::new() },
         until,
         warmup_ns: 0,
         timeout_ns: 2 * S,

@@ -1,11 +1,21 @@
 //! Open loads whose rate changes, and closed ones whose clients do.
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::thread;
+use std::time::Duration;
+
 use cachedyno_load as load;
+use load::Meter;
 use load::wire::pacer::{Arrivals, Stage};
-use load::wire::{Offer, Pacing, Until};
+use load::wire::{Offer, Pacing, Think, Until};
 use model::ClientStage;
 
-use super::engine::{S, Server, offer, run_with, work};
+use super::engine::{Lines, S, Server, offer, run_with, work};
+
+fn constant(per_s: f64, length_ns: u64) -> Stage {
+    Stage { rate_from_per_s: per_s, rate_to_per_s: per_s, length_ns }
+}
 
 #[test]
 fn each_stage_has_what_was_due_in_it() {
@@ -55,7 +65,7 @@ fn clients_come_and_go() {
         |from_clients, to_clients, length_ns| ClientStage { length_ns, from_clients, to_clients };
     let stages =
         vec![stage(2, 2, S / 5), stage(2, 2, S / 2), stage(2, 10, S / 2), stage(0, 0, S / 4)];
-    let pacing = Pacing::Closed { think_ns: S / 200, stages };
+    let pacing = Pacing::Closed { think: Think { ns: S / 200, is_drawn: false }, stages };
     let until = Until::AfterNs(5 * S / 4);
     let offer = Offer { pacing, warmup_ns: S / 5, threads: 2, ..offer(10, 3, until) };
     let outcome = run_with(&work(), &offer, &Server::good().servers());
@@ -72,4 +82,121 @@ fn clients_come_and_go() {
     assert_eq!(counts[..3].iter().sum::<u64>(), counts[3]);
     // In a closed load a request is intended when it is sent.
     assert!(results.iter().all(|r| r.lag.count() == 0));
+}
+
+#[test]
+fn a_stage_is_told_without_its_beginning() {
+    let rising = Stage { rate_from_per_s: 200.0, rate_to_per_s: 1_200.0, length_ns: S / 2 };
+    let stages = vec![constant(200.0, S / 5), constant(200.0, S / 2), rising];
+    let pacing = Pacing::Open { arrivals: Arrivals::Constant, stages };
+    let offer = Offer { pacing, warmup_ns: S / 5, threads: 2, ..offer(8, 1, Until::AfterNs(S)) };
+    let outcome = run_with(&work(), &offer, &Server::good().servers());
+    assert_eq!(outcome.failure, None);
+    let phase = outcome.into_phase("ask", &["ask"]);
+    let times: Vec<_> = phase.stages.iter().map(|s| (s.stage, s.from_ns, s.length_ns)).collect();
+    assert_eq!(times, [(0, S / 10, 2 * S / 5), (1, 3 * S / 5, 2 * S / 5)]);
+    let planned: Vec<_> = phase.stages.iter().map(|s| s.planned_per_s.unwrap()).collect();
+    assert!((planned[0] - 200.0).abs() < 1e-6 && (planned[1] - 800.0).abs() < 1e-6, "{planned:?}");
+    for stage in &phase.stages {
+        let [whole] = &stage.operations[..] else { panic!("{:?}", stage.operations) };
+        let due = stage.planned_per_s.unwrap() * 0.4;
+        assert!((whole.counts.ok as f64 - due).abs() <= 4.0, "{:?} of {due}", whole.counts);
+        assert_eq!(whole.response.count(), whole.counts.ok);
+        assert_eq!((stage.clients, stage.server_cpu_ns), (8, None));
+    }
+    assert!(phase.stages[1].generator_cpu_ns <= phase.generator_cpu_ns);
+    let names: Vec<&str> = phase.operations.iter().map(|o| o.operation.as_str()).collect();
+    assert_eq!(names, ["stage-1", "stage-2", "ask"]);
+}
+
+#[test]
+fn beyond_its_capacity_a_store_answers_later_what_was_due_in_a_stage() {
+    // One request at a time, 5 ms each: 200 a second at most.
+    let slow = Server::start(Arc::new(|_, _| {
+        thread::sleep(Duration::from_millis(5));
+        Some("+\n".into())
+    }));
+    let stages =
+        vec![constant(50.0, 0), constant(50.0, S / 2), constant(600.0, S / 2), constant(50.0, S)];
+    let pacing = Pacing::Open { arrivals: Arrivals::Constant, stages };
+    let offer = Offer { pacing, timeout_ns: 60 * S, ..offer(1, 1, Until::AfterNs(2 * S)) };
+    let outcome = run_with(&work(), &offer, &slow.servers());
+    assert_eq!((&outcome.failure, outcome.unsent), (&None, 0));
+    let phase = outcome.into_phase("ask", &["ask"]);
+    let over = &phase.stages[1].operations[0];
+    assert!(over.counts.ok.abs_diff(240) <= 2, "all that was due counts: {:?}", over.counts);
+    assert!(over.rate_per_s <= 205.0, "but less was answered in it: {}", over.rate_per_s);
+    assert!(over.response.quantile_ns(0.5) > over.service.quantile_ns(0.5));
+    // It is worked off in the stage behind it.
+    let after = &phase.stages[2].operations[0];
+    assert!(after.rate_per_s > after.counts.ok as f64 / 0.8 + 10.0, "{}", after.rate_per_s);
+}
+
+#[test]
+fn of_a_load_that_fails_the_stages_that_were_over_are_told() {
+    let server = Server::start(Arc::new(|n, _| {
+        Some(if n < 60 { "+\n" } else { "-DEAD of a test\n" }.into())
+    }));
+    let stages = vec![constant(100.0, 0), constant(100.0, S / 2), constant(100.0, S / 2)];
+    let pacing = Pacing::Open { arrivals: Arrivals::Constant, stages };
+    let offer = Offer { pacing, errors_end_it: true, ..offer(4, 1, Until::AfterNs(S)) };
+    let outcome = run_with(&work(), &offer, &server.servers());
+    assert!(outcome.failure.as_ref().unwrap().message.contains("DEAD of a test"));
+    let phase = outcome.into_phase("ask", &["ask"]);
+    assert_eq!(phase.stages.iter().map(|s| s.stage).collect::<Vec<_>>(), [0]);
+    assert_eq!(phase.stages[0].operations[0].counts.ok, 40);
+}
+
+/// Counts up by a fixed amount each time that it is read.
+struct Steps(u64);
+
+impl Meter for Steps {
+    fn server_cpu_ns(&mut self) -> Option<u64> {
+        self.0 += 1_000_000;
+        Some(self.0)
+    }
+}
+
+#[test]
+fn clients_of_a_closed_load_are_told_by_stage() {
+    let stage =
+        |clients, length_ns| ClientStage { length_ns, from_clients: clients, to_clients: clients };
+    let stages = vec![stage(2, 0), stage(2, S / 4), stage(6, S / 4)];
+    let think = Think { ns: S / 250, is_drawn: true };
+    let pacing = Pacing::Closed { think, stages };
+    let offer = Offer { pacing, threads: 2, ..offer(6, 1, Until::AfterNs(S / 2)) };
+    let (stop, mut meter) = (AtomicBool::new(false), Steps(0));
+    let servers = Server::good();
+    let outcome = load::wire::run::<Lines>(
+        &offer,
+        &work(),
+        &servers.servers(),
+        &stop,
+        &mut meter,
+        &mut |_| {},
+    );
+    assert_eq!(outcome.failure, None);
+    let phase = outcome.into_phase("ask", &["ask"]);
+    assert_eq!(phase.stages.iter().map(|s| s.clients).collect::<Vec<_>>(), [2, 6]);
+    for stage in &phase.stages {
+        let whole = &stage.operations[0];
+        assert!(whole.counts.ok > 0 && stage.planned_per_s.is_none(), "{stage:?}");
+        let answered = whole.rate_per_s * stage.length_ns as f64 / 1e9;
+        assert!((answered - whole.counts.ok as f64).abs() < 0.01, "{answered}");
+        // One step between two readings, scaled to the stage where they were late.
+        let cpu_ns = stage.server_cpu_ns.unwrap();
+        assert!((1..=1_000_000).contains(&cpu_ns), "{cpu_ns}");
+    }
+}
+
+#[test]
+fn drawn_pauses_come_before_the_first_request_too() {
+    let asked = |is_drawn| {
+        let pacing =
+            Pacing::Closed { think: Think { ns: 1_000 * S, is_drawn }, stages: Vec::new() };
+        let offer = Offer { pacing, ..offer(20, 1, Until::AfterNs(S / 10)) };
+        let outcome = run_with(&work(), &offer, &Server::good().servers());
+        outcome.recorder.whole().counts().ok
+    };
+    assert_eq!((asked(false), asked(true)), (20, 0));
 }

@@ -6,13 +6,14 @@ use std::thread;
 use std::time::Duration;
 
 use cachedyno_load as load;
+use load::wire::pacer::{Arrivals, Stage};
 use load::wire::protocol::Shape;
 use load::wire::template::{Segment, Template};
-use load::wire::{Inserting, Offer, Operation, Until, Work};
+use load::wire::{Inserting, Offer, Operation, Pacing, Until, Work};
 use model::ErrorClass;
 use workloads::kv::{Distribution, Inserts, KeyChoice, KeyNames, Mix};
 
-use super::engine::{Server, offer, run_with, work};
+use super::engine::{S, Server, offer, run_with, work};
 
 /// Sends its first letter, a space and the key.
 fn operation(name: &str) -> Operation {
@@ -93,6 +94,71 @@ fn its_writes_are_counted_when_a_connection_breaks() {
     assert_eq!((outcome.failure, counts.total()), (None, 2_000));
     assert!((20..=400).contains(&counts.error), "{counts:?}");
     assert_eq!(counts.errors_by_class.get(&ErrorClass::Closed), Some(&counts.error), "{counts:?}");
+}
+
+/// A write and a read of the same key, one after the other.
+fn pairs() -> Work {
+    let operations = vec![operation("write"), operation("read")];
+    Work { operations, mix: Mix::new(&[1.0, 1.0]).unwrap(), follows: true, ..work() }
+}
+
+#[test]
+fn an_operation_follows_on_the_same_key_when_the_one_before_is_answered_well() {
+    let asked: Arc<Mutex<Vec<String>>> = Arc::default();
+    let lines = asked.clone();
+    let server = Server::start(Arc::new(move |_, line: &str| {
+        let mut lines = lines.lock().unwrap();
+        lines.push(line.to_string());
+        let writes = lines.iter().filter(|l| l.starts_with('w')).count();
+        let refused = line.starts_with('w') && writes % 4 == 0;
+        Some(if refused { "-NO\n" } else { "+\n" }.to_string())
+    }));
+    let outcome = run_with(&pairs(), &offer(1, 1, Until::Requests(400)), &server.servers());
+    assert_eq!(outcome.failure, None);
+    let [writes, reads] = outcome.recorder.rows() else { panic!("two operations") };
+    assert_eq!((writes.counts().ok, writes.counts().error), (300, 100));
+    assert_eq!((reads.counts().ok, reads.counts().total()), (300, 300));
+    let asked = asked.lock().unwrap();
+    let pairs = asked.windows(2).filter(|p| p[0].starts_with('w') && p[1].starts_with('r'));
+    assert_eq!(pairs.filter(|p| p[0][1..] == p[1][1..]).count(), 300);
+    assert_eq!(asked.len(), 700);
+}
+
+#[test]
+fn what_a_pair_waited_counts_for_both_of_it() {
+    let server = Server::start(Arc::new(|_, _| {
+        thread::sleep(Duration::from_millis(2));
+        Some("+\n".into())
+    }));
+    // One client that needs 4 ms a pair, and 500 pairs are due in a second.
+    let stage = Stage { rate_from_per_s: 500.0, rate_to_per_s: 500.0, length_ns: S / 5 };
+    let pacing = Pacing::Open { arrivals: Arrivals::Constant, stages: vec![stage] };
+    let offer = Offer { pacing, timeout_ns: 60 * S, ..offer(1, 1, Until::AfterNs(S / 5)) };
+    let outcome = run_with(&pairs(), &offer, &server.servers());
+    let [writes, reads] = outcome.recorder.rows() else { panic!("two operations") };
+    assert_eq!((writes.counts().ok, reads.counts().ok), (100, 100));
+    for row in [writes, reads] {
+        let (lag, service, response) = (row.lag().unwrap(), row.service(), row.response());
+        // The last is due at 198 ms and cannot be sent before the 99 pairs of 4 ms before it.
+        assert!(lag.max_ns() > 150_000_000, "{}", lag.max_ns());
+        assert!(response.max_ns() >= lag.max_ns() && service.quantile_ns(0.0) >= 2_000_000);
+    }
+    let (of_writes, of_reads) = (writes.lag().unwrap().mean_ns(), reads.lag().unwrap().mean_ns());
+    assert!((of_writes / of_reads - 1.0).abs() < 0.01, "{of_writes} and {of_reads}");
+}
+
+#[test]
+fn of_a_pair_whose_connection_breaks_what_was_sent_has_failed() {
+    let server = Server::start(Arc::new(|n, line: &str| {
+        let breaks = line.starts_with('r') && n % 50 == 1;
+        (!breaks).then(|| "+\n".to_string())
+    }));
+    let offer = Offer { threads: 2, ..offer(4, 1, Until::Requests(1_000)) };
+    let outcome = run_with(&pairs(), &offer, &server.servers());
+    assert_eq!(outcome.failure, None);
+    let [writes, reads] = outcome.recorder.rows() else { panic!("two operations") };
+    assert_eq!((writes.counts().ok, reads.counts().total()), (1_000, 1_000));
+    assert!(reads.counts().error > 0, "{:?}", reads.counts());
 }
 
 /// Keys that were inserted, and how often each key was read.

@@ -53,7 +53,7 @@ const OF_FILES: [&str; 9] = [
 ];
 
 /// `--set` keys that are not server settings, of all workloads.
-pub const KEYS: [&str; 29] = [
+pub const KEYS: [&str; 36] = [
     "profile",
     "clients",
     "keys",
@@ -73,6 +73,13 @@ pub const KEYS: [&str; 29] = [
     "ttl_s",
     "generation",
     "think_ms",
+    "limit",
+    "order",
+    "rates",
+    "stage_ms",
+    "stages",
+    "step",
+    "threads",
     "verify_one_in",
     "equivalence_zone",
     "half_width_goal",
@@ -119,6 +126,8 @@ pub(super) struct Resolved {
     pub(super) defaults: Defaults,
     pub(super) profiles: Vec<String>,
     pub(super) size: ScaleSize,
+    /// Rates of a ramp, instead of its profile's.
+    pub(super) rates: Option<Vec<u64>>,
     /// Data sets of the profile with sizes, instead of its own.
     pub(super) sizes: Option<Vec<DataSize>>,
     pub(super) settings: BTreeMap<Product, BTreeMap<String, String>>,
@@ -142,6 +151,7 @@ impl Resolved {
             defaults: study.defaults.clone(),
             size: size.clone(),
             sizes: None,
+            rates: None,
             settings: BTreeMap::new(),
             files: choices.files.clone(),
             cm_settings: BTreeMap::new(),
@@ -167,12 +177,20 @@ impl Resolved {
         {
             return Err(StudyError::Choice(format!("--set: {problem}")));
         }
+        if study.workload == StudyWorkload::Ramp {
+            resolved.agree_on_pace(study, choices)?;
+        }
         Ok(resolved)
     }
 
     fn set(&mut self, study: &Study, key: &str, value: &str) -> Result<(), StudyError> {
         if keys::of_others(study.workload, key) {
             return Err(unknown(study, key));
+        }
+        if study.workload == StudyWorkload::Ramp
+            && let Some(set) = self.set_of_ramp(key, value)
+        {
+            return set;
         }
         let defaults = &mut self.defaults;
         let size = &mut self.size;
@@ -353,6 +371,7 @@ fn servers(study: &Study) -> &'static [Product] {
     match study.workload {
         StudyWorkload::Sessions => &[Product::Redis, Product::Mysql],
         StudyWorkload::AppCache => &[Product::Redis, Product::Mysql, Product::Memcached],
+        StudyWorkload::Ramp => &[Product::Redis, Product::Memcached],
     }
 }
 
@@ -389,11 +408,11 @@ fn unknown(study: &Study, key: &str) -> StudyError {
     ))
 }
 
-fn bad(key: &str, value: &str, expected: &str) -> StudyError {
+pub(super) fn bad(key: &str, value: &str, expected: &str) -> StudyError {
     StudyError::Choice(format!("--set {key}=`{value}` does not fit (expected {expected})"))
 }
 
-fn within<T: std::str::FromStr + PartialOrd>(
+pub(super) fn within<T: std::str::FromStr + PartialOrd>(
     key: &str,
     text: &str,
     range: &std::ops::RangeInclusive<T>,

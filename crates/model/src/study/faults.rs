@@ -2,10 +2,11 @@
 
 use toml::Spanned;
 
+use super::ramp::RAMP;
 use super::statements::{Advice, Claim, Expectation};
 use super::wire::{
-    CACHE_OPERATIONS, Defaults, PAGE_OPERATIONS, PLAIN_OPERATIONS, Profile, STUDY_FORMAT, Study,
-    StudyPhase, StudyTarget, StudyWorkload,
+    CACHE_OPERATIONS, Defaults, PAGE_OPERATIONS, PLAIN_OPERATIONS, Profile, RAMP_OPERATIONS,
+    STUDY_FORMAT, Study, StudyPhase, StudyTarget, StudyWorkload,
 };
 use super::{quoted_list, sizes};
 use crate::plan::Layout;
@@ -24,6 +25,7 @@ impl Study {
         }
         self.fault_in_names()
             .or_else(|| self.fault_in_data())
+            .or_else(|| self.fault_in_ramps())
             .or_else(|| self.profiles.iter().find_map(|p| self.fault_in_profile(p)))
             .or_else(|| self.claims.iter().find_map(|c| self.fault_in_claim(c)))
             .or_else(|| self.advice.as_ref().and_then(|a| self.fault_in_advice(a)))
@@ -39,11 +41,18 @@ impl Study {
                 twice.then(|| (name.span().start, format!("{what} `{}` twice", name.get_ref())))
             })
         };
-        let of_sessions = |t: &&StudyTarget| t.product.is_some();
-        let unfit = self.targets.iter().filter(of_sessions).find(|t| !t.product().keeps_sessions());
-        let unfit = unfit.map(|t| {
+        let (is_ramp, what) = match self.workload {
+            StudyWorkload::Ramp => (true, "values by key"),
+            StudyWorkload::Sessions | StudyWorkload::AppCache => (false, "sessions"),
+        };
+        let fits = |t: &StudyTarget| match (t.product, is_ramp) {
+            (None, _) => true,
+            (Some(product), true) => product.keeps_keys(),
+            (Some(product), false) => product.keeps_sessions(),
+        };
+        let unfit = self.targets.iter().find(|t| !fits(t)).map(|t| {
             let (name, product) = (t.name.get_ref(), t.product().name());
-            (t.name.span().start, format!("target `{name}`: {product} keeps no sessions"))
+            (t.name.span().start, format!("target `{name}`: {product} keeps no {what}"))
         });
         unfit
             .or_else(|| names(self.targets.iter().map(|t| &t.name).collect(), "target"))
@@ -67,6 +76,14 @@ impl Study {
         Some((self.defaults.profile.span().start, problem))
     }
 
+    /// Values of a ramp that make no load.
+    fn fault_in_ramps(&self) -> Option<(usize, String)> {
+        if self.workload != StudyWorkload::Ramp {
+            return None;
+        }
+        self.fault_in_scales()
+    }
+
     fn unknown_target(&self, name: &str, offset: usize) -> Option<(usize, String)> {
         if self.target_names().any(|t| t == name) {
             return None;
@@ -77,12 +94,14 @@ impl Study {
 
     fn fault_in_claim(&self, claim: &Spanned<Claim>) -> Option<(usize, String)> {
         let offset = claim.span().start;
-        let known = match self.workload {
+        let known: &[&str] = match self.workload {
             StudyWorkload::Sessions => &PLAIN_OPERATIONS,
             StudyWorkload::AppCache => &CACHE_OPERATIONS,
+            StudyWorkload::Ramp => &RAMP_OPERATIONS,
         };
         let unknown_operation = |operation: &str| {
-            let fault = !known.contains(&operation) && operation != "mixed";
+            let whole = if self.workload == StudyWorkload::Ramp { RAMP } else { "mixed" };
+            let fault = !known.contains(&operation) && operation != whole;
             fault.then(|| (offset, unknown_operation(operation, known)))
         };
         match &claim.get_ref().expect {
@@ -133,6 +152,7 @@ impl Study {
 
     fn fault_in_profile(&self, profile: &Profile) -> Option<(usize, String)> {
         let known: &[&str] = match (self.workload, profile.layout) {
+            (StudyWorkload::Ramp, _) => return self.fault_in_ramp(profile),
             (StudyWorkload::AppCache, _) => &CACHE_OPERATIONS,
             (StudyWorkload::Sessions, Layout::Plain) => &PLAIN_OPERATIONS,
             (StudyWorkload::Sessions, Layout::Page) => &PAGE_OPERATIONS,

@@ -1,8 +1,9 @@
 //! A study and a user's choices become a plan.
 
-use super::StudyError;
 use super::choices::{Choices, Resolved};
+use super::ramp::LatencyLimit;
 use super::wire::{Profile, StopKind, Study, StudyPhase, StudyWorkload};
+use super::{StudyError, ramp};
 use crate::app_cache::{AppCache, DataSize, Fill};
 use crate::load::Load;
 use crate::memory::{MemoryLimit, PageCache};
@@ -22,7 +23,10 @@ impl Study {
                 sizes.into_iter().map(move |size| (*profile, size))
             })
             .flat_map(|(profile, size)| {
-                let loads = loads(profile, &resolved);
+                let loads = match self.workload {
+                    StudyWorkload::Ramp => ramp::loads(profile, &resolved, choices.seed),
+                    StudyWorkload::Sessions | StudyWorkload::AppCache => loads(profile, &resolved),
+                };
                 loads.into_iter().map(move |load| (profile, size, load))
             })
             .flat_map(|(profile, size, load)| {
@@ -51,6 +55,7 @@ impl Study {
             claims: self.claims.iter().map(|c| c.get_ref().clone()).collect(),
             advice: self.advice.as_ref().map(|a| a.get_ref().clone()),
             search: None,
+            limit_ns: resolved.defaults.limit.map(LatencyLimit::ns),
         };
         files_suit(&plan)?;
         Ok(plan)
@@ -77,6 +82,7 @@ impl Study {
                 let phases = phases(size.ops);
                 Workload::AppCache(app_cache(profile, data, &load, target, resolved, phases))
             }
+            StudyWorkload::Ramp => Workload::Kv(ramp::workload(profile, &load, resolved)),
         };
         let suffix = if load.one_session() { "-one" } else { "" };
         let (target, clients) = (target.name.clone(), load.clients());
@@ -209,7 +215,7 @@ fn phase(phase: &StudyPhase, profile: &Profile, operations: u64, resolved: &Reso
 
 #[cfg(test)]
 #[path = "planning_tests.rs"]
-mod tests;
+pub(super) mod tests;
 
 #[cfg(test)]
 #[path = "app_cache_tests.rs"]

@@ -8,7 +8,7 @@ fn study() -> Study {
     Study::parse("sessions", SESSIONS).unwrap()
 }
 
-pub(super) fn choices() -> Choices {
+pub(in crate::study) fn choices() -> Choices {
     Choices {
         scale: Scale::Quick,
         budget_s: None,

@@ -17,7 +17,7 @@ impl Study {
     ) -> Result<Vec<PlannedTarget>, StudyError> {
         let mut targets: Vec<PlannedTarget> = Vec::new();
         if choices.targets.is_empty() {
-            for own in &self.targets {
+            for own in self.targets.iter().filter(|t| !t.on_request) {
                 let target = planned(own.name.get_ref(), own.product(), own.backend);
                 let settings = self.settings(&target, resolved)?;
                 targets.push(PlannedTarget { settings, ..target });
@@ -44,6 +44,7 @@ impl Study {
             let target = match self.workload {
                 StudyWorkload::Sessions => self.chosen_store(choice)?,
                 StudyWorkload::AppCache => self.chosen_cache(choice)?,
+                StudyWorkload::Ramp => self.chosen_server(choice)?,
             };
             let mut settings = self.settings(&target, resolved)?;
             if choice.endpoint.is_some() {
@@ -73,6 +74,23 @@ impl Study {
             Some(why) => Err(StudyError::Choice(format!("target `{}`: {why}", choice.name))),
             None => Ok(planned(&choice.name, product, None)),
         }
+    }
+
+    /// A server of keys and values.
+    fn chosen_server(&self, choice: &TargetChoice) -> Result<PlannedTarget, StudyError> {
+        let name = &choice.name;
+        let product = match &choice.endpoint {
+            Some(endpoint) => endpoint.product(),
+            None => self.product_of(name)?,
+        };
+        if product.keeps_keys() {
+            return Ok(planned(name, product, None));
+        }
+        Err(StudyError::Choice(format!(
+            "target `{name}`: {} keeps no values by key here (expected redis or memcached, or a \
+             URL of a server that speaks as one of them)",
+            product.name()
+        )))
     }
 
     fn product_of(&self, name: &str) -> Result<Product, StudyError> {

@@ -4,6 +4,7 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use toml::Spanned;
 
+use super::ramp::{LatencyLimit, Pace, StageOrder};
 use super::statements::{Advice, Claim};
 use super::{StudyError, keys};
 use crate::app_cache::{Backend, DataSize, Fill};
@@ -20,6 +21,9 @@ pub const PAGE_OPERATIONS: [&str; 1] = ["page"];
 /// Operations of an application cache.
 pub const CACHE_OPERATIONS: [&str; 3] = ["read", "write", "clean"];
 
+/// Operations of a ramp, in the order in which they follow each other.
+pub const RAMP_OPERATIONS: [&str; 2] = ["set", "get"];
+
 /// What a study's stores are used for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -29,6 +33,8 @@ pub enum StudyWorkload {
     Sessions,
     /// The application cache of a shop: records with tags.
     AppCache,
+    /// Keys and values under a load that is raised until the store breaks.
+    Ramp,
 }
 
 impl StudyWorkload {
@@ -37,6 +43,7 @@ impl StudyWorkload {
         match self {
             Self::Sessions => "sessions",
             Self::AppCache => "app-cache",
+            Self::Ramp => "ramp",
         }
     }
 }
@@ -85,20 +92,31 @@ pub struct Study {
 pub struct Defaults {
     /// Profiles that run when none is chosen.
     pub profile: Spanned<Vec<String>>,
-    /// Sessions: bytes of a value.
+    /// Sessions: bytes of a value. Ramp: the same; 0, where it is left out, is the JSON object of a
+    /// user, which has 148.
     #[serde(default)]
     pub value_bytes: usize,
-    /// Sessions: lifetime in seconds.
+    /// Sessions and ramp: lifetime of what is written in seconds.
     #[serde(default)]
     pub ttl_s: u64,
-    /// Numbers of parallel clients; each is a load.
+    /// Numbers of parallel clients; each is a load. Of a ramp those of profiles of pace `open`.
     pub clients: Vec<u32>,
     /// Sessions: whether values are drawn inside the timed span.
     #[serde(default)]
     pub generation: Generation,
-    /// Sessions: pause within a page, milliseconds.
+    /// Sessions: pause within a page, milliseconds. Ramp: longest pause of a client before its set,
+    /// in profiles of pace `clients`; each is drawn evenly from 0 to it.
     #[serde(default)]
     pub think_ms: f64,
+    /// Ramp: what the 99th percentile may be at most where the highest rate within a limit is told,
+    /// a time such as `1ms`.
+    pub limit: Option<LatencyLimit>,
+    /// Ramp: the order in which the rates of a profile of pace `open` come.
+    #[serde(default)]
+    pub order: StageOrder,
+    /// Ramp: threads of the generator.
+    #[serde(default = "one_thread")]
+    pub threads: u32,
     /// Application cache: tags that records choose from.
     #[serde(default)]
     pub tags: u64,
@@ -152,15 +170,25 @@ pub struct ScaleSize {
     /// client makes in count-bounded ones.
     #[serde(default)]
     pub sessions: u64,
-    /// Application cache: records of the data set.
+    /// Application cache: records of the data set. Ramp: keys that are written one after the other,
+    /// and then anew.
     #[serde(default)]
     pub keys: u64,
     /// Application cache: operations of each client in count-bounded profiles.
     #[serde(default)]
     pub ops: u64,
+    /// Ramp: length of a stage, milliseconds.
+    #[serde(default)]
+    pub stage_ms: u64,
+    /// Ramp: number of stages in profiles of pace `clients`.
+    #[serde(default)]
+    pub stages: u32,
+    /// Ramp: by how many clients each group grows from one of them to the next.
+    #[serde(default)]
+    pub step: u32,
     /// Unrecorded milliseconds before a time-bounded phase.
     pub warmup_ms: u64,
-    /// Measured milliseconds of a time-bounded phase of length 1.
+    /// Measured milliseconds of a time-bounded phase of length 1, and of a ramp's phase `peak`.
     pub measure_ms: u64,
 }
 
@@ -170,7 +198,7 @@ pub struct ScaleSize {
 pub struct StudyTarget {
     /// Name in this study.
     pub name: Spanned<String>,
-    /// Sessions: kind of store.
+    /// Sessions and ramp: kind of store.
     pub product: Option<Product>,
     /// Application cache: the software whose layout it is.
     pub backend: Option<Backend>,
@@ -178,6 +206,9 @@ pub struct StudyTarget {
     /// product before them: `redis.save`.
     #[serde(default)]
     pub settings: BTreeMap<String, String>,
+    /// True where it is measured only when it is named.
+    #[serde(default)]
+    pub on_request: bool,
 }
 
 impl StudyTarget {
@@ -208,7 +239,8 @@ pub struct Profile {
     /// Sessions: order of visits to existing sessions.
     #[serde(default)]
     pub order: Order,
-    /// How phases end.
+    /// Sessions and application cache: how phases end.
+    #[serde(default)]
     pub stop: StopKind,
     /// Sessions: true to add a load in which all clients ask for one session.
     #[serde(default)]
@@ -223,15 +255,25 @@ pub struct Profile {
     /// Application cache: whether the page cache is emptied before each phase.
     #[serde(default)]
     pub page_cache: PageCache,
-    /// Measured phases.
+    /// Ramp: what is raised from stage to stage.
+    #[serde(default)]
+    pub pace: Pace,
+    /// Ramp of pace `open`: rates on the way up, in thousandths of the rate that the store reaches
+    /// by itself.
+    pub permille: Option<Spanned<Vec<u32>>>,
+    /// Ramp of pace `clients`: groups of clients, which all grow alike.
+    pub groups: Option<Spanned<u32>>,
+    /// Sessions and application cache: measured phases.
+    #[serde(default)]
     pub phases: Vec<StudyPhase>,
 }
 
 /// How a profile's phases end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum StopKind {
     /// After `measure_ms`, on sessions filled beforehand.
+    #[default]
     Time,
     /// After `sessions` or `ops` operations of each client; sessions are made by the first phase.
     Count,
@@ -252,6 +294,10 @@ pub struct StudyPhase {
 
 fn one() -> f64 {
     1.0
+}
+
+fn one_thread() -> u32 {
+    1
 }
 
 /// The key of the first text with a character that would do something to a terminal.

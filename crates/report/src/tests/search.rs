@@ -123,6 +123,8 @@ fn planned() -> Recorded {
         verify_one_in: 64,
         threads: 1,
         think_ns: 0,
+        think_is_drawn: false,
+        follows: false,
         phases: vec![phase],
     };
     plan.study = "find-max".into();

@@ -2,11 +2,12 @@
 //! value is and what it consists of.
 //!
 //! - [`random`]: the numbers that choices are drawn from.
-//! - [`names`]: how keys are named, and the digits of their numbers.
+//! - [`names`]: how keys are named, and the digits of their numbers; `uuid` writes them as UUIDs.
 //! - [`distribution`]: which keys are asked for, as users spell it; [`choice`] draws them, with
 //!   `zipf` and `permutation`.
 //! - [`sizes`]: how long values and names are; `published` holds distributions from papers.
-//! - [`values`]: what values consist of, and how they are checked as they come.
+//! - [`values`]: what values consist of, and how they are checked as they come; [`user`] those that
+//!   are a JSON object.
 //! - [`mix`]: operations with weights, and where inserted keys stand.
 //! - [`preset`]: published workloads by name.
 //!
@@ -23,16 +24,19 @@ pub mod preset;
 mod published;
 pub mod random;
 pub mod sizes;
+pub mod user;
+mod uuid;
 pub mod values;
 mod zipf;
 
 pub use choice::{ChoiceError, KEYS_MAX, KeyChoice};
 pub use distribution::{Distribution, DistributionError};
 pub use mix::{Inserts, Mix, MixError, Weights, WeightsError};
-pub use names::{KeyNames, NamesError, write_over_zeros};
+pub use names::{KeyNames, NamesError, UUID, write_over_zeros};
 pub use preset::{Preset, PresetError};
 pub use random::{Random, Stream};
 pub use sizes::{Sizes, SizesError};
+pub use user::{JSON, values_of};
 pub use values::{ValueCheck, Values};
 
 /// Number of a key, from 0.

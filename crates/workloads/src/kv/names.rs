@@ -1,9 +1,13 @@
-//! Names of keys: a prefix and the key's number in decimal digits, padded with zeros.
+//! Names of keys: a prefix and the key's number in decimal digits, padded with zeros, or a UUID
+//! whose last digits they are.
 
+use super::uuid::{UUID_BYTES, Uuids};
 use super::{Key, Random, Sizes};
 
 /// `00` to `99`, two characters each.
 const PAIRS: [u8; 200] = pairs();
+/// How names that are UUIDs are spelled where lengths of names are.
+pub const UUID: &str = "uuid";
 /// Digits where nothing else is asked for: those of redis-benchmark.
 const DIGITS: usize = 12;
 /// Stream of [`Random`] that lengths of names are drawn from.
@@ -73,7 +77,7 @@ pub enum NamesError {
     },
 }
 
-/// How keys are named: a prefix, then the key's number padded with zeros.
+/// How keys are named: a prefix, then the key's number padded with zeros, or a UUID.
 ///
 /// As it is by [`Default`], `key:` and 12 digits, names are those of redis-benchmark.
 #[derive(Clone, Debug)]
@@ -83,6 +87,8 @@ pub struct KeyNames {
     prefix_bytes: usize,
     /// Lengths that are drawn; `None` when all names are as long as the longest.
     drawn: Option<Drawn>,
+    /// What stands in place of the zeros; `None` where numbers do.
+    uuids: Option<Uuids>,
 }
 
 /// Lengths that differ from key to key.
@@ -138,10 +144,18 @@ impl KeyNames {
         Ok(Self::of_length(prefix, longest, drawn))
     }
 
+    /// Names of `prefix` and a UUID that follows from the seed and the key.
+    ///
+    /// Errors: a prefix as for [`Self::new`].
+    pub fn uuids(prefix: &str, seed: u64) -> Result<Self, NamesError> {
+        let names = Self::of_length(checked(prefix)?, UUID_BYTES, None);
+        Ok(Self { uuids: Some(Uuids::new(seed)), ..names })
+    }
+
     fn of_length(prefix: &str, digits: usize, drawn: Option<Drawn>) -> Self {
         let mut longest = prefix.as_bytes().to_vec();
         longest.resize(prefix.len() + digits, b'0');
-        Self { longest, prefix_bytes: prefix.len(), drawn }
+        Self { longest, prefix_bytes: prefix.len(), drawn, uuids: None }
     }
 
     /// Bytes of every name; `None` when they differ.
@@ -167,15 +181,19 @@ impl KeyNames {
     /// Appends the name of `key`.
     #[inline]
     pub fn append(&self, out: &mut Vec<u8>, key: Key) {
-        let digits_at = out.len() + self.prefix_bytes;
+        let at = out.len();
         out.extend_from_slice(&self.longest[..self.bytes(key)]);
-        write_over_zeros(&mut out[digits_at..], key.0);
+        self.write_over_first(&mut out[at..], key);
     }
 
     /// Makes the name of `key` of that of key 0, where all names have the same length.
     #[inline]
     pub fn write_over_first(&self, name: &mut [u8], key: Key) {
-        write_over_zeros(&mut name[self.prefix_bytes..], key.0);
+        let name = &mut name[self.prefix_bytes..];
+        match self.uuids {
+            None => write_over_zeros(name, key.0),
+            Some(uuids) => uuids.write(name, key.0),
+        }
     }
 }
 

@@ -14,6 +14,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::user::{DRAWN_BYTES, USER_BYTES, USERNAME, user};
+use super::uuid::Uuids;
 use crate::values::{ALPHABET, GOLDEN, STAMP, mix, scatter, value_into};
 
 /// Characters of the pool, a power of two; small enough to stay in a CPU's own cache.
@@ -41,6 +43,8 @@ pub struct Values {
     pool: Arc<[u8]>,
     /// The seed, mixed.
     base: u64,
+    /// What users are named by; `None` where a value is a stamp and a slice.
+    users: Option<Uuids>,
 }
 
 impl fmt::Debug for Values {
@@ -94,12 +98,21 @@ impl Values {
         let base = mix(&[seed, SALT]);
         let mut drawn = Vec::new();
         value_into(&mut drawn, base, 0, 0, STAMP + POOL);
-        Self { pool: drawn.split_off(STAMP).into(), base }
+        Self { pool: drawn.split_off(STAMP).into(), base, users: None }
+    }
+
+    /// The same for values that are users ([`super::user`]), all of one length.
+    pub fn users(seed: u64) -> Self {
+        Self { users: Some(Uuids::new(seed)), ..Self::new(seed) }
     }
 
     /// Appends the value of `key` in `version`, `bytes` long.
     #[inline]
     pub fn append(&self, out: &mut Vec<u8>, key: u64, version: u64, bytes: usize) {
+        if let Some(uuids) = self.users {
+            out.extend_from_slice(&self.user(uuids, key, version));
+            return;
+        }
         out.reserve(bytes);
         let (offset, mut left) = if bytes < STAMP {
             (self.offset(key, 0, bytes), bytes)
@@ -120,8 +133,39 @@ impl Values {
     /// than the value has.
     pub fn check(&self, check: &mut ValueCheck, chunk: &[u8]) -> bool {
         let fits = chunk.len() <= check.bytes - check.at;
-        check.wrong = check.wrong || !fits || !self.continues(check, chunk);
+        check.wrong = check.wrong
+            || !fits
+            || match self.users {
+                None => !self.continues(check, chunk),
+                Some(uuids) => !self.continues_user(uuids, check, chunk),
+            };
         !check.wrong
+    }
+
+    fn user(&self, uuids: Uuids, key: u64, version: u64) -> [u8; USER_BYTES] {
+        let from = self.offset(key, version, USER_BYTES).min(POOL - DRAWN_BYTES);
+        let drawn = &self.pool[from..from + DRAWN_BYTES];
+        user(uuids, key, &stamp(version)[STAMP - USERNAME.len()..], drawn)
+    }
+
+    /// The same as [`Self::continues`] for a user.
+    fn continues_user(&self, uuids: Uuids, check: &mut ValueCheck, chunk: &[u8]) -> bool {
+        if check.bytes != USER_BYTES {
+            return false;
+        }
+        // What stands before the version does not depend on it.
+        let mut expected = self.user(uuids, check.key, check.version);
+        chunk.iter().all(|character| {
+            if !USERNAME.contains(&check.at) {
+                check.at += 1;
+                return *character == expected[check.at - 1];
+            }
+            let is_digit = check.digit(*character);
+            if check.at == USERNAME.end {
+                expected = self.user(uuids, check.key, check.version);
+            }
+            is_digit
+        })
     }
 
     /// True when `chunk`, which is not longer than what is left, is what comes next.

@@ -209,6 +209,7 @@ impl KvFlags {
             claims: Vec::new(),
             advice: None,
             search: None,
+            limit_ns: None,
         })
     }
 
@@ -253,6 +254,8 @@ impl KvFlags {
             verify_one_in: self.verify,
             threads: self.threads.min(clients),
             think_ns: times.think_ns,
+            think_is_drawn: false,
+            follows: false,
             phases: vec![phase(weights, times)],
         })
     }

@@ -8,7 +8,7 @@ use drivers::redis::Replies;
 use load::Meter;
 use load::wire::pacer::{Arrivals, Stage};
 use load::wire::template::Template;
-use load::wire::{Moment, Offer, Operation, Outcome, Pacing, Until, Work, run};
+use load::wire::{Moment, Offer, Operation, Outcome, Pacing, Think, Until, Work, run};
 use model::{ErrorClass, Failure};
 use workloads::kv::{Key, KeyChoice, KeyNames, Mix, Random, Sizes, Values};
 
@@ -75,6 +75,7 @@ impl Stock {
             seed,
             verify_one_in: 0,
             inserting: None,
+            follows: false,
         })
     }
 
@@ -156,7 +157,7 @@ fn offer(options: &Options, threads: u32) -> Offer {
         (requests, None) => Until::Requests(requests.unwrap_or_default()),
     };
     let pacing = match offered.rps {
-        None => Pacing::Closed { think_ns: 0, stages: Vec::new() },
+        None => Pacing::Closed { think: Think::default(), stages: Vec::new() },
         Some(rate) => {
             let (rate_from_per_s, rate_to_per_s) = (rate as f64, rate as f64);
             let stage = Stage { rate_from_per_s, rate_to_per_s, length_ns: CENTURY_NS };

@@ -1,0 +1,252 @@
+//! The study in which a load is raised until stores break, on real servers.
+
+use std::process::Command;
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::Value;
+
+use super::common::{Place, RedisServer, Started, among, child_named, installed, wait_until};
+
+/// Far more than any run here takes on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Stages of a fraction of a second, in one block.
+const FAST: [&str; 19] = [
+    "ramp",
+    "--scale",
+    "quick",
+    "--format",
+    "json",
+    "--set",
+    "stage_ms=120",
+    "--set",
+    "measure_ms=150",
+    "--set",
+    "warmup_ms=20",
+    "--set",
+    "blocks_min=1",
+    "--set",
+    "blocks_max=1",
+    "--set",
+    "keys=20000",
+    "--set",
+    "verify_one_in=1",
+];
+
+fn tools() -> bool {
+    installed(&["redis-server", "redis-cli", "memcached", "setpriv"])
+}
+
+fn small(place: &Place, arguments: &[&str]) -> Command {
+    place.run(&[&FAST[..], arguments].concat())
+}
+
+fn list(value: &Value) -> &Vec<Value> {
+    value.as_array().unwrap_or_else(|| panic!("no list: {value}"))
+}
+
+/// The phase of a trial.
+fn phase<'a>(trial: &'a Value, name: &str) -> &'a Value {
+    let found = among(&trial["phases"], |p| p["phase"] == name);
+    assert_eq!(found.len(), 1, "phases {name} of {}", trial["cell"]);
+    found[0]
+}
+
+fn operation<'a>(of: &'a Value, name: &str) -> &'a Value {
+    let found = among(&of["operations"], |o| o["operation"] == name);
+    assert_eq!(found.len(), 1, "operations {name} of stage {}", of["stage"]);
+    found[0]
+}
+
+fn counted(operation: &Value, name: &str) -> u64 {
+    operation["counts"][name].as_u64().unwrap()
+}
+
+/// A stage has both operations, and all of it is in the row for both.
+fn assert_adds_up(stage: &Value) {
+    let [set, get, both] = ["set", "get", "ramp"].map(|name| operation(stage, name));
+    for kind in ["ok", "miss", "error", "wrong"] {
+        let sum = counted(set, kind) + counted(get, kind);
+        assert_eq!(sum, counted(both, kind), "{kind} in stage {}", stage["stage"]);
+    }
+    assert_eq!(counted(both, "wrong"), 0, "{both}");
+    // All that was read was compared byte by byte.
+    assert_eq!(counted(get, "verified"), counted(get, "ok"), "{get}");
+    assert!(counted(set, "ok") > 0 && counted(get, "ok") > 0, "{stage}");
+}
+
+#[test]
+fn rates_follow_from_what_each_store_reached_by_itself() {
+    if !tools() {
+        return;
+    }
+    let place = Place::new();
+    Place::finish(small(&place, &["--seed", "5"])).measured();
+    let (header, trials) = (place.record().header(), place.record().trials());
+    let shares = header["plan"]["cells"][0]["load"]["steps"]["permille"].clone();
+    let shares: Vec<f64> = list(&shares).iter().map(|s| s.as_f64().unwrap()).collect();
+    assert_eq!((trials.len(), shares.len()), (2, 29));
+    for trial in &trials {
+        assert!(trial["failure"].is_null(), "{}", trial["failure"]);
+        let peak = phase(trial, "peak");
+        assert!(peak.get("stages").is_none(), "a peak has no stages");
+        let peak_per_s = operation(peak, "peak")["rate_per_s"].as_f64().unwrap();
+        let stages = list(&phase(trial, "ramp")["stages"]);
+        assert_eq!(stages.len(), shares.len());
+        for ((number, stage), share) in stages.iter().enumerate().zip(&shares) {
+            assert_adds_up(stage);
+            assert_eq!(stage["stage"], number);
+            assert_eq!(stage["length_ns"], 96_000_000);
+            assert_eq!(stage["from_ns"], 120_000_000 * number as u64 + 24_000_000);
+            let planned = stage["planned_per_s"].as_f64().unwrap();
+            assert!((planned - share * peak_per_s / 1e3).abs() < 1.0, "{planned} of {peak_per_s}");
+            assert!(stage["server_cpu_ns"].as_u64().unwrap() > 0, "{}", stage["server_cpu_ns"]);
+            assert!(stage["generator_cpu_ns"].as_u64().unwrap() > 0);
+        }
+        // Where the store follows easily, what was planned is what was due.
+        let low = operation(&stages[0], "ramp");
+        let due = stages[0]["planned_per_s"].as_f64().unwrap() * 0.096;
+        let far = 6.0 * due.sqrt() + 4.0;
+        assert!((counted(low, "ok") as f64 - due).abs() < far, "{due}: {}", low["counts"]);
+        let names: Vec<_> = list(&phase(trial, "ramp")["operations"]).iter().collect();
+        assert_eq!(names.len(), 3, "no rows for stages among those of operations");
+    }
+    place.assert_nothing_left();
+}
+
+#[test]
+fn the_published_ramp_adds_clients_that_pause() {
+    if !tools() {
+        return;
+    }
+    let place = Place::new();
+    let sets = ["--set", "profile=putra-2024", "--set", "stages=3", "--set", "step=1"];
+    Place::finish(small(&place, &sets)).measured();
+    for trial in place.record().trials() {
+        assert!(trial["failure"].is_null(), "{}", trial["failure"]);
+        assert_eq!(list(&trial["phases"]).len(), 1);
+        let stages = list(&phase(&trial, "ramp")["stages"]).clone();
+        let clients: Vec<_> = stages.iter().map(|s| s["clients"].as_u64().unwrap()).collect();
+        assert_eq!(clients, [20, 40, 60]);
+        for stage in &stages {
+            assert_adds_up(stage);
+            assert!(stage.get("planned_per_s").is_none());
+            // Each pair comes after a pause of 24.5 ms on average: 9 standard deviations aside.
+            let most = stage["clients"].as_f64().unwrap() * 0.096 / 0.0245;
+            let sets = counted(operation(stage, "set"), "ok") as f64;
+            assert!(sets < most + 9.0 * most.sqrt(), "{sets} of {most}");
+        }
+    }
+    place.assert_nothing_left();
+}
+
+#[test]
+fn given_rates_are_planned_in_the_order_that_was_asked_for() {
+    if !tools() {
+        return;
+    }
+    let place = Place::new();
+    let sets =
+        ["--target", "memcached-2", "--set", "rates=500,2000,4000", "--set", "value_bytes=64"];
+    Place::finish(small(&place, &sets)).measured();
+    let trial = place.record().trials().remove(0);
+    let stages = list(&phase(&trial, "ramp")["stages"]);
+    let planned: Vec<_> = stages.iter().map(|s| s["planned_per_s"].as_f64().unwrap()).collect();
+    assert_eq!(planned, [500.0, 2000.0, 4000.0, 2000.0, 500.0]);
+    let threads = &place.record().header()["plan"]["targets"][0]["settings"]["threads"];
+    assert_eq!(threads, "2");
+}
+
+#[test]
+fn keys_of_an_existing_store_are_this_runs_own_and_removed() {
+    if !tools() {
+        return;
+    }
+    let (place, server) = (Place::new(), RedisServer::new());
+    let target = format!("--target=mine={}", server.url());
+    let run =
+        Started::new(small(&place, &[&target, "--set", "rates=2000", "--set", "stage_ms=900"]));
+    let names = wait_until("keys are written", Duration::from_secs(60), || {
+        let keys = server.keys();
+        (keys.len() > 50).then_some(keys)
+    });
+    let uuid = |key: &String| {
+        let own = key.strip_prefix("cachedyno-").and_then(|k| k.split_once('-'));
+        own.is_some_and(|(run, uuid)| run.len() == 8 && uuid.len() == 36)
+    };
+    assert!(names.iter().all(uuid), "{:?}", &names[..2]);
+    run.finish_within(PATIENCE).measured();
+    assert_eq!(server.keys(), [""; 0]);
+}
+
+#[test]
+fn of_a_server_that_dies_in_the_ramp_the_stages_until_then_are_kept() {
+    if !tools() {
+        return;
+    }
+    let place = Place::new();
+    let sets = ["--target", "redis", "--set", "stage_ms=300", "--timeout", "400ms"];
+    let run = Started::new(small(&place, &sets));
+    // The first is the one that is checked, and it ends; the ramp of the second is under way some
+    // stages after its peak.
+    let server = |not: Option<u32>| {
+        wait_until("a server runs", Duration::from_secs(60), || {
+            child_named(run.pid(), "redis-server").filter(|pid| Some(*pid) != not)
+        })
+    };
+    let checked = server(None);
+    wait_until("the check is over", Duration::from_secs(60), || {
+        (child_named(run.pid(), "redis-server") != Some(checked)).then_some(())
+    });
+    let measured = server(Some(checked));
+    std::thread::sleep(Duration::from_millis(2_500));
+    kill(Pid::from_raw(measured.cast_signed()), Signal::SIGKILL).unwrap();
+    let summary = run.finish_within(PATIENCE).code(4).json();
+    let trial = place.record().trials().remove(0);
+    let reason = trial["failure"]["message"].as_str().unwrap();
+    assert!(reason.starts_with("the server died"), "{reason}");
+    assert_eq!(among(&summary["failures"], |_| true).len(), 1, "{}", summary["failures"]);
+    let stages = list(&phase(&trial, "ramp")["stages"]);
+    assert!((1..29).contains(&stages.len()), "{} stages", stages.len());
+    stages.iter().for_each(assert_adds_up);
+    place.assert_nothing_left();
+}
+
+#[test]
+fn a_server_without_connections_left_fails_its_trial_with_its_words() {
+    if !tools() {
+        return;
+    }
+    let place = Place::new();
+    let sets = ["--target", "redis", "--set", "redis.maxclients=20", "--set", "clients=40"];
+    let summary = Place::finish(small(&place, &sets)).code(4).json();
+    let failures = among(&summary["failures"], |_| true);
+    assert_eq!(failures.len(), 1, "{}", summary["failures"]);
+    let reason = failures[0]["reason"].as_str().unwrap();
+    assert!(reason.contains("max number of clients reached"), "{reason}");
+    place.assert_nothing_left();
+}
+
+#[test]
+fn what_a_full_store_evicts_is_missed_and_no_fault() {
+    if !tools() {
+        return;
+    }
+    let place = Place::new();
+    let sets = [
+        "--target=redis",
+        "--set=redis.maxmemory=4mb",
+        "--set=redis.maxmemory-policy=allkeys-random",
+        "--set=value_bytes=4096",
+        "--set=order=up",
+    ];
+    Place::finish(small(&place, &sets)).measured();
+    let trial = place.record().trials().remove(0);
+    assert!(trial["failure"].is_null(), "{}", trial["failure"]);
+    let both = operation(phase(&trial, "ramp"), "ramp");
+    assert!(counted(both, "miss") > 0, "{}", both["counts"]);
+    let kinds = ["error", "wrong"].map(|kind| counted(both, kind));
+    assert_eq!(kinds, [0, 0], "{}", both["counts"]);
+}

@@ -1,0 +1,338 @@
+//! The stages of a load: which parts of its measurement they are, what was recorded in each, and
+//! what was used meanwhile.
+
+use model::{ClientStage, SETTLE_SHARE, StageResult};
+
+use super::engine::{Offer, Pacing};
+use super::pacer::Stage;
+use super::protocol::Judged;
+use super::recorder::{Row, Times, results};
+use super::work::Work;
+use crate::meter::Meter;
+use crate::watch::ThreadUse;
+
+/// A stage as it is measured; times are nanoseconds from the start of the measurement.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Span {
+    begins_ns: u64,
+    /// Where it has settled.
+    from_ns: u64,
+    ends_ns: u64,
+    /// Requests that are planned a second, on average from there on.
+    planned_per_s: Option<f64>,
+    /// Clients at work, on average from there on.
+    clients: u32,
+}
+
+impl Span {
+    fn new(begins_ns: u64, ends_ns: u64, clients: u32) -> Self {
+        let settling_ns = ((ends_ns - begins_ns) as f64 * SETTLE_SHARE) as u64;
+        Self { begins_ns, from_ns: begins_ns + settling_ns, ends_ns, planned_per_s: None, clients }
+    }
+
+    fn length_ns(&self) -> u64 {
+        self.ends_ns - self.from_ns
+    }
+
+    fn seconds(&self) -> f64 {
+        self.length_ns() as f64 / 1e9
+    }
+}
+
+/// The mean of what goes evenly from one value to another, without its beginning.
+fn settled_mean(from: f64, to: f64) -> f64 {
+    f64::midpoint(from + (to - from) * SETTLE_SHARE, to)
+}
+
+/// The stages of a load behind its warm-up; none where rate and clients stay the same.
+pub(crate) fn spans(offer: &Offer, work: &Work) -> Vec<Span> {
+    let (mut ends_ns, warmup_ns) = (0_u64, offer.warmup_ns);
+    let mut behind = |length_ns: u64| {
+        let begins_ns = ends_ns;
+        ends_ns = ends_ns.saturating_add(length_ns);
+        // A part that lies in the warm-up is none of the stage.
+        let measured = (begins_ns.saturating_sub(warmup_ns), ends_ns.saturating_sub(warmup_ns));
+        (measured.1 > measured.0).then_some(measured)
+    };
+    match &offer.pacing {
+        Pacing::Closed { stages, .. } => {
+            let span = |stage: &ClientStage| {
+                let (begins_ns, ends_ns) = behind(stage.length_ns)?;
+                let (from, to) = (f64::from(stage.from_clients), f64::from(stage.to_clients));
+                Some(Span::new(begins_ns, ends_ns, settled_mean(from, to).round() as u32))
+            };
+            stages.iter().filter_map(span).collect()
+        }
+        // One alone is a rate that stays the same.
+        Pacing::Open { stages, .. } if stages.len() < 2 => Vec::new(),
+        Pacing::Open { stages, .. } => {
+            let span = |stage: &Stage| {
+                let (begins_ns, ends_ns) = behind(stage.length_ns)?;
+                let rate_per_s = settled_mean(stage.rate_from_per_s, stage.rate_to_per_s);
+                // Each request that is paced brings those that follow it.
+                let planned_per_s = Some(rate_per_s * work.requests_each() as f64);
+                Some(Span { planned_per_s, ..Span::new(begins_ns, ends_ns, offer.clients) })
+            };
+            stages.iter().filter_map(span).collect()
+        }
+    }
+}
+
+/// What was recorded in one stage.
+#[derive(Clone, Debug)]
+pub(crate) struct StageRows {
+    span: Span,
+    /// All operations until it has settled.
+    settling: Row,
+    /// From there on, by operation.
+    rows: Vec<Row>,
+    /// Answered from there on, by operation, whenever they were due.
+    answered: Vec<u64>,
+}
+
+impl StageRows {
+    pub(crate) fn new(span: Span, operations: usize, open: bool) -> Self {
+        Self {
+            span,
+            settling: Row::new(open),
+            rows: vec![Row::new(open); operations],
+            answered: vec![0; operations],
+        }
+    }
+
+    /// Where a request counts that was due, or answered in a closed load, at a time.
+    fn row(&mut self, operation: usize, at_ns: u64) -> &mut Row {
+        if at_ns < self.span.from_ns { &mut self.settling } else { &mut self.rows[operation] }
+    }
+
+    fn all(&mut self) -> impl Iterator<Item = &mut Row> {
+        self.rows.iter_mut().chain([&mut self.settling])
+    }
+
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.settling.merge(&other.settling);
+        self.rows.iter_mut().zip(&other.rows).for_each(|(own, theirs)| own.merge(theirs));
+        self.answered.iter_mut().zip(&other.answered).for_each(|(own, theirs)| *own += theirs);
+    }
+
+    pub(crate) fn close(&mut self) {
+        self.all().for_each(Row::end_run);
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.all().for_each(Row::clear);
+        self.answered.fill(0);
+    }
+
+    /// All of it, its beginning included, and its length in seconds.
+    pub(crate) fn whole(&self) -> (Row, f64) {
+        let mut whole = self.settling.clone();
+        self.rows.iter().for_each(|row| whole.merge(row));
+        (whole, (self.span.ends_ns - self.span.begins_ns) as f64 / 1e9)
+    }
+}
+
+/// The stage of a time, from the start of the measurement; what lies before the first counts to it,
+/// and what lies behind the last to that. There is at least one.
+fn of_time(stages: &[StageRows], at_ns: u64) -> usize {
+    let index = stages.partition_point(|stage| stage.span.ends_ns <= at_ns);
+    index.min(stages.len() - 1)
+}
+
+/// Records `requests` replies that are alike in their stage; the measurement began at `from_ns`.
+pub(crate) fn replied(
+    stages: &mut [StageRows],
+    operation: usize,
+    (times, judged): (&Times, &Judged),
+    (requests, from_ns): (u64, u64),
+) {
+    if stages.is_empty() {
+        return;
+    }
+    let (intended_ns, done_ns) =
+        (times.intended_ns.saturating_sub(from_ns), times.done_ns.saturating_sub(from_ns));
+    let open = stages[0].settling.lag().is_some();
+    let at_ns = if open { intended_ns } else { done_ns };
+    let row = stages[of_time(stages, at_ns)].row(operation, at_ns);
+    if row.reply(times, judged, requests) {
+        let stage = of_time(stages, done_ns);
+        let stage = &mut stages[stage];
+        if (stage.span.from_ns..stage.span.ends_ns).contains(&done_ns) {
+            stage.answered[operation] += requests;
+        }
+    }
+}
+
+/// The row of a request that was never answered, in its stage.
+pub(crate) fn unanswered(
+    stages: &mut [StageRows],
+    operation: usize,
+    (intended_ns, from_ns): (u64, u64),
+) -> Option<&mut Row> {
+    if stages.is_empty() {
+        return None;
+    }
+    let at_ns = intended_ns.saturating_sub(from_ns);
+    let stage = of_time(stages, at_ns);
+    Some(stages[stage].row(operation, at_ns))
+}
+
+/// What was used in the settled part of a stage.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct StageUse {
+    generator: ThreadUse,
+    server_cpu_ns: Option<u64>,
+}
+
+/// The times at which stages have settled and end, one after the other, and what was read at each.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Marks<T> {
+    /// Ascending, of the clock of the engine.
+    times_ns: Vec<u64>,
+    read: Vec<T>,
+}
+
+impl<T: Copy> Marks<T> {
+    /// Of stages; the measurement begins at `from_ns`.
+    pub(crate) fn new(spans: &[Span], from_ns: u64) -> Self {
+        let times_ns = spans.iter().flat_map(|s| [from_ns + s.from_ns, from_ns + s.ends_ns]);
+        Self { times_ns: times_ns.collect(), read: Vec::new() }
+    }
+
+    /// When something is to be read next; `u64::MAX` for never.
+    pub(crate) fn next_ns(&self) -> u64 {
+        self.times_ns.get(self.read.len()).copied().unwrap_or(u64::MAX)
+    }
+
+    /// Reads where it is time.
+    pub(crate) fn look(&mut self, now_ns: u64, read: impl FnOnce() -> T) {
+        if now_ns < self.next_ns() {
+            return;
+        }
+        let reading = read();
+        while self.next_ns() <= now_ns {
+            self.read.push(reading);
+        }
+    }
+
+    /// Reads for the last time.
+    pub(crate) fn end(&mut self, read: impl FnOnce() -> T) {
+        self.look(u64::MAX - 1, read);
+    }
+
+    /// What was read when each stage had settled and when it ended.
+    pub(crate) fn pairs(&self) -> impl Iterator<Item = (T, T)> {
+        self.read.chunks_exact(2).map(|pair| (pair[0], pair[1]))
+    }
+}
+
+/// CPU time of the server, and when it was read.
+pub(crate) type ServerReading = Option<(u64, u64)>;
+
+/// Reads the CPU time of the server now.
+pub(crate) fn server_reading(meter: &mut dyn Meter, now_ns: u64) -> ServerReading {
+    Some((now_ns, meter.server_cpu_ns()?))
+}
+
+/// What was used in each stage, by what the coordinator and each thread have read.
+pub(crate) fn uses<'a>(
+    spans: &[Span],
+    server: &Marks<ServerReading>,
+    threads: impl Iterator<Item = &'a Marks<ThreadUse>>,
+) -> Vec<StageUse> {
+    let mut uses = vec![StageUse::default(); spans.len()];
+    for marks in threads {
+        for (stage, (before, after)) in uses.iter_mut().zip(marks.pairs()) {
+            stage.generator = stage.generator.plus(after.since(before));
+        }
+    }
+    for ((stage, span), (before, after)) in uses.iter_mut().zip(spans).zip(server.pairs()) {
+        let used = before.zip(after).filter(|((from_ns, _), (to_ns, _))| to_ns > from_ns);
+        // A reading comes a little late: it counts for as long as it was made over.
+        stage.server_cpu_ns = used.map(|((from_ns, before), (to_ns, after))| {
+            let by_time = span.length_ns() as f64 / (to_ns - from_ns) as f64;
+            (after.saturating_sub(before) as f64 * by_time) as u64
+        });
+    }
+    uses
+}
+
+/// The results of the stages that were over at `until_ns` from the start of the measurement.
+pub(crate) fn stage_results(
+    stages: &[StageRows],
+    uses: &[StageUse],
+    (phase, names): (&str, &[&str]),
+    until_ns: u64,
+) -> Vec<StageResult> {
+    let over = stages.iter().zip(uses).enumerate();
+    let over = over.take_while(|(_, (stage, _))| stage.span.ends_ns <= until_ns);
+    let stage_result = |(number, (stage, used)): (usize, (&StageRows, &StageUse))| {
+        let Span { from_ns, planned_per_s, clients, .. } = stage.span;
+        let mut operations = results(&stage.rows, (phase, names), stage.span.seconds());
+        // The rate is that of the answers, also where those were due before, or will be counted
+        // where they were due.
+        let all: u64 = stage.answered.iter().sum();
+        for operation in &mut operations {
+            let own = names.iter().position(|name| *name == operation.operation);
+            let answered = own.map_or(all, |own| stage.answered[own]);
+            operation.rate_per_s = answered as f64 / stage.span.seconds();
+        }
+        StageResult {
+            stage: number as u32,
+            from_ns,
+            length_ns: stage.span.length_ns(),
+            planned_per_s,
+            clients,
+            operations,
+            server_cpu_ns: used.server_cpu_ns,
+            generator_cpu_ns: used.generator.cpu_ns,
+            generator_run_delay_ns: used.generator.run_delay_ns,
+        }
+    };
+    over.map(stage_result).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn span(from_ns: u64, ends_ns: u64) -> Span {
+        Span { begins_ns: 0, from_ns, ends_ns, planned_per_s: None, clients: 1 }
+    }
+
+    #[test]
+    fn each_mark_is_read_once_and_late_ones_together() {
+        let mut marks = Marks::new(&[span(2, 10), span(12, 20)], 100);
+        let mut reads = 0;
+        for now in [101, 102, 103, 109, 111, 112] {
+            marks.look(now, || {
+                reads += 1;
+                now
+            });
+        }
+        assert_eq!((reads, marks.next_ns()), (3, 120));
+        marks.end(|| 115);
+        marks.end(|| 116);
+        assert_eq!(marks.pairs().collect::<Vec<_>>(), [(102, 111), (112, 115)]);
+        assert_eq!(Marks::<u64>::default().next_ns(), u64::MAX);
+    }
+
+    #[test]
+    fn a_late_reading_counts_for_its_own_time() {
+        let spans = [span(100, 200), span(300, 400)];
+        let mut server: Marks<ServerReading> = Marks::new(&spans, 0);
+        // Half a CPU, read 10 too late; then nothing can be read.
+        server.look(100, || Some((100, 1_000)));
+        server.look(210, || Some((210, 1_055)));
+        server.end(|| None);
+        let used = uses(&spans, &server, [].into_iter());
+        assert_eq!(used[0].server_cpu_ns, Some(50));
+        assert_eq!(used[1].server_cpu_ns, None);
+    }
+
+    #[test]
+    fn what_changes_is_told_without_its_beginning() {
+        assert!((settled_mean(0.0, 100.0) - 60.0).abs() < 1e-9);
+        assert!((settled_mean(7.0, 7.0) - 7.0).abs() < 1e-9);
+    }
+}

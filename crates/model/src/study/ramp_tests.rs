@@ -1,0 +1,221 @@
+use super::*;
+use crate::study::TargetChoice;
+use crate::study::planning::tests::choices;
+use crate::{Plan, Scale, Workload};
+
+const RAMP_STUDY: &str = include_str!("../../../../studies/ramp.toml");
+
+fn study() -> Study {
+    Study::parse("ramp", RAMP_STUDY).unwrap()
+}
+
+fn with_sets(sets: &[(&str, &str)]) -> Result<Plan, StudyError> {
+    let sets = sets.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
+    study().plan(&Choices { sets, ..choices() })
+}
+
+fn message(sets: &[(&str, &str)]) -> String {
+    with_sets(sets).unwrap_err().to_string()
+}
+
+fn kv(plan: &Plan) -> &Kv {
+    match &plan.cells[0].workload {
+        Workload::Kv(kv) => kv,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn permille(plan: &Plan) -> Vec<u32> {
+    match &plan.cells[0].load {
+        Load::Ramp { steps: RampSteps::Permille(shares), .. } => shares.clone(),
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn the_default_plan_raises_the_rate_of_two_targets_and_lowers_it_again() {
+    let plan = with_sets(&[]).unwrap();
+    let ids: Vec<&str> = plan.cells.iter().map(|c| c.id.as_str()).collect();
+    assert_eq!(ids, ["redis/open/64", "memcached/open/64"]);
+    assert_eq!(plan.limit_ns, Some(1_000_000));
+    let shares = permille(&plan);
+    let top = shares.iter().position(|s| *s == 1_200).unwrap();
+    assert!(shares[..=top].is_sorted() && shares[top..].is_sorted_by(|a, b| a > b));
+    assert_eq!((shares[0], shares.last()), (100, Some(&100)));
+    let kv = kv(&plan);
+    let phases: Vec<_> = kv.phases.iter().map(|p| (p.name.as_str(), p.stop)).collect();
+    let ramp_ns = 650_000_000 * shares.len() as u64;
+    let expected = [("peak", Stop::AfterNs(800_000_000)), ("ramp", Stop::AfterNs(ramp_ns))];
+    assert_eq!(phases, expected);
+    assert_eq!((kv.key_bytes.as_deref(), kv.value_bytes.as_str()), (Some("uuid"), "json"));
+    assert_eq!((kv.follows, kv.think_ns, kv.ttl_s), (true, 0, 20));
+    let names: Vec<&str> = kv.operations.iter().map(|o| o.name.as_str()).collect();
+    assert_eq!(names, ["set", "get"]);
+}
+
+#[test]
+fn the_published_stages_add_a_client_to_each_group() {
+    let sets = vec![("profile".into(), "putra-2024".into())];
+    let plan = study().plan(&Choices { scale: Scale::Full, sets, ..choices() }).unwrap();
+    let Load::Closed { clients, stages, pipeline: 1, one_session: false } = &plan.cells[0].load
+    else {
+        panic!("{}", plan.cells[0].load)
+    };
+    assert_eq!((*clients, stages.len()), (2_400, 120));
+    let expected = |n: u32| ClientStage {
+        length_ns: 60_000_000_000,
+        from_clients: 20 * n,
+        to_clients: 20 * n,
+    };
+    assert_eq!((stages[0], stages[30]), (expected(1), expected(31)));
+    let kv = kv(&plan);
+    assert_eq!((kv.think_ns, kv.think_is_drawn, kv.phases.len()), (49_000_000, true, 1));
+    assert_eq!(kv.phases[0].stop, Stop::AfterNs(7_200_000_000_000));
+}
+
+#[test]
+fn every_scale_and_profile_plans() {
+    for scale in [Scale::Quick, Scale::Standard, Scale::Full] {
+        let sets = vec![("profile".to_string(), "all".to_string())];
+        let plan = study().plan(&Choices { scale, sets, ..choices() }).unwrap();
+        assert_eq!((plan.profiles.len(), plan.cells.len()), (2, 4));
+        assert!(plan.cells.iter().all(|cell| cell.load.is_staged()));
+    }
+}
+
+#[test]
+fn more_targets_are_measured_where_they_are_named() {
+    let targets = ["redis-io4", "memcached-1", "valkey=redis://127.0.0.1:7000/1"];
+    let targets = targets.iter().map(|t| TargetChoice::parse(t).unwrap()).collect();
+    let plan = study().plan(&Choices { targets, ..choices() }).unwrap();
+    let settings = |name: &str| plan.target(name).unwrap().settings.clone();
+    assert_eq!(settings("redis-io4")["io-threads"], "4");
+    assert_eq!(settings("memcached-1")["threads"], "1");
+    assert!(settings("valkey").is_empty());
+    let unfit = |text: &str| {
+        let targets = vec![TargetChoice::parse(text).unwrap()];
+        study().plan(&Choices { targets, ..choices() }).unwrap_err().to_string()
+    };
+    assert!(unfit("files").contains("files keeps no values by key here"), "{}", unfit("files"));
+    assert!(unfit("db=mysql://root@localhost/x").contains("mysql keeps no values by key"));
+    assert!(unfit("other").contains("unknown target `other` (known: `redis`, `memcached`, "));
+}
+
+#[test]
+fn rates_order_and_lengths_can_be_chosen() {
+    let plan = with_sets(&[("rates", "1000,5000,9000"), ("order", "up"), ("stage_ms", "50")]);
+    let plan = plan.unwrap();
+    let Load::Ramp { stage_ns, steps, clients, poisson: true } = &plan.cells[0].load else {
+        panic!("{}", plan.cells[0].load)
+    };
+    assert_eq!((*stage_ns, *clients), (50_000_000, 64));
+    assert_eq!(*steps, RampSteps::PerS(vec![1_000, 5_000, 9_000]));
+    assert_eq!(
+        with_sets(&[("order", "up")]).unwrap().cells[0].load.to_string(),
+        format!("up to 120 % of the peak in 15 steps of 0.65 s, Poisson, over 64 clients")
+    );
+    let plan = with_sets(&[("clients", "8,128"), ("value_bytes", "1024"), ("limit", "250us")]);
+    let plan = plan.unwrap();
+    assert_eq!((plan.cells.len(), plan.limit_ns), (4, Some(250_000)));
+    assert_eq!(kv(&plan).value_bytes, "1024");
+    let plan = with_sets(&[("value_bytes", "1024"), ("value_bytes", "json")]).unwrap();
+    assert_eq!(kv(&plan).value_bytes, "json");
+    let sets = [("profile", "putra-2024"), ("stages", "3"), ("step", "2"), ("think_ms", "10")];
+    let plan = with_sets(&sets).unwrap();
+    assert_eq!(plan.cells[0].id, "redis/putra-2024/120");
+    assert_eq!(kv(&plan).think_ns, 10_000_000);
+}
+
+#[test]
+fn a_shuffled_order_has_each_rate_once_and_follows_from_the_seed() {
+    let shuffled = |seed| {
+        let sets = vec![("order".into(), "shuffled".into())];
+        permille(&study().plan(&Choices { seed, sets, ..choices() }).unwrap())
+    };
+    let mut once = shuffled(7);
+    assert_eq!(once, shuffled(7));
+    assert_ne!(once, shuffled(8));
+    assert!(!once.is_sorted());
+    once.sort_unstable();
+    assert_eq!(once, permille(&with_sets(&[("order", "up")]).unwrap()));
+}
+
+#[test]
+fn wrong_choices_say_what_was_expected() {
+    for (sets, expected) in [
+        (&[("rates", "5,3")][..], "from low to high"),
+        (&[("rates", "0")], "as in `1000,2000,5000`"),
+        (&[("rates", "")], "--set rates=`` does not fit"),
+        (&[("order", "down")], "`up-down`, `up` or `shuffled`"),
+        (&[("limit", "1")], "1us to 60s, as in `1ms`"),
+        (&[("limit", "2m")], "1us to 60s"),
+        (&[("stage_ms", "0")], "1 to 86400000 milliseconds"),
+        (&[("threads", "0")], "1 to 1024 threads"),
+        (&[("value_bytes", "31")], "`json`, or 32 to 16777216 bytes"),
+        (&[("clients", "0")], "clients from 1 to 4096"),
+        (&[("tags", "5")], "unknown key `tags`"),
+        (&[("mysql.x", "5")], "unknown key `mysql.x`"),
+        (
+            &[("profile", "open"), ("stages", "5")],
+            "--set stages=`5` has no effect on profile `open`",
+        ),
+        (&[("profile", "putra-2024"), ("rates", "5")], "has no effect on profile `putra-2024`"),
+        (&[("profile", "putra-2024"), ("step", "900")], "ends with `360000` clients"),
+    ] {
+        let message = message(sets);
+        assert!(message.contains(expected), "{sets:?}: {message}");
+    }
+    // They are no keys of other studies.
+    let sessions = include_str!("../../../../studies/sessions.toml");
+    let sessions = Study::parse("sessions", sessions).unwrap();
+    for key in ["order", "rates", "limit", "stage_ms"] {
+        let sets = vec![(key.to_string(), "1".to_string())];
+        let error = sessions.plan(&Choices { sets, ..choices() }).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("unknown key `{key}`")), "{error}");
+        assert!(!error.contains("`stage_ms`,"), "{error}");
+    }
+}
+
+#[test]
+fn faults_of_a_file_are_located() {
+    for (from, to, line_has, problem) in [
+        ("permille = [100, 200,", "permille = [100, 100,", "permille", "ascending numbers"),
+        ("groups = 20", "groups = 0", "groups", "1 to 1000"),
+        ("groups = 20", "permille = [1]", "putra-2024", "has no groups"),
+        ("pace = \"clients\"", "pace = \"open\"", "putra-2024", "has no permille"),
+        ("limit = \"1ms\"", "limit = \"fast\"", "limit", "no limit of latency (expected 1us"),
+        ("stages = 20", "stages = 0", "profile = [", "must be above 0"),
+        (
+            "pace = \"clients\"\n",
+            "pace = \"clients\"\nstop = \"time\"\n",
+            "stop",
+            "is no key of a study",
+        ),
+        ("product = \"memcached\"", "product = \"files\"", "name", "files keeps no values by key"),
+        ("ttl_s = 20 ", "", "[defaults]", "missing field `ttl_s`"),
+    ] {
+        assert!(RAMP_STUDY.contains(from), "{from}");
+        let text = RAMP_STUDY.replacen(from, to, 1);
+        let error = Study::parse("r.toml", &text).unwrap_err();
+        let StudyError::Located { line, problem: said, .. } = &error else { panic!("{error}") };
+        assert!(said.contains(problem), "{said}");
+        assert!(text.lines().nth(line - 1).unwrap().contains(line_has), "{line}: {said}");
+    }
+}
+
+#[test]
+fn a_ramp_at_its_peak_is_an_open_load() {
+    let steps = RampSteps::Permille(vec![100, 1_200]);
+    let ramp = Load::Ramp { clients: 3, poisson: true, stage_ns: 5, steps };
+    let Load::Open { rate_per_s, clients, stages, .. } = ramp.clone().at_peak(10_000.0) else {
+        panic!("it is open")
+    };
+    let rates: Vec<_> = stages.iter().map(|s| (s.from_per_s, s.to_per_s, s.length_ns)).collect();
+    assert_eq!(rates, [(1_000, 1_000, 5), (12_000, 12_000, 5)]);
+    assert_eq!((rate_per_s, clients), (12_000, 3));
+    assert_eq!(ramp.in_phase(PEAK), Load::closed(3));
+    assert_eq!(ramp.in_phase(RAMP), ramp);
+    let stored = serde_json::to_string(&ramp).unwrap();
+    assert_eq!(serde_json::from_str::<Load>(&stored).unwrap(), ramp);
+    assert!(stored.contains(r#""kind":"ramp""#) && stored.contains(r#"{"permille":[100,1200]}"#));
+}
