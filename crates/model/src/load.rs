@@ -214,7 +214,16 @@ impl std::fmt::Display for Load {
     }
 }
 
+/// Stages of which all are written out.
+const TOLD_MAX: usize = 8;
+
 fn joined(f: &mut std::fmt::Formatter<'_>, stages: &[impl std::fmt::Display]) -> std::fmt::Result {
+    if let [first, second, .., last] = stages
+        && stages.len() > TOLD_MAX
+    {
+        let count = stages.len();
+        return write!(f, "{first}, then {second}, … then {last}, {count} stages in all");
+    }
     stages.iter().enumerate().try_for_each(|(i, stage)| {
         let then = if i == 0 { "" } else { ", then " };
         write!(f, "{then}{stage}")

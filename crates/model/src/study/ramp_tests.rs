@@ -68,6 +68,11 @@ fn the_published_stages_add_a_client_to_each_group() {
         to_clients: 20 * n,
     };
     assert_eq!((stages[0], stages[30]), (expected(1), expected(31)));
+    assert_eq!(
+        plan.cells[0].load.to_string(),
+        "20 clients for 60 s, then 40 clients for 60 s, … then 2400 clients for 60 s, 120 stages in \
+         all"
+    );
     let kv = kv(&plan);
     assert_eq!((kv.think_ns, kv.think_is_drawn, kv.phases.len()), (49_000_000, true, 1));
     assert_eq!(kv.phases[0].stop, Stop::AfterNs(7_200_000_000_000));
