@@ -26,26 +26,29 @@ pub struct Sample {
     pub network: Option<NetworkUse>,
 }
 
-/// What processes have used. Source: proc(5), `/proc/<pid>/stat`, `status` and `task`.
+/// What processes have used. Source: proc(5), `/proc/<pid>/task/<tid>/status` and `schedstat`, and the
+/// process CPU clock.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessUse {
     /// CPU time, threads that have ended included, nanoseconds.
     pub cpu_ns: u64,
-    /// The threads that there are.
+    /// The threads that there are; empty where the kernel tells nothing of threads. Of more than 64
+    /// they are read, and listed, in every second sample, of more than 128 in every third, and so
+    /// on; those that used little are left out where there are many.
     pub threads: Vec<ThreadCpu>,
     /// Resident memory, bytes.
     pub resident_bytes: u64,
     /// Memory swapped out, bytes.
     pub swapped_bytes: u64,
-    /// Context switches because a thread waited, over the threads that there are.
+    /// Context switches because a thread waited, threads that have ended as they were last read.
     pub voluntary_switches: u64,
-    /// Context switches because a thread's time was over.
+    /// Context switches because a thread's time was over, likewise.
     pub involuntary_switches: u64,
-    /// Time in which threads were ready to run and waited for a CPU, nanoseconds.
+    /// Time in which threads were ready to run and waited for a CPU, likewise, nanoseconds.
     pub run_delay_ns: u64,
 }
 
-/// CPU time of a thread.
+/// CPU time of a thread, as the kernel last booked it: at least at every timer tick.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThreadCpu {
     /// Its id.
@@ -65,7 +68,7 @@ pub struct StoreCounters {
     /// Limit of that, bytes; `None` also where there is no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit_bytes: Option<u64>,
-    /// Resident by used memory.
+    /// Resident by used memory, to three decimals.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fragmentation: Option<f64>,
     /// Keys that there are.
@@ -100,6 +103,50 @@ pub struct StoreCounters {
     pub sent_bytes: Option<u64>,
 }
 
+impl StoreCounters {
+    /// Those of several servers as one's: numbers are added up, fragmentation is weighed by used
+    /// memory.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        let sum = |a: Option<u64>, b: Option<u64>| match (a, b) {
+            (Some(a), Some(b)) => Some(a.saturating_add(b)),
+            (one, other) => one.or(other),
+        };
+        let resident = |c: &Self| Some(c.fragmentation? * c.used_bytes? as f64);
+        let fragmentation = match (resident(&self), resident(&other)) {
+            (Some(a), Some(b)) => {
+                let used_bytes = sum(self.used_bytes, other.used_bytes).unwrap_or_default();
+                Some(thousandths((a + b) / used_bytes as f64)).filter(|f| f.is_finite())
+            }
+            _ => self.fragmentation.or(other.fragmentation),
+        };
+        Self {
+            used_bytes: sum(self.used_bytes, other.used_bytes),
+            limit_bytes: sum(self.limit_bytes, other.limit_bytes),
+            fragmentation,
+            keys: sum(self.keys, other.keys),
+            connections: sum(self.connections, other.connections),
+            refused: sum(self.refused, other.refused),
+            commands: sum(self.commands, other.commands),
+            hits: sum(self.hits, other.hits),
+            misses: sum(self.misses, other.misses),
+            evicted: sum(self.evicted, other.evicted),
+            expired: sum(self.expired, other.expired),
+            received_bytes: sum(self.received_bytes, other.received_bytes),
+            sent_bytes: sum(self.sent_bytes, other.sent_bytes),
+        }
+    }
+
+    /// Resident by used memory, as [`StoreCounters::fragmentation`]; `None` while nothing is used.
+    pub fn fragmentation_of(resident_bytes: u64, used_bytes: u64) -> Option<f64> {
+        (used_bytes > 0).then(|| thousandths(resident_bytes as f64 / used_bytes as f64))
+    }
+}
+
+fn thousandths(ratio: f64) -> f64 {
+    (ratio * 1e3).round() / 1e3
+}
+
 /// Traffic of a network interface, seen from the host. Source: proc(5), `/proc/net/dev`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NetworkUse {
@@ -113,4 +160,35 @@ pub struct NetworkUse {
     pub received_packets: u64,
     /// Packets sent.
     pub sent_packets: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_of_two_servers_are_those_of_one() {
+        let one = StoreCounters {
+            used_bytes: Some(1000),
+            fragmentation: Some(1.5),
+            hits: Some(3),
+            keys: Some(1),
+            ..StoreCounters::default()
+        };
+        let other = StoreCounters {
+            used_bytes: Some(3000),
+            fragmentation: Some(1.1),
+            hits: Some(4),
+            evicted: Some(2),
+            ..StoreCounters::default()
+        };
+        let both = one.clone().and(other);
+        // 1500 and 3300 bytes resident.
+        assert_eq!(both.fragmentation, Some(1.2));
+        assert_eq!((both.used_bytes, both.hits), (Some(4000), Some(7)));
+        assert_eq!((both.keys, both.evicted, both.misses), (Some(1), Some(2), None));
+        assert_eq!(one.clone().and(StoreCounters::default()), one);
+        assert_eq!(StoreCounters::fragmentation_of(5, 0), None);
+        assert_eq!(StoreCounters::fragmentation_of(2000, 1500), Some(1.333));
+    }
 }

@@ -6,6 +6,8 @@
 //! - [`server`]: a started server; [`redis`], [`memcached`] and [`mariadb`] start one.
 //! - [`search`] and [`mod@installed`]: where programs are found, and which servers are there.
 //! - [`size`]: what a store takes of memory and disk.
+//! - [`usage`] and [`interface`]: what processes use, and the traffic to a server, read again and
+//!   again while a trial lasts.
 //! - [`cpu`]: which CPUs whom, and CPU time by the process CPU clock.
 //! - [`noise`]: what disturbed a trial.
 //! - [`host`]: the conditions under which a run was measured.
@@ -20,6 +22,7 @@ pub mod error;
 pub mod guard;
 pub mod host;
 pub mod installed;
+pub mod interface;
 pub mod mariadb;
 pub mod memcached;
 pub mod memory_group;
@@ -34,12 +37,14 @@ pub mod search;
 pub mod server;
 pub mod shelf;
 pub mod size;
+pub mod usage;
 
 pub use cpu::{Pinning, pin_current_thread, process_cpu_ns};
 pub use error::RigError;
 pub use guard::{GUARD_ARGUMENT, Guard, guard_main};
 pub use host::conditions;
 pub use installed::{Installed, installed};
+pub use interface::InterfaceReader;
 pub use mariadb::{MariadbTemplate, start_mariadb};
 pub use memcached::start_memcached;
 pub use memory_group::{Inside, MemoryGroup};
@@ -51,3 +56,4 @@ pub use search::SearchPath;
 pub use server::{Server, ServerSpec};
 pub use shelf::Shelf;
 pub use size::{directory_bytes, process_memory_bytes};
+pub use usage::UsageReader;

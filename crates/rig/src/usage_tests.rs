@@ -1,0 +1,156 @@
+//! Tests of [`super`], on this process and on children of it.
+
+use super::*;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use std::process::{Child, Command};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Barrier};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Keeps a CPU busy; not for ever, also if nobody ends it.
+const BUSY: &str = "ulimit -t 20; while :; do :; done";
+
+fn shell(script: &str) -> Child {
+    Command::new("sh").args(["-c", script]).spawn().unwrap()
+}
+
+fn end(mut child: Child) {
+    kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGKILL).unwrap();
+    child.wait().unwrap();
+}
+
+fn spin(until: impl Fn() -> bool) {
+    let mut turns = 0_u64;
+    while !until() {
+        turns = std::hint::black_box(turns + 1);
+    }
+}
+
+#[test]
+fn a_status_is_read_by_its_names() {
+    let text = b"Name:\ta b: c\nState:\tZ (zombie)\nThreads:\t12\nVmRSS:\t    2048 kB\n\
+                 VmSwap:\t       4 kB\nvoluntary_ctxt_switches:\t7\nnonvoluntary_ctxt_switches:\t8\n";
+    let expected = Status {
+        name: "a b: c",
+        is_over: true,
+        threads: 12,
+        resident_bytes: 2 << 20,
+        swapped_bytes: 4096,
+        voluntary_switches: 7,
+        involuntary_switches: 8,
+    };
+    assert_eq!(Status::parse(text), expected);
+    assert_eq!(Status::parse(b""), Status::default());
+}
+
+#[test]
+fn threads_of_a_process_add_up_to_it() {
+    // A process that nothing else runs in: its threads are known, and none has ended.
+    let child = shell(BUSY);
+    let mut reader = UsageReader::new(&[child.id()]);
+    thread::sleep(Duration::from_millis(300));
+    kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGSTOP).unwrap();
+    thread::sleep(Duration::from_millis(50));
+    let used = reader.read().unwrap();
+    assert_eq!(used.threads.len(), 1, "{used:?}");
+    assert_eq!((used.threads[0].id, used.threads[0].name.as_str()), (child.id(), "sh"));
+    // It stands still, so that both clocks tell the same.
+    assert_eq!(used.threads[0].cpu_ns, used.cpu_ns);
+    assert!(used.cpu_ns > 1_000_000 && used.resident_bytes > 100_000, "{used:?}");
+    assert_eq!(reader.read().unwrap().cpu_ns, used.cpu_ns);
+    end(child);
+}
+
+#[test]
+fn threads_come_and_go_and_counts_never_fall() {
+    let (stop, begun) = (Arc::new(AtomicBool::new(false)), Arc::new(Barrier::new(2)));
+    let mut reader = UsageReader::new(&[std::process::id()]);
+    let before = reader.read().unwrap();
+    let (seen, gate) = (stop.clone(), begun.clone());
+    let worker = thread::Builder::new().name("usage-worker".into()).spawn(move || {
+        gate.wait();
+        let since = Instant::now();
+        spin(|| since.elapsed() > Duration::from_millis(60));
+        thread::sleep(Duration::from_millis(20));
+        while !seen.load(Ordering::Relaxed) {
+            thread::sleep(Duration::from_millis(1));
+        }
+    });
+    let worker = worker.unwrap();
+    begun.wait();
+    thread::sleep(Duration::from_millis(200));
+    let during = reader.read().unwrap();
+    let named = during.threads.iter().find(|t| t.name == "usage-worker").unwrap();
+    assert!(named.cpu_ns > 5_000_000, "{during:?}");
+    assert!(during.cpu_ns - before.cpu_ns >= named.cpu_ns, "{during:?}");
+    stop.store(true, Ordering::Relaxed);
+    worker.join().unwrap();
+    // The first reading finds its files gone, or the number of threads another.
+    reader.read().unwrap();
+    let after = reader.read().unwrap();
+    assert!(after.threads.iter().all(|t| t.name != "usage-worker"), "{after:?}");
+    assert!(after.voluntary_switches >= during.voluntary_switches);
+    assert!(after.run_delay_ns >= during.run_delay_ns && after.cpu_ns >= during.cpu_ns);
+}
+
+#[test]
+fn several_processes_are_added_up_until_one_ends() {
+    let children = [shell("exec sleep 60"), shell(BUSY)];
+    let pids = children.each_ref().map(Child::id);
+    let mut both = UsageReader::new(&pids);
+    let mut each = pids.map(|pid| UsageReader::new(&[pid]));
+    thread::sleep(Duration::from_millis(100));
+    let before: u64 = each.iter_mut().map(|r| r.read().unwrap().cpu_ns).sum();
+    let all = both.read().unwrap();
+    let after: Vec<ProcessUse> = each.iter_mut().map(|r| r.read().unwrap()).collect();
+    let sum = |of: fn(&ProcessUse) -> u64| after.iter().map(of).sum::<u64>();
+    assert!(all.cpu_ns >= before && all.cpu_ns <= sum(|u| u.cpu_ns), "{all:?} {after:?}");
+    assert_eq!(all.resident_bytes, sum(|u| u.resident_bytes));
+    let [first, second] = children;
+    end(second);
+    assert_eq!(both.read(), None);
+    assert_eq!(both.read(), None);
+    assert!(each[0].read().is_some());
+    end(first);
+    assert_eq!(UsageReader::new(&[]).read(), None);
+}
+
+#[test]
+fn a_process_that_has_ended_and_was_not_waited_for_tells_nothing() {
+    let mut child = shell("exit 0");
+    let mut reader = UsageReader::new(&[child.id()]);
+    let until = Instant::now() + Duration::from_secs(10);
+    while reader.read().is_some() {
+        assert!(Instant::now() < until, "it does not end");
+        thread::sleep(Duration::from_millis(2));
+    }
+    child.wait().unwrap();
+}
+
+#[test]
+fn many_threads_are_read_less_often() {
+    let stop = Arc::new(AtomicBool::new(false));
+    let many = THREADS_AT_ONCE + 6;
+    let threads: Vec<_> = (0..many)
+        .map(|_| {
+            let stop = stop.clone();
+            thread::spawn(move || {
+                while !stop.load(Ordering::Relaxed) {
+                    thread::sleep(Duration::from_millis(10));
+                }
+            })
+        })
+        .collect();
+    let mut reader = UsageReader::new(&[std::process::id()]);
+    let readings: Vec<ProcessUse> = (0..4).map(|_| reader.read().unwrap()).collect();
+    stop.store(true, Ordering::Relaxed);
+    threads.into_iter().for_each(|t| t.join().unwrap());
+    let listed: Vec<bool> = readings.iter().map(|used| !used.threads.is_empty()).collect();
+    assert!(listed[0] && listed.iter().any(|is_listed| !is_listed), "{listed:?}");
+    // Also where no thread is listed, what was counted stays.
+    for pair in readings.windows(2) {
+        assert!(pair[1].voluntary_switches >= pair[0].voluntary_switches);
+    }
+}
