@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use model::{Backend, Endpoint, ErrorClass, Failure, Layout};
-use workloads::store::{Closed, Found};
+use model::{Backend, Endpoint, ErrorClass, Failure, Layout, StoreCounters};
+use workloads::store::{Closed, Found, StoreError};
 
 use crate::{
     SessionOptions, fault, files, memcached, mysql, open_page_store, open_session_store, redis,
@@ -76,6 +76,12 @@ pub trait Admin: Send {
         let _ = names;
         Ok(0)
     }
+
+    /// What the store tells about itself now, of several servers together; `None` where it tells
+    /// nothing of that kind, and never will. Asked while a load runs, so on a connection of its own.
+    fn counters(&mut self) -> Result<Option<StoreCounters>, Failure> {
+        Ok(None)
+    }
 }
 
 /// Connects for administration; errors as [`open_session_store`].
@@ -108,6 +114,17 @@ pub(crate) fn together(of_servers: Vec<(String, Vec<(String, String)>)>) -> Vec<
         }
     }
     all
+}
+
+/// What several servers told, together; `None` when none of them told anything.
+pub(crate) fn counted(
+    of_servers: impl Iterator<Item = Result<StoreCounters, StoreError>>,
+) -> Result<Option<StoreCounters>, Failure> {
+    let mut all = StoreCounters::default();
+    for one in of_servers {
+        all = all.and(one.map_err(fault::failure)?);
+    }
+    Ok(Some(all).filter(|told| *told != StoreCounters::default()))
 }
 
 /// Versions of several servers, each once.

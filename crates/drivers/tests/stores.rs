@@ -8,6 +8,7 @@ mod stores {
     mod caches;
     mod cm_redis;
     mod common;
+    mod counters;
     mod files;
     mod fill;
     mod laravel_redis;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use load::wire::route::Route;
-use model::{ErrorClass, Failure, Layout, Memcached, NetAddress};
+use model::{ErrorClass, Failure, Layout, Memcached, NetAddress, StoreCounters};
 use workloads::store::StoreError;
 
 use super::line::{Line, unexpected};
@@ -132,5 +132,80 @@ impl Admin for MemcachedAdmin {
 
     fn remove_names(&mut self, names: &[Vec<u8>]) -> Result<u64, Failure> {
         self.remove_all(names).map_err(fault::failure)
+    }
+
+    fn counters(&mut self) -> Result<Option<StoreCounters>, Failure> {
+        let servers = self.servers.iter_mut();
+        admin::counted(servers.map(|(_, line)| Ok(counters(&line.stats(b"stats\r\n")?))))
+    }
+}
+
+/// The counters of `stats`. Source: memcached's `doc/protocol.txt`, "General-purpose statistics".
+///
+/// Commands are those on keys: a store by whatever command counts in `cmd_set`, a read of several
+/// keys once for each. Expired items are counted where they are met: by a read, by a store that
+/// takes their memory, or by the crawler.
+fn counters(stats: &[(String, String)]) -> StoreCounters {
+    let value = |name: &str| {
+        let found = stats.iter().find(|(own, _)| own == name);
+        found.and_then(|(_, value)| value.parse::<u64>().ok())
+    };
+    let sum = |names: &[&str]| names.iter().filter_map(|name| value(name)).reduce(|a, b| a + b);
+    StoreCounters {
+        used_bytes: value("bytes"),
+        limit_bytes: value("limit_maxbytes").filter(|bytes| *bytes > 0),
+        fragmentation: None,
+        keys: value("curr_items"),
+        connections: value("curr_connections"),
+        refused: value("rejected_connections"),
+        commands: sum(&[
+            "cmd_get",
+            "cmd_set",
+            "cmd_touch",
+            "delete_hits",
+            "delete_misses",
+            "incr_hits",
+            "incr_misses",
+            "decr_hits",
+            "decr_misses",
+        ]),
+        hits: value("get_hits"),
+        misses: value("get_misses"),
+        evicted: value("evictions"),
+        expired: sum(&["get_expired", "reclaimed", "crawler_reclaimed"]),
+        received_bytes: value("bytes_read"),
+        sent_bytes: value("bytes_written"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_are_taken_from_the_general_statistics() {
+        let stats = [
+            ("pid", "1"),
+            ("bytes", "640"),
+            ("limit_maxbytes", "67108864"),
+            ("curr_connections", "3"),
+            ("cmd_get", "10"),
+            ("cmd_set", "4"),
+            ("delete_misses", "1"),
+            ("get_expired", "2"),
+            ("crawler_reclaimed", "5"),
+            ("version", "1.6.18"),
+        ];
+        let stats = stats.map(|(name, value)| (name.to_string(), value.to_string()));
+        let expected = StoreCounters {
+            used_bytes: Some(640),
+            limit_bytes: Some(64 << 20),
+            connections: Some(3),
+            commands: Some(15),
+            expired: Some(7),
+            ..StoreCounters::default()
+        };
+        assert_eq!(counters(&stats), expected);
+        assert_eq!(counters(&[]), StoreCounters::default());
     }
 }

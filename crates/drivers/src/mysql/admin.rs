@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ::mysql::prelude::Queryable;
 use ::mysql::{Conn, Value};
-use model::{Backend, Endpoint, ErrorClass, Failure, Layout};
+use model::{Backend, Endpoint, ErrorClass, Failure, Layout, StoreCounters};
 use workloads::store::StoreError;
 
 use super::{Server, magento, sql};
@@ -13,6 +13,11 @@ use crate::{Admin, Facts, SessionOptions, admin, fault};
 
 /// Longest value of the types TEXT and BLOB; longer ones need the medium types.
 const SHORT_BYTES_MAX: usize = 65_535;
+
+/// Asks for what [`counters`] reads.
+const STATUS: &str = "SHOW GLOBAL STATUS WHERE Variable_name IN ('Bytes_received', 'Bytes_sent', \
+     'Connection_errors_max_connections', 'Innodb_buffer_pool_bytes_data', \
+     'Innodb_buffer_pool_pages_total', 'Innodb_page_size', 'Questions', 'Threads_connected')";
 
 struct MysqlAdmin {
     endpoint: Endpoint,
@@ -87,6 +92,27 @@ impl MysqlAdmin {
         );
         let count = self.conn.query_first(statement).map_err(|e| self.failed(&e))?;
         Ok(count.unwrap_or_default())
+    }
+}
+
+/// The counters of `SHOW GLOBAL STATUS`, by their names. Source: MySQL's manual, "Server Status
+/// Variables". Data is what InnoDB keeps in its buffer pool; keys, hits and misses are nothing that
+/// such a server tells.
+fn counters(status: &[(String, String)]) -> StoreCounters {
+    let value = |name: &str| {
+        let found = status.iter().find(|(own, _)| own.eq_ignore_ascii_case(name));
+        found.and_then(|(_, value)| value.parse::<u64>().ok())
+    };
+    let pages = value("Innodb_buffer_pool_pages_total").zip(value("Innodb_page_size"));
+    StoreCounters {
+        used_bytes: value("Innodb_buffer_pool_bytes_data"),
+        limit_bytes: pages.map(|(pages, bytes)| pages.saturating_mul(bytes)),
+        connections: value("Threads_connected"),
+        refused: value("Connection_errors_max_connections"),
+        commands: value("Questions"),
+        received_bytes: value("Bytes_received"),
+        sent_bytes: value("Bytes_sent"),
+        ..StoreCounters::default()
     }
 }
 
@@ -203,6 +229,12 @@ impl Admin for MysqlAdmin {
         }
         Ok(())
     }
+
+    fn counters(&mut self) -> Result<Option<StoreCounters>, Failure> {
+        let status: Vec<(String, String)> = self.conn.query(STATUS).map_err(|e| self.failed(&e))?;
+        let told = counters(&status);
+        Ok(Some(told).filter(|told| *told != StoreCounters::default()))
+    }
 }
 
 #[cfg(test)]
@@ -215,6 +247,25 @@ mod tests {
         assert_eq!(version("5.5.5-10.4.1-MariaDB", ""), "MariaDB 10.4.1");
         assert_eq!(version("8.4.0", "MySQL Community Server - GPL"), "MySQL 8.4.0");
         assert_eq!(version("8.0.36-28", "Percona Server (GPL)"), "Percona Server 8.0.36");
+    }
+
+    #[test]
+    fn counters_are_taken_from_the_status() {
+        let status = [
+            ("Bytes_sent", "9"),
+            ("Innodb_buffer_pool_pages_total", "2048"),
+            ("Innodb_page_size", "16384"),
+            ("Questions", "7"),
+            ("Ssl_cipher", ""),
+        ];
+        let status = status.map(|(name, value)| (name.to_string(), value.to_string()));
+        let expected = StoreCounters {
+            limit_bytes: Some(32 << 20),
+            commands: Some(7),
+            sent_bytes: Some(9),
+            ..StoreCounters::default()
+        };
+        assert_eq!(counters(&status), expected);
     }
 
     #[test]

@@ -5,9 +5,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use load::wire::route::Route;
-use model::{Endpoint, ErrorClass, Failure, Layout};
+use model::{Endpoint, ErrorClass, Failure, Layout, StoreCounters};
 use workloads::store::StoreError;
 
+use super::counters::{counters, info};
 use super::members;
 use super::page::{KEY_PREFIX, LOCK_SUFFIX};
 use super::resp::Tree;
@@ -35,6 +36,8 @@ struct Server {
     is_member: bool,
     wire: Wire,
     timeout: Duration,
+    /// True once it was seen to take a single section of `INFO` at a time.
+    takes_one_section: bool,
 }
 
 pub(crate) fn open_admin(
@@ -45,7 +48,7 @@ pub(crate) fn open_admin(
     let is_member = matches!(endpoint, Endpoint::Redis { way, .. } if way.is_cluster);
     let server = |endpoint: Endpoint| {
         let wire = Wire::connect(&endpoint, timeout)?;
-        Ok(Server { endpoint, is_member, wire, timeout })
+        Ok(Server { endpoint, is_member, wire, timeout, takes_one_section: false })
     };
     let servers = endpoints.into_iter().map(server).collect::<Result<_, StoreError>>()?;
     Ok(Box::new(RedisAdmin { servers, route }))
@@ -176,7 +179,7 @@ fn passes(e: &StoreError) -> bool {
 }
 
 /// The reply; `None` where the server does not know the command.
-fn known(reply: Result<Tree, StoreError>) -> Result<Option<Tree>, StoreError> {
+pub(super) fn known(reply: Result<Tree, StoreError>) -> Result<Option<Tree>, StoreError> {
     match reply {
         Ok(tree) => Ok(Some(tree)),
         Err(e) if !e.fatal && e.message.to_lowercase().contains("unknown command") => Ok(None),
@@ -194,7 +197,7 @@ fn scanned(tree: Tree) -> Result<(Vec<u8>, Vec<Vec<u8>>), StoreError> {
     Err(StoreError::fatal(ErrorClass::Protocol, "`SCAN` was not answered by a cursor and keys"))
 }
 
-fn text(tree: Tree) -> String {
+pub(super) fn text(tree: Tree) -> String {
     match tree {
         Tree::Text(bytes) | Tree::Error(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
         Tree::Integer(n) => n.to_string(),
@@ -309,6 +312,14 @@ impl Admin for RedisAdmin {
         };
         let mut servers = self.servers.iter_mut();
         servers.try_for_each(|s| s.remove_patiently(&keys)).map_err(fault::failure)
+    }
+
+    fn counters(&mut self) -> Result<Option<StoreCounters>, Failure> {
+        let of_server = |server: &mut Server| {
+            let text = info(&mut server.wire, &mut server.takes_one_section)?;
+            Ok(counters(&text))
+        };
+        admin::counted(self.servers.iter_mut().map(of_server))
     }
 }
 

@@ -3,7 +3,8 @@
 //! - `resp`: the codec, pure.
 //! - `wire`: one connection with reusable buffers; a request is one write and usually one read.
 //! - `control`: such a connection for questions around a load.
-//! - `plain`, `page`, `admin`: the layouts and what is done around a run.
+//! - `plain`, `page`, `admin`: the layouts and what is done around a run; `counters`: what a server
+//!   tells of itself meanwhile.
 //! - [`cm`], `symfony`, `laravel`: layouts of application caches, over the counting connection of
 //!   `counted`; `gathered` fills their sets, `php` is how PHP writes values.
 //! - `replies`, [`requests`], [`cluster`], [`chosen`]: what the event loop of `load` sends and
@@ -15,6 +16,7 @@ pub mod cluster;
 pub mod cm;
 mod control;
 mod counted;
+mod counters;
 mod gathered;
 pub mod hello;
 mod judge;

@@ -1,0 +1,104 @@
+//! What a Redis server tells about itself, from the sections of `INFO` that hold counters.
+//!
+//! Source: <https://redis.io/docs/latest/commands/info/>. From version 7 on several sections can be
+//! asked for at once; before, and on some that speak the protocol, one at a time.
+
+use model::{ErrorClass, StoreCounters};
+use workloads::store::StoreError;
+
+use super::admin::{known, text};
+use super::wire::Wire;
+
+const SECTIONS: [&[u8]; 4] = [b"clients", b"memory", b"stats", b"keyspace"];
+
+/// The sections with counters, one after the other; `takes_one_section` is remembered from one time
+/// to the next. Empty where the server does not know `INFO`, or does not let us ask.
+pub(super) fn info(wire: &mut Wire, takes_one_section: &mut bool) -> Result<String, StoreError> {
+    let is_denied = |e: &StoreError| e.class == ErrorClass::Denied && !e.fatal;
+    if !*takes_one_section {
+        let [clients, memory, stats, keyspace] = SECTIONS;
+        match known(wire.ask(&[b"INFO", clients, memory, stats, keyspace])) {
+            Ok(reply) => return Ok(reply.map(text).unwrap_or_default()),
+            Err(e) if is_denied(&e) => return Ok(String::new()),
+            // A syntax error, in whatever words; others, such as `BUSY`, pass.
+            Err(e) if !e.fatal && e.message.contains("`ERR ") => *takes_one_section = true,
+            Err(e) => return Err(e),
+        }
+    }
+    let mut all = String::new();
+    for section in SECTIONS {
+        match known(wire.ask(&[b"INFO", section])) {
+            Ok(reply) => all += &reply.map(text).unwrap_or_default(),
+            Err(e) if is_denied(&e) => return Ok(String::new()),
+            Err(e) => return Err(e),
+        }
+        all.push('\n');
+    }
+    Ok(all)
+}
+
+/// The counters in the text of these sections. Keys are those of all databases.
+pub(super) fn counters(info: &str) -> StoreCounters {
+    let field = |name: &str| {
+        let of_line = |line: &str| line.strip_prefix(name)?.strip_prefix(':')?.trim().parse().ok();
+        info.lines().find_map(of_line)
+    };
+    let used_bytes: Option<u64> = field("used_memory");
+    let fragmentation = field("used_memory_rss").zip(used_bytes);
+    StoreCounters {
+        used_bytes,
+        limit_bytes: field("maxmemory").filter(|bytes| *bytes > 0),
+        fragmentation: fragmentation
+            .and_then(|(resident, used)| StoreCounters::fragmentation_of(resident, used)),
+        keys: keys(info),
+        connections: field("connected_clients"),
+        refused: field("rejected_connections"),
+        commands: field("total_commands_processed"),
+        hits: field("keyspace_hits"),
+        misses: field("keyspace_misses"),
+        evicted: field("evicted_keys"),
+        expired: field("expired_keys"),
+        received_bytes: field("total_net_input_bytes"),
+        sent_bytes: field("total_net_output_bytes"),
+    }
+}
+
+/// Sums `db0:keys=1,expires=0,…` over the databases; an empty one has no line.
+fn keys(info: &str) -> Option<u64> {
+    let of_line = |line: &str| {
+        let (number, rest) = line.strip_prefix("db")?.split_once(":keys=")?;
+        number.parse::<u32>().ok()?;
+        rest.split(',').next()?.trim().parse::<u64>().ok()
+    };
+    let is_told = info.lines().any(|line| line.trim_end().eq_ignore_ascii_case("# keyspace"));
+    is_told.then(|| info.lines().filter_map(of_line).sum())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_are_taken_from_the_sections() {
+        let info = "# Clients\r\nconnected_clients:3\r\n\r\n# Memory\r\nused_memory:1000000\r\n\
+                    used_memory_human:976.56K\r\nused_memory_rss:2500000\r\nmaxmemory:0\r\n\r\n\
+                    # Stats\r\ntotal_commands_processed:17\r\nkeyspace_hits:5\r\n\
+                    keyspace_misses:2\r\nevicted_keys:0\r\n\r\n# Keyspace\r\n\
+                    db0:keys=7,expires=1,avg_ttl=9\r\ndb12:keys=2,expires=0,avg_ttl=0\r\n";
+        let expected = StoreCounters {
+            used_bytes: Some(1_000_000),
+            fragmentation: Some(2.5),
+            keys: Some(9),
+            connections: Some(3),
+            commands: Some(17),
+            hits: Some(5),
+            misses: Some(2),
+            evicted: Some(0),
+            ..StoreCounters::default()
+        };
+        assert_eq!(counters(info), expected);
+        assert_eq!(counters("maxmemory:4096\r\n").limit_bytes, Some(4096));
+        assert_eq!(counters("# Keyspace\r\n").keys, Some(0));
+        assert_eq!(counters("redis_version:7.0.15\r\n"), StoreCounters::default());
+    }
+}

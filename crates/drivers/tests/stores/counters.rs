@@ -1,0 +1,218 @@
+//! What servers tell about themselves while they are used.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+
+use super::common::{Server, installed, options};
+use cachedyno_drivers::{admin, open_session_store};
+use model::{Connections, Endpoint, Layout, NetAddress, StoreCounters};
+use nix::sys::signal::Signal;
+
+const TIMEOUT: Duration = Duration::from_secs(5);
+
+fn told(endpoint: &Endpoint) -> StoreCounters {
+    admin(endpoint, TIMEOUT).unwrap().counters().unwrap().unwrap()
+}
+
+/// How much each has grown.
+fn grown(
+    before: &StoreCounters,
+    after: &StoreCounters,
+    of: fn(&StoreCounters) -> Option<u64>,
+) -> u64 {
+    of(after).unwrap() - of(before).unwrap()
+}
+
+#[test]
+fn redis_counts_what_was_done() {
+    if !installed("redis-server") {
+        return;
+    }
+    let server = Server::redis(&["--maxmemory", "100mb"]);
+    let endpoint = server.redis_endpoint(None);
+    let mut admin = admin(&endpoint, TIMEOUT).unwrap();
+    let mut store = open_session_store(&endpoint, &options(Path::new(""))).unwrap();
+    let before = admin.counters().unwrap().unwrap();
+    let mut value = Vec::new();
+    for n in 0..20 {
+        store.create(&format!("s{n}"), &[7; 1000]).unwrap();
+    }
+    for n in 0..25 {
+        store.read(&format!("s{n}"), &mut value).unwrap();
+    }
+    let after = admin.counters().unwrap().unwrap();
+    let grown = |of| grown(&before, &after, of);
+    // Each sample is a command as well.
+    assert_eq!(grown(|c| c.commands), 46, "{before:?} {after:?}");
+    assert_eq!((grown(|c| c.hits), grown(|c| c.misses)), (20, 5));
+    assert_eq!((grown(|c| c.keys), after.keys), (20, Some(20)));
+    assert!(grown(|c| c.used_bytes) >= 20_000, "{after:?}");
+    assert!(grown(|c| c.received_bytes) >= 20_000 && grown(|c| c.sent_bytes) >= 20_000);
+    assert_eq!(after.connections, Some(2));
+    assert_eq!(after.limit_bytes, Some(100 << 20));
+    assert!(after.fragmentation.is_some_and(|f| f > 0.1), "{after:?}");
+    assert_eq!((after.refused, after.evicted, after.expired), (Some(0), Some(0), Some(0)));
+    server.redis_cli(&["PEXPIRE", "s0", "1"]);
+    server.redis_cli(&["CONFIG", "SET", "maxmemory-policy", "allkeys-random"]);
+    thread::sleep(Duration::from_millis(20));
+    assert_eq!(server.redis_cli(&["EXISTS", "s0"]), "0");
+    server.redis_cli(&["CONFIG", "SET", "maxmemory", "1"]);
+    server.redis_cli(&["PING"]);
+    let full = admin.counters().unwrap().unwrap();
+    assert_eq!(full.expired, Some(1), "{full:?}");
+    assert!(full.evicted > Some(0), "{full:?}");
+}
+
+#[test]
+fn redis_counts_whom_it_refused() {
+    if !installed("redis-server") {
+        return;
+    }
+    let server = Server::redis(&["--maxclients", "2"]);
+    let endpoint = server.redis_endpoint(None);
+    let mut asking = admin(&endpoint, TIMEOUT).unwrap();
+    let _other = admin(&endpoint, TIMEOUT).unwrap();
+    assert!(admin(&endpoint, TIMEOUT).is_err());
+    let told = asking.counters().unwrap().unwrap();
+    assert_eq!((told.refused, told.connections), (Some(1), Some(2)));
+}
+
+/// Servers before version 7 take one section of `INFO` at a time.
+#[test]
+fn an_older_redis_is_asked_section_by_section() {
+    if !installed("redis-server") {
+        return;
+    }
+    let server = Server::redis(&[]);
+    server.redis_cli(&["SET", "a", "1"]);
+    let direct = told(&server.redis_endpoint(None));
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let socket = server.socket.clone();
+    let proxy = thread::spawn(move || older(&listener, &socket));
+    let endpoint = Endpoint::redis(NetAddress::Tcp("127.0.0.1".into(), port));
+    let mut admin = admin(&endpoint, TIMEOUT).unwrap();
+    let first = admin.counters().unwrap().unwrap();
+    let second = admin.counters().unwrap().unwrap();
+    drop(admin);
+    assert_eq!((first.keys, first.limit_bytes), (Some(1), None));
+    assert_eq!(first.connections, direct.connections);
+    assert!(second.commands > first.commands && first.used_bytes.is_some(), "{first:?}");
+    // What it did not take was tried once.
+    assert_eq!(proxy.join().unwrap(), 1);
+}
+
+/// Hands commands on to a server until the client hangs up, but refuses `INFO` of several sections
+/// as versions before 7 do; how often it did.
+fn older(listener: &TcpListener, socket: &Path) -> u32 {
+    let (client, _) = listener.accept().unwrap();
+    let mut server = std::os::unix::net::UnixStream::connect(socket).unwrap();
+    let mut answers = BufReader::new(server.try_clone().unwrap());
+    let mut requests = BufReader::new(client.try_clone().unwrap());
+    let mut client = client;
+    let mut refused = 0;
+    loop {
+        let mut head = String::new();
+        if requests.read_line(&mut head).unwrap() == 0 {
+            return refused;
+        }
+        let words: usize = head.trim_start_matches('*').trim().parse().unwrap();
+        let mut request = head;
+        for _ in 0..2 * words {
+            requests.read_line(&mut request).unwrap();
+        }
+        if request.contains("INFO") && words > 2 {
+            refused += 1;
+            client.write_all(b"-ERR syntax error\r\n").unwrap();
+            continue;
+        }
+        server.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        answers.read_line(&mut answer).unwrap();
+        if let Some(bytes) = answer.strip_prefix('$') {
+            let mut block = vec![0; bytes.trim().parse::<usize>().unwrap() + 2];
+            std::io::Read::read_exact(&mut answers, &mut block).unwrap();
+            answer += std::str::from_utf8(&block).unwrap();
+        }
+        client.write_all(answer.as_bytes()).unwrap();
+    }
+}
+
+#[test]
+fn a_redis_that_lets_nobody_ask_tells_nothing() {
+    if !installed("redis-server") {
+        return;
+    }
+    let server = Server::redis(&[]);
+    server.redis_cli(&["ACL", "SETUSER", "default", "-info"]);
+    let mut admin = admin(&server.redis_endpoint(None), TIMEOUT).unwrap();
+    assert_eq!(admin.counters(), Ok(None));
+}
+
+#[test]
+fn a_server_that_stands_still_times_out() {
+    if !installed("redis-server") {
+        return;
+    }
+    let server = Server::redis(&[]);
+    let mut admin = admin(&server.redis_endpoint(None), Duration::from_millis(200)).unwrap();
+    server.signal(Signal::SIGSTOP);
+    let failure = admin.counters().unwrap_err();
+    server.signal(Signal::SIGCONT);
+    assert_eq!(failure.class, model::ErrorClass::Timeout);
+}
+
+#[test]
+fn memcached_counts_what_was_done() {
+    if !installed("memcached") {
+        return;
+    }
+    let server = Server::memcached(&["-m", "64"]);
+    let mut admin = admin(&server.memcached_endpoint(), TIMEOUT).unwrap();
+    let before = admin.counters().unwrap().unwrap();
+    for n in 0..5 {
+        admin.probe(&format!("probe{n}")).unwrap();
+    }
+    let after = admin.counters().unwrap().unwrap();
+    let grown = |of| grown(&before, &after, of);
+    // Each probe stores, reads and removes.
+    assert_eq!(grown(|c| c.commands), 15, "{before:?} {after:?}");
+    assert_eq!((grown(|c| c.hits), grown(|c| c.misses), after.keys), (5, 0, Some(0)));
+    assert!(grown(|c| c.received_bytes) > 100 && grown(|c| c.sent_bytes) > 100, "{after:?}");
+    assert_eq!(after.limit_bytes, Some(64 << 20));
+    assert_eq!(after.evicted, Some(0));
+    assert!(after.connections >= Some(1), "{after:?}");
+    assert_eq!(after.fragmentation, None);
+}
+
+#[test]
+fn mariadb_counts_what_was_done() {
+    if !installed("mariadbd") {
+        return;
+    }
+    let server = Server::mariadb();
+    let endpoint = server.mysql_endpoint("root", None);
+    let mut options = options(Path::new(""));
+    options.connections = Connections::Persistent;
+    let mut admin = admin(&endpoint, TIMEOUT).unwrap();
+    admin.prepare(Layout::Plain, &options.table, 1000).unwrap();
+    let mut store = open_session_store(&endpoint, &options).unwrap();
+    let before = admin.counters().unwrap().unwrap();
+    for n in 0..10 {
+        store.create(&format!("s{n}"), &[b'x'; 1000]).unwrap();
+    }
+    let after = admin.counters().unwrap().unwrap();
+    let grown = |of| grown(&before, &after, of);
+    // A statement that was prepared counts each time that it is carried out; so does the sample.
+    assert_eq!(grown(|c| c.commands), 11, "{before:?} {after:?}");
+    assert!(grown(|c| c.received_bytes) > 10_000, "{before:?} {after:?}");
+    assert!(after.used_bytes > Some(0), "{after:?}");
+    // Of the 32 MiB that it was given, some pages hold no data.
+    let limit_bytes = after.limit_bytes.unwrap();
+    assert!((31 << 20..=32 << 20).contains(&limit_bytes), "{limit_bytes}");
+    assert_eq!((after.connections, after.refused), (Some(2), Some(0)));
+    assert_eq!((after.keys, after.hits), (None, None));
+}
