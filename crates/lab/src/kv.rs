@@ -191,9 +191,11 @@ impl Opened<'_> {
         finished.intervals.append(&mut intervals.into_vec());
         ended(finished, &outcome);
         let failed = finished.failure.is_some();
+        let begun = outcome.begun;
         let phase = outcome.into_phase(&phase.name, &names);
         // Of a load with stages those are kept that were over before it failed.
         if !finished.interrupted && (!failed || !phase.stages.is_empty()) {
+            finished.begun.extend(begun);
             finished.phases.push(phase);
         }
     }

@@ -99,7 +99,7 @@ impl Engine<'_> {
         };
         let names = clients.first().map_or(&[][..], |c| c.operations());
         let count = clients.len();
-        let mut phases = Vec::new();
+        let (mut phases, mut begun) = (Vec::new(), Vec::new());
         thread::scope(|scope| {
             let (reports, inbox) = mpsc::channel();
             for client in clients {
@@ -118,12 +118,16 @@ impl Engine<'_> {
                 *shared.lock_begun() = Instant::now();
                 shared.gate.wait();
                 let result = shared.phase(phase, names, count, &inbox, meter, progress);
-                phases.extend(result);
+                if let Some((result, measured_from)) = result {
+                    phases.push(result);
+                    begun.push(measured_from);
+                }
             }
         });
         let failure = shared.failure.into_inner().unwrap_or_else(PoisonError::into_inner);
         Finished {
             phases,
+            begun,
             intervals: Vec::new(),
             failure,
             interrupted: self.stop.load(Ordering::Relaxed),
@@ -142,7 +146,8 @@ impl Shared<'_> {
         self.failed.store(true, Ordering::Relaxed);
     }
 
-    /// The coordinator's part of a phase, entered when all clients were let go.
+    /// The coordinator's part of a phase, entered when all clients were let go; with when its
+    /// measurement began.
     fn phase(
         &self,
         phase: &Phase,
@@ -151,7 +156,7 @@ impl Shared<'_> {
         inbox: &mpsc::Receiver<Report>,
         meter: &mut dyn Meter,
         progress: &mut dyn FnMut(Progress<'_>),
-    ) -> Option<PhaseResult> {
+    ) -> Option<(PhaseResult, Instant)> {
         thread::sleep(Duration::from_nanos(phase.warmup_ns));
         let server_before = meter.server_cpu_ns();
         let shares = self.collect(inbox, clients, &phase.name, progress);
@@ -182,7 +187,7 @@ impl Shared<'_> {
         let (interval_ns, done_per_interval) = recorder.intervals();
         let reads_per_interval = recorder.reads_per_interval();
         let in_calls: Vec<Vec<InCalls>> = shares.iter().map(|s| s.in_calls.clone()).collect();
-        Some(PhaseResult {
+        let result = PhaseResult {
             begun_ns: 0,
             stages: Vec::new(),
             phase: phase.name.clone(),
@@ -198,7 +203,8 @@ impl Shared<'_> {
             done_per_interval,
             reads_per_interval,
             due: None,
-        })
+        };
+        Some((result, begun))
     }
 
     /// Waits until every client has reported, telling progress meanwhile.

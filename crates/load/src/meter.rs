@@ -1,6 +1,7 @@
 //! What an engine asks and tells while it runs, and what it gives in the end.
 
 use model::{Failure, Interval, PhaseResult};
+use std::time::Instant;
 
 /// Reads what the server has used; the engine asks at the start and the end of each measurement.
 pub trait Meter {
@@ -33,10 +34,21 @@ pub struct Progress<'a> {
 pub struct Finished {
     /// Phases measured to their end, and of one that failed the stages that were over.
     pub phases: Vec<PhaseResult>,
+    /// When the measurement of each of them began.
+    pub begun: Vec<Instant>,
     /// What was recorded in the course of time, where the engine tells it.
     pub intervals: Vec<Interval>,
     /// Why there are no more.
     pub failure: Option<Failure>,
     /// True when the user stopped it.
     pub interrupted: bool,
+}
+
+impl Finished {
+    /// Sets [`PhaseResult::begun_ns`] of all phases, counted from `zero`.
+    pub fn count_from(&mut self, zero: Instant) {
+        for (phase, begun) in self.phases.iter_mut().zip(&self.begun) {
+            phase.begun_ns = begun.saturating_duration_since(zero).as_nanos() as u64;
+        }
+    }
 }

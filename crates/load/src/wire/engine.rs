@@ -139,6 +139,8 @@ pub struct Moment<'a> {
 pub struct Outcome {
     /// Everything recorded.
     pub recorder: WireRecorder,
+    /// When the measurement began; `None` for a load that nobody offered.
+    pub begun: Option<Instant>,
     /// From the start of the measurement to the last reply, nanoseconds.
     pub wall_ns: u64,
     /// CPU time of the threads from the start of the measurement, nanoseconds.
@@ -306,6 +308,7 @@ pub fn run<P: Parser + Default>(
         outcome.server_cpu_ns = server_before.zip(server_after).map(|(b, a)| a.saturating_sub(b));
     });
     let measured_from_ns = shared.begun_ns() + offer.warmup_ns;
+    outcome.begun = Some(shared.zero + Duration::from_nanos(measured_from_ns));
     let last_done_ns = ended.iter().map(|s| s.last_done_ns).max().unwrap_or(0);
     outcome.wall_ns = last_done_ns.saturating_sub(measured_from_ns);
     outcome.generator_cpu_ns = ended.iter().map(|s| s.used.cpu_ns).sum();
