@@ -5,6 +5,8 @@
 //! - `targets.jsonl`: a line for each target that answered, or why it did not;
 //! - `trials.jsonl`: a line for each trial, synced to disk when the trial ends;
 //! - `latency.hlog`: times in the course of the trials, for tools of `HdrHistogram`;
+//! - `samples.jsonl.gz`: what server and generator used in the course of the trials, a line for each
+//!   in `columns`, compressed by itself;
 //! - `seal.json`: written last. A record without it was killed and can be resumed;
 //! - `report.html`, `summary.json`: made from the above, and can be made again.
 //!
@@ -14,12 +16,15 @@
 //! `kill -9`) is ignored on reading and cut off on resuming.
 
 mod calibration;
+mod columns;
 mod hlog;
 mod reader;
+mod samples;
 mod writer;
 
 pub use calibration::{CALIBRATION, read_calibration, write_calibration};
 pub use reader::{Listed, Record, find, list};
+pub use samples::{SamplesByTrial, read_samples};
 pub use writer::Writer;
 
 use model::Failure;
@@ -31,6 +36,8 @@ use std::path::PathBuf;
 pub const RECORDS: &str = "cachedyno-records";
 /// Name of the log of times in a record; not there where no engine told of any.
 pub const LATENCY_LOG: &str = "latency.hlog";
+/// Name of the samples in a record; not there where nothing was sampled.
+pub const SAMPLES: &str = "samples.jsonl.gz";
 /// Name of the page in a record.
 pub const REPORT: &str = "report.html";
 /// Name of the summary in a record.

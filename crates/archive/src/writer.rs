@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use crate::{
     ArchiveError, HEADER, LATENCY_LOG, LOCK, SEAL, TARGETS, TRIALS, TargetLine, hlog, reader,
+    samples,
 };
 
 /// Writes one record; holds its lock as long as it lives.
@@ -46,6 +47,7 @@ impl Writer {
         if log.exists() {
             cut_torn_line(&log)?;
         }
+        samples::cut_torn_member(path)?;
         let seal = path.join(SEAL);
         match fs::remove_file(&seal) {
             Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(written(&seal, e)),
@@ -95,6 +97,9 @@ impl Writer {
                 let path = self.path.join(LATENCY_LOG);
                 hlog::append(&path, self.started_unix_ms, cell, intervals)
             }
+            Event::Samples { block, cell, samples } => {
+                samples::append_samples(&self.path, (*block, cell), samples)
+            }
             Event::RunEnded(seal) => write_whole(&self.path.join(SEAL), seal),
             _ => Ok(()),
         }
@@ -131,17 +136,22 @@ pub(crate) fn append(path: &Path) -> Result<File, ArchiveError> {
     OpenOptions::new().create(true).append(true).open(path).map_err(|e| written(path, e))
 }
 
-fn json(path: &Path, value: &impl Serialize) -> Result<Vec<u8>, ArchiveError> {
+pub(crate) fn json(path: &Path, value: &impl Serialize) -> Result<Vec<u8>, ArchiveError> {
     serde_json::to_vec(value).map_err(|e| written(path, e.into()))
 }
 
 fn append_line(file: &mut File, path: &Path, value: &impl Serialize) -> Result<(), ArchiveError> {
     let mut line = json(path, value)?;
     line.push(b'\n');
+    append_whole(file, path, &line)
+}
+
+/// Adds bytes at the end of a file and syncs it to disk.
+pub(crate) fn append_whole(file: &mut File, path: &Path, bytes: &[u8]) -> Result<(), ArchiveError> {
     let before = file.metadata().map_err(|e| written(path, e))?.len();
-    let done = file.write_all(&line).and_then(|()| file.sync_data());
+    let done = file.write_all(bytes).and_then(|()| file.sync_data());
     done.map_err(|e| {
-        // What fitted of the line is taken back, so that the file stays a list of whole lines.
+        // What fitted of them is taken back, so that the file stays a list of whole lines.
         match file.set_len(before) {
             Ok(()) => written(path, e),
             Err(also) => written(path, std::io::Error::other(format!("{e}; then {also}"))),

@@ -1,0 +1,138 @@
+//! Tests of [`super`].
+
+use super::*;
+use model::{NetworkUse, ProcessUse, StoreCounters, ThreadCpu};
+use std::fs::OpenOptions;
+
+/// A sample of a server whose thread 7 does everything, and a thread that comes later.
+fn sample(n: u64) -> Sample {
+    let thread = |id, name: &str, cpu_ns| ThreadCpu { id, name: name.into(), cpu_ns };
+    let mut threads = vec![thread(7, "redis-server", 90_000_000 * n)];
+    if n >= 3 {
+        threads.push(thread(9, "bio", 1000 * n));
+    }
+    Sample {
+        at_ns: 12_345 + 100_000_000 * n + n % 3,
+        server: (n != 5).then(|| ProcessUse {
+            cpu_ns: 91_000_000 * n,
+            threads,
+            resident_bytes: 10_000_000 - 4096 * (n / 4),
+            swapped_bytes: 0,
+            voluntary_switches: 17 * n,
+            involuntary_switches: n / 2,
+            run_delay_ns: u64::MAX - n,
+        }),
+        generator: ProcessUse {
+            cpu_ns: 1 << 40,
+            threads: vec![thread(3, if n < 4 { "cachedyno" } else { "loop" }, 5 + n)],
+            ..ProcessUse::default()
+        },
+        store: (n % 4 != 1).then(|| StoreCounters {
+            used_bytes: Some(1_000_000),
+            fragmentation: Some(1.25 + n as f64 / 1e3),
+            keys: Some(0),
+            hits: (n > 2).then_some(n),
+            evicted: Some(if n == 6 { 4 } else { 0 }),
+            ..StoreCounters::default()
+        }),
+        network: (n > 0).then(|| NetworkUse {
+            interface: "lo".into(),
+            received_bytes: 1_000_000 * n,
+            sent_bytes: 1_000_001 * n,
+            received_packets: 3,
+            sent_packets: 4,
+        }),
+    }
+}
+
+fn samples(number: u64) -> Vec<Sample> {
+    (0..number).map(sample).collect()
+}
+
+#[test]
+fn what_was_sampled_comes_back_to_the_last_digit() {
+    let record = tempfile::tempdir().unwrap();
+    assert!(read_samples(record.path()).unwrap().is_empty());
+    let trials = [(0, "redis/steady/8", samples(8)), (1, "redis/steady/8", samples(1))];
+    for (block, cell, samples) in &trials {
+        append_samples(record.path(), (*block, cell), samples).unwrap();
+    }
+    let idle = vec![Sample { at_ns: 1, ..Sample::default() }; 3];
+    append_samples(record.path(), (0, "files/steady/8"), &idle).unwrap();
+    let read = read_samples(record.path()).unwrap();
+    for (block, cell, samples) in trials {
+        assert_eq!(read[&(block, cell.to_string())], samples);
+    }
+    assert_eq!(read[&(0, "files/steady/8".to_string())], idle);
+    assert_eq!(read.len(), 3);
+}
+
+#[test]
+fn a_cell_that_is_measured_again_has_the_later_samples() {
+    let record = tempfile::tempdir().unwrap();
+    append_samples(record.path(), (0, "a"), &samples(4)).unwrap();
+    append_samples(record.path(), (0, "a"), &samples(2)).unwrap();
+    assert_eq!(read_samples(record.path()).unwrap()[&(0, "a".to_string())], samples(2));
+}
+
+#[test]
+fn a_member_that_was_torn_anywhere_is_ignored_and_cut_off() {
+    let record = tempfile::tempdir().unwrap();
+    let path = record.path().join(SAMPLES);
+    append_samples(record.path(), (0, "a"), &samples(8)).unwrap();
+    let whole = fs::read(&path).unwrap();
+    append_samples(record.path(), (0, "b"), &samples(8)).unwrap();
+    let both = fs::read(&path).unwrap();
+    for torn in whole.len()..both.len() {
+        fs::write(&path, &both[..torn]).unwrap();
+        assert_eq!(read_samples(record.path()).unwrap().len(), 1, "{torn}");
+        cut_torn_member(record.path()).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), whole, "{torn}");
+    }
+    append_samples(record.path(), (1, "c"), &samples(3)).unwrap();
+    assert_eq!(read_samples(record.path()).unwrap()[&(1, "c".to_string())], samples(3));
+}
+
+#[test]
+fn damage_is_an_error_with_its_place() {
+    let record = tempfile::tempdir().unwrap();
+    let path = record.path().join(SAMPLES);
+    for block in 0..2 {
+        append_samples(record.path(), (block, "a"), &samples(8)).unwrap();
+    }
+    let mut packed = fs::read(&path).unwrap();
+    let middle = packed.len() / 4;
+    packed[middle] ^= 0xff;
+    fs::write(&path, &packed).unwrap();
+    let text = read_samples(record.path()).unwrap_err().to_string();
+    assert!(text.contains("samples.jsonl.gz`, line 1, is damaged: "), "{text}");
+    let long = r#"{"block":0,"cell":"a","at_ns":[1],"generator":{"cpu_ns":[1,2],"resident_bytes":
+        [],"swapped_bytes":[],"voluntary_switches":[],"involuntary_switches":[],"run_delay_ns":[],
+        "threads":[]},"later":{"than":"this version"}}"#;
+    let line: Line = serde_json::from_str(long).unwrap();
+    assert_eq!(line.samples().unwrap_err(), "a column is longer than that of the times");
+}
+
+#[test]
+fn tools_of_the_system_read_it() {
+    let record = tempfile::tempdir().unwrap();
+    for block in 0..2 {
+        append_samples(record.path(), (block, "a"), &samples(8)).unwrap();
+    }
+    let packed = std::process::Command::new("gzip")
+        .args(["--decompress", "--stdout"])
+        .stdin(OpenOptions::new().read(true).open(record.path().join(SAMPLES)).unwrap())
+        .output()
+        .unwrap();
+    assert!(packed.status.success(), "{packed:?}");
+    let text = String::from_utf8(packed.stdout).unwrap();
+    assert_eq!(text.lines().count(), 2, "{text}");
+    let line: serde_json::Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+    // First reading, then differences; what stays as it is needs one entry.
+    let cpu_ns = line["server"]["cpu_ns"].as_array().unwrap();
+    assert_eq!(cpu_ns[..3], [0, 91_000_000, 91_000_000].map(serde_json::Value::from));
+    assert_eq!(line["server"]["swapped_bytes"], serde_json::json!([0, 0, 0, 0, 0, null]));
+    assert_eq!(line["store"]["keys"], serde_json::json!([0, null, 0, 0, 0, null]));
+    assert_eq!(line["network"]["received_packets"], serde_json::json!([null, 3]));
+    assert!(line["store"].get("misses").is_none(), "{line}");
+}
