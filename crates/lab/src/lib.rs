@@ -3,7 +3,7 @@
 //! - [`mod@bench`]: the targets made ready: private servers to start, or existing ones to use.
 //! - [`ready`]: what was made ready for one trial.
 //! - [`trial`]: one measured run of one cell; `kv` does it on the wire engine, `app_cache` opens
-//!   the clients of an application cache.
+//!   the clients of an application cache, `sampler` reads what server and generator use meanwhile.
 //! - [`data_files`]: records and lists of an application cache that are read and not drawn.
 //! - [`calibrate`]: what this machine can do and what the generator costs on it.
 //! - [`mod@null`]: what the generator reaches with the same load on a server that does nothing.
@@ -23,6 +23,7 @@ mod intervals;
 mod kv;
 pub mod null;
 pub mod ready;
+mod sampler;
 pub mod schedule;
 pub mod search;
 pub mod sinks;
@@ -38,6 +39,7 @@ pub use effort::Enough;
 pub use null::null_rates;
 pub use ready::Ready;
 pub use sinks::Sinks;
+pub use trial::Measured;
 
 /// Failed trials in a row after which a target is left out of the rest of the run.
 const FAILURES_IN_A_ROW: u32 = 3;
@@ -174,19 +176,18 @@ impl Measuring<'_, '_, '_> {
         let id = cell.id.clone();
         self.sinks.tell(&Event::TrialStarted { block, cell: id, done_share, left_ns });
         let sinks = &mut *self.sinks;
-        let trial = trial::run(&mut self.bench, cell, (block, position), self.stop, &mut |p| {
-            sinks.tell(&Event::Progress {
-                cell: cell.id.clone(),
-                phase: p.phase.into(),
-                rate_per_s: p.rate_per_s,
-                service_ns_p99: p.service_ns_p99,
-            });
+        let place = (block, position);
+        let measured = trial::run(&mut self.bench, cell, place, self.stop, &mut |event| {
+            sinks.tell(&event);
         });
-        let Some((trial, intervals)) = trial else { return };
+        let Some(Measured { trial, intervals, samples }) = measured else { return };
         self.note_failure(&cell.target, trial.failure.as_ref());
         self.sinks.tell(&Event::TrialEnded(Box::new(trial.clone())));
         if !intervals.is_empty() {
             self.sinks.tell(&Event::Intervals { cell: cell.id.clone(), intervals });
+        }
+        if !samples.is_empty() {
+            self.sinks.tell(&Event::Samples { block, cell: cell.id.clone(), samples });
         }
         self.trials.push(trial);
     }

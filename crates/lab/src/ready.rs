@@ -49,6 +49,11 @@ impl Ready {
         &self.stores[0].endpoint
     }
 
+    /// How each of its stores is reached.
+    pub(crate) fn endpoints(&self) -> impl Iterator<Item = &Endpoint> {
+        self.stores.iter().map(|s| &s.endpoint)
+    }
+
     /// What clients need to know.
     pub fn options(&self) -> &SessionOptions {
         &self.options
@@ -57,7 +62,7 @@ impl Ready {
     /// What clients of an application cache need to know.
     pub fn cache_options(&self) -> CacheOptions {
         CacheOptions {
-            endpoints: self.stores.iter().map(|s| s.endpoint.clone()).collect(),
+            endpoints: self.endpoints().cloned().collect(),
             directory: self.options.directory.clone(),
             timeout: self.options.timeout,
             cm_settings: self.cm_settings.clone(),

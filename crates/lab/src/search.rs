@@ -5,8 +5,8 @@
 //! survive was beyond what it bears.
 
 use model::{
-    Cell, ErrorClass, Event, Failure, Header, Interval, Kv, Load, Noise, Phase, Plan,
-    PlannedTarget, Seal, SealStatus, Search, Stop, Trial, Workload,
+    Cell, ErrorClass, Event, Failure, Header, Kv, Load, Noise, Phase, Plan, PlannedTarget, Seal,
+    SealStatus, Search, Stop, Trial, Workload,
 };
 use rig::NoiseRecorder;
 use stats::search::{Next, Purpose, Settings, Step};
@@ -16,7 +16,8 @@ use std::time::Instant;
 use load::Finished;
 
 use crate::kv::{Offered, Opened};
-use crate::trial::{ServerMeter, explain, mask, run_delay_share};
+use crate::sampler::Sampler;
+use crate::trial::{Measured, ServerMeter, explain, mask, run_delay_share};
 use crate::{Bench, Ready, Setup, Sinks, check_targets, schedule, unix_ms};
 
 /// Why no more is probed when all is known.
@@ -185,11 +186,16 @@ impl Searching<'_, '_, '_> {
             let Some(step) = self.next() else { return Ok(Left::Over(OVER.into())) };
             let number = self.trials.len() as u32;
             told_start(self.sinks, cell, &words(step, number), self.done_share());
-            let Some((trial, intervals)) = self.probe(store, ready, step, &version) else {
+            let Some(probed) = self.probe(store, ready, step, &version) else {
                 return Ok(Left::Over("interrupted".into()));
             };
+            let Measured { trial, intervals, samples } = probed;
             let broke = trial.failure.is_some();
             self.take(trial);
+            if !samples.is_empty() {
+                let cell = cell.id.clone();
+                self.sinks.tell(&Event::Samples { block: number, cell, samples });
+            }
             if !intervals.is_empty() {
                 let cell = Search::cell_id(&cell.id, step);
                 self.sinks.tell(&Event::Intervals { cell, intervals });
@@ -207,7 +213,7 @@ impl Searching<'_, '_, '_> {
         ready: &Ready,
         step: Step,
         version: &str,
-    ) -> Option<(Trial, Vec<Interval>)> {
+    ) -> Option<Measured> {
         let (begun, empty) = (Instant::now(), self.empty(step));
         let What { search, cell, .. } = self.what;
         let phase = phase_of(self.what.phase, step);
@@ -219,15 +225,24 @@ impl Searching<'_, '_, '_> {
         }
         let servers = ready.server_pids();
         let mut meter = ServerMeter::new(servers.clone());
-        let recorder = NoiseRecorder::start(&self.bench.setup.pinning.generator, &servers);
+        let generator = &self.bench.setup.pinning.generator;
+        let sampler = Sampler::start(ready, generator, begun);
+        let recorder = NoiseRecorder::start(generator, &servers);
         let mut finished = Finished::default();
         let sinks = &mut *self.sinks;
-        let progress = &mut |p: load::Progress<'_>| tell(sinks, cell, &p);
+        let progress = &mut |p: load::Progress<'_>| {
+            tell(sinks, cell, &p);
+            for sample in sampler.latest() {
+                let sample = Box::new(sample);
+                sinks.tell(&Event::Sampled { cell: cell.id.clone(), sample });
+            }
+        };
         store.measure(&phase, &offer, self.stop, &mut meter, progress, &mut finished);
-        let noise = recorder.stop();
+        let (noise, samples) = (recorder.stop(), sampler.stop());
         if finished.interrupted {
             return None;
         }
+        finished.count_from(begun);
         let trial = Trial {
             took_ns: begun.elapsed().as_nanos() as u64,
             version: Some(version.into()),
@@ -242,7 +257,7 @@ impl Searching<'_, '_, '_> {
             phases: finished.phases,
             ..empty
         };
-        Some((trial, finished.intervals))
+        Some(Measured { trial, intervals: finished.intervals, samples })
     }
 
     /// About how much of the search is done: a bracket of eight probes, and the confirmation.

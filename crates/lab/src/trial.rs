@@ -2,8 +2,8 @@
 
 use load::{Engine, Meter, Progress};
 use model::{
-    Cell, Emptied, Endpoint, ErrorClass, Failure, Filled, Interval, Layout, Load, MemoryUse, Noise,
-    PageCache, PhaseResult, Sessions, Trial, Workload,
+    Cell, Emptied, Endpoint, ErrorClass, Event, Failure, Filled, Interval, Layout, Load, MemoryUse,
+    Noise, PageCache, PhaseResult, Sample, Sessions, Trial, Workload,
 };
 use rig::{Inside, NoiseRecorder};
 use stats::format_bytes;
@@ -16,22 +16,33 @@ use workloads::{Client, PageClient, PlainClient, Share, SharedSession};
 
 use crate::bench::Bench;
 use crate::ready::Ready;
+use crate::sampler::Sampler;
 use crate::{app_cache, kv, schedule, unix_ms};
 
 /// A process that is killed closes its connections before its end can be seen.
 const DEATH_SEEN_WITHIN: Duration = Duration::from_millis(500);
 
-/// Runs one cell at (block, position), and what it recorded in the course of time; `None` when the
-/// user stopped it, so that it never counts.
+/// What a trial gave.
+pub struct Measured {
+    /// Its line in the record.
+    pub trial: Trial,
+    /// What it recorded in the course of time; empty where it failed.
+    pub intervals: Vec<Interval>,
+    /// What server and generator used meanwhile, from when the store was ready until the end.
+    pub samples: Vec<Sample>,
+}
+
+/// Runs one cell at (block, position), and tells how it goes on; `None` when the user stopped it,
+/// so that it never counts.
 pub fn run(
     bench: &mut Bench<'_>,
     cell: &Cell,
     (block, position): (u32, u32),
     stop: &AtomicBool,
-    progress: &mut dyn FnMut(Progress<'_>),
-) -> Option<(Trial, Vec<Interval>)> {
+    tell: &mut dyn FnMut(Event),
+) -> Option<Measured> {
     let begun = Instant::now();
-    let mut trial = Trial {
+    let trial = Trial {
         block,
         position,
         cell: cell.id.clone(),
@@ -47,18 +58,17 @@ pub fn run(
         noise: Noise::default(),
         failure: None,
     };
-    let intervals = match measure(bench, cell, &mut trial, stop, progress) {
-        Ok(measured) => measured?,
-        Err(failure) => {
-            trial.failure = Some(failure);
-            Vec::new()
-        }
-    };
+    let mut measured = Measured { trial, intervals: Vec::new(), samples: Vec::new() };
+    match measure(bench, cell, &mut measured, (begun, stop), tell) {
+        Ok(intervals) => measured.intervals = intervals?,
+        Err(failure) => measured.trial.failure = Some(failure),
+    }
+    let trial = &mut measured.trial;
     if let Some(endpoint) = bench.setup.endpoints.get(&cell.target) {
-        mask(&mut trial, endpoint);
+        mask(trial, endpoint);
     }
     trial.took_ns = begun.elapsed().as_nanos() as u64;
-    Some((trial, intervals))
+    Some(measured)
 }
 
 /// Takes the password out of a server's words, which are kept for people.
@@ -71,22 +81,36 @@ pub(crate) fn mask(trial: &mut Trial, endpoint: &Endpoint) {
     }
 }
 
-/// Fills in the trial; `None` when the user stopped it.
+/// Fills in the trial and its samples; `None` when the user stopped it.
 fn measure(
     bench: &mut Bench<'_>,
     cell: &Cell,
-    trial: &mut Trial,
-    stop: &AtomicBool,
-    progress: &mut dyn FnMut(Progress<'_>),
+    measured: &mut Measured,
+    (begun, stop): (Instant, &AtomicBool),
+    tell: &mut dyn FnMut(Event),
 ) -> Result<Option<Vec<Interval>>, Failure> {
     let Some(target) = bench.plan.target(&cell.target) else {
         let message = format!("cell `{}` names no target of the plan", cell.id);
         return Err(Failure { class: ErrorClass::Other, message });
     };
+    let trial = &mut measured.trial;
     let label = format!("{}_{}", trial.block, trial.position);
     let mut ready = bench.ready(target, &cell.workload, &label)?;
-    let offered = offer(bench, &mut ready, cell, trial, stop, progress);
+    let sampler = Sampler::start(&ready, &bench.setup.pinning.generator, begun);
+    let progress = &mut |p: Progress<'_>| {
+        tell(Event::Progress {
+            cell: cell.id.clone(),
+            phase: p.phase.into(),
+            rate_per_s: p.rate_per_s,
+            service_ns_p99: p.service_ns_p99,
+        });
+        for sample in sampler.latest() {
+            tell(Event::Sampled { cell: cell.id.clone(), sample: Box::new(sample) });
+        }
+    };
+    let offered = offer(bench, &mut ready, cell, trial, (begun, stop), progress);
     let offered = offered.map_err(|failure| explain(failure, &ready));
+    measured.samples = sampler.stop();
     let memory = ready.memory_use();
     trial.memory = memory.as_ref().ok().copied().flatten();
     // Also after a fault or an interruption: what is left in an existing store is ours to remove.
@@ -102,7 +126,7 @@ fn offer(
     ready: &mut Ready,
     cell: &Cell,
     trial: &mut Trial,
-    stop: &AtomicBool,
+    (begun, stop): (Instant, &AtomicBool),
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Option<Vec<Interval>>, Failure> {
     trial.version = Some(ready.version()?);
@@ -112,7 +136,7 @@ fn offer(
     let mut meter = ServerMeter::new(servers.clone());
     let generator = &bench.setup.pinning.generator;
     let record = || NoiseRecorder::start(generator, &servers);
-    let (finished, noise) = match &cell.workload {
+    let (mut finished, noise) = match &cell.workload {
         Workload::Sessions(sessions) => {
             let clients = connect(ready, sessions, &cell.load, seed)?;
             let recorder = record();
@@ -140,6 +164,7 @@ fn offer(
             (load.run(stop, &mut meter, progress), recorder.stop())
         }
     };
+    finished.count_from(begun);
     trial.noise = Noise { run_delay_share: run_delay_share(&finished.phases, cell), ..noise };
     trial.phases = finished.phases;
     trial.filled = meter.filled;

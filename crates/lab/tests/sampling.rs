@@ -1,0 +1,272 @@
+//! What server and generator use is sampled while real servers are measured.
+
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "helpers of tests fail like tests")]
+
+use cachedyno_lab::{Setup, Sinks, run, unix_ms};
+use model::{
+    Choices, Conditions, Event, Header, Plan, Sample, Scale, Sink, SinkError, Study, TargetChoice,
+    ThreadCpu, Trial,
+};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use rig::{Guard, Pinning, SearchPath, guard_main};
+use std::collections::BTreeMap;
+use std::process::Command;
+use std::sync::atomic::AtomicBool;
+use std::thread;
+use std::time::Duration;
+
+#[test]
+#[ignore = "a role that other tests start as a process of its own"]
+fn role_guard() {
+    guard_main(std::io::stdin().lock()).unwrap();
+}
+
+const SESSIONS: (&str, &str) = ("sessions", include_str!("../../../studies/sessions.toml"));
+const CACHES: (&str, &str) = ("app-cache", include_str!("../../../studies/app-cache.toml"));
+
+fn plan(study: (&str, &str), target: &str, sets: &[(&str, &str)]) -> Plan {
+    let always = [("clients", "2"), ("blocks_min", "1"), ("blocks_max", "1"), ("warmup_ms", "50")];
+    let sets = always.iter().chain(sets);
+    let sets = sets.map(|(key, value)| ((*key).to_string(), (*value).to_string())).collect();
+    let choices = Choices {
+        scale: Scale::Quick,
+        budget_s: None,
+        sets,
+        targets: vec![TargetChoice::parse(target).unwrap()],
+        control: false,
+        seed: 1,
+        timeout_ms: None,
+        files: None,
+    };
+    Study::parse(study.0, study.1).unwrap().plan(&choices).unwrap()
+}
+
+/// What is done when a sample is told live.
+type OnSample<'a> = Box<dyn FnMut(&Sample) + 'a>;
+
+#[derive(Default)]
+struct Heard<'a> {
+    on_sample: Option<OnSample<'a>>,
+    live: Vec<(String, Sample)>,
+    samples: BTreeMap<(u32, String), Vec<Sample>>,
+    trials: Vec<Trial>,
+}
+
+impl Sink for Heard<'_> {
+    fn name(&self) -> &'static str {
+        "heard"
+    }
+
+    fn event(&mut self, event: &Event) -> Result<(), SinkError> {
+        match event {
+            Event::Sampled { cell, sample } => {
+                if let Some(on_sample) = &mut self.on_sample {
+                    on_sample(sample);
+                }
+                self.live.push((cell.clone(), sample.as_ref().clone()));
+            }
+            Event::Samples { block, cell, samples } => {
+                self.samples.insert((*block, cell.clone()), samples.clone());
+            }
+            Event::TrialEnded(trial) => self.trials.push(trial.as_ref().clone()),
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+impl Heard<'_> {
+    /// Runs a plan on private servers.
+    fn run(&mut self, plan: Plan) {
+        let mut guard = Command::new(std::env::current_exe().unwrap());
+        guard.args(["--ignored", "--exact", "role_guard", "--nocapture", "--test-threads=1"]);
+        let disk = tempfile::tempdir().unwrap();
+        let setup = Setup {
+            guard: Guard::start_as(guard).unwrap(),
+            disk: disk.path().into(),
+            pinning: Pinning::for_this_process(),
+            endpoints: BTreeMap::new(),
+            allow_shared: false,
+        };
+        let header = Header {
+            format: model::record::RECORD_FORMAT,
+            run: "5a3b1e00".into(),
+            tool: "test".into(),
+            command: Vec::new(),
+            started_unix_ms: unix_ms(),
+            plan,
+            conditions: Conditions::default(),
+            null_rates: Vec::new(),
+            calibration: None,
+        };
+        let mut sinks = Sinks::new();
+        sinks.add(self);
+        run(header, &setup, Vec::new(), &mut sinks, &AtomicBool::new(false));
+    }
+
+    /// The only trial and its samples.
+    fn only(&self) -> (&Trial, &[Sample]) {
+        let [trial] = &self.trials[..] else { panic!("{:?}", self.trials) };
+        let samples = &self.samples[&(trial.block, trial.cell.clone())];
+        assert!(samples.windows(2).all(|pair| pair[0].at_ns < pair[1].at_ns));
+        assert!(samples.iter().all(|sample| sample.at_ns < trial.took_ns));
+        (trial, samples)
+    }
+}
+
+fn is_installed(program: &str) -> bool {
+    let found = SearchPath::of_process().find(&[program]).is_some();
+    if !found {
+        println!("skipped: {program} is not installed");
+    }
+    found
+}
+
+/// The process whose threads these are: one of them has its id.
+fn pid(threads: &[ThreadCpu]) -> Pid {
+    let is_leader = |id: u32| {
+        let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
+        status.contains(&format!("\nTgid:\t{id}\n"))
+    };
+    let leader = threads.iter().find(|thread| is_leader(thread.id)).unwrap();
+    Pid::from_raw(leader.id.cast_signed())
+}
+
+fn server_cpu_ns(sample: &Sample) -> u64 {
+    sample.server.as_ref().unwrap().cpu_ns
+}
+
+#[test]
+fn a_trial_is_sampled_from_its_beginning_to_its_end() {
+    if !is_installed("redis-server") {
+        return;
+    }
+    let mut heard = Heard::default();
+    heard.run(plan(SESSIONS, "redis", &[("measure_ms", "400"), ("sessions", "500")]));
+    let (trial, samples) = heard.only();
+    assert_eq!(trial.failure, None);
+    assert!(samples.len() >= 8, "{} samples", samples.len());
+    // What was told live was kept.
+    assert!(!heard.live.is_empty());
+    for (cell, live) in &heard.live {
+        assert_eq!(*cell, trial.cell);
+        let kept = samples.iter().find(|sample| sample.at_ns == live.at_ns).unwrap();
+        assert_eq!(kept.store, live.store);
+    }
+    // Phases are on the clock of the samples, one after the other.
+    let (first, last) = (&samples[0], samples.last().unwrap());
+    let mut ended_ns = first.at_ns;
+    for phase in &trial.phases {
+        assert!(phase.begun_ns >= ended_ns, "{} begins at {}", phase.phase, phase.begun_ns);
+        ended_ns = phase.begun_ns + phase.wall_ns;
+    }
+    assert!(ended_ns <= last.at_ns);
+    // What the engine read of the server in the phases lies within.
+    let in_phases: u64 = trial.phases.iter().filter_map(|phase| phase.server_cpu_ns).sum();
+    assert!(server_cpu_ns(last) - server_cpu_ns(first) >= in_phases, "{in_phases}");
+    for pair in samples.windows(2) {
+        assert!(server_cpu_ns(&pair[1]) >= server_cpu_ns(&pair[0]));
+        assert!(pair[1].generator.cpu_ns >= pair[0].generator.cpu_ns);
+        let switches = |sample: &Sample| sample.generator.voluntary_switches;
+        assert!(switches(&pair[1]) >= switches(&pair[0]));
+    }
+    let server = last.server.as_ref().unwrap();
+    assert!(server.threads.iter().any(|t| t.name.starts_with("redis-server")), "{server:?}");
+    assert!(server.resident_bytes > 1 << 20, "{server:?}");
+    assert!(last.network.is_none());
+    let done: u64 = trial.phases.iter().map(|p| p.operations.last().unwrap().counts.total()).sum();
+    let told: Vec<_> = samples.iter().filter_map(|sample| sample.store.as_ref()).collect();
+    let commands = told.last().unwrap().commands.unwrap() - told[0].commands.unwrap();
+    assert!(commands >= done, "{commands} commands, {done} operations");
+    assert!(told.last().unwrap().keys >= Some(500), "{told:?}");
+}
+
+#[test]
+fn stores_without_a_server_show_the_generator_alone() {
+    let mut heard = Heard::default();
+    heard.run(plan(SESSIONS, "files", &[("measure_ms", "200"), ("sessions", "100")]));
+    let (trial, samples) = heard.only();
+    assert_eq!(trial.failure, None);
+    assert!(samples.iter().all(|sample| sample.server.is_none() && sample.store.is_none()));
+    let (first, last) = (&samples[0].generator, &samples.last().unwrap().generator);
+    let in_phases: u64 = trial.phases.iter().map(|phase| phase.generator_cpu_ns).sum();
+    assert!(last.cpu_ns - first.cpu_ns >= in_phases, "{in_phases}");
+}
+
+#[test]
+fn a_backend_of_two_servers_is_sampled_as_one() {
+    if !["redis-server", "memcached"].into_iter().all(is_installed) {
+        return;
+    }
+    let sets = [("profile", "weighted"), ("measure_ms", "200"), ("keys", "300"), ("tags", "50")];
+    let mut heard = Heard::default();
+    heard.run(plan(CACHES, "two-levels-redis", &sets));
+    let (trial, samples) = heard.only();
+    assert_eq!(trial.failure, None);
+    let server = samples.last().unwrap().server.as_ref().unwrap();
+    let names: Vec<&str> = server.threads.iter().map(|t| t.name.as_str()).collect();
+    for expected in ["redis-server", "memcached"] {
+        assert!(names.iter().any(|name| name.starts_with(expected)), "{names:?}");
+    }
+    let told = samples.iter().filter_map(|sample| sample.store.as_ref()).next_back().unwrap();
+    // Only Redis tells of fragmentation, and of the two only memcached has a limit.
+    assert!(told.fragmentation.is_some() && told.limit_bytes.is_some(), "{told:?}");
+    assert!(told.keys > Some(0), "{told:?}");
+}
+
+#[test]
+fn a_server_that_stands_still_does_not_stop_the_samples() {
+    if !is_installed("redis-server") {
+        return;
+    }
+    let mut is_stopped = false;
+    let mut heard = Heard {
+        on_sample: Some(Box::new(|sample: &Sample| {
+            if is_stopped || sample.store.is_none() {
+                return;
+            }
+            let server = pid(&sample.server.as_ref().unwrap().threads);
+            kill(server, Signal::SIGSTOP).unwrap();
+            is_stopped = true;
+            thread::spawn(move || {
+                thread::sleep(Duration::from_millis(1500));
+                kill(server, Signal::SIGCONT).unwrap();
+            });
+        })),
+        ..Heard::default()
+    };
+    heard.run(plan(SESSIONS, "redis", &[("measure_ms", "900"), ("sessions", "200")]));
+    let (trial, samples) = heard.only();
+    assert_eq!(trial.failure, None);
+    // Readings between which the server did nothing at all, for the time that it stood still.
+    let still = samples.chunk_by(|a, b| server_cpu_ns(a) == server_cpu_ns(b));
+    let still = still.max_by_key(|run| run.len()).unwrap();
+    assert!(still.len() >= 5, "{} samples", still.len());
+    // It told nothing meanwhile, and again when it went on.
+    assert!(still.iter().filter(|sample| sample.store.is_some()).count() <= 2);
+    assert!(samples.last().unwrap().store.is_some());
+}
+
+#[test]
+fn a_server_that_dies_ends_its_samples_and_no_others() {
+    if !is_installed("redis-server") {
+        return;
+    }
+    let mut is_dead = false;
+    let mut heard = Heard {
+        on_sample: Some(Box::new(|sample: &Sample| {
+            let Some(server) = sample.server.as_ref().filter(|_| !is_dead) else { return };
+            kill(pid(&server.threads), Signal::SIGKILL).unwrap();
+            is_dead = true;
+        })),
+        ..Heard::default()
+    };
+    heard.run(plan(SESSIONS, "redis", &[("measure_ms", "900"), ("sessions", "200")]));
+    let (trial, samples) = heard.only();
+    assert!(trial.failure.as_ref().unwrap().message.contains("the server died"), "{trial:?}");
+    assert!(samples[0].server.is_some());
+    let last = samples.last().unwrap();
+    assert!(last.server.is_none() && last.store.is_none(), "{last:?}");
+    assert!(last.generator.cpu_ns > 0);
+}
