@@ -248,5 +248,6 @@ fn plan(seed: u64, search: Search, kv: Kv) -> Plan {
         claims: Vec::new(),
         advice: None,
         search: Some(search),
+        limit_ns: None,
     }
 }
