@@ -53,10 +53,7 @@ fn judge_cells(recorded: &Recorded, searched: Option<(&Recorded, &Search)>) -> V
     let cells = ordered(cells);
     let comparisons = comparisons(recorded, &phases);
     context::notes(recorded, &comparisons, &mut notes);
-    let profiles = plain_profiles(plan, &cells);
-    let advised = advice(recorded, &phases, &profiles);
-    let claims = claims(recorded, &cells, &comparisons);
-    let growth = growth(&phases, &cells);
+    let advised = advice(recorded, &phases, &plain_profiles(plan, &cells));
     let unsteady = findings.unsteady.iter().map(ToString::to_string).collect();
     let (validity, reasons) = findings.judgement();
     let (status, stopped_because, took_s, blocks) = ending(recorded);
@@ -84,10 +81,10 @@ fn judge_cells(recorded: &Recorded, searched: Option<(&Recorded, &Search)>) -> V
         fewest_blocks: stats::compare::FEWEST_BLOCKS,
         generation: generation(recorded),
         targets: context::targets(recorded),
+        claims: claims(recorded, &cells, &comparisons),
+        growth: growth(&phases, &cells),
         cells,
         comparisons,
-        growth,
-        claims,
         advice: advised.rows,
         advice_basis: advised.basis,
         advice_weights: plan.advice.iter().flat_map(|a| a.weights.clone()).collect(),

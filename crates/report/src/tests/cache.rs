@@ -186,7 +186,7 @@ fn a_rate_can_be_made_again_from_what_is_told_of_saving_again() {
         let answered = fields[at("ok")] + fields[at("not_ok")];
         let again = answered / (fields[at("free_ns")] / 1e9);
         assert!((again / fields[at("rate_per_s")] - 1.0).abs() < 1e-4, "{line}");
-        assert_eq!(fields[at("restoring_ns")], 8.0 * 9e8);
+        assert!((fields[at("restoring_ns")] - 8.0 * 9e8).abs() < 0.5, "{line}");
     }
 }
 
