@@ -1,13 +1,14 @@
 //! Reading records: one whole, or the list of all.
 
+use model::leftovers::leftovers;
 use model::record::RECORD_FORMAT;
-use model::{Header, Seal, SealStatus, Trial};
+use model::{Header, PlannedTarget, Seal, SealStatus, Trial};
 use serde::de::DeserializeOwned;
-use std::fs;
+use std::fs::{self, File, TryLockError};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use crate::{ArchiveError, HEADER, SEAL, TARGETS, TRIALS, TargetLine};
+use crate::{ArchiveError, HEADER, LOCK, SEAL, TARGETS, TRIALS, TargetLine};
 
 /// A record as read.
 #[derive(Clone, Debug)]
@@ -41,6 +42,8 @@ pub struct Listed {
     pub status: &'static str,
     /// Names of the planned targets.
     pub targets: Vec<String>,
+    /// Of a run that was killed: existing stores in which it may have left data, by name.
+    pub may_hold_leftovers: Vec<String>,
 }
 
 impl Record {
@@ -81,8 +84,13 @@ pub fn list(records: &Path) -> Result<Vec<Listed>, ArchiveError> {
                 Some(Seal { status: SealStatus::Interrupted, .. }) => "interrupted",
                 None => "unsealed",
             };
+            let Header { plan, run, .. } = &header;
+            let left = |t: &&PlannedTarget| leftovers(plan, run, t).is_some();
+            let killed = status == "unsealed" && !in_use(&path);
+            let holding = plan.targets.iter().filter(|_| killed).filter(left);
             Some(Listed {
                 path,
+                may_hold_leftovers: holding.map(|t| t.name.clone()).collect(),
                 run: header.run,
                 study: header.plan.study,
                 scale: header.plan.scale.name(),
@@ -135,6 +143,17 @@ pub fn find(records: &Path, wanted: &str) -> Result<PathBuf, ArchiveError> {
                 .join(", "),
         }),
     }
+}
+
+/// Whether another cachedyno writes the record at this moment.
+fn in_use(path: &Path) -> bool {
+    let lock = File::open(path.join(LOCK));
+    lock.is_ok_and(|lock| matches!(lock.try_lock_shared(), Err(TryLockError::WouldBlock)))
+}
+
+/// Id of the run whose record a directory is; `None` where it is no record.
+pub fn run_of(directory: &Path) -> Option<String> {
+    Some(header(directory).ok()?.run)
 }
 
 pub(crate) fn header(path: &Path) -> Result<Header, ArchiveError> {

@@ -45,6 +45,7 @@ fn trial(block: u32) -> Trial {
         version: None,
         filled: None,
         stale_members: None,
+        clock_step_ms: None,
         emptied: None,
         memory: None,
         phases: Vec::new(),

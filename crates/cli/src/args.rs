@@ -101,8 +101,8 @@ pub(crate) struct Records {
 const TARGET_HELP: &str = "Measure only this target; with a URL, an existing store\n\n\
     URLs: redis://[user:password@]host:port/db, redis+unix:///socket?db=N, \
     mysql://user:password@host/database, mysql+unix:///socket?database=NAME&user=NAME, \
-    file:///directory. A password can also come from the environment as \
-    CACHEDYNO_PASSWORD_NAME, or from --password-file.";
+    file:///directory (the run works in a new directory in it). A password can also come from \
+    the environment as CACHEDYNO_PASSWORD_NAME, or from --password-file.";
 
 const FILL_HELP: &str = "How an application cache is filled; the same as --set fill=fast\n\n\
     What is there afterwards is the same. A backend that cannot fill fast saves, and the result \
@@ -144,7 +144,8 @@ pub(crate) struct Run {
     /// Read the password of a target from a file
     #[arg(long = "password-file", value_name = "NAME=FILE")]
     pub(crate) password_files: Vec<String>,
-    /// Allow existing stores that hold data; only what this run made is ever removed
+    /// Allow existing stores that hold data, but for application caches; only what this run made is
+    /// ever removed
     #[arg(long)]
     pub(crate) allow_shared: bool,
     /// Measure one target twice under two names: the difference must be none

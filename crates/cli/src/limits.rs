@@ -1,5 +1,6 @@
 //! How many files this process and the servers that it starts may have open.
 
+use model::Plan;
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 use crate::exit::CliError;
@@ -20,16 +21,22 @@ pub(crate) fn raise() {
     }
 }
 
-/// The same; an error where that is too few for so many clients.
-pub(crate) fn allow(clients: u32) -> Result<(), CliError> {
+/// The same; an error where that is too few for the clients of some cell, who have a connection
+/// each to every store of their target. `flag` is how the user says their number.
+pub(crate) fn allow(flag: &str, plan: &Plan) -> Result<(), CliError> {
     raise();
-    let needed = u64::from(clients) + BESIDES;
+    let wants = plan.cells.iter().map(|cell| {
+        let stores = plan.target(&cell.target).map_or(1, |target| target.products().len());
+        (u64::from(cell.load.clients()) * stores as u64, stores as u64)
+    });
+    let Some((connections, each)) = wants.max() else { return Ok(()) };
+    let (needed, clients) = (connections + BESIDES, connections / each);
     match getrlimit(Resource::RLIMIT_NOFILE) {
         Ok((allowed, _)) if allowed < needed => Err(CliError::usage(format!(
-            "--clients `{clients}` need {needed} open files, one each and {BESIDES} more, and \
-             this process may open {allowed} (expected at most {} clients; or raise the limit, as \
-             root with `ulimit -n {needed}`)",
-            allowed.saturating_sub(BESIDES)
+            "{flag} `{clients}` need {needed} open files, {each} each and {BESIDES} more, and this \
+             process may open {allowed} (expected at most {} clients; or raise the limit, as root \
+             with `ulimit -n {needed}`)",
+            allowed.saturating_sub(BESIDES) / each
         ))),
         // Where the limit cannot be read, connecting tells.
         _ => Ok(()),

@@ -2,6 +2,7 @@
 //!
 //! One file a command; `args` reads the command line, `exit` maps errors to exit codes.
 
+mod alone;
 mod args;
 mod commands;
 mod exit;

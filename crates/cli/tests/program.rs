@@ -6,6 +6,7 @@
 
 #[cfg(test)]
 mod program {
+    mod alone;
     mod app_cache;
     mod app_cache_memory;
     mod bench;
@@ -24,6 +25,7 @@ mod program {
     mod full_disk;
     mod interrupt;
     mod latency_log;
+    mod leftovers;
     mod missing;
     mod passwords;
     mod profiles;

@@ -17,12 +17,23 @@ pub struct Facts {
     /// Product and version as the server reports it: `Redis 7.0.15`, `Valkey 8.1.1`,
     /// `MariaDB 10.11.19`, `memcached 1.6.18`, `files on ext4`; of several servers each once.
     pub version: String,
-    /// Whether nobody's data is there: no key in the database, no table. Always true of files,
-    /// whose sessions go into a new subdirectory.
-    pub empty: bool,
+    /// Whether nobody's data is there: no key in the database, no table; `None` where the server
+    /// does not tell. Always true of files, whose sessions go into a new subdirectory.
+    pub empty: Option<bool>,
     /// Name and value of every setting that the server tells, sorted by name, without those that
     /// may hold a secret; empty where the server does not let us ask.
     pub configuration: Vec<(String, String)>,
+}
+
+impl Facts {
+    /// Whether two stores are empty: not where one holds data, unknown where one does not tell.
+    pub fn both_empty(one: Option<bool>, other: Option<bool>) -> Option<bool> {
+        match (one, other) {
+            (Some(false), _) | (_, Some(false)) => Some(false),
+            (Some(true), Some(true)) => Some(true),
+            (None, _) | (_, None) => None,
+        }
+    }
 }
 
 /// The connection around a run, one a target. Not for the measured span.
@@ -174,6 +185,15 @@ pub(crate) fn round_trip(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn stores_are_empty_together_where_all_tell_so() {
+        let [yes, no] = [Some(true), Some(false)];
+        assert_eq!(Facts::both_empty(yes, yes), yes);
+        assert_eq!(Facts::both_empty(yes, None), None);
+        assert_eq!(Facts::both_empty(None, no), no);
+        assert_eq!(Facts::both_empty(no, yes), no);
+    }
 
     #[test]
     fn settings_of_several_servers_are_told_once_where_they_agree() {

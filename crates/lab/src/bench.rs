@@ -1,6 +1,7 @@
 //! The targets made ready: private servers that are started for each trial, or existing stores.
 
 use drivers::{Admin, Facts, SessionOptions};
+use model::leftovers::own_names;
 use model::{
     Backend, Connections, Endpoint, ErrorClass, Failure, Layout, MemoryUse, Plan, PlannedTarget,
     Product, Workload,
@@ -93,22 +94,13 @@ impl<'a> Bench<'a> {
         })
     }
 
-    /// What the names of this run's keys and tables begin with in an existing store.
-    fn own_names(&self, product: Product) -> String {
-        match product {
-            Product::Redis | Product::Memcached => format!("cachedyno-{}-", self.run),
-            Product::Mysql => format!("cachedyno_{}_", self.run),
-            Product::Files => String::new(),
-        }
-    }
-
     /// Removes from an existing server what this run left there when it was killed.
     fn remove_leftovers(
         &self,
         endpoint: &Endpoint,
         layouts: impl Iterator<Item = Layout>,
     ) -> Result<(), Failure> {
-        let own = self.own_names(endpoint.product());
+        let own = own_names(endpoint.product(), &self.run);
         if own.is_empty() {
             return Ok(());
         }
@@ -198,13 +190,16 @@ impl<'a> Bench<'a> {
         };
         let mut admin = admin(&endpoint, Duration::from_nanos(self.plan.timeout_ns))?;
         let may_share = self.setup.allow_shared && target.backend.is_none();
-        if shared && !may_share && !admin.facts()?.empty {
-            return Err(not_ours(&endpoint, target.backend));
+        if shared && !may_share {
+            let empty = admin.facts()?.empty;
+            if empty != Some(true) {
+                return Err(not_ours(&endpoint, target.backend, empty));
+            }
         }
         let own = match target.backend {
             _ if !shared => String::new(),
             Some(backend) => backend.own_names().unwrap_or_default().into(),
-            None => self.own_names(product),
+            None => own_names(product, &self.run),
         };
         Ok(Store { product, endpoint, admin, own, written: None, server, shelf })
     }
@@ -285,16 +280,21 @@ fn starved(failure: Failure, group: Option<&MemoryGroup>) -> Failure {
     }
 }
 
-fn not_ours(endpoint: &Endpoint, backend: Option<Backend>) -> Failure {
+/// Says that an existing store holds data, or that it does not tell whether it does.
+fn not_ours(endpoint: &Endpoint, backend: Option<Backend>, empty: Option<bool>) -> Failure {
     let cure = if backend.is_some() {
-        "use an empty one that nobody else uses meanwhile: the names that a shop's cache has \
-         cannot be told from those of another. If a run that was killed left them, empty it \
-         yourself: `redis-cli -n DB FLUSHDB`"
+        "use an empty one that nobody else uses meanwhile; --allow-shared is of no use here: the \
+         names that a shop's cache has cannot be told from those of another. If a run that was \
+         killed left them, `cachedyno show RUN` says how to remove them"
     } else {
         "use an empty one, or allow it with --allow-shared: keys and tables of this run then \
          carry its name, and only those are removed"
     };
-    let message = format!("{endpoint} is not empty, or does not tell ({cure})");
+    let state = match empty {
+        None => "does not tell whether it is empty",
+        Some(_) => "is not empty",
+    };
+    let message = format!("{endpoint} {state} ({cure})");
     Failure { class: ErrorClass::NotOurs, message }
 }
 

@@ -54,6 +54,7 @@ fn trial(block: u32, cell: &str, rate_per_s: f64) -> Trial {
         version: None,
         filled: None,
         stale_members: None,
+        clock_step_ms: None,
         emptied: None,
         memory: None,
         phases: vec![phase],

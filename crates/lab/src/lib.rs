@@ -8,6 +8,7 @@
 //! - [`calibrate`]: what this machine can do and what the generator costs on it.
 //! - [`mod@null`]: what the generator reaches with the same load on a server that does nothing.
 //! - [`mod@search`]: the search for the highest rate within limits, probe by probe.
+//! - `words`: what servers said, fit for people; `wall`: whether the wall clock was set.
 //! - [`schedule`]: the order of cells in a block.
 //! - [`effort`]: when enough was measured.
 //! - [`sinks`]: those who listen.
@@ -28,6 +29,8 @@ pub mod schedule;
 pub mod search;
 pub mod sinks;
 pub mod trial;
+mod wall;
+mod words;
 
 use model::{Cell, Event, Failure, Header, Plan, Seal, SealStatus, Trial};
 use std::collections::{BTreeMap, BTreeSet};
@@ -108,7 +111,11 @@ pub(crate) fn check_targets(
                 sinks.tell(&Event::TargetReady { target: name.clone(), version, configuration });
                 ready.insert(name);
             }
-            Err(failure) => sinks.tell(&Event::TargetUnavailable { target: name, failure }),
+            Err(Failure { class, message }) => {
+                let message = words::explained(&message, bench.setup.endpoints.get(&name));
+                let failure = Failure { class, message };
+                sinks.tell(&Event::TargetUnavailable { target: name, failure });
+            }
         }
     }
     ready

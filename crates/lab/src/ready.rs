@@ -101,11 +101,12 @@ impl Ready {
     /// Facts of all stores; settings of a backend's stores with the product before them.
     fn facts(&mut self) -> Result<Facts, Failure> {
         let mut versions = Vec::new();
-        let mut all = Facts { version: String::new(), empty: true, configuration: Vec::new() };
+        let mut all =
+            Facts { version: String::new(), empty: Some(true), configuration: Vec::new() };
         for store in &mut self.stores {
             let facts = store.admin.facts()?;
             versions.push(facts.version);
-            all.empty &= facts.empty;
+            all.empty = Facts::both_empty(all.empty, facts.empty);
             let product = store.product.name();
             let has_backend = self.backend.is_some();
             all.configuration.extend(facts.configuration.into_iter().map(|(name, value)| {

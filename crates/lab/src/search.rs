@@ -11,14 +11,14 @@ use model::{
 use rig::NoiseRecorder;
 use stats::search::{Next, Purpose, Settings, Step};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
 
 use load::Finished;
 
 use crate::kv::{Offered, Opened};
 use crate::sampler::Sampler;
-use crate::trial::{Measured, ServerMeter, explain, mask, run_delay_share};
-use crate::{Bench, Ready, Setup, Sinks, check_targets, schedule, unix_ms};
+use crate::trial::{Measured, ServerMeter, explain, run_delay_share};
+use crate::wall::Clocks;
+use crate::{Bench, Ready, Setup, Sinks, check_targets, schedule, unix_ms, words};
 
 /// Why no more is probed when all is known.
 const OVER: &str = "the search is over";
@@ -120,9 +120,7 @@ impl Searching<'_, '_, '_> {
 
     /// Tells a trial and keeps it.
     fn take(&mut self, mut trial: Trial) {
-        if let Some(endpoint) = self.bench.setup.endpoints.get(&self.what.cell.target) {
-            mask(&mut trial, endpoint);
-        }
+        words::explain(&mut trial, self.bench.setup.endpoints.get(&self.what.cell.target));
         self.sinks.tell(&Event::TrialEnded(Box::new(trial.clone())));
         self.trials.push(trial);
     }
@@ -139,6 +137,7 @@ impl Searching<'_, '_, '_> {
             version: None,
             filled: None,
             stale_members: None,
+            clock_step_ms: None,
             emptied: None,
             memory: None,
             phases: Vec::new(),
@@ -214,7 +213,8 @@ impl Searching<'_, '_, '_> {
         step: Step,
         version: &str,
     ) -> Option<Measured> {
-        let (begun, empty) = (Instant::now(), self.empty(step));
+        let (clocks, empty) = (Clocks::now(), self.empty(step));
+        let begun = clocks.monotonic;
         let What { search, cell, .. } = self.what;
         let phase = phase_of(self.what.phase, step);
         let mut offer = store.offer(&phase, &load_of(search, &cell.load, step));
@@ -243,8 +243,10 @@ impl Searching<'_, '_, '_> {
             return None;
         }
         finished.count_from(begun);
+        let (took_ns, clock_step_ms) = clocks.since();
         let trial = Trial {
-            took_ns: begun.elapsed().as_nanos() as u64,
+            took_ns,
+            clock_step_ms,
             version: Some(version.into()),
             noise: Noise { run_delay_share: run_delay_share(&finished.phases, cell), ..noise },
             failure: finished.failure.map(|failure| explain(failure, ready)).or_else(|| {

@@ -2,8 +2,8 @@
 
 use load::{Engine, Meter, Progress};
 use model::{
-    Cell, Emptied, Endpoint, ErrorClass, Event, Failure, Filled, Interval, Layout, Load, MemoryUse,
-    Noise, PageCache, PhaseResult, Sample, Sessions, Trial, Workload,
+    Cell, Emptied, ErrorClass, Event, Failure, Filled, Interval, Layout, Load, MemoryUse, Noise,
+    PageCache, PhaseResult, Sample, Sessions, Trial, Workload,
 };
 use rig::{Inside, NoiseRecorder};
 use stats::format_bytes;
@@ -17,7 +17,8 @@ use workloads::{Client, PageClient, PlainClient, Share, SharedSession};
 use crate::bench::Bench;
 use crate::ready::Ready;
 use crate::sampler::Sampler;
-use crate::{app_cache, kv, schedule, unix_ms};
+use crate::wall::Clocks;
+use crate::{app_cache, kv, schedule, unix_ms, words};
 
 /// A process that is killed closes its connections before its end can be seen.
 const DEATH_SEEN_WITHIN: Duration = Duration::from_millis(500);
@@ -41,7 +42,8 @@ pub fn run(
     stop: &AtomicBool,
     tell: &mut dyn FnMut(Event),
 ) -> Option<Measured> {
-    let begun = Instant::now();
+    let clocks = Clocks::now();
+    let begun = clocks.monotonic;
     let trial = Trial {
         block,
         position,
@@ -52,6 +54,7 @@ pub fn run(
         version: None,
         filled: None,
         stale_members: None,
+        clock_step_ms: None,
         emptied: None,
         memory: None,
         phases: Vec::new(),
@@ -64,21 +67,9 @@ pub fn run(
         Err(failure) => measured.trial.failure = Some(failure),
     }
     let trial = &mut measured.trial;
-    if let Some(endpoint) = bench.setup.endpoints.get(&cell.target) {
-        mask(trial, endpoint);
-    }
-    trial.took_ns = begun.elapsed().as_nanos() as u64;
+    words::explain(trial, bench.setup.endpoints.get(&cell.target));
+    (trial.took_ns, trial.clock_step_ms) = clocks.since();
     Some(measured)
-}
-
-/// Takes the password out of a server's words, which are kept for people.
-pub(crate) fn mask(trial: &mut Trial, endpoint: &Endpoint) {
-    let operations = trial.phases.iter_mut().flat_map(|phase| &mut phase.operations);
-    let examples = operations.flat_map(|o| o.counts.error_examples.values_mut());
-    let message = trial.failure.as_mut().map(|failure| &mut failure.message);
-    for words in examples.chain(message) {
-        *words = endpoint.masked(words);
-    }
 }
 
 /// Fills in the trial and its samples; `None` when the user stopped it.

@@ -3,6 +3,7 @@
 //! - [`app_cache`]: the application cache of a shop, and the software that keeps it.
 //! - [`stages`]: the rate of an open load over time, or the clients of a closed one.
 //! - [`study`]: the TOML a study is written in, read with located errors.
+//! - [`leftovers`]: what a killed run may have left in a store of others.
 //! - [`load`]: how operations are offered.
 //! - [`plan`]: what a run will do, every cell listed; made from a study and the user's choices.
 //! - [`memory`]: what may stay in memory while a trial runs.
@@ -16,6 +17,7 @@
 pub mod app_cache;
 pub mod calibration;
 pub mod event;
+pub mod leftovers;
 pub mod load;
 pub mod memory;
 pub mod plan;

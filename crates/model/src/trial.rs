@@ -390,6 +390,11 @@ pub struct Trial {
     /// where nothing is listed by tag.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stale_members: Option<u64>,
+    /// By how many milliseconds the wall clock was set while it ran, negative for back; `None`
+    /// where it was not by more than a second. Times of day of the trial are off by that, durations
+    /// are not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock_step_ms: Option<i64>,
     /// Measured phases; may be partly filled when the trial failed later.
     pub phases: Vec<PhaseResult>,
     /// What disturbed it.

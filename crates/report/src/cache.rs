@@ -1,7 +1,7 @@
 //! What only rows of an application cache have: effort of an operation, hits, sizes of stores, and
 //! what was allowed to be in memory.
 
-use model::{AppCache, Counts, Emptied, Fill, Filled, MemoryUse, PageCache, Plan, Workload};
+use model::{AppCache, Counts, Emptied, Fill, Filled, MemoryUse, PageCache, Plan};
 use stats::format_bytes;
 use std::collections::BTreeMap;
 
@@ -10,24 +10,42 @@ use crate::rows::over_blocks;
 use crate::series::{MeasuredPhase, Point};
 use crate::view::Value;
 
-/// Says of a run with fast fills which targets had one.
+/// Says which targets were filled fast, and which by saves.
 pub(crate) fn fills(plan: &Plan, notes: &mut Notes) {
     let (mut fast, mut by_saves): (Vec<&str>, Vec<&str>) = Default::default();
-    for cell in &plan.cells {
-        let Workload::AppCache(cache) = &cell.workload else { return };
+    for (cell, cache) in plan.caches() {
         let side = if cache.fill == Fill::Fast { &mut fast } else { &mut by_saves };
         if !side.contains(&cell.target.as_str()) {
             side.push(&cell.target);
         }
     }
-    if fast.is_empty() {
-        return;
+    let told = |how: &str, targets: &[&str]| format!("{how}: {}", targets.join(", "));
+    let sides = [("many records at once", fast), ("by saves, one at a time", by_saves)];
+    let sides = sides.iter().filter(|(_, targets)| !targets.is_empty());
+    let sides: Vec<String> = sides.map(|(how, targets)| told(how, targets)).collect();
+    if !sides.is_empty() {
+        notes.add(format!("filled {}", sides.join("; ")));
     }
-    let saving = match by_saves.as_slice() {
-        [] => String::new(),
-        targets => format!("; by saves, one at a time: {}", targets.join(", ")),
-    };
-    notes.add(format!("filled many records at once: {}{saving}", fast.join(", ")));
+}
+
+/// Says what of the lists that were read from files no client followed.
+pub(crate) fn lists(plan: &Plan, notes: &mut Notes) {
+    let Some(files) = plan.files() else { return };
+    let following = plan.caches().filter(|(_, cache)| cache.as_original);
+    let Some(clients) = following.map(|(cell, _)| cell.load.clients()).min() else { return };
+    if clients < files.lists {
+        notes.add(format!(
+            "of the {} lists in `{}`, {clients} clients followed the first {clients}",
+            files.lists, files.directory
+        ));
+    }
+    if files.ops < files.ops_of_longest {
+        notes.add(format!(
+            "the lists in `{}` have {} to {} operations; of each the first {} were followed, so \
+             that all clients did as many",
+            files.directory, files.ops, files.ops_of_longest, files.ops
+        ));
+    }
 }
 
 /// Adds the metrics: geometric means over blocks like rates; what is 0 everywhere is left out.
@@ -108,7 +126,9 @@ fn limit_note(phase: &MeasuredPhase<'_>, limit_bytes: u64) -> String {
     };
     format!(
         "`{}`: {who} had at most {} of memory, from before the fill on, and no swap; they took {} \
-         at most, and {} of it was page cache at the end{killed}",
+         at most, and {} of it was page cache at the end{killed}; pages count for whom touched \
+         them first, so what others had in memory before, as the code of programs and libraries, \
+         is part of a server's resident memory but not of this",
         phase.cell.id,
         format_bytes(limit_bytes),
         most(|m| m.peak_bytes),

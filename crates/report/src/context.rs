@@ -1,11 +1,13 @@
 //! What stands around the results: targets, failures, disturbances, and footnotes about settings
 //! and controls.
 
-use model::{Plan, PlannedTarget, Product, Search, Trial};
+use model::leftovers::leftovers;
+use model::{Header, Plan, PlannedTarget, Product, Search, Trial};
 
 use crate::cache;
 use crate::notes::Notes;
 use crate::recorded::{Recorded, TargetState};
+use crate::search::commas;
 use crate::show;
 use crate::validity::median;
 use crate::view::{Comparison, FailureView, NoiseView, TargetView};
@@ -140,6 +142,36 @@ pub(crate) fn notes(recorded: &Recorded, comparisons: &[Comparison], notes: &mut
     control(&recorded.header.plan, comparisons, notes);
     durability(recorded, notes);
     cache::fills(&recorded.header.plan, notes);
+    cache::lists(&recorded.header.plan, notes);
+    clock_steps(recorded, notes);
+    left_behind(recorded, notes);
+}
+
+/// Says in which trials the wall clock was set, and what that means.
+fn clock_steps(recorded: &Recorded, notes: &mut Notes) {
+    for trial in &recorded.trials {
+        let Some(step_ms) = trial.clock_step_ms else { continue };
+        let (sign, seconds) = (if step_ms < 0 { "-" } else { "+" }, step_ms.unsigned_abs() / 1000);
+        let seconds = commas(seconds);
+        notes.add(format!(
+            "the wall clock was set by {sign}{seconds} s during trial {} of block {}, or the \
+             machine slept: times of day in its record are off by that; all that was measured is timed by \
+             a clock that cannot be set, but what expires by the time of day may have expired",
+            trial.cell,
+            trial.block + 1
+        ));
+    }
+}
+
+/// Says of a run that was killed what it may have left in stores that it did not start.
+fn left_behind(recorded: &Recorded, notes: &mut Notes) {
+    let Header { run, plan, .. } = &recorded.header;
+    if recorded.seal.is_none() {
+        let targets = plan.targets.iter();
+        for text in targets.filter_map(|target| leftovers(plan, run, target)) {
+            notes.add(text);
+        }
+    }
 }
 
 /// What each target does to keep data through a crash, as far as its settings tell. Stores that

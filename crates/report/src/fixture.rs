@@ -137,7 +137,8 @@ pub(crate) fn sessions(cell: &mut Cell) -> &mut Sessions {
     }
 }
 
-fn recorded(plan: Plan, blocks: u32, rates: Rates) -> Recorded {
+/// A complete run of a plan.
+pub(crate) fn recorded(plan: Plan, blocks: u32, rates: Rates) -> Recorded {
     let mut trials = Vec::new();
     for block in 0..blocks {
         for (position, cell) in plan.cells.iter().enumerate() {
@@ -202,6 +203,7 @@ fn trial(plan: &Plan, cell: &Cell, block: u32, position: u32, rates: Rates) -> T
         probe: None,
         filled: None,
         stale_members: None,
+        clock_step_ms: None,
         emptied: None,
         memory: None,
         version: product.map(|p| version(p).into()),

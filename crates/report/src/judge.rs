@@ -114,7 +114,10 @@ fn ordered(mut rows: Vec<Row>) -> Vec<Row> {
 /// least until its last trial ended, and its whole blocks are those with a trial of every cell.
 fn ending(recorded: &Recorded) -> (String, String, f64, u32) {
     let started = recorded.header.started_unix_ms;
-    let seconds = |end: u64| end.saturating_sub(started) as f64 / 1e3;
+    // A wall clock that was set says nothing of how long it took.
+    let steps_ms: i64 = recorded.trials.iter().filter_map(|t| t.clock_step_ms).sum();
+    let seconds =
+        |end: u64| end.saturating_add_signed(-steps_ms).saturating_sub(started) as f64 / 1e3;
     if let Some(seal) = &recorded.seal {
         let status = match seal.status {
             SealStatus::Complete => "complete",

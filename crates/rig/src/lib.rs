@@ -1,5 +1,6 @@
 //! Starts, limits, watches and stops real servers; host facts; noise.
 //!
+//! - [`alone`]: one measurement at a time on a machine.
 //! - [`guard`]: a second process that cleans up after us, whatever ends us.
 //! - [`scratch`]: owned temporary directories for sockets and data.
 //! - [`shelf`]: directories for the files of trials, in fresh places of the disk.
@@ -17,6 +18,7 @@
 //! Everything that a run starts or creates is owned by a [`Guard`]: it is removed on drop, on a
 //! panic, and after `kill -9` as well.
 
+pub mod alone;
 pub mod cpu;
 pub mod error;
 pub mod guard;

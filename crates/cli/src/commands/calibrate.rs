@@ -13,6 +13,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use super::doctor;
+use crate::alone::alone;
 use crate::args::Records;
 use crate::exit::CliError;
 use crate::output;
@@ -63,6 +64,7 @@ pub(crate) fn run(arguments: &Calibrate) -> Result<ExitCode, CliError> {
         CliError::failed(format!("--out `{records}` cannot be written: {e}"))
     })?;
     let (guard, pinning) = (Guard::start()?, Pinning::for_this_process());
+    let _alone = alone(&guard)?;
     let facts = doctor::conditions(records);
     let calibrator = Calibrator {
         guard: &guard,

@@ -25,6 +25,13 @@ pub(crate) fn run(arguments: &List) -> Result<ExitCode, CliError> {
             record.status,
             record.targets.join(", ")
         ))?;
+        for target in record.may_hold_leftovers {
+            let run = &record.run;
+            output::print(&format!(
+                "          was killed and may have left data in `{target}`: `cachedyno show {run}` \
+                 says how to remove it\n"
+            ))?;
+        }
     }
     Ok(ExitCode::SUCCESS)
 }

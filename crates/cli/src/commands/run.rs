@@ -8,9 +8,8 @@ use model::plan::PlannedTarget;
 use model::record::RECORD_FORMAT;
 use model::study::StudyWorkload;
 use model::target::mask_text;
-use model::{
-    Choices, Conditions, ErrorClass, Header, Plan, SealStatus, Sink, TargetChoice, Trial, Workload,
-};
+use model::{Choices, Conditions, ErrorClass, Header, Plan, SealStatus, Sink, TargetChoice, Trial};
+use rig::alone::Alone;
 use rig::{Guard, Pinning};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::fs;
@@ -21,18 +20,22 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::{calibrate, doctor};
+use crate::alone::alone;
 use crate::args::{Fill, Format, Run};
 use crate::exit::{CliError, DONE, INTERRUPTED, NOT_VALID, TARGET};
 use crate::output;
 use crate::progress::{Collector, Display};
-use crate::{secrets, studies};
+use crate::{limits, secrets, studies};
+
+/// How the number of clients is chosen here.
+const CLIENTS: &str = "--set clients";
 
 pub(crate) fn run(arguments: &Run) -> Result<ExitCode, CliError> {
     let choices = target_choices(arguments)?;
     // Before a record is begun: wrong arguments leave nothing behind.
     let setup = setup(arguments, &choices)?;
-    let (header, writer, earlier) = match &arguments.resume {
-        Some(run) => resume(arguments, run, &choices)?,
+    let (header, writer, earlier, _alone) = match &arguments.resume {
+        Some(run) => resume(arguments, run, &choices, &setup)?,
         None => begin(arguments, &choices, &setup)?,
     };
     let (quiet, format) = (arguments.quiet, arguments.format);
@@ -79,12 +82,11 @@ fn target_choices(arguments: &Run) -> Result<Vec<TargetChoice>, CliError> {
     Ok(arguments.targets.iter().map(|t| TargetChoice::parse(t)).collect::<Result<_, _>>()?)
 }
 
+/// What is measured, its record, what was measured earlier, and the lock that keeps others away.
+type Begun = (Header, Writer, Vec<Trial>, Option<Alone>);
+
 /// Plans a new run and begins its record.
-fn begin(
-    arguments: &Run,
-    targets: &[TargetChoice],
-    setup: &Setup,
-) -> Result<(Header, Writer, Vec<Trial>), CliError> {
+fn begin(arguments: &Run, targets: &[TargetChoice], setup: &Setup) -> Result<Begun, CliError> {
     let study = studies::load(arguments.study.as_deref().unwrap_or_default())?;
     let fills = study.workload == StudyWorkload::AppCache;
     if let (Some(_), false) = (arguments.fill, fills) {
@@ -95,10 +97,12 @@ fn begin(
         )));
     }
     let plan = study.plan(&choices(arguments, targets)?)?;
+    limits::allow(CLIENTS, &plan)?;
     let silent = arguments.quiet || arguments.format != Format::Text;
+    let alone = alone(&setup.guard)?;
     let header = header(plan, setup, (&arguments.records.out, silent))?;
     let writer = Writer::create(&arguments.records.out, &header)?;
-    Ok((header, writer, Vec::new()))
+    Ok((header, writer, Vec::new(), alone))
 }
 
 /// The header of a run that begins now, with the calibration that is kept with its records.
@@ -129,7 +133,8 @@ fn resume(
     arguments: &Run,
     run: &str,
     targets: &[TargetChoice],
-) -> Result<(Header, Writer, Vec<Trial>), CliError> {
+    setup: &Setup,
+) -> Result<Begun, CliError> {
     let path = archive::find(&arguments.records.out, run)?;
     let record = Record::read(&path)?;
     if record.seal.as_ref().is_some_and(|s| s.status == SealStatus::Complete) {
@@ -156,19 +161,17 @@ fn resume(
         same_place(target, targets)?;
     }
     same_files(plan)?;
+    limits::allow(CLIENTS, plan)?;
+    let alone = alone(&setup.guard)?;
     let writer = Writer::resume(&path)?;
     // Read again under the lock: another cachedyno may have added trials meanwhile.
     let trials = Record::read(&path)?.trials;
-    Ok((record.header, writer, trials))
+    Ok((record.header, writer, trials, alone))
 }
 
 /// Files of a data set must be those that the run was planned with, before anything is added to it.
 fn same_files(plan: &Plan) -> Result<(), CliError> {
-    let files = plan.cells.iter().find_map(|cell| match &cell.workload {
-        Workload::AppCache(cache) => cache.files.as_ref(),
-        Workload::Sessions(_) | Workload::Kv(_) => None,
-    });
-    let Some(files) = files else { return Ok(()) };
+    let Some(files) = plan.files() else { return Ok(()) };
     let wrong = |e| CliError::usage(format!("the data set of this run: {e}"));
     lab::data_files::check(files).map_err(wrong)
 }

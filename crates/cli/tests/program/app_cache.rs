@@ -295,6 +295,8 @@ fn an_existing_database_must_be_empty_and_is_left_so() {
     let summary = Place::finish(small(&place, &arguments)).code(3).json();
     let why = target(&summary, "cm-redis")["not_run"].as_str().unwrap();
     assert!(why.contains("is not empty") && why.contains("use an empty one"), "{why}");
+    assert!(why.contains("--allow-shared is of no use here"), "{why}");
+    assert!(!why.contains("does not tell"), "{why}");
     assert_eq!(server.keys(), ["zc:k:A_RECORD"]);
     place.assert_nothing_left();
 }
@@ -329,6 +331,53 @@ fn every_layout_runs_and_finds_what_it_saved() {
         assert!(metric(row(&summary, name, "clean"), asked) >= 1.0, "{name}");
     }
     place.assert_nothing_left();
+}
+
+#[test]
+fn a_server_that_runs_out_of_connections_names_its_setting() {
+    if !installed(&["redis-server"]) {
+        return;
+    }
+    let place = Place::new();
+    let few = ["--target", "cm-redis", "--set", "redis.maxclients=20", "--set", "clients=40"];
+    let summary = Place::finish(small(&place, &few)).code(4).json();
+    let failure = &summary["failures"][0];
+    let reason = failure["reason"].as_str().unwrap();
+    assert_eq!(failure["class"], "refused", "{failure}");
+    assert!(reason.contains("raise `maxclients` by --set redis.maxclients=NUMBER"), "{reason}");
+    place.assert_nothing_left();
+}
+
+#[test]
+fn too_few_open_files_are_told_with_the_arithmetic() {
+    if !installed(&["prlimit"]) {
+        return;
+    }
+    let place = Place::new();
+    let many = ["--target", "two-levels-file", "--set", "clients=200"];
+    let run = small(&place, &many);
+    let mut command = place.command_by("prlimit", &["--nofile=200:500"]);
+    command.arg(run.get_program()).args(run.get_args());
+    let parts = ["--set clients `200` need 560 open files, 2 each", "may open 500", "at most 170"];
+    Place::finish(command).usage_error(&[&parts[..], &["`ulimit -n 560`"]].concat());
+    assert!(place.all_records().is_empty());
+}
+
+#[test]
+fn a_setting_that_no_target_gets_is_refused() {
+    let place = Place::new();
+    let refused = |arguments: &[&str], parts: &[&str]| {
+        Place::finish(small(&place, arguments)).usage_error(parts);
+    };
+    let url = "cm-redis=redis://127.0.0.1:1/1";
+    let redis = ["--target", url, "--set", "redis.save=1 1"];
+    refused(&redis, &["--set redis.save=`1 1` would change nothing", "not ours to configure"]);
+    let mysql = ["--target", "zend-file", "--set", "mysql.x=1"];
+    refused(&mysql, &["--set mysql.x=`1` would change nothing", "(chosen: `zend-file`;"]);
+    let mut bench = place.command();
+    bench.args(["bench", "redis", "--set", "memcached.threads=1", "--out"]).arg(place.records());
+    Place::finish(bench).usage_error(&["--set `memcached.threads=1` has no effect", "`redis`"]);
+    assert!(place.all_records().is_empty());
 }
 
 #[test]

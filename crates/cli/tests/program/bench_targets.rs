@@ -52,7 +52,11 @@ fn unusable(finished: Finished, name: &str, parts: &[&str]) {
 fn a_stand_in_that_knows_set_and_get_only_is_measured() {
     let fake = Fake::new(Lie::KnowsLittle);
     // It does not say whether it is empty.
-    unusable(ran(&[&fake.url()]), "redis", &["is not empty, or does not tell", "--allow-shared"]);
+    unusable(
+        ran(&[&fake.url()]),
+        "redis",
+        &["does not tell whether it is empty", "--allow-shared"],
+    );
     let summary = ran(&[&fake.url(), "--allow-shared"]).measured().json();
     good(&summary, "redis");
     let product = row(&summary, "redis", "mixed")["product"].as_str().unwrap().to_string();

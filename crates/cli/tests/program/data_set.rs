@@ -70,7 +70,8 @@ fn files_that_do_not_fit_are_refused() {
     };
     refused(&[], &["--data-set: ", "data.txt` cannot be read"]);
     write(&place, &directory, &[]).code(0);
-    refused(&["--set", "keys=5"], &["--set keys=`5` cannot be", "decides it"]);
+    refused(&["--set", "keys=5"], &["--set keys=`5` cannot be", "decide it"]);
+    refused(&["--set", "ops=100"], &["--set ops=`100` cannot be", "decide it", "leave one of"]);
     let profile = ["--set", "profile=mollenhour"];
     refused(&profile, &["has lists for 2 clients", "expected 4", "--set clients=2"]);
     let list = directory.join("ops-client_1.json");

@@ -54,6 +54,23 @@ fn files_and_links_of_others_stay_as_they_are() {
 }
 
 #[test]
+fn an_application_cache_of_files_works_in_a_directory_of_its_own() {
+    let place = Place::new();
+    let own = place.path().join("own");
+    fs::create_dir_all(own.join("mage--0")).unwrap();
+    // As a shop's cache has them there.
+    fs::write(own.join("mage--0/mage---A_RECORD"), "of a real shop").unwrap();
+    fs::write(own.join("mage--0/mage---internal-metadatas---A_RECORD"), "its metadata").unwrap();
+    let before = tree(&own);
+    let url = format!("zend-file=file://{}", own.display());
+    let summary = Place::finish(super::app_cache::small(&place, &["--target", &url]));
+    let summary = summary.measured().json();
+    assert!(count(row(&summary, "zend-file", "clean"), "ok") > 0);
+    assert_eq!(tree(&own), before, "only what the run made is cleaned and removed");
+    place.assert_nothing_left();
+}
+
+#[test]
 fn a_directory_given_by_a_link_is_the_users_own_choice() {
     let place = Place::new();
     let real = place.path().join("real");

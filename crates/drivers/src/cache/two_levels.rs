@@ -11,7 +11,7 @@
 use workloads::app_cache::{CleanMode, Effort, TaggedCache};
 use workloads::store::{Found, StoreError};
 
-use super::{Dice, SlowLevel, expire_s};
+use super::{Dice, NEVER, SlowLevel, expire_s};
 use crate::memcached::ZendMemcached;
 use crate::php::Value;
 
@@ -23,7 +23,7 @@ const USAGE_CHANCE: u64 = 10;
 /// Records that are filled between two questions how full the fast level is.
 const FILLED_AT_ONCE: u64 = 8_192;
 /// How long a record without a lifetime is said to live, in seconds.
-const FOREVER_S: u64 = 9_999_999_999;
+const FOREVER_S: u64 = NEVER.cast_unsigned();
 
 pub(super) struct TwoLevels<S> {
     fast: ZendMemcached,

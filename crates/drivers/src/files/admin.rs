@@ -117,7 +117,7 @@ impl Admin for FilesAdmin {
             configuration.push(("mount point".into(), m.point.clone()));
         }
         let kind = mount.map_or_else(|| "an unknown file system".into(), |m| m.kind);
-        Ok(Facts { version: format!("files on {kind}"), empty: true, configuration })
+        Ok(Facts { version: format!("files on {kind}"), empty: Some(true), configuration })
     }
 
     fn prepare(&mut self, _: Layout, name: &str, _: usize) -> Result<PathBuf, Failure> {

@@ -33,7 +33,7 @@ pub(crate) fn open_admin(
 
 impl MemcachedAdmin {
     fn ask(&mut self) -> Result<Facts, StoreError> {
-        let (mut versions, mut settings, mut empty) = (Vec::new(), Vec::new(), true);
+        let (mut versions, mut settings, mut empty) = (Vec::new(), Vec::new(), Some(true));
         for (address, line) in &mut self.servers {
             line.send(b"version\r\n")?;
             let answer = line.next()?;
@@ -42,7 +42,8 @@ impl MemcachedAdmin {
             };
             versions.push(format!("memcached {}", fault::words(version)));
             let stats = line.stats(b"stats\r\n")?;
-            empty &= stats.iter().any(|(name, value)| name == "curr_items" && value == "0");
+            let items = stats.iter().find(|(name, _)| name == "curr_items");
+            empty = Facts::both_empty(empty, items.map(|(_, items)| items == "0"));
             let mut own = line.stats(b"stats settings\r\n")?;
             own.sort();
             settings.push((address.clone(), own));

@@ -144,7 +144,7 @@ impl Admin for MysqlAdmin {
             .query_first("SELECT VERSION(), @@version_comment")
             .map_err(|e| self.failed(&e))?;
         let (number, comment) = told.unwrap_or_default();
-        let empty = self.tables("")? == 0;
+        let empty = Some(self.tables("")? == 0);
         // Values may be bytes of no character set.
         let rows: Vec<(String, Value)> =
             self.conn.query("SHOW GLOBAL VARIABLES").map_err(|e| self.failed(&e))?;

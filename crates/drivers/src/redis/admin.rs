@@ -255,11 +255,11 @@ fn version(info: &str) -> String {
 
 impl Admin for RedisAdmin {
     fn facts(&mut self) -> Result<Facts, Failure> {
-        let (mut versions, mut settings, mut empty) = (Vec::new(), Vec::new(), true);
+        let (mut versions, mut settings, mut empty) = (Vec::new(), Vec::new(), Some(true));
         for server in &mut self.servers {
             versions.push(version(&server.info().map_err(fault::failure)?));
             let size = known(server.wire.ask(&[b"DBSIZE"])).map_err(fault::failure)?;
-            empty &= size == Some(Tree::Integer(0));
+            empty = Facts::both_empty(empty, size.map(|size| size == Tree::Integer(0)));
             let configuration = server.configuration().map_err(fault::failure)?;
             settings.push((server.address(), configuration));
         }

@@ -17,7 +17,7 @@ use super::resp::Reply;
 use super::wire::Wire;
 use super::{refused, unexpected};
 
-pub(super) const KEY_PREFIX: &str = "PHPREDIS_SESSION:";
+pub(super) const KEY_PREFIX: &str = model::leftovers::PAGE_KEYS;
 pub(super) const LOCK_SUFFIX: &str = "_LOCK";
 
 /// `redis.session.lock_expire`, which PHP takes from `max_execution_time` when it is 0; 30 s is

@@ -305,8 +305,8 @@ impl Resolved {
         }
         if let Some((key, value)) = sets.iter().find(|(key, _)| OF_FILES.contains(&key.as_str())) {
             return Err(StudyError::Choice(format!(
-                "--set {key}=`{value}` cannot be: the files of --data-set `{}` decide it (leave one \
-                 of the two out; `cachedyno data-set` writes files of other sizes)",
+                "--set {key}=`{value}` cannot be: the files of --data-set `{}` decide it (leave \
+                 one of the two out; `cachedyno data-set` writes files of other sizes)",
                 files.directory
             )));
         }

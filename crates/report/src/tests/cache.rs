@@ -2,7 +2,8 @@
 
 use model::study::{Advice, AdviceRow, Claim, Expectation};
 use model::{
-    AppCache, Backend, Emptied, Fill, Filled, MemoryUse, PageCache, Phase, Restored, Stop, Workload,
+    AppCache, Backend, DataFiles, Emptied, Fill, Filled, MemoryUse, PageCache, Phase, Restored,
+    Stop, Workload,
 };
 use std::collections::BTreeMap;
 
@@ -191,19 +192,54 @@ fn a_rate_can_be_made_again_from_what_is_told_of_saving_again() {
 }
 
 #[test]
-fn a_fast_fill_is_told() {
+fn how_stores_were_filled_is_told() {
     let mut recorded = caches(6, rates);
     let told = |recorded: &Recorded| {
-        let notes = judge(recorded).footnotes;
-        notes.into_iter().find(|note| note.starts_with("filled many"))
+        let mut notes = judge(recorded).footnotes.into_iter();
+        notes.find(|note| note.starts_with("filled "))
     };
-    assert_eq!(told(&recorded), None);
+    // As after `--fill fast` on stores of which none can.
+    let by_saves = "filled by saves, one at a time: files, redis";
+    assert_eq!(told(&recorded).as_deref(), Some(by_saves));
     for cell in recorded.header.plan.cells.iter_mut().filter(|c| c.target == "redis") {
         let Workload::AppCache(cache) = &mut cell.workload else { unreachable!() };
         cache.fill = Fill::Fast;
     }
     let note = "filled many records at once: redis; by saves, one at a time: files";
     assert_eq!(told(&recorded).as_deref(), Some(note));
+    assert_eq!(told(&run(&["files", "redis"], 3, rates)), None, "sessions");
+}
+
+#[test]
+fn what_of_the_lists_was_not_followed_is_told() {
+    let notes = |as_original, lists, ops_of_longest| {
+        let mut recorded = caches(3, rates);
+        for cell in &mut recorded.header.plan.cells {
+            let Workload::AppCache(cache) = &mut cell.workload else { unreachable!() };
+            cache.as_original = as_original;
+            let (directory, md5) = ("/data".into(), String::new());
+            cache.files = Some(DataFiles {
+                directory,
+                md5,
+                keys: 9,
+                tags: 9,
+                lists,
+                ops: 40,
+                ops_of_longest,
+            });
+        }
+        let notes = judge(&recorded).footnotes;
+        notes.into_iter().filter(|note| note.contains("`/data`")).collect::<Vec<_>>()
+    };
+    assert_eq!(notes(true, 8, 40), [""; 0]);
+    assert_eq!(notes(false, 9, 70), [""; 0], "nobody follows a list");
+    let [lists, lengths] = &notes(true, 9, 70)[..] else { panic!("two notes") };
+    assert_eq!(lists, "of the 9 lists in `/data`, 8 clients followed the first 8");
+    assert_eq!(
+        lengths,
+        "the lists in `/data` have 40 to 70 operations; of each the first 40 were followed, so \
+         that all clients did as many"
+    );
 }
 
 #[test]
@@ -371,7 +407,9 @@ fn a_memory_limit_is_told_with_what_was_taken() {
         notes("`files/").unwrap(),
         "`files/steady/8`: clients and page cache had at most 256 MiB of memory, from before the \
          fill on, and no swap; they took 240 MiB at most, and 200 MiB of it was page cache at the \
-         end; the kernel killed 1 of its processes for want of memory"
+         end; the kernel killed 1 of its processes for want of memory; pages count for whom \
+         touched them first, so what others had in memory before, as the code of programs and \
+         libraries, is part of a server's resident memory but not of this"
     );
     let of_redis = notes("`redis/steady/8`: servers had at most 256 MiB").unwrap();
     assert!(of_redis.contains("they took an unknown size at most"), "{of_redis}");

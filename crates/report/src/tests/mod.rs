@@ -3,6 +3,7 @@
 mod advice;
 mod cache;
 mod claims;
+mod context;
 mod failures;
 mod growth;
 mod outputs;
@@ -10,3 +11,4 @@ mod ranking;
 mod rows;
 mod search;
 mod validity;
+mod width;

@@ -92,6 +92,7 @@ fn trial(store: Store, number: u32, step: Step) -> Trial {
         version: Some("Redis 7.0.15".into()),
         filled: None,
         stale_members: None,
+        clock_step_ms: None,
         emptied: None,
         memory: None,
         phases: vec![phase],

@@ -17,6 +17,7 @@ use std::process::ExitCode;
 use workloads::kv::{Distribution, KEYS_MAX, KeyChoice, KeyNames, Preset, Sizes, Weights};
 
 use super::targets::{self, TlsFlags};
+use crate::alone::alone;
 use crate::args::{Format, Records};
 use crate::commands::run;
 use crate::exit::CliError;
@@ -135,7 +136,6 @@ impl KvFlags {
 
     /// Places and credentials; starts the guard.
     fn setup(&self, choices: &[TargetChoice]) -> Result<Setup, CliError> {
-        limits::allow(self.clients)?;
         if !self.disk.is_dir() {
             let disk = self.disk.display();
             return Err(CliError::usage(format!("--disk `{disk}` is not a directory")));
@@ -155,7 +155,10 @@ impl KvFlags {
         plan: Plan,
         choices: &[TargetChoice],
     ) -> Result<ExitCode, CliError> {
+        // Before the guard starts, and servers: they inherit the limit.
+        limits::allow("--clients", &plan)?;
         let setup = self.setup(choices)?;
+        let _alone = alone(&setup.guard)?;
         let silent = self.quiet || self.format != Format::Text;
         let mut header = run::header(plan, &setup, (&self.records.out, silent))?;
         header.conditions.facts.extend(targets::doubts(choices));
@@ -177,7 +180,7 @@ impl KvFlags {
                 spares_others(workload, choice)?;
             }
         }
-        let targets = targets::planned(choices, &self.sets, (self.clients, workload))?;
+        let targets = targets::planned(choices, &self.sets, (load.clients(), workload))?;
         let is_here = targets.iter().any(|target| target.address.is_none())
             || choices.iter().filter_map(|c| c.endpoint.as_ref()).any(is_here);
         sense::bench(workload, load, blocks, targets.len(), is_here).map_err(CliError::usage)?;

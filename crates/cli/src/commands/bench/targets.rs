@@ -201,9 +201,17 @@ fn settings(
                 )));
             }
             _ => {
+                let chosen: Vec<String> =
+                    choices.iter().map(|choice| format!("`{}`", choice.name)).collect();
+                let named = named.map(|(product, _)| product).filter(|p| p.keeps_keys());
+                let missing = named.map_or("`redis` or `memcached`".into(), |product| {
+                    format!("`{}`", product.name())
+                });
                 return Err(CliError::usage(format!(
-                    "--set `{pair}` has no effect: no such private server is started (existing \
-                     servers are measured as they are)"
+                    "--set `{pair}` has no effect: no private server that it could be for is \
+                     started (chosen: {}; expected {missing} as a target, or no such setting: \
+                     existing servers are measured as they are)",
+                    chosen.join(", ")
                 )));
             }
         };

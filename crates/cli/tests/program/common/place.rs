@@ -64,7 +64,17 @@ impl Place {
 
     /// The program, with nothing but its environment set.
     pub(crate) fn command(&self) -> Command {
-        let mut command = Command::new(assert_cmd::cargo::cargo_bin!("cachedyno"));
+        self.started(Command::new(assert_cmd::cargo::cargo_bin!("cachedyno")))
+    }
+
+    /// Another program in the same environment, such as one that starts ours with less.
+    pub(crate) fn command_by(&self, program: &str, arguments: &[&str]) -> Command {
+        let mut command = Command::new(program);
+        command.args(arguments);
+        self.started(command)
+    }
+
+    fn started(&self, mut command: Command) -> Command {
         command.current_dir(self.path()).env("TMPDIR", self.path().join("tmp"));
         // As a shell starts it: the leader of a process group of its own.
         command.process_group(0);

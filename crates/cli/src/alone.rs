@@ -1,0 +1,67 @@
+//! One measurement at a time on this machine.
+
+use rig::Guard;
+use rig::alone::{Alone, Asked, Holder};
+
+use crate::exit::CliError;
+
+/// Keeps other measurements away as long as the value lives. Errors: one is under way, with what it
+/// is. Where nothing can be locked, it says so and goes on.
+pub(crate) fn alone(guard: &Guard) -> Result<Option<Alone>, CliError> {
+    match Alone::ask(guard, &std::env::temp_dir()) {
+        Ok(Asked::Alone(alone)) => Ok(Some(alone)),
+        Ok(Asked::Busy(holder)) => Err(CliError::failed(busy(holder.as_ref()))),
+        Err(e) => {
+            anstream::eprintln!("warning: other measurements are not kept away: {e}");
+            Ok(None)
+        }
+    }
+}
+
+fn busy(holder: Option<&Holder>) -> String {
+    let (who, end) = match holder {
+        Some(holder) => {
+            let run = holder.files.iter().find_map(|file| archive::run_of(file.parent()?));
+            let run = run.map_or_else(String::new, |run| format!("run `{run}`, "));
+            let since = holder.age_s.map_or_else(String::new, |s| format!(", for {}", duration(s)));
+            let (pid, command) = (holder.pid, &holder.command);
+            (
+                format!(": {run}process {pid}{since}, `{command}`"),
+                format!(", or end it by `kill -INT {pid}`"),
+            )
+        }
+        None => (String::new(), String::new()),
+    };
+    format!(
+        "another cachedyno measures on this machine{who} (two at once disturb each other: wait \
+         until it has ended{end}; to measure both all the same, give one a directory for \
+         temporary files of its own by `TMPDIR`)"
+    )
+}
+
+fn duration(seconds: f64) -> String {
+    let seconds = seconds.round() as u64;
+    match (seconds / 60, seconds % 60) {
+        (0, seconds) => format!("{seconds} s"),
+        (minutes, seconds) => format!("{minutes} min {seconds} s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_message_names_the_holder_and_the_cure() {
+        let holder = Holder {
+            pid: 4711,
+            command: "cachedyno run app-cache".into(),
+            age_s: Some(75.2),
+            files: vec!["/nowhere/lock".into()],
+        };
+        let text = busy(Some(&holder));
+        let told = ": process 4711, for 1 min 15 s, `cachedyno run app-cache` (two at once";
+        assert!(text.contains(told) && text.contains("`kill -INT 4711`"), "{text}");
+        assert!(busy(None).starts_with("another cachedyno measures on this machine (two"));
+    }
+}

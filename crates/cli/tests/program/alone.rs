@@ -1,0 +1,71 @@
+//! One measurement at a time: a second one on the machine is refused, until the first has ended.
+
+use std::fs;
+use std::process::Command;
+use std::time::Duration;
+
+use nix::sys::signal::Signal;
+
+use super::common::{Place, Started, trials_so_far, wait_until};
+
+/// A run of files that takes long.
+fn long(place: &Place) -> Started {
+    let arguments = ["--target", "files", "--set", "clients=1", "--set", "blocks_max=400"];
+    let run = Started::new(place.fast(&[&arguments[..], &["--set", "blocks_min=400"]].concat()));
+    let begun = || (trials_so_far(&place.records()) > 0).then_some(());
+    wait_until("a trial has ended", Duration::from_secs(60), begun);
+    run
+}
+
+/// A short run of the same.
+fn short(place: &Place) -> Command {
+    place.fast(&["--target", "files", "--set", "clients=1"])
+}
+
+fn calibrate(place: &Place) -> Command {
+    let mut command = place.command();
+    command.args(["calibrate", "--seconds", "0.05", "--out"]).arg(place.records());
+    command
+}
+
+#[test]
+fn a_second_measurement_is_refused_by_name_until_the_first_has_ended() {
+    let place = Place::new();
+    let mut run = long(&place);
+    let id = place.record().header()["run"].as_str().unwrap().to_string();
+    let process = format!("run `{id}`, process {}, for ", run.pid());
+    let end = format!("`kill -INT {}`", run.pid());
+    let mut bench = place.command();
+    bench.args(["bench", "redis", "--out"]).arg(place.records());
+    for command in [short(&place), calibrate(&place), bench] {
+        let refused = Place::finish(command).code(1);
+        let parts = ["another cachedyno measures on this machine", &process, "run sessions", &end];
+        refused.error(&parts);
+        assert!(run.runs(), "the run was over too soon to say anything");
+    }
+    assert_eq!(place.all_records().len(), 1, "who is refused leaves no record");
+    // Whoever wants both says so.
+    let elsewhere = place.path().join("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
+    let mut both = short(&place);
+    both.env("TMPDIR", &elsewhere);
+    Place::finish(both).measured();
+    assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0);
+
+    run.signal_group(Signal::SIGINT);
+    run.finish_within(Duration::from_secs(30)).code(130);
+    place.assert_nothing_left();
+    Place::finish(short(&place)).measured();
+    place.assert_nothing_left();
+}
+
+#[test]
+fn a_run_that_was_killed_keeps_nobody_away() {
+    let place = Place::new();
+    let run = long(&place);
+    run.signal(Signal::SIGKILL);
+    run.finish_within(Duration::from_secs(20));
+    // At once, while its guard may still be at work.
+    Place::finish(short(&place)).measured();
+    place.assert_nothing_left();
+}

@@ -1,0 +1,80 @@
+//! What a killed run left in a store that it did not start, and the command that removes it.
+
+use std::process::Command;
+use std::time::Duration;
+
+use nix::sys::signal::Signal;
+
+use super::common::{Place, RedisServer, Started, installed, wait_until};
+
+/// Kills a run on an existing server in the middle of its writing.
+fn killed(place: &Place, server: &RedisServer, command: Command, foreign: usize) {
+    let run = Started::new(command);
+    let written = || (server.keys().len() > foreign + 50).then_some(());
+    wait_until("keys were written", Duration::from_secs(60), written);
+    run.signal(Signal::SIGKILL);
+    run.finish_within(Duration::from_secs(20));
+    place.assert_nothing_left();
+}
+
+/// What `show` tells of the killed run, and its command in backticks that scans.
+fn told(place: &Place) -> (String, String) {
+    let listed = place.on_records(&["list"]).code(0).stdout;
+    let run = place.record().header()["run"].as_str().unwrap().to_string();
+    let hint = "was killed and may have left data in `";
+    assert!(
+        listed.contains(hint) && listed.contains(&format!("`cachedyno show {run}`")),
+        "{listed}"
+    );
+    let shown = place.on_records(&["show", "--format", "json"]).code(0).json();
+    let notes = shown["footnotes"].as_array().unwrap();
+    let note = notes.iter().find(|n| n.as_str().unwrap().starts_with("the run was killed"));
+    let note = note.unwrap_or_else(|| panic!("no note in {notes:?}")).as_str().unwrap().to_string();
+    let command = note.split('`').find(|part| part.starts_with("redis-cli ")).unwrap().to_string();
+    (note, command)
+}
+
+fn shell(command: &str) {
+    assert!(Command::new("sh").args(["-c", command]).status().unwrap().success(), "{command}");
+}
+
+#[test]
+fn keys_of_a_killed_session_run_are_removed_by_the_command_that_is_shown() {
+    if !installed(&["redis-server", "redis-cli", "setpriv"]) {
+        return;
+    }
+    let server = RedisServer::new();
+    let foreign = ["cachedyno-00000000-1_0", "cart:17"];
+    for key in foreign {
+        server.ask(&["SET", key, "of somebody else"]);
+    }
+    let place = Place::new();
+    let url = format!("x={}", server.url());
+    let long = ["--allow-shared", "--set", "measure_ms=60000", "--set", "clients=2"];
+    let command = place.fast(&[&["--target", &url], &long[..]].concat());
+    killed(&place, &server, command, foreign.len());
+    let (note, command) = told(&place);
+    assert!(note.contains("this removes exactly those") && note.contains("--resume"), "{note}");
+    shell(&command);
+    let mut left = server.keys();
+    left.sort();
+    assert_eq!(left, foreign, "what is not the run's stays");
+}
+
+#[test]
+fn records_of_a_killed_cache_run_are_told_with_their_database() {
+    if !installed(&["redis-server", "redis-cli", "setpriv"]) {
+        return;
+    }
+    let server = RedisServer::new();
+    let place = Place::new();
+    let url = format!("cm-redis={}", server.url());
+    let long = ["--set", "measure_ms=60000", "--target", &url];
+    killed(&place, &server, super::app_cache::small(&place, &long), 0);
+    let (note, command) = told(&place);
+    for part in ["database 0", "begin with `zc:`", "cannot be told from others"] {
+        assert!(note.contains(part), "no `{part}` in {note}");
+    }
+    shell(&command);
+    assert_eq!(server.keys(), [""; 0]);
+}

@@ -1,0 +1,61 @@
+//! The words of servers that are kept for people: without passwords, and with the setting that
+//! cures what they complain of.
+
+use model::{Endpoint, Trial};
+
+/// What a server says whose connections are used up, its setting, and how that of a private server
+/// is set.
+const USED_UP: [(&str, &str, &str); 3] = [
+    ("max number of clients reached", "maxclients", "redis.maxclients"),
+    ("too many open connections", "-c", "memcached.connections"),
+    ("too many connections", "max_connections", "mysql.max_connections"),
+];
+
+/// Goes through the words of all failures of a trial on the store at `endpoint`; `None` for a
+/// private one.
+pub(crate) fn explain(trial: &mut Trial, endpoint: Option<&Endpoint>) {
+    let operations = trial.phases.iter_mut().flat_map(|phase| &mut phase.operations);
+    let examples = operations.flat_map(|o| o.counts.error_examples.values_mut());
+    let message = trial.failure.as_mut().map(|failure| &mut failure.message);
+    for words in examples.chain(message) {
+        *words = explained(words, endpoint);
+    }
+}
+
+/// A text without the endpoint's password, and with the setting that is too low.
+pub(crate) fn explained(words: &str, endpoint: Option<&Endpoint>) -> String {
+    let masked = endpoint.map_or_else(|| words.to_string(), |endpoint| endpoint.masked(words));
+    let plain = masked.to_lowercase();
+    let Some((_, setting, key)) = USED_UP.iter().find(|(said, ..)| plain.contains(said)) else {
+        return masked;
+    };
+    let cure = match endpoint {
+        Some(_) => format!("raise `{setting}` of that server, or use fewer clients"),
+        None => format!("raise `{setting}` by --set {key}=NUMBER, or use fewer clients"),
+    };
+    format!("{masked} (the connections that it allows are used up: {cure})")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_without_connections_left_names_its_setting() {
+        let endpoint = Endpoint::parse("redis://:hush@127.0.0.1:7000/2").unwrap();
+        let there = explained("ERR max number of clients reached, hush", Some(&endpoint));
+        assert_eq!(
+            there,
+            "ERR max number of clients reached, *** (the connections that it allows are used up: \
+             raise `maxclients` of that server, or use fewer clients)"
+        );
+        let private = explained("ERROR Too many open connections", None);
+        assert!(
+            private.ends_with(
+                "raise `-c` by --set memcached.connections=NUMBER, or use fewer clients)"
+            )
+        );
+        assert!(explained("Too many connections", None).contains("mysql.max_connections=NUMBER"));
+        assert_eq!(explained("nobody listens", None), "nobody listens");
+    }
+}

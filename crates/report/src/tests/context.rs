@@ -1,0 +1,46 @@
+//! What concerns the whole run and not its rows.
+
+use crate::fixture::{run, usual};
+use crate::recorded::Recorded;
+use crate::view::View;
+use crate::{judge, text};
+
+fn note(view: &View, start: &str) -> Option<String> {
+    view.footnotes.iter().find(|note| note.starts_with(start)).cloned()
+}
+
+#[test]
+fn a_wall_clock_that_was_set_is_told_and_is_no_part_of_the_time_that_it_took() {
+    let mut recorded = run(&["files", "redis"], 3, usual);
+    let before = judge(&recorded);
+    let start = "the wall clock was set by ";
+    assert_eq!(note(&before, start), None);
+    recorded.trials[7].clock_step_ms = Some(3_600_250);
+    recorded.seal.as_mut().unwrap().finished_unix_ms += 3_600_250;
+    let after = judge(&recorded);
+    let told = note(&after, start).unwrap();
+    let cell = &recorded.trials[7].cell;
+    assert!(
+        told.starts_with(&format!("{start}+3,600 s during trial {cell} of block 2,")),
+        "{told}"
+    );
+    assert_eq!(after.took_s.to_bits(), before.took_s.to_bits());
+    assert_eq!(after.cells[0].metrics, before.cells[0].metrics, "what was measured stays");
+    recorded.trials[7].clock_step_ms = Some(-61_000);
+    assert!(note(&judge(&recorded), &format!("{start}-61 s")).is_some());
+}
+
+#[test]
+fn what_a_killed_run_may_have_left_is_told_of_stores_that_it_did_not_start() {
+    let told = |recorded: &Recorded| note(&judge(recorded), "the run was killed");
+    let mut recorded = run(&["files", "redis"], 3, usual);
+    recorded.seal = None;
+    assert_eq!(told(&recorded), None, "private servers are cleared by the guard");
+    recorded.header.plan.targets[1].address = Some("10.0.0.5:6379 database 9".into());
+    let note = told(&recorded).unwrap();
+    assert!(note.contains("--pattern 'cachedyno-0123abcd-*'"), "{note}");
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words(&text::render(&judge(&recorded), 80, false)).contains(&words(&note)));
+    recorded.seal = run(&["files"], 3, usual).seal;
+    assert_eq!(told(&recorded), None);
+}
