@@ -52,12 +52,12 @@ pub fn leftovers(plan: &Plan, run: &str, target: &PlannedTarget) -> Option<Strin
         (None, Product::Mysql) => format!(
             "{start} tables in {address} whose names begin with `{own}`; this removes exactly \
              those: {}{again}",
-            removal(Product::Mysql, address, &[own.clone()])
+            removal(Product::Mysql, address, std::slice::from_ref(&own))
         ),
         (None, Product::Memcached) => format!(
             "{start} keys in {address} that begin with `{own}`; memcached cannot list keys, so \
-             that only their lifetime, a restart, or `flush_all`, which removes those of others too, \
-             ends them{again}"
+             that only their lifetime, a restart, or `flush_all`, which removes those of others \
+             too, ends them{again}"
         ),
     };
     Some(text)
@@ -67,16 +67,16 @@ pub fn leftovers(plan: &Plan, run: &str, target: &PlannedTarget) -> Option<Strin
 fn key_prefixes(plan: &Plan, target: &PlannedTarget, own: &str) -> Vec<String> {
     let own_cells = plan.cells.iter().filter(|cell| cell.target == target.name);
     let is_page = |w: &Workload| matches!(w, Workload::Sessions(s) if s.layout == Layout::Page);
-    let (pages, plain): (Vec<_>, Vec<_>) = own_cells.partition(|cell| is_page(&cell.workload));
-    let plain = (!plain.is_empty()).then(|| own.to_string());
-    let pages = (!pages.is_empty()).then(|| format!("{PAGE_KEYS}{own}"));
-    [plain, pages].into_iter().flatten().collect()
+    let (pages, others): (Vec<_>, Vec<_>) = own_cells.partition(|cell| is_page(&cell.workload));
+    let of_others = (!others.is_empty()).then(|| own.to_string());
+    let of_pages = (!pages.is_empty()).then(|| format!("{PAGE_KEYS}{own}"));
+    [of_others, of_pages].into_iter().flatten().collect()
 }
 
 /// The commands that remove what begins with these names, one a name.
 fn removal(product: Product, address: &str, prefixes: &[String]) -> String {
-    let commands = prefixes.iter().map(|prefix| match product {
-        Product::Mysql => {
+    let commands = prefixes.iter().map(|prefix| {
+        if product == Product::Mysql {
             let (flags, database) = flags(address, ["-h", "-P", "-S"]);
             // An underscore stands for any character.
             let like = prefix.replace('_', "\\_");
@@ -84,8 +84,7 @@ fn removal(product: Product, address: &str, prefixes: &[String]) -> String {
                 "`mysql{flags} -Ne \"SHOW TABLES LIKE '{like}%'\" {database} | xargs -r -I{{}} \
                  mysql{flags} -e 'DROP TABLE {{}}' {database}`"
             )
-        }
-        _ => {
+        } else {
             let (flags, database) = flags(address, ["-h", "-p", "-s"]);
             let tls = if address.contains(", TLS") { " --tls" } else { "" };
             let cli = format!("redis-cli{flags}{tls} -n {database}");

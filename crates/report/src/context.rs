@@ -155,8 +155,9 @@ fn clock_steps(recorded: &Recorded, notes: &mut Notes) {
         let seconds = commas(seconds);
         notes.add(format!(
             "the wall clock was set by {sign}{seconds} s during trial {} of block {}, or the \
-             machine slept: times of day in its record are off by that; all that was measured is timed by \
-             a clock that cannot be set, but what expires by the time of day may have expired",
+             machine slept: times of day in its record are off by that; all that was measured is \
+             timed by a clock that cannot be set, but what expires by the time of day may have \
+             expired",
             trial.cell,
             trial.block + 1
         ));

@@ -231,7 +231,7 @@ impl Resolved {
                 defaults.half_width_goal = within(key, value, &(0.001..=1.0), "0.001 to 1")?;
             }
             "timeout_ms" => {
-                defaults.timeout_ms = within(key, value, &(1..=3_600_000), "1 to 3600000")?
+                defaults.timeout_ms = within(key, value, &(1..=3_600_000), "1 to 3600000")?;
             }
             "sessions" => size.sessions = within(key, value, &(1..=100_000_000), "1 to 100000000")?,
             "warmup_ms" => size.warmup_ms = within(key, value, &(0..=3_600_000), "0 to 3600000")?,
@@ -241,7 +241,7 @@ impl Resolved {
             "blocks_min" => size.blocks_min = within(key, value, &(1..=10_000), "1 to 10000")?,
             "blocks_max" => size.blocks_max = within(key, value, &(1..=10_000), "1 to 10000")?,
             "budget_s" => {
-                size.budget_s = within(key, value, &(0.0..=604_800.0), "0 to 604800 seconds")?
+                size.budget_s = within(key, value, &(0.0..=604_800.0), "0 to 604800 seconds")?;
             }
             _ => return self.of_records(study, key, value),
         }

@@ -260,7 +260,7 @@ mod tests {
         let grouped =
             "  empty time of an answer\nread\na store with a name\n        99 s              7\n";
         assert_eq!(table.fit(plain, 44), grouped);
-        let listed = "read\na store with a name\n    time of an answer:\n      99 s\n";
+        let listed = "read\na store with a name\n    time of an answer: 99\n      s\n";
         assert_eq!(table.fit(plain, 20), listed);
         assert!(table.fit(bold, 20).contains("\u{1b}[1ma store with a name\u{1b}[0m\n"));
         assert_eq!(table.fit(plain, 48), table.render(plain), "it fits");
