@@ -4,6 +4,7 @@
 //! - [`growth`]: how a cost grows with a size: the exponent of a power law.
 //! - [`histogram`]: a distribution of nanoseconds, mergeable and storable.
 //! - [`interval`]: a centre with its interval over blocks, and what is doubtful about it.
+//! - [`knee`]: where a store breaks when its load is raised in stages.
 //! - [`search`]: the search for the highest rate within limits, probe by probe.
 //! - [`steady`]: whether a phase's rate held while it was measured.
 //! - [`tail`]: whether a limit holds for a share of all requests.
@@ -13,6 +14,7 @@ pub mod compare;
 pub mod growth;
 pub mod histogram;
 pub mod interval;
+pub mod knee;
 pub mod search;
 pub mod steady;
 pub mod tail;
