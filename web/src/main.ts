@@ -16,7 +16,9 @@ import { bar, head } from "./sections/head";
 import { method } from "./sections/method";
 import { noise } from "./sections/noise";
 import { notes } from "./sections/notes";
+import { ramps } from "./sections/ramps";
 import { results } from "./sections/results";
+import { search } from "./sections/search";
 import { targets } from "./sections/targets";
 import * as theme from "./theme";
 import { parseView, type View, ViewError } from "./view";
@@ -24,6 +26,8 @@ import { parseView, type View, ViewError } from "./view";
 const SECTIONS: ((context: Context) => HTMLElement | null)[] = [
   head,
   advice,
+  ramps,
+  search,
   results,
   effort,
   claims,

@@ -31,7 +31,8 @@ const listeners = new Set<() => void>();
 /** The looks of all targets of a view in one theme, by name. */
 export function looks(view: View, theme: Theme): Map<string, Look> {
   const own = view.targets.filter((t) => t.control_of === null).map((t) => t.name);
-  const extra = view.cells.map((row) => row.target).filter((name) => !view.targets.some((t) => t.name === name));
+  const measured = [...view.cells, ...(view.ramps ?? [])];
+  const extra = measured.map((row) => row.target).filter((name) => !view.targets.some((t) => t.name === name));
   const names = [...new Set([...own, ...extra])];
   const found = new Map<string, Look>();
   names.forEach((name, i) => found.set(name, look(i, theme, false)));
@@ -50,6 +51,11 @@ function look(i: number, theme: Theme, hollow: boolean): Look {
     dash: hollow ? [2, 4] : [...(DASHES[i % DASHES.length] as number[])],
     hollow,
   };
+}
+
+/** The colours of one theme, for lines that are no targets. */
+export function palette(theme: Theme): readonly string[] {
+  return PALETTE[theme];
 }
 
 /** The theme shown now. */

@@ -165,6 +165,102 @@ export interface GrowthPoint {
   cost: Value;
 }
 
+/** One target's ramp: its load raised in stages until it broke, and lowered again. */
+export interface RampView {
+  workload: string;
+  target: string;
+  load: Load;
+  blocks: number;
+  times: "response" | "service";
+  /** `found`, `never-missed`, `generator`, `never-held` or `broken`. */
+  outcome: string;
+  sentence: string;
+  /** `reached_per_s`, `knee_per_s`, `missed_per_s`, `within_limit_per_s`, `peak_per_s`, `server_cpus`, `generator_cpus`. */
+  metrics: Record<string, Value>;
+  limit_ns: number | null;
+  at: RampPoint[];
+  stages: RampStage[];
+  charts?: { blocks: RampBlock[] };
+}
+
+/** A ramp at a share of its knee. */
+export interface RampPoint {
+  share: number;
+  metrics: Record<string, Value>;
+}
+
+/** One stage over all blocks. */
+export interface RampStage {
+  number: number;
+  way: "up" | "down";
+  clients: number;
+  blocks: number;
+  /** Blocks in which it held. */
+  held: number;
+  metrics: Record<string, Value>;
+  /** `ramp` is all together. */
+  operations: Record<string, { metrics: Record<string, Value>; counts: Counts }>;
+}
+
+/** One block's ramp in the course of time. */
+export interface RampBlock {
+  block: number;
+  failed: boolean;
+  stages: StageInTime[];
+  saturation: Saturation | null;
+}
+
+/** A stage, in seconds since the trial began. */
+export interface StageInTime {
+  from_s: number;
+  to_s: number;
+  planned_per_s: number | null;
+  clients: number;
+  answered_per_s: number;
+  ns_p99: number | null;
+  holds: boolean;
+}
+
+/** What server and generator used: of each quantity the lowest and the highest value in spans of equal length. */
+export interface Saturation {
+  span_s: number;
+  series: SaturationSeries[];
+}
+
+/** One quantity; `high` is absent where it is `low` everywhere. */
+export interface SaturationSeries {
+  panel: string;
+  name: string;
+  low: (number | null)[];
+  high?: (number | null)[];
+}
+
+/** What a search for the highest rate within limits found. */
+export interface SearchView {
+  limits: string[];
+  outcome: string;
+  sentence: string;
+  answer: Value | null;
+  peak_per_s: number | null;
+  probes: ProbeView[];
+}
+
+/** One probe of a search. */
+export interface ProbeView {
+  number: number;
+  purpose: string;
+  rate_per_s: number | null;
+  length_s: number;
+  answered_per_s: number;
+  response_ns_p50: number | null;
+  response_ns_p99: number | null;
+  error_share: number | null;
+  over_shares: number[];
+  /** `holds`, `missed`, `undecided`, `not judged`, `broke`, or empty. */
+  verdict: string;
+  reason: string | null;
+}
+
 /** A judged statement. */
 export interface ClaimView {
   id: string;
@@ -279,6 +375,10 @@ export interface View {
   comparisons: Comparison[];
   /** Absent where no profile measured several sizes. */
   growth?: GrowthView[];
+  /** Absent where no load was raised in stages. */
+  ramps?: RampView[];
+  /** Absent in other runs than searches. */
+  search?: SearchView;
   claims: ClaimView[];
   advice: AdviceView[];
   advice_basis: string | null;

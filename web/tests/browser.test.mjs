@@ -365,6 +365,58 @@ describe("growth", () => {
   });
 });
 
+describe("ramps", () => {
+  it("have charts of times by rate and over time, in both themes", async () => {
+    for (const colorScheme of ["light", "dark"]) {
+      for (const width of [1280, 390]) {
+        await open(written("ramps", variants.ramps()), async (page) => {
+          assert.equal(await overflow(page), 0);
+          await page.locator("details").evaluateAll((all) => all.forEach((e) => (e.open = true)));
+          assert.equal(await overflow(page), 0, "with open tables");
+          const shots = process.env.CACHEDYNO_SHOTS;
+          if (shots) await page.screenshot({ path: join(shots, `ramps-${width}-${colorScheme}.png`), fullPage: true });
+        }, { width, colorScheme });
+      }
+    }
+  });
+
+  it("show values of all panels at one time", async () => {
+    await open(written("ramps", variants.ramps()), async (page) => {
+      assert.match(await tooltip(page, "#chart-ramp"), /redis[^]* at [\d.]+k\/s/);
+      const all = await tooltip(page, "#chart-saturation");
+      assert.match(all, /after [\d.]+ s/);
+      assert.match(all, /p99[^]*\d (µs|ms)[^]*answered[^]*server[^]*MiB/);
+      const store = page.locator("#chart-saturation select[aria-label=Store]");
+      const before = await drawing(page, "#chart-saturation");
+      await store.focus();
+      await page.keyboard.press("ArrowDown");
+      assert.notEqual(await drawing(page, "#chart-saturation"), before, "the other store looks the same");
+      await page.locator("#chart-saturation select[aria-label=Block]").selectOption("block 2");
+      assert.match(await page.locator("#chart-saturation .chart-note").innerText(), /not drawn for this block/);
+    });
+  });
+
+  it("of two hours open fast and stay small", async () => {
+    const path = written("long", variants.longRamps());
+    const size = readFileSync(path).length;
+    const times = [];
+    for (let i = 0; i < 3; i += 1) times.push(await open(path, openTimes));
+    const complete = median(times.map(([time]) => time));
+    console.log(`two hours of ramps: ${(size / 1e6).toFixed(2)} MB, complete after ${complete.toFixed(0)} ms (median of 3)`);
+    assert.ok(size < 3_000_000, `${size} bytes`);
+    assert.ok(complete < 10_000, `${complete} ms`);
+  });
+
+  it("show what a search tried", async () => {
+    await open(written("searched", variants.searched()), async (page) => {
+      assert.match(await tooltip(page, "#chart-search"), /probe \d, /);
+      await zoomRoundTrip(page, "#chart-search");
+      const shots = process.env.CACHEDYNO_SHOTS;
+      if (shots) await page.locator("#chart-search").screenshot({ path: join(shots, "search.png") });
+    });
+  });
+});
+
 describe("hard views", () => {
   const hard = { ...variants };
   delete hard.HOSTILE;

@@ -16,3 +16,7 @@ export function notSteady(): Raw;
 export function caches(): Raw;
 export function unrankable(): Raw;
 export function grown(): Raw;
+export function ramps(): Raw;
+export function longRamps(): Raw;
+export function doubtfulRamps(): Raw;
+export function searched(): Raw;

@@ -2,12 +2,61 @@
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { ramps as made } from "../fixtures/ramp.mjs";
 
-const path = join(dirname(fileURLToPath(import.meta.url)), "../fixtures/sessions.json");
+const read = (name) => JSON.parse(readFileSync(join(dirname(fileURLToPath(import.meta.url)), `../fixtures/${name}`), "utf8"));
 
 /** A fresh copy of the fixture. */
 export function sessions() {
-  return JSON.parse(readFileSync(path, "utf8"));
+  return read("sessions.json");
+}
+
+/** Two stores whose load is raised in stages, and lowered again. */
+export function ramps() {
+  return read("ramp.json");
+}
+
+/** Four stores for two hours, as large as a view of ramps gets. */
+export function longRamps() {
+  return made(sessions(), ["redis", "memcached", "redis-io-2", "memcached-1"], { steps: 60, spans: 300, threads: 6 });
+}
+
+/** A ramp that met the generator's limit, one that broke, and clients that wait. */
+export function doubtfulRamps() {
+  const view = ramps();
+  const [redis, memcached] = view.ramps;
+  Object.assign(memcached, { outcome: "generator", sentence: "memcached bears at least 112,000/s: the generator was the limit" });
+  memcached.metrics.knee_per_s.hi = null;
+  Object.assign(redis, { outcome: "broken", at: [], blocks: 0, metrics: {}, sentence: "redis broke in every block, after 70,000/s had held: connection lost: the server ended with signal 9" });
+  redis.stages = redis.stages.slice(0, 7);
+  redis.charts.blocks = [{ ...redis.charts.blocks[1], failed: true }];
+  const closed = structuredClone(view.ramps[1]);
+  Object.assign(closed, { workload: "putra-2024", times: "service", load: { kind: "closed", clients: 240, stages: [] } });
+  closed.stages.forEach((stage, i) => {
+    stage.clients = 20 * (i < 12 ? i + 1 : 23 - i);
+    delete stage.metrics.planned_per_s;
+  });
+  closed.charts.blocks[0].stages.forEach((stage) => (stage.planned_per_s = null));
+  view.ramps.push(closed);
+  view.profiles.push("putra-2024");
+  return view;
+}
+
+/** A search for the highest rate within a limit. */
+export function searched() {
+  const view = ramps();
+  const probe = (number, rate_per_s, ns, verdict, purpose = "bracket") => ({
+    ...{ number, purpose, rate_per_s, length_s: 2, answered_per_s: rate_per_s ?? 98000, response_ns_p50: ns / 5, response_ns_p99: ns },
+    ...{ error_share: 0, over_shares: purpose === "peak" ? [] : [ns > 1e6 ? 0.04 : 0.002], verdict, reason: verdict === "not judged" ? "the generator was late" : null },
+  });
+  const probes = [probe(1, null, 4e5, "", "peak"), probe(2, 20000, 2.1e5, "holds"), probe(3, 40000, 2.9e5, "holds"), probe(4, 60000, 5e5, "holds"), probe(5, 90000, 9e6, "missed"), probe(6, 75000, 9e5, "undecided"), probe(7, 78000, 1.4e6, "missed", "confirm"), probe(8, 71000, 7e5, "holds", "confirm"), probe(9, 73000, 2e6, "not judged", "confirm")];
+  const sentence = "redis sustains 72,000/s [70,000, 75,000] with p99 below 1 ms";
+  delete view.ramps;
+  return {
+    ...view,
+    ...{ study: "find-max", comparisons: [], title: "The highest rate of redis" },
+    search: { limits: ["p99<1ms"], outcome: "found", sentence, answer: { center: 72000, lo: 70000, hi: 75000 }, peak_per_s: 98000, held_per_s: 71000, missed_per_s: 78000, probes },
+  };
 }
 
 /** So few blocks that nothing is decided, each interval made by `of`. */

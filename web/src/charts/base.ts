@@ -35,6 +35,8 @@ export interface Drawing {
   label: string;
   /** A line under the chart; empty for none. */
   note?: string;
+  /** Pixels that it needs, where it is several charts one under the other. */
+  height?: number;
 }
 
 /** A chart on the page. */
@@ -104,11 +106,11 @@ export function axis(): { [key: string]: object } {
 }
 
 // Ctrl and the wheel zoom, a drag moves: the page itself scrolls over a chart as anywhere else.
-/** Zoom of one axis by wheel and drag. */
-export function zoom(name: "xAxisIndex" | "yAxisIndex"): object {
+/** Zoom of one axis by wheel and drag, or of several at once. */
+export function zoom(name: "xAxisIndex" | "yAxisIndex", axes: number | number[] = 0): object {
   return {
     type: "inside",
-    [name]: 0,
+    [name]: axes,
     filterMode: "none",
     zoomOnMouseWheel: "ctrl",
     moveOnMouseWheel: false,
@@ -172,7 +174,11 @@ export function mount(draw: () => Drawing): Chart {
     started().setOption({ legend: { selected } });
   };
   const redraw = (): void => {
-    const { option, legend: entries, label, note = "" } = draw();
+    const { option, legend: entries, label, note = "", height } = draw();
+    if (height !== undefined) {
+      canvas.style.height = `${height}px`;
+      started().resize();
+    }
     started().setOption(dressed(option, entries), { notMerge: true });
     select(entries);
     canvas.setAttribute("aria-label", label);

@@ -41,7 +41,37 @@ function answerItem(context: Context, group: Group): HTMLElement {
   );
 }
 
+/** A sentence of the view, in which a store's name is set as everywhere. */
+function said(context: Context, sentence: string, target: string): HTMLElement {
+  const rest = sentence.startsWith(target) ? sentence.slice(target.length) : ` ${sentence}`;
+  return h("li", {}, h("p", { class: "answer-text" }, targetName(context, target), rest, "."));
+}
+
+/** What was found where the view has sentences of its own; null where it has none. */
+function found(context: Context): HTMLElement | null {
+  const { ramps, search, targets } = context.view;
+  if (search !== undefined) {
+    const peak = search.peak_per_s === null ? null : h("p", { class: "hint" }, `Peak without regard for limits: ${format.rate(search.peak_per_s)} requests/s.`);
+    return h("div", {}, h("ul", { class: "answers" }, said(context, search.sentence, targets[0]?.name ?? "")), peak);
+  }
+  if (ramps === undefined || ramps.length === 0) return null;
+  const many = new Set(ramps.map((ramp) => ramp.workload)).size > 1;
+  const item = (ramp: (typeof ramps)[number]): HTMLElement => {
+    const built = said(context, ramp.sentence, ramp.target);
+    if (many) built.prepend(h("p", { class: "answer-load" }, ramp.workload));
+    return built;
+  };
+  return h(
+    "div",
+    {},
+    h("ul", { class: "answers" }, ramps.map(item)),
+    h("p", { class: "hint" }, "In brackets: the interval, from the stage that a store bore to the first that was too much for it, over blocks."),
+  );
+}
+
 function answers(context: Context): HTMLElement {
+  const sentences = found(context);
+  if (sentences !== null) return sentences;
   if (context.groups.length === 0) {
     return h("p", { class: "answer-none" }, "Nothing was measured. The failures below say why.");
   }

@@ -1,0 +1,201 @@
+/** Times by rate: how late a store answers as it is asked for more, on the way up and on the way down. */
+
+import type { CustomSeriesOption, LineSeriesOption, SeriesOption } from "echarts";
+import type { Context } from "../context";
+import * as format from "../format";
+import * as theme from "../theme";
+import type { RampStage, RampView, Value } from "../view";
+import { axis, type Drawing, type LegendEntry, mount, tip, zoom } from "./base";
+import { figure, selector } from "./figure";
+import { marks } from "./percentiles";
+
+/** A point as drawn: the rate, and log10 of nanoseconds. */
+type Point = [x: number, y: number];
+
+type RenderItem = NonNullable<CustomSeriesOption["renderItem"]>;
+
+/** What a chart shows. */
+interface Chosen {
+  ramps: RampView[];
+  operation: string;
+  percentile: string;
+}
+
+const PERCENTILES = [
+  { name: "99 %", value: "p99" },
+  { name: "50 %", value: "p50" },
+  { name: "99.9 %", value: "p999" },
+];
+
+/** The rate that a stage stands for: what was asked for, or of clients that wait what they got. */
+export function rateOf(ramp: RampView, stage: RampStage): Value | undefined {
+  return stage.metrics[ramp.times === "response" ? "asked_per_s" : "rate_per_s"];
+}
+
+/** A percentile of an operation in a stage. */
+export function timeOf(ramp: RampView, stage: RampStage, operation: string, percentile: string): Value | undefined {
+  return stage.operations[operation]?.metrics[`${ramp.times}_ns_${percentile}`];
+}
+
+/** The points of one way; stages without an answer are left out. */
+export function rampPoints(ramp: RampView, way: string, operation: string, percentile: string): Point[] {
+  return ramp.stages.flatMap((stage): Point[] => {
+    const rate = rateOf(ramp, stage)?.center;
+    const time = timeOf(ramp, stage, operation, percentile)?.center;
+    if (stage.way !== way || rate === undefined || time === undefined || time <= 0) return [];
+    return [[rate, Math.log10(time)]];
+  });
+}
+
+function line(entry: LegendEntry, drawn: Point[], isDown: boolean): LineSeriesOption {
+  const { color, symbol } = entry.look;
+  return {
+    type: "line",
+    name: entry.name,
+    id: `${entry.name} ${isDown ? "down" : "up"}`,
+    data: drawn,
+    symbol: isDown ? "emptyCircle" : symbol,
+    symbolSize: isDown ? 5 : 7,
+    showAllSymbol: true,
+    itemStyle: { color },
+    lineStyle: { color, width: isDown ? 1 : 2, type: isDown ? [3, 4] : "solid" },
+    emphasis: { disabled: true },
+  };
+}
+
+/** The knee as an upright line in a band as wide as its interval. */
+function knee(entry: LegendEntry, ramp: RampView, [bottom, top]: [number, number]): CustomSeriesOption[] {
+  const found = ramp.metrics["knee_per_s"];
+  if (found === undefined) return [];
+  const { color } = entry.look;
+  const renderItem: RenderItem = (_, api) => {
+    const at = (x: number, y: number): [number, number] => api.coord([x, y]) as [number, number];
+    const [x, low] = at(found.center, bottom);
+    const [, high] = at(found.center, top);
+    const [from] = at(found.lo ?? found.center, bottom);
+    const [to] = at(found.hi ?? found.center, bottom);
+    return {
+      type: "group",
+      children: [
+        { type: "rect", shape: { x: from, y: high, width: Math.max(0, to - from), height: low - high }, style: { fill: color, opacity: 0.1 } },
+        { type: "line", shape: { x1: x, y1: low, x2: x, y2: high }, style: { stroke: color, lineWidth: 1.5, lineDash: [6, 4] } },
+      ],
+    };
+  };
+  const shared = { type: "custom" as const, name: entry.name, renderItem, silent: true, clip: true, tooltip: { show: false } };
+  return [{ ...shared, data: [[found.center, bottom]], encode: { x: 0, y: 1 }, z: 0 }];
+}
+
+interface Item {
+  seriesName: string;
+  seriesId: string;
+  seriesType: string;
+  value: Point;
+}
+
+function rampTip(params: unknown, chosen: Chosen, looks: Map<string, theme.Look>): HTMLElement {
+  const items = ((Array.isArray(params) ? params : [params]) as Item[]).filter((item) => item.seriesType === "line");
+  const rows = items.map(({ seriesName, seriesId, value: [rate, log] }) => ({
+    name: `${seriesName}${seriesId.endsWith("down") ? ", down" : ""}`,
+    color: looks.get(seriesName)?.color ?? "",
+    value: `${format.time(10 ** log)} at ${format.rateShort(rate)}/s`,
+  }));
+  const name = PERCENTILES.find((p) => p.value === chosen.percentile)?.name ?? "";
+  return tip(`${name} of ${chosen.operation === "ramp" ? "all operations" : chosen.operation}`, rows);
+}
+
+function drawing(context: Context, chosen: Chosen): Drawing {
+  const looks = theme.looks(context.view, theme.current());
+  const { operation, percentile } = chosen;
+  const drawn = chosen.ramps
+    .map((ramp) => ({
+      ramp,
+      up: rampPoints(ramp, "up", operation, percentile),
+      down: rampPoints(ramp, "down", operation, percentile),
+    }))
+    .filter(({ up }) => up.length > 0);
+  const legend = drawn.map(({ ramp }) => ({ name: ramp.target, look: looks.get(ramp.target) as theme.Look }));
+  const all = drawn.flatMap(({ up, down }) => [...up, ...down]);
+  const logs = all.map(([, y]) => y);
+  const ys = marks(Math.min(...logs), Math.max(...logs));
+  const ends: [number, number] = [ys[0] as number, ys[ys.length - 1] as number];
+  const base = axis();
+  const series = drawn.flatMap(({ ramp, up, down }, i): SeriesOption[] => {
+    const entry = legend[i] as LegendEntry;
+    const way = down.length === 0 ? [] : [line(entry, down, true)];
+    return [...knee(entry, ramp, ends), line(entry, up, false), ...way];
+  });
+  const isOpen = chosen.ramps.some((ramp) => ramp.times === "response");
+  return {
+    legend,
+    label: `Lines of ${isOpen ? "response" : "service"} time by rate for ${format.list(legend.map((e) => e.name))}; the same numbers are in the tables of stages.`,
+    note: "Solid: the way up; dashed: the way down. The upright line is the knee, its band reaches up to the first stage that was too much.",
+    option: {
+      grid: { left: 8, right: 24, top: 28, bottom: 30, containLabel: true },
+      tooltip: {
+        trigger: "axis",
+        axisPointer: { type: "line", snap: true, label: { show: false } },
+        formatter: (params) => rampTip(params, chosen, looks),
+      },
+      dataZoom: [zoom("xAxisIndex"), zoom("yAxisIndex")],
+      xAxis: {
+        type: "value",
+        name: isOpen ? "operations/s asked for" : "operations/s answered",
+        nameLocation: "middle",
+        nameGap: 30,
+        min: 0,
+        ...base,
+        axisLabel: { ...base["axisLabel"], formatter: (n: number) => format.rateShort(n) },
+        splitLine: { show: false },
+      },
+      yAxis: {
+        type: "value",
+        name: isOpen ? "response time" : "service time",
+        min: ends[0],
+        max: ends[1],
+        ...base,
+        nameTextStyle: { ...base["nameTextStyle"], align: "left" },
+        axisTick: { ...base["axisTick"], customValues: ys },
+        axisLabel: { ...base["axisLabel"], customValues: ys, formatter: (y: number) => format.timeShort(10 ** y) },
+        splitLine: { ...base["splitLine"], customValues: ys } as object,
+      },
+      series,
+    },
+  };
+}
+
+/** Ramps by profile, in the view's order. */
+export function byProfile(ramps: readonly RampView[]): { name: string; value: RampView[] }[] {
+  const names = [...new Set(ramps.map((ramp) => ramp.workload))];
+  return names.map((name) => ({ name, value: ramps.filter((ramp) => ramp.workload === name) }));
+}
+
+function operationsOf(ramps: readonly RampView[]): { name: string; value: string }[] {
+  const names = new Set(ramps.flatMap((ramp) => ramp.stages.flatMap((stage) => Object.keys(stage.operations))));
+  const single = [...names].filter((name) => name !== "ramp");
+  return [{ name: "all", value: "ramp" }, ...single.map((name) => ({ name, value: name }))];
+}
+
+/** The chart of times by rate; null where no load was raised in stages. */
+export function rampLatency(context: Context): HTMLElement | null {
+  const ramps = (context.view.ramps ?? []).filter((ramp) => rampPoints(ramp, "up", "ramp", "p99").length > 0);
+  if (ramps.length === 0) return null;
+  const byName = selector("Profile", byProfile(ramps), () => {
+    operation.offer(operationsOf(byName.value()));
+    chart.redraw();
+  });
+  const operation = selector("Operation", operationsOf(byName.value()), () => chart.redraw());
+  const percentile = selector("Percentile", PERCENTILES, () => chart.redraw());
+  const chart = mount(() => {
+    return drawing(context, { ramps: byName.value(), operation: operation.value(), percentile: percentile.value() });
+  });
+  const selectors = byProfile(ramps).length > 1 ? [byName.element] : [];
+  return figure(
+    context,
+    "chart-ramp",
+    "Time by rate",
+    "Lower is better, and further right: where a line turns upwards its store no longer keeps up.",
+    [...selectors, operation.element, percentile.element],
+    chart,
+  );
+}

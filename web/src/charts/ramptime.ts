@@ -1,0 +1,266 @@
+/** A ramp in the course of time: times and rates, and aligned below them what server and generator used. */
+
+import type { LineSeriesOption } from "echarts";
+import type { Context } from "../context";
+import * as format from "../format";
+import * as theme from "../theme";
+import type { RampBlock, RampView, SaturationSeries } from "../view";
+import { axis, type Drawing, type LegendEntry, ink, mount, tip, zoom } from "./base";
+import { type Choice, figure, selector } from "./figure";
+import { marks } from "./percentiles";
+
+type Point = [x: number, y: number | null];
+
+/** A line of a panel. */
+export interface Line {
+  name: string;
+  points: Point[];
+  /** Points alone, without a line between them. */
+  isDots?: boolean;
+}
+
+/** One of the charts that stand one under the other. */
+export interface Panel {
+  title: string;
+  height: number;
+  lines: Line[];
+  /** A value as it is drawn, at the axis and in full. */
+  tick: (value: number) => string;
+  full: (value: number) => string;
+  isLog: boolean;
+  /** True for bytes, which are told in powers of two. */
+  isBinary?: boolean;
+}
+
+const perSecond = (n: number): string => `${format.rateShort(n)}/s`;
+const bytesPerSecond = (n: number): string => `${format.bytes(n)}/s`;
+
+/** Panels of saturation in their order: title, and how a value is printed. */
+const PANELS: Record<string, [title: string, print: (n: number) => string]> = {
+  cpu: ["CPUs used", (n) => `${Number(n.toPrecision(3))}`],
+  memory: ["Memory", format.bytes],
+  fragmentation: ["Fragmentation", (n) => `${Number(n.toPrecision(3))}`],
+  keys: ["Keys", perSecond],
+  connections: ["Connections", format.rateShort],
+  network: ["Network", bytesPerSecond],
+  packets: ["Packets", perSecond],
+  switches: ["Context switches", perSecond],
+};
+
+const [TOP, TITLE, BOTTOM] = [0, 36, 26];
+
+/** The drawn points of a series: of each span its lowest and then its highest value. */
+export function zigzag({ low, high }: SaturationSeries, span: number): Point[] {
+  return low.flatMap((value, i): Point[] => {
+    const [from, to] = [(i + 0.25) * span, (i + 0.75) * span];
+    const most = high?.[i] ?? value;
+    return most === value ? [[(i + 0.5) * span, value]] : [[from, value], [to, most]];
+  });
+}
+
+/** A level for as long as each stage lasts, with gaps where stores settle. */
+function steps(block: RampBlock, read: (stage: RampBlock["stages"][number]) => number | null): Point[] {
+  return block.stages.flatMap((stage): Point[] => {
+    const value = read(stage);
+    return [[stage.from_s, value], [stage.to_s, value], [stage.to_s, null]];
+  });
+}
+
+function log(ns: number | null): number | null {
+  return ns !== null && ns > 0 ? Math.log10(ns) : null;
+}
+
+/** All panels of a block that have something to show. */
+export function panelsOf(block: RampBlock): Panel[] {
+  const time = (log: number): string => format.time(10 ** log);
+  const missed = block.stages.filter((stage) => !stage.holds && stage.ns_p99 !== null);
+  const tooMuch = missed.map((stage): Point => [(stage.from_s + stage.to_s) / 2, log(stage.ns_p99)]);
+  const latency: Panel = {
+    title: "99th percentile",
+    height: 150,
+    lines: [
+      { name: "p99", points: steps(block, (stage) => log(stage.ns_p99)) },
+      ...(tooMuch.length > 0 ? [{ name: "stage was too much", points: tooMuch, isDots: true }] : []),
+    ],
+    tick: (y) => format.timeShort(10 ** y),
+    full: time,
+    isLog: true,
+  };
+  const isPlanned = block.stages.some((stage) => stage.planned_per_s !== null);
+  const rate: Panel = {
+    title: "Operations/s",
+    height: 130,
+    lines: [
+      ...(isPlanned ? [{ name: "planned", points: steps(block, (stage) => stage.planned_per_s) }] : []),
+      { name: "answered", points: steps(block, (stage) => stage.answered_per_s) },
+    ],
+    tick: format.rateShort,
+    full: perSecond,
+    isLog: false,
+  };
+  const clients: Panel = { title: "Clients", height: 90, lines: [{ name: "clients", points: steps(block, (stage) => stage.clients) }], tick: format.rateShort, full: format.count, isLog: false };
+  return [latency, rate, ...(isPlanned ? [] : [clients]), ...saturation(block)];
+}
+
+function saturation(block: RampBlock): Panel[] {
+  const found = block.saturation;
+  if (found === null) return [];
+  return Object.entries(PANELS).flatMap(([panel, [title, print]]): Panel[] => {
+    const series = found.series.filter((one) => one.panel === panel);
+    if (series.length === 0) return [];
+    const lines = series.map((one) => ({ name: one.name, points: zigzag(one, found.span_s) }));
+    return [{ title, height: panel === "cpu" ? 140 : 84, lines, tick: print, full: print, isLog: false, isBinary: panel === "memory" || panel === "network" }];
+  });
+}
+
+/** A colour for each name; a name has the same one in every panel. */
+function looksOf(panels: readonly Panel[]): Map<string, theme.Look> {
+  const found = new Map<string, theme.Look>();
+  const palette = theme.palette(theme.current());
+  for (const panel of panels) {
+    panel.lines.forEach(({ name }, i) => {
+      const color = palette[i % palette.length] as string;
+      if (!found.has(name)) found.set(name, { color, symbol: "circle", dash: [], hollow: false });
+    });
+  }
+  return found;
+}
+
+function series(panel: Panel, index: number, looks: Map<string, theme.Look>): LineSeriesOption[] {
+  return panel.lines.map(({ name, points, isDots }) => {
+    const color = looks.get(name)?.color ?? "";
+    return {
+      type: "line",
+      name,
+      id: `${index} ${name}`,
+      xAxisIndex: index,
+      yAxisIndex: index,
+      data: points,
+      symbol: isDots ? "diamond" : "circle",
+      symbolSize: isDots ? 9 : 6,
+      showSymbol: isDots === true,
+      itemStyle: { color },
+      lineStyle: { color, width: 1.5, opacity: isDots ? 0 : 1, type: name === "planned" ? [5, 4] : "solid" },
+      emphasis: { disabled: true },
+    };
+  });
+}
+
+interface Item {
+  seriesName: string;
+  seriesId: string;
+  value: Point;
+}
+
+function timeTip(params: unknown, panels: readonly Panel[], looks: Map<string, theme.Look>): HTMLElement {
+  const items = ((Array.isArray(params) ? params : [params]) as Item[]).filter((item) => item.value[1] !== null);
+  const at = items[0]?.value[0] ?? 0;
+  const rows = items.map(({ seriesName, seriesId, value }) => {
+    const panel = panels[Number.parseInt(seriesId, 10)] as Panel;
+    const name = panel.lines.length > 1 || seriesName === "p99" ? seriesName : panel.title;
+    return { name, color: looks.get(seriesName)?.color ?? "", value: panel.full(value[1] as number) };
+  });
+  return tip(`after ${format.threeDigits(at)} s`, rows);
+}
+
+/** A power of two bytes, of which about three make the most. */
+function step(most: number): number {
+  return 2 ** Math.max(0, Math.ceil(Math.log2(Math.max(1, most) / 4)));
+}
+
+function yAxis(panel: Panel, index: number, base: ReturnType<typeof axis>): object {
+  const shared = {
+    type: "value",
+    gridIndex: index,
+    name: panel.title,
+    ...base,
+    splitNumber: 3,
+    nameTextStyle: { ...base["nameTextStyle"], align: "left" },
+    axisLabel: { ...base["axisLabel"], formatter: (n: number) => panel.tick(n) },
+  };
+  const values = panel.lines.flatMap(({ points }) => points.flatMap(([, y]) => (y === null ? [] : [y])));
+  const most = Math.max(0, ...values);
+  const interval = step(most);
+  const binary = panel.isBinary && most > 0 ? { interval, max: Math.ceil(most / interval) * interval } : {};
+  if (!panel.isLog) return { ...shared, min: 0, ...binary };
+  if (values.length === 0) return shared;
+  const ys = marks(Math.min(...values), Math.max(...values));
+  return {
+    ...shared,
+    min: ys[0],
+    max: ys[ys.length - 1],
+    axisTick: { ...base["axisTick"], customValues: ys },
+    axisLabel: { ...shared.axisLabel, customValues: ys },
+    splitLine: { ...base["splitLine"], customValues: ys },
+  };
+}
+
+function drawing(ramp: RampView, block: RampBlock): Drawing {
+  const panels = panelsOf(block);
+  const looks = looksOf(panels);
+  const base = axis();
+  const tops: number[] = [];
+  let height = TOP;
+  for (const panel of panels) {
+    tops.push(height + TITLE);
+    height += TITLE + panel.height;
+  }
+  const ends = [...block.stages.map((stage) => stage.to_s), (block.saturation?.span_s ?? 0) * (block.saturation?.series[0]?.low.length ?? 0)];
+  const last = panels.length - 1;
+  const legend = [...looks].map(([name, look]): LegendEntry => ({ name, look }));
+  return {
+    legend,
+    height: height + BOTTOM,
+    label: `Lines over time of ${format.list(panels.map((panel) => panel.title.toLowerCase()))} of ${ramp.target}.`,
+    note: block.saturation === null ? "What server and generator used was not sampled, or is not drawn for this block." : "Of each span the lowest and the highest reading are drawn; all of them are in the record.",
+    option: {
+      axisPointer: { link: [{ xAxisIndex: "all" }], lineStyle: { color: ink().muted } },
+      // Without bounds of its own, so that all begin at the same place.
+      grid: panels.map((panel, i) => ({ left: 76, right: 16, top: tops[i] as number, height: panel.height, outerBoundsMode: "none" as const })),
+      tooltip: {
+        trigger: "axis",
+        axisPointer: { type: "line", label: { show: false } },
+        formatter: (params) => timeTip(params, panels, looks),
+      },
+      dataZoom: [zoom("xAxisIndex", panels.map((_, i) => i))],
+      xAxis: panels.map((_, i) => ({
+        type: "value" as const,
+        gridIndex: i,
+        min: 0,
+        max: Math.max(...ends),
+        ...base,
+        axisLabel: { ...base["axisLabel"], show: i === last, formatter: (s: number) => `${Number(s.toPrecision(4))} s` },
+        splitLine: { show: false },
+      })),
+      yAxis: panels.map((panel, i) => yAxis(panel, i, base)) as object[],
+      series: panels.flatMap((panel, i) => series(panel, i, looks)),
+    },
+  };
+}
+
+function blocksOf(ramp: RampView): Choice<RampBlock>[] {
+  const blocks = ramp.charts?.blocks ?? [];
+  return blocks.map((block) => ({ name: `block ${block.block + 1}${block.failed ? ", failed" : ""}`, value: block }));
+}
+
+/** The chart of a ramp over time; null where there is none. */
+export function rampInTime(context: Context): HTMLElement | null {
+  const ramps = (context.view.ramps ?? []).filter((ramp) => blocksOf(ramp).length > 0);
+  if (ramps.length === 0) return null;
+  const many = new Set(ramps.map((ramp) => ramp.workload)).size > 1;
+  const name = (ramp: RampView): string => (many ? `${ramp.target}, ${ramp.workload}` : ramp.target);
+  const byRamp = selector("Store", ramps.map((ramp) => ({ name: name(ramp), value: ramp })), () => {
+    byBlock.offer(blocksOf(byRamp.value()));
+    chart.redraw();
+  });
+  const byBlock = selector("Block", blocksOf(byRamp.value()), () => chart.redraw());
+  const chart = mount(() => drawing(byRamp.value(), byBlock.value()));
+  return figure(
+    context,
+    "chart-saturation",
+    "The ramp over time, and what it used",
+    "Where times rise, look below which line has reached its end: the server's CPU, its memory, or the generator that asks.",
+    [byRamp.element, byBlock.element],
+    chart,
+  );
+}

@@ -1,0 +1,137 @@
+/** What a search tried: the time at each rate and whether it held, with the answer and the peak. */
+
+import type { CustomSeriesOption, LineSeriesOption, SeriesOption } from "echarts";
+import type { Context } from "../context";
+import * as format from "../format";
+import type { ProbeView, SearchView } from "../view";
+import { axis, type Drawing, ink, type LegendEntry, mount, tip, zoom } from "./base";
+import { figure } from "./figure";
+import { marks } from "./percentiles";
+
+type RenderItem = NonNullable<CustomSeriesOption["renderItem"]>;
+
+/** What a probe may come to: colour of the page, symbol and name. */
+const VERDICTS: Record<string, [name: string, color: string, symbol: string]> = {
+  holds: ["holds", "--good", "circle"],
+  missed: ["missed", "--bad", "diamond"],
+  undecided: ["undecided", "--doubt", "triangle"],
+  "not judged": ["not judged", "--muted", "emptyCircle"],
+  broke: ["broke", "--bad", "rect"],
+};
+
+/** Probes that have a place in the chart: those at a rate, with a time. */
+export function drawnProbes(search: SearchView): ProbeView[] {
+  return search.probes.filter((p) => p.rate_per_s !== null && (p.response_ns_p99 ?? 0) > 0 && VERDICTS[p.verdict] !== undefined);
+}
+
+function color(name: string): string {
+  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+}
+
+function points(probes: readonly ProbeView[], entry: LegendEntry): LineSeriesOption {
+  const data = probes.map((p): [number, number, number] => [p.rate_per_s as number, Math.log10(p.response_ns_p99 as number), p.number]);
+  return {
+    type: "line",
+    name: entry.name,
+    data,
+    symbol: entry.look.symbol,
+    symbolSize: 9,
+    showAllSymbol: true,
+    itemStyle: { color: entry.look.color },
+    lineStyle: { opacity: 0 },
+    emphasis: { disabled: true },
+  };
+}
+
+/** The answer as an upright line in its interval, and the peak as a dashed one. */
+function answer(search: SearchView, [bottom, top]: [number, number]): CustomSeriesOption {
+  const { muted } = ink();
+  const good = color("--good");
+  const renderItem: RenderItem = (_, api) => {
+    const at = (x: number, y: number): [number, number] => api.coord([x, y]) as [number, number];
+    const upright = (x: number, stroke: string, lineDash: number[] | undefined) => {
+      const [x1, y1] = at(x, bottom);
+      const [x2, y2] = at(x, top);
+      return { type: "line" as const, shape: { x1, y1, x2, y2 }, style: { stroke, lineWidth: 1.5, ...(lineDash && { lineDash }) } };
+    };
+    const children = [];
+    if (search.answer !== null) {
+      const [from, low] = at(search.answer.lo ?? search.answer.center, bottom);
+      const [to, high] = at(search.answer.hi ?? search.answer.center, top);
+      const shape = { x: from, y: high, width: Math.max(1, to - from), height: low - high };
+      children.push({ type: "rect" as const, shape, style: { fill: good, opacity: 0.14 } }, upright(search.answer.center, good, undefined));
+    }
+    if (search.peak_per_s !== null) children.push(upright(search.peak_per_s, muted, [5, 4]));
+    return { type: "group", children };
+  };
+  return { type: "custom", renderItem, data: [[search.answer?.center ?? search.peak_per_s ?? 0, bottom]], silent: true, clip: true, z: 0, tooltip: { show: false } };
+}
+
+function probeTip(params: unknown, search: SearchView, legend: readonly LegendEntry[]): HTMLElement {
+  const items = ((Array.isArray(params) ? params : [params]) as { seriesName: string; value: [number, number, number] }[]).filter((i) => i.seriesName !== "");
+  const rate = items[0]?.value[0] ?? 0;
+  const rows = items.flatMap(({ seriesName, value }) => {
+    const probe = search.probes.find((p) => p.number === value[2]);
+    const entry = legend.find((e) => e.name === seriesName);
+    if (probe === undefined || entry === undefined) return [];
+    const over = probe.over_shares.map(format.percent).join(", ");
+    return [{ name: `probe ${probe.number}, ${seriesName}`, color: entry.look.color, value: `${format.time(10 ** value[1])}${over === "" ? "" : `, ${over} beyond`}` }];
+  });
+  return tip(`${format.count(rate)}/s`, rows);
+}
+
+function drawing(search: SearchView): Drawing {
+  const probes = drawnProbes(search);
+  const used = Object.entries(VERDICTS).filter(([verdict]) => probes.some((p) => p.verdict === verdict));
+  const legend = used.map(([, [name, variable, symbol]]): LegendEntry => ({ name, look: { color: color(variable), symbol, dash: [], hollow: symbol.startsWith("empty") } }));
+  const logs = probes.map((p) => Math.log10(p.response_ns_p99 as number));
+  const ys = marks(Math.min(...logs), Math.max(...logs));
+  const ends: [number, number] = [ys[0] as number, ys[ys.length - 1] as number];
+  const base = axis();
+  const series = used.map(([verdict], i): SeriesOption => points(probes.filter((p) => p.verdict === verdict), legend[i] as LegendEntry));
+  return {
+    legend,
+    label: "Points of response time by rate, one a probe; the same numbers are in the table below.",
+    note: "The upright line is the answer in its interval; the dashed one the peak without regard for limits.",
+    option: {
+      grid: { left: 8, right: 24, top: 28, bottom: 30, containLabel: true },
+      tooltip: {
+        trigger: "axis",
+        axisPointer: { type: "line", snap: true, label: { show: false } },
+        formatter: (params) => probeTip(params, search, legend),
+      },
+      dataZoom: [zoom("xAxisIndex"), zoom("yAxisIndex")],
+      xAxis: {
+        type: "value",
+        name: "requests/s",
+        nameLocation: "middle",
+        nameGap: 30,
+        min: 0,
+        max: Math.max(search.peak_per_s ?? 0, search.answer?.hi ?? 0, ...probes.map((p) => p.rate_per_s ?? 0)) * 1.03,
+        ...base,
+        axisLabel: { ...base["axisLabel"], showMaxLabel: false, formatter: (n: number) => format.rateShort(n) },
+        splitLine: { show: false },
+      },
+      yAxis: {
+        type: "value",
+        name: "response time, 99 %",
+        min: ends[0],
+        max: ends[1],
+        ...base,
+        nameTextStyle: { ...base["nameTextStyle"], align: "left" },
+        axisTick: { ...base["axisTick"], customValues: ys },
+        axisLabel: { ...base["axisLabel"], customValues: ys, formatter: (y: number) => format.timeShort(10 ** y) },
+        splitLine: { ...base["splitLine"], customValues: ys } as object,
+      },
+      series: [answer(search, ends), ...series],
+    },
+  };
+}
+
+/** The chart of a search; null in other runs, and where no probe has a time. */
+export function searchCurve(context: Context): HTMLElement | null {
+  const { search } = context.view;
+  if (search === undefined || drawnProbes(search).length === 0) return null;
+  const chart = mount(() => drawing(search));
+  return figure(context, "chart-search", "What was tried", "Each point is a probe at a rate; where points turn from holding to missing is what the store sustains.", [], chart);
+}

@@ -1,0 +1,171 @@
+/** What stores bear: highest rates, times at shares of the knee, and every stage. */
+
+import { byProfile, rateOf, timeOf } from "../charts/ramp";
+import { type Context, targetName } from "../context";
+import { chip, h, labelled, scrollBox, section, tableHead } from "../dom";
+import * as format from "../format";
+import { validityMark } from "../validity";
+import type { Comparison, RampStage, RampView, Value } from "../view";
+
+const OUTCOMES: Record<string, string> = {
+  "never-missed": "at least",
+  generator: "at least: generator's limit",
+  "never-held": "no stage held",
+  broken: "broke",
+};
+
+function value(of: Value | undefined, print: (n: number) => string): HTMLElement {
+  if (of === undefined) return h("span", { class: "none" }, format.NONE);
+  const ends = of.hi === null ? "" : format.interval(of, print);
+  return h("span", {}, print(of.center), ends === "" ? null : h("span", { class: "sub" }, ends));
+}
+
+const perSecond = (n: number): string => `${format.rateShort(n)}/s`;
+const cpus = (n: number): string => format.percent(n);
+
+function shareColumns(ramps: readonly RampView[]): number[] {
+  return [...new Set(ramps.flatMap((ramp) => ramp.at.map((point) => point.share)))].sort((a, b) => a - b);
+}
+
+function summaryRow(context: Context, ramp: RampView, shares: readonly number[], hasLimit: boolean): HTMLElement {
+  const { metrics } = ramp;
+  const doubt = OUTCOMES[ramp.outcome];
+  const at = (share: number) => ramp.at.find((point) => point.share === share)?.metrics;
+  const last = ramp.at[ramp.at.length - 1]?.metrics ?? {};
+  return h(
+    "tr",
+    {},
+    h("th", { scope: "row" }, h("div", {}, targetName(context, ramp.target), h("span", { class: "sub" }, format.plural(ramp.blocks, "block")))),
+    labelled("Knee", value(metrics["knee_per_s"], perSecond), doubt === undefined ? null : chip("doubt", doubt)),
+    labelled("Reached", value(metrics["reached_per_s"], perSecond)),
+    hasLimit ? labelled(`p99 below ${format.timeShort(ramp.limit_ns ?? 0)}`, value(metrics["within_limit_per_s"], perSecond)) : null,
+    labelled("Server CPU at the knee", value(metrics["server_cpus"], cpus)),
+    shares.map((share) => labelled(`p99 at ${format.percent(share)}`, value(at(share)?.["ns_p99"], format.time))),
+    labelled("CPU/op server", value(last["server_cpu_ns_per_op"], format.time)),
+    labelled("CPU/op generator", value(last["generator_cpu_ns_per_op"], format.time)),
+  );
+}
+
+function summary(context: Context, ramps: readonly RampView[]): HTMLElement {
+  const shares = shareColumns(ramps);
+  const limit = ramps.find((ramp) => ramp.limit_ns !== null)?.limit_ns ?? null;
+  const columns = [
+    "Store",
+    "Knee",
+    "Reached",
+    ...(limit === null ? [] : [`p99 below ${format.timeShort(limit)}`]),
+    "Server CPU at the knee",
+    ...shares.map((share) => `p99 at ${format.percent(share)}`),
+    "CPU/op server",
+    "CPU/op generator",
+  ];
+  const rows = ramps.map((ramp) => summaryRow(context, ramp, shares, limit !== null));
+  return h("table", { class: "cards ramps" }, tableHead(columns), h("tbody", {}, rows));
+}
+
+const WHAT: Record<string, string> = {
+  reached_per_s: "highest rate reached",
+  knee_per_s: "knee",
+  within_limit_per_s: "highest rate within the limit",
+};
+const WORDS: Record<string, string> = { faster: "higher", slower: "lower" };
+
+function compared(context: Context, c: Comparison): HTMLElement {
+  const doubt = c.doubt === null ? "" : ` (${c.doubt})`;
+  const ratio = h("span", { class: "figure" }, format.ratioWithInterval(c.ratio));
+  const word = `, ${WORDS[c.verdict] ?? c.verdict}${doubt}`;
+  return h("li", {}, targetName(context, c.a), " against ", targetName(context, c.b), `: ${WHAT[c.metric]} `, ratio, word);
+}
+
+/** What a stage of the way up is on the way down; undefined where there is none. */
+export function downOf(ramp: RampView, stage: RampStage): RampStage | undefined {
+  const planned = (s: RampStage): number => s.metrics["planned_per_s"]?.center ?? s.clients;
+  return ramp.stages.find((s) => s.way === "down" && Math.abs(planned(s) / planned(stage) - 1) < 0.01);
+}
+
+function stageRow(ramp: RampView, stage: RampStage, operations: readonly string[]): HTMLElement {
+  const counts = stage.operations["ramp"]?.counts;
+  const share = (n: number | undefined): string => (n === undefined || n === 0 || counts === undefined ? "0" : format.percent(n / (counts.ok + counts.miss + counts.error + counts.wrong + counts.stale)));
+  const time = (of: RampStage | undefined, operation: string, percentile: string): string => {
+    const found = of && timeOf(ramp, of, operation, percentile);
+    return found === undefined ? format.NONE : format.time(found.center);
+  };
+  const used = (name: string): string => {
+    const found = stage.metrics[name];
+    return found === undefined ? format.NONE : format.percent(found.center);
+  };
+  const isClosed = ramp.times === "service";
+  const asked = isClosed ? stage.clients : (rateOf(ramp, stage)?.center ?? Number.NaN);
+  const number = (text: string): HTMLElement => h("td", { class: "number" }, text);
+  const held = stage.held === stage.blocks ? "held" : stage.held === 0 ? "too much" : `held in ${stage.held} of ${stage.blocks}`;
+  return h(
+    "tr",
+    { class: stage.held === stage.blocks ? undefined : "missed" },
+    h("th", { scope: "row", class: "number" }, isClosed ? format.count(asked) : format.rate(asked)),
+    number(format.rate(stage.metrics["rate_per_s"]?.center ?? Number.NaN)),
+    h("td", {}, held),
+    number(time(stage, "ramp", "p50")),
+    number(time(stage, "ramp", "p99")),
+    operations.map((operation) => number(time(stage, operation, "p99"))),
+    number(time(downOf(ramp, stage), "ramp", "p99")),
+    number(share(counts?.error)),
+    number(share(counts?.miss)),
+    number(used("server_cpus")),
+    number(used("generator_cpus")),
+  );
+}
+
+function stages(context: Context, ramp: RampView, title: string): HTMLElement {
+  const names = new Set(ramp.stages.flatMap((stage) => Object.keys(stage.operations)));
+  const operations = [...names].filter((name) => name !== "ramp").sort().reverse();
+  const columns = [
+    ramp.times === "service" ? "clients" : "asked/s",
+    "answered/s",
+    "",
+    "p50",
+    "p99",
+    ...operations.map((operation) => `p99 ${operation}`),
+    "p99 way down",
+    "failed",
+    "missed",
+    "server CPU",
+    "generator CPU",
+  ];
+  const rows = ramp.stages.filter((stage) => stage.way === "up").map((stage) => stageRow(ramp, stage, operations));
+  const table = h("table", { class: "stages" }, tableHead(columns), h("tbody", {}, rows));
+  return h(
+    "details",
+    { class: "group" },
+    h("summary", {}, h("span", { class: "group-name" }, targetName(context, ramp.target)), h("span", { class: "sub" }, title)),
+    scrollBox(`Stages of ${ramp.target}`, table),
+  );
+}
+
+/** The tables of each profile; null where no load was raised in stages. */
+export function ramps(context: Context): HTMLElement | null {
+  const all = context.view.ramps ?? [];
+  if (all.length === 0) return null;
+  const profiles = byProfile(all);
+  const parts = profiles.flatMap(({ name, value: own }) => {
+    const heading = profiles.length > 1 ? name : "What stores bear";
+    const against = context.view.comparisons.filter((c) => WHAT[c.metric] !== undefined && c.workload === name);
+    return [
+      h("h3", {}, heading, validityMark(context.view)),
+      summary(context, own),
+      against.length === 0 ? null : h("ul", { class: "prose" }, against.map((c) => compared(context, c))),
+      h("h3", {}, profiles.length > 1 ? `Stages, ${name}` : "Stages", validityMark(context.view)),
+      own.map((ramp) => stages(context, ramp, format.plural(ramp.stages.length, "stage"))),
+    ];
+  });
+  return section(
+    "ramps",
+    "Ramps",
+    h(
+      "p",
+      { class: "hint" },
+      "The knee is the last stage on the way up in which a store answered all that it was asked for; its interval reaches up to the first in which it did not. ",
+      "CPU is a share of one CPU; p99 stands at shares of each store's own knee, CPU/op at the knee.",
+    ),
+    parts.flat(),
+  );
+}

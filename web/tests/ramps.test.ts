@@ -1,0 +1,125 @@
+import { describe, expect, it } from "vitest";
+import { rampPoints, timeOf } from "../src/charts/ramp";
+import { panelsOf, zigzag } from "../src/charts/ramptime";
+import { drawnProbes } from "../src/charts/search";
+import { contextOf } from "../src/context";
+import { head } from "../src/sections/head";
+import { downOf, ramps } from "../src/sections/ramps";
+import { search } from "../src/sections/search";
+import { parseView, type RampBlock, type RampView, type View } from "../src/view";
+import * as variants from "./variants.mjs";
+
+function viewOf(raw: variants.Raw): View {
+  return parseView(JSON.stringify(raw)) as View;
+}
+
+function texts(root: HTMLElement, query: string): string[] {
+  return [...root.querySelectorAll(query)].map((e) => e.textContent ?? "");
+}
+
+const first = (view: View): RampView => (view.ramps ?? [])[0] as RampView;
+const block = (view: View): RampBlock => first(view).charts?.blocks[0] as RampBlock;
+
+describe("ramps", () => {
+  it("have a row a store, and a table of stages for each", () => {
+    const built = ramps(contextOf(viewOf(variants.ramps()))) as HTMLElement;
+    expect(texts(built, ".ramps tbody th .target")).toEqual(["redis", "memcached"]);
+    const cells = texts(built, ".ramps tbody tr:first-child td");
+    expect(cells[0]).toMatch(/^94k\/s92.1k\/s–102k\/s$/);
+    expect(texts(built, ".ramps thead th")).toContain("p99 below 1 ms");
+    expect(texts(built, ".ramps thead th").filter((name) => name.startsWith("p99 at"))).toHaveLength(5);
+    const tables = built.querySelectorAll(".stages");
+    expect(tables).toHaveLength(2);
+    expect(tables[0]?.querySelectorAll("tbody tr")).toHaveLength(12);
+    expect(texts(tables[0] as HTMLElement, "tr.missed td:nth-child(3)")).toEqual(["too much", "too much"]);
+    expect(built.textContent).toContain("redis against memcached: knee 0.84×");
+    expect(built.textContent).toContain(", lower");
+  });
+
+  it("set the way down beside the way up", () => {
+    const ramp = first(viewOf(variants.ramps()));
+    const up = ramp.stages[2] as RampView["stages"][number];
+    const down = downOf(ramp, up);
+    expect(down?.way).toBe("down");
+    expect(down?.metrics["planned_per_s"]?.center).toBeCloseTo(up.metrics["planned_per_s"]?.center as number, 6);
+    const p99 = (stage: typeof up): number => timeOf(ramp, stage, "ramp", "p99")?.center as number;
+    expect(p99(down as typeof up)).toBeGreaterThan(p99(up));
+    expect(downOf(ramp, ramp.stages[11] as typeof up)).toBeUndefined();
+  });
+
+  it("say of what only the least is known, and what broke", () => {
+    const context = contextOf(viewOf(variants.doubtfulRamps()));
+    const built = ramps(context) as HTMLElement;
+    expect(texts(built, ".chip")).toContain("?at least: generator's limit");
+    expect(texts(built, ".chip")).toContain("?broke");
+    expect(texts(built, "h3")).toEqual(["open", "Stages, open", "putra-2024", "Stages, putra-2024"]);
+    const closed = [...built.querySelectorAll<HTMLElement>(".stages")].pop() as HTMLElement;
+    expect(texts(closed, "thead th")[0]).toBe("clients");
+    expect(texts(closed, "tbody th")[0]).toBe("20");
+    const said = (head(context) as HTMLElement).textContent;
+    expect(said).toContain("redis broke in every block");
+    expect(said).not.toContain("Nothing was measured");
+  });
+
+  it("are not there in other runs", () => {
+    expect(ramps(contextOf(viewOf(variants.sessions())))).toBeNull();
+  });
+});
+
+describe("a ramp's charts", () => {
+  it("have a point a stage with an answer", () => {
+    const ramp = first(viewOf(variants.ramps()));
+    expect(rampPoints(ramp, "up", "ramp", "p99")).toHaveLength(12);
+    expect(rampPoints(ramp, "down", "set", "p50")).toHaveLength(11);
+    expect(rampPoints(ramp, "up", "touch", "p99")).toEqual([]);
+    const [rate, log] = rampPoints(ramp, "up", "ramp", "p99")[0] as [number, number];
+    expect(rate).toBeCloseTo(9400, 0);
+    expect(10 ** log).toBeGreaterThan(1e5);
+  });
+
+  it("draw the lowest and the highest value of each span", () => {
+    const series = { panel: "cpu", name: "server", low: [1, null, 3], high: [2, null, 3] };
+    expect(zigzag(series, 4)).toEqual([[1, 1], [3, 2], [6, null], [10, 3]]);
+    expect(zigzag({ panel: "cpu", name: "server", low: [1, 2] }, 2)).toEqual([[1, 1], [3, 2]]);
+  });
+
+  it("have a panel for each kind of quantity that was sampled", () => {
+    const view = viewOf(variants.ramps());
+    const titles = panelsOf(block(view)).map((panel) => panel.title);
+    expect(titles.slice(0, 3)).toEqual(["99th percentile", "Operations/s", "CPUs used"]);
+    expect(titles).toHaveLength(10);
+    const latency = panelsOf(block(view))[0];
+    expect(latency?.lines.map((line) => line.name)).toEqual(["p99", "stage was too much"]);
+    expect(latency?.lines[1]?.points).toHaveLength(block(view).stages.filter((stage) => !stage.holds).length);
+    const bare = { ...block(view), saturation: null };
+    expect(panelsOf(bare).map((panel) => panel.title)).toEqual(["99th percentile", "Operations/s"]);
+    const closed = { ...bare, stages: bare.stages.map((stage) => ({ ...stage, planned_per_s: null })) };
+    expect(panelsOf(closed).map((panel) => panel.title)).toEqual(["99th percentile", "Operations/s", "Clients"]);
+  });
+
+  it("give a name one colour in all panels and keep gaps between stages", () => {
+    const [latency] = panelsOf(block(viewOf(variants.ramps())));
+    const points = latency?.lines[0]?.points ?? [];
+    expect(points[2]?.[1]).toBeNull();
+    expect(points[0]?.[1]).toBe(points[1]?.[1]);
+  });
+});
+
+describe("a search", () => {
+  it("is a curve of its probes and a table of them", () => {
+    const view = viewOf(variants.searched());
+    expect(drawnProbes(view.search as NonNullable<View["search"]>).map((p) => p.number)).toEqual([2, 3, 4, 5, 6, 7, 8, 9]);
+    const built = search(contextOf(view)) as HTMLElement;
+    expect(built.querySelectorAll("tbody tr")).toHaveLength(9);
+    expect(texts(built, "tbody tr:nth-child(5) td")[5]).toBe("✕missed");
+    expect(texts(built, "tbody tr:nth-child(1) td")[4]).toBe("–");
+    expect(built.textContent).toContain("the generator was late");
+    const said = (head(contextOf(view)) as HTMLElement).textContent;
+    expect(said).toContain("sustains 72,000/s [70,000, 75,000]");
+    expect(said).toContain("98,000 requests/s");
+  });
+
+  it("is not there in other runs", () => {
+    expect(search(contextOf(viewOf(variants.sessions())))).toBeNull();
+  });
+});
