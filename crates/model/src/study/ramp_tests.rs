@@ -157,7 +157,7 @@ fn wrong_choices_say_what_was_expected() {
         (&[("stage_ms", "0")], "1 to 86400000 milliseconds"),
         (&[("threads", "0")], "1 to 1024 threads"),
         (&[("value_bytes", "31")], "`json`, or 32 to 16777216 bytes"),
-        (&[("clients", "0")], "clients from 1 to 4096"),
+        (&[("clients", "0")], "expected 1 to 4096, or several"),
         (&[("tags", "5")], "unknown key `tags`"),
         (&[("mysql.x", "5")], "unknown key `mysql.x`"),
         (
