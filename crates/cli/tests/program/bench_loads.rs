@@ -113,6 +113,11 @@ fn stages_change_the_rate_and_are_told_apart() {
         all += count(stage, "ok");
     }
     assert_eq!(all, count(whole, "ok"));
+    let stages = place.record().trials()[0]["phases"][0]["stages"].clone();
+    let planned = |stage: &Value| stage["planned_per_s"].as_f64().unwrap().round();
+    let planned: Vec<f64> = stages.as_array().unwrap().iter().map(planned).collect();
+    // Of the one that rises without its first fifth.
+    assert_eq!(planned, [500.0, 1_700.0, 2_500.0]);
     // A rate that rises by plan is no drift.
     let reasons = summary["reasons"].to_string();
     assert!(!reasons.contains("the rate"), "{reasons}");
@@ -142,6 +147,10 @@ fn clients_come_and_go_by_stages() {
     // With a pause of 2 ms a client sends at most 200 requests in a stage.
     assert!(counts[0] <= 201 && counts[0] * 2 < counts[1] && counts[1] < counts[2], "{counts:?}");
     assert_eq!(counts.iter().sum::<u64>(), count(whole, "ok"));
+    let stages = place.record().trials()[0]["phases"][0]["stages"].clone();
+    let clients = |stage: &Value| stage["clients"].as_u64().unwrap();
+    let clients: Vec<u64> = stages.as_array().unwrap().iter().map(clients).collect();
+    assert_eq!(clients, [1, 12, 20]);
     let text = place.on_records(&["show"]).measured().stdout;
     let told = "1 client for 0.4 s, then 1 to 20 clients in 0.4 s, then 20 clients for 0.4 s";
     assert!(text.contains(told), "{text}");

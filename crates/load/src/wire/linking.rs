@@ -120,6 +120,10 @@ impl<P: Parser + Default> Worker<'_, P> {
             connection.send_rest()
         };
         if let Err(e) = done {
+            // A server that has too many connections says so and hangs up, without reading.
+            if opening {
+                self.readable(index, true);
+            }
             self.broken(index, &e);
         }
     }

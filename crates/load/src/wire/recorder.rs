@@ -343,6 +343,8 @@ pub(crate) fn results(
 /// All operations together.
 fn merged(rows: &[Row]) -> Row {
     let mut whole = Row::default();
-    rows.iter().for_each(|row| whole.merge(row));
+    for row in rows {
+        whole.merge(row);
+    }
     whole
 }

@@ -247,9 +247,9 @@ pub(crate) fn uses<'a>(
         }
     }
     for ((stage, span), (before, after)) in uses.iter_mut().zip(spans).zip(server.pairs()) {
-        let used = before.zip(after).filter(|((from_ns, _), (to_ns, _))| to_ns > from_ns);
+        let read = before.zip(after).filter(|((from_ns, _), (to_ns, _))| to_ns > from_ns);
         // A reading comes a little late: it counts for as long as it was made over.
-        stage.server_cpu_ns = used.map(|((from_ns, before), (to_ns, after))| {
+        stage.server_cpu_ns = read.map(|((from_ns, before), (to_ns, after))| {
             let by_time = span.length_ns() as f64 / (to_ns - from_ns) as f64;
             (after.saturating_sub(before) as f64 * by_time) as u64
         });
@@ -325,9 +325,9 @@ mod tests {
         server.look(100, || Some((100, 1_000)));
         server.look(210, || Some((210, 1_055)));
         server.end(|| None);
-        let used = uses(&spans, &server, [].into_iter());
-        assert_eq!(used[0].server_cpu_ns, Some(50));
-        assert_eq!(used[1].server_cpu_ns, None);
+        let of_stages = uses(&spans, &server, [].into_iter());
+        assert_eq!(of_stages[0].server_cpu_ns, Some(50));
+        assert_eq!(of_stages[1].server_cpu_ns, None);
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use toml::Spanned;
 
-use super::ramp::RAMP;
+use super::ramp::{self, RAMP};
 use super::statements::{Advice, Claim, Expectation};
 use super::wire::{
     CACHE_OPERATIONS, Defaults, PAGE_OPERATIONS, PLAIN_OPERATIONS, Profile, RAMP_OPERATIONS,
@@ -152,7 +152,7 @@ impl Study {
 
     fn fault_in_profile(&self, profile: &Profile) -> Option<(usize, String)> {
         let known: &[&str] = match (self.workload, profile.layout) {
-            (StudyWorkload::Ramp, _) => return self.fault_in_ramp(profile),
+            (StudyWorkload::Ramp, _) => return ramp::fault_in_profile(profile),
             (StudyWorkload::AppCache, _) => &CACHE_OPERATIONS,
             (StudyWorkload::Sessions, Layout::Plain) => &PLAIN_OPERATIONS,
             (StudyWorkload::Sessions, Layout::Page) => &PAGE_OPERATIONS,

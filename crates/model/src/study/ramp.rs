@@ -170,41 +170,6 @@ fn most_clients(profile: &Profile, size: &ScaleSize) -> u64 {
 }
 
 impl Study {
-    /// What makes no sense of a ramp's profile, with its place.
-    pub(super) fn fault_in_ramp(&self, profile: &Profile) -> Option<(usize, String)> {
-        let name = profile.name.get_ref();
-        let (at, offset) = (|at: usize, problem: String| Some((at, problem)), profile.name.span());
-        let (permille, groups) = (profile.permille.as_ref(), profile.groups.as_ref());
-        match (profile.pace, permille, groups) {
-            (Pace::Open, None, _) => {
-                at(offset.start, format!("profile `{name}` has no permille (its rates)"))
-            }
-            (Pace::Clients, _, None) => {
-                at(offset.start, format!("profile `{name}` has no groups (of clients)"))
-            }
-            (Pace::Open, _, Some(groups)) => {
-                at(groups.span().start, "`groups` needs `pace = \"clients\"`".into())
-            }
-            (Pace::Clients, Some(permille), _) => {
-                at(permille.span().start, "`permille` needs `pace = \"open\"`".into())
-            }
-            (Pace::Open, Some(permille), None) => {
-                let shares = permille.get_ref();
-                let good = !shares.is_empty()
-                    && shares.len() <= STEPS_MAX
-                    && shares.iter().all(|share| (1..=PERMILLE_MAX).contains(share))
-                    && shares.is_sorted_by(|a, b| a < b);
-                let problem = "permille must be 1 to 1000 ascending numbers from 1 to 10000";
-                if good { None } else { at(permille.span().start, problem.into()) }
-            }
-            (Pace::Clients, None, Some(groups)) => {
-                let problem = "groups must be 1 to 1000";
-                let good = (1..=1_000).contains(groups.get_ref());
-                if good { None } else { at(groups.span().start, problem.into()) }
-            }
-        }
-    }
-
     /// What makes no sense of a ramp's values.
     pub(super) fn fault_in_scales(&self) -> Option<(usize, String)> {
         let empty = |size: &&ScaleSize| {
@@ -218,6 +183,41 @@ impl Study {
             return None;
         };
         Some((self.defaults.profile.span().start, problem.into()))
+    }
+}
+
+/// What makes no sense of a ramp's profile, with its place.
+pub(super) fn fault_in_profile(profile: &Profile) -> Option<(usize, String)> {
+    let name = profile.name.get_ref();
+    let (at, offset) = (|at: usize, problem: String| Some((at, problem)), profile.name.span());
+    let (permille, groups) = (profile.permille.as_ref(), profile.groups.as_ref());
+    match (profile.pace, permille, groups) {
+        (Pace::Open, None, _) => {
+            at(offset.start, format!("profile `{name}` has no permille (its rates)"))
+        }
+        (Pace::Clients, _, None) => {
+            at(offset.start, format!("profile `{name}` has no groups (of clients)"))
+        }
+        (Pace::Open, _, Some(groups)) => {
+            at(groups.span().start, "`groups` needs `pace = \"clients\"`".into())
+        }
+        (Pace::Clients, Some(permille), _) => {
+            at(permille.span().start, "`permille` needs `pace = \"open\"`".into())
+        }
+        (Pace::Open, Some(permille), None) => {
+            let shares = permille.get_ref();
+            let good = !shares.is_empty()
+                && shares.len() <= STEPS_MAX
+                && shares.iter().all(|share| (1..=PERMILLE_MAX).contains(share))
+                && shares.is_sorted_by(|a, b| a < b);
+            let problem = "permille must be 1 to 1000 ascending numbers from 1 to 10000";
+            if good { None } else { at(permille.span().start, problem.into()) }
+        }
+        (Pace::Clients, None, Some(groups)) => {
+            let problem = "groups must be 1 to 1000";
+            let good = (1..=1_000).contains(groups.get_ref());
+            if good { None } else { at(groups.span().start, problem.into()) }
+        }
     }
 }
 

@@ -135,7 +135,7 @@ fn rates_order_and_lengths_can_be_chosen() {
 fn a_shuffled_order_has_each_rate_once_and_follows_from_the_seed() {
     let shuffled = |seed| {
         let sets = vec![("order".into(), "shuffled".into())];
-        permille(&study().plan(&Choices { seed, sets, ..choices() }).unwrap())
+        permille(&study().plan(&Choices { sets, seed, ..choices() }).unwrap())
     };
     let mut once = shuffled(7);
     assert_eq!(once, shuffled(7));
