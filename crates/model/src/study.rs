@@ -6,8 +6,8 @@
 //! - [`statements`]: its statements and its recommendation table.
 //! - `keys`, `faults`: what must stand in it, and what makes no sense; `sizes`: of lists of sizes.
 //! - [`choices`]: what a user adds on the command line, `--set` keys included.
-//! - [`planning`]: study and choices become a [`crate::Plan`]; [`ramp`]: ramps of it; `targets`: its
-//!   stores.
+//! - [`planning`]: study and choices become a [`crate::Plan`]; [`ramp`]: those of ramps; `targets`:
+//!   its stores.
 
 pub mod choices;
 mod faults;

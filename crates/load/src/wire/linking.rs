@@ -121,7 +121,7 @@ impl<P: Parser + Default> Worker<'_, P> {
         };
         if let Err(e) = done {
             // A server that has too many connections says so and hangs up, without reading.
-            if opening {
+            if opening && self.connections[index].greeted {
                 self.readable(index, true);
             }
             self.broken(index, &e);

@@ -15,7 +15,9 @@ pub const JSON: &str = "json";
 /// Bytes of every such value.
 pub(super) const USER_BYTES: usize = 148;
 /// The object with zeros in place of what differs.
-const FORM: &[u8; USER_BYTES] = br#"{"uuid":"000000000000000000000000000000000000","username":"0000000000","firstName":"00000","lastName":"0000000000","address":"00000000000000000000"}"#;
+const FORM: &[u8; USER_BYTES] = b"{\"uuid\":\"000000000000000000000000000000000000\",\
+    \"username\":\"0000000000\",\"firstName\":\"00000\",\"lastName\":\"0000000000\",\
+    \"address\":\"00000000000000000000\"}";
 const UUID: Range<usize> = 9..45;
 /// Where the version stands, in base 62.
 pub(super) const USERNAME: Range<usize> = 59..69;

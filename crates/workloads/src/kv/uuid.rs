@@ -27,7 +27,7 @@ impl Uuids {
         Self { base: mix(&[seed, SALT]) }
     }
 
-    /// Writes that of a key, whose number has at most twelve digits, over [`UUID_BYTES`] characters.
+    /// Writes that of a key, whose number has at most twelve digits, over [`UUID_BYTES`] bytes.
     pub(super) fn write(self, uuid: &mut [u8], key: u64) {
         uuid.copy_from_slice(FORM);
         let word = mix_in(self.base, key);
