@@ -1,0 +1,149 @@
+//! What sampling costs: CPU time of a sample, by the clock of the thread that takes it, as a share
+//! of one core at ten samples a second.
+//!
+//! A private server under load, memcached with four worker threads unless `--product` says redis or
+//! mysql, and two threads of this process that offer the load and are sampled with it. Asking the
+//! server is measured apart: what it costs this process, and what it costs the server, by the CPU
+//! time of an idle server that is asked over and over.
+//! `cargo bench -p cachedyno-lab --bench sampling_cost -- --samples 500 --product redis`
+
+#![expect(clippy::print_stdout, reason = "a bench prints its result")]
+
+mod common;
+mod study;
+
+use common::{Outcome, arguments, number, told};
+use drivers::Admin;
+use model::{ProcessUse, Product, SAMPLE_NS};
+use nix::time::{ClockId, clock_gettime};
+use rig::{InterfaceReader, MariadbTemplate, Server, ServerSpec, UsageReader};
+use std::error::Error;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+const TIMEOUT: Duration = Duration::from_secs(5);
+const PAUSE: Duration = Duration::from_millis(10);
+
+fn main() -> Outcome {
+    let arguments = arguments();
+    if study::played_guard(&arguments)? {
+        return Ok(());
+    }
+    let samples = number(&arguments, "--samples", 300)?;
+    let at = arguments.iter().position(|a| a == "--product");
+    let product = at.and_then(|at| arguments.get(at + 1)).map_or("memcached", String::as_str);
+    let product = match product {
+        "memcached" => Product::Memcached,
+        "redis" => Product::Redis,
+        "mysql" => Product::Mysql,
+        other => return Err(format!("`{other}` is not sampled (memcached, redis, mysql)").into()),
+    };
+    let setup = study::setup()?;
+    let mut spec = ServerSpec::new(setup.disk.clone());
+    spec.cpus = Some(setup.pinning.server.clone());
+    let template;
+    let server = match product {
+        Product::Redis => rig::start_redis(&setup.guard, &spec)?,
+        Product::Mysql => {
+            template = MariadbTemplate::make(&setup.guard, &setup.disk, &spec.search)?;
+            rig::start_mariadb(&setup.guard, &template, &spec)?
+        }
+        _ => {
+            spec.settings.insert("threads".into(), "4".into());
+            rig::start_memcached(&setup.guard, &spec)?
+        }
+    };
+    let mut admin = drivers::admin(server.endpoint(), TIMEOUT).map_err(told)?;
+    asking(admin.as_mut(), &server, samples)?;
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                // Any load does: what is read is what the kernel counts.
+                let Ok(mut own) = drivers::admin(server.endpoint(), TIMEOUT) else { return };
+                while !stop.load(Ordering::Relaxed) && own.facts().is_ok() {}
+            });
+        }
+        let measured = sampling(&server, samples);
+        stop.store(true, Ordering::Relaxed);
+        measured
+    })
+}
+
+/// Reads processes and interface, as a sample does.
+fn sampling(server: &Server, samples: u64) -> Outcome {
+    let mut servers = UsageReader::new(&[server.pid()]);
+    let mut own = UsageReader::new(&[std::process::id()]);
+    let mut network = InterfaceReader::toward("127.0.0.1:1".parse()?).ok_or("no loopback")?;
+    let read = |servers: &mut UsageReader, own: &mut UsageReader| -> Result<_, Box<dyn Error>> {
+        let server: ProcessUse = servers.read().ok_or("the server ended")?;
+        let own = own.read().ok_or("this process cannot be read")?;
+        Ok((server.threads.len(), own.threads.len()))
+    };
+    // The first opens the files.
+    let first_ns = thread_cpu_ns()?;
+    read(&mut servers, &mut own)?;
+    let first_ns = thread_cpu_ns()? - first_ns;
+    let (mut processes_ns, mut network_ns) = (0, 0);
+    for _ in 0..samples {
+        let before = thread_cpu_ns()?;
+        read(&mut servers, &mut own)?;
+        let between = thread_cpu_ns()?;
+        network.read().ok_or("the loopback is gone")?;
+        processes_ns += between - before;
+        network_ns += thread_cpu_ns()? - between;
+        // As in a trial, the kernel's data have left the caches meanwhile.
+        thread::sleep(PAUSE);
+    }
+    let threads = read(&mut servers, &mut own)?;
+    let (processes, network) =
+        (processes_ns as f64 / samples as f64, network_ns as f64 / samples as f64);
+    println!(
+        "{samples} samples of {} threads of the server and {} of the generator that did anything\n\
+         processes: {}, the first {}; interface: {}\n\
+         together {} of one core at {} samples a second",
+        threads.0,
+        threads.1,
+        micros(processes),
+        micros(first_ns as f64),
+        micros(network),
+        share(processes + network),
+        1_000_000_000 / SAMPLE_NS
+    );
+    Ok(())
+}
+
+/// Asks an idle server over and over.
+fn asking(admin: &mut dyn Admin, server: &Server, samples: u64) -> Outcome {
+    let used = || rig::process_cpu_ns(server.pid()).ok_or("the server ended");
+    let (own_before, before) = (thread_cpu_ns()?, used()?);
+    for _ in 0..samples {
+        admin.counters().map_err(told)?.ok_or("it tells nothing")?;
+    }
+    let own = (thread_cpu_ns()? - own_before) as f64 / samples as f64;
+    let of_server = (used()? - before) as f64 / samples as f64;
+    println!(
+        "asking {}: {} of this process ({}), {} of the server ({} of one core)",
+        server.name(),
+        micros(own),
+        share(own),
+        micros(of_server),
+        share(of_server)
+    );
+    Ok(())
+}
+
+fn thread_cpu_ns() -> Result<u64, Box<dyn Error>> {
+    let time = clock_gettime(ClockId::CLOCK_THREAD_CPUTIME_ID)?;
+    Ok(time.tv_sec() as u64 * 1_000_000_000 + time.tv_nsec() as u64)
+}
+
+fn micros(ns: f64) -> String {
+    format!("{:.0} µs", ns / 1e3)
+}
+
+/// Of one core, at the rate of samples.
+fn share(ns: f64) -> String {
+    stats::format_percent(ns / SAMPLE_NS as f64)
+}
