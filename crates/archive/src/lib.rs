@@ -5,8 +5,8 @@
 //! - `targets.jsonl`: a line for each target that answered, or why it did not;
 //! - `trials.jsonl`: a line for each trial, synced to disk when the trial ends;
 //! - `latency.hlog`: times in the course of the trials, for tools of `HdrHistogram`;
-//! - `samples.jsonl.gz`: what server and generator used in the course of the trials, a line for each
-//!   in `columns`, compressed by itself;
+//! - `samples.jsonl.gz`: what server and generator used in the course of the trials, for each a
+//!   line of `columns`, compressed by itself;
 //! - `seal.json`: written last. A record without it was killed and can be resumed;
 //! - `report.html`, `summary.json`: made from the above, and can be made again.
 //!

@@ -223,6 +223,7 @@ pub(crate) struct Report {
 
 /// Arguments of `export`.
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "one flag a form, of which one is given")]
 #[group(id = "what", required = true, multiple = false)]
 pub(crate) struct Export {
     /// Path, id, unique prefix of an id, or `latest`
@@ -234,6 +235,9 @@ pub(crate) struct Export {
     /// A line for each result and block, comma-separated
     #[arg(long, group = "what")]
     pub(crate) csv_blocks: bool,
+    /// A line for each reading of what server and generator used, comma-separated
+    #[arg(long, group = "what")]
+    pub(crate) csv_samples: bool,
     /// The summary that docs/FORMAT.md describes
     #[arg(long, group = "what")]
     pub(crate) json: bool,

@@ -33,5 +33,6 @@ mod program {
     mod reference;
     mod replies;
     mod resume;
+    mod samples;
     mod usage;
 }

@@ -89,7 +89,8 @@ pub trait Admin: Send {
     }
 
     /// What the store tells about itself now, of several servers together; `None` where it tells
-    /// nothing of that kind, and never will. Asked while a load runs, so on a connection of its own.
+    /// nothing of that kind, and never will. While a load runs, it is asked on a connection of its
+    /// own.
     fn counters(&mut self) -> Result<Option<StoreCounters>, Failure> {
         Ok(None)
     }

@@ -26,8 +26,8 @@ pub struct Sample {
     pub network: Option<NetworkUse>,
 }
 
-/// What processes have used. Source: proc(5), `/proc/<pid>/task/<tid>/status` and `schedstat`, and the
-/// process CPU clock.
+/// What processes have used. Source: proc(5), `/proc/<pid>/task/<tid>/status` and `schedstat`, and
+/// the process CPU clock.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessUse {
     /// CPU time, threads that have ended included, nanoseconds.

@@ -2,11 +2,15 @@
 //! line break is quoted). Columns are stable; new ones are added at the end. Times are in
 //! nanoseconds, rates per second; an empty field was not measured.
 
+mod samples;
+
 use model::Counts;
 
 use crate::pairs::against;
 use crate::standings::standings;
 use crate::view::{Row, View};
+
+pub use samples::render_samples;
 
 /// Metrics in the order of their columns, each as centre, `_lo` and `_hi`.
 const METRICS: [&str; 23] = [

@@ -1,0 +1,100 @@
+//! What server and generator used in the course of a run: in its record, and as CSV.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use super::common::{Place, RedisServer, installed};
+
+/// The lines of `export --csv-samples`, by the names of the columns. No field of these runs holds a
+/// comma.
+fn samples(place: &Place, run: &str) -> Vec<BTreeMap<String, String>> {
+    let csv = place.on_records(&["export", run, "--csv-samples"]).code(0).stdout;
+    let mut lines = csv.lines().map(|line| line.split(',').map(String::from));
+    let names: Vec<String> = lines.next().unwrap().collect();
+    lines.map(|fields| names.iter().cloned().zip(fields).collect()).collect()
+}
+
+fn number(sample: &BTreeMap<String, String>, name: &str) -> u64 {
+    sample[name].parse().unwrap_or_else(|_| panic!("`{name}` of {sample:?}"))
+}
+
+#[test]
+fn a_private_server_is_sampled_and_exported() {
+    if !installed(&["redis-server", "setpriv"]) {
+        return;
+    }
+    let place = Place::new();
+    let mut command = place.command();
+    command.args(["bench", "redis", "--op", "get", "--keys", "500", "--clients", "4"]);
+    command.args(["--duration", "700ms", "--warmup", "100ms", "--blocks", "2"]);
+    command.args(["--format", "json"]);
+    command.arg("--out").arg(place.records()).arg("--disk").arg(place.disk());
+    Place::finish(command).measured();
+    let record = place.record();
+    let samples = samples(&place, "latest");
+    for (block, trial) in record.trials().iter().enumerate() {
+        let of_trial: Vec<_> =
+            samples.iter().filter(|s| number(s, "block") == block as u64).collect();
+        assert!(of_trial.len() >= 5, "{} samples", of_trial.len());
+        assert!(of_trial.iter().all(|s| s["cell"] == trial["cell"].as_str().unwrap()));
+        let (first, last) = (of_trial[0], of_trial[of_trial.len() - 1]);
+        for counter in ["at_ns", "server_cpu_ns", "generator_cpu_ns"] {
+            assert!(number(last, counter) > number(first, counter), "{counter}");
+        }
+        let told: Vec<u64> =
+            of_trial.iter().filter_map(|s| s["store_commands"].parse().ok()).collect();
+        assert!(told.len() >= 3 && told.is_sorted(), "{told:?}");
+        assert!(told.last() > told.first(), "{told:?}");
+        let phase = &trial["phases"][0];
+        let begun_ns = phase["begun_ns"].as_u64().unwrap();
+        let ended_ns = begun_ns + phase["wall_ns"].as_u64().unwrap();
+        let within = |at_ns: u64| (begun_ns..ended_ns).contains(&at_ns);
+        assert!(of_trial.iter().filter(|s| within(number(s, "at_ns"))).count() >= 3, "{phase}");
+        assert!(ended_ns <= number(last, "at_ns"), "{phase}");
+        assert!(last["server_threads"].contains("redis-server/"), "{last:?}");
+        assert_eq!(last["network_interface"], "");
+    }
+    let run = record.header()["run"].as_str().unwrap().to_string();
+    assert!(samples.iter().all(|s| s["run"] == run));
+
+    // A record of which the last line was torn off, and one without any.
+    let file = record.path.join("samples.jsonl.gz");
+    let whole = fs::read(&file).unwrap();
+    fs::write(&file, &whole[..whole.len() - 7]).unwrap();
+    let left = self::samples(&place, "latest");
+    assert!(!left.is_empty() && left.iter().all(|s| number(s, "block") == 0));
+    fs::remove_file(&file).unwrap();
+    assert!(self::samples(&place, "latest").is_empty());
+    place.on_records(&["show"]).code(0);
+    fs::write(&file, "not packed at all").unwrap();
+    place
+        .on_records(&["export", "--csv-samples"])
+        .error(&["samples.jsonl.gz`, line 1, is damaged"]);
+}
+
+#[test]
+fn an_existing_server_tells_of_itself_and_its_traffic_is_seen() {
+    if !installed(&["redis-server", "redis-cli", "setpriv"]) {
+        return;
+    }
+    let server = RedisServer::on_a_port();
+    let place = Place::new();
+    let mut command = place.command();
+    command.args(["bench", &server.port_url(), "--op", "set", "--keys", "500", "--clients", "4"]);
+    command.args(["--duration", "700ms", "--warmup", "100ms", "--blocks", "1"]);
+    command.args(["--format", "json"]);
+    command.arg("--out").arg(place.records()).arg("--disk").arg(place.disk());
+    Place::finish(command).measured();
+    let samples = samples(&place, "latest");
+    let (first, last) = (&samples[0], &samples[samples.len() - 1]);
+    assert_eq!(last["server_cpu_ns"], "");
+    let told: Vec<_> = samples.iter().filter(|s| !s["store_keys"].is_empty()).collect();
+    assert!(told.len() >= 3, "{} of {}", told.len(), samples.len());
+    assert!(told.iter().any(|s| number(s, "store_keys") == 500), "{told:?}");
+    assert!(told.iter().all(|s| number(s, "store_connections") >= 1), "{told:?}");
+    for counter in ["network_received_bytes", "network_sent_packets"] {
+        assert!(number(last, counter) > number(first, counter), "{counter}");
+    }
+    // The connections that asked are gone with the run.
+    assert_eq!(server.keys(), [""; 0]);
+}
