@@ -134,7 +134,7 @@ pub(crate) fn counted(
 ) -> Result<Option<StoreCounters>, Failure> {
     let mut all = StoreCounters::default();
     for one in of_servers {
-        all = all.and(one.map_err(fault::failure)?);
+        all = all.and(&one.map_err(fault::failure)?);
     }
     Ok(Some(all).filter(|told| *told != StoreCounters::default()))
 }

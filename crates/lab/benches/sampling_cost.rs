@@ -10,13 +10,12 @@
 #![expect(clippy::print_stdout, reason = "a bench prints its result")]
 
 mod common;
-mod study;
 
 use common::{Outcome, arguments, number, told};
 use drivers::Admin;
 use model::{ProcessUse, Product, SAMPLE_NS};
 use nix::time::{ClockId, clock_gettime};
-use rig::{InterfaceReader, MariadbTemplate, Server, ServerSpec, UsageReader};
+use rig::{Guard, InterfaceReader, MariadbTemplate, Pinning, Server, ServerSpec, UsageReader};
 use std::error::Error;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -27,7 +26,8 @@ const PAUSE: Duration = Duration::from_millis(10);
 
 fn main() -> Outcome {
     let arguments = arguments();
-    if study::played_guard(&arguments)? {
+    if arguments.first().map(String::as_str) == Some(rig::GUARD_ARGUMENT) {
+        rig::guard_main(std::io::stdin().lock())?;
         return Ok(());
     }
     let samples = number(&arguments, "--samples", 300)?;
@@ -39,19 +39,19 @@ fn main() -> Outcome {
         "mysql" => Product::Mysql,
         other => return Err(format!("`{other}` is not sampled (memcached, redis, mysql)").into()),
     };
-    let setup = study::setup()?;
-    let mut spec = ServerSpec::new(setup.disk.clone());
-    spec.cpus = Some(setup.pinning.server.clone());
+    let (guard, disk) = (Guard::start()?, std::env::temp_dir());
+    let mut spec = ServerSpec::new(&disk);
+    spec.cpus = Some(Pinning::for_this_process().server);
     let template;
     let server = match product {
-        Product::Redis => rig::start_redis(&setup.guard, &spec)?,
+        Product::Redis => rig::start_redis(&guard, &spec)?,
         Product::Mysql => {
-            template = MariadbTemplate::make(&setup.guard, &setup.disk, &spec.search)?;
-            rig::start_mariadb(&setup.guard, &template, &spec)?
+            template = MariadbTemplate::make(&guard, &disk, &spec.search)?;
+            rig::start_mariadb(&guard, &template, &spec)?
         }
         _ => {
             spec.settings.insert("threads".into(), "4".into());
-            rig::start_memcached(&setup.guard, &spec)?
+            rig::start_memcached(&guard, &spec)?
         }
     };
     let mut admin = drivers::admin(server.endpoint(), TIMEOUT).map_err(told)?;
@@ -62,7 +62,11 @@ fn main() -> Outcome {
             scope.spawn(|| {
                 // Any load does: what is read is what the kernel counts.
                 let Ok(mut own) = drivers::admin(server.endpoint(), TIMEOUT) else { return };
-                while !stop.load(Ordering::Relaxed) && own.facts().is_ok() {}
+                while !stop.load(Ordering::Relaxed) {
+                    if own.facts().is_err() {
+                        return;
+                    }
+                }
             });
         }
         let measured = sampling(&server, samples);

@@ -279,7 +279,7 @@ fn counters(stores: &mut [Box<dyn Admin>]) -> Result<Option<StoreCounters>, Fail
     let mut all: Option<StoreCounters> = None;
     for store in stores {
         if let Some(told) = store.counters()? {
-            all = Some(all.unwrap_or_default().and(told));
+            all = Some(all.unwrap_or_default().and(&told));
         }
     }
     Ok(all)

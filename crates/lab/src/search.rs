@@ -238,7 +238,7 @@ impl Searching<'_, '_, '_> {
             }
         };
         store.measure(&phase, &offer, self.stop, &mut meter, progress, &mut finished);
-        let (noise, samples) = (recorder.stop(), sampler.stop());
+        let (noise, taken) = (recorder.stop(), sampler.stop());
         if finished.interrupted {
             return None;
         }
@@ -259,7 +259,7 @@ impl Searching<'_, '_, '_> {
             phases: finished.phases,
             ..empty
         };
-        Some(Measured { trial, intervals: finished.intervals, samples })
+        Some(Measured { trial, intervals: finished.intervals, samples: taken })
     }
 
     /// About how much of the search is done: a bracket of eight probes, and the confirmation.

@@ -32,8 +32,8 @@ pub struct Sample {
 pub struct ProcessUse {
     /// CPU time, threads that have ended included, nanoseconds.
     pub cpu_ns: u64,
-    /// The threads that there are; empty where the kernel tells nothing of threads. Of more than 64
-    /// they are read, and listed, in every second sample, of more than 128 in every third, and so
+    /// The threads that there are; empty where the kernel tells nothing of threads. Of more than 32
+    /// they are read, and listed, in every second sample, of more than 64 in every third, and so
     /// on; those that used little are left out where there are many.
     pub threads: Vec<ThreadCpu>,
     /// Resident memory, bytes.
@@ -107,13 +107,13 @@ impl StoreCounters {
     /// Those of several servers as one's: numbers are added up, fragmentation is weighed by used
     /// memory.
     #[must_use]
-    pub fn and(self, other: Self) -> Self {
+    pub fn and(&self, other: &Self) -> Self {
         let sum = |a: Option<u64>, b: Option<u64>| match (a, b) {
             (Some(a), Some(b)) => Some(a.saturating_add(b)),
             (one, other) => one.or(other),
         };
         let resident = |c: &Self| Some(c.fragmentation? * c.used_bytes? as f64);
-        let fragmentation = match (resident(&self), resident(&other)) {
+        let fragmentation = match (resident(self), resident(other)) {
             (Some(a), Some(b)) => {
                 let used_bytes = sum(self.used_bytes, other.used_bytes).unwrap_or_default();
                 Some(thousandths((a + b) / used_bytes as f64)).filter(|f| f.is_finite())
@@ -182,12 +182,12 @@ mod tests {
             evicted: Some(2),
             ..StoreCounters::default()
         };
-        let both = one.clone().and(other);
+        let both = one.and(&other);
         // 1500 and 3300 bytes resident.
         assert_eq!(both.fragmentation, Some(1.2));
         assert_eq!((both.used_bytes, both.hits), (Some(4000), Some(7)));
         assert_eq!((both.keys, both.evicted, both.misses), (Some(1), Some(2), None));
-        assert_eq!(one.clone().and(StoreCounters::default()), one);
+        assert_eq!(one.and(&StoreCounters::default()), one);
         assert_eq!(StoreCounters::fragmentation_of(5, 0), None);
         assert_eq!(StoreCounters::fragmentation_of(2000, 1500), Some(1.333));
     }

@@ -126,7 +126,7 @@ eth0.5:21 22 1 1 1 1 1 1 23 24 1 1 1 1 1 1
         let before = reader.read().unwrap();
         let mut client = TcpStream::connect(address).unwrap();
         let (mut server, _) = listener.accept().unwrap();
-        client.write_all(&[7; 100_000]).unwrap();
+        client.write_all(&vec![7; 100_000]).unwrap();
         let mut received = vec![0; 100_000];
         server.read_exact(&mut received).unwrap();
         let after = reader.read().unwrap();

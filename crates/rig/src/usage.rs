@@ -15,7 +15,9 @@ use crate::cpu::process_cpu_ns;
 
 /// Threads of a process that are read at once; more are read less often, so that a reading costs no
 /// more on average.
-const THREADS_AT_ONCE: usize = 64;
+const THREADS_AT_ONCE: usize = 32;
+/// Threads of a process whose files stay open, two each.
+const THREADS_OPEN_MAX: usize = 256;
 /// Room for a file of one thread: `status` has about 1,500 bytes.
 const FILE_BYTES_MAX: usize = 8 << 10;
 
@@ -148,7 +150,7 @@ impl Process {
     /// A thread that cannot be read keeps what was read last; one that has ended leaves the list
     /// with the next reading.
     fn read_threads(&mut self, buffer: &mut [u8]) {
-        let keeps = self.threads.len() <= THREADS_AT_ONCE;
+        let keeps = self.threads.len() <= THREADS_OPEN_MAX;
         for thread in &mut self.threads {
             if let Err(e) = thread.read(keeps, buffer) {
                 self.is_changed |= has_ended(&e);
@@ -238,7 +240,7 @@ impl<'a> Status<'a> {
                     status.name = std::str::from_utf8(value.trim_ascii()).unwrap_or_default();
                 }
                 b"State" => {
-                    status.is_over = matches!(value.trim_ascii().first(), Some(b'Z' | b'X'))
+                    status.is_over = matches!(value.trim_ascii().first(), Some(b'Z' | b'X'));
                 }
                 b"Threads" => status.threads = number() as usize,
                 b"VmRSS" => status.resident_bytes = number() * 1024,

@@ -146,7 +146,9 @@ fn many_threads_are_read_less_often() {
     let mut reader = UsageReader::new(&[std::process::id()]);
     let readings: Vec<ProcessUse> = (0..4).map(|_| reader.read().unwrap()).collect();
     stop.store(true, Ordering::Relaxed);
-    threads.into_iter().for_each(|t| t.join().unwrap());
+    for thread in threads {
+        thread.join().unwrap();
+    }
     let listed: Vec<bool> = readings.iter().map(|used| !used.threads.is_empty()).collect();
     assert!(listed[0] && listed.iter().any(|is_listed| !is_listed), "{listed:?}");
     // Also where no thread is listed, what was counted stays.
