@@ -19,6 +19,7 @@ pub(crate) mod studies;
 
 use ::report::{Recorded, TargetState, View, judge};
 use archive::{Record, TargetLine};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::args::Format;
@@ -44,6 +45,7 @@ fn recorded(record: Record) -> Recorded {
         targets: record.targets.into_iter().map(state).collect(),
         trials: record.trials,
         seal: record.seal,
+        samples: BTreeMap::new(),
     }
 }
 

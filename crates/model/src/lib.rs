@@ -42,7 +42,7 @@ pub use record::{Condition, Conditions, Header, Seal, SealStatus};
 pub use saturation::{NetworkUse, ProcessUse, SAMPLE_NS, Sample, StoreCounters, ThreadCpu};
 pub use search::{Search, Slo, SloError};
 pub use stages::{ClientStage, ClientStages, RateStage, RateStages, SETTLE_SHARE, StagesError};
-pub use study::{Choices, Study, StudyError, TargetChoice};
+pub use study::{Choices, RAMP, Study, StudyError, TargetChoice};
 pub use target::{Endpoint, Memcached, NetAddress, RedisWay, Secret, Spelling, TlsFiles, UrlError};
 pub use trial::{
     Beyond, Counts, Due, ErrorClass, Failure, Filled, Interval, Noise, OperationResult,

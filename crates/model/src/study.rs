@@ -20,7 +20,8 @@ mod targets;
 pub mod wire;
 
 pub use choices::{Choices, TargetChoice};
-pub use statements::{Advice, AdviceRow, Claim, Expectation};
+pub use ramp::RAMP;
+pub use statements::{Advice, AdviceRow, Claim, Expectation, HighestRate};
 pub use wire::{Study, StudyWorkload};
 
 /// A study or a choice that cannot be used.

@@ -6,9 +6,10 @@ use model::{Load, Plan, Workload};
 use stats::Doubt;
 
 use crate::pairs::against;
+use crate::ramp::{self, Ramp};
 use crate::recorded::Recorded;
 use crate::show;
-use crate::view::{ClaimView, Comparison, Row, Value};
+use crate::view::{ClaimView, Comparison, RampView, Row, Value};
 
 /// What the judgement of a claim looks at.
 struct Ground<'a> {
@@ -20,7 +21,7 @@ struct Ground<'a> {
 }
 
 /// Verdict, measured ratio and note.
-struct Judged(&'static str, Option<Value>, String);
+pub(crate) struct Judged(pub(crate) &'static str, pub(crate) Option<Value>, pub(crate) String);
 
 /// A measured ratio, which decides something only where a comparison would.
 #[derive(Clone, Copy)]
@@ -45,20 +46,35 @@ impl Ratio {
     }
 }
 
-fn not_run(why: String) -> Judged {
+pub(crate) fn not_run(why: String) -> Judged {
     Judged("not run", None, why)
 }
 
-/// Every claim on every profile of plain operations that was measured.
+/// Every claim on every profile of plain operations that was measured; those of ramps on every
+/// profile with ramps.
 pub(crate) fn claims(
     recorded: &Recorded,
     rows: &[Row],
     comparisons: &[Comparison],
+    ramps: (&[Ramp<'_>], &[RampView]),
 ) -> Vec<ClaimView> {
     let plan = &recorded.header.plan;
     let profiles = plain_profiles(plan, rows);
     let mut views = Vec::new();
-    for claim in &plan.claims {
+    let (of_ramps, of_rows): (Vec<&Claim>, Vec<&Claim>) =
+        plan.claims.iter().partition(|claim| claim.expect.is_of_ramps());
+    for claim in of_ramps {
+        let mut profiles: Vec<&str> = ramps.1.iter().map(|view| view.workload.as_str()).collect();
+        profiles.dedup();
+        for profile in &profiles {
+            let judged = ramp::judge_claim(&claim.expect, profile, recorded, ramps);
+            views.push(view(claim, Some(profile), judged));
+        }
+        if profiles.is_empty() {
+            views.push(view(claim, None, not_run("no ramp was measured".into())));
+        }
+    }
+    for claim in of_rows {
         for profile in &profiles {
             let ground = Ground { recorded, plan, rows, comparisons, profile };
             views.push(view(claim, Some(profile), judge(&claim.expect, &ground)));
@@ -131,6 +147,49 @@ fn expected(expectation: &Expectation) -> String {
             let load = Load::closed(*clients);
             format!("fastest / slowest nearer to 1 at {operation} than at {} ({load})", and(than))
         }
+        of_ramps => expected_of_ramps(of_ramps),
+    }
+}
+
+fn expected_of_ramps(expectation: &Expectation) -> String {
+    let percents =
+        |shares: &[f64]| and(&shares.iter().map(|share| show::percent(*share)).collect::<Vec<_>>());
+    match expectation {
+        Expectation::Capacity { a, b, figure, min, max } => {
+            let range = match max {
+                Some(max) => format!("from {} to {}", show::ratio(*min), show::ratio(*max)),
+                None => format!("at least {}", show::ratio(*min)),
+            };
+            format!("{a} / {b} {range} (highest rate, {})", figure.name())
+        }
+        Expectation::Diverges { a, b, low, high, min } => format!(
+            "p99 of {a} / {b} at {} of what {a} reached at least {} that at {}",
+            show::percent(*high),
+            show::ratio(*min),
+            show::percent(*low)
+        ),
+        Expectation::Slower { operation, than, targets, shares } => format!(
+            "p99 of {operation} above that of {than} ({} at {} of the knee)",
+            and(targets),
+            percents(shares)
+        ),
+        Expectation::Cpu { a, b, shares, min, max } => format!(
+            "server CPU of {a} / {b} from {} to {} (at {} of the lower knee)",
+            show::ratio(*min),
+            show::ratio(*max),
+            percents(shares)
+        ),
+        Expectation::Steady { targets, cpu, within } => format!(
+            "p99 of {} within {} of the lowest stage's while below {} of a CPU",
+            and(targets),
+            show::ratio(*within),
+            show::percent(*cpu)
+        ),
+        Expectation::Pick { target, over, share } => format!(
+            "{target} bears no less than {over} and answers no later at {} of the lower knee",
+            show::percent(*share)
+        ),
+        _ => String::new(),
     }
 }
 
@@ -161,6 +220,7 @@ fn judge(expectation: &Expectation, ground: &Ground<'_>) -> Judged {
         Expectation::Narrowest { operation, than, clients } => {
             judge_narrowest(operation, than, *clients, ground)
         }
+        _ => not_run("it is a statement about ramps".into()),
     }
 }
 
@@ -241,7 +301,16 @@ fn judge_ratio(ratio: Ratio, (a, b): (&str, &str), min: f64, max: f64) -> Judged
         let doubt = ratio.doubt().map_or_else(String::new, |doubt| doubt.to_string());
         return Judged("undecided", Some(ratio.value), doubt);
     };
-    let ratio = ratio.value;
+    judge_ends(ratio.value, (lo, hi), (a, b), (min, max))
+}
+
+/// The same of a ratio from enough blocks, with the ends of its interval.
+pub(crate) fn judge_ends(
+    ratio: Value,
+    (lo, hi): (f64, f64),
+    (a, b): (&str, &str),
+    (min, max): (f64, f64),
+) -> Judged {
     let center = ratio.center;
     let times = show::ratio(center);
     if min <= lo && hi <= max {

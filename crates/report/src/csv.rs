@@ -8,7 +8,7 @@ use model::Counts;
 
 use crate::pairs::against;
 use crate::standings::standings;
-use crate::view::{Row, View};
+use crate::view::{RampStage, RampView, Row, View};
 
 pub use samples::render_samples;
 
@@ -61,6 +61,18 @@ const PLACE: [&str; 8] =
 /// Columns of rows of a profile with sizes: what grows, how much of it there is, and the slope.
 const GROWTH: [&str; 6] = ["grows", "size", "slope", "slope_lo", "slope_hi", "growth"];
 
+/// Columns of stages of ramps: number, way, and what is told of the stage as a whole.
+const STAGE: [&str; 8] = [
+    "stage",
+    "way",
+    "blocks_held",
+    "planned_per_s",
+    "asked_per_s",
+    "server_cpus",
+    "generator_cpus",
+    "generator_run_delay_share",
+];
+
 /// Counts in the order of their columns.
 const COUNTS: [&str; 9] = [
     "ok",
@@ -87,6 +99,7 @@ pub fn render(view: &View) -> String {
     header.push("lost".into());
     header.extend(GROWTH.map(String::from));
     header.extend(of_metric(&LAST_METRIC));
+    header.extend(STAGE.map(String::from));
     let mut text = line(&header);
     for table in standings(view) {
         for group in &table.groups {
@@ -96,7 +109,47 @@ pub fn render(view: &View) -> String {
             }
         }
     }
+    for ramp in &view.ramps {
+        for stage in &ramp.stages {
+            for operation in stage.operations.keys() {
+                text += &line(&stage_row(view, (ramp, stage), operation));
+            }
+        }
+    }
     text
+}
+
+/// An operation of a stage of a ramp, as a row of results with the stage's own columns.
+fn stage_row(view: &View, (ramp, stage): (&RampView, &RampStage), operation: &str) -> Vec<String> {
+    let found = &stage.operations[operation];
+    let whole = operation == "ramp";
+    // Rates and costs are those of all operations together.
+    let own = stage.metrics.iter().filter(|_| whole);
+    let metrics = found.metrics.iter().chain(own);
+    let row = Row {
+        target: ramp.target.clone(),
+        product: view
+            .targets
+            .iter()
+            .find(|t| t.name == ramp.target)
+            .and_then(|t| t.product.clone()),
+        workload: ramp.workload.clone(),
+        operation: if whole { operation.into() } else { format!("ramp.{operation}") },
+        load: ramp.load.clone(),
+        blocks: stage.blocks,
+        compared_by: String::new(),
+        metrics: metrics.map(|(name, value)| (name.clone(), *value)).collect(),
+        counts: found.counts.clone(),
+        footnotes: Vec::new(),
+        charts: None,
+    };
+    let mut fields = self::row(view, &row, None);
+    let at = fields.len() - STAGE.len();
+    fields.truncate(at);
+    let of_stage = |name: &&str| number(stage.metrics.get(*name).map(|v| v.center));
+    fields.extend([stage.number.to_string(), stage.way.clone(), stage.held.to_string()]);
+    fields.extend(STAGE[3..].iter().map(of_stage));
+    fields
 }
 
 fn row(view: &View, row: &Row, best: Option<&Row>) -> Vec<String> {
@@ -119,6 +172,7 @@ fn row(view: &View, row: &Row, best: Option<&Row>) -> Vec<String> {
     fields.push(row.counts.lost.to_string());
     fields.extend(growth(view, row));
     fields.extend(of_metric(&LAST_METRIC));
+    fields.extend(STAGE.map(|_| String::new()));
     fields
 }
 

@@ -164,6 +164,7 @@ pub(crate) fn recorded(plan: Plan, blocks: u32, rates: Rates) -> Recorded {
             calibration: None,
         },
         trials,
+        samples: BTreeMap::new(),
         seal: Some(Seal {
             status: SealStatus::Complete,
             finished_unix_ms: 1_790_000_245_000,

@@ -9,12 +9,15 @@ use crate::context;
 use crate::growth::growth;
 use crate::notes::Notes;
 use crate::pairs::comparisons;
+use crate::ramp;
 use crate::recorded::Recorded;
 use crate::rows::rows;
 use crate::rules::rules;
 use crate::search::{by_rate, search};
 use crate::series::measured;
-use crate::validity::{Findings, check_noise, check_phase, check_run, check_targets};
+use crate::validity::{
+    Findings, check_noise, check_phase, check_run, check_targets, pinning_notes,
+};
 use crate::view::{Row, VIEW_FORMAT, View};
 
 /// Judges a run: validity, comparisons, claims and advice, with the data of all charts.
@@ -42,6 +45,8 @@ fn judge_cells(recorded: &Recorded, searched: Option<(&Recorded, &Search)>) -> V
     if found.is_none() {
         check_run(recorded, &mut findings);
     }
+    // Rows of a whole ramp would mix what a store bears with what it does not.
+    let phases: Vec<_> = phases.into_iter().filter(|p| !ramp::is_ramp(p.cell)).collect();
     for phase in &phases {
         // A probe may fail: that is what it is for.
         let carried = match found {
@@ -51,10 +56,22 @@ fn judge_cells(recorded: &Recorded, searched: Option<(&Recorded, &Search)>) -> V
         cells.extend(rows(recorded, phase, &carried, &mut notes));
     }
     let cells = ordered(cells);
-    let comparisons = comparisons(recorded, &phases);
+    let ramps = ramp::ramps(recorded);
+    let ramp_views = ramp::views(recorded, &ramps);
+    for (ramp, view) in ramps.iter().zip(&ramp_views) {
+        ramp::check(ramp, view, &mut findings, &mut notes);
+    }
+    if !ramps.is_empty() {
+        pinning_notes(&recorded.header, &mut notes);
+    }
+    let mut comparisons = comparisons(recorded, &phases);
+    comparisons.extend(ramp::comparisons(recorded, &ramps, &ramp_views));
     context::notes(recorded, &comparisons, &mut notes);
-    let advised = advice(recorded, &phases, &plain_profiles(plan, &cells));
+    let profiles = plain_profiles(plan, &cells);
+    let advised = advice(recorded, &phases, &profiles);
     let unsteady = findings.unsteady.iter().map(ToString::to_string).collect();
+    let claims = claims(recorded, &cells, &comparisons, (&ramps, &ramp_views));
+    let growth = growth(&phases, &cells);
     let (validity, reasons) = findings.judgement();
     let (status, stopped_because, took_s, blocks) = ending(recorded);
     View {
@@ -81,10 +98,11 @@ fn judge_cells(recorded: &Recorded, searched: Option<(&Recorded, &Search)>) -> V
         fewest_blocks: stats::compare::FEWEST_BLOCKS,
         generation: generation(recorded),
         targets: context::targets(recorded),
-        claims: claims(recorded, &cells, &comparisons),
-        growth: growth(&phases, &cells),
         cells,
         comparisons,
+        growth,
+        ramps: ramp_views,
+        claims,
         advice: advised.rows,
         advice_basis: advised.basis,
         advice_weights: plan.advice.iter().flat_map(|a| a.weights.clone()).collect(),

@@ -8,6 +8,7 @@
 //! - [`judge()`]: record to view, by way of trials ordered by cell and operation (`series`), rows
 //!   (`rows`, `distribution`), comparisons (`pairs`), `growth`, `validity`, `claims`, `advice` with
 //!   its `ranking`, and what stands around them (`context`, `notes`).
+//! - `ramp`: where a store breaks when its load is raised in stages.
 //! - `search`: what a search for the highest rate found, by the same rules as in the run.
 //! - [`text`], [`csv`], [`markdown`], [`json`], [`html`]: the outputs.
 //! - [`calibration`]: what `calibrate` found, as text.
@@ -39,6 +40,7 @@ mod judge;
 mod notes;
 mod null;
 mod pairs;
+mod ramp;
 mod ranking;
 mod recorded;
 mod rows;

@@ -2,7 +2,7 @@
 
 use crate::show;
 use crate::standings::{Standing, marks, standings};
-use crate::text::{effort, facts, growth, orders, problems, reasons, search};
+use crate::text::{effort, facts, growth, orders, problems, ramp, reasons, search};
 use crate::view::{Validity, View};
 
 /// The whole result; a heading of the first level, all else below it.
@@ -14,6 +14,7 @@ pub fn render(view: &View) -> String {
         not_as_expected(view),
         effort_of_operations(view),
         growth_of_costs(view),
+        ramps(view),
         not_run(view),
         failures(view),
         claims(view),
@@ -149,6 +150,35 @@ fn growth_of_costs(view: &View) -> String {
         body += &format!("{}\n", plain(growth::NOTE));
     }
     section("Growth of the cost", &body)
+}
+
+fn ramps(view: &View) -> String {
+    let mut body: String =
+        view.ramps.iter().map(|r| format!("- {}\n", plain(&r.sentence))).collect();
+    body +=
+        &ramp::comparisons(view).iter().map(|c| format!("- {}\n", plain(c))).collect::<String>();
+    for ramps in ramp::by_profile(view) {
+        let rows = ramps.iter().map(|r| ramp::share_cells(r).iter().map(|c| plain(c)).collect());
+        let table = pipes(&ramp::share_header(), "lrrrrrrr", rows);
+        let profile = ramp::of_profile(view, ramps[0]);
+        body += &format!("\np99 at shares of the knee{}:\n\n{table}", plain(&profile));
+    }
+    for found in &view.ramps {
+        let name = format!("{}{}", found.target, ramp::of_profile(view, found));
+        let rows = ramp::stage_rows(found).into_iter().map(|(cells, knee)| {
+            let mut cells: Vec<String> = cells.iter().map(|c| plain(c)).collect();
+            if knee {
+                cells[0] = format!("**{}**", cells[0]);
+            }
+            cells
+        });
+        let table = pipes(&ramp::stage_header(found), "rrrrrrrrrr", rows);
+        body += &format!("\nStages of {}, the knee bold:\n\n{table}", plain(&name));
+    }
+    if !view.ramps.is_empty() {
+        body += &format!("\n{}\n", plain(ramp::NOTE));
+    }
+    section("Ramps", &body)
 }
 
 fn not_run(view: &View) -> String {

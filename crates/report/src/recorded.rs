@@ -1,6 +1,7 @@
 //! A run's record as the judgement reads it.
 
-use model::{Failure, Header, Seal, Trial};
+use model::{Failure, Header, Sample, Seal, Trial};
+use std::collections::BTreeMap;
 
 /// Everything a record holds, read back or still in memory.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,6 +16,9 @@ pub struct Recorded {
     pub trials: Vec<Trial>,
     /// How the run ended; `None` when it was killed.
     pub seal: Option<Seal>,
+    /// What was sampled while trials lasted, by block and id of the cell, each in the order of
+    /// time; empty where nothing was.
+    pub samples: BTreeMap<(u32, String), Vec<Sample>>,
 }
 
 /// What the check before the first trial found out about a target.
@@ -44,5 +48,10 @@ impl Recorded {
     /// Why that target was not measured, when it was not.
     pub(crate) fn unavailable(&self, target: &str) -> Option<&Failure> {
         self.state(target).and_then(|t| t.unavailable.as_ref())
+    }
+
+    /// What was sampled in a trial.
+    pub(crate) fn samples_of(&self, trial: &Trial) -> Option<&Vec<Sample>> {
+        self.samples.get(&(trial.block, trial.cell.clone()))
     }
 }

@@ -189,12 +189,17 @@ pub(crate) fn check_phase(
              is counted with the generator's",
         ));
     }
-    for fact in header.conditions.facts.iter().filter(|c| c.group == "pinning") {
-        if let Some(warning) = &fact.warning {
-            carried.push(notes.add(format!("{}: {}; {warning}", fact.name, fact.value)));
-        }
-    }
+    carried.extend(pinning_notes(header, notes));
     carried
+}
+
+/// What is doubtful about how CPUs were divided.
+pub(crate) fn pinning_notes(header: &Header, notes: &mut Notes) -> Vec<usize> {
+    let facts = header.conditions.facts.iter().filter(|c| c.group == "pinning");
+    let warned = facts.filter_map(|fact| Some((fact, fact.warning.as_ref()?)));
+    warned
+        .map(|(fact, warning)| notes.add(format!("{}: {}; {warning}", fact.name, fact.value)))
+        .collect()
 }
 
 fn check_counts(phase: &MeasuredPhase<'_>, operation: &Operation<'_>, findings: &mut Findings) {

@@ -9,6 +9,13 @@ use std::collections::BTreeMap;
 
 use crate::rules::Rule;
 
+mod ramps;
+
+pub use ramps::{
+    RampBlock, RampCharts, RampOperation, RampPoint, RampStage, RampView, Saturation,
+    SaturationSeries, StageInTime,
+};
+
 /// Version of the JSON that [`View`] serialises to.
 pub const VIEW_FORMAT: u32 = 1;
 
@@ -379,6 +386,9 @@ pub struct View {
     /// Growth with the size of the data set; left out where no profile measures several sizes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub growth: Vec<GrowthView>,
+    /// What ramps found; left out where there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ramps: Vec<RampView>,
     /// Judged statements.
     pub claims: Vec<ClaimView>,
     /// The recommendation table.
@@ -475,6 +485,9 @@ impl View {
         }
         for ranking in &mut summary.rankings {
             ranking.rates.clear();
+        }
+        for ramp in &mut summary.ramps {
+            ramp.charts = None;
         }
         summary
     }

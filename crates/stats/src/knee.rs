@@ -94,7 +94,7 @@ pub enum Way {
 /// time. Stages that rise to one height and then fall have both ways, all others are on the way up.
 pub fn ways(planned: &[f64]) -> Vec<Way> {
     let highest = planned.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let top = planned.iter().position(|p| *p == highest).unwrap_or(0);
+    let top = planned.iter().position(|p| *p >= highest).unwrap_or(0);
     let rises = planned[..top].is_sorted();
     let falls = planned[top.min(planned.len())..].is_sorted_by(|a, b| a >= b);
     let there_and_back = rises && falls && planned.last().is_some_and(|last| *last < highest);
@@ -137,7 +137,7 @@ pub fn value_at(points: &[(f64, f64)], rate: f64) -> Option<f64> {
     points.sort_by(|a, b| a.0.total_cmp(&b.0));
     let above = points.iter().position(|(at, _)| *at >= rate)?;
     let (high, value) = points[above];
-    if high == rate {
+    if high <= rate {
         return Some(value);
     }
     let (low, lower) = points[above.checked_sub(1)?];

@@ -120,7 +120,46 @@ impl Study {
             Expectation::Narrowest { operation, than, .. } => {
                 [operation].into_iter().chain(than).find_map(|o| unknown_operation(o))
             }
+            of_ramps @ Expectation::Slower { operation, than, .. } => [operation, than]
+                .into_iter()
+                .find_map(|o| unknown_operation(o))
+                .or_else(|| self.fault_in_claim_of_ramps(of_ramps, offset)),
+            of_ramps => self.fault_in_claim_of_ramps(of_ramps, offset),
         }
+    }
+
+    fn fault_in_claim_of_ramps(
+        &self,
+        expect: &Expectation,
+        offset: usize,
+    ) -> Option<(usize, String)> {
+        let (targets, numbers): (Vec<&String>, Vec<f64>) = match expect {
+            Expectation::Capacity { a, b, min, max, .. } => {
+                (vec![a, b], [Some(*min), *max].into_iter().flatten().collect())
+            }
+            Expectation::Diverges { a, b, low, high, min } => (vec![a, b], vec![*low, *high, *min]),
+            Expectation::Cpu { a, b, shares, min, max } => {
+                (vec![a, b], shares.iter().chain([min, max]).copied().collect())
+            }
+            Expectation::Slower { targets, shares, .. } => {
+                (targets.iter().collect(), shares.clone())
+            }
+            Expectation::Steady { targets, cpu, within } => {
+                (targets.iter().collect(), vec![*cpu, *within])
+            }
+            Expectation::Pick { target, over, share } => (vec![target, over], vec![*share]),
+            _ => return None,
+        };
+        if self.workload != StudyWorkload::Ramp {
+            let kinds = quoted_list(["ratio", "highest", "lowest", "narrowest"]);
+            let problem = format!("a claim about ramps in a study without (expected {kinds})");
+            return Some((offset, problem));
+        }
+        let wrong = |n: &&f64| !(n.is_finite() && **n > 0.0);
+        targets.iter().find_map(|t| self.unknown_target(t, offset)).or_else(|| {
+            let number = numbers.iter().find(wrong)?;
+            Some((offset, format!("`{number}` in a claim (expected a number above 0)")))
+        })
     }
 
     fn fault_in_advice(&self, advice: &Spanned<Advice>) -> Option<(usize, String)> {

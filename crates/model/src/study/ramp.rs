@@ -13,7 +13,7 @@ use crate::plan::{Kv, KvOperation, Phase, Stop};
 use crate::stages::{ClientStage, STAGE_CLIENTS_MAX, STAGE_RATE_MAX};
 
 /// Name of the phase whose load is raised.
-pub(super) const RAMP: &str = "ramp";
+pub const RAMP: &str = "ramp";
 /// Largest share of the peak that may be planned, in thousandths.
 const PERMILLE_MAX: u32 = 10_000;
 /// Most stages on the way up.

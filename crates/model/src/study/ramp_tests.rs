@@ -224,3 +224,28 @@ fn a_ramp_at_its_peak_is_an_open_load() {
     assert_eq!(serde_json::from_str::<Load>(&stored).unwrap(), ramp);
     assert!(stored.contains(r#""kind":"ramp""#) && stored.contains(r#"{"permille":[100,1200]}"#));
 }
+
+#[test]
+fn claims_about_ramps_are_checked() {
+    let plan = with_sets(&[]).unwrap();
+    assert_eq!(plan.claims.len(), 6);
+    assert!(plan.claims.iter().all(|claim| claim.expect.is_of_ramps()));
+    for (from, to, problem) in [
+        ("a = \"memcached\"", "a = \"valkey\"", "unknown target `valkey`"),
+        ("over = \"redis\"", "over = \"mysql\"", "unknown target `mysql`"),
+        ("figure = \"reached\"", "figure = \"reachd\"", "unknown variant `reachd`"),
+        ("than = \"get\"", "than = \"touch\"", "unknown operation `touch`"),
+        ("share = 0.5 }", "share = 0.0 }", "`0` in a claim (expected a number above 0)"),
+        ("min = 1.25 }", "min = nan }", "`NaN` in a claim"),
+    ] {
+        assert!(RAMP_STUDY.contains(from), "{from}");
+        let text = RAMP_STUDY.replacen(from, to, 1);
+        let error = Study::parse("r.toml", &text).unwrap_err().to_string();
+        assert!(error.contains(problem) && error.contains("line "), "{error}");
+    }
+    let sessions = include_str!("../../../../studies/sessions.toml");
+    let expect = "expect = { kind = \"pick\", target = \"redis\", over = \"files\", share = 0.5 }";
+    let from = sessions.lines().find(|line| line.starts_with("expect")).unwrap();
+    let error = Study::parse("s.toml", &sessions.replacen(from, expect, 1)).unwrap_err();
+    assert!(error.to_string().contains("a claim about ramps in a study without"), "{error}");
+}

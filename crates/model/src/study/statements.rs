@@ -64,6 +64,120 @@ pub enum Expectation {
         /// Numbers of clients looked at.
         clients: Vec<u32>,
     },
+    /// Of ramps: a highest rate of `a` divided by that of `b` lies within `min` and `max`.
+    Capacity {
+        /// Target above the line.
+        a: String,
+        /// Target below the line.
+        b: String,
+        /// Which of the highest rates.
+        figure: HighestRate,
+        /// Smallest ratio that still confirms the statement.
+        min: f64,
+        /// Largest ratio that still confirms it; absent for no upper end.
+        max: Option<f64>,
+    },
+    /// Of ramps: the 99th percentile of `a` by that of `b` at the same rate is at the share `high`
+    /// of the highest rate that `a` reached at least `min` times what it is at the share `low`.
+    Diverges {
+        /// The target that is said to fall behind.
+        a: String,
+        /// The target that it falls behind.
+        b: String,
+        /// A light load, as a share of the highest rate that `a` reached.
+        low: f64,
+        /// The load at which it is said to have fallen behind.
+        high: f64,
+        /// How many times the ratio at the light load the other must be at least.
+        min: f64,
+    },
+    /// Of ramps: on each target and at each share of its knee one operation takes longer than
+    /// another, by the 99th percentile.
+    Slower {
+        /// The operation that is said to take longer.
+        operation: String,
+        /// The operation that it is compared with.
+        than: String,
+        /// Targets looked at.
+        targets: Vec<String>,
+        /// Shares of the knee looked at.
+        shares: Vec<f64>,
+    },
+    /// Of ramps: server CPU time of `a` by that of `b` at the same rates, which are shares of the
+    /// lower knee, lies within `min` and `max`.
+    Cpu {
+        /// Target above the line.
+        a: String,
+        /// Target below the line.
+        b: String,
+        /// Shares of the lower knee looked at.
+        shares: Vec<f64>,
+        /// Smallest ratio that still confirms the statement.
+        min: f64,
+        /// Largest ratio that still confirms it.
+        max: f64,
+    },
+    /// Of ramps: as long as a server uses less than a share of a CPU, its 99th percentile stays
+    /// within a factor of what it is at the lowest stage.
+    Steady {
+        /// Targets looked at.
+        targets: Vec<String>,
+        /// Share of a CPU below which stages are looked at.
+        cpu: f64,
+        /// How many times the lowest stage's percentile others may have.
+        within: f64,
+    },
+    /// Of ramps: `target` is the one to take rather than `over`, because it bears no lower rate and
+    /// answers no later at a share of the lower knee.
+    Pick {
+        /// The target that is recommended.
+        target: String,
+        /// The target that it is preferred to.
+        over: String,
+        /// The share of the lower knee at which times are compared.
+        share: f64,
+    },
+}
+
+/// One of the highest rates of a ramp.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum HighestRate {
+    /// The most that was answered in any stage, or with all clients at work.
+    Reached,
+    /// The last stage in which all that was asked for was answered.
+    Knee,
+    /// The last stage within the limit of the 99th percentile.
+    WithinLimit,
+}
+
+impl HighestRate {
+    /// As it stands in sentences and in studies.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Reached => "reached",
+            Self::Knee => "knee",
+            Self::WithinLimit => "within-limit",
+        }
+    }
+}
+
+impl Expectation {
+    /// True for what only a ramp can tell.
+    pub fn is_of_ramps(&self) -> bool {
+        match self {
+            Self::Ratio { .. }
+            | Self::Highest { .. }
+            | Self::Narrowest { .. }
+            | Self::Lowest { .. } => false,
+            Self::Capacity { .. }
+            | Self::Diverges { .. }
+            | Self::Slower { .. }
+            | Self::Cpu { .. }
+            | Self::Steady { .. }
+            | Self::Pick { .. } => true,
+        }
+    }
 }
 
 /// The recommendation table of a study.

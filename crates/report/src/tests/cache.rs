@@ -177,7 +177,7 @@ fn a_rate_can_be_made_again_from_what_is_told_of_saving_again() {
             .lines()
             .next()
             .unwrap()
-            .ends_with(",growth,restoring_ns_per_op,restoring_ns_per_op_lo,restoring_ns_per_op_hi")
+            .contains(",growth,restoring_ns_per_op,restoring_ns_per_op_lo,restoring_ns_per_op_hi,")
     );
     let columns: Vec<&str> = blocks.lines().next().unwrap().split(',').collect();
     assert_eq!(columns[columns.len() - 2..], ["free_ns", "restoring_ns"]);

@@ -250,7 +250,7 @@ fn growth_stands_in_every_output() {
     assert!(lines[0].contains(",grows,size,slope,slope_lo,slope_hi,growth,"), "{}", lines[0]);
     let of_files = |l: &&&str| l.contains("by-size/5000x500,4,false,clean,files,");
     let line = lines.iter().find(of_files).unwrap();
-    assert!(line.contains(",records,5000,") && line.ends_with(",grows in proportion,,,"), "{line}");
+    assert!(line.contains(",records,5000,") && line.contains(",grows in proportion,"), "{line}");
     let json: serde_json::Value = serde_json::from_str(&json::render(&view)).unwrap();
     assert_eq!(json["growth"][0]["points"][0]["records"], 2_000);
 }

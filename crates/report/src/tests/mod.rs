@@ -7,6 +7,7 @@ mod context;
 mod failures;
 mod growth;
 mod outputs;
+mod ramp;
 mod ranking;
 mod rows;
 mod search;

@@ -7,6 +7,7 @@ pub(crate) mod effort;
 pub(crate) mod growth;
 mod locks;
 pub(crate) mod problems;
+pub(crate) mod ramp;
 mod results;
 pub(crate) mod search;
 
@@ -28,6 +29,7 @@ pub fn render(view: &View, columns: usize, colour: bool) -> String {
         locks::render(view, columns, paint),
         effort::render(view, columns, paint),
         growth::render(view, columns, paint),
+        ramp::render(view, columns, paint),
         failures(view, columns, paint),
         claims(view, columns, paint),
         advice(view, columns, paint),

@@ -1,0 +1,250 @@
+//! Ramps: what a store answers while its load is raised in stages, where it breaks, and whether it
+//! comes back.
+//!
+//! - here: a record's stages, each set against the rule of [`stats::knee`].
+//! - `figures`: the highest rates, the shares of the knee and the stages over all blocks.
+//! - `limits`: whose limit it was, and what of a ramp breaks a rule of validity.
+//! - `against`: highest rates of two targets, compared like any other result.
+//! - `claims`: statements that only a ramp can judge.
+//! - `saturation`: samples made small enough to be drawn.
+
+mod against;
+mod claims;
+mod figures;
+mod limits;
+mod saturation;
+
+use model::{Cell, OperationResult, PEAK, PhaseResult, RAMP, StageResult, Trial, Workload};
+use stats::Histogram;
+use stats::knee::{Knee, Stage, Way, knee, pace, value_at, ways, within};
+use std::collections::BTreeMap;
+
+use crate::recorded::Recorded;
+
+pub(crate) use against::comparisons;
+pub(crate) use claims::judge as judge_claim;
+pub(crate) use figures::views;
+pub(crate) use limits::check;
+
+/// How many standard deviations fewer requests than planned are put down to the draw of arrivals.
+const DRAW: f64 = 4.0;
+
+/// True for a cell whose load is raised in stages until its store breaks.
+pub(crate) fn is_ramp(cell: &Cell) -> bool {
+    let has_ramp = cell.workload.phases().iter().any(|phase| phase.name == RAMP);
+    matches!(cell.workload, Workload::Kv(_)) && has_ramp
+}
+
+/// One cell's ramps.
+pub(crate) struct Ramp<'a> {
+    pub(crate) cell: &'a Cell,
+    /// In block order; also of trials that failed in their course.
+    pub(crate) climbs: Vec<Climb<'a>>,
+}
+
+/// The ramp of one block.
+pub(crate) struct Climb<'a> {
+    pub(crate) trial: &'a Trial,
+    pub(crate) phase: &'a PhaseResult,
+    /// In the order of time.
+    pub(crate) stages: Vec<Seen<'a>>,
+    /// The stages of the way up, in rising order of what was planned.
+    pub(crate) up: Vec<usize>,
+    /// Of the way up: its numbers are places in `up`.
+    pub(crate) knee: Knee,
+}
+
+/// One stage, and whether it held.
+pub(crate) struct Seen<'a> {
+    pub(crate) result: &'a StageResult,
+    pub(crate) whole: &'a OperationResult,
+    pub(crate) rule: Stage,
+    pub(crate) way: Way,
+}
+
+/// All ramps of a record, in the plan's order; cells without any stage are left out.
+pub(crate) fn ramps(recorded: &Recorded) -> Vec<Ramp<'_>> {
+    let cells = recorded.header.plan.cells.iter().filter(|cell| is_ramp(cell));
+    let ramp = |cell| Ramp { cell, climbs: climbs(recorded, cell) };
+    cells.map(ramp).filter(|ramp| !ramp.climbs.is_empty()).collect()
+}
+
+fn climbs<'a>(recorded: &'a Recorded, cell: &Cell) -> Vec<Climb<'a>> {
+    let mut by_block = BTreeMap::new();
+    for trial in recorded.trials.iter().filter(|t| t.cell == cell.id) {
+        by_block.insert(trial.block, trial);
+    }
+    by_block.into_values().filter_map(Climb::of).collect()
+}
+
+impl<'a> Climb<'a> {
+    fn of(trial: &'a Trial) -> Option<Self> {
+        let phase = trial.phases.iter().find(|p| p.phase == RAMP)?;
+        let known: Vec<(&StageResult, &OperationResult)> = phase
+            .stages
+            .iter()
+            .filter(|stage| stage.length_ns > 0)
+            .filter_map(|stage| Some((stage, whole(stage)?)))
+            .collect();
+        let planned: Vec<f64> = known.iter().map(|(stage, _)| planned(stage)).collect();
+        let served = |(stage, whole): &(&StageResult, &OperationResult)| {
+            (planned_clients(stage), whole.rate_per_s)
+        };
+        let pace = pace(&known.iter().map(served).collect::<Vec<_>>());
+        let seen = |((result, whole), way)| {
+            let rule = rule(phase, (result, whole), pace.unwrap_or(0.0));
+            Seen { result, whole, rule, way }
+        };
+        let stages: Vec<Seen<'_>> = known.into_iter().zip(ways(&planned)).map(seen).collect();
+        let mut up: Vec<usize> = (0..stages.len()).filter(|i| stages[*i].way == Way::Up).collect();
+        up.sort_by(|a, b| planned[*a].total_cmp(&planned[*b]));
+        let knee = knee(&up.iter().map(|i| stages[*i].rule).collect::<Vec<_>>());
+        (!stages.is_empty()).then_some(Self { trial, phase, stages, up, knee })
+    }
+
+    /// True where the trial came to its end.
+    pub(crate) fn is_whole(&self) -> bool {
+        self.trial.failure.is_none()
+    }
+
+    fn on_the_way_up(&self, place: usize) -> &Seen<'a> {
+        &self.stages[self.up[place]]
+    }
+
+    /// The last stage that held before the first that did not.
+    pub(crate) fn held(&self) -> Option<&Seen<'a>> {
+        self.knee.held.map(|place| self.on_the_way_up(place))
+    }
+
+    /// The first stage that did not hold.
+    pub(crate) fn missed(&self) -> Option<&Seen<'a>> {
+        self.knee.missed.map(|place| self.on_the_way_up(place))
+    }
+
+    /// The last stage on the way up before the first whose 99th percentile is not below a limit, or
+    /// that does not hold.
+    pub(crate) fn within(&self, limit_ns: u64) -> Option<&Seen<'a>> {
+        let time =
+            |i: &usize| self.stages[*i].rule.holds().then(|| self.stages[*i].quantile(0.99))?;
+        let times: Vec<Option<f64>> = self.up.iter().map(time).collect();
+        within(&times, limit_ns as f64).map(|place| self.on_the_way_up(place))
+    }
+
+    /// Requests a second with all clients at work, just before.
+    pub(crate) fn peak(&self) -> Option<f64> {
+        let phase = self.trial.phases.iter().find(|p| p.phase == PEAK)?;
+        let whole = phase.operations.iter().find(|o| o.operation == PEAK);
+        whole.or(phase.operations.last()).map(|o| o.rate_per_s)
+    }
+
+    /// The most that was answered a second, in any stage or with all clients at work.
+    pub(crate) fn reached(&self) -> f64 {
+        let stages = self.stages.iter().map(|stage| stage.rule.answered_per_s);
+        stages.chain(self.peak()).fold(0.0, f64::max)
+    }
+
+    /// What `read` reads at a rate up to the knee, between the stages next to it.
+    pub(crate) fn at_rate(
+        &self,
+        rate_per_s: f64,
+        read: impl Fn(&Seen<'a>) -> Option<f64>,
+    ) -> Option<f64> {
+        self.between(&self.up[..=self.knee.held?], rate_per_s, read)
+    }
+
+    /// The same, also beyond the knee.
+    pub(crate) fn at_any_rate(
+        &self,
+        rate_per_s: f64,
+        read: impl Fn(&Seen<'a>) -> Option<f64>,
+    ) -> Option<f64> {
+        self.between(&self.up, rate_per_s, read)
+    }
+
+    fn between(
+        &self,
+        stages: &[usize],
+        rate_per_s: f64,
+        read: impl Fn(&Seen<'a>) -> Option<f64>,
+    ) -> Option<f64> {
+        let point = |i: &usize| Some((self.stages[*i].rate(), read(&self.stages[*i])?));
+        let points: Vec<(f64, f64)> = stages.iter().filter_map(point).collect();
+        value_at(&points, rate_per_s)
+    }
+}
+
+impl Seen<'_> {
+    /// The rate that it stands for, requests a second: what was asked for under an open load, what
+    /// was answered under a closed one, whose clients ask when they were answered.
+    pub(crate) fn rate(&self) -> f64 {
+        match self.result.planned_per_s {
+            Some(_) => self.rule.asked_per_s,
+            None => self.rule.answered_per_s,
+        }
+    }
+
+    /// A quantile of all operations' times, nanoseconds; `None` without an answer.
+    pub(crate) fn quantile(&self, q: f64) -> Option<f64> {
+        quantile(times(self.result, self.whole), q)
+    }
+
+    /// The same of one operation.
+    pub(crate) fn quantile_of(&self, operation: &str, q: f64) -> Option<f64> {
+        let found = self.result.operations.iter().find(|o| o.operation == operation)?;
+        quantile(times(self.result, found), q)
+    }
+
+    /// CPUs that the server used.
+    pub(crate) fn server_cpus(&self) -> Option<f64> {
+        Some(self.result.server_cpu_ns? as f64 / self.result.length_ns as f64)
+    }
+
+    /// CPUs that the generator used.
+    pub(crate) fn generator_cpus(&self) -> f64 {
+        self.result.generator_cpu_ns as f64 / self.result.length_ns as f64
+    }
+
+    /// CPU time by the requests that were answered, nanoseconds.
+    pub(crate) fn cpu_ns_per_op(&self, cpus: f64) -> Option<f64> {
+        let rate = self.rule.answered_per_s;
+        (rate > 0.0).then(|| cpus * 1e9 / rate)
+    }
+}
+
+fn quantile(times: &Histogram, q: f64) -> Option<f64> {
+    (!times.is_empty()).then(|| times.quantile_ns(q) as f64)
+}
+
+/// The times that tell how long users wait.
+pub(crate) fn times<'a>(stage: &StageResult, operation: &'a OperationResult) -> &'a Histogram {
+    if stage.planned_per_s.is_some() { &operation.response } else { &operation.service }
+}
+
+/// What stands for all operations of a stage.
+fn whole(stage: &StageResult) -> Option<&OperationResult> {
+    stage.operations.iter().find(|o| o.operation == RAMP).or(stage.operations.last())
+}
+
+/// What a stage is ordered by: its rate, or its clients.
+pub(crate) fn planned(stage: &StageResult) -> f64 {
+    stage.planned_per_s.unwrap_or_else(|| planned_clients(stage))
+}
+
+fn planned_clients(stage: &StageResult) -> f64 {
+    f64::from(stage.clients)
+}
+
+fn rule(phase: &PhaseResult, (stage, whole): (&StageResult, &OperationResult), pace: f64) -> Stage {
+    let seconds = stage.length_ns as f64 / 1e9;
+    let answered_per_s = whole.rate_per_s;
+    let total = whole.counts.total();
+    let error_share = whole.counts.error as f64 / total.max(1) as f64;
+    let Some(planned_per_s) = stage.planned_per_s else {
+        return Stage::closed(planned_clients(stage), pace, answered_per_s, error_share);
+    };
+    // What could not be sent at all is not among what was counted as due.
+    let planned = planned_per_s * seconds;
+    let due = (total as f64).max(planned - DRAW * planned.sqrt());
+    let interval_s = phase.interval_ns as f64 / 1e9;
+    Stage::open(due, answered_per_s * seconds, seconds, interval_s, error_share)
+}

@@ -1,0 +1,109 @@
+//! The highest rates of two targets, compared block by block by the rules of all comparisons.
+
+use model::RAMP;
+use model::study::HighestRate;
+use stats::Paired;
+
+use super::{Climb, Ramp};
+use crate::pairs::ALPHA;
+use crate::recorded::Recorded;
+use crate::view::{Comparison, RampView, Value};
+
+/// What is compared: the metric's name, and which of the highest rates it is.
+const COMPARED: [(&str, HighestRate); 3] = [
+    ("reached_per_s", HighestRate::Reached),
+    ("knee_per_s", HighestRate::Knee),
+    ("within_limit_per_s", HighestRate::WithinLimit),
+];
+
+/// One of the highest rates of a ramp.
+pub(crate) fn highest(climb: &Climb<'_>, which: HighestRate, limit_ns: Option<u64>) -> Option<f64> {
+    match which {
+        HighestRate::Reached => Some(climb.reached()),
+        HighestRate::Knee => Some(climb.held()?.rate()),
+        HighestRate::WithinLimit => Some(climb.within(limit_ns?)?.rate()),
+    }
+}
+
+/// What `read` reads of both in the blocks that have it of both.
+pub(crate) fn paired(
+    a: &Ramp<'_>,
+    b: &Ramp<'_>,
+    read: impl Fn(&Climb<'_>) -> Option<f64>,
+) -> (Vec<f64>, Vec<f64>) {
+    let twin = |climb: &Climb<'_>| {
+        let other = b.whole().find(|other| other.trial.block == climb.trial.block)?;
+        Some((read(climb)?, read(other)?))
+    };
+    a.whole().filter_map(twin).unzip()
+}
+
+/// Every pair of targets of a profile.
+pub(crate) fn comparisons(
+    recorded: &Recorded,
+    ramps: &[Ramp<'_>],
+    views: &[RampView],
+) -> Vec<Comparison> {
+    let limit_ns = recorded.header.plan.limit_ns;
+    let mut pairs = Vec::new();
+    for (i, a) in ramps.iter().enumerate() {
+        for (j, b) in ramps.iter().enumerate().skip(i + 1) {
+            if views[i].workload != views[j].workload {
+                continue;
+            }
+            for (metric, which) in COMPARED {
+                let values = paired(a, b, |climb| highest(climb, which, limit_ns));
+                if !values.0.is_empty() {
+                    pairs.push((metric, &views[i], &views[j], values));
+                }
+            }
+        }
+    }
+    let values: Vec<Paired<'_>> = pairs.iter().map(|(.., (a, b))| Paired { a, b }).collect();
+    let judged = stats::verdicts(&values, recorded.header.plan.equivalence_zone, ALPHA);
+    let compared = pairs.iter().zip(judged);
+    compared
+        .filter_map(|((metric, a, b, (values, _)), judged)| {
+            comparison(metric, (a, b), values.len(), judged)
+        })
+        .collect()
+}
+
+fn comparison(
+    metric: &str,
+    (a, b): (&RampView, &RampView),
+    blocks: usize,
+    judged: stats::Comparison,
+) -> Option<Comparison> {
+    let ratio = judged.ratio?;
+    let bounded = bounded(judged.verdict, (a, b));
+    Some(Comparison {
+        workload: a.workload.clone(),
+        operation: RAMP.into(),
+        load: a.load.clone(),
+        metric: metric.into(),
+        blocks: blocks as u32,
+        a: a.target.clone(),
+        b: b.target.clone(),
+        ratio: Value { center: ratio.center, lo: ratio.lo(), hi: ratio.hi() },
+        verdict: if bounded.is_some() { "undecided" } else { judged.verdict.name() }.into(),
+        doubt: bounded.or(judged.doubt.map(|doubt| doubt.to_string())),
+    })
+}
+
+/// Why a verdict cannot be given where a rate is only the least that its store bears.
+fn bounded(verdict: stats::Verdict, (a, b): (&RampView, &RampView)) -> Option<String> {
+    let open = |view: &RampView| view.is_lower_bound();
+    let doubted = match verdict {
+        stats::Verdict::Faster => open(b).then_some(b),
+        stats::Verdict::Slower => open(a).then_some(a),
+        stats::Verdict::Equal => [a, b].into_iter().find(|view| open(view)),
+        stats::Verdict::Undecided => None,
+    }?;
+    let target = &doubted.target;
+    Some(if doubted.outcome == "generator" {
+        format!("{target} bears more than was shown: the generator was the limit")
+    } else {
+        format!("{target} bears more than was shown: no stage was too much for it")
+    })
+}

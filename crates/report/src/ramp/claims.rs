@@ -1,0 +1,305 @@
+//! Statements that only ramps can judge.
+
+use model::study::Expectation;
+use stats::compare::FEWEST_BLOCKS;
+
+use super::against::{highest, paired};
+use super::{Climb, Ramp, Seen};
+use crate::claims::{Judged, judge_ends, not_run};
+use crate::recorded::Recorded;
+use crate::rows::over_blocks;
+use crate::show;
+use crate::view::{RampView, Value};
+
+/// What such a statement is judged by: the ramps of one profile, each with its view.
+struct Ground<'a> {
+    recorded: &'a Recorded,
+    ramps: Vec<(&'a Ramp<'a>, &'a RampView)>,
+}
+
+/// A ratio in one case, and the words for where it was seen.
+struct Case {
+    ratio: Value,
+    place: String,
+}
+
+/// Judges a statement on the ramps of a profile.
+pub(crate) fn judge(
+    expect: &Expectation,
+    profile: &str,
+    recorded: &Recorded,
+    all: (&[Ramp<'_>], &[RampView]),
+) -> Judged {
+    let ramps = all.0.iter().zip(all.1).filter(|(_, view)| view.workload == profile).collect();
+    let ground = Ground { recorded, ramps };
+    match expect {
+        Expectation::Capacity { a, b, figure, min, max } => {
+            let limit_ns = recorded.header.plan.limit_ns;
+            let ratio = ground.ratio(a, b, |climb| highest(climb, *figure, limit_ns));
+            match ratio {
+                Ok(_) if ground.open(a, b).is_some() => {
+                    let target = ground.open(a, b).unwrap_or_default();
+                    let note = format!("{target} bears more than was shown");
+                    Judged("undecided", ratio.ok(), note)
+                }
+                Ok(ratio) => match show::bounds(&ratio) {
+                    Some(ends) => {
+                        let range = (*min, max.unwrap_or(f64::INFINITY));
+                        judge_ends(ratio, ends, (a, b), range)
+                    }
+                    None => Judged("undecided", Some(ratio), "the blocks bound nothing".into()),
+                },
+                Err(undecided) => undecided,
+            }
+        }
+        Expectation::Diverges { a, b, low, high, min } => {
+            ground.diverges((a, b), (*low, *high), *min)
+        }
+        Expectation::Slower { operation, than, targets, shares } => {
+            ground.slower((operation, than), targets, shares)
+        }
+        Expectation::Cpu { a, b, shares, min, max } => ground.cpu((a, b), shares, (*min, *max)),
+        Expectation::Steady { targets, cpu, within } => ground.steady(targets, *cpu, *within),
+        Expectation::Pick { target, over, share } => ground.pick((target, over), *share),
+        _ => not_run("it is no statement about ramps".into()),
+    }
+}
+
+impl Ground<'_> {
+    fn of(&self, target: &str) -> Result<(&Ramp<'_>, &RampView), Judged> {
+        let found = self.ramps.iter().find(|(_, view)| view.target == target);
+        let missing = || not_run(format!("{target} was not measured"));
+        found.map(|(ramp, view)| (*ramp, *view)).ok_or_else(missing)
+    }
+
+    /// The first of both targets of which only the least is known that it bears.
+    fn open(&self, a: &str, b: &str) -> Option<String> {
+        let mut views = [a, b].into_iter().filter_map(|target| Some(self.of(target).ok()?.1));
+        views.find(|view| view.is_lower_bound()).map(|view| view.target.clone())
+    }
+
+    /// A value over blocks; with fewer than comparisons need nothing is decided.
+    fn value(&self, values: Vec<f64>, what: &str) -> Result<Value, Judged> {
+        let seed = self.recorded.header.plan.seed;
+        let blocks = values.len();
+        let Some((value, _)) = over_blocks(values.into_iter(), seed) else {
+            return Err(not_run(format!("{what} was not reached in any block")));
+        };
+        if blocks < FEWEST_BLOCKS {
+            let note = format!("{blocks} block(s) tell it; {FEWEST_BLOCKS} are needed");
+            return Err(Judged("undecided", Some(value), note));
+        }
+        Ok(value)
+    }
+
+    /// `read` of `a` by that of `b`.
+    fn ratio(
+        &self,
+        a: &str,
+        b: &str,
+        read: impl Fn(&Climb<'_>) -> Option<f64>,
+    ) -> Result<Value, Judged> {
+        let (values, others) = paired(self.of(a)?.0, self.of(b)?.0, read);
+        let ratios = values.iter().zip(&others).map(|(a, b)| a / b).collect();
+        self.value(ratios, &format!("it of {a} and {b}"))
+    }
+
+    /// What `read` reads of both ramps of each block.
+    fn each(
+        &self,
+        (a, b): (&str, &str),
+        what: &str,
+        read: impl Fn(&Climb<'_>, &Climb<'_>) -> Option<f64>,
+    ) -> Result<Value, Judged> {
+        let (one, two) = (self.of(a)?.0, self.of(b)?.0);
+        let values = one.whole().filter_map(|climb| {
+            let twin = two.whole().find(|other| other.trial.block == climb.trial.block)?;
+            read(climb, twin)
+        });
+        self.value(values.collect(), what)
+    }
+
+    fn diverges(&self, (a, b): (&str, &str), (low, high): (f64, f64), min: f64) -> Judged {
+        let p99 =
+            |climb: &Climb<'_>, rate| climb.at_any_rate(rate, |s: &Seen<'_>| s.quantile(0.99));
+        let at = |share: f64| {
+            let what = format!("{} of what {a} reached, on both,", show::percent(share));
+            self.each((a, b), &what, |one, two| {
+                let rate = share * one.reached();
+                Some(p99(one, rate)? / p99(two, rate)?)
+            })
+        };
+        let change = self.each((a, b), "both loads on both targets", |one, two| {
+            let ratio = |share: f64| {
+                let rate = share * one.reached();
+                Some(p99(one, rate)? / p99(two, rate)?)
+            };
+            Some(ratio(high)? / ratio(low)?)
+        });
+        let change = match change {
+            Ok(change) => change,
+            Err(undecided) => return undecided,
+        };
+        let words =
+            |share: f64| at(share).map_or_else(|_| String::new(), |v| show::ratio(v.center));
+        let seen = format!(
+            "p99 of {a} is {} that of {b} at {} of what {a} reached, and {} at {}",
+            words(low),
+            show::percent(low),
+            words(high),
+            show::percent(high)
+        );
+        one_sided(change, min, &seen)
+    }
+
+    fn slower(&self, (slow, fast): (&str, &str), targets: &[String], shares: &[f64]) -> Judged {
+        let mut cases = Vec::new();
+        for target in targets {
+            for share in shares {
+                let place = format!("{target} at {} of its knee", show::percent(*share));
+                let ratio = self.each((target, target), &place, |climb, _| {
+                    let rate = share * climb.held()?.rate();
+                    let p99 = |name: &str| climb.at_rate(rate, |s: &Seen<'_>| s.service_of(name));
+                    Some(p99(slow)? / p99(fast)?)
+                });
+                match ratio {
+                    Ok(ratio) => cases.push(Case { ratio, place }),
+                    Err(undecided) => return undecided,
+                }
+            }
+        }
+        let closest = cases.iter().min_by(|a, b| a.ratio.center.total_cmp(&b.ratio.center));
+        let Some(Case { ratio, place }) = closest else {
+            return not_run("it names no target and no share".into());
+        };
+        let note = format!(
+            "in {} cases; closest is {place}, where {slow} takes {} as long as {fast}",
+            cases.len(),
+            show::ratio(ratio.center)
+        );
+        decided(&cases, *ratio, (1.0, f64::INFINITY), &note)
+    }
+
+    fn cpu(&self, (a, b): (&str, &str), shares: &[f64], (min, max): (f64, f64)) -> Judged {
+        let mut cases = Vec::new();
+        for share in shares {
+            let place = format!("{} of the lower knee", show::percent(*share));
+            let ratio = self.each((a, b), &place, |one, two| {
+                let rate = share * one.held()?.rate().min(two.held()?.rate());
+                let cpus = |climb: &Climb<'_>| climb.at_rate(rate, Seen::server_cpus);
+                Some(cpus(one)? / cpus(two)?)
+            });
+            match ratio {
+                Ok(ratio) => cases.push(Case { ratio, place }),
+                Err(undecided) => return undecided,
+            }
+        }
+        let far = |case: &&Case| case.ratio.center.ln().abs();
+        let farthest = cases.iter().max_by(|a, b| far(a).total_cmp(&far(b)));
+        let Some(Case { ratio, place }) = farthest else {
+            return not_run("it names no share".into());
+        };
+        let note = format!(
+            "in {} cases; farthest is {place}, where {a} uses {} the CPU time of {b}",
+            cases.len(),
+            show::ratio(ratio.center)
+        );
+        decided(&cases, *ratio, (min, max), &note)
+    }
+
+    fn steady(&self, targets: &[String], cpu: f64, within: f64) -> Judged {
+        let mut cases = Vec::new();
+        for target in targets {
+            let what = format!("a second stage of {target} below {} of a CPU", show::percent(cpu));
+            let ratio = self.each((target, target), &what, |climb, _| {
+                let held = climb.up[..=climb.knee.held?].iter();
+                let idle = held.map(|i| &climb.stages[*i]);
+                let idle = idle.filter(|s| s.server_cpus().is_some_and(|used| used < cpu));
+                let times: Vec<f64> = idle.filter_map(|s| s.quantile(0.99)).collect();
+                let (first, others) = times.split_first()?;
+                others.iter().copied().reduce(f64::max).map(|most| most / first)
+            });
+            match ratio {
+                Ok(ratio) => cases.push(Case { ratio, place: target.clone() }),
+                Err(undecided) => return undecided,
+            }
+        }
+        let most = cases.iter().max_by(|a, b| a.ratio.center.total_cmp(&b.ratio.center));
+        let Some(Case { ratio, place }) = most else {
+            return not_run("it names no target".into());
+        };
+        let note = format!(
+            "below {} of a CPU p99 rises most on {place}, to {} of what it is at the lowest stage",
+            show::percent(cpu),
+            show::ratio(ratio.center)
+        );
+        decided(&cases, *ratio, (0.0, within), &note)
+    }
+
+    fn pick(&self, (target, over): (&str, &str), share: f64) -> Judged {
+        let knees = match self.ratio(target, over, |climb| Some(climb.held()?.rate())) {
+            Ok(knees) => knees,
+            Err(undecided) => return undecided,
+        };
+        let place = format!("{} of the lower knee", show::percent(share));
+        let speed = self.each((target, over), &place, |one, two| {
+            let rate = share * one.held()?.rate().min(two.held()?.rate());
+            let p99 = |climb: &Climb<'_>| climb.at_rate(rate, |s: &Seen<'_>| s.quantile(0.99));
+            Some(p99(two)? / p99(one)?)
+        });
+        let speed = match speed {
+            Ok(speed) => speed,
+            Err(undecided) => return undecided,
+        };
+        let edge = 1.0 / (1.0 + self.recorded.header.plan.equivalence_zone);
+        let surely_behind = |v: &Value| v.hi.is_some_and(|hi| hi < edge);
+        let not_behind = |v: &Value| v.lo.is_some_and(|lo| lo >= edge);
+        let bears = self.open(target, over).map_or_else(String::new, |bounded| {
+            format!(" (of {bounded} only the least that it bears is known)")
+        });
+        let seen = format!(
+            "{target} bears {} the rate of {over}{bears}, and answers {} as fast at {place}",
+            show::ratio_value(&knees),
+            show::ratio_value(&speed)
+        );
+        let (verdict, pick) = match (surely_behind(&knees), surely_behind(&speed)) {
+            (true, true) => ("refuted", format!("here rather {over}")),
+            (true, false) => ("refuted", format!("here {over} for high rates")),
+            (false, true) => ("refuted", format!("here {over} for short times")),
+            _ if not_behind(&knees) && not_behind(&speed) => {
+                ("confirmed", format!("here as well {target}"))
+            }
+            _ => ("undecided", "here nothing speaks clearly for one of them".into()),
+        };
+        Judged(verdict, Some(knees), format!("{pick}: {seen}"))
+    }
+}
+
+impl Seen<'_> {
+    /// 99th percentile of an operation's service time, as clients time their calls.
+    fn service_of(&self, operation: &str) -> Option<f64> {
+        let found = self.result.operations.iter().find(|o| o.operation == operation)?;
+        (!found.service.is_empty()).then(|| found.service.quantile_ns(0.99) as f64)
+    }
+}
+
+/// Confirmed where every case's interval lies within the range, refuted where one lies outside.
+fn decided(cases: &[Case], shown: Value, (min, max): (f64, f64), note: &str) -> Judged {
+    let ends = |case: &Case| case.ratio.lo.zip(case.ratio.hi);
+    let inside = |case: &Case| ends(case).is_some_and(|(lo, hi)| min <= lo && hi <= max);
+    let outside = |case: &Case| ends(case).is_some_and(|(lo, hi)| hi < min || max < lo);
+    let (verdict, word) = if cases.iter().any(outside) {
+        ("refuted", "does not hold")
+    } else if cases.iter().all(inside) {
+        ("confirmed", "holds")
+    } else {
+        ("undecided", "cannot be decided")
+    };
+    Judged(verdict, Some(shown), format!("{word}: {note}"))
+}
+
+/// The same of a single ratio that must be at least `min`.
+fn one_sided(ratio: Value, min: f64, note: &str) -> Judged {
+    let case = Case { ratio, place: String::new() };
+    decided(&[case], ratio, (min, f64::INFINITY), note)
+}

@@ -1,0 +1,322 @@
+//! A ramp over all blocks: highest rates, what happens at shares of the knee, and every stage.
+
+use model::{OperationResult, RAMP};
+use stats::Histogram;
+use stats::knee::Way;
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Climb, Ramp, Seen, times};
+use crate::distribution::{Merged, PERCENTILES};
+use crate::ramp::limits::{Limited, limited};
+use crate::ramp::saturation::saturation;
+use crate::recorded::Recorded;
+use crate::rows::over_blocks;
+use crate::search::grouped;
+use crate::show;
+use crate::view::{
+    RampBlock, RampCharts, RampOperation, RampPoint, RampStage, RampView, StageInTime, Value,
+};
+
+/// Shares of the knee at which times and costs are told.
+const SHARES: [f64; 5] = [0.25, 0.5, 0.75, 0.9, 1.0];
+
+/// Trials whose samples are drawn: more would make a page that opens slowly.
+const DRAWN_MAX: usize = 12;
+
+/// All ramps for people.
+pub(crate) fn views(recorded: &Recorded, ramps: &[Ramp<'_>]) -> Vec<RampView> {
+    let drawn = (DRAWN_MAX / ramps.len().max(1)).max(1);
+    ramps.iter().map(|ramp| ramp.view(recorded, drawn)).collect()
+}
+
+type Metrics = BTreeMap<String, Value>;
+
+impl Ramp<'_> {
+    fn view(&self, recorded: &Recorded, drawn: usize) -> RampView {
+        let seed = recorded.header.plan.seed;
+        let limit_ns = recorded.header.plan.limit_ns;
+        let limited = limited(self, recorded);
+        let metrics = self.highest(limit_ns, limited.is_none(), seed);
+        let outcome = self.outcome(limited.as_ref());
+        let open = self.climbs.iter().any(is_open);
+        RampView {
+            workload: self.cell.workload.profile().into(),
+            target: self.cell.target.clone(),
+            load: self.cell.load.clone(),
+            blocks: self.whole().count() as u32,
+            times: if open { "response" } else { "service" }.into(),
+            sentence: self.sentence(outcome, &metrics, limited.as_ref(), limit_ns),
+            outcome: outcome.into(),
+            at: SHARES.iter().filter_map(|share| self.at(*share, seed)).collect(),
+            stages: self.stages(seed),
+            charts: Some(self.charts(recorded, drawn)),
+            metrics,
+            limit_ns,
+        }
+    }
+
+    /// The ramps that came to their end.
+    pub(crate) fn whole(&self) -> impl Iterator<Item = &Climb<'_>> {
+        self.climbs.iter().filter(|climb| climb.is_whole())
+    }
+
+    fn outcome(&self, limited: Option<&Limited>) -> &'static str {
+        let mut whole = self.whole().peekable();
+        if whole.peek().is_none() {
+            return "broken";
+        }
+        let knees: Vec<_> = whole.map(|climb| climb.knee).collect();
+        if knees.iter().all(|knee| knee.held.is_none()) {
+            "never-held"
+        } else if limited.is_some() {
+            "generator"
+        } else if knees.iter().any(|knee| knee.missed.is_none()) {
+            "never-missed"
+        } else {
+            "found"
+        }
+    }
+
+    /// The highest rates, and CPUs at the knee; `own` where the first stage that did not hold was
+    /// too much for the store itself.
+    fn highest(&self, limit_ns: Option<u64>, own: bool, seed: u64) -> Metrics {
+        let mut metrics = Metrics::new();
+        let mut put = |name: &str, values: Vec<Option<f64>>| {
+            let value = over_blocks(values.into_iter().flatten(), seed);
+            metrics.extend(value.map(|(value, _)| (name.to_string(), value)));
+        };
+        let each = |read: &dyn Fn(&Climb<'_>) -> Option<f64>| self.whole().map(read).collect();
+        put("reached_per_s", each(&|c| Some(c.reached())));
+        put("peak_per_s", each(&|c| c.peak()));
+        put("knee_per_s", each(&|c| Some(c.held()?.rate())));
+        put("missed_per_s", each(&|c| Some(c.missed()?.rule.asked_per_s)));
+        put("server_cpus", each(&|c| c.held()?.server_cpus()));
+        put("generator_cpus", each(&|c| Some(c.held()?.generator_cpus())));
+        if let Some(limit_ns) = limit_ns {
+            put("within_limit_per_s", each(&|c| Some(c.within(limit_ns)?.rate())));
+        }
+        let missed = metrics.get("missed_per_s").copied();
+        let all_missed = self.whole().all(|climb| climb.knee.missed.is_some());
+        if let Some(knee) = metrics.get_mut("knee_per_s") {
+            // Between two stages nothing is known: the interval reaches up to the one that missed.
+            let beyond = missed.filter(|_| all_missed && own);
+            knee.lo = Some(knee.lo.unwrap_or(knee.center));
+            knee.hi = beyond.map(|missed| missed.hi.unwrap_or(missed.center).max(knee.center));
+        }
+        metrics
+    }
+
+    fn sentence(
+        &self,
+        outcome: &str,
+        metrics: &Metrics,
+        limited: Option<&Limited>,
+        limit_ns: Option<u64>,
+    ) -> String {
+        let target = &self.cell.target;
+        let per_s = |name: &str| metrics.get(name).map(|v| format!("{}/s", grouped(v.center)));
+        let reached = per_s("reached_per_s").unwrap_or_default();
+        let knee = metrics.get("knee_per_s").map(knee_words).unwrap_or_default();
+        let cpus = metrics.get("server_cpus").map_or_else(String::new, |v| {
+            format!(", its CPU at {} of one there", show::percent(v.center))
+        });
+        let within = limit_ns.map_or_else(String::new, |ns| {
+            let limit = show::ns(ns as f64);
+            match per_s("within_limit_per_s") {
+                Some(rate) => format!("; with p99 below {limit} {rate}"),
+                None => format!("; not even its lowest stage kept p99 below {limit}"),
+            }
+        });
+        match outcome {
+            "found" => format!(
+                "{target} bears {knee}{cpus}{within}; the most that it answered was {reached}"
+            ),
+            "never-missed" => format!(
+                "{target} bears at least {knee}{cpus}{within}; not every block had a stage that was \
+                 too much, so raise the rates"
+            ),
+            "generator" => format!(
+                "{target} bears at least {knee}{cpus}{within}; {}",
+                limited.map_or("", |l| &l.why)
+            ),
+            "never-held" => format!(
+                "{target} did not answer all that was asked for even in the lowest stage: lower \
+                 the rates; the most that it answered was {reached}"
+            ),
+            _ => self.broken(),
+        }
+    }
+
+    /// How far ramps came that did not come to their end.
+    fn broken(&self) -> String {
+        let target = &self.cell.target;
+        let held = self.climbs.iter().filter_map(Climb::held).map(Seen::rate);
+        let until = held.reduce(f64::max).map_or_else(
+            || "before any stage held".to_string(),
+            |rate| format!("after {}/s had held", grouped(rate)),
+        );
+        let why = self.climbs.iter().find_map(|climb| climb.trial.failure.as_ref());
+        let why = why.map_or_else(String::new, |failure| format!(": {failure}"));
+        format!("{target} broke in every block, {until}{why}")
+    }
+
+    /// Times and costs at a share of each block's knee.
+    fn at(&self, share: f64, seed: u64) -> Option<RampPoint> {
+        let operations = self.operations();
+        let mut values: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+        for climb in self.whole() {
+            let Some(held) = climb.held() else { continue };
+            let rate = share * held.rate();
+            let mut put = |name: String, read: &dyn Fn(&Seen<'_>) -> Option<f64>| {
+                let value = climb.at_rate(rate, read);
+                values.entry(name).or_default().extend(value);
+            };
+            put("rate_per_s".into(), &|_| Some(rate));
+            for (name, q) in [("p50", 0.5), ("p99", 0.99)] {
+                put(format!("ns_{name}"), &|s| s.quantile(q));
+                for operation in &operations {
+                    put(format!("{operation}.ns_{name}"), &|s| s.quantile_of(operation, q));
+                }
+            }
+            put("server_cpu_ns_per_op".into(), &|s| s.cpu_ns_per_op(s.server_cpus()?));
+            put("generator_cpu_ns_per_op".into(), &|s| s.cpu_ns_per_op(s.generator_cpus()));
+        }
+        let value = |(name, values): (String, Vec<f64>)| {
+            Some((name, over_blocks(values.into_iter(), seed)?.0))
+        };
+        let metrics: Metrics = values.into_iter().filter_map(value).collect();
+        metrics.contains_key("ns_p99").then_some(RampPoint { share, metrics })
+    }
+
+    /// Names of operations, without what stands for all.
+    pub(crate) fn operations(&self) -> BTreeSet<&str> {
+        let stages = self.climbs.iter().flat_map(|climb| &climb.stages);
+        let names = stages.flat_map(|s| &s.result.operations).map(|o| o.operation.as_str());
+        names.filter(|name| *name != RAMP).collect()
+    }
+
+    /// The stages of all blocks: those of the way up by their place in rising order, those of the
+    /// way down by their place in time.
+    fn stages(&self, seed: u64) -> Vec<RampStage> {
+        let mut places: BTreeMap<(Way, usize), Vec<&Seen<'_>>> = BTreeMap::new();
+        let has_whole = self.whole().next().is_some();
+        for climb in self.climbs.iter().filter(|climb| climb.is_whole() || !has_whole) {
+            for (place, i) in climb.up.iter().enumerate() {
+                places.entry((Way::Up, place)).or_default().push(&climb.stages[*i]);
+            }
+            let down = climb.stages.iter().filter(|stage| stage.way == Way::Down);
+            for (place, stage) in down.enumerate() {
+                places.entry((Way::Down, place)).or_default().push(stage);
+            }
+        }
+        let numbered = places.into_iter().zip(1..);
+        numbered.map(|(((way, _), seen), number)| stage(number, way, &seen, seed)).collect()
+    }
+
+    fn charts(&self, recorded: &Recorded, drawn: usize) -> RampCharts {
+        let block = |(i, climb): (usize, &Climb<'_>)| {
+            let samples = recorded.samples_of(climb.trial).filter(|_| i < drawn);
+            RampBlock {
+                block: climb.trial.block,
+                failed: !climb.is_whole(),
+                stages: climb.stages.iter().map(|stage| in_time(climb, stage)).collect(),
+                saturation: samples.and_then(|samples| saturation(samples)),
+            }
+        };
+        RampCharts { blocks: self.climbs.iter().enumerate().map(block).collect() }
+    }
+}
+
+fn is_open(climb: &Climb<'_>) -> bool {
+    climb.stages.iter().any(|stage| stage.result.planned_per_s.is_some())
+}
+
+/// `94,000/s [91,000, 97,000]`.
+fn knee_words(knee: &Value) -> String {
+    let rate = grouped(knee.center);
+    match show::bounds(knee) {
+        Some((lo, hi)) => format!("{rate}/s [{}, {}]", grouped(lo), grouped(hi)),
+        None => format!("{rate}/s"),
+    }
+}
+
+fn stage(number: u32, way: Way, seen: &[&Seen<'_>], seed: u64) -> RampStage {
+    let mut metrics = Metrics::new();
+    let mut put = |name: &str, read: &dyn Fn(&Seen<'_>) -> Option<f64>| {
+        let values = seen.iter().filter_map(|stage| read(stage));
+        metrics.extend(over_blocks(values, seed).map(|(value, _)| (name.to_string(), value)));
+    };
+    put("planned_per_s", &|s| s.result.planned_per_s);
+    put("asked_per_s", &|s| Some(s.rule.asked_per_s));
+    put("rate_per_s", &|s| Some(s.rule.answered_per_s));
+    put("server_cpus", &|s| s.server_cpus());
+    put("generator_cpus", &|s| Some(s.generator_cpus()));
+    put("server_cpu_ns_per_op", &|s| s.cpu_ns_per_op(s.server_cpus()?));
+    put("generator_cpu_ns_per_op", &|s| s.cpu_ns_per_op(s.generator_cpus()));
+    put("generator_run_delay_share", &|s| {
+        Some(s.result.generator_run_delay_ns as f64 / s.result.length_ns as f64)
+    });
+    let names: BTreeSet<&str> = seen
+        .iter()
+        .flat_map(|s| s.result.operations.iter().map(|o| o.operation.as_str()))
+        .collect();
+    let of = |name: &str| -> Vec<&OperationResult> {
+        let named = |s: &&Seen<'_>| s.result.operations.iter().position(|o| o.operation == name);
+        seen.iter().filter_map(|s| Some(&s.result.operations[named(s)?])).collect()
+    };
+    let mut operations: BTreeMap<String, RampOperation> =
+        names.iter().map(|name| ((*name).to_string(), operation(seen, &of(name), seed))).collect();
+    // A load of one operation has no row for all.
+    let wholes: Vec<&OperationResult> = seen.iter().map(|s| s.whole).collect();
+    operations.entry(RAMP.into()).or_insert_with(|| operation(seen, &wholes, seed));
+    RampStage {
+        number,
+        way: if way == Way::Up { "up" } else { "down" }.into(),
+        clients: seen.iter().map(|s| s.result.clients).max().unwrap_or(0),
+        blocks: seen.len() as u32,
+        held: seen.iter().filter(|s| s.rule.holds()).count() as u32,
+        metrics,
+        operations,
+    }
+}
+
+/// One of an operation's times.
+type Read = fn(&OperationResult) -> &Histogram;
+
+fn operation(seen: &[&Seen<'_>], results: &[&OperationResult], seed: u64) -> RampOperation {
+    let mut found = RampOperation::default();
+    for result in results {
+        found.counts.merge(&result.counts);
+    }
+    let open = seen.iter().any(|s| s.result.planned_per_s.is_some());
+    let kinds: [(&str, Read, bool); 3] = [
+        ("service", |o| &o.service, true),
+        ("response", |o| &o.response, open),
+        ("lag", |o| &o.lag, open),
+    ];
+    for (kind, read, _) in kinds.into_iter().filter(|(.., there)| *there) {
+        let merged = Merged::of(results.iter().map(|o| read(o)));
+        for (name, q) in PERCENTILES.iter().filter(|(name, _)| KEPT.contains(name)) {
+            let value = merged.value(seed, |h| h.quantile_ns(*q) as f64);
+            found.metrics.extend(value.map(|v| (format!("{kind}_ns_{name}"), v)));
+        }
+    }
+    found
+}
+
+/// Percentiles of a stage: it is short, and rarer ones would rest on too few requests.
+const KEPT: [&str; 3] = ["p50", "p99", "p999"];
+
+fn in_time(climb: &Climb<'_>, stage: &Seen<'_>) -> StageInTime {
+    let from_ns = climb.phase.begun_ns + stage.result.from_ns;
+    let time = times(stage.result, stage.whole);
+    StageInTime {
+        from_s: from_ns as f64 / 1e9,
+        to_s: (from_ns + stage.result.length_ns) as f64 / 1e9,
+        planned_per_s: stage.result.planned_per_s,
+        clients: stage.result.clients,
+        answered_per_s: stage.rule.answered_per_s,
+        ns_p99: (!time.is_empty()).then(|| time.quantile_ns(0.99)),
+        holds: stage.rule.holds(),
+    }
+}

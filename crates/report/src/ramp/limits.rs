@@ -1,0 +1,128 @@
+//! Whose limit a ramp met, and what of it breaks a rule. That requests fail or wait beyond the knee
+//! is what a ramp is for.
+
+use model::{Counts, Workload};
+
+use super::{Climb, Ramp, Seen};
+use crate::notes::Notes;
+use crate::ramp::saturation::busiest_thread;
+use crate::recorded::Recorded;
+use crate::rules::{BUSY_SHARE_MAX, NOISY_TRIALS_MAX, WRONG_MAX};
+use crate::show;
+use crate::validity::{Findings, classes};
+use crate::view::RampView;
+
+/// Share of the generator's time that its threads may wait for a CPU in the stage that did not
+/// hold: with more, it was not there to send.
+const WAITED_SHARE_MAX: f64 = 0.1;
+
+/// Share of the 99th percentile at the knee that may be the requests' lag.
+const LAG_SHARE_NOTE: f64 = 0.5;
+
+/// Why the generator was the limit.
+pub(crate) struct Limited {
+    pub(crate) why: String,
+}
+
+/// Tells whether the generator was the limit in more than half of the blocks: in the first stage
+/// that did not hold its threads were busy, or waited for a CPU, while the server had rest.
+pub(crate) fn limited(ramp: &Ramp<'_>, recorded: &Recorded) -> Option<Limited> {
+    let Workload::Kv(kv) = &ramp.cell.workload else { return None };
+    let threads = f64::from(kv.threads.max(1));
+    let missed: Vec<(&Climb<'_>, &Seen<'_>)> =
+        ramp.whole().filter_map(|climb| Some((climb, climb.missed()?))).collect();
+    let at_rest = |(climb, seen): &&(&Climb<'_>, &Seen<'_>)| !served(climb, seen, recorded);
+    let busy = |(_, seen): &&(&Climb<'_>, &Seen<'_>)| {
+        seen.generator_cpus() / threads > BUSY_SHARE_MAX || waited(seen, threads) > WAITED_SHARE_MAX
+    };
+    let limited: Vec<_> = missed.iter().filter(at_rest).filter(busy).collect();
+    if limited.len() * 2 <= missed.len() {
+        return None;
+    }
+    let (_, seen) = limited.first()?;
+    let server = seen.server_cpus().map_or_else(String::new, |cpus| {
+        format!(" while the server used {} of one", show::percent(cpus))
+    });
+    let why = format!(
+        "the generator was the limit, in the first stage that did not hold its threads used {} of \
+         their CPUs and waited {} of the time for one{server}: give it more --threads and CPUs, or \
+         measure on a larger machine",
+        show::percent(seen.generator_cpus() / threads),
+        show::percent(waited(seen, threads)),
+    );
+    Some(Limited { why })
+}
+
+fn waited(seen: &Seen<'_>, threads: f64) -> f64 {
+    seen.result.generator_run_delay_ns as f64 / seen.result.length_ns as f64 / threads
+}
+
+/// True where the server had no rest in a stage: one of its threads, or as many CPUs as it used.
+/// What cannot be seen had rest.
+fn served(climb: &Climb<'_>, seen: &Seen<'_>, recorded: &Recorded) -> bool {
+    let from_ns = climb.phase.begun_ns + seen.result.from_ns;
+    let span = from_ns..from_ns + seen.result.length_ns;
+    let samples = recorded.samples_of(climb.trial);
+    match samples.and_then(|samples| busiest_thread(samples, span)) {
+        Some(busiest) => busiest > BUSY_SHARE_MAX,
+        None => seen.server_cpus().is_some_and(|cpus| cpus > BUSY_SHARE_MAX),
+    }
+}
+
+/// Rules and footnotes.
+pub(crate) fn check(ramp: &Ramp<'_>, view: &RampView, findings: &mut Findings, notes: &mut Notes) {
+    let place = format!("`{}`", ramp.cell.id);
+    let mut counts = Counts::default();
+    for climb in &ramp.climbs {
+        for phase in &climb.trial.phases {
+            // What stands for all is the last, or the only one.
+            phase.operations.last().into_iter().for_each(|whole| counts.merge(&whole.counts));
+        }
+    }
+    if counts.wrong > WRONG_MAX {
+        let plural = if counts.wrong == 1 { "" } else { "s" };
+        findings.invalid.push(format!(
+            "{place}: {} wrong value{plural} in {} operations (of another length or content than \
+             was written)",
+            counts.wrong,
+            counts.total()
+        ));
+    }
+    if view.outcome == "never-held" {
+        findings.invalid.push(view.sentence.clone());
+    }
+    let mut note = |n: u64, what: &str| {
+        if n > 0 {
+            notes.add(format!("{place}: {n} of {} operations {what}", counts.total()));
+        }
+    };
+    note(counts.miss, "found nothing: the server had removed the key, or its lifetime was over");
+    note(counts.error, &format!("failed: {}", classes(&counts)));
+    let blocks = ramp.whole().count();
+    let again = ramp.whole().filter(|climb| climb.knee.held_again).count();
+    if again > 0 {
+        let text = format!(
+            "{place}: in {again} of {blocks} blocks a stage did not hold although higher ones \
+             held, so the knee may be too low: measure on a quieter machine, or with longer stages"
+        );
+        if again as f64 > NOISY_TRIALS_MAX * blocks as f64 {
+            findings.not_steady("a stage did not hold although higher ones did", text);
+        } else {
+            notes.add(text);
+        }
+    }
+    let late = ramp.whole().filter(|climb| climb.held().is_some_and(is_late)).count();
+    if late * 2 > blocks {
+        notes.add(format!(
+            "{place}: at the knee more than {} of the 99th percentile is time before requests \
+             were sent: they waited for a client, or the generator was late",
+            show::percent(LAG_SHARE_NOTE)
+        ));
+    }
+}
+
+fn is_late(seen: &Seen<'_>) -> bool {
+    let lag = &seen.whole.lag;
+    let p99 = seen.quantile(0.99).unwrap_or(0.0);
+    !lag.is_empty() && lag.quantile_ns(0.99) as f64 > LAG_SHARE_NOTE * p99
+}

@@ -1,0 +1,591 @@
+//! Ramps on made-up stores whose capacity is known: figures, comparisons, claims and outputs.
+
+use model::study::{Claim, Expectation, HighestRate};
+use model::{
+    Cell, Counts, ErrorClass, Failure, Kv, KvOperation, Load, OperationResult, PEAK, Phase,
+    PhaseResult, ProcessUse, Product, RampSteps, Sample, StageResult, Stop, StoreCounters,
+    ThreadCpu, Trial, Workload,
+};
+use stats::Histogram;
+use std::collections::BTreeMap;
+
+use crate::fixture::run;
+use crate::recorded::Recorded;
+use crate::view::{RampView, Validity, View};
+use crate::{csv, html, json, judge, markdown, text};
+
+const STAGE_NS: u64 = 1_000_000_000;
+const SETTLE_NS: u64 = 200_000_000;
+const UP: [u32; 12] = [100, 200, 300, 400, 500, 600, 700, 800, 900, 1000, 1100, 1200];
+
+/// A store: its capacity in operations a second, how many times as long its sets take as its gets,
+/// and CPU nanoseconds of an operation.
+#[derive(Clone, Copy)]
+struct Store {
+    capacity: f64,
+    set_by_get: f64,
+    cpu_ns: f64,
+}
+
+const REDIS: Store = Store { capacity: 94_000.0, set_by_get: 1.6, cpu_ns: 10_000.0 };
+const MEMCACHED: Store = Store { capacity: 112_000.0, set_by_get: 1.3, cpu_ns: 8_500.0 };
+
+/// A run of both stores, changed by `with` trial by trial.
+fn ramped(blocks: u32, with: impl Fn(&mut Trial)) -> Recorded {
+    of(&[("redis", REDIS), ("memcached", MEMCACHED)], blocks, with)
+}
+
+fn of(stores: &[(&str, Store)], blocks: u32, with: impl Fn(&mut Trial)) -> Recorded {
+    let names: Vec<&str> = stores.iter().map(|(name, _)| *name).collect();
+    let mut recorded = run(&names, blocks, |_, _, _| 10_000.0);
+    let model = recorded.trials[0].clone();
+    recorded.trials.clear();
+    let plan = &mut recorded.header.plan;
+    plan.study = "ramp".into();
+    plan.title = "Where stores break".into();
+    plan.profiles = vec!["open".into()];
+    plan.limit_ns = Some(1_000_000);
+    plan.cells = stores.iter().map(|(name, _)| cell(name)).collect();
+    for (target, (name, _)) in plan.targets.iter_mut().zip(stores) {
+        target.product = if *name == "redis" { Product::Redis } else { Product::Memcached };
+    }
+    for block in 0..blocks {
+        for (name, store) in stores {
+            let drift = if *name == "redis" { 0.01 } else { 0.005 };
+            let luck = 1.0 + drift * f64::from(block);
+            let store = Store { capacity: store.capacity * luck, ..*store };
+            let phases = vec![peak(store), ramp(store, &shares())];
+            let cell = format!("{name}/open/64");
+            let mut trial = Trial { block, cell, phases, ..model.clone() };
+            with(&mut trial);
+            recorded.trials.push(trial);
+        }
+    }
+    recorded
+}
+
+/// Up and down again.
+fn shares() -> Vec<u32> {
+    UP.iter().chain(UP.iter().rev().skip(1)).copied().collect()
+}
+
+fn cell(target: &str) -> Cell {
+    let phase = |name: &str| Phase {
+        name: name.into(),
+        mix: BTreeMap::from([("set".into(), 1.0), ("get".into(), 1.0)]),
+        warmup_ns: 0,
+        stop: Stop::AfterNs(STAGE_NS),
+    };
+    let operation = |name: &str| KvOperation { name: name.into(), command: None };
+    Cell {
+        id: format!("{target}/open/64"),
+        target: target.into(),
+        workload: Workload::Kv(Kv {
+            profile: "open".into(),
+            operations: vec![operation("set"), operation("get")],
+            keys: 1_000_000,
+            distribution: "uniform".into(),
+            key_prefix: String::new(),
+            key_bytes: Some("uuid".into()),
+            value_bytes: "json".into(),
+            ttl_s: 20,
+            filled_share: 0.0,
+            verify_one_in: 64,
+            threads: 1,
+            think_ns: 0,
+            think_is_drawn: false,
+            follows: true,
+            phases: vec![phase(PEAK), phase("ramp")],
+        }),
+        load: Load::Ramp {
+            clients: 64,
+            poisson: true,
+            stage_ns: STAGE_NS,
+            steps: RampSteps::Permille(shares()),
+        },
+    }
+}
+
+/// Exponential times with a mean, as an M/M/1 queue has; `n` of them.
+fn exponential(mean_ns: f64, n: u64) -> Histogram {
+    let mut times = Histogram::new();
+    for i in 0..200 {
+        let q = (f64::from(i) + 0.5) / 200.0;
+        times.record_many((-(1.0 - q).ln() * mean_ns) as u64, (n / 200).max(1));
+    }
+    times
+}
+
+fn operation(name: &str, mean_ns: f64, (due, answered): (f64, f64)) -> OperationResult {
+    let n = (due * 0.8) as u64;
+    let times = exponential(mean_ns, n);
+    OperationResult {
+        operation: name.into(),
+        counts: Counts { ok: n, ..Counts::default() },
+        rate_per_s: answered,
+        calls_rate_per_s: None,
+        service: times.clone(),
+        response: times,
+        lag: Histogram::new(),
+        lock_wait: Histogram::new(),
+    }
+}
+
+fn operations(store: Store, name: &str, due: f64) -> Vec<OperationResult> {
+    let answered = due.min(store.capacity);
+    // Beyond its capacity a store's queue grows as long as the stage lasts.
+    let queued = if due < store.capacity { 1e9 / (store.capacity - due) } else { 60e6 };
+    let get_ns = 2.0 * (50e3 + queued) / (1.0 + store.set_by_get);
+    let half = (due / 2.0, answered / 2.0);
+    vec![
+        operation("set", get_ns * store.set_by_get, half),
+        operation("get", get_ns, half),
+        operation(name, 50e3 + queued, (due, answered)),
+    ]
+}
+
+fn phase(name: &str, operations: Vec<OperationResult>, stages: Vec<StageResult>) -> PhaseResult {
+    let wall_ns = STAGE_NS * stages.len().max(1) as u64;
+    PhaseResult {
+        phase: name.into(),
+        restored: Vec::new(),
+        wall_ns,
+        generator_cpu_ns: wall_ns / 2,
+        generator_run_delay_ns: 0,
+        server_cpu_ns: Some(wall_ns / 2),
+        own_share: 0.0,
+        unsent: 0,
+        interval_ns: 100_000_000,
+        due: None,
+        done_per_interval: Vec::new(),
+        reads_per_interval: Vec::new(),
+        begun_ns: if name == PEAK { STAGE_NS } else { 2 * STAGE_NS },
+        stages,
+        operations,
+    }
+}
+
+fn peak(store: Store) -> PhaseResult {
+    phase(PEAK, operations(store, PEAK, 0.999 * store.capacity), Vec::new())
+}
+
+fn ramp(store: Store, shares: &[u32]) -> PhaseResult {
+    let stage = |(i, share): (usize, &u32)| {
+        let planned = f64::from(*share) * store.capacity / 1e3;
+        let length_ns = STAGE_NS - SETTLE_NS;
+        let answered = planned.min(store.capacity);
+        StageResult {
+            stage: i as u32,
+            from_ns: i as u64 * STAGE_NS + SETTLE_NS,
+            length_ns,
+            planned_per_s: Some(planned),
+            clients: 64,
+            operations: operations(store, "ramp", planned),
+            server_cpu_ns: Some(((answered * store.cpu_ns) as u64).min(length_ns)),
+            generator_cpu_ns: (answered * 4_000.0 * 0.8) as u64,
+            generator_run_delay_ns: 1_000_000,
+        }
+    };
+    let stages: Vec<StageResult> = shares.iter().enumerate().map(stage).collect();
+    phase("ramp", operations(store, "ramp", store.capacity), stages)
+}
+
+fn found<'a>(view: &'a View, target: &str) -> &'a RampView {
+    view.ramps.iter().find(|ramp| ramp.target == target).unwrap()
+}
+
+fn ramp_of(trial: &mut Trial) -> &mut PhaseResult {
+    trial.phases.iter_mut().find(|p| p.phase == "ramp").unwrap()
+}
+
+fn near(value: f64, expected: f64, share: f64) -> bool {
+    (value / expected - 1.0).abs() < share
+}
+
+fn claim(expect: Expectation) -> Claim {
+    let text = String::from("a statement");
+    Claim { id: "a-claim".into(), source: "a test".into(), text, expect }
+}
+
+#[test]
+fn a_ramp_tells_what_a_store_bears() {
+    let view = judge(&ramped(4, |_| ()));
+    assert_eq!((view.validity, view.reasons.len()), (Validity::Valid, 0), "{:?}", view.reasons);
+    let redis = found(&view, "redis");
+    assert_eq!((redis.outcome.as_str(), redis.blocks), ("found", 4));
+    let capacity = REDIS.capacity * 1.015;
+    let knee = redis.metrics["knee_per_s"];
+    assert!(near(knee.center, capacity, 0.01), "{knee:?}");
+    // At 1.1 times its capacity it did not hold: the interval reaches up to there, and no further
+    // than the blocks differ.
+    assert!(knee.lo.unwrap() < capacity && near(knee.hi.unwrap(), 1.1 * capacity, 0.05));
+    assert!(near(redis.metrics["reached_per_s"].center, capacity, 0.01));
+    assert!(redis.metrics["server_cpus"].center > 0.9);
+    assert!(redis.sentence.contains("redis bears 95,"), "{}", redis.sentence);
+    // p99 of an M/M/1 queue on top of 50 µs: 1 ms is reached where 4.6 × (1/(c − r) + 50 µs) is.
+    let within = redis.metrics["within_limit_per_s"].center;
+    assert!(near(within, 0.9 * capacity, 0.01), "{within}");
+}
+
+#[test]
+fn shares_of_the_knee_lie_between_stages() {
+    let view = judge(&ramped(3, |_| ()));
+    let redis = found(&view, "redis");
+    let shares: Vec<f64> = redis.at.iter().map(|point| point.share).collect();
+    assert_eq!(shares, [0.25, 0.5, 0.75, 0.9, 1.0]);
+    let p99: Vec<f64> = redis.at.iter().map(|point| point.metrics["ns_p99"].center).collect();
+    assert!(p99.is_sorted(), "{p99:?}");
+    let half = &redis.at[1].metrics;
+    let expected = 4.38 * (50e3 + 1e9 / (0.5 * REDIS.capacity * 1.01));
+    assert!(near(half["ns_p99"].center, expected, 0.05), "{half:?} {expected}");
+    assert!(half["set.ns_p99"].center > half["get.ns_p99"].center);
+    assert!(near(half["server_cpu_ns_per_op"].center, REDIS.cpu_ns / 0.8, 0.01), "{half:?}");
+}
+
+#[test]
+fn both_ways_stand_beside_each_other() {
+    let slow_to_recover = |trial: &mut Trial| {
+        for stage in &mut ramp_of(trial).stages[UP.len()..] {
+            let whole = stage.operations.last_mut().unwrap();
+            whole.response = exponential(9e6, 1_000);
+        }
+    };
+    let view = judge(&ramped(3, slow_to_recover));
+    let stages = &found(&view, "redis").stages;
+    let ways: Vec<&str> = stages.iter().map(|stage| stage.way.as_str()).collect();
+    assert_eq!(ways, [["up"; 12].as_slice(), ["down"; 11].as_slice()].concat());
+    assert_eq!(stages.iter().map(|s| s.held).collect::<Vec<_>>()[9..13], [3, 0, 0, 0]);
+    let p99 = |i: usize| stages[i].time("ramp", "p99").unwrap().center;
+    assert!(p99(22) > 20.0 * p99(0), "the way down was slow");
+    let shown = text::render(&view, 120, false);
+    let line = shown.lines().find(|line| line.trim_start().starts_with("9,")).unwrap();
+    assert!(line.contains(" ms") && line.contains("µs"), "{line}");
+}
+
+#[test]
+fn shuffled_stages_are_ordered_by_what_they_asked_for() {
+    let shuffle = |trial: &mut Trial| {
+        let stages = &mut ramp_of(trial).stages;
+        stages.truncate(UP.len());
+        stages.swap(0, 9);
+        stages.swap(3, 11);
+    };
+    let view = judge(&ramped(3, shuffle));
+    let redis = found(&view, "redis");
+    assert!(near(redis.metrics["knee_per_s"].center, REDIS.capacity * 1.01, 0.01));
+    assert!(redis.stages.iter().all(|stage| stage.way == "up"));
+    let asked = redis.stages.iter().map(|stage| stage.metrics["asked_per_s"].center);
+    assert!(asked.is_sorted());
+}
+
+#[test]
+fn highest_rates_are_compared_over_blocks() {
+    let view = judge(&ramped(4, |_| ()));
+    let metrics: Vec<&str> = view.comparisons.iter().map(|c| c.metric.as_str()).collect();
+    assert_eq!(metrics, ["reached_per_s", "knee_per_s", "within_limit_per_s"]);
+    for compared in &view.comparisons {
+        assert_eq!((compared.a.as_str(), compared.verdict.as_str()), ("redis", "slower"));
+        assert!(near(compared.ratio.center, 94.0 / 112.0, 0.02), "{:?}", compared.ratio);
+    }
+    let two = judge(&ramped(2, |_| ()));
+    assert!(two.comparisons.iter().all(|c| c.verdict == "undecided"));
+}
+
+#[test]
+fn a_ramp_that_is_never_too_much_is_the_least_that_is_known() {
+    let lower = |trial: &mut Trial| {
+        if trial.cell.starts_with("memcached") {
+            ramp_of(trial).stages.truncate(9);
+        }
+    };
+    let view = judge(&ramped(3, lower));
+    let memcached = found(&view, "memcached");
+    assert_eq!(memcached.outcome, "never-missed");
+    assert_eq!(memcached.metrics["knee_per_s"].hi, None);
+    assert!(memcached.sentence.contains("at least") && memcached.sentence.contains("raise"));
+    let knees = view.comparisons.iter().find(|c| c.metric == "knee_per_s").unwrap();
+    // Redis' lower knee is lower all the same; equal or higher would not be known.
+    assert!(knees.verdict == "slower" || knees.doubt.is_some(), "{knees:?}");
+}
+
+#[test]
+fn the_generators_limit_is_no_limit_of_the_store() {
+    let starved = |trial: &mut Trial| {
+        if trial.cell.starts_with("memcached") {
+            for stage in &mut ramp_of(trial).stages {
+                stage.server_cpu_ns = stage.server_cpu_ns.map(|ns| ns / 2);
+                stage.generator_cpu_ns = stage.length_ns * 98 / 100;
+            }
+        }
+    };
+    let view = judge(&ramped(4, starved));
+    let memcached = found(&view, "memcached");
+    assert_eq!(memcached.outcome, "generator");
+    assert!(memcached.sentence.contains("the generator was the limit"), "{}", memcached.sentence);
+    assert!(memcached.sentence.contains("--threads"));
+    assert_eq!(memcached.metrics["knee_per_s"].hi, None, "it may bear any more");
+    assert_eq!(found(&view, "redis").outcome, "found");
+    // A thread of the server that has no rest: then it was the server all the same.
+    let mut recorded = ramped(4, starved);
+    recorded.samples = (0..4).map(|block| sampled("memcached/open/64", block, 27)).collect();
+    assert_eq!(found(&judge(&recorded), "memcached").outcome, "found");
+}
+
+#[test]
+fn a_store_that_breaks_is_told_with_how_far_it_came() {
+    let dies = |trial: &mut Trial| {
+        if trial.cell.starts_with("redis") {
+            ramp_of(trial).stages.truncate(7);
+            let message = "the server ended with signal 9".into();
+            trial.failure = Some(Failure { class: ErrorClass::Closed, message });
+        }
+    };
+    let view = judge(&ramped(3, dies));
+    let redis = found(&view, "redis");
+    assert_eq!((redis.outcome.as_str(), redis.blocks), ("broken", 0));
+    assert!(redis.sentence.contains("after 67,"), "{}", redis.sentence);
+    assert!(redis.sentence.contains("signal 9"));
+    assert_eq!((redis.stages.len(), view.failures.len()), (7, 3));
+    assert!(redis.charts.as_ref().unwrap().blocks.iter().all(|block| block.failed));
+    assert_eq!(view.validity, Validity::Invalid);
+    assert_eq!(found(&view, "memcached").outcome, "found");
+}
+
+#[test]
+fn failing_beyond_the_knee_is_no_fault_and_wrong_values_are() {
+    let with = |change: fn(&mut Counts)| {
+        judge(&ramped(3, move |trial| {
+            let phase = ramp_of(trial);
+            change(&mut phase.stages[11].operations.last_mut().unwrap().counts);
+            change(&mut phase.operations.last_mut().unwrap().counts);
+        }))
+    };
+    let failing = with(|counts| {
+        for _ in 0..5_000 {
+            counts.fail(ErrorClass::Timeout, "no answer");
+        }
+        counts.miss = 700;
+    });
+    assert_eq!(failing.validity, Validity::Valid, "{:?}", failing.reasons);
+    let told = failing.footnotes.join("\n");
+    assert!(told.contains("failed: 15000 timed out") && told.contains("found nothing"), "{told}");
+    let wrong = with(|counts| counts.wrong = 1);
+    assert_eq!(wrong.validity, Validity::Invalid);
+    assert!(wrong.reasons[0].contains("wrong values"), "{:?}", wrong.reasons);
+}
+
+#[test]
+fn a_stage_that_stumbles_is_told() {
+    let stumbles = |trial: &mut Trial| {
+        if trial.block < 2 {
+            let stage = &mut ramp_of(trial).stages[2];
+            stage.operations.last_mut().unwrap().rate_per_s *= 0.7;
+        }
+    };
+    let view = judge(&ramped(3, stumbles));
+    assert_eq!(view.validity, Validity::NotSteady);
+    assert!(view.reasons[0].contains("in 2 of 3 blocks"), "{:?}", view.reasons);
+    let never = judge(&ramped(3, |trial| {
+        for stage in &mut ramp_of(trial).stages {
+            stage.operations.last_mut().unwrap().rate_per_s *= 0.7;
+        }
+    }));
+    assert_eq!(found(&never, "redis").outcome, "never-held");
+    assert_eq!(never.validity, Validity::Invalid);
+    assert!(never.reasons[0].contains("lower the rates"), "{:?}", never.reasons);
+}
+
+#[test]
+fn clients_that_wait_break_where_they_get_less() {
+    let closed = |trial: &mut Trial| {
+        for stage in &mut ramp_of(trial).stages {
+            stage.clients = 20 * (stage.planned_per_s.unwrap() / 100.0) as u32;
+            stage.planned_per_s = None;
+        }
+    };
+    let view = judge(&ramped(3, closed));
+    let redis = found(&view, "redis");
+    assert_eq!((redis.times.as_str(), redis.outcome.as_str()), ("service", "found"));
+    assert!(near(redis.metrics["knee_per_s"].center, REDIS.capacity * 1.01, 0.01));
+    let shown = text::render(&view, 120, false);
+    assert!(shown.contains("  clients") && !shown.contains("asked/s  "), "{shown}");
+}
+
+fn verdicts(expect: Expectation, blocks: u32) -> (String, String) {
+    let mut recorded = ramped(blocks, |_| ());
+    recorded.header.plan.claims = vec![claim(expect)];
+    let view = judge(&recorded);
+    assert_eq!(view.claims.len(), 1);
+    assert_eq!(view.claims[0].workload.as_deref(), Some("open"));
+    assert!(!view.claims[0].expected.is_empty());
+    (view.claims[0].verdict.clone(), view.claims[0].note.clone())
+}
+
+fn capacity(min: f64, max: Option<f64>) -> Expectation {
+    let (a, b) = ("memcached".into(), "redis".into());
+    Expectation::Capacity { a, b, figure: HighestRate::Reached, min, max }
+}
+
+#[test]
+fn claims_of_capacity_are_judged() {
+    assert_eq!(verdicts(capacity(1.07, Some(1.31)), 4).0, "confirmed");
+    assert_eq!(verdicts(capacity(1.5, None), 4).0, "refuted");
+    assert_eq!(verdicts(capacity(1.19, None), 4).0, "undecided");
+    let (verdict, note) = verdicts(capacity(1.07, Some(1.31)), 2);
+    assert_eq!((verdict.as_str(), note.contains("3 are needed")), ("undecided", true), "{note}");
+}
+
+#[test]
+fn claims_of_times_and_costs_are_judged() {
+    let (a, b) = (String::from("redis"), String::from("memcached"));
+    let targets = vec![a.clone(), b.clone()];
+    let diverges =
+        |high, min| Expectation::Diverges { a: a.clone(), b: b.clone(), low: 0.15, high, min };
+    assert_eq!(verdicts(diverges(0.9, 1.25), 4).0, "confirmed");
+    assert_eq!(verdicts(diverges(0.5, 1.25), 4).0, "refuted");
+    let slower = |operation: &str, than: &str| Expectation::Slower {
+        operation: operation.into(),
+        than: than.into(),
+        targets: targets.clone(),
+        shares: vec![0.25, 0.5, 0.75],
+    };
+    assert_eq!(verdicts(slower("set", "get"), 4).0, "confirmed");
+    assert_eq!(verdicts(slower("get", "set"), 4).0, "refuted");
+    assert_eq!(verdicts(slower("set", "touch"), 4).0, "not run");
+    let cpu = |max| Expectation::Cpu {
+        a: a.clone(),
+        b: b.clone(),
+        shares: vec![0.25, 0.5, 0.75],
+        min: 0.8,
+        max,
+    };
+    assert_eq!(verdicts(cpu(1.25), 4).0, "confirmed");
+    assert_eq!(verdicts(cpu(1.1), 4).0, "refuted");
+    let steady = |cpu, within| Expectation::Steady { targets: targets.clone(), cpu, within };
+    assert_eq!(verdicts(steady(0.4, 2.0), 4).0, "confirmed");
+    assert_eq!(verdicts(steady(0.99, 1.5), 4).0, "refuted");
+    assert_eq!(verdicts(steady(0.15, 2.0), 4).0, "not run");
+}
+
+#[test]
+fn advice_stands_beside_the_sources() {
+    let pick = |target: &str, over: &str| Expectation::Pick {
+        target: target.into(),
+        over: over.into(),
+        share: 0.5,
+    };
+    let (verdict, note) = verdicts(pick("memcached", "redis"), 4);
+    assert_eq!(verdict, "confirmed");
+    assert!(note.starts_with("here as well memcached: memcached bears 1.1"), "{note}");
+    let (verdict, note) = verdicts(pick("redis", "memcached"), 4);
+    assert_eq!(verdict, "refuted");
+    assert!(note.starts_with("here rather memcached"), "{note}");
+    let (verdict, note) = verdicts(pick("valkey", "redis"), 4);
+    assert_eq!((verdict.as_str(), note.as_str()), ("not run", "valkey was not measured"));
+}
+
+#[test]
+fn a_claim_without_ramps_was_not_run() {
+    let mut recorded = run(&["files"], 3, crate::fixture::usual);
+    recorded.header.plan.claims = vec![claim(capacity(1.0, None))];
+    let view = judge(&recorded);
+    assert_eq!(view.claims[0].note, "no ramp was measured");
+}
+
+#[test]
+fn every_output_has_the_ramp() {
+    let view = judge(&ramped(3, |_| ()));
+    insta::assert_snapshot!("ramp_text", text::render(&view, 100, false));
+    insta::assert_snapshot!("ramp_markdown", markdown::render(&view));
+    let table = csv::render(&view);
+    let lines: Vec<&str> = table.lines().collect();
+    let columns = lines[0].split(',').count();
+    assert_eq!(lines.len(), 1 + 2 * 23 * 3);
+    assert!(lines.iter().all(|line| line.split(',').count() == columns), "{table}");
+    assert!(lines[0].contains(",stage,way,blocks_held,planned_per_s,"));
+    assert!(lines.iter().any(|line| line.contains(",ramp.get,redis,") && line.contains(",down,")));
+    let summary: serde_json::Value = serde_json::from_str(&json::render(&view)).unwrap();
+    assert_eq!(summary["ramps"][0]["stages"][0]["way"], "up");
+    assert!(summary["ramps"][0].get("charts").is_none());
+}
+
+#[test]
+fn the_text_fits_its_terminal() {
+    let view = judge(&ramped(3, |_| ()));
+    for columns in [80, 100, 120] {
+        let shown = text::render(&view, columns, false);
+        let ramps = shown.split("Ramps\n").nth(1).unwrap();
+        let wide: Vec<&str> = ramps.lines().filter(|l| l.chars().count() > columns).collect();
+        assert!(wide.is_empty(), "{columns}: {wide:#?}");
+    }
+}
+
+/// A trial's samples of `seconds`, ten a second: a main thread without rest, one with.
+fn sampled(cell: &str, block: u32, seconds: u64) -> ((u32, String), Vec<Sample>) {
+    let sample = |i: u64| {
+        let at_ns = i * 100_000_000;
+        let thread = |id, name: &str, cpu_ns| ThreadCpu { id, name: name.into(), cpu_ns };
+        let server = ProcessUse {
+            cpu_ns: at_ns * 12 / 10,
+            threads: vec![
+                thread(11, "main", at_ns),
+                thread(12, "io", at_ns / 5),
+                thread(13, "idle", 0),
+            ],
+            resident_bytes: (50 << 20) + i * 1_000,
+            voluntary_switches: 7 * i,
+            ..ProcessUse::default()
+        };
+        let generator = ProcessUse { cpu_ns: at_ns / 2, ..ProcessUse::default() };
+        // One reading in all of them far above the others.
+        let connections = Some(if i == 77 { 4_000 } else { 65 });
+        let store = StoreCounters {
+            used_bytes: Some(40 << 20),
+            connections,
+            expired: Some(if i < 200 { 0 } else { i * 10 }),
+            evicted: Some(0),
+            ..StoreCounters::default()
+        };
+        Sample { at_ns, server: Some(server), generator, store: Some(store), network: None }
+    };
+    ((block, cell.into()), (0..=seconds * 10).map(sample).collect())
+}
+
+#[test]
+fn samples_are_made_smaller_without_losing_a_peak() {
+    let mut recorded = ramped(1, |_| ());
+    recorded.samples = [sampled("redis/open/64", 0, 7_200)].into();
+    let view = judge(&recorded);
+    let charts = found(&view, "redis").charts.as_ref().unwrap();
+    let saturation = charts.blocks[0].saturation.as_ref().unwrap();
+    assert!(near(saturation.span_s, 24.0, 1e-9));
+    let of = |panel: &str, name: &str| {
+        saturation.series.iter().find(|s| s.panel == panel && s.name == name)
+    };
+    let main = of("cpu", "server thread main 11").unwrap();
+    assert!(main.low.len() == 300 && main.low.iter().all(|v| near(v.unwrap(), 1.0, 1e-3)));
+    assert!(of("cpu", "server thread idle 13").is_none(), "it did nothing");
+    let connections = of("connections", "open").unwrap();
+    assert_eq!((connections.low[0], connections.high[0]), (Some(65.0), Some(4_000.0)));
+    assert!(of("keys", "evicted").is_none(), "nothing was evicted");
+    assert!(near(of("keys", "expired").unwrap().low[20].unwrap(), 100.0, 1e-3));
+    assert!(of("memory", "used by the data").unwrap().high.is_empty(), "low is high");
+    assert!(found(&view, "memcached").charts.as_ref().unwrap().blocks[0].saturation.is_none());
+}
+
+/// A run of two hours: four targets, 120 stages each, ten samples a second.
+#[test]
+fn the_page_of_a_long_run_stays_small() {
+    let store = |capacity| Store { capacity, ..REDIS };
+    let names = ["redis", "memcached", "redis-io", "memcached-one"];
+    let stores: Vec<(&str, Store)> = names.map(|name| (name, store(90_000.0))).into();
+    let shares: Vec<u32> = (1..=60).map(|i| i * 20).chain((1..60).rev().map(|i| i * 20)).collect();
+    let mut recorded = of(&stores, 1, |trial| {
+        *ramp_of(trial) = ramp(store(90_000.0), &shares);
+    });
+    recorded.samples =
+        names.iter().map(|name| sampled(&format!("{name}/open/64"), 0, 1_800)).collect();
+    let page = html::render(&judge(&recorded)).unwrap();
+    assert!(page.len() < 3_000_000, "{} bytes", page.len());
+    assert!(page.contains("server thread main 11"));
+}

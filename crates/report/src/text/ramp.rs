@@ -1,0 +1,230 @@
+//! Ramps: what each target bears in a sentence, times and costs at shares of its knee, and every
+//! stage, the way up and the way down beside each other.
+
+use super::table::{Line, Paint, Table, paragraph};
+use crate::search::{commas, grouped};
+use crate::show;
+use crate::view::{Comparison, RampStage, RampView, Value, View};
+
+/// Column names of [`share_cells`], but for the shares themselves, which stand in front.
+const COSTS: [&str; 2] = ["CPU/op server", "generator"];
+
+/// The first column of stages under a closed load, which asks for no rate.
+const CLIENTS: &str = "clients";
+
+/// Column names of [`stage_cells`].
+const STAGE_HEADER: [&str; 10] = [
+    "asked/s",
+    "answered/s",
+    "p50",
+    "p99",
+    "p99 set",
+    "p99 get",
+    "p99 down",
+    "failed",
+    "missed",
+    "CPU s+g",
+];
+
+/// What the numbers are.
+pub(crate) const NOTE: &str = "knee: the last stage on the way up that answered all it was asked \
+     for, its interval up to the first that did not; p99 down: the same stage on the way back; CPU \
+     s+g: CPUs that server and generator used; a stage marked ! did not hold in every block";
+
+/// The whole section.
+pub(crate) fn render(view: &View, columns: usize, paint: Paint) -> String {
+    if view.ramps.is_empty() {
+        return String::new();
+    }
+    let mut text = format!("{}\n", paint.bold("Ramps"));
+    for ramp in &view.ramps {
+        text += &paragraph("  ", 4, &format!("{}{}", profile(view, ramp), ramp.sentence), columns);
+    }
+    for words in comparisons(view) {
+        text += &paragraph("  ", 4, &words, columns);
+    }
+    for ramps in by_profile(view) {
+        let title = format!("p99 at shares of the knee{}", of_profile(view, ramps[0]));
+        text += &format!("\n{}\n{}", paint.bold(&title), shares(&ramps).fit(paint, columns));
+    }
+    for ramp in &view.ramps {
+        let title = format!("{}{}", ramp.target, of_profile(view, ramp));
+        text += &format!("\n{}\n{}", paint.bold(&title), stages(ramp, columns).fit(paint, columns));
+    }
+    text + &paragraph("", 0, NOTE, columns)
+}
+
+/// The ramps of each profile, in the view's order.
+pub(crate) fn by_profile(view: &View) -> Vec<Vec<&RampView>> {
+    let mut found: Vec<Vec<&RampView>> = Vec::new();
+    for ramp in &view.ramps {
+        match found.iter_mut().find(|known| known[0].workload == ramp.workload) {
+            Some(known) => known.push(ramp),
+            None => found.push(vec![ramp]),
+        }
+    }
+    found
+}
+
+/// `open: ` where there are several profiles.
+fn profile(view: &View, ramp: &RampView) -> String {
+    if by_profile(view).len() > 1 { format!("{}: ", ramp.workload) } else { String::new() }
+}
+
+/// `, open` where there are several profiles.
+pub(crate) fn of_profile(view: &View, ramp: &RampView) -> String {
+    if by_profile(view).len() > 1 { format!(", {}", ramp.workload) } else { String::new() }
+}
+
+/// Each comparison of highest rates in words.
+pub(crate) fn comparisons(view: &View) -> Vec<String> {
+    let words = |c: &Comparison| {
+        let what = match c.metric.as_str() {
+            "reached_per_s" => "highest rate reached",
+            "knee_per_s" => "knee",
+            "within_limit_per_s" => "highest rate within the limit",
+            _ => return None,
+        };
+        let doubt = c.doubt.as_ref().map_or_else(String::new, |doubt| format!(" ({doubt})"));
+        let (a, b, verdict) = (&c.a, &c.b, verdict(&c.verdict));
+        let ratio = show::ratio_value(&c.ratio);
+        Some(format!("{a} against {b}: {what} {ratio}, {verdict}{doubt}"))
+    };
+    view.comparisons.iter().filter_map(words).collect()
+}
+
+/// Of rates: `higher` and not `faster`.
+fn verdict(word: &str) -> &str {
+    match word {
+        "faster" => "higher",
+        "slower" => "lower",
+        same => same,
+    }
+}
+
+fn shares(ramps: &[&RampView]) -> Table {
+    let mut header = vec!["  target"];
+    header.extend(SHARES);
+    header.extend(COSTS);
+    let line = |ramp: &&RampView| {
+        let mut cells = share_cells(ramp);
+        cells[0].insert_str(0, "  ");
+        Line::Cells(cells, false)
+    };
+    let lines = ramps.iter().map(line).collect();
+    Table { header, right: &[1, 2, 3, 4, 5, 6, 7], gap: 2, lines }
+}
+
+/// Names of the shares of a knee that are told.
+const SHARES: [&str; 5] = ["25 %", "50 %", "75 %", "90 %", "100 %"];
+
+/// Column names of [`share_cells`].
+pub(crate) fn share_header() -> Vec<&'static str> {
+    ["target"].into_iter().chain(SHARES).chain(COSTS).collect()
+}
+
+/// A target's p99 at each share of its knee, and what an operation costs at the knee.
+pub(crate) fn share_cells(ramp: &RampView) -> Vec<String> {
+    let of = |name: &str| {
+        let points = ramp.at.iter();
+        let point = points.into_iter().find(|p| format!("{:.0} %", p.share * 100.0) == name);
+        ns(point.and_then(|p| p.metrics.get("ns_p99")))
+    };
+    let cost = |name: &str| ns(ramp.at.last().and_then(|p| p.metrics.get(name)));
+    let mut cells = vec![ramp.target.clone()];
+    cells.extend(SHARES.iter().map(|name| of(name)));
+    cells.extend([cost("server_cpu_ns_per_op"), cost("generator_cpu_ns_per_op")]);
+    cells
+}
+
+fn ns(value: Option<&Value>) -> String {
+    value.map_or_else(|| "–".into(), |v| show::ns(v.center))
+}
+
+/// All columns, or on a narrow terminal those without which the rest says nothing.
+fn stages(ramp: &RampView, columns: usize) -> Table {
+    let lines = stage_rows(ramp)
+        .into_iter()
+        .map(|(mut cells, knee)| {
+            cells[0].insert_str(0, "  ");
+            Line::Cells(cells, knee)
+        })
+        .collect();
+    let mut header = stage_header(ramp).to_vec();
+    header[0] = if header[0] == CLIENTS { "  clients" } else { "  asked/s" };
+    let mut table = Table { header, right: &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9], gap: 2, lines };
+    for leave_out in [None, Some("p50"), Some("p99"), Some("missed")] {
+        if let Some(at) = table.header.iter().position(|name| Some(*name) == leave_out) {
+            table.header.remove(at);
+            for line in &mut table.lines {
+                if let Line::Cells(cells, _) = line {
+                    cells.remove(at);
+                }
+            }
+        }
+        if table.width() <= columns {
+            break;
+        }
+        table.gap = 1;
+    }
+    table
+}
+
+/// Column names of [`stage_rows`].
+pub(crate) fn stage_header(ramp: &RampView) -> [&'static str; 10] {
+    let mut header = STAGE_HEADER;
+    if ramp.times == "service" {
+        header[0] = CLIENTS;
+    }
+    header
+}
+
+/// The cells of every stage of the way up in the order of [`stage_header`], and whether it is the
+/// knee.
+pub(crate) fn stage_rows(ramp: &RampView) -> Vec<(Vec<String>, bool)> {
+    let up = ramp.stages.iter().filter(|stage| stage.way == "up");
+    let held = up.clone().take_while(|stage| stage.held == stage.blocks).count();
+    let found = ramp.metrics.contains_key("knee_per_s");
+    up.enumerate().map(|(i, stage)| (stage_cells(ramp, stage), found && i + 1 == held)).collect()
+}
+
+fn stage_cells(ramp: &RampView, stage: &RampStage) -> Vec<String> {
+    let rate = |name: &str| {
+        stage.metrics.get(name).map_or_else(|| "–".into(), |v: &Value| grouped(v.center))
+    };
+    let time = |operation: &str, percentile: &str| ns(stage.time(operation, percentile).as_ref());
+    let counts = stage.operations.get("ramp").map(|all| all.counts.clone()).unwrap_or_default();
+    let share = |n: u64| {
+        if n == 0 { "0".into() } else { show::percent(n as f64 / counts.total() as f64) }
+    };
+    let cpus = |name: &str| {
+        stage.metrics.get(name).map_or_else(|| "–".into(), |v| format!("{:.2}", v.center))
+    };
+    let mark = if stage.held < stage.blocks { "!" } else { "" };
+    let asked =
+        if ramp.times == "service" { commas(stage.clients.into()) } else { rate("asked_per_s") };
+    vec![
+        format!("{mark}{asked}"),
+        rate("rate_per_s"),
+        time("ramp", "p50"),
+        time("ramp", "p99"),
+        time("set", "p99"),
+        time("get", "p99"),
+        ns(on_the_way_down(ramp, stage).and_then(|down| down.time("ramp", "p99")).as_ref()),
+        share(counts.error),
+        share(counts.miss),
+        format!("{}+{}", cpus("server_cpus"), cpus("generator_cpus")),
+    ]
+}
+
+/// The stage of the way down that asks for as much.
+fn on_the_way_down<'a>(ramp: &'a RampView, stage: &RampStage) -> Option<&'a RampStage> {
+    let planned = |s: &RampStage| {
+        s.metrics.get("planned_per_s").map_or(f64::from(s.clients), |value| value.center)
+    };
+    let alike = |s: &&RampStage| (planned(s) / planned(stage) - 1.0).abs() < SAME;
+    ramp.stages.iter().filter(|s| s.way == "down").find(alike)
+}
+
+/// Stages whose rates differ by less are one and the same on both ways.
+const SAME: f64 = 0.01;
