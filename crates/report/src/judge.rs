@@ -14,10 +14,8 @@ use crate::recorded::Recorded;
 use crate::rows::rows;
 use crate::rules::rules;
 use crate::search::{by_rate, search};
-use crate::series::measured;
-use crate::validity::{
-    Findings, check_noise, check_phase, check_run, check_targets, pinning_notes,
-};
+use crate::series::{MeasuredPhase, measured};
+use crate::validity::{Findings, check_noise, check_phase, check_run, check_targets};
 use crate::view::{Row, VIEW_FORMAT, View};
 
 /// Judges a run: validity, comparisons, claims and advice, with the data of all charts.
@@ -36,7 +34,6 @@ fn judge_cells(recorded: &Recorded, searched: Option<(&Recorded, &Search)>) -> V
     let whole = searched.map_or(recorded, |(whole, _)| whole);
     let (mut findings, mut notes) = (Findings::default(), Notes::default());
     let phases = measured(recorded);
-    let mut cells: Vec<Row> = Vec::new();
     let found = searched.map(|(_, planned)| {
         check_targets(whole, &mut findings);
         check_noise(whole, &mut findings);
@@ -47,23 +44,8 @@ fn judge_cells(recorded: &Recorded, searched: Option<(&Recorded, &Search)>) -> V
     }
     // Rows of a whole ramp would mix what a store bears with what it does not.
     let phases: Vec<_> = phases.into_iter().filter(|p| !ramp::is_ramp(p.cell)).collect();
-    for phase in &phases {
-        // A probe may fail: that is what it is for.
-        let carried = match found {
-            Some(_) => Vec::new(),
-            None => check_phase(phase, &recorded.header, &mut findings, &mut notes),
-        };
-        cells.extend(rows(recorded, phase, &carried, &mut notes));
-    }
-    let cells = ordered(cells);
-    let ramps = ramp::ramps(recorded);
-    let ramp_views = ramp::views(recorded, &ramps);
-    for (ramp, view) in ramps.iter().zip(&ramp_views) {
-        ramp::check(ramp, view, &mut findings, &mut notes);
-    }
-    if !ramps.is_empty() {
-        pinning_notes(&recorded.header, &mut notes);
-    }
+    let cells = cells(recorded, &phases, found.is_none(), (&mut findings, &mut notes));
+    let (ramps, ramp_views) = ramp::judged(recorded, &mut findings, &mut notes);
     let mut comparisons = comparisons(recorded, &phases);
     comparisons.extend(ramp::comparisons(recorded, &ramps, &ramp_views));
     context::notes(recorded, &comparisons, &mut notes);
@@ -115,6 +97,23 @@ fn judge_cells(recorded: &Recorded, searched: Option<(&Recorded, &Search)>) -> V
         rules: rules(),
         search: found,
     }
+}
+
+/// All rows in the order in which they are shown. A probe may fail, that is what it is for: its
+/// phases are not `held` against the rules.
+fn cells(
+    recorded: &Recorded,
+    phases: &[MeasuredPhase<'_>],
+    held: bool,
+    (findings, notes): (&mut Findings, &mut Notes),
+) -> Vec<Row> {
+    let mut cells: Vec<Row> = Vec::new();
+    for phase in phases {
+        let carried =
+            if held { check_phase(phase, &recorded.header, findings, notes) } else { Vec::new() };
+        cells.extend(rows(recorded, phase, &carried, notes));
+    }
+    ordered(cells)
 }
 
 /// Rows of one profile, load and operation next to each other, each group where its first row was.

@@ -19,12 +19,15 @@ use stats::Histogram;
 use stats::knee::{Knee, Stage, Way, knee, pace, value_at, ways, within};
 use std::collections::BTreeMap;
 
+use crate::notes::Notes;
 use crate::recorded::Recorded;
+use crate::validity::{Findings, pinning_notes};
+use crate::view::RampView;
+use figures::views;
+use limits::check;
 
 pub(crate) use against::comparisons;
 pub(crate) use claims::judge as judge_claim;
-pub(crate) use figures::views;
-pub(crate) use limits::check;
 
 /// How many standard deviations fewer requests than planned are put down to the draw of arrivals.
 const DRAW: f64 = 4.0;
@@ -62,8 +65,25 @@ pub(crate) struct Seen<'a> {
     pub(crate) way: Way,
 }
 
+/// All ramps with what they come to, each held against the rules.
+pub(crate) fn judged<'a>(
+    recorded: &'a Recorded,
+    findings: &mut Findings,
+    notes: &mut Notes,
+) -> (Vec<Ramp<'a>>, Vec<RampView>) {
+    let ramps = ramps(recorded);
+    let views = views(recorded, &ramps);
+    for (ramp, view) in ramps.iter().zip(&views) {
+        check(ramp, view, findings, notes);
+    }
+    if !ramps.is_empty() {
+        pinning_notes(&recorded.header, notes);
+    }
+    (ramps, views)
+}
+
 /// All ramps of a record, in the plan's order; cells without any stage are left out.
-pub(crate) fn ramps(recorded: &Recorded) -> Vec<Ramp<'_>> {
+fn ramps(recorded: &Recorded) -> Vec<Ramp<'_>> {
     let cells = recorded.header.plan.cells.iter().filter(|cell| is_ramp(cell));
     let ramp = |cell| Ramp { cell, climbs: climbs(recorded, cell) };
     cells.map(ramp).filter(|ramp| !ramp.climbs.is_empty()).collect()

@@ -132,8 +132,8 @@ impl Ramp<'_> {
                 "{target} bears {knee}{cpus}{within}; the most that it answered was {reached}"
             ),
             "never-missed" => format!(
-                "{target} bears at least {knee}{cpus}{within}; not every block had a stage that was \
-                 too much, so raise the rates"
+                "{target} bears at least {knee}{cpus}{within}; not every block had a stage that \
+                 was too much, so raise the rates"
             ),
             "generator" => format!(
                 "{target} bears at least {knee}{cpus}{within}; {}",
@@ -210,7 +210,7 @@ impl Ramp<'_> {
             }
         }
         let numbered = places.into_iter().zip(1..);
-        numbered.map(|(((way, _), seen), number)| stage(number, way, &seen, seed)).collect()
+        numbered.map(|(((way, _), seen), number)| stage((number, way), &seen, seed)).collect()
     }
 
     fn charts(&self, recorded: &Recorded, drawn: usize) -> RampCharts {
@@ -240,10 +240,10 @@ fn knee_words(knee: &Value) -> String {
     }
 }
 
-fn stage(number: u32, way: Way, seen: &[&Seen<'_>], seed: u64) -> RampStage {
+fn stage((number, way): (u32, Way), all: &[&Seen<'_>], seed: u64) -> RampStage {
     let mut metrics = Metrics::new();
     let mut put = |name: &str, read: &dyn Fn(&Seen<'_>) -> Option<f64>| {
-        let values = seen.iter().filter_map(|stage| read(stage));
+        let values = all.iter().filter_map(|stage| read(stage));
         metrics.extend(over_blocks(values, seed).map(|(value, _)| (name.to_string(), value)));
     };
     put("planned_per_s", &|s| s.result.planned_per_s);
@@ -256,25 +256,23 @@ fn stage(number: u32, way: Way, seen: &[&Seen<'_>], seed: u64) -> RampStage {
     put("generator_run_delay_share", &|s| {
         Some(s.result.generator_run_delay_ns as f64 / s.result.length_ns as f64)
     });
-    let names: BTreeSet<&str> = seen
-        .iter()
-        .flat_map(|s| s.result.operations.iter().map(|o| o.operation.as_str()))
-        .collect();
+    let names: BTreeSet<&str> =
+        all.iter().flat_map(|s| s.result.operations.iter().map(|o| o.operation.as_str())).collect();
     let of = |name: &str| -> Vec<&OperationResult> {
-        let named = |s: &&Seen<'_>| s.result.operations.iter().position(|o| o.operation == name);
-        seen.iter().filter_map(|s| Some(&s.result.operations[named(s)?])).collect()
+        let place = |s: &&Seen<'_>| s.result.operations.iter().position(|o| o.operation == name);
+        all.iter().filter_map(|s| Some(&s.result.operations[place(s)?])).collect()
     };
     let mut operations: BTreeMap<String, RampOperation> =
-        names.iter().map(|name| ((*name).to_string(), operation(seen, &of(name), seed))).collect();
+        names.iter().map(|name| ((*name).to_string(), operation(all, &of(name), seed))).collect();
     // A load of one operation has no row for all.
-    let wholes: Vec<&OperationResult> = seen.iter().map(|s| s.whole).collect();
-    operations.entry(RAMP.into()).or_insert_with(|| operation(seen, &wholes, seed));
+    let wholes: Vec<&OperationResult> = all.iter().map(|s| s.whole).collect();
+    operations.entry(RAMP.into()).or_insert_with(|| operation(all, &wholes, seed));
     RampStage {
         number,
         way: if way == Way::Up { "up" } else { "down" }.into(),
-        clients: seen.iter().map(|s| s.result.clients).max().unwrap_or(0),
-        blocks: seen.len() as u32,
-        held: seen.iter().filter(|s| s.rule.holds()).count() as u32,
+        clients: all.iter().map(|s| s.result.clients).max().unwrap_or(0),
+        blocks: all.len() as u32,
+        held: all.iter().filter(|s| s.rule.holds()).count() as u32,
         metrics,
         operations,
     }
@@ -283,12 +281,12 @@ fn stage(number: u32, way: Way, seen: &[&Seen<'_>], seed: u64) -> RampStage {
 /// One of an operation's times.
 type Read = fn(&OperationResult) -> &Histogram;
 
-fn operation(seen: &[&Seen<'_>], results: &[&OperationResult], seed: u64) -> RampOperation {
+fn operation(stages: &[&Seen<'_>], results: &[&OperationResult], seed: u64) -> RampOperation {
     let mut found = RampOperation::default();
-    for result in results {
-        found.counts.merge(&result.counts);
+    for one in results {
+        found.counts.merge(&one.counts);
     }
-    let open = seen.iter().any(|s| s.result.planned_per_s.is_some());
+    let open = stages.iter().any(|s| s.result.planned_per_s.is_some());
     let kinds: [(&str, Read, bool); 3] = [
         ("service", |o| &o.service, true),
         ("response", |o| &o.response, open),

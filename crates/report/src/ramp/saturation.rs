@@ -29,11 +29,11 @@ pub(crate) fn saturation(samples: &[Sample]) -> Option<Saturation> {
     if samples.len() < 2 || last.at_ns <= first.at_ns {
         return None;
     }
-    let spans = SPANS.min(samples.len() - 1);
-    let span_s = length_s / spans as f64;
+    let count = SPANS.min(samples.len() - 1);
+    let span_s = length_s / count as f64;
     let all = [cpus(samples), memory(samples), traffic(samples), counted(samples)].concat();
     let drawn = |(panel, name, points): (&str, String, Points)| {
-        let (low, high) = ends(&points, span_s, spans);
+        let (low, high) = ends(&points, span_s, count);
         let high = if high == low { Vec::new() } else { high };
         SaturationSeries { panel: panel.into(), name, low, high }
     };
@@ -173,10 +173,10 @@ fn rates(samples: &[Sample], read: impl Fn(&Sample) -> Option<f64>) -> Points {
 }
 
 /// The lowest and the highest value of each span.
-fn ends(points: &Points, span_s: f64, spans: usize) -> (Vec<Option<f64>>, Vec<Option<f64>>) {
-    let (mut low, mut high) = (vec![None; spans], vec![None; spans]);
+fn ends(points: &Points, span_s: f64, count: usize) -> (Vec<Option<f64>>, Vec<Option<f64>>) {
+    let (mut low, mut high) = (vec![None; count], vec![None; count]);
     for (at, value) in points {
-        let i = ((at / span_s) as usize).min(spans - 1);
+        let i = ((at / span_s) as usize).min(count - 1);
         let value = rounded(*value);
         low[i] = Some(low[i].map_or(value, |known: f64| known.min(value)));
         high[i] = Some(high[i].map_or(value, |known: f64| known.max(value)));

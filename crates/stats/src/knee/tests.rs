@@ -55,7 +55,8 @@ proptest! {
         let counts: Vec<f64> = (1..=30).map(|i| (full * f64::from(i) / 20.0).ceil()).collect();
         let answered: Vec<f64> = counts
             .iter()
-            .map(|n| (n / (think_s + service_s)).min(capacity) * (0.995 + 0.01 * random.open_unit()))
+            .map(|n| (n / (think_s + service_s)).min(capacity))
+            .map(|rate| rate * (0.995 + 0.01 * random.open_unit()))
             .collect();
         let pairs: Vec<(f64, f64)> = counts.iter().copied().zip(answered.iter().copied()).collect();
         let pace = pace(&pairs).unwrap();
