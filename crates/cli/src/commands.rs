@@ -19,7 +19,6 @@ pub(crate) mod studies;
 
 use ::report::{Recorded, TargetState, View, judge};
 use archive::{Record, TargetLine};
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::args::Format;
@@ -31,7 +30,7 @@ const COLUMNS: usize = 100;
 
 /// Reads a record and judges it.
 fn view_of(records: &Path, run: &str) -> Result<View, CliError> {
-    Ok(judge(&recorded(read(records, run)?)))
+    Ok(judge(&recorded(read(records, run)?)?))
 }
 
 fn read(records: &Path, run: &str) -> Result<Record, CliError> {
@@ -39,14 +38,14 @@ fn read(records: &Path, run: &str) -> Result<Record, CliError> {
 }
 
 /// A record in the form that is judged.
-fn recorded(record: Record) -> Recorded {
-    Recorded {
+fn recorded(record: Record) -> Result<Recorded, CliError> {
+    Ok(Recorded {
+        samples: archive::read_samples(&record.path)?,
         header: record.header,
         targets: record.targets.into_iter().map(state).collect(),
         trials: record.trials,
         seal: record.seal,
-        samples: BTreeMap::new(),
-    }
+    })
 }
 
 fn state(line: TargetLine) -> TargetState {

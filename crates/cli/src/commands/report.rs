@@ -11,7 +11,7 @@ use crate::output;
 pub(crate) fn run(arguments: &Report) -> Result<ExitCode, CliError> {
     let record = super::read(&arguments.records.out, &arguments.run)?;
     let path = arguments.page.clone().unwrap_or_else(|| record.path.join(REPORT));
-    let text = super::page(&::report::judge(&super::recorded(record)))?;
+    let text = super::page(&::report::judge(&super::recorded(record)?))?;
     fs::write(&path, text).map_err(|e| {
         let path = path.display();
         CliError::failed(format!(

@@ -12,7 +12,6 @@ use model::{Choices, Conditions, ErrorClass, Header, Plan, SealStatus, Sink, Tar
 use rig::alone::Alone;
 use rig::{Guard, Pinning};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -67,7 +66,8 @@ pub(super) fn carry_out(
     let trials: Vec<Trial> = earlier.into_iter().chain(collector.trials).collect();
     let is_unusable = unusable(&header.plan, &collector.targets);
     let targets = collector.targets;
-    let samples = BTreeMap::new();
+    // Without them there is a result all the same.
+    let samples = archive::read_samples(writer.path()).unwrap_or_default();
     let recorded = Recorded { header, targets, trials, seal: Some(seal), samples };
     let view = judge(&recorded);
     // First the page: what cannot be printed is kept at least.
