@@ -4,7 +4,7 @@ use drivers::wire::{Access, Dialect};
 use load::wire::pacer::{Arrivals, Stage};
 use load::wire::recorder::INTERVAL_NS;
 use load::wire::{Inserting, Moment, Offer, Operation, Outcome, Pacing, Think, Until, Work};
-use load::{Finished, Meter, Progress};
+use load::{Finished, Latest, Meter, Progress};
 use model::{
     ClientStage, ErrorClass, Failure, Kv, Load, PEAK, Phase, Plan, RampSteps, RateStage, Stop,
 };
@@ -19,6 +19,7 @@ use workloads::kv::{
 
 use crate::intervals::Intervals;
 use crate::ready::Ready;
+use crate::recorded;
 
 /// Requests under way at once while filling, by a client.
 const FILL_PIPELINE: u32 = 16;
@@ -157,7 +158,7 @@ impl Opened<'_> {
     ) -> Finished {
         let mut finished = Finished::default();
         if let Some(fill) = &self.fill {
-            let mut told = told("fill", progress);
+            let mut told = told("fill", |_| None, progress);
             let outcome = self.one(&self.fill_offer(), fill, stop, meter, &mut told);
             ended(&mut finished, &outcome);
         }
@@ -183,7 +184,8 @@ impl Opened<'_> {
         };
         let names: Vec<&str> = work.operations.iter().map(|o| o.name.as_str()).collect();
         let mut intervals = Intervals::new(&phase.name, &names);
-        let mut told = told(&phase.name, progress);
+        let mut told =
+            told(&phase.name, |moment| Some(recorded::latest(moment, &names, offer)), progress);
         let outcome = self.one(offer, &work, stop, meter, &mut |moment| {
             intervals.take(&moment);
             told(moment);
@@ -336,6 +338,7 @@ const INCOMPLETE_INTERVALS: usize = 4;
 /// Makes progress of what the engine tells about a phase.
 fn told<'a>(
     phase: &'a str,
+    latest: impl Fn(&Moment<'_>) -> Option<Latest> + 'a,
     progress: &'a mut dyn FnMut(Progress<'_>),
 ) -> impl FnMut(Moment<'_>) + 'a {
     move |moment| {
@@ -345,7 +348,7 @@ fn told<'a>(
         let seconds = done.len() as f64 * INTERVAL_NS as f64 / 1e9;
         let rate_per_s = done.iter().sum::<u64>() as f64 / seconds.max(f64::MIN_POSITIVE);
         let service_ns_p99 = moment.all.whole().service().quantile_ns(0.99);
-        progress(Progress { phase, rate_per_s, service_ns_p99 });
+        progress(Progress { phase, rate_per_s, service_ns_p99, latest: latest(&moment) });
     }
 }
 

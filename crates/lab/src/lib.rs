@@ -8,6 +8,7 @@
 //! - [`calibrate`]: what this machine can do and what the generator costs on it.
 //! - [`mod@null`]: what the generator reaches with the same load on a server that does nothing.
 //! - [`mod@search`]: the search for the highest rate within limits, probe by probe.
+//! - `recorded`: what is told a few times a second while a phase runs.
 //! - `words`: what servers said, fit for people; `wall`: whether the wall clock was set.
 //! - [`schedule`]: the order of cells in a block.
 //! - [`effort`]: when enough was measured.
@@ -24,6 +25,7 @@ mod intervals;
 mod kv;
 pub mod null;
 pub mod ready;
+mod recorded;
 mod sampler;
 pub mod schedule;
 pub mod search;

@@ -18,7 +18,7 @@ use crate::kv::{Offered, Opened};
 use crate::sampler::Sampler;
 use crate::trial::{Measured, ServerMeter, explain, run_delay_share};
 use crate::wall::Clocks;
-use crate::{Bench, Ready, Setup, Sinks, check_targets, schedule, unix_ms, words};
+use crate::{Bench, Ready, Setup, Sinks, check_targets, recorded, schedule, unix_ms, words};
 
 /// Why no more is probed when all is known.
 const OVER: &str = "the search is over";
@@ -174,7 +174,7 @@ impl Searching<'_, '_, '_> {
         let mut meter = ServerMeter::new(ready.server_pids());
         let (sinks, cell) = (&mut *self.sinks, self.what.cell);
         told_start(sinks, cell, "filling", 0.0);
-        let filled = store.fill(self.stop, &mut meter, &mut |p| tell(sinks, cell, &p));
+        let filled = store.fill(self.stop, &mut meter, &mut |p| tell(sinks, cell, p));
         if let Some(failure) = filled.failure {
             return Err(failure);
         }
@@ -231,7 +231,7 @@ impl Searching<'_, '_, '_> {
         let mut finished = Finished::default();
         let sinks = &mut *self.sinks;
         let progress = &mut |p: load::Progress<'_>| {
-            tell(sinks, cell, &p);
+            tell(sinks, cell, p);
             for sample in sampler.latest() {
                 let sample = Box::new(sample);
                 sinks.tell(&Event::Sampled { cell: cell.id.clone(), sample });
@@ -303,11 +303,6 @@ fn told_start(sinks: &mut Sinks<'_>, cell: &Cell, what: &str, done_share: f64) {
     sinks.tell(&Event::TrialStarted { block: 0, cell, done_share, left_ns: 0 });
 }
 
-fn tell(sinks: &mut Sinks<'_>, cell: &Cell, p: &load::Progress<'_>) {
-    sinks.tell(&Event::Progress {
-        cell: cell.id.clone(),
-        phase: p.phase.into(),
-        rate_per_s: p.rate_per_s,
-        service_ns_p99: p.service_ns_p99,
-    });
+fn tell(sinks: &mut Sinks<'_>, cell: &Cell, progress: load::Progress<'_>) {
+    recorded::events(&cell.id, progress).for_each(|event| sinks.tell(&event));
 }

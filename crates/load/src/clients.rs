@@ -24,6 +24,7 @@ use workloads::Client;
 
 use crate::meter::{Finished, Meter, Progress};
 use crate::recorder::{InCalls, Recorder, Timed, Whole};
+use crate::telling::Telling;
 use crate::watch::ThreadUse;
 
 /// Failures in a row after which a client gives up: the store is not going to recover.
@@ -107,7 +108,7 @@ impl Engine<'_> {
                 scope.spawn(move || shared.client_thread(client, &reports));
             }
             drop(reports);
-            shared.collect(&inbox, count, "fill", &mut |_| {});
+            shared.collect(&inbox, count, Telling::new("fill", names, count), &mut |_| {});
             meter.filled();
             for phase in self.phases {
                 if !shared.over()
@@ -159,12 +160,12 @@ impl Shared<'_> {
     ) -> Option<(PhaseResult, Instant)> {
         thread::sleep(Duration::from_nanos(phase.warmup_ns));
         let server_before = meter.server_cpu_ns();
-        let shares = self.collect(inbox, clients, &phase.name, progress);
+        let telling = Telling::new(&phase.name, names, clients);
+        let (shares, recorder) = self.collect(inbox, clients, telling, progress);
         let server_after = meter.server_cpu_ns();
         if self.over() {
             return None;
         }
-        let recorder = std::mem::take(&mut *self.lock_merged());
         let sum = |of: fn(&ClientShare) -> u64| shares.iter().map(of).sum::<u64>();
         let spans = || shares.iter().filter_map(|s| s.span);
         let begun = spans().map(|(from, _)| from).min()?;
@@ -207,16 +208,17 @@ impl Shared<'_> {
         Some((result, begun))
     }
 
-    /// Waits until every client has reported, telling progress meanwhile.
+    /// Waits until every client has reported, telling progress meanwhile; what they reported, and
+    /// what they recorded.
     fn collect(
         &self,
         inbox: &mpsc::Receiver<Report>,
         clients: usize,
-        phase: &str,
+        mut telling: Telling<'_>,
         progress: &mut dyn FnMut(Progress<'_>),
-    ) -> Vec<ClientShare> {
+    ) -> (Vec<ClientShare>, Recorder) {
         let mut shares = Vec::with_capacity(clients);
-        let (mut reported, mut answered, mut since) = (0, 0, Instant::now());
+        let mut reported = 0;
         while reported < clients {
             match inbox.recv_timeout(TICK) {
                 Ok(Report::Phase(share)) => {
@@ -225,19 +227,11 @@ impl Shared<'_> {
                 }
                 Ok(Report::Filled) => reported += 1,
                 Err(RecvTimeoutError::Disconnected) => break,
-                Err(RecvTimeoutError::Timeout) => {
-                    let merged = self.lock_merged();
-                    let (now, service_ns_p99) = (merged.answered(), merged.service_ns_p99());
-                    drop(merged);
-                    let seconds = since.elapsed().as_secs_f64();
-                    since = Instant::now();
-                    let rate_per_s = now.saturating_sub(answered) as f64 / seconds;
-                    answered = now;
-                    progress(Progress { phase, rate_per_s, service_ns_p99 });
-                }
+                Err(RecvTimeoutError::Timeout) => progress(telling.take(&self.merged)),
             }
         }
-        shares
+        let recorder = telling.end(&self.merged, progress);
+        (shares, recorder)
     }
 
     fn lock_begun(&self) -> std::sync::MutexGuard<'_, Instant> {
@@ -299,6 +293,7 @@ struct ClientLoop<'a> {
     /// What the thread had used when it first was ready in the measurement.
     used_before: Option<ThreadUse>,
     flush_at: Instant,
+    handed_over_at: Instant,
     untimed_ns: u64,
     restoring_ns: u64,
     answered: u64,
@@ -329,6 +324,7 @@ impl<'a> ClientLoop<'a> {
             measured_from,
             used_before: None,
             flush_at: measured_from + TICK,
+            handed_over_at: measured_from,
             untimed_ns: 0,
             restoring_ns: 0,
             answered: 0,
@@ -357,7 +353,7 @@ impl<'a> ClientLoop<'a> {
                 now = after;
             }
         }
-        self.shared.lock_merged().merge(&self.recorder);
+        self.hand_over(now);
         let used_before = self.used_before.unwrap_or_else(ThreadUse::now);
         ClientShare {
             span: self.counts(now).then_some((self.measured_from, now)),
@@ -471,8 +467,14 @@ impl<'a> ClientLoop<'a> {
 
     fn flush(&mut self, now: Instant) {
         self.flush_at = now + TICK;
-        self.shared.lock_merged().merge(&self.recorder);
+        self.hand_over(now);
         self.recorder.clear();
+    }
+
+    fn hand_over(&mut self, now: Instant) {
+        self.recorder.covered_ns = nanos(now.saturating_duration_since(self.handed_over_at));
+        self.handed_over_at = now;
+        self.shared.lock_merged().merge(&self.recorder);
     }
 }
 

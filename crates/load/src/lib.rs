@@ -3,7 +3,8 @@
 //! - [`clients`]: a thread a client, each with its own blocking connection, as a PHP worker has.
 //! - [`wire`]: event loops over many connections, with pipelining and planned arrivals.
 //! - [`meter`]: what they ask and tell while they run.
-//! - [`recorder`]: what clients count and time, each by itself and merged.
+//! - [`recorder`]: what clients count and time, each by itself and merged; `telling`: in the course
+//!   of a phase.
 //! - [`watch`]: the generator's own CPU time and waiting, per thread.
 //!
 //! A trial's way: connect (the caller's), fill, then per phase: warm up, measure, drain.
@@ -11,9 +12,10 @@
 pub mod clients;
 pub mod meter;
 pub mod recorder;
+mod telling;
 pub mod watch;
 pub mod wire;
 
 pub use clients::Engine;
-pub use meter::{Finished, Meter, Progress};
+pub use meter::{Finished, Latest, Meter, Progress};
 pub use recorder::Recorder;

@@ -1,6 +1,6 @@
 //! What an engine asks and tells while it runs, and what it gives in the end.
 
-use model::{Failure, Interval, PhaseResult};
+use model::{Failure, Interval, PhaseResult, RecordedOperation};
 use std::time::Instant;
 
 /// Reads what the server has used; the engine asks at the start and the end of each measurement.
@@ -27,6 +27,22 @@ pub struct Progress<'a> {
     pub rate_per_s: f64,
     /// 99th percentile of the service time so far in this phase.
     pub service_ns_p99: u64,
+    /// What was recorded since the last time; `None` where nothing is, as while filling.
+    pub latest: Option<Latest>,
+}
+
+/// What was recorded since the last time; each field as in [`model::Recorded`].
+#[derive(Clone, Debug)]
+pub struct Latest {
+    /// Nanoseconds since the phase's measurement began, until which all is told: on average over
+    /// clients or threads, which hand over what they recorded each in its own time.
+    pub at_ns: u64,
+    /// The stage under way, from 0.
+    pub stage: Option<u32>,
+    /// Requests that are due each second.
+    pub planned_per_s: Option<f64>,
+    /// By operation.
+    pub operations: Vec<RecordedOperation>,
 }
 
 /// What a trial's load gave.

@@ -1,6 +1,6 @@
 //! What is counted and timed. Each client records alone; recorders are merged once an interval.
 
-use model::{Counts, ErrorClass, OperationResult};
+use model::{Counts, ErrorClass, OperationResult, RecordedOperation};
 use stats::Histogram;
 use workloads::app_cache::Effort;
 use workloads::{Answer, LockWait, Outcome};
@@ -79,6 +79,17 @@ impl OperationRecorder {
         self.counts.files += effort.files;
     }
 
+    fn told(&self, operation: &str) -> RecordedOperation {
+        let counts = &self.counts;
+        RecordedOperation {
+            operation: operation.into(),
+            errors: counts.failed(),
+            misses: counts.miss,
+            service: self.service.clone(),
+            response: Histogram::default(),
+        }
+    }
+
     fn into_result(
         self,
         operation: &str,
@@ -121,6 +132,8 @@ pub struct Recorder {
     /// Of reads: those finished in each interval, and those of them that missed.
     reads_per_interval: Vec<(u64, u64)>,
     interval_ns: u64,
+    /// Time of the measurement that this is the record of, over all clients, nanoseconds.
+    pub(crate) covered_ns: u64,
 }
 
 impl Recorder {
@@ -201,7 +214,8 @@ impl Recorder {
         for (own, theirs) in self.reads_per_interval.iter_mut().zip(&other.reads_per_interval) {
             *own = (own.0 + theirs.0, own.1 + theirs.1);
         }
-        self.interval_ns = other.interval_ns;
+        self.interval_ns = self.interval_ns.max(other.interval_ns);
+        self.covered_ns += other.covered_ns;
     }
 
     /// Forgets everything and keeps the memory.
@@ -210,6 +224,7 @@ impl Recorder {
         self.by_operation.iter_mut().for_each(OperationRecorder::clear);
         self.done_per_interval.fill(0);
         self.reads_per_interval.fill((0, 0));
+        self.covered_ns = 0;
     }
 
     /// Whole operations answered, whatever was answered.
@@ -231,6 +246,17 @@ impl Recorder {
     pub fn reads_per_interval(&self) -> Vec<(u64, u64)> {
         let any_missed = self.reads_per_interval.iter().any(|(_, missed)| *missed > 0);
         if any_missed { self.reads_per_interval.clone() } else { Vec::new() }
+    }
+
+    /// What is told of it while the phase goes on: each kind of call that happened; where there is
+    /// one kind only, the whole under the phase's name.
+    pub(crate) fn told(&self, phase: &str, names: &[&str]) -> Vec<RecordedOperation> {
+        let happened = |recorder: &OperationRecorder| recorder.counts.total() > 0;
+        if self.by_operation.is_empty() {
+            return if happened(&self.whole) { vec![self.whole.told(phase)] } else { Vec::new() };
+        }
+        let calls = self.by_operation.iter().zip(names).filter(|(recorder, _)| happened(recorder));
+        calls.map(|(recorder, name)| recorder.told(name)).collect()
     }
 
     /// Result rows: each kind of call that happened, then the whole under the phase's name.

@@ -97,11 +97,14 @@ pub struct Recorded {
     pub cell: String,
     /// Name of the phase.
     pub phase: String,
-    /// Nanoseconds since the phase's measurement began.
+    /// Nanoseconds since the phase's measurement began, until which all is told: on average over
+    /// clients or threads, which hand over what they recorded each in its own time.
     pub at_ns: u64,
     /// The stage that is under way, from 0; `None` where the load has none.
     pub stage: Option<u32>,
-    /// By operation.
+    /// Requests that are due each second now, of an open load; else `None`.
+    pub planned_per_s: Option<f64>,
+    /// By operation, those that happened; their sum is all that was done.
     pub operations: Vec<RecordedOperation>,
 }
 
@@ -110,7 +113,7 @@ pub struct Recorded {
 pub struct RecordedOperation {
     /// Name of the operation.
     pub operation: String,
-    /// Failed.
+    /// Failed, or gave a wrong or an old value.
     pub errors: u64,
     /// Found nothing.
     pub misses: u64,

@@ -179,6 +179,11 @@ impl Counts {
         }
     }
 
+    /// Operations that failed, or gave a wrong or an old value.
+    pub fn failed(&self) -> u64 {
+        self.error + self.wrong + self.stale
+    }
+
     /// All operations tried.
     pub fn total(&self) -> u64 {
         self.ok + self.miss + self.error + self.wrong + self.stale

@@ -165,7 +165,7 @@ pub struct Outcome {
 }
 
 /// How often the watcher is told.
-const TOLD_EVERY_NS: u64 = 250_000_000;
+const TOLD_EVERY_NS: u64 = 200_000_000;
 /// How soon a stop is noticed while warming up.
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -175,6 +175,8 @@ struct Place {
     recorder: WireRecorder,
     /// True until it is taken away.
     full: bool,
+    /// When the thread left something last, nanoseconds of the engine's clock.
+    handed_over_ns: u64,
 }
 
 /// Shared by all threads of a load.
@@ -233,15 +235,25 @@ impl Shared<'_> {
             && !place.full
         {
             recorder.close();
+            recorder.covered_ns = self.covered_ns(&mut place);
             mem::swap(&mut place.recorder, recorder);
             place.full = true;
         }
+    }
+
+    /// Time of the measurement since the thread of that place handed over last.
+    fn covered_ns(&self, place: &mut Place) -> u64 {
+        let measured_from_ns = self.begun_ns() + self.offer.warmup_ns;
+        let from_ns = place.handed_over_ns.max(measured_from_ns);
+        place.handed_over_ns = self.now_ns();
+        place.handed_over_ns.saturating_sub(from_ns)
     }
 
     /// Leaves all that a thread has still recorded.
     pub(crate) fn hand_over_last(&self, thread: usize, recorder: &mut WireRecorder) {
         recorder.close();
         let mut place = lock(&self.places[thread]);
+        recorder.covered_ns = self.covered_ns(&mut place);
         place.recorder.merge(recorder);
         place.full = true;
     }
@@ -281,7 +293,9 @@ pub fn run<P: Parser + Default>(
         zero: Instant::now(),
         begun_ns: AtomicU64::new(0),
         places: (0..offer.threads)
-            .map(|_| Mutex::new(Place { recorder: fresh(offer, work), full: false }))
+            .map(|_| {
+                Mutex::new(Place { recorder: fresh(offer, work), full: false, handed_over_ns: 0 })
+            })
             .collect(),
         failure: Mutex::default(),
         failed: AtomicBool::new(false),

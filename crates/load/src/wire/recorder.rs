@@ -51,6 +51,8 @@ pub struct WireRecorder {
     done_per_interval: Vec<u64>,
     /// What was due in each interval; `None` without limits.
     pub(crate) due: Option<Box<DueCounts>>,
+    /// Time of the measurement that this is the record of, over all threads, nanoseconds.
+    pub(crate) covered_ns: u64,
     /// Connections that broke and were made anew.
     pub reconnects: u64,
     /// Requests that were sent again to another server, as a cluster asked for.
@@ -253,6 +255,7 @@ impl WireRecorder {
             (Some(own), Some(theirs)) => own.merge(theirs),
             (own, _) => *own = own.take().or_else(|| other.due.clone()),
         }
+        self.covered_ns += other.covered_ns;
         self.reconnects += other.reconnects;
         self.redirects += other.redirects;
         self.wrong_in_warmup += other.wrong_in_warmup;
@@ -272,12 +275,19 @@ impl WireRecorder {
         if let Some(due) = &mut self.due {
             due.clear();
         }
+        self.covered_ns = 0;
         (self.reconnects, self.redirects, self.wrong_in_warmup) = (0, 0, 0);
     }
 
     /// Rows in the order of the operations.
     pub fn rows(&self) -> &[Row] {
         &self.rows
+    }
+
+    /// Time of the measurement that this is the record of, over all threads, nanoseconds: threads
+    /// hand over what they recorded each in its own time.
+    pub fn covered_ns(&self) -> u64 {
+        self.covered_ns
     }
 
     /// Requests answered in each interval of [`INTERVAL_NS`] from the start of the measurement.

@@ -1,0 +1,95 @@
+//! What is told a few times a second while a phase runs.
+
+use load::wire::{Moment, Offer, Pacing};
+use load::{Latest, Progress};
+use model::{Event, Recorded, RecordedOperation};
+use stats::Histogram;
+use std::iter;
+
+/// How a cell's phase goes on, and what was recorded of it.
+pub(crate) fn events(cell: &str, progress: Progress<'_>) -> impl Iterator<Item = Event> {
+    let Progress { phase, rate_per_s, service_ns_p99, latest } = progress;
+    let (cell, phase) = (cell.to_string(), phase.to_string());
+    let told =
+        Event::Progress { cell: cell.clone(), phase: phase.clone(), rate_per_s, service_ns_p99 };
+    let recorded = latest.map(|Latest { at_ns, stage, planned_per_s, operations }| {
+        let recorded = Recorded { cell, phase, at_ns, stage, planned_per_s, operations };
+        Event::Recorded(Box::new(recorded))
+    });
+    iter::once(told).chain(recorded)
+}
+
+/// What the wire engine recorded since the last time, with the place in the load as offered;
+/// `names` are those of the recorder's rows.
+pub(crate) fn latest(moment: &Moment<'_>, names: &[&str], offer: &Offer) -> Latest {
+    let rows = moment.latest.rows().iter().zip(names);
+    let happened = rows.filter(|(row, _)| row.counts().total() > 0);
+    let operations = happened.map(|(row, name)| RecordedOperation {
+        operation: (*name).into(),
+        errors: row.counts().failed(),
+        misses: row.counts().miss,
+        service: row.service().clone(),
+        response: row.lag().map_or_else(Histogram::default, |_| row.response().clone()),
+    });
+    let (stage, planned_per_s) = place(offer, moment.at_ns);
+    let at_ns = moment.all.covered_ns() / u64::from(offer.threads.max(1));
+    Latest { at_ns, stage, planned_per_s, operations: operations.collect() }
+}
+
+/// The stage, from 0, and the rate planned at that time of the measurement, where the load has
+/// them. The first stage of what is offered is the warm-up, unless it is the only one; after the
+/// last the rest is answered.
+fn place(offer: &Offer, at_ns: u64) -> (Option<u32>, Option<f64>) {
+    let at_ns = offer.warmup_ns.saturating_add(at_ns);
+    match &offer.pacing {
+        Pacing::Closed { stages, .. } => {
+            (stage(stages.iter().map(|s| s.length_ns), at_ns).map(|(number, _)| number), None)
+        }
+        Pacing::Open { stages, .. } => match &stages[..] {
+            [only] => (None, Some(only.rate_from_per_s)),
+            stages => {
+                let found = stage(stages.iter().map(|s| s.length_ns), at_ns);
+                let rate = found.and_then(|(number, share)| {
+                    let stage = stages.get(number as usize + 1)?;
+                    let rise_per_s = stage.rate_to_per_s - stage.rate_from_per_s;
+                    Some(stage.rate_from_per_s + rise_per_s * share)
+                });
+                (found.map(|(number, _)| number), rate)
+            }
+        },
+    }
+}
+
+/// Number of the stage after the warm-up, and how much of it is over, 0 to 1; `None` without any.
+fn stage(lengths_ns: impl Iterator<Item = u64>, at_ns: u64) -> Option<(u32, f64)> {
+    let (mut from_ns, mut found) = (0_u64, None);
+    for (index, length_ns) in lengths_ns.enumerate() {
+        if index > 0 {
+            let share = at_ns.saturating_sub(from_ns) as f64 / length_ns.max(1) as f64;
+            found = Some((index as u32 - 1, share.min(1.0)));
+        }
+        from_ns = length_ns.saturating_add(from_ns);
+        if at_ns < from_ns && found.is_some() {
+            break;
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_stage_under_way_follows_from_the_time() {
+        // A warm-up of 10, then stages of 100, 0 and 50.
+        let at = |at_ns| stage([10, 100, 0, 50].into_iter(), at_ns);
+        assert_eq!(at(0), Some((0, 0.0)));
+        assert_eq!(at(60), Some((0, 0.5)));
+        assert_eq!(at(110), Some((2, 0.0)));
+        assert_eq!(at(135), Some((2, 0.5)));
+        assert_eq!(at(1_000), Some((2, 1.0)));
+        assert_eq!(stage([].into_iter(), 5), None);
+        assert_eq!(stage([10].into_iter(), 5), None);
+    }
+}

@@ -1,0 +1,127 @@
+//! What clients of a phase have handed over: taken away a few times a second, told, and gathered.
+
+use std::mem;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use crate::meter::{Latest, Progress};
+use crate::recorder::Recorder;
+
+/// The records of a phase, from the start of its measurement on.
+pub(crate) struct Telling<'a> {
+    phase: &'a str,
+    names: &'a [&'a str],
+    clients: usize,
+    begun: Instant,
+    told_at: Instant,
+    /// What was taken away last.
+    latest: Recorder,
+    whole: Recorder,
+}
+
+impl<'a> Telling<'a> {
+    /// The measurement of `phase` begins; `names` are those of the kinds of call.
+    pub(crate) fn new(phase: &'a str, names: &'a [&'a str], clients: usize) -> Self {
+        let now = Instant::now();
+        let (latest, whole) = (Recorder::default(), Recorder::default());
+        Self { phase, names, clients, begun: now, told_at: now, latest, whole }
+    }
+
+    /// Takes away what is in `inbox` and makes progress of it, with the rate since the last time.
+    pub(crate) fn take(&mut self, inbox: &Mutex<Recorder>) -> Progress<'a> {
+        let seconds = self.told_at.elapsed().as_secs_f64();
+        let latest = self.take_away(inbox);
+        self.told_at = Instant::now();
+        let rate_per_s = self.latest.answered() as f64 / seconds.max(f64::MIN_POSITIVE);
+        self.progress(rate_per_s, latest)
+    }
+
+    /// The phase is over: tells the rest, with the rate of the whole, and gives all that was
+    /// recorded. The inbox is as new.
+    pub(crate) fn end(
+        mut self,
+        inbox: &Mutex<Recorder>,
+        progress: &mut dyn FnMut(Progress<'_>),
+    ) -> Recorder {
+        let latest = self.take_away(inbox);
+        // What clients hand over at their end is of a longer time than that since the last telling.
+        let seconds = self.begun.elapsed().as_secs_f64();
+        let rate_per_s = self.whole.answered() as f64 / seconds.max(f64::MIN_POSITIVE);
+        progress(self.progress(rate_per_s, latest));
+        *lock(inbox) = Recorder::default();
+        self.whole
+    }
+
+    fn take_away(&mut self, inbox: &Mutex<Recorder>) -> Latest {
+        // The inbox keeps the memory of the one before: clients wait for it while it is held.
+        self.latest.clear();
+        mem::swap(&mut *lock(inbox), &mut self.latest);
+        self.whole.merge(&self.latest);
+        Latest {
+            at_ns: self.whole.covered_ns / self.clients.max(1) as u64,
+            stage: None,
+            planned_per_s: None,
+            operations: self.latest.told(self.phase, self.names),
+        }
+    }
+
+    fn progress(&self, rate_per_s: f64, latest: Latest) -> Progress<'a> {
+        let service_ns_p99 = self.whole.service_ns_p99();
+        Progress { phase: self.phase, rate_per_s, service_ns_p99, latest: Some(latest) }
+    }
+}
+
+fn lock(inbox: &Mutex<Recorder>) -> MutexGuard<'_, Recorder> {
+    inbox.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recorder::{Timed, Whole};
+    use workloads::{Answer, Outcome};
+
+    /// What a client hands over that made `reads` reads.
+    fn handed_over(inbox: &Mutex<Recorder>, reads: u64, kinds: usize) {
+        let mut recorder = Recorder::new(kinds, 5_000_000);
+        for _ in 0..reads {
+            let timed = Timed { operation: 0, service_ns: 1_000, response_ns: None };
+            let mut whole = Whole::new();
+            whole.add(timed, Outcome::Miss, false, Answer::default());
+            recorder.call(timed, Outcome::Miss, false, Answer::default());
+            recorder.whole(&whole, 7_000_000);
+        }
+        recorder.covered_ns = 500;
+        lock(inbox).merge(&recorder);
+    }
+
+    fn told(progress: &Progress<'_>) -> Vec<(String, u64, u64)> {
+        let latest = progress.latest.as_ref().unwrap();
+        let of = |o: &model::RecordedOperation| (o.operation.clone(), o.service.count(), o.misses);
+        latest.operations.iter().map(of).collect()
+    }
+
+    #[test]
+    fn what_is_told_adds_up_to_what_is_gathered() {
+        let inbox = Mutex::new(Recorder::default());
+        for (kinds, name) in [(0, "steady"), (2, "open")] {
+            let mut telling = Telling::new("steady", &["open", "close"], 2);
+            handed_over(&inbox, 3, kinds);
+            assert_eq!(told(&telling.take(&inbox)), [(name.to_string(), 3, 3)]);
+            let nothing = telling.take(&inbox);
+            assert_eq!((told(&nothing), nothing.latest.map(|l| l.at_ns)), (Vec::new(), Some(250)));
+            handed_over(&inbox, 4, kinds);
+            handed_over(&inbox, 1, kinds);
+            let mut last = Vec::new();
+            let mut at_ns = None;
+            let whole = telling.end(&inbox, &mut |p| {
+                last.extend(told(&p));
+                at_ns = p.latest.map(|l| l.at_ns);
+            });
+            assert_eq!((&last[..], at_ns), (&[(name.to_string(), 5, 5)][..], Some(750)));
+            assert_eq!((whole.answered(), whole.intervals()), (8, (5_000_000, vec![0, 8])));
+            assert_eq!(whole.reads_per_interval(), []);
+            assert_eq!(lock(&inbox).intervals(), (0, Vec::new()));
+        }
+    }
+}
