@@ -20,11 +20,11 @@ test: ## everything that is checked: style, rules, tests with real servers, the 
 build: web ## the program, with the page built in: target/release/cachedyno
 	cargo build --release --package cachedyno
 
-web: web/dist/page.html ## the page that reports embed
+web: web/dist/page.html ## the pages that are built in: of reports, and of runs under way
 
 web/dist/page.html: $(NODE_MODULES) $(WEB_SOURCES)
 	npm --prefix web run --silent build
-	@touch $@
+	@touch web/dist/live.html $@
 
 $(NODE_MODULES): web/package.json web/package-lock.json
 	npm --prefix web ci --no-audit --no-fund --fetch-timeout=60000

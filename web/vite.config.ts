@@ -1,16 +1,18 @@
 import { viteSingleFile } from "vite-plugin-singlefile";
 import { defineConfig } from "vitest/config";
 
-// One entry, one output: dist/page.html with every script and style inlined.
-export default defineConfig({
+// One entry, one output, with every script and style inlined: dist/page.html, and in mode `live`
+// dist/live.html beside it.
+export default defineConfig(({ mode }) => ({
   plugins: [viteSingleFile({ removeViteModuleLoader: true })],
   build: {
     target: "es2022",
     modulePreload: false,
-    rolldownOptions: { input: "page.html" },
+    emptyOutDir: mode !== "live",
+    rolldownOptions: { input: mode === "live" ? "live.html" : "page.html" },
   },
   test: {
     environment: "jsdom",
     include: ["tests/**/*.test.ts"],
   },
-});
+}));

@@ -43,7 +43,8 @@ export function looks(view: View, theme: Theme): Map<string, Look> {
   return found;
 }
 
-function look(i: number, theme: Theme, hollow: boolean): Look {
+/** The look of the target of that number; `hollow` for one that repeats another. */
+export function look(i: number, theme: Theme, hollow: boolean): Look {
   const palette = PALETTE[theme];
   return {
     color: palette[i % palette.length] as string,

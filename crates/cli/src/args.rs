@@ -108,6 +108,19 @@ const FILL_HELP: &str = "How an application cache is filled; the same as --set f
     What is there afterwards is the same. A backend that cannot fill fast saves, and the result \
     says so.";
 
+/// Where a run can be watched while it lasts.
+#[derive(Clone, Debug, Default, Args)]
+pub(crate) struct Serve {
+    /// Serve a live page and metrics for Prometheus while the run lasts, such as 127.0.0.1:9464
+    #[arg(long, value_name = "IP:PORT", long_help = SERVE_HELP)]
+    pub(crate) serve: Option<String>,
+}
+
+const SERVE_HELP: &str = "Serve a live page and metrics for Prometheus while the run lasts\n\n\
+    The page is at /, the metrics at /metrics, and what the page is made of at /events; all are \
+    read-only. Port 0 takes one that is free. With 127.0.0.1 only this machine can read, with \
+    0.0.0.0 everyone who reaches it.";
+
 /// How the records of an application cache are saved before the first phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Fill {
@@ -160,6 +173,8 @@ pub(crate) struct Run {
     /// Directory on the disk under test: session files, and data of private servers
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub(crate) disk: PathBuf,
+    #[command(flatten)]
+    pub(crate) serve: Serve,
     /// Add the missing trials to an interrupted or killed run
     #[arg(long, value_name = "RUN")]
     pub(crate) resume: Option<String>,

@@ -11,6 +11,7 @@ mod output;
 mod progress;
 mod secrets;
 mod sense;
+mod serve;
 mod studies;
 
 use args::{Arguments, Command};

@@ -34,5 +34,6 @@ mod program {
     mod replies;
     mod resume;
     mod samples;
+    mod serve;
     mod usage;
 }

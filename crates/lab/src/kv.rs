@@ -184,8 +184,12 @@ impl Opened<'_> {
         };
         let names: Vec<&str> = work.operations.iter().map(|o| o.name.as_str()).collect();
         let mut intervals = Intervals::new(&phase.name, &names);
-        let mut told =
-            told(&phase.name, |moment| Some(recorded::latest(moment, &names, offer)), progress);
+        let latest = |moment: &Moment<'_>| {
+            let latest = recorded::latest(moment, &names, offer);
+            let planned_per_s = latest.planned_per_s.map(|p| p * self.operations_of_one_paced());
+            Some(Latest { planned_per_s, ..latest })
+        };
+        let mut told = told(&phase.name, latest, progress);
         let outcome = self.one(offer, &work, stop, meter, &mut |moment| {
             intervals.take(&moment);
             told(moment);
@@ -260,11 +264,15 @@ impl Opened<'_> {
         }
     }
 
+    /// Operations that one arrival stands for: where they follow each other, the first are paced.
+    fn operations_of_one_paced(&self) -> f64 {
+        let kv = self.offered.kv;
+        if kv.follows { kv.operations.len().max(1) as f64 } else { 1.0 }
+    }
+
     /// When requests are sent, from the beginning of the warm-up on.
     fn pacing(&self, phase: &Phase, load: &Load) -> Pacing {
-        let kv = self.offered.kv;
-        // Where operations follow each other, the first of them are paced.
-        let each = if kv.follows { kv.operations.len().max(1) } else { 1 } as f64;
+        let (kv, each) = (self.offered.kv, self.operations_of_one_paced());
         let stage = |(from_per_s, to_per_s): (u64, u64), length_ns: u64| Stage {
             rate_from_per_s: from_per_s as f64 / each,
             rate_to_per_s: to_per_s as f64 / each,

@@ -44,6 +44,8 @@ export interface Chart {
   element: HTMLElement;
   /** Draws again, after a selector was changed. */
   redraw: () => void;
+  /** Draws other data and leaves the zoom and what is hovered over as they are. */
+  refresh: () => void;
 }
 
 /** Colours of everything that is not data. */
@@ -173,18 +175,24 @@ export function mount(draw: () => Drawing): Chart {
     const selected = Object.fromEntries(entries.map((entry) => [entry.name, !hidden.has(entry.name)]));
     started().setOption({ legend: { selected } });
   };
-  const redraw = (): void => {
+  let names = "";
+  const show = (keep: boolean): void => {
     const { option, legend: entries, label, note = "", height } = draw();
     if (height !== undefined) {
       canvas.style.height = `${height}px`;
       started().resize();
     }
-    started().setOption(dressed(option, entries), { notMerge: true });
+    started().setOption(dressed(option, entries), keep ? { replaceMerge: ["series"] } : { notMerge: true });
     select(entries);
     canvas.setAttribute("aria-label", label);
     under.textContent = note;
+    // A button that a reader is about to press stays what it is.
+    const shown = JSON.stringify(entries);
+    if (keep && shown === names) return;
+    names = shown;
     legend.replaceChildren(...entries.map((entry) => legendButton(entry, hidden, () => select(entries))));
   };
+  const redraw = (): void => show(false);
   new ResizeObserver(() => {
     if (canvas.clientWidth === 0) return;
     if (chart === undefined) redraw();
@@ -196,5 +204,9 @@ export function mount(draw: () => Drawing): Chart {
   addEventListener("beforeprint", () => chart?.resize({ width: 660 }));
   addEventListener("afterprint", () => chart?.resize({ width: "auto" }));
   const tools = h("div", { class: "chart-tools" }, legend, zoomButtons(started));
-  return { element: h("div", { class: "chart" }, tools, canvas, under), redraw: () => chart && redraw() };
+  return {
+    element: h("div", { class: "chart" }, tools, canvas, under),
+    redraw: () => chart && redraw(),
+    refresh: () => chart && show(true),
+  };
 }

@@ -3,6 +3,7 @@
 use ::report::view::Validity;
 use ::report::{Recorded, View, judge};
 use archive::{REPORT, Record, SUMMARY, Writer};
+use dash::Listener;
 use lab::{Setup, Sinks};
 use model::plan::PlannedTarget;
 use model::record::RECORD_FORMAT;
@@ -25,7 +26,7 @@ use crate::args::{Fill, Format, Run};
 use crate::exit::{CliError, DONE, INTERRUPTED, NOT_VALID, TARGET};
 use crate::output;
 use crate::progress::{Collector, Display};
-use crate::{limits, secrets, studies};
+use crate::{limits, secrets, serve, studies};
 
 /// How the number of clients is chosen here.
 const CLIENTS: &str = "--set clients";
@@ -33,13 +34,14 @@ const CLIENTS: &str = "--set clients";
 pub(crate) fn run(arguments: &Run) -> Result<ExitCode, CliError> {
     let choices = target_choices(arguments)?;
     // Before a record is begun: wrong arguments leave nothing behind.
+    let served = serve::bind(&arguments.serve)?;
     let setup = setup(arguments, &choices)?;
     let (header, writer, earlier, _alone) = match &arguments.resume {
         Some(run) => resume(arguments, run, &choices, &setup)?,
         None => begin(arguments, &choices, &setup)?,
     };
     let (quiet, format) = (arguments.quiet, arguments.format);
-    carry_out(header, earlier, writer, &setup, (quiet, format))
+    carry_out(header, earlier, writer, &setup, (quiet, format), served)
 }
 
 /// Measures what the header plans, beside the trials that were measured earlier, and tells it.
@@ -49,14 +51,20 @@ pub(super) fn carry_out(
     mut writer: Writer,
     setup: &Setup,
     (quiet, format): (bool, Format),
+    served: Option<Listener>,
 ) -> Result<ExitCode, CliError> {
     let stop = watch_signals()?;
-    let mut display = Display::new(quiet || format != Format::Text);
+    let silent = quiet || format != Format::Text;
+    let mut dash = served.map(|l| serve::start(l, setup, silent)).transpose()?;
+    let mut display = Display::new(silent);
     let mut collector = Collector::default();
     let seal = {
         let mut sinks = Sinks::new();
         for sink in [&mut writer as &mut dyn Sink, &mut collector, &mut display] {
             sinks.add(sink);
+        }
+        if let Some(dash) = &mut dash {
+            sinks.add(dash);
         }
         match header.plan.search {
             Some(_) => lab::search::run(header.clone(), setup, &mut sinks, &stop),
@@ -72,9 +80,15 @@ pub(super) fn carry_out(
     let view = judge(&recorded);
     // First the page: what cannot be printed is kept at least.
     let page = leave_page(&view, writer.path());
+    if let Some(dash) = &mut dash {
+        dash.report(page.clone());
+    }
     super::print(&view, format)?;
     if let Some(page) = page.filter(|_| format == Format::Text) {
         output::print(&format!("\npage: {}\n", page.display()))?;
+    }
+    if let Some(dash) = dash {
+        dash.end();
     }
     let interrupted = stop.load(Ordering::Relaxed);
     Ok(ExitCode::from(code(interrupted, is_unusable, view.validity)))

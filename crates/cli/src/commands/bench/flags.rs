@@ -18,11 +18,11 @@ use workloads::kv::{Distribution, KEYS_MAX, KeyChoice, KeyNames, Preset, Sizes, 
 
 use super::targets::{self, TlsFlags};
 use crate::alone::alone;
-use crate::args::{Format, Records};
+use crate::args::{Format, Records, Serve};
 use crate::commands::run;
 use crate::exit::CliError;
 use crate::sense::{self, UNDER_WAY_MAX};
-use crate::{limits, secrets};
+use crate::{limits, secrets, serve};
 
 /// Ratios of several targets within 3 % count as equal.
 const EQUIVALENCE_ZONE: f64 = 0.03;
@@ -98,6 +98,8 @@ pub(crate) struct KvFlags {
     /// Directory for the data of private servers
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub(in crate::commands) disk: PathBuf,
+    #[command(flatten)]
+    pub(in crate::commands) serve: Serve,
     /// Print nothing but the result
     #[arg(long, short)]
     pub(in crate::commands) quiet: bool,
@@ -155,6 +157,7 @@ impl KvFlags {
         plan: Plan,
         choices: &[TargetChoice],
     ) -> Result<ExitCode, CliError> {
+        let served = serve::bind(&self.serve)?;
         // Before the guard starts, and servers: they inherit the limit.
         limits::allow("--clients", &plan)?;
         let setup = self.setup(choices)?;
@@ -163,7 +166,7 @@ impl KvFlags {
         let mut header = run::header(plan, &setup, (&self.records.out, silent))?;
         header.conditions.facts.extend(targets::doubts(choices));
         let writer = Writer::create(&self.records.out, &header)?;
-        run::carry_out(header, Vec::new(), writer, &setup, (self.quiet, self.format))
+        run::carry_out(header, Vec::new(), writer, &setup, (self.quiet, self.format), served)
     }
 
     /// A plan with a cell for each target; what is wrong shows before anything starts.

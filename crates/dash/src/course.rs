@@ -1,0 +1,373 @@
+//! The last while of a run: rate and times twice a second, and what server and generator took.
+
+use model::{ProcessUse, Recorded, RecordedOperation, Sample};
+use serde::Serialize;
+use std::collections::VecDeque;
+
+use crate::metrics::threads;
+
+/// Least time between two points, nanoseconds; a phase may end earlier.
+const SPAN_NS: u64 = 500_000_000;
+/// What is shorter than this at the end of a phase says too little of a rate, nanoseconds.
+const SPAN_NS_MIN: u64 = 200_000_000;
+/// Points that are kept, of either kind: those of half an hour.
+const POINTS_MAX: usize = 3_600;
+
+/// What was done in a span of a phase.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub(crate) struct Point {
+    /// Its end, seconds since the run began.
+    at_s: f64,
+    target: String,
+    phase: String,
+    /// Number of the stage, from 0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stage: Option<u32>,
+    /// Requests due each second at its end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    planned_per_s: Option<f64>,
+    /// Requests answered each second, of all operations.
+    rate_per_s: f64,
+    operations: Vec<PointOperation>,
+}
+
+/// What was done of one operation in a span; times in nanoseconds, from when requests were due
+/// under an open load, else from when they were sent.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+struct PointOperation {
+    operation: String,
+    rate_per_s: f64,
+    ns_p50: u64,
+    ns_p99: u64,
+    errors: u64,
+    misses: u64,
+}
+
+/// What server and generator took in a span, and what was taken at its end.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub(crate) struct Usage {
+    /// Its end, seconds since the run began.
+    at_s: f64,
+    target: String,
+    /// CPUs that the server's processes kept busy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    server_cpus: Option<f64>,
+    /// The same by thread, without those that did nothing.
+    threads: Vec<ThreadUsage>,
+    /// Resident memory of the server.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    server_bytes: Option<u64>,
+    /// Memory of the server that is swapped out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    swapped_bytes: Option<u64>,
+    /// CPUs that the generator kept busy.
+    generator_cpus: f64,
+    /// Threads of the generator that waited for a CPU, on average.
+    generator_waiting: f64,
+    /// Memory of the store's data by its own account.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    store_bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    connections: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    evicted_per_s: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expired_per_s: Option<f64>,
+    /// Bytes that the server received each second.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    received_per_s: Option<f64>,
+    /// Bytes that it sent each second.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sent_per_s: Option<f64>,
+}
+
+/// CPU of a thread of the server.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+struct ThreadUsage {
+    name: String,
+    cpus: f64,
+}
+
+/// The last points of a run, of both kinds.
+#[derive(Debug, Default)]
+pub(crate) struct Course {
+    points: VecDeque<Point>,
+    usage: VecDeque<Usage>,
+    pending: Option<Pending>,
+    /// The sample that the next usage counts from.
+    before: Option<Box<Sample>>,
+}
+
+/// What was recorded since the last point.
+#[derive(Debug)]
+struct Pending {
+    target: String,
+    phase: String,
+    stage: Option<u32>,
+    planned_per_s: Option<f64>,
+    from_ns: u64,
+    to_ns: u64,
+    operations: Vec<RecordedOperation>,
+}
+
+impl Course {
+    /// Takes in what was recorded; the points that are whole by it.
+    pub(crate) fn recorded(&mut self, target: &str, recorded: &Recorded, at_s: f64) -> Vec<Point> {
+        let mut whole = Vec::new();
+        let continues =
+            |pending: &Pending| pending.phase == recorded.phase && pending.to_ns <= recorded.at_ns;
+        if self.pending.as_ref().is_some_and(|pending| !continues(pending)) {
+            whole.extend(self.cut(at_s));
+        }
+        let pending = self.pending.get_or_insert_with(|| Pending {
+            target: target.into(),
+            phase: recorded.phase.clone(),
+            stage: recorded.stage,
+            planned_per_s: None,
+            from_ns: 0,
+            to_ns: 0,
+            operations: Vec::new(),
+        });
+        pending.add(recorded);
+        if pending.to_ns - pending.from_ns >= SPAN_NS {
+            let (phase, from_ns) = (pending.phase.clone(), pending.to_ns);
+            whole.extend(self.cut(at_s));
+            self.pending = Some(Pending {
+                target: target.into(),
+                phase,
+                stage: recorded.stage,
+                planned_per_s: None,
+                from_ns,
+                to_ns: from_ns,
+                operations: Vec::new(),
+            });
+        }
+        whole
+    }
+
+    /// Ends the point under way, as at the end of a trial.
+    pub(crate) fn cut(&mut self, at_s: f64) -> Option<Point> {
+        let point = self.pending.take()?.point(at_s)?;
+        keep(&mut self.points, point.clone());
+        Some(point)
+    }
+
+    /// Takes in a sample; what was taken since the last one, where enough time has passed.
+    pub(crate) fn sampled(&mut self, target: &str, sample: &Sample, at_s: f64) -> Option<Usage> {
+        let Some(before) = &self.before else {
+            self.before = Some(Box::new(sample.clone()));
+            return None;
+        };
+        if sample.at_ns.checked_sub(before.at_ns)? < SPAN_NS {
+            return None;
+        }
+        let usage = usage(target, before, sample, at_s);
+        self.before = Some(Box::new(sample.clone()));
+        keep(&mut self.usage, usage.clone());
+        Some(usage)
+    }
+
+    /// A trial begins or ends: its samples have nothing to do with those before.
+    pub(crate) fn forget_sample(&mut self) {
+        self.before = None;
+    }
+
+    pub(crate) fn points(&self) -> &VecDeque<Point> {
+        &self.points
+    }
+
+    pub(crate) fn usage(&self) -> &VecDeque<Usage> {
+        &self.usage
+    }
+}
+
+fn keep<T>(all: &mut VecDeque<T>, one: T) {
+    if all.len() == POINTS_MAX {
+        all.pop_front();
+    }
+    all.push_back(one);
+}
+
+impl Pending {
+    fn add(&mut self, recorded: &Recorded) {
+        (self.to_ns, self.planned_per_s) = (recorded.at_ns, recorded.planned_per_s);
+        self.stage = recorded.stage;
+        for theirs in &recorded.operations {
+            match self.operations.iter_mut().find(|o| o.operation == theirs.operation) {
+                None => self.operations.push(theirs.clone()),
+                Some(own) => {
+                    own.errors += theirs.errors;
+                    own.misses += theirs.misses;
+                    own.service.merge(&theirs.service);
+                    own.response.merge(&theirs.response);
+                }
+            }
+        }
+    }
+
+    /// `None` where the span is too short to tell a rate.
+    fn point(self, at_s: f64) -> Option<Point> {
+        let length_ns = self.to_ns - self.from_ns;
+        if length_ns < SPAN_NS_MIN {
+            return None;
+        }
+        let seconds = length_ns as f64 / 1e9;
+        let operation = |o: RecordedOperation| {
+            let times = if o.response.is_empty() { &o.service } else { &o.response };
+            PointOperation {
+                rate_per_s: o.service.count() as f64 / seconds,
+                ns_p50: times.quantile_ns(0.5),
+                ns_p99: times.quantile_ns(0.99),
+                errors: o.errors,
+                misses: o.misses,
+                operation: o.operation,
+            }
+        };
+        let operations: Vec<PointOperation> = self.operations.into_iter().map(operation).collect();
+        Some(Point {
+            at_s,
+            target: self.target,
+            phase: self.phase,
+            stage: self.stage,
+            planned_per_s: self.planned_per_s,
+            rate_per_s: operations.iter().map(|o| o.rate_per_s).sum(),
+            operations,
+        })
+    }
+}
+
+fn usage(target: &str, before: &Sample, after: &Sample, at_s: f64) -> Usage {
+    let seconds = (after.at_ns - before.at_ns) as f64 / 1e9;
+    let rate = |before: u64, after: u64| after.saturating_sub(before) as f64 / seconds;
+    let cpus = |before: u64, after: u64| rate(before, after) / 1e9;
+    let server = before.server.as_ref().zip(after.server.as_ref());
+    let store = before.store.as_ref().zip(after.store.as_ref());
+    let told = |read: fn(&model::StoreCounters) -> Option<u64>| {
+        store.and_then(|(b, a)| Some(rate(read(b)?, read(a)?)))
+    };
+    let network = before.network.as_ref().zip(after.network.as_ref());
+    // What the host receives, the server has sent; on the loopback both are the same.
+    let received = network.map(|(b, a)| rate(b.sent_bytes, a.sent_bytes));
+    let sent = network.map(|(b, a)| rate(b.received_bytes, a.received_bytes));
+    let latest = after.store.as_ref();
+    let (generator, generator_before) = (&after.generator, &before.generator);
+    Usage {
+        at_s,
+        target: target.into(),
+        server_cpus: server.map(|(b, a)| cpus(b.cpu_ns, a.cpu_ns)),
+        threads: server.map(|(b, a)| busy_threads(b, a, seconds)).unwrap_or_default(),
+        server_bytes: after.server.as_ref().map(|s| s.resident_bytes),
+        swapped_bytes: after.server.as_ref().map(|s| s.swapped_bytes),
+        generator_cpus: cpus(generator_before.cpu_ns, generator.cpu_ns),
+        generator_waiting: cpus(generator_before.run_delay_ns, generator.run_delay_ns),
+        store_bytes: latest.and_then(|s| s.used_bytes),
+        connections: latest.and_then(|s| s.connections),
+        evicted_per_s: told(|s| s.evicted),
+        expired_per_s: told(|s| s.expired),
+        received_per_s: told(|s| s.received_bytes).or(received),
+        sent_per_s: told(|s| s.sent_bytes).or(sent),
+    }
+}
+
+fn busy_threads(before: &ProcessUse, after: &ProcessUse, seconds: f64) -> Vec<ThreadUsage> {
+    let earlier = threads(before);
+    // One that was not seen before may have run for long: it counts from the next time on.
+    let used = threads(after).into_iter().filter_map(|(name, cpu_ns)| {
+        let (_, before_ns) = earlier.iter().find(|(n, _)| *n == name)?;
+        let cpus = cpu_ns.saturating_sub(*before_ns) as f64 / 1e9 / seconds;
+        Some(ThreadUsage { name, cpus })
+    });
+    used.filter(|thread| thread.cpus > 0.0).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::{StoreCounters, ThreadCpu};
+    use stats::Histogram;
+
+    const MS: u64 = 1_000_000;
+
+    fn recorded(phase: &str, at_ms: u64, requests: u64, ns: u64) -> Recorded {
+        let mut service = Histogram::new();
+        service.record_many(ns, requests);
+        let response = Histogram::new();
+        let get =
+            RecordedOperation { operation: "get".into(), errors: 1, misses: 2, service, response };
+        Recorded {
+            cell: "redis/kv/8".into(),
+            phase: phase.into(),
+            at_ns: at_ms * MS,
+            stage: Some(2),
+            planned_per_s: Some(500.0),
+            operations: vec![get],
+        }
+    }
+
+    #[test]
+    fn a_point_is_what_was_done_in_half_a_second() {
+        let mut course = Course::default();
+        assert_eq!(course.recorded("redis", &recorded("mixed", 250, 100, 1_000), 1.0), []);
+        let whole = course.recorded("redis", &recorded("mixed", 500, 150, 3_000), 1.25);
+        let [point] = &whole[..] else { panic!("{whole:?}") };
+        assert_eq!((point.at_s, point.rate_per_s, point.stage), (1.25, 500.0, Some(2)));
+        let [get] = &point.operations[..] else { panic!("{point:?}") };
+        assert_eq!((get.rate_per_s, get.errors, get.misses), (500.0, 2, 4));
+        assert!((2_990..3_010).contains(&get.ns_p50), "{get:?}");
+        // The next one begins where it ended.
+        let whole = course.recorded("redis", &recorded("mixed", 1_000, 50, 1_000), 1.75);
+        assert_eq!((whole[0].rate_per_s, course.points().len()), (100.0, 2));
+    }
+
+    #[test]
+    fn a_phase_ends_a_point_and_a_stall_is_one_of_nothing() {
+        let mut course = Course::default();
+        course.recorded("redis", &recorded("read", 250, 100, 1_000), 1.0);
+        let whole = course.recorded("redis", &recorded("write", 600, 60, 1_000), 2.0);
+        let of = |p: &Point| (p.phase.clone(), p.rate_per_s);
+        let expected = [("read".to_string(), 400.0), ("write".to_string(), 100.0)];
+        assert_eq!(whole.iter().map(of).collect::<Vec<_>>(), expected);
+        let stalled = Recorded { operations: Vec::new(), ..recorded("write", 1_200, 0, 1) };
+        let whole = course.recorded("redis", &stalled, 2.6);
+        assert_eq!(whole.iter().map(of).collect::<Vec<_>>(), [("write".to_string(), 0.0)]);
+        // Nothing is left to tell when the trial ends.
+        assert_eq!(course.cut(2.7), None);
+    }
+
+    #[test]
+    fn only_the_last_while_is_kept() {
+        let mut course = Course::default();
+        for i in 1..=POINTS_MAX as u64 + 10 {
+            course.recorded("redis", &recorded("mixed", i * 500, 1, 1_000), i as f64);
+        }
+        assert_eq!((course.points().len(), course.points()[0].at_s), (POINTS_MAX, 11.0));
+    }
+
+    #[test]
+    fn usage_is_the_difference_of_two_samples() {
+        let sample = |at_ms: u64, cpu_ms: u64, evicted: u64| Sample {
+            at_ns: at_ms * MS,
+            server: Some(ProcessUse {
+                cpu_ns: cpu_ms * MS,
+                threads: vec![
+                    ThreadCpu { id: 9, name: "worker".into(), cpu_ns: cpu_ms * MS / 2 },
+                    ThreadCpu { id: 4, name: "worker".into(), cpu_ns: 7 },
+                ],
+                resident_bytes: 4096,
+                ..ProcessUse::default()
+            }),
+            store: Some(StoreCounters { evicted: Some(evicted), ..StoreCounters::default() }),
+            ..Sample::default()
+        };
+        let mut course = Course::default();
+        assert_eq!(course.sampled("redis", &sample(100, 50, 0), 0.1), None);
+        assert_eq!(course.sampled("redis", &sample(200, 90, 0), 0.2), None);
+        let usage = course.sampled("redis", &sample(1_100, 850, 30), 1.1).unwrap();
+        assert_eq!((usage.server_cpus, usage.evicted_per_s), (Some(0.8), Some(30.0)));
+        assert_eq!(usage.threads, [ThreadUsage { name: "worker 2".into(), cpus: 0.4 }]);
+        assert_eq!((usage.server_bytes, usage.connections), (Some(4096), None));
+        // A new trial counts from its own first sample.
+        course.forget_sample();
+        assert_eq!(course.sampled("redis", &sample(100, 0, 0), 2.0), None);
+    }
+}

@@ -1,0 +1,162 @@
+//! A run that was made up, event by event.
+
+use model::{
+    ErrorClass, Event, Failure, Header, NetworkUse, ProcessUse, Recorded, RecordedOperation,
+    Sample, Seal, SealStatus, StoreCounters, ThreadCpu, Trial,
+};
+use serde_json::json;
+use stats::Histogram;
+
+/// The only cell.
+pub(crate) const CELL: &str = "redis/get=0.9,set=0.1/8";
+
+/// Requests of the histogram, by their time in nanoseconds.
+pub(crate) const TIMES: [(u64, u64); 3] = [(9_000, 100), (152_500, 800), (2_750_000, 100)];
+
+/// A whole run: a target that is measured in one trial, which fails, and one that is missing.
+pub(crate) fn run() -> Vec<Event> {
+    let missing =
+        Failure { class: ErrorClass::Missing, message: "memcached is not installed".into() };
+    vec![
+        Event::RunStarted(Box::new(header())),
+        Event::TargetReady {
+            target: "redis".into(),
+            version: "Redis 7.0.15".into(),
+            configuration: Vec::new(),
+        },
+        Event::TargetUnavailable { target: "memcached".into(), failure: missing },
+        Event::TrialStarted {
+            block: 0,
+            cell: CELL.into(),
+            done_share: 0.25,
+            left_ns: 3_000_000_000,
+        },
+        progress(),
+        sampled(1),
+        recorded(600),
+        progress(),
+        sampled(2),
+        Event::TrialEnded(Box::new(trial())),
+        Event::Warning("something".into()),
+        Event::RunEnded(Seal {
+            status: SealStatus::Complete,
+            finished_unix_ms: 1_790_000_009_000,
+            blocks: 1,
+            stopped_because: "enough".into(),
+        }),
+    ]
+}
+
+fn progress() -> Event {
+    Event::Progress { cell: CELL.into(), phase: "mixed".into(), rate_per_s: 1.0, service_ns_p99: 1 }
+}
+
+/// What was recorded until that many milliseconds after the phase's beginning.
+pub(crate) fn recorded(at_ms: u64) -> Event {
+    let mut response = Histogram::new();
+    let mut service = Histogram::new();
+    for (ns, count) in TIMES {
+        response.record_many(ns, count);
+        service.record_many(ns / 2, count);
+    }
+    let get =
+        RecordedOperation { operation: "get".into(), errors: 3, misses: 4, service, response };
+    Event::Recorded(Box::new(Recorded {
+        cell: CELL.into(),
+        phase: "mixed".into(),
+        at_ns: at_ms * 1_000_000,
+        stage: Some(1),
+        planned_per_s: Some(2_000.0),
+        operations: vec![get],
+    }))
+}
+
+/// The sample at that second of a trial; everything grows by a half or by tens each second.
+pub(crate) fn sampled(second: u64) -> Event {
+    let cpu_ns = second * 500_000_000;
+    let used = ProcessUse {
+        cpu_ns,
+        threads: vec![ThreadCpu { id: 7, name: "redis-server".into(), cpu_ns }],
+        resident_bytes: 8 << 20,
+        swapped_bytes: 0,
+        voluntary_switches: second * 10,
+        involuntary_switches: second,
+        run_delay_ns: second * 20_000_000,
+    };
+    let count = Some(second * 30);
+    let store = StoreCounters {
+        used_bytes: Some(1 << 20),
+        limit_bytes: Some(4 << 20),
+        fragmentation: Some(1.5),
+        keys: Some(500),
+        connections: Some(9),
+        refused: count,
+        commands: count,
+        hits: count,
+        misses: count,
+        evicted: count,
+        expired: count,
+        received_bytes: count,
+        sent_bytes: count,
+    };
+    let network = NetworkUse {
+        interface: "eth0".into(),
+        received_bytes: second * 100,
+        sent_bytes: second * 200,
+        received_packets: second,
+        sent_packets: second,
+    };
+    let sample = Sample {
+        at_ns: second * 1_000_000_000,
+        server: Some(used.clone()),
+        generator: used,
+        store: Some(store),
+        network: Some(network),
+    };
+    Event::Sampled { cell: CELL.into(), sample: Box::new(sample) }
+}
+
+fn header() -> Header {
+    let target = |name: &str| {
+        json!({"name": name, "product": name, "backend": null, "address": null, "settings": {},
+               "control_of": null, "named": true})
+    };
+    let kv = json!({
+        "kind": "kv", "profile": "get=0.9,set=0.1",
+        "operations": [{"name": "get", "command": null}, {"name": "set", "command": null}],
+        "keys": 1000, "distribution": "uniform", "key_prefix": "key:", "key_bytes": null,
+        "value_bytes": "1KiB", "ttl_s": 0, "filled_share": 1.0, "verify_one_in": 64,
+        "threads": 1, "think_ns": 0, "phases": [],
+    });
+    let load = json!({
+        "kind": "open", "rate_per_s": 4000, "poisson": true, "clients": 8,
+        "stages": [{"length_ns": 300_000_000, "from_per_s": 1000, "to_per_s": 1000},
+                   {"length_ns": 300_000_000, "from_per_s": 1000, "to_per_s": 4000}],
+    });
+    let plan = json!({
+        "study": "bench", "title": "Key-value load", "question": "How much is borne?",
+        "source": "", "scale": "standard", "profiles": ["get=0.9,set=0.1"], "seed": 7,
+        "effort": {"budget_ns": 0, "blocks_min": 1, "blocks_max": 1, "half_width_goal": 0.03},
+        "equivalence_zone": 0.03, "timeout_ns": 1_000_000_000_u64,
+        "targets": [target("redis"), target("memcached")],
+        "cells": [{"id": CELL, "target": "redis", "workload": kv, "load": load}],
+        "claims": [], "advice": null,
+    });
+    let header = json!({
+        "format": 1, "run": "00c0ffee", "tool": "cachedyno 0.1.0", "command": ["cachedyno"],
+        "started_unix_ms": 1_790_000_000_000_u64, "plan": plan, "conditions": {"facts": []},
+    });
+    serde_json::from_value(header).expect("a header of this format")
+}
+
+fn trial() -> Trial {
+    let trial = json!({
+        "block": 0, "position": 0, "cell": CELL, "started_unix_ms": 1_790_000_000_000_u64,
+        "took_ns": 2_000_000_000_u64, "version": "Redis 7.0.15", "phases": [],
+        "noise": {"steal_share": 0.0, "psi_cpu_some_share": null, "psi_io_some_share": null,
+                  "psi_memory_some_share": null, "other_cpu_share": 0.0, "run_delay_share": 0.0,
+                  "hiccup_ns_max": 0, "hiccup_ns_p99": 0},
+        "failure": {"class": "closed", "message": "the server died"},
+    });
+    serde_json::from_value(trial).expect("a trial of this format")
+}

@@ -1,0 +1,261 @@
+//! A run for Prometheus: counters since the run began, and gauges of what is under way.
+//!
+//! - `buckets`: distributions; `usage`: what server and generator take.
+//! - `text` and `protobuf`: the forms; [`Form`]: which one a scraper gets.
+//!
+//! A cell's own counters of server and store begin anew with each trial, whose server is a fresh
+//! one; Prometheus takes a counter that falls for one that began anew.
+
+mod accept;
+mod buckets;
+mod protobuf;
+mod text;
+mod usage;
+
+use model::{Event, Header, Recorded, RecordedOperation, Sample, SealStatus};
+use std::collections::BTreeMap;
+
+pub(crate) use accept::Form;
+use buckets::Distribution;
+use text::Dialect;
+pub(crate) use usage::threads;
+
+/// Names and values, in order.
+type Labels = Vec<(&'static str, String)>;
+
+/// What a number is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// Never falls but to begin anew; its name ends in `_total`.
+    Counter,
+    /// Rises and falls.
+    Gauge,
+    /// A distribution of seconds.
+    Histogram,
+}
+
+enum Value {
+    Number(f64),
+    Times(Box<Distribution>),
+}
+
+/// All metrics of one name.
+struct Family {
+    name: &'static str,
+    help: &'static str,
+    kind: Kind,
+    metrics: Vec<(Labels, Value)>,
+}
+
+impl Family {
+    fn new(kind: Kind, name: &'static str, help: &'static str) -> Self {
+        Self { name, help, kind, metrics: Vec::new() }
+    }
+
+    /// The same with one metric more.
+    fn with(mut self, labels: Labels, number: f64) -> Self {
+        self.metrics.push((labels, Value::Number(number)));
+        self
+    }
+}
+
+/// What was recorded of one operation in one phase of one cell, since the run began.
+#[derive(Clone, Debug, Default)]
+struct Requests {
+    times: Distribution,
+    lag_s: f64,
+    errors: u64,
+    misses: u64,
+}
+
+/// Cell, phase and operation.
+type Key = (String, String, String);
+
+/// What is known of a run.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Metrics {
+    header: Option<Box<Header>>,
+    is_active: bool,
+    done_share: f64,
+    block: Option<u32>,
+    requests: BTreeMap<Key, Requests>,
+    /// Trials by target, measured and failed ones.
+    trials: BTreeMap<String, (u64, u64)>,
+    /// Cell, stage from 0 and rate planned, of the phase under way.
+    under_way: Option<(String, Option<u32>, Option<f64>)>,
+    /// Cell and last sample of the trial under way.
+    sampled: Option<(String, Box<Sample>)>,
+}
+
+impl Metrics {
+    /// Takes in what happened.
+    pub(crate) fn take(&mut self, event: &Event) {
+        match event {
+            Event::RunStarted(header) => {
+                (self.header, self.is_active) = (Some(header.clone()), true);
+            }
+            Event::TrialStarted { block, done_share, .. } => {
+                (self.block, self.done_share) = (Some(*block), *done_share);
+                (self.under_way, self.sampled) = (None, None);
+            }
+            Event::Recorded(recorded) => self.recorded(recorded),
+            Event::Sampled { cell, sample } => self.sampled = Some((cell.clone(), sample.clone())),
+            Event::TrialEnded(trial) => {
+                let (measured, failed) = self.trials.entry(self.target(&trial.cell)).or_default();
+                *(if trial.failure.is_some() { failed } else { measured }) += 1;
+                (self.under_way, self.sampled) = (None, None);
+            }
+            Event::RunEnded(seal) => {
+                self.is_active = false;
+                if seal.status == SealStatus::Complete {
+                    self.done_share = 1.0;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn recorded(&mut self, recorded: &Recorded) {
+        let Recorded { cell, phase, stage, planned_per_s, operations, .. } = recorded;
+        self.under_way = Some((cell.clone(), *stage, *planned_per_s));
+        for operation in operations {
+            let key = (cell.clone(), phase.clone(), operation.operation.clone());
+            self.requests.entry(key).or_default().add(operation);
+        }
+    }
+
+    /// The target of a cell; the cell's own id where the plan has no such cell.
+    fn target(&self, cell: &str) -> String {
+        let cells = self.header.iter().flat_map(|header| &header.plan.cells);
+        let found = cells.into_iter().find(|c| c.id == cell);
+        found.map_or(cell, |c| c.target.as_str()).to_string()
+    }
+
+    /// All metrics in one of the forms.
+    pub(crate) fn render(&self, form: Form) -> Vec<u8> {
+        let families = self.families();
+        match form {
+            Form::Text => text::render(&families, Dialect::Prometheus).into(),
+            Form::OpenMetrics => text::render(&families, Dialect::OpenMetrics).into(),
+            Form::Protobuf => protobuf::render(&families),
+        }
+    }
+
+    fn families(&self) -> Vec<Family> {
+        let mut families = self.of_run();
+        families.extend(self.of_requests());
+        if let Some((cell, sample)) = &self.sampled {
+            families.extend(usage::families(&self.target(cell), sample));
+        }
+        families.retain(|family| !family.metrics.is_empty());
+        families
+    }
+
+    fn of_run(&self) -> Vec<Family> {
+        use Kind::{Counter, Gauge};
+        let mut info = Family::new(Gauge, "cachedyno_run_info", "What is run; always 1.");
+        if let Some(header) = &self.header {
+            let plan = &header.plan;
+            let labels = vec![
+                ("run", header.run.clone()),
+                ("study", plan.study.clone()),
+                ("scale", plan.scale.name().to_string()),
+                ("tool", header.tool.clone()),
+            ];
+            info = info.with(labels, 1.0);
+        }
+        let active = "1 while the run lasts, 0 after it.";
+        let done = "Share of the run that was done when its last trial began, as far as foreseen.";
+        let mut block = Family::new(Gauge, "cachedyno_block", "Block under way, from 1.");
+        if let Some(number) = self.block {
+            block = block.with(Vec::new(), f64::from(number) + 1.0);
+        }
+        let mut trials = Family::new(Counter, "cachedyno_trials_total", "Trials that have ended.");
+        for (target, (measured, failed)) in &self.trials {
+            for (result, count) in [("measured", measured), ("failed", failed)] {
+                let labels = vec![("target", target.clone()), ("result", result.to_string())];
+                trials = trials.with(labels, *count as f64);
+            }
+        }
+        let stage = "Stage of the staged load under way, from 1.";
+        let mut stage = Family::new(Gauge, "cachedyno_stage", stage);
+        let planned = "Requests that are due each second under the open load under way.";
+        let mut planned = Family::new(Gauge, "cachedyno_planned_requests_per_second", planned);
+        if let Some((cell, number, rate)) = &self.under_way {
+            let labels = || vec![("target", self.target(cell)), ("cell", cell.clone())];
+            if let Some(number) = number {
+                stage = stage.with(labels(), f64::from(*number) + 1.0);
+            }
+            if let Some(rate) = rate {
+                planned = planned.with(labels(), *rate);
+            }
+        }
+        vec![
+            info,
+            Family::new(Gauge, "cachedyno_run_active", active)
+                .with(Vec::new(), f64::from(u8::from(self.is_active))),
+            Family::new(Gauge, "cachedyno_run_done_ratio", done).with(Vec::new(), self.done_share),
+            block,
+            trials,
+            stage,
+            planned,
+        ]
+    }
+
+    fn of_requests(&self) -> [Family; 4] {
+        let mut times = Family::new(
+            Kind::Histogram,
+            "cachedyno_request_duration_seconds",
+            "From when a request was due under an open load, else from when it was sent, to its \
+             reply; requests that failed are not in it.",
+        );
+        let mut errors = Family::new(
+            Kind::Counter,
+            "cachedyno_request_errors_total",
+            "Requests that failed, or gave a wrong or an old value.",
+        );
+        let mut misses = Family::new(
+            Kind::Counter,
+            "cachedyno_request_misses_total",
+            "Requests that found nothing.",
+        );
+        let mut lag = Family::new(
+            Kind::Counter,
+            "cachedyno_request_lag_seconds_total",
+            "Time for which requests of an open load were due and not sent.",
+        );
+        for ((cell, phase, operation), requests) in &self.requests {
+            let labels = vec![
+                ("target", self.target(cell)),
+                ("cell", cell.clone()),
+                ("phase", phase.clone()),
+                ("op", operation.clone()),
+            ];
+            let of_times = Value::Times(Box::new(requests.times.clone()));
+            times.metrics.push((labels.clone(), of_times));
+            errors = errors.with(labels.clone(), requests.errors as f64);
+            misses = misses.with(labels.clone(), requests.misses as f64);
+            lag = lag.with(labels, requests.lag_s);
+        }
+        [times, errors, misses, lag]
+    }
+}
+
+impl Requests {
+    fn add(&mut self, recorded: &RecordedOperation) {
+        let RecordedOperation { errors, misses, service, response, .. } = recorded;
+        self.errors += errors;
+        self.misses += misses;
+        if response.is_empty() {
+            self.times.add(service);
+        } else {
+            self.times.add(response);
+            let lag_ns = (response.mean_ns() - service.mean_ns()) * service.count() as f64;
+            // Both are kept to three digits: what is hardly late could come out below zero.
+            self.lag_s += lag_ns.max(0.0) / 1e9;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,184 @@
+//! What server and generator took until the last sample, and what the store tells of itself.
+
+use model::{ProcessUse, Sample, StoreCounters};
+use std::collections::BTreeMap;
+
+use super::Kind::{Counter, Gauge};
+use super::{Family, Kind, Labels};
+
+/// What a store tells: name, help, kind and where it stands.
+type Told = (&'static str, &'static str, Kind, fn(&StoreCounters) -> Option<f64>);
+
+const STORE: [Told; 13] = [
+    (
+        "cachedyno_store_used_memory_bytes",
+        "Memory of the store's data by its own account.",
+        Gauge,
+        |s| number(s.used_bytes),
+    ),
+    ("cachedyno_store_memory_limit_bytes", "Limit of that memory.", Gauge, |s| {
+        number(s.limit_bytes)
+    }),
+    (
+        "cachedyno_store_memory_fragmentation_ratio",
+        "Resident by used memory, as the store tells.",
+        Gauge,
+        |s| s.fragmentation,
+    ),
+    ("cachedyno_store_keys", "Keys that the store holds.", Gauge, |s| number(s.keys)),
+    ("cachedyno_store_connections", "Connections that are open.", Gauge, |s| number(s.connections)),
+    (
+        "cachedyno_store_refused_connections_total",
+        "Connections refused because there were too many.",
+        Counter,
+        |s| number(s.refused),
+    ),
+    ("cachedyno_store_commands_total", "Commands served.", Counter, |s| number(s.commands)),
+    ("cachedyno_store_hits_total", "Reads that found their key.", Counter, |s| number(s.hits)),
+    ("cachedyno_store_misses_total", "Reads that did not.", Counter, |s| number(s.misses)),
+    (
+        "cachedyno_store_evicted_keys_total",
+        "Keys removed because memory was short.",
+        Counter,
+        |s| number(s.evicted),
+    ),
+    (
+        "cachedyno_store_expired_keys_total",
+        "Keys removed because their lifetime was over.",
+        Counter,
+        |s| number(s.expired),
+    ),
+    ("cachedyno_store_received_bytes_total", "Bytes received from clients.", Counter, |s| {
+        number(s.received_bytes)
+    }),
+    ("cachedyno_store_sent_bytes_total", "Bytes sent to clients.", Counter, |s| {
+        number(s.sent_bytes)
+    }),
+];
+
+fn number(told: Option<u64>) -> Option<f64> {
+    told.map(|number| number as f64)
+}
+
+/// Families of a sample of a target's trial.
+pub(super) fn families(target: &str, sample: &Sample) -> Vec<Family> {
+    let sides = [("server", sample.server.as_ref()), ("generator", Some(&sample.generator))];
+    let sides: Vec<(Labels, &ProcessUse)> = sides
+        .into_iter()
+        .filter_map(|(side, used)| {
+            Some((vec![("target", target.into()), ("side", side.into())], used?))
+        })
+        .collect();
+    let mut families = of_processes(&sides);
+    families.push(of_threads(&sides));
+    for (name, help, kind, read) in STORE {
+        let told = sample.store.as_ref().and_then(read);
+        let labels = || vec![("target", target.to_string())];
+        families.extend(told.map(|number| Family::new(kind, name, help).with(labels(), number)));
+    }
+    families.extend(of_network(target, sample));
+    families
+}
+
+/// Those that a process has one number of.
+fn of_processes(sides: &[(Labels, &ProcessUse)]) -> Vec<Family> {
+    let one = |kind, name, help, read: fn(&ProcessUse) -> f64| {
+        sides.iter().fold(Family::new(kind, name, help), |family, (labels, used)| {
+            family.with(labels.clone(), read(used))
+        })
+    };
+    let mut switches = Family::new(
+        Counter,
+        "cachedyno_process_context_switches_total",
+        "Context switches of the threads that there are.",
+    );
+    for (labels, used) in sides {
+        let kinds =
+            [("voluntary", used.voluntary_switches), ("involuntary", used.involuntary_switches)];
+        for (kind, count) in kinds {
+            let labels = [&labels[..], &[("kind", kind.to_string())]].concat();
+            switches = switches.with(labels, count as f64);
+        }
+    }
+    vec![
+        one(
+            Counter,
+            "cachedyno_process_cpu_seconds_total",
+            "CPU time of the server's processes, and of the generator's.",
+            |used| used.cpu_ns as f64 / 1e9,
+        ),
+        one(
+            Counter,
+            "cachedyno_process_run_delay_seconds_total",
+            "Time in which threads were ready to run and waited for a CPU.",
+            |used| used.run_delay_ns as f64 / 1e9,
+        ),
+        one(Gauge, "cachedyno_process_resident_memory_bytes", "Resident memory.", |used| {
+            used.resident_bytes as f64
+        }),
+        one(Gauge, "cachedyno_process_swapped_memory_bytes", "Memory swapped out.", |used| {
+            used.swapped_bytes as f64
+        }),
+        switches,
+    ]
+}
+
+fn of_threads(sides: &[(Labels, &ProcessUse)]) -> Family {
+    let name = "cachedyno_thread_cpu_seconds_total";
+    let mut family = Family::new(Counter, name, "CPU time of the threads that there are.");
+    for (labels, used) in sides {
+        for (thread, cpu_ns) in threads(used) {
+            let labels = [&labels[..], &[("thread", thread)]].concat();
+            family = family.with(labels, cpu_ns as f64 / 1e9);
+        }
+    }
+    family
+}
+
+/// CPU time by thread. Ids differ from server to server, so threads go by their names; those of one
+/// name are numbered in the order of their ids.
+pub(crate) fn threads(used: &ProcessUse) -> Vec<(String, u64)> {
+    let mut sorted: Vec<_> = used.threads.iter().collect();
+    sorted.sort_by_key(|thread| thread.id);
+    let mut seen: BTreeMap<&str, u32> = BTreeMap::new();
+    let named = sorted.into_iter().map(|thread| {
+        let number = seen.entry(&thread.name).or_default();
+        *number += 1;
+        let name = match number {
+            1 => thread.name.clone(),
+            number => format!("{} {number}", thread.name),
+        };
+        (name, thread.cpu_ns)
+    });
+    named.collect()
+}
+
+fn of_network(target: &str, sample: &Sample) -> Vec<Family> {
+    let Some(network) = &sample.network else { return Vec::new() };
+    let both = |name, help, received: u64, sent: u64| {
+        let labels = |direction: &str| {
+            vec![
+                ("target", target.to_string()),
+                ("interface", network.interface.clone()),
+                ("direction", direction.to_string()),
+            ]
+        };
+        Family::new(Counter, name, help)
+            .with(labels("received"), received as f64)
+            .with(labels("sent"), sent as f64)
+    };
+    vec![
+        both(
+            "cachedyno_network_bytes_total",
+            "Bytes through the interface that leads to the server.",
+            network.received_bytes,
+            network.sent_bytes,
+        ),
+        both(
+            "cachedyno_network_packets_total",
+            "Packets through the interface that leads to the server.",
+            network.received_packets,
+            network.sent_packets,
+        ),
+    ]
+}

@@ -1,0 +1,241 @@
+//! The HTTP server: four pages, read-only, on a thread of its own.
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::sse::{Event as SseEvent, KeepAlive, Sse};
+use axum::response::{Html, IntoResponse, Response};
+use axum::routing::get;
+use futures_util::stream::{self, Stream};
+use model::{Event, Sink, SinkError};
+use std::convert::Infallible;
+use std::io;
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+use tokio::sync::{broadcast, oneshot};
+
+use crate::metrics::Form;
+use crate::watched::{News, Watched};
+use crate::{Listener, ServeError};
+
+/// The live page; build.rs chose it.
+const PAGE: &str = include_str!(concat!(env!("OUT_DIR"), "/live.html"));
+/// News that a reader may lag behind by: those of about ten seconds.
+const NEWS_MAX: usize = 128;
+/// Readers of news at the same time.
+const READERS_MAX: usize = 64;
+/// How soon a reader that lost the server asks again.
+const RETRY: Duration = Duration::from_secs(1);
+/// How long readers get to fetch the report when the run is over.
+const LINGER: Duration = Duration::from_secs(5);
+/// How often it is looked whether they have.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// What the run's thread and the server's share.
+struct Shared {
+    watched: Mutex<Watched>,
+    news: broadcast::Sender<News>,
+    report: Mutex<Option<PathBuf>>,
+    begun: Instant,
+}
+
+impl Shared {
+    fn watched(&self) -> MutexGuard<'_, Watched> {
+        lock(&self.watched)
+    }
+
+    fn at_s(&self) -> f64 {
+        self.begun.elapsed().as_secs_f64()
+    }
+
+    /// Tells those who listen; nobody is waited for.
+    fn tell(&self, news: impl IntoIterator<Item = News>) {
+        for news in news {
+            // An error says that nobody listens.
+            let _ = self.news.send(news);
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Serves what it hears of a run, until it is dropped.
+pub struct Dash {
+    shared: Arc<Shared>,
+    /// Dropped to end the server.
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Listener {
+    /// Begins to answer, on a thread that calls `prepare` first, for example to be pinned.
+    pub fn serve(self, prepare: impl FnOnce() + Send + 'static) -> Result<Dash, ServeError> {
+        self.socket.set_nonblocking(true).map_err(ServeError::Start)?;
+        let shared = Arc::new(Shared {
+            watched: Mutex::default(),
+            news: broadcast::Sender::new(NEWS_MAX),
+            report: Mutex::default(),
+            begun: Instant::now(),
+        });
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_io()
+            .enable_time()
+            .build()
+            .map_err(ServeError::Start)?;
+        let (stop, stopped) = oneshot::channel();
+        let (socket, own) = (self.socket, shared.clone());
+        let thread = thread::Builder::new().name("dash".into()).spawn(move || {
+            prepare();
+            let server = serve(socket, own);
+            // Answers under way end with the runtime: a reader that takes nothing holds nobody up.
+            runtime.block_on(async {
+                let server = tokio::spawn(server);
+                let _ = stopped.await;
+                server.abort();
+            });
+            runtime.shutdown_background();
+        });
+        let thread = Some(thread.map_err(ServeError::Start)?);
+        Ok(Dash { shared, stop: Some(stop), thread })
+    }
+}
+
+async fn serve(socket: TcpListener, shared: Arc<Shared>) -> io::Result<()> {
+    let listener = tokio::net::TcpListener::from_std(socket)?;
+    let pages = Router::new()
+        .route("/", get(async || no_store(Html(PAGE))))
+        .route("/metrics", get(metrics))
+        .route("/events", get(events))
+        .route("/report", get(report))
+        .fallback(async || {
+            let text = "there are /, /metrics, /events and, after the run, /report\n";
+            (StatusCode::NOT_FOUND, text)
+        })
+        .with_state(shared);
+    axum::serve(listener, pages).await
+}
+
+/// What is asked for again must not come from a cache.
+fn no_store(answer: impl IntoResponse) -> Response {
+    let headers =
+        [(header::CACHE_CONTROL, "no-store"), (header::X_CONTENT_TYPE_OPTIONS, "nosniff")];
+    (headers, answer).into_response()
+}
+
+async fn metrics(State(shared): State<Arc<Shared>>, headers: HeaderMap) -> Response {
+    let accept = headers.get_all(header::ACCEPT).iter().filter_map(|value| value.to_str().ok());
+    let form = Form::preferred(&accept.collect::<Vec<_>>().join(","));
+    // A copy, so that the run's thread does not wait while it is written out.
+    let metrics = shared.watched().metrics.clone();
+    no_store(([(header::CONTENT_TYPE, form.content_type())], metrics.render(form)))
+}
+
+async fn report(State(shared): State<Arc<Shared>>) -> Response {
+    let path = lock(&shared.report).clone();
+    match path.map(std::fs::read) {
+        Some(Ok(page)) => no_store(([(header::CONTENT_TYPE, "text/html; charset=utf-8")], page)),
+        _ => no_store((StatusCode::NOT_FOUND, "there is no report before the end of the run\n")),
+    }
+}
+
+async fn events(State(shared): State<Arc<Shared>>) -> Response {
+    if shared.news.receiver_count() >= READERS_MAX {
+        let text = "too many readers at the same time\n";
+        return no_store((StatusCode::SERVICE_UNAVAILABLE, text));
+    }
+    let stream = Sse::new(Reader::new(shared).into_stream()).keep_alive(KeepAlive::default());
+    no_store(stream)
+}
+
+/// One who reads news.
+struct Reader {
+    shared: Arc<Shared>,
+    inbox: broadcast::Receiver<News>,
+    /// Everything until `inbox` begins; taken once it is told.
+    snapshot: Option<News>,
+}
+
+impl Reader {
+    fn new(shared: Arc<Shared>) -> Self {
+        let (inbox, snapshot) = Self::everything(&shared);
+        Self { shared, inbox, snapshot: Some(snapshot) }
+    }
+
+    /// All that is known, and all that comes after it.
+    fn everything(shared: &Shared) -> (broadcast::Receiver<News>, News) {
+        // News is sent under the same lock: nothing is missed or told twice.
+        let watched = shared.watched();
+        (shared.news.subscribe(), watched.snapshot(shared.at_s()))
+    }
+
+    fn into_stream(self) -> impl Stream<Item = Result<SseEvent, Infallible>> {
+        stream::unfold(self, |mut reader| async {
+            let news = reader.next().await?;
+            let event = SseEvent::default().event(news.name).data(news.json).retry(RETRY);
+            Some((Ok(event), reader))
+        })
+    }
+
+    async fn next(&mut self) -> Option<News> {
+        if let Some(snapshot) = self.snapshot.take() {
+            return Some(snapshot);
+        }
+        match self.inbox.recv().await {
+            Ok(news) => Some(news),
+            Err(broadcast::error::RecvError::Closed) => None,
+            Err(broadcast::error::RecvError::Lagged(_)) => {
+                let (inbox, snapshot) = Self::everything(&self.shared);
+                self.inbox = inbox;
+                Some(snapshot)
+            }
+        }
+    }
+}
+
+impl Sink for Dash {
+    fn name(&self) -> &'static str {
+        "live page"
+    }
+
+    fn event(&mut self, event: &Event) -> Result<(), SinkError> {
+        let mut watched = self.shared.watched();
+        let news = watched.take(event, self.shared.at_s());
+        self.shared.tell(news);
+        Ok(())
+    }
+}
+
+impl Dash {
+    /// Tells readers where the run's report is; `None` where there will be none.
+    pub fn report(&mut self, page: Option<PathBuf>) {
+        let is_there = page.is_some();
+        *lock(&self.shared.report) = page;
+        let mut watched = self.shared.watched();
+        let news = watched.reported(is_there);
+        self.shared.tell([news]);
+    }
+
+    /// Ends it, once readers have hung up, as the live page does when it has the report, or after
+    /// five seconds.
+    pub fn end(self) {
+        let until = Instant::now() + LINGER;
+        while self.shared.news.receiver_count() > 0 && Instant::now() < until {
+            thread::sleep(LOOK);
+        }
+    }
+}
+
+impl Drop for Dash {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            // A panic there was told by its thread.
+            let _ = thread.join();
+        }
+    }
+}

@@ -1,0 +1,108 @@
+use super::*;
+use crate::fixture;
+use model::Event;
+use std::fs;
+
+#[test]
+fn there_are_pages_and_metrics_in_the_form_that_is_asked_for() {
+    let (_dash, address) = under_way();
+    let (status, head, body) = page(address, "/", "text/html");
+    assert_eq!(status, 200);
+    assert!(head.contains("content-type: text/html") && head.contains("cache-control: no-store"));
+    assert!(String::from_utf8(body).unwrap().starts_with("<!doctype html>"));
+    for (accept, kind) in [
+        ("*/*", "text/plain; version=0.0.4"),
+        ("application/openmetrics-text", "application/openmetrics-text; version=1.0.0"),
+        (
+            "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;\
+             encoding=delimited",
+            "application/vnd.google.protobuf; proto=io.prometheus.client.metricfamily",
+        ),
+    ] {
+        let (status, head, body) = page(address, "/metrics", accept);
+        assert_eq!(status, 200);
+        assert!(head.contains(&format!("content-type: {kind}")), "{head}");
+        assert!(body.len() > 1_000);
+    }
+    let (status, _, body) = page(address, "/nothing", "*/*");
+    assert_eq!(status, 404);
+    assert!(String::from_utf8(body).unwrap().contains("/metrics, /events"));
+}
+
+#[test]
+fn events_begin_with_everything_and_go_on_with_what_is_new() {
+    let (mut dash, address) = under_way();
+    let mut reader = Listening::new(address);
+    let (name, snapshot) = reader.next().unwrap();
+    assert_eq!((&*name, &snapshot["state"]["now"]["phase"]), ("snapshot", &"mixed".into()));
+    assert_eq!(snapshot["points"].as_array().unwrap().len(), 1);
+    dash.event(&fixture::recorded(1_200)).unwrap();
+    let (name, point) = reader.next().unwrap();
+    assert_eq!(name, "point");
+    // A thousand requests in 600 ms.
+    let rate = point["rate_per_s"].as_f64().unwrap();
+    assert!((rate - 1_666.7).abs() < 0.1, "{rate}");
+    drop(dash);
+    assert!(reader.next().is_none(), "the server went on after its end");
+}
+
+#[test]
+fn the_report_is_there_when_readers_are_told_and_they_are_waited_for() {
+    let directory = tempfile::tempdir().unwrap();
+    let report = directory.path().join("report.html");
+    fs::write(&report, "<!doctype html>the result").unwrap();
+    let (mut dash, address) = under_way();
+    assert_eq!(page(address, "/report", "*/*").0, 404);
+    let mut reader = Listening::new(address);
+    assert_eq!(reader.next().unwrap().0, "snapshot");
+    let fetched = std::thread::spawn(move || {
+        while let Some((_, data)) = reader.next() {
+            if data["ended"]["report"] == true {
+                return page(address, "/report", "*/*");
+            }
+        }
+        panic!("the server ended without a word of the report");
+    });
+    for event in &fixture::run()[9..] {
+        dash.event(event).unwrap();
+    }
+    dash.report(Some(report));
+    dash.end();
+    let (status, _, body) = fetched.join().unwrap();
+    assert_eq!((status, &*body), (200, &b"<!doctype html>the result"[..]));
+}
+
+#[test]
+fn a_reader_that_takes_nothing_holds_nobody_up_and_one_that_lags_gets_everything_anew() {
+    let (mut dash, address) = under_way();
+    let stuck = Listening::new(address);
+    let mut late = Listening::new(address);
+    assert_eq!(late.next().unwrap().0, "snapshot");
+    // 20 MB: more than connections and channel can hold.
+    for number in 2..5_000 {
+        let Event::Recorded(mut recorded) = fixture::recorded(number * 600) else { continue };
+        recorded.operations[0].operation = "get".repeat(1_400);
+        dash.event(&Event::Recorded(recorded)).unwrap();
+    }
+    while late.next().expect("a snapshot for who lags").0 != "snapshot" {}
+    let (status, ..) = page(address, "/metrics", "*/*");
+    assert_eq!(status, 200);
+    dash.end();
+    drop(stuck);
+}
+
+#[test]
+fn more_readers_than_can_be_served_are_told_so() {
+    let (_dash, address) = under_way();
+    let mut readers: Vec<Listening> = (0..64).map(|_| Listening::new(address)).collect();
+    for reader in &mut readers {
+        assert_eq!(reader.next().unwrap().0, "snapshot");
+    }
+    assert_eq!(page(address, "/events", "*/*").0, 503);
+    readers.clear();
+    wait_until("readers that hung up are forgotten", || {
+        let mut answer = [0; 12];
+        asked(address, "/events", "*/*").read_exact(&mut answer).unwrap();
+        answer.ends_with(b"200").then_some(())
+    });
+}

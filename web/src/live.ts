@@ -1,0 +1,102 @@
+/** The live page: follows a run by the events of the program that serves it. */
+
+import "./style.css";
+import "./tables.css";
+import "./charts.css";
+import "./live.css";
+import { h } from "./dom";
+import { charts, looks } from "./live/charts";
+import { head, type Link, rest, store as latest } from "./live/head";
+import { empty, type Store, taken } from "./live/store";
+import { bar } from "./sections/head";
+import * as theme from "./theme";
+
+/** The program is asked again after this, where the browser does not do so by itself. */
+const AGAIN_MS = 2000;
+/** Charts are drawn, and times run on, this often: whoever watches takes no more of the machine. */
+const TICK_MS = 1000;
+
+let store: Store = empty();
+let link: Link = "connecting";
+let report: string | null = null;
+/** True when there are points that are not drawn yet. */
+let isNew = false;
+
+const clock = (): number => performance.now() / 1000;
+const drawn = charts(() => store);
+const top = h("div", {});
+const under = h("div", {});
+
+function title(): string {
+  const { state } = store;
+  if (state === null) return "cachedyno: a run under way";
+  const where = state.ended ? state.ended.status : (state.now?.target ?? "checking");
+  return `${where} · ${state.title} · cachedyno`;
+}
+
+function show(): void {
+  document.title = title();
+  // What a reader has chosen with the keyboard must stay chosen.
+  const focused = document.activeElement?.id ?? "";
+  top.replaceChildren(head(store, link, report, clock()));
+  const { state } = store;
+  under.replaceChildren(...[latest(store), ...(state === null ? [] : rest(state))].filter((part) => part !== null));
+  const lookOf = looks(store, theme.current());
+  for (const name of under.querySelectorAll<HTMLElement>("[data-target]")) {
+    name.style.setProperty("--target", lookOf(name.dataset["target"] ?? "").color);
+  }
+  if (focused !== "" && document.activeElement?.id !== focused) document.getElementById(focused)?.focus();
+}
+
+/** Keeps the report: the program that has it ends with the run. */
+async function keep(source: EventSource): Promise<void> {
+  const answer = await fetch("/report").catch(() => null);
+  if (answer?.ok) report = URL.createObjectURL(new Blob([await answer.text()], { type: "text/html" }));
+  link = "closed";
+  source.close();
+  show();
+}
+
+function heard(source: EventSource, name: string, text: string): void {
+  link = "connected";
+  store = taken(store, name, text, clock());
+  if (name !== "state") isNew = true;
+  if (name === "point" || name === "usage") return;
+  const told = store.state?.ended?.report;
+  if (told === true && report === null) void keep(source);
+  else if (told === false) {
+    link = "closed";
+    source.close();
+  }
+  show();
+}
+
+function tick(): void {
+  if (document.hidden) return;
+  if (isNew) drawn.refresh();
+  isNew = false;
+  if (link !== "closed") show();
+}
+
+function listen(): void {
+  const source = new EventSource("/events");
+  for (const name of ["snapshot", "state", "point", "usage"]) {
+    source.addEventListener(name, (event) => heard(source, name, (event as MessageEvent<string>).data));
+  }
+  source.addEventListener("error", () => {
+    if (link === "closed") return;
+    const isOver = store.state?.ended != null;
+    link = isOver ? "closed" : "lost";
+    if (isOver) source.close();
+    show();
+    if (isOver) return;
+    if (source.readyState === EventSource.CLOSED) setTimeout(listen, AGAIN_MS);
+  });
+}
+
+theme.start();
+theme.onChange(show);
+document.getElementById("page")?.replaceChildren(bar(), h("main", {}, top, drawn.element, under));
+show();
+listen();
+setInterval(tick, TICK_MS);

@@ -1,0 +1,260 @@
+/** The charts of a run under way: rate and p99, and under them what server and generator took. */
+
+import type { EChartsOption, LineSeriesOption } from "echarts";
+import { axis, type Chart, type Drawing, ink, mount, tip, zoom } from "../charts/base";
+import { type Choice, selector } from "../charts/figure";
+import { h } from "../dom";
+import * as format from "../format";
+import * as theme from "../theme";
+import type { Point, Store, Usage } from "./store";
+
+/** A line: what it is called and looks like, and seconds against values; null breaks it. */
+export interface Line {
+  name: string;
+  look: theme.Look;
+  data: [number, number | null][];
+}
+
+/** A gap of so many seconds without a point breaks a line: nothing was measured there. */
+const GAP_S = 1.6;
+
+const DASHES: readonly number[][] = [[], [7, 3], [2, 3], [9, 3, 2, 3], [12, 4]];
+
+/** Points of one name, with the gaps between them. */
+function collect<T extends { at_s: number }>(
+  all: readonly T[],
+  named: (one: T) => { name: string; look: theme.Look; value: number }[],
+): Line[] {
+  const lines = new Map<string, Line>();
+  for (const one of all) {
+    for (const { name, look, value } of named(one)) {
+      const line = lines.get(name) ?? { name, look, data: [] };
+      lines.set(name, line);
+      const last = line.data[line.data.length - 1];
+      if (last !== undefined && one.at_s - last[0] > GAP_S) line.data.push([last[0] + GAP_S / 2, null]);
+      line.data.push([one.at_s, value]);
+    }
+  }
+  return [...lines.values()];
+}
+
+/** How each target of a run is drawn: in the colour of its report. Dashes tell its lines apart. */
+export function looks(store: Store, shown: theme.Theme): (target: string) => theme.Look {
+  const names = [...new Set([...(store.state?.targets ?? []).map((t) => t.name), ...store.points.map((p) => p.target)])];
+  return (target) => ({ ...theme.look(Math.max(0, names.indexOf(target)), shown, false), dash: [] });
+}
+
+function dashed(look: theme.Look, dash: number[]): theme.Look {
+  return { ...look, dash, hollow: dash.length > 0 };
+}
+
+function muted(dash: number[]): theme.Look {
+  return { color: ink().muted, symbol: "circle", dash, hollow: true };
+}
+
+/** Requests a second by target, and those that were planned. */
+export function rateLines(store: Store, lookOf: (target: string) => theme.Look, planned: theme.Look): Line[] {
+  return collect(store.points, (point: Point) => {
+    const own = { name: point.target, look: lookOf(point.target), value: point.rate_per_s };
+    const { planned_per_s } = point;
+    return planned_per_s === undefined ? [own] : [own, { name: "planned", look: planned, value: planned_per_s }];
+  });
+}
+
+/** 99th percentiles by target and operation. */
+export function latencyLines(store: Store, lookOf: (target: string) => theme.Look): Line[] {
+  const operations = [...new Set(store.points.flatMap((p) => p.operations.map((o) => o.operation)))];
+  const dash = (operation: string): number[] => DASHES[operations.indexOf(operation) % DASHES.length] as number[];
+  return collect(store.points, (point: Point) =>
+    point.operations
+      .filter((o) => o.ns_p99 > 0)
+      .map((o) => ({ name: `${point.target} ${o.operation}`, look: dashed(lookOf(point.target), dash(o.operation)), value: o.ns_p99 })),
+  );
+}
+
+/** CPUs that were kept busy: by the server, by its busiest thread where it has several, and by the generator. */
+export function cpuLines(store: Store, lookOf: (target: string) => theme.Look, generator: theme.Look): Line[] {
+  return collect(store.usage, (usage: Usage) => {
+    const look = lookOf(usage.target);
+    const lines = [{ name: "generator", look: generator, value: usage.generator_cpus }];
+    if (usage.server_cpus === undefined) return lines;
+    lines.unshift({ name: usage.target, look, value: usage.server_cpus });
+    if (usage.threads.length > 1) {
+      const value = Math.max(...usage.threads.map((t) => t.cpus));
+      lines.push({ name: `${usage.target} busiest thread`, look: dashed(look, [2, 3]), value });
+    }
+    return lines;
+  });
+}
+
+/** Memory of the server: resident, and used by its own account. */
+export function memoryLines(store: Store, lookOf: (target: string) => theme.Look): Line[] {
+  return collect(store.usage, (usage: Usage) => {
+    const look = lookOf(usage.target);
+    const resident = { name: `${usage.target} resident`, look, value: usage.server_bytes };
+    const used = { name: `${usage.target} used`, look: dashed(look, [7, 3]), value: usage.store_bytes };
+    return [resident, used].filter((line): line is typeof line & { value: number } => line.value !== undefined);
+  });
+}
+
+/** A point in time of the run: `1:05`, `1:02:05`. */
+export function clock(seconds: number): string {
+  const whole = Math.max(0, Math.round(seconds));
+  const [hours, minutes, rest] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60, whole % 60];
+  const two = (n: number): string => String(n).padStart(2, "0");
+  return hours > 0 ? `${hours}:${two(minutes)}:${two(rest)}` : `${minutes}:${two(rest)}`;
+}
+
+/** What one chart shows, and how its numbers are printed. */
+interface Kind {
+  id: string;
+  title: string;
+  hint: string;
+  quantity: string;
+  isLog: boolean;
+  lines: (store: Store) => Line[];
+  print: (value: number) => string;
+  tick: (value: number) => string;
+}
+
+const lookOf = (store: Store): ((target: string) => theme.Look) => looks(store, theme.current());
+
+const KINDS: readonly Kind[] = [
+  {
+    id: "live-rate",
+    title: "Rate",
+    hint: "Requests answered each second. Under an open load the broken line is what was planned.",
+    quantity: "requests/s",
+    isLog: false,
+    lines: (store) => rateLines(store, lookOf(store), muted([4, 3])),
+    print: (value) => `${format.rate(value)} requests/s`,
+    tick: format.rateShort,
+  },
+  {
+    id: "live-latency",
+    title: "p99",
+    hint: "The time within which 99 of 100 requests were answered: from when they were due under an open load, else from when they were sent.",
+    quantity: "p99",
+    isLog: true,
+    lines: (store) => latencyLines(store, lookOf(store)),
+    print: format.time,
+    tick: format.timeShort,
+  },
+  {
+    id: "live-cpu",
+    title: "CPUs",
+    hint: "CPUs kept busy. A thread cannot keep more than one; whose line reaches its limit first, limits the rate.",
+    quantity: "CPUs",
+    isLog: false,
+    lines: (store) => cpuLines(store, lookOf(store), muted([4, 3])),
+    print: format.threeDigits,
+    tick: (value) => `${Number(value.toPrecision(3))}`,
+  },
+  {
+    id: "live-memory",
+    title: "Memory",
+    hint: "Memory of the server: resident, and used by its data as it tells.",
+    quantity: "bytes",
+    isLog: false,
+    lines: (store) => memoryLines(store, lookOf(store)),
+    print: format.bytes,
+    tick: format.bytes,
+  },
+];
+
+function series(line: Line): LineSeriesOption {
+  const { color, dash } = line.look;
+  return {
+    type: "line",
+    name: line.name,
+    id: line.name,
+    data: line.data,
+    symbol: "circle",
+    symbolSize: 6,
+    showSymbol: false,
+    itemStyle: { color },
+    lineStyle: { color, width: 1.6, type: dash.length === 0 ? "solid" : dash },
+    emphasis: { disabled: true },
+  };
+}
+
+interface Item {
+  seriesName: string;
+  value: [number, number | null];
+}
+
+function tooltip(kind: Kind, lines: Line[]): NonNullable<EChartsOption["tooltip"]> {
+  const colours = new Map(lines.map((line) => [line.name, line.look.color]));
+  return {
+    trigger: "axis",
+    axisPointer: { type: "line", label: { show: false } },
+    formatter: (params: unknown) => {
+      const items = (Array.isArray(params) ? params : [params]) as Item[];
+      const rows = items.flatMap(({ seriesName, value }) =>
+        value[1] === null ? [] : [{ name: seriesName, color: colours.get(seriesName) ?? "", value: kind.print(value[1]) }],
+      );
+      return tip(`at ${clock(items[0]?.value[0] ?? 0)}`, rows);
+    },
+  };
+}
+
+function drawing(kind: Kind, store: Store, shown_s: number): Drawing {
+  const ends = [store.points, store.usage].map((all) => all[all.length - 1]?.at_s ?? 0);
+  const end_s = Math.max(...ends, 1);
+  const from_s = Math.max(0, end_s - shown_s);
+  const within = { ...store, points: store.points.filter((p) => p.at_s >= from_s), usage: store.usage.filter((u) => u.at_s >= from_s) };
+  const lines = kind.lines(within);
+  const base = axis();
+  return {
+    legend: lines.map(({ name, look }) => ({ name, look })),
+    label: `Lines of ${kind.quantity} over the time of the run, for ${format.list(lines.map((line) => line.name))}.`,
+    note: lines.length === 0 ? "Nothing was recorded yet." : "",
+    option: {
+      // The same for all, so that one moment is at the same place in each.
+      grid: { left: 68, right: 20, top: 28, bottom: 26, containLabel: false },
+      tooltip: tooltip(kind, lines),
+      dataZoom: [zoom("xAxisIndex")],
+      xAxis: {
+        type: "value",
+        min: from_s,
+        max: end_s,
+        ...base,
+        axisLabel: { ...base["axisLabel"], formatter: clock, showMinLabel: false, showMaxLabel: false },
+        splitLine: { show: false },
+      },
+      yAxis: {
+        type: kind.isLog ? "log" : "value",
+        name: kind.quantity,
+        ...(kind.isLog ? {} : { min: 0 }),
+        ...base,
+        nameTextStyle: { ...base["nameTextStyle"], align: "left" },
+        axisLabel: { ...base["axisLabel"], formatter: (n: number) => kind.tick(n) },
+      },
+      series: lines.map(series),
+    },
+  };
+}
+
+const SHOWN: Choice<number>[] = [
+  { name: "last 5 minutes", value: 300 },
+  { name: "last minute", value: 60 },
+  { name: "last half an hour", value: 1800 },
+];
+
+/** All charts, and what draws them again when there is something new. */
+export function charts(store: () => Store): { element: HTMLElement; refresh: () => void } {
+  const shown = selector("Show", SHOWN, () => mounted.forEach((chart) => chart.redraw()));
+  const made: [Kind, Chart][] = KINDS.map((kind) => [kind, mount(() => drawing(kind, store(), shown.value()))]);
+  const mounted = made.map(([, chart]) => chart);
+  const figures = made.map(([kind, chart]) =>
+    h(
+      "figure",
+      { id: kind.id, "aria-labelledby": `${kind.id}-title` },
+      h("h3", { id: `${kind.id}-title` }, kind.title),
+      h("p", { class: "hint" }, kind.hint),
+      chart.element,
+    ),
+  );
+  const element = h("section", { id: "charts", "aria-label": "charts" }, h("div", { class: "selectors" }, shown.element), figures);
+  return { element, refresh: () => mounted.forEach((chart) => chart.refresh()) };
+}

@@ -1,0 +1,123 @@
+/** The top of the live page: what is run, how far it is, and what went wrong. */
+
+import { chip, h, prose, section } from "../dom";
+import * as format from "../format";
+import { clock } from "./charts";
+import { progress, type State, type Store, type Usage } from "./store";
+
+/** How the page stands to the program. */
+export type Link = "connecting" | "connected" | "lost" | "closed";
+
+function standing(state: State | null, link: Link): HTMLElement {
+  if (state?.ended) {
+    const { status } = state.ended;
+    return chip(status === "complete" ? "good" : "warn", status);
+  }
+  if (link === "lost") return chip("warn", "connection lost");
+  return state === null ? chip("plain", "connecting") : chip("good", "running");
+}
+
+/** What is under way, in one line. */
+export function words(state: State): string {
+  const { now } = state;
+  if (state.ended) return `The run is over: ${state.ended.because}.`;
+  if (now === null) return state.trials === 0 ? "The stores are checked." : "The next trial is prepared.";
+  const at = state.searches ? now.cell : `${now.target}, ${now.profile}, ${now.load}`;
+  const phase = now.phase === null ? "is made ready" : `phase ${now.phase}`;
+  const stage = now.stage === null ? "" : `, stage ${now.stage + 1}`;
+  return `${at}: ${phase}${stage}`;
+}
+
+function facts(state: State, store: Store, clock_s: number): HTMLElement {
+  const { done, left_s } = progress(store, clock_s);
+  const { now } = state;
+  const end_s = Math.max(store.points[store.points.length - 1]?.at_s ?? 0, store.usage[store.usage.length - 1]?.at_s ?? 0);
+  const runs_s = state.ended ? end_s : clock_s + store.offset_s;
+  const entries: [string, string | null][] = [
+    ["Store", now?.target ?? null],
+    ["Block", now === null || state.searches ? null : String(now.block + 1)],
+    ["Phase", now?.phase ?? null],
+    ["Stage", now === null || now.stage === null ? null : String(now.stage + 1)],
+    ["Trials", format.count(state.trials)],
+    ["Done", state.searches && !state.ended ? null : `${Math.floor(done * 100)} %`],
+    ["Left", left_s === null ? null : format.span(Math.ceil(left_s))],
+    ["Runs for", clock(runs_s)],
+    ["Began", format.when(state.started_unix_ms)],
+    ["Run", state.run],
+  ];
+  return h(
+    "dl",
+    { class: "facts" },
+    entries.flatMap(([name, value]) => (value === null ? [] : [h("div", {}, h("dt", {}, name), h("dd", {}, value))])),
+  );
+}
+
+function bar(store: Store, clock_s: number): HTMLElement {
+  const { done } = progress(store, clock_s);
+  return h("progress", { class: "done", max: 1, value: done.toFixed(4), "aria-label": "share of the run that is done" });
+}
+
+/** What is said of the report once the run is over; `url` is where it was kept, null before. */
+export function report(state: State | null, url: string | null, link: Link): HTMLElement | null {
+  if (!state?.ended) return null;
+  if (url !== null) {
+    return h("p", { class: "line" }, h("a", { href: url, id: "report" }, "Open the report"), ": what was found, with its intervals.");
+  }
+  const missed = link === "closed" ? `The program has ended: \`cachedyno report ${state.run}\` there makes its report again.` : "The report is being made.";
+  const text = state.ended.report === false ? "The report could not be written; what the program printed has the result." : missed;
+  return h("p", { class: "line" }, prose(text));
+}
+
+/** Title, state and progress. */
+export function head(store: Store, link: Link, url: string | null, clock_s: number): HTMLElement {
+  const { state } = store;
+  const title = h("h1", { id: "title" }, state?.title ?? "A run under way");
+  const lost = link === "lost" && !state?.ended;
+  return h(
+    "section",
+    { id: "now", "aria-labelledby": "title" },
+    title,
+    state === null || state.question === "" ? null : h("p", { class: "question" }, state.question),
+    h("p", { class: "line live-standing", role: "status" }, standing(state, link), " ", state === null ? null : words(state)),
+    store.problem === "" ? null : h("p", { class: "line" }, store.problem),
+    lost ? h("p", { class: "line" }, "The program does not answer: it is asked again. Where it was ended, its record says what became of the run.") : null,
+    report(state, url, link),
+    state === null ? null : [bar(store, clock_s), facts(state, store, clock_s)],
+  );
+}
+
+function latest(usage: Usage): [string, string][] {
+  const perSecond = (n: number): string => `${format.rate(n)}/s`;
+  const entries: [string, number | undefined, (n: number) => string][] = [
+    ["Connections", usage.connections, format.count],
+    ["Evicted", usage.evicted_per_s, perSecond],
+    ["Expired", usage.expired_per_s, perSecond],
+    ["Received", usage.received_per_s, (n) => `${format.bytes(n)}/s`],
+    ["Sent", usage.sent_per_s, (n) => `${format.bytes(n)}/s`],
+    ["Swapped out", usage.swapped_bytes === 0 ? undefined : usage.swapped_bytes, format.bytes],
+    ["Generator waits for a CPU", usage.generator_waiting, (n) => `${format.percent(n)} of a thread`],
+  ];
+  return entries.flatMap(([name, value, print]) => (value === undefined ? [] : [[name, print(value)] as [string, string]]));
+}
+
+/** The last of what the store tells of itself; null before it told anything. */
+export function store(all: Store): HTMLElement | null {
+  const usage = all.usage[all.usage.length - 1];
+  if (usage === undefined) return null;
+  const entries = latest(usage).map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value)));
+  return section("store", `${usage.target} at ${clock(usage.at_s)}`, h("dl", { class: "facts" }, entries));
+}
+
+/** Stores that were checked, and what went wrong. */
+export function rest(state: State): HTMLElement[] {
+  const targets = state.targets.map((t) =>
+    h("li", {}, h("span", { class: "target", "data-target": t.name }, t.name), " ", t.version ?? `not run: ${t.unavailable ?? ""}`),
+  );
+  const failed = state.failed.map((f) => h("li", {}, `${f.cell} in block ${f.block + 1}: `, prose(f.message)));
+  const warnings = state.warnings.map((text) => h("li", {}, prose(text)));
+  return [
+    targets.length === 0 ? null : section("stores", "Stores", h("ul", { class: "plain" }, targets)),
+    failed.length === 0 ? null : section("failed", "Trials that failed", h("ul", {}, failed)),
+    warnings.length === 0 ? null : section("warnings", "Warnings", h("ul", {}, warnings)),
+  ].filter((part) => part !== null);
+}

@@ -1,0 +1,122 @@
+/** What is known of a run under way: built from the events that docs/FORMAT.md describes. */
+
+/** Version of the events that this code reads. */
+export const FORMAT = 1;
+
+/** Points of either kind that are kept: those of half an hour. */
+export const KEPT = 3600;
+
+/** What was done of one operation in a span; times in nanoseconds. */
+export interface PointOperation {
+  operation: string;
+  rate_per_s: number;
+  ns_p50: number;
+  ns_p99: number;
+  errors: number;
+  misses: number;
+}
+
+/** What was done in a span that ends `at_s` seconds after the run began. */
+export interface Point {
+  at_s: number;
+  target: string;
+  phase: string;
+  stage?: number;
+  planned_per_s?: number;
+  rate_per_s: number;
+  operations: PointOperation[];
+}
+
+/** What server and generator took in a span. */
+export interface Usage {
+  at_s: number;
+  target: string;
+  server_cpus?: number;
+  threads: { name: string; cpus: number }[];
+  server_bytes?: number;
+  swapped_bytes?: number;
+  generator_cpus: number;
+  generator_waiting: number;
+  store_bytes?: number;
+  connections?: number;
+  evicted_per_s?: number;
+  expired_per_s?: number;
+  received_per_s?: number;
+  sent_per_s?: number;
+}
+
+/** The trial under way. */
+export interface Now {
+  block: number;
+  cell: string;
+  target: string;
+  profile: string;
+  load: string;
+  since_s: number;
+  phase: string | null;
+  stage: number | null;
+}
+
+/** What changes seldom. */
+export interface State {
+  run: string;
+  study: string;
+  title: string;
+  question: string;
+  scale: string;
+  tool: string;
+  started_unix_ms: number;
+  targets: { name: string; version: string | null; unavailable: string | null }[];
+  searches: boolean;
+  now: Now | null;
+  done_share: number;
+  left_s: number | null;
+  trials: number;
+  failed: { cell: string; block: number; message: string }[];
+  warnings: string[];
+  ended: { status: string; because: string; report: boolean | null } | null;
+}
+
+/** All that is known. */
+export interface Store {
+  state: State | null;
+  points: Point[];
+  usage: Usage[];
+  /** Seconds to add to the reader's clock for seconds since the run began. */
+  offset_s: number;
+  /** Why nothing can be shown; empty where it can. */
+  problem: string;
+}
+
+/** A store of which nothing is known yet. */
+export function empty(): Store {
+  return { state: null, points: [], usage: [], offset_s: 0, problem: "" };
+}
+
+function added<T>(all: readonly T[], one: T): T[] {
+  return [...all.slice(Math.max(0, all.length + 1 - KEPT)), one];
+}
+
+/** The store after an event of that name, heard at `clock_s` of the reader's clock. */
+export function taken(store: Store, name: string, text: string, clock_s: number): Store {
+  const data: unknown = JSON.parse(text);
+  if (name === "point") return { ...store, points: added(store.points, data as Point) };
+  if (name === "usage") return { ...store, usage: added(store.usage, data as Usage) };
+  if (name === "state") return { ...store, state: data as State };
+  const { format, at_s, ...rest } = data as { format: number; at_s: number } & Pick<Store, "state" | "points" | "usage">;
+  if (format !== FORMAT) {
+    return { ...empty(), problem: `The program's events have format ${format}, and this page reads ${FORMAT}: load it again.` };
+  }
+  return { ...rest, offset_s: at_s - clock_s, problem: "" };
+}
+
+/** Share of the run that is done, 0 to 1, and seconds that are left; null where that is not foreseen. */
+export function progress(store: Store, clock_s: number): { done: number; left_s: number | null } {
+  const { state } = store;
+  if (state === null) return { done: 0, left_s: null };
+  const { now, done_share, left_s } = state;
+  if (state.ended !== null || now === null || left_s === null) return { done: done_share, left_s: null };
+  const passed_s = Math.max(0, clock_s + store.offset_s - now.since_s);
+  const share = Math.min(1, passed_s / Math.max(left_s, 0.001));
+  return { done: done_share + (1 - done_share) * share, left_s: Math.max(0, left_s - passed_s) };
+}
