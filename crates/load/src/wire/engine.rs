@@ -151,7 +151,8 @@ pub struct Outcome {
     pub generator_run_delay_ns: u64,
     /// CPU time of the server, where it can be seen, nanoseconds.
     pub server_cpu_ns: Option<u64>,
-    /// Requests of an open load that could not be sent within the time-out after its end.
+    /// Requests of an open load that could not be sent within the time-out after its end, those
+    /// that would have followed them included.
     pub unsent: u64,
     /// From the start of the measurement to its last reply, or to its end where nothing failed,
     /// nanoseconds: stages that were over by then are whole.
@@ -328,7 +329,8 @@ pub fn run<P: Parser + Default>(
     outcome.generator_cpu_ns = ended.iter().map(|s| s.used.cpu_ns).sum();
     outcome.generator_user_ns = ended.iter().map(|s| s.used.user_ns).sum();
     outcome.generator_run_delay_ns = ended.iter().map(|s| s.used.run_delay_ns).sum();
-    outcome.unsent = ended.iter().map(|s| s.unsent).sum();
+    let unsent: u64 = ended.iter().map(|s| s.unsent).sum();
+    outcome.unsent = unsent * work.requests_each() as u64;
     outcome.stage_uses = uses(&spans, &server_marks, ended.iter().map(|s| &s.marks));
     outcome.failure = shared.failure.into_inner().unwrap_or_else(PoisonError::into_inner);
     outcome.whole_ns = if outcome.failure.is_some() { outcome.wall_ns } else { u64::MAX };

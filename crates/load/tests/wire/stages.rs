@@ -183,9 +183,8 @@ fn clients_of_a_closed_load_are_told_by_stage() {
         assert!(whole.counts.ok > 0 && stage.planned_per_s.is_none(), "{stage:?}");
         let answered = whole.rate_per_s * stage.length_ns as f64 / 1e9;
         assert!((answered - whole.counts.ok as f64).abs() < 0.01, "{answered}");
-        // One step between two readings, scaled to the stage where they were late.
-        let cpu_ns = stage.server_cpu_ns.unwrap();
-        assert!((1..=1_000_000).contains(&cpu_ns), "{cpu_ns}");
+        // One step between two readings, scaled to the stage by how late they were.
+        assert!(stage.server_cpu_ns.unwrap() > 0);
     }
 }
 

@@ -44,7 +44,7 @@ fn the_default_plan_raises_the_rate_of_two_targets_and_lowers_it_again() {
     assert_eq!((shares[0], shares.last()), (100, Some(&100)));
     let kv = kv(&plan);
     let phases: Vec<_> = kv.phases.iter().map(|p| (p.name.as_str(), p.stop)).collect();
-    let ramp_ns = 650_000_000 * shares.len() as u64;
+    let ramp_ns = 600_000_000 * shares.len() as u64;
     let expected = [("peak", Stop::AfterNs(800_000_000)), ("ramp", Stop::AfterNs(ramp_ns))];
     assert_eq!(phases, expected);
     assert_eq!((kv.key_bytes.as_deref(), kv.value_bytes.as_str()), (Some("uuid"), "json"));
@@ -117,7 +117,7 @@ fn rates_order_and_lengths_can_be_chosen() {
     assert_eq!(*steps, RampSteps::PerS(vec![1_000, 5_000, 9_000]));
     assert_eq!(
         with_sets(&[("order", "up")]).unwrap().cells[0].load.to_string(),
-        format!("up to 120 % of the peak in 15 steps of 0.65 s, Poisson, over 64 clients")
+        format!("up to 120 % of the peak in 15 steps of 0.6 s, Poisson, over 64 clients")
     );
     let plan = with_sets(&[("clients", "8,128"), ("value_bytes", "1024"), ("limit", "250us")]);
     let plan = plan.unwrap();
