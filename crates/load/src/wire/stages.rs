@@ -82,8 +82,9 @@ pub(crate) fn spans(offer: &Offer, work: &Work) -> Vec<Span> {
 #[derive(Clone, Debug)]
 pub(crate) struct StageRows {
     span: Span,
-    /// All operations until it has settled.
-    settling: Row,
+    /// All operations outside of its recorded part: until it has settled and, of the last stage,
+    /// behind its end.
+    outside: Row,
     /// From there on, by operation.
     rows: Vec<Row>,
     /// Answered from there on, by operation, whenever they were due.
@@ -94,7 +95,7 @@ impl StageRows {
     pub(crate) fn new(span: Span, operations: usize, open: bool) -> Self {
         Self {
             span,
-            settling: Row::new(open),
+            outside: Row::new(open),
             rows: vec![Row::new(open); operations],
             answered: vec![0; operations],
         }
@@ -102,15 +103,20 @@ impl StageRows {
 
     /// Where a request counts that was due, or answered in a closed load, at a time.
     fn row(&mut self, operation: usize, at_ns: u64) -> &mut Row {
-        if at_ns < self.span.from_ns { &mut self.settling } else { &mut self.rows[operation] }
+        let Span { from_ns, ends_ns, .. } = self.span;
+        if (from_ns..ends_ns).contains(&at_ns) {
+            &mut self.rows[operation]
+        } else {
+            &mut self.outside
+        }
     }
 
     fn all(&mut self) -> impl Iterator<Item = &mut Row> {
-        self.rows.iter_mut().chain([&mut self.settling])
+        self.rows.iter_mut().chain([&mut self.outside])
     }
 
     pub(crate) fn merge(&mut self, other: &Self) {
-        self.settling.merge(&other.settling);
+        self.outside.merge(&other.outside);
         self.rows.iter_mut().zip(&other.rows).for_each(|(own, theirs)| own.merge(theirs));
         self.answered.iter_mut().zip(&other.answered).for_each(|(own, theirs)| *own += theirs);
     }
@@ -126,7 +132,7 @@ impl StageRows {
 
     /// All of it, its beginning included, and its length in seconds.
     pub(crate) fn whole(&self) -> (Row, f64) {
-        let mut whole = self.settling.clone();
+        let mut whole = self.outside.clone();
         self.rows.iter().for_each(|row| whole.merge(row));
         (whole, (self.span.ends_ns - self.span.begins_ns) as f64 / 1e9)
     }
@@ -151,7 +157,7 @@ pub(crate) fn replied(
     }
     let (intended_ns, done_ns) =
         (times.intended_ns.saturating_sub(from_ns), times.done_ns.saturating_sub(from_ns));
-    let open = stages[0].settling.lag().is_some();
+    let open = stages[0].outside.lag().is_some();
     let at_ns = if open { intended_ns } else { done_ns };
     let row = stages[of_time(stages, at_ns)].row(operation, at_ns);
     if row.reply(times, judged, requests) {
