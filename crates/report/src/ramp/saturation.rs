@@ -29,7 +29,8 @@ pub(crate) fn saturation(samples: &[Sample]) -> Option<Saturation> {
     if samples.len() < 2 || last.at_ns <= first.at_ns {
         return None;
     }
-    let count = SPANS.min(samples.len() - 1);
+    // Two readings a span at least: they come a little early or late, and none should be empty.
+    let count = SPANS.min(samples.len() / 2);
     let span_s = length_s / count as f64;
     let all = [cpus(samples), memory(samples), traffic(samples), counted(samples)].concat();
     let drawn = |(panel, name, points): (&str, String, Points)| {

@@ -573,6 +573,22 @@ fn samples_are_made_smaller_without_losing_a_peak() {
     assert!(found(&view, "memcached").charts.as_ref().unwrap().blocks[0].saturation.is_none());
 }
 
+#[test]
+fn readings_that_come_a_little_late_leave_no_gap() {
+    let mut recorded = ramped(1, |_| ());
+    let (trial, mut samples) = sampled("redis/open/64", 0, 27);
+    for (i, sample) in samples.iter_mut().enumerate() {
+        sample.at_ns += (i as u64 * 7 % 5) * 18_000_000;
+    }
+    recorded.samples = [(trial, samples)].into();
+    let view = judge(&recorded);
+    let charts = found(&view, "redis").charts.as_ref().unwrap();
+    let saturation = charts.blocks[0].saturation.as_ref().unwrap();
+    let resident = saturation.series.iter().find(|s| s.name == "resident").unwrap();
+    assert_eq!(resident.low.len(), 135);
+    assert!(resident.low.iter().all(Option::is_some), "{:?}", resident.low);
+}
+
 /// A run of two hours: four targets, 120 stages each, ten samples a second.
 #[test]
 fn the_page_of_a_long_run_stays_small() {
