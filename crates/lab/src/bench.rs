@@ -179,7 +179,7 @@ impl<'a> Bench<'a> {
     ) -> Result<Store, Failure> {
         let existing = self.setup.endpoints.get(&target.name).cloned();
         let shared = existing.is_some();
-        let (endpoint, server, shelf) = match (existing, product) {
+        let (endpoint, server, lies_on) = match (existing, product) {
             (Some(Endpoint::Files { directory }), _) => self.directory(&directory)?,
             (Some(endpoint), _) => (endpoint, None, None),
             (None, Product::Files) => self.directory(&self.setup.disk.clone())?,
@@ -201,7 +201,7 @@ impl<'a> Bench<'a> {
             Some(backend) => backend.own_names().unwrap_or_default().into(),
             None => own_names(product, &self.run),
         };
-        Ok(Store { product, endpoint, admin, own, written: None, server, shelf })
+        Ok(Store { product, endpoint, admin, own, written: None, server, lies_on })
     }
 
     /// A new directory below `parent`, watched over by the guard.

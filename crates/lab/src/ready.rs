@@ -40,7 +40,7 @@ pub(crate) struct Store {
     pub(crate) written: Option<(KeyNames, u64)>,
     pub(crate) server: Option<Server>,
     /// What its directory lies on, where it consists of files.
-    pub(crate) shelf: Option<Arc<Shelf>>,
+    pub(crate) lies_on: Option<Arc<Shelf>>,
 }
 
 impl Ready {
@@ -163,7 +163,7 @@ impl Store {
     fn finish(mut self, layout: Layout) -> Result<(), Failure> {
         match self.server.take() {
             Some(server) => Ok(server.stop()?),
-            None if self.shelf.as_ref().is_some_and(|shelf| shelf.has_room()) => Ok(()),
+            None if self.lies_on.as_ref().is_some_and(|shelf| shelf.has_room()) => Ok(()),
             None if self.own.is_empty() && matches!(self.endpoint, Endpoint::Redis { .. }) => {
                 Ok(())
             }

@@ -24,6 +24,7 @@ use workloads::Client;
 
 use crate::meter::{Finished, Meter, Progress};
 use crate::recorder::{InCalls, Recorder, Timed, Whole};
+use crate::share::{ClientShare, nanos};
 use crate::telling::Telling;
 use crate::watch::ThreadUse;
 
@@ -53,28 +54,6 @@ struct Shared<'a> {
     merged: Mutex<Recorder>,
     failure: Mutex<Option<Failure>>,
     failed: AtomicBool,
-}
-
-/// One client's share of a phase.
-#[derive(Default)]
-struct ClientShare {
-    /// Start and end of the measurement; `None` when the client never came to measure.
-    span: Option<(Instant, Instant)>,
-    untimed_ns: u64,
-    restoring_ns: u64,
-    answered: u64,
-    in_calls: Vec<InCalls>,
-    used: ThreadUse,
-}
-
-impl ClientShare {
-    /// The times that its rate is made of; `None` when it never came to measure.
-    fn restored(&self) -> Option<Restored> {
-        let (from, to) = self.span?;
-        let (answered, restoring_ns) = (self.answered, self.restoring_ns);
-        let free_ns = nanos(to - from).saturating_sub(self.untimed_ns + restoring_ns);
-        Some(Restored { answered, free_ns, restoring_ns })
-    }
 }
 
 enum Report {
@@ -496,10 +475,6 @@ fn interval_ns(phase: &Phase) -> u64 {
         Stop::AfterNs(ns) => (ns / 20).max(5_000_000),
         Stop::Count(_) => 100_000_000,
     }
-}
-
-fn nanos(duration: Duration) -> u64 {
-    duration.as_nanos() as u64
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! - [`wire`]: event loops over many connections, with pipelining and planned arrivals.
 //! - [`meter`]: what they ask and tell while they run.
 //! - [`recorder`]: what clients count and time, each by itself and merged; `telling`: in the course
-//!   of a phase.
+//!   of a phase; `share`: one client's part of a phase.
 //! - [`watch`]: the generator's own CPU time and waiting, per thread.
 //!
 //! A trial's way: connect (the caller's), fill, then per phase: warm up, measure, drain.
@@ -12,6 +12,7 @@
 pub mod clients;
 pub mod meter;
 pub mod recorder;
+mod share;
 mod telling;
 pub mod watch;
 pub mod wire;
