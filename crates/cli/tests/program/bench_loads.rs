@@ -122,6 +122,7 @@ fn stages_change_the_rate_and_are_told_apart() {
     let reasons = summary["reasons"].to_string();
     assert!(!reasons.contains("the rate"), "{reasons}");
     let text = place.on_records(&["show"]).measured().stdout;
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let told =
         "500/s for 0.4 s, then 500/s to 2500/s in 0.5 s, then 2500/s for 0.4 s, evenly spaced";
     assert!(text.contains(told), "{text}");

@@ -185,14 +185,15 @@ fn connections_that_were_cut_come_back() {
     }
     let mut server = RedisServer::on_a_port();
     let (place, summary) = disturbed(&mut server, "3s", &[], |server| {
-        for _ in 0..3 {
+        // A connection that is cut between a reply and the next request loses none.
+        for _ in 0..15 {
             server.ask(&["CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes"]);
-            std::thread::sleep(Duration::from_millis(150));
+            std::thread::sleep(Duration::from_millis(70));
         }
     });
     let mixed = row(&summary, "x", "mixed");
     assert_eq!(errors(mixed, "closed"), count(mixed, "error"), "{mixed}");
-    assert!((1..=12).contains(&count(mixed, "error")), "{mixed}");
+    assert!((1..=60).contains(&count(mixed, "error")), "{mixed}");
     assert!(answered_at_the_end(&place) > 100, "{mixed}");
     assert_eq!(server.keys(), [""; 0]);
 }
