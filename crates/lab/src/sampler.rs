@@ -6,7 +6,8 @@
 //! its sample goes into the next one.
 
 use drivers::Admin;
-use model::{Endpoint, Failure, NetAddress, SAMPLE_NS, Sample, StoreCounters};
+use load::Progress;
+use model::{Endpoint, Event, Failure, NetAddress, SAMPLE_NS, Sample, StoreCounters};
 use rig::{InterfaceReader, UsageReader, pin_current_thread};
 use std::collections::BTreeMap;
 use std::net::ToSocketAddrs as _;
@@ -15,6 +16,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use crate::ready::Ready;
+use crate::recorded;
 
 const EVERY: Duration = Duration::from_nanos(SAMPLE_NS);
 /// How long a sample waits for the server's answer; a later one counts to the next.
@@ -57,9 +59,13 @@ impl Sampler {
         Self { stop: Some(stop), live, thread }
     }
 
-    /// Samples that were taken since the last time.
-    pub(crate) fn latest(&self) -> impl Iterator<Item = Sample> {
-        self.live.try_iter()
+    /// What a cell's phase recorded, and the samples that were taken since the last time.
+    pub(crate) fn events(&self, cell: &str, progress: Progress<'_>) -> impl Iterator<Item = Event> {
+        let sampled = self.live.try_iter().map({
+            let cell = cell.to_string();
+            move |sample| Event::Sampled { cell: cell.clone(), sample: Box::new(sample) }
+        });
+        recorded::events(cell, progress).chain(sampled)
     }
 
     /// All of them; the last is taken now.

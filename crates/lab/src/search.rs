@@ -174,7 +174,9 @@ impl Searching<'_, '_, '_> {
         let mut meter = ServerMeter::new(ready.server_pids());
         let (sinks, cell) = (&mut *self.sinks, self.what.cell);
         told_start(sinks, cell, "filling", 0.0);
-        let filled = store.fill(self.stop, &mut meter, &mut |p| tell(sinks, cell, p));
+        let filled = store.fill(self.stop, &mut meter, &mut |p| {
+            recorded::events(&cell.id, p).for_each(|event| sinks.tell(&event));
+        });
         if let Some(failure) = filled.failure {
             return Err(failure);
         }
@@ -231,11 +233,7 @@ impl Searching<'_, '_, '_> {
         let mut finished = Finished::default();
         let sinks = &mut *self.sinks;
         let progress = &mut |p: load::Progress<'_>| {
-            tell(sinks, cell, p);
-            for sample in sampler.latest() {
-                let sample = Box::new(sample);
-                sinks.tell(&Event::Sampled { cell: cell.id.clone(), sample });
-            }
+            sampler.events(&cell.id, p).for_each(|event| sinks.tell(&event));
         };
         store.measure(&phase, &offer, self.stop, &mut meter, progress, &mut finished);
         let (noise, taken) = (recorder.stop(), sampler.stop());
@@ -301,8 +299,4 @@ fn load_of(search: &Search, of_cell: &Load, step: Step) -> Load {
 fn told_start(sinks: &mut Sinks<'_>, cell: &Cell, what: &str, done_share: f64) {
     let cell = format!("{}  {what}", cell.target);
     sinks.tell(&Event::TrialStarted { block: 0, cell, done_share, left_ns: 0 });
-}
-
-fn tell(sinks: &mut Sinks<'_>, cell: &Cell, progress: load::Progress<'_>) {
-    recorded::events(&cell.id, progress).for_each(|event| sinks.tell(&event));
 }

@@ -18,7 +18,7 @@ use crate::bench::Bench;
 use crate::ready::Ready;
 use crate::sampler::Sampler;
 use crate::wall::Clocks;
-use crate::{app_cache, kv, recorded, schedule, unix_ms, words};
+use crate::{app_cache, kv, schedule, unix_ms, words};
 
 /// A process that is killed closes its connections before its end can be seen.
 const DEATH_SEEN_WITHIN: Duration = Duration::from_millis(500);
@@ -88,12 +88,7 @@ fn measure(
     let label = format!("{}_{}", trial.block, trial.position);
     let mut ready = bench.ready(target, &cell.workload, &label)?;
     let sampler = Sampler::start(&ready, &bench.setup.pinning.generator, begun);
-    let progress = &mut |p: Progress<'_>| {
-        recorded::events(&cell.id, p).for_each(&mut *tell);
-        for sample in sampler.latest() {
-            tell(Event::Sampled { cell: cell.id.clone(), sample: Box::new(sample) });
-        }
-    };
+    let progress = &mut |p: Progress<'_>| sampler.events(&cell.id, p).for_each(&mut *tell);
     let offered = offer(bench, &mut ready, cell, trial, (begun, stop), progress);
     let offered = offered.map_err(|failure| explain(failure, &ready));
     measured.samples = sampler.stop();

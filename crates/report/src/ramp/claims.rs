@@ -1,7 +1,7 @@
 //! Statements that only ramps can judge.
 
 use model::study::Expectation;
-use stats::compare::FEWEST_BLOCKS;
+use stats::Doubt;
 
 use super::against::{highest, paired};
 use super::{Climb, Ramp, Seen};
@@ -85,11 +85,10 @@ impl Ground<'_> {
         let Some((value, _)) = over_blocks(values.into_iter(), seed) else {
             return Err(not_run(format!("{what} was not reached in any block")));
         };
-        if blocks < FEWEST_BLOCKS {
-            let note = format!("{blocks} block(s) tell it; {FEWEST_BLOCKS} are needed");
-            return Err(Judged("undecided", Some(value), note));
+        match Doubt::about(blocks) {
+            Some(doubt) => Err(Judged("undecided", Some(value), doubt.to_string())),
+            None => Ok(value),
         }
-        Ok(value)
     }
 
     /// `read` of `a` by that of `b`.
