@@ -4,7 +4,7 @@ use super::READY;
 use super::protocol::Line;
 use crate::procfs::Identity;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use std::fs;
+use std::fs::{self, File, TryLockError};
 use std::io::{self, BufRead, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -104,10 +104,7 @@ pub(crate) fn remove_owned(directory: &Path) -> io::Result<()> {
         return Ok(());
     }
     if !is(&marker, fs::FileType::is_file) {
-        return match fs::remove_dir(directory) {
-            Err(e) if e.kind() != io::ErrorKind::DirectoryNotEmpty => Err(e),
-            _ => Ok(()),
-        };
+        return remove_unlocked(directory);
     }
     for entry in fs::read_dir(directory)? {
         let entry = entry?;
@@ -126,6 +123,19 @@ pub(crate) fn remove_owned(directory: &Path) -> io::Result<()> {
     }
     fs::remove_file(marker)?;
     fs::remove_dir(directory)
+}
+
+/// Removes an empty directory, but for one that a process has locked: another run has taken over
+/// the place of ours.
+fn remove_unlocked(directory: &Path) -> io::Result<()> {
+    let lock = File::open(directory)?;
+    if matches!(lock.try_lock(), Err(TryLockError::WouldBlock)) {
+        return Ok(());
+    }
+    match fs::remove_dir(directory) {
+        Err(e) if e.kind() != io::ErrorKind::DirectoryNotEmpty => Err(e),
+        _ => Ok(()),
+    }
 }
 
 #[cfg(test)]
@@ -159,6 +169,20 @@ mod tests {
         assert!(!path("owned").exists());
         assert!(path("foreign/precious").exists());
         assert!(path("other/sub/deep/file").exists());
+    }
+
+    #[test]
+    fn a_place_that_another_process_has_locked_stays() {
+        let base = tempfile::tempdir().unwrap();
+        let place = base.path().join("measuring");
+        fs::create_dir(&place).unwrap();
+        let lock = File::open(&place).unwrap();
+        lock.try_lock().unwrap();
+        remove_owned(&place).unwrap();
+        assert!(place.exists());
+        drop(lock);
+        remove_owned(&place).unwrap();
+        assert!(!place.exists());
     }
 
     #[test]
