@@ -195,6 +195,7 @@ fn scripted(
         listen,
         script: script.parse()?,
         spin: true,
+        from_arrival: false,
         cpus: vec![1],
         ..ScriptedSettings::default()
     };

@@ -130,6 +130,7 @@ fn search(script: &str, seed: u64, limit_ms: u64) -> Result<(Found, Vec<Trial>),
         script: script.parse()?,
         log: false,
         spin: true,
+        from_arrival: true,
         cpus: pinning.server.clone(),
     })?;
     let Listen::Tcp(address) = server.address() else { return Err("it listens elsewhere".into()) };

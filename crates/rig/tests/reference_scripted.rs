@@ -6,6 +6,7 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail like tests")]
 
 use cachedyno_rig::reference::{Listen, ScriptedServer, ScriptedSettings, Stamp};
+use nix::time::{ClockId, clock_gettime};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
@@ -43,6 +44,12 @@ fn expect(stream: &mut impl Read, expected: &[u8]) {
 fn ask(stream: &mut (impl Read + Write), request: &[u8], expected: &[u8]) {
     stream.write_all(request).unwrap();
     expect(stream, expected);
+}
+
+/// `CLOCK_MONOTONIC` in nanoseconds, as stamps have it.
+fn now_ns() -> u64 {
+    let time = clock_gettime(ClockId::CLOCK_MONOTONIC).unwrap();
+    time.tv_sec() as u64 * 1_000_000_000 + time.tv_nsec() as u64
 }
 
 /// Waits until the server says so itself.
@@ -104,6 +111,34 @@ fn a_constant_service_is_kept_by_the_log() {
     let late = server.lateness();
     assert_eq!(late.count(), 100);
     assert!(late.quantile_ns(0.5) < 2 * MS, "{} ns late", late.quantile_ns(0.5));
+}
+
+#[test]
+fn what_is_due_can_be_counted_from_when_a_request_came() {
+    let settings = ScriptedSettings {
+        script: "service=constant:1ms".parse().unwrap(),
+        from_arrival: true,
+        ..ScriptedSettings::default()
+    };
+    let server = ScriptedServer::start(&settings).unwrap();
+    let Listen::Tcp(address) = *server.address() else { panic!("{server:?}") };
+    let mut stream = connect(address);
+    // The kernel begins to take times a moment after it was asked to.
+    ask(&mut stream, PING, PONG);
+    std::thread::sleep(Duration::from_millis(50));
+    let mut sent = Vec::new();
+    for _ in 0..20 {
+        let before_ns = now_ns();
+        stream.write_all(PING).unwrap();
+        sent.push((before_ns, now_ns()));
+        expect(&mut stream, PONG);
+    }
+    // A loopback delivers while it sends. The clocks are read one after the other: a pause between
+    // the two makes a request look older than it is, so that not all of them count.
+    let log = whole_log(&server);
+    let came = log[1..].iter().map(|stamp| stamp.due_ns - MS);
+    let within = came.zip(&sent).filter(|(came, (from, to))| (from..=to).contains(&came)).count();
+    assert!(within >= 15, "{within} of 20: {sent:?} {log:?}");
 }
 
 #[test]
@@ -420,6 +455,7 @@ fn a_unix_socket_and_a_server_that_never_sleeps() {
         script: "service=constant:2ms,reset-after=1".parse().unwrap(),
         log: false,
         spin: true,
+        from_arrival: true,
         cpus: cachedyno_rig::cpu::allowed_cpus(),
     };
     let server = ScriptedServer::start(&settings).unwrap();

@@ -51,7 +51,8 @@ pub(crate) struct ScriptedArguments {
     /// Write when each request was read and its reply sent, as comma-separated lines
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
-    /// Never sleep: costs a CPU and reads each request at once
+    /// Never sleep: costs a CPU and reads each request at once; over TCP replies are due as if it
+    /// had been read when it came, however long the CPU was taken away
     #[arg(long)]
     spin: bool,
     /// CPUs to run on, such as 1 or 0,2
@@ -71,6 +72,7 @@ pub(crate) fn run(arguments: &ScriptedArguments) -> Result<ExitCode, CliError> {
         script,
         log: log.is_some(),
         spin: arguments.spin,
+        from_arrival: arguments.spin,
         cpus: arguments.cpus.clone(),
     };
     let until = arguments.until.watch()?;

@@ -2,12 +2,15 @@
 
 use crate::error::{Result, RigError};
 use crate::scratch::SOCKET_PATH_BYTES_MAX;
-use nix::sys::socket::{Backlog, listen};
+use nix::sys::socket::{
+    Backlog, ControlMessageOwned, MsgFlags, listen, recvmsg, setsockopt, sockopt,
+};
+use nix::sys::time::TimeSpec;
 use std::fmt;
 use std::fs;
-use std::io::{self, Read, Write};
+use std::io::{self, IoSliceMut, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
@@ -130,6 +133,34 @@ impl Drop for Listener {
 pub(super) enum Socket {
     Tcp(TcpStream),
     Unix(UnixStream),
+}
+
+impl Socket {
+    /// Asks for [`Socket::read_with_arrival`]'s times. A unix socket has none.
+    pub(super) fn tell_arrivals(&self) -> nix::Result<()> {
+        match self {
+            Self::Tcp(stream) => setsockopt(stream, sockopt::ReceiveTimestampns, &true),
+            Self::Unix(_) => Ok(()),
+        }
+    }
+
+    /// Reads once, and tells by the wall clock when the last of it had come, which on loopback is
+    /// when it was sent (socket(7), `SO_TIMESTAMPNS`). `control` has room for that.
+    pub(super) fn read_with_arrival(
+        &mut self,
+        into: &mut [u8],
+        control: &mut [u8],
+    ) -> io::Result<(usize, Option<TimeSpec>)> {
+        let Self::Tcp(stream) = self else { return Ok((self.read(into)?, None)) };
+        let mut parts = [IoSliceMut::new(into)];
+        let (fd, flags) = (stream.as_raw_fd(), MsgFlags::empty());
+        let message = recvmsg::<()>(fd, &mut parts, Some(control), flags)?;
+        let told = message.cmsgs()?.find_map(|told| match told {
+            ControlMessageOwned::ScmTimestampns(time) => Some(time),
+            _ => None,
+        });
+        Ok((message.bytes, told))
+    }
 }
 
 impl Read for Socket {

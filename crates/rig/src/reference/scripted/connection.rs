@@ -4,6 +4,7 @@ use super::script::Drip;
 use crate::reference::listen::Socket;
 use crate::reference::scan::Protocol;
 use nix::sys::epoll::EpollFlags;
+use nix::sys::time::TimeSpec;
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
 
@@ -114,14 +115,23 @@ impl Connection {
         self.out_sent == self.out.len()
     }
 
-    /// Reads once: how many bytes were added to `rest`; `None` at the end of the stream. An error
-    /// of kind `WouldBlock` when there is nothing.
-    pub(super) fn read(&mut self, inbox: &mut [u8]) -> io::Result<Option<usize>> {
-        let count = self.socket.read(inbox)?;
+    /// Reads once and adds it to `rest`: how many bytes, 0 at the end of the stream, and when they
+    /// had come, as far as a `control` with room asks for it. An error of kind `WouldBlock` when
+    /// there is nothing.
+    pub(super) fn read(
+        &mut self,
+        inbox: &mut [u8],
+        control: &mut [u8],
+    ) -> io::Result<(usize, Option<TimeSpec>)> {
+        let (count, arrived) = if control.is_empty() {
+            (self.socket.read(inbox)?, None)
+        } else {
+            self.socket.read_with_arrival(inbox, control)?
+        };
         if self.state != State::Refused {
             self.rest.extend_from_slice(&inbox[..count]);
         }
-        Ok((count > 0).then_some(count))
+        Ok((count, arrived))
     }
 
     /// Adds bytes that belong to no reply.

@@ -9,6 +9,7 @@ use super::store::Store;
 use crate::reference::listen::{Listener, Socket};
 use crate::reference::scan::Parts;
 use crate::reference::wake::Wake;
+use nix::cmsg_space;
 use nix::errno::Errno;
 use nix::libc::linger;
 use nix::poll::{PollFd, PollFlags, ppoll};
@@ -28,6 +29,8 @@ const SPIN_NS: u64 = 60_000;
 const AGENDA_MAX: usize = 1 << 20;
 /// Room for what is read at once.
 const INBOX_BYTES: usize = 64 << 10;
+/// Nothing waits longer in a socket before it is read.
+const AGE_NS_MAX: u64 = 60_000_000_000;
 /// Events that are taken at once.
 const EVENTS: usize = 256;
 /// Events that are no connection's.
@@ -88,6 +91,8 @@ pub(super) struct Engine {
     agenda: BTreeMap<(u64, u64), Action>,
     decided: u64,
     pub(super) inbox: Vec<u8>,
+    /// Room for the time at which what is read had come; empty where that does not count.
+    pub(super) control: Vec<u8>,
     pub(super) parts: Parts,
 }
 
@@ -121,6 +126,7 @@ impl Engine {
             agenda: BTreeMap::new(),
             decided: 0,
             inbox: vec![0; INBOX_BYTES],
+            control: if settings.from_arrival { cmsg_space!(TimeSpec) } else { Vec::new() },
             parts: Parts::default(),
         })
     }
@@ -343,6 +349,18 @@ impl Engine {
 /// Nanoseconds of `CLOCK_MONOTONIC`.
 pub(super) fn now_ns() -> u64 {
     // This clock is there on every Linux, and it is after 0.
-    let time = clock_gettime(ClockId::CLOCK_MONOTONIC).unwrap_or(TimeSpec::new(0, 0));
+    since_epoch_ns(clock_gettime(ClockId::CLOCK_MONOTONIC).unwrap_or(TimeSpec::new(0, 0)))
+}
+
+/// What was at a time of the wall clock a moment ago, in nanoseconds of `CLOCK_MONOTONIC`. Now,
+/// where the wall clock has been set meanwhile.
+pub(super) fn arrival_ns(at: TimeSpec) -> u64 {
+    let now = now_ns();
+    let Ok(wall) = clock_gettime(ClockId::CLOCK_REALTIME) else { return now };
+    let age_ns = since_epoch_ns(wall).checked_sub(since_epoch_ns(at));
+    age_ns.filter(|age_ns| *age_ns < AGE_NS_MAX).map_or(now, |age_ns| now.saturating_sub(age_ns))
+}
+
+fn since_epoch_ns(time: TimeSpec) -> u64 {
     time.tv_sec() as u64 * 1_000_000_000 + time.tv_nsec() as u64
 }

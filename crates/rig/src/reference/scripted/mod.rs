@@ -52,6 +52,10 @@ pub struct ScriptedSettings {
     pub log: bool,
     /// Never sleep: costs a CPU, and saves the time that waking up takes before a request is read.
     pub spin: bool,
+    /// Whether replies are due as if each request had been read when it came (TCP only): a machine
+    /// that takes the server's CPU away for milliseconds delays replies that were due meanwhile,
+    /// but the queue loses none of its capacity.
+    pub from_arrival: bool,
     /// CPUs for its thread; empty for all that the caller may use.
     pub cpus: Vec<usize>,
 }
@@ -64,6 +68,7 @@ impl Default for ScriptedSettings {
             script: Script::default(),
             log: true,
             spin: false,
+            from_arrival: false,
             cpus: Vec::new(),
         }
     }

@@ -1,7 +1,7 @@
 //! What a scripted server does with connections and requests as they come.
 
 use super::connection::{Connection, State};
-use super::engine::{Action, Engine, Outcome, now_ns};
+use super::engine::{Action, Engine, Outcome, arrival_ns, now_ns};
 use super::record::{Stamp, Tally};
 use super::script::Fault;
 use super::store::{Request, Spoil};
@@ -59,6 +59,10 @@ impl Engine {
                 Socket::Unix(stream) => stream.shutdown(Shutdown::Write),
             };
         }
+        if !self.control.is_empty() {
+            // Where it is refused, what is read counts from when it was read.
+            let _ = socket.tell_arrivals();
+        }
         let mut connection = Connection::new(socket, stall_ns.filter(|_| !is_full));
         if is_full {
             connection.state = State::Refused;
@@ -80,12 +84,16 @@ impl Engine {
             self.count(|tally| tally.stalled += 1);
             return self.decide(now_ns() + stall_ns, Action::Resume { connection: number });
         }
-        match connection.read(&mut self.inbox) {
-            Ok(Some(_)) => self.digest(number, now_ns()),
-            Ok(None) if matches!(connection.state, State::Hung | State::Refused) => {
+        match connection.read(&mut self.inbox, &mut self.control) {
+            Ok((1.., arrived)) => {
+                let received_ns = now_ns();
+                let arrived_ns = arrived.map_or(received_ns, arrival_ns);
+                self.digest(number, (arrived_ns, received_ns));
+            }
+            Ok(_) if matches!(connection.state, State::Hung | State::Refused) => {
                 return self.remove(number);
             }
-            Ok(None) => {
+            Ok(_) => {
                 connection.state = State::Ending;
                 // Where the other side is gone altogether, that is only seen by writing.
                 return self.flush(number, now_ns());
@@ -96,7 +104,8 @@ impl Engine {
         self.watch(number);
     }
 
-    fn digest(&mut self, number: u64, received_ns: u64) {
+    /// Takes the whole requests of what was read, which had come and was read at these times.
+    fn digest(&mut self, number: u64, (arrived_ns, received_ns): (u64, u64)) {
         let Some(connection) = self.connections.get_mut(&number) else { return };
         let mut rest = mem::take(&mut connection.rest);
         let mut parts = mem::take(&mut self.parts);
@@ -113,7 +122,7 @@ impl Engine {
                     used += length;
                     if parts.len() > 0 {
                         let request = Request { protocol, bytes, parts: &parts };
-                        self.admit(number, request, received_ns);
+                        self.admit(number, request, (arrived_ns, received_ns));
                     }
                 }
                 Err(broken) => {
@@ -133,10 +142,10 @@ impl Engine {
     }
 
     /// Takes a request: computes when its reply is due, carries it out and decides what it gets.
-    fn admit(&mut self, number: u64, request: Request, received_ns: u64) {
+    fn admit(&mut self, number: u64, request: Request, (arrived_ns, received_ns): (u64, u64)) {
         let Some(connection) = self.connections.get_mut(&number) else { return };
         connection.requests += 1;
-        let due_ns = self.schedule.admit(received_ns).max(connection.due_ns);
+        let due_ns = self.schedule.admit(arrived_ns).max(connection.due_ns);
         connection.due_ns = due_ns;
         let (requests, hung) = (connection.requests, connection.state == State::Hung);
         let stamp =
