@@ -131,18 +131,23 @@ impl<'a> Climb<'a> {
         &self.stages[self.up[place]]
     }
 
-    /// The last stage that held before the first that did not.
+    /// Share of the stages of the way up that contradict the knee, 0 to 1.
+    pub(crate) fn against_share(&self) -> f64 {
+        self.knee.against as f64 / self.up.len().max(1) as f64
+    }
+
+    /// The stage below the knee, which held.
     pub(crate) fn held(&self) -> Option<&Seen<'a>> {
         self.knee.held.map(|place| self.on_the_way_up(place))
     }
 
-    /// The first stage that did not hold.
+    /// The stage above the knee, which did not hold.
     pub(crate) fn missed(&self) -> Option<&Seen<'a>> {
         self.knee.missed.map(|place| self.on_the_way_up(place))
     }
 
-    /// The last stage on the way up before the first whose 99th percentile is not below a limit, or
-    /// that does not hold.
+    /// The last stage on the way up below the point from which on the 99th percentile is not below
+    /// a limit, or stages do not hold.
     pub(crate) fn within(&self, limit_ns: u64) -> Option<&Seen<'a>> {
         let time =
             |i: &usize| self.stages[*i].rule.holds().then(|| self.stages[*i].quantile(0.99))?;

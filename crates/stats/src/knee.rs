@@ -7,8 +7,12 @@
 //! being served lasts W finish N/W cycles a second, and the lowest stages tell 1/W. Besides, fewer
 //! than [`ERROR_SHARE`] of the requests may fail.
 //!
-//! On the way up the knee lies between the last stage that holds and the first that does not. What
-//! holds after a stage that did not is no part of it: a queue hides that the store stumbled.
+//! On the way up the knee lies between two neighbouring stages: where the fewest stages contradict
+//! it, those below that do not hold and those above that do. That is the likeliest place where each
+//! stage goes wrong with the same probability whatever its rate, as it does when a machine pauses
+//! (the fit of a step, the simplest case of Barlow, Bartholomew, Bremner and Brunk, "Statistical
+//! inference under order restrictions", 1972). Of several such places it is the lowest, so that a
+//! single stage counts as a stumble only where two higher ones hold.
 
 /// Share of what was due that must be answered within a stage of an open load.
 pub const OPEN_SHARE: f64 = 0.99;
@@ -105,27 +109,41 @@ pub fn ways(planned: &[f64]) -> Vec<Way> {
 /// What stages on the way up say, which are given in rising order of what was asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Knee {
-    /// The last stage that holds before the first that does not; `None` where the lowest does not.
+    /// The stage below the knee, which holds; `None` where the knee is below all.
     pub held: Option<usize>,
-    /// The first stage that does not hold; `None` where all do.
+    /// The stage above it, which does not hold; `None` where the knee is above all.
     pub missed: Option<usize>,
-    /// True where a higher stage held again: something else than the load disturbed a lower one.
-    pub held_again: bool,
+    /// How many stages contradict it: something else than the load disturbed them.
+    pub against: usize,
 }
 
 /// The knee among stages in rising order.
 pub fn knee(stages: &[Stage]) -> Knee {
-    let missed = stages.iter().position(|stage| !stage.holds());
-    let held = missed.unwrap_or(stages.len()).checked_sub(1);
-    let after = missed.map_or(stages.len(), |missed| missed + 1);
-    Knee { held, missed, held_again: stages[after..].iter().any(Stage::holds) }
+    let holds: Vec<bool> = stages.iter().map(Stage::holds).collect();
+    let (below, against) = turning(&holds);
+    let missed = (below < stages.len()).then_some(below);
+    Knee { held: below.checked_sub(1), missed, against }
 }
 
-/// The last of `times` before the first that is not below `limit`; `None` where the first is not.
-/// A time that is not known is not below any limit.
+/// The last of `times` below the point from which on they are not below `limit`, found as the knee
+/// is; `None` where that point is below all. A time that is not known is not below any limit.
 pub fn within(times: &[Option<f64>], limit: f64) -> Option<usize> {
-    let kept = |time: &&Option<f64>| time.is_some_and(|time| time < limit);
-    times.iter().take_while(kept).count().checked_sub(1)
+    let kept: Vec<bool> = times.iter().map(|time| time.is_some_and(|time| time < limit)).collect();
+    turning(&kept).0.checked_sub(1)
+}
+
+/// How many of the first values are best taken for true and all others for false, and how many
+/// are then on the wrong side.
+fn turning(values: &[bool]) -> (usize, usize) {
+    let mut against = values.iter().filter(|value| **value).count();
+    let mut best = (0, against);
+    for (i, value) in values.iter().enumerate() {
+        against = if *value { against - 1 } else { against + 1 };
+        if against < best.1 {
+            best = (i + 1, against);
+        }
+    }
+    best
 }
 
 /// A value at `rate`, between values that were measured at other rates: by a straight line between

@@ -129,7 +129,7 @@ function drawing(context: Context, chosen: Chosen): Drawing {
   return {
     legend,
     label: `Lines of ${isOpen ? "response" : "service"} time by rate for ${format.list(legend.map((e) => e.name))}; the same numbers are in the tables of stages.`,
-    note: "Solid: the way up; dashed: the way down. The upright line is the knee, its band reaches up to the first stage that was too much.",
+    note: "Solid: the way up; dashed: the way down. The upright line is the knee, its band reaches up to the stage above it, which was too much.",
     option: {
       grid: { left: 8, right: 24, top: 28, bottom: 30, containLabel: true },
       tooltip: {

@@ -163,7 +163,7 @@ export function ramps(context: Context): HTMLElement | null {
     h(
       "p",
       { class: "hint" },
-      "The knee is the last stage on the way up in which a store answered all that it was asked for; its interval reaches up to the first in which it did not. ",
+      "The knee is the rate on the way up below which a store answered all that it was asked for, and above which it did not; its interval reaches up to the stage above it. ",
       "CPU is a share of one CPU; p99 stands at shares of each store's own knee, CPU/op at the knee.",
     ),
     parts.flat(),

@@ -99,7 +99,7 @@ fn rates_follow_from_what_each_store_reached_by_itself() {
     let (header, trials) = (place.record().header(), place.record().trials());
     let shares = header["plan"]["cells"][0]["load"]["steps"]["permille"].clone();
     let shares: Vec<f64> = list(&shares).iter().map(|s| s.as_f64().unwrap()).collect();
-    assert_eq!((trials.len(), shares.len()), (2, 29));
+    assert_eq!((trials.len(), shares.len()), (2, 31));
     for trial in &trials {
         assert!(trial["failure"].is_null(), "{}", trial["failure"]);
         let peak = phase(trial, "peak");

@@ -41,7 +41,7 @@ fn the_default_plan_raises_the_rate_of_two_targets_and_lowers_it_again() {
     let shares = permille(&plan);
     let top = shares.iter().position(|s| *s == 1_200).unwrap();
     assert!(shares[..=top].is_sorted() && shares[top..].is_sorted_by(|a, b| a > b));
-    assert_eq!((shares[0], shares.last()), (100, Some(&100)));
+    assert_eq!((shares[0], shares.last()), (20, Some(&20)));
     let kv = kv(&plan);
     let phases: Vec<_> = kv.phases.iter().map(|p| (p.name.as_str(), p.stop)).collect();
     let ramp_ns = 600_000_000 * shares.len() as u64;
@@ -117,7 +117,7 @@ fn rates_order_and_lengths_can_be_chosen() {
     assert_eq!(*steps, RampSteps::PerS(vec![1_000, 5_000, 9_000]));
     assert_eq!(
         with_sets(&[("order", "up")]).unwrap().cells[0].load.to_string(),
-        format!("up to 120 % of the peak in 15 steps of 0.6 s, Poisson, over 64 clients")
+        format!("up to 120 % of the peak in 16 steps of 0.6 s, Poisson, over 64 clients")
     );
     let plan = with_sets(&[("clients", "8,128"), ("value_bytes", "1024"), ("limit", "250us")]);
     let plan = plan.unwrap();
@@ -184,7 +184,7 @@ fn wrong_choices_say_what_was_expected() {
 #[test]
 fn faults_of_a_file_are_located() {
     for (from, to, line_has, problem) in [
-        ("permille = [100, 200,", "permille = [100, 100,", "permille", "ascending numbers"),
+        ("permille = [20, 50,", "permille = [20, 20,", "permille", "ascending numbers"),
         ("groups = 20", "groups = 0", "groups", "1 to 1000"),
         ("groups = 20", "permille = [1]", "putra-2024", "has no groups"),
         ("pace = \"clients\"", "pace = \"open\"", "putra-2024", "has no permille"),

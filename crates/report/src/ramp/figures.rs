@@ -77,7 +77,7 @@ impl Ramp<'_> {
         }
     }
 
-    /// The highest rates, and CPUs at the knee; `own` where the first stage that did not hold was
+    /// The highest rates, and CPUs at the knee; `own` where the first stage above the knee was
     /// too much for the store itself.
     fn highest(&self, limit_ns: Option<u64>, own: bool, seed: u64) -> Metrics {
         let mut metrics = Metrics::new();

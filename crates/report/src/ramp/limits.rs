@@ -5,17 +5,19 @@ use model::{Counts, Workload};
 
 use super::{Climb, Ramp, Seen};
 use crate::notes::Notes;
-use crate::ramp::saturation::busiest_thread;
+use crate::ramp::saturation::threads_within;
 use crate::recorded::Recorded;
 use crate::rules::{BUSY_SHARE_MAX, NOISY_TRIALS_MAX, WRONG_MAX};
 use crate::show;
 use crate::validity::{Findings, classes};
 use crate::view::RampView;
 
-/// Share of the generator's time that its threads may wait for a CPU in the stage that did not
-/// hold: with more, it was not there to send.
+/// Share of a stage for which threads may wait for a CPU: with more, a generator was not there to
+/// send, and a server not there to answer.
 const WAITED_SHARE_MAX: f64 = 0.1;
 
+/// Share of the stages of a way up that may contradict its knee.
+const AGAINST_SHARE_MAX: f64 = 0.1;
 /// Share of the 99th percentile at the knee that may be the requests' lag.
 const LAG_SHARE_NOTE: f64 = 0.5;
 
@@ -24,8 +26,8 @@ pub(crate) struct Limited {
     pub(crate) why: String,
 }
 
-/// Tells whether the generator was the limit in more than half of the blocks: in the first stage
-/// that did not hold its threads were busy, or waited for a CPU, while the server had rest.
+/// Tells whether the generator was the limit in more than half of the blocks: in the stage above
+/// the knee its threads were busy, or waited for a CPU, while the server had rest.
 pub(crate) fn limited(ramp: &Ramp<'_>, recorded: &Recorded) -> Option<Limited> {
     let Workload::Kv(kv) = &ramp.cell.workload else { return None };
     let threads = f64::from(kv.threads.max(1));
@@ -44,7 +46,7 @@ pub(crate) fn limited(ramp: &Ramp<'_>, recorded: &Recorded) -> Option<Limited> {
         format!(" while the server used {} of one", show::percent(cpus))
     });
     let why = format!(
-        "the generator was the limit, in the first stage that did not hold its threads used {} of \
+        "the generator was the limit, in the first stage above the knee its threads used {} of \
          their CPUs and waited {} of the time for one{server}: give it more --threads and CPUs, or \
          measure on a larger machine",
         show::percent(seen.generator_cpus() / threads),
@@ -57,14 +59,14 @@ fn waited(seen: &Seen<'_>, threads: f64) -> f64 {
     seen.result.generator_run_delay_ns as f64 / seen.result.length_ns as f64 / threads
 }
 
-/// True where the server had no rest in a stage: one of its threads, or as many CPUs as it used.
-/// What cannot be seen had rest.
+/// True where the server had no rest in a stage: one of its threads was busy, or they waited for a
+/// CPU. Without samples, where it used as much as one CPU. What cannot be seen had rest.
 fn served(climb: &Climb<'_>, seen: &Seen<'_>, recorded: &Recorded) -> bool {
     let from_ns = climb.phase.begun_ns + seen.result.from_ns;
     let span = from_ns..from_ns + seen.result.length_ns;
     let samples = recorded.samples_of(climb.trial);
-    match samples.and_then(|samples| busiest_thread(samples, span)) {
-        Some(busiest) => busiest > BUSY_SHARE_MAX,
+    match samples.and_then(|samples| threads_within(samples, span)) {
+        Some(threads) => threads.busiest > BUSY_SHARE_MAX || threads.waited > WAITED_SHARE_MAX,
         None => seen.server_cpus().is_some_and(|cpus| cpus > BUSY_SHARE_MAX),
     }
 }
@@ -99,17 +101,19 @@ pub(crate) fn check(ramp: &Ramp<'_>, view: &RampView, findings: &mut Findings, n
     note(counts.miss, "found nothing: the server had removed the key, or its lifetime was over");
     note(counts.error, &format!("failed: {}", classes(&counts)));
     let blocks = ramp.whole().count();
-    let again = ramp.whole().filter(|climb| climb.knee.held_again).count();
-    if again > 0 {
-        let text = format!(
-            "{place}: in {again} of {blocks} blocks a stage did not hold although higher ones \
-             held, so the knee may be too low: measure on a quieter machine, or with longer stages"
-        );
-        if again as f64 > NOISY_TRIALS_MAX * blocks as f64 {
-            findings.not_steady("a stage did not hold although higher ones did", text);
-        } else {
-            notes.add(text);
-        }
+    let stumbled = ramp.whole().filter(|climb| climb.knee.against > 0).count();
+    let stages: usize = ramp.whole().map(|climb| climb.knee.against).sum();
+    let doubted = ramp.whole().filter(|climb| climb.against_share() > AGAINST_SHARE_MAX).count();
+    let plural = if stages == 1 { "" } else { "s" };
+    let text = format!(
+        "{place}: in {stumbled} of {blocks} blocks {stages} stage{plural} in all did not hold \
+         below the knee or held above it"
+    );
+    if doubted as f64 > NOISY_TRIALS_MAX * blocks as f64 {
+        let cure = "measure on a quieter machine, or with longer stages";
+        findings.not_steady("stages contradict the knee", format!("{text}: {cure}"));
+    } else if stumbled > 0 {
+        notes.add(text);
     }
     let late = ramp.whole().filter(|climb| climb.held().is_some_and(is_late)).count();
     if late * 2 > blocks {

@@ -42,20 +42,26 @@ pub(crate) fn saturation(samples: &[Sample]) -> Option<Saturation> {
     Some(Saturation { span_s, series: shown.map(drawn).collect() })
 }
 
-/// CPUs that the busiest thread of the server used in a span of the trial; `None` where no two
-/// samples in it tell.
-pub(crate) fn busiest_thread(samples: &[Sample], span_ns: Range<u64>) -> Option<f64> {
-    let tells = |s: &&Sample| s.server.as_ref().is_some_and(|server| !server.threads.is_empty());
-    let mut within = samples.iter().filter(|s| span_ns.contains(&s.at_ns)).filter(tells);
-    let (first, last) = (within.next()?, within.next_back()?);
-    let by_id: BTreeMap<u32, u64> =
-        first.server.as_ref()?.threads.iter().map(|t| (t.id, t.cpu_ns)).collect();
-    let wall_ns = (last.at_ns - first.at_ns) as f64;
-    let used = last.server.as_ref()?.threads.iter().filter_map(|thread| {
-        let before = by_id.get(&thread.id)?;
-        Some(thread.cpu_ns.saturating_sub(*before) as f64 / wall_ns)
-    });
-    used.reduce(f64::max)
+/// What a server's threads did in a span of a trial, each as a share of one CPU's time.
+pub(crate) struct Threads {
+    /// What the busiest one used.
+    pub(crate) busiest: f64,
+    /// How long all of them waited for a CPU.
+    pub(crate) waited: f64,
+}
+
+/// The same from the samples of a trial; `None` where no two of them in the span tell.
+pub(crate) fn threads_within(samples: &[Sample], span_ns: Range<u64>) -> Option<Threads> {
+    let within = samples.iter().filter(|s| span_ns.contains(&s.at_ns));
+    let tells = within.filter_map(|s| Some((s.at_ns, s.server.as_ref()?)));
+    let mut told = tells.filter(|(_, server)| !server.threads.is_empty());
+    let ((from_ns, first), (to_ns, last)) = (told.next()?, told.next_back()?);
+    let share =
+        |before: u64, after: u64| after.saturating_sub(before) as f64 / (to_ns - from_ns) as f64;
+    let by_id: BTreeMap<u32, u64> = first.threads.iter().map(|t| (t.id, t.cpu_ns)).collect();
+    let used = last.threads.iter().filter_map(|t| Some(share(*by_id.get(&t.id)?, t.cpu_ns)));
+    let waited = share(first.run_delay_ns, last.run_delay_ns);
+    Some(Threads { busiest: used.reduce(f64::max)?, waited })
 }
 
 type Named = (&'static str, String, Points);

@@ -375,16 +375,25 @@ fn failing_beyond_the_knee_is_no_fault_and_wrong_values_are() {
 }
 
 #[test]
-fn a_stage_that_stumbles_is_told() {
-    let stumbles = |trial: &mut Trial| {
-        if trial.block < 2 {
-            let stage = &mut ramp_of(trial).stages[2];
+fn stages_that_stumble_are_told() {
+    fn stumble(trial: &mut Trial, stages: &[usize]) {
+        let stages = if trial.block < 2 { stages } else { &[] };
+        for stage in stages {
+            let stage = &mut ramp_of(trial).stages[*stage];
             stage.operations.last_mut().unwrap().rate_per_s *= 0.7;
         }
-    };
-    let view = judge(&ramped(3, stumbles));
-    assert_eq!(view.validity, Validity::NotSteady);
-    assert!(view.reasons[0].contains("in 2 of 3 blocks"), "{:?}", view.reasons);
+    }
+    let clean = judge(&ramped(3, |_| {}));
+    let once = judge(&ramped(3, |trial| stumble(trial, &[2])));
+    assert_eq!(once.validity, Validity::Valid, "{:?}", once.reasons);
+    let told = once.footnotes.join("\n");
+    assert!(told.contains("`redis/open/64`: in 2 of 3 blocks 2 stages in all did not"), "{told}");
+    let knee = |view| found(view, "redis").metrics["knee_per_s"];
+    assert_eq!(knee(&once), knee(&clean));
+    let twice = judge(&ramped(3, |trial| stumble(trial, &[2, 4])));
+    assert_eq!(twice.validity, Validity::NotSteady);
+    assert!(twice.reasons[0].contains("in 2 of 3 blocks 4 stages"), "{:?}", twice.reasons);
+    assert_eq!(knee(&twice), knee(&clean));
     let never = judge(&ramped(3, |trial| {
         for stage in &mut ramp_of(trial).stages {
             stage.operations.last_mut().unwrap().rate_per_s *= 0.7;

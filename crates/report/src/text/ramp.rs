@@ -27,9 +27,10 @@ const STAGE_HEADER: [&str; 10] = [
 ];
 
 /// What the numbers are.
-pub(crate) const NOTE: &str = "knee: the last stage on the way up that answered all it was asked \
-     for, its interval up to the first that did not; p99 down: the same stage on the way back; CPU \
-     s+g: CPUs that server and generator used; a stage marked ! did not hold in every block";
+pub(crate) const NOTE: &str = "knee: the last stage on the way up that answered all it was \
+     asked for, as stages below it did, its interval up to the next, which did not; p99 down: the \
+     same stage on the way back; CPU s+g: CPUs that server and generator used; a stage marked ! \
+     did not hold in every block";
 
 /// The whole section.
 pub(crate) fn render(view: &View, columns: usize, paint: Paint) -> String {
