@@ -241,6 +241,11 @@ impl<'a> Bench<'a> {
         Ok(server)
     }
 
+    /// Ends the bench; what its trials left on the disk stays as long as what is returned.
+    pub fn into_files(self) -> Vec<Arc<Shelf>> {
+        self.shelves.into_values().collect()
+    }
+
     /// CPUs of the client threads: a store without a server has the whole machine's share that
     /// the others divide between clients and server.
     pub fn client_cpus(&self, ready: &Ready) -> Vec<usize> {

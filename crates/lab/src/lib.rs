@@ -35,7 +35,9 @@ mod wall;
 mod words;
 
 use model::{Cell, Event, Failure, Header, Plan, Seal, SealStatus, Trial};
+use rig::Shelf;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
@@ -54,6 +56,15 @@ pub fn unix_ms() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_millis() as u64)
 }
 
+/// A run that has ended.
+pub struct Ended {
+    /// Its last line.
+    pub seal: Seal,
+    /// What lies where its trials left files on the disk. They are removed when this is dropped,
+    /// which takes minutes where there are hundreds of thousands.
+    pub files: Vec<Arc<Shelf>>,
+}
+
 /// Runs the plan of `header` and tells `sinks` everything. `earlier` are trials that an
 /// interrupted run has measured already; `stop` ends the run early from outside.
 pub fn run(
@@ -62,7 +73,7 @@ pub fn run(
     earlier: Vec<Trial>,
     sinks: &mut Sinks<'_>,
     stop: &AtomicBool,
-) -> Seal {
+) -> Ended {
     let plan = header.plan.clone();
     let run = header.run.clone();
     sinks.tell(&Event::RunStarted(Box::new(header)));
@@ -89,9 +100,9 @@ pub fn run(
         blocks,
         stopped_because,
     };
-    drop(measuring);
+    let files = measuring.bench.into_files();
     sinks.tell(&Event::RunEnded(seal.clone()));
-    seal
+    Ended { seal, files }
 }
 
 /// Asks every target for its version and one verified operation; those that passed.

@@ -4,21 +4,24 @@ use ::report::view::Validity;
 use ::report::{Recorded, View, judge};
 use archive::{REPORT, Record, SUMMARY, Writer};
 use dash::Listener;
-use lab::{Setup, Sinks};
+use lab::{Ended, Setup, Sinks};
 use model::plan::PlannedTarget;
 use model::record::RECORD_FORMAT;
 use model::study::StudyWorkload;
 use model::target::mask_text;
 use model::{Choices, Conditions, ErrorClass, Header, Plan, SealStatus, Sink, TargetChoice, Trial};
 use rig::alone::Alone;
-use rig::{Guard, Pinning};
+use rig::{Guard, Pinning, Shelf};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::RecvTimeoutError;
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::Duration;
 
 use super::{calibrate, doctor};
 use crate::alone::alone;
@@ -30,6 +33,8 @@ use crate::{limits, secrets, serve, studies};
 
 /// How the number of clients is chosen here.
 const CLIENTS: &str = "--set clients";
+/// How long something is waited for in silence.
+const SLOW: Duration = Duration::from_secs(1);
 
 pub(crate) fn run(arguments: &Run) -> Result<ExitCode, CliError> {
     let choices = target_choices(arguments)?;
@@ -58,7 +63,7 @@ pub(super) fn carry_out(
     let mut dash = served.map(|l| serve::start(l, setup, silent)).transpose()?;
     let mut display = Display::new(silent);
     let mut collector = Collector::default();
-    let seal = {
+    let Ended { seal, files } = {
         let mut sinks = Sinks::new();
         for sink in [&mut writer as &mut dyn Sink, &mut collector, &mut display] {
             sinks.add(sink);
@@ -67,7 +72,10 @@ pub(super) fn carry_out(
             sinks.add(dash);
         }
         match header.plan.search {
-            Some(_) => lab::search::run(header.clone(), setup, &mut sinks, &stop),
+            Some(_) => {
+                let seal = lab::search::run(header.clone(), setup, &mut sinks, &stop);
+                Ended { seal, files: Vec::new() }
+            }
             None => lab::run(header.clone(), setup, earlier.clone(), &mut sinks, &stop),
         }
     };
@@ -87,11 +95,32 @@ pub(super) fn carry_out(
     if let Some(page) = page.filter(|_| format == Format::Text) {
         output::print(&format!("\npage: {}\n", page.display()))?;
     }
+    let interrupted = stop.load(Ordering::Relaxed);
+    // There is nothing left to stop: the next signal ends the program.
+    stop.store(true, Ordering::Relaxed);
+    remove(files, silent);
     if let Some(dash) = dash {
         dash.end();
     }
-    let interrupted = stop.load(Ordering::Relaxed);
     Ok(ExitCode::from(code(interrupted, is_unusable, view.validity)))
+}
+
+/// Removes what trials left on the disk, and says so where that takes long.
+fn remove(files: Vec<Arc<Shelf>>, silent: bool) {
+    let (told, removed) = mpsc::channel::<()>();
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            drop(files);
+            drop(told);
+        });
+        let is_slow = removed.recv_timeout(SLOW) == Err(RecvTimeoutError::Timeout);
+        if is_slow && !silent {
+            anstream::eprintln!(
+                "removing the files of the trials, which may take minutes (the result is kept; \
+                 Ctrl-C leaves it to a process in the background)"
+            );
+        }
+    });
 }
 
 fn target_choices(arguments: &Run) -> Result<Vec<TargetChoice>, CliError> {
