@@ -197,6 +197,8 @@ export interface RampStage {
   blocks: number;
   /** Blocks in which it held. */
   held: number;
+  /** Requests that were due in it and never sent. */
+  unsent: number;
   metrics: Record<string, Value>;
   /** `ramp` is all together. */
   operations: Record<string, { metrics: Record<string, Value>; counts: Counts }>;

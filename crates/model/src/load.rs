@@ -49,6 +49,10 @@ pub enum Load {
         poisson: bool,
         /// How long each step lasts, nanoseconds, at least 1.
         stage_ns: u64,
+        /// Time between two steps in which nothing is asked, so that the queue of one is no part
+        /// of the next, nanoseconds.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        rest_ns: u64,
         /// The rates.
         steps: RampSteps,
     },
@@ -106,6 +110,11 @@ fn one() -> u32 {
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn is_one(number: &u32) -> bool {
     *number == 1
 }
@@ -154,17 +163,26 @@ impl Load {
     /// load as it is.
     #[must_use]
     pub fn at_peak(self, peak_per_s: f64) -> Self {
-        let Self::Ramp { clients, poisson, stage_ns, steps } = self else { return self };
+        let Self::Ramp { clients, poisson, stage_ns, rest_ns, steps } = self else { return self };
         let rates = steps.rates_per_s(peak_per_s);
-        let stage =
-            |rate: &u64| RateStage { length_ns: stage_ns, from_per_s: *rate, to_per_s: *rate };
-        Self::Open {
-            rate_per_s: rates.iter().max().copied().unwrap_or(1),
-            poisson,
-            clients,
-            pipeline: 1,
-            stages: rates.iter().map(stage).collect(),
+        let stage = |rate, length_ns| RateStage { length_ns, from_per_s: rate, to_per_s: rate };
+        let mut stages = Vec::new();
+        for rate in &rates {
+            if rest_ns > 0 && !stages.is_empty() {
+                stages.push(stage(0, rest_ns));
+            }
+            stages.push(stage(*rate, stage_ns));
         }
+        let rate_per_s = rates.iter().max().copied().unwrap_or(1);
+        Self::Open { rate_per_s, poisson, clients, pipeline: 1, stages }
+    }
+
+    /// How long the steps of a ramp and the rests between them last, nanoseconds; 0 for any other
+    /// load.
+    pub fn ramp_ns(&self) -> u64 {
+        let Self::Ramp { stage_ns, rest_ns, steps, .. } = self else { return 0 };
+        let count = steps.count() as u64;
+        stage_ns * count + rest_ns * count.saturating_sub(1)
     }
 
     /// True where rate or clients change over time.
@@ -201,10 +219,13 @@ impl std::fmt::Display for Load {
                 write!(f, ", {spacing}, over ")?;
             }
         }
-        if let Self::Ramp { poisson, stage_ns, steps, .. } = self {
+        if let Self::Ramp { poisson, stage_ns, rest_ns, steps, .. } = self {
             let spacing = if *poisson { "Poisson" } else { "evenly spaced" };
-            let seconds = *stage_ns as f64 / 1e9;
-            write!(f, "{steps} of {seconds} s, {spacing}, over ")?;
+            write!(f, "{steps} of {} s, ", *stage_ns as f64 / 1e9)?;
+            if *rest_ns > 0 {
+                write!(f, "rests of {} s between them, ", *rest_ns as f64 / 1e9)?;
+            }
+            write!(f, "{spacing}, over ")?;
         }
         write!(f, "{clients} client{plural}")?;
         if self.one_session() {

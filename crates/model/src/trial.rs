@@ -276,6 +276,9 @@ pub struct StageResult {
     /// What was due in it under an open load, what was answered in it under a closed one. A stage
     /// of several operations has one more, named like the phase, for all.
     pub operations: Vec<OperationResult>,
+    /// Requests that were due in it and never sent, because the time-out had passed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unsent: u64,
     /// CPU time of the server's processes; `None` where there are none, or not ours to see.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_cpu_ns: Option<u64>,

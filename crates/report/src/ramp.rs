@@ -24,7 +24,7 @@ use crate::recorded::Recorded;
 use crate::validity::{Findings, pinning_notes};
 use crate::view::RampView;
 use figures::views;
-use limits::check;
+use limits::{check, told_by_samples};
 
 pub(crate) use against::comparisons;
 pub(crate) use claims::judge as judge_claim;
@@ -75,6 +75,7 @@ pub(crate) fn judged<'a>(
     let views = views(recorded, &ramps);
     for (ramp, view) in ramps.iter().zip(&views) {
         check(ramp, view, findings, notes);
+        told_by_samples(ramp, recorded, notes);
     }
     if !ramps.is_empty() {
         pinning_notes(&recorded.header, notes);
@@ -103,7 +104,7 @@ impl<'a> Climb<'a> {
         let known: Vec<(&StageResult, &OperationResult)> = phase
             .stages
             .iter()
-            .filter(|stage| stage.length_ns > 0)
+            .filter(|stage| stage.length_ns > 0 && !is_rest(stage))
             .filter_map(|stage| Some((stage, whole(stage)?)))
             .collect();
         let planned: Vec<f64> = known.iter().map(|(stage, _)| planned(stage)).collect();
@@ -162,10 +163,14 @@ impl<'a> Climb<'a> {
         whole.or(phase.operations.last()).map(|o| o.rate_per_s)
     }
 
-    /// The most that was answered a second, in any stage or with all clients at work.
+    /// The most that was answered a second, in any stage or with all clients at work. Beyond what
+    /// a stage asked for it only worked off a queue, which is faster than what it bears.
     pub(crate) fn reached(&self) -> f64 {
-        let stages = self.stages.iter().map(|stage| stage.rule.answered_per_s);
-        stages.chain(self.peak()).fold(0.0, f64::max)
+        let answered = |stage: &Seen<'_>| match stage.result.planned_per_s {
+            Some(_) => stage.rule.answered_per_s.min(stage.rule.asked_per_s),
+            None => stage.rule.answered_per_s,
+        };
+        self.stages.iter().map(answered).chain(self.peak()).fold(0.0, f64::max)
     }
 
     /// What `read` reads at a rate up to the knee, between the stages next to it.
@@ -245,6 +250,11 @@ pub(crate) fn times<'a>(stage: &StageResult, operation: &'a OperationResult) -> 
     if stage.planned_per_s.is_some() { &operation.response } else { &operation.service }
 }
 
+/// True for the time between two steps in which nothing is asked.
+fn is_rest(stage: &StageResult) -> bool {
+    stage.planned_per_s == Some(0.0)
+}
+
 /// What stands for all operations of a stage.
 fn whole(stage: &StageResult) -> Option<&OperationResult> {
     stage.operations.iter().find(|o| o.operation == RAMP).or(stage.operations.last())
@@ -262,12 +272,12 @@ fn planned_clients(stage: &StageResult) -> f64 {
 fn rule(phase: &PhaseResult, (stage, whole): (&StageResult, &OperationResult), pace: f64) -> Stage {
     let seconds = stage.length_ns as f64 / 1e9;
     let answered_per_s = whole.rate_per_s;
-    let total = whole.counts.total();
-    let error_share = whole.counts.error as f64 / total.max(1) as f64;
+    let total = whole.counts.total() + stage.unsent;
+    let error_share = (whole.counts.error + stage.unsent) as f64 / total.max(1) as f64;
     let Some(planned_per_s) = stage.planned_per_s else {
         return Stage::closed(planned_clients(stage), pace, answered_per_s, error_share);
     };
-    // What could not be sent at all is not among what was counted as due.
+    // Records of before know nothing of what could not be sent at all.
     let planned = planned_per_s * seconds;
     let due = (total as f64).max(planned - DRAW * planned.sqrt());
     let interval_s = phase.interval_ns as f64 / 1e9;

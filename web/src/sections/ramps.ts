@@ -85,7 +85,8 @@ export function downOf(ramp: RampView, stage: RampStage): RampStage | undefined 
 
 function stageRow(ramp: RampView, stage: RampStage, operations: readonly string[]): HTMLElement {
   const counts = stage.operations["ramp"]?.counts;
-  const share = (n: number | undefined): string => (n === undefined || n === 0 || counts === undefined ? "0" : format.percent(n / (counts.ok + counts.miss + counts.error + counts.wrong + counts.stale)));
+  const all = counts === undefined ? 0 : counts.ok + counts.miss + counts.error + counts.wrong + counts.stale + stage.unsent;
+  const share = (n: number | undefined): string => (n === undefined || n === 0 || all === 0 ? "0" : format.percent(n / all));
   const time = (of: RampStage | undefined, operation: string, percentile: string): string => {
     const found = of && timeOf(ramp, of, operation, percentile);
     return found === undefined ? format.NONE : format.time(found.center);
@@ -108,7 +109,7 @@ function stageRow(ramp: RampView, stage: RampStage, operations: readonly string[
     number(time(stage, "ramp", "p99")),
     operations.map((operation) => number(time(stage, operation, "p99"))),
     number(time(downOf(ramp, stage), "ramp", "p99")),
-    number(share(counts?.error)),
+    number(share((counts?.error ?? 0) + stage.unsent)),
     number(share(counts?.miss)),
     number(used("server_cpus")),
     number(used("generator_cpus")),

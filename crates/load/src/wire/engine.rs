@@ -329,8 +329,7 @@ pub fn run<P: Parser + Default>(
     outcome.generator_cpu_ns = ended.iter().map(|s| s.used.cpu_ns).sum();
     outcome.generator_user_ns = ended.iter().map(|s| s.used.user_ns).sum();
     outcome.generator_run_delay_ns = ended.iter().map(|s| s.used.run_delay_ns).sum();
-    let unsent: u64 = ended.iter().map(|s| s.unsent).sum();
-    outcome.unsent = unsent * work.requests_each() as u64;
+    outcome.unsent = ended.iter().map(|s| s.unsent).sum();
     outcome.stage_uses = uses(&spans, &server_marks, ended.iter().map(|s| &s.marks));
     outcome.failure = shared.failure.into_inner().unwrap_or_else(PoisonError::into_inner);
     outcome.whole_ns = if outcome.failure.is_some() { outcome.wall_ns } else { u64::MAX };

@@ -89,6 +89,8 @@ pub(crate) struct StageRows {
     rows: Vec<Row>,
     /// Answered from there on, by operation, whenever they were due.
     answered: Vec<u64>,
+    /// Due from there on, and never sent.
+    unsent: u64,
 }
 
 impl StageRows {
@@ -98,6 +100,7 @@ impl StageRows {
             outside: Row::new(open),
             rows: vec![Row::new(open); operations],
             answered: vec![0; operations],
+            unsent: 0,
         }
     }
 
@@ -119,6 +122,7 @@ impl StageRows {
         self.outside.merge(&other.outside);
         self.rows.iter_mut().zip(&other.rows).for_each(|(own, theirs)| own.merge(theirs));
         self.answered.iter_mut().zip(&other.answered).for_each(|(own, theirs)| *own += theirs);
+        self.unsent += other.unsent;
     }
 
     pub(crate) fn close(&mut self) {
@@ -128,6 +132,7 @@ impl StageRows {
     pub(crate) fn clear(&mut self) {
         self.all().for_each(Row::clear);
         self.answered.fill(0);
+        self.unsent = 0;
     }
 
     /// All of it, its beginning included, and its length in seconds.
@@ -181,6 +186,18 @@ pub(crate) fn unanswered(
     let at_ns = intended_ns.saturating_sub(from_ns);
     let stage = of_time(stages, at_ns);
     Some(stages[stage].row(operation, at_ns))
+}
+
+/// Counts requests that were due at a time from the start of the measurement and never sent.
+pub(crate) fn unsent(stages: &mut [StageRows], due_ns: u64, requests: u64) {
+    if stages.is_empty() {
+        return;
+    }
+    let stage = of_time(stages, due_ns);
+    let stage = &mut stages[stage];
+    if (stage.span.from_ns..stage.span.ends_ns).contains(&due_ns) {
+        stage.unsent += requests;
+    }
 }
 
 /// What was used in the settled part of a stage.
@@ -290,6 +307,7 @@ pub(crate) fn stage_results(
             planned_per_s,
             clients,
             operations,
+            unsent: stage.unsent,
             server_cpu_ns: used.server_cpu_ns,
             generator_cpu_ns: used.generator.cpu_ns,
             generator_run_delay_ns: used.generator.run_delay_ns,

@@ -25,7 +25,7 @@ use super::pacer::Pacer;
 use super::protocol::Parser;
 use super::recorder::{Times, WireRecorder};
 use super::route::Route;
-use super::stages::{Marks, spans};
+use super::stages::{self, Marks, spans};
 use super::timer::Timer;
 use super::turns::{Client, pauses};
 use super::work::{Drawn, Streams};
@@ -209,13 +209,14 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
             }
             self.wait(tick_ns);
         }
+        let unsent = self.unsent();
         self.shared.hand_over_last(self.index, &mut self.recorder);
         marks.end(ThreadUse::now);
         Share {
             marks,
             last_done_ns: self.last_done_ns,
             used: ThreadUse::now().since(used_before.unwrap_or_else(ThreadUse::now)),
-            unsent: self.unsent(),
+            unsent,
         }
     }
 
@@ -262,9 +263,11 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
         if matches!(self.shared.offer.until, Until::Requests(_)) || self.shared.over() {
             return 0;
         }
-        let mut unsent = 0;
-        while self.due_ns.is_some_and(|due| due < self.ends_ns) {
-            unsent += 1;
+        let (mut unsent, requests) = (0, self.shared.work.requests_each() as u64);
+        while let Some(due_ns) = self.due_ns.filter(|due_ns| *due_ns < self.ends_ns) {
+            unsent += requests;
+            let since_ns = due_ns.saturating_sub(self.measured_from_ns);
+            stages::unsent(&mut self.recorder.stages, since_ns, requests);
             self.next_due();
         }
         unsent

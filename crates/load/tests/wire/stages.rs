@@ -9,7 +9,7 @@ use cachedyno_load as load;
 use load::Meter;
 use load::wire::pacer::{Arrivals, Stage};
 use load::wire::{Offer, Pacing, Think, Until};
-use model::ClientStage;
+use model::{ClientStage, StageResult};
 
 use super::engine::{Lines, S, Server, offer, run_with, work};
 
@@ -130,6 +130,30 @@ fn beyond_its_capacity_a_store_answers_later_what_was_due_in_a_stage() {
     // It is worked off in the stage behind it.
     let after = &phase.stages[2].operations[0];
     assert!(after.rate_per_s > after.counts.ok as f64 / 0.8 + 10.0, "{}", after.rate_per_s);
+}
+
+#[test]
+fn what_is_never_sent_counts_where_it_was_due() {
+    // Twenty a second are answered where two hundred are due.
+    let slow = Server::start(Arc::new(|_, _| {
+        thread::sleep(Duration::from_millis(50));
+        Some("+\n".into())
+    }));
+    let stages = vec![constant(200.0, 0), constant(200.0, S / 2), constant(200.0, S / 2)];
+    let pacing = Pacing::Open { arrivals: Arrivals::Constant, stages };
+    let offer = Offer { pacing, timeout_ns: S / 5, ..offer(1, 1, Until::AfterNs(S)) };
+    let outcome = run_with(&work(), &offer, &slow.servers());
+    let unsent = outcome.unsent;
+    let phase = outcome.into_phase("ask", &["ask"]);
+    // Eighty are due in the part of each stage in which it has settled, and what is behind waits
+    // for what is before.
+    let counted = |stage: &StageResult| {
+        stage.unsent + stage.operations.last().map_or(0, |ask| ask.counts.total())
+    };
+    assert!(phase.stages.iter().all(|stage| counted(stage).abs_diff(80) <= 1), "{phase:?}");
+    assert!(phase.stages[1].unsent >= 79, "{phase:?}");
+    let in_stages: u64 = phase.stages.iter().map(|stage| stage.unsent).sum();
+    assert!(in_stages < unsent && unsent < 200, "{in_stages} of {unsent}");
 }
 
 #[test]

@@ -247,7 +247,10 @@ pub(super) fn loads(profile: &Profile, resolved: &Resolved, seed: u64) -> Vec<Lo
     let mut clients = resolved.defaults.clients.clone();
     clients.sort_unstable();
     clients.dedup();
-    let load = |clients| Load::Ramp { clients, poisson: true, stage_ns, steps: steps.clone() };
+    // A stage behind one that was too much would begin with its queue.
+    let rest_ns = if order == StageOrder::Shuffled { stage_ns } else { 0 };
+    let load =
+        |clients| Load::Ramp { clients, poisson: true, stage_ns, rest_ns, steps: steps.clone() };
     clients.into_iter().map(load).collect()
 }
 
@@ -279,9 +282,9 @@ pub(super) fn workload(profile: &Profile, load: &Load, resolved: &Resolved) -> K
     };
     let stage_ns = size.stage_ms * 1_000_000;
     let (phases, think_ms) = match load {
-        Load::Ramp { steps, .. } => {
+        Load::Ramp { .. } => {
             let peak = phase(PEAK, size.measure_ms * 1_000_000);
-            (vec![peak, phase(RAMP, stage_ns * steps.count() as u64)], 0.0)
+            (vec![peak, phase(RAMP, load.ramp_ns())], 0.0)
         }
         Load::Closed { .. } | Load::Open { .. } => {
             (vec![phase(RAMP, stage_ns * u64::from(size.stages))], defaults.think_ms)

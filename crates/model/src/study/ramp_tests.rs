@@ -110,7 +110,8 @@ fn more_targets_are_measured_where_they_are_named() {
 fn rates_order_and_lengths_can_be_chosen() {
     let plan = with_sets(&[("rates", "1000,5000,9000"), ("order", "up"), ("stage_ms", "50")]);
     let plan = plan.unwrap();
-    let Load::Ramp { stage_ns, steps, clients, poisson: true } = &plan.cells[0].load else {
+    let Load::Ramp { stage_ns, rest_ns: 0, steps, clients, poisson: true } = &plan.cells[0].load
+    else {
         panic!("{}", plan.cells[0].load)
     };
     assert_eq!((*stage_ns, *clients), (50_000_000, 64));
@@ -143,6 +144,20 @@ fn a_shuffled_order_has_each_rate_once_and_follows_from_the_seed() {
     assert!(!once.is_sorted());
     once.sort_unstable();
     assert_eq!(once, permille(&with_sets(&[("order", "up")]).unwrap()));
+}
+
+#[test]
+fn shuffled_stages_have_rests_between_them() {
+    let plan = with_sets(&[("order", "shuffled"), ("rates", "100,200,300")]).unwrap();
+    let load = &plan.cells[0].load;
+    assert!(load.to_string().contains("rests of 0.6 s between them"), "{load}");
+    assert_eq!(load.ramp_ns(), 5 * 600_000_000);
+    let Workload::Kv(kv) = &plan.cells[0].workload else { panic!("{plan:?}") };
+    assert_eq!(kv.phases[1].stop, Stop::AfterNs(load.ramp_ns()));
+    let Load::Open { stages, .. } = load.clone().at_peak(1e6) else { panic!("{load}") };
+    let rates: Vec<u64> = stages.iter().map(|stage| stage.from_per_s).collect();
+    assert_eq!((rates.len(), rates[1], rates[3]), (5, 0, 0));
+    assert!(rates[0] > 0 && rates[2] > 0 && rates[4] > 0, "{rates:?}");
 }
 
 #[test]
@@ -211,7 +226,7 @@ fn faults_of_a_file_are_located() {
 #[test]
 fn a_ramp_at_its_peak_is_an_open_load() {
     let steps = RampSteps::Permille(vec![100, 1_200]);
-    let ramp = Load::Ramp { clients: 3, poisson: true, stage_ns: 5, steps };
+    let ramp = Load::Ramp { clients: 3, poisson: true, stage_ns: 5, rest_ns: 0, steps };
     let Load::Open { rate_per_s, clients, stages, .. } = ramp.clone().at_peak(10_000.0) else {
         panic!("it is open")
     };

@@ -98,7 +98,8 @@ fn bounded(verdict: stats::Verdict, (a, b): (&RampView, &RampView)) -> Option<St
         stats::Verdict::Faster => open(b).then_some(b),
         stats::Verdict::Slower => open(a).then_some(a),
         stats::Verdict::Equal => [a, b].into_iter().find(|view| open(view)),
-        stats::Verdict::Undecided => None,
+        // What bounds a rate on one side only is no matter of more blocks.
+        stats::Verdict::Undecided => [a, b].into_iter().find(|view| open(view)),
     }?;
     let target = &doubted.target;
     Some(if doubted.outcome == "generator" {

@@ -86,7 +86,10 @@ impl Ground<'_> {
             return Err(not_run(format!("{what} was not reached in any block")));
         };
         match Doubt::about(blocks) {
-            Some(doubt) => Err(Judged("undecided", Some(value), doubt.to_string())),
+            Some(doubt) => {
+                let note = format!("{what} is known of {doubt}");
+                Err(Judged("undecided", Some(value), note))
+            }
             None => Ok(value),
         }
     }
@@ -209,7 +212,10 @@ impl Ground<'_> {
     fn steady(&self, targets: &[String], cpu: f64, within: f64) -> Judged {
         let mut cases = Vec::new();
         for target in targets {
-            let what = format!("a second stage of {target} below {} of a CPU", show::percent(cpu));
+            let what = format!(
+                "a second stage of {target} up to its knee and below {} of a CPU",
+                show::percent(cpu)
+            );
             let ratio = self.each((target, target), &what, |climb, _| {
                 let held = climb.up[..=climb.knee.held?].iter();
                 let idle = held.map(|i| &climb.stages[*i]);

@@ -1,8 +1,8 @@
 //! A ramp over all blocks: highest rates, what happens at shares of the knee, and every stage.
 
-use model::{OperationResult, RAMP};
+use model::{Counts, OperationResult, RAMP};
 use stats::Histogram;
-use stats::knee::Way;
+use stats::knee::{ERROR_SHARE, Way};
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Climb, Ramp, Seen, times};
@@ -13,6 +13,7 @@ use crate::recorded::Recorded;
 use crate::rows::over_blocks;
 use crate::search::grouped;
 use crate::show;
+use crate::validity::classes;
 use crate::view::{
     RampBlock, RampCharts, RampOperation, RampPoint, RampStage, RampView, StageInTime, Value,
 };
@@ -139,12 +140,30 @@ impl Ramp<'_> {
                 "{target} bears at least {knee}{cpus}{within}; {}",
                 limited.map_or("", |l| &l.why)
             ),
-            "never-held" => format!(
-                "{target} did not answer all that was asked for even in the lowest stage: lower \
-                 the rates; the most that it answered was {reached}"
-            ),
+            "never-held" => self.never_held(&reached),
             _ => self.broken(),
         }
+    }
+
+    /// Why not even the lowest stage held: requests failed, or there were too many.
+    fn never_held(&self, reached: &str) -> String {
+        let target = &self.cell.target;
+        let lowest = self.whole().filter_map(|climb| climb.stages.get(*climb.up.first()?));
+        let mut counts = Counts::default();
+        lowest.for_each(|stage| counts.merge(&stage.whole.counts));
+        if counts.error as f64 > ERROR_SHARE * counts.total() as f64 {
+            return format!(
+                "{target} failed already in the lowest stage: {} of {} operations ({}); the most \
+                 that it answered was {reached}",
+                counts.error,
+                counts.total(),
+                classes(&counts)
+            );
+        }
+        format!(
+            "{target} did not answer all that was asked for even in the lowest stage: lower the \
+             rates; the most that it answered was {reached}"
+        )
     }
 
     /// How far ramps came that did not come to their end.
@@ -273,6 +292,7 @@ fn stage((number, way): (u32, Way), all: &[&Seen<'_>], seed: u64) -> RampStage {
         clients: all.iter().map(|s| s.result.clients).max().unwrap_or(0),
         blocks: all.len() as u32,
         held: all.iter().filter(|s| s.rule.holds()).count() as u32,
+        unsent: all.iter().map(|s| s.result.unsent).sum(),
         metrics,
         operations,
     }

@@ -1,7 +1,7 @@
 //! Whose limit a ramp met, and what of it breaks a rule. That requests fail or wait beyond the knee
 //! is what a ramp is for.
 
-use model::{Counts, Workload};
+use model::{Counts, Sample, StoreCounters, Workload};
 
 use super::{Climb, Ramp, Seen};
 use crate::notes::Notes;
@@ -47,8 +47,8 @@ pub(crate) fn limited(ramp: &Ramp<'_>, recorded: &Recorded) -> Option<Limited> {
     });
     let why = format!(
         "the generator was the limit, in the first stage above the knee its threads used {} of \
-         their CPUs and waited {} of the time for one{server}: give it more --threads and CPUs, or \
-         measure on a larger machine",
+         their CPUs and waited {} of the time for one{server}: give it more threads (--set \
+         threads=N) and CPUs, or measure on a larger machine",
         show::percent(seen.generator_cpus() / threads),
         show::percent(waited(seen, threads)),
     );
@@ -100,7 +100,26 @@ pub(crate) fn check(ramp: &Ramp<'_>, view: &RampView, findings: &mut Findings, n
     };
     note(counts.miss, "found nothing: the server had removed the key, or its lifetime was over");
     note(counts.error, &format!("failed: {}", classes(&counts)));
+    let unsent: u64 = ramp.climbs.iter().map(|climb| climb.phase.unsent).sum();
+    if unsent > 0 {
+        notes.add(format!(
+            "{place}: {unsent} more operations were due and never sent: they waited for a client \
+             until the time-out (--timeout) had passed; stages count them as failed"
+        ));
+    }
+    check_knees(ramp, &place, findings, notes);
+}
+
+/// What speaks against the knees of blocks.
+fn check_knees(ramp: &Ramp<'_>, place: &str, findings: &mut Findings, notes: &mut Notes) {
     let blocks = ramp.whole().count();
+    let never = ramp.whole().filter(|climb| climb.knee.held.is_none()).count();
+    if (1..blocks).contains(&never) {
+        notes.add(format!(
+            "{place}: in {never} of {blocks} blocks not even the lowest stage held; knee and limit \
+             are those of the others"
+        ));
+    }
     let stumbled = ramp.whole().filter(|climb| climb.knee.against > 0).count();
     let stages: usize = ramp.whole().map(|climb| climb.knee.against).sum();
     let doubted = ramp.whole().filter(|climb| climb.against_share() > AGAINST_SHARE_MAX).count();
@@ -121,6 +140,48 @@ pub(crate) fn check(ramp: &Ramp<'_>, view: &RampView, findings: &mut Findings, n
             "{place}: at the knee more than {} of the 99th percentile is time before requests \
              were sent: they waited for a client, or the generator was late",
             show::percent(LAG_SHARE_NOTE)
+        ));
+    }
+}
+
+/// Footnotes on what the server said of itself while it was sampled.
+pub(crate) fn told_by_samples(ramp: &Ramp<'_>, recorded: &Recorded, notes: &mut Notes) {
+    let place = format!("`{}`", ramp.cell.id);
+    let samples: Vec<&[Sample]> = ramp
+        .climbs
+        .iter()
+        .filter_map(|climb| recorded.samples_of(climb.trial))
+        .map(Vec::as_slice)
+        .collect();
+    let counted = |read: fn(&StoreCounters) -> Option<u64>| -> u64 {
+        let grown = |samples: &&[Sample]| {
+            let mut told = samples.iter().filter_map(|s| read(s.store.as_ref()?));
+            let first = told.next()?;
+            Some(told.next_back()?.saturating_sub(first))
+        };
+        samples.iter().filter_map(grown).sum()
+    };
+    let evicted = counted(|store| store.evicted);
+    if evicted > 0 {
+        notes.add(format!(
+            "{place}: the server removed {evicted} keys because its memory was full: its rates \
+             have that work in them (a larger limit of its memory avoids it)"
+        ));
+    }
+    let refused = counted(|store| store.refused);
+    if refused > 0 {
+        notes.add(format!(
+            "{place}: the server refused {refused} connections because it had too many (raise its \
+             limit of them)"
+        ));
+    }
+    let swapped = |s: &Sample| s.server.as_ref().map(|server| server.swapped_bytes);
+    let most = samples.iter().flat_map(|samples| samples.iter()).filter_map(swapped).max();
+    if let Some(most @ 1..) = most {
+        notes.add(format!(
+            "{place}: up to {} of the server's memory were swapped out: it waited for the disk \
+             (give it less data, or the machine more memory)",
+            stats::format_bytes(most)
         ));
     }
 }

@@ -8,6 +8,7 @@ mod failures;
 mod growth;
 mod outputs;
 mod ramp;
+mod ramp_faults;
 mod ranking;
 mod rows;
 mod search;

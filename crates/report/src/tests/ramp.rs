@@ -31,7 +31,7 @@ const REDIS: Store = Store { capacity: 94_000.0, set_by_get: 1.6, cpu_ns: 10_000
 const MEMCACHED: Store = Store { capacity: 112_000.0, set_by_get: 1.3, cpu_ns: 8_500.0 };
 
 /// A run of both stores, changed by `with` trial by trial.
-fn ramped(blocks: u32, with: impl Fn(&mut Trial)) -> Recorded {
+pub(super) fn ramped(blocks: u32, with: impl Fn(&mut Trial)) -> Recorded {
     of(&[("redis", REDIS), ("memcached", MEMCACHED)], blocks, with)
 }
 
@@ -101,6 +101,7 @@ fn cell(target: &str) -> Cell {
             clients: 64,
             poisson: true,
             stage_ns: STAGE_NS,
+            rest_ns: 0,
             steps: RampSteps::Permille(shares()),
         },
     }
@@ -181,6 +182,7 @@ fn ramp(store: Store, shares: &[u32]) -> PhaseResult {
             planned_per_s: Some(planned),
             clients: 64,
             operations: operations(store, "ramp", planned),
+            unsent: 0,
             server_cpu_ns: Some(((answered * store.cpu_ns) as u64).min(length_ns)),
             generator_cpu_ns: (answered * 4_000.0 * 0.8) as u64,
             generator_run_delay_ns: 1_000_000,
@@ -190,11 +192,11 @@ fn ramp(store: Store, shares: &[u32]) -> PhaseResult {
     phase("ramp", operations(store, "ramp", store.capacity), stages)
 }
 
-fn found<'a>(view: &'a View, target: &str) -> &'a RampView {
+pub(super) fn found<'a>(view: &'a View, target: &str) -> &'a RampView {
     view.ramps.iter().find(|ramp| ramp.target == target).unwrap()
 }
 
-fn ramp_of(trial: &mut Trial) -> &mut PhaseResult {
+pub(super) fn ramp_of(trial: &mut Trial) -> &mut PhaseResult {
     trial.phases.iter_mut().find(|p| p.phase == "ramp").unwrap()
 }
 
@@ -202,7 +204,7 @@ fn near(value: f64, expected: f64, share: f64) -> bool {
     (value / expected - 1.0).abs() < share
 }
 
-fn claim(expect: Expectation) -> Claim {
+pub(super) fn claim(expect: Expectation) -> Claim {
     let text = String::from("a statement");
     Claim { id: "a-claim".into(), source: "a test".into(), text, expect }
 }
@@ -322,7 +324,7 @@ fn the_generators_limit_is_no_limit_of_the_store() {
     let memcached = found(&view, "memcached");
     assert_eq!(memcached.outcome, "generator");
     assert!(memcached.sentence.contains("the generator was the limit"), "{}", memcached.sentence);
-    assert!(memcached.sentence.contains("--threads"));
+    assert!(memcached.sentence.contains("--set threads=N"));
     assert_eq!(memcached.metrics["knee_per_s"].hi, None, "it may bear any more");
     assert_eq!(found(&view, "redis").outcome, "found");
     // A thread of the server that has no rest: then it was the server all the same.
@@ -530,7 +532,7 @@ fn the_text_fits_its_terminal() {
 }
 
 /// A trial's samples of `seconds`, ten a second: a main thread without rest, one with.
-fn sampled(cell: &str, block: u32, seconds: u64) -> ((u32, String), Vec<Sample>) {
+pub(super) fn sampled(cell: &str, block: u32, seconds: u64) -> ((u32, String), Vec<Sample>) {
     let sample = |i: u64| {
         let at_ns = i * 100_000_000;
         let thread = |id, name: &str, cpu_ns| ThreadCpu { id, name: name.into(), cpu_ns };

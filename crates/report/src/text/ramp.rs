@@ -184,9 +184,16 @@ pub(crate) fn stage_header(ramp: &RampView) -> [&'static str; 10] {
 /// knee.
 pub(crate) fn stage_rows(ramp: &RampView) -> Vec<(Vec<String>, bool)> {
     let up = ramp.stages.iter().filter(|stage| stage.way == "up");
-    let held = up.clone().take_while(|stage| stage.held == stage.blocks).count();
-    let found = ramp.metrics.contains_key("knee_per_s");
-    up.enumerate().map(|(i, stage)| (stage_cells(ramp, stage), found && i + 1 == held)).collect()
+    let rate = if ramp.times == "service" { "rate_per_s" } else { "asked_per_s" };
+    let knee = ramp.metrics.get("knee_per_s").and_then(|knee| {
+        let far = |stage: &&RampStage| {
+            let rate = stage.metrics.get(rate).map_or(0.0, |rate| rate.center);
+            (rate / knee.center).ln().abs()
+        };
+        up.clone().min_by(|a, b| far(a).total_cmp(&far(b)))
+    });
+    let is_knee = |stage: &RampStage| knee.is_some_and(|knee| knee.number == stage.number);
+    up.map(|stage| (stage_cells(ramp, stage), is_knee(stage))).collect()
 }
 
 fn stage_cells(ramp: &RampView, stage: &RampStage) -> Vec<String> {
@@ -195,9 +202,8 @@ fn stage_cells(ramp: &RampView, stage: &RampStage) -> Vec<String> {
     };
     let time = |operation: &str, percentile: &str| ns(stage.time(operation, percentile).as_ref());
     let counts = stage.operations.get("ramp").map(|all| all.counts.clone()).unwrap_or_default();
-    let share = |n: u64| {
-        if n == 0 { "0".into() } else { show::percent(n as f64 / counts.total() as f64) }
-    };
+    let all = counts.total() + stage.unsent;
+    let share = |n: u64| if n == 0 { "0".into() } else { show::percent(n as f64 / all as f64) };
     let cpus = |name: &str| {
         stage.metrics.get(name).map_or_else(|| "–".into(), |v| format!("{:.2}", v.center))
     };
@@ -212,7 +218,7 @@ fn stage_cells(ramp: &RampView, stage: &RampStage) -> Vec<String> {
         time("set", "p99"),
         time("get", "p99"),
         ns(on_the_way_down(ramp, stage).and_then(|down| down.time("ramp", "p99")).as_ref()),
-        share(counts.error),
+        share(counts.error + stage.unsent),
         share(counts.miss),
         format!("{}+{}", cpus("server_cpus"), cpus("generator_cpus")),
     ]

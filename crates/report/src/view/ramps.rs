@@ -70,6 +70,8 @@ pub struct RampStage {
     pub blocks: u32,
     /// Blocks in which it held.
     pub held: u32,
+    /// Requests over all blocks that were due in it and never sent.
+    pub unsent: u64,
     /// `planned_per_s` (left out under a closed load), `asked_per_s`, `rate_per_s` (answered),
     /// `server_cpus` and `generator_cpus` (CPUs used), `server_cpu_ns_per_op`,
     /// `generator_cpu_ns_per_op`, `generator_run_delay_share`.

@@ -1,0 +1,136 @@
+//! What goes wrong with a ramp, and how it is told.
+
+use model::study::Expectation;
+use model::{Counts, ErrorClass, Trial};
+
+use super::ramp::{found, ramp_of, ramped, sampled};
+use crate::view::{Validity, View};
+use crate::{judge, text};
+
+/// Takes so much of what the stages answered, from one of them on.
+fn slow_down(trial: &mut Trial, from: usize, factor: f64) {
+    for stage in ramp_of(trial).stages.iter_mut().skip(from) {
+        stage.operations.last_mut().unwrap().rate_per_s *= factor;
+    }
+}
+
+fn notes(view: &View) -> String {
+    view.footnotes.join("\n")
+}
+
+#[test]
+fn what_was_never_sent_counts_as_failed() {
+    let never_sent = |trial: &mut Trial| {
+        let ramp = ramp_of(trial);
+        ramp.unsent = 5_000;
+        ramp.stages[3].unsent = 5_000;
+    };
+    let view = judge(&ramped(3, never_sent));
+    let stage = &found(&view, "redis").stages[3];
+    assert_eq!((stage.unsent, stage.held), (15_000, 0));
+    assert_eq!(found(&view, "redis").stages[4].held, 3);
+    let told = "15000 more operations were due and never sent";
+    assert!(notes(&view).contains(told), "{}", notes(&view));
+    let shown = text::render(&view, 140, false);
+    let row = shown.lines().find(|line| line.trim_start().starts_with('!')).unwrap();
+    assert!(row.contains(" % "), "{row}");
+}
+
+#[test]
+fn what_works_off_a_queue_is_no_highest_rate() {
+    let bursts = |trial: &mut Trial| {
+        for stage in &mut ramp_of(trial).stages[2..4] {
+            stage.operations.last_mut().unwrap().rate_per_s *= 9.0;
+        }
+    };
+    let reached = |view: &View| found(view, "redis").metrics["reached_per_s"].center;
+    let (with, without) = (judge(&ramped(3, bursts)), judge(&ramped(3, |_| {})));
+    assert!((reached(&with) - reached(&without)).abs() < 1.0, "{}", reached(&with));
+}
+
+#[test]
+fn a_store_that_fails_from_the_start_says_how() {
+    let full = |trial: &mut Trial| {
+        for stage in &mut ramp_of(trial).stages {
+            let mut counts = Counts::default();
+            (0..100).for_each(|_| counts.fail(ErrorClass::Full, "OOM command not allowed"));
+            stage.operations.last_mut().unwrap().counts = counts;
+        }
+    };
+    let view = judge(&ramped(3, full));
+    let redis = found(&view, "redis");
+    assert_eq!((redis.outcome.as_str(), view.validity), ("never-held", Validity::Invalid));
+    let told = "redis failed already in the lowest stage: 300 of 300 operations";
+    assert!(redis.sentence.starts_with(told), "{}", redis.sentence);
+    assert!(redis.sentence.contains("OOM command not allowed"), "{}", redis.sentence);
+    assert!(!redis.sentence.contains("lower the rates"), "{}", redis.sentence);
+}
+
+#[test]
+fn what_the_server_said_of_its_memory_is_told() {
+    let mut recorded = ramped(3, |_| {});
+    let (place, mut samples) = sampled("redis/open/64", 0, 27);
+    for (i, sample) in samples.iter_mut().enumerate() {
+        let store = sample.store.as_mut().unwrap();
+        store.evicted = Some(1_000 + 3 * i as u64);
+        store.refused = Some(if i > 100 { 4 } else { 0 });
+        sample.server.as_mut().unwrap().swapped_bytes = if i == 50 { 3 << 20 } else { 0 };
+    }
+    recorded.samples = [(place, samples)].into();
+    let notes = notes(&judge(&recorded));
+    for told in ["removed 810 keys", "refused 4 connections", "up to 3 MiB"] {
+        assert!(notes.contains(told), "{told}: {notes}");
+    }
+    assert!(!notes.contains("`memcached/open/64`: the server"), "{notes}");
+}
+
+#[test]
+fn blocks_without_a_knee_are_told() {
+    let view = judge(&ramped(3, |trial| {
+        if trial.block == 1 {
+            slow_down(trial, 0, 0.7);
+        }
+    }));
+    let told = "`redis/open/64`: in 1 of 3 blocks not even the lowest stage held";
+    assert!(notes(&view).contains(told), "{}", notes(&view));
+    assert_eq!(found(&view, "redis").outcome, "found");
+}
+
+#[test]
+fn comparisons_of_what_is_only_bounded_blame_the_bound() {
+    let starved = |trial: &mut Trial| {
+        // Neither target is surely the better one.
+        if (trial.block % 2 == 0) == trial.cell.starts_with("redis") {
+            slow_down(trial, 5, 0.7);
+        }
+        for stage in &mut ramp_of(trial).stages {
+            stage.server_cpu_ns = stage.server_cpu_ns.map(|ns| ns / 2);
+            stage.generator_cpu_ns = stage.length_ns * 97 / 100;
+        }
+    };
+    let view = judge(&ramped(4, starved));
+    assert_eq!(found(&view, "redis").outcome, "generator");
+    let knees = view.comparisons.iter().find(|c| c.metric == "knee_per_s").unwrap();
+    let doubt = knees.doubt.as_deref().unwrap_or_default();
+    assert!(knees.verdict == "undecided" && doubt.contains("bears more than was shown"), "{doubt}");
+}
+
+#[test]
+fn claims_with_few_usable_blocks_say_of_what() {
+    let mut recorded = ramped(3, |trial| {
+        if trial.block == 1 {
+            slow_down(trial, 0, 0.7);
+        }
+    });
+    let expect = Expectation::Cpu {
+        a: "redis".into(),
+        b: "memcached".into(),
+        shares: vec![0.5],
+        min: 0.8,
+        max: 1.25,
+    };
+    recorded.header.plan.claims = vec![super::ramp::claim(expect)];
+    let view = judge(&recorded);
+    let note = &view.claims[0].note;
+    assert!(note.contains("50 % of the lower knee is known of 2 blocks; 3 are needed"), "{note}");
+}
