@@ -43,7 +43,7 @@ pub(crate) enum Command {
     Report(Report),
     /// Print the numbers of a run for other programs
     Export(Export),
-    /// Compare the same cells of two runs
+    /// Compare what two runs have in common: results, ramps, searches
     Compare(Compare),
     /// Run the tests of redis-benchmark, with its flags and its output, and correct its figures
     #[command(disable_help_flag = true, disable_version_flag = true)]

@@ -25,8 +25,13 @@ use crate::args::Format;
 use crate::exit::CliError;
 use crate::output;
 
-/// Columns of the terminal; 100 without one.
+/// Columns of a line where there is no terminal.
 const COLUMNS: usize = 100;
+
+/// Columns of the terminal.
+fn columns() -> usize {
+    terminal_size::terminal_size().map_or(COLUMNS, |(width, _)| width.0.into())
+}
 
 /// Reads a record and judges it.
 fn view_of(records: &Path, run: &str) -> Result<View, CliError> {
@@ -60,10 +65,7 @@ fn state(line: TargetLine) -> TargetState {
 /// Prints a view in the wanted form.
 fn print(view: &View, format: Format) -> Result<(), CliError> {
     let text = match format {
-        Format::Text => {
-            let columns = terminal_size::terminal_size().map_or(COLUMNS, |(w, _)| w.0.into());
-            ::report::text::render(view, columns, true)
-        }
+        Format::Text => ::report::text::render(view, columns(), true),
         Format::Json => ::report::json::render(view),
         Format::Markdown => ::report::markdown::render(view),
     };

@@ -1,110 +1,226 @@
-//! Two runs next to each other: the same cells, the ratio of what they gave, and every condition
-//! in which the runs differ.
+//! Two runs next to each other: what both measured, the ratio of what they gave, and every
+//! condition in which the runs differ.
 //!
 //! Runs share no blocks, so nothing is paired. The interval of the ratio is recovered from those
 //! of the two values on logarithms (method of variance estimates recovery: Zou and Donner,
 //! Statistics in Medicine 27 (2008) 1693, for a difference of independent estimates).
+//!
+//! - here: ratio, verdict, and how they are shown.
+//! - `rows`, `ramps`, `searches`: what the runs have in common of each.
+//! - `conditions`: in what they differ besides.
+
+mod conditions;
+mod ramps;
+mod rows;
+mod searches;
 
 use stats::Doubt;
-use std::collections::BTreeMap;
 
 use crate::show;
-use crate::standings::standings;
-use crate::text::facts;
 use crate::text::table::{Line, Paint, Table, paragraph};
-use crate::view::{Row, TargetView, Value, View};
+use crate::text::{facts, painted};
+use crate::view::{Value, View};
+use conditions::differences;
 
-/// Columns of the report's prose.
-const COLUMNS: usize = 100;
-
-/// Two views as text: what differs in the conditions, then a line for each row that both have
-/// with the ratio of the second run to the first. A page row is compared by its service time.
-pub fn render(a: &View, b: &View) -> String {
-    let mut text = format!("A: {}, {}\n", a.validity.heading(), facts(a));
-    text += &format!("B: {}, {}\n", b.validity.heading(), facts(b));
+/// Two views as text for a terminal of `columns` columns, with or without colours: what differs in
+/// the conditions, then rows of results, ramps and searches that both have, each with the ratio by
+/// which the second run is the better. What colour says, words say as well.
+pub fn render(a: &View, b: &View, columns: usize, colour: bool) -> String {
+    let paint = Paint { on: colour };
+    let mut parts = vec![heading("A", a, columns, paint) + &heading("B", b, columns, paint)];
     let differences = differences(a, b);
     if !differences.is_empty() {
-        text += "\nThe runs differ in more than time:\n";
-        text.extend(differences.iter().map(|d| paragraph("  ! ", 4, d, COLUMNS)));
+        let lines: String = differences.iter().map(|d| paragraph("  ! ", 4, d, columns)).collect();
+        parts.push(paint.title("The runs differ in more than time:", columns) + &lines);
     }
-    let pairs: Vec<(&Row, &Row)> = ordered(a)
-        .into_iter()
-        .filter_map(|row| Some((row, b.cells.iter().find(|r| same_row(row, r))?)))
-        .collect();
-    if pairs.is_empty() {
-        return text + "\nThe runs have no cell in common.\n";
-    }
+    let kinds = [rows::common(a, b), ramps::common(a, b), searches::common(a, b)];
     let zone = a.equivalence_zone.max(b.equivalence_zone);
-    text.push('\n');
-    text += &table(&pairs, zone).render(Paint { on: false });
-    text += &format!(
-        "\nB by A: above 1, B is the faster. Within {} of 1 counts as equal. Each row is judged \
-         by itself: of 20 rows\nwithout any difference, one may look like one.\n",
-        show::percent(zone)
-    );
-    text += &left_out("A", a, b);
-    text += &left_out("B", b, a);
-    text
-}
-
-/// Rows in the order in which they are shown.
-fn ordered(view: &View) -> Vec<&Row> {
-    let tables = standings(view);
-    let groups = tables.iter().flat_map(|t| &t.groups);
-    groups.flat_map(|g| &g.standings).map(|s| s.row).collect()
-}
-
-fn same_row(a: &Row, b: &Row) -> bool {
-    a.target == b.target
-        && a.workload == b.workload
-        && a.operation == b.operation
-        && a.load == b.load
-}
-
-fn left_out(name: &str, view: &View, other: &View) -> String {
-    let alone = |row: &&Row| !other.cells.iter().any(|r| same_row(row, r));
-    match view.cells.iter().filter(alone).count() {
-        0 => String::new(),
-        1 => format!("1 row is in {name} alone.\n"),
-        n => format!("{n} rows are in {name} alone.\n"),
-    }
-}
-
-fn table(pairs: &[(&Row, &Row)], zone: f64) -> Table {
-    let mut lines = Vec::new();
-    let mut place = None;
-    for (a, b) in pairs {
-        if place != Some((&a.workload, &a.load)) {
-            place = Some((&a.workload, &a.load));
-            lines.push(Line::Heading(format!("{}, {}", a.workload, a.load)));
-        }
-        lines.push(line(a, b, zone));
-    }
-    let header = vec!["  operation", "target", "A", "B", "B by A", "verdict"];
-    Table { header, right: &[], gap: 2, lines }
-}
-
-fn line(a: &Row, b: &Row, zone: f64) -> Line {
-    let by_time = a.compared_by != "rate_per_s";
-    let (Some(one), Some(two)) = (a.metrics.get(&a.compared_by), b.metrics.get(&a.compared_by))
-    else {
-        let none = String::from("–");
-        let verdict = String::from("undecided");
-        let cells = [&a.operation, &a.target, &none, &none, &none, &verdict].map(Clone::clone);
-        return Line::Cells(cells.to_vec(), false);
+    let has_common = kinds.iter().any(|common| !common.groups.is_empty());
+    let shown = kinds.iter().filter(|common| !common.groups.is_empty());
+    parts.extend(shown.map(|common| common.render(zone, columns, paint)));
+    let mut last = if has_common {
+        let words = format!(
+            "B by A: above 1, B is the better. Within {} of 1 counts as equal. Each line is judged \
+             by itself: of 20 without any difference, one may look like one.",
+            show::percent(zone)
+        );
+        paragraph("", 0, &words, columns)
+    } else {
+        paragraph("", 0, "The runs have nothing in common that can be compared.", columns)
     };
-    let shown = |v: &Value| if by_time { show::ns(v.center) } else { show::rate_value(v) };
-    let ratio = if by_time { ratio(one, two) } else { ratio(two, one) };
-    let verdict = verdict(&ratio, zone, a.blocks.min(b.blocks));
-    let cells = vec![
-        format!("  {}", a.operation),
-        a.target.clone(),
-        shown(one),
-        shown(two),
-        show::ratio_value(&ratio),
-        verdict.into(),
-    ];
-    Line::Cells(cells, matches!(verdict, "faster" | "slower"))
+    last.extend(kinds.iter().map(|common| common.left_out(columns)));
+    parts.push(last);
+    parts.join("\n")
+}
+
+fn heading(name: &str, view: &View, columns: usize, paint: Paint) -> String {
+    let word = view.validity.heading();
+    let text = format!("{word}, {}", facts(view));
+    // The paragraph is set without colour, so that its width is that of its words.
+    let text = paragraph(&format!("{name}: "), 3, &text, columns);
+    text.replacen(word, &painted(view.validity, paint), 1)
+}
+
+/// What both runs have of one kind.
+struct Common {
+    /// One and several of that kind.
+    names: [&'static str; 2],
+    /// Columns that tell what is compared.
+    header: &'static [&'static str],
+    /// Empty where the runs have nothing of the kind in common.
+    groups: Vec<Group>,
+    /// What is to be known of the values.
+    notes: Vec<String>,
+    /// How many only A has, and only B.
+    alone: [usize; 2],
+}
+
+/// What is compared under one title.
+struct Group {
+    title: String,
+    lines: Vec<Compared>,
+}
+
+/// One quantity of both runs.
+struct Compared {
+    /// What it is, one text a column.
+    names: Vec<String>,
+    kind: &'static Kind,
+    a: Measured,
+    b: Measured,
+    /// Repetitions of the run that has fewer; 0 where nothing can be decided.
+    repeated: u32,
+}
+
+/// What one run has of a quantity.
+#[derive(Clone, Copy)]
+struct Measured {
+    /// `None` where it was not found.
+    value: Option<Value>,
+    /// True where it is only the least that may be.
+    at_least: bool,
+}
+
+/// How a quantity is shown, and which of two is the better.
+struct Kind {
+    /// With its interval.
+    whole: fn(&Value) -> String,
+    /// The same in less space.
+    short: fn(&Value) -> String,
+    less_is_better: bool,
+    /// What B is where it is the better, and the worse.
+    words: [&'static str; 2],
+}
+
+/// Operations a second at a load that is the same for all.
+const RATE: Kind = Kind {
+    whole: show::rate_value,
+    short: show::rate_value_short,
+    less_is_better: false,
+    words: ["faster", "slower"],
+};
+
+/// Mean time of an operation.
+const TIME: Kind = Kind {
+    whole: |v| show::ns(v.center),
+    short: |v| show::ns(v.center),
+    less_is_better: true,
+    words: ["faster", "slower"],
+};
+
+/// The most that a store bears.
+const HIGHEST: Kind = Kind { words: ["higher", "lower"], ..RATE };
+
+/// CPU time of an operation.
+const COST: Kind = Kind {
+    whole: show::ns_value,
+    short: show::ns_value_short,
+    less_is_better: true,
+    words: ["cheaper", "dearer"],
+};
+
+impl Common {
+    /// All groups with whole intervals, or where one does not fit all with half-widths.
+    fn render(&self, zone: f64, columns: usize, paint: Paint) -> String {
+        let tight = |group: &Group| Table { gap: 1, ..group.table(self.header, zone, false) };
+        let short = self.groups.iter().any(|group| tight(group).width() > columns);
+        let shown = |group: &Group| {
+            let table = group.table(self.header, zone, short);
+            paint.title(&group.title, columns) + &table.fit(paint, columns)
+        };
+        let notes = self.notes.iter().map(|note| paragraph("  ", 4, note, columns));
+        self.groups.iter().map(shown).collect::<Vec<_>>().join("\n") + &notes.collect::<String>()
+    }
+
+    fn left_out(&self, columns: usize) -> String {
+        let [one, several] = self.names;
+        let words = |(run, count): (&str, &usize)| match count {
+            0 => String::new(),
+            1 => paragraph("", 0, &format!("1 {one} is in {run} alone."), columns),
+            n => paragraph("", 0, &format!("{n} {several} are in {run} alone."), columns),
+        };
+        ["A", "B"].into_iter().zip(&self.alone).map(words).collect()
+    }
+}
+
+impl Group {
+    fn table(&self, names: &[&'static str], zone: f64, short: bool) -> Table {
+        let header = [names, &["A", "B", "B by A", "verdict"]].concat();
+        let lines = self.lines.iter().map(|compared| compared.line(zone, short)).collect();
+        Table { header, right: &[], gap: 2, lines }
+    }
+}
+
+impl Compared {
+    /// Names, both values, ratio and verdict; emphasised where the runs differ.
+    fn line(&self, zone: f64, short: bool) -> Line {
+        let text = if short { self.kind.short } else { self.kind.whole };
+        let shown = |measured: Measured| {
+            let sign = if measured.at_least { "≥ " } else { "" };
+            measured.value.map_or_else(|| "–".into(), |value| format!("{sign}{}", text(&value)))
+        };
+        let mut cells = self.names.clone();
+        cells.extend([shown(self.a), shown(self.b)]);
+        let (Some(one), Some(two)) = (self.a.value, self.b.value) else {
+            cells.extend(["–".into(), "undecided".into()]);
+            return Line::Cells(cells, false);
+        };
+        let ratio = if self.kind.less_is_better { ratio(&one, &two) } else { ratio(&two, &one) };
+        let [better, worse] = self.kind.words;
+        let (word, differs) = match self.verdict(&ratio, zone) {
+            stats::Verdict::Faster => (better, true),
+            stats::Verdict::Slower => (worse, true),
+            same => (same.name(), false),
+        };
+        cells.extend([show::ratio_value(&ratio), word.into()]);
+        Line::Cells(cells, differs)
+    }
+
+    /// The verdict of one ratio by itself.
+    fn verdict(&self, ratio: &Value, zone: f64) -> stats::Verdict {
+        let known = Doubt::about(self.repeated as usize).is_none();
+        let bounds = show::bounds(ratio).filter(|_| known);
+        let Some((lo, hi)) = bounds.filter(|_| !self.a.at_least && !self.b.at_least) else {
+            return stats::Verdict::Undecided;
+        };
+        let edge = 1.0 + zone;
+        if lo > edge {
+            stats::Verdict::Faster
+        } else if hi < 1.0 / edge {
+            stats::Verdict::Slower
+        } else if lo >= 1.0 / edge && hi <= edge {
+            stats::Verdict::Equal
+        } else {
+            stats::Verdict::Undecided
+        }
+    }
+}
+
+impl Measured {
+    /// What was measured as it is.
+    fn of(value: Option<Value>) -> Self {
+        Self { value, at_least: false }
+    }
 }
 
 /// The ratio of two independent values; without an interval where either has none.
@@ -118,65 +234,15 @@ pub(crate) fn ratio(above: &Value, below: &Value) -> Value {
     Value { center, lo: Some(center * (-down).exp()), hi: Some(center * up.exp()) }
 }
 
-/// The verdict of one ratio by itself.
-fn verdict(ratio: &Value, zone: f64, blocks: u32) -> &'static str {
-    let Some((lo, hi)) = show::bounds(ratio) else { return "undecided" };
-    let edge = 1.0 + zone;
-    if Doubt::about(blocks as usize).is_some() {
-        "undecided"
-    } else if lo > edge {
-        "faster"
-    } else if hi < 1.0 / edge {
-        "slower"
-    } else if lo >= 1.0 / edge && hi <= edge {
-        "equal"
-    } else {
-        "undecided"
-    }
-}
-
-/// One sentence for each condition that is not the same.
-fn differences(a: &View, b: &View) -> Vec<String> {
-    let mut found = Vec::new();
-    let mut check = |name: &str, one: &str, two: &str| {
-        if one != two {
-            found.push(format!("{name}: A {}, B {}", named(one), named(two)));
-        }
-    };
-    check("study", &a.study, &b.study);
-    check("scale", &a.scale, &b.scale);
-    check("cachedyno", &a.tool, &b.tool);
-    check("validity", a.validity.heading(), b.validity.heading());
-    for target in &a.targets {
-        if let Some(twin) = b.targets.iter().find(|t| t.name == target.name) {
-            target_differences(target, twin, &mut check);
-        }
-    }
-    let facts = |view: &View| -> BTreeMap<(String, String), String> {
-        let facts = view.conditions.facts.iter();
-        facts.map(|c| ((c.group.clone(), c.name.clone()), c.value.clone())).collect()
-    };
-    let (one, two) = (facts(a), facts(b));
-    let keys: std::collections::BTreeSet<_> = one.keys().chain(two.keys()).collect();
-    for key in keys {
-        let value = |facts: &BTreeMap<_, String>| facts.get(key).cloned().unwrap_or_default();
-        check(&format!("{} {}", key.0, key.1), &value(&one), &value(&two));
-    }
-    found
-}
-
-fn target_differences(a: &TargetView, b: &TargetView, check: &mut impl FnMut(&str, &str, &str)) {
-    let text = |value: &Option<String>| value.clone().unwrap_or_default();
-    check(&format!("version of {}", a.name), &text(&a.product), &text(&b.product));
-    check(&format!("place of {}", a.name), &a.place, &b.place);
-    let keys: std::collections::BTreeSet<_> = a.settings.keys().chain(b.settings.keys()).collect();
-    for key in keys {
-        let value = |t: &TargetView| t.settings.get(key).cloned().unwrap_or_default();
-        check(&format!("setting {key} of {}", a.name), &value(a), &value(b));
-    }
-}
-
-/// A value in backticks, or that there is none.
-fn named(value: &str) -> String {
-    if value.is_empty() { "nothing".into() } else { format!("`{value}`") }
+/// Pairs of what is the same in both, in A's order, and how many of each have no twin.
+fn paired<'a, T>(
+    a: &[&'a T],
+    b: &[&'a T],
+    same: impl Fn(&T, &T) -> bool,
+) -> (Vec<(&'a T, &'a T)>, [usize; 2]) {
+    let twin = |one: &&'a T| b.iter().find(|two| same(one, two)).map(|two| (*one, *two));
+    let pairs: Vec<(&T, &T)> = a.iter().filter_map(twin).collect();
+    let alone = b.iter().filter(|two| !a.iter().any(|one| same(one, two))).count();
+    let left = a.len() - pairs.len();
+    (pairs, [left, alone])
 }

@@ -26,7 +26,7 @@ use crate::view::RampView;
 use figures::views;
 use limits::{check, told_by_samples};
 
-pub(crate) use against::comparisons;
+pub(crate) use against::{bears_more, comparisons};
 pub(crate) use claims::judge as judge_claim;
 
 /// How many standard deviations fewer requests than planned are put down to the draw of arrivals.

@@ -47,13 +47,24 @@ pub(crate) fn rate_value(value: &Value) -> String {
 /// `12.3 k/s ±4.1 %`, by the farther end; without an interval, the rate alone. Beyond 100 % the
 /// exact width says nothing more.
 pub(crate) fn rate_value_short(value: &Value) -> String {
-    match bounds(value) {
-        None => rate(value.center),
-        Some((lo, hi)) => {
-            let half = (value.center - lo).max(hi - value.center) / value.center;
-            let half = if half > 1.0 { ">100 %".into() } else { percent(half) };
-            format!("{} ±{half}", rate(value.center))
-        }
+    rate(value.center) + &half_width(value)
+}
+
+/// `12.3 µs [11.9, 12.8]`; without an interval, the time alone.
+pub(crate) fn ns_value(value: &Value) -> String {
+    format_value_with_interval(Unit::Ns, value.center, bounds(value))
+}
+
+/// `12.3 µs ±4.1 %`, as [`rate_value_short`].
+pub(crate) fn ns_value_short(value: &Value) -> String {
+    ns(value.center) + &half_width(value)
+}
+
+fn half_width(value: &Value) -> String {
+    let Some((lo, hi)) = bounds(value) else { return String::new() };
+    match (value.center - lo).max(hi - value.center) / value.center {
+        half if half > 1.0 => " ±>100 %".into(),
+        half => format!(" ±{}", percent(half)),
     }
 }
 

@@ -60,9 +60,10 @@ const DOUBTED_MAX: usize = 3;
 const BRACKET_PROBES_MAX: usize = 60;
 /// Probes in a row that broke, after which the search gives up.
 const BROKEN_MAX: usize = 3;
-/// Ratio of neighbouring rates of the confirmation, and how many a round tries.
+/// Ratio of neighbouring rates of the confirmation.
 const CONFIRMED: f64 = 1.05;
-const A_ROUND: usize = 3;
+/// Rates that a round of the confirmation tries, each in a probe.
+pub const A_ROUND: usize = 3;
 /// Length of such a run, in that of a first probe.
 const CONFIRM_LENGTHS: u64 = 2;
 /// How far from the knee rates of the bracket count too, as a logarithm.

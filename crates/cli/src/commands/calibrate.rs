@@ -97,9 +97,8 @@ pub(crate) fn run(arguments: &Calibrate) -> Result<ExitCode, CliError> {
 fn print(calibration: &Calibration, form: As) -> Result<(), CliError> {
     let text = match form {
         As::Text => {
-            let columns =
-                terminal_size::terminal_size().map_or(super::COLUMNS, |(w, _)| w.0.into());
-            return output::print(&::report::calibration::render(calibration, columns, true));
+            let text = ::report::calibration::render(calibration, super::columns(), true);
+            return output::print(&text);
         }
         As::Json => serde_json::to_string_pretty(calibration),
     };

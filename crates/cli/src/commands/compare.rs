@@ -1,4 +1,4 @@
-//! `cachedyno compare RUN RUN`: the same cells of two runs.
+//! `cachedyno compare RUN RUN`: what two runs have in common.
 
 use std::process::ExitCode;
 
@@ -10,6 +10,6 @@ pub(crate) fn run(arguments: &Compare) -> Result<ExitCode, CliError> {
     let records = &arguments.records.out;
     let a = super::view_of(records, &arguments.run)?;
     let b = super::view_of(records, &arguments.with)?;
-    output::print(&::report::compare::render(&a, &b))?;
+    output::print(&::report::compare::render(&a, &b, super::columns(), true))?;
     Ok(ExitCode::SUCCESS)
 }

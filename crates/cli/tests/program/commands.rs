@@ -240,6 +240,8 @@ fn two_runs_are_compared_cell_by_cell() {
     for part in [ids[0].as_str(), ids[1].as_str(), "read", "write", "files"] {
         assert!(compared.contains(part), "no `{part}` in {compared}");
     }
+    assert!(!compared.contains('\u{1b}'), "colours without a terminal: {compared:?}");
+    assert!(compared.lines().all(|line| line.chars().count() <= 100), "{compared}");
     runs.on_records(&["compare", &ids[0], "zzz"]).usage_error(&["no run `zzz`"]);
     runs.on_records(&["compare", &ids[0]]).code(2).error(&["required"]);
 }

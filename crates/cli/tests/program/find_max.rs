@@ -84,6 +84,8 @@ fn a_private_redis_is_searched_and_the_record_tells_the_same() {
     let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words(&text).contains(&words(sentence)), "{sentence}\n{text}");
     assert!(text.contains("bracket") && text.contains("peak without regard"), "{text}");
+    let compared = again(&["compare", "latest", "latest"]).stdout;
+    assert!(compared.lines().any(|l| l.starts_with("peak ") && l.contains(" 1.00×")), "{compared}");
     let csv = again(&["export", "latest", "--csv"]).stdout;
     assert!(csv.lines().count() > 2, "{csv}");
     let markdown = again(&["show", "latest", "--format", "markdown"]).stdout;

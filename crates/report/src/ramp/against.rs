@@ -93,18 +93,22 @@ fn comparison(
 
 /// Why a verdict cannot be given where a rate is only the least that its store bears.
 fn bounded(verdict: stats::Verdict, (a, b): (&RampView, &RampView)) -> Option<String> {
-    let open = |view: &RampView| view.is_lower_bound();
-    let doubted = match verdict {
-        stats::Verdict::Faster => open(b).then_some(b),
-        stats::Verdict::Slower => open(a).then_some(a),
-        stats::Verdict::Equal => [a, b].into_iter().find(|view| open(view)),
+    match verdict {
+        stats::Verdict::Faster => bears_more(b),
+        stats::Verdict::Slower => bears_more(a),
         // What bounds a rate on one side only is no matter of more blocks.
-        stats::Verdict::Undecided => [a, b].into_iter().find(|view| open(view)),
-    }?;
-    let target = &doubted.target;
-    Some(if doubted.outcome == "generator" {
-        format!("{target} bears more than was shown: the generator was the limit")
-    } else {
-        format!("{target} bears more than was shown: no stage was too much for it")
-    })
+        stats::Verdict::Equal | stats::Verdict::Undecided => {
+            [a, b].into_iter().find_map(bears_more)
+        }
+    }
+}
+
+/// Why a store bears more than its ramp tells; `None` where the ramp found its limit, or nothing.
+pub(crate) fn bears_more(view: &RampView) -> Option<String> {
+    let why = match view.outcome.as_str() {
+        "generator" => "the generator was the limit",
+        _ if view.is_lower_bound() => "no stage was too much for it",
+        _ => return None,
+    };
+    Some(format!("{} bears more than was shown: {why}", view.target))
 }

@@ -3,6 +3,7 @@
 mod advice;
 mod cache;
 mod claims;
+mod compare;
 mod context;
 mod failures;
 mod growth;

@@ -21,13 +21,13 @@ const UP: [u32; 12] = [100, 200, 300, 400, 500, 600, 700, 800, 900, 1000, 1100, 
 /// A store: its capacity in operations a second, how many times as long its sets take as its gets,
 /// and CPU nanoseconds of an operation.
 #[derive(Clone, Copy)]
-struct Store {
-    capacity: f64,
-    set_by_get: f64,
-    cpu_ns: f64,
+pub(super) struct Store {
+    pub(super) capacity: f64,
+    pub(super) set_by_get: f64,
+    pub(super) cpu_ns: f64,
 }
 
-const REDIS: Store = Store { capacity: 94_000.0, set_by_get: 1.6, cpu_ns: 10_000.0 };
+pub(super) const REDIS: Store = Store { capacity: 94_000.0, set_by_get: 1.6, cpu_ns: 10_000.0 };
 const MEMCACHED: Store = Store { capacity: 112_000.0, set_by_get: 1.3, cpu_ns: 8_500.0 };
 
 /// A run of both stores, changed by `with` trial by trial.
@@ -35,7 +35,8 @@ pub(super) fn ramped(blocks: u32, with: impl Fn(&mut Trial)) -> Recorded {
     of(&[("redis", REDIS), ("memcached", MEMCACHED)], blocks, with)
 }
 
-fn of(stores: &[(&str, Store)], blocks: u32, with: impl Fn(&mut Trial)) -> Recorded {
+/// A run of these stores, up and down again.
+pub(super) fn of(stores: &[(&str, Store)], blocks: u32, with: impl Fn(&mut Trial)) -> Recorded {
     let names: Vec<&str> = stores.iter().map(|(name, _)| *name).collect();
     let mut recorded = run(&names, blocks, |_, _, _| 10_000.0);
     let model = recorded.trials[0].clone();

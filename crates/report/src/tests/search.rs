@@ -17,17 +17,17 @@ const CELL: &str = "redis/get=1/50";
 
 /// A store as its probes see it.
 #[derive(Clone, Copy)]
-struct Store {
+pub(super) struct Store {
     /// Requests a second at which one in a hundred is beyond the limit of 1 ms.
-    knee_per_s: f64,
+    pub(super) knee_per_s: f64,
     /// Requests a second above which it falls behind.
-    capacity_per_s: f64,
+    pub(super) capacity_per_s: f64,
     /// Median service time above the knee; 0.1 ms at rest.
-    busy_ns: u64,
-    server_cpu_share: f64,
+    pub(super) busy_ns: u64,
+    pub(super) server_cpu_share: f64,
 }
 
-const STORE: Store = Store {
+pub(super) const STORE: Store = Store {
     knee_per_s: 100_000.0,
     capacity_per_s: 130_000.0,
     busy_ns: 900_000,
@@ -102,7 +102,7 @@ fn trial(store: Store, number: u32, step: Step) -> Trial {
 }
 
 /// A record without a probe yet.
-fn planned() -> Recorded {
+fn planned(rounds: u32) -> Recorded {
     let mut recorded = fixture::run(&["redis"], 1, fixture::usual);
     let plan = &mut recorded.header.plan;
     let phase = Phase {
@@ -139,7 +139,7 @@ fn planned() -> Recorded {
     plan.search = Some(Search {
         slos: vec!["p99<1ms".parse().unwrap()],
         probe_ns: 1_000_000_000,
-        rounds: 2,
+        rounds,
         poisson: true,
     });
     recorded.trials.clear();
@@ -148,7 +148,12 @@ fn planned() -> Recorded {
 
 /// Searches a store to the end, each probe changed by `with`.
 fn searched(store: Store, with: impl Fn(&mut Trial)) -> Recorded {
-    let mut recorded = planned();
+    searched_in(2, store, with)
+}
+
+/// The same, confirmed in so many rounds.
+pub(super) fn searched_in(rounds: u32, store: Store, with: impl Fn(&mut Trial)) -> Recorded {
+    let mut recorded = planned(rounds);
     let search = recorded.header.plan.search.clone().unwrap();
     let settings = search.settings(7);
     for number in 0..400 {

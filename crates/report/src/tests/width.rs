@@ -22,7 +22,7 @@ fn rates(target: &str, operation: &str, _: u32) -> f64 {
 }
 
 /// All profiles of the study on all its stores, with everything that a result can tell of.
-fn everything() -> Recorded {
+pub(super) fn everything() -> Recorded {
     let plan = Study::parse("app-cache", APP_CACHE).unwrap().plan(&Choices {
         scale: Scale::Quick,
         budget_s: None,
@@ -91,7 +91,7 @@ fn everything() -> Recorded {
 }
 
 /// Lines wider than the terminal, but for those that one word fills.
-fn too_wide(text: &str, columns: usize) -> Vec<&str> {
+pub(super) fn too_wide(text: &str, columns: usize) -> Vec<&str> {
     let can_break = |line: &str| line.trim_start_matches([' ', '-', '!']).contains(' ');
     text.lines().filter(|l| l.chars().count() > columns && can_break(l)).collect()
 }

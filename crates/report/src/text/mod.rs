@@ -40,12 +40,7 @@ pub fn render(view: &View, columns: usize, colour: bool) -> String {
 }
 
 fn heading(view: &View, columns: usize, paint: Paint) -> String {
-    let word = view.validity.heading();
-    let painted = match view.validity {
-        Validity::Valid => paint.good(word),
-        Validity::NotSteady => paint.doubtful(word),
-        Validity::Invalid => paint.bad(word),
-    };
+    let (word, painted) = (view.validity.heading(), painted(view.validity, paint));
     let space = columns.saturating_sub(width(&view.title) + width(word));
     let mut text = if space < 2 {
         format!("{}{painted}\n", paint.title(&view.title, columns))
@@ -62,6 +57,16 @@ fn heading(view: &View, columns: usize, paint: Paint) -> String {
         text += &paragraph("", 0, warning, columns);
     }
     text
+}
+
+/// `VALID` or what it is instead, in its colour.
+pub(crate) fn painted(validity: Validity, paint: Paint) -> String {
+    let word = validity.heading();
+    match validity {
+        Validity::Valid => paint.good(word),
+        Validity::NotSteady => paint.doubtful(word),
+        Validity::Invalid => paint.bad(word),
+    }
 }
 
 /// Study, scale, size and end of the run, one line.

@@ -131,7 +131,7 @@ pub(crate) fn share_cells(ramp: &RampView) -> Vec<String> {
         let point = points.into_iter().find(|p| format!("{:.0} %", p.share * 100.0) == name);
         ns(point.and_then(|p| p.metrics.get("ns_p99")))
     };
-    let cost = |name: &str| ns(ramp.at.last().and_then(|p| p.metrics.get(name)));
+    let cost = |name: &str| ns(ramp.at_knee().and_then(|p| p.metrics.get(name)));
     let mut cells = vec![ramp.target.clone()];
     cells.extend(SHARES.iter().map(|name| of(name)));
     cells.extend([cost("server_cpu_ns_per_op"), cost("generator_cpu_ns_per_op")]);

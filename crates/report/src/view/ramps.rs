@@ -45,6 +45,11 @@ impl RampView {
     pub(crate) fn is_lower_bound(&self) -> bool {
         matches!(self.outcome.as_str(), "never-missed" | "generator")
     }
+
+    /// Times and costs at the knee itself.
+    pub(crate) fn at_knee(&self) -> Option<&RampPoint> {
+        self.at.iter().find(|point| point.share >= 1.0)
+    }
 }
 
 /// A ramp at a share of its knee, between the stages next to it on the way up.

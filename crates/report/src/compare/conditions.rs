@@ -1,0 +1,88 @@
+//! Every condition in which two runs differ.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::searches;
+use crate::show;
+use crate::view::{RampView, TargetView, View};
+
+/// One sentence for each condition that is not the same.
+pub(super) fn differences(a: &View, b: &View) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut check = |name: &str, one: &str, two: &str| {
+        if one != two {
+            found.push(format!("{name}: A {}, B {}", named(one), named(two)));
+        }
+    };
+    check("study", &a.study, &b.study);
+    check("scale", &a.scale, &b.scale);
+    check("cachedyno", &a.tool, &b.tool);
+    check("arguments", &arguments(a), &arguments(b));
+    check("validity", a.validity.heading(), b.validity.heading());
+    search_differences(a, b, &mut check);
+    ramp_differences(a, b, &mut check);
+    for target in &a.targets {
+        if let Some(twin) = b.targets.iter().find(|t| t.name == target.name) {
+            target_differences(target, twin, &mut check);
+        }
+    }
+    let facts = |view: &View| -> BTreeMap<(String, String), String> {
+        let facts = view.conditions.facts.iter();
+        facts.map(|c| ((c.group.clone(), c.name.clone()), c.value.clone())).collect()
+    };
+    let (one, two) = (facts(a), facts(b));
+    let keys: BTreeSet<_> = one.keys().chain(two.keys()).collect();
+    for key in keys {
+        let value = |facts: &BTreeMap<_, String>| facts.get(key).cloned().unwrap_or_default();
+        check(&format!("{} {}", key.0, key.1), &value(&one), &value(&two));
+    }
+    found
+}
+
+/// The command line without the program's own name.
+fn arguments(view: &View) -> String {
+    view.command.get(1..).unwrap_or_default().join(" ")
+}
+
+fn search_differences(a: &View, b: &View, check: &mut impl FnMut(&str, &str, &str)) {
+    let (Some(one), Some(two)) = (&a.search, &b.search) else { return };
+    check("target of the search", searches::target(a), searches::target(b));
+    for ((name, one), (_, two)) in searches::asked(a, one).iter().zip(&searches::asked(b, two)) {
+        check(&format!("{name} of the search"), one, two);
+    }
+}
+
+/// Loads that keep ramps of the same target and profile apart, and limits.
+fn ramp_differences(a: &View, b: &View, check: &mut impl FnMut(&str, &str, &str)) {
+    for ramp in &a.ramps {
+        let alike =
+            |other: &&RampView| other.target == ramp.target && other.workload == ramp.workload;
+        let mut others = b.ramps.iter().filter(alike).peekable();
+        let Some(first) = others.peek().map(|other| other.load.to_string()) else { continue };
+        if others.all(|other| other.load != ramp.load) {
+            let name = format!("load of {}, {}", ramp.target, ramp.workload);
+            check(&name, &ramp.load.to_string(), &first);
+        }
+    }
+    let limit = |view: &View| view.ramps.first().map(|ramp| ramp.limit_ns);
+    if let (Some(one), Some(two)) = (limit(a), limit(b)) {
+        let text = |ns: Option<u64>| ns.map_or_else(String::new, |ns| show::ns(ns as f64));
+        check("limit of p99", &text(one), &text(two));
+    }
+}
+
+fn target_differences(a: &TargetView, b: &TargetView, check: &mut impl FnMut(&str, &str, &str)) {
+    let text = |value: &Option<String>| value.clone().unwrap_or_default();
+    check(&format!("version of {}", a.name), &text(&a.product), &text(&b.product));
+    check(&format!("place of {}", a.name), &a.place, &b.place);
+    let keys: BTreeSet<_> = a.settings.keys().chain(b.settings.keys()).collect();
+    for key in keys {
+        let value = |t: &TargetView| t.settings.get(key).cloned().unwrap_or_default();
+        check(&format!("setting {key} of {}", a.name), &value(a), &value(b));
+    }
+}
+
+/// A value in backticks, or that there is none.
+fn named(value: &str) -> String {
+    if value.is_empty() { "nothing".into() } else { format!("`{value}`") }
+}

@@ -1,0 +1,94 @@
+//! Ramps that both runs have: highest rates, and what an operation costs at the knee.
+//!
+//! Between two stages nothing is known of a store, and two runs need not have met the same side of
+//! it: the interval of each highest rate that is a stage's reaches up to the next stage.
+
+use super::{COST, Common, Compared, Group, HIGHEST, Measured, paired};
+use crate::ramp::bears_more;
+use crate::show;
+use crate::view::{RampStage, RampView, Value, View};
+
+/// Part of a rate by which a stage may differ from it and still be the one that gave it.
+const SAME: f64 = 0.01;
+
+/// What the intervals are.
+const NOTE: &str = "the intervals of the knee and of the highest rate within the limit reach up to \
+                    the next stage: between stages nothing is known";
+
+/// All ramps of the same target, profile and load.
+pub(super) fn common(a: &View, b: &View) -> Common {
+    let (of_a, of_b): (Vec<&RampView>, Vec<&RampView>) =
+        (a.ramps.iter().collect(), b.ramps.iter().collect());
+    let (pairs, alone) = paired(&of_a, &of_b, same);
+    let mut notes: Vec<String> = Vec::new();
+    for (one, two) in &pairs {
+        notes.extend([("A", one), ("B", two)].iter().filter_map(|(run, ramp)| doubt(run, ramp)));
+    }
+    if !pairs.is_empty() {
+        notes.push(NOTE.into());
+    }
+    Common {
+        names: ["ramp", "ramps"],
+        header: &["of the ramp"],
+        groups: pairs.iter().map(|(a, b)| group(a, b)).collect(),
+        notes,
+        alone,
+    }
+}
+
+fn same(a: &RampView, b: &RampView) -> bool {
+    a.target == b.target && a.workload == b.workload && a.load == b.load
+}
+
+/// Why nothing is decided by a ramp.
+fn doubt(run: &str, ramp: &RampView) -> Option<String> {
+    if ramp.outcome == "found" {
+        return None;
+    }
+    Some(match bears_more(ramp) {
+        Some(why) => format!("{run}: {why}, so it decides nothing"),
+        None => format!("{run}: {}", ramp.sentence),
+    })
+}
+
+fn group(a: &RampView, b: &RampView) -> Group {
+    let decides = ![a, b].iter().any(|ramp| ramp.is_lower_bound());
+    let repeated = if decides { a.blocks.min(b.blocks) } else { 0 };
+    let highest = |name: &str, read: &dyn Fn(&RampView) -> Option<Value>| {
+        let measured =
+            |ramp: &RampView| Measured { value: read(ramp), at_least: ramp.is_lower_bound() };
+        let (a, b) = (measured(a), measured(b));
+        Compared { names: vec![name.into()], kind: &HIGHEST, a, b, repeated }
+    };
+    let mut lines = vec![
+        highest("knee", &|ramp| ramp.metrics.get("knee_per_s").copied()),
+        highest("answered at most", &|ramp| ramp.metrics.get("reached_per_s").copied()),
+    ];
+    if let Some(limit_ns) = a.limit_ns.or(b.limit_ns) {
+        let same = a.limit_ns == b.limit_ns;
+        let limit = if same { show::ns(limit_ns as f64) } else { "each one's limit".into() };
+        let mut line = highest(&format!("p99 below {limit}"), &within_limit);
+        line.repeated = if same { repeated } else { 0 };
+        lines.push(line);
+    }
+    let cost = |ramp: &RampView| {
+        Measured::of(ramp.at_knee().and_then(|at| at.metrics.get("server_cpu_ns_per_op")).copied())
+    };
+    let names = vec!["server CPU/op at knee".into()];
+    lines.push(Compared { names, kind: &COST, a: cost(a), b: cost(b), repeated });
+    let title = format!("{}, {}, {}", a.target, a.workload, a.load);
+    Group { title, lines }
+}
+
+/// The highest rate within the limit, its interval up to the next stage; without an upper end where
+/// there is none.
+fn within_limit(ramp: &RampView) -> Option<Value> {
+    let Value { center, lo, hi } = *ramp.metrics.get("within_limit_per_s")?;
+    let name = if ramp.times == "service" { "rate_per_s" } else { "asked_per_s" };
+    let rate = |stage: &RampStage| stage.metrics.get(name).copied();
+    let mut up = ramp.stages.iter().filter(|stage| stage.way == "up").filter_map(rate);
+    let own = up.find(|rate| rate.center >= center * (1.0 - SAME));
+    let next = own.and_then(|_| up.next());
+    let hi = next.map(|next| next.hi.unwrap_or(next.center).max(hi.unwrap_or(center)));
+    Some(Value { center, lo: lo.or(Some(center)), hi })
+}

@@ -1,0 +1,51 @@
+//! Rows of results that both runs have. A row of pages is compared by its service time.
+
+use super::{Common, Compared, Group, Measured, RATE, TIME, paired};
+use crate::standings::standings;
+use crate::view::{Row, View};
+
+/// All rows of the same target, profile, operation and load.
+pub(super) fn common(a: &View, b: &View) -> Common {
+    let (pairs, alone) = paired(&ordered(a), &ordered(b), same);
+    let next_to =
+        |x: &(&Row, &Row), y: &(&Row, &Row)| x.0.workload == y.0.workload && x.0.load == y.0.load;
+    Common {
+        names: ["row", "rows"],
+        header: &["operation", "target"],
+        groups: pairs.chunk_by(next_to).map(group).collect(),
+        notes: Vec::new(),
+        alone,
+    }
+}
+
+/// Rows in the order in which they are shown. Those of a search are its probes, whose rates follow
+/// from what it found.
+fn ordered(view: &View) -> Vec<&Row> {
+    let tables = if view.search.is_none() { standings(view) } else { Vec::new() };
+    let groups = tables.iter().flat_map(|t| &t.groups);
+    groups.flat_map(|g| &g.standings).map(|s| s.row).collect()
+}
+
+fn same(a: &Row, b: &Row) -> bool {
+    a.target == b.target
+        && a.workload == b.workload
+        && a.operation == b.operation
+        && a.load == b.load
+}
+
+fn group(pairs: &[(&Row, &Row)]) -> Group {
+    let (first, _) = pairs[0];
+    let title = format!("{}, {}", first.workload, first.load);
+    Group { title, lines: pairs.iter().map(|(a, b)| compared(a, b)).collect() }
+}
+
+fn compared(a: &Row, b: &Row) -> Compared {
+    let measured = |row: &Row| Measured::of(row.metrics.get(&a.compared_by).copied());
+    Compared {
+        names: vec![a.operation.clone(), a.target.clone()],
+        kind: if a.compared_by == "rate_per_s" { &RATE } else { &TIME },
+        a: measured(a),
+        b: measured(b),
+        repeated: a.blocks.min(b.blocks),
+    }
+}

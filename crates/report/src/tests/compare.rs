@@ -1,0 +1,270 @@
+//! Two runs next to each other: results, ramps and searches, what decides nothing, and the width.
+
+use model::{Load, Trial};
+
+use super::outputs::plain;
+use super::ramp::{REDIS, Store, of, ramp_of, ramped};
+use super::search::{STORE, searched_in};
+use super::width::{everything, too_wide};
+use crate::compare::render;
+use crate::fixture::{pages, run, usual};
+use crate::recorded::Recorded;
+use crate::view::View;
+use crate::{judge, view};
+
+fn compared(a: &Recorded, b: &Recorded) -> String {
+    render(&judge(a), &judge(b), 120, false)
+}
+
+/// The first line that starts so.
+#[track_caller]
+fn line<'a>(text: &'a str, start: &str) -> &'a str {
+    text.lines().find(|l| l.starts_with(start)).unwrap_or_else(|| panic!("no {start} in {text}"))
+}
+
+/// The ratio and the verdict at the end of the first line that starts so.
+#[track_caller]
+fn judged(text: &str, start: &str) -> (f64, String) {
+    let words: Vec<&str> = line(text, start).split_whitespace().collect();
+    let ratio = words.iter().find_map(|word| word.strip_suffix('×')).unwrap();
+    (ratio.parse().unwrap(), (*words.last().unwrap()).into())
+}
+
+/// Redis alone, whose capacity is multiplied.
+fn redis(factor: f64, with: impl Fn(&mut Trial)) -> Recorded {
+    let capacity = REDIS.capacity * factor;
+    of(&[("redis", Store { capacity, cpu_ns: REDIS.cpu_ns / factor, ..REDIS })], 4, with)
+}
+
+#[test]
+fn ramps_are_compared_by_what_stores_bear_and_what_it_costs() {
+    let text = compared(&redis(1.0, |_| ()), &redis(2.0, |_| ()));
+    for name in ["knee", "answered at most", "p99 below 1.00 ms"] {
+        assert_eq!(judged(&text, name), (2.0, "higher".into()), "{text}");
+    }
+    assert_eq!(judged(&text, "server CPU/op at knee"), (2.0, "cheaper".into()), "{text}");
+    let back = compared(&redis(2.0, |_| ()), &redis(1.0, |_| ()));
+    assert_eq!(judged(&back, "knee"), (0.5, "lower".into()), "{back}");
+    assert_eq!(judged(&back, "server CPU/op at knee"), (0.5, "dearer".into()), "{back}");
+}
+
+#[test]
+fn two_ramps_next_to_each_other() {
+    let faster = |trial: &mut Trial| {
+        for stage in &mut ramp_of(trial).stages {
+            stage.server_cpu_ns = stage.server_cpu_ns.map(|ns| ns / 2);
+        }
+    };
+    let (a, b) = (judge(&ramped(4, |_| ())), judge(&ramped(4, faster)));
+    insta::assert_snapshot!(render(&a, &b, 100, false));
+}
+
+#[test]
+fn nothing_is_known_between_two_stages() {
+    let text = compared(&redis(1.0, |_| ()), &redis(1.0, |_| ()));
+    assert_eq!(judged(&text, "answered at most"), (1.0, "equal".into()), "{text}");
+    // Stages are a tenth of the capacity apart: a store that bears nearly so much more is no other.
+    for name in ["knee", "p99 below 1.00 ms"] {
+        assert_eq!(judged(&text, name), (1.0, "undecided".into()), "{text}");
+    }
+    let slightly = compared(&redis(1.0, |_| ()), &redis(1.08, |_| ()));
+    for name in ["knee", "p99 below 1.00 ms"] {
+        assert_eq!(judged(&slightly, name), (1.08, "undecided".into()), "{slightly}");
+    }
+    let few = |factor: f64| {
+        let mut recorded = redis(factor, |_| ());
+        recorded.trials.truncate(2);
+        recorded
+    };
+    assert_eq!(judged(&compared(&few(1.0), &few(3.0)), "knee"), (3.0, "undecided".into()));
+}
+
+#[test]
+fn the_highest_rate_within_a_limit_reaches_up_to_the_next_stage() {
+    let text = compared(&redis(1.0, |_| ()), &redis(1.0, |_| ()));
+    // Of twelve stages the ninth keeps the limit: up to the tenth, at 1.0 of the capacity.
+    let view = judge(&redis(1.0, |_| ()));
+    let tenth = view.ramps[0].stages[9].metrics["asked_per_s"];
+    let shown = format!(", {:.1}]", tenth.hi.unwrap() / 1e3);
+    assert!(line(&text, "p99 below 1.00 ms").contains(&shown), "{shown} in {text}");
+    // Where the last stage keeps it, nobody knows how much more would.
+    let low = |trial: &mut Trial| ramp_of(trial).stages.truncate(5);
+    let text = compared(&redis(1.0, low), &redis(2.0, |_| ()));
+    let words = line(&text, "p99 below 1.00 ms");
+    assert!(words.contains("≥ 47.7 k/s  ") && words.ends_with("undecided"), "{text}");
+}
+
+#[test]
+fn a_ramp_that_did_not_find_the_stores_own_limit_decides_nothing() {
+    let short = |trial: &mut Trial| ramp_of(trial).stages.truncate(9);
+    let starved = |trial: &mut Trial| {
+        for stage in &mut ramp_of(trial).stages {
+            stage.server_cpu_ns = stage.server_cpu_ns.map(|ns| ns / 2);
+            stage.generator_cpu_ns = stage.length_ns * 98 / 100;
+        }
+    };
+    let cases = [
+        (redis(3.0, short), "no stage was too much for it"),
+        (redis(3.0, starved), "the generator was the limit"),
+    ];
+    for (b, why) in cases {
+        let text = compared(&redis(1.0, |_| ()), &b);
+        for name in ["knee", "answered at most", "p99 below 1.00 ms", "server CPU/op at knee"] {
+            assert_eq!(judged(&text, name).1, "undecided", "{name} in {text}");
+        }
+        assert!(line(&text, "knee").contains("≥ "), "{text}");
+        let said = format!("  B: redis bears more than was shown: {why}, so it decides nothing\n");
+        assert!(text.contains(&said), "{text}");
+    }
+}
+
+#[test]
+fn a_ramp_that_broke_is_told() {
+    let dies = |trial: &mut Trial| {
+        let message = "the server ended with signal 9".into();
+        trial.failure = Some(model::Failure { class: model::ErrorClass::Closed, message });
+    };
+    let text = compared(&redis(1.0, |_| ()), &redis(1.0, dies));
+    assert!(line(&text, "knee").ends_with("–       undecided"), "{text}");
+    assert!(text.contains("  B: redis broke in every block"), "{text}");
+}
+
+#[test]
+fn ramps_of_other_loads_and_limits_are_not_compared() {
+    let a = ramped(4, |_| ());
+    let mut other = a.clone();
+    for cell in &mut other.header.plan.cells {
+        if let Load::Ramp { clients, .. } = &mut cell.load {
+            *clients = 32;
+        }
+    }
+    let text = compared(&a, &other);
+    assert!(text.contains("The runs have nothing in common that can be compared.\n"), "{text}");
+    assert!(text.contains("2 ramps are in A alone.\n2 ramps are in B alone.\n"), "{text}");
+    let said = text.replace("\n   ", "");
+    assert!(said.contains("! load of memcached, open: A `up to 120 % of the peak in 23"), "{text}");
+    assert!(said.contains("over 64 clients`") && said.contains("over 32 clients`"), "{text}");
+
+    let mut stricter = redis(3.0, |_| ());
+    stricter.header.plan.limit_ns = Some(500_000);
+    let text = compared(&redis(1.0, |_| ()), &stricter);
+    assert!(text.contains("! limit of p99: A `1.00 ms`, B `500 µs`"), "{text}");
+    assert_eq!(judged(&text, "p99 below each one's limit").1, "undecided", "{text}");
+    assert_eq!(judged(&text, "knee").1, "higher", "{text}");
+}
+
+#[test]
+fn searches_are_compared_by_the_rates_found() {
+    let more = super::search::Store { knee_per_s: 120_000.0, capacity_per_s: 150_000.0, ..STORE };
+    let searched = |store| searched_in(5, store, |_| {});
+    let text = compared(&searched(STORE), &searched(more));
+    assert_eq!(judged(&text, "rate found"), (1.2, "higher".into()), "{text}");
+    assert_eq!(judged(&text, "peak"), (1.15, "undecided".into()), "{text}");
+    assert!(text.contains("the intervals of the rates found do not overlap"), "{text}");
+    assert!(!text.contains("alone") && !text.contains("operation"), "probes are no rows: {text}");
+    let same = compared(&searched(STORE), &searched(STORE));
+    assert_eq!(judged(&same, "rate found"), (1.0, "equal".into()), "{same}");
+    assert!(same.contains("the intervals of the rates found overlap"), "{same}");
+    let two = compared(&searched_in(2, STORE, |_| {}), &searched(more));
+    assert_eq!(judged(&two, "rate found").1, "undecided", "of two rounds: {two}");
+    insta::assert_snapshot!(render(&judge(&searched(STORE)), &judge(&searched(more)), 80, false));
+}
+
+#[test]
+fn searches_for_different_things_decide_nothing() {
+    let a = searched_in(5, STORE, |_| {});
+    let more = super::search::Store { knee_per_s: 120_000.0, capacity_per_s: 150_000.0, ..STORE };
+    let mut b = searched_in(5, more, |_| {});
+    b.header.plan.search.as_mut().unwrap().slos = vec!["p99<2ms".parse().unwrap()];
+    b.header.plan.targets[0].name = "valkey".into();
+    b.header.command.push("--clients=50".into());
+    let text = compared(&a, &b);
+    for said in [
+        "! limits of the search: A `p99<1ms`, B `p99<2ms`",
+        "! target of the search: A `redis`, B `valkey`",
+        "! arguments: A `run sessions`, B `run sessions --clients=50`",
+        "they searched for different things, which decides nothing",
+    ] {
+        assert!(text.contains(said), "no {said} in {text}");
+    }
+    assert_eq!(judged(&text, "rate found"), (1.2, "undecided".into()), "{text}");
+}
+
+#[test]
+fn a_rate_that_clients_held_down_is_the_least_that_is_known() {
+    let idle = super::search::Store { busy_ns: 110_000, server_cpu_share: 0.3, ..STORE };
+    let slow = super::search::Store { knee_per_s: 100.0, ..STORE };
+    let a = searched_in(5, STORE, |_| {});
+    let text = compared(&a, &searched_in(5, idle, |_| {}));
+    let found = line(&text, "rate found");
+    assert!(found.contains("≥ ") && found.ends_with("undecided"), "{text}");
+    assert!(text.contains("  B: redis sustains at least ") && text.contains("--clients"), "{text}");
+    assert!(!text.contains("overlap"), "{text}");
+    let text = compared(&a, &searched_in(5, slow, |_| {}));
+    assert!(line(&text, "rate found").ends_with("–       undecided"), "{text}");
+    assert!(text.contains("  B: redis does not keep p99 < 1 ms even at"), "{text}");
+}
+
+#[test]
+fn runs_of_different_kinds_have_nothing_in_common() {
+    let text = compared(&searched_in(2, STORE, |_| {}), &ramped(3, |_| ()));
+    assert!(text.contains("The runs have nothing in common that can be compared.\n"), "{text}");
+    assert!(text.contains("1 search is in A alone.\n"), "{text}");
+    assert!(text.contains("2 ramps are in B alone.\n"), "{text}");
+    let text = compared(&run(&["files"], 3, usual), &pages(&["files"], 3, usual));
+    assert!(text.contains("6 rows are in A alone.\n3 rows are in B alone.\n"), "{text}");
+}
+
+/// Pairs of views that have something of each kind in common.
+fn pairs() -> Vec<(View, View)> {
+    let short = |trial: &mut Trial| ramp_of(trial).stages.truncate(9);
+    let idle = super::search::Store { busy_ns: 110_000, server_cpu_share: 0.3, ..STORE };
+    let mut other = everything();
+    other.header.conditions.facts[0].value = "never".into();
+    other.header.plan.targets[1].settings.insert("io-threads".into(), "4".into());
+    let records = [
+        (everything(), other),
+        (ramped(4, |_| ()), ramped(4, short)),
+        (searched_in(5, STORE, |_| {}), searched_in(5, idle, |_| {})),
+        (ramped(4, |_| ()), run(&["redis"], 3, usual)),
+    ];
+    records.iter().map(|(a, b)| (judge(a), judge(b))).collect()
+}
+
+#[test]
+fn what_is_compared_fits_the_terminal() {
+    for (a, b) in pairs() {
+        for columns in [80, 100, 120, 140] {
+            let text = render(&a, &b, columns, false);
+            let wide: Vec<&str> = text.lines().filter(|l| l.chars().count() > columns).collect();
+            assert!(wide.is_empty(), "at {columns}: {wide:#?}");
+        }
+        for columns in [40, 60] {
+            let text = render(&a, &b, columns, false);
+            let wide = too_wide(&text, columns);
+            assert!(wide.is_empty(), "at {columns}: {wide:#?}");
+        }
+    }
+}
+
+#[test]
+fn at_80_columns_ramps_and_searches_are_tables() {
+    for (a, b) in &pairs()[1..3] {
+        let text = render(a, b, 80, false);
+        let header = text.lines().find(|l| l.contains("B by A  ") || l.contains("B by A verdict"));
+        assert!(header.is_some(), "{text}");
+        assert!(text.contains(" ±"), "{text}");
+    }
+}
+
+#[test]
+fn colour_says_nothing_by_itself() {
+    for (a, b) in pairs() {
+        let coloured = render(&a, &b, 100, true);
+        assert_eq!(plain(&coloured), render(&a, &b, 100, false));
+        assert!(coloured.starts_with("A: \u{1b}["), "{coloured}");
+    }
+    let (a, b) = (judge(&redis(1.0, |_| ())), judge(&redis(2.0, |_| ())));
+    assert_eq!(a.validity, view::Validity::Valid);
+    assert!(render(&a, &b, 120, true).contains("\u{1b}[1mknee "), "what differs is emphasised");
+}
