@@ -42,6 +42,8 @@ pub struct Listed {
     pub status: &'static str,
     /// Names of the planned targets.
     pub targets: Vec<String>,
+    /// Of a search the limits as they are typed; empty for other runs.
+    pub limits: Vec<String>,
     /// Of a run that was killed: existing stores in which it may have left data, by name.
     pub may_hold_leftovers: Vec<String>,
 }
@@ -87,10 +89,12 @@ pub fn list(records: &Path) -> Result<Vec<Listed>, ArchiveError> {
             let Header { plan, run, .. } = &header;
             let left = |t: &&PlannedTarget| leftovers(plan, run, t).is_some();
             let killed = status == "unsealed" && !in_use(&path);
+            let limits = plan.search.iter().flat_map(|search| &search.slos);
             let holding = plan.targets.iter().filter(|_| killed).filter(left);
             Some(Listed {
                 path,
                 may_hold_leftovers: holding.map(|t| t.name.clone()).collect(),
+                limits: limits.map(ToString::to_string).collect(),
                 run: header.run,
                 study: header.plan.study,
                 scale: header.plan.scale.name(),

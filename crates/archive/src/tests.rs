@@ -161,7 +161,9 @@ fn runs_are_found_by_path_id_prefix_and_latest() {
     let first = write(records.path(), "aa11", 1000);
     let second = write(records.path(), "aa22", 2000);
     fs::create_dir(records.path().join("unrelated")).unwrap();
-    assert_eq!(list(records.path()).unwrap().len(), 2);
+    let listed = list(records.path()).unwrap();
+    assert_eq!(listed.len(), 2);
+    assert!(listed.iter().all(|l| l.status == "unsealed" && l.limits.is_empty()), "{listed:?}");
     let found = |wanted: &str| find(records.path(), wanted);
     assert_eq!(found("latest").unwrap(), second);
     assert_eq!(found("aa1").unwrap(), first);

@@ -13,6 +13,7 @@
 //! - [`text`], [`csv`], [`markdown`], [`json`], [`html`]: the outputs.
 //! - [`calibration`]: what `calibrate` found, as text.
 //! - [`compare`]: two runs next to each other.
+//! - [`list`]: earlier runs, a line each.
 
 #![expect(
     clippy::format_push_string,
@@ -25,6 +26,7 @@ pub mod compare;
 pub mod csv;
 pub mod html;
 pub mod json;
+pub mod list;
 pub mod markdown;
 pub mod rules;
 pub mod text;

@@ -4,7 +4,7 @@
 //! data of the HTML page (with them). Keys are stable.
 
 use model::{Calibration, Conditions, Counts, Load, Product};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 use crate::rules::Rule;
@@ -22,7 +22,7 @@ pub use ramps::{
 pub const VIEW_FORMAT: u32 = 1;
 
 /// May the numbers be used?
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Validity {
     /// All fixed rules hold.

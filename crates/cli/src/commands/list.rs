@@ -1,6 +1,9 @@
 //! `cachedyno list`: the records of earlier runs.
 
+use ::report::list::{Entry, Glance};
+use archive::{Listed, SUMMARY};
 use jiff::Timestamp;
+use std::fs;
 use std::process::ExitCode;
 
 use crate::args::List;
@@ -12,26 +15,26 @@ pub(crate) fn run(arguments: &List) -> Result<ExitCode, CliError> {
     if records.is_empty() {
         let directory = arguments.records.out.display();
         output::print(&format!("no records in {directory} (make one: cachedyno run sessions)\n"))?;
-    }
-    for record in records {
-        let started = i64::try_from(record.started_unix_ms).unwrap_or(i64::MAX);
-        let started = Timestamp::from_millisecond(started).unwrap_or(Timestamp::UNIX_EPOCH);
-        output::print(&format!(
-            "{}  {}  {:<12} {:<9} {:<12} {}\n",
-            record.run,
-            started.strftime("%Y-%m-%d %H:%M:%S UTC"),
-            record.study,
-            record.scale,
-            record.status,
-            record.targets.join(", ")
-        ))?;
-        for target in record.may_hold_leftovers {
-            let run = &record.run;
-            output::print(&format!(
-                "          was killed and may have left data in `{target}`: `cachedyno show {run}` \
-                 says how to remove it\n"
-            ))?;
-        }
+    } else {
+        let entries: Vec<Entry> = records.into_iter().map(entry).collect();
+        output::print(&::report::list::render(&entries, super::columns(), true))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn entry(record: Listed) -> Entry {
+    let started = i64::try_from(record.started_unix_ms).unwrap_or(i64::MAX);
+    let started = Timestamp::from_millisecond(started).unwrap_or(Timestamp::UNIX_EPOCH);
+    let summary = fs::read(record.path.join(SUMMARY)).ok();
+    Entry {
+        run: record.run,
+        started: started.strftime("%Y-%m-%d %H:%M").to_string(),
+        study: record.study,
+        scale: record.scale.into(),
+        status: record.status.into(),
+        glance: summary.and_then(|text| Glance::read(&text)),
+        targets: record.targets,
+        limits: record.limits,
+        may_hold_leftovers: record.may_hold_leftovers,
+    }
 }

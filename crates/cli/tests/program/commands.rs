@@ -51,10 +51,14 @@ fn the_list_has_a_line_for_each_run() {
     let ids = &runs.ids;
     let listed = runs.on_records(&["list"]).code(0).stdout;
     let lines: Vec<&str> = listed.lines().collect();
-    assert_eq!(lines.len(), 2, "{listed}");
-    for (line, id) in lines.iter().zip(ids) {
+    assert_eq!(lines.len(), 1 + 2, "{listed}");
+    assert!(lines[0].starts_with("run ") && lines[0].contains(" started (UTC) "), "{listed}");
+    for (line, id) in lines[1..].iter().zip(ids) {
         assert!(line.starts_with(id), "oldest first: {listed}");
-        for part in [" UTC ", "sessions", "quick", "complete", "files"] {
+        let summary = fs::read(runs.path(id).join("summary.json")).unwrap();
+        let summary: Value = serde_json::from_slice(&summary).unwrap();
+        let state = summary["validity"].as_str().unwrap().to_uppercase();
+        for part in [" sessions ", " quick ", &format!(" {state} "), " files"] {
             assert!(line.contains(part), "no `{part}` in {line}");
         }
     }
@@ -253,7 +257,8 @@ fn a_damaged_record_is_said_and_does_not_hide_the_others() {
     let bad = place.records().join("20200101T000000Z-sessions-00000000");
     fs::create_dir(&bad).unwrap();
     fs::write(bad.join("header.json"), "{\"format\":1,").unwrap();
-    assert_eq!(place.on_records(&["list"]).code(0).stdout.lines().count(), 1);
+    let listed = || place.on_records(&["list"]).code(0).stdout;
+    assert_eq!(listed().lines().count(), 1 + 1, "{}", listed());
     let path = bad.to_str().unwrap();
     place.on_records(&["show", path]).code(1).error(&["header.json", "line 1", "is damaged"]);
     fs::write(bad.join("header.json"), "{\"format\":99}").unwrap();
@@ -261,6 +266,10 @@ fn a_damaged_record_is_said_and_does_not_hide_the_others() {
 
     let record =
         super::common::Record::new(place.all_records().into_iter().find(|p| *p != bad).unwrap());
+    // A page that found no room on the disk has no summary either.
+    assert!(!listed().contains(" complete "), "{}", listed());
+    fs::remove_file(record.path.join("summary.json")).unwrap();
+    assert!(listed().contains(" complete "), "{}", listed());
     let mut lines = record.read("trials.jsonl");
     lines.extend_from_slice(b"{\"block\":\n");
     fs::write(record.path.join("trials.jsonl"), lines).unwrap();

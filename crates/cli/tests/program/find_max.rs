@@ -84,6 +84,11 @@ fn a_private_redis_is_searched_and_the_record_tells_the_same() {
     let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words(&text).contains(&words(sentence)), "{sentence}\n{text}");
     assert!(text.contains("bracket") && text.contains("peak without regard"), "{text}");
+    let listed = again(&["list"]).stdout;
+    let state = summary["validity"].as_str().unwrap().to_uppercase();
+    assert!(listed.contains(&format!(" {state} ")), "{listed}");
+    let is_told = listed.contains("/s, p99<200ms, error<1%\n");
+    assert_eq!(is_told, summary["search"]["outcome"] == "found", "{listed}");
     let compared = again(&["compare", "latest", "latest"]).stdout;
     assert!(compared.lines().any(|l| l.starts_with("peak ") && l.contains(" 1.00×")), "{compared}");
     let csv = again(&["export", "latest", "--csv"]).stdout;

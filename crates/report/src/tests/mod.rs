@@ -7,6 +7,7 @@ mod compare;
 mod context;
 mod failures;
 mod growth;
+mod list;
 mod outputs;
 mod ramp;
 mod ramp_faults;

@@ -1,0 +1,140 @@
+//! The list of earlier runs: a line each, with the verdict that its summary holds.
+
+use serde::Deserialize;
+
+use crate::search::grouped;
+use crate::text::table::{Line, Paint, Table, paragraph, width};
+use crate::view::Validity;
+
+/// Columns that targets need at least, so that a few are told.
+const TARGETS_MIN: usize = 12;
+
+/// A run as the list tells it.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// Id of the run.
+    pub run: String,
+    /// When it began, for people.
+    pub started: String,
+    /// Name of the study.
+    pub study: String,
+    /// Scale by name.
+    pub scale: String,
+    /// `complete`, `interrupted` or `unsealed` (killed).
+    pub status: String,
+    /// What its summary says; `None` where there is none that can be read.
+    pub glance: Option<Glance>,
+    /// Names of the planned targets.
+    pub targets: Vec<String>,
+    /// Of a search the limits as they are typed: `p99<1ms`; empty for other runs.
+    pub limits: Vec<String>,
+    /// Existing stores in which a killed run may have left data, by name.
+    pub may_hold_leftovers: Vec<String>,
+}
+
+/// What a run came to, of its summary as it was written when the run ended.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Glance {
+    status: String,
+    validity: Validity,
+    search: Option<Sought>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct Sought {
+    outcome: String,
+    answer: Option<Answer>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct Answer {
+    center: f64,
+}
+
+impl Glance {
+    /// Reads the JSON of a summary, most of which is passed over; `None` where it is none.
+    pub fn read(summary: &[u8]) -> Option<Self> {
+        serde_json::from_slice(summary).ok()
+    }
+}
+
+impl Entry {
+    /// Of a complete run whether it may be used. A summary that tells of an earlier end, before the
+    /// run was resumed, says nothing.
+    fn at_a_glance(&self) -> Option<&Glance> {
+        let ended = |glance: &&Glance| self.status == "complete" && glance.status == "complete";
+        self.glance.as_ref().filter(ended)
+    }
+
+    fn state(&self) -> &str {
+        self.at_a_glance().map_or(&self.status, |glance| glance.validity.heading())
+    }
+
+    /// Targets, that of a search with the rate found and its limits.
+    fn told(&self) -> Vec<String> {
+        let mut told = self.targets.clone();
+        let search = self.at_a_glance().and_then(|glance| glance.search.as_ref());
+        let found = search.filter(|search| search.outcome == "found");
+        let answer = found.and_then(|search| search.answer.as_ref());
+        if let (Some(answer), Some(target)) = (answer, told.last_mut()) {
+            *target += &format!(" {}/s", grouped(answer.center));
+        }
+        told.extend(self.limits.iter().cloned());
+        told
+    }
+}
+
+/// All entries in their order for a terminal of `columns` columns, with or without colours, and
+/// below them what killed runs may have left. Where targets do not fit, some are left out for `…`.
+pub fn render(entries: &[Entry], columns: usize, colour: bool) -> String {
+    let paint = Paint { on: colour };
+    let whole = table(entries, |told| told.join(", "));
+    let bare = Table { gap: 1, ..table(entries, |_| String::new()) };
+    let room = columns.saturating_sub(bare.width() - width(TARGETS));
+    let tight = Table { gap: 1, ..whole.clone() };
+    let mut text = if tight.width() > columns && room >= TARGETS_MIN {
+        Table { gap: 1, ..table(entries, |told| shortened(told, room)) }.render(paint)
+    } else {
+        whole.fit(paint, columns)
+    };
+    for entry in entries {
+        let run = &entry.run;
+        for target in &entry.may_hold_leftovers {
+            // The command's words stay on one line, so that it can be copied.
+            let words = format!(
+                "{run} was killed and may have left data in `{target}` (how to remove it: \
+                 `cachedyno\u{a0}show\u{a0}{run}`)"
+            );
+            text += &paragraph("  ! ", 4, &words, columns);
+        }
+    }
+    text
+}
+
+/// Name of the last column.
+const TARGETS: &str = "targets";
+
+fn table(entries: &[Entry], targets: impl Fn(&[String]) -> String) -> Table {
+    let line = |entry: &Entry| {
+        let Entry { run, started, study, scale, .. } = entry;
+        let mut cells = [run, started, study, scale].map(Clone::clone).to_vec();
+        cells.extend([entry.state().into(), targets(&entry.told())]);
+        Line::Cells(cells, false)
+    };
+    let header = vec!["run", "started (UTC)", "study", "scale", "state", TARGETS];
+    Table { header, right: &[], gap: 2, lines: entries.iter().map(line).collect() }
+}
+
+/// As many as fit into `room` columns, which are no fewer than [`TARGETS_MIN`]; the first is cut
+/// where it is too long itself.
+fn shortened(told: &[String], room: usize) -> String {
+    let whole = told.join(", ");
+    if width(&whole) <= room {
+        return whole;
+    }
+    let some = (1..told.len()).rev().map(|n| told[..n].join(", ") + ", …");
+    some.into_iter().find(|text| width(text) <= room).unwrap_or_else(|| {
+        let kept: String = whole.chars().take(room.saturating_sub(1)).collect();
+        kept + "…"
+    })
+}
