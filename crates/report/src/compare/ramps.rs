@@ -74,8 +74,12 @@ fn group(a: &RampView, b: &RampView) -> Group {
     let cost = |ramp: &RampView| {
         Measured::of(ramp.at_knee().and_then(|at| at.metrics.get("server_cpu_ns_per_op")).copied())
     };
-    let names = vec!["server CPU/op at knee".into()];
-    lines.push(Compared { names, kind: &COST, a: cost(a), b: cost(b), repeated });
+    // A server that somebody else runs does not tell its CPU.
+    let (a_cost, b_cost) = (cost(a), cost(b));
+    if a_cost.value.or(b_cost.value).is_some() {
+        let names = vec!["server CPU/op at knee".into()];
+        lines.push(Compared { names, kind: &COST, a: a_cost, b: b_cost, repeated });
+    }
     let title = format!("{}, {}, {}", a.target, a.workload, a.load);
     Group { title, lines }
 }

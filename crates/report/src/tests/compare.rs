@@ -49,6 +49,21 @@ fn ramps_are_compared_by_what_stores_bear_and_what_it_costs() {
 }
 
 #[test]
+fn a_server_whose_cpu_is_not_known_has_no_line_of_it() {
+    let unseen = |trial: &mut Trial| {
+        for stage in &mut ramp_of(trial).stages {
+            stage.server_cpu_ns = None;
+        }
+    };
+    let text = compared(&redis(1.0, unseen), &redis(2.0, unseen));
+    assert!(!text.contains("CPU/op"), "{text}");
+    assert_eq!(judged(&text, "knee"), (2.0, "higher".into()), "{text}");
+    let text = compared(&redis(1.0, |_| ()), &redis(2.0, unseen));
+    let words: Vec<&str> = line(&text, "server CPU/op at knee").split_whitespace().collect();
+    assert!(words.ends_with(&["–", "–", "undecided"]), "{text}");
+}
+
+#[test]
 fn two_ramps_next_to_each_other() {
     let faster = |trial: &mut Trial| {
         for stage in &mut ramp_of(trial).stages {
