@@ -99,6 +99,8 @@ pub(crate) struct Records {
 }
 
 const TARGET_HELP: &str = "Measure only this target; with a URL, an existing store\n\n\
+    In studies of sessions and ramps, valkey and keydb are started as redis is; Dragonfly, Garnet \
+    and Kvrocks are measured where they run, by a redis:// URL.\n\n\
     URLs: redis://[user:password@]host:port/db, redis+unix:///socket?db=N, \
     mysql://user:password@host/database, mysql+unix:///socket?database=NAME&user=NAME, \
     file:///directory (the run works in a new directory in it). A password can also come from \

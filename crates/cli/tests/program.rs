@@ -29,6 +29,7 @@ mod program {
     mod missing;
     mod passwords;
     mod profiles;
+    mod programs;
     mod ramp;
     mod reference;
     mod replies;

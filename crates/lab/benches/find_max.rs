@@ -234,6 +234,7 @@ fn plan(seed: u64, search: Search, kv: Kv) -> Plan {
         targets: vec![PlannedTarget {
             name: "x".into(),
             product: Product::Redis,
+            program: None,
             backend: None,
             address: Some("scripted".into()),
             settings: BTreeMap::new(),

@@ -221,6 +221,7 @@ impl<'a> Bench<'a> {
         group: Option<&MemoryGroup>,
     ) -> Result<Server, Failure> {
         let spec = ServerSpec {
+            program: target.program,
             settings: target.settings_of(product),
             cpus: Some(self.setup.pinning.server.clone()),
             group: group.map(|g| g.path().to_path_buf()),

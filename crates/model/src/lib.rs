@@ -21,6 +21,7 @@ pub mod leftovers;
 pub mod load;
 pub mod memory;
 pub mod plan;
+pub mod program;
 pub mod record;
 pub mod saturation;
 pub mod search;
@@ -38,6 +39,7 @@ pub use plan::{
     Cell, Connections, Effort, Generation, Kv, KvOperation, Layout, Names, Order, Phase, Plan,
     PlannedTarget, Product, Scale, Sessions, Stop, Workload,
 };
+pub use program::Program;
 pub use record::{Condition, Conditions, Header, Seal, SealStatus};
 pub use saturation::{NetworkUse, ProcessUse, SAMPLE_NS, Sample, StoreCounters, ThreadCpu};
 pub use search::{Search, Slo, SloError};

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use crate::app_cache::{AppCache, Backend, DataFiles};
 use crate::load::Load;
+use crate::program::Program;
 use crate::search::Search;
 use crate::study::{Advice, Claim};
 
@@ -80,6 +81,9 @@ pub struct PlannedTarget {
     pub name: String,
     /// Which driver and which server; of a cache's backend the first of its stores.
     pub product: Product,
+    /// The program that its private server is; `None` for the product's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<Program>,
     /// The software whose application cache it is; `None` for other workloads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backend: Option<Backend>,

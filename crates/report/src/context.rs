@@ -2,7 +2,7 @@
 //! and controls.
 
 use model::leftovers::leftovers;
-use model::{Header, Plan, PlannedTarget, Product, Search, Trial};
+use model::{Header, Plan, PlannedTarget, Product, Program, Search, Trial};
 
 use crate::cache;
 use crate::notes::Notes;
@@ -31,13 +31,18 @@ fn target(recorded: &Recorded, planned: &PlannedTarget) -> TargetView {
         kind: planned.product,
         product: state.and_then(|s| s.version.clone()).or(seen),
         place: planned.address.clone().unwrap_or_else(|| match recorded.header.plan.search {
-            Some(_) => "a private server, started fresh for the search".into(),
+            Some(_) => format!("a private {}, started fresh for the search", server(planned)),
             None => private_place(planned),
         }),
         settings: planned.settings.clone(),
         not_run: state.and_then(|s| s.unavailable.as_ref()).map(ToString::to_string),
         control_of: planned.control_of.clone(),
     }
+}
+
+/// What a private server is called: by its program where that is not its product's own.
+fn server(planned: &PlannedTarget) -> &'static str {
+    planned.program.map_or("server", Program::name)
 }
 
 /// Where a target is that the run makes for itself.
@@ -47,7 +52,7 @@ fn private_place(planned: &PlannedTarget) -> String {
     let (own, fresh) = ("a directory of its own", "started fresh for each trial");
     match (files, planned.products().len() - files) {
         (_, 0) => format!("{own}, made and removed by the run"),
-        (0, 1) => format!("a private server, {fresh}"),
+        (0, 1) => format!("a private {}, {fresh}", server(planned)),
         (0, _) => format!("private servers, {fresh}"),
         (_, _) => format!("a private server, {fresh}, and {own}"),
     }

@@ -99,6 +99,7 @@ fn target(name: &str) -> PlannedTarget {
     PlannedTarget {
         name: name.into(),
         product,
+        program: None,
         backend: None,
         address: None,
         settings: BTreeMap::new(),

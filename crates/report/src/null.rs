@@ -1,7 +1,7 @@
 //! The rule of the null server: a target that is nearly as fast as a server that does nothing was
 //! not measured, the generator was.
 
-use model::{Header, Kv, Load, NullRate, Product};
+use model::{Header, Kv, Load, NullRate, Product, Program};
 
 use crate::rules::{BUSY_SHARE_MAX, NULL_FACTOR_MIN};
 use crate::series::MeasuredPhase;
@@ -77,9 +77,10 @@ pub(crate) fn at_its_limit(
     known: &NullRate,
 ) -> Option<f64> {
     let (own, server) = busy(phase, kv)?;
-    // Redis carries commands out on one thread.
-    let is_redis = header.plan.target(&phase.cell.target)?.product == Product::Redis;
-    let usable = if is_redis { 1 } else { known.server_cpus.max(1) };
+    let target = header.plan.target(&phase.cell.target)?;
+    // Redis and Valkey carry commands out on one thread, KeyDB on as many as it is told.
+    let has_one = target.product == Product::Redis && target.program != Some(Program::Keydb);
+    let usable = if has_one { 1 } else { known.server_cpus.max(1) };
     let share = server? / f64::from(usable);
     (share > BUSY_SHARE_MAX && own <= BUSY_SHARE_MAX).then_some(share.min(1.0))
 }

@@ -2,13 +2,15 @@
 
 use crate::search::SearchPath;
 use crate::{mariadb, memcached, redis};
-use model::Product;
+use model::{Product, Program};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// One product's server, installed or not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Installed {
+    /// The bare name that starts it.
+    pub name: &'static str,
     /// The product that it serves.
     pub product: Product,
     /// Name of its program.
@@ -23,7 +25,7 @@ pub struct Installed {
 
 /// Looks for every server that this crate can start and asks it for its version.
 pub fn installed(search: &SearchPath) -> Vec<Installed> {
-    let servers = [
+    let own = [
         (Product::Redis, redis::PROGRAM, redis::PACKAGE, search.find(&[redis::PROGRAM])),
         (Product::Mysql, mariadb::PROGRAM, mariadb::PACKAGE, mariadb::find_server(search)),
         (
@@ -33,13 +35,24 @@ pub fn installed(search: &SearchPath) -> Vec<Installed> {
             search.find(&[memcached::PROGRAM]),
         ),
     ];
-    servers
-        .into_iter()
-        .map(|(product, program, package, path)| {
-            let version = path.as_deref().and_then(version_line);
-            Installed { product, program, path, version, package }
-        })
-        .collect()
+    let own = own.map(|(product, program, package, path)| {
+        server(product.name(), product, (program, package), path)
+    });
+    let others = Program::ALL.map(|program| {
+        let (target, name) = (program.target(), program.name());
+        server(target, Product::Redis, (name, name), search.find(&[name]))
+    });
+    own.into_iter().chain(others).collect()
+}
+
+fn server(
+    name: &'static str,
+    product: Product,
+    (program, package): (&'static str, &'static str),
+    path: Option<PathBuf>,
+) -> Installed {
+    let version = path.as_deref().and_then(version_line);
+    Installed { name, product, program, path, version, package }
 }
 
 fn version_line(program: &Path) -> Option<String> {
@@ -68,5 +81,7 @@ mod tests {
         assert!(version.starts_with("ls (") && !version.contains('\n'), "{version}");
         // A `mysqld` that does not say MariaDB is another product's.
         assert_eq!((list[1].product, &list[1].path), (Product::Mysql, &None));
+        let names: Vec<&str> = list.iter().map(|i| i.name).collect();
+        assert_eq!(names, ["redis", "mysql", "memcached", "valkey", "keydb"]);
     }
 }

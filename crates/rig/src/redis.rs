@@ -1,4 +1,5 @@
-//! Starts the installed `redis-server` on a unix socket.
+//! Starts the installed `redis-server`, or a program that takes its configuration file, on a unix
+//! socket.
 //!
 //! Its configuration file lies in the scratch of the socket: our lines first, then the plan's
 //! settings as they are spelled there (redis.conf of the product).
@@ -8,7 +9,7 @@ use crate::guard::Guard;
 use crate::process::{Launch, Process};
 use crate::scratch::Scratch;
 use crate::server::{Server, ServerSpec, check_settings};
-use model::{Endpoint, NetAddress};
+use model::{Endpoint, NetAddress, Program};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -24,21 +25,25 @@ const READY_WITHIN: Duration = Duration::from_secs(10);
 
 /// What would make it listen elsewhere, write elsewhere, or ask for a password (nobody else can
 /// reach its socket).
-const RESERVED: [&str; 19] = [
+const RESERVED: [&str; 23] = [
     "aclfile",
     "bind",
     "cluster-enabled",
     "daemonize",
+    "db-s3-object",
     "dir",
     "include",
     "logfile",
     "loadmodule",
     "pidfile",
     "port",
+    "rdma-port",
     "rename-command",
     "replicaof",
     "requirepass",
     "slaveof",
+    "storage-provider",
+    "storage-provider-options",
     "supervised",
     "tls-port",
     "unixsocket",
@@ -52,9 +57,11 @@ const RESERVED: [&str; 19] = [
 /// Errors: the program is missing; a setting is refused, by us or by the server, whose own words
 /// are then in the message; no answer in time.
 pub fn start_redis(guard: &Guard, spec: &ServerSpec) -> Result<Server> {
-    let missing = RigError::Missing { program: PROGRAM, package: PACKAGE };
-    let program = spec.search.find(&[PROGRAM]).ok_or(missing)?;
-    check_settings(PROGRAM, &spec.settings, &RESERVED)?;
+    let name = spec.program.map_or(PROGRAM, Program::name);
+    let package = spec.program.map_or(PACKAGE, Program::name);
+    let missing = RigError::Missing { program: name, package };
+    let program = spec.search.find(&[name]).ok_or(missing)?;
+    check_settings(name, &spec.settings, &RESERVED)?;
     let data = Scratch::new(guard, &spec.data_parent)?;
     let sockets = Scratch::for_sockets(guard)?;
     let socket = sockets.socket("server.sock")?;
@@ -63,7 +70,7 @@ pub fn start_redis(guard: &Guard, spec: &ServerSpec) -> Result<Server> {
     fs::write(&configuration, configuration_text(&socket, &directory, &spec.settings))
         .map_err(RigError::io("write", &configuration))?;
     let launch = Launch {
-        name: PROGRAM,
+        name,
         program,
         arguments: vec![configuration.into()],
         directory: &directory,

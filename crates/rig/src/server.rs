@@ -4,7 +4,7 @@ use crate::error::{Result, RigError};
 use crate::process::Process;
 use crate::scratch::Scratch;
 use crate::search::SearchPath;
-use model::Endpoint;
+use model::{Endpoint, Program};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,6 +12,8 @@ use std::time::Duration;
 /// What kind of server to start; the same for every product.
 #[derive(Clone, Debug)]
 pub struct ServerSpec {
+    /// The program that is started; `None` for the product's own.
+    pub program: Option<Program>,
     /// Directory on the disk under test; the server's data goes into a new scratch in it.
     pub data_parent: PathBuf,
     /// Settings on top of the product's own defaults, as its configuration file spells them.
@@ -30,6 +32,7 @@ impl ServerSpec {
     /// A server with its product's defaults, on all CPUs, with data in `data_parent`.
     pub fn new(data_parent: impl Into<PathBuf>) -> Self {
         Self {
+            program: None,
             data_parent: data_parent.into(),
             settings: BTreeMap::new(),
             cpus: None,

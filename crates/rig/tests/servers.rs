@@ -13,7 +13,7 @@ use cachedyno_rig::{
     process_cpu_ns, start_mariadb, start_redis,
 };
 use common::{entries, eventually, guard, role, runs};
-use model::{Endpoint, ErrorClass, Failure, NetAddress, Product};
+use model::{Endpoint, ErrorClass, Failure, NetAddress, Program};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::fs;
@@ -107,6 +107,50 @@ fn redis_runs_with_its_settings_and_leaves_nothing() {
     server.stop().unwrap();
     assert!(!runs(pid) && !sockets.exists());
     assert!(entries(base.path()).is_empty());
+}
+
+#[test]
+fn a_program_in_place_of_redis_is_found_by_its_name_and_started() {
+    let Some(redis) = SearchPath::of_process().find(&["redis-server"]) else {
+        println!("skipped: redis-server is not installed");
+        return;
+    };
+    let (base, programs) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let guard = guard();
+    for program in Program::ALL {
+        let script = programs.path().join(program.name());
+        fs::write(&script, format!("#!/bin/sh\nexec {} \"$@\"\n", redis.display())).unwrap();
+        fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        let search = SearchPath::new([programs.path().to_path_buf()]);
+        let spec = spec(base.path(), &[("maxmemory", "8mb")]);
+        let spec = ServerSpec { program: Some(program), search, ..spec };
+        let server = start_redis(&guard, &spec).unwrap();
+        assert!(ask(&server, "CONFIG GET maxmemory").contains("8388608"));
+        assert_eq!(server.name(), program.name());
+        assert_eq!(server.command_line()[0], script.display().to_string());
+        server.stop().unwrap();
+        // Redis itself is not there.
+        let failure: Failure =
+            start_redis(&guard, &ServerSpec { program: None, ..spec }).unwrap_err().into();
+        assert_eq!(failure.class, ErrorClass::Missing);
+        assert!(entries(base.path()).is_empty());
+    }
+}
+
+#[test]
+fn installed_programs_in_place_of_redis_take_its_settings() {
+    let base = tempfile::tempdir().unwrap();
+    let guard = guard();
+    for program in Program::ALL.into_iter().filter(|p| is_installed(p.name())) {
+        let settings = [("save", ""), ("appendonly", "no"), ("maxclients", "100")];
+        let spec = ServerSpec { program: Some(program), ..spec(base.path(), &settings) };
+        let server = start_redis(&guard, &spec).unwrap();
+        assert!(ask(&server, "CONFIG GET save").starts_with("*2\r\n$4\r\nsave\r\n$0\r\n\r\n"));
+        assert!(ask(&server, "CONFIG GET maxclients").contains("$3\r\n100\r\n"));
+        assert!(ask(&server, "CONFIG GET port").contains("$1\r\n0\r\n"));
+        server.stop().unwrap();
+        assert!(entries(base.path()).is_empty());
+    }
 }
 
 #[test]
@@ -207,6 +251,12 @@ fn what_is_not_installed_is_named_with_its_cure() {
     let failure: Failure = start_redis(&guard, &spec).unwrap_err().into();
     assert_eq!(failure.class, ErrorClass::Missing);
     assert_eq!(failure.message, "redis-server is not installed (apt-get install redis-server)");
+    for program in Program::ALL {
+        let spec = ServerSpec { program: Some(program), ..spec.clone() };
+        let name = program.name();
+        let expected = format!("{name} is not installed (apt-get install {name})");
+        assert_eq!(start_redis(&guard, &spec).unwrap_err().to_string(), expected);
+    }
     let error = MariadbTemplate::make(&guard, base.path(), &nowhere).unwrap_err();
     assert_eq!(error.class(), ErrorClass::Missing);
     assert_eq!(error.to_string(), "mariadbd is not installed (apt-get install mariadb-server)");
@@ -350,11 +400,13 @@ fn a_server_ends_with_the_thread_that_started_it() {
 #[test]
 fn installed_servers_tell_their_version() {
     for server in installed(&SearchPath::of_process()) {
-        let (word, program) = match server.product {
-            Product::Redis => ("Redis", "redis-server"),
-            Product::Mysql => ("MariaDB", "mariadbd"),
-            Product::Memcached => ("memcached", "memcached"),
-            Product::Files => panic!("files need no server"),
+        let (word, program) = match server.name {
+            "redis" => ("Redis", "redis-server"),
+            "mysql" => ("MariaDB", "mariadbd"),
+            "memcached" => ("memcached", "memcached"),
+            "valkey" => ("Valkey", "valkey-server"),
+            "keydb" => ("KeyDB", "keydb-server"),
+            other => panic!("{other} needs no server"),
         };
         assert_eq!(server.program, program);
         if is_installed(program) {

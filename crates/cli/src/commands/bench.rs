@@ -20,6 +20,7 @@ const AFTER_HELP: &str = "Examples:\n  \
     cachedyno bench redis --rate 50000 --clients 20 --dist zipf:0.99\n  \
     cachedyno bench redis --stages 10s:1000,30s:1000-50000,10s:50000 --blocks 1\n  \
     cachedyno bench redis memcached --pipeline 16\n  \
+    cachedyno bench redis valkey --set io-threads=2\n  \
     cachedyno bench mc=memcached://10.0.0.1:11211,10.0.0.2:11211?protocol=meta\n  \
     cachedyno bench c=rediss+cluster://user@10.0.0.3:7000 --cacert ca.pem\n  \
     cachedyno bench redis --command 'HSET __key__ field __data__' --pipeline 16\n\n\
@@ -30,7 +31,8 @@ const AFTER_HELP: &str = "Examples:\n  \
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP, allow_negative_numbers = true)]
 pub(crate) struct Bench {
-    /// Stores to measure: `redis` or `memcached` for a private server, or NAME[=URL]
+    /// Stores to measure: `redis`, `valkey`, `keydb` or `memcached` for a private server, or
+    /// NAME=URL, as for Dragonfly, Garnet and Kvrocks
     #[arg(value_name = "TARGET", required = true)]
     targets: Vec<String>,
     #[command(flatten)]

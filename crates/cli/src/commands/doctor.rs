@@ -21,7 +21,7 @@ pub(crate) fn run(arguments: &Doctor) -> Result<ExitCode, CliError> {
 /// Which stores are installed.
 fn stores() -> String {
     let lines = rig::installed(&SearchPath::of_process()).into_iter().map(|store| {
-        let (name, program, package) = (store.product.name(), store.program, store.package);
+        let (name, program, package) = (store.name, store.program, store.package);
         let missing = || format!("not installed: {program} (apt-get install {package})");
         format!("  {name:<9} {}\n", store.version.unwrap_or_else(missing))
     });

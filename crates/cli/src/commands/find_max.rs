@@ -25,7 +25,8 @@ const AFTER_HELP: &str = "Examples:\n  \
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP, allow_negative_numbers = true)]
 pub(crate) struct FindMax {
-    /// The store: `redis` or `memcached` for a private server, a URL, or NAME=URL
+    /// The store: `redis`, `valkey`, `keydb` or `memcached` for a private server, a URL, or
+    /// NAME=URL
     target: String,
     /// A limit that must hold, such as p99<1ms or error<0.01%; of several, all must
     #[arg(long = "slo", value_name = "LIMIT", required = true)]

@@ -7,6 +7,7 @@ use super::{StudyError, keys, quoted_list, sizes};
 use crate::app_cache::{CM_PREFIX, CM_SETTINGS, DataFiles, DataSize, Fill};
 use crate::memory::MemoryLimit;
 use crate::plan::{Generation, Product, Scale};
+use crate::program::Program;
 use crate::target::Endpoint;
 
 /// One `--target NAME[=URL]`.
@@ -107,6 +108,17 @@ impl TargetChoice {
             return Ok(Self { name: endpoint.product().name().into(), endpoint: Some(endpoint) });
         }
         Ok(Self { name: checked_name(text)?, endpoint: None })
+    }
+
+    /// The product at its URL; or what its bare name starts, with the program where that is not
+    /// the product's own. `None` for a name that starts nothing.
+    pub fn server(&self) -> Option<(Product, Option<Program>)> {
+        if let Some(endpoint) = &self.endpoint {
+            return Some((endpoint.product(), None));
+        }
+        let own = Product::ALL.into_iter().find(|p| p.name() == self.name);
+        let program = || Program::ALL.into_iter().find(|p| p.target() == self.name);
+        own.map(|p| (p, None)).or_else(|| Some((Product::Redis, Some(program()?))))
     }
 }
 

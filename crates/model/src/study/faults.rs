@@ -9,7 +9,7 @@ use super::wire::{
     STUDY_FORMAT, Study, StudyPhase, StudyTarget, StudyWorkload,
 };
 use super::{quoted_list, sizes};
-use crate::plan::Layout;
+use crate::plan::{Layout, Product};
 
 impl Study {
     /// Byte offset and text of the first thing that parses but makes no sense.
@@ -54,7 +54,15 @@ impl Study {
             let (name, product) = (t.name.get_ref(), t.product().name());
             (t.name.span().start, format!("target `{name}`: {product} keeps no {what}"))
         });
+        let alien = self.targets.iter().find_map(|t| {
+            let program = t.program.filter(|_| t.product() != Product::Redis)?.name();
+            let (name, product) = (t.name.get_ref(), t.product().name());
+            let problem =
+                format!("target `{name}`: {program} is no {product} server (expected redis)");
+            Some((t.name.span().start, problem))
+        });
         unfit
+            .or(alien)
             .or_else(|| names(self.targets.iter().map(|t| &t.name).collect(), "target"))
             .or_else(|| names(self.profiles.iter().map(|p| &p.name).collect(), "profile"))
             .or_else(|| self.unknown_target(self.control.get_ref(), self.control.span().start))

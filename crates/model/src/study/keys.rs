@@ -8,7 +8,7 @@ use super::wire::StudyWorkload;
 use super::wire::StudyWorkload::{AppCache, Ramp, Sessions};
 
 /// Table, key, whose it is (one of those that have it), and whether it must be there.
-const OWN: [(&str, &str, StudyWorkload, bool); 45] = [
+const OWN: [(&str, &str, StudyWorkload, bool); 47] = [
     ("defaults", "value_bytes", Sessions, true),
     ("defaults", "value_bytes", Ramp, false),
     ("defaults", "ttl_s", Sessions, true),
@@ -38,6 +38,8 @@ const OWN: [(&str, &str, StudyWorkload, bool); 45] = [
     ("scales", "step", Ramp, true),
     ("targets", "product", Sessions, true),
     ("targets", "product", Ramp, true),
+    ("targets", "program", Sessions, false),
+    ("targets", "program", Ramp, false),
     ("targets", "backend", AppCache, true),
     ("profiles", "stop", Sessions, true),
     ("profiles", "stop", AppCache, true),

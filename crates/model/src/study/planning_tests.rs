@@ -1,6 +1,6 @@
 use super::*;
 use crate::study::TargetChoice;
-use crate::{Generation, Scale};
+use crate::{Generation, Program, Scale};
 
 const SESSIONS: &str = include_str!("../../../../studies/sessions.toml");
 
@@ -96,6 +96,17 @@ fn a_setting_of_a_store_that_is_not_measured_is_refused() {
     assert!(text.starts_with("--set mysql.x=`1` would change nothing: no chosen target"), "{text}");
     let text = message("redis.hz", "prod=redis://127.0.0.1:7000/2");
     assert!(text.contains("at a URL and not ours to configure (chosen: `prod`;"), "{text}");
+}
+
+#[test]
+fn a_study_that_does_not_name_valkey_gives_it_what_redis_gets() {
+    let targets = ["redis", "valkey"].map(|t| TargetChoice::parse(t).unwrap()).to_vec();
+    let sets = vec![("redis.appendonly".into(), "yes".into())];
+    let plan = study().plan(&Choices { targets, sets, ..choices() }).unwrap();
+    let (redis, valkey) = (plan.target("redis").unwrap(), plan.target("valkey").unwrap());
+    assert_eq!((redis.program, valkey.program), (None, Some(Program::Valkey)));
+    assert_eq!(valkey.settings["appendonly"], "yes");
+    assert_eq!(redis.settings, valkey.settings);
 }
 
 #[test]

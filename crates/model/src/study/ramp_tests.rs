@@ -1,7 +1,7 @@
 use super::*;
 use crate::study::TargetChoice;
 use crate::study::planning::tests::choices;
-use crate::{Plan, Scale, Workload};
+use crate::{Plan, PlannedTarget, Product, Program, Scale, Workload};
 
 const RAMP_STUDY: &str = include_str!("../../../../studies/ramp.toml");
 
@@ -97,6 +97,7 @@ fn more_targets_are_measured_where_they_are_named() {
     assert_eq!(settings("redis-io4")["io-threads"], "4");
     assert_eq!(settings("memcached-1")["threads"], "1");
     assert!(settings("valkey").is_empty());
+    assert_eq!(plan.target("valkey").unwrap().program, None, "what is at a URL is not started");
     let unfit = |text: &str| {
         let targets = vec![TargetChoice::parse(text).unwrap()];
         study().plan(&Choices { targets, ..choices() }).unwrap_err().to_string()
@@ -104,6 +105,49 @@ fn more_targets_are_measured_where_they_are_named() {
     assert!(unfit("files").contains("files keeps no values by key here"), "{}", unfit("files"));
     assert!(unfit("db=mysql://root@localhost/x").contains("mysql keeps no values by key"));
     assert!(unfit("other").contains("unknown target `other` (known: `redis`, `memcached`, "));
+}
+
+#[test]
+fn programs_in_place_of_redis_are_planned_and_recorded() {
+    let targets = ["redis", "valkey", "keydb"];
+    let targets = targets.iter().map(|t| TargetChoice::parse(t).unwrap()).collect();
+    let plan = study().plan(&Choices { targets, control: true, ..choices() }).unwrap();
+    let stored = |name: &str| serde_json::to_string(plan.target(name).unwrap()).unwrap();
+    for (name, program, text) in [
+        ("redis", None, None),
+        ("redis-again", None, None),
+        ("valkey", Some(Program::Valkey), Some(r#""program":"valkey-server""#)),
+        ("keydb", Some(Program::Keydb), Some(r#""program":"keydb-server""#)),
+    ] {
+        let target = plan.target(name).unwrap();
+        assert_eq!((target.product, target.program), (Product::Redis, program), "{name}");
+        assert_eq!(target.settings, plan.target("redis").unwrap().settings, "{name}");
+        match text {
+            // As in records from before there were any.
+            None => assert!(!stored(name).contains("program"), "{}", stored(name)),
+            Some(text) => assert!(stored(name).contains(text), "{}", stored(name)),
+        }
+        assert_eq!(serde_json::from_str::<PlannedTarget>(&stored(name)).unwrap(), *target);
+    }
+}
+
+#[test]
+fn a_program_that_cannot_serve_a_product_is_refused() {
+    let own = "program = \"valkey-server\"";
+    let error = |from: &str, to: &str| {
+        assert!(RAMP_STUDY.contains(from), "{from}");
+        let text = RAMP_STUDY.replacen(from, to, 1);
+        Study::parse("r.toml", &text).unwrap_err().to_string()
+    };
+    let text = error("name = \"memcached\"\n", &format!("name = \"memcached\"\n{own}\n"));
+    let expected = "target `memcached`: valkey-server is no memcached server (expected redis)";
+    assert!(text.ends_with(expected), "{text}");
+    let text = error(own, "program = \"sh\"");
+    assert!(text.contains("unknown variant `sh`, expected `valkey-server` or"), "{text}");
+    let cache = include_str!("../../../../studies/app-cache.toml");
+    let cache = cache.replacen("[[targets]]\n", &format!("[[targets]]\n{own}\n"), 1);
+    let text = Study::parse("c.toml", &cache).unwrap_err().to_string();
+    assert!(text.contains("`program` is no key of a study of workload `app-cache`"), "{text}");
 }
 
 #[test]
@@ -246,7 +290,7 @@ fn claims_about_ramps_are_checked() {
     assert_eq!(plan.claims.len(), 6);
     assert!(plan.claims.iter().all(|claim| claim.expect.is_of_ramps()));
     for (from, to, problem) in [
-        ("a = \"memcached\"", "a = \"valkey\"", "unknown target `valkey`"),
+        ("a = \"memcached\"", "a = \"other\"", "unknown target `other`"),
         ("over = \"redis\"", "over = \"mysql\"", "unknown target `mysql`"),
         ("figure = \"reached\"", "figure = \"reachd\"", "unknown variant `reachd`"),
         ("than = \"get\"", "than = \"touch\"", "unknown operation `touch`"),

@@ -7,6 +7,7 @@ use super::wire::{Study, StudyTarget, StudyWorkload};
 use super::{StudyError, quoted_list};
 use crate::app_cache::{Backend, CM_PREFIX};
 use crate::plan::{PlannedTarget, Product};
+use crate::program::Program;
 use crate::target::{Endpoint, NO_SESSIONS};
 
 impl Study {
@@ -18,7 +19,8 @@ impl Study {
         let mut targets: Vec<PlannedTarget> = Vec::new();
         if choices.targets.is_empty() {
             for own in self.targets.iter().filter(|t| !t.on_request) {
-                let target = planned(own.name.get_ref(), own.product(), own.backend);
+                let server = (own.product(), own.program);
+                let target = planned(own.name.get_ref(), server, own.backend);
                 let settings = self.settings(&target, resolved)?;
                 targets.push(PlannedTarget { settings, ..target });
             }
@@ -62,29 +64,23 @@ impl Study {
 
     /// A store of sessions.
     fn chosen_store(&self, choice: &TargetChoice) -> Result<PlannedTarget, StudyError> {
-        let product = match &choice.endpoint {
-            Some(endpoint) => endpoint.product(),
-            None => self.product_of(&choice.name)?,
-        };
+        let server = self.server_of(choice)?;
         let unfit = match &choice.endpoint {
             Some(endpoint) => endpoint.no_sessions(),
-            None => (!product.keeps_sessions()).then_some(NO_SESSIONS),
+            None => (!server.0.keeps_sessions()).then_some(NO_SESSIONS),
         };
         match unfit {
             Some(why) => Err(StudyError::Choice(format!("target `{}`: {why}", choice.name))),
-            None => Ok(planned(&choice.name, product, None)),
+            None => Ok(planned(&choice.name, server, None)),
         }
     }
 
     /// A server of keys and values.
     fn chosen_server(&self, choice: &TargetChoice) -> Result<PlannedTarget, StudyError> {
         let name = &choice.name;
-        let product = match &choice.endpoint {
-            Some(endpoint) => endpoint.product(),
-            None => self.product_of(name)?,
-        };
+        let (product, program) = self.server_of(choice)?;
         if product.keeps_keys() {
-            return Ok(planned(name, product, None));
+            return Ok(planned(name, (product, program), None));
         }
         Err(StudyError::Choice(format!(
             "target `{name}`: {} keeps no values by key here (expected redis or memcached, or a \
@@ -93,10 +89,12 @@ impl Study {
         )))
     }
 
-    fn product_of(&self, name: &str) -> Result<Product, StudyError> {
-        let of_study = self.target(name).map(StudyTarget::product);
-        let of_name = Product::ALL.into_iter().find(|p| p.name() == name);
-        of_study.or(of_name).ok_or_else(|| {
+    /// The product at a URL; else what is started: the study's target of that name goes first.
+    fn server_of(&self, choice: &TargetChoice) -> Result<(Product, Option<Program>), StudyError> {
+        let name = &choice.name;
+        let of_study = self.target(name).filter(|_| choice.endpoint.is_none());
+        let of_study = of_study.map(|t| (t.product(), t.program));
+        of_study.or_else(|| choice.server()).ok_or_else(|| {
             let known = quoted_list(self.target_names());
             StudyError::Choice(format!(
                 "unknown target `{name}` (known: {known}; give another store as \
@@ -120,7 +118,7 @@ impl Study {
         let unfit = choice.endpoint.as_ref().and_then(|e| unfit_for(backend, e));
         match unfit {
             Some(why) => Err(StudyError::Choice(format!("target `{name}`: {why}"))),
-            None => Ok(planned(name, first_product(backend), Some(backend))),
+            None => Ok(planned(name, (first_product(backend), None), Some(backend))),
         }
     }
 
@@ -178,10 +176,15 @@ impl Study {
     }
 }
 
-fn planned(name: &str, product: Product, backend: Option<Backend>) -> PlannedTarget {
+fn planned(
+    name: &str,
+    (product, program): (Product, Option<Program>),
+    backend: Option<Backend>,
+) -> PlannedTarget {
     PlannedTarget {
         name: name.into(),
         product,
+        program,
         backend,
         address: None,
         settings: BTreeMap::new(),

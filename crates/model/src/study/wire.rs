@@ -10,6 +10,7 @@ use super::{StudyError, keys};
 use crate::app_cache::{Backend, DataSize, Fill};
 use crate::memory::{MemoryLimit, PageCache};
 use crate::plan::{Connections, Generation, Layout, Names, Order, Product, Scale};
+use crate::program::Program;
 
 /// Version of the study format that this code reads.
 pub const STUDY_FORMAT: u32 = 1;
@@ -200,6 +201,8 @@ pub struct StudyTarget {
     pub name: Spanned<String>,
     /// Sessions and ramp: kind of store.
     pub product: Option<Product>,
+    /// Sessions and ramp: the program that is started in place of the product's own server.
+    pub program: Option<Program>,
     /// Application cache: the software whose layout it is.
     pub backend: Option<Backend>,
     /// Server settings as its configuration file spells them; of an application cache with the

@@ -2,8 +2,8 @@
 //! what and how much.
 
 use model::{
-    Condition, ErrorClass, Failure, Generation, Kv, KvOperation, Load, NullRate, RateStage,
-    SealStatus, Workload,
+    Condition, ErrorClass, Failure, Generation, Kv, KvOperation, Load, NullRate, Program,
+    RateStage, SealStatus, Workload,
 };
 
 use crate::fixture::{change, run, sessions, set_intervals, usual};
@@ -439,8 +439,9 @@ fn the_generator_must_be_twice_as_fast_on_the_null_server() {
 
 #[test]
 fn a_server_that_is_seen_at_its_limit_is_measured_also_when_the_null_server_is_not_twice_as_fast() {
-    let judged = |own: f64, server: Option<f64>| {
+    let judged_with = |program, own: f64, server: Option<f64>| {
         let mut recorded = beside_null_recorded(&Load::closed(8), Ok(15_000.0));
+        recorded.header.plan.targets[0].program = program;
         for operation in ["write", "read", "change"] {
             change(&mut recorded, "redis", operation, |phase, _| {
                 let wall_ns = phase.wall_ns as f64;
@@ -450,11 +451,20 @@ fn a_server_that_is_seen_at_its_limit_is_measured_also_when_the_null_server_is_n
         }
         judge(&recorded)
     };
+    let judged = |own, server| judged_with(None, own, server);
     let view = judged(0.7, Some(0.96));
     assert_eq!(view.validity, Validity::Valid, "{:?}", view.reasons);
     assert!(noted(&view, "the target used 96 % of the CPUs it can use"), "{:?}", view.footnotes);
     for (own, server) in [(0.7, Some(0.8)), (0.95, Some(0.96)), (0.7, None)] {
         assert_eq!(judged(own, server).validity, Validity::Invalid, "{own} {server:?}");
+    }
+    // Both have two CPUs: Valkey can use one of them, KeyDB both.
+    let view = judged_with(Some(Program::Valkey), 0.7, Some(0.96));
+    assert_eq!(view.validity, Validity::Valid, "{:?}", view.reasons);
+    assert_eq!(view.targets[0].place, "a private valkey-server, started fresh for each trial");
+    for (server, validity) in [(0.96, Validity::Invalid), (1.92, Validity::Valid)] {
+        let view = judged_with(Some(Program::Keydb), 0.7, Some(server));
+        assert_eq!(view.validity, validity, "{:?}", view.reasons);
     }
 }
 

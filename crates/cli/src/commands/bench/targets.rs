@@ -3,7 +3,7 @@
 use clap::Args;
 use drivers::wire::Dialect;
 use model::plan::PlannedTarget;
-use model::{Condition, Endpoint, Kv, Product, TargetChoice};
+use model::{Condition, Endpoint, Kv, Product, Program, TargetChoice};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use workloads::kv::Sizes;
@@ -90,21 +90,19 @@ pub(super) fn doubts(choices: &[TargetChoice]) -> Vec<Condition> {
 
 /// The protocol that a target speaks. Errors: it is no key-value server.
 pub(super) fn dialect(choice: &TargetChoice) -> Result<Dialect, CliError> {
-    let product = product(choice);
-    product.and_then(|p| Dialect::of(p, choice.endpoint.as_ref())).ok_or_else(|| {
+    let server = server(choice);
+    server.and_then(|(p, _)| Dialect::of(p, choice.endpoint.as_ref())).ok_or_else(|| {
         CliError::usage(format!(
-            "target `{}` is no key-value server (expected `redis`, `memcached`, or NAME=URL with \
-             redis://host:port/db, rediss://, redis+cluster://, redis+unix:///socket or \
-             memcached://host:port)",
+            "target `{}` is no key-value server (expected `redis`, `valkey`, `keydb`, `memcached`, \
+             or NAME=URL with redis://host:port/db, rediss://, redis+cluster://, \
+             redis+unix:///socket or memcached://host:port)",
             choice.name
         ))
     })
 }
 
-fn product(choice: &TargetChoice) -> Option<Product> {
-    let of_name = || Product::ALL.into_iter().find(|p| p.name() == choice.name);
-    let product = choice.endpoint.as_ref().map(Endpoint::product).or_else(of_name);
-    product.filter(|p| p.keeps_keys())
+fn server(choice: &TargetChoice) -> Option<(Product, Option<Program>)> {
+    choice.server().filter(|(product, _)| product.keeps_keys())
 }
 
 /// All targets with their settings: `sets` as the user gave them, and what private servers need
@@ -124,7 +122,7 @@ pub(super) fn planned(
             )));
         }
         dialect(choice)?;
-        let Some(product) = product(choice) else { continue };
+        let Some((product, program)) = server(choice) else { continue };
         let mut settings = BTreeMap::new();
         if choice.endpoint.is_none() {
             settings = given.get(&product).cloned().unwrap_or_default();
@@ -134,6 +132,7 @@ pub(super) fn planned(
             backend: None,
             name: choice.name.clone(),
             product,
+            program,
             address: choice.endpoint.as_ref().map(ToString::to_string),
             settings,
             control_of: None,
@@ -177,8 +176,8 @@ fn settings(
     choices: &[TargetChoice],
     sets: &[String],
 ) -> Result<BTreeMap<Product, BTreeMap<String, String>>, CliError> {
-    let mut private: Vec<Product> =
-        choices.iter().filter(|c| c.endpoint.is_none()).filter_map(product).collect();
+    let private = choices.iter().filter(|c| c.endpoint.is_none()).filter_map(server);
+    let mut private: Vec<Product> = private.map(|(product, _)| product).collect();
     private.sort();
     private.dedup();
     let mut settings: BTreeMap<Product, BTreeMap<String, String>> = BTreeMap::new();
@@ -187,6 +186,13 @@ fn settings(
             let message = format!("--set `{pair}` is not of the form KEY=VALUE");
             return Err(CliError::usage(message));
         };
+        let prefix = key.split_once('.').map(|(prefix, _)| prefix);
+        if Program::ALL.iter().any(|program| Some(program.target()) == prefix) {
+            return Err(CliError::usage(format!(
+                "--set `{pair}` cannot be: settings of Redis, Valkey and KeyDB are for all of \
+                 them (expected redis.NAME=VALUE)"
+            )));
+        }
         let named = key.split_once('.').and_then(|(product, name)| {
             let product = Product::ALL.into_iter().find(|p| p.name() == product)?;
             Some((product, name))
