@@ -18,11 +18,19 @@ impl Program {
     /// Every program, in the order in which they are listed to users.
     pub const ALL: [Self; 2] = [Self::Valkey, Self::Keydb];
 
-    /// Name of the program, and of the Debian package that brings it.
+    /// Name of the program.
     pub fn name(self) -> &'static str {
         match self {
             Self::Valkey => "valkey-server",
             Self::Keydb => "keydb-server",
+        }
+    }
+
+    /// The Debian package that brings it, and who offers that.
+    pub fn package(self) -> &'static str {
+        match self {
+            Self::Valkey => "valkey-server, in Debian from 13 on",
+            Self::Keydb => "keydb-server, from KeyDB's own repository",
         }
     }
 

@@ -12,7 +12,7 @@ pub enum RigError {
     Missing {
         /// Name of the program.
         program: &'static str,
-        /// Debian package that brings it.
+        /// Debian package that brings it, and who offers that where Debian may not.
         package: &'static str,
     },
     /// A program ended or did not answer before it was of use.

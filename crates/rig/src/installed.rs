@@ -19,7 +19,7 @@ pub struct Installed {
     pub path: Option<PathBuf>,
     /// The line that it prints about its version; `None` when it is not installed or silent.
     pub version: Option<String>,
-    /// Debian package that brings it.
+    /// Debian package that brings it, and who offers that where Debian may not.
     pub package: &'static str,
 }
 
@@ -40,7 +40,7 @@ pub fn installed(search: &SearchPath) -> Vec<Installed> {
     });
     let others = Program::ALL.map(|program| {
         let (target, name) = (program.target(), program.name());
-        server(target, Product::Redis, (name, name), search.find(&[name]))
+        server(target, Product::Redis, (name, program.package()), search.find(&[name]))
     });
     own.into_iter().chain(others).collect()
 }

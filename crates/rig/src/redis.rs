@@ -58,7 +58,7 @@ const RESERVED: [&str; 23] = [
 /// are then in the message; no answer in time.
 pub fn start_redis(guard: &Guard, spec: &ServerSpec) -> Result<Server> {
     let name = spec.program.map_or(PROGRAM, Program::name);
-    let package = spec.program.map_or(PACKAGE, Program::name);
+    let package = spec.program.map_or(PACKAGE, Program::package);
     let missing = RigError::Missing { program: name, package };
     let program = spec.search.find(&[name]).ok_or(missing)?;
     check_settings(name, &spec.settings, &RESERVED)?;

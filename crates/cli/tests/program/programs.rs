@@ -110,7 +110,10 @@ fn bench_starts_redis_and_another_program_side_by_side() {
 
 #[test]
 fn a_program_that_is_not_installed_is_named_with_its_cure() {
-    for (name, program) in [("valkey", "valkey-server"), ("keydb", "keydb-server")] {
+    for (name, program, offered) in [
+        ("valkey", "valkey-server", "in Debian from 13 on"),
+        ("keydb", "keydb-server", "from KeyDB's own repository"),
+    ] {
         if is_there(program, &["/usr/local/sbin", "/usr/sbin", "/sbin"].map(PathBuf::from)) {
             skipped(&format!("{program} lies in a directory that is always searched"));
             continue;
@@ -120,7 +123,7 @@ fn a_program_that_is_not_installed_is_named_with_its_cure() {
         command.args(["--format", "json"]).env("PATH", "/nonexistent");
         let summary = Place::finish(command).code(3).json();
         let why = target(&summary, name)["not_run"].as_str().unwrap();
-        let expected = format!("{program} is not installed (apt-get install {program})");
+        let expected = format!("{program} is not installed (apt-get install {program}, {offered})");
         assert_eq!(why, format!("not installed: {expected}"));
         place.assert_nothing_left();
     }

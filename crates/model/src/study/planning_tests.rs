@@ -102,7 +102,7 @@ fn a_setting_of_a_store_that_is_not_measured_is_refused() {
 fn a_study_that_does_not_name_valkey_gives_it_what_redis_gets() {
     let targets = ["redis", "valkey"].map(|t| TargetChoice::parse(t).unwrap()).to_vec();
     let sets = vec![("redis.appendonly".into(), "yes".into())];
-    let plan = study().plan(&Choices { targets, sets, ..choices() }).unwrap();
+    let plan = study().plan(&Choices { sets, targets, ..choices() }).unwrap();
     let (redis, valkey) = (plan.target("redis").unwrap(), plan.target("valkey").unwrap());
     assert_eq!((redis.program, valkey.program), (None, Some(Program::Valkey)));
     assert_eq!(valkey.settings["appendonly"], "yes");
