@@ -195,9 +195,8 @@ export interface RampStage {
   way: "up" | "down";
   clients: number;
   blocks: number;
-  /** Blocks in which it held. */
+  /** Blocks in which it held, and requests that were due in it and never sent. */
   held: number;
-  /** Requests that were due in it and never sent. */
   unsent: number;
   metrics: Record<string, Value>;
   /** `ramp` is all together. */
