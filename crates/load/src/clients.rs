@@ -8,7 +8,8 @@
 //! A rate is all operations divided by the time from the first client's start to the last one's
 //! end, less the share of it that clients spent on untimed preparing and checking, so that a costly
 //! check does not look like a slow store, and less the share in which they restored what operations
-//! had taken away. Rates of single clients are never summed: those of clients that did not run at
+//! had taken away. Where clients restored, it is as many operations as there are clients by the mean
+//! free time of one. Rates of single clients are never summed: those of clients that did not run at
 //! the same time would add up to more than there was.
 
 use model::{ErrorClass, Failure, Generation, Phase, PhaseResult, Restored, Stop};
@@ -155,14 +156,14 @@ impl Shared<'_> {
             sum(|s| s.untimed_ns) as f64 / own_wall_ns.saturating_sub(restoring_ns).max(1) as f64;
         let free_share = (1.0 - own_share).max(f64::EPSILON);
         let free_s = wall_ns.max(1) as f64 / 1e9 * free_share;
-        // Clients that save again end apart: each has a rate in the time that it was free.
+        // Clients that save again are free for very different times.
         let restored: Vec<Restored> = match restoring_ns {
             0 => Vec::new(),
             _ => shares.iter().filter_map(ClientShare::restored).collect(),
         };
         let rate_per_s = match restored.as_slice() {
             [] => sum(|s| s.answered) as f64 / free_s,
-            clients => clients.iter().map(Restored::rate_per_s).sum(),
+            clients => Restored::rate_per_s(clients),
         };
         let (interval_ns, done_per_interval) = recorder.intervals();
         let reads_per_interval = recorder.reads_per_interval();
@@ -275,6 +276,7 @@ struct ClientLoop<'a> {
     handed_over_at: Instant,
     untimed_ns: u64,
     restoring_ns: u64,
+    early_ns: u64,
     answered: u64,
     /// By kind of call, whole operations last.
     in_calls: Vec<InCalls>,
@@ -306,6 +308,7 @@ impl<'a> ClientLoop<'a> {
             handed_over_at: measured_from,
             untimed_ns: 0,
             restoring_ns: 0,
+            early_ns: 0,
             answered: 0,
             in_calls: vec![InCalls::default(); kinds + 1],
             failures_in_a_row: 0,
@@ -338,6 +341,7 @@ impl<'a> ClientLoop<'a> {
             span: self.counts(now).then_some((self.measured_from, now)),
             untimed_ns: self.untimed_ns,
             restoring_ns: self.restoring_ns,
+            early_ns: self.early_ns,
             answered: self.answered,
             in_calls: self.in_calls,
             used: ThreadUse::now().since(used_before),
@@ -363,7 +367,7 @@ impl<'a> ClientLoop<'a> {
 
     /// Carries out operation `n` from `ready` on; the time at which the client is ready again.
     fn operation(&mut self, n: u64, mut ready: Instant) -> Instant {
-        let mut whole = Whole::new();
+        let (mut whole, mut early_ns) = (Whole::new(), 0);
         if self.client.restore() {
             let restored = Instant::now();
             self.restoring_ns += self.measured_ns(ready, restored);
@@ -376,6 +380,7 @@ impl<'a> ClientLoop<'a> {
             }
             let mut intended = Instant::now();
             self.untimed_ns += self.measured_ns(ready, intended);
+            let free = intended;
             if plan.think_ns > 0 {
                 thread::sleep(Duration::from_nanos(plan.think_ns));
                 intended = Instant::now();
@@ -387,6 +392,7 @@ impl<'a> ClientLoop<'a> {
             }
             let answer = self.client.call();
             let done = Instant::now();
+            early_ns += nanos(done - free) - self.measured_ns(free, done);
             let answer = match answer {
                 Ok(answer) => answer,
                 Err(e) => return self.failed(plan.operation, &e, done),
@@ -410,6 +416,7 @@ impl<'a> ClientLoop<'a> {
         self.failures_in_a_row = 0;
         if self.counts(ready) {
             self.answered += 1;
+            self.early_ns += early_ns;
             self.add_call(self.in_calls.len() - 1, whole.service_ns);
             self.recorder.whole(&whole, nanos(ready - self.measured_from));
         } else {

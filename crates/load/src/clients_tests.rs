@@ -219,50 +219,54 @@ fn timed_drawing_is_in_the_response_and_not_in_the_service_time() {
     assert!(outside.phases[0].own_share > 0.5);
 }
 
+/// Restores for so long before every call.
+struct Restoring(Scripted, Duration);
+impl Client for Restoring {
+    fn operations(&self) -> &'static [&'static str] {
+        self.0.operations()
+    }
+    fn fill_next(&mut self) -> Result<bool, StoreError> {
+        self.0.fill_next()
+    }
+    fn start_phase(&mut self, phase: usize) {
+        self.0.start_phase(phase);
+    }
+    fn restore(&mut self) -> bool {
+        thread::sleep(self.1);
+        true
+    }
+    fn calls(&self) -> usize {
+        1
+    }
+    fn prepare(&mut self, n: u64, call: usize) -> Call {
+        self.0.prepare(n, call)
+    }
+    fn draw(&mut self) {}
+    fn call(&mut self) -> Result<Answer, StoreError> {
+        self.0.call()
+    }
+    fn check(&mut self) -> (Outcome, bool) {
+        self.0.check()
+    }
+}
+
+fn restoring(takes_ms: u64, restores_ms: u64) -> Box<dyn Client> {
+    let inner = Scripted {
+        takes: Duration::from_millis(takes_ms),
+        drawing_takes: Duration::ZERO,
+        calls: 1,
+        filled: 0,
+        n: 0,
+        behave: |_| Ok(Outcome::Ok),
+        outcome: Outcome::Ok,
+    };
+    Box::new(Restoring(inner, Duration::from_millis(restores_ms)))
+}
+
 #[test]
 fn restoring_is_in_neither_the_rate_nor_the_generators_share() {
-    /// Restores for so long before every call of 1 ms.
-    struct Restoring(Scripted, Duration);
-    impl Client for Restoring {
-        fn operations(&self) -> &'static [&'static str] {
-            self.0.operations()
-        }
-        fn fill_next(&mut self) -> Result<bool, StoreError> {
-            self.0.fill_next()
-        }
-        fn start_phase(&mut self, phase: usize) {
-            self.0.start_phase(phase);
-        }
-        fn restore(&mut self) -> bool {
-            thread::sleep(self.1);
-            true
-        }
-        fn calls(&self) -> usize {
-            1
-        }
-        fn prepare(&mut self, n: u64, call: usize) -> Call {
-            self.0.prepare(n, call)
-        }
-        fn draw(&mut self) {}
-        fn call(&mut self) -> Result<Answer, StoreError> {
-            self.0.call()
-        }
-        fn check(&mut self) -> (Outcome, bool) {
-            self.0.check()
-        }
-    }
     let measured = |plan: &Sessions, restores_ms: u64| {
-        let inner = Scripted {
-            takes: Duration::from_millis(1),
-            drawing_takes: Duration::ZERO,
-            calls: 1,
-            filled: 0,
-            n: 0,
-            behave: |_| Ok(Outcome::Ok),
-            outcome: Outcome::Ok,
-        };
-        let client = Restoring(inner, Duration::from_millis(restores_ms));
-        let phase = run(plan, vec![Box::new(client)]).phases.remove(0);
+        let phase = run(plan, vec![restoring(1, restores_ms)]).phases.remove(0);
         let by_service = 1e9 / phase.operations[0].service.mean_ns();
         let share = phase.operations[0].rate_per_s / by_service;
         assert!(phase.own_share < 0.3 && (0.5..1.05).contains(&share), "{share}: {phase:?}");
@@ -275,6 +279,27 @@ fn restoring_is_in_neither_the_rate_nor_the_generators_share() {
     assert!(measured(&workload(Stop::Count(10), 0), 5) >= 60 * MS);
     // Also where it begins while warming up and lasts for half of what is measured.
     measured(&workload(Stop::AfterNs(80 * MS), 5 * MS), 40);
+}
+
+#[test]
+fn where_clients_restore_the_rate_is_by_all_operations_together() {
+    // One client restores for all of the phase and comes to a single call, of a twentieth of the
+    // other's time.
+    let plan = workload(Stop::AfterNs(60 * MS), 0);
+    let phase = run(&plan, vec![restoring(1, 60), restoring(20, 1)]).phases.remove(0);
+    let fewest = phase.restored.iter().map(|told| told.answered).min();
+    assert_eq!(fewest, Some(1), "{:?}", phase.restored);
+    let by_mean_time = 2e9 / phase.operations[0].service.mean_ns();
+    let rate = phase.operations[0].rate_per_s;
+    assert!(rate <= by_mean_time * 1.001, "{rate} of {by_mean_time}: {:?}", phase.restored);
+}
+
+#[test]
+fn a_call_from_the_warm_up_that_counts_has_all_of_its_time_in_the_rate() {
+    let plan = workload(Stop::AfterNs(40 * MS), 10 * MS);
+    let phase = run(&plan, vec![restoring(30, 1)]).phases.remove(0);
+    let [told] = phase.restored[..] else { panic!("one client: {phase:?}") };
+    assert!(told.free_ns >= told.answered * 30 * MS, "{told:?}");
 }
 
 #[test]

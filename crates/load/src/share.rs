@@ -13,6 +13,8 @@ pub(crate) struct ClientShare {
     pub(crate) span: Option<(Instant, Instant)>,
     pub(crate) untimed_ns: u64,
     pub(crate) restoring_ns: u64,
+    /// Time of counted operations that lies before the measurement.
+    pub(crate) early_ns: u64,
     pub(crate) answered: u64,
     pub(crate) in_calls: Vec<InCalls>,
     pub(crate) used: ThreadUse,
@@ -23,7 +25,8 @@ impl ClientShare {
     pub(crate) fn restored(&self) -> Option<Restored> {
         let (from, to) = self.span?;
         let (answered, restoring_ns) = (self.answered, self.restoring_ns);
-        let free_ns = nanos(to - from).saturating_sub(self.untimed_ns + restoring_ns);
+        let span_ns = nanos(to - from) + self.early_ns;
+        let free_ns = span_ns.saturating_sub(self.untimed_ns + restoring_ns);
         Some(Restored { answered, free_ns, restoring_ns })
     }
 }

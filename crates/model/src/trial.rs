@@ -234,7 +234,7 @@ pub struct PhaseResult {
     /// Share of the clients' wall time spent outside of operations: drawing values, checking.
     pub own_share: f64,
     /// Where clients saved again what cleans had removed, the times of each that the rate is made
-    /// of: it is the sum of theirs. Empty elsewhere.
+    /// of (see [`Restored::rate_per_s`]). Empty elsewhere.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub restored: Vec<Restored>,
     /// Requests of an open load that were due and could not be sent within the time-out.
@@ -293,16 +293,25 @@ pub struct StageResult {
 pub struct Restored {
     /// Operations answered.
     pub answered: u64,
-    /// Time in which it neither prepared, checked nor saved again, nanoseconds.
+    /// Time in which it neither prepared, checked nor saved again, nanoseconds; with all of the
+    /// time of an operation that began in the warm-up and is counted.
     pub free_ns: u64,
     /// Time in which it saved again, nanoseconds.
     pub restoring_ns: u64,
 }
 
 impl Restored {
-    /// Operations per second of the time in which the client was free.
-    pub fn rate_per_s(&self) -> f64 {
-        self.answered as f64 / (self.free_ns.max(1) as f64 / 1e9)
+    /// Operations per second of all `clients`, had none of them saved again: as many as there are
+    /// by the mean free time of an operation, over all operations of all of them.
+    ///
+    /// Each client ends with an operation that is finished and counted, so the time of all
+    /// operations is, in expectation, their number times that of one (Wald's identity), however
+    /// long a client saved again. A client's own rate has no such property: one that came to a
+    /// single short call would stand for thousands a second.
+    pub fn rate_per_s(clients: &[Self]) -> f64 {
+        let answered: u64 = clients.iter().map(|c| c.answered).sum();
+        let free_ns: u64 = clients.iter().map(|c| c.free_ns).sum();
+        clients.len() as f64 * answered as f64 / (free_ns.max(1) as f64 / 1e9)
     }
 }
 
@@ -427,4 +436,30 @@ pub struct Interval {
     pub max_ns: u64,
     /// All times in it, as [`Histogram::encode`] writes them: kept small, for there may be many.
     pub encoded: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Clients that saved again for nearly all of a phase, as they came out of one of 80 ms.
+    #[test]
+    fn a_client_with_one_short_call_does_not_make_the_rate() {
+        let client = |answered, free_ns| Restored { answered, free_ns, restoring_ns: 0 };
+        let clients =
+            [client(79, 70_000_000), client(9, 8_000_000), client(1, 100_000), client(1, 27_000)];
+        let by_mean_time = 4.0 * 90.0 / 0.078_127;
+        let rate = Restored::rate_per_s(&clients);
+        assert!((rate / by_mean_time - 1.0).abs() < 1e-12, "{rate}");
+    }
+
+    #[test]
+    fn clients_that_are_always_free_have_the_sum_of_their_rates() {
+        let clients = [100, 300].map(|answered| Restored {
+            answered,
+            free_ns: 500_000_000,
+            ..Restored::default()
+        });
+        assert!((Restored::rate_per_s(&clients) - 800.0).abs() < 1e-9);
+    }
 }
