@@ -242,7 +242,7 @@ impl Ground<'_> {
         }
         against(self.comparisons, (self.profile, &row, &load), a, b)
             .map(|c| Ratio { value: c.ratio, blocks: c.blocks })
-            .ok_or_else(|| format!("{a} and {b} have no block in common"))
+            .ok_or_else(|| format!("{a} and {b} have no block in common with a rate of both"))
     }
 
     /// That `what` has no result in this profile, and whether trials of the target failed there.

@@ -95,8 +95,8 @@ impl Curve<'_> {
         let mut blocks: BTreeMap<u32, Vec<(f64, f64)>> = BTreeMap::new();
         for (cache, operation) in &self.sizes {
             let size = if grows == "records" { cache.keys as f64 } else { cache.records_of_tag() };
-            let usable = operation.points.iter().filter(|p| p.usable());
-            for point in usable.filter(|p| !p.result.service.is_empty()) {
+            let measured = operation.points.iter().filter(|p| p.measured());
+            for point in measured.filter(|p| !p.result.service.is_empty()) {
                 blocks.entry(point.block).or_default().push((size, point.result.service.mean_ns()));
             }
         }

@@ -9,7 +9,7 @@ use crate::distribution::{CONFIDENCE, Merged, PERCENTILES, jackknife};
 use crate::notes::Notes;
 use crate::null;
 use crate::recorded::Recorded;
-use crate::rules::VALUES_ABOVE_PERCENTILE;
+use crate::rules::{ANSWERED_MIN, VALUES_ABOVE_PERCENTILE};
 use crate::series::{MeasuredPhase, Operation, Point};
 use crate::validity;
 use crate::view::{BlockPoint, CurvePoint, Row, RowCharts, Value};
@@ -62,7 +62,7 @@ fn row(
         metrics.insert("rate_per_s".to_string(), rate);
         footnotes.extend(doubts.iter().map(|d| notes.add(d.to_string())));
     }
-    let rates = points.iter().filter_map(|p| p.result.calls_rate_per_s);
+    let rates = points.iter().filter(|p| !p.few).filter_map(|p| p.result.calls_rate_per_s);
     metrics.extend(over_blocks(rates, seed).map(|(v, _)| ("calls_rate_per_s".to_string(), v)));
     times("service", &service, seed, &mut metrics);
     times("response", &response, seed, &mut metrics);
@@ -79,6 +79,7 @@ fn row(
     }
     footnotes.extend(sample_notes(service.all.count(), notes));
     let place = format!("`{}` {}", phase.cell.id, operation.name);
+    footnotes.extend(few_note(points, &place).map(|text| notes.add(text)));
     footnotes.extend(count_notes(phase, &place, &counts, notes));
     footnotes.sort_unstable();
     footnotes.dedup();
@@ -191,6 +192,19 @@ fn sample_notes(operations: u64, notes: &mut Notes) -> Vec<usize> {
         few.join(" and "),
         if few.len() == 1 { "rests" } else { "rest" },
     ))]
+}
+
+/// Blocks without a rate, since too few operations were answered in them.
+fn few_note(points: &[Point<'_>], place: &str) -> Option<String> {
+    let few = points.iter().filter(|p| p.few).count();
+    (few > 0).then(|| {
+        format!(
+            "{place}: {few} of {} blocks have fewer than {ANSWERED_MIN} operations a client, or \
+             than {ANSWERED_MIN} of this kind, beside saving records again: no rate is told of \
+             them and nothing is compared by them; measure longer (`--set measure_ms=…`)",
+            points.len()
+        )
+    })
 }
 
 /// Counts that break no rule and yet should be known.

@@ -65,6 +65,12 @@ pub const NOISY_TRIALS_MAX: f64 = 0.5;
 /// the 99.9th.
 pub const VALUES_ABOVE_PERCENTILE: u64 = 10;
 
+/// Operations that a client must have answered in a block, in the mean of all clients, for a phase
+/// with cleans to have a rate there; and those of one kind, over all clients, for that kind to have
+/// one. In such a phase the time that a rate is by may be arbitrarily short. One operation of each
+/// client may have begun before the measurement and is likelier a long one: of ten, it is a tenth.
+pub const ANSWERED_MIN: u64 = 10;
+
 /// One fixed rule, for people.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Rule {

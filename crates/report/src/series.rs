@@ -7,6 +7,7 @@ use model::{
 use std::collections::BTreeMap;
 
 use crate::recorded::Recorded;
+use crate::rules::ANSWERED_MIN;
 
 /// One phase of one cell over all blocks.
 #[derive(Debug)]
@@ -44,11 +45,18 @@ pub(crate) struct Point<'a> {
     /// What its tags' indexes said of records that were gone, after the trial.
     pub(crate) stale_members: Option<u64>,
     pub(crate) result: &'a OperationResult,
+    /// True where fewer operations were answered than a rate or a comparison may rest on.
+    pub(crate) few: bool,
 }
 
 impl Point<'_> {
     /// True when there is a rate to speak of.
     pub(crate) fn usable(&self) -> bool {
+        !self.few && self.measured()
+    }
+
+    /// True when anything was answered.
+    pub(crate) fn measured(&self) -> bool {
         self.result.rate_per_s.is_finite() && self.result.rate_per_s > 0.0
     }
 }
@@ -95,6 +103,22 @@ impl MeasuredPhase<'_> {
     pub(crate) fn cleaned_anew(&self) -> bool {
         matches!(self.cell.workload, Workload::AppCache(_))
             && self.planned.is_some_and(|p| p.mix.contains_key("clean"))
+    }
+
+    /// Marks blocks of a phase with cleans in which too little was answered for a rate.
+    fn mark_few(&mut self) {
+        if !self.cleaned_anew() {
+            return;
+        }
+        let of_phase = ANSWERED_MIN * u64::from(self.cell.load.clients());
+        for operation in &mut self.operations {
+            for point in &mut operation.points {
+                let mut all = point.phase.operations.iter();
+                let whole = all.find(|o| o.operation == point.phase.phase).unwrap_or(point.result);
+                point.few =
+                    whole.service.count() < of_phase || point.result.service.count() < ANSWERED_MIN;
+            }
+        }
     }
 
     /// True where nothing but reads is done.
@@ -171,15 +195,16 @@ fn phase_of<'a>(
         .iter()
         .filter_map(|t| Some((*t, t.phases.iter().find(|p| p.phase == name)?)))
         .collect();
-    let operations = operations_of(name, &trials);
-    (!operations.is_empty()).then(|| MeasuredPhase {
+    let mut phase = MeasuredPhase {
         cell,
         products: plan.target(&cell.target).map_or(Vec::new(), |t| t.products().to_vec()),
         name,
         planned: cell.workload.phases().iter().find(|p| p.name == name),
+        operations: operations_of(name, &trials),
         trials,
-        operations,
-    })
+    };
+    phase.mark_few();
+    (!phase.operations.is_empty()).then_some(phase)
 }
 
 fn operations_of<'a>(phase: &str, trials: &[(&'a Trial, &'a PhaseResult)]) -> Vec<Operation<'a>> {
@@ -195,6 +220,7 @@ fn operations_of<'a>(phase: &str, trials: &[(&'a Trial, &'a PhaseResult)]) -> Ve
                 filled: trial.filled,
                 stale_members: trial.stale_members,
                 result: operation,
+                few: false,
             };
             match found.iter_mut().find(|o| o.name == name) {
                 Some(known) => known.points.push(point),

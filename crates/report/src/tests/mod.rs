@@ -6,6 +6,7 @@ mod claims;
 mod compare;
 mod context;
 mod failures;
+mod few;
 mod growth;
 mod list;
 mod outputs;
