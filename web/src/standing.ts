@@ -5,7 +5,7 @@
 
 import type { Comparison, Load, Row, Value, View } from "./view";
 
-/** How a target stands against the best one; `ratio` above 1 would mean faster than the best. */
+/** How a target stands against the best one; `ratio` is above 1 of a control alone. */
 export interface Standing {
   verdict: "best" | "slower" | "faster" | "equal" | "undecided" | "none";
   ratio: Value | null;
@@ -84,6 +84,18 @@ function byMetric(rows: readonly Row[], metric: string): Row[] {
     .sort((a, b) => sign * ((a.metrics[metric]?.center ?? 0) - (b.metrics[metric]?.center ?? 0)));
 }
 
+/**
+ * Rows by their metric, the best first: one that none other is ahead of by the ratio of the two. Empty where each is
+ * behind some other, since not all have the same blocks.
+ */
+function ranking(comparisons: readonly Comparison[], rows: readonly Row[], metric: string): Row[] {
+  const ordered = byMetric(rows, metric);
+  const ahead = (other: Row, row: Row): boolean =>
+    (against(comparisons, other.target, row.target)?.ratio.center ?? 0) > 1;
+  const best = ordered.find((row) => !ordered.some((other) => ahead(other, row)));
+  return best === undefined ? [] : [best, ...ordered.filter((row) => row !== best)];
+}
+
 function standing(comparison: Comparison | null): Standing {
   if (comparison === null) return { verdict: "none", ratio: null, doubt: null };
   const { verdict, ratio, doubt } = comparison;
@@ -102,7 +114,7 @@ function operationGroup(view: View, rows: Row[], controls: ReadonlySet<string>):
   const first = rows[0] as Row;
   const comparisons = view.comparisons.filter((c) => sameCell(c, first));
   const metric = first.compared_by;
-  const ranked = byMetric(rows.filter((row) => !controls.has(row.target)), metric);
+  const ranked = ranking(comparisons, rows.filter((row) => !controls.has(row.target)), metric);
   const best = ranked[0] ?? null;
   const standings = new Map<string, Standing>();
   for (const row of rows) {

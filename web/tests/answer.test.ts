@@ -34,6 +34,23 @@ describe("the answer", () => {
     expect(flipped?.ratio.lo).toBeCloseTo(1 / (raw?.ratio.hi ?? 0));
   });
 
+  it("names as best the one that no ratio puts behind another, whatever the rates of all blocks", () => {
+    const view = viewOf(variants.sessions());
+    const reads = (): ReturnType<typeof groups>[0]["operations"][0] | undefined =>
+      groups(view)[1]?.operations.find((op) => op.operation === "read");
+    expect(reads()?.best?.target).toBe("files");
+    const compared = view.comparisons.filter((c) => c.operation === "read" && c.load.clients === 8);
+    const own = compared.find((c) => [c.a, c.b].sort().join() === "files,redis");
+    if (own === undefined) throw new Error("files and redis are not compared");
+    own.ratio = { center: own.a === "files" ? 0.9 : 1.1, lo: null, hi: null };
+    own.verdict = "undecided";
+    expect(reads()?.best?.target).toBe("redis");
+    expect(reads()?.standings.get("files")?.ratio?.center).toBeCloseTo(0.9, 1);
+    const cycle = ["files,redis", "redis,mysql", "mysql,files"];
+    for (const c of compared) c.ratio.center = cycle.includes(`${c.a},${c.b}`) ? 1.1 : 0.9;
+    expect(reads()?.best, "each is behind another").toBeNull();
+  });
+
   it("says equal only when every tied target is equal", () => {
     const view = viewOf(variants.sessions());
     const change = view.comparisons.filter((c) => c.operation === "change" && c.load.clients === 1);

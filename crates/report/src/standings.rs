@@ -104,18 +104,25 @@ fn same_place(a: &Row, b: &Row) -> bool {
     a.workload == b.workload && a.load == b.load && a.operation == b.operation
 }
 
-/// The target with the highest rate, or with the shortest time where time is what is compared.
-/// A control repeats another target and is never the best.
+/// The target that none other is ahead of by the ratio of the two; of several, as where they have
+/// no block in common, that with the highest rate, or the shortest time where time is compared.
+/// Nobody is where each is behind some other, since not all have the same blocks. A control repeats
+/// another target and is never the best.
 fn best<'a>(view: &View, rows: &[&'a Row]) -> Option<&'a str> {
     let speed = |row: &Row| {
         let center = row.metrics.get(&row.compared_by)?.center;
         Some(if row.compared_by == "rate_per_s" { center } else { -center })
     };
     let own = rows.iter().filter(|r| !is_control(view, &r.target));
-    let fastest = own
-        .filter_map(|r| Some((speed(r)?, r.target.as_str())))
-        .max_by(|(a, _), (b, _)| a.total_cmp(b));
-    fastest.map(|(_, target)| target)
+    let own: Vec<_> = own.filter_map(|r| Some((speed(r)?, *r))).collect();
+    let is_ahead = |other: &Row, row: &Row| {
+        let place = (row.workload.as_str(), row.operation.as_str(), &row.load);
+        against(&view.comparisons, place, &other.target, &row.target)
+            .is_some_and(|c| c.ratio.center > 1.0)
+    };
+    let unbeaten = own.iter().filter(|(_, row)| !own.iter().any(|(_, o)| is_ahead(o, row)));
+    let fastest = unbeaten.max_by(|(a, _), (b, _)| a.total_cmp(b));
+    fastest.map(|(_, row)| row.target.as_str())
 }
 
 fn is_control(view: &View, target: &str) -> bool {
