@@ -4,7 +4,9 @@
 use model::study::{Claim, Expectation};
 use model::{Load, Plan, Workload};
 use stats::Doubt;
+use std::cell::Cell;
 
+use crate::hits;
 use crate::pairs::against;
 use crate::ramp::{self, Ramp};
 use crate::recorded::Recorded;
@@ -18,6 +20,8 @@ struct Ground<'a> {
     rows: &'a [Row],
     comparisons: &'a [Comparison],
     profile: &'a str,
+    /// Whether a ratio was looked at that compares misses with hits.
+    misses: Cell<bool>,
 }
 
 /// Verdict, measured ratio and note.
@@ -76,8 +80,13 @@ pub(crate) fn claims(
     }
     for claim in of_rows {
         for profile in &profiles {
-            let ground = Ground { recorded, plan, rows, comparisons, profile };
-            views.push(view(claim, Some(profile), judge(&claim.expect, &ground)));
+            let misses = Cell::new(false);
+            let ground = Ground { recorded, plan, rows, comparisons, profile, misses };
+            let mut judged = judge(&claim.expect, &ground);
+            if ground.misses.get() {
+                judged.2 += hits::CLAIMED;
+            }
+            views.push(view(claim, Some(profile), judged));
         }
         if profiles.is_empty() {
             views.push(view(claim, None, not_run(no_profile(recorded))));
@@ -241,6 +250,7 @@ impl Ground<'_> {
             }
         }
         against(self.comparisons, (self.profile, &row, &load), a, b)
+            .inspect(|c| self.misses.set(self.misses.get() || hits::apart(self.rows, c).is_some()))
             .map(|c| Ratio { value: c.ratio, blocks: c.blocks })
             .ok_or_else(|| format!("{a} and {b} have no block in common with a rate of both"))
     }

@@ -7,6 +7,7 @@ use crate::advice::advice;
 use crate::claims::{claims, plain_profiles};
 use crate::context;
 use crate::growth::growth;
+use crate::hits;
 use crate::notes::Notes;
 use crate::pairs::comparisons;
 use crate::ramp;
@@ -22,10 +23,12 @@ use crate::view::{Row, VIEW_FORMAT, View};
 ///
 /// Equal records give equal views. A record without trials gives an INVALID view without rows.
 pub fn judge(recorded: &Recorded) -> View {
-    match &recorded.header.plan.search {
+    let mut view = match &recorded.header.plan.search {
         None => judge_cells(recorded, None),
         Some(search) => judge_cells(&by_rate(recorded, search), Some((recorded, search))),
-    }
+    };
+    hits::note(&mut view);
+    view
 }
 
 /// Judges measured cells; those of a search stand for its rates, and `searched` for what was found.
@@ -47,6 +50,7 @@ fn judge_cells(recorded: &Recorded, searched: Option<(&Recorded, &Search)>) -> V
     let cells = cells(recorded, &phases, found.is_none(), (&mut findings, &mut notes));
     let (ramps, ramp_views) = ramp::judged(recorded, &mut findings, &mut notes);
     let mut comparisons = comparisons(recorded, &phases);
+    hits::doubt(&cells, &mut comparisons);
     comparisons.extend(ramp::comparisons(recorded, &ramps, &ramp_views));
     context::notes(recorded, &comparisons, &mut notes);
     let profiles = plain_profiles(plan, &cells);

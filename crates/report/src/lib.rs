@@ -38,6 +38,7 @@ mod claims;
 mod context;
 mod distribution;
 mod growth;
+mod hits;
 mod judge;
 mod notes;
 mod null;

@@ -71,6 +71,11 @@ pub const VALUES_ABOVE_PERCENTILE: u64 = 10;
 /// client may have begun before the measurement and is likelier a long one: of ten, it is a tenth.
 pub const ANSWERED_MIN: u64 = 10;
 
+/// Difference of two targets' shares of reads that found their record from which on a comparison is
+/// one of misses with hits. Were a miss free, so many would make a rate a twentieth too high, which
+/// is more than the zone in which two targets count as equal.
+pub const HITS_APART_MAX: f64 = 0.05;
+
 /// One fixed rule, for people.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Rule {

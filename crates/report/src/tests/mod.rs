@@ -9,6 +9,7 @@ mod context;
 mod failures;
 mod few;
 mod growth;
+mod hits;
 mod list;
 mod outputs;
 mod ramp;

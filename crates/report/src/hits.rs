@@ -1,0 +1,98 @@
+//! Targets that found very different shares of what they read: a ratio of the two compares misses
+//! with hits, and a miss is cheaper than a hit on most layouts. Rows, comparisons and claims say so.
+
+use crate::rules::HITS_APART_MAX;
+use crate::show;
+use crate::standings::{Group, standings};
+use crate::view::{Comparison, Row, View};
+
+/// What a claim adds that rests on such a ratio.
+pub(crate) const CLAIMED: &str =
+    "; the targets found different shares of what they read, so misses are compared with hits";
+
+/// Share of a row's reads that found something; of a phase with parts that of its reads. `None`
+/// where nothing was read.
+fn share(cells: &[Row], row: &Row) -> Option<f64> {
+    let is_read = |operation: &str| operation == "read" || operation.ends_with(".read");
+    let part = format!("{}.read", row.operation);
+    let same = |r: &&Row| {
+        r.operation == part
+            && r.target == row.target
+            && r.workload == row.workload
+            && r.load == row.load
+    };
+    let reads = if is_read(&row.operation) { row } else { cells.iter().find(same)? };
+    let (found, all) = (reads.counts.ok, reads.counts.ok + reads.counts.miss);
+    (all > 0).then(|| found as f64 / all as f64)
+}
+
+/// Why a comparison is one of misses with hits; `None` where it is not.
+pub(crate) fn apart(cells: &[Row], comparison: &Comparison) -> Option<String> {
+    let Comparison { workload, operation, load, a, b, .. } = comparison;
+    let of = |target: &String| {
+        let here = |r: &&Row| (&r.workload, &r.operation, &r.load) == (workload, operation, load);
+        let row = cells.iter().filter(here).find(|r| r.target == *target)?;
+        share(cells, row)
+    };
+    let (one, two) = (of(a)?, of(b)?);
+    ((one - two).abs() > HITS_APART_MAX).then(|| {
+        let [one, two] = [one, two].map(show::share_of_all);
+        format!("misses are compared with hits: {a} found {one} of what it read, {b} {two}")
+    })
+}
+
+/// Adds that to the doubts of comparisons.
+pub(crate) fn doubt(cells: &[Row], comparisons: &mut [Comparison]) {
+    for comparison in comparisons {
+        if let Some(why) = apart(cells, comparison) {
+            comparison.doubt = Some(match comparison.doubt.take() {
+                Some(doubt) => format!("{doubt}; {why}"),
+                None => why,
+            });
+        }
+    }
+}
+
+/// Adds a footnote to the rows that found less than another one did, and where the best of an
+/// operation is such a row, to all that are compared with it so.
+pub(crate) fn note(view: &mut View) {
+    let tables = standings(view);
+    let groups = tables.iter().flat_map(|table| &table.groups);
+    let marks: Vec<(usize, String)> = groups.flat_map(|group| marks(view, group)).collect();
+    for (row, text) in marks {
+        let known = view.footnotes.iter().position(|note| *note == text);
+        let note = known.unwrap_or_else(|| {
+            view.footnotes.push(text);
+            view.footnotes.len() - 1
+        });
+        view.cells[row].footnotes.push(note);
+    }
+}
+
+/// Positions of rows in the view, each with a footnote that it needs.
+fn marks(view: &View, group: &Group<'_>) -> Vec<(usize, String)> {
+    let found = group.standings.iter();
+    let found = found.filter_map(|s| Some((s.best, s.row, share(&view.cells, s.row)?)));
+    let shares: Vec<(bool, &Row, f64)> = found.collect();
+    let most = shares.iter().map(|(.., share)| *share).fold(0.0, f64::max);
+    let mut found = Vec::new();
+    for (best, low, share) in shares.iter().filter(|(.., share)| most - share > HITS_APART_MAX) {
+        let text = format!(
+            "{} {} on {}, {}: {} of what was read was found, on other targets up to {}; a miss is \
+             cheaper than a hit on most layouts, and ratios between them compare the two",
+            low.workload,
+            low.operation,
+            low.target,
+            low.load,
+            show::share_of_all(*share),
+            show::share_of_all(most)
+        );
+        let concerned = |row: &Row, other: f64| {
+            std::ptr::eq(row, *low) || (*best && other - share > HITS_APART_MAX)
+        };
+        let rows = shares.iter().filter(|(_, row, other)| concerned(row, *other));
+        let at = |row: &Row| view.cells.iter().position(|r| std::ptr::eq(r, row));
+        found.extend(rows.filter_map(|(_, row, _)| Some((at(row)?, text.clone()))));
+    }
+    found
+}
