@@ -6,7 +6,7 @@
 //! | `sn` | a raw snappy block, as `snappy_compress` of the extension snappy |
 //! | `l4` | four bytes of length, the lowest first, and an lz4 block, as `lz4_compress` of lz4 |
 //! | `zs` | a zstd frame (RFC 8878), as `zstd_compress` of the extension zstd |
-//! | `lz` | an LZF stream of liblzf, without a length, as `lzf_compress` of the extension lzf |
+//! | `lz` | an LZF stream of liblzf, without a length, as `lzf_compress` of the extension lzf; what does not become shorter as a stream of literals, for which the extension has room |
 //!
 //! The level is 1, the module's default. The formats are those of the extensions, while another
 //! library may choose other bytes for the same value.
@@ -29,6 +29,8 @@ const MARK: &[u8] = b":\x1f\x8b";
 const PREFIX_BYTES: usize = 5;
 /// Longer values than this are not unpacked: an error, never memory.
 const VALUE_BYTES_MAX: usize = 512 << 20;
+/// Longest run of literals in an LZF stream.
+const LZF_LITERALS_MAX: usize = 32;
 
 /// A library that compresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,13 +98,26 @@ pub(super) fn pack(
         Compression::Lz4 => {
             out.extend_from_slice(&lz4_flex::block::compress_prepend_size(value));
         }
-        // What does not become shorter is refused, as by the extension.
-        Compression::Lzf => out.extend(lzf::compress(value).map_err(|e| failed(&e))?),
+        Compression::Lzf => match lzf::compress(value) {
+            Ok(packed) => out.extend(packed),
+            Err(LzfError::NoCompressionPossible) if !value.is_empty() => {
+                as_lzf_literals(value, out);
+            }
+            Err(e) => return Err(failed(&e)),
+        },
         Compression::Zstd => {
             out.extend(ruzstd::encoding::compress_to_vec(value, CompressionLevel::Fastest));
         }
     }
     Ok(())
+}
+
+/// Appends an LZF stream that repeats nothing: before each run of literals its length less one.
+fn as_lzf_literals(value: &[u8], out: &mut Vec<u8>) {
+    for literals in value.chunks(LZF_LITERALS_MAX) {
+        out.push(literals.len() as u8 - 1);
+        out.extend_from_slice(literals);
+    }
 }
 
 /// Appends a value as it was before [`pack`]; one that is not compressed as it stands.
@@ -243,6 +258,22 @@ mod tests {
         }
     }
 
+    #[test]
+    fn what_does_not_become_shorter_is_a_stream_of_literals() {
+        let value: Vec<u8> = (0..23_430).map(|n| workloads::values::mix(&[n]) as u8).collect();
+        let (mut packed, mut back) = (Vec::new(), Vec::new());
+        pack(&value, Some(Compression::Lzf), &mut packed).unwrap();
+        let stream = &packed[PREFIX_BYTES..];
+        // The room that the extension gives its result.
+        assert!((value.len()..=value.len() + value.len() / 25).contains(&stream.len()));
+        assert_eq!(lzf::decompress(stream, value.len()).unwrap(), value);
+        unpack(&packed, &mut back).unwrap();
+        assert_eq!(back, value);
+        packed.clear();
+        pack(b"a", Some(Compression::Lzf), &mut packed).unwrap();
+        assert_eq!(packed, b"lz:\x1f\x8b\0a");
+    }
+
     proptest! {
         #[test]
         fn packed_values_come_back(value: Vec<u8>, choice in 0..6_usize) {
@@ -251,8 +282,9 @@ mod tests {
             let compression = Compression::ALL.get(choice).copied();
             let (mut packed, mut back) = (Vec::new(), Vec::new());
             let made = pack(&value, compression, &mut packed);
-            if compression == Some(Compression::Lzf) && made.is_err() {
-                // Random bytes hardly become shorter.
+            if compression == Some(Compression::Lzf) && value.is_empty() {
+                // The extension gives nothing for nothing.
+                prop_assert!(made.is_err());
                 return Ok(());
             }
             made.unwrap();
