@@ -2,7 +2,9 @@
 
 use crate::show;
 use crate::standings::{Standing, marks, standings};
-use crate::text::{effort, facts, growth, orders, problems, ramp, reasons, search};
+use crate::text::{
+    effort, facts, growth, orders, problems, ramp, reasons, search, shown_footnotes,
+};
 use crate::view::{Validity, View};
 
 /// The whole result; a heading of the first level, all else below it.
@@ -271,7 +273,7 @@ fn conditions(view: &View) -> String {
 
 fn footnotes(view: &View) -> String {
     let note = |(i, text): (usize, &String)| format!("{}. {}\n", i + 1, plain(text));
-    let lines: String = view.footnotes.iter().enumerate().map(note).collect();
+    let lines: String = shown_footnotes(view).enumerate().map(note).collect();
     section("Notes", &lines)
 }
 

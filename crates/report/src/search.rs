@@ -160,9 +160,22 @@ impl Judged<'_> {
                 }
             }
             Found::Nothing => {
-                let text = format!("{target} answered nothing as fast as its clients could ask");
-                ("nothing", text + ": see why its probe failed")
+                let asked = self.recorded.header.plan.cells.first();
+                let clients = asked.map_or(0, |cell| cell.load.clients());
+                let why = self.trials.first().and_then(|t| t.failure.as_ref());
+                let why = why.map_or("see its probe".into(), ToString::to_string);
+                let text = format!("{target} answered nothing that {clients} client(s) asked");
+                ("nothing", format!("{text}: {why}"))
             }
+            Found::Missed(rate) if !self.is_judged(rate) => (
+                "not-judged",
+                format!(
+                    "whether {target} keeps {limits} is not known: even at {}, the lowest rate \
+                     tried, the generator itself was later than that; raise the limit, give the \
+                     generator CPUs of its own or more --threads, or measure on a quieter machine",
+                    per_s(rate as f64)
+                ),
+            ),
             Found::Missed(rate) => (
                 "missed",
                 format!(
@@ -196,6 +209,16 @@ impl Judged<'_> {
                 ),
             ),
         }
+    }
+
+    /// Whether a probe at that rate says anything of the store.
+    fn is_judged(&self, rate_per_s: u64) -> bool {
+        self.judged().any(|s| s.rate_per_s == rate_per_s && !s.doubted)
+    }
+
+    /// Probes that are there to be judged.
+    fn judged(&self) -> impl Iterator<Item = &Seen> {
+        self.seen.iter().filter(|s| matches!(s.purpose, Purpose::Bracket | Purpose::Confirm))
     }
 
     /// What probes say as long as there is no answer.
@@ -340,9 +363,8 @@ impl Judged<'_> {
             );
             findings.not_steady("store or machine changed while they were searched", sentence);
         }
-        let doubted = self.seen.iter().filter(|s| s.doubted).count();
-        let judged = |s: &&Seen| matches!(s.purpose, Purpose::Bracket | Purpose::Confirm);
-        let judged = self.seen.iter().filter(judged).count();
+        let doubted = self.judged().filter(|s| s.doubted).count();
+        let judged = self.judged().count();
         if doubted == 0 {
             return;
         }

@@ -237,9 +237,10 @@ impl Settings {
     }
 
     /// The rates between which the knee lies, as far as it is known: the highest that passed below
-    /// the lowest that failed.
+    /// the lowest that failed. Probes that cannot be judged say nothing of it.
     pub fn known(&self, seen: &[Seen]) -> (Option<u64>, Option<u64>) {
-        let judged = |s: &&Seen| matches!(s.purpose, Purpose::Bracket | Purpose::Confirm);
+        let judged =
+            |s: &&Seen| matches!(s.purpose, Purpose::Bracket | Purpose::Confirm) && !s.doubted;
         ends(&self.pooled(seen.iter().filter(judged)))
     }
 

@@ -36,7 +36,7 @@ pub(crate) struct FindMax {
     /// Evenly spaced requests instead of independent ones
     #[arg(long)]
     even: bool,
-    /// Shortest length of a probe: longer ones find the rate more exactly
+    /// Shortest length of a probe, at least 500ms: longer ones find the rate more exactly
     #[arg(long, value_name = "TIME", default_value = "1s")]
     probe: String,
     /// Unrecorded load before each probe

@@ -262,6 +262,51 @@ fn a_probe_that_the_generator_spoilt_is_not_judged() {
 }
 
 #[test]
+fn nothing_is_said_of_a_store_that_only_a_late_generator_asked() {
+    let late = |trial: &mut Trial| {
+        if let Some(due) = &mut trial.phases[0].due {
+            due.beyond[0].over_per_interval.clone_from(&due.due_per_interval);
+            due.late = due.due_per_interval.iter().sum();
+        }
+    };
+    let recorded = searched(STORE, late);
+    let view = judge(&recorded);
+    let search = view.search.as_ref().unwrap();
+    assert_eq!((view.validity, &*search.outcome), (Validity::Invalid, "not-judged"));
+    assert!(search.sentence.contains("is not known: even at 2,600/s"), "{}", search.sentence);
+    assert!(search.sentence.contains("--threads"), "{}", search.sentence);
+    assert_eq!((search.held_per_s, search.missed_per_s), (None, None));
+    let judged = search.probes.iter().filter(|p| p.purpose == "bracket").count();
+    let count = format!("{judged} of {judged} probes are not judged");
+    assert!(view.reasons.iter().any(|r| r.starts_with(&count)), "{:?}", view.reasons);
+}
+
+#[test]
+fn a_server_that_answers_nothing_is_told_with_its_cause() {
+    let refusing = |trial: &mut Trial| {
+        trial.phases.clear();
+        let message = "the server answered `ERR max number of clients reached`".to_string();
+        trial.failure = Some(Failure { class: ErrorClass::Refused, message });
+    };
+    let (validity, outcome, sentence) = outcome(&searched(STORE, refusing));
+    assert_eq!((validity, &*outcome), (Validity::Invalid, "nothing"));
+    assert!(sentence.contains("max number of clients reached"), "{sentence}");
+}
+
+#[test]
+fn notes_that_are_shown_are_numbered_from_one() {
+    let mut view = judge(&searched(STORE, |_| {}));
+    for row in &mut view.cells {
+        row.footnotes = vec![0, 1];
+    }
+    view.footnotes = ["of a row", "of a row too", "of the search"].map(String::from).to_vec();
+    for shown in [text::render(&view, 100, false), markdown::render(&view)] {
+        let line = shown.lines().find(|line| line.contains("of the search")).unwrap();
+        assert!(line.trim_start().starts_with('1') && !shown.contains("of a row"), "{shown}");
+    }
+}
+
+#[test]
 fn a_server_that_died_is_a_line_with_its_reason() {
     let mortal = |trial: &mut Trial| {
         if trial.probe.is_some_and(|p| p.rate_per_s > 105_000) {

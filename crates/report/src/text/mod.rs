@@ -250,9 +250,14 @@ fn disturbances(view: &View, columns: usize, paint: Paint) -> String {
 
 fn footnotes(view: &View, columns: usize, paint: Paint) -> String {
     let note = |(i, text): (usize, &String)| paragraph(&format!("{:>3} ", i + 1), 4, text, columns);
-    // Rows of a search are not shown here, nor what doubts them.
-    let of_row = |i: usize| view.cells.iter().any(|row| row.footnotes.contains(&i));
-    let shown = |(i, _): &(usize, &String)| view.search.is_none() || !of_row(*i);
-    let lines: String = view.footnotes.iter().enumerate().filter(shown).map(note).collect();
+    let lines: String = shown_footnotes(view).enumerate().map(note).collect();
     section("Notes", paint, &lines)
+}
+
+/// Footnotes in the order of their numbers. Rows of a search are not shown as text, nor what
+/// doubts them.
+pub(crate) fn shown_footnotes(view: &View) -> impl Iterator<Item = &String> {
+    let of_row = |i: usize| view.cells.iter().any(|row| row.footnotes.contains(&i));
+    let shown = move |i: usize| view.search.is_none() || !of_row(i);
+    view.footnotes.iter().enumerate().filter(move |(i, _)| shown(*i)).map(|(_, text)| text)
 }
