@@ -4,6 +4,7 @@
 use serde::Deserialize;
 use stats::SplitMix64;
 use std::fmt;
+use std::ops::RangeInclusive;
 
 use super::StudyError;
 use super::choices::{Choices, Resolved, bad, within};
@@ -18,8 +19,9 @@ pub const RAMP: &str = "ramp";
 const PERMILLE_MAX: u32 = 10_000;
 /// Most stages on the way up.
 const STEPS_MAX: usize = 1_000;
-/// Longest stage, milliseconds: a day.
-const STAGE_MS_MAX: u64 = 86_400_000;
+/// How long a stage may be, milliseconds: from the spans in which answers are counted
+/// ([`SAMPLE_NS`](crate::saturation::SAMPLE_NS)) to a day.
+const STAGE_MS: RangeInclusive<u64> = 100..=86_400_000;
 /// Most threads of the generator.
 const THREADS_MAX: u32 = 1_024;
 /// What says in a plan that a value is the JSON object of a user.
@@ -110,7 +112,7 @@ impl Resolved {
             "rates" => rates(key, value).map(|rates| self.rates = Some(rates)),
             "threads" => within(key, value, &(1..=THREADS_MAX), "1 to 1024 threads")
                 .map(|threads| defaults.threads = threads),
-            "stage_ms" => within(key, value, &(1..=STAGE_MS_MAX), "1 to 86400000 milliseconds")
+            "stage_ms" => within(key, value, &STAGE_MS, "100 to 86400000 milliseconds")
                 .map(|ms| size.stage_ms = ms),
             "stages" => {
                 within(key, value, &(1..=STEPS_MAX as u32), "1 to 1000").map(|n| size.stages = n)
@@ -172,11 +174,12 @@ fn most_clients(profile: &Profile, size: &ScaleSize) -> u64 {
 impl Study {
     /// What makes no sense of a ramp's values.
     pub(super) fn fault_in_scales(&self) -> Option<(usize, String)> {
-        let empty = |size: &&ScaleSize| {
-            size.stage_ms == 0 || size.stages == 0 || size.step == 0 || size.keys == 0
-        };
+        let empty = |size: &&ScaleSize| size.stages == 0 || size.step == 0 || size.keys == 0;
+        let short = |size: &&ScaleSize| !STAGE_MS.contains(&size.stage_ms);
         let problem = if self.scales.values().find(empty).is_some() {
-            "stage_ms, stages, step and keys of a scale must be above 0"
+            "stages, step and keys of a scale must be above 0"
+        } else if self.scales.values().find(short).is_some() {
+            "stage_ms of a scale must be 100 to 86400000 (answers are counted every 100 ms)"
         } else if self.defaults.threads == 0 {
             "threads must be above 0"
         } else {

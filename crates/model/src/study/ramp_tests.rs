@@ -152,13 +152,13 @@ fn a_program_that_cannot_serve_a_product_is_refused() {
 
 #[test]
 fn rates_order_and_lengths_can_be_chosen() {
-    let plan = with_sets(&[("rates", "1000,5000,9000"), ("order", "up"), ("stage_ms", "50")]);
+    let plan = with_sets(&[("rates", "1000,5000,9000"), ("order", "up"), ("stage_ms", "100")]);
     let plan = plan.unwrap();
     let Load::Ramp { stage_ns, rest_ns: 0, steps, clients, poisson: true } = &plan.cells[0].load
     else {
         panic!("{}", plan.cells[0].load)
     };
-    assert_eq!((*stage_ns, *clients), (50_000_000, 64));
+    assert_eq!((*stage_ns, *clients), (100_000_000, 64));
     assert_eq!(*steps, RampSteps::PerS(vec![1_000, 5_000, 9_000]));
     assert_eq!(
         with_sets(&[("order", "up")]).unwrap().cells[0].load.to_string(),
@@ -213,7 +213,7 @@ fn wrong_choices_say_what_was_expected() {
         (&[("order", "down")], "`up-down`, `up` or `shuffled`"),
         (&[("limit", "1")], "1us to 60s, as in `1ms`"),
         (&[("limit", "2m")], "1us to 60s"),
-        (&[("stage_ms", "0")], "1 to 86400000 milliseconds"),
+        (&[("stage_ms", "99")], "100 to 86400000 milliseconds"),
         (&[("threads", "0")], "1 to 1024 threads"),
         (&[("value_bytes", "31")], "`json`, or 32 to 16777216 bytes"),
         (&[("clients", "0")], "expected 1 to 4096, or several"),
@@ -245,6 +245,7 @@ fn faults_of_a_file_are_located() {
     for (from, to, line_has, problem) in [
         ("permille = [20, 50,", "permille = [20, 20,", "permille", "ascending numbers"),
         ("groups = 20", "groups = 0", "groups", "1 to 1000"),
+        ("stage_ms = ", "stage_ms = 99 #", "profile", "100 to 86400000"),
         ("groups = 20", "permille = [1]", "putra-2024", "has no groups"),
         ("pace = \"clients\"", "pace = \"open\"", "putra-2024", "has no permille"),
         ("limit = \"1ms\"", "limit = \"fast\"", "limit", "no limit of latency (expected 1us"),
