@@ -11,8 +11,6 @@ export interface Context {
   groups: Group[];
   /** True when more than one profile was measured, so that texts must name it. */
   manyProfiles: boolean;
-  /** Names of A/A controls. */
-  controls: ReadonlySet<string>;
 }
 
 /** Derives the context of a view. */
@@ -22,21 +20,19 @@ export function contextOf(view: View): Context {
     view,
     groups: found,
     manyProfiles: new Set(found.map((g) => g.workload)).size > 1,
-    controls: new Set(view.targets.filter((t) => t.control_of !== null).map((t) => t.name)),
   };
 }
 
-/** Gives every element with a target's name that target's colour; again after each change of theme. */
+/** Gives every element with a target's name that target's colour and mark; again after each change of theme. */
 export function paint(view: View, root: ParentNode): void {
   const looks = theme.looks(view, theme.current());
   for (const element of root.querySelectorAll<HTMLElement>("[data-target]")) {
     const look = looks.get(element.dataset["target"] ?? "");
-    if (look) element.style.setProperty("--target", look.color);
+    if (look) theme.wear(element, look);
   }
 }
 
-/** A target's name behind a dot of its colour. */
-export function targetName(context: Context, name: string): HTMLElement {
-  const hollow = context.controls.has(name) ? " hollow" : "";
-  return h("span", { class: `target${hollow}`, "data-target": name }, name);
+/** A target's name behind its mark. */
+export function targetName(name: string): HTMLElement {
+  return h("span", { class: "target", "data-target": name }, name);
 }

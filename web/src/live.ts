@@ -43,7 +43,7 @@ function show(): void {
   under.replaceChildren(...[latest(store), ...(state === null ? [] : rest(state))].filter((part) => part !== null));
   const lookOf = looks(store, theme.current());
   for (const name of under.querySelectorAll<HTMLElement>("[data-target]")) {
-    name.style.setProperty("--target", lookOf(name.dataset["target"] ?? "").color);
+    theme.wear(name, lookOf(name.dataset["target"] ?? ""));
   }
   if (focused !== "" && document.activeElement?.id !== focused) document.getElementById(focused)?.focus();
 }

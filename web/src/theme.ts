@@ -5,10 +5,10 @@ import type { View } from "./view";
 /** Which set of colours is shown. */
 export type Theme = "light" | "dark";
 
-/** How a target is drawn: colour, symbol and dash, so that it is told apart without colour too. */
+/** How a target is drawn: colour, mark and dash, so that it is told apart without colour too. */
 export interface Look {
   color: string;
-  symbol: string;
+  mark: Mark;
   /** Dash pattern of lines; empty for a solid one. */
   dash: number[];
   /** True for a target that repeats another one: drawn hollow. */
@@ -22,8 +22,24 @@ const PALETTE: Record<Theme, readonly string[]> = {
   dark: ["#5aa9e6", "#f58f4f", "#35c79a", "#e59cc8", "#ecc04a", "#9bdcf5", "#a9b3c1", "#cf9d7a"],
 };
 
-const SYMBOLS = ["circle", "rect", "triangle", "diamond", "pin", "arrow", "roundRect", "circle"];
-const DASHES: readonly number[][] = [[], [7, 3], [2, 3], [9, 3, 2, 3], [12, 4], [4, 2], [1, 2], [6, 2, 1, 2]];
+/** Outlines of marks as paths in a square of 16 by 16. */
+const OUTLINES = {
+  circle: "M8 2a6 6 0 1 0 0 12a6 6 0 1 0 0 -12z",
+  square: "M2.5 2.5h11v11h-11z",
+  triangle: "M8 1.5l7 13h-14z",
+  diamond: "M8 1l7 7l-7 7l-7 -7z",
+  cross: "M5.5 1.5h5v4h4v5h-4v4h-5v-4h-4v-5h4z",
+  wedge: "M8 14.5l7 -13h-14z",
+  bow: "M1.5 2l6.5 3.5l6.5 -3.5v12l-6.5 -3.5l-6.5 3.5z",
+} as const;
+
+/** The shape of a point. */
+export type Mark = keyof typeof OUTLINES;
+
+// Fewer than colours by one, so that the ninth target shares its colour with the first but neither
+// mark nor dash: all three together repeat after 56.
+const MARKS = Object.keys(OUTLINES) as Mark[];
+const DASHES: readonly number[][] = [[], [7, 3], [2, 3], [9, 3, 2, 3], [12, 4], [4, 2], [1, 2]];
 
 const STORAGE_KEY = "cachedyno-theme";
 const listeners = new Set<() => void>();
@@ -48,10 +64,33 @@ export function look(i: number, theme: Theme, hollow: boolean): Look {
   const palette = PALETTE[theme];
   return {
     color: palette[i % palette.length] as string,
-    symbol: hollow ? "emptyCircle" : (SYMBOLS[i % SYMBOLS.length] as string),
+    mark: MARKS[i % MARKS.length] as Mark,
     dash: hollow ? [2, 4] : [...(DASHES[i % DASHES.length] as number[])],
     hollow,
   };
+}
+
+/** The look of what is no target: a solid line with round points. */
+export function plain(color: string): Look {
+  return { color, mark: "circle", dash: [], hollow: false };
+}
+
+/** A look's mark as a symbol of ECharts. */
+export function symbol({ mark, hollow }: Pick<Look, "mark" | "hollow">): string {
+  return `${hollow ? "emptyPath" : "path"}://${OUTLINES[mark]}`;
+}
+
+/** The path of a mark, in a square of 16 by 16. */
+export function outline(mark: Mark): string {
+  return OUTLINES[mark];
+}
+
+/** Gives an element the colour and the mark of a look, for the dot before a name. */
+export function wear(element: HTMLElement, { color, mark, hollow }: Look): void {
+  const brush = hollow ? " fill='none' stroke='black' stroke-width='2.4'" : "";
+  const drawn = `<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'><path d='${OUTLINES[mark]}'${brush}/></svg>`;
+  element.style.setProperty("--target", color);
+  element.style.setProperty("--mark", `url("data:image/svg+xml,${encodeURIComponent(drawn)}")`);
 }
 
 /** The colours of one theme, for lines that are no targets. */

@@ -14,7 +14,7 @@ import { noise } from "../src/sections/noise";
 import { notes } from "../src/sections/notes";
 import { problems, results } from "../src/sections/results";
 import { targets } from "../src/sections/targets";
-import { looks } from "../src/theme";
+import { look, type Look, looks, symbol, wear } from "../src/theme";
 import { type GrowthView, parseView, type Row, type View } from "../src/view";
 import * as variants from "./variants.mjs";
 
@@ -80,6 +80,7 @@ describe("results", () => {
     expect(texts(build(results, raw), "h3 .chip")).toEqual(["✕INVALID", "✕INVALID"]);
   });
 });
+
 
 describe("effort", () => {
   it("has a row an operation and store, and what the stores took", () => {
@@ -236,6 +237,19 @@ describe("charts", () => {
     }
   });
 
+  it("tell eleven targets apart in lines, and by the marks before their names", () => {
+    const all = Array.from({ length: 11 }, (_, i) => look(i, "dark", i === 10));
+    const drawn = (one: Look): string => {
+      const element = document.createElement("span");
+      wear(element, one);
+      return `${element.style.getPropertyValue("--target")} ${element.style.getPropertyValue("--mark")}`;
+    };
+    for (const name of [drawn, (one: Look) => `${one.color} ${symbol(one)}`, ({ color, dash }: Look) => `${color} ${dash}`]) {
+      expect(new Set(all.map(name)).size).toBe(11);
+    }
+    expect([drawn(all[8] as Look).slice(0, 7), drawn(all[0] as Look).slice(0, 7)]).toEqual([all[0]?.color, all[0]?.color]);
+  });
+
   it("draw a cost in proportion to the size with slope 1", () => {
     const [files] = (variants.grown().growth ?? []).filter((c) => c.operation === "write" && c.target === "files");
     const drawn = growthPoints(files as GrowthView);
@@ -253,7 +267,7 @@ describe("charts", () => {
   it("tell what a slope says, with its figures in a table", () => {
     const raw = variants.grown();
     const curves = (raw.growth ?? []).filter((c) => c.operation === "write");
-    const built = table(contextOf(viewOf(raw)), { curves, grows: "records" });
+    const built = table({ curves, grows: "records" });
     expect(texts(built, "tbody th")).toEqual(["files", "redis", "mysql"]);
     expect(texts(built, "td[data-label=Slope]")).toEqual(["1.01 (0.97 to 1.05)", "0.00 (-0.03 to 0.02)", "0.52 (0.41 to 0.63)"]);
     expect(texts(built, "td:last-child")).toEqual([

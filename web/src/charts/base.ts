@@ -63,14 +63,27 @@ export function ink(): Ink {
   return { text: read("--text"), muted: read("--muted"), line: read("--line"), ground: read("--ground") };
 }
 
-/** A tooltip's content: a heading and lines of a coloured name with its value. */
-export function tip(title: string, lines: { name: string; color: string; value: string }[], foot = ""): HTMLElement {
-  const rows = lines.map(({ name, color, value }) => {
+/** A line of a tooltip: a name behind its mark, and a value. */
+export interface TipLine {
+  name: string;
+  look: theme.Look | undefined;
+  value: string;
+}
+
+/** A tooltip's content: a heading, lines, and what is said under them. */
+export function tip(title: string, lines: TipLine[], foot = ""): HTMLElement {
+  const rows = lines.map(({ name, look, value }) => {
     const label = h("span", { class: "target" }, name);
-    label.style.setProperty("--target", color);
+    if (look !== undefined) theme.wear(label, look);
     return h("div", { class: "tip-row" }, label, h("span", { class: "number" }, value));
   });
   return h("div", { class: "tip" }, h("strong", {}, title), rows, foot === "" ? null : h("p", {}, foot));
+}
+
+/** Points of a line with its mark where a stretch of it ends: at every point marks would hide the line. */
+export function endMarked(data: readonly [number, number | null][], look: theme.Look): { value: [number, number | null]; symbol: string }[] {
+  const isLast = (i: number): boolean => (data[i + 1]?.[1] ?? null) === null;
+  return data.map((value, i) => ({ value, symbol: isLast(i) ? theme.symbol(look) : "none" }));
 }
 
 const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Liberation Sans", sans-serif';
@@ -152,9 +165,8 @@ function zoomButtons(chart: () => echarts.ECharts): HTMLElement {
 }
 
 function legendButton(entry: LegendEntry, hidden: Set<string>, changed: () => void): HTMLElement {
-  const kind = entry.look.hollow ? "target hollow" : "target";
-  const button = h("button", { type: "button", class: kind, "aria-pressed": String(!hidden.has(entry.name)) }, entry.name);
-  button.style.setProperty("--target", entry.look.color);
+  const button = h("button", { type: "button", class: "target", "aria-pressed": String(!hidden.has(entry.name)) }, entry.name);
+  theme.wear(button, entry.look);
   button.addEventListener("click", () => {
     if (!hidden.delete(entry.name)) hidden.add(entry.name);
     button.setAttribute("aria-pressed", String(!hidden.has(entry.name)));

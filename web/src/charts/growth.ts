@@ -67,13 +67,13 @@ export function slopeText(curve: GrowthView): string {
 }
 
 function line(entry: LegendEntry, drawn: Point[]): LineSeriesOption {
-  const { color, dash, symbol, hollow } = entry.look;
+  const { color, dash, hollow } = entry.look;
   return {
     type: "line",
     name: entry.name,
     data: drawn,
     encode: { x: 0, y: 1 },
-    symbol,
+    symbol: theme.symbol(entry.look),
     symbolSize: 9,
     showAllSymbol: true,
     itemStyle: { color },
@@ -111,7 +111,7 @@ function growthTip(params: unknown, { curves, grows }: Chosen, looks: Map<string
     if (point === undefined) return [];
     const ends = format.interval(point.cost, format.time);
     const value = `${format.time(point.cost.center)}${ends === "" ? "" : ` (${ends})`}`;
-    return [{ name: seriesName, color: looks.get(seriesName)?.color ?? "", value }];
+    return [{ name: seriesName, look: looks.get(seriesName), value }];
   });
   const other = pointOf(curves.find((c) => pointOf(c, x) !== undefined) as GrowthView, x);
   const foot = other === undefined ? "" : `${sizeText(other.records)} records, ${sizeText(other.records_of_tag)} of a tag`;
@@ -177,7 +177,7 @@ function drawing(context: Context, chosen: Chosen): Drawing {
 }
 
 /** A line a target: its cost at every size, the slope, and what that says. */
-export function table(context: Context, { curves, grows }: Chosen): HTMLTableElement {
+export function table({ curves, grows }: Chosen): HTMLTableElement {
   const rows = curves.map((curve) => {
     const costs = curve.points.map((point) => {
       const ends = format.interval(point.cost, format.time);
@@ -187,7 +187,7 @@ export function table(context: Context, { curves, grows }: Chosen): HTMLTableEle
     return h(
       "tr",
       {},
-      h("th", { scope: "row", "data-label": "Store" }, h("div", {}, targetName(context, curve.target))),
+      h("th", { scope: "row", "data-label": "Store" }, h("div", {}, targetName(curve.target))),
       labelled(`Time by ${NAMES[grows]}`, costs),
       labelled("Slope", h("span", { class: "nowrap" }, slopeText(curve))),
       labelled("The cost", words(curve)),
@@ -228,7 +228,7 @@ export function growth(context: Context): HTMLElement | null {
   if (offered.length === 0) return null;
   const under = h("div", { class: "growth-table" });
   const show = (): void => {
-    under.replaceChildren(table(context, byOperation.value()));
+    under.replaceChildren(table(byOperation.value()));
     paint(context.view, under);
     chart.redraw();
   };
@@ -238,7 +238,7 @@ export function growth(context: Context): HTMLElement | null {
   });
   const byOperation = selector("Operation", byPlace.value(), show);
   const chart = mount(() => drawing(context, byOperation.value()));
-  under.replaceChildren(table(context, byOperation.value()));
+  under.replaceChildren(table(byOperation.value()));
   const built = figure(
     context,
     "chart-growth",

@@ -6,7 +6,7 @@ import * as format from "../format";
 import type { OperationGroup } from "../standing";
 import * as theme from "../theme";
 import type { Row } from "../view";
-import { axis, type Drawing, type LegendEntry, mount, tip, zoom } from "./base";
+import { axis, type Drawing, endMarked, type LegendEntry, mount, tip, zoom } from "./base";
 import { type Choice, cellSelectors, figure, selector } from "./figure";
 
 const ALL_BLOCKS = -1;
@@ -72,10 +72,9 @@ function lines(over: Over, entry: LegendEntry, row: Row, block: number): LineSer
       type: "line",
       name: entry.name,
       id: `${entry.name} ${i}`,
-      data: points(over, row, i),
-      symbol: "circle",
-      symbolSize: 7,
-      showSymbol: false,
+      data: endMarked(points(over, row, i), entry.look),
+      symbolSize: 8,
+      showAllSymbol: true,
       itemStyle: { color },
       lineStyle: { color, width: 1.5, opacity: block === ALL_BLOCKS ? 0.62 : 1, type: dash.length === 0 ? "solid" : dash },
       emphasis: { disabled: true },
@@ -98,7 +97,7 @@ function timeTip(over: Over, params: unknown, looks: Map<string, theme.Look>): H
   const rows = [...byTarget].map(([name, rates]) => {
     const ends = [Math.min(...rates), Math.max(...rates)].map(over.short);
     const shown = rates.length === 1 ? (ends[0] as string) : `${ends[0]}–${ends[1]}`;
-    return { name, color: looks.get(name)?.color ?? "", value: over.long(shown) };
+    return { name, look: looks.get(name), value: over.long(shown) };
   });
   const many = items.length > byTarget.size ? "lowest to highest block" : "";
   return tip(`after ${format.threeDigits(at)} s`, rows, many);

@@ -40,7 +40,8 @@ export function marks(low: number, high: number): number[] {
 }
 
 function line(entry: LegendEntry, drawn: Point[]): LineSeriesOption {
-  const { color, dash, symbol, hollow } = entry.look;
+  const { color, dash, hollow } = entry.look;
+  const symbol = theme.symbol(entry.look);
   const named = new Set(NAMED);
   return {
     type: "line",
@@ -68,7 +69,7 @@ function percentileTip(params: unknown, looks: Map<string, theme.Look>): HTMLEle
     const other = Math.abs(value[2] - q) > 1e-9 ? ` at ${format.quantile(value[2])}` : "";
     return {
       name: seriesName,
-      color: looks.get(seriesName)?.color ?? "",
+      look: looks.get(seriesName),
       value: format.time(value[3]) + other,
     };
   });

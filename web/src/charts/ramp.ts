@@ -48,14 +48,14 @@ export function rampPoints(ramp: RampView, way: string, operation: string, perce
 }
 
 function line(entry: LegendEntry, drawn: Point[], isDown: boolean): LineSeriesOption {
-  const { color, symbol } = entry.look;
+  const { color, mark } = entry.look;
   return {
     type: "line",
     name: entry.name,
     id: `${entry.name} ${isDown ? "down" : "up"}`,
     data: drawn,
-    symbol: isDown ? "emptyCircle" : symbol,
-    symbolSize: isDown ? 5 : 7,
+    symbol: theme.symbol({ mark, hollow: isDown }),
+    symbolSize: isDown ? 6 : 8,
     showAllSymbol: true,
     itemStyle: { color },
     lineStyle: { color, width: isDown ? 1 : 2, type: isDown ? [3, 4] : "solid" },
@@ -97,7 +97,7 @@ function rampTip(params: unknown, chosen: Chosen, looks: Map<string, theme.Look>
   const items = ((Array.isArray(params) ? params : [params]) as Item[]).filter((item) => item.seriesType === "line");
   const rows = items.map(({ seriesName, seriesId, value: [rate, log] }) => ({
     name: `${seriesName}${seriesId.endsWith("down") ? ", down" : ""}`,
-    color: looks.get(seriesName)?.color ?? "",
+    look: looks.get(seriesName),
     value: `${format.time(10 ** log)} at ${format.rateShort(rate)}/s`,
   }));
   const name = PERCENTILES.find((p) => p.value === chosen.percentile)?.name ?? "";

@@ -118,9 +118,9 @@ function looksOf(panels: readonly Panel[]): Map<string, theme.Look> {
   const found = new Map<string, theme.Look>();
   const palette = theme.palette(theme.current());
   for (const panel of panels) {
-    panel.lines.forEach(({ name }, i) => {
+    panel.lines.forEach(({ name, isDots }, i) => {
       const color = palette[i % palette.length] as string;
-      if (!found.has(name)) found.set(name, { color, symbol: "circle", dash: [], hollow: false });
+      if (!found.has(name)) found.set(name, { ...theme.plain(color), mark: isDots ? "diamond" : "circle" });
     });
   }
   return found;
@@ -136,7 +136,7 @@ function series(panel: Panel, index: number, looks: Map<string, theme.Look>): Li
       xAxisIndex: index,
       yAxisIndex: index,
       data: points,
-      symbol: isDots ? "diamond" : "circle",
+      symbol: theme.symbol(looks.get(name) as theme.Look),
       symbolSize: isDots ? 9 : 6,
       showSymbol: isDots === true,
       itemStyle: { color },
@@ -158,7 +158,7 @@ function timeTip(params: unknown, panels: readonly Panel[], looks: Map<string, t
   const rows = items.map(({ seriesName, seriesId, value }) => {
     const panel = panels[Number.parseInt(seriesId, 10)] as Panel;
     const name = panel.lines.length > 1 || seriesName === "p99" ? seriesName : panel.title;
-    return { name, color: looks.get(seriesName)?.color ?? "", value: panel.full(value[1] as number) };
+    return { name, look: looks.get(seriesName), value: panel.full(value[1] as number) };
   });
   return tip(`after ${format.threeDigits(at)} s`, rows);
 }

@@ -14,6 +14,9 @@ const RATE = "rate_per_s";
 /** How many times its bar an interval is drawn at most: a wider one would leave no room for the bars. */
 const DRAWN = 2;
 
+/** How many times its highest value a column takes, with its mark. */
+const ROOM = 1.06;
+
 /** Up to which rate a row's interval is drawn. */
 function limit(row: Row): number {
   return DRAWN * Math.max(row.metrics[RATE]?.center ?? 0, ...(row.charts?.rate_by_block ?? []));
@@ -91,6 +94,13 @@ function arrow(x: number, y: number, fill: string): Shape {
   return { type: "polygon", shape: { points }, style: { fill }, silent: true };
 }
 
+// Over the highest value that is drawn: bars have no dash that tells stores of one colour apart.
+function mark(at: Place, rate: number, look: theme.Look, ground: string): Shape {
+  const size = Math.max(5, Math.min(10, at.width));
+  const shape = { pathData: theme.outline(look.mark), x: at.middle - size / 2, y: at.y(rate) - size - 4, width: size, height: size };
+  return { type: "path", shape, style: { fill: look.hollow ? ground : look.color, stroke: look.color, lineWidth: 1 }, silent: true };
+}
+
 // Blocks stand side by side in their order, so that a drift over the run shows as a slope.
 function dots(at: Place, rates: readonly number[], look: theme.Look, ground: string): Shape[] {
   const step = rates.length > 1 ? (at.width * 0.7) / (rates.length - 1) : 0;
@@ -112,7 +122,7 @@ function series(group: Group, index: number, entry: LegendEntry, rows: (Row | un
     encode: { x: 0, y: [1, 2] },
     data: rows.flatMap((row, at) => {
       const value = row?.metrics[RATE];
-      return row === undefined || value === undefined ? [] : [[at, value.center, highest(row)]];
+      return row === undefined || value === undefined ? [] : [[at, value.center, ROOM * highest(row)]];
     }),
     renderItem: (params, api) => {
       const at = api.value(0) as number;
@@ -125,7 +135,7 @@ function series(group: Group, index: number, entry: LegendEntry, rows: (Row | un
       const interval = lo === null || hi === null ? [] : whisker(spot, lo, top, goesOn(row), colours.text);
       const blocks = dots(spot, row.charts?.rate_by_block ?? [], entry.look, colours.ground);
       const { y, height } = params.coordSys as unknown as { y: number; height: number };
-      const children = [hit(spot, y, height), bar(spot, value.center, entry.look), ...blocks, ...interval];
+      const children = [hit(spot, y, height), bar(spot, value.center, entry.look), ...blocks, ...interval, mark(spot, highest(row), entry.look, colours.ground)];
       return { type: "group", children };
     },
     tooltip: { formatter: (params) => rateTip(group, entry, rows[(params as { value: number[] }).value[0] as number]) },
@@ -135,16 +145,11 @@ function series(group: Group, index: number, entry: LegendEntry, rows: (Row | un
 function rateTip(group: Group, { name, look }: LegendEntry, row: Row | undefined): HTMLElement {
   const value = row?.metrics[RATE];
   if (row === undefined || value === undefined) return tip(name, []);
-  const line = (label: string, text: string): { name: string; color: string; value: string } => ({
-    name: label,
-    color: look.color,
-    value: text,
-  });
   const ends = format.interval(value, format.rate);
   const blocks = (row.charts?.rate_by_block ?? []).map(format.rate);
   return tip(
     `${format.operationTitle(row.operation)}, ${format.load(group.load)}`,
-    [line(name, `${format.rate(value.center)} operations/s`)],
+    [{ name, look, value: `${format.rate(value.center)} operations/s` }],
     [ends === "" ? "one block, no interval" : `95 % interval ${ends}`, `blocks: ${blocks.join(" · ")}`].join("\n"),
   );
 }

@@ -3,6 +3,7 @@
 import type { CustomSeriesOption, LineSeriesOption, SeriesOption } from "echarts";
 import type { Context } from "../context";
 import * as format from "../format";
+import * as theme from "../theme";
 import type { ProbeView, SearchView } from "../view";
 import { axis, type Drawing, ink, type LegendEntry, mount, tip, zoom } from "./base";
 import { figure } from "./figure";
@@ -10,13 +11,13 @@ import { marks } from "./percentiles";
 
 type RenderItem = NonNullable<CustomSeriesOption["renderItem"]>;
 
-/** What a probe may come to: colour of the page, symbol and name. */
-const VERDICTS: Record<string, [name: string, color: string, symbol: string]> = {
-  holds: ["holds", "--good", "circle"],
-  missed: ["missed", "--bad", "diamond"],
-  undecided: ["undecided", "--doubt", "triangle"],
-  "not judged": ["not judged", "--muted", "emptyCircle"],
-  broke: ["broke", "--bad", "rect"],
+/** What a probe may come to: colour of the page and mark; what was not judged is hollow. */
+const VERDICTS: Record<string, [color: string, mark: theme.Mark]> = {
+  holds: ["--good", "circle"],
+  missed: ["--bad", "diamond"],
+  undecided: ["--doubt", "triangle"],
+  "not judged": ["--muted", "circle"],
+  broke: ["--bad", "square"],
 };
 
 /** Probes that have a place in the chart: those at a rate, with a time. */
@@ -34,7 +35,7 @@ function points(probes: readonly ProbeView[], entry: LegendEntry): LineSeriesOpt
     type: "line",
     name: entry.name,
     data,
-    symbol: entry.look.symbol,
+    symbol: theme.symbol(entry.look),
     symbolSize: 9,
     showAllSymbol: true,
     itemStyle: { color: entry.look.color },
@@ -75,7 +76,7 @@ function probeTip(params: unknown, search: SearchView, legend: readonly LegendEn
     const entry = legend.find((e) => e.name === seriesName);
     if (probe === undefined || entry === undefined) return [];
     const over = probe.over_shares.map(format.percent).join(", ");
-    return [{ name: `probe ${probe.number}, ${seriesName}`, color: entry.look.color, value: `${format.time(10 ** value[1])}${over === "" ? "" : `, ${over} beyond`}` }];
+    return [{ name: `probe ${probe.number}, ${seriesName}`, look: entry.look, value: `${format.time(10 ** value[1])}${over === "" ? "" : `, ${over} beyond`}` }];
   });
   return tip(`${format.count(rate)}/s`, rows);
 }
@@ -83,7 +84,7 @@ function probeTip(params: unknown, search: SearchView, legend: readonly LegendEn
 function drawing(search: SearchView): Drawing {
   const probes = drawnProbes(search);
   const used = Object.entries(VERDICTS).filter(([verdict]) => probes.some((p) => p.verdict === verdict));
-  const legend = used.map(([, [name, variable, symbol]]): LegendEntry => ({ name, look: { color: color(variable), symbol, dash: [], hollow: symbol.startsWith("empty") } }));
+  const legend = used.map(([name, [variable, mark]]): LegendEntry => ({ name, look: { ...theme.plain(color(variable)), mark, hollow: name === "not judged" } }));
   const logs = probes.map((p) => Math.log10(p.response_ns_p99 as number));
   const ys = marks(Math.min(...logs), Math.max(...logs));
   const ends: [number, number] = [ys[0] as number, ys[ys.length - 1] as number];

@@ -1,7 +1,7 @@
 /** The charts of a run under way: rate and p99, and under them what server and generator took. */
 
 import type { EChartsOption, LineSeriesOption } from "echarts";
-import { axis, type Chart, type Drawing, ink, mount, tip, zoom } from "../charts/base";
+import { axis, type Chart, type Drawing, endMarked, ink, mount, tip, zoom } from "../charts/base";
 import { type Choice, selector } from "../charts/figure";
 import { h } from "../dom";
 import * as format from "../format";
@@ -49,7 +49,7 @@ function dashed(look: theme.Look, dash: number[]): theme.Look {
 }
 
 function muted(dash: number[]): theme.Look {
-  return { color: ink().muted, symbol: "circle", dash, hollow: true };
+  return { ...theme.plain(ink().muted), dash, hollow: true };
 }
 
 /** Requests a second by target, and those that were planned. */
@@ -168,10 +168,9 @@ function series(line: Line): LineSeriesOption {
     type: "line",
     name: line.name,
     id: line.name,
-    data: line.data,
-    symbol: "circle",
-    symbolSize: 6,
-    showSymbol: false,
+    data: endMarked(line.data, line.look),
+    symbolSize: 8,
+    showAllSymbol: true,
     itemStyle: { color },
     lineStyle: { color, width: 1.6, type: dash.length === 0 ? "solid" : dash },
     emphasis: { disabled: true },
@@ -184,14 +183,14 @@ interface Item {
 }
 
 function tooltip(kind: Kind, lines: Line[]): NonNullable<EChartsOption["tooltip"]> {
-  const colours = new Map(lines.map((line) => [line.name, line.look.color]));
+  const shown = new Map(lines.map((line) => [line.name, line.look]));
   return {
     trigger: "axis",
     axisPointer: { type: "line", label: { show: false } },
     formatter: (params: unknown) => {
       const items = (Array.isArray(params) ? params : [params]) as Item[];
       const rows = items.flatMap(({ seriesName, value }) =>
-        value[1] === null ? [] : [{ name: seriesName, color: colours.get(seriesName) ?? "", value: kind.print(value[1]) }],
+        value[1] === null ? [] : [{ name: seriesName, look: shown.get(seriesName), value: kind.print(value[1]) }],
       );
       return tip(`at ${clock(items[0]?.value[0] ?? 0)}`, rows);
     },

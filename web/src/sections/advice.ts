@@ -12,7 +12,7 @@ function agreement(value: string): HTMLElement {
   return chip("doubt", value);
 }
 
-function row(context: Context, advice: AdviceView): HTMLTableRowElement {
+function row(advice: AdviceView): HTMLTableRowElement {
   const ours = advice.recommended;
   return h(
     "tr",
@@ -23,11 +23,11 @@ function row(context: Context, advice: AdviceView): HTMLTableRowElement {
       advice.size,
       h("span", { class: "sub" }, format.plural(advice.clients, "concurrent request")),
     ),
-    labelled("As delivered", targetName(context, advice.factory)),
-    labelled("Source recommends", targetName(context, advice.source_recommends)),
+    labelled("As delivered", targetName(advice.factory)),
+    labelled("Source recommends", targetName(advice.source_recommends)),
     labelled(
       "These measurements",
-      ours === null ? h("span", { class: "doubt" }, "cannot say") : h("strong", {}, targetName(context, ours)),
+      ours === null ? h("span", { class: "doubt" }, "cannot say") : h("strong", {}, targetName(ours)),
     ),
     labelled("Why", prose(advice.why)),
     labelled("Against the source", agreement(advice.agreement)),
@@ -46,7 +46,7 @@ export function advice(context: Context): HTMLElement | null {
       "table",
       { class: "cards advice" },
       tableHead(columns),
-      h("tbody", {}, view.advice.map((entry) => row(context, entry))),
+      h("tbody", {}, view.advice.map((entry) => row(entry))),
     ),
     view.advice_basis ? h("p", { class: "hint" }, prose(view.advice_basis)) : null,
     ownWeights(context),

@@ -41,12 +41,12 @@ function operations(group: Group): OperationGroup[] {
   return group.operations.filter((op) => !hasParts(op) && op.rows.some(counts));
 }
 
-function effortTable(context: Context, found: readonly OperationGroup[]): HTMLElement {
+function effortTable(found: readonly OperationGroup[]): HTMLElement {
   const row = (of: Row): HTMLElement =>
     h(
       "tr",
       {},
-      h("th", { scope: "row" }, h("div", {}, targetName(context, of.target), h("span", { class: "sub" }, format.operationTitle(of.operation)))),
+      h("th", { scope: "row" }, h("div", {}, targetName(of.target), h("span", { class: "sub" }, format.operationTitle(of.operation)))),
       EFFORT.map((column) => metricCell(of, column)),
     );
   const bodies = found.map((op) => h("tbody", {}, op.rows.filter(counts).map(row)));
@@ -54,12 +54,12 @@ function effortTable(context: Context, found: readonly OperationGroup[]): HTMLEl
 }
 
 /** Every phase of a trial tells the same sizes; the first of each store is enough. */
-function sizesTable(context: Context, group: Group): HTMLElement | null {
+function sizesTable(group: Group): HTMLElement | null {
   const rows = group.operations.flatMap((op) => op.rows).filter((row) => SIZES.some(([, metric]) => row.metrics[metric] !== undefined));
   const first = rows.filter((row, i) => rows.findIndex((other) => other.target === row.target) === i);
   if (first.length === 0) return null;
   const lines = first.map((row) =>
-    h("tr", {}, h("th", { scope: "row" }, h("div", {}, targetName(context, row.target))), SIZES.map((column) => metricCell(row, column))),
+    h("tr", {}, h("th", { scope: "row" }, h("div", {}, targetName(row.target))), SIZES.map((column) => metricCell(row, column))),
   );
   return h(
     "div",
@@ -77,7 +77,7 @@ export function effort(context: Context): HTMLElement | null {
     const name = `${context.manyProfiles ? `${group.workload} · ` : ""}${format.load(group.load)}`;
     const heading = h("h3", {}, name, validityMark(context.view));
     const rows = found.reduce((sum, op) => sum + op.rows.filter(counts).length, 0);
-    return [heading, fold(`Table of ${format.plural(rows, "operation")}`, effortTable(context, found), sizesTable(context, group))];
+    return [heading, fold(`Table of ${format.plural(rows, "operation")}`, effortTable(found), sizesTable(group))];
   });
   if (parts.length === 0) return null;
   return section(

@@ -13,7 +13,7 @@ export function failures(context: Context): HTMLElement | null {
       "tr",
       {},
       h("th", { scope: "row", "data-label": "Cell" }, h("div", {}, failure.cell)),
-      labelled("Store", targetName(context, failure.target)),
+      labelled("Store", targetName(failure.target)),
       labelled("Block", String(failure.block + 1)),
       labelled("Class", chip("bad", failure.class)),
       labelled(

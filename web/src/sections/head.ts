@@ -22,8 +22,8 @@ export function bar(): HTMLElement {
   return h("header", { class: "bar" }, h("span", { class: "brand" }, "cachedyno"), button);
 }
 
-function segment(context: Context, { text, style }: Segment): Node {
-  if (style === "target") return targetName(context, text);
+function segment({ text, style }: Segment): Node {
+  if (style === "target") return targetName(text);
   if (style === "figure") return h("span", { class: "figure" }, text);
   if (style === "doubt") return h("span", { class: "doubt" }, text);
   return document.createTextNode(text);
@@ -37,14 +37,14 @@ function answerItem(context: Context, group: Group): HTMLElement {
     "li",
     {},
     h("p", { class: "answer-load" }, context.manyProfiles ? `${group.workload} · ${when}` : `At ${when}`),
-    h("p", { class: "answer-text" }, said.map((piece) => segment(context, piece)), "."),
+    h("p", { class: "answer-text" }, said.map((piece) => segment(piece)), "."),
   );
 }
 
 /** A sentence of the view, in which a store's name is set as everywhere. */
-function said(context: Context, sentence: string, target: string): HTMLElement {
+function said(sentence: string, target: string): HTMLElement {
   const rest = sentence.startsWith(target) ? sentence.slice(target.length) : ` ${sentence}`;
-  return h("li", {}, h("p", { class: "answer-text" }, targetName(context, target), rest, "."));
+  return h("li", {}, h("p", { class: "answer-text" }, targetName(target), rest, "."));
 }
 
 /** What was found where the view has sentences of its own; null where it has none. */
@@ -52,12 +52,12 @@ function found(context: Context): HTMLElement | null {
   const { ramps, search, targets } = context.view;
   if (search !== undefined) {
     const peak = search.peak_per_s === null ? null : h("p", { class: "hint" }, `Peak without regard for limits: ${format.rate(search.peak_per_s)} requests/s.`);
-    return h("div", {}, h("ul", { class: "answers" }, said(context, search.sentence, targets[0]?.name ?? "")), peak);
+    return h("div", {}, h("ul", { class: "answers" }, said(search.sentence, targets[0]?.name ?? "")), peak);
   }
   if (ramps === undefined || ramps.length === 0) return null;
   const many = new Set(ramps.map((ramp) => ramp.workload)).size > 1;
   const item = (ramp: (typeof ramps)[number]): HTMLElement => {
-    const built = said(context, ramp.sentence, ramp.target);
+    const built = said(ramp.sentence, ramp.target);
     if (many) built.prepend(h("p", { class: "answer-load" }, ramp.workload));
     return built;
   };

@@ -27,7 +27,7 @@ function shareColumns(ramps: readonly RampView[]): number[] {
   return [...new Set(ramps.flatMap((ramp) => ramp.at.map((point) => point.share)))].sort((a, b) => a - b);
 }
 
-function summaryRow(context: Context, ramp: RampView, shares: readonly number[], hasLimit: boolean): HTMLElement {
+function summaryRow(ramp: RampView, shares: readonly number[], hasLimit: boolean): HTMLElement {
   const { metrics } = ramp;
   const doubt = OUTCOMES[ramp.outcome];
   const at = (share: number) => ramp.at.find((point) => point.share === share)?.metrics;
@@ -35,7 +35,7 @@ function summaryRow(context: Context, ramp: RampView, shares: readonly number[],
   return h(
     "tr",
     {},
-    h("th", { scope: "row" }, h("div", {}, targetName(context, ramp.target), h("span", { class: "sub" }, format.plural(ramp.blocks, "block")))),
+    h("th", { scope: "row" }, h("div", {}, targetName(ramp.target), h("span", { class: "sub" }, format.plural(ramp.blocks, "block")))),
     labelled("Knee", value(metrics["knee_per_s"], perSecond), doubt === undefined ? null : chip("doubt", doubt)),
     labelled("Reached", value(metrics["reached_per_s"], perSecond)),
     hasLimit ? labelled(`p99 below ${format.timeShort(ramp.limit_ns ?? 0)}`, value(metrics["within_limit_per_s"], perSecond)) : null,
@@ -46,7 +46,7 @@ function summaryRow(context: Context, ramp: RampView, shares: readonly number[],
   );
 }
 
-function summary(context: Context, ramps: readonly RampView[]): HTMLElement {
+function summary(ramps: readonly RampView[]): HTMLElement {
   const shares = shareColumns(ramps);
   const limit = ramps.find((ramp) => ramp.limit_ns !== null)?.limit_ns ?? null;
   const columns = [
@@ -59,7 +59,7 @@ function summary(context: Context, ramps: readonly RampView[]): HTMLElement {
     "CPU/op server",
     "CPU/op generator",
   ];
-  const rows = ramps.map((ramp) => summaryRow(context, ramp, shares, limit !== null));
+  const rows = ramps.map((ramp) => summaryRow(ramp, shares, limit !== null));
   return h("table", { class: "cards ramps" }, tableHead(columns), h("tbody", {}, rows));
 }
 
@@ -70,11 +70,11 @@ const WHAT: Record<string, string> = {
 };
 const WORDS: Record<string, string> = { faster: "higher", slower: "lower" };
 
-function compared(context: Context, c: Comparison): HTMLElement {
+function compared(c: Comparison): HTMLElement {
   const doubt = c.doubt === null ? "" : ` (${c.doubt})`;
   const ratio = h("span", { class: "figure" }, format.ratioWithInterval(c.ratio));
   const word = `, ${WORDS[c.verdict] ?? c.verdict}${doubt}`;
-  return h("li", {}, targetName(context, c.a), " against ", targetName(context, c.b), `: ${WHAT[c.metric]} `, ratio, word);
+  return h("li", {}, targetName(c.a), " against ", targetName(c.b), `: ${WHAT[c.metric]} `, ratio, word);
 }
 
 /** What a stage of the way up is on the way down; undefined where there is none. */
@@ -116,7 +116,7 @@ function stageRow(ramp: RampView, stage: RampStage, operations: readonly string[
   );
 }
 
-function stages(context: Context, ramp: RampView, title: string): HTMLElement {
+function stages(ramp: RampView, title: string): HTMLElement {
   const names = new Set(ramp.stages.flatMap((stage) => Object.keys(stage.operations)));
   const operations = [...names].filter((name) => name !== "ramp").sort().reverse();
   const columns = [
@@ -137,7 +137,7 @@ function stages(context: Context, ramp: RampView, title: string): HTMLElement {
   return h(
     "details",
     { class: "group" },
-    h("summary", {}, h("span", { class: "group-name" }, targetName(context, ramp.target)), h("span", { class: "sub" }, title)),
+    h("summary", {}, h("span", { class: "group-name" }, targetName(ramp.target)), h("span", { class: "sub" }, title)),
     scrollBox(`Stages of ${ramp.target}`, table),
   );
 }
@@ -152,10 +152,10 @@ export function ramps(context: Context): HTMLElement | null {
     const against = context.view.comparisons.filter((c) => WHAT[c.metric] !== undefined && c.workload === name);
     return [
       h("h3", {}, heading, validityMark(context.view)),
-      summary(context, own),
-      against.length === 0 ? null : h("ul", { class: "prose" }, against.map((c) => compared(context, c))),
+      summary(own),
+      against.length === 0 ? null : h("ul", { class: "prose" }, against.map((c) => compared(c))),
       h("h3", {}, profiles.length > 1 ? `Stages, ${name}` : "Stages", validityMark(context.view)),
-      own.map((ramp) => stages(context, ramp, format.plural(ramp.stages.length, "stage"))),
+      own.map((ramp) => stages(ramp, format.plural(ramp.stages.length, "stage"))),
     ];
   });
   return section(

@@ -129,7 +129,7 @@ function resultRow(context: Context, op: OperationGroup, row: Row, shared: Share
     h(
       "th",
       { scope: "row" },
-      targetName(context, row.target),
+      targetName(row.target),
       noteMarks(context.view, row.footnotes.filter((note) => !shared.notes.has(note))),
       row.product === null ? null : h("span", { class: "sub" }, row.product),
     ),

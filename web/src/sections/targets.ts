@@ -20,11 +20,11 @@ function state(target: TargetView): (HTMLElement | string)[] {
   return [chip("good", "measured")];
 }
 
-function row(context: Context, target: TargetView): HTMLTableRowElement {
+function row(target: TargetView): HTMLTableRowElement {
   return h(
     "tr",
     {},
-    h("th", { scope: "row", "data-label": "Store" }, h("div", {}, targetName(context, target.name))),
+    h("th", { scope: "row", "data-label": "Store" }, h("div", {}, targetName(target.name))),
     labelled("Product", target.product ?? h("span", { class: "none" }, "never answered"), h("span", { class: "sub" }, target.kind)),
     labelled("Place", h("span", { class: "place" }, target.place)),
     labelled("Settings", settings(target)),
@@ -45,7 +45,7 @@ export function targets(context: Context): HTMLElement | null {
         "table",
         { class: "cards" },
         tableHead(["Store", "Product", "Place", "Settings", "State"]),
-        h("tbody", {}, all.map((target) => row(context, target))),
+        h("tbody", {}, all.map((target) => row(target))),
       ),
     ),
   );

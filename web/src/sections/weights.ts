@@ -73,7 +73,7 @@ function rankedRow(context: Context, ranked: Ranked, place: number, before: numb
   return h(
     "tr",
     {},
-    h("th", { scope: "row" }, h("div", { class: "place-store" }, h("span", {}, place + 1), targetName(context, ranked.target))),
+    h("th", { scope: "row" }, h("div", { class: "place-store" }, h("span", {}, place + 1), targetName(ranked.target))),
     h("td", {}, place === 0 ? chip("plain", "highest score") : against),
     h("td", { class: before === place ? "none" : "moved" }, move(place, before)),
   );
