@@ -87,7 +87,7 @@ describe("a ramp's charts", () => {
     const view = viewOf(variants.ramps());
     const titles = panelsOf(block(view)).map((panel) => panel.title);
     expect(titles.slice(0, 3)).toEqual(["99th percentile", "Operations/s", "CPUs used"]);
-    expect(titles).toHaveLength(10);
+    expect(titles).toHaveLength(11);
     const latency = panelsOf(block(view))[0];
     expect(latency?.lines.map((line) => line.name)).toEqual(["p99", "stage was too much"]);
     expect(latency?.lines[1]?.points).toHaveLength(block(view).stages.filter((stage) => !stage.holds).length);
@@ -95,6 +95,23 @@ describe("a ramp's charts", () => {
     expect(panelsOf(bare).map((panel) => panel.title)).toEqual(["99th percentile", "Operations/s"]);
     const closed = { ...bare, stages: bare.stages.map((stage) => ({ ...stage, planned_per_s: null })) };
     expect(panelsOf(closed).map((panel) => panel.title)).toEqual(["99th percentile", "Operations/s", "Clients"]);
+  });
+
+  it("leave room for what is used: waits apart, and a limit in words until something comes near it", () => {
+    const panels = (of: RampBlock, title: string) => panelsOf(of).find((panel) => panel.title.startsWith(title));
+    const known = block(viewOf(variants.ramps()));
+    const cpu = panels(known, "CPUs used");
+    expect(cpu?.lines.map((line) => line.name)).not.toContain("generator waits for a CPU");
+    const highest = Math.max(...(cpu?.lines ?? []).flatMap((line) => line.points.map(([, y]) => y ?? 0)));
+    expect(highest).toBeLessThan(1.1);
+    expect(cpu?.least).toBe(1);
+    expect(panels(known, "Threads of the generator")?.lines.map((line) => line.name)).toEqual(["generator"]);
+    expect(panels(known, "Memory")?.title).toBe("Memory; its limit is 4 GiB");
+    expect(panels(known, "Memory")?.lines.map((line) => line.name)).toEqual(["resident", "used by the data"]);
+    const saturation = known.saturation as NonNullable<RampBlock["saturation"]>;
+    const filled = saturation.series.map((one) => (one.name === "resident" ? { ...one, high: one.low.map(() => 2 ** 31) } : one));
+    const near = panels({ ...known, saturation: { ...saturation, series: filled } }, "Memory");
+    expect([near?.title, near?.lines.map((line) => line.name)]).toEqual(["Memory", ["resident", "used by the data", "limit"]]);
   });
 
   it("give a name one colour in all panels and keep gaps between stages", () => {

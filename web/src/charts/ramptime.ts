@@ -30,6 +30,8 @@ export interface Panel {
   isLog: boolean;
   /** True for bytes, which are told in powers of two. */
   isBinary?: boolean;
+  /** The axis reaches at least so far. */
+  least?: number;
 }
 
 const perSecond = (n: number): string => `${format.rateShort(n)}/s`;
@@ -38,6 +40,7 @@ const bytesPerSecond = (n: number): string => `${format.bytes(n)}/s`;
 /** Panels of saturation in their order: title, and how a value is printed. */
 const PANELS: Record<string, [title: string, print: (n: number) => string]> = {
   cpu: ["CPUs used", (n) => `${Number(n.toPrecision(3))}`],
+  waiting: ["Threads of the generator that wait for a CPU", (n) => `${Number(n.toPrecision(3))}`],
   memory: ["Memory", format.bytes],
   fragmentation: ["Fragmentation", (n) => `${Number(n.toPrecision(3))}`],
   keys: ["Keys", perSecond],
@@ -46,6 +49,9 @@ const PANELS: Record<string, [title: string, print: (n: number) => string]> = {
   packets: ["Packets", perSecond],
   switches: ["Context switches", perSecond],
 };
+
+/** What a limit of memory is called, and the share of it from which on it is drawn: else it presses all to the ground. */
+const [LIMIT, NEAR] = ["limit", 0.5];
 
 const [TOP, TITLE, BOTTOM] = [0, 36, 26];
 
@@ -106,11 +112,26 @@ function saturation(block: RampBlock): Panel[] {
   const found = block.saturation;
   if (found === null) return [];
   return Object.entries(PANELS).flatMap(([panel, [title, print]]): Panel[] => {
-    const series = found.series.filter((one) => one.panel === panel);
-    if (series.length === 0) return [];
-    const lines = series.map((one) => ({ name: one.name, points: zigzag(one, found.span_s) }));
-    return [{ title, height: panel === "cpu" ? 140 : 84, lines, tick: print, full: print, isLog: false, isBinary: panel === "memory" || panel === "network" }];
+    const all = found.series.filter((one) => one.panel === panel);
+    if (all.length === 0) return [];
+    const far = farLimit(all);
+    const lines = all.filter(({ name }) => far === null || name !== LIMIT).map((one) => ({ name: one.name, points: zigzag(one, found.span_s) }));
+    const shared = { title: far === null ? title : `${title}; its limit is ${print(far)}`, lines, tick: print, full: print, isLog: false };
+    // One CPU is the most that a thread can use: a line must not reach the top before it.
+    if (panel === "cpu") return [{ ...shared, height: 140, least: 1 }];
+    return [{ ...shared, height: 84, isBinary: panel === "memory" || panel === "network" }];
   });
+}
+
+/** The limit among these series where nothing comes near it; null where something does, or there is none. */
+function farLimit(all: readonly SaturationSeries[]): number | null {
+  const limit = highest(all.filter(({ name }) => name === LIMIT));
+  const most = highest(all.filter(({ name }) => name !== LIMIT));
+  return most < NEAR * limit ? limit : null;
+}
+
+function highest(all: readonly SaturationSeries[]): number {
+  return Math.max(0, ...all.flatMap(({ low, high }) => high ?? low).map((value) => value ?? 0));
 }
 
 /** A colour for each name; a name has the same one in every panel. */
@@ -182,7 +203,8 @@ function yAxis(panel: Panel, index: number, base: ReturnType<typeof axis>): obje
   const most = Math.max(0, ...values);
   const interval = step(most);
   const binary = panel.isBinary && most > 0 ? { interval, max: Math.ceil(most / interval) * interval } : {};
-  if (!panel.isLog) return { ...shared, min: 0, ...binary };
+  const least = panel.least !== undefined && most < panel.least ? { max: panel.least } : {};
+  if (!panel.isLog) return { ...shared, min: 0, ...binary, ...least };
   if (values.length === 0) return shared;
   const ys = marks(Math.min(...values), Math.max(...values));
   return {
@@ -259,7 +281,7 @@ export function rampInTime(context: Context): HTMLElement | null {
     context,
     "chart-saturation",
     "The ramp over time, and what it used",
-    "Where times rise, look below which line has reached its end: the server's CPU, its memory, or the generator that asks.",
+    "Where times rise, look below which line has reached its end: the CPU of the server (a thread's ends at 1), its memory, or the generator that asks.",
     [byRamp.element, byBlock.element],
     chart,
   );

@@ -73,7 +73,7 @@ fn cpus(samples: &[Sample]) -> Vec<Named> {
     let mut found = vec![("cpu", "server".to_string(), rates(samples, server))];
     found.extend(threads(samples).into_iter().map(|(name, points)| ("cpu", name, points)));
     found.push(("cpu", "generator".into(), rates(samples, generator)));
-    found.push(("cpu", "generator waits for a CPU".into(), rates(samples, waited)));
+    found.push(("waiting", "generator".into(), rates(samples, waited)));
     found
 }
 

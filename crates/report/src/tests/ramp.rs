@@ -548,7 +548,8 @@ pub(super) fn sampled(cell: &str, block: u32, seconds: u64) -> ((u32, String), V
             voluntary_switches: 7 * i,
             ..ProcessUse::default()
         };
-        let generator = ProcessUse { cpu_ns: at_ns / 2, ..ProcessUse::default() };
+        let (cpu_ns, run_delay_ns) = (at_ns / 2, at_ns * 9);
+        let generator = ProcessUse { cpu_ns, run_delay_ns, ..ProcessUse::default() };
         // One reading in all of them far above the others.
         let connections = Some(if i == 77 { 4_000 } else { 65 });
         let store = StoreCounters {
@@ -577,6 +578,9 @@ fn samples_are_made_smaller_without_losing_a_peak() {
     let main = of("cpu", "server thread main 11").unwrap();
     assert!(main.low.len() == 300 && main.low.iter().all(|v| near(v.unwrap(), 1.0, 1e-3)));
     assert!(of("cpu", "server thread idle 13").is_none(), "it did nothing");
+    assert!(near(of("cpu", "generator").unwrap().low[9].unwrap(), 0.5, 1e-3));
+    let waiting = of("waiting", "generator").unwrap();
+    assert!(near(waiting.low[9].unwrap(), 9.0, 1e-3), "apart from what is used");
     let connections = of("connections", "open").unwrap();
     assert_eq!((connections.low[0], connections.high[0]), (Some(65.0), Some(4_000.0)));
     assert!(of("keys", "evicted").is_none(), "nothing was evicted");

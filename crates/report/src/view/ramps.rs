@@ -156,9 +156,9 @@ pub struct Saturation {
 /// One quantity over time.
 #[derive(Clone, Debug, Serialize)]
 pub struct SaturationSeries {
-    /// What it is drawn with: `cpu` (CPUs), `memory` (bytes), `keys` (removed a second),
-    /// `connections`, `network` (bytes a second), `packets` (a second), `switches` (a second),
-    /// `fragmentation`.
+    /// What it is drawn with: `cpu` (CPUs used), `waiting` (threads that wait for one), `memory`
+    /// (bytes), `keys` (removed a second), `connections`, `network` (bytes a second), `packets` (a
+    /// second), `switches` (a second), `fragmentation`.
     pub panel: String,
     /// Name within its panel.
     pub name: String,
