@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { growthPoints, slopeText, table, words } from "../src/charts/growth";
+import { tooShort } from "../src/charts/overtime";
 import { position, points, marks, waitShares } from "../src/charts/percentiles";
 import { goesOn, highest } from "../src/charts/rates";
 import { contextOf } from "../src/context";
@@ -14,6 +15,7 @@ import { noise } from "../src/sections/noise";
 import { notes } from "../src/sections/notes";
 import { problems, results } from "../src/sections/results";
 import { targets } from "../src/sections/targets";
+import type { OperationGroup } from "../src/standing";
 import { look, type Look, looks, symbol, wear } from "../src/theme";
 import { type GrowthView, parseView, type Row, type View } from "../src/view";
 import * as variants from "./variants.mjs";
@@ -247,6 +249,16 @@ describe("charts", () => {
     for (const name of [drawn, (one: Look) => `${one.color} ${symbol(one)}`, ({ color, dash }: Look) => `${color} ${dash}`]) {
       expect(new Set(all.map(name)).size).toBe(11);
     }
+  it("name the stores that were done too soon for a line over time", () => {
+    const view = viewOf(variants.sessions());
+    const write = contextOf(view).groups[0]?.operations[0] as OperationGroup;
+    expect(tooShort(write)).toBe("");
+    for (const row of write.rows.filter((row) => row.target !== "mysql")) {
+      Object.assign(row.charts as object, { rate_series: row.target === "redis" ? [] : [[4e4], []] });
+    }
+    expect(tooShort(write)).toMatch(/^Without a line: files and redis, done in less than two intervals of [\d.]+ s\.$/);
+  });
+
     expect([drawn(all[8] as Look).slice(0, 7), drawn(all[0] as Look).slice(0, 7)]).toEqual([all[0]?.color, all[0]?.color]);
   });
 

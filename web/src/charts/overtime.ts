@@ -115,13 +115,14 @@ function bounded(marks: number[] | undefined, base: { [key: string]: object }): 
 
 function drawing(over: Over, context: Context, op: OperationGroup, block: number): Drawing {
   const looks = theme.looks(context.view, theme.current());
-  const rows = op.rows.filter((row) => over.series(row).length > 0);
+  const rows = op.rows.filter((row) => isDrawn(over, row));
   const legend = rows.map((row) => ({ name: row.target, look: looks.get(row.target) as theme.Look }));
   const base = axis();
   const customValues = over.marks === undefined ? {} : { customValues: over.marks };
   return {
     legend,
     label: `Lines of ${over.quantity} over time, one for each block, for ${format.list(legend.map((e) => e.name))}.`,
+    note: over === RATE ? tooShort(op) : "",
     option: {
       grid: { left: 8, right: 20, top: 28, bottom: 8, containLabel: true },
       tooltip: {
@@ -152,6 +153,19 @@ function drawing(over: Over, context: Context, op: OperationGroup, block: number
   };
 }
 
+/** A line needs two intervals. */
+function isDrawn(over: Over, row: Row): boolean {
+  return over.series(row).some((series) => series.length > 1);
+}
+
+/** Which stores have no line, as they were done too soon; empty where all have one. */
+export function tooShort({ rows }: OperationGroup): string {
+  const missing = rows.filter((row) => !isDrawn(RATE, row)).map((row) => row.target);
+  if (missing.length === 0) return "";
+  const interval_s = Math.max(...rows.map((row) => row.charts?.interval_s ?? 0));
+  return `Without a line: ${format.list(missing)}, done in less than two intervals of ${format.threeDigits(interval_s)} s.`;
+}
+
 function blockChoices(over: Over, op: OperationGroup): Choice<number>[] {
   const blocks = op.rows.flatMap((row) => over.series(row).map((_, i) => blockOf(row, i)));
   const single = [...new Set(blocks)].sort((a, b) => a - b).map((i) => ({ name: `block ${i + 1}`, value: i }));
@@ -169,7 +183,7 @@ export function hitsOverTime(context: Context): HTMLElement | null {
 }
 
 function chartOf(over: Over, context: Context): HTMLElement | null {
-  const has = (op: OperationGroup): boolean => op.rows.some((row) => over.series(row).some((s) => s.length > 1));
+  const has = (op: OperationGroup): boolean => op.rows.some((row) => isDrawn(over, row));
   const choices = (): Choice<number>[] => blockChoices(over, selectors?.operation() as OperationGroup);
   const selectors = cellSelectors(context, has, () => {
     byBlock.offer(choices());
