@@ -12,6 +12,11 @@ export function count(n: number): string {
   return GROUPED.format(n);
 }
 
+/** A mean of what is counted: `7`, `0.33`, and whole from 10 on. */
+export function meanCount(n: number): string {
+  return n >= 9.95 ? count(n) : String(Number(n.toPrecision(2)));
+}
+
 /** A number with three significant digits, never in exponential form: `0.0412`, `4.12`, `412`. */
 export function threeDigits(n: number): string {
   if (!Number.isFinite(n)) return NONE;

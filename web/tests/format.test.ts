@@ -9,6 +9,10 @@ describe("numbers", () => {
     expect(format.threeDigits(Number.NaN)).toBe("–");
   });
 
+  it("prints means of counts whole from 10 on", () => {
+    expect([0, 1 / 3, 7, 9.97, 41.2, 12345.6].map(format.meanCount)).toEqual(["0", "0.33", "7", "10", "41", "12,346"]);
+  });
+
   it("prints rates whole from 100 on", () => {
     expect([48230.4, 99.96, 12.345].map(format.rate)).toEqual(["48,230", "100", "12.3"]);
     expect([0, 950, 20000, 1.5e6, 2e9].map(format.rateShort)).toEqual(["0", "950", "20k", "1.5M", "2G"]);

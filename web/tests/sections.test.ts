@@ -96,6 +96,16 @@ describe("effort", () => {
     expect(texts(sizes, "tbody tr")).toEqual(["files–80 MiB–", "redis1.46 GiB–791", "mysql1.46 GiB––"]);
   });
 
+  it("prints stale members as means of a count", () => {
+    const raw = variants.caches();
+    const [redis, mysql] = ["redis", "mysql"].map((name) => raw.cells.filter((row) => row.target === name));
+    for (const row of redis ?? []) row.metrics["stale_members"] = { center: 7, lo: null, hi: null };
+    for (const row of mysql ?? []) row.metrics["stale_members"] = { center: 41.2, lo: null, hi: null };
+    const built = build(effort, raw);
+    expect(texts(built, "td[data-label=\"Stale members\"]").slice(1, 3)).toEqual(["7", "41"]);
+    expect(built.textContent).toContain("(means over blocks)");
+  });
+
   it("calls no share of hits 100 % beside a miss", () => {
     const raw = variants.caches();
     for (const row of raw.cells.filter((r) => r.operation === "read")) {
@@ -239,16 +249,6 @@ describe("charts", () => {
     }
   });
 
-  it("tell eleven targets apart in lines, and by the marks before their names", () => {
-    const all = Array.from({ length: 11 }, (_, i) => look(i, "dark", i === 10));
-    const drawn = (one: Look): string => {
-      const element = document.createElement("span");
-      wear(element, one);
-      return `${element.style.getPropertyValue("--target")} ${element.style.getPropertyValue("--mark")}`;
-    };
-    for (const name of [drawn, (one: Look) => `${one.color} ${symbol(one)}`, ({ color, dash }: Look) => `${color} ${dash}`]) {
-      expect(new Set(all.map(name)).size).toBe(11);
-    }
   it("name the stores that were done too soon for a line over time", () => {
     const view = viewOf(variants.sessions());
     const write = contextOf(view).groups[0]?.operations[0] as OperationGroup;
@@ -259,6 +259,16 @@ describe("charts", () => {
     expect(tooShort(write)).toMatch(/^Without a line: files and redis, done in less than two intervals of [\d.]+ s\.$/);
   });
 
+  it("tell eleven targets apart in lines, and by the marks before their names", () => {
+    const all = Array.from({ length: 11 }, (_, i) => look(i, "dark", i === 10));
+    const drawn = (one: Look): string => {
+      const element = document.createElement("span");
+      wear(element, one);
+      return `${element.style.getPropertyValue("--target")} ${element.style.getPropertyValue("--mark")}`;
+    };
+    for (const name of [drawn, (one: Look) => `${one.color} ${symbol(one)}`, ({ color, dash }: Look) => `${color} ${dash}`]) {
+      expect(new Set(all.map(name)).size).toBe(11);
+    }
     expect([drawn(all[8] as Look).slice(0, 7), drawn(all[0] as Look).slice(0, 7)]).toEqual([all[0]?.color, all[0]?.color]);
   });
 

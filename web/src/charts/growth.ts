@@ -25,11 +25,6 @@ interface Chosen {
   grows: GrowthView["grows"];
 }
 
-/** A size for people: records are counted, those of a tag are a mean. */
-function sizeText(n: number): string {
-  return n >= 9.95 ? format.count(n) : String(Number(n.toPrecision(2)));
-}
-
 /** The points that can be drawn, smallest size first; without an interval both ends are the centre. */
 export function growthPoints(curve: GrowthView): Point[] {
   return curve.points
@@ -114,8 +109,8 @@ function growthTip(params: unknown, { curves, grows }: Chosen, looks: Map<string
     return [{ name: seriesName, look: looks.get(seriesName), value }];
   });
   const other = pointOf(curves.find((c) => pointOf(c, x) !== undefined) as GrowthView, x);
-  const foot = other === undefined ? "" : `${sizeText(other.records)} records, ${sizeText(other.records_of_tag)} of a tag`;
-  return tip(`${sizeText(10 ** x)} ${NAMES[grows]}`, lines, foot);
+  const foot = other === undefined ? "" : `${format.meanCount(other.records)} records, ${format.meanCount(other.records_of_tag)} of a tag`;
+  return tip(`${format.meanCount(10 ** x)} ${NAMES[grows]}`, lines, foot);
 }
 
 function axes(all: Point[], grows: GrowthView["grows"]): Pick<Drawing["option"], "xAxis" | "yAxis"> {
@@ -134,7 +129,7 @@ function axes(all: Point[], grows: GrowthView["grows"]): Pick<Drawing["option"],
       max: right + room,
       ...base,
       axisTick: { ...base["axisTick"], customValues: sizes },
-      axisLabel: { ...base["axisLabel"], customValues: sizes, formatter: (x: number) => sizeText(10 ** x) },
+      axisLabel: { ...base["axisLabel"], customValues: sizes, formatter: (x: number) => format.meanCount(10 ** x) },
       splitLine: { show: false },
     },
     yAxis: {
@@ -182,7 +177,7 @@ export function table({ curves, grows }: Chosen): HTMLTableElement {
     const costs = curve.points.map((point) => {
       const ends = format.interval(point.cost, format.time);
       const title = ends === "" ? undefined : `95 % interval ${ends}`;
-      return h("div", { title }, `${sizeText(point[grows])}: `, h("span", { class: "nowrap" }, format.time(point.cost.center)));
+      return h("div", { title }, `${format.meanCount(point[grows])}: `, h("span", { class: "nowrap" }, format.time(point.cost.center)));
     });
     return h(
       "tr",

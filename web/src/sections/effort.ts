@@ -21,7 +21,7 @@ const EFFORT: readonly Column[] = [
 const SIZES: readonly Column[] = [
   ["Memory of servers", "server_memory_bytes", format.bytes],
   ["On disk", "store_bytes", format.bytes],
-  ["Stale members", "stale_members", format.threeDigits],
+  ["Stale members", "stale_members", format.meanCount],
 ];
 
 function metricCell(row: Row, [name, metric, print]: Column): HTMLTableCellElement {
@@ -64,7 +64,7 @@ function sizesTable(group: Group): HTMLElement | null {
   return h(
     "div",
     {},
-    h("p", { class: "hint" }, "What the stores took when they were filled, and how many entries of tags named records that were gone after the last phase:"),
+    h("p", { class: "hint" }, "What the stores took when they were filled, and how many entries of tags named records that were gone after the last phase (means over blocks):"),
     h("table", { class: "cards effort" }, tableHead(["Store", ...SIZES.map(([name]) => name)]), h("tbody", {}, lines)),
   );
 }
