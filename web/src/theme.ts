@@ -76,8 +76,8 @@ export function plain(color: string): Look {
 }
 
 /** A look's mark as a symbol of ECharts. */
-export function symbol({ mark, hollow }: Pick<Look, "mark" | "hollow">): string {
-  return `${hollow ? "emptyPath" : "path"}://${OUTLINES[mark]}`;
+export function symbol({ mark }: Look): string {
+  return `path://${OUTLINES[mark]}`;
 }
 
 /** The path of a mark, in a square of 16 by 16. */

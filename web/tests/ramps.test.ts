@@ -105,7 +105,7 @@ describe("a ramp's charts", () => {
     const highest = Math.max(...(cpu?.lines ?? []).flatMap((line) => line.points.map(([, y]) => y ?? 0)));
     expect(highest).toBeLessThan(1.1);
     expect(cpu?.least).toBe(1);
-    expect(panels(known, "Threads of the generator")?.lines.map((line) => line.name)).toEqual(["generator"]);
+    expect(panels(known, "Generator waits")?.lines.map((line) => line.name)).toEqual(["generator"]);
     expect(panels(known, "Memory")?.title).toBe("Memory; its limit is 4 GiB");
     expect(panels(known, "Memory")?.lines.map((line) => line.name)).toEqual(["resident", "used by the data"]);
     const saturation = known.saturation as NonNullable<RampBlock["saturation"]>;

@@ -80,6 +80,11 @@ export function tip(title: string, lines: TipLine[], foot = ""): HTMLElement {
   return h("div", { class: "tip" }, h("strong", {}, title), rows, foot === "" ? null : h("p", {}, foot));
 }
 
+/** How the marks of a look are filled; what ECharts calls empty is white on any ground. */
+export function filled({ color, hollow }: theme.Look): { color: string; borderColor?: string; borderWidth?: number } {
+  return hollow ? { color: ink().ground, borderColor: color, borderWidth: 1.5 } : { color };
+}
+
 /** Points of a line with its mark where a stretch of it ends: at every point marks would hide the line. */
 export function endMarked(data: readonly [number, number | null][], look: theme.Look): { value: [number, number | null]; symbol: string }[] {
   const isLast = (i: number): boolean => (data[i + 1]?.[1] ?? null) === null;

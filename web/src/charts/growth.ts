@@ -7,7 +7,7 @@ import * as format from "../format";
 import { loadKey } from "../standing";
 import * as theme from "../theme";
 import type { GrowthPoint, GrowthView } from "../view";
-import { axis, type Drawing, type LegendEntry, mount, tip, zoom } from "./base";
+import { axis, type Drawing, filled, type LegendEntry, mount, tip, zoom } from "./base";
 import { type Choice, figure, selector } from "./figure";
 import { marks } from "./percentiles";
 
@@ -71,7 +71,7 @@ function line(entry: LegendEntry, drawn: Point[]): LineSeriesOption {
     symbol: theme.symbol(entry.look),
     symbolSize: 9,
     showAllSymbol: true,
-    itemStyle: { color },
+    itemStyle: filled(entry.look),
     lineStyle: { color, width: hollow ? 1.5 : 2, type: dash.length === 0 ? "solid" : dash },
     emphasis: { disabled: true },
   };

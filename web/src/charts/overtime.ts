@@ -6,7 +6,7 @@ import * as format from "../format";
 import type { OperationGroup } from "../standing";
 import * as theme from "../theme";
 import type { Row } from "../view";
-import { axis, type Drawing, endMarked, type LegendEntry, mount, tip, zoom } from "./base";
+import { axis, type Drawing, endMarked, filled, type LegendEntry, mount, tip, zoom } from "./base";
 import { type Choice, cellSelectors, figure, selector } from "./figure";
 
 const ALL_BLOCKS = -1;
@@ -75,7 +75,7 @@ function lines(over: Over, entry: LegendEntry, row: Row, block: number): LineSer
       data: endMarked(points(over, row, i), entry.look),
       symbolSize: 8,
       showAllSymbol: true,
-      itemStyle: { color },
+      itemStyle: filled(entry.look),
       lineStyle: { color, width: 1.5, opacity: block === ALL_BLOCKS ? 0.62 : 1, type: dash.length === 0 ? "solid" : dash },
       emphasis: { disabled: true },
     }));

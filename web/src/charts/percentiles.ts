@@ -6,7 +6,7 @@ import * as format from "../format";
 import type { OperationGroup } from "../standing";
 import * as theme from "../theme";
 import type { CurvePoint, Row } from "../view";
-import { axis, type Drawing, type LegendEntry, mount, tip, zoom } from "./base";
+import { axis, type Drawing, filled, type LegendEntry, mount, tip, zoom } from "./base";
 import { cellSelectors, figure } from "./figure";
 
 /** Quantiles that the axis names, as far as the data reaches. */
@@ -50,7 +50,7 @@ function line(entry: LegendEntry, drawn: Point[]): LineSeriesOption {
     symbol: (point: unknown) => (named.has((point as Point)[2]) ? symbol : "none"),
     symbolSize: 8,
     showAllSymbol: true,
-    itemStyle: { color },
+    itemStyle: filled(entry.look),
     lineStyle: { color, width: hollow ? 1.5 : 2, type: dash.length === 0 ? "solid" : dash },
     emphasis: { disabled: true },
   };

@@ -5,7 +5,7 @@ import type { Context } from "../context";
 import * as format from "../format";
 import * as theme from "../theme";
 import type { RampStage, RampView, Value } from "../view";
-import { axis, type Drawing, type LegendEntry, mount, tip, zoom } from "./base";
+import { axis, type Drawing, filled, type LegendEntry, mount, tip, zoom } from "./base";
 import { figure, selector } from "./figure";
 import { marks } from "./percentiles";
 
@@ -48,16 +48,16 @@ export function rampPoints(ramp: RampView, way: string, operation: string, perce
 }
 
 function line(entry: LegendEntry, drawn: Point[], isDown: boolean): LineSeriesOption {
-  const { color, mark } = entry.look;
+  const { color } = entry.look;
   return {
     type: "line",
     name: entry.name,
     id: `${entry.name} ${isDown ? "down" : "up"}`,
     data: drawn,
-    symbol: theme.symbol({ mark, hollow: isDown }),
+    symbol: theme.symbol(entry.look),
     symbolSize: isDown ? 6 : 8,
     showAllSymbol: true,
-    itemStyle: { color },
+    itemStyle: filled({ ...entry.look, hollow: isDown || entry.look.hollow }),
     lineStyle: { color, width: isDown ? 1 : 2, type: isDown ? [3, 4] : "solid" },
     emphasis: { disabled: true },
   };

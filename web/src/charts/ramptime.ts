@@ -40,7 +40,7 @@ const bytesPerSecond = (n: number): string => `${format.bytes(n)}/s`;
 /** Panels of saturation in their order: title, and how a value is printed. */
 const PANELS: Record<string, [title: string, print: (n: number) => string]> = {
   cpu: ["CPUs used", (n) => `${Number(n.toPrecision(3))}`],
-  waiting: ["Threads of the generator that wait for a CPU", (n) => `${Number(n.toPrecision(3))}`],
+  waiting: ["Generator waits for a CPU", (n) => `${Number(n.toPrecision(3))}`],
   memory: ["Memory", format.bytes],
   fragmentation: ["Fragmentation", (n) => `${Number(n.toPrecision(3))}`],
   keys: ["Keys", perSecond],

@@ -5,7 +5,7 @@ import type { Context } from "../context";
 import * as format from "../format";
 import * as theme from "../theme";
 import type { ProbeView, SearchView } from "../view";
-import { axis, type Drawing, ink, type LegendEntry, mount, tip, zoom } from "./base";
+import { axis, type Drawing, filled, ink, type LegendEntry, mount, tip, zoom } from "./base";
 import { figure } from "./figure";
 import { marks } from "./percentiles";
 
@@ -38,7 +38,7 @@ function points(probes: readonly ProbeView[], entry: LegendEntry): LineSeriesOpt
     symbol: theme.symbol(entry.look),
     symbolSize: 9,
     showAllSymbol: true,
-    itemStyle: { color: entry.look.color },
+    itemStyle: filled(entry.look),
     lineStyle: { opacity: 0 },
     emphasis: { disabled: true },
   };
