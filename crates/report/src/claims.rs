@@ -3,9 +3,10 @@
 
 use model::study::{Claim, Expectation};
 use model::{Load, Plan, Workload};
-use stats::Doubt;
+use stats::{Doubt, Verdict};
 use std::cell::Cell;
 
+use crate::cases::{Case, Together, together};
 use crate::hits;
 use crate::pairs::against;
 use crate::ramp::{self, Ramp};
@@ -28,13 +29,26 @@ struct Ground<'a> {
 pub(crate) struct Judged(pub(crate) &'static str, pub(crate) Option<Value>, pub(crate) String);
 
 /// A measured ratio, which decides something only where a comparison would.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 struct Ratio {
     value: Value,
     blocks: u32,
+    /// Where the interval shows a difference that the table leaves undecided, for the end of a
+    /// sentence: that it does, and why; else empty.
+    beside: String,
 }
 
 impl Ratio {
+    fn of(found: &Comparison) -> Self {
+        let value = found.ratio;
+        let is_clear = show::bounds(&value).is_some_and(|(lo, hi)| 1.0 < lo || hi < 1.0);
+        let is_open = found.verdict == Verdict::Undecided.name();
+        let doubt = found.doubt.as_ref().filter(|_| is_clear && is_open);
+        let (a, b) = (&found.a, &found.b);
+        let beside = |why: &String| format!("; in the table {a} against {b} is undecided: {why}");
+        Self { value, blocks: found.blocks, beside: doubt.map_or_else(String::new, beside) }
+    }
+
     /// Why it decides nothing; `None` where it may.
     fn doubt(&self) -> Option<Doubt> {
         Doubt::about(self.blocks as usize)
@@ -43,10 +57,6 @@ impl Ratio {
     /// Both ends of the interval, where they may decide something.
     fn ends(&self) -> Option<(f64, f64)> {
         show::bounds(&self.value).filter(|_| self.doubt().is_none())
-    }
-
-    fn turned(self) -> Self {
-        Self { value: self.value.turned(), ..self }
     }
 }
 
@@ -216,7 +226,7 @@ fn judge(expectation: &Expectation, ground: &Ground<'_>) -> Judged {
         Expectation::Ratio { a, b, operation, clients, min, max } => {
             let max = max.unwrap_or(f64::INFINITY);
             match ground.ratio(operation, *clients, a, b) {
-                Ok(ratio) => judge_ratio(ratio, (a, b), *min, max),
+                Ok(ratio) => judge_ratio(&ratio, (a, b), *min, max),
                 Err(missing) => not_run(missing),
             }
         }
@@ -250,9 +260,14 @@ impl Ground<'_> {
             }
         }
         against(self.comparisons, (self.profile, &row, &load), a, b)
+<<<<<<< HEAD
             .inspect(|c| self.misses.set(self.misses.get() || hits::apart(self.rows, c).is_some()))
             .map(|c| Ratio { value: c.ratio, blocks: c.blocks })
             .ok_or_else(|| format!("{a} and {b} have no block in common with a rate of both"))
+=======
+            .map(|c| Ratio::of(&c))
+            .ok_or_else(|| format!("{a} and {b} have no block in common"))
+>>>>>>> c69eeff (Tell of a claim the cases that decide it)
     }
 
     /// That `what` has no result in this profile, and whether trials of the target failed there.
@@ -306,12 +321,14 @@ impl Ground<'_> {
     }
 }
 
-fn judge_ratio(ratio: Ratio, (a, b): (&str, &str), min: f64, max: f64) -> Judged {
+fn judge_ratio(ratio: &Ratio, (a, b): (&str, &str), min: f64, max: f64) -> Judged {
     let Some((lo, hi)) = ratio.ends() else {
         let doubt = ratio.doubt().map_or_else(String::new, |doubt| doubt.to_string());
         return Judged("undecided", Some(ratio.value), doubt);
     };
-    judge_ends(ratio.value, (lo, hi), (a, b), (min, max))
+    let Judged(verdict, measured, note) = judge_ends(ratio.value, (lo, hi), (a, b), (min, max));
+    let beside = if verdict == "undecided" { "" } else { &ratio.beside };
+    Judged(verdict, measured, note + beside)
 }
 
 /// The same of a ratio from enough blocks, with the ends of its interval.
@@ -375,12 +392,6 @@ enum End {
     Last,
 }
 
-/// One case of such a statement: the target's ratio against another one.
-struct Case {
-    ratio: Ratio,
-    place: String,
-}
-
 fn judge_end(
     target: &str,
     (operations, clients): (&[String], &[u32]),
@@ -388,34 +399,25 @@ fn judge_end(
     ground: &Ground<'_>,
 ) -> Judged {
     let others = ground.others(target);
-    let mut cases = Vec::new();
+    let (mut cases, mut doubt) = (Vec::new(), None);
     for other in &others {
         for operation in operations {
             for clients in clients {
                 match ground.ratio(operation, *clients, target, other) {
-                    Ok(ratio) => cases.push(Case {
-                        ratio,
-                        place: format!("{operation} at {clients} concurrent against {other}"),
-                    }),
+                    Ok(ratio) => {
+                        let place = format!("{operation} at {clients} concurrent against {other}");
+                        doubt = doubt.or(ratio.doubt());
+                        let (ends, beside) = (ratio.ends(), ratio.beside);
+                        cases.push(Case { ratio: ratio.value, ends, place, beside });
+                    }
                     Err(missing) => return not_run(missing),
                 }
             }
         }
     }
-    // Seen so that above 1 speaks against the statement.
-    let against = |case: &Case| if end == End::Last { case.ratio } else { case.ratio.turned() };
-    let center = |case: &Case| against(case).value.center;
-    let closest = cases.iter().max_by(|a, b| center(a).total_cmp(&center(b)));
-    let Some(Case { ratio, place }) = closest else {
+    let range = if end == End::First { (1.0, f64::INFINITY) } else { (0.0, 1.0) };
+    let Some(Together { verdict, words, case }) = together(&cases, range, doubt) else {
         return not_run(format!("{target} has no other target to be compared with"));
-    };
-    let ends = |case: &Case| against(case).ends();
-    let (verdict, words) = if cases.iter().any(|c| ends(c).is_some_and(|(lo, _)| lo > 1.0)) {
-        ("refuted", "does not hold".into())
-    } else if cases.iter().all(|c| ends(c).is_some_and(|(_, hi)| hi < 1.0)) {
-        ("confirmed", "holds".into())
-    } else {
-        ("undecided", undecided(cases.iter().find_map(|c| c.ratio.doubt())))
     };
     let left_out: Vec<&str> = ground
         .plan
@@ -430,13 +432,10 @@ fn judge_end(
     } else {
         format!("; without {}, which has no result", left_out.join(" and "))
     };
-    let plural = if cases.len() == 1 { "" } else { "s" };
-    let note = format!(
-        "{words} in {} case{plural}; closest is {place}, where {target} has {} its rate{missing}",
-        cases.len(),
-        show::ratio(ratio.value.center)
-    );
-    Judged(verdict, Some(ratio.value), note)
+    let beside = if verdict == "undecided" { "" } else { &case.beside };
+    let times = show::ratio(case.ratio.center);
+    let note = format!("{words}, where {target} has {times} its rate{beside}{missing}");
+    Judged(verdict, Some(case.ratio), note)
 }
 
 /// That nothing follows, and why where that is known.

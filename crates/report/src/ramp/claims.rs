@@ -5,6 +5,7 @@ use stats::Doubt;
 
 use super::against::{highest, paired};
 use super::{Climb, Ramp, Seen};
+use crate::cases::{Case, Together, together};
 use crate::claims::{Judged, judge_ends, not_run};
 use crate::recorded::Recorded;
 use crate::rows::over_blocks;
@@ -15,12 +16,6 @@ use crate::view::{RampView, Value};
 struct Ground<'a> {
     recorded: &'a Recorded,
     ramps: Vec<(&'a Ramp<'a>, &'a RampView)>,
-}
-
-/// A ratio in one case, and the words for where it was seen.
-struct Case {
-    ratio: Value,
-    place: String,
 }
 
 /// Judges a statement on the ramps of a profile.
@@ -165,21 +160,18 @@ impl Ground<'_> {
                     Some(p99(slow)? / p99(fast)?)
                 });
                 match ratio {
-                    Ok(ratio) => cases.push(Case { ratio, place }),
+                    Ok(ratio) => cases.push(case(ratio, place)),
                     Err(undecided) => return undecided,
                 }
             }
         }
-        let closest = cases.iter().min_by(|a, b| a.ratio.center.total_cmp(&b.ratio.center));
-        let Some(Case { ratio, place }) = closest else {
+        let Some(Together { verdict, words, case }) = together(&cases, (1.0, f64::INFINITY), None)
+        else {
             return not_run("it names no target and no share".into());
         };
-        let note = format!(
-            "in {} cases; closest is {place}, where {slow} takes {} as long as {fast}",
-            cases.len(),
-            show::ratio(ratio.center)
-        );
-        decided(&cases, *ratio, (1.0, f64::INFINITY), &note)
+        let times = show::ratio(case.ratio.center);
+        let note = format!("{words}, where {slow} takes {times} as long as {fast}");
+        Judged(verdict, Some(case.ratio), note)
     }
 
     fn cpu(&self, (a, b): (&str, &str), shares: &[f64], (min, max): (f64, f64)) -> Judged {
@@ -192,21 +184,16 @@ impl Ground<'_> {
                 Some(cpus(one)? / cpus(two)?)
             });
             match ratio {
-                Ok(ratio) => cases.push(Case { ratio, place }),
+                Ok(ratio) => cases.push(case(ratio, place)),
                 Err(undecided) => return undecided,
             }
         }
-        let far = |case: &&Case| case.ratio.center.ln().abs();
-        let farthest = cases.iter().max_by(|a, b| far(a).total_cmp(&far(b)));
-        let Some(Case { ratio, place }) = farthest else {
+        let Some(Together { verdict, words, case }) = together(&cases, (min, max), None) else {
             return not_run("it names no share".into());
         };
-        let note = format!(
-            "in {} cases; farthest is {place}, where {a} uses {} the CPU time of {b}",
-            cases.len(),
-            show::ratio(ratio.center)
-        );
-        decided(&cases, *ratio, (min, max), &note)
+        let times = show::ratio(case.ratio.center);
+        let note = format!("{words}, where {a} uses {times} the CPU time of {b}");
+        Judged(verdict, Some(case.ratio), note)
     }
 
     fn steady(&self, targets: &[String], cpu: f64, within: f64) -> Judged {
@@ -225,20 +212,19 @@ impl Ground<'_> {
                 others.iter().copied().reduce(f64::max).map(|most| most / first)
             });
             match ratio {
-                Ok(ratio) => cases.push(Case { ratio, place: target.clone() }),
+                Ok(ratio) => cases.push(case(ratio, target.clone())),
                 Err(undecided) => return undecided,
             }
         }
-        let most = cases.iter().max_by(|a, b| a.ratio.center.total_cmp(&b.ratio.center));
-        let Some(Case { ratio, place }) = most else {
+        let Some(Together { verdict, words, case }) = together(&cases, (0.0, within), None) else {
             return not_run("it names no target".into());
         };
         let note = format!(
-            "below {} of a CPU p99 rises most on {place}, to {} of what it is at the lowest stage",
-            show::percent(cpu),
-            show::ratio(ratio.center)
+            "{words}, where p99 rises to {} of what it is at the lowest stage, below {} of a CPU",
+            show::ratio(case.ratio.center),
+            show::percent(cpu)
         );
-        decided(&cases, *ratio, (0.0, within), &note)
+        Judged(verdict, Some(case.ratio), note)
     }
 
     fn pick(&self, (target, over): (&str, &str), share: f64) -> Judged {
@@ -288,23 +274,16 @@ impl Seen<'_> {
     }
 }
 
-/// Confirmed where every case's interval lies within the range, refuted where one lies outside.
-fn decided(cases: &[Case], shown: Value, (min, max): (f64, f64), note: &str) -> Judged {
-    let ends = |case: &Case| case.ratio.lo.zip(case.ratio.hi);
-    let inside = |case: &Case| ends(case).is_some_and(|(lo, hi)| min <= lo && hi <= max);
-    let outside = |case: &Case| ends(case).is_some_and(|(lo, hi)| hi < min || max < lo);
-    let (verdict, word) = if cases.iter().any(outside) {
-        ("refuted", "does not hold")
-    } else if cases.iter().all(inside) {
-        ("confirmed", "holds")
-    } else {
-        ("undecided", "cannot be decided")
-    };
-    Judged(verdict, Some(shown), format!("{word}: {note}"))
+fn case(ratio: Value, place: String) -> Case {
+    Case { ratio, ends: show::bounds(&ratio), place, beside: String::new() }
 }
 
 /// The same of a single ratio that must be at least `min`.
 fn one_sided(ratio: Value, min: f64, note: &str) -> Judged {
-    let case = Case { ratio, place: String::new() };
-    decided(&[case], ratio, (min, f64::INFINITY), note)
+    let (verdict, word) = match show::bounds(&ratio) {
+        Some((_, hi)) if hi < min => ("refuted", "does not hold"),
+        Some((lo, _)) if min <= lo => ("confirmed", "holds"),
+        _ => ("undecided", "cannot be decided"),
+    };
+    Judged(verdict, Some(ratio), format!("{word}: {note}"))
 }

@@ -1,0 +1,139 @@
+//! A statement that is judged in several cases at once, such as one target against each other one.
+
+use stats::Doubt;
+
+use crate::view::Value;
+
+/// One case of a statement.
+pub(crate) struct Case {
+    /// The ratio that was measured.
+    pub(crate) ratio: Value,
+    /// Both ends of its interval, where they may decide something.
+    pub(crate) ends: Option<(f64, f64)>,
+    /// Where it was seen, for people.
+    pub(crate) place: String,
+    /// What else is to be said where a verdict rests on it, for the end of a sentence.
+    pub(crate) beside: String,
+}
+
+/// What all cases say together.
+pub(crate) struct Together<'a> {
+    /// `confirmed`, `refuted` or `undecided`.
+    pub(crate) verdict: &'static str,
+    /// In how many cases it holds, does not hold or is open, and the place of `case`.
+    pub(crate) words: String,
+    /// The case that the verdict rests on: of those that refute the surest, of those that are open
+    /// the farthest from holding, and where all hold the closest to the edge.
+    pub(crate) case: &'a Case,
+}
+
+/// How one case stands to the range that a statement expects.
+#[derive(Clone, Copy, PartialEq)]
+enum Stand {
+    Fails,
+    Open,
+    Holds,
+}
+
+/// Confirmed where every case's interval lies within the range, refuted where one lies outside;
+/// `None` without cases. `doubt` is why an open case is open, where all have the same reason.
+pub(crate) fn together<'a>(
+    cases: &'a [Case],
+    (min, max): (f64, f64),
+    doubt: Option<Doubt>,
+) -> Option<Together<'a>> {
+    let stand = |case: &Case| match case.ends {
+        Some((lo, hi)) if hi < min || max < lo => Stand::Fails,
+        Some((lo, hi)) if min <= lo && hi <= max => Stand::Holds,
+        _ => Stand::Open,
+    };
+    // By how much a ratio lies within the range, as a logarithm; below 0 outside.
+    let depth = |ratio: f64| (ratio / min).ln().min((max / ratio).ln());
+    // An interval outside of the range is as near to it as the end that is nearer.
+    let nearest = |case: &Case| case.ends.map_or(0.0, |(lo, hi)| depth(lo).max(depth(hi)));
+    let count = |wanted: Stand| cases.iter().filter(|c| stand(c) == wanted).count();
+    let least = |wanted: Stand, of: &dyn Fn(&Case) -> f64| {
+        let some = cases.iter().filter(|c| stand(c) == wanted);
+        some.min_by(|a, b| of(a).total_cmp(&of(b)))
+    };
+    let center = |case: &Case| depth(case.ratio.center);
+    let (fails, open, all) = (count(Stand::Fails), count(Stand::Open), cases.len());
+    let (verdict, words, case) = if fails > 0 {
+        let words = format!("does not hold in {}", part(fails, all));
+        let others = others(&[("holds", count(Stand::Holds)), ("is open", open)]);
+        ("refuted", format!("{words}{others}; surest is"), least(Stand::Fails, &nearest)?)
+    } else if open > 0 {
+        let why = doubt.map_or_else(String::new, |doubt| format!(" ({doubt})"));
+        let words = format!("cannot be decided{why} in {}", part(open, all));
+        let others = others(&[("holds", count(Stand::Holds))]);
+        ("undecided", format!("{words}{others}; farthest from it is"), least(Stand::Open, &center)?)
+    } else {
+        let words = format!("holds in {}; closest is", part(all, all));
+        ("confirmed", words, least(Stand::Holds, &center)?)
+    };
+    Some(Together { verdict, words: format!("{words} {}", case.place), case })
+}
+
+/// `1 case`, `all 8 cases` or `1 of 10 cases`.
+fn part(some: usize, all: usize) -> String {
+    match (some, all) {
+        (1, 1) => "1 case".into(),
+        _ if some == all => format!("all {all} cases"),
+        _ => format!("{some} of {all} cases"),
+    }
+}
+
+/// `, holds in 4 and is open in 5`, without those that no case stands for.
+fn others(counts: &[(&str, usize)]) -> String {
+    let some: Vec<String> =
+        counts.iter().filter(|(_, n)| *n > 0).map(|(what, n)| format!("{what} in {n}")).collect();
+    if some.is_empty() { String::new() } else { format!(", {}", some.join(" and ")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn case(center: f64, lo: f64, hi: f64) -> Case {
+        let ratio = Value { center, lo: Some(lo), hi: Some(hi) };
+        Case {
+            ratio,
+            ends: Some((lo, hi)),
+            place: format!("the one of {center}"),
+            beside: String::new(),
+        }
+    }
+
+    #[test]
+    fn the_case_that_refutes_is_told_and_how_many_do() {
+        // The farthest ratio is open, since its interval reaches over 1; another one refutes.
+        let cases = [
+            case(0.264, 0.057, 1.219),
+            case(0.8, 0.7, 0.9),
+            case(0.95, 0.92, 0.98),
+            case(4.0, 3.0, 5.0),
+            case(2.0, 1.5, 3.0),
+        ];
+        let found = together(&cases, (1.0, f64::INFINITY), None).unwrap();
+        assert_eq!(found.verdict, "refuted");
+        assert_eq!(found.case.ratio.hi, Some(0.9));
+        let words = "does not hold in 2 of 5 cases, holds in 2 and is open in 1; surest is the \
+                     one of 0.8";
+        assert_eq!(found.words, words);
+    }
+
+    #[test]
+    fn the_case_that_leaves_it_open_is_told() {
+        let cases = [case(0.5, 0.4, 0.6), case(0.99, 0.8, 1.2), case(0.9, 0.5, 1.6)];
+        let found = together(&cases, (0.0, 1.0), None).unwrap();
+        let words = "cannot be decided in 2 of 3 cases, holds in 1; farthest from it is the one of \
+                     0.99";
+        assert_eq!((found.verdict, found.words.as_str()), ("undecided", words));
+        let found = together(&cases[..1], (0.0, 1.0), None).unwrap();
+        assert_eq!(
+            (found.verdict, found.words.as_str()),
+            ("confirmed", "holds in 1 case; closest is the one of 0.5")
+        );
+        assert!(together(&[], (0.0, 1.0), None).is_none());
+    }
+}
