@@ -78,6 +78,7 @@ pub(crate) fn together<'a>(
 fn part(some: usize, all: usize) -> String {
     match (some, all) {
         (1, 1) => "1 case".into(),
+        (2, 2) => "both cases".into(),
         _ if some == all => format!("all {all} cases"),
         _ => format!("{some} of {all} cases"),
     }

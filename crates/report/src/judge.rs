@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use crate::advice::advice;
 use crate::claims::{claims, plain_profiles};
 use crate::context;
+use crate::data;
 use crate::growth::growth;
 use crate::hits;
 use crate::notes::Notes;
@@ -83,6 +84,7 @@ fn judge_cells(recorded: &Recorded, searched: Option<(&Recorded, &Search)>) -> V
         equivalence_zone: plan.equivalence_zone,
         fewest_blocks: stats::compare::FEWEST_BLOCKS,
         generation: generation(recorded),
+        data: data::by_profile(plan),
         targets: context::targets(recorded),
         cells,
         comparisons,

@@ -1,9 +1,9 @@
 //! The result as Markdown with pipe tables, for a wiki, an issue or a commit.
 
 use crate::show;
-use crate::standings::{Standing, marks, standings};
+use crate::standings::{Standing, doubts, marks, standings};
 use crate::text::{
-    effort, facts, growth, orders, problems, ramp, reasons, search, shown_footnotes,
+    effort, facts, growth, orders, problems, ramp, reasons, search, settings, shown_footnotes,
 };
 use crate::view::{Validity, View};
 
@@ -21,6 +21,7 @@ pub fn render(view: &View) -> String {
         failures(view),
         claims(view),
         advice(view),
+        settings_of_targets(view),
         conditions(view),
         footnotes(view),
     ];
@@ -70,13 +71,17 @@ fn results(view: &View) -> String {
         "against the best",
         "notes",
     ];
-    for table in standings(view) {
+    let tables = standings(view);
+    for table in &tables {
         let notes = if table.footnotes.is_empty() {
             String::new()
         } else {
             format!(" (notes {})", marks(table.footnotes.iter()))
         };
         text += &format!("## {}, {}{notes}\n\n", plain(table.workload), table.load);
+        if let Some(data) = view.data.get(table.workload) {
+            text += &format!("{}\n\n", plain(data));
+        }
         let rows = table.groups.iter().flat_map(|group| {
             group.standings.iter().map(|s| row(group.operation, s, &table.footnotes))
         });
@@ -86,6 +91,9 @@ fn results(view: &View) -> String {
     if !text.is_empty() {
         text += "Bold: best of its operation. Times are service times, under an open load response \
              times; CPU is time per operation.\n";
+    }
+    for doubt in doubts(&tables) {
+        text += &format!("\n{}\n", plain(&doubt));
     }
     text
 }
@@ -152,6 +160,14 @@ fn growth_of_costs(view: &View) -> String {
         body += &format!("{}\n", plain(growth::NOTE));
     }
     section("Growth of the cost", &body)
+}
+
+fn settings_of_targets(view: &View) -> String {
+    let lines: String = settings(view)
+        .iter()
+        .map(|(target, settings)| format!("- {}: {}\n", plain(target), plain(settings)))
+        .collect();
+    section("Settings", &lines)
 }
 
 fn ramps(view: &View) -> String {

@@ -2,6 +2,7 @@
 //! each target against the best of its group.
 
 use model::Load;
+use stats::Verdict;
 
 use crate::pairs::against;
 use crate::show;
@@ -31,6 +32,8 @@ pub(crate) struct Standing<'a> {
     pub(crate) best: bool,
     /// Against the best: `slower 0.47×`; of the best itself, whether its lead is clear.
     pub(crate) verdict: String,
+    /// Why that is undecided, where it is.
+    pub(crate) doubt: Option<String>,
 }
 
 impl Standing<'_> {
@@ -53,6 +56,22 @@ impl Standing<'_> {
     /// Footnotes that are not the whole table's, counted from 1.
     pub(crate) fn marks(&self, shared: &[usize]) -> String {
         marks(self.row.footnotes.iter().filter(|n| !shared.contains(n)))
+    }
+}
+
+impl Standings<'_> {
+    /// Which rows carry footnotes that are not the whole table's: `read: files 1,2, redis 3; …`;
+    /// empty where none does.
+    pub(crate) fn marked(&self) -> String {
+        let of_row = |s: &Standing<'_>| {
+            let marks = s.marks(&self.footnotes);
+            (!marks.is_empty()).then(|| format!("{} {marks}", s.row.target))
+        };
+        let groups = self.groups.iter().filter_map(|group| {
+            let rows: Vec<String> = group.standings.iter().filter_map(of_row).collect();
+            (!rows.is_empty()).then(|| format!("{}: {}", group.operation, rows.join(", ")))
+        });
+        groups.collect::<Vec<_>>().join("; ")
     }
 }
 
@@ -89,12 +108,12 @@ fn group<'a>(view: &'a View, first: &'a Row) -> Group<'a> {
         .iter()
         .map(|row| {
             let is_best = best == Some(row.target.as_str());
-            let verdict = match best {
-                Some(_) if is_best => lead(view, row, &rows),
+            let (verdict, doubt) = match best {
+                Some(_) if is_best => (lead(view, row, &rows), None),
                 Some(best) => distance(view, row, best),
-                None => String::new(),
+                None => Default::default(),
             };
-            Standing { row, best: is_best, verdict }
+            Standing { row, best: is_best, verdict, doubt }
         })
         .collect();
     Group { operation: &first.operation, standings }
@@ -144,13 +163,67 @@ fn lead(view: &View, best: &Row, rows: &[&Row]) -> String {
     if others.all(ahead) { "fastest".into() } else { "no clear lead".into() }
 }
 
-/// Verdict and ratio of a row against the best.
-fn distance(view: &View, row: &Row, best: &str) -> String {
+/// Verdict and ratio of a row against the best, and why it is undecided.
+fn distance(view: &View, row: &Row, best: &str) -> (String, Option<String>) {
     let place = (row.workload.as_str(), row.operation.as_str(), &row.load);
     match against(&view.comparisons, place, &row.target, best) {
-        Some(c) => format!("{} {}", c.verdict, show::ratio(c.ratio.center)),
-        None => "not compared".into(),
+        Some(c) => {
+            let doubt = c.doubt.filter(|_| c.verdict == Verdict::Undecided.name());
+            (format!("{} {}", c.verdict, show::ratio(c.ratio.center)), doubt)
+        }
+        None => ("not compared".into(), None),
     }
+}
+
+/// Why rows are undecided, a sentence for each reason: the most frequent one without its rows.
+pub(crate) fn doubts(tables: &[Standings<'_>]) -> Vec<String> {
+    let mut found: Vec<(&String, Vec<Undecided<'_>>)> = Vec::new();
+    for table in tables {
+        for group in &table.groups {
+            for standing in &group.standings {
+                let Some(doubt) = &standing.doubt else { continue };
+                let row = Undecided { table, operation: group.operation, standing };
+                match found.iter_mut().find(|(known, _)| *known == doubt) {
+                    Some((_, rows)) => rows.push(row),
+                    None => found.push((doubt, vec![row])),
+                }
+            }
+        }
+    }
+    found.sort_by_key(|(_, rows)| std::cmp::Reverse(rows.len()));
+    let sentence = |(i, (doubt, rows)): (usize, &(&String, Vec<Undecided<'_>>))| match i {
+        0 if found.len() == 1 => format!("undecided: {doubt}"),
+        0 => format!("undecided, if not named below: {doubt}"),
+        _ => format!("undecided at {}: {doubt}", places(rows)),
+    };
+    found.iter().enumerate().map(sentence).collect()
+}
+
+/// A row that is undecided, and where it stands.
+struct Undecided<'a> {
+    table: &'a Standings<'a>,
+    operation: &'a str,
+    standing: &'a Standing<'a>,
+}
+
+/// `steady, 8 clients: read of redis, mysql; write of redis`.
+fn places(rows: &[Undecided<'_>]) -> String {
+    let mut text = String::new();
+    for (i, row) in rows.iter().enumerate() {
+        let before = i.checked_sub(1).and_then(|i| rows.get(i));
+        let same_table = before.is_some_and(|b| std::ptr::eq(b.table, row.table));
+        text += &match before {
+            Some(b) if same_table && b.operation == row.operation => ", ".into(),
+            Some(_) if same_table => format!("; {} of ", row.operation),
+            _ => {
+                let between = if i == 0 { "" } else { "; " };
+                let Standings { workload, load, .. } = row.table;
+                format!("{between}{workload}, {load}: {} of ", row.operation)
+            }
+        };
+        text += &row.standing.row.target;
+    }
+    text
 }
 
 fn shared_footnotes(groups: &[Group<'_>]) -> Vec<usize> {

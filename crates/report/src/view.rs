@@ -334,6 +334,10 @@ pub struct View {
     pub fewest_blocks: usize,
     /// `inside` or `outside`: whether the drawing of values is in the timed span, by profile.
     pub generation: BTreeMap<String, String>,
+    /// What data each profile of an application cache has, one sentence by its name with the size;
+    /// left out where there is none.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub data: BTreeMap<String, String>,
     /// Targets, also those not run.
     pub targets: Vec<TargetView>,
     /// Rows of results.

@@ -120,6 +120,22 @@ fn an_order_is_judged_from_both_ends_and_by_its_width() {
 }
 
 #[test]
+fn the_data_of_a_profile_are_told_beside_its_results() {
+    let view = judge(&caches(3, rates));
+    let told = "10,000 records of 1 to 1,024 bytes, each with 0 to 15 of 2,000 tags; names and \
+                lifetimes as Magento makes them, each write checked\n";
+    let text = text::render(&view, 140, false);
+    let mut lines = text.split_inclusive('\n').skip_while(|l| !l.starts_with("steady, 8 clients"));
+    assert_eq!(lines.nth(1), Some(told), "{text}");
+    let markdown = markdown::render(&view);
+    let title = markdown.find("## steady, 8 clients").unwrap();
+    let below = markdown[title..].lines().nth(2);
+    assert_eq!(below, Some(told.trim_end()), "{markdown}");
+    assert_eq!(view.data["steady"], told.trim_end());
+    assert!(judge(&run(&["files"], 3, crate::fixture::usual)).data.is_empty());
+}
+
+#[test]
 fn two_blocks_decide_no_order() {
     let mut recorded = caches(2, rates);
     recorded.header.plan.claims = vec![

@@ -4,9 +4,9 @@ use model::study::{Claim, Expectation};
 use model::{ErrorClass, Failure, Layout};
 
 use crate::fixture::{Rates, ratio, run, sessions, usual};
-use crate::judge;
 use crate::recorded::Recorded;
 use crate::view::ClaimView;
+use crate::{judge, markdown, text};
 
 fn judged(claim: Claim, blocks: u32, rates: Rates) -> ClaimView {
     let mut recorded = run(&["files", "redis", "mysql"], blocks, rates);
@@ -207,6 +207,11 @@ fn a_claim_says_why_the_table_leaves_its_pair_open() {
         assert!(claim.note.ends_with(&end), "{}", claim.note);
     }
     assert!(!view.claims[2].note.contains("in the table"), "{:#?}", view.claims[2]);
+    for output in [text::render(&view, 140, false), markdown::render(&view)] {
+        let words: Vec<&str> = output.split_whitespace().collect();
+        let told = words.join(" ").matches(&format!("undecided: {family}")).count();
+        assert_eq!(told, 3, "once below the tables, and at two claims: {output}");
+    }
 }
 
 #[test]

@@ -212,6 +212,47 @@ fn awkward_views_render_everywhere() {
 }
 
 #[test]
+fn settings_of_targets_are_told() {
+    let mut recorded = recorded();
+    let given = [("appendonly", "yes"), ("save", "")].map(|(k, v)| (k.into(), v.into()));
+    recorded.header.plan.targets[1].settings = given.into();
+    let view = judge(&recorded);
+    let told = "redis: appendonly yes, save empty\n";
+    assert!(text::render(&view, 80, false).contains(&format!("Settings\n  {told}")));
+    assert!(markdown::render(&view).contains(&format!("## Settings\n\n- {told}")));
+}
+
+#[test]
+fn notes_are_matched_to_rows_at_any_width() {
+    let view = judge(&recorded());
+    for columns in [40, 60, 76] {
+        let text = text::render(&view, columns, false);
+        assert!(!text.contains("best  notes"), "{text}");
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let told = words.join(" ");
+        let notes = "notes on write: files 1; read: files 1; change: files 1";
+        assert_eq!(told.matches(notes).count(), 2, "at {columns}, a line a table: {text}");
+    }
+    assert!(!text::render(&view, 80, false).contains("notes on "));
+}
+
+#[test]
+fn reasons_of_undecided_rows_are_told_with_the_rows_but_for_the_most_frequent_one() {
+    let mut view = judge(&recorded());
+    let mut reads = view.comparisons.iter_mut().filter(|c| c.operation == "read");
+    reads.next().unwrap().doubt = Some("too coarse".into());
+    for comparison in &mut view.comparisons {
+        comparison.verdict = "undecided".into();
+        comparison.doubt.get_or_insert_with(|| "too wide".into());
+    }
+    let told = "undecided, if not named below: too wide\n\
+                undecided at steady, 1 client: read of files: too coarse\n";
+    let text = text::render(&view, 140, false);
+    assert!(text.contains(told), "{text}");
+    assert!(markdown::render(&view).contains(&told.replacen('\n', "\n\n", 1)));
+}
+
+#[test]
 fn two_runs_next_to_each_other() {
     let a = judge(&recorded());
     let faster = |target: &str, operation: &str, clients: u32| {

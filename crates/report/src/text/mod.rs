@@ -13,7 +13,7 @@ pub(crate) mod search;
 
 use crate::calibration;
 use crate::show;
-use crate::view::{AdviceView, ClaimView, RankedView, RankingView, Validity, View};
+use crate::view::{AdviceView, ClaimView, RankedView, RankingView, TargetView, Validity, View};
 use table::{Line, Paint, Table, paragraph, width};
 
 /// The whole result for a terminal of `columns` columns, with or without colours. What colour says,
@@ -33,6 +33,7 @@ pub fn render(view: &View, columns: usize, colour: bool) -> String {
         failures(view, columns, paint),
         claims(view, columns, paint),
         advice(view, columns, paint),
+        settings_of_targets(view, columns, paint),
         disturbances(view, columns, paint),
         footnotes(view, columns, paint),
     ];
@@ -226,6 +227,27 @@ pub(crate) fn orders(view: &View) -> Vec<(String, String)> {
         (size, said + &targets.join(", "))
     };
     view.rankings.iter().map(order).collect()
+}
+
+fn settings_of_targets(view: &View, columns: usize, paint: Paint) -> String {
+    let lines: String = settings(view)
+        .iter()
+        .map(|(target, settings)| paragraph(&format!("  {target}: "), 4, settings, columns))
+        .collect();
+    section("Settings", paint, &lines)
+}
+
+/// Targets with the settings that they were given; a control has those of its target.
+pub(crate) fn settings(view: &View) -> Vec<(&str, String)> {
+    let setting = |(name, value): (&String, &String)| match value.as_str() {
+        "" => format!("{name} empty"),
+        value => format!("{name} {value}"),
+    };
+    let measured = |t: &&TargetView| t.control_of.is_none() && t.not_run.is_none();
+    let given = view.targets.iter().filter(measured).filter(|t| !t.settings.is_empty());
+    given
+        .map(|t| (t.name.as_str(), t.settings.iter().map(setting).collect::<Vec<_>>().join(", ")))
+        .collect()
 }
 
 fn disturbances(view: &View, columns: usize, paint: Paint) -> String {

@@ -2,7 +2,7 @@
 
 use super::table::{Line, Paint, Table, paragraph};
 use crate::show;
-use crate::standings::{Group, Standing, Standings, marks, standings};
+use crate::standings::{Group, Standing, Standings, doubts, marks, standings};
 use crate::view::{Value, View};
 
 /// How much a table shows beside each other.
@@ -28,7 +28,8 @@ pub(crate) fn render(view: &View, columns: usize, paint: Paint) -> String {
     let all = standings(view);
     let fits = |layout: &&Layout| all.iter().all(|s| table(s, **layout).width() <= columns);
     let layout = LAYOUTS.iter().find(fits).unwrap_or(&LAYOUTS[LAYOUTS.len() - 1]);
-    let mut parts: Vec<String> = all.iter().map(|s| one(s, *layout, columns, paint)).collect();
+    let mut parts: Vec<String> =
+        all.iter().map(|s| one(view, s, *layout, columns, paint)).collect();
     if let Some(last) = parts.last_mut() {
         let mut words = String::from(
             "* best of its operation; times are service times; CPU is time per operation of \
@@ -47,16 +48,37 @@ pub(crate) fn render(view: &View, columns: usize, paint: Paint) -> String {
                       parts of a phase)";
         }
         *last += &paragraph("", 0, &words, columns);
+        for doubt in doubts(&all) {
+            *last += &paragraph("", 0, &doubt, columns);
+        }
     }
     parts.join("\n")
 }
 
-fn one(standings: &Standings<'_>, layout: Layout, columns: usize, paint: Paint) -> String {
+fn one(
+    view: &View,
+    standings: &Standings<'_>,
+    layout: Layout,
+    columns: usize,
+    paint: Paint,
+) -> String {
     let mut title = format!("{}, {}", standings.workload, standings.load);
     if !standings.footnotes.is_empty() {
         title += &format!("  [notes {}]", marks(standings.footnotes.iter()));
     }
-    paint.title(&title, columns) + &table(standings, layout).fit(paint, columns)
+    let mut text = paint.title(&title, columns);
+    text += &about(view, standings.workload, columns);
+    text += &table(standings, layout).fit(paint, columns);
+    let marked = standings.marked();
+    if !layout.notes && !marked.is_empty() {
+        text += &paragraph("  notes on ", 4, &marked, columns);
+    }
+    text
+}
+
+/// What data a profile has, where that is told.
+fn about(view: &View, profile: &str, columns: usize) -> String {
+    view.data.get(profile).map_or_else(String::new, |data| paragraph("", 0, data, columns))
 }
 
 fn table(standings: &Standings<'_>, layout: Layout) -> Table {

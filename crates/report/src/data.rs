@@ -1,0 +1,48 @@
+//! What data a profile of an application cache has, in a sentence.
+
+use model::{AppCache, Plan};
+use stats::format_bytes;
+use std::collections::BTreeMap;
+
+use crate::search::commas;
+
+/// A sentence for each profile of an application cache, by its name with the size.
+pub(crate) fn by_profile(plan: &Plan) -> BTreeMap<String, String> {
+    plan.caches().map(|(_, cache)| (cache.profile.clone(), sentence(cache))).collect()
+}
+
+/// `20,000 records of 1 to 1,024 bytes, each with 0 to 15 of 2,000 tags; …`.
+fn sentence(cache: &AppCache) -> String {
+    let AppCache { record_bytes: bytes, tags_of_record: tags, .. } = cache;
+    let mut text = match &cache.files {
+        Some(files) => format!(
+            "{} records with {} tags from `{}`",
+            commas(files.keys),
+            commas(files.tags),
+            files.directory
+        ),
+        None => format!(
+            "{} records of {} bytes, each with {} of {} tags",
+            commas(cache.keys),
+            range(*bytes),
+            range(*tags),
+            commas(cache.tags)
+        ),
+    };
+    if cache.as_original {
+        text += "; lists of the original benchmark";
+    }
+    text += if cache.magento {
+        "; names and lifetimes as Magento makes them, each write checked"
+    } else {
+        "; without what Magento adds"
+    };
+    if let Some(limit) = cache.memory_limit_bytes {
+        text += &format!("; memory_limit {}", format_bytes(limit));
+    }
+    text
+}
+
+fn range((least, most): (u64, u64)) -> String {
+    if least == most { commas(least) } else { format!("{} to {}", commas(least), commas(most)) }
+}
