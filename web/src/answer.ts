@@ -64,10 +64,22 @@ function equal(op: OperationGroup, zone: number): Segment[] {
   return [...names, plain(" are equal "), within, plain(` at ${doing(op.operation)}`), ...leadFigure(op, false)];
 }
 
-function undecided(ops: readonly OperationGroup[]): Segment[] {
+/** True of a ratio whose interval lies wholly beyond the zone. */
+function apart(ratio: Value | null, zone: number): boolean {
+  if (ratio === null || ratio.lo === null || ratio.hi === null) return false;
+  return ratio.lo > 1 + zone || ratio.hi < 1 / (1 + zone);
+}
+
+/** Why an operation is undecided that its interval would decide; empty for others. */
+function why(op: OperationGroup, zone: number): Segment[] {
+  const open = [...op.standings.values()].find((s) => s.verdict === "undecided" && apart(s.ratio, zone));
+  return open?.doubt ? [plain(`, ${open.doubt}`)] : [];
+}
+
+function undecided(ops: readonly OperationGroup[], zone: number): Segment[] {
   const parts = ops.map((op) => {
     const names = join(op.tied.map((name) => [target(name)]));
-    return [plain(`${doing(op.operation)} between `), ...names, ...leadFigure(op, false)];
+    return [plain(`${doing(op.operation)} between `), ...names, ...leadFigure(op, false), ...why(op, zone)];
   });
   return [{ text: "undecided", style: "doubt" }, plain(": "), ...join(parts, "; ", "; ")];
 }
@@ -91,7 +103,7 @@ export function answer(group: Group, zone: number): Segment[] {
   const clauses = [
     ...fastest(of("fastest")),
     ...of("equal").map((op) => equal(op, zone)),
-    ...(of("undecided").length > 0 ? [undecided(of("undecided"))] : []),
+    ...(of("undecided").length > 0 ? [undecided(of("undecided"), zone)] : []),
     ...(of("alone").length > 0 ? [alone(of("alone"))] : []),
   ];
   return join(clauses, "; ", "; ");

@@ -371,6 +371,10 @@ export interface View {
   /** Blocks below which nothing is decided. */
   fewest_blocks: number;
   generation: Record<string, string>;
+  /** What data each profile of an application cache has; absent in other runs. */
+  data?: Record<string, string>;
+  /** True where the run was interrupted and taken up again. */
+  resumed?: boolean;
   targets: TargetView[];
   cells: Row[];
   comparisons: Comparison[];

@@ -60,6 +60,16 @@ describe("the answer", () => {
     expect(sentences(view)[0]).toContain("undecided: changing between redis, files and mysql");
   });
 
+  it("says why what its interval would decide is undecided", () => {
+    const view = viewOf(variants.sessions());
+    const doubt = "clear alone but not among 27 comparisons: more blocks would tell";
+    for (const c of view.comparisons.filter((c) => c.operation === "change" && c.load.clients === 1)) {
+      if (c.a !== "files" || c.b !== "redis") continue;
+      Object.assign(c, { verdict: "undecided", doubt, ratio: { center: 0.004, lo: 0.001, hi: 0.01 } });
+    }
+    expect(sentences(view)[0]).toMatch(/; undecided: changing between redis and files \(250×, 100–1,?000×?\), clear alone but not among 27/);
+  });
+
   it("decides nothing from one block", () => {
     const [one] = sentences(viewOf(variants.oneBlock()));
     expect(one).toMatch(/^undecided: writing between files, redis and mysql \(1\.\d\d×\); reading between/);

@@ -76,6 +76,15 @@ describe("results", () => {
     expect(texts(built, ".rate .sub").every((text) => text === "one block")).toBe(true);
   });
 
+  it("tells the data of a profile beside its tables", () => {
+    const raw = variants.caches();
+    const workload = (raw.cells[0] as Row).workload;
+    const told = "3,000 records of 1 to 1,024 bytes, each with 0 to 15 of 300 tags";
+    expect(texts(build(results, raw), "h3 + .hint")).toEqual([]);
+    raw["data"] = { [workload]: told };
+    expect(texts(build(results, raw), "h3 + .hint")).toEqual([told, told]);
+  });
+
   it("marks every table of a run that must not be used", () => {
     const raw = variants.sessions();
     raw.validity = "invalid";

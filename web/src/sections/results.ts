@@ -170,7 +170,8 @@ export function results(context: Context): HTMLElement | null {
     const shared = sharedBy(group);
     const heading = h("h3", {}, h("span", {}, name, noteMarks(context.view, [...shared.notes])), validityMark(context.view));
     const rows = group.operations.reduce((sum, op) => sum + op.rows.length, 0);
-    return [heading, fold(`Table of ${format.plural(rows, "result")}`, scrollBox(`Results: ${name}`, table(context, group, shared)))];
+    const data = context.view.data?.[group.workload];
+    return [heading, data === undefined ? null : h("p", { class: "hint" }, prose(data)), fold(`Table of ${format.plural(rows, "result")}`, scrollBox(`Results: ${name}`, table(context, group, shared)))];
   });
   return section(
     "results",
