@@ -156,7 +156,7 @@ impl Sink for Display {
                 self.say(&format!("  {target}: {version}"));
             }
             Event::TargetUnavailable { target, failure } => {
-                self.say(&format!("  {target}: not run: {}", failure.message));
+                self.say(&format!("  {target}: not run: {}", failure.reason()));
             }
             Event::TrialStarted { block, cell, done_share, left_ns } => {
                 self.bar.set_position((done_share * STEPS as f64) as u64);

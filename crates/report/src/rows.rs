@@ -46,10 +46,7 @@ fn row(
     seed: u64,
 ) -> Row {
     let points = &operation.points;
-    let mut counts = Counts::default();
-    for point in points {
-        counts.merge(&point.result.counts);
-    }
+    let counts = counted(operation);
     let service = Merged::of(points.iter().map(|p| &p.result.service));
     let response = Merged::of(points.iter().map(|p| &p.result.response));
     let lag = Merged::of(points.iter().map(|p| &p.result.lag));
@@ -80,7 +77,13 @@ fn row(
     footnotes.extend(sample_notes(service.all.count(), notes));
     let place = format!("`{}` {}", phase.cell.id, operation.name);
     footnotes.extend(few_note(points, &place).map(|text| notes.add(text)));
-    footnotes.extend(count_notes(phase, &place, &counts, notes));
+    let mut told = Counts::default();
+    for part in phase.operations.iter().filter(|o| operation.whole && !o.whole) {
+        let counts = counted(part);
+        footnotes.extend(count_notes(phase, part, (&counts, &Counts::default()), notes));
+        told.merge(&counts);
+    }
+    footnotes.extend(count_notes(phase, operation, (&counts, &told), notes));
     footnotes.sort_unstable();
     footnotes.dedup();
     let times = match phase.cell.load {
@@ -194,6 +197,7 @@ fn sample_notes(operations: u64, notes: &mut Notes) -> Vec<usize> {
     ))]
 }
 
+<<<<<<< HEAD
 /// Blocks without a rate, since too few operations were answered in them.
 fn few_note(points: &[Point<'_>], place: &str) -> Option<String> {
     let few = points.iter().filter(|p| p.few).count();
@@ -208,16 +212,31 @@ fn few_note(points: &[Point<'_>], place: &str) -> Option<String> {
 }
 
 /// Counts that break no rule and yet should be known.
+=======
+/// An operation's counts in all blocks.
+fn counted(operation: &Operation<'_>) -> Counts {
+    let mut counts = Counts::default();
+    for point in &operation.points {
+        counts.merge(&point.result.counts);
+    }
+    counts
+}
+
+/// Counts that break no rule and yet should be known; what was `told` of parts of the operation
+/// is not repeated for the whole.
+>>>>>>> 3caba89 (Tell a failure and a count once)
 fn count_notes(
     phase: &MeasuredPhase<'_>,
-    place: &str,
-    counts: &Counts,
+    operation: &Operation<'_>,
+    (counts, told): (&Counts, &Counts),
     notes: &mut Notes,
 ) -> Vec<usize> {
+    let place = format!("`{}` {}", phase.cell.id, operation.name);
     let mut found = Vec::new();
-    let mut note = |n: u64, what: &str| {
-        if n > 0 {
-            found.push(notes.add(format!("{place}: {n} of {} {what}", counts.total())));
+    let mut note = |of: fn(&Counts) -> u64, what: &str| {
+        let (n, all) = (of(counts), counts.total());
+        if n > 0 && of(told) == 0 {
+            found.push(notes.add(format!("{place}: {n} of {all} {what}")));
         }
     };
     let is_cache = matches!(phase.cell.workload, Workload::AppCache(_));
@@ -226,15 +245,15 @@ fn count_notes(
     } else {
         "returned an older value than the last one written under the lock"
     };
-    note(counts.stale, stale);
-    note(counts.lost, "missed a record that nobody had removed: the layout or its store lost it");
-    note(counts.lock_broken, "closed a session whose lock was gone or taken over");
-    note(counts.lock_timeouts, "gave up waiting for the session's lock");
+    note(|c| c.stale, stale);
+    note(|c| c.lost, "missed a record that nobody had removed: the layout or its store lost it");
+    note(|c| c.lock_broken, "closed a session whose lock was gone or taken over");
+    note(|c| c.lock_timeouts, "gave up waiting for the session's lock");
     note(
-        counts.miss,
+        |c| c.miss,
         &format!("did not find their {}", validity::things(phase).trim_end_matches('s')),
     );
-    note(counts.error, &format!("failed: {}", validity::classes(counts)));
+    note(|c| c.error, &format!("failed: {}", validity::classes(counts)));
     found
 }
 

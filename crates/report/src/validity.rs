@@ -63,9 +63,11 @@ pub(crate) fn check_run(recorded: &Recorded, findings: &mut Findings) {
 pub(crate) fn check_targets(recorded: &Recorded, findings: &mut Findings) {
     for target in recorded.header.plan.targets.iter().filter(|t| t.named) {
         if let Some(failure) = recorded.unavailable(&target.name) {
-            findings
-                .invalid
-                .push(format!("target `{}` was named and cannot be used: {failure}", target.name));
+            findings.invalid.push(format!(
+                "target `{}` was named and cannot be used ({}): the reason stands where it is \
+                 listed as not run",
+                target.name, failure.class
+            ));
         }
     }
 }
@@ -108,10 +110,10 @@ fn why_no_trial(recorded: &Recorded) -> String {
     let missing: Vec<String> = recorded
         .targets
         .iter()
-        .filter_map(|t| Some(format!("{}: {}", t.name, t.unavailable.as_ref()?)))
+        .filter_map(|t| Some(format!("{} {}", t.name, t.unavailable.as_ref()?.class)))
         .collect();
     if !missing.is_empty() {
-        return format!(" ({})", missing.join("; "));
+        return format!(" ({}; see what was not run)", missing.join(", "));
     }
     match &recorded.seal {
         Some(seal) => format!(" ({})", seal.stopped_because),

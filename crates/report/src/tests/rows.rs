@@ -2,6 +2,7 @@
 
 use crate::fixture::{OPERATIONS, change, pages, run, sessions, usual};
 use crate::judge;
+use crate::recorded::Recorded;
 use crate::view::{Row, View};
 
 fn row<'a>(view: &'a View, target: &str, operation: &str, clients: u32) -> &'a Row {
@@ -82,8 +83,8 @@ fn pages_have_an_own_row_and_one_for_each_part() {
     assert_eq!((page.a.as_str(), page.verdict.as_str()), ("files", "slower"));
 }
 
-#[test]
-fn operations_of_a_mix_are_compared_by_time() {
+/// A run whose reads are a part of a mix.
+fn mixed() -> Recorded {
     let mut recorded = run(&["files", "redis"], 5, usual);
     for cell in &mut recorded.header.plan.cells {
         sessions(cell).phases.iter_mut().for_each(|p| {
@@ -100,7 +101,38 @@ fn operations_of_a_mix_are_compared_by_time() {
             phase.operations.push(all);
         }
     }
+    recorded
+}
+
+#[test]
+fn what_a_part_counts_is_not_noted_again_for_the_whole() {
+    let mut recorded = mixed();
+    let phases = recorded.trials.iter_mut().flat_map(|t| &mut t.phases);
+    for phase in phases.filter(|p| p.phase == "mixed") {
+        for operation in &mut phase.operations {
+            operation.counts.miss = 3;
+        }
+        let whole = phase.operations.iter_mut().find(|o| o.operation == "mixed").unwrap();
+        whole.counts.lock_broken = 2;
+    }
     let view = judge(&recorded);
+    let told = |what: &str| {
+        let noted = |n: &&String| n.starts_with("`redis/steady/8`") && n.contains(what);
+        view.footnotes.iter().filter(noted).collect::<Vec<_>>()
+    };
+    let missed = told("did not find their session");
+    assert!(matches!(&missed[..], [one] if one.contains("mixed.read")), "{missed:?}");
+    let broken = told("closed a session whose lock was gone");
+    assert!(matches!(&broken[..], [one] if one.contains("` mixed: ")), "{broken:?}");
+    let number = view.footnotes.iter().position(|n| n == missed[0]).unwrap();
+    let rows = view.cells.iter().filter(|r| r.footnotes.contains(&number));
+    let rows: Vec<&str> = rows.map(|r| r.operation.as_str()).collect();
+    assert_eq!(rows, ["mixed", "mixed.read"]);
+}
+
+#[test]
+fn operations_of_a_mix_are_compared_by_time() {
+    let view = judge(&mixed());
     let metric = |operation: &str| {
         let found = view.comparisons.iter().find(|c| c.operation == operation).unwrap();
         found.metric.clone()

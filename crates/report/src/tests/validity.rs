@@ -9,7 +9,7 @@ use model::{
 use crate::fixture::{change, run, sessions, set_intervals, usual};
 use crate::recorded::Recorded;
 use crate::view::{Validity, View};
-use crate::{judge, rules};
+use crate::{judge, markdown, rules, text};
 
 const ALL: [&str; 3] = ["files", "redis", "mysql"];
 
@@ -116,7 +116,11 @@ fn a_target_that_is_not_installed_matters_only_when_named() {
     assert_eq!(view.validity, Validity::Valid, "{:?}", view.reasons);
     assert!(view.targets[2].not_run.as_ref().unwrap().contains("mariadbd"));
     let view = with(true);
-    assert!(reason(&view, Validity::Invalid).contains("target `mysql` was named"));
+    let reason = reason(&view, Validity::Invalid);
+    assert!(reason.contains("target `mysql` was named and cannot be used (not installed)"));
+    for output in [text::render(&view, 100, false), markdown::render(&view)] {
+        assert_eq!(output.matches("mariadbd is not on the path").count(), 1, "{output}");
+    }
 }
 
 #[test]
@@ -131,7 +135,7 @@ fn a_run_without_trials_is_invalid_and_says_why() {
         let message = "gone".to_string();
         target.unavailable = Some(Failure { class: ErrorClass::Missing, message });
     }
-    assert!(judge(&recorded).reasons[0].contains("redis: not installed: gone"));
+    assert!(judge(&recorded).reasons[0].contains("files not installed, redis not installed, "));
 }
 
 #[test]
