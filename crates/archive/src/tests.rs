@@ -60,6 +60,7 @@ fn seal() -> Seal {
         finished_unix_ms: 5,
         blocks: 1,
         stopped_because: "budget".into(),
+        resumed: false,
     }
 }
 

@@ -43,6 +43,7 @@ pub(crate) fn run() -> Vec<Event> {
             finished_unix_ms: 1_790_000_009_000,
             blocks: 1,
             stopped_because: "enough".into(),
+            resumed: false,
         }),
     ]
 }

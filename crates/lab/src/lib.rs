@@ -80,7 +80,8 @@ pub fn run(
     let mut bench = Bench::new(&plan, &run, setup);
     let ready = check_targets(&plan, &mut bench, sinks, stop);
     // A run that is taken up in vain, say without the store's password, can be taken up again.
-    let in_vain = ready.is_empty() && !earlier.is_empty();
+    let resumed = !earlier.is_empty();
+    let in_vain = ready.is_empty() && resumed;
     let mut measuring = Measuring {
         plan: &plan,
         bench,
@@ -99,6 +100,7 @@ pub fn run(
         finished_unix_ms: unix_ms(),
         blocks,
         stopped_because,
+        resumed,
     };
     let files = measuring.bench.into_files();
     sinks.tell(&Event::RunEnded(seal.clone()));

@@ -50,6 +50,7 @@ pub fn run(header: Header, setup: &Setup, sinks: &mut Sinks<'_>, stop: &AtomicBo
         finished_unix_ms: unix_ms(),
         blocks: probes,
         stopped_because,
+        resumed: false,
     };
     sinks.tell(&Event::RunEnded(seal.clone()));
     seal

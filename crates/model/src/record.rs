@@ -74,4 +74,7 @@ pub struct Seal {
     pub blocks: u32,
     /// Why no more blocks were added.
     pub stopped_because: String,
+    /// True where it was interrupted or killed before and taken up again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub resumed: bool,
 }

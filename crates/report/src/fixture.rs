@@ -171,6 +171,7 @@ pub(crate) fn recorded(plan: Plan, blocks: u32, rates: Rates) -> Recorded {
             finished_unix_ms: 1_790_000_245_000,
             blocks,
             stopped_because: "every interval is narrow enough".into(),
+            resumed: false,
         }),
     }
 }

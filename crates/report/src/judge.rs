@@ -77,6 +77,7 @@ fn judge_cells(recorded: &Recorded, searched: Option<(&Recorded, &Search)>) -> V
         stopped_because,
         started_unix_ms: recorded.header.started_unix_ms,
         took_s,
+        resumed: whole.seal.as_ref().is_some_and(|seal| seal.resumed),
         blocks,
         seed: plan.seed,
         tool: recorded.header.tool.clone(),
@@ -146,7 +147,12 @@ fn ending(recorded: &Recorded) -> (String, String, f64, u32) {
             SealStatus::Complete => "complete",
             SealStatus::Interrupted => "interrupted",
         };
-        let took = seconds(seal.finished_unix_ms);
+        let took = if seal.resumed {
+            // Between its trials it may have lain for hours.
+            recorded.trials.iter().map(|t| t.took_ns as f64 / 1e9).sum()
+        } else {
+            seconds(seal.finished_unix_ms)
+        };
         return (status.into(), seal.stopped_because.clone(), took, seal.blocks);
     }
     let ends = recorded.trials.iter().map(|t| t.started_unix_ms + t.took_ns / 1_000_000);

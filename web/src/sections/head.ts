@@ -107,7 +107,7 @@ function facts(view: View): HTMLElement {
     ["Scale", view.scale],
     ["Blocks", String(view.blocks)],
     ["Measured", format.when(view.started_unix_ms)],
-    ["Took", format.span(view.took_s)],
+    ["Took", `${format.span(view.took_s)}${view.resumed === true ? " (resumed)" : ""}`],
     ["State", view.status === "complete" ? view.status : chip("warn", view.status)],
     ["Run", view.run],
     ["Tool", view.tool],

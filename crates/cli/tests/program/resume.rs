@@ -57,6 +57,7 @@ fn only_what_is_missing_is_measured() {
 
     let summary = Place::finish(resumed(&place, "latest")).measured().json();
     assert_eq!((&summary["status"], &summary["blocks"]), (&"complete".into(), &3.into()));
+    assert_eq!(summary["resumed"], true);
     let after = record.read("trials.jsonl");
     assert!(after.starts_with(&before), "earlier lines were changed");
     let measured = record.measured();

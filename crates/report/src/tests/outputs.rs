@@ -212,6 +212,23 @@ fn awkward_views_render_everywhere() {
 }
 
 #[test]
+fn a_resumed_run_tells_it_and_how_long_its_trials_took() {
+    let mut recorded = recorded();
+    let seal = recorded.seal.as_mut().unwrap();
+    seal.resumed = true;
+    seal.finished_unix_ms += 3_600_000;
+    for trial in &mut recorded.trials {
+        trial.took_ns = 2_000_000_000;
+    }
+    let view = judge(&recorded);
+    let told = "5 blocks, 60 s of trials (resumed), run 0123abcd";
+    for output in [text::render(&view, 140, false), markdown::render(&view)] {
+        assert!(output.contains(told), "{output}");
+    }
+    assert!(json::render(&view).contains("\"resumed\""));
+}
+
+#[test]
 fn settings_of_targets_are_told() {
     let mut recorded = recorded();
     let given = [("appendonly", "yes"), ("save", "")].map(|(k, v)| (k.into(), v.into()));

@@ -73,7 +73,10 @@ pub(crate) fn painted(validity: Validity, paint: Paint) -> String {
 /// Study, scale, size and end of the run, one line.
 pub(crate) fn facts(view: &View) -> String {
     let plural = if view.blocks == 1 { "" } else { "s" };
-    let (took, run) = (duration(view.took_s), &view.run);
+    let (mut took, run) = (duration(view.took_s), &view.run);
+    if view.resumed {
+        took += " of trials (resumed)";
+    }
     let mut facts = if view.search.is_some() {
         format!("{}, {} probe{plural}, {took}, run {run}", view.study, view.blocks)
     } else {
