@@ -92,6 +92,16 @@ describe("results", () => {
   });
 });
 
+describe("the head of a resumed run", () => {
+  it("says so beside the time of its trials", () => {
+    const raw = variants.sessions();
+    const took = (): string[] => texts(build(head, raw), ".facts dd").filter((text) => / s|min/.test(text));
+    expect(took().join()).not.toContain("resumed");
+    raw["resumed"] = true;
+    expect(took().join()).toContain(" (resumed)");
+  });
+});
+
 
 describe("effort", () => {
   it("has a row an operation and store, and what the stores took", () => {
