@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
+import { marks } from "../src/charts/axes";
 import { growthPoints, slopeText, table, words } from "../src/charts/growth";
 import { tooShort } from "../src/charts/overtime";
-import { position, points, marks, waitShares } from "../src/charts/percentiles";
+import { position, points, waitShares } from "../src/charts/percentiles";
 import { goesOn, highest } from "../src/charts/rates";
 import { contextOf } from "../src/context";
 import { advice } from "../src/sections/advice";

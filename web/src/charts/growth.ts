@@ -7,9 +7,9 @@ import * as format from "../format";
 import { loadKey } from "../standing";
 import * as theme from "../theme";
 import type { GrowthPoint, GrowthView } from "../view";
+import { timeAxis } from "./axes";
 import { axis, type Drawing, filled, type LegendEntry, mount, tip, zoom } from "./base";
 import { type Choice, figure, selector } from "./figure";
-import { marks } from "./percentiles";
 
 /** What grows, as people call it. */
 const NAMES: Record<GrowthView["grows"], string> = { records: "records", records_of_tag: "records of a tag" };
@@ -118,7 +118,6 @@ function axes(all: Point[], grows: GrowthView["grows"]): Pick<Drawing["option"],
   const sizes = [...new Set(all.map(([x]) => x))].sort((a, b) => a - b);
   const [left, right] = [sizes[0] ?? 0, sizes[sizes.length - 1] ?? 1];
   const room = Math.max(0.05, (right - left) * 0.06);
-  const ys = marks(Math.min(...all.map(([, , lo]) => lo)), Math.max(...all.map(([, , , hi]) => hi)));
   return {
     xAxis: {
       type: "value",
@@ -132,17 +131,7 @@ function axes(all: Point[], grows: GrowthView["grows"]): Pick<Drawing["option"],
       axisLabel: { ...base["axisLabel"], customValues: sizes, formatter: (x: number) => format.meanCount(10 ** x) },
       splitLine: { show: false },
     },
-    yAxis: {
-      type: "value",
-      name: "mean service time",
-      min: ys[0] as number,
-      max: ys[ys.length - 1] as number,
-      ...base,
-      nameTextStyle: { ...base["nameTextStyle"], align: "left" },
-      axisTick: { ...base["axisTick"], customValues: ys },
-      axisLabel: { ...base["axisLabel"], customValues: ys, formatter: (y: number) => format.timeShort(10 ** y) },
-      splitLine: { ...base["splitLine"], customValues: ys } as object,
-    },
+    yAxis: timeAxis(all.flatMap(([, , lo, hi]) => [lo, hi]), "mean service time"),
   };
 }
 

@@ -6,6 +6,7 @@ import * as format from "../format";
 import type { OperationGroup } from "../standing";
 import * as theme from "../theme";
 import type { CurvePoint, Row } from "../view";
+import { timeAxis } from "./axes";
 import { axis, type Drawing, filled, type LegendEntry, mount, tip, zoom } from "./base";
 import { cellSelectors, figure } from "./figure";
 
@@ -25,18 +26,6 @@ export function points(curve: readonly CurvePoint[]): Point[] {
   return curve
     .filter(({ q, ns }) => q >= 0 && q < 1 && ns > 0)
     .map(({ q, ns }): Point => [position(q), Math.log10(ns), q, ns]);
-}
-
-/** Powers of ten with 2 and 5 between where few decades are shown: log10 of the axis' marks. */
-export function marks(low: number, high: number): number[] {
-  const steps = high - low > 2.4 ? [1] : [1, 2, 5];
-  const found: number[] = [];
-  for (let decade = Math.floor(low) - 1; decade <= Math.ceil(high); decade += 1) {
-    for (const step of steps) found.push(decade + Math.log10(step));
-  }
-  const from = Math.max(...found.filter((mark) => mark <= low + 1e-9));
-  const to = Math.min(...found.filter((mark) => mark >= high - 1e-9));
-  return found.filter((mark) => mark >= from && mark <= to);
 }
 
 function line(entry: LegendEntry, drawn: Point[]): LineSeriesOption {
@@ -80,7 +69,6 @@ function axes(all: Point[]): Pick<Drawing["option"], "xAxis" | "yAxis"> {
   const base = axis();
   const xs = NAMED.map(position);
   const right = Math.max(1, ...all.map(([x]) => x));
-  const ys = marks(Math.min(...all.map(([, y]) => y)), Math.max(...all.map(([, y]) => y)));
   return {
     xAxis: {
       type: "value",
@@ -98,19 +86,7 @@ function axes(all: Point[]): Pick<Drawing["option"], "xAxis" | "yAxis"> {
       },
       splitLine: { show: false },
     },
-    yAxis: {
-      type: "value",
-      min: ys[0] as number,
-      max: ys[ys.length - 1] as number,
-      ...base,
-      axisTick: { ...base["axisTick"], customValues: ys },
-      axisLabel: {
-        ...base["axisLabel"],
-        customValues: ys,
-        formatter: (y: number) => format.timeShort(10 ** y),
-      },
-      splitLine: { ...base["splitLine"], customValues: ys } as object,
-    },
+    yAxis: timeAxis(all.map(([, y]) => y)),
   };
 }
 

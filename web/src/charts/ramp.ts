@@ -5,9 +5,9 @@ import type { Context } from "../context";
 import * as format from "../format";
 import * as theme from "../theme";
 import type { RampStage, RampView, Value } from "../view";
-import { axis, type Drawing, filled, type LegendEntry, mount, tip, zoom } from "./base";
+import { rateAxis, timeAxis } from "./axes";
+import { type Drawing, filled, type LegendEntry, mount, tip, zoom } from "./base";
 import { figure, selector } from "./figure";
-import { marks } from "./percentiles";
 
 /** A point as drawn: the rate, and log10 of nanoseconds. */
 type Point = [x: number, y: number];
@@ -116,16 +116,13 @@ function drawing(context: Context, chosen: Chosen): Drawing {
     .filter(({ up }) => up.length > 0);
   const legend = drawn.map(({ ramp }) => ({ name: ramp.target, look: looks.get(ramp.target) as theme.Look }));
   const all = drawn.flatMap(({ up, down }) => [...up, ...down]);
-  const logs = all.map(([, y]) => y);
-  const ys = marks(Math.min(...logs), Math.max(...logs));
-  const ends: [number, number] = [ys[0] as number, ys[ys.length - 1] as number];
-  const base = axis();
+  const isOpen = chosen.ramps.some((ramp) => ramp.times === "response");
+  const times = timeAxis(all.map(([, y]) => y), isOpen ? "response time" : "service time");
   const series = drawn.flatMap(({ ramp, up, down }, i): SeriesOption[] => {
     const entry = legend[i] as LegendEntry;
     const way = down.length === 0 ? [] : [line(entry, down, true)];
-    return [...knee(entry, ramp, ends), line(entry, up, false), ...way];
+    return [...knee(entry, ramp, [times.min, times.max]), line(entry, up, false), ...way];
   });
-  const isOpen = chosen.ramps.some((ramp) => ramp.times === "response");
   return {
     legend,
     label: `Lines of ${isOpen ? "response" : "service"} time by rate for ${format.list(legend.map((e) => e.name))}; the same numbers are in the tables of stages.`,
@@ -138,27 +135,8 @@ function drawing(context: Context, chosen: Chosen): Drawing {
         formatter: (params) => rampTip(params, chosen, looks),
       },
       dataZoom: [zoom("xAxisIndex"), zoom("yAxisIndex")],
-      xAxis: {
-        type: "value",
-        name: isOpen ? "operations/s asked for" : "operations/s answered",
-        nameLocation: "middle",
-        nameGap: 30,
-        min: 0,
-        ...base,
-        axisLabel: { ...base["axisLabel"], formatter: (n: number) => format.rateShort(n) },
-        splitLine: { show: false },
-      },
-      yAxis: {
-        type: "value",
-        name: isOpen ? "response time" : "service time",
-        min: ends[0],
-        max: ends[1],
-        ...base,
-        nameTextStyle: { ...base["nameTextStyle"], align: "left" },
-        axisTick: { ...base["axisTick"], customValues: ys },
-        axisLabel: { ...base["axisLabel"], customValues: ys, formatter: (y: number) => format.timeShort(10 ** y) },
-        splitLine: { ...base["splitLine"], customValues: ys } as object,
-      },
+      xAxis: rateAxis(isOpen ? "operations/s asked for" : "operations/s answered"),
+      yAxis: times,
       series,
     },
   };

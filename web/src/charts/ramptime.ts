@@ -5,9 +5,9 @@ import type { Context } from "../context";
 import * as format from "../format";
 import * as theme from "../theme";
 import type { RampBlock, RampView, SaturationSeries } from "../view";
+import { timeAxis } from "./axes";
 import { axis, type Drawing, type LegendEntry, ink, mount, tip, zoom } from "./base";
 import { type Choice, figure, selector } from "./figure";
-import { marks } from "./percentiles";
 
 type Point = [x: number, y: number | null];
 
@@ -190,30 +190,23 @@ function step(most: number): number {
 }
 
 function yAxis(panel: Panel, index: number, base: ReturnType<typeof axis>): object {
-  const shared = {
-    type: "value",
-    gridIndex: index,
-    name: panel.title,
-    ...base,
-    splitNumber: 3,
-    nameTextStyle: { ...base["nameTextStyle"], align: "left" },
-    axisLabel: { ...base["axisLabel"], formatter: (n: number) => panel.tick(n) },
-  };
   const values = panel.lines.flatMap(({ points }) => points.flatMap(([, y]) => (y === null ? [] : [y])));
+  if (panel.isLog && values.length > 0) return { ...timeAxis(values, panel.title), gridIndex: index };
   const most = Math.max(0, ...values);
   const interval = step(most);
   const binary = panel.isBinary && most > 0 ? { interval, max: Math.ceil(most / interval) * interval } : {};
   const least = panel.least !== undefined && most < panel.least ? { max: panel.least } : {};
-  if (!panel.isLog) return { ...shared, min: 0, ...binary, ...least };
-  if (values.length === 0) return shared;
-  const ys = marks(Math.min(...values), Math.max(...values));
   return {
-    ...shared,
-    min: ys[0],
-    max: ys[ys.length - 1],
-    axisTick: { ...base["axisTick"], customValues: ys },
-    axisLabel: { ...shared.axisLabel, customValues: ys },
-    splitLine: { ...base["splitLine"], customValues: ys },
+    type: "value",
+    gridIndex: index,
+    name: panel.title,
+    min: 0,
+    ...base,
+    splitNumber: 3,
+    nameTextStyle: { ...base["nameTextStyle"], align: "left" },
+    axisLabel: { ...base["axisLabel"], formatter: (n: number) => panel.tick(n) },
+    ...binary,
+    ...least,
   };
 }
 

@@ -5,9 +5,9 @@ import type { Context } from "../context";
 import * as format from "../format";
 import * as theme from "../theme";
 import type { ProbeView, SearchView } from "../view";
-import { axis, type Drawing, filled, ink, type LegendEntry, mount, tip, zoom } from "./base";
+import { rateAxis, timeAxis } from "./axes";
+import { type Drawing, filled, ink, type LegendEntry, mount, tip, zoom } from "./base";
 import { figure } from "./figure";
-import { marks } from "./percentiles";
 
 type RenderItem = NonNullable<CustomSeriesOption["renderItem"]>;
 
@@ -85,10 +85,8 @@ function drawing(search: SearchView): Drawing {
   const probes = drawnProbes(search);
   const used = Object.entries(VERDICTS).filter(([verdict]) => probes.some((p) => p.verdict === verdict));
   const legend = used.map(([name, [variable, mark]]): LegendEntry => ({ name, look: { ...theme.plain(color(variable)), mark, hollow: name === "not judged" } }));
-  const logs = probes.map((p) => Math.log10(p.response_ns_p99 as number));
-  const ys = marks(Math.min(...logs), Math.max(...logs));
-  const ends: [number, number] = [ys[0] as number, ys[ys.length - 1] as number];
-  const base = axis();
+  const rates = rateAxis("requests/s");
+  const times = timeAxis(probes.map((p) => Math.log10(p.response_ns_p99 as number)), "response time, 99 %");
   const series = used.map(([verdict], i): SeriesOption => points(probes.filter((p) => p.verdict === verdict), legend[i] as LegendEntry));
   return {
     legend,
@@ -103,28 +101,12 @@ function drawing(search: SearchView): Drawing {
       },
       dataZoom: [zoom("xAxisIndex"), zoom("yAxisIndex")],
       xAxis: {
-        type: "value",
-        name: "requests/s",
-        nameLocation: "middle",
-        nameGap: 30,
-        min: 0,
+        ...rates,
         max: Math.max(search.peak_per_s ?? 0, search.answer?.hi ?? 0, ...probes.map((p) => p.rate_per_s ?? 0)) * 1.03,
-        ...base,
-        axisLabel: { ...base["axisLabel"], showMaxLabel: false, formatter: (n: number) => format.rateShort(n) },
-        splitLine: { show: false },
+        axisLabel: { ...rates.axisLabel, showMaxLabel: false },
       },
-      yAxis: {
-        type: "value",
-        name: "response time, 99 %",
-        min: ends[0],
-        max: ends[1],
-        ...base,
-        nameTextStyle: { ...base["nameTextStyle"], align: "left" },
-        axisTick: { ...base["axisTick"], customValues: ys },
-        axisLabel: { ...base["axisLabel"], customValues: ys, formatter: (y: number) => format.timeShort(10 ** y) },
-        splitLine: { ...base["splitLine"], customValues: ys } as object,
-      },
-      series: [answer(search, ends), ...series],
+      yAxis: times,
+      series: [answer(search, [times.min, times.max]), ...series],
     },
   };
 }

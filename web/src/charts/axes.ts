@@ -1,0 +1,48 @@
+/** Axes that several charts have: logarithmic ones of times, and those of rates. */
+
+import * as format from "../format";
+import { axis } from "./base";
+
+/** Powers of ten with 2 and 5 between where few decades are shown: log10 of the axis' marks. */
+export function marks(low: number, high: number): number[] {
+  const steps = high - low > 2.4 ? [1] : [1, 2, 5];
+  const found: number[] = [];
+  for (let decade = Math.floor(low) - 1; decade <= Math.ceil(high); decade += 1) {
+    for (const step of steps) found.push(decade + Math.log10(step));
+  }
+  const from = Math.max(...found.filter((mark) => mark <= low + 1e-9));
+  const to = Math.min(...found.filter((mark) => mark >= high - 1e-9));
+  return found.filter((mark) => mark >= from && mark <= to);
+}
+
+/** A vertical axis around these times, each as log10 of nanoseconds. */
+export function timeAxis(logs: readonly number[], name = "") {
+  const base = axis();
+  const ys = marks(Math.min(...logs), Math.max(...logs));
+  return {
+    type: "value" as const,
+    name,
+    min: ys[0] as number,
+    max: ys[ys.length - 1] as number,
+    ...base,
+    nameTextStyle: { ...base["nameTextStyle"], align: "left" as const },
+    axisTick: { ...base["axisTick"], customValues: ys },
+    axisLabel: { ...base["axisLabel"], customValues: ys, formatter: (y: number) => format.timeShort(10 ** y) },
+    splitLine: { ...base["splitLine"], customValues: ys } as object,
+  };
+}
+
+/** A horizontal axis of rates from 0 on. */
+export function rateAxis(name: string) {
+  const base = axis();
+  return {
+    type: "value" as const,
+    name,
+    nameLocation: "middle" as const,
+    nameGap: 30,
+    min: 0,
+    ...base,
+    axisLabel: { ...base["axisLabel"], formatter: (n: number) => format.rateShort(n) },
+    splitLine: { show: false },
+  };
+}
