@@ -6,10 +6,11 @@ import "./charts.css";
 import "./live.css";
 import { h } from "./dom";
 import { charts, looks } from "./live/charts";
-import { head, type Link, rest, store as latest } from "./live/head";
+import { head, type Kept, type Link, rest, store as latest, viewOf } from "./live/head";
 import { empty, type Store, taken } from "./live/store";
 import { bar } from "./sections/head";
 import * as theme from "./theme";
+import { VALIDITY } from "./validity";
 
 /** The program is asked again after this, where the browser does not do so by itself. */
 const AGAIN_MS = 2000;
@@ -18,7 +19,7 @@ const TICK_MS = 1000;
 
 let store: Store = empty();
 let link: Link = "connecting";
-let report: string | null = null;
+let report: Kept | null = null;
 /** True when there are points that are not drawn yet. */
 let isNew = false;
 
@@ -30,7 +31,9 @@ const under = h("div", {});
 function title(): string {
   const { state } = store;
   if (state === null) return "cachedyno: a run under way";
-  const where = state.ended ? state.ended.status : (state.now?.target ?? "checking");
+  const validity = report?.view?.validity;
+  const over = validity === undefined ? state.ended?.status : VALIDITY[validity].word;
+  const where = over ?? state.now?.target ?? "checking";
   return `${where} · ${state.title} · cachedyno`;
 }
 
@@ -51,7 +54,10 @@ function show(): void {
 /** Keeps the report: the program that has it ends with the run. */
 async function keep(source: EventSource): Promise<void> {
   const answer = await fetch("/report").catch(() => null);
-  if (answer?.ok) report = URL.createObjectURL(new Blob([await answer.text()], { type: "text/html" }));
+  if (answer?.ok) {
+    const text = await answer.text();
+    report = { url: URL.createObjectURL(new Blob([text], { type: "text/html" })), view: viewOf(text) };
+  }
   link = "closed";
   source.close();
   show();

@@ -1,6 +1,6 @@
 /** How a run's validity is shown: at the top, and wherever its numbers stand. */
 
-import { chip } from "./dom";
+import { chip, h, prose } from "./dom";
 import type { Validity, View } from "./view";
 
 /** Colour, word and meaning of each verdict on a run. */
@@ -19,11 +19,27 @@ export const VALIDITY: Record<Validity, { tone: "good" | "warn" | "bad"; word: s
 };
 
 /** What the verdict means for this run: of one that was not steady, what was not. */
-export function meaning(view: View): string {
+function meaning(view: View): string {
   const { meaning: general } = VALIDITY[view.validity];
   if (view.validity !== "not-steady" || view.unsteady.length === 0) return general;
   const said = view.unsteady.join("; ");
   return `${said.charAt(0).toUpperCase()}${said.slice(1)}: use the numbers with care.`;
+}
+
+/** Whether a run's numbers may be used, what that means, and why. */
+export function verdict(view: View): HTMLElement {
+  const { tone, word } = VALIDITY[view.validity];
+  return h(
+    "div",
+    { class: `validity validity-${tone}` },
+    chip(tone, word),
+    h(
+      "div",
+      {},
+      h("p", {}, meaning(view)),
+      view.reasons.length > 0 ? h("ul", {}, view.reasons.map((reason) => h("li", {}, prose(reason)))) : null,
+    ),
+  );
 }
 
 /** The mark of a run whose numbers need one; null for a valid run. */

@@ -1,8 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { clock, cpuLines, latencyLines, looks, memoryLines, rateLines } from "../src/live/charts";
-import { head, report, rest, store as latest, words } from "../src/live/head";
+import { head, report, rest, store as latest, viewOf, words } from "../src/live/head";
 import { empty, KEPT, type Point, progress, type State, type Store, taken, type Usage } from "../src/live/store";
 import { look } from "../src/theme";
+import * as variants from "./variants.mjs";
 
 const NOW = { block: 0, cell: "redis/kv/8", target: "redis", profile: "kv", load: "8 clients", since_s: 10, phase: "mixed", stage: 1 };
 
@@ -149,7 +150,19 @@ describe("words", () => {
     expect(report(ended(null), null, "connected")?.textContent).toContain("is being made");
     expect(report(ended(null), null, "closed")?.textContent).toContain("cachedyno report 00c0ffee there");
     expect(report(ended(false), null, "closed")?.textContent).toContain("could not be written");
-    expect(report(ended(true), "blob:x", "closed")?.querySelector("a")?.getAttribute("href")).toBe("blob:x");
+    expect(report(ended(true), { url: "blob:x", view: null }, "closed")?.querySelector("a")?.getAttribute("href")).toBe("blob:x");
+  });
+
+  it("say whether the result may be used, as its report does", () => {
+    const ended = stored({ state: state({ ended: { status: "complete", because: "enough", report: true } }) });
+    expect(head(ended, "connected", null, 30).querySelector(".chip-good")).toBeNull();
+    const page = (data: string): string => `<!doctype html><script type="application/json" id="cachedyno-view">${data}</script>`;
+    const view = viewOf(page(JSON.stringify(variants.notSteady())));
+    const told = head(ended, "closed", { url: "blob:x", view }, 30);
+    expect(told.querySelector(".validity-warn .chip")?.textContent).toBe("!NOT-STEADY");
+    expect(told.textContent).toContain("two halves differ by 5 %");
+    expect(viewOf(page(JSON.stringify({ ...variants.sessions(), format: 9 })))).toBeNull();
+    expect(viewOf("<!doctype html>")).toBeNull();
   });
 
   it("say what went wrong, as text", () => {

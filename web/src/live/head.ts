@@ -3,7 +3,15 @@
 import { chip, h, prose, section } from "../dom";
 import * as format from "../format";
 import { clock } from "./charts";
+import { parseView, type View, ViewError } from "../view";
+import { verdict } from "../validity";
 import { progress, type State, type Store, type Usage } from "./store";
+
+/** The report of the run, once it was fetched: where it is kept, and what it says; null where this page cannot read it. */
+export interface Kept {
+  url: string;
+  view: View | null;
+}
 
 /** How the page stands to the program. */
 export type Link = "connecting" | "connected" | "lost" | "closed";
@@ -11,7 +19,8 @@ export type Link = "connecting" | "connected" | "lost" | "closed";
 function standing(state: State | null, link: Link): HTMLElement {
   if (state?.ended) {
     const { status } = state.ended;
-    return chip(status === "complete" ? "good" : "warn", status);
+    // That nothing is missing does not say that it may be used.
+    return chip(status === "complete" ? "plain" : "warn", status);
   }
   if (link === "lost") return chip("warn", "connection lost");
   return state === null ? chip("plain", "connecting") : chip("good", "running");
@@ -57,11 +66,23 @@ function bar(store: Store, clock_s: number): HTMLElement {
   return h("progress", { class: "done", max: 1, value: done.toFixed(4), "aria-label": "share of the run that is done" });
 }
 
-/** What is said of the report once the run is over; `url` is where it was kept, null before. */
-export function report(state: State | null, url: string | null, link: Link): HTMLElement | null {
+/** The view in the text of a report; null where there is none that this page can read. */
+export function viewOf(page: string): View | null {
+  const data = new DOMParser().parseFromString(page, "text/html").getElementById("cachedyno-view");
+  try {
+    return data === null ? null : parseView(data.textContent ?? "");
+  } catch (error) {
+    if (error instanceof ViewError) return null;
+    throw error;
+  }
+}
+
+/** What is said of the report once the run is over, and whether it may be used; `kept` is null before. */
+export function report(state: State | null, kept: Kept | null, link: Link): HTMLElement | null {
   if (!state?.ended) return null;
-  if (url !== null) {
-    return h("p", { class: "line" }, h("a", { href: url, id: "report" }, "Open the report"), ": what was found, with its intervals.");
+  if (kept !== null) {
+    const found = h("p", { class: "line" }, h("a", { href: kept.url, id: "report" }, "Open the report"), ": what was found, with its intervals.");
+    return h("div", {}, kept.view === null ? null : verdict(kept.view), found);
   }
   const missed = link === "closed" ? `The program has ended: \`cachedyno report ${state.run}\` there makes its report again.` : "The report is being made.";
   const text = state.ended.report === false ? "The report could not be written; what the program printed has the result." : missed;
@@ -69,7 +90,7 @@ export function report(state: State | null, url: string | null, link: Link): HTM
 }
 
 /** Title, state and progress. */
-export function head(store: Store, link: Link, url: string | null, clock_s: number): HTMLElement {
+export function head(store: Store, link: Link, kept: Kept | null, clock_s: number): HTMLElement {
   const { state } = store;
   const title = h("h1", { id: "title" }, state?.title ?? "A run under way");
   const lost = link === "lost" && !state?.ended;
@@ -81,7 +102,7 @@ export function head(store: Store, link: Link, url: string | null, clock_s: numb
     h("p", { class: "line live-standing", role: "status" }, standing(state, link), " ", state === null ? null : words(state)),
     store.problem === "" ? null : h("p", { class: "line" }, store.problem),
     lost ? h("p", { class: "line" }, "The program does not answer: it is asked again. Where it was ended, its record says what became of the run.") : null,
-    report(state, url, link),
+    report(state, kept, link),
     state === null ? null : [bar(store, clock_s), facts(state, store, clock_s)],
   );
 }

@@ -2,11 +2,11 @@
 
 import { answer, type Segment } from "../answer";
 import { type Context, targetName } from "../context";
-import { chip, h, prose } from "../dom";
+import { chip, h } from "../dom";
 import * as format from "../format";
 import type { Group } from "../standing";
 import * as theme from "../theme";
-import { meaning, VALIDITY } from "../validity";
+import { verdict } from "../validity";
 import type { View } from "../view";
 
 /** The bar with the product's name and the theme's button. */
@@ -83,21 +83,6 @@ function answers(context: Context): HTMLElement {
       "p",
       { class: "hint" },
       "In brackets: how many times as fast as the next store, with the 95 % interval of that ratio.",
-    ),
-  );
-}
-
-function verdict(view: View): HTMLElement {
-  const { tone, word } = VALIDITY[view.validity];
-  return h(
-    "div",
-    { class: `validity validity-${tone}` },
-    chip(tone, word),
-    h(
-      "div",
-      {},
-      h("p", {}, meaning(view)),
-      view.reasons.length > 0 ? h("ul", {}, view.reasons.map((reason) => h("li", {}, prose(reason)))) : null,
     ),
   );
 }
