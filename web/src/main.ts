@@ -21,7 +21,8 @@ import { results } from "./sections/results";
 import { search } from "./sections/search";
 import { targets } from "./sections/targets";
 import * as theme from "./theme";
-import { parseView, type View, ViewError } from "./view";
+import { parseView, ViewError } from "./parse";
+import type { View } from "./view";
 
 const SECTIONS: ((context: Context) => HTMLElement | null)[] = [
   head,

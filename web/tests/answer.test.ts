@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { answer, words } from "../src/answer";
 import { against, groups, inverse, loadKey } from "../src/standing";
-import { parseView, type View } from "../src/view";
+import { parseView } from "../src/parse";
+import type { View } from "../src/view";
 import * as variants from "./variants.mjs";
 
 function viewOf(raw: variants.Raw): View {

@@ -6,7 +6,8 @@ import { contextOf } from "../src/context";
 import { head } from "../src/sections/head";
 import { downOf, ramps } from "../src/sections/ramps";
 import { search } from "../src/sections/search";
-import { parseView, type RampBlock, type RampView, type View } from "../src/view";
+import { parseView } from "../src/parse";
+import type { RampBlock, RampView, View } from "../src/view";
 import * as variants from "./variants.mjs";
 
 function viewOf(raw: variants.Raw): View {

@@ -18,7 +18,8 @@ import { problems, results } from "../src/sections/results";
 import { targets } from "../src/sections/targets";
 import type { OperationGroup } from "../src/standing";
 import { look, type Look, looks, symbol, wear } from "../src/theme";
-import { type GrowthView, parseView, type Row, type View } from "../src/view";
+import { parseView } from "../src/parse";
+import type { GrowthView, Row, View } from "../src/view";
 import * as variants from "./variants.mjs";
 
 const SECTIONS = [head, advice, results, effort, claims, targets, failures, noise, conditions, notes, method];
@@ -102,7 +103,6 @@ describe("the head of a resumed run", () => {
     expect(took().join()).toContain(" (resumed)");
   });
 });
-
 
 describe("effort", () => {
   it("has a row an operation and store, and what the stores took", () => {

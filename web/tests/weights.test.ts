@@ -2,7 +2,8 @@ import { describe, expect, it } from "vitest";
 import { contextOf } from "../src/context";
 import { advice } from "../src/sections/advice";
 import { ownWeights } from "../src/sections/weights";
-import { parseView, type View } from "../src/view";
+import { parseView } from "../src/parse";
+import type { View } from "../src/view";
 import * as variants from "./variants.mjs";
 
 function build(raw: variants.Raw): HTMLElement {

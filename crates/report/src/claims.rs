@@ -260,14 +260,9 @@ impl Ground<'_> {
             }
         }
         against(self.comparisons, (self.profile, &row, &load), a, b)
-<<<<<<< HEAD
             .inspect(|c| self.misses.set(self.misses.get() || hits::apart(self.rows, c).is_some()))
-            .map(|c| Ratio { value: c.ratio, blocks: c.blocks })
-            .ok_or_else(|| format!("{a} and {b} have no block in common with a rate of both"))
-=======
             .map(|c| Ratio::of(&c))
-            .ok_or_else(|| format!("{a} and {b} have no block in common"))
->>>>>>> c69eeff (Tell of a claim the cases that decide it)
+            .ok_or_else(|| format!("{a} and {b} have no block in common with a rate of both"))
     }
 
     /// That `what` has no result in this profile, and whether trials of the target failed there.

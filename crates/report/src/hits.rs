@@ -1,5 +1,6 @@
 //! Targets that found very different shares of what they read: a ratio of the two compares misses
-//! with hits, and a miss is cheaper than a hit on most layouts. Rows, comparisons and claims say so.
+//! with hits, and a miss is cheaper than a hit on most layouts. Rows, comparisons and claims say
+//! so.
 
 use crate::rules::HITS_APART_MAX;
 use crate::show;

@@ -54,11 +54,9 @@ fn judge_cells(recorded: &Recorded, searched: Option<(&Recorded, &Search)>) -> V
     hits::doubt(&cells, &mut comparisons);
     comparisons.extend(ramp::comparisons(recorded, &ramps, &ramp_views));
     context::notes(recorded, &comparisons, &mut notes);
-    let profiles = plain_profiles(plan, &cells);
-    let advised = advice(recorded, &phases, &profiles);
+    let advised = advice(recorded, &phases, &plain_profiles(plan, &cells));
     let unsteady = findings.unsteady.iter().map(ToString::to_string).collect();
     let claims = claims(recorded, &cells, &comparisons, (&ramps, &ramp_views));
-    let growth = growth(&phases, &cells);
     let (validity, reasons) = findings.judgement();
     let (status, stopped_because, took_s, blocks) = ending(recorded);
     View {
@@ -87,9 +85,9 @@ fn judge_cells(recorded: &Recorded, searched: Option<(&Recorded, &Search)>) -> V
         generation: generation(recorded),
         data: data::by_profile(plan),
         targets: context::targets(recorded),
+        growth: growth(&phases, &cells),
         cells,
         comparisons,
-        growth,
         ramps: ramp_views,
         claims,
         advice: advised.rows,

@@ -6,8 +6,9 @@
 //! - [`view`]: the judged result as plain data, the one form that every output is made from.
 //! - [`mod@rules`]: the fixed rules of validity, each limit with its reason.
 //! - [`judge()`]: record to view, by way of trials ordered by cell and operation (`series`), rows
-//!   (`rows`, `distribution`), comparisons (`pairs`), `growth`, `validity`, `claims` (with `cases`), `advice` with
-//!   its `ranking`, and what stands around them (`context`, `data`, `notes`).
+//!   (`rows`, `distribution`), comparisons (`pairs`, `hits`), `growth`, `validity`, `claims` (with
+//!   `cases`), `advice` with its `ranking`, and what stands around them (`context`, `data`,
+//!   `notes`).
 //! - `ramp`: where a store breaks when its load is raised in stages.
 //! - `search`: what a search for the highest rate found, by the same rules as in the run.
 //! - [`text`], [`csv`], [`markdown`], [`json`], [`html`]: the outputs.

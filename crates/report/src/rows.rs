@@ -197,7 +197,6 @@ fn sample_notes(operations: u64, notes: &mut Notes) -> Vec<usize> {
     ))]
 }
 
-<<<<<<< HEAD
 /// Blocks without a rate, since too few operations were answered in them.
 fn few_note(points: &[Point<'_>], place: &str) -> Option<String> {
     let few = points.iter().filter(|p| p.few).count();
@@ -211,8 +210,6 @@ fn few_note(points: &[Point<'_>], place: &str) -> Option<String> {
     })
 }
 
-/// Counts that break no rule and yet should be known.
-=======
 /// An operation's counts in all blocks.
 fn counted(operation: &Operation<'_>) -> Counts {
     let mut counts = Counts::default();
@@ -224,7 +221,6 @@ fn counted(operation: &Operation<'_>) -> Counts {
 
 /// Counts that break no rule and yet should be known; what was `told` of parts of the operation
 /// is not repeated for the whole.
->>>>>>> 3caba89 (Tell a failure and a count once)
 fn count_notes(
     phase: &MeasuredPhase<'_>,
     operation: &Operation<'_>,

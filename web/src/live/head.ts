@@ -3,7 +3,8 @@
 import { chip, h, prose, section } from "../dom";
 import * as format from "../format";
 import { clock } from "./charts";
-import { parseView, type View, ViewError } from "../view";
+import { parseView, ViewError } from "../parse";
+import type { View } from "../view";
 import { verdict } from "../validity";
 import { progress, type State, type Store, type Usage } from "./store";
 

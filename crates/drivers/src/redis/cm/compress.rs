@@ -6,7 +6,9 @@
 //! | `sn` | a raw snappy block, as `snappy_compress` of the extension snappy |
 //! | `l4` | four bytes of length, the lowest first, and an lz4 block, as `lz4_compress` of lz4 |
 //! | `zs` | a zstd frame (RFC 8878), as `zstd_compress` of the extension zstd |
-//! | `lz` | an LZF stream of liblzf, without a length, as `lzf_compress` of the extension lzf; what does not become shorter as a stream of literals, for which the extension has room |
+//! | `lz` | an LZF stream of liblzf, without a length, as `lzf_compress` of the extension lzf |
+//!
+//! What LZF does not make shorter is a stream of literals, for which the extension has room.
 //!
 //! The level is 1, the module's default. The formats are those of the extensions, while another
 //! library may choose other bytes for the same value.

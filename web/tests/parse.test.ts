@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { parseView, ViewError } from "../src/view";
+import { parseView, ViewError } from "../src/parse";
 import * as variants from "./variants.mjs";
 
 describe("the data of a page", () => {
