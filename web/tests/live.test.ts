@@ -34,11 +34,11 @@ function state(changes: Partial<State> = {}): State {
 
 function point(at_s: number, changes: Partial<Point> = {}): Point {
   const operations = [{ operation: "get", rate_per_s: 900, ns_p50: 1e5, ns_p99: 2e5, errors: 0, misses: 0 }];
-  return { at_s, target: "redis", phase: "mixed", rate_per_s: 900, operations, ...changes };
+  return { at_s, trial: 1, target: "redis", phase: "mixed", rate_per_s: 900, operations, ...changes };
 }
 
 function usage(at_s: number, changes: Partial<Usage> = {}): Usage {
-  return { at_s, target: "redis", server_cpus: 0.5, threads: [], generator_cpus: 0.9, generator_waiting: 0.01, ...changes };
+  return { at_s, trial: 1, target: "redis", server_cpus: 0.5, threads: [], generator_cpus: 0.9, generator_waiting: 0.01, ...changes };
 }
 
 function stored(changes: Partial<Store> = {}): Store {
@@ -97,7 +97,10 @@ describe("lines", () => {
 
   it("break where nothing was measured", () => {
     const [line] = rateLines(stored({ points: [point(1), point(1.5), point(9)] }), lookOf, plain);
-    expect(line?.data).toEqual([[1, 900], [1.5, 900], [2.3, null], [9, 900]]);
+    expect(line?.data).toEqual([[1, 900], [1.5, 900], [5.25, null], [9, 900]]);
+    const trials = [point(1), point(1.5, { trial: 2 }), point(2, { trial: 2 })];
+    const [ofTwo] = rateLines(stored({ points: trials }), lookOf, plain);
+    expect(ofTwo?.data).toEqual([[1, 900], [1.25, null], [1.5, 900], [2, 900]]);
   });
 
   it("tell operations apart by their dashes", () => {

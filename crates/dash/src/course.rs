@@ -18,6 +18,8 @@ const POINTS_MAX: usize = 3_600;
 pub(crate) struct Point {
     /// Its end, seconds since the run began.
     at_s: f64,
+    /// Number of its trial, from 1.
+    trial: u64,
     target: String,
     phase: String,
     /// Number of the stage, from 0.
@@ -48,6 +50,8 @@ struct PointOperation {
 pub(crate) struct Usage {
     /// Its end, seconds since the run began.
     at_s: f64,
+    /// Number of its trial, from 1.
+    trial: u64,
     target: String,
     /// CPUs that the server's processes kept busy.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -94,6 +98,8 @@ pub(crate) struct Course {
     points: VecDeque<Point>,
     usage: VecDeque<Usage>,
     pending: Option<Pending>,
+    /// Trials that have begun.
+    trial: u64,
     /// The sample that the next usage counts from.
     before: Option<Box<Sample>>,
 }
@@ -147,7 +153,7 @@ impl Course {
 
     /// Ends the point under way, as at the end of a trial.
     pub(crate) fn cut(&mut self, at_s: f64) -> Option<Point> {
-        let point = self.pending.take()?.point(at_s)?;
+        let point = self.pending.take()?.point(at_s, self.trial)?;
         keep(&mut self.points, point.clone());
         Some(point)
     }
@@ -161,14 +167,15 @@ impl Course {
         if sample.at_ns.checked_sub(before.at_ns)? < SPAN_NS {
             return None;
         }
-        let usage = usage(target, before, sample, at_s);
+        let usage = usage((target, self.trial), (before, sample), at_s);
         self.before = Some(Box::new(sample.clone()));
         keep(&mut self.usage, usage.clone());
         Some(usage)
     }
 
-    /// A trial begins or ends: its samples have nothing to do with those before.
-    pub(crate) fn forget_sample(&mut self) {
+    /// A trial begins: its samples have nothing to do with those before.
+    pub(crate) fn trial_started(&mut self) {
+        self.trial += 1;
         self.before = None;
     }
 
@@ -206,7 +213,7 @@ impl Pending {
     }
 
     /// `None` where the span is too short to tell a rate.
-    fn point(self, at_s: f64) -> Option<Point> {
+    fn point(self, at_s: f64, trial: u64) -> Option<Point> {
         let length_ns = self.to_ns - self.from_ns;
         if length_ns < SPAN_NS_MIN {
             return None;
@@ -226,6 +233,7 @@ impl Pending {
         let operations: Vec<PointOperation> = self.operations.into_iter().map(operation).collect();
         Some(Point {
             at_s,
+            trial,
             target: self.target,
             phase: self.phase,
             stage: self.stage,
@@ -236,7 +244,7 @@ impl Pending {
     }
 }
 
-fn usage(target: &str, before: &Sample, after: &Sample, at_s: f64) -> Usage {
+fn usage((target, trial): (&str, u64), (before, after): (&Sample, &Sample), at_s: f64) -> Usage {
     let seconds = (after.at_ns - before.at_ns) as f64 / 1e9;
     let rate = |before: u64, after: u64| after.saturating_sub(before) as f64 / seconds;
     let cpus = |before: u64, after: u64| rate(before, after) / 1e9;
@@ -253,6 +261,7 @@ fn usage(target: &str, before: &Sample, after: &Sample, at_s: f64) -> Usage {
     let (generator, generator_before) = (&after.generator, &before.generator);
     Usage {
         at_s,
+        trial,
         target: target.into(),
         server_cpus: server.map(|(b, a)| cpus(b.cpu_ns, a.cpu_ns)),
         threads: server.map(|(b, a)| busy_threads(b, a, seconds)).unwrap_or_default(),
@@ -367,7 +376,9 @@ mod tests {
         assert_eq!(usage.threads, [ThreadUsage { name: "worker 2".into(), cpus: 0.4 }]);
         assert_eq!((usage.server_bytes, usage.connections), (Some(4096), None));
         // A new trial counts from its own first sample.
-        course.forget_sample();
+        course.trial_started();
         assert_eq!(course.sampled("redis", &sample(100, 0, 0), 2.0), None);
+        let next = course.sampled("redis", &sample(700, 0, 0), 2.6).unwrap();
+        assert_eq!((usage.trial, next.trial), (0, 1));
     }
 }

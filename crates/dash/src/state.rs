@@ -1,8 +1,11 @@
 //! What changes seldom while a run lasts: targets, the trial under way, what failed, how it ended.
 
-use model::{Cell, Event, Failure, Header, Plan, Seal, SealStatus, Trial};
+use model::{Cell, Event, Failure, Header, Load, Plan, Seal, SealStatus, Trial};
 use serde::Serialize;
 use std::collections::VecDeque;
+
+/// Stages of a load of which each is told.
+const STAGES_TOLD_MAX: usize = 2;
 
 /// Warnings, and trials that failed, of which the words are kept.
 const WORDS_MAX: usize = 20;
@@ -157,7 +160,7 @@ impl State {
             cell: cell.into(),
             target: self.target_of(cell),
             profile: known.map(|c| c.workload.profile().to_string()).unwrap_or_default(),
-            load: known.map(|c| c.load.to_string()).unwrap_or_default(),
+            load: known.map(|c| brief(&c.load)).unwrap_or_default(),
             since_s: at_s,
             phase: None,
             stage: None,
@@ -187,9 +190,50 @@ impl State {
     }
 }
 
+/// A load in few words: of many stages their number, and the most that any asks for.
+fn brief(load: &Load) -> String {
+    let (most, stages) = match load {
+        Load::Closed { clients, stages, .. } => (format!("{clients} clients"), stages.len()),
+        Load::Open { rate_per_s, stages, .. } => (format!("{rate_per_s}/s"), stages.len()),
+        Load::Ramp { .. } => return load.to_string(),
+    };
+    if stages <= STAGES_TOLD_MAX {
+        load.to_string()
+    } else {
+        format!("{stages} stages, up to {most}")
+    }
+}
+
 fn keep<T>(all: &mut VecDeque<T>, one: T) {
     if all.len() == WORDS_MAX {
         all.pop_front();
     }
     all.push_back(one);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_load_of_many_stages_is_told_in_brief() {
+        let told = |load| brief(&serde_json::from_value(load).unwrap());
+        let clients = |count: u64| {
+            let stages: Vec<_> = (1..=count)
+                .map(|i| json!({"length_ns": 400_000_000, "from_clients": i, "to_clients": i}))
+                .collect();
+            json!({"kind": "closed", "clients": count, "one_session": false, "stages": stages})
+        };
+        assert_eq!(told(clients(40)), "40 stages, up to 40 clients");
+        assert_eq!(told(clients(2)), "1 client for 0.4 s, then 2 clients for 0.4 s");
+        assert_eq!(
+            told(json!({"kind": "closed", "clients": 8, "one_session": false})),
+            "8 clients"
+        );
+        let stages = vec![json!({"length_ns": 1, "from_per_s": 10, "to_per_s": 4_000}); 3];
+        let open = json!({"kind": "open", "rate_per_s": 4_000, "poisson": true, "clients": 8,
+                          "stages": stages});
+        assert_eq!(told(open), "3 stages, up to 4000/s");
+    }
 }

@@ -61,11 +61,10 @@ impl Watched {
                 }
             }
             Event::TrialStarted { block, cell, done_share, left_ns } => {
-                self.course.forget_sample();
+                self.course.trial_started();
                 self.state.trial_started((*block, cell), (*done_share, *left_ns), at_s);
             }
             Event::TrialEnded(trial) => {
-                self.course.forget_sample();
                 self.state.trial_ended(trial);
             }
             other => {
@@ -139,6 +138,8 @@ mod tests {
         assert_eq!((&snapshot["format"], &snapshot["at_s"]), (&1.into(), &20.0.into()));
         assert_eq!(snapshot["points"][0]["operations"][0]["operation"], "get");
         assert_eq!(snapshot["usage"][0]["server_cpus"], 0.5);
+        assert_eq!(snapshot["points"][0]["trial"], 1);
+        assert_eq!(snapshot["usage"][0]["trial"], 1);
         let state = &snapshot["state"];
         assert_eq!(state["targets"][0]["version"], "Redis 7.0.15");
         assert_eq!(state["targets"][1]["unavailable"], "memcached is not installed");

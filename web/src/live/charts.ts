@@ -1,7 +1,7 @@
 /** The charts of a run under way: rate and p99, and under them what server and generator took. */
 
 import type { EChartsOption, LineSeriesOption } from "echarts";
-import { axis, type Chart, type Drawing, endMarked, ink, mount, tip, zoom } from "../charts/base";
+import { axis, type Chart, type Drawing, endMarked, filled, ink, mount, tip, zoom } from "../charts/base";
 import { type Choice, selector } from "../charts/figure";
 import { h } from "../dom";
 import * as format from "../format";
@@ -13,26 +13,30 @@ export interface Line {
   name: string;
   look: theme.Look;
   data: [number, number | null][];
+  /** That of the last point. */
+  trial: number;
 }
 
-/** A gap of so many seconds without a point breaks a line: nothing was measured there. */
+/** A gap of so many seconds without a point breaks a line, as a new trial does: nothing was measured there. */
 const GAP_S = 1.6;
 
 const DASHES: readonly number[][] = [[], [7, 3], [2, 3], [9, 3, 2, 3], [12, 4]];
 
 /** Points of one name, with the gaps between them. */
-function collect<T extends { at_s: number }>(
+function collect<T extends { at_s: number; trial: number }>(
   all: readonly T[],
   named: (one: T) => { name: string; look: theme.Look; value: number }[],
 ): Line[] {
   const lines = new Map<string, Line>();
   for (const one of all) {
     for (const { name, look, value } of named(one)) {
-      const line = lines.get(name) ?? { name, look, data: [] };
+      const line = lines.get(name) ?? { name, look, data: [], trial: one.trial };
       lines.set(name, line);
       const last = line.data[line.data.length - 1];
-      if (last !== undefined && one.at_s - last[0] > GAP_S) line.data.push([last[0] + GAP_S / 2, null]);
+      const isApart = line.trial !== one.trial || one.at_s - (last?.[0] ?? one.at_s) > GAP_S;
+      if (last !== undefined && isApart) line.data.push([(last[0] + one.at_s) / 2, null]);
       line.data.push([one.at_s, value]);
+      line.trial = one.trial;
     }
   }
   return [...lines.values()];
@@ -171,7 +175,9 @@ function series(line: Line): LineSeriesOption {
     data: endMarked(line.data, line.look),
     symbolSize: 8,
     showAllSymbol: true,
-    itemStyle: { color },
+    itemStyle: filled(line.look),
+    // Planned rates and the generator stay behind the stores.
+    z: line.look.hollow ? 2 : 3,
     lineStyle: { color, width: 1.6, type: dash.length === 0 ? "solid" : dash },
     emphasis: { disabled: true },
   };

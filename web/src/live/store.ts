@@ -16,9 +16,10 @@ export interface PointOperation {
   misses: number;
 }
 
-/** What was done in a span that ends `at_s` seconds after the run began. */
+/** What was done in a span that ends `at_s` seconds after the run began; trials count from 1. */
 export interface Point {
   at_s: number;
+  trial: number;
   target: string;
   phase: string;
   stage?: number;
@@ -30,6 +31,7 @@ export interface Point {
 /** What server and generator took in a span. */
 export interface Usage {
   at_s: number;
+  trial: number;
   target: string;
   server_cpus?: number;
   threads: { name: string; cpus: number }[];
