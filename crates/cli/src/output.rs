@@ -4,6 +4,19 @@ use std::io::{ErrorKind, Write as _};
 
 use crate::exit::CliError;
 
+/// Words as a shell reads them back, with spaces between.
+pub(crate) fn shell_words(words: &[String]) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
+    let quoted = words.iter().map(|word| {
+        if !word.is_empty() && word.chars().all(is_plain) {
+            word.clone()
+        } else {
+            format!("'{}'", word.replace('\'', r"'\''"))
+        }
+    });
+    quoted.collect::<Vec<_>>().join(" ")
+}
+
 /// Prints `text` as it is; colours are taken out where nobody would see them. A reader that has
 /// gone (`| head`) has seen enough; a full disk behind `>` is an error.
 pub(crate) fn print(text: &str) -> Result<(), CliError> {

@@ -19,7 +19,7 @@ pub mod statements;
 mod targets;
 pub mod wire;
 
-pub use choices::{Choices, TargetChoice};
+pub use choices::{Choices, TargetChoice, decided_by_files};
 pub use ramp::RAMP;
 pub use statements::{Advice, AdviceRow, Claim, Expectation, HighestRate};
 pub use wire::{Study, StudyWorkload};

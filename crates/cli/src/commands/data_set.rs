@@ -1,6 +1,7 @@
 //! `cachedyno data-set DIR`: a study's records and lists as files that the original reads.
 
 use clap::Args;
+use model::study::decided_by_files;
 use model::{AppCache, Choices, Workload};
 use std::fs::{self, OpenOptions};
 use std::io::{self, BufWriter, ErrorKind, Write};
@@ -47,16 +48,33 @@ pub(crate) fn run(arguments: &DataSet) -> Result<ExitCode, CliError> {
         write(&path, |out| write_operations(out, &data, &lists, client, ops))?;
     }
     output::print(&format!(
-        "{}: {} records, {} tags, {} operations for each of {clients} clients, seed {seed}\n\
-         measure with them: cachedyno run {} --data-set {0} --set profile={}\n",
+        "{}: {} records, {} tags, {ops} operations for each of {clients} clients, seed {seed}\n\
+         measure with them: {}\n",
         directory.display(),
         data.keys(),
         data.tags(),
-        ops,
-        arguments.study,
-        cache.profile,
+        command(arguments, &cache.profile, clients)?,
     ))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The command that measures with the files: with what was set here but for what they decide.
+fn command(arguments: &DataSet, profile: &str, clients: u32) -> Result<String, CliError> {
+    let directory = arguments.directory.to_string_lossy();
+    let mut words: Vec<String> = ["cachedyno", "run", &arguments.study].map(String::from).to_vec();
+    if arguments.scale != Scale::Standard {
+        words.extend(["--scale".into(), model::Scale::from(arguments.scale).name().into()]);
+    }
+    words.extend(["--data-set".into(), directory.into()]);
+    let own =
+        [("profile".to_string(), profile.to_string()), ("clients".into(), clients.to_string())];
+    let others = sets(&arguments.sets)?
+        .into_iter()
+        .filter(|(key, _)| !decided_by_files(key) && own.iter().all(|(own, _)| own != key));
+    for (key, value) in own.iter().cloned().chain(others) {
+        words.extend(["--set".into(), format!("{key}={value}")]);
+    }
+    Ok(output::shell_words(&words))
 }
 
 /// What the files will hold.

@@ -62,6 +62,26 @@ fn what_was_written_is_what_is_measured() {
 }
 
 #[test]
+fn the_command_that_is_told_measures_with_the_files() {
+    let place = Place::new();
+    let directory = place.path().join("a shop's data");
+    let more = ["--scale", "quick", "--set", "clients=3", "--set", "measure_ms=60", "--seed", "7"];
+    let said = write(&place, &directory, &more).code(0).stdout;
+    let (_, told) = said.trim_end().split_once("measure with them: cachedyno ").unwrap();
+    assert!(told.contains("--scale quick"), "{told}");
+    let short = "--set warmup_ms=10 --set blocks_min=1 --set blocks_max=1 --target zend-file";
+    let mut command = Command::new("sh");
+    let ours = place.run(&["--format", "json"]);
+    let line = format!("program=$1; shift; run=$1; shift; $program {told} {short} \"$@\"");
+    command.args(["-c", &line, "sh"]).arg(ours.get_program()).args(ours.get_args());
+    command.envs(ours.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let summary = Place::finish(command).measured().json();
+    assert_eq!(summary["scale"], "quick");
+    let cell = &place.record().header()["plan"]["cells"][0];
+    assert_eq!(cell["load"]["clients"], 3, "{cell}");
+}
+
+#[test]
 fn files_that_do_not_fit_are_refused() {
     let place = Place::new();
     let directory = place.path().join("data");

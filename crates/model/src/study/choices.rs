@@ -93,6 +93,25 @@ pub const KEYS: [&str; 36] = [
     "budget_s",
 ];
 
+/// Whether files of a data set decide what this `--set` key does elsewhere.
+pub fn decided_by_files(key: &str) -> bool {
+    OF_FILES.contains(&key)
+}
+
+impl Study {
+    /// Errors where a data set's files mean nothing to the study.
+    pub fn takes_files(&self) -> Result<(), StudyError> {
+        if self.workload == StudyWorkload::AppCache {
+            return Ok(());
+        }
+        Err(StudyError::Choice(format!(
+            "--data-set is for studies of application caches (study `{}` measures {})",
+            self.name,
+            self.workload.name()
+        )))
+    }
+}
+
 impl TargetChoice {
     /// Reads `NAME`, `NAME=URL` or a bare URL (named after its product).
     pub fn parse(text: &str) -> Result<Self, StudyError> {
@@ -308,14 +327,8 @@ impl Resolved {
         sets: &[(String, String)],
     ) -> Result<(), StudyError> {
         let Some(files) = &self.files else { return Ok(()) };
-        if study.workload != StudyWorkload::AppCache {
-            return Err(StudyError::Choice(format!(
-                "--data-set is for studies of application caches (study `{}` measures {})",
-                study.name,
-                study.workload.name()
-            )));
-        }
-        if let Some((key, value)) = sets.iter().find(|(key, _)| OF_FILES.contains(&key.as_str())) {
+        study.takes_files()?;
+        if let Some((key, value)) = sets.iter().find(|(key, _)| decided_by_files(key)) {
             return Err(StudyError::Choice(format!(
                 "--set {key}=`{value}` cannot be: the files of --data-set `{}` decide it (leave \
                  one of the two out; `cachedyno data-set` writes files of other sizes)",
