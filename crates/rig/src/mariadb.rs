@@ -9,7 +9,7 @@ use crate::guard::Guard;
 use crate::process::{Launch, Process};
 use crate::scratch::Scratch;
 use crate::search::SearchPath;
-use crate::server::{Server, ServerSpec, check_settings};
+use crate::server::{Server, ServerSpec, check_names};
 use model::{Endpoint, NetAddress};
 use nix::unistd::{User, geteuid, syncfs};
 use std::collections::BTreeMap;
@@ -54,6 +54,11 @@ const RESERVED: [&str; 20] = [
     "tmpdir",
     "user",
 ];
+
+/// Errors: a setting that is ours, or has a form that none has.
+pub(crate) fn check(settings: &BTreeMap<String, String>) -> Result<()> {
+    check_names(PROGRAM, settings, &RESERVED)
+}
 
 /// A data directory to copy from, made once per run and removed with it.
 #[derive(Debug)]
@@ -137,7 +142,7 @@ pub fn start_mariadb(
     template: &MariadbTemplate,
     spec: &ServerSpec,
 ) -> Result<Server> {
-    check_settings(PROGRAM, &spec.settings, &RESERVED)?;
+    check(&spec.settings)?;
     let data = Scratch::new(guard, &spec.data_parent)?;
     let sockets = Scratch::for_sockets(guard)?;
     let socket = sockets.socket("server.sock")?;

@@ -7,7 +7,7 @@ use crate::error::{Result, RigError};
 use crate::guard::Guard;
 use crate::process::{Launch, Process};
 use crate::scratch::Scratch;
-use crate::server::{Server, ServerSpec, check_settings};
+use crate::server::{Server, ServerSpec, check_names};
 use model::{Endpoint, Memcached, NetAddress, Spelling};
 use nix::unistd::geteuid;
 use std::collections::BTreeMap;
@@ -40,7 +40,6 @@ pub const SETTINGS: [(&str, &str, &str); 6] = [
 pub fn start_memcached(guard: &Guard, spec: &ServerSpec) -> Result<Server> {
     let missing = RigError::Missing { program: PROGRAM, package: PACKAGE };
     let program = spec.search.find(&[PROGRAM]).ok_or(missing)?;
-    check_settings(PROGRAM, &spec.settings, &[])?;
     let options = options(&spec.settings)?;
     let data = Scratch::new(guard, &spec.data_parent)?;
     let sockets = Scratch::for_sockets(guard)?;
@@ -77,6 +76,7 @@ pub fn start_memcached(guard: &Guard, spec: &ServerSpec) -> Result<Server> {
 /// Settings as options of the command line. Errors: one that is not of [`SETTINGS`], or has a
 /// value that cannot be meant.
 pub fn options(settings: &BTreeMap<String, String>) -> Result<Vec<String>> {
+    check_names(PROGRAM, settings, &[])?;
     let mut options = Vec::new();
     for (name, value) in settings {
         let wrong = |problem, expected| {
@@ -93,6 +93,9 @@ pub fn options(settings: &BTreeMap<String, String>) -> Result<Vec<String>> {
             ("-M", _) => return wrong("has another value", "`yes` or `no`"),
             (_, value) if !value.starts_with(|c: char| c.is_ascii_digit()) => {
                 return wrong("has no number as its value", "a number");
+            }
+            ("-c" | "-t", value) if value.parse().is_ok_and(|number: u32| number == 0) => {
+                return wrong("is 0", "1 or more");
             }
             (option, value) => options.extend([option.into(), value.into()]),
         }
@@ -138,6 +141,7 @@ mod tests {
         let message = |pairs: &[(&str, &str)]| of(pairs).unwrap_err().to_string();
         assert!(message(&[("port", "1")]).contains("setting `port` of memcached is not known"));
         assert!(message(&[("memory", "-s/x")]).contains("no number"));
+        assert!(message(&[("threads", "0")]).contains("expected 1 or more"));
         assert!(message(&[("evictions", "1")]).contains("`yes` or `no`"));
     }
 }

@@ -8,7 +8,7 @@ use crate::error::{Result, RigError};
 use crate::guard::Guard;
 use crate::process::{Launch, Process};
 use crate::scratch::Scratch;
-use crate::server::{Server, ServerSpec, check_settings};
+use crate::server::{Server, ServerSpec, check_names};
 use model::{Endpoint, NetAddress, Program};
 use std::collections::BTreeMap;
 use std::fs;
@@ -51,6 +51,11 @@ const RESERVED: [&str; 23] = [
     "user",
 ];
 
+/// Errors: a setting of the program that is ours, or has a form that none has.
+pub(crate) fn check(program: &'static str, settings: &BTreeMap<String, String>) -> Result<()> {
+    check_names(program, settings, &RESERVED)
+}
+
 /// Starts a server and waits until it answers `PING` on its socket (10 seconds unless the spec
 /// says otherwise). Call it from a thread that lives as long as the run; see [`Server`].
 ///
@@ -61,7 +66,7 @@ pub fn start_redis(guard: &Guard, spec: &ServerSpec) -> Result<Server> {
     let package = spec.program.map_or(PACKAGE, Program::package);
     let missing = RigError::Missing { program: name, package };
     let program = spec.search.find(&[name]).ok_or(missing)?;
-    check_settings(name, &spec.settings, &RESERVED)?;
+    check(name, &spec.settings)?;
     let data = Scratch::new(guard, &spec.data_parent)?;
     let sockets = Scratch::for_sockets(guard)?;
     let socket = sockets.socket("server.sock")?;

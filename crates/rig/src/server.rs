@@ -4,7 +4,7 @@ use crate::error::{Result, RigError};
 use crate::process::Process;
 use crate::scratch::Scratch;
 use crate::search::SearchPath;
-use model::{Endpoint, Program};
+use model::{Endpoint, Product, Program};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -98,9 +98,26 @@ impl Server {
     }
 }
 
+/// Whether a private server of the product, or that program of its kin, can be started with these
+/// settings, as far as that is known before. Errors: [`RigError::Setting`].
+pub fn check_settings(
+    product: Product,
+    program: Option<Program>,
+    settings: &BTreeMap<String, String>,
+) -> Result<()> {
+    match product {
+        Product::Files => Ok(()),
+        Product::Redis => {
+            crate::redis::check(program.map_or(crate::redis::PROGRAM, Program::name), settings)
+        }
+        Product::Mysql => crate::mariadb::check(settings),
+        Product::Memcached => crate::memcached::options(settings).map(drop),
+    }
+}
+
 /// Checks settings before they reach a file or a command line: `reserved` ones are ours, and a
 /// line break would smuggle in another setting. Names compare without case, `_` like `-`.
-pub(crate) fn check_settings(
+pub(crate) fn check_names(
     program: &'static str,
     settings: &BTreeMap<String, String>,
     reserved: &[&str],
@@ -130,7 +147,7 @@ mod tests {
 
     fn check(name: &str, value: &str) -> Option<String> {
         let settings = BTreeMap::from([(name.to_string(), value.to_string())]);
-        check_settings("redis-server", &settings, &["unix-socket"]).err().map(|e| e.to_string())
+        check_names("redis-server", &settings, &["unix-socket"]).err().map(|e| e.to_string())
     }
 
     #[test]

@@ -141,7 +141,16 @@ fn begin(arguments: &Run, targets: &[TargetChoice], setup: &Setup) -> Result<Beg
             study.name
         )));
     }
+    if arguments.data_set.is_some() {
+        study.takes_files()?;
+    }
     let plan = study.plan(&choices(arguments, targets)?)?;
+    for target in plan.targets.iter().filter(|target| target.address.is_none()) {
+        for product in target.products() {
+            rig::check_settings(*product, target.program, &target.settings_of(*product))
+                .map_err(|e| CliError::usage(format!("target `{}`: {e}", target.name)))?;
+        }
+    }
     limits::allow(CLIENTS, &plan)?;
     let silent = arguments.quiet || arguments.format != Format::Text;
     let alone = alone(&setup.guard)?;

@@ -101,6 +101,10 @@ fn files_that_do_not_fit_are_refused() {
     fs::remove_file(&list).unwrap();
     command.args(["run", "sessions", "--data-set"]).arg(&directory);
     Place::finish(command).usage_error(&["--data-set is for studies of application caches"]);
+    // Before it is looked for.
+    let mut command = place.command();
+    command.args(["run", "ramp", "--data-set"]).arg(place.path());
+    Place::finish(command).usage_error(&["--data-set is for", "study `ramp` measures"]);
     assert!(place.all_records().is_empty(), "wrong arguments leave no record");
 }
 

@@ -68,14 +68,25 @@ fn a_server_that_refuses_a_setting_is_quoted() {
 
 #[test]
 fn a_setting_that_is_ours_is_refused() {
-    if !installed(&["redis-server"]) {
-        return;
-    }
     let place = Place::new();
-    let arguments = ["--set", "clients=1", "--set", "redis.unixsocket=/x", "--target", "redis"];
-    let summary = Place::finish(place.fast(&arguments)).code(3).json();
-    let why = target(&summary, "redis")["not_run"].as_str().unwrap();
-    assert!(why.contains("`unixsocket` of redis-server is chosen by cachedyno"), "{why}");
+    for (set, words) in [
+        ("redis.unixsocket=/x", "`unixsocket` of redis-server is chosen by cachedyno"),
+        ("redis.Port=6379", "`Port` of redis-server is chosen by cachedyno"),
+        ("mysql.datadir=/x", "`datadir` of mariadbd is chosen by cachedyno"),
+    ] {
+        Place::finish(place.fast(&["--set", set])).usage_error(&[words]);
+    }
+    for (set, words) in [
+        ("memcached.foo=1", "setting `foo` of memcached is not known"),
+        ("memcached.threads=0", "setting `threads` of memcached is 0 (expected 1 or more)"),
+    ] {
+        let ramp = place.run(&["ramp", "--scale", "quick", "--set", set]);
+        Place::finish(ramp).usage_error(&["target `memcached`", words]);
+        let mut bench = place.command();
+        bench.args(["bench", "memcached", "--set", set]);
+        Place::finish(bench).usage_error(&[words]);
+    }
+    assert!(place.all_records().is_empty(), "nothing was started");
     place.assert_nothing_left();
 
     // One that holds a password would stand in the record.

@@ -126,6 +126,8 @@ pub(super) fn planned(
         let mut settings = BTreeMap::new();
         if choice.endpoint.is_none() {
             settings = given.get(&product).cloned().unwrap_or_default();
+            rig::check_settings(product, program, &settings)
+                .map_err(|e| CliError::usage(format!("--set: {e}")))?;
             provide(product, &mut settings, clients, kv)?;
         }
         targets.push(PlannedTarget {
@@ -157,7 +159,6 @@ fn provide(
         }
         return Ok(());
     }
-    rig::memcached::options(settings).map_err(|e| CliError::usage(format!("--set: {e}")))?;
     let bytes = |text: &str| text.parse::<Sizes>().map_or(0.0, |sizes| sizes.mean());
     let name = kv.key_bytes.as_deref().map_or(kv.key_prefix.len() as f64 + 12.0, bytes);
     let data = kv.keys as f64 * (bytes(&kv.value_bytes) + name + ITEM_BYTES);
