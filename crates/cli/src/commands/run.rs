@@ -2,10 +2,9 @@
 
 use ::report::view::Validity;
 use ::report::{Recorded, View, judge};
-use archive::{REPORT, Record, SUMMARY, Writer};
+use archive::{RECORDS, REPORT, Record, SUMMARY, Writer};
 use dash::Listener;
 use lab::{Ended, Setup, Sinks};
-use model::plan::PlannedTarget;
 use model::record::RECORD_FORMAT;
 use model::study::StudyWorkload;
 use model::target::mask_text;
@@ -211,9 +210,7 @@ fn resume(
             arguments.study.as_deref().unwrap_or_default()
         )));
     }
-    for target in &plan.targets {
-        same_place(target, targets)?;
-    }
+    same_places(arguments, &record.header, targets)?;
     same_files(plan)?;
     limits::allow(CLIENTS, plan)?;
     let alone = alone(&setup.guard)?;
@@ -230,21 +227,64 @@ fn same_files(plan: &Plan) -> Result<(), CliError> {
     lab::data_files::check(files).map_err(wrong)
 }
 
-/// A record holds no credentials, so existing stores must be given again.
-fn same_place(target: &PlannedTarget, choices: &[TargetChoice]) -> Result<(), CliError> {
-    let Some(address) = &target.address else { return Ok(()) };
-    let given = choices.iter().find(|c| c.name == target.name).and_then(|c| c.endpoint.as_ref());
-    match given {
-        Some(endpoint) if endpoint.to_string() == *address => Ok(()),
-        Some(endpoint) => Err(CliError::usage(format!(
-            "target `{}` of this run was {address}, not {endpoint}",
-            target.name
-        ))),
-        None => Err(CliError::usage(format!(
-            "target `{0}` of this run was {address}: give it again with --target {0}=URL",
-            target.name
-        ))),
+/// A record holds no credentials, so existing stores must be given again, and nothing else.
+fn same_places(arguments: &Run, header: &Header, choices: &[TargetChoice]) -> Result<(), CliError> {
+    let targets = &header.plan.targets;
+    let existing = || targets.iter().filter_map(|t| Some((&t.name, t.address.as_ref()?)));
+    for choice in choices {
+        let planned = existing().find(|(name, _)| **name == choice.name);
+        match (planned, &choice.endpoint) {
+            (Some((name, address)), Some(endpoint)) if endpoint.to_string() != *address => {
+                return Err(CliError::usage(format!(
+                    "target `{name}` of this run was {address}, not {endpoint}"
+                )));
+            }
+            (Some(_), Some(_)) => {}
+            _ => {
+                let all: Vec<String> = targets.iter().map(|t| format!("`{}`", t.name)).collect();
+                return Err(CliError::usage(format!(
+                    "--target `{}` cannot be chosen: run `{}` measures {} as planned (expected \
+                     NAME=URL of its existing stores, and no other)",
+                    choice.name,
+                    header.run,
+                    all.join(", ")
+                )));
+            }
+        }
     }
+    let is_given = |name: &str| choices.iter().any(|c| c.name == name);
+    let missing: Vec<String> = existing()
+        .filter(|(name, _)| !is_given(name))
+        .map(|(name, address)| format!("target `{name}` was {address}"))
+        .collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let given = existing().map(|(name, _)| given_as(&header.command, name));
+    Err(CliError::usage(format!(
+        "a record holds no passwords, so give existing stores again: {} (expected `{}`)",
+        missing.join(", "),
+        resuming(&header.run, &arguments.records.out, given)
+    )))
+}
+
+/// The command that takes up a run, with its existing stores.
+fn resuming(run: &str, records: &Path, stores: impl Iterator<Item = String>) -> String {
+    let mut words = ["cachedyno", "run", "--resume", run].map(String::from).to_vec();
+    if records != Path::new(RECORDS) {
+        words.extend(["--out".into(), records.to_string_lossy().into()]);
+    }
+    words.extend(stores.flat_map(|store| ["--target".into(), store]));
+    output::shell_words(&words)
+}
+
+/// What named the store of a target on the command line of its run; credentials are masked there.
+fn given_as(command: &[String], name: &str) -> String {
+    let value = |word: &String| word.strip_prefix("--target=").unwrap_or(word).to_string();
+    let names = |word: &String| {
+        word.contains("://") && TargetChoice::parse(word).is_ok_and(|choice| choice.name == name)
+    };
+    command.iter().map(value).find(names).unwrap_or_else(|| format!("{name}=URL"))
 }
 
 fn choices(arguments: &Run, targets: &[TargetChoice]) -> Result<Choices, CliError> {

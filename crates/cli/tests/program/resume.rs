@@ -131,7 +131,13 @@ fn another_study_and_another_place_are_refused() {
     let resume = ["--resume", "latest", "--format", "json"];
     let with = |more: &[&str]| Place::finish(place.run(&[&resume[..], more].concat()));
     with(&["own"]).usage_error(&["is of study `sessions`, not of `own`"]);
-    with(&[]).usage_error(&["target `x`", "give it again with --target x=URL"]);
+    let again = format!("--target {}`", at(&here));
+    with(&[]).usage_error(&["target `x` was directory", "cachedyno run --resume", &again]);
+    for other in ["nosuch", "x", &format!("y=file://{}", here.display())] {
+        let name = other.split('=').next().unwrap();
+        let named = format!("--target `{name}` cannot be chosen");
+        with(&["--target", other]).usage_error(&[&named, "measures `x` as planned"]);
+    }
     with(&["--target", &at(&there)]).usage_error(&["target `x`", "here", "there"]);
     assert_eq!(place.record().read("trials.jsonl"), before);
 
@@ -140,6 +146,25 @@ fn another_study_and_another_place_are_refused() {
     assert_eq!(place.record().measured().len(), 6);
     assert_eq!(fs::read_dir(&here).unwrap().count(), 0);
     place.assert_nothing_left();
+}
+
+#[test]
+fn all_existing_stores_are_asked_for_at_once() {
+    let place = Place::new();
+    let directories = ["one", "two"].map(|name| place.path().join(name));
+    let at = |i: usize| format!("s{i}=file://{}", directories[i].display());
+    directories.iter().for_each(|directory| fs::create_dir(directory).unwrap());
+    let targets = ["--target", &at(0), "--target", &at(1)];
+    let run = Started::new(place.fast(&[&THREE_BLOCKS[..8], &targets].concat()));
+    wait_until("a trial has ended", Duration::from_secs(60), || {
+        (trials_so_far(&place.records()) >= 1).then_some(())
+    });
+    run.signal(Signal::SIGINT);
+    run.finish_within(Duration::from_secs(30)).code(130);
+    place.assert_nothing_left();
+    let refused = Place::finish(resumed(&place, "latest"));
+    let command = format!("--out {} {}", place.records().display(), targets.join(" "));
+    refused.usage_error(&["target `s0` was", "target `s1` was", &command]);
 }
 
 /// A run on an existing store is killed in its second of three blocks and resumed, which first
