@@ -12,8 +12,10 @@ use model::{Choices, Conditions, ErrorClass, Header, Plan, SealStatus, Sink, Tar
 use rig::alone::Alone;
 use rig::{Guard, Pinning, Shelf};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use signal_hook::low_level;
 use std::fs;
-use std::io::Read as _;
+use std::io::{self, IsTerminal as _, Read as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -57,7 +59,8 @@ pub(super) fn carry_out(
     (quiet, format): (bool, Format),
     served: Option<Listener>,
 ) -> Result<ExitCode, CliError> {
-    let stop = watch_signals()?;
+    let records = writer.path().parent().unwrap_or(Path::new("."));
+    let stop = watch_signals((!quiet).then(|| last_words(&header, records)))?;
     let silent = quiet || format != Format::Text;
     let mut dash = served.map(|l| serve::start(l, setup, silent)).transpose()?;
     let mut display = Display::new(silent);
@@ -353,17 +356,45 @@ fn setup(arguments: &Run, targets: &[TargetChoice]) -> Result<Setup, CliError> {
     })
 }
 
-/// The first signal ends the run after the operations under way; the second ends the program, and
-/// the guard cleans up.
-pub(super) fn watch_signals() -> Result<Arc<AtomicBool>, CliError> {
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM, SIGHUP] {
-        let exits = i32::from(INTERRUPTED);
-        signal_hook::flag::register_conditional_shutdown(signal, exits, stop.clone())
-            .and_then(|_| signal_hook::flag::register(signal, stop.clone()))
-            .map_err(|e| CliError::failed(format!("signals cannot be watched: {e}")))?;
+/// The first signal ends the run after the operations under way; the second ends the program with
+/// these words, and the guard cleans up. A third does not wait for them to be read.
+pub(super) fn watch_signals(last_words: Option<String>) -> Result<Arc<AtomicBool>, CliError> {
+    const SIGNALS: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
+    let failed = |e: io::Error| CliError::failed(format!("signals cannot be watched: {e}"));
+    let (stop, tells) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+    let exits = i32::from(INTERRUPTED);
+    for signal in SIGNALS {
+        signal_hook::flag::register_conditional_shutdown(signal, exits, tells.clone())
+            .map_err(failed)?;
     }
+    let mut signals = Signals::new(SIGNALS).map_err(failed)?;
+    let stopped = stop.clone();
+    thread::spawn(move || {
+        for _ in signals.forever() {
+            if stopped.swap(true, Ordering::Relaxed) {
+                tells.store(true, Ordering::Relaxed);
+                if let Some(words) = &last_words {
+                    let from_bar = if io::stderr().is_terminal() { "\n" } else { "" };
+                    anstream::eprintln!("{from_bar}{words}");
+                }
+                low_level::exit(exits);
+            }
+        }
+    });
     Ok(stop)
+}
+
+/// What is said where a second signal ends the program.
+fn last_words(header: &Header, records: &Path) -> String {
+    let run = &header.run;
+    let next = if header.plan.search.is_some() {
+        format!("`cachedyno show {run}` tells what it found so far")
+    } else {
+        let stores = header.plan.targets.iter().filter(|target| target.address.is_some());
+        let stores = stores.map(|target| given_as(&header.command, &target.name));
+        format!("`{}` adds what is missing, if anything", resuming(run, records, stores))
+    };
+    format!("ended at once: a process in the background removes what was started; {next}")
 }
 
 /// Whether a target that the user named cannot be used, or one that is installed did not start.

@@ -123,8 +123,12 @@ fn a_second_ctrl_c_ends_it_at_once() {
     }
     run.signal(Signal::SIGINT);
     let since = std::time::Instant::now();
-    run.finish_within(Duration::from_secs(10)).code(130);
+    let finished = run.finish_within(Duration::from_secs(10)).code(130);
     assert!(since.elapsed() < Duration::from_secs(5), "{:?}", since.elapsed());
+    let run = place.record().header()["run"].as_str().unwrap().to_string();
+    let resume = format!("`cachedyno run --resume {run} --out {}`", place.records().display());
+    let said = finished.stderr.contains("ended at once") && finished.stderr.contains(&resume);
+    assert!(said, "{finished:?}");
     place.assert_nothing_left();
     assert!(!place.record().path.join("seal.json").exists());
 }

@@ -136,7 +136,7 @@ impl<'a> Run<'a> {
         if tests.iter().any(|test| test.writes && !test.is_own) && !options.is_idle {
             warn(&site.others_data().into_iter().collect::<Vec<_>>());
         }
-        let (stop, stock) = (super::run::watch_signals()?, Stock::new(seed));
+        let (stop, stock) = (super::run::watch_signals(None)?, Stock::new(seed));
         let (corrected, doubts) = (Vec::new(), Vec::new());
         Ok(Self { options, site, stock, tests: tests.into(), stop, corrected, doubts })
     }
