@@ -63,6 +63,10 @@ pub(crate) fn no_answer(timeout: Duration) -> String {
     format!("no answer within {} ms", timeout.as_millis())
 }
 
+/// What cures the lack of a password.
+pub(crate) const PASSWORD: &str = " (expected a password: in the URL, by --password-file NAME=FILE \
+     or in the environment as CACHEDYNO_PASSWORD_NAME)";
+
 /// A store's error as the reason why a target cannot be used.
 pub(crate) fn failure(e: StoreError) -> Failure {
     Failure { class: e.class, message: e.message }

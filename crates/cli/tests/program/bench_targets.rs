@@ -49,6 +49,18 @@ fn unusable(finished: Finished, name: &str, parts: &[&str]) {
 }
 
 #[test]
+fn a_server_of_another_protocol_is_asked_after() {
+    if !installed(&["redis-server", "memcached", "setpriv"]) {
+        return;
+    }
+    let (memcached, redis) = (PortServer::memcached(&[]), PortServer::redis(&[]));
+    let url = format!("x=redis://127.0.0.1:{}/0", memcached.port);
+    unusable(ran(&[&url]), "x", &["byte 0x45", "is this memcached?", "memcached://"]);
+    let url = format!("x=memcached://127.0.0.1:{}", redis.port);
+    unusable(ran(&[&url]), "x", &["`-ERR", "is this Redis?", "redis://"]);
+}
+
+#[test]
 fn a_stand_in_that_knows_set_and_get_only_is_measured() {
     let fake = Fake::new(Lie::KnowsLittle);
     // It does not say whether it is empty.

@@ -71,6 +71,7 @@ fn no_password_where_one_is_asked_for_is_denied_too() {
     let summary = Place::finish(place.fast(&["--target", &target_url])).code(3).json();
     let why = target(&summary, "x")["not_run"].as_str().unwrap();
     assert!(why.starts_with("denied: ") && why.contains("NOAUTH"), "{why}");
+    assert!(why.contains("--password-file") && why.contains("CACHEDYNO_PASSWORD_"), "{why}");
 }
 
 #[test]

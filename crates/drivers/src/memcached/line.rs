@@ -222,7 +222,14 @@ pub(super) fn unexpected(line: &[u8]) -> StoreError {
         Some("ERROR" | "CLIENT_ERROR" | "SERVER_ERROR") => error_class(&words),
         _ => ErrorClass::Protocol,
     };
-    StoreError::fatal(class, format!("the server answered `{words}`"))
+    let cure = match class {
+        _ if words.starts_with('-') => {
+            " (expected memcached's protocol; is this Redis? its URL begins with redis://)"
+        }
+        ErrorClass::Denied if words.starts_with("CLIENT_ERROR unauthenticated") => fault::PASSWORD,
+        _ => "",
+    };
+    StoreError::fatal(class, format!("the server answered `{words}`{cure}"))
 }
 
 fn malformed(problem: &str) -> StoreError {

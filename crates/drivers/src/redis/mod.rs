@@ -195,7 +195,11 @@ fn refused(words: &[u8]) -> StoreError {
     let text = fault::words(words);
     let class = error_class(&text);
     let fatal = class == ErrorClass::Refused;
-    let cure = if text.starts_with("LOADING") { " (wait until it has read its data)" } else { "" };
+    let cure = match text.split(' ').next() {
+        Some("LOADING") => " (wait until it has read its data)",
+        Some("NOAUTH") => fault::PASSWORD,
+        _ => "",
+    };
     StoreError { class, message: format!("the server answered `{text}`{cure}"), fatal }
 }
 

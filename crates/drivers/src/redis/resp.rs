@@ -87,7 +87,13 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Step, Malformed> {
         return bulk(bytes, start, length);
     }
     if !matches!(kind, b'+' | b'-' | b':' | b'$' | b'*') {
-        return Err(Malformed(format!("a reply begins with byte {kind:#04x}")));
+        // Memcached answers ERROR to what it does not know.
+        let doubt = if kind == b'E' {
+            " (expected RESP2; is this memcached? its URL begins with memcached://)"
+        } else {
+            ""
+        };
+        return Err(Malformed(format!("a reply begins with byte {kind:#04x}{doubt}")));
     }
     let Some(end) = line_end(bytes)? else {
         return Ok(Step::More { total: bytes.len() + 1 });
