@@ -8,7 +8,8 @@
 //! | `zs` | a zstd frame (RFC 8878), as `zstd_compress` of the extension zstd |
 //! | `lz` | an LZF stream of liblzf, without a length, as `lzf_compress` of the extension lzf |
 //!
-//! What LZF does not make shorter is a stream of literals, for which the extension has room.
+//! What LZF does not make shorter is a stream of literals, for which the extension has room: 128
+//! bytes or a 25th more than the value.
 //!
 //! The level is 1, the module's default. The formats are those of the extensions, while another
 //! library may choose other bytes for the same value.
