@@ -1,7 +1,7 @@
 //! Directories with the original cache benchmark's files: looked at before a run, read by a trial.
 
 use model::DataFiles;
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{BufReader, ErrorKind};
 use std::path::{Path, PathBuf};
 use workloads::app_cache::files::{DATA_FILE, FileError, FileReader, operations_file};
@@ -21,6 +21,16 @@ pub enum DataFilesError {
     /// One of them holds something else.
     #[error(transparent)]
     Content(#[from] FileError),
+    /// A client's list is not there, while one of a later client is.
+    #[error(
+        "`{file}` is missing (expected a list for each client from 0 on, and `{later}` is there)"
+    )]
+    Missing {
+        /// Path of the list that is not there.
+        file: PathBuf,
+        /// Name of the later one.
+        later: String,
+    },
     /// They are others than when the run was planned.
     #[error(
         "the files in `{directory}` have changed since the run was planned (MD5 `{found}`, \
@@ -71,11 +81,27 @@ fn open(directory: &Path) -> Result<FileReader, DataFilesError> {
         let path = directory.join(operations_file(client));
         match File::open(&path) {
             Ok(mut file) => reader.operations(&path.to_string_lossy(), &mut file)?,
-            Err(e) if e.kind() == ErrorKind::NotFound => break,
+            Err(e) if e.kind() == ErrorKind::NotFound => {
+                return match later_list(directory, client) {
+                    Some(later) => Err(DataFilesError::Missing { file: path, later }),
+                    None => Ok(reader),
+                };
+            }
             Err(e) => return Err(unreadable(&path, e)),
         }
     }
     Ok(reader)
+}
+
+/// Name of the list of a client behind that one, if there is any.
+fn later_list(directory: &Path, client: u32) -> Option<String> {
+    let names = fs::read_dir(directory).ok()?.flatten().map(|entry| entry.file_name());
+    let lists = names.filter_map(|name| {
+        let name = name.into_string().ok()?;
+        let number: u32 = name.strip_prefix("ops-client_")?.strip_suffix(".json")?.parse().ok()?;
+        (number > client && name == operations_file(number)).then_some((number, name))
+    });
+    lists.min().map(|(_, name)| name)
 }
 
 fn absolute(directory: &Path) -> Result<String, DataFilesError> {
@@ -88,7 +114,6 @@ fn absolute(directory: &Path) -> Result<String, DataFilesError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs;
 
     #[test]
     fn files_that_have_changed_are_not_read() {
@@ -105,6 +130,11 @@ mod tests {
         fs::write(&list, r#"[["read","a"],["clean","T"] ]"#).unwrap();
         let error = read(&files, 1).unwrap_err().to_string();
         assert!(error.contains("have changed since the run was planned"), "{error}");
+        fs::copy(&list, path.join("ops-client_3.json")).unwrap();
+        fs::copy(&list, path.join("ops-client_2.json")).unwrap();
+        let error = look(path).unwrap_err().to_string();
+        assert!(error.contains("ops-client_1.json` is missing"), "{error}");
+        assert!(error.contains("`ops-client_2.json` is there"), "{error}");
         fs::remove_file(path.join("data.txt")).unwrap();
         assert!(look(path).unwrap_err().to_string().contains("data.txt` cannot be read"));
     }

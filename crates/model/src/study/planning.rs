@@ -116,8 +116,11 @@ fn files_suit(plan: &Plan) -> Result<(), StudyError> {
         if cache.as_original && files.lists < clients {
             return Err(StudyError::Choice(format!(
                 "--data-set `{}` has lists for {} clients (expected {clients} for profile \
-                 `{name}`; --set clients={} uses what is there)",
-                files.directory, files.lists, files.lists
+                 `{name}`, up to `ops-client_{}.json`; --set clients={} uses what is there)",
+                files.directory,
+                files.lists,
+                clients - 1,
+                files.lists
             )));
         }
     }

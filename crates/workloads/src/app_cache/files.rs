@@ -64,6 +64,7 @@ const OPERATION: &str = "`[\"read\",KEY]`, `[\"write\",KEY,LENGTH,[TAG,…]]` or
 
 /// A record's line.
 #[derive(Deserialize)]
+#[serde(expecting = "an object with key, data, tags and expires")]
 struct RecordLine {
     key: String,
     data: String,
@@ -309,20 +310,28 @@ impl FileReader {
     }
 }
 
-/// The first characters of a text, for an error.
+/// The first characters of a text, for an error: on one line.
 fn quoted(text: &str) -> String {
     const SHOWN: usize = 60;
-    match text.char_indices().nth(SHOWN) {
-        Some((end, _)) => format!("`{}…`", &text[..end]),
-        None => format!("`{text}`"),
+    let (shown, more) = match text.char_indices().nth(SHOWN) {
+        Some((end, _)) => (&text[..end], "…"),
+        None => (text, ""),
+    };
+    let mut safe = String::with_capacity(shown.len());
+    for c in shown.chars() {
+        if c.is_control() { safe.extend(c.escape_default()) } else { safe.push(c) }
     }
+    format!("`{safe}{more}`")
 }
 
 /// What is wrong with a line of JSON, and where in it.
 fn explained(error: &serde_json::Error) -> String {
     let words = error.to_string();
     let words = words.split(" at line ").next().unwrap_or_default();
-    format!("{words}, column {}", error.column())
+    // A text of one line needs no number of it.
+    let line = error.line();
+    let line = if line > 1 { format!("line {line}, ") } else { String::new() };
+    format!("{words}, {line}column {}", error.column())
 }
 
 #[cfg(test)]
