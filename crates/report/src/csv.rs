@@ -5,10 +5,11 @@
 mod samples;
 
 use model::Counts;
+use std::collections::BTreeMap;
 
 use crate::pairs::against;
 use crate::standings::standings;
-use crate::view::{RampStage, RampView, Row, View};
+use crate::view::{RampStage, RampView, Row, StageInTime, View};
 
 pub use samples::render_samples;
 
@@ -57,6 +58,9 @@ const LAST_METRIC: &str = "restoring_ns_per_op";
 /// Columns that say which row it is, also of [`render_blocks`].
 const PLACE: [&str; 8] =
     ["run", "validity", "workload", "clients", "one_session", "operation", "target", "product"];
+
+/// Where among them the clients are.
+const PLACE_CLIENTS: usize = 3;
 
 /// Columns of rows of a profile with sizes: what grows, how much of it there is, and the slope.
 const GROWTH: [&str; 6] = ["grows", "size", "slope", "slope_lo", "slope_hi", "growth"];
@@ -126,22 +130,12 @@ fn stage_row(view: &View, (ramp, stage): (&RampView, &RampStage), operation: &st
     // Rates and costs are those of all operations together.
     let own = stage.metrics.iter().filter(|_| whole);
     let metrics = found.metrics.iter().chain(own);
+    let name = if whole { operation.into() } else { format!("ramp.{operation}") };
     let row = Row {
-        target: ramp.target.clone(),
-        product: view
-            .targets
-            .iter()
-            .find(|t| t.name == ramp.target)
-            .and_then(|t| t.product.clone()),
-        workload: ramp.workload.clone(),
-        operation: if whole { operation.into() } else { format!("ramp.{operation}") },
-        load: ramp.load.clone(),
         blocks: stage.blocks,
-        compared_by: String::new(),
         metrics: metrics.map(|(name, value)| (name.clone(), *value)).collect(),
         counts: found.counts.clone(),
-        footnotes: Vec::new(),
-        charts: None,
+        ..row_of_ramp(view, ramp, name)
     };
     let mut fields = self::row(view, &row, None);
     let at = fields.len() - STAGE.len();
@@ -150,6 +144,24 @@ fn stage_row(view: &View, (ramp, stage): (&RampView, &RampStage), operation: &st
     fields.extend([stage.number.to_string(), stage.way.clone(), stage.held.to_string()]);
     fields.extend(STAGE[3..].iter().map(of_stage));
     fields
+}
+
+/// A row of a ramp, with nothing measured yet.
+fn row_of_ramp(view: &View, ramp: &RampView, operation: String) -> Row {
+    let target = view.targets.iter().find(|t| t.name == ramp.target);
+    Row {
+        target: ramp.target.clone(),
+        product: target.and_then(|t| t.product.clone()),
+        workload: ramp.workload.clone(),
+        operation,
+        load: ramp.load.clone(),
+        blocks: 0,
+        compared_by: String::new(),
+        metrics: BTreeMap::new(),
+        counts: Counts::default(),
+        footnotes: Vec::new(),
+        charts: None,
+    }
 }
 
 fn row(view: &View, row: &Row, best: Option<&Row>) -> Vec<String> {
@@ -197,8 +209,13 @@ fn counts(counts: &Counts) -> [u64; COUNTS.len()] {
     [*ok, *miss, *error, *wrong, *stale, *lock_waits, *lock_attempts, *lock_broken, *lock_timeouts]
 }
 
-/// One line a block and row, after a line of column names: what the intervals are made of. A view
-/// without charts has no blocks and gives the column names alone.
+/// Columns of a stage in the course of a block's ramp.
+const STAGE_IN_TIME: [&str; 6] =
+    ["stage_in_time", "from_s", "to_s", "planned_per_s", "response_ns_p99", "held"];
+
+/// One line a block and row, after a line of column names: what the intervals are made of; then of
+/// each ramp a line a block and stage, in the order of time. A view without charts has no blocks
+/// and gives the column names alone.
 pub fn render_blocks(view: &View) -> String {
     let mut header: Vec<String> = PLACE.iter().map(ToString::to_string).collect();
     let own = [
@@ -214,6 +231,7 @@ pub fn render_blocks(view: &View) -> String {
         "restoring_ns",
     ];
     header.extend(own.map(String::from));
+    header.extend(STAGE_IN_TIME.map(String::from));
     let mut text = line(&header);
     for row in &view.cells {
         for point in row.charts.iter().flat_map(|c| &c.by_block) {
@@ -224,10 +242,41 @@ pub fn render_blocks(view: &View) -> String {
             fields.extend(times.map(|n| n.to_string()));
             let counted = [point.ok, point.not_ok, point.free_ns, point.restoring_ns];
             fields.extend(counted.map(|n| n.to_string()));
+            fields.extend(STAGE_IN_TIME.map(|_| String::new()));
             text += &line(&fields);
         }
     }
+    for ramp in &view.ramps {
+        for block in ramp.charts.iter().flat_map(|charts| &charts.blocks) {
+            for (stage, number) in block.stages.iter().zip(1_u32..) {
+                let fields = stage_of_block(view, ramp, (block.block, number), stage);
+                text += &line(&fields);
+            }
+        }
+    }
     text
+}
+
+/// A stage of a block's ramp, `number` in the order of time from 1.
+fn stage_of_block(
+    view: &View,
+    ramp: &RampView,
+    (block, number): (u32, u32),
+    stage: &StageInTime,
+) -> Vec<String> {
+    let row = row_of_ramp(view, ramp, "ramp".into());
+    let mut fields = place(view, &row);
+    fields[PLACE_CLIENTS] = stage.clients.to_string();
+    let ns_p99 = |times: &str| stage.ns_p99.filter(|_| ramp.times == times).map(|ns| ns as f64);
+    fields.extend([block.to_string(), self::number(Some(stage.answered_per_s))]);
+    fields.extend([String::new(), String::new(), self::number(ns_p99("service"))]);
+    fields.extend([const { String::new() }; 5]);
+    let seconds = [stage.from_s, stage.to_s].map(|s| self::number(Some(s)));
+    fields.push(number.to_string());
+    fields.extend(seconds);
+    fields.extend([self::number(stage.planned_per_s), self::number(ns_p99("response"))]);
+    fields.push(stage.holds.to_string());
+    fields
 }
 
 fn place(view: &View, row: &Row) -> Vec<String> {

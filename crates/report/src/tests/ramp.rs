@@ -516,6 +516,18 @@ fn every_output_has_the_ramp() {
     assert!(lines.iter().all(|line| line.split(',').count() == columns), "{table}");
     assert!(lines[0].contains(",stage,way,blocks_held,planned_per_s,"));
     assert!(lines.iter().any(|line| line.contains(",ramp.get,redis,") && line.contains(",down,")));
+    let blocks = csv::render_blocks(&view);
+    let lines: Vec<Vec<&str>> = blocks.lines().map(|line| line.split(',').collect()).collect();
+    let of_ramps = view.ramps.iter().flat_map(|ramp| &ramp.charts.as_ref().unwrap().blocks);
+    assert_eq!(lines.len(), 1 + of_ramps.map(|block| block.stages.len()).sum::<usize>());
+    assert!(lines.iter().all(|line| line.len() == lines[0].len()), "{blocks}");
+    let at = |name: &str| lines[0].iter().position(|column| *column == name).unwrap();
+    let second = &view.ramps[0].charts.as_ref().unwrap().blocks[0].stages[1];
+    let told = &lines[2];
+    assert_eq!((told[at("stage_in_time")], told[at("operation")]), ("2", "ramp"));
+    assert_eq!(told[at("clients")], second.clients.to_string());
+    assert_eq!(told[at("held")], second.holds.to_string());
+    assert_eq!(told[at("response_ns_p99")].parse::<f64>().unwrap(), second.ns_p99.unwrap() as f64);
     let summary: serde_json::Value = serde_json::from_str(&json::render(&view)).unwrap();
     assert_eq!(summary["ramps"][0]["stages"][0]["way"], "up");
     assert!(summary["ramps"][0].get("charts").is_none());
