@@ -75,6 +75,9 @@ pub fn widest_half_width(plan: &Plan, trials: &[Trial]) -> Option<f64> {
     widest
 }
 
+/// Time that a trial is taken to need beside its phases, until one has told.
+const STARTING_NS: u64 = 1_000_000_000;
+
 /// Time that a cell's phases last at least; those bounded by a count are not known.
 fn measured_ns(cell: &Cell) -> u64 {
     let of_phase = |phase: &Phase| match phase.stop {
@@ -95,10 +98,15 @@ pub fn foresee(
     let of_cells = || plan.cells.iter().filter(|c| ready.contains(&c.target));
     let blocks = u64::from(plan.effort.blocks_max);
     if trials.is_empty() {
-        let timed_ns: u64 = of_cells().map(measured_ns).sum();
+        let timed_ns: u64 = of_cells().map(|cell| measured_ns(cell) + STARTING_NS).sum();
         let planned_ns = timed_ns.saturating_mul(blocks);
-        let budget_ns = plan.effort.budget_ns;
-        return (0.0, if budget_ns == 0 { planned_ns } else { budget_ns });
+        let of_count = |phase: &Phase| matches!(phase.stop, Stop::Count(_));
+        let is_timed = !of_cells().any(|c| c.workload.phases().iter().any(of_count));
+        return match plan.effort.budget_ns {
+            0 => (0.0, planned_ns),
+            budget_ns if is_timed => (0.0, planned_ns.min(budget_ns)),
+            budget_ns => (0.0, budget_ns),
+        };
     }
     let cells = of_cells().count() as u64;
     let planned = cells * blocks;

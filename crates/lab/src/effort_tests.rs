@@ -113,6 +113,19 @@ fn what_is_left_shrinks_to_nothing() {
 }
 
 #[test]
+fn before_the_first_trial_a_budget_is_no_more_than_what_is_planned() {
+    let ready = BTreeSet::from(["files".to_string()]);
+    let mut plan = plan();
+    plan.effort.blocks_max = 1;
+    let measured = plan.cells.iter().filter(|cell| cell.target == "files");
+    let timed_ns: u64 = measured.map(|cell| measured_ns(cell) + STARTING_NS).sum();
+    assert!(timed_ns < plan.effort.budget_ns, "{timed_ns}");
+    assert_eq!(foresee(&plan, &ready, &[], 0), (0.0, timed_ns));
+    plan.effort.blocks_max = 1_000;
+    assert_eq!(foresee(&plan, &ready, &[], 0), (0.0, plan.effort.budget_ns));
+}
+
+#[test]
 fn orders_differ_by_block_and_repeat_by_seed() {
     let plan = plan();
     let ids = |block| -> Vec<String> {
