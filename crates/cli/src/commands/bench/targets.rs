@@ -128,7 +128,7 @@ pub(super) fn planned(
             settings = given.get(&product).cloned().unwrap_or_default();
             rig::check_settings(product, program, &settings)
                 .map_err(|e| CliError::usage(format!("--set: {e}")))?;
-            provide(product, &mut settings, clients, kv)?;
+            provide(product, &mut settings, clients, kv);
         }
         targets.push(PlannedTarget {
             backend: None,
@@ -146,18 +146,13 @@ pub(super) fn planned(
 
 /// Gives a private server room for every client, and memcached for every key, unless the user
 /// decided; what it evicts would count as lost.
-fn provide(
-    product: Product,
-    settings: &mut BTreeMap<String, String>,
-    clients: u32,
-    kv: &Kv,
-) -> Result<(), CliError> {
+fn provide(product: Product, settings: &mut BTreeMap<String, String>, clients: u32, kv: &Kv) {
     let connections = u64::from(clients) + limits::SPARE_CONNECTIONS;
     if product != Product::Memcached {
         if connections > REDIS_CLIENTS_USUAL {
             settings.entry("maxclients".into()).or_insert_with(|| connections.to_string());
         }
-        return Ok(());
+        return;
     }
     let bytes = |text: &str| text.parse::<Sizes>().map_or(0.0, |sizes| sizes.mean());
     let name = kv.key_bytes.as_deref().map_or(kv.key_prefix.len() as f64 + 12.0, bytes);
@@ -168,7 +163,6 @@ fn provide(
     };
     provide("connections", connections.max(MEMCACHED_CLIENTS_USUAL));
     provide("memory", memory_mib.ceil() as u64);
-    Ok(())
 }
 
 /// `--set` pairs by product: `redis.NAME=VALUE`, or `NAME=VALUE` where private servers of one
