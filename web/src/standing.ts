@@ -80,7 +80,7 @@ export function against(comparisons: readonly Comparison[], a: string, b: string
 function byMetric(rows: readonly Row[], metric: string): Row[] {
   const sign = metric === "rate_per_s" ? -1 : 1;
   return rows
-    .filter((row) => row.metrics[metric] !== undefined)
+    .filter((row) => row.blocks > 0 && row.metrics[metric] !== undefined)
     .sort((a, b) => sign * ((a.metrics[metric]?.center ?? 0) - (b.metrics[metric]?.center ?? 0)));
 }
 

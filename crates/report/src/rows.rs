@@ -202,9 +202,9 @@ fn few_note(points: &[Point<'_>], place: &str) -> Option<String> {
     let few = points.iter().filter(|p| p.few).count();
     (few > 0).then(|| {
         format!(
-            "{place}: {few} of {} blocks have fewer than {ANSWERED_MIN} operations a client, or \
-             than {ANSWERED_MIN} of this kind, beside saving records again: no rate is told of \
-             them and nothing is compared by them; measure longer (`--set measure_ms=…`)",
+            "{place}: in {few} of {} blocks fewer than {ANSWERED_MIN} operations a client were \
+             answered, or fewer than {ANSWERED_MIN} of this kind: no rate and no comparison rests \
+             on them; measure longer (`--set measure_ms=…`)",
             points.len()
         )
     })

@@ -132,7 +132,7 @@ fn best<'a>(view: &View, rows: &[&'a Row]) -> Option<&'a str> {
         let center = row.metrics.get(&row.compared_by)?.center;
         Some(if row.compared_by == "rate_per_s" { center } else { -center })
     };
-    let own = rows.iter().filter(|r| !is_control(view, &r.target));
+    let own = rows.iter().filter(|r| may_be_best(view, r));
     let own: Vec<_> = own.filter_map(|r| Some((speed(r)?, *r))).collect();
     let is_ahead = |other: &Row, row: &Row| {
         let place = (row.workload.as_str(), row.operation.as_str(), &row.load);
@@ -144,14 +144,16 @@ fn best<'a>(view: &View, rows: &[&'a Row]) -> Option<&'a str> {
     fastest.map(|(_, row)| row.target.as_str())
 }
 
-fn is_control(view: &View, target: &str) -> bool {
-    view.targets.iter().any(|t| t.name == target && t.control_of.is_some())
+/// True of a row with a block to compare that is no control.
+fn may_be_best(view: &View, row: &Row) -> bool {
+    let is_control = view.targets.iter().any(|t| t.name == row.target && t.control_of.is_some());
+    row.blocks > 0 && !is_control
 }
 
 /// How clear the best target's lead is.
 fn lead(view: &View, best: &Row, rows: &[&Row]) -> String {
     let mut others =
-        rows.iter().filter(|r| r.target != best.target && !is_control(view, &r.target)).peekable();
+        rows.iter().filter(|r| r.target != best.target && may_be_best(view, r)).peekable();
     if others.peek().is_none() {
         return "alone".into();
     }
