@@ -8,9 +8,9 @@
 //! A rate is all operations divided by the time from the first client's start to the last one's
 //! end, less the share of it that clients spent on untimed preparing and checking, so that a costly
 //! check does not look like a slow store, and less the share in which they restored what operations
-//! had taken away. Where clients restored, it is as many operations as there are clients by the
-//! mean free time of one. Rates of single clients are never summed: those of clients that did not
-//! run at the same time would add up to more than there was.
+//! had taken away. Where clients restored, it is the number of clients by the mean free time of an
+//! operation. Rates of single clients are never summed: those of clients that did not run at the
+//! same time would add up to more than there was.
 
 use model::{ErrorClass, Failure, Generation, Phase, PhaseResult, Restored, Stop};
 use nix::sched::{CpuSet, sched_setaffinity};

@@ -14,7 +14,7 @@ pub(crate) const CLAIMED: &str =
 /// Share of a row's reads that found something; of a phase with parts that of its reads. `None`
 /// where nothing was read.
 fn share(cells: &[Row], row: &Row) -> Option<f64> {
-    let is_read = |operation: &str| operation == "read" || operation.ends_with(".read");
+    let is_read = |operation: &str| operation.split('.').next_back() == Some("read");
     let part = format!("{}.read", row.operation);
     let same = |r: &&Row| {
         r.operation == part

@@ -9,8 +9,9 @@ use crate::distribution::{CONFIDENCE, Merged, PERCENTILES, jackknife};
 use crate::notes::Notes;
 use crate::null;
 use crate::recorded::Recorded;
-use crate::rules::{ANSWERED_MIN, VALUES_ABOVE_PERCENTILE};
+use crate::rules::{ANSWERED_MIN, FREE_SHARE_MIN, VALUES_ABOVE_PERCENTILE};
 use crate::series::{MeasuredPhase, Operation, Point};
+use crate::show;
 use crate::validity;
 use crate::view::{BlockPoint, CurvePoint, Row, RowCharts, Value};
 
@@ -203,9 +204,10 @@ fn few_note(points: &[Point<'_>], place: &str) -> Option<String> {
     (few > 0).then(|| {
         format!(
             "{place}: in {few} of {} blocks fewer than {ANSWERED_MIN} operations a client were \
-             answered, or fewer than {ANSWERED_MIN} of this kind: no rate and no comparison rests \
-             on them; measure longer (`--set measure_ms=…`)",
-            points.len()
+             answered, or fewer than {ANSWERED_MIN} of this kind, in less than {} of the clients' \
+             time: no rate and no comparison rests on them; measure longer (`--set measure_ms=…`)",
+            points.len(),
+            show::percent(FREE_SHARE_MIN)
         )
     })
 }

@@ -69,7 +69,12 @@ pub const VALUES_ABOVE_PERCENTILE: u64 = 10;
 /// with cleans to have a rate there; and those of one kind, over all clients, for that kind to have
 /// one. In such a phase the time that a rate is by may be arbitrarily short. One operation of each
 /// client may have begun before the measurement and is likelier a long one: of ten, it is a tenth.
+/// Fewer will do where they took [`FREE_SHARE_MIN`].
 pub const ANSWERED_MIN: u64 = 10;
+
+/// Share of the clients' time that operations must have taken for a few of them to have a rate. One
+/// that lasts longer than its phase is slow for certain, not by chance.
+pub const FREE_SHARE_MIN: f64 = 0.5;
 
 /// Difference of two targets' shares of reads that found their record from which on a comparison is
 /// one of misses with hits. Were a miss free, so many would make a rate a twentieth too high, which

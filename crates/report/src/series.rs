@@ -7,7 +7,7 @@ use model::{
 use std::collections::BTreeMap;
 
 use crate::recorded::Recorded;
-use crate::rules::ANSWERED_MIN;
+use crate::rules::{ANSWERED_MIN, FREE_SHARE_MIN};
 
 /// One phase of one cell over all blocks.
 #[derive(Debug)]
@@ -110,14 +110,19 @@ impl MeasuredPhase<'_> {
         if !self.cleaned_anew() {
             return;
         }
-        let of_phase = ANSWERED_MIN * u64::from(self.cell.load.clients());
-        for operation in &mut self.operations {
-            for point in &mut operation.points {
-                let mut all = point.phase.operations.iter();
-                let whole = all.find(|o| o.operation == point.phase.phase).unwrap_or(point.result);
-                point.few =
-                    whole.service.count() < of_phase || point.result.service.count() < ANSWERED_MIN;
-            }
+        let clients = u64::from(self.cell.load.clients());
+        for point in self.operations.iter_mut().flat_map(|o| &mut o.points) {
+            let PhaseResult { phase, wall_ns, restored, operations, .. } = point.phase;
+            let enough_ns = FREE_SHARE_MIN * (wall_ns * clients) as f64;
+            let free_ns: u64 = restored.iter().map(|r| r.free_ns).sum();
+            let whole = operations.iter().find(|o| o.operation == *phase).unwrap_or(point.result);
+            let few_in_all = !restored.is_empty()
+                && whole.service.count() < ANSWERED_MIN * clients
+                && (free_ns as f64) < enough_ns;
+            let own = &point.result.service;
+            let few_of_kind =
+                own.count() < ANSWERED_MIN && own.mean_ns() * (own.count() as f64) < enough_ns;
+            point.few = few_in_all || few_of_kind;
         }
     }
 

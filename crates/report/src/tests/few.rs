@@ -1,5 +1,6 @@
 //! Phases with cleans in which too little was answered for a rate.
 
+use model::Restored;
 use model::study::{Claim, Expectation};
 use stats::Histogram;
 
@@ -9,16 +10,24 @@ use crate::standings::standings;
 use crate::view::View;
 use crate::{csv, judge};
 
-/// Leaves so many operations of a target's cleans in the first `blocks` blocks.
+/// Leaves so many operations of a target's cleans in the first `blocks` blocks, each of 1 ms;
+/// clients save again for nearly all of the phase.
 fn with_few(target: &str, operations: u64, blocks: u32) -> Recorded {
+    with_few_of(target, operations, blocks, 1_000_000)
+}
+
+fn with_few_of(target: &str, operations: u64, blocks: u32, takes_ns: u64) -> Recorded {
     let mut recorded = caches(6, rates);
     let of_target = |cell: &str| cell.starts_with(target);
     for trial in recorded.trials.iter_mut().filter(|t| of_target(&t.cell) && t.block < blocks) {
         let clean = trial.phases.iter_mut().find(|p| p.phase == "clean").unwrap();
+        let free_ns = operations * takes_ns / 8;
+        let told = Restored { answered: operations / 8, free_ns, restoring_ns: 900_000_000 };
+        clean.restored = vec![told; 8];
         let clean = clean.operations.last_mut().unwrap();
         clean.counts.ok = operations;
         clean.service = Histogram::new();
-        (0..operations).for_each(|n| clean.service.record(1_000_000 + n));
+        (0..operations).for_each(|n| clean.service.record(takes_ns + n));
         clean.response = clean.service.clone();
     }
     recorded.header.plan.claims = vec![Claim {
@@ -77,6 +86,15 @@ fn blocks_with_too_few_are_left_out_and_the_others_decide() {
     let (_, blocks, note) = cleans(&judge(&with_few("redis", 80, 6)), "redis");
     assert_eq!((blocks, &*note), (6, ""), "ten for each of eight clients");
     assert_eq!(csv::render_blocks(&view).matches(",clean,redis,").count(), 4);
+}
+
+#[test]
+fn a_few_operations_that_last_as_long_as_the_phase_have_a_rate() {
+    let (has_rate, blocks, note) =
+        cleans(&judge(&with_few_of("redis", 8, 6, 600_000_000)), "redis");
+    assert_eq!((has_rate, blocks, &*note), (true, 6, ""));
+    let (has_rate, _, note) = cleans(&judge(&with_few_of("redis", 8, 6, 400_000_000)), "redis");
+    assert!(!has_rate && note.contains("in less than 50 % of the clients' time"), "{note}");
 }
 
 #[test]
