@@ -37,11 +37,11 @@ enum Stand {
 
 /// Confirmed where every case's interval lies within the range, refuted where one lies outside;
 /// `None` without cases. `doubt` is why an open case is open, where all have the same reason.
-pub(crate) fn together<'a>(
-    cases: &'a [Case],
+pub(crate) fn together(
+    cases: &[Case],
     (min, max): (f64, f64),
     doubt: Option<Doubt>,
-) -> Option<Together<'a>> {
+) -> Option<Together<'_>> {
     let stand = |case: &Case| match case.ends {
         Some((lo, hi)) if hi < min || max < lo => Stand::Fails,
         Some((lo, hi)) if min <= lo && hi <= max => Stand::Holds,

@@ -60,16 +60,27 @@ impl Standing<'_> {
 }
 
 impl Standings<'_> {
-    /// Which rows carry footnotes that are not the whole table's: `read: files 1,2, redis 3; …`;
-    /// empty where none does.
+    /// Which rows carry footnotes that are not the whole table's: `read: all 2, files 1; …`; empty
+    /// where none does.
     pub(crate) fn marked(&self) -> String {
-        let of_row = |s: &Standing<'_>| {
-            let marks = s.marks(&self.footnotes);
-            (!marks.is_empty()).then(|| format!("{} {marks}", s.row.target))
-        };
         let groups = self.groups.iter().filter_map(|group| {
-            let rows: Vec<String> = group.standings.iter().filter_map(of_row).collect();
-            (!rows.is_empty()).then(|| format!("{}: {}", group.operation, rows.join(", ")))
+            let rows: Vec<&Row> = group.standings.iter().map(|s| s.row).collect();
+            let mut told = self.footnotes.clone();
+            let mut parts = Vec::new();
+            if rows.len() > 1 {
+                let common = |n: &&usize| {
+                    !self.footnotes.contains(n) && rows.iter().all(|r| r.footnotes.contains(n))
+                };
+                let common: Vec<usize> = rows[0].footnotes.iter().filter(common).copied().collect();
+                if !common.is_empty() {
+                    parts.push(format!("all {}", marks(common.iter())));
+                    told.extend(common);
+                }
+            }
+            let own = group.standings.iter().map(|s| (s.row, s.marks(&told)));
+            let own = own.filter(|(_, marks)| !marks.is_empty());
+            parts.extend(own.map(|(row, marks)| format!("{} {marks}", row.target)));
+            (!parts.is_empty()).then(|| format!("{}: {}", group.operation, parts.join(", ")))
         });
         groups.collect::<Vec<_>>().join("; ")
     }

@@ -251,6 +251,12 @@ fn notes_are_matched_to_rows_at_any_width() {
         assert_eq!(told.matches(notes).count(), 2, "at {columns}, a line a table: {text}");
     }
     assert!(!text::render(&view, 80, false).contains("notes on "));
+    let mut view = view;
+    for row in view.cells.iter_mut().filter(|r| r.operation == "read") {
+        row.footnotes.push(2);
+    }
+    let text = text::render(&view, 60, false);
+    assert!(text.contains("notes on write: files 1; read: all 3, files 1; change"), "{text}");
 }
 
 #[test]
