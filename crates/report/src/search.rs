@@ -167,23 +167,7 @@ impl Judged<'_> {
                 let text = format!("{target} answered nothing that {clients} client(s) asked");
                 ("nothing", format!("{text}: {why}"))
             }
-            Found::Missed(rate) if !self.is_judged(rate) => (
-                "not-judged",
-                format!(
-                    "whether {target} keeps {limits} is not known: even at {}, the lowest rate \
-                     tried, the generator itself was later than that; raise the limit, give the \
-                     generator CPUs of its own or more --threads, or measure on a quieter machine",
-                    per_s(rate as f64)
-                ),
-            ),
-            Found::Missed(rate) => (
-                "missed",
-                format!(
-                    "{target} does not keep {limits} even at {}, the lowest rate tried: raise the \
-                     limit",
-                    per_s(rate as f64)
-                ),
-            ),
+            Found::Missed(rate) => self.missed(rate),
             Found::NeverMissed(rate) => (
                 "never-missed",
                 format!(
@@ -209,6 +193,24 @@ impl Judged<'_> {
                 ),
             ),
         }
+    }
+
+    /// The same where even the lowest rate tried was too high.
+    fn missed(&self, rate_per_s: u64) -> (&'static str, String) {
+        let (target, limits, rate) = (self.target, self.limits(), per_s(rate_per_s as f64));
+        if self.is_judged(rate_per_s) {
+            let text = format!(
+                "{target} does not keep {limits} even at {rate}, the lowest rate tried: raise the \
+                 limit"
+            );
+            return ("missed", text);
+        }
+        let text = format!(
+            "whether {target} keeps {limits} is not known: even at {rate}, the lowest rate tried, \
+             the generator itself was later than that; raise the limit, give the generator CPUs of \
+             its own or more --threads, or measure on a quieter machine"
+        );
+        ("not-judged", text)
     }
 
     /// Whether a probe at that rate says anything of the store.
