@@ -13,11 +13,15 @@ use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::ErrorKind;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 /// Name of the directory whose lock is held.
 const NAME: &str = "cachedyno-measuring";
 /// Clock ticks of a second in `/proc` (proc(5): `USER_HZ`, 100 on every common architecture).
 const TICKS_PER_S: f64 = 100.0;
+
+/// How long a lock is waited for that may be that of a guard at work, which removes the place.
+const PATIENCE: Duration = Duration::from_millis(100);
 
 /// Nobody else measures as long as this lives.
 #[derive(Debug)]
@@ -55,6 +59,7 @@ impl Alone {
     /// Errors: the directory of the lock can be neither made nor opened.
     pub fn ask(guard: &Guard, parent: &Path) -> Result<Asked> {
         let path = parent.join(NAME);
+        let patience = Instant::now() + PATIENCE;
         loop {
             match DirBuilder::new().mode(0o755).create(&path) {
                 Err(e) if e.kind() != ErrorKind::AlreadyExists => {
@@ -70,6 +75,10 @@ impl Alone {
             };
             let inode = lock.metadata().map_err(RigError::io("look at", &path))?.ino();
             match lock.try_lock() {
+                Err(TryLockError::WouldBlock) if Instant::now() < patience => {
+                    std::thread::sleep(PATIENCE / 10);
+                    continue;
+                }
                 Err(TryLockError::WouldBlock) => return Ok(Asked::Busy(holder(inode))),
                 Err(TryLockError::Error(e)) => return Err(RigError::io("lock", &path)(e)),
                 Ok(()) => {}

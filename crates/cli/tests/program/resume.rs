@@ -153,7 +153,9 @@ fn all_existing_stores_are_asked_for_at_once() {
     let place = Place::new();
     let directories = ["one", "two"].map(|name| place.path().join(name));
     let at = |i: usize| format!("s{i}=file://{}", directories[i].display());
-    directories.iter().for_each(|directory| fs::create_dir(directory).unwrap());
+    for directory in &directories {
+        fs::create_dir(directory).unwrap();
+    }
     let targets = ["--target", &at(0), "--target", &at(1)];
     let run = Started::new(place.fast(&[&THREE_BLOCKS[..8], &targets].concat()));
     wait_until("a trial has ended", Duration::from_secs(60), || {

@@ -17,6 +17,10 @@ pub(crate) const MARKER: &str = ".cachedyno-owned";
 /// For the end of killed processes, and again for the removal of directories.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// How long a killed process may hold a lock after its pipe was closed: the kernel closes its files
+/// one after the other.
+const LOCKED_FOR: Duration = Duration::from_secs(2);
+
 /// The whole life of the guard: reads what is owned from `stdin` until it closes, then kills the
 /// processes and removes the directories that are left. Returns the first directory's error that
 /// outlasted ten seconds of trying.
@@ -125,12 +129,16 @@ pub(crate) fn remove_owned(directory: &Path) -> io::Result<()> {
     fs::remove_dir(directory)
 }
 
-/// Removes an empty directory, but for one that a process has locked: another run has taken over
-/// the place of ours.
+/// Removes an empty directory, but for one that a process has locked for longer than ours takes to
+/// end: another run has taken over its place.
 fn remove_unlocked(directory: &Path) -> io::Result<()> {
     let lock = File::open(directory)?;
-    if matches!(lock.try_lock(), Err(TryLockError::WouldBlock)) {
-        return Ok(());
+    let deadline = Instant::now() + LOCKED_FOR;
+    while matches!(lock.try_lock(), Err(TryLockError::WouldBlock)) {
+        if Instant::now() > deadline {
+            return Ok(());
+        }
+        std::thread::sleep(Duration::from_millis(5));
     }
     match fs::remove_dir(directory) {
         Err(e) if e.kind() != io::ErrorKind::DirectoryNotEmpty => Err(e),
