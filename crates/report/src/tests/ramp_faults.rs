@@ -100,7 +100,7 @@ fn blocks_without_a_knee_are_told() {
 fn comparisons_of_what_is_only_bounded_blame_the_bound() {
     let starved = |trial: &mut Trial| {
         // Neither target is surely the better one.
-        if (trial.block % 2 == 0) == trial.cell.starts_with("redis") {
+        if trial.block.is_multiple_of(2) == trial.cell.starts_with("redis") {
             slow_down(trial, 5, 0.7);
         }
         for stage in &mut ramp_of(trial).stages {
