@@ -13,6 +13,7 @@ mod growth;
 mod ramps;
 
 pub use growth::{GrowthPoint, GrowthView};
+pub(crate) use ramps::SAME_RATE;
 pub use ramps::{
     RampBlock, RampCharts, RampOperation, RampPoint, RampStage, RampView, Saturation,
     SaturationSeries, StageInTime,

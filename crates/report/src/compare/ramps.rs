@@ -6,10 +6,7 @@
 use super::{COST, Common, Compared, Group, HIGHEST, Measured, paired};
 use crate::ramp::bears_more;
 use crate::show;
-use crate::view::{RampStage, RampView, Value, View};
-
-/// Part of a rate by which a stage may differ from it and still be the one that gave it.
-const SAME: f64 = 0.01;
+use crate::view::{RampView, SAME_RATE, Value, View};
 
 /// What the intervals are.
 const NOTE: &str = "the intervals of the knee and of the highest rate within the limit reach up to \
@@ -88,10 +85,9 @@ fn group(a: &RampView, b: &RampView) -> Group {
 /// there is none.
 fn within_limit(ramp: &RampView) -> Option<Value> {
     let Value { center, lo, hi } = *ramp.metrics.get("within_limit_per_s")?;
-    let name = if ramp.times == "service" { "rate_per_s" } else { "asked_per_s" };
-    let rate = |stage: &RampStage| stage.metrics.get(name).copied();
-    let mut up = ramp.stages.iter().filter(|stage| stage.way == "up").filter_map(rate);
-    let own = up.find(|rate| rate.center >= center * (1.0 - SAME));
+    let up = ramp.stages.iter().filter(|stage| stage.way == "up");
+    let mut up = up.filter_map(|stage| ramp.rate_of(stage));
+    let own = up.find(|rate| rate.center >= center * (1.0 - SAME_RATE));
     let next = own.and_then(|_| up.next());
     let hi = next.map(|next| next.hi.unwrap_or(next.center).max(hi.unwrap_or(center)));
     Some(Value { center, lo: lo.or(Some(center)), hi })

@@ -4,7 +4,7 @@
 use super::table::{Line, Paint, Table, paragraph};
 use crate::search::{commas, grouped};
 use crate::show;
-use crate::view::{Comparison, RampStage, RampView, Value, View};
+use crate::view::{Comparison, RampStage, RampView, SAME_RATE, Value, View};
 
 /// Column names of [`share_cells`], but for the shares themselves, which stand in front.
 const COSTS: [&str; 2] = ["CPU/op server", "generator"];
@@ -184,10 +184,9 @@ pub(crate) fn stage_header(ramp: &RampView) -> [&'static str; 10] {
 /// knee.
 pub(crate) fn stage_rows(ramp: &RampView) -> Vec<(Vec<String>, bool)> {
     let up = ramp.stages.iter().filter(|stage| stage.way == "up");
-    let rate = if ramp.times == "service" { "rate_per_s" } else { "asked_per_s" };
     let knee = ramp.metrics.get("knee_per_s").and_then(|knee| {
         let far = |stage: &&RampStage| {
-            let rate = stage.metrics.get(rate).map_or(0.0, |rate| rate.center);
+            let rate = ramp.rate_of(stage).map_or(0.0, |rate| rate.center);
             (rate / knee.center).ln().abs()
         };
         up.clone().min_by(|a, b| far(a).total_cmp(&far(b)))
@@ -229,9 +228,6 @@ fn on_the_way_down<'a>(ramp: &'a RampView, stage: &RampStage) -> Option<&'a Ramp
     let planned = |s: &RampStage| {
         s.metrics.get("planned_per_s").map_or(f64::from(s.clients), |value| value.center)
     };
-    let alike = |s: &&RampStage| (planned(s) / planned(stage) - 1.0).abs() < SAME;
+    let alike = |s: &&RampStage| (planned(s) / planned(stage) - 1.0).abs() < SAME_RATE;
     ramp.stages.iter().filter(|s| s.way == "down").find(alike)
 }
-
-/// Stages whose rates differ by less are one and the same on both ways.
-const SAME: f64 = 0.01;

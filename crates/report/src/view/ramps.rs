@@ -6,6 +6,9 @@ use std::collections::BTreeMap;
 
 use super::Value;
 
+/// Part of a rate by which two may differ and still be of one and the same stage.
+pub(crate) const SAME_RATE: f64 = 0.01;
+
 /// One target's ramp, over all blocks.
 #[derive(Clone, Debug, Serialize)]
 pub struct RampView {
@@ -44,6 +47,13 @@ impl RampView {
     /// True where its rates are only the least that the store bears.
     pub(crate) fn is_lower_bound(&self) -> bool {
         matches!(self.outcome.as_str(), "never-missed" | "generator")
+    }
+
+    /// The rate that a stage stands for, requests a second: what was asked for under an open load,
+    /// what was answered under a closed one.
+    pub(crate) fn rate_of(&self, stage: &RampStage) -> Option<Value> {
+        let name = if self.times == "service" { "rate_per_s" } else { "asked_per_s" };
+        stage.metrics.get(name).copied()
     }
 
     /// Times and costs at the knee itself.
