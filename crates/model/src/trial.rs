@@ -362,6 +362,18 @@ pub struct Noise {
     pub hiccup_ns_max: u64,
     /// 99th percentile of the same.
     pub hiccup_ns_p99: u64,
+    /// The processes other than generator and server that used most CPU time, most first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub busiest: Vec<Busy>,
+}
+
+/// CPU time of a process.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Busy {
+    /// Its program as the kernel names it, at most 15 bytes; a kernel thread's own name.
+    pub name: String,
+    /// CPU time, nanoseconds, in clock ticks.
+    pub cpu_ns: u64,
 }
 
 /// What a target's stores took when their data were filled in, before the first phase.

@@ -3,6 +3,7 @@
 
 use model::leftovers::leftovers;
 use model::{Header, Plan, PlannedTarget, Product, Program, Search, Trial};
+use std::collections::BTreeMap;
 
 use crate::cache;
 use crate::notes::Notes;
@@ -16,6 +17,9 @@ use crate::view::{Comparison, FailureView, NoiseView, TargetView};
 const LOG_LINES: usize = 3;
 /// Characters of such a line.
 const LOG_LINE_CHARS: usize = 160;
+/// Share of one CPU from which on another process is told, and most of them.
+const BUSY_TOLD_MIN: f64 = 0.01;
+const BUSY_TOLD_MAX: usize = 3;
 
 /// All planned targets, also those that were not measured.
 pub(crate) fn targets(recorded: &Recorded) -> Vec<TargetView> {
@@ -142,6 +146,28 @@ pub(crate) fn noise(trials: &[Trial]) -> Vec<NoiseView> {
     .collect()
 }
 
+/// Says who else was at work, where that is much: what is left of a CPU for those measured depends
+/// on it.
+fn busiest(recorded: &Recorded, notes: &mut Notes) {
+    let mut used: BTreeMap<&str, u64> = BTreeMap::new();
+    let all_ns: u64 = recorded.trials.iter().map(|t| t.took_ns).sum();
+    for busy in recorded.trials.iter().flat_map(|t| &t.noise.busiest) {
+        *used.entry(&busy.name).or_default() += busy.cpu_ns;
+    }
+    let of_a_cpu = |ns: u64| ns as f64 / all_ns.max(1) as f64;
+    let mut used: Vec<(&str, u64)> = used.into_iter().collect();
+    used.retain(|(_, ns)| of_a_cpu(*ns) >= BUSY_TOLD_MIN);
+    used.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
+    let told: Vec<String> = used
+        .iter()
+        .take(BUSY_TOLD_MAX)
+        .map(|(name, ns)| format!("{name} ({} of a CPU)", show::percent(of_a_cpu(*ns))))
+        .collect();
+    if !told.is_empty() {
+        notes.add(format!("beside it worked {}", told.join(", ")));
+    }
+}
+
 /// What concerns the whole run: the A/A control, what is kept through a crash, how was filled.
 pub(crate) fn notes(recorded: &Recorded, comparisons: &[Comparison], notes: &mut Notes) {
     control(&recorded.header.plan, comparisons, notes);
@@ -149,6 +175,7 @@ pub(crate) fn notes(recorded: &Recorded, comparisons: &[Comparison], notes: &mut
     cache::fills(&recorded.header.plan, notes);
     cache::lists(&recorded.header.plan, notes);
     clock_steps(recorded, notes);
+    busiest(recorded, notes);
     left_behind(recorded, notes);
 }
 

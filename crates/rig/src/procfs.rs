@@ -37,9 +37,7 @@ impl Identity {
     /// Processes of the group that this process leads or led, itself included, that still run:
     /// a server's helpers outlive it for a moment.
     pub(crate) fn group(self) -> Vec<Self> {
-        let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
-        entries
-            .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+        processes()
             .filter_map(read_stat)
             .filter(|s| !s.ended && (self.is(s) || self.leads(s)))
             .map(|s| s.identity)
@@ -65,6 +63,39 @@ impl Identity {
             // The only error left is that it ended just now.
             let _ = kill(Pid::from_raw(self.pid.cast_signed()), Signal::SIGKILL);
         }
+    }
+}
+
+/// Ids of all processes that can be seen.
+pub(crate) fn processes() -> impl Iterator<Item = u32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten();
+    entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+}
+
+/// What a process has done so far.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Work {
+    pub(crate) identity: Identity,
+    /// Its program, or its own name where it is the kernel's.
+    pub(crate) name: String,
+    /// CPU time in user and kernel mode, clock ticks.
+    pub(crate) cpu_ticks: u64,
+}
+
+impl Work {
+    pub(crate) fn of(pid: u32) -> Option<Self> {
+        Self::parse(pid, &fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+    }
+
+    fn parse(pid: u32, text: &str) -> Option<Self> {
+        let (from, to) = (text.find('(')?, text.rfind(')')?);
+        let mut fields = text[to + 1..].split_ascii_whitespace();
+        let mut ticks = |passed| fields.nth(passed)?.parse::<u64>().ok();
+        Some(Self {
+            identity: parse_stat(pid, text)?.identity,
+            name: text.get(from + 1..to)?.into(),
+            cpu_ticks: ticks(11)? + ticks(0)?,
+        })
     }
 }
 
@@ -98,6 +129,16 @@ mod tests {
         assert!(stat.ended);
         assert_eq!(stat.group, 7);
         assert!(parse_stat(7, "7 (a) S 1").is_none());
+    }
+
+    #[test]
+    fn what_a_process_did_is_read() {
+        let line = "7 (a) b) R 1 7 5 0 -1 0 0 0 0 0 30 12 9 9 20 0 1 0 8433 0 0";
+        let identity = Identity { pid: 7, session: 5, start_ticks: 8433 };
+        let work = Work { identity, name: "a) b".into(), cpu_ticks: 42 };
+        assert_eq!(Work::parse(7, line), Some(work));
+        assert!(Work::parse(7, "7 (a) S 1").is_none());
+        assert!(processes().any(|pid| pid == std::process::id()));
     }
 
     #[test]

@@ -4,6 +4,7 @@ use crate::fixture::{run, usual};
 use crate::recorded::Recorded;
 use crate::view::View;
 use crate::{judge, text};
+use model::Busy;
 
 fn note(view: &View, start: &str) -> Option<String> {
     view.footnotes.iter().find(|note| note.starts_with(start)).cloned()
@@ -43,4 +44,21 @@ fn what_a_killed_run_may_have_left_is_told_of_stores_that_it_did_not_start() {
     assert!(words(&text::render(&judge(&recorded), 80, false)).contains(&words(&note)));
     recorded.seal = run(&["files"], 3, usual).seal;
     assert_eq!(told(&recorded), None);
+}
+
+#[test]
+fn who_else_was_at_work_is_told_where_it_was_much() {
+    let mut recorded = run(&["files", "redis"], 3, usual);
+    let told = |recorded: &Recorded| note(&judge(recorded), "beside it worked");
+    assert_eq!(told(&recorded), None);
+    for trial in &mut recorded.trials {
+        let busy = |name: &str, share: f64| Busy {
+            name: name.into(),
+            cpu_ns: (trial.took_ns as f64 * share) as u64,
+        };
+        trial.noise.busiest =
+            vec![busy("backup", 0.12), busy("kdamond.0", 0.02), busy("top", 0.001)];
+    }
+    let note = "beside it worked backup (12 % of a CPU), kdamond.0 (2 % of a CPU)";
+    assert_eq!(told(&recorded).as_deref(), Some(note));
 }

@@ -4,11 +4,13 @@
 //! `/proc/pressure`.
 
 mod hiccup;
+mod others;
 
 use crate::cpu::{own_cpu_ns, process_cpu_ns};
 use hiccup::Hiccups;
 use model::Noise;
 use nix::unistd::{SysconfVar, sysconf};
+use others::Others;
 use std::fs;
 use std::time::Instant;
 
@@ -79,6 +81,7 @@ struct Sample {
     pressure_us: [Option<u64>; 3],
     own_ns: u64,
     server_ns: u64,
+    others: Others,
 }
 
 impl Sample {
@@ -94,6 +97,7 @@ impl Sample {
             }),
             own_ns: own_cpu_ns(),
             server_ns: servers.iter().filter_map(|pid| process_cpu_ns(*pid)).sum(),
+            others: Others::now(servers),
         }
     }
 
@@ -114,6 +118,7 @@ impl Sample {
             psi_io_some_share: pressure(1),
             psi_memory_some_share: pressure(2),
             other_cpu_share: share(others, ticks(|t| t.all)),
+            busiest: self.others.busiest_until(&after.others),
             ..Noise::default()
         }
     }

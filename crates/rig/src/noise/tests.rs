@@ -24,6 +24,7 @@ fn shares_are_of_the_span_between_two_samples() {
         pressure_us: [Some(5), None, Some(0)],
         own_ns: 0,
         server_ns: 0,
+        others: Others::default(),
     };
     let per_tick = ns_per_tick() as u64;
     let after = Sample {
@@ -32,6 +33,7 @@ fn shares_are_of_the_span_between_two_samples() {
         pressure_us: [Some(500_005), Some(1), Some(0)],
         own_ns: 40 * per_tick,
         server_ns: 20 * per_tick,
+        others: Others::default(),
     };
     let noise = before.until(&after);
     assert!((noise.steal_share - 0.05).abs() < 1e-9);
@@ -52,6 +54,10 @@ fn a_strangers_work_counts_and_the_servers_does_not() {
     let as_server = NoiseRecorder::start(&[], &[busy.id()]);
     std::thread::sleep(Duration::from_millis(500));
     let (as_stranger, as_server) = (as_stranger.stop(), as_server.stop());
+    let names = |noise: &Noise| noise.busiest.iter().map(|b| b.name.clone()).collect::<Vec<_>>();
+    assert!(names(&as_stranger).contains(&"sh".to_string()), "{as_stranger:?}");
+    let most = as_stranger.busiest.iter().map(|b| b.cpu_ns).collect::<Vec<_>>();
+    assert!(most.is_sorted_by(|a, b| a >= b) && most[0] >= 50_000_000, "{as_stranger:?}");
     let spent_ns = process_cpu_ns(busy.id()).unwrap() - cpu_before;
     let cpus = crate::cpu::allowed_by_the_system().len() as f64;
     let expected = spent_ns as f64 / (start.elapsed().as_nanos() as f64 * cpus);
