@@ -33,11 +33,16 @@ use rig::{Guard, Pinning};
 use stats::search::{Found, Next};
 use std::collections::BTreeMap;
 use std::error::Error;
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::net::SocketAddr;
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 /// Mean time of service, seconds.
 const SERVICE_S: f64 = 100e-6;
+/// What makes this program the server.
+const SERVER_ARGUMENT: &str = "serve";
 /// How far from the formula a search may be.
 const NEAR: f64 = 0.03;
 
@@ -46,6 +51,11 @@ fn main() -> Outcome {
     if arguments.first().map(String::as_str) == Some(rig::GUARD_ARGUMENT) {
         rig::guard_main(std::io::stdin().lock())?;
         return Ok(());
+    }
+    if let [first, script, ..] = &arguments[..]
+        && first == SERVER_ARGUMENT
+    {
+        return serve(script);
     }
     let seeds = number(&arguments, "--seeds", 20)?;
     let first = number(&arguments, "--seed", 1)?;
@@ -58,7 +68,7 @@ fn main() -> Outcome {
     let servers = [("exponential", of_exponential(limit_s)), ("constant", of_constant(limit_s))];
     println!("p99 < {milliseconds} ms, seeds {first} to {}\n", first + seeds - 1);
     println!(
-        "| server | seed | formula/s | found/s | interval | error | probes | took | others' CPU |"
+        "| server | seed | formula/s | found/s | interval | error | probes | took | left out |"
     );
     println!("|---|---|---|---|---|---|---|---|---|");
     for (service, formula) in servers {
@@ -70,9 +80,8 @@ fn main() -> Outcome {
                 search(&format!("service={service}:100us,seed={seed}"), seed, milliseconds)?;
             let took_s = begun.elapsed().as_secs_f64();
             longest_s = longest_s.max(took_s);
-            let others = trials.iter().map(|t| t.noise.other_cpu_share).sum::<f64>();
-            let others = others / trials.len().max(1) as f64;
-            let end = format!("{} | {took_s:.0} s | {:.0} % |", trials.len(), others * 100.0);
+            let left_out = left_out(&trials) * 100.0;
+            let end = format!("{} | {took_s:.0} s | {left_out:.0} % |", trials.len());
             let Found::Rate { center, lo, hi } = found else {
                 println!("| {service} | {seed} | {formula:.0} | {found:?} | | | {end}");
                 continue;
@@ -91,6 +100,15 @@ fn main() -> Outcome {
         );
     }
     Ok(())
+}
+
+/// Share of all requests that is left out because others took a CPU.
+fn left_out(trials: &[Trial]) -> f64 {
+    let sum = |counts: &Vec<u64>| counts.iter().sum::<u64>();
+    let due =
+        trials.iter().filter_map(|t| Some(sum(&t.phases.first()?.due.as_ref()?.due_per_interval)));
+    let left_out = trials.iter().filter_map(|t| Some(sum(&Search::left_out(t)?.due_per_interval)));
+    left_out.sum::<u64>() as f64 / due.sum::<u64>().max(1) as f64
 }
 
 /// The rate at which p99 is the limit, exponential times of service.
@@ -122,25 +140,61 @@ fn waits(rate: f64, limit_s: f64) -> f64 {
     factor * (-low * (limit_s - SERVICE_S)).exp()
 }
 
-/// One search on a server of its own.
-fn search(script: &str, seed: u64, limit_ms: u64) -> Result<(Found, Vec<Trial>), Box<dyn Error>> {
-    let pinning = Pinning::for_this_process();
+/// The scripted server in a process of its own, as a store is: what is taken from it shows there.
+struct Server {
+    process: Child,
+    address: SocketAddr,
+}
+
+impl Server {
+    fn start(script: &str) -> Result<Self, Box<dyn Error>> {
+        let mut command = Command::new(std::env::current_exe()?);
+        command.args([SERVER_ARGUMENT, script]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut process = command.spawn()?;
+        let mut line = String::new();
+        let output = process.stdout.take().ok_or("it has no output")?;
+        BufReader::new(output).read_line(&mut line)?;
+        Ok(Self { address: line.trim().parse()?, process })
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It ends with its input.
+        drop(self.process.stdin.take());
+        self.process.wait().ok();
+    }
+}
+
+/// That process: tells its address, and serves until its input ends.
+fn serve(script: &str) -> Outcome {
     let server = ScriptedServer::start(&ScriptedSettings {
         listen: Listen::default(),
         script: script.parse()?,
         log: false,
         spin: true,
         from_arrival: true,
-        cpus: pinning.server.clone(),
+        cpus: Pinning::for_this_process().server,
     })?;
     let Listen::Tcp(address) = server.address() else { return Err("it listens elsewhere".into()) };
-    let endpoint = Endpoint::redis(NetAddress::Tcp(address.ip().to_string(), address.port()));
+    println!("{address}");
+    std::io::stdin().read_to_end(&mut Vec::new())?;
+    Ok(())
+}
+
+/// One search on a server of its own.
+fn search(script: &str, seed: u64, limit_ms: u64) -> Result<(Found, Vec<Trial>), Box<dyn Error>> {
+    let pinning = Pinning::for_this_process();
+    let server = Server::start(script)?;
+    let (host, port) = (server.address.ip().to_string(), server.address.port());
+    let endpoint = Endpoint::redis(NetAddress::Tcp(host, port));
     let setup = Setup {
         guard: Guard::start()?,
         disk: std::env::temp_dir(),
         pinning,
         endpoints: BTreeMap::from([("x".to_string(), endpoint)]),
         allow_shared: true,
+        apart: Some(vec![server.process.id()]),
     };
     let planned = Search {
         slos: vec![format!("p99<{limit_ms}ms").parse()?],

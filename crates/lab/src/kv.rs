@@ -260,6 +260,7 @@ impl Opened<'_> {
             errors_end_it: false,
             hangs_up: false,
             limits_ns: Vec::new(),
+            apart: None,
             number: 0,
         }
     }
@@ -333,6 +334,7 @@ impl Opened<'_> {
             errors_end_it: true,
             hangs_up: false,
             limits_ns: Vec::new(),
+            apart: None,
             number: 0,
         }
     }

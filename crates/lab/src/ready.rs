@@ -2,12 +2,13 @@
 
 use drivers::{Admin, CacheOptions, Facts, SessionOptions};
 use model::{Backend, Endpoint, Failure, Layout, MemoryUse, Product};
-use rig::{Inside, MemoryGroup, Server, Shelf};
+use rig::{Inside, MemoryGroup, Server, Shelf, stays_here};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use workloads::kv::{Key, KeyNames};
 
 use crate::app_cache;
+use crate::sampler::address;
 
 /// Keys whose removal is asked for at once.
 const REMOVED_AT_ONCE: u64 = 1000;
@@ -115,6 +116,11 @@ impl Ready {
         }
         all.version = versions.join(" and ");
         Ok(all)
+    }
+
+    /// True where all stores are known to be on other machines.
+    pub fn is_elsewhere(&self) -> bool {
+        self.endpoints().all(|e| address(e).and_then(stays_here) == Some(false))
     }
 
     /// Processes of the private servers.

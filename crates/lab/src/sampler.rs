@@ -10,7 +10,7 @@ use load::Progress;
 use model::{Endpoint, Event, Failure, NetAddress, SAMPLE_NS, Sample, StoreCounters};
 use rig::{InterfaceReader, UsageReader, pin_current_thread};
 use std::collections::BTreeMap;
-use std::net::ToSocketAddrs as _;
+use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender, TrySendError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -168,10 +168,7 @@ struct Readers {
 
 impl Readers {
     fn new(servers: &[u32], endpoints: Vec<Endpoint>) -> Self {
-        let network = endpoints.iter().find_map(tcp).and_then(|(host, port)| {
-            let address = (host, port).to_socket_addrs().ok()?.next()?;
-            InterfaceReader::toward(address)
-        });
+        let network = endpoints.iter().find_map(address).and_then(InterfaceReader::toward);
         Self {
             server: UsageReader::new(servers),
             generator: UsageReader::new(&[std::process::id()]),
@@ -194,14 +191,14 @@ impl Readers {
 }
 
 /// Host and port of a server; of several of the first.
-fn tcp(endpoint: &Endpoint) -> Option<(&str, u16)> {
+pub(crate) fn address(endpoint: &Endpoint) -> Option<SocketAddr> {
     let address = match endpoint {
         Endpoint::Redis { address, .. } | Endpoint::Mysql { address, .. } => address,
         Endpoint::Memcached(memcached) => memcached.servers.first()?,
         Endpoint::Files { .. } => return None,
     };
     match address {
-        NetAddress::Tcp(host, port) => Some((host, *port)),
+        NetAddress::Tcp(host, port) => (host.as_str(), *port).to_socket_addrs().ok()?.next(),
         NetAddress::Unix(_) => None,
     }
 }

@@ -225,6 +225,7 @@ impl Searching<'_, '_, '_> {
         offer.number = u64::from(empty.block) + 1;
         if step.purpose != Purpose::Peak {
             offer.limits_ns = search.limits_ns();
+            offer.apart = self.bench.apart(ready);
         }
         let servers = ready.server_pids();
         let mut meter = ServerMeter::new(servers.clone());

@@ -88,6 +88,7 @@ impl Heard<'_> {
             pinning: Pinning::for_this_process(),
             endpoints: BTreeMap::new(),
             allow_shared: false,
+            apart: None,
         };
         let header = Header {
             format: model::record::RECORD_FORMAT,

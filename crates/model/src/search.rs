@@ -3,11 +3,12 @@
 //! leads to the result that the run had.
 
 use serde::{Deserialize, Serialize};
+use stats::Histogram;
 use stats::search::{Purpose, Seen, Settings, Step};
 use stats::tail::Batch;
 
 use crate::load::Load;
-use crate::trial::{PhaseResult, Trial};
+use crate::trial::{Disturbed, PhaseResult, Trial};
 
 mod slo;
 
@@ -19,6 +20,8 @@ const RESTED_FACTOR: u64 = 2;
 const RESTED_PART: u64 = 4;
 /// Requests of which none may be due by chance.
 const FEW: f64 = 20.0;
+/// Most of what was due that may be left out because others took a CPU.
+const DISTURBED_MAX: f64 = 0.6;
 /// By how much of its length a probe may last longer before a queue is said to have grown.
 const OVERRUN_MAX: f64 = 0.01;
 
@@ -70,6 +73,20 @@ impl Search {
         trials.iter().filter_map(|trial| self.one(trial, usual_ns)).collect()
     }
 
+    /// Response times of a probe by which it is judged: without what is left out because others
+    /// took a CPU.
+    pub fn response(trial: &Trial) -> Option<Histogram> {
+        let response = &whole(trial)?.response;
+        let apart = trial.phases.first().and_then(disturbed);
+        Some(apart.map_or_else(|| response.clone(), |apart| response.without(&apart.response)))
+    }
+
+    /// What is left out of a probe because others took a CPU; `None` where that is nothing, or so
+    /// much that nothing is.
+    pub fn left_out(trial: &Trial) -> Option<&Disturbed> {
+        trial.phases.first().and_then(disturbed)
+    }
+
     fn one(&self, trial: &Trial, usual_ns: u64) -> Option<Seen> {
         let probe = trial.probe?;
         let phase = trial.phases.first();
@@ -90,8 +107,11 @@ impl Search {
             at_rest: false,
         };
         let Some((phase, result)) = phase.zip(result) else { return Some(seen) };
-        seen.fell_behind = probe.rate_per_s > 0 && fell_behind(phase, &seen);
-        seen.doubted = !broke && !seen.fell_behind && self.doubted(phase, &seen);
+        let overran = probe.rate_per_s > 0 && overran(phase, &seen);
+        // Where others took a CPU shortly before the end, that is why.
+        let by_others = overran && disturbed(phase).is_some_and(|d| ends_with_loss(phase, d));
+        seen.fell_behind = (overran && !by_others) || phase.unsent > 0;
+        seen.doubted = !broke && !seen.fell_behind && (by_others || self.doubted(phase, &seen));
         let strictest_ns = self.limits_ns().into_iter().min().unwrap_or(0);
         let at_most_ns = (usual_ns * RESTED_FACTOR).max(strictest_ns.min(1 << 40) / RESTED_PART);
         let as_usual = result.service.quantile_ns(0.5) <= at_most_ns;
@@ -122,21 +142,51 @@ fn whole(trial: &Trial) -> Option<&crate::OperationResult> {
     trial.phases.first()?.operations.last()
 }
 
+/// For each limit, what was due in each interval: without what was delayed because others took a
+/// CPU, as long as enough is left.
 fn batches(phase: &PhaseResult) -> Vec<Vec<Batch>> {
     let Some(due) = &phase.due else { return Vec::new() };
-    let of_limit = |over: &[u64]| {
-        let pairs = due.due_per_interval.iter().zip(over);
-        pairs.map(|(requests, over)| Batch { requests: *requests, over: *over }).collect()
+    let disturbed = disturbed(phase);
+    let of_limit = |limit: usize| {
+        let batch = |interval: usize| {
+            let all = Batch {
+                requests: due.due_per_interval[interval],
+                over: due.beyond[limit].over_per_interval.get(interval).copied().unwrap_or(0),
+            };
+            let apart = |counts: &[u64]| counts.get(interval).copied().unwrap_or(0);
+            disturbed.map_or(all, |disturbed| Batch {
+                requests: all.requests - apart(&disturbed.due_per_interval).min(all.requests),
+                over: all.over - apart(&disturbed.over_per_interval[limit]).min(all.over),
+            })
+        };
+        (0..due.due_per_interval.len()).map(batch).collect()
     };
-    due.beyond.iter().map(|beyond| of_limit(&beyond.over_per_interval)).collect()
+    (0..due.beyond.len()).map(of_limit).collect()
 }
 
-/// True where requests were not sent at all, or the last answers came so late that a queue must
-/// have grown: later than what chance piles up where as many come as can go, √n requests.
-fn fell_behind(phase: &PhaseResult, seen: &Seen) -> bool {
+/// What is to be left out because others took a CPU; `None` where that is nothing, or too much.
+fn disturbed(phase: &PhaseResult) -> Option<&Disturbed> {
+    let due = phase.due.as_ref()?;
+    let disturbed = due.disturbed.as_ref()?;
+    (disturbed.share_of(due) <= DISTURBED_MAX).then_some(disturbed)
+}
+
+/// True where of what was due last most is to be left out.
+fn ends_with_loss(phase: &PhaseResult, disturbed: &Disturbed) -> bool {
+    let due = phase.due.as_ref().map_or(&[][..], |due| &due.due_per_interval);
+    let last = due.iter().rposition(|requests| *requests > 0);
+    last.is_some_and(|last| {
+        let apart = disturbed.due_per_interval.get(last).copied().unwrap_or(0);
+        apart * 2 > due[last]
+    })
+}
+
+/// True where the last answers came so late that a queue must have grown: later than what chance
+/// piles up where as many come as can go, √n requests.
+fn overran(phase: &PhaseResult, seen: &Seen) -> bool {
     let rate = seen.rate_per_s as f64;
     let due = rate * seen.length_ns as f64 / 1e9;
     let allowed_ns = OVERRUN_MAX * seen.length_ns as f64 + due.sqrt() / rate * 1e9;
     let overrun_ns = phase.wall_ns as f64 - seen.length_ns as f64;
-    phase.unsent > 0 || overrun_ns > allowed_ns
+    overrun_ns > allowed_ns
 }

@@ -316,17 +316,47 @@ impl Restored {
 }
 
 /// What was due in the course of an open load, and what of it was late.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Due {
     /// Requests due in each interval of [`PhaseResult::interval_ns`] from the start of the
     /// measurement, as far as they were sent.
     pub due_per_interval: Vec<u64>,
     /// For each limit, those of them that were beyond it.
     pub beyond: Vec<Beyond>,
-    /// Requests that the generator sent late by itself, a client being free: by more than half of
-    /// the strictest limit.
+    /// Requests that the generator sent late by itself, a client being free and its CPU not taken:
+    /// by more than half of the strictest limit.
     #[serde(default)]
     pub late: u64,
+    /// What of all these was delayed because others took a CPU; absent where none did, or where it
+    /// is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disturbed: Option<Disturbed>,
+}
+
+/// Requests that were answered from the time at which others took the CPU of the generator or of
+/// the server until the queue was as long as then.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Disturbed {
+    /// How often a CPU was taken, over all threads of the generator.
+    pub times: u64,
+    /// For how long that of the generator was gone, over its threads, nanoseconds.
+    pub generator_ns: u64,
+    /// For how long that of a server was, nanoseconds, over all threads of the generator.
+    pub server_ns: u64,
+    /// Such requests, by the interval in which they were due.
+    pub due_per_interval: Vec<u64>,
+    /// For each limit, those of them that were beyond it.
+    pub over_per_interval: Vec<Vec<u64>>,
+    /// Response times of those that were answered.
+    pub response: Histogram,
+}
+
+impl Disturbed {
+    /// Share of all that was due, 0 to 1.
+    pub fn share_of(&self, due: &Due) -> f64 {
+        let sum = |counts: &[u64]| counts.iter().sum::<u64>() as f64;
+        sum(&self.due_per_interval) / sum(&due.due_per_interval).max(1.0)
+    }
 }
 
 /// Requests beyond one limit.

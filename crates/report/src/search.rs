@@ -21,8 +21,13 @@ use crate::show;
 use crate::validity::Findings;
 use crate::view::{ProbeView, SearchView, Value};
 
+mod left_out;
+
 /// Rates up to so many times the answer are looked at for what limited it.
 const NEAR: f64 = 1.3;
+
+/// Why a probe missed whose last answers came late.
+pub(crate) const FELL_BEHIND: &str = "queue grew";
 
 /// The record as one of cells that are each measured at a rate: what results are made of. Rests
 /// are left out.
@@ -365,6 +370,11 @@ impl Judged<'_> {
             );
             findings.not_steady("store or machine changed while they were searched", sentence);
         }
+        let judged = |s: &Seen| matches!(s.purpose, Purpose::Bracket | Purpose::Confirm);
+        let judged = self.pairs().filter(|(seen, _)| judged(seen)).map(|(_, trial)| trial);
+        if let Some(text) = left_out::words(judged, self.recorded.header.plan.cells.first()) {
+            notes.add(text);
+        }
         let doubted = self.judged().filter(|s| s.doubted).count();
         let judged = self.judged().count();
         if doubted == 0 {
@@ -372,7 +382,8 @@ impl Judged<'_> {
         }
         let text = format!(
             "{doubted} of {judged} probes are not judged: they missed a limit only by requests \
-             that the generator sent late although a client was free"
+             that the generator sent late although a client was free, or ended late because others \
+             took a CPU"
         );
         if doubted as f64 > DOUBTED_MAX * judged as f64 {
             findings.invalid.push(format!(
@@ -404,14 +415,18 @@ impl Judged<'_> {
         let failed = trial.failure.as_ref().map(ToString::to_string);
         let reason = failed.or_else(|| {
             let words = match seen.purpose {
-                _ if seen.fell_behind => "a queue grew",
-                Purpose::Rest => "slower than at the first rest: waited",
+                _ if seen.fell_behind => FELL_BEHIND,
+                Purpose::Rest => "still slow",
+                _ if seen.doubted && self.settings.keeps_limits(seen) => {
+                    "others took a CPU at its end"
+                }
                 _ if seen.doubted => "the generator was late",
                 _ => return None,
             };
             Some(words.into())
         });
-        let quantile = |q| whole.map(|o| o.response.quantile_ns(q)).filter(|ns| *ns > 0);
+        let response = Search::response(trial);
+        let quantile = |q| response.as_ref().map(|r| r.quantile_ns(q)).filter(|ns| *ns > 0);
         let share =
             |o: &model::OperationResult| o.counts.error as f64 / o.counts.total().max(1) as f64;
         ProbeView {

@@ -69,6 +69,16 @@ fn parse(text: &[u8], interface: &str) -> Option<NetworkUse> {
     None
 }
 
+/// True where packets to an address never leave this host; `None` where there is no way there, or
+/// nobody knows.
+pub fn stays_here(address: SocketAddr) -> Option<bool> {
+    let interface = interface_to(address)?;
+    let loopback = |i: InterfaceAddress| {
+        i.interface_name == interface && i.flags.contains(InterfaceFlags::IFF_LOOPBACK)
+    };
+    Some(getifaddrs().ok()?.any(loopback))
+}
+
 /// The interface that has the address from which a packet to `address` is sent.
 fn interface_to(address: SocketAddr) -> Option<String> {
     let all: Vec<InterfaceAddress> = getifaddrs().ok()?.collect();

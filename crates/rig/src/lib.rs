@@ -46,7 +46,7 @@ pub use error::RigError;
 pub use guard::{GUARD_ARGUMENT, Guard, guard_main};
 pub use host::conditions;
 pub use installed::{Installed, installed};
-pub use interface::InterfaceReader;
+pub use interface::{InterfaceReader, stays_here};
 pub use mariadb::{MariadbTemplate, start_mariadb};
 pub use memcached::start_memcached;
 pub use memory_group::{Inside, MemoryGroup};

@@ -72,6 +72,17 @@ impl Histogram {
         self.0.add(&other.0).expect("an auto-resizing histogram takes any other");
     }
 
+    /// Takes away the counts of `part`, which were all recorded here too; exact.
+    #[must_use]
+    pub fn without(&self, part: &Self) -> Self {
+        let mut rest = self.clone();
+        // Fails only where there is more in the part than in the whole.
+        if rest.0.subtract(&part.0).is_err() {
+            return self.clone();
+        }
+        rest
+    }
+
     /// Forgets all counts and keeps the memory.
     pub fn clear(&mut self) {
         if !self.is_empty() {
@@ -198,6 +209,18 @@ mod tests {
             let got = of(&[v]).quantile_ns(0.5) as f64;
             prop_assert!((got / v as f64 - 1.0).abs() <= 0.001);
         }
+    }
+
+    #[test]
+    fn what_is_taken_away_is_as_if_it_had_not_been_recorded() {
+        let (part, rest) = (of(&[7, 1_000_000, 1_000_000]), of(&[5, 90_000_000_000]));
+        let mut whole = part.clone();
+        whole.merge(&rest);
+        let left = whole.without(&part);
+        assert_eq!(left.recorded().collect::<Vec<_>>(), rest.recorded().collect::<Vec<_>>());
+        assert_eq!((left.count(), left.max_ns()), (2, rest.max_ns()));
+        // What was not there cannot be taken away.
+        assert_eq!(rest.without(&whole).count(), 2);
     }
 
     #[test]

@@ -236,6 +236,12 @@ impl Settings {
         (!seen.doubted).then(|| self.judge_all(&[seen]).judgement)
     }
 
+    /// True where no more requests were beyond any limit than may be, by itself.
+    pub fn keeps_limits(&self, seen: &Seen) -> bool {
+        let mut limits = self.allowed.iter().enumerate();
+        limits.all(|(limit, allowed)| Tail::of([batches(seen, limit)]).share() <= *allowed)
+    }
+
     /// The rates between which the knee lies, as far as it is known: the highest that passed below
     /// the lowest that failed. Probes that cannot be judged say nothing of it.
     pub fn known(&self, seen: &[Seen]) -> (Option<u64>, Option<u64>) {

@@ -62,6 +62,7 @@ impl Plain {
             errors_end_it: true,
             hangs_up: false,
             limits_ns: Vec::new(),
+            apart: None,
             number: 0,
         };
         let servers = Servers {

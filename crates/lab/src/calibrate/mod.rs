@@ -196,6 +196,7 @@ impl Calibrator<'_> {
             errors_end_it: true,
             hangs_up: false,
             limits_ns: Vec::new(),
+            apart: None,
             number: 0,
         };
         let stop = AtomicBool::new(false);

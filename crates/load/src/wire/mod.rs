@@ -8,7 +8,7 @@
 //!   are one of its threads, `connection`, `stream` and `timer` what a thread works with.
 //! - [`route`]: which server a key lives on.
 //! - [`recorder`]: what is counted and timed; `due` by when it was due, where there are limits;
-//!   `stages` by stage, with what was used in each.
+//!   `stages` by stage, with what was used in each; `preempted` tells what to count apart there.
 
 mod connection;
 mod crowd;
@@ -17,6 +17,7 @@ pub mod engine;
 pub mod inserts;
 mod linking;
 pub mod pacer;
+mod preempted;
 pub mod protocol;
 mod reading;
 pub mod recorder;

@@ -72,6 +72,7 @@ impl<P: Parser + Default> Worker<'_, P> {
     /// Parses what was read, and settles each reply.
     fn take_in(&mut self, index: usize, bytes: &[u8]) {
         let now = self.shared.now_ns();
+        self.at_work(now);
         let mut at = 0;
         while at < bytes.len() {
             if self.plain {
@@ -165,6 +166,13 @@ impl<P: Parser + Default> Worker<'_, P> {
 
     /// Records requests that ended, unless they belong to the warm-up.
     fn record(&mut self, operation: usize, times: &Times, judged: &Judged, requests: u32) {
+        if let Some(preempted) = &mut self.preempted {
+            let service_ns = times.done_ns.saturating_sub(times.sent_ns);
+            self.recorder.apart = preempted.answered(times.done_ns, service_ns);
+            if self.due_ns.is_none_or(|due_ns| due_ns > times.done_ns) {
+                preempted.under_way(self.under_way);
+            }
+        }
         if self.is_measured(times.intended_ns, times.done_ns) {
             let requests = u64::from(requests);
             self.recorder.answered(operation, times, judged, (requests, self.measured_from_ns));

@@ -51,6 +51,8 @@ pub struct WireRecorder {
     done_per_interval: Vec<u64>,
     /// What was due in each interval; `None` without limits.
     pub(crate) due: Option<Box<DueCounts>>,
+    /// True while what is answered is to be counted apart there, because others took a CPU.
+    pub(super) apart: bool,
     /// Time of the measurement that this is the record of, over all threads, nanoseconds.
     pub(crate) covered_ns: u64,
     /// Connections that broke and were made anew.
@@ -199,7 +201,7 @@ impl WireRecorder {
         if let Some(due) = &mut self.due {
             let is_right = matches!(judged, Judged::Ok { .. } | Judged::Miss);
             let done_ns = is_right.then_some(times.done_ns);
-            due.count(times.intended_ns, done_ns, (requests, from_ns));
+            due.count(times.intended_ns, done_ns, (requests, from_ns), self.apart);
         }
         if !self.rows[operation].reply(times, judged, requests) {
             return;
@@ -224,7 +226,8 @@ impl WireRecorder {
             row.fail(class, words);
         }
         if let Some(due) = &mut self.due {
-            due.count(intended_ns, None, (1, from_ns));
+            // Failing is no delay.
+            due.count(intended_ns, None, (1, from_ns), false);
         }
         self.rows[operation].fail(class, words);
     }

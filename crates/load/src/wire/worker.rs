@@ -22,6 +22,7 @@ use super::crowd::Crowd;
 use super::engine::{Pacing, Shared, Until, fresh};
 use super::inserts::Inserted;
 use super::pacer::Pacer;
+use super::preempted::Preempted;
 use super::protocol::Parser;
 use super::recorder::{Times, WireRecorder};
 use super::route::Route;
@@ -97,7 +98,9 @@ pub(crate) struct Worker<'a, P> {
     pub(super) crowd_changes_ns: u64,
     pub(super) pacer: Option<Pacer>,
     /// When the next request of an open load is due.
-    due_ns: Option<u64>,
+    pub(super) due_ns: Option<u64>,
+    /// Tells when others take a CPU, where that is known and there are limits.
+    pub(super) preempted: Option<Preempted>,
     /// When a request was due last and no client was free.
     starved_ns: u64,
     pub(super) begun_ns: u64,
@@ -163,6 +166,7 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
             crowd_changes_ns: u64::MAX,
             pacer,
             due_ns: None,
+            preempted: None,
             starved_ns: 0,
             begun_ns: 0,
             measured_from_ns: u64::MAX,
@@ -195,10 +199,12 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
                 used_before = Some(ThreadUse::now());
             }
             marks.look(now, ThreadUse::now);
+            self.at_work(now);
             if now >= tick_ns {
                 tick_ns = now + TICK_NS;
                 ticks += 1;
                 self.look_after(now);
+                self.tell_lost(now);
                 if ticks % TICKS_A_REPORT == 0 {
                     self.shared.hand_over(self.index, &mut self.recorder);
                 }
@@ -209,6 +215,7 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
             }
             self.wait(tick_ns);
         }
+        self.tell_lost(self.last_done_ns);
         let unsent = self.unsent();
         self.shared.hand_over_last(self.index, &mut self.recorder);
         marks.end(ThreadUse::now);
@@ -228,6 +235,10 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
             self.ends_ns = self.measured_from_ns + ns;
         }
         self.running = true;
+        if let Some(servers) = offer.apart.as_ref().filter(|_| self.recorder.due.is_some()) {
+            let value_bytes = self.shared.work.sizes.max() as u64;
+            self.preempted = Some(Preempted::new(servers, value_bytes));
+        }
         self.next_due();
         if self.crowd.is_some() {
             self.at_work = 0;
@@ -248,6 +259,23 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
                 Some(due) => due >= self.ends_ns || now >= self.gives_up_ns(),
                 None => now >= self.ends_ns,
             },
+        }
+    }
+
+    /// Takes note of when the thread is at work: what is missing was taken by others.
+    pub(super) fn at_work(&mut self, now: u64) {
+        let handled = 2 * self.drawn - self.under_way.min(self.drawn);
+        if let Some(preempted) = &mut self.preempted {
+            preempted.at_work(now, self.under_way, handled);
+        }
+    }
+
+    /// Adds what others took to what is recorded, once that is.
+    fn tell_lost(&mut self, now: u64) {
+        let Some(preempted) = &mut self.preempted else { return };
+        let lost = preempted.take_lost();
+        if let Some(due) = self.recorder.due.as_mut().filter(|_| now > self.measured_from_ns) {
+            due.lost(lost);
         }
     }
 
@@ -351,6 +379,7 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
         self.clients[client as usize].in_flight += requests as u32;
         self.under_way += requests;
         let sent_ns = self.shared.now_ns();
+        self.at_work(sent_ns);
         let since_ns = if own.redials_since_ns > 0 { own.redials_since_ns } else { sent_ns };
         for node in 0..self.scratch.len() {
             self.connections[first + node].stamp(sent_ns, since_ns);
@@ -371,10 +400,11 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
         }
     }
 
-    /// Takes note of a planned request that is sent later than it was due, where that is not
-    /// because no client was free.
+    /// Takes note of a planned request that is sent later than it was due, where that is neither
+    /// because no client was free nor because others took a CPU.
     fn sent_at(&mut self, intended_ns: u64, sent_ns: u64) {
-        let own = self.starved_ns < intended_ns && self.is_measured(intended_ns, sent_ns);
+        let apart = self.preempted.as_ref().is_some_and(Preempted::is_waiting);
+        let own = !apart && self.starved_ns < intended_ns && self.is_measured(intended_ns, sent_ns);
         if let Some(due) = self.recorder.due.as_mut().filter(|_| own) {
             due.was_late(&Times { intended_ns, sent_ns, done_ns: sent_ns });
         }
@@ -408,6 +438,9 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
             if let Err(e) = self.timer.set(until - early, now) {
                 let message = format!("the timer cannot be set: {e}");
                 return self.shared.fail(ErrorClass::Other, message);
+            }
+            if let Some(preempted) = &mut self.preempted {
+                preempted.sleeps(until);
             }
             EpollTimeout::NONE
         };

@@ -5,6 +5,7 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
+use std::process::{Child, Command};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -18,6 +19,8 @@ use load::wire::route::{Route, Single};
 use load::wire::template::{Segment, Template};
 use load::wire::{Address, Offer, Operation, Outcome, Pacing, Servers, Think, Until, Work};
 use model::ErrorClass;
+use nix::sched::{CpuSet, sched_getaffinity};
+use nix::unistd::Pid;
 use workloads::kv::{Distribution, KeyChoice, KeyNames, Mix, Sizes, Values};
 
 pub(super) const S: u64 = 1_000_000_000;
@@ -157,6 +160,7 @@ pub(super) fn offer(clients: u32, pipeline: u32, until: Until) -> Offer {
         errors_end_it: false,
         hangs_up: false,
         limits_ns: Vec::new(),
+        apart: None,
         number: 0,
     }
 }
@@ -275,6 +279,56 @@ fn what_is_due_counts_where_it_was_due_and_against_every_limit() {
     assert!((200..1_000).contains(&over[1]), "{over:?}");
     let limits: Vec<u64> = due.beyond.iter().map(|b| b.limit_ns).collect();
     assert_eq!(limits, offer.limits_ns);
+}
+
+/// Keeps a CPU busy until the test is over, from another process.
+struct Busy(Child);
+
+impl Busy {
+    fn on(cpu: usize) -> Self {
+        let mut command = Command::new("taskset");
+        let cpu = cpu.to_string();
+        Self(command.args(["-c", &cpu, "sh", "-c", "while :; do :; done"]).spawn().unwrap())
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        self.0.kill().ok();
+        self.0.wait().ok();
+    }
+}
+
+#[test]
+fn what_others_delay_by_taking_the_cpu_is_counted_apart() {
+    let server = Server::start(Arc::new(|_, _| Some("+\n".into())));
+    let stage = Stage { rate_from_per_s: 2_000.0, rate_to_per_s: 2_000.0, length_ns: S };
+    let pacing = Pacing::Open { arrivals: Arrivals::Constant, stages: vec![stage] };
+    let allowed = sched_getaffinity(Pid::from_raw(0)).unwrap();
+    let cpu = (0..CpuSet::count()).find(|cpu| allowed.is_set(*cpu).unwrap()).unwrap();
+    let alone = Offer {
+        pacing,
+        limits_ns: vec![1_000_000],
+        cpus: vec![cpu],
+        spin: true,
+        ..offer(4, 16, Until::AfterNs(S))
+    };
+    let busy = Busy::on(cpu);
+    let due_of = |offer: &Offer| run(offer, &server.servers()).into_phase("get", &["get"]).due;
+    // Nobody says that the server leaves the CPU alone.
+    assert_eq!(due_of(&alone).unwrap().disturbed, None);
+    let apart = Offer { apart: Some(Vec::new()), ..alone };
+    let due = due_of(&apart).unwrap();
+    drop(busy);
+    let disturbed = due.disturbed.as_ref().unwrap();
+    let sum = |counts: &[u64]| counts.iter().sum::<u64>();
+    let over = |over: &[u64]| (sum(over), sum(&due.beyond[0].over_per_interval));
+    let (apart, all) = over(&disturbed.over_per_interval[0]);
+    // The scheduler lets each of the two wait for a few milliseconds at a time.
+    assert!(disturbed.times >= 5 && disturbed.generator_ns > 20_000_000, "{disturbed:?}");
+    assert!(all >= 20 && apart * 10 >= all * 8, "{apart} of {all} late ones were apart");
+    assert!(sum(&disturbed.due_per_interval) <= sum(&due.due_per_interval));
+    assert_eq!(disturbed.response.count(), sum(&disturbed.due_per_interval));
 }
 
 #[test]

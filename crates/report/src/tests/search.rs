@@ -1,7 +1,7 @@
 //! Searches: from probes in a record to the answer, and every reason why there is none.
 
 use model::{
-    Beyond, Cell, Counts, Due, ErrorClass, Failure, Kv, KvOperation, Load, NullRate,
+    Beyond, Cell, Counts, Disturbed, Due, ErrorClass, Failure, Kv, KvOperation, Load, NullRate,
     OperationResult, Phase, PhaseResult, Search, Stop, Trial, Workload,
 };
 use stats::Histogram;
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use crate::fixture;
 use crate::recorded::Recorded;
-use crate::view::Validity;
+use crate::view::{SearchView, Validity};
 use crate::{judge, markdown, text};
 
 const CELL: &str = "redis/get=1/50";
@@ -80,6 +80,7 @@ fn trial(store: Store, number: u32, step: Step) -> Trial {
             due_per_interval: vec![due; spans],
             beyond: vec![beyond],
             late: 0,
+            disturbed: None,
         }),
     };
     Trial {
@@ -259,6 +260,76 @@ fn a_probe_that_the_generator_spoilt_is_not_judged() {
     assert_eq!((&*search.probes[1].verdict, &*search.outcome), ("not judged", "found"));
     assert_eq!(search.probes[1].rate_per_s, search.probes[2].rate_per_s, "it is repeated");
     assert!(view.footnotes.iter().any(|n| n.starts_with("1 of ")), "{:?}", view.footnotes);
+}
+
+/// Adds requests to a probe that others delayed beyond the limit, so many in each span.
+fn disturb(trial: &mut Trial, over: u64) {
+    let phase = &mut trial.phases[0];
+    let wall_ns = phase.wall_ns;
+    let Some(due) = &mut phase.due else { return };
+    let spans = due.due_per_interval.len();
+    due.due_per_interval.iter_mut().for_each(|own| *own += over);
+    due.beyond[0].over_per_interval.iter_mut().for_each(|own| *own += over);
+    let mut response = Histogram::new();
+    response.record_many(50_000_000, 200);
+    phase.operations[0].response.merge(&response);
+    due.disturbed = Some(Disturbed {
+        times: 3,
+        generator_ns: wall_ns / 100,
+        server_ns: wall_ns / 50,
+        due_per_interval: vec![over; spans],
+        over_per_interval: vec![vec![over; spans]],
+        response,
+    });
+}
+
+#[test]
+fn what_others_delayed_is_left_out_and_told() {
+    let usual = judge(&searched(STORE, |_| {})).search.unwrap();
+    let view = judge(&searched(STORE, |trial| disturb(trial, 100)));
+    let search = view.search.unwrap();
+    assert_eq!(search.sentence, usual.sentence);
+    let p99 = |search: &SearchView| search.probes[1].response_ns_p99;
+    assert_eq!(p99(&search), p99(&usual));
+    let note = "others took the CPU of the generator for 1 % of the time and that of the server \
+                for 2 %: what that delayed, ";
+    assert!(view.footnotes.iter().any(|n| n.starts_with(note)), "{:?}", view.footnotes);
+}
+
+#[test]
+fn where_others_delayed_most_nothing_is_left_out() {
+    // Two of three requests.
+    let most = |trial: &mut Trial| {
+        let due = trial.phases[0].due.as_ref().map_or(0, |due| due.due_per_interval[0]);
+        disturb(trial, due * 2);
+    };
+    let search = judge(&searched(STORE, most)).search.unwrap();
+    assert_eq!(search.outcome, "missed", "{}", search.sentence);
+}
+
+#[test]
+fn a_probe_at_whose_end_others_took_a_cpu_is_repeated() {
+    let at_end = |trial: &mut Trial| {
+        if trial.block == 2 {
+            disturb(trial, 0);
+            trial.phases[0].wall_ns += 100_000_000;
+            let due = trial.phases[0].due.as_mut().unwrap();
+            let last = due.due_per_interval.len() - 1;
+            due.disturbed.as_mut().unwrap().due_per_interval[last] = due.due_per_interval[last];
+        }
+    };
+    let search = judge(&searched(STORE, at_end)).search.unwrap();
+    let first = &search.probes[1];
+    assert_eq!((&*first.verdict, first.rate_per_s), ("not judged", search.probes[2].rate_per_s));
+    assert_eq!(first.reason.as_deref(), Some("others took a CPU at its end"));
+    // Without that it is a queue.
+    let late = |trial: &mut Trial| {
+        if trial.block == 2 {
+            trial.phases[0].wall_ns += 100_000_000;
+        }
+    };
+    let first = &judge(&searched(STORE, late)).search.unwrap().probes[1];
+    assert_eq!((&*first.verdict, first.reason.as_deref()), ("missed", Some("queue grew")));
 }
 
 #[test]

@@ -2,13 +2,16 @@
 
 use super::section;
 use super::table::{Line, Paint, Table, paragraph};
-use crate::search::{commas, grouped};
+use crate::search::{FELL_BEHIND, commas, grouped};
 use crate::show;
 use crate::view::{ProbeView, SearchView, View};
 
 /// Columns of the probes.
 pub(crate) const HEADER: [&str; 9] =
-    ["", "purpose", "rate/s", "answered/s", "p50", "p99", "errors", "beyond limit", "verdict"];
+    ["", "purpose", "rate/s", "answered", "p50", "p99", "errors", "beyond", "verdict"];
+
+/// Shares of requests below this are told as less.
+const BEYOND_MIN: f64 = 1e-4;
 
 /// The result in a sentence, with the peak beside it.
 pub(crate) fn result(view: &View, columns: usize, paint: Paint) -> String {
@@ -53,9 +56,8 @@ pub(crate) fn probes(view: &View, columns: usize, paint: Paint) -> String {
 pub(crate) fn cells(probe: &ProbeView) -> Vec<String> {
     let none = || "–".to_string();
     let ns = |ns: Option<u64>| ns.map_or_else(none, |ns| show::ns(ns as f64));
-    let over: Vec<String> = probe.over_shares.iter().map(|share| show::percent(*share)).collect();
+    let over: Vec<String> = probe.over_shares.iter().map(|share| beyond(*share)).collect();
     let is_judged = probe.purpose != "peak" && !over.is_empty();
-    let why = probe.reason.as_ref().map_or_else(String::new, |why| format!(" ({why})"));
     vec![
         probe.number.to_string(),
         probe.purpose.clone(),
@@ -65,6 +67,22 @@ pub(crate) fn cells(probe: &ProbeView) -> Vec<String> {
         ns(probe.response_ns_p99),
         probe.error_share.map_or_else(none, show::percent),
         if is_judged { over.join(", ") } else { none() },
-        format!("{}{why}", probe.verdict).trim().to_string(),
+        verdict(probe),
     ]
+}
+
+/// A share of requests; those of which none would be seen in ten thousand are not told apart.
+fn beyond(share: f64) -> String {
+    if share > 0.0 && share < BEYOND_MIN { "<0.01 %".into() } else { show::percent(share) }
+}
+
+/// The verdict, or in as few words why it is one: the usual reasons fit a narrow terminal.
+fn verdict(probe: &ProbeView) -> String {
+    match (&*probe.verdict, probe.reason.as_deref()) {
+        ("missed", Some(FELL_BEHIND)) => FELL_BEHIND.into(),
+        // How many were not, and why, is said once below.
+        (verdict @ "not judged", _) | (verdict, None) => verdict.into(),
+        ("", Some(why)) => why.into(),
+        (verdict, Some(why)) => format!("{verdict} ({why})"),
+    }
 }

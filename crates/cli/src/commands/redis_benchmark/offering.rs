@@ -178,6 +178,7 @@ fn offer(options: &Options, threads: u32) -> Offer {
         errors_end_it: true,
         hangs_up: options.keep_alive == 0,
         limits_ns: Vec::new(),
+        apart: None,
         number: 0,
     }
 }
