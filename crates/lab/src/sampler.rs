@@ -180,10 +180,12 @@ impl Readers {
     fn sample(&mut self, zero: Instant) -> Sample {
         let at_ns = zero.elapsed().as_nanos() as u64;
         let asked = self.asking.as_ref().map(|asking| (asking, asking.ask()));
+        let mut generator = self.generator.read().unwrap_or_default();
+        generator.cpu_ns = generator.cpu_ns.saturating_sub(load::watch::spun_ns());
         Sample {
             at_ns,
             server: self.server.read(),
-            generator: self.generator.read().unwrap_or_default(),
+            generator,
             network: self.network.as_mut().and_then(InterfaceReader::read),
             store: asked.and_then(|(asking, asked)| asking.told(asked)),
         }

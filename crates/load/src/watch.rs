@@ -4,6 +4,21 @@ use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike as _;
 use nix::time::{ClockId, clock_gettime};
 use std::fs;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// See [`spun_ns`].
+static SPUN_NS: AtomicU64 = AtomicU64::new(0);
+
+/// CPU time that threads of this process have spent with looking for replies that were not there
+/// yet, nanoseconds: they keep their CPUs busy for that, and could have done other work.
+pub fn spun_ns() -> u64 {
+    SPUN_NS.load(Ordering::Relaxed)
+}
+
+/// The calling thread has spent some more.
+pub(crate) fn spun(ns: u64) {
+    SPUN_NS.fetch_add(ns, Ordering::Relaxed);
+}
 
 /// What the calling thread has used so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -4,8 +4,9 @@
 //! - [`work`]: operations on data, each request a pure function of (seed, its number).
 //! - [`inserts`]: keys that a load adds, and which of them are there.
 //! - [`pacer`]: when requests of an open load are due.
-//! - [`engine`]: how a load is offered and what it gave; `worker`, `turns`, `linking` and `reading`
-//!   are one of its threads, `connection`, `stream` and `timer` what a thread works with.
+//! - [`engine`]: how a load is offered and what it gave; `worker`, `turns`, `linking`, `reading`
+//!   and `watching` are one of its threads, `connection`, `stream` and `timer` what a thread works
+//!   with.
 //! - [`route`]: which server a key lives on.
 //! - [`recorder`]: what is counted and timed; `due` by when it was due, where there are limits;
 //!   `stages` by stage, with what was used in each; `preempted` tells what to count apart there.
@@ -27,6 +28,7 @@ pub mod stream;
 pub mod template;
 mod timer;
 mod turns;
+mod watching;
 pub mod work;
 mod worker;
 

@@ -5,7 +5,7 @@
 //! share nothing but the start, the stop and the place where records are handed over.
 //!
 //! Parts: this file sends and waits, `turns` says who may send, `linking` makes connections and
-//! bears their loss, `reading` takes in replies.
+//! bears their loss, `reading` takes in replies, `watching` tells what the thread does itself.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -24,7 +24,7 @@ use super::inserts::Inserted;
 use super::pacer::Pacer;
 use super::preempted::Preempted;
 use super::protocol::Parser;
-use super::recorder::{Times, WireRecorder};
+use super::recorder::WireRecorder;
 use super::route::Route;
 use super::stages::{self, Marks, spans};
 use super::timer::Timer;
@@ -85,7 +85,7 @@ pub(crate) struct Worker<'a, P> {
     pub(super) streams: Streams,
     pub(super) recorder: WireRecorder,
     /// Requests drawn by this thread.
-    drawn: u64,
+    pub(super) drawn: u64,
     /// Keys inserted by this thread, where the load inserts any.
     pub(super) inserted: Option<Inserted>,
     pub(super) under_way: u64,
@@ -102,7 +102,14 @@ pub(crate) struct Worker<'a, P> {
     /// Tells when others take a CPU, where that is known and there are limits.
     pub(super) preempted: Option<Preempted>,
     /// When a request was due last and no client was free.
-    starved_ns: u64,
+    pub(super) starved_ns: u64,
+    /// When the present turn of the event loop began, and what had been drawn by then.
+    pub(super) turn: (u64, u64),
+    /// Since when it only looked for replies; `None` when anything was done.
+    pub(super) idle_since_ns: Option<u64>,
+    /// Time spent so, and how much of it was told to who asks for all threads.
+    pub(super) spun_ns: u64,
+    pub(super) told_spun_ns: u64,
     pub(super) begun_ns: u64,
     pub(super) measured_from_ns: u64,
     ends_ns: u64,
@@ -168,6 +175,10 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
             due_ns: None,
             preempted: None,
             starved_ns: 0,
+            turn: (0, 0),
+            idle_since_ns: None,
+            spun_ns: 0,
+            told_spun_ns: 0,
             begun_ns: 0,
             measured_from_ns: u64::MAX,
             ends_ns: u64::MAX,
@@ -195,10 +206,11 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
         let (mut tick_ns, mut ticks) = (self.begun_ns + TICK_NS, 0);
         loop {
             let now = self.shared.now_ns();
+            self.turns(now);
             if used_before.is_none() && now >= self.measured_from_ns {
-                used_before = Some(ThreadUse::now());
+                used_before = Some(self.used());
             }
-            marks.look(now, ThreadUse::now);
+            marks.look(now, || self.used());
             self.at_work(now);
             if now >= tick_ns {
                 tick_ns = now + TICK_NS;
@@ -218,11 +230,11 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
         self.tell_lost(self.last_done_ns);
         let unsent = self.unsent();
         self.shared.hand_over_last(self.index, &mut self.recorder);
-        marks.end(ThreadUse::now);
+        marks.end(|| self.used());
         Share {
             marks,
             last_done_ns: self.last_done_ns,
-            used: ThreadUse::now().since(used_before.unwrap_or_else(ThreadUse::now)),
+            used: self.used().since(used_before.unwrap_or_else(|| self.used())),
             unsent,
         }
     }
@@ -259,23 +271,6 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
                 Some(due) => due >= self.ends_ns || now >= self.gives_up_ns(),
                 None => now >= self.ends_ns,
             },
-        }
-    }
-
-    /// Takes note of when the thread is at work: what is missing was taken by others.
-    pub(super) fn at_work(&mut self, now: u64) {
-        let handled = 2 * self.drawn - self.under_way.min(self.drawn);
-        if let Some(preempted) = &mut self.preempted {
-            preempted.at_work(now, self.under_way, handled);
-        }
-    }
-
-    /// Adds what others took to what is recorded, once that is.
-    fn tell_lost(&mut self, now: u64) {
-        let Some(preempted) = &mut self.preempted else { return };
-        let lost = preempted.take_lost();
-        if let Some(due) = self.recorder.due.as_mut().filter(|_| now > self.measured_from_ns) {
-            due.lost(lost);
         }
     }
 
@@ -400,16 +395,6 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
         }
     }
 
-    /// Takes note of a planned request that is sent later than it was due, where that is neither
-    /// because no client was free nor because others took a CPU.
-    fn sent_at(&mut self, intended_ns: u64, sent_ns: u64) {
-        let apart = self.preempted.as_ref().is_some_and(Preempted::is_waiting);
-        let own = !apart && self.starved_ns < intended_ns && self.is_measured(intended_ns, sent_ns);
-        if let Some(due) = self.recorder.due.as_mut().filter(|_| own) {
-            due.was_late(&Times { intended_ns, sent_ns, done_ns: sent_ns });
-        }
-    }
-
     fn node(&mut self, drawn: &Drawn) -> usize {
         if self.scratch.len() == 1 {
             return 0;
@@ -444,6 +429,7 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
             }
             EpollTimeout::NONE
         };
+        let looks = timeout == EpollTimeout::ZERO;
         let mut events = [EpollEvent::empty(); 128];
         let count = match self.epoll.wait(&mut events, timeout) {
             Ok(count) => count,
@@ -453,6 +439,10 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
                 return self.shared.fail(ErrorClass::Other, message);
             }
         };
+        if looks && count == 0 {
+            let did_nothing = self.turn.1 == self.drawn;
+            self.idle_since_ns = Some(if did_nothing { self.turn.0 } else { now });
+        }
         for event in &events[..count] {
             match event.data() {
                 TIMER => {

@@ -281,6 +281,25 @@ fn what_is_due_counts_where_it_was_due_and_against_every_limit() {
     assert_eq!(limits, offer.limits_ns);
 }
 
+#[test]
+fn looking_for_replies_is_no_work() {
+    let server = Server::start(Arc::new(|_, _| {
+        thread::sleep(Duration::from_millis(8));
+        Some("+\n".into())
+    }));
+    let stage = Stage { rate_from_per_s: 100.0, rate_to_per_s: 100.0, length_ns: S };
+    let pacing = Pacing::Open { arrivals: Arrivals::Constant, stages: vec![stage] };
+    let spun_before = load::watch::spun_ns();
+    let offer = Offer { pacing, spin: true, ..offer(1, 1, Until::AfterNs(S)) };
+    let outcome = run(&offer, &server.servers());
+    let spun_ns = load::watch::spun_ns() - spun_before;
+    assert_eq!(outcome.recorder.whole().answered(), 100);
+    // For 0.8 s a request is under way, as far as others leave the thread its CPU.
+    assert!(spun_ns > S / 20, "{spun_ns}");
+    let cpu_ns = outcome.generator_cpu_ns;
+    assert!(cpu_ns > 0 && cpu_ns < S / 4, "100 requests took {cpu_ns} ns");
+}
+
 /// Keeps a CPU busy until the test is over, from another process.
 struct Busy(Child);
 
