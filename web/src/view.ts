@@ -256,6 +256,7 @@ export interface ProbeView {
   response_ns_p50: number | null;
   response_ns_p99: number | null;
   error_share: number | null;
+  left_out_share: number;
   over_shares: number[];
   /** `holds`, `missed`, `undecided`, `not judged`, `broke`, or empty. */
   verdict: string;

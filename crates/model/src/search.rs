@@ -87,6 +87,13 @@ impl Search {
         trial.phases.first().and_then(disturbed)
     }
 
+    /// Share of a probe's requests that is left out for that, 0 to 1.
+    pub fn left_out_share(trial: &Trial) -> f64 {
+        let due = trial.phases.first().and_then(|phase| phase.due.as_ref());
+        let left_out = Self::left_out(trial).zip(due);
+        left_out.map_or(0.0, |(left_out, due)| left_out.share_of(due))
+    }
+
     fn one(&self, trial: &Trial, usual_ns: u64) -> Option<Seen> {
         let probe = trial.probe?;
         let phase = trial.phases.first();

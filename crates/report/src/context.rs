@@ -20,6 +20,20 @@ const LOG_LINE_CHARS: usize = 160;
 /// Share of one CPU from which on another process is told, and most of them.
 const BUSY_TOLD_MIN: f64 = 0.01;
 const BUSY_TOLD_MAX: usize = 3;
+/// CPU time is counted in ticks of 10 ms: of a shorter run it says nothing.
+const BUSY_TOLD_FROM_NS: u64 = 1_000_000_000;
+/// Programs of servers, which may be what was measured where that is given by its address.
+const SERVERS: [&str; 9] = [
+    "redis-server",
+    "valkey-server",
+    "keydb-server",
+    "dragonfly",
+    "kvrocks",
+    "GarnetServer",
+    "memcached",
+    "mariadbd",
+    "mysqld",
+];
 
 /// All planned targets, also those that were not measured.
 pub(crate) fn targets(recorded: &Recorded) -> Vec<TargetView> {
@@ -154,14 +168,22 @@ fn busiest(recorded: &Recorded, notes: &mut Notes) {
     for busy in recorded.trials.iter().flat_map(|t| &t.noise.busiest) {
         *used.entry(&busy.name).or_default() += busy.cpu_ns;
     }
-    let of_a_cpu = |ns: u64| ns as f64 / all_ns.max(1) as f64;
+    if all_ns < BUSY_TOLD_FROM_NS {
+        return;
+    }
+    let of_a_cpu = |ns: u64| ns as f64 / all_ns as f64;
     let mut used: Vec<(&str, u64)> = used.into_iter().collect();
     used.retain(|(_, ns)| of_a_cpu(*ns) >= BUSY_TOLD_MIN);
     used.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
+    let by_address = recorded.header.plan.targets.iter().any(|t| t.address.is_some());
     let told: Vec<String> = used
         .iter()
         .take(BUSY_TOLD_MAX)
-        .map(|(name, ns)| format!("{name} ({} of a CPU)", show::percent(of_a_cpu(*ns))))
+        .map(|(name, ns)| {
+            let itself = by_address && SERVERS.contains(name);
+            let itself = if itself { ", perhaps the measured one" } else { "" };
+            format!("{name} ({} of a CPU{itself})", show::percent(of_a_cpu(*ns)))
+        })
         .collect();
     if !told.is_empty() {
         notes.add(format!("beside it worked {}", told.join(", ")));

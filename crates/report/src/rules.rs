@@ -27,6 +27,14 @@ pub const DOUBTED_MAX: f64 = 0.25;
 /// of 20 searches.
 pub const CONTRADICTED_MAX: f64 = 0.3;
 
+/// Share of the time for which others may have the CPU of generator or server in a search. What
+/// that delays is left out; with more, so much is that the rest no longer stands for the store.
+pub const LOST_SHARE_MAX: f64 = 0.05;
+
+/// Upper by lower end of a search's interval. With more, its rounds found rates that have nothing
+/// to do with each other.
+pub const WIDTH_MAX: f64 = 1.5;
+
 /// How many times its median at rest a store may need where clients, not the store, were the limit
 /// of a search: it had no queue then.
 pub const UNHURRIED_FACTOR_MAX: f64 = 1.5;
@@ -181,6 +189,16 @@ fn rules_of_the_generator() -> Vec<Rule> {
             format!("{} of a search's probes", above(CONTRADICTED_MAX)),
             "NOT-STEADY: store or machine changed while it was searched, since lower rates missed \
             a limit that higher ones kept",
+        ),
+        rule(
+            "lost CPUs",
+            format!("{} of a search's time, of generator or server", above(LOST_SHARE_MAX)),
+            "NOT-STEADY: what others delayed is left out, and too little is left",
+        ),
+        rule(
+            "wide interval",
+            format!("upper end above {WIDTH_MAX} times the lower, of a search"),
+            "NOT-STEADY: its rounds disagree",
         ),
         rule(
             "busy clients",

@@ -4,17 +4,15 @@
 //! reasons why it may not be the store's doing: clients that were all busy, or a generator that was
 //! late or near its own limit.
 
-use model::{Cell, Counts, Plan, Search, Trial, Workload};
+use model::{Cell, Counts, Plan, Search, Trial};
 use stats::search::{Found, Next, Purpose, Seen, Settings};
 use stats::tail::{Judgement, Tail};
 use std::collections::BTreeMap;
 
 use crate::notes::Notes;
-use crate::null;
 use crate::recorded::Recorded;
 use crate::rules::{
-    BUSY_SHARE_MAX, CONTRADICTED_MAX, DOUBTED_MAX, MISS_SHARE_MAX, NULL_FACTOR_MIN,
-    UNHURRIED_FACTOR_MAX, WRONG_MAX,
+    CONTRADICTED_MAX, DOUBTED_MAX, LOST_SHARE_MAX, MISS_SHARE_MAX, WIDTH_MAX, WRONG_MAX,
 };
 use crate::series::MeasuredPhase;
 use crate::show;
@@ -22,9 +20,10 @@ use crate::validity::Findings;
 use crate::view::{ProbeView, SearchView, Value};
 
 mod left_out;
+mod limited;
 
-/// Rates up to so many times the answer are looked at for what limited it.
-const NEAR: f64 = 1.3;
+use left_out::Lost;
+use limited::LimitedBy;
 
 /// Why a probe missed whose last answers came late.
 pub(crate) const FELL_BEHIND: &str = "queue grew";
@@ -104,6 +103,19 @@ pub(crate) fn search(
         findings.invalid.push(sentence.clone());
     }
     judged.check(findings, notes);
+    if let Some(Found::Rate { lo, hi, .. }) = found
+        && hi > lo * WIDTH_MAX
+    {
+        findings.not_steady(
+            "rounds of the search disagree",
+            format!(
+                "the interval reaches from {} to {}, rounds disagree by more than half: measure on \
+                 a quieter machine, or with more --rounds and a longer --probe",
+                per_s(lo),
+                per_s(hi)
+            ),
+        );
+    }
     let answer = match found {
         Some(Found::Rate { center, lo, hi }) => Some(Value { center, lo: Some(lo), hi: Some(hi) }),
         _ => None,
@@ -206,7 +218,7 @@ impl Judged<'_> {
         if self.is_judged(rate_per_s) {
             let text = format!(
                 "{target} does not keep {limits} even at {rate}, the lowest rate tried: raise the \
-                 limit"
+                 limit, or measure on a quieter machine"
             );
             return ("missed", text);
         }
@@ -240,96 +252,11 @@ impl Judged<'_> {
         }
     }
 
-    /// What held the answer down that is not the store.
-    fn limited_by(
-        &self,
-        found: Option<Found>,
-        phases: &[MeasuredPhase<'_>],
-        notes: &mut Notes,
-    ) -> Option<LimitedBy> {
-        let Some(Found::Rate { center, .. }) = found else { return None };
-        self.by_clients(center).or_else(|| self.by_generator(center, phases, notes))
-    }
-
-    /// Above the answer requests waited for a free client, while the store answered as it does at
-    /// rest.
-    fn by_clients(&self, center: f64) -> Option<LimitedBy> {
-        let rest = self.pairs().find(|(s, _)| s.purpose == Purpose::Rest)?;
-        let usual_ns = rest.1.phases.first()?.operations.last()?.service.quantile_ns(0.5) as f64;
-        let near = center..center * NEAR;
-        let failing = || {
-            self.pairs().filter(|(s, _)| {
-                s.rate_per_s > 0
-                    && near.contains(&(s.rate_per_s as f64))
-                    && self.settings.judge(s) == Some(Judgement::Fail)
-            })
-        };
-        let unhurried = |trial: &Trial| {
-            let Some(phase) = trial.phases.first() else { return false };
-            let Some(whole) = phase.operations.last() else { return false };
-            let busy = phase.server_cpu_ns.map(|ns| ns as f64 / phase.wall_ns.max(1) as f64);
-            let slow = |limit_ns: u64| {
-                let over = whole.service.recorded().filter(|(ns, _)| *ns > limit_ns);
-                over.map(|(_, n)| n).sum::<u64>() as f64 / whole.service.count().max(1) as f64
-            };
-            let keeps = |slo: &model::Slo| slow(slo.limit_ns()) <= slo.allowed();
-            busy.is_none_or(|share| share <= BUSY_SHARE_MAX)
-                && whole.service.quantile_ns(0.5) as f64 <= usual_ns * UNHURRIED_FACTOR_MAX
-                && self.search.slos.iter().all(keeps)
-        };
-        let (all, idle) = (failing().count(), failing().filter(|(_, t)| unhurried(t)).count());
-        if all == 0 || idle * 2 <= all {
-            return None;
-        }
-        let load = &self.recorded.header.plan.cells.first()?.load;
-        let (clients, pipeline) = (load.clients(), load.pipeline());
-        let why = format!(
-            "its clients are the limit, above it requests waited for one of {clients} client(s) \
-             with room (pipeline {pipeline}) while the store answered as quickly as at rest: give \
-             it more --clients or --pipeline"
-        );
-        Some(LimitedBy { outcome: "clients", why })
-    }
-
-    /// The answer is too near to what the generator reaches on a server that does nothing.
-    fn by_generator(
-        &self,
-        center: f64,
-        phases: &[MeasuredPhase<'_>],
-        notes: &mut Notes,
-    ) -> Option<LimitedBy> {
-        let header = &self.recorded.header;
-        let known = header.null_rates.first()?;
-        let Some(null) = known.rate_per_s else {
-            let why = known.not_checked.as_deref().unwrap_or("no reason was recorded");
-            notes.add(format!("not checked against the null server: {why}"));
-            return None;
-        };
-        if center * NULL_FACTOR_MIN <= null {
-            return None;
-        }
-        let factor = show::ratio(null / center);
-        let peak = phases.iter().find(|p| Some(&p.cell.id) == Some(&known.cell));
-        let share = peak.and_then(|peak| match &peak.cell.workload {
-            Workload::Kv(kv) => null::at_its_limit(peak, kv, header, known),
-            _ => None,
-        });
-        if let Some(share) = share {
-            notes.add(format!(
-                "the generator reaches only {factor} as much on a null server, but at the peak the \
-                 target used {} of the CPUs it can use and the generator had rest: the rate is the \
-                 target's, its times contain waiting for the generator",
-                show::percent(share),
-            ));
-            return None;
-        }
-        let why = format!(
-            "the generator may be the limit, it reaches {} on a null server ({factor} as much, at \
-             least {NULL_FACTOR_MIN}× must be): give it more --threads and CPUs, or measure on a \
-             larger machine",
-            show::rate(null),
-        );
-        Some(LimitedBy { outcome: "generator", why })
+    /// What others took of the CPUs in the probes that are there to be judged.
+    fn lost(&self) -> Lost {
+        let judged = |s: &Seen| matches!(s.purpose, Purpose::Bracket | Purpose::Confirm);
+        let judged = self.pairs().filter(|(seen, _)| judged(seen)).map(|(_, trial)| trial);
+        Lost::of(judged, self.recorded.header.plan.cells.first())
     }
 
     fn pairs(&self) -> impl Iterator<Item = (&Seen, &Trial)> {
@@ -356,7 +283,9 @@ impl Judged<'_> {
         let planned = cell.is_none_or(|c| c.workload.misses_are_planned());
         if !planned && counts.miss as f64 > MISS_SHARE_MAX * all as f64 {
             findings.invalid.push(format!(
-                "{} of {all} keys that should exist were not found (at most {} may be missing)",
+                "{} of {all} keys that should exist were not found (at most {} may be missing): \
+                 the server removed them, because its memory was full or their time was over (give \
+                 it more memory, or the run fewer --keys)",
                 counts.miss,
                 show::percent(MISS_SHARE_MAX)
             ));
@@ -364,16 +293,19 @@ impl Judged<'_> {
         let (against, probes) = self.settings.contradictions(&self.seen);
         if against as f64 > CONTRADICTED_MAX * probes as f64 {
             let sentence = format!(
-                "{against} of {probes} probes missed a limit at rates no higher than one that \
-                 held: store or machine changed meanwhile, measure on a quieter machine or with a \
-                 longer --probe"
+                "{against} of {probes} probes had more requests beyond a limit than may be, at \
+                 rates no higher than one that held: store or machine changed meanwhile, measure \
+                 on a quieter machine or with a longer --probe"
             );
             findings.not_steady("store or machine changed while they were searched", sentence);
         }
-        let judged = |s: &Seen| matches!(s.purpose, Purpose::Bracket | Purpose::Confirm);
-        let judged = self.pairs().filter(|(seen, _)| judged(seen)).map(|(_, trial)| trial);
-        if let Some(text) = left_out::words(judged, self.recorded.header.plan.cells.first()) {
+        let lost = self.lost();
+        if let Some(text) = lost.note() {
             notes.add(text);
+        }
+        if lost.most() > LOST_SHARE_MAX {
+            let cure = "stop what else runs there, or measure on a quieter machine";
+            findings.not_steady("others took the CPUs", format!("{}: {cure}", lost.words()));
         }
         let doubted = self.judged().filter(|s| s.doubted).count();
         let judged = self.judged().count();
@@ -438,17 +370,12 @@ impl Judged<'_> {
             response_ns_p50: quantile(0.5),
             response_ns_p99: quantile(0.99),
             error_share: whole.map(share),
+            left_out_share: Search::left_out_share(trial),
             over_shares: seen.batches.iter().map(|b| Tail::of([&b[..]]).share()).collect(),
             verdict: verdict.into(),
             reason,
         }
     }
-}
-
-/// What held a rate down.
-struct LimitedBy {
-    outcome: &'static str,
-    why: String,
 }
 
 fn purpose(purpose: Purpose) -> &'static str {

@@ -424,6 +424,8 @@ pub struct ProbeView {
     pub response_ns_p99: Option<u64>,
     /// Share of requests that failed; null where nothing was measured.
     pub error_share: Option<f64>,
+    /// Share of its requests that is left out here because others took a CPU.
+    pub left_out_share: f64,
     /// For each limit, the share of requests beyond it; empty at the peak.
     pub over_shares: Vec<f64>,
     /// `holds`, `missed`, `undecided`, `not judged` or `broke`; empty where nothing is judged.

@@ -45,10 +45,15 @@ pub(crate) fn limited(ramp: &Ramp<'_>, recorded: &Recorded) -> Option<Limited> {
     let server = seen.server_cpus().map_or_else(String::new, |cpus| {
         format!(" while the server used {} of one", show::percent(cpus))
     });
+    // Who waits for a CPU gains nothing from more threads.
+    let cure = if waited(seen, threads) > WAITED_SHARE_MAX {
+        "stop what else runs there, or measure on a quieter or larger machine"
+    } else {
+        "give it more threads (--set threads=N) and CPUs, or measure on a larger machine"
+    };
     let why = format!(
         "the generator was the limit, in the first stage above the knee its threads used {} of \
-         their CPUs and waited {} of the time for one{server}: give it more threads (--set \
-         threads=N) and CPUs, or measure on a larger machine",
+         their CPUs and waited {} of the time for one{server}: {cure}",
         show::percent(seen.generator_cpus() / threads),
         show::percent(waited(seen, threads)),
     );

@@ -1,43 +1,74 @@
-//! What is left out of a search because others took a CPU, in words.
+//! What others took of the CPUs in a search, and what is left out for that.
 
 use model::{Cell, Search, Trial, Workload};
 
 use crate::show;
 
-/// What others took of the CPUs in `trials`, and what was due in them; `None` where nothing is left
-/// out.
-pub(super) fn words<'a>(
-    trials: impl Iterator<Item = &'a Trial>,
-    cell: Option<&Cell>,
-) -> Option<String> {
-    let (mut whole_ns, mut generator_ns, mut server_ns) = (0, 0, 0);
-    let (mut due, mut left_out) = (0, 0);
-    let sum = |counts: &[u64]| counts.iter().sum::<u64>();
-    for trial in trials {
-        let Some(phase) = trial.phases.first() else { continue };
-        whole_ns += phase.wall_ns;
-        due += phase.due.as_ref().map_or(0, |due| sum(&due.due_per_interval));
-        if let Some(disturbed) = Search::left_out(trial) {
-            generator_ns += disturbed.generator_ns;
-            server_ns += disturbed.server_ns;
-            left_out += sum(&disturbed.due_per_interval);
+/// What others took in the judged probes of a search, and what was due in them.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Lost {
+    /// Share of the time for which the generator's CPU was gone, mean of its threads.
+    generator: f64,
+    /// The same of the server's.
+    server: f64,
+    /// Share of the requests that is left out.
+    left_out: f64,
+}
+
+impl Lost {
+    /// Of `trials`, which are of a cell.
+    pub(super) fn of<'a>(trials: impl Iterator<Item = &'a Trial>, cell: Option<&Cell>) -> Self {
+        let (mut whole_ns, mut generator_ns, mut server_ns) = (0, 0, 0);
+        let (mut all, mut left_out) = (0, 0);
+        let sum = |counts: &[u64]| counts.iter().sum::<u64>();
+        for trial in trials {
+            let Some(phase) = trial.phases.first() else { continue };
+            whole_ns += phase.wall_ns;
+            let Some(due) = &phase.due else { continue };
+            all += sum(&due.due_per_interval);
+            // Lost time is known also where so much was lost that nothing is left out.
+            if let Some(disturbed) = &due.disturbed {
+                generator_ns += disturbed.generator_ns;
+                server_ns += disturbed.server_ns;
+            }
+            left_out += Search::left_out(trial).map_or(0, |d| sum(&d.due_per_interval));
+        }
+        // Each thread of the generator tells what it lost, and what it saw of the server.
+        let threads = match cell.map(|cell| &cell.workload) {
+            Some(Workload::Kv(kv)) => kv.threads.max(1),
+            _ => 1,
+        };
+        let all_ns = (whole_ns as f64 * f64::from(threads)).max(1.0);
+        Self {
+            generator: generator_ns as f64 / all_ns,
+            server: server_ns as f64 / all_ns,
+            left_out: left_out as f64 / all.max(1) as f64,
         }
     }
-    if left_out == 0 {
-        return None;
+
+    /// The greater of what generator and server lost.
+    pub(super) fn most(self) -> f64 {
+        self.generator.max(self.server)
     }
-    // Each thread of the generator tells what it lost, and what it saw of the server.
-    let threads = match &cell?.workload {
-        Workload::Kv(kv) => kv.threads.max(1),
-        _ => 1,
-    };
-    let of_time =
-        |ns: u64| show::percent(ns as f64 / (whole_ns as f64 * f64::from(threads)).max(1.0));
-    Some(format!(
-        "others took the CPU of the generator for {} of the time and that of the server for {}: \
-         what that delayed, {} of the requests, is left out of the times and verdicts of probes",
-        of_time(generator_ns),
-        of_time(server_ns),
-        show::percent(left_out as f64 / due.max(1) as f64),
-    ))
+
+    /// What was lost, in a clause.
+    pub(super) fn words(self) -> String {
+        format!(
+            "others took the CPU of the generator for {} of the time and that of the server for {}",
+            show::percent(self.generator),
+            show::percent(self.server),
+        )
+    }
+
+    /// What is left out for that; `None` where nothing is.
+    pub(super) fn note(self) -> Option<String> {
+        (self.left_out > 0.0).then(|| {
+            format!(
+                "{}: what that delayed, {} of the requests, is left out of the times and verdicts \
+                 of probes; rows of results, and files of values, have all of it",
+                self.words(),
+                show::percent(self.left_out)
+            )
+        })
+    }
 }

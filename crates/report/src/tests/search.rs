@@ -308,6 +308,42 @@ fn where_others_delayed_most_nothing_is_left_out() {
 }
 
 #[test]
+fn a_search_whose_cpus_were_taken_for_long_is_not_steady() {
+    let taken = |share: u64| {
+        move |trial: &mut Trial| {
+            disturb(trial, 10);
+            let phase = &mut trial.phases[0];
+            if let Some(disturbed) = phase.due.as_mut().and_then(|due| due.disturbed.as_mut()) {
+                disturbed.server_ns = phase.wall_ns * share / 100;
+            }
+        }
+    };
+    assert_eq!(judge(&searched(STORE, taken(4))).validity, Validity::Valid);
+    let view = judge(&searched(STORE, taken(6)));
+    assert_eq!(view.validity, Validity::NotSteady);
+    let reason = "others took the CPU of the generator for 1 % of the time and that of the server \
+                  for 6 %: stop what else runs there";
+    assert!(view.reasons[0].starts_with(reason), "{:?}", view.reasons);
+}
+
+#[test]
+fn rounds_that_disagree_are_not_steady() {
+    // From its second round on the confirmation meets a store that bears a third.
+    let changes = |trial: &mut Trial| {
+        let Some(step) = trial.probe.filter(|s| s.purpose == Purpose::Confirm) else { return };
+        let beyond = trial.block > 22 && step.rate_per_s > 33_000;
+        if let Some(due) = trial.phases[0].due.as_mut().filter(|_| beyond) {
+            due.beyond[0].over_per_interval.clone_from(&due.due_per_interval);
+        }
+    };
+    let view = judge(&searched_in(4, STORE, changes));
+    let answer = view.search.as_ref().and_then(|search| search.answer);
+    assert!(answer.is_some_and(|v| v.hi.unwrap() > 1.5 * v.lo.unwrap()), "{answer:?}");
+    assert_eq!(view.validity, Validity::NotSteady);
+    assert!(view.reasons.iter().any(|r| r.contains("rounds disagree")), "{:?}", view.reasons);
+}
+
+#[test]
 fn a_probe_at_whose_end_others_took_a_cpu_is_repeated() {
     let at_end = |trial: &mut Trial| {
         if trial.block == 2 {

@@ -1,0 +1,119 @@
+//! What held the answer of a search down that is not the store: its clients, or the generator.
+
+use model::{Trial, Workload};
+use stats::search::{Found, Purpose};
+use stats::tail::Judgement;
+
+use super::Judged;
+use crate::notes::Notes;
+use crate::null;
+use crate::rules::{BUSY_SHARE_MAX, LOST_SHARE_MAX, NULL_FACTOR_MIN, UNHURRIED_FACTOR_MAX};
+use crate::series::MeasuredPhase;
+use crate::show;
+
+/// Rates up to so many times the answer are looked at for what limited it.
+const NEAR: f64 = 1.3;
+
+/// What held a rate down.
+pub(super) struct LimitedBy {
+    pub(super) outcome: &'static str,
+    pub(super) why: String,
+}
+
+impl Judged<'_> {
+    /// What held the answer down that is not the store.
+    pub(super) fn limited_by(
+        &self,
+        found: Option<Found>,
+        phases: &[MeasuredPhase<'_>],
+        notes: &mut Notes,
+    ) -> Option<LimitedBy> {
+        let Some(Found::Rate { center, .. }) = found else { return None };
+        // Who has no CPU keeps others waiting, whatever they could do.
+        if self.lost().most() > LOST_SHARE_MAX {
+            return None;
+        }
+        self.by_clients(center).or_else(|| self.by_generator(center, phases, notes))
+    }
+
+    /// Above the answer requests waited for a free client, while the store answered as it does at
+    /// rest.
+    fn by_clients(&self, center: f64) -> Option<LimitedBy> {
+        let rest = self.pairs().find(|(s, _)| s.purpose == Purpose::Rest)?;
+        let usual_ns = rest.1.phases.first()?.operations.last()?.service.quantile_ns(0.5) as f64;
+        let near = center..center * NEAR;
+        let failing = || {
+            self.pairs().filter(|(s, _)| {
+                s.rate_per_s > 0
+                    && near.contains(&(s.rate_per_s as f64))
+                    && self.settings.judge(s) == Some(Judgement::Fail)
+            })
+        };
+        let unhurried = |trial: &Trial| {
+            let Some(phase) = trial.phases.first() else { return false };
+            let Some(whole) = phase.operations.last() else { return false };
+            let busy = phase.server_cpu_ns.map(|ns| ns as f64 / phase.wall_ns.max(1) as f64);
+            let slow = |limit_ns: u64| {
+                let over = whole.service.recorded().filter(|(ns, _)| *ns > limit_ns);
+                over.map(|(_, n)| n).sum::<u64>() as f64 / whole.service.count().max(1) as f64
+            };
+            let keeps = |slo: &model::Slo| slow(slo.limit_ns()) <= slo.allowed();
+            busy.is_none_or(|share| share <= BUSY_SHARE_MAX)
+                && whole.service.quantile_ns(0.5) as f64 <= usual_ns * UNHURRIED_FACTOR_MAX
+                && self.search.slos.iter().all(keeps)
+        };
+        let (all, idle) = (failing().count(), failing().filter(|(_, t)| unhurried(t)).count());
+        if all == 0 || idle * 2 <= all {
+            return None;
+        }
+        let load = &self.recorded.header.plan.cells.first()?.load;
+        let (clients, pipeline) = (load.clients(), load.pipeline());
+        let why = format!(
+            "its clients are the limit, above it requests waited for one of {clients} client(s) \
+             with room (pipeline {pipeline}) while the store answered as quickly as at rest: give \
+             it more --clients or --pipeline"
+        );
+        Some(LimitedBy { outcome: "clients", why })
+    }
+
+    /// The answer is too near to what the generator reaches on a server that does nothing.
+    fn by_generator(
+        &self,
+        center: f64,
+        phases: &[MeasuredPhase<'_>],
+        notes: &mut Notes,
+    ) -> Option<LimitedBy> {
+        let header = &self.recorded.header;
+        let known = header.null_rates.first()?;
+        let Some(null) = known.rate_per_s else {
+            let why = known.not_checked.as_deref().unwrap_or("no reason was recorded");
+            notes.add(format!("not checked against the null server: {why}"));
+            return None;
+        };
+        if center * NULL_FACTOR_MIN <= null {
+            return None;
+        }
+        let factor = show::ratio(null / center);
+        let peak = phases.iter().find(|p| Some(&p.cell.id) == Some(&known.cell));
+        let share = peak.and_then(|peak| match &peak.cell.workload {
+            Workload::Kv(kv) => null::at_its_limit(peak, kv, header, known),
+            _ => None,
+        });
+        if let Some(share) = share {
+            notes.add(format!(
+                "the generator reaches only {factor} as much on a null server, but at the peak the \
+                 target used {} of the CPUs it can use and the generator had rest: the rate is the \
+                 target's, its times contain waiting for the generator",
+                show::percent(share),
+            ));
+            return None;
+        }
+        let why = format!(
+            "the generator may be the limit, it reaches {} on a null server ({factor} as much, at \
+             least {NULL_FACTOR_MIN}× must be): give it more --threads and CPUs, or measure on a \
+             larger machine",
+            show::rate(null),
+        );
+        Some(LimitedBy { outcome: "generator", why })
+    }
+}
