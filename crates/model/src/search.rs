@@ -77,7 +77,7 @@ impl Search {
     /// took a CPU.
     pub fn response(trial: &Trial) -> Option<Histogram> {
         let response = &whole(trial)?.response;
-        let apart = trial.phases.first().and_then(disturbed);
+        let apart = Self::left_out(trial);
         Some(apart.map_or_else(|| response.clone(), |apart| response.without(&apart.response)))
     }
 

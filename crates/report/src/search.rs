@@ -74,6 +74,8 @@ struct Judged<'a> {
     seen: Vec<Seen>,
     trials: Vec<&'a Trial>,
     target: &'a str,
+    /// What others took of the CPUs in the probes that are there to be judged.
+    lost: Lost,
 }
 
 /// What was found, and whether it may be used. `phases` are those of [`by_rate`].
@@ -85,7 +87,11 @@ pub(crate) fn search(
     notes: &mut Notes,
 ) -> SearchView {
     let plan: &Plan = &recorded.header.plan;
+    let is_judged = |t: &&Trial| {
+        t.probe.is_some_and(|s| matches!(s.purpose, Purpose::Bracket | Purpose::Confirm))
+    };
     let judged = Judged {
+        lost: Lost::of(recorded.trials.iter().filter(is_judged), plan.cells.first()),
         recorded,
         search,
         settings: search.settings(plan.seed),
@@ -252,13 +258,6 @@ impl Judged<'_> {
         }
     }
 
-    /// What others took of the CPUs in the probes that are there to be judged.
-    fn lost(&self) -> Lost {
-        let judged = |s: &Seen| matches!(s.purpose, Purpose::Bracket | Purpose::Confirm);
-        let judged = self.pairs().filter(|(seen, _)| judged(seen)).map(|(_, trial)| trial);
-        Lost::of(judged, self.recorded.header.plan.cells.first())
-    }
-
     fn pairs(&self) -> impl Iterator<Item = (&Seen, &Trial)> {
         self.seen.iter().zip(self.trials.iter().copied())
     }
@@ -299,7 +298,7 @@ impl Judged<'_> {
             );
             findings.not_steady("store or machine changed while they were searched", sentence);
         }
-        let lost = self.lost();
+        let lost = self.lost;
         if let Some(text) = lost.note() {
             notes.add(text);
         }

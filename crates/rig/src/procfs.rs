@@ -84,7 +84,7 @@ pub(crate) struct Work {
 
 impl Work {
     pub(crate) fn of(pid: u32) -> Option<Self> {
-        Self::parse(pid, &fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+        Self::parse(pid, &stat_text(pid)?)
     }
 
     fn parse(pid: u32, text: &str) -> Option<Self> {
@@ -100,7 +100,11 @@ impl Work {
 }
 
 fn read_stat(pid: u32) -> Option<Stat> {
-    parse_stat(pid, &fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+    parse_stat(pid, &stat_text(pid)?)
+}
+
+fn stat_text(pid: u32) -> Option<String> {
+    fs::read_to_string(format!("/proc/{pid}/stat")).ok()
 }
 
 /// The program's name may hold spaces and brackets, so fields count from the last bracket.

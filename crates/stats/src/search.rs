@@ -236,10 +236,10 @@ impl Settings {
         (!seen.doubted).then(|| self.judge_all(&[seen]).judgement)
     }
 
-    /// True where no more requests were beyond any limit than may be, by itself.
+    /// True where no more requests were beyond any limit than may be, by itself; false where it
+    /// fell behind or broke.
     pub fn keeps_limits(&self, seen: &Seen) -> bool {
-        let mut limits = self.allowed.iter().enumerate();
-        limits.all(|(limit, allowed)| Tail::of([batches(seen, limit)]).share() <= *allowed)
+        self.judge_all(&[seen]).leans_to_pass
     }
 
     /// The rates between which the knee lies, as far as it is known: the highest that passed below

@@ -10,18 +10,57 @@ use stats::Histogram;
 use super::preempted::Lost;
 use super::recorder::{INTERVAL_NS, Times};
 
+/// Requests by the interval in which they were due.
+#[derive(Clone, Debug, Default)]
+struct ByInterval {
+    due: Vec<u64>,
+    /// Those beyond each limit.
+    over: Vec<Vec<u64>>,
+}
+
+impl ByInterval {
+    fn new(limits: usize) -> Self {
+        Self { due: Vec::new(), over: vec![Vec::new(); limits] }
+    }
+
+    /// Counts requests that took so long, or failed (`None`).
+    fn count(&mut self, interval: usize, requests: u64, (ns, limits_ns): (Option<u64>, &[u64])) {
+        add(&mut self.due, interval, requests);
+        for (limit_ns, over) in limits_ns.iter().zip(&mut self.over) {
+            if ns.is_none_or(|ns| ns > *limit_ns) {
+                add(over, interval, requests);
+            }
+        }
+    }
+
+    fn merge(&mut self, other: &Self) {
+        merge(&mut self.due, &other.due);
+        self.over.iter_mut().zip(&other.over).for_each(|(own, theirs)| merge(own, theirs));
+    }
+
+    fn clear(&mut self) {
+        self.due.fill(0);
+        self.over.iter_mut().for_each(|over| over.fill(0));
+    }
+
+    /// The same with so many intervals.
+    fn resized(&self, intervals: usize) -> Self {
+        let mut resized = self.clone();
+        let Self { due, over } = &mut resized;
+        over.iter_mut().chain([due]).for_each(|counts| counts.resize(intervals, 0));
+        resized
+    }
+}
+
 /// Counts of a thread, or merged of all.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DueCounts {
     /// Ascending or not, as asked for.
     limits_ns: Vec<u64>,
-    due_per_interval: Vec<u64>,
-    /// By limit.
-    over_per_interval: Vec<Vec<u64>>,
+    all: ByInterval,
     late: u64,
-    /// The part of all these that was delayed because others took a CPU.
-    disturbed_per_interval: Vec<u64>,
-    disturbed_over_per_interval: Vec<Vec<u64>>,
+    /// The part of all that was delayed because others took a CPU.
+    disturbed: ByInterval,
     disturbed_response: Histogram,
     lost: Lost,
 }
@@ -29,13 +68,9 @@ pub(crate) struct DueCounts {
 impl DueCounts {
     /// Nothing was due yet.
     pub(crate) fn new(limits_ns: &[u64]) -> Self {
-        let over_per_interval = vec![Vec::new(); limits_ns.len()];
-        Self {
-            limits_ns: limits_ns.to_vec(),
-            disturbed_over_per_interval: over_per_interval.clone(),
-            over_per_interval,
-            ..Self::default()
-        }
+        let none = ByInterval::new(limits_ns.len());
+        let limits_ns = limits_ns.to_vec();
+        Self { limits_ns, all: none.clone(), disturbed: none, ..Self::default() }
     }
 
     /// Counts requests that were answered at a time, or that failed (`None`); the measurement began
@@ -48,20 +83,12 @@ impl DueCounts {
         apart: bool,
     ) {
         let interval = (intended_ns.saturating_sub(from_ns) / INTERVAL_NS) as usize;
-        let count = |due: &mut Vec<u64>, beyond: &mut [Vec<u64>]| {
-            add(due, interval, requests);
-            for (limit_ns, over) in self.limits_ns.iter().zip(beyond) {
-                if done_ns.is_none_or(|done| done.saturating_sub(intended_ns) > *limit_ns) {
-                    add(over, interval, requests);
-                }
-            }
-        };
-        count(&mut self.due_per_interval, &mut self.over_per_interval);
+        let ns = done_ns.map(|done_ns| done_ns.saturating_sub(intended_ns));
+        self.all.count(interval, requests, (ns, &self.limits_ns));
         if apart {
-            count(&mut self.disturbed_per_interval, &mut self.disturbed_over_per_interval);
-            if let Some(done_ns) = done_ns {
-                let response_ns = done_ns.saturating_sub(intended_ns);
-                self.disturbed_response.record_many(response_ns, requests);
+            self.disturbed.count(interval, requests, (ns, &self.limits_ns));
+            if let Some(ns) = ns {
+                self.disturbed_response.record_many(ns, requests);
             }
         }
     }
@@ -80,58 +107,41 @@ impl DueCounts {
 
     /// Adds all of `other`.
     pub(crate) fn merge(&mut self, other: &Self) {
-        merge(&mut self.due_per_interval, &other.due_per_interval);
-        for (own, theirs) in self.over_per_interval.iter_mut().zip(&other.over_per_interval) {
-            merge(own, theirs);
-        }
+        self.all.merge(&other.all);
         self.late += other.late;
-        merge(&mut self.disturbed_per_interval, &other.disturbed_per_interval);
-        let theirs = &other.disturbed_over_per_interval;
-        for (own, theirs) in self.disturbed_over_per_interval.iter_mut().zip(theirs) {
-            merge(own, theirs);
-        }
+        self.disturbed.merge(&other.disturbed);
         self.disturbed_response.merge(&other.disturbed_response);
         self.lost = self.lost.plus(other.lost);
     }
 
     /// Forgets everything and keeps the memory.
     pub(crate) fn clear(&mut self) {
-        self.due_per_interval.fill(0);
-        self.over_per_interval.iter_mut().for_each(|over| over.fill(0));
+        self.all.clear();
         self.late = 0;
-        self.disturbed_per_interval.fill(0);
-        self.disturbed_over_per_interval.iter_mut().for_each(|over| over.fill(0));
+        self.disturbed.clear();
         self.disturbed_response.clear();
         self.lost = Lost::default();
     }
 
     /// As a record keeps it.
     pub(crate) fn to_due(&self) -> Due {
-        let intervals = self.due_per_interval.len();
-        let as_long = |counts: &Vec<u64>| {
-            let mut counts = counts.clone();
-            counts.resize(intervals, 0);
-            counts
-        };
-        let beyond = self.limits_ns.iter().zip(&self.over_per_interval);
-        let beyond = beyond.map(|(limit_ns, over)| Beyond {
-            limit_ns: *limit_ns,
-            over_per_interval: as_long(over),
+        let intervals = self.all.due.len();
+        let all = self.all.resized(intervals);
+        let beyond = self.limits_ns.iter().zip(all.over);
+        let beyond = beyond
+            .map(|(limit_ns, over_per_interval)| Beyond { limit_ns: *limit_ns, over_per_interval });
+        let disturbed = (self.lost.times > 0).then(|| {
+            let ByInterval { due, over } = self.disturbed.resized(intervals);
+            Disturbed {
+                times: self.lost.times,
+                generator_ns: self.lost.own_ns,
+                server_ns: self.lost.server_ns,
+                due_per_interval: due,
+                over_per_interval: over,
+                response: self.disturbed_response.clone(),
+            }
         });
-        let disturbed = (self.lost.times > 0).then(|| Disturbed {
-            times: self.lost.times,
-            generator_ns: self.lost.own_ns,
-            server_ns: self.lost.server_ns,
-            due_per_interval: as_long(&self.disturbed_per_interval),
-            over_per_interval: self.disturbed_over_per_interval.iter().map(as_long).collect(),
-            response: self.disturbed_response.clone(),
-        });
-        Due {
-            due_per_interval: self.due_per_interval.clone(),
-            beyond: beyond.collect(),
-            late: self.late,
-            disturbed,
-        }
+        Due { beyond: beyond.collect(), due_per_interval: all.due, late: self.late, disturbed }
     }
 }
 

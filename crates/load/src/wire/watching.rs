@@ -35,8 +35,8 @@ impl<P: Parser + Default> Worker<'_, P> {
 
     /// Takes note of when the thread is at work: what is missing was taken by others.
     pub(super) fn at_work(&mut self, now: u64) {
-        let handled = 2 * self.drawn - self.under_way.min(self.drawn);
         if let Some(preempted) = &mut self.preempted {
+            let handled = 2 * self.drawn - self.under_way.min(self.drawn);
             preempted.at_work(now, self.under_way, handled);
         }
     }

@@ -30,7 +30,7 @@ impl Judged<'_> {
     ) -> Option<LimitedBy> {
         let Some(Found::Rate { center, .. }) = found else { return None };
         // Who has no CPU keeps others waiting, whatever they could do.
-        if self.lost().most() > LOST_SHARE_MAX {
+        if self.lost.most() > LOST_SHARE_MAX {
             return None;
         }
         self.by_clients(center).or_else(|| self.by_generator(center, phases, notes))
