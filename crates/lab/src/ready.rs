@@ -1,14 +1,14 @@
 //! What was made ready for one trial: one store, or the several of a cache's backend.
 
 use drivers::{Admin, CacheOptions, Facts, SessionOptions};
-use model::{Backend, Endpoint, Failure, Layout, MemoryUse, Product};
+use model::{Backend, Endpoint, Failure, Layout, MemoryUse, NetAddress, Product};
 use rig::{Inside, MemoryGroup, Server, Shelf, stays_here};
 use std::collections::BTreeMap;
+use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::sync::Arc;
 use workloads::kv::{Key, KeyNames};
 
 use crate::app_cache;
-use crate::sampler::address;
 
 /// Keys whose removal is asked for at once.
 const REMOVED_AT_ONCE: u64 = 1000;
@@ -211,4 +211,17 @@ fn unremoved(own: &str, failure: Failure) -> Failure {
     let Failure { class, message } = failure;
     let left = format!("what this run wrote is still there, remove what begins with `{own}`");
     Failure { class, message: format!("{left}: {message}") }
+}
+
+/// Address of a server, of several that of the first; `None` where it is not reached by TCP.
+pub(crate) fn address(endpoint: &Endpoint) -> Option<SocketAddr> {
+    let address = match endpoint {
+        Endpoint::Redis { address, .. } | Endpoint::Mysql { address, .. } => address,
+        Endpoint::Memcached(memcached) => memcached.servers.first()?,
+        Endpoint::Files { .. } => return None,
+    };
+    match address {
+        NetAddress::Tcp(host, port) => (host.as_str(), *port).to_socket_addrs().ok()?.next(),
+        NetAddress::Unix(_) => None,
+    }
 }

@@ -7,15 +7,14 @@
 
 use drivers::Admin;
 use load::Progress;
-use model::{Endpoint, Event, Failure, NetAddress, SAMPLE_NS, Sample, StoreCounters};
+use model::{Endpoint, Event, Failure, SAMPLE_NS, Sample, StoreCounters};
 use rig::{InterfaceReader, UsageReader, pin_current_thread};
 use std::collections::BTreeMap;
-use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender, TrySendError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use crate::ready::Ready;
+use crate::ready::{Ready, address};
 use crate::recorded;
 
 const EVERY: Duration = Duration::from_nanos(SAMPLE_NS);
@@ -189,19 +188,6 @@ impl Readers {
             network: self.network.as_mut().and_then(InterfaceReader::read),
             store: asked.and_then(|(asking, asked)| asking.told(asked)),
         }
-    }
-}
-
-/// Host and port of a server; of several of the first.
-pub(crate) fn address(endpoint: &Endpoint) -> Option<SocketAddr> {
-    let address = match endpoint {
-        Endpoint::Redis { address, .. } | Endpoint::Mysql { address, .. } => address,
-        Endpoint::Memcached(memcached) => memcached.servers.first()?,
-        Endpoint::Files { .. } => return None,
-    };
-    match address {
-        NetAddress::Tcp(host, port) => (host.as_str(), *port).to_socket_addrs().ok()?.next(),
-        NetAddress::Unix(_) => None,
     }
 }
 
