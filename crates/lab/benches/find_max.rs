@@ -14,7 +14,7 @@
 //! search says so. The limit must be well above; what disturbed a search stands beside it.
 //!
 //! `cargo bench -p cachedyno-lab --bench find_max -- --seeds 20 --seed 1 --limit-ms 50` changes the
-//! defaults.
+//! defaults; `--service constant` runs that one alone.
 
 #![expect(clippy::print_stdout, reason = "a bench prints its result")]
 
@@ -71,7 +71,11 @@ fn main() -> Outcome {
         "| server | seed | formula/s | found/s | interval | error | probes | took | left out |"
     );
     println!("|---|---|---|---|---|---|---|---|---|");
+    let only = arguments.iter().position(|a| a == "--service").map(|at| arguments.get(at + 1));
     for (service, formula) in servers {
+        if only.is_some_and(|name| name.is_none_or(|n| n != service)) {
+            continue;
+        }
         let mut right = 0;
         let (mut covered, mut longest_s) = (0, 0.0_f64);
         for seed in first..first + seeds {
