@@ -14,7 +14,8 @@
 //!    queue's tail is exponential, so that its share's logarithm is nearly straight near the knee);
 //!    its interval comes from resampling rounds and what
 //!    the bracket knows of rates near by. Each round tries the rates around what the ones before
-//!    say; where that is beyond all rates tried, it goes further with each.
+//!    say; where that is beyond all rates tried, or rounds alone all hold or all miss, it goes
+//!    further with each.
 
 use std::collections::BTreeMap;
 
@@ -242,12 +243,19 @@ impl Settings {
         self.judge_all(&[seen]).leans_to_pass
     }
 
-    /// The rates between which the knee lies, as far as it is known: the highest that passed below
-    /// the lowest that failed. Probes that cannot be judged say nothing of it.
+    /// The rates between which the knee lies, as far as that is decided: the highest at which all
+    /// probes together hold, below the lowest at which they do not. Probes that broke, or that
+    /// cannot be judged, say nothing of it.
     pub fn known(&self, seen: &[Seen]) -> (Option<u64>, Option<u64>) {
-        let judged =
-            |s: &&Seen| matches!(s.purpose, Purpose::Bracket | Purpose::Confirm) && !s.doubted;
-        ends(&self.pooled(seen.iter().filter(judged)))
+        let judged = |s: &&Seen| {
+            matches!(s.purpose, Purpose::Bracket | Purpose::Confirm) && !s.doubted && !s.broke
+        };
+        let pooled = self.pooled(seen.iter().filter(judged));
+        let is = |p: &&Pooled, judgement| p.together.judgement == judgement;
+        let missed = pooled.iter().find(|p| is(p, Judgement::Fail)).map(|p| p.rate_per_s);
+        let below = pooled.iter().filter(|p| missed.is_none_or(|missed| p.rate_per_s < missed));
+        let held = below.filter(|p| is(p, Judgement::Pass)).map(|p| p.rate_per_s).next_back();
+        (held, missed)
     }
 
     /// How many probes had more requests beyond a limit than may be, at a rate no higher than one
@@ -373,7 +381,14 @@ impl Settings {
                 let length_ns = self.length_ns(rate_per_s).saturating_mul(CONFIRM_LENGTHS);
                 return probe(Purpose::Confirm, rate_per_s, length_ns);
             }
-            let moved = match self.crossing(&rounds[..=done], &others) {
+            let alone = self.crossing(&rounds[..=done], &[]);
+            // A bracket that a bad moment of the machine set too low, or too high, is not confirmed
+            // by rounds that all hold, or all miss.
+            let crossing = match alone {
+                Crossing::At(_) => self.crossing(&rounds[..=done], &others),
+                Crossing::Above(_) | Crossing::Below(_) => alone,
+            };
+            let moved = match crossing {
                 Crossing::At(center) => {
                     let nearest = ((center / knee).ln() / CONFIRMED.ln()).round() as i32;
                     let is_tried = (nearest - middle).abs() <= 1;

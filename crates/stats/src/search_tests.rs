@@ -225,6 +225,56 @@ fn a_probe_that_fell_behind_by_chance_is_tried_again() {
     assert!((rate(found).0 / 9_079.0 - 1.0).abs() < 0.03, "{found:?}");
 }
 
+/// A store that is weaker, by a factor on its rates, as long as it is bracketed.
+struct LateBloomer<F>(Curve<F>, f64);
+
+impl<F: Fn(f64) -> f64> Store for LateBloomer<F> {
+    fn answer(&mut self, step: Step) -> Seen {
+        if step.purpose != Purpose::Bracket {
+            return self.0.answer(step);
+        }
+        let rate_per_s = (step.rate_per_s as f64 * self.1) as u64;
+        Seen { rate_per_s: step.rate_per_s, ..self.0.answer(Step { rate_per_s, ..step }) }
+    }
+}
+
+#[test]
+fn a_bracket_that_was_too_low_does_not_hold_the_answer_down() {
+    for seed in 1..=10 {
+        let share = |rate: f64| 0.01 * (rate / 100_000.0).powi(30);
+        let random = SplitMix64::new(seed);
+        let curve = Curve { random, peak_per_s: 130_000.0, share };
+        let (seen, found) = search(&settings(&[0.01], seed), &mut LateBloomer(curve, 1.09));
+        let (center, ..) = rate(found);
+        assert!((center / 100_000.0 - 1.0).abs() < 0.03, "{center}");
+        let confirmed = seen.iter().filter(|s| s.purpose == Purpose::Confirm);
+        let over = |s: &Seen| s.batches[0].iter().map(|b| b.over).sum::<u64>() as f64;
+        let all = |s: &Seen| s.batches[0].iter().map(|b| b.requests).sum::<u64>() as f64;
+        let highest = confirmed.clone().filter(|s| over(s) > 0.01 * all(s)).count();
+        assert!(highest > 0, "no confirmation missed");
+    }
+}
+
+#[test]
+fn only_what_is_decided_is_known() {
+    let settings = settings(&[0.01], 1);
+    let probe = |rate_per_s: u64, over: u64, broke: bool| {
+        let step = Step { purpose: Purpose::Bracket, rate_per_s, length_ns: 1_000_000_000 };
+        let mut seen = idle(step, 1);
+        seen.broke = broke;
+        seen.batches[0].fill(Batch { requests: rate_per_s / 10, over });
+        seen
+    };
+    let (holds, misses) = (probe(10_000, 0, false), probe(40_000, 400, false));
+    // One in a hundred: nobody knows. And a server that died says nothing of a rate.
+    let (open, broke) = (probe(20_000, 20, false), probe(30_000, 0, true));
+    assert_eq!(settings.known(&[open.clone(), broke.clone()]), (None, None));
+    let all = [holds.clone(), open.clone(), broke, misses.clone()];
+    assert_eq!(settings.known(&all), (Some(10_000), Some(40_000)));
+    assert_eq!(settings.known(&[misses, open]), (None, Some(40_000)));
+    assert_eq!(settings.known(&[holds]), (Some(10_000), None));
+}
+
 #[test]
 fn what_breaks_over_and_over_ends_it() {
     struct Dead;
