@@ -33,6 +33,8 @@ pub(crate) struct Offered<'a> {
     pub(crate) seed: u64,
     pub(crate) cpus: Vec<usize>,
     pub(crate) plan: &'a Plan,
+    /// The store's servers where they are [`Bench::apart`](crate::Bench::apart).
+    pub(crate) apart: Option<Vec<u32>>,
 }
 
 /// A cell that is ready to be measured.
@@ -260,7 +262,7 @@ impl Opened<'_> {
             errors_end_it: false,
             hangs_up: false,
             limits_ns: Vec::new(),
-            apart: None,
+            apart: self.offered.apart.clone(),
             number: 0,
         }
     }

@@ -165,7 +165,7 @@ fn measure(shape: &Shape, plan: &Plan, setup: &Setup) -> Result<Vec<PhaseResult>
     let access = drivers::wire::access(&endpoint, Duration::from_nanos(plan.timeout_ns))?;
     let kv = Kv { filled_share: 0.0, ..shape.kv.clone() };
     let cpus = pinning.generator.clone();
-    let offered = Offered { kv: &kv, load: &shape.load, seed: plan.seed, cpus, plan };
+    let offered = Offered { kv: &kv, load: &shape.load, seed: plan.seed, cpus, plan, apart: None };
     let load = offered.open_at(access, shape.own)?;
     let finished = load.run(&AtomicBool::new(false), &mut NoMeter, &mut |_| {});
     match finished.failure {

@@ -154,7 +154,8 @@ impl Searching<'_, '_, '_> {
         let mut ready = self.bench.ready(target, &cell.workload, &label)?;
         let seed = schedule::data_seed(self.plan, 0);
         let cpus = self.bench.client_cpus(&ready);
-        let offered = Offered { kv, load: &cell.load, seed, cpus, plan: self.plan };
+        let (plan, apart) = (self.plan, self.bench.apart(&ready));
+        let offered = Offered { kv, load: &cell.load, seed, cpus, plan, apart };
         let left = offered.open(&ready).and_then(|store| {
             ready.will_write(store.names(), kv.keys);
             self.probes(&store, &mut ready)
@@ -172,7 +173,6 @@ impl Searching<'_, '_, '_> {
 
     fn probes(&mut self, store: &Opened<'_>, ready: &mut Ready) -> Result<Left, Failure> {
         let version = ready.version()?;
-        let apart = self.bench.apart(ready);
         let mut meter = ServerMeter::new(ready.server_pids());
         let (sinks, cell) = (&mut *self.sinks, self.what.cell);
         told_start(sinks, cell, "filling", 0.0);
@@ -189,7 +189,7 @@ impl Searching<'_, '_, '_> {
             let Some(step) = self.next() else { return Ok(Left::Over(OVER.into())) };
             let number = self.trials.len() as u32;
             told_start(self.sinks, cell, &words(step, number), self.done_share());
-            let Some(probed) = self.probe(store, ready, step, (&version, apart.as_deref())) else {
+            let Some(probed) = self.probe(store, ready, step, &version) else {
                 return Ok(Left::Over("interrupted".into()));
             };
             let Measured { trial, intervals, samples } = probed;
@@ -209,14 +209,13 @@ impl Searching<'_, '_, '_> {
         }
     }
 
-    /// One probe of a store of that version, with its servers where they are
-    /// [`Bench::apart`]; `None` when the user stopped it.
+    /// One probe of a store of that version; `None` when the user stopped it.
     fn probe(
         &mut self,
         store: &Opened<'_>,
         ready: &Ready,
         step: Step,
-        (version, apart): (&str, Option<&[u32]>),
+        version: &str,
     ) -> Option<Measured> {
         let (clocks, empty) = (Clocks::now(), self.empty(step));
         let begun = clocks.monotonic;
@@ -227,7 +226,6 @@ impl Searching<'_, '_, '_> {
         offer.number = u64::from(empty.block) + 1;
         if step.purpose != Purpose::Peak {
             offer.limits_ns = search.limits_ns();
-            offer.apart = apart.map(<[u32]>::to_vec);
         }
         let servers = ready.server_pids();
         let mut meter = ServerMeter::new(servers.clone());

@@ -138,7 +138,8 @@ fn offer(
             (finished, recorder.stop())
         }
         Workload::Kv(kv) => {
-            let offered = kv::Offered { kv, load: &cell.load, seed, cpus, plan: bench.plan };
+            let (plan, apart) = (bench.plan, bench.apart(ready));
+            let offered = kv::Offered { kv, load: &cell.load, seed, cpus, plan, apart };
             let load = offered.open(ready)?;
             ready.will_write(load.names(), kv.keys);
             let recorder = record();

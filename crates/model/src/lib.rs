@@ -47,6 +47,6 @@ pub use stages::{ClientStage, ClientStages, RateStage, RateStages, SETTLE_SHARE,
 pub use study::{Choices, RAMP, Study, StudyError, TargetChoice};
 pub use target::{Endpoint, Memcached, NetAddress, RedisWay, Secret, Spelling, TlsFiles, UrlError};
 pub use trial::{
-    Beyond, Busy, Counts, Disturbed, Due, ErrorClass, Failure, Filled, Interval, Noise,
-    OperationResult, PhaseResult, Probe, Restored, StageResult, Trial,
+    Beyond, Busy, Counts, Disturbed, DisturbedStage, Due, ErrorClass, Failure, Filled, Interval,
+    Noise, OperationResult, PhaseResult, Probe, Restored, StageResult, Trial,
 };

@@ -8,7 +8,7 @@ use stats::search::{Purpose, Seen, Settings, Step};
 use stats::tail::Batch;
 
 use crate::load::Load;
-use crate::trial::{Disturbed, PhaseResult, Trial};
+use crate::trial::{Disturbed, LEFT_OUT_MAX, PhaseResult, Trial};
 
 mod slo;
 
@@ -20,8 +20,6 @@ const RESTED_FACTOR: u64 = 2;
 const RESTED_PART: u64 = 4;
 /// Requests of which none may be due by chance.
 const FEW: f64 = 20.0;
-/// Most of what was due that may be left out because others took a CPU.
-const DISTURBED_MAX: f64 = 0.6;
 /// By how much of its length a probe may last longer before a queue is said to have grown.
 const OVERRUN_MAX: f64 = 0.01;
 
@@ -175,7 +173,7 @@ fn batches(phase: &PhaseResult) -> Vec<Vec<Batch>> {
 fn disturbed(phase: &PhaseResult) -> Option<&Disturbed> {
     let due = phase.due.as_ref()?;
     let disturbed = due.disturbed.as_ref()?;
-    (disturbed.share_of(due) <= DISTURBED_MAX).then_some(disturbed)
+    (disturbed.share_of(due) <= LEFT_OUT_MAX).then_some(disturbed)
 }
 
 /// True where of what was due last most is to be left out.

@@ -1,12 +1,14 @@
-//! What others took of the CPUs in a search, and what is left out for that.
+//! What others took of the CPUs in a search or a ramp, and what is left out for that.
 
 use model::{Cell, Search, Trial, Workload};
 
+use crate::ramp::Ramp;
 use crate::show;
 
-/// What others took in the judged probes of a search, and what was due in them.
+/// What others took in the judged probes of a search or in the stages below a knee, and what was
+/// due in them.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Lost {
+pub(crate) struct Lost {
     /// Share of the time for which the generator's CPU was gone, mean of its threads.
     generator: f64,
     /// The same of the server's.
@@ -16,8 +18,11 @@ pub(super) struct Lost {
 }
 
 impl Lost {
-    /// Of `trials`, which are of a cell.
-    pub(super) fn of<'a>(trials: impl Iterator<Item = &'a Trial>, cell: Option<&Cell>) -> Self {
+    /// Of probes, which are of a cell.
+    pub(crate) fn of_probes<'a>(
+        trials: impl Iterator<Item = &'a Trial>,
+        cell: Option<&Cell>,
+    ) -> Self {
         let (mut whole_ns, mut generator_ns, mut server_ns) = (0, 0, 0);
         let (mut all, mut left_out) = (0, 0);
         let sum = |counts: &[u64]| counts.iter().sum::<u64>();
@@ -46,13 +51,34 @@ impl Lost {
         }
     }
 
+    /// Of the stages of a ramp's whole climbs that are no higher than the knee.
+    pub(crate) fn of_ramp(ramp: &Ramp<'_>) -> Self {
+        let (mut all, mut whole_ns) = (0, 0.0);
+        let mut sum = Self::default();
+        let below = ramp.whole().filter_map(|climb| Some(climb.up_to(climb.knee.held?)));
+        for stage in below.flatten() {
+            let (requests, ns) = (stage.whole().map_or(0, |o| o.counts.total()), stage.length_ns());
+            all += requests;
+            whole_ns += ns;
+            sum.generator += stage.lost.0 * ns;
+            sum.server += stage.lost.1 * ns;
+            sum.left_out += stage.left_out * requests as f64;
+        }
+        let (all, whole_ns) = ((all as f64).max(1.0), f64::max(whole_ns, 1.0));
+        Self {
+            generator: sum.generator / whole_ns,
+            server: sum.server / whole_ns,
+            left_out: sum.left_out / all,
+        }
+    }
+
     /// The greater of what generator and server lost.
-    pub(super) fn most(self) -> f64 {
+    pub(crate) fn most(self) -> f64 {
         self.generator.max(self.server)
     }
 
     /// What was lost, in a clause.
-    pub(super) fn words(self) -> String {
+    pub(crate) fn words(self) -> String {
         format!(
             "others took the CPU of the generator for {} of the time and that of the server for {}",
             show::percent(self.generator),
@@ -60,14 +86,13 @@ impl Lost {
         )
     }
 
-    /// What is left out for that; `None` where nothing is.
-    pub(super) fn note(self) -> Option<String> {
+    /// What is left out for that, and of what; `None` where nothing is.
+    pub(crate) fn note(self, of: &str) -> Option<String> {
         (self.left_out > 0.0).then(|| {
+            let share = show::percent(self.left_out);
             format!(
-                "{}: what that delayed, {} of the requests, is left out of the times and verdicts \
-                 of probes; rows of results, and files of values, have all of it",
-                self.words(),
-                show::percent(self.left_out)
+                "{}: what that delayed, {share} of the requests, is left out of {of}",
+                self.words()
             )
         })
     }

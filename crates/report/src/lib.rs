@@ -43,6 +43,7 @@ mod distribution;
 mod growth;
 mod hits;
 mod judge;
+mod left_out;
 mod notes;
 mod null;
 mod pairs;

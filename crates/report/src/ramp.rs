@@ -17,6 +17,7 @@ mod saturation;
 use model::{Cell, OperationResult, PEAK, PhaseResult, RAMP, StageResult, Trial, Workload};
 use stats::Histogram;
 use stats::knee::{Knee, Stage, Way, knee, pace, value_at, ways, within};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use crate::notes::Notes;
@@ -59,8 +60,12 @@ pub(crate) struct Climb<'a> {
 
 /// One stage, and whether it held.
 pub(crate) struct Seen<'a> {
-    pub(crate) result: &'a StageResult,
-    pub(crate) whole: &'a OperationResult,
+    /// Its times are without what was delayed because others took a CPU.
+    pub(crate) result: Cow<'a, StageResult>,
+    /// Share of the requests that is left out for that, 0 to 1.
+    pub(crate) left_out: f64,
+    /// For how long others had the CPU of the generator and that of the server, shares of the time.
+    pub(crate) lost: (f64, f64),
     pub(crate) rule: Stage,
     pub(crate) way: Way,
 }
@@ -95,11 +100,16 @@ fn climbs<'a>(recorded: &'a Recorded, cell: &Cell) -> Vec<Climb<'a>> {
     for trial in recorded.trials.iter().filter(|t| t.cell == cell.id) {
         by_block.insert(trial.block, trial);
     }
-    by_block.into_values().filter_map(Climb::of).collect()
+    let threads = match &cell.workload {
+        Workload::Kv(kv) => kv.threads,
+        _ => 1,
+    };
+    by_block.into_values().filter_map(|trial| Climb::of(trial, threads)).collect()
 }
 
 impl<'a> Climb<'a> {
-    fn of(trial: &'a Trial) -> Option<Self> {
+    /// Of a trial whose generator has so many threads.
+    fn of(trial: &'a Trial, threads: u32) -> Option<Self> {
         let phase = trial.phases.iter().find(|p| p.phase == RAMP)?;
         let known: Vec<(&StageResult, &OperationResult)> = phase
             .stages
@@ -112,9 +122,12 @@ impl<'a> Climb<'a> {
             (planned_clients(stage), whole.rate_per_s)
         };
         let pace = pace(&known.iter().map(served).collect::<Vec<_>>());
-        let seen = |((result, whole), way)| {
-            let rule = rule(phase, (result, whole), pace.unwrap_or(0.0));
-            Seen { result, whole, rule, way }
+        let seen = |((stage, whole), way): ((&'a StageResult, &OperationResult), Way)| {
+            let lost = stage.lost_shares(threads);
+            let rule =
+                rule(phase, (stage, whole), pace.unwrap_or(0.0)).without_cpu(lost.0 + lost.1);
+            let left_out = stage.left_out_share();
+            Seen { result: stage.undisturbed(), left_out, lost, rule, way }
         };
         let stages: Vec<Seen<'_>> = known.into_iter().zip(ways(&planned)).map(seen).collect();
         let mut up: Vec<usize> = (0..stages.len()).filter(|i| stages[*i].way == Way::Up).collect();
@@ -130,6 +143,11 @@ impl<'a> Climb<'a> {
 
     fn on_the_way_up(&self, place: usize) -> &Seen<'a> {
         &self.stages[self.up[place]]
+    }
+
+    /// The stages of the way up to a place.
+    pub(crate) fn up_to(&self, place: usize) -> impl Iterator<Item = &Seen<'a>> {
+        self.up[..=place].iter().map(|i| &self.stages[*i])
     }
 
     /// Share of the stages of the way up that contradict the knee, 0 to 1.
@@ -213,15 +231,25 @@ impl Seen<'_> {
         }
     }
 
+    /// How long its recorded part is, nanoseconds.
+    pub(crate) fn length_ns(&self) -> f64 {
+        self.result.length_ns as f64
+    }
+
+    /// What stands for all operations; a stage without any is none of a climb.
+    pub(crate) fn whole(&self) -> Option<&OperationResult> {
+        whole(&self.result)
+    }
+
     /// A quantile of all operations' times, nanoseconds; `None` without an answer.
     pub(crate) fn quantile(&self, q: f64) -> Option<f64> {
-        quantile(times(self.result, self.whole), q)
+        quantile(times(&self.result, self.whole()?), q)
     }
 
     /// The same of one operation.
     pub(crate) fn quantile_of(&self, operation: &str, q: f64) -> Option<f64> {
         let found = self.result.operations.iter().find(|o| o.operation == operation)?;
-        quantile(times(self.result, found), q)
+        quantile(times(&self.result, found), q)
     }
 
     /// CPUs that the server used.

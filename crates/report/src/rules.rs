@@ -27,8 +27,9 @@ pub const DOUBTED_MAX: f64 = 0.25;
 /// of 20 searches.
 pub const CONTRADICTED_MAX: f64 = 0.3;
 
-/// Share of the time for which others may have the CPU of generator or server in a search. What
-/// that delays is left out; with more, so much is that the rest no longer stands for the store.
+/// Share of the time for which others may have the CPU of generator or server in a search, or below
+/// the knee of a ramp. What that delays is left out; with more, so much is that the rest no longer
+/// stands for the store.
 pub const LOST_SHARE_MAX: f64 = 0.05;
 
 /// Upper by lower end of a search's interval. With more, its rounds found rates that have nothing
@@ -192,7 +193,10 @@ fn rules_of_the_generator() -> Vec<Rule> {
         ),
         rule(
             "lost CPUs",
-            format!("{} of a search's time, of generator or server", above(LOST_SHARE_MAX)),
+            format!(
+                "{} of a search's time, or below a ramp's knee, of generator or server",
+                above(LOST_SHARE_MAX)
+            ),
             "NOT-STEADY: what others delayed is left out, and too little is left",
         ),
         rule(

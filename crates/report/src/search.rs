@@ -9,6 +9,7 @@ use stats::search::{Found, Next, Purpose, Seen, Settings};
 use stats::tail::{Judgement, Tail};
 use std::collections::BTreeMap;
 
+use crate::left_out::Lost;
 use crate::notes::Notes;
 use crate::recorded::Recorded;
 use crate::rules::{
@@ -19,10 +20,8 @@ use crate::show;
 use crate::validity::Findings;
 use crate::view::{ProbeView, SearchView, Value};
 
-mod left_out;
 mod limited;
 
-use left_out::Lost;
 use limited::LimitedBy;
 
 /// Why a probe missed whose last answers came late.
@@ -91,7 +90,7 @@ pub(crate) fn search(
         t.probe.is_some_and(|s| matches!(s.purpose, Purpose::Bracket | Purpose::Confirm))
     };
     let judged = Judged {
-        lost: Lost::of(recorded.trials.iter().filter(is_judged), plan.cells.first()),
+        lost: Lost::of_probes(recorded.trials.iter().filter(is_judged), plan.cells.first()),
         recorded,
         search,
         settings: search.settings(plan.seed),
@@ -249,13 +248,14 @@ impl Judged<'_> {
     /// What probes say as long as there is no answer.
     fn so_far(&self) -> String {
         let (held, missed) = self.settings.known(&self.seen);
-        let held = held.map(|r| format!("{} held", per_s(r as f64)));
-        let missed = missed.map(|r| format!("{} did not", per_s(r as f64)));
-        match (held, missed) {
-            (None, None) => "nothing is known of it".into(),
-            (Some(one), None) | (None, Some(one)) => one,
-            (Some(held), Some(missed)) => format!("{held} and {missed}"),
-        }
+        let broke = self.judged().filter(|s| s.broke).map(|s| s.rate_per_s).min();
+        let known = [
+            held.map(|r| format!("{} held", per_s(r as f64))),
+            missed.map(|r| format!("{} did not", per_s(r as f64))),
+            broke.map(|r| format!("it broke at {}", per_s(r as f64))),
+        ];
+        let known: Vec<String> = known.into_iter().flatten().collect();
+        if known.is_empty() { "nothing is known of it".into() } else { known.join(" and ") }
     }
 
     fn pairs(&self) -> impl Iterator<Item = (&Seen, &Trial)> {
@@ -299,7 +299,9 @@ impl Judged<'_> {
             findings.not_steady("store or machine changed while they were searched", sentence);
         }
         let lost = self.lost;
-        if let Some(text) = lost.note() {
+        let of = "the times and verdicts of probes; rows of results, and files of values, have all \
+            of it";
+        if let Some(text) = lost.note(of) {
             notes.add(text);
         }
         if lost.most() > LOST_SHARE_MAX {

@@ -96,7 +96,7 @@ pub struct Offer {
     pub limits_ns: Vec<u64>,
     /// Processes of servers on this machine, where neither they nor the threads take CPUs from each
     /// other: then a CPU that is gone was taken by others, and what that delays is counted apart
-    /// from what is beyond the limits. `None` where nobody knows.
+    /// where there are limits, or stages that are no rows. `None` where nobody knows.
     pub apart: Option<Vec<u32>>,
     /// Which one of several loads on the same data it is: others have other arrivals and draw
     /// other requests.

@@ -1,10 +1,11 @@
 //! The stages of a load: which parts of its measurement they are, what was recorded in each, and
 //! what was used meanwhile.
 
-use model::{ClientStage, SETTLE_SHARE, StageResult};
+use model::{ClientStage, DisturbedStage, SETTLE_SHARE, StageResult};
 
 use super::engine::{Offer, Pacing};
 use super::pacer::Stage;
+use super::preempted::Lost;
 use super::protocol::Judged;
 use super::recorder::{Row, Times, results};
 use super::work::Work;
@@ -91,6 +92,9 @@ pub(crate) struct StageRows {
     answered: Vec<u64>,
     /// Due from there on, and never sent.
     unsent: u64,
+    /// The part of `rows` that was delayed because others took a CPU, and what they took.
+    disturbed: Vec<Row>,
+    lost: Lost,
 }
 
 impl StageRows {
@@ -101,21 +105,23 @@ impl StageRows {
             rows: vec![Row::new(open); operations],
             answered: vec![0; operations],
             unsent: 0,
+            disturbed: vec![Row::new(open); operations],
+            lost: Lost::default(),
         }
+    }
+
+    /// Whether a time lies in its recorded part.
+    fn records(&self, at_ns: u64) -> bool {
+        (self.span.from_ns..self.span.ends_ns).contains(&at_ns)
     }
 
     /// Where a request counts that was due, or answered in a closed load, at a time.
     fn row(&mut self, operation: usize, at_ns: u64) -> &mut Row {
-        let Span { from_ns, ends_ns, .. } = self.span;
-        if (from_ns..ends_ns).contains(&at_ns) {
-            &mut self.rows[operation]
-        } else {
-            &mut self.outside
-        }
+        if self.records(at_ns) { &mut self.rows[operation] } else { &mut self.outside }
     }
 
     fn all(&mut self) -> impl Iterator<Item = &mut Row> {
-        self.rows.iter_mut().chain([&mut self.outside])
+        self.rows.iter_mut().chain(&mut self.disturbed).chain([&mut self.outside])
     }
 
     pub(crate) fn merge(&mut self, other: &Self) {
@@ -123,6 +129,8 @@ impl StageRows {
         self.rows.iter_mut().zip(&other.rows).for_each(|(own, theirs)| own.merge(theirs));
         self.answered.iter_mut().zip(&other.answered).for_each(|(own, theirs)| *own += theirs);
         self.unsent += other.unsent;
+        self.disturbed.iter_mut().zip(&other.disturbed).for_each(|(own, theirs)| own.merge(theirs));
+        self.lost = self.lost.plus(other.lost);
     }
 
     pub(crate) fn close(&mut self) {
@@ -133,6 +141,12 @@ impl StageRows {
         self.all().for_each(Row::clear);
         self.answered.fill(0);
         self.unsent = 0;
+        self.lost = Lost::default();
+    }
+
+    /// Whether others took a CPU in its recorded part, or delayed by that before what is in it.
+    fn is_disturbed(&self) -> bool {
+        self.lost.times > 0 || self.disturbed.iter().any(|row| row.answered() > 0)
     }
 
     /// All of it, its beginning included, and its length in seconds.
@@ -151,11 +165,13 @@ fn of_time(stages: &[StageRows], at_ns: u64) -> usize {
 }
 
 /// Records `requests` replies that are alike in their stage; the measurement began at `from_ns`.
+/// Those `apart` were delayed because others took a CPU.
 pub(crate) fn replied(
     stages: &mut [StageRows],
     operation: usize,
     (times, judged): (&Times, &Judged),
     (requests, from_ns): (u64, u64),
+    apart: bool,
 ) {
     if stages.is_empty() {
         return;
@@ -164,13 +180,30 @@ pub(crate) fn replied(
         (times.intended_ns.saturating_sub(from_ns), times.done_ns.saturating_sub(from_ns));
     let open = stages[0].outside.lag().is_some();
     let at_ns = if open { intended_ns } else { done_ns };
-    let row = stages[of_time(stages, at_ns)].row(operation, at_ns);
-    if row.reply(times, judged, requests) {
-        let stage = of_time(stages, done_ns);
-        let stage = &mut stages[stage];
-        if (stage.span.from_ns..stage.span.ends_ns).contains(&done_ns) {
-            stage.answered[operation] += requests;
-        }
+    let stage = of_time(stages, at_ns);
+    let stage = &mut stages[stage];
+    if !stage.row(operation, at_ns).reply(times, judged, requests) {
+        return;
+    }
+    if apart && stage.records(at_ns) {
+        stage.disturbed[operation].reply(times, judged, requests);
+    }
+    let stage = of_time(stages, done_ns);
+    let stage = &mut stages[stage];
+    if stage.records(done_ns) {
+        stage.answered[operation] += requests;
+    }
+}
+
+/// Others took a CPU, which was seen at a time from the start of the measurement.
+pub(crate) fn lost(stages: &mut [StageRows], at_ns: u64, lost: Lost) {
+    if stages.is_empty() {
+        return;
+    }
+    let stage = of_time(stages, at_ns);
+    let stage = &mut stages[stage];
+    if stage.records(at_ns) {
+        stage.lost = stage.lost.plus(lost);
     }
 }
 
@@ -195,7 +228,7 @@ pub(crate) fn unsent(stages: &mut [StageRows], due_ns: u64, requests: u64) {
     }
     let stage = of_time(stages, due_ns);
     let stage = &mut stages[stage];
-    if (stage.span.from_ns..stage.span.ends_ns).contains(&due_ns) {
+    if stage.records(due_ns) {
         stage.unsent += requests;
     }
 }
@@ -300,6 +333,12 @@ pub(crate) fn stage_results(
             let answered = own.map_or(all, |own| stage.answered[own]);
             operation.rate_per_s = answered as f64 / stage.span.seconds();
         }
+        let disturbed = stage.is_disturbed().then(|| DisturbedStage {
+            times: stage.lost.times,
+            generator_ns: stage.lost.own_ns,
+            server_ns: stage.lost.server_ns,
+            operations: results(&stage.disturbed, (phase, names), stage.span.seconds()),
+        });
         StageResult {
             stage: number as u32,
             from_ns,
@@ -311,6 +350,7 @@ pub(crate) fn stage_results(
             server_cpu_ns: used.server_cpu_ns,
             generator_cpu_ns: used.generator.cpu_ns,
             generator_run_delay_ns: used.generator.run_delay_ns,
+            disturbed,
         }
     };
     over.map(stage_result).collect()

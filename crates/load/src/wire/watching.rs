@@ -44,10 +44,7 @@ impl<P: Parser + Default> Worker<'_, P> {
     /// Adds what others took to what is recorded, once that is.
     pub(super) fn tell_lost(&mut self, now: u64) {
         let Some(preempted) = &mut self.preempted else { return };
-        let lost = preempted.take_lost();
-        if let Some(due) = self.recorder.due.as_mut().filter(|_| now > self.measured_from_ns) {
-            due.lost(lost);
-        }
+        self.recorder.lost(preempted.take_lost(), (now, self.measured_from_ns));
     }
 
     /// Takes note of a planned request that is sent later than it was due, where that is neither

@@ -247,7 +247,7 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
             self.ends_ns = self.measured_from_ns + ns;
         }
         self.running = true;
-        if let Some(servers) = offer.apart.as_ref().filter(|_| self.recorder.due.is_some()) {
+        if let Some(servers) = offer.apart.as_ref().filter(|_| self.recorder.tells_apart()) {
             let value_bytes = self.shared.work.sizes.max() as u64;
             self.preempted = Some(Preempted::new(servers, value_bytes));
         }

@@ -301,10 +301,10 @@ fn looking_for_replies_is_no_work() {
 }
 
 /// Keeps a CPU busy until the test is over, from another process.
-struct Busy(Child);
+pub(super) struct Busy(Child);
 
 impl Busy {
-    fn on(cpu: usize) -> Self {
+    pub(super) fn on(cpu: usize) -> Self {
         let mut command = Command::new("taskset");
         let cpu = cpu.to_string();
         Self(command.args(["-c", &cpu, "sh", "-c", "while :; do :; done"]).spawn().unwrap())
@@ -318,13 +318,18 @@ impl Drop for Busy {
     }
 }
 
+/// A CPU on which this test may run.
+pub(super) fn a_cpu() -> usize {
+    let allowed = sched_getaffinity(Pid::from_raw(0)).unwrap();
+    (0..CpuSet::count()).find(|cpu| allowed.is_set(*cpu).unwrap()).unwrap()
+}
+
 #[test]
 fn what_others_delay_by_taking_the_cpu_is_counted_apart() {
     let server = Server::start(Arc::new(|_, _| Some("+\n".into())));
     let stage = Stage { rate_from_per_s: 2_000.0, rate_to_per_s: 2_000.0, length_ns: S };
     let pacing = Pacing::Open { arrivals: Arrivals::Constant, stages: vec![stage] };
-    let allowed = sched_getaffinity(Pid::from_raw(0)).unwrap();
-    let cpu = (0..CpuSet::count()).find(|cpu| allowed.is_set(*cpu).unwrap()).unwrap();
+    let cpu = a_cpu();
     let alone = Offer {
         pacing,
         limits_ns: vec![1_000_000],

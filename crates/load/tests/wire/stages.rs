@@ -8,10 +8,10 @@ use std::time::Duration;
 use cachedyno_load as load;
 use load::Meter;
 use load::wire::pacer::{Arrivals, Stage};
-use load::wire::{Offer, Pacing, Think, Until};
+use load::wire::{Offer, Pacing, Think, Until, Work};
 use model::{ClientStage, StageResult};
 
-use super::engine::{Lines, S, Server, offer, run_with, work};
+use super::engine::{Busy, Lines, S, Server, a_cpu, offer, run_with, work};
 
 fn constant(per_s: f64, length_ns: u64) -> Stage {
     Stage { rate_from_per_s: per_s, rate_to_per_s: per_s, length_ns }
@@ -57,6 +57,40 @@ fn a_single_stage_is_the_whole() {
     let results = outcome.recorder.results("ask", &["ask"], 0.5);
     assert_eq!(results.len(), 1);
     assert!(results[0].counts.ok.abs_diff(250) <= 1, "{:?}", results[0].counts);
+}
+
+#[test]
+fn what_others_delay_by_taking_the_cpu_is_counted_apart_in_its_stage() {
+    let server = Server::good();
+    let stages = vec![constant(2_000.0, 0), constant(2_000.0, S / 2), constant(2_000.0, S / 2)];
+    let pacing = Pacing::Open { arrivals: Arrivals::Constant, stages };
+    let cpu = a_cpu();
+    let until = Until::AfterNs(S);
+    let alone = Offer { pacing, cpus: vec![cpu], spin: true, ..offer(4, 16, until) };
+    let _busy = Busy::on(cpu);
+    let stages_of = |offer: &Offer| {
+        let work = Work { follows: true, ..work() };
+        run_with(&work, offer, &server.servers()).into_phase("ask", &["ask"]).stages
+    };
+    // Nobody says that the server leaves the CPU alone.
+    assert!(stages_of(&alone).iter().all(|stage| stage.disturbed.is_none()));
+    let stages = stages_of(&Offer { apart: Some(Vec::new()), ..alone });
+    let lost_ns = |s: &StageResult| s.disturbed.as_ref().map_or(0, |lost| lost.generator_ns);
+    // The scheduler lets each of the two wait for a few milliseconds at a time.
+    assert!(stages.iter().map(lost_ns).sum::<u64>() > 20_000_000, "{stages:?}");
+    let slow = |stage: &StageResult| -> u64 {
+        let times = stage.operations[0].response.recorded();
+        times.filter(|(ns, _)| *ns > 1_000_000).map(|(_, n)| n).sum()
+    };
+    let apart: u64 = stages
+        .iter()
+        .filter_map(|s| s.disturbed.as_ref()?.operations.last())
+        .map(|own| {
+            own.response.recorded().filter(|(ns, _)| *ns > 1_000_000).map(|(_, n)| n).sum::<u64>()
+        })
+        .sum();
+    let all: u64 = stages.iter().map(slow).sum();
+    assert!(all >= 20 && apart * 10 >= all * 8, "{apart} of {all} late ones were apart");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use stats::Histogram;
 use stats::knee::{ERROR_SHARE, Way};
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Climb, Ramp, Seen, times};
+use super::{Climb, Ramp, Seen};
 use crate::distribution::{Merged, PERCENTILES};
 use crate::ramp::limits::{Limited, limited};
 use crate::ramp::saturation::saturation;
@@ -150,7 +150,7 @@ impl Ramp<'_> {
         let target = &self.cell.target;
         let lowest = self.whole().filter_map(|climb| climb.stages.get(*climb.up.first()?));
         let mut counts = Counts::default();
-        lowest.for_each(|stage| counts.merge(&stage.whole.counts));
+        lowest.filter_map(Seen::whole).for_each(|whole| counts.merge(&whole.counts));
         if counts.error as f64 > ERROR_SHARE * counts.total() as f64 {
             return format!(
                 "{target} failed already in the lowest stage: {} of {} operations ({}); the most \
@@ -275,6 +275,8 @@ fn stage((number, way): (u32, Way), all: &[&Seen<'_>], seed: u64) -> RampStage {
     put("generator_run_delay_share", &|s| {
         Some(s.result.generator_run_delay_ns as f64 / s.result.length_ns as f64)
     });
+    let left_out = all.iter().map(|s| s.left_out).sum::<f64>() / all.len().max(1) as f64;
+    metrics.insert("left_out_share".into(), Value { center: left_out, lo: None, hi: None });
     let names: BTreeSet<&str> =
         all.iter().flat_map(|s| s.result.operations.iter().map(|o| o.operation.as_str())).collect();
     let of = |name: &str| -> Vec<&OperationResult> {
@@ -284,7 +286,7 @@ fn stage((number, way): (u32, Way), all: &[&Seen<'_>], seed: u64) -> RampStage {
     let mut operations: BTreeMap<String, RampOperation> =
         names.iter().map(|name| ((*name).to_string(), operation(all, &of(name), seed))).collect();
     // A load of one operation has no row for all.
-    let wholes: Vec<&OperationResult> = all.iter().map(|s| s.whole).collect();
+    let wholes: Vec<&OperationResult> = all.iter().filter_map(|s| s.whole()).collect();
     operations.entry(RAMP.into()).or_insert_with(|| operation(all, &wholes, seed));
     RampStage {
         number,
@@ -327,14 +329,13 @@ const KEPT: [&str; 3] = ["p50", "p99", "p999"];
 
 fn in_time(climb: &Climb<'_>, stage: &Seen<'_>) -> StageInTime {
     let from_ns = climb.phase.begun_ns + stage.result.from_ns;
-    let time = times(stage.result, stage.whole);
     StageInTime {
         from_s: from_ns as f64 / 1e9,
         to_s: (from_ns + stage.result.length_ns) as f64 / 1e9,
         planned_per_s: stage.result.planned_per_s,
         clients: stage.result.clients,
         answered_per_s: stage.rule.answered_per_s,
-        ns_p99: (!time.is_empty()).then(|| time.quantile_ns(0.99)),
+        ns_p99: stage.quantile(0.99).map(|ns| ns as u64),
         holds: stage.rule.holds(),
     }
 }

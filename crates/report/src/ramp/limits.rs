@@ -4,10 +4,11 @@
 use model::{Counts, Sample, StoreCounters, Workload};
 
 use super::{Climb, Ramp, Seen};
+use crate::left_out::Lost;
 use crate::notes::Notes;
 use crate::ramp::saturation::threads_within;
 use crate::recorded::Recorded;
-use crate::rules::{BUSY_SHARE_MAX, NOISY_TRIALS_MAX, WRONG_MAX};
+use crate::rules::{BUSY_SHARE_MAX, LOST_SHARE_MAX, NOISY_TRIALS_MAX, WRONG_MAX};
 use crate::show;
 use crate::validity::{Findings, classes};
 use crate::view::RampView;
@@ -113,6 +114,20 @@ pub(crate) fn check(ramp: &Ramp<'_>, view: &RampView, findings: &mut Findings, n
         ));
     }
     check_knees(ramp, &place, findings, notes);
+    check_lost(ramp, &place, findings, notes);
+}
+
+/// What others took of the CPUs below the knee.
+fn check_lost(ramp: &Ramp<'_>, place: &str, findings: &mut Findings, notes: &mut Notes) {
+    let lost = Lost::of_ramp(ramp);
+    let of = "the times of stages (the record has all of it)";
+    if let Some(text) = lost.note(of) {
+        notes.add(format!("{place}: {text}"));
+    }
+    if lost.most() > LOST_SHARE_MAX {
+        let cure = "stop what else runs there, or measure on a quieter machine";
+        findings.not_steady("others took the CPUs", format!("{place}: {}: {cure}", lost.words()));
+    }
 }
 
 /// What speaks against the knees of blocks.
@@ -192,7 +207,7 @@ pub(crate) fn told_by_samples(ramp: &Ramp<'_>, recorded: &Recorded, notes: &mut 
 }
 
 fn is_late(seen: &Seen<'_>) -> bool {
-    let lag = &seen.whole.lag;
+    let Some(lag) = seen.whole().map(|whole| &whole.lag) else { return false };
     let p99 = seen.quantile(0.99).unwrap_or(0.0);
     !lag.is_empty() && lag.quantile_ns(0.99) as f64 > LAG_SHARE_NOTE * p99
 }

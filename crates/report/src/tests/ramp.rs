@@ -187,6 +187,7 @@ fn ramp(store: Store, shares: &[u32]) -> PhaseResult {
             server_cpu_ns: Some(((answered * store.cpu_ns) as u64).min(length_ns)),
             generator_cpu_ns: (answered * 4_000.0 * 0.8) as u64,
             generator_run_delay_ns: 1_000_000,
+            disturbed: None,
         }
     };
     let stages: Vec<StageResult> = shares.iter().enumerate().map(stage).collect();
