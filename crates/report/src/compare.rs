@@ -223,6 +223,51 @@ impl Measured {
     }
 }
 
+/// By how much a store's CPU time for the same work may differ on a machine that is as fast.
+const AS_FAST: f64 = 1.1;
+
+/// That the machine was not as fast in both runs: the same store with the same settings needed more
+/// CPU time for the same operations near its limit, where it is as busy in both. Runs with other
+/// arguments may have other keys or values.
+fn slower([a, b]: [&View; 2], target: &str, costs: [Option<Value>; 2]) -> Option<String> {
+    let of = |view: &'_ View| view.targets.iter().find(|t| t.name == target).cloned();
+    let (one, two) = (of(a)?, of(b)?);
+    let alike = one.product == two.product && one.settings == two.settings;
+    if !alike || without_seed(a) != without_seed(b) {
+        return None;
+    }
+    let [cost, other] = costs;
+    let by = ratio(&other?, &cost?);
+    let (lo, hi) = show::bounds(&by)?;
+    let (slower, times) = match (lo, hi) {
+        (lo, _) if lo > 1.0 => ("B", by.center),
+        (_, hi) if hi < 1.0 => ("A", 1.0 / by.center),
+        _ => return None,
+    };
+    (times >= AS_FAST).then(|| {
+        format!(
+            "the same {target} needed {} the CPU time for each operation in {slower}: the machine \
+             was slower there, if nothing else about it changed, and rates may differ by as much \
+             for that alone (measure both again, in turn)",
+            show::ratio(times)
+        )
+    })
+}
+
+/// A run's arguments without the seed, which alone changes nothing that costs time.
+fn without_seed(view: &View) -> Vec<&str> {
+    let mut rest = view.command.iter().skip(1).map(String::as_str);
+    let mut kept = Vec::new();
+    while let Some(argument) = rest.next() {
+        match argument {
+            "--seed" => drop(rest.next()),
+            _ if argument.starts_with("--seed=") => {}
+            _ => kept.push(argument),
+        }
+    }
+    kept
+}
+
 /// The ratio of two independent values; without an interval where either has none.
 pub(crate) fn ratio(above: &Value, below: &Value) -> Value {
     let center = above.center / below.center;

@@ -20,6 +20,7 @@ use crate::show;
 use crate::validity::Findings;
 use crate::view::{ProbeView, SearchView, Value};
 
+mod cost;
 mod limited;
 
 use limited::LimitedBy;
@@ -103,7 +104,11 @@ pub(crate) fn search(
         Next::Probe(_) => (None, Some(judged.why_early())),
     };
     let limited_by = judged.limited_by(found, phases, notes);
-    let (outcome, sentence) = judged.sentence(found, early, limited_by.as_ref());
+    let costs = match found {
+        Some(Found::Rate { center, .. }) => judged.costs(center),
+        _ => BTreeMap::new(),
+    };
+    let (outcome, sentence) = judged.sentence(found, early, (limited_by.as_ref(), &costs));
     if outcome != "found" {
         findings.invalid.push(sentence.clone());
     }
@@ -135,6 +140,7 @@ pub(crate) fn search(
         peak_per_s: answered.reduce(f64::max),
         held_per_s,
         missed_per_s,
+        costs,
         probes: judged.probes(),
     }
 }
@@ -157,7 +163,7 @@ impl Judged<'_> {
         &self,
         found: Option<Found>,
         early: Option<String>,
-        limited_by: Option<&LimitedBy>,
+        (limited_by, costs): (Option<&LimitedBy>, &BTreeMap<String, Value>),
     ) -> (&'static str, String) {
         let (target, limits) = (self.target, self.limits());
         let so_far = self.so_far();
@@ -172,7 +178,10 @@ impl Judged<'_> {
         match found {
             Found::Rate { center, lo, hi } => {
                 let (lo, hi) = (grouped(lo), grouped(hi));
-                let sustained = format!("{} [{lo}, {hi}] with {limits}", per_s(center));
+                let cpus = costs.get("server_cpus").map_or_else(String::new, |v| {
+                    format!(", its CPU at {} of one there", show::percent(v.center))
+                });
+                let sustained = format!("{} [{lo}, {hi}] with {limits}{cpus}", per_s(center));
                 match limited_by {
                     None => ("found", format!("{target} sustains {sustained}")),
                     Some(by) => {

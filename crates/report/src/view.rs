@@ -397,10 +397,13 @@ pub struct SearchView {
     pub answer: Option<Value>,
     /// Requests answered per second at most, without regard for limits.
     pub peak_per_s: Option<f64>,
-    /// The highest planned rate that held below the lowest that did not.
+    /// The highest planned rate that surely held below the lowest that surely did not.
     pub held_per_s: Option<u64>,
-    /// The lowest planned rate that did not hold.
+    /// The lowest planned rate that surely did not hold.
     pub missed_per_s: Option<u64>,
+    /// Near the answer: `server_cpus` (CPUs that the server used), `server_cpu_ns_per_op` and
+    /// `generator_cpu_ns_per_op`, with intervals over probes. Empty without an answer.
+    pub costs: BTreeMap<String, Value>,
     /// Probes in their order: the curve. Rests are left out where the store was at rest.
     pub probes: Vec<ProbeView>,
 }

@@ -3,7 +3,7 @@
 //! Between two stages nothing is known of a store, and two runs need not have met the same side of
 //! it: the interval of each highest rate that is a stage's reaches up to the next stage.
 
-use super::{COST, Common, Compared, Group, HIGHEST, Measured, paired};
+use super::{COST, Common, Compared, Group, HIGHEST, Measured, paired, slower};
 use crate::ramp::bears_more;
 use crate::show;
 use crate::view::{RampView, SAME_RATE, Value, View};
@@ -20,6 +20,8 @@ pub(super) fn common(a: &View, b: &View) -> Common {
     let mut notes: Vec<String> = Vec::new();
     for (one, two) in &pairs {
         notes.extend([("A", one), ("B", two)].iter().filter_map(|(run, ramp)| doubt(run, ramp)));
+        let costs = [one, two].map(|ramp| cost(ramp));
+        notes.extend(slower([a, b], &one.target, costs));
     }
     if !pairs.is_empty() {
         notes.push(NOTE.into());
@@ -68,17 +70,19 @@ fn group(a: &RampView, b: &RampView) -> Group {
         line.repeated = if same { repeated } else { 0 };
         lines.push(line);
     }
-    let cost = |ramp: &RampView| {
-        Measured::of(ramp.at_knee().and_then(|at| at.metrics.get("server_cpu_ns_per_op")).copied())
-    };
     // A server that somebody else runs does not tell its CPU.
-    let (a_cost, b_cost) = (cost(a), cost(b));
+    let (a_cost, b_cost) = (Measured::of(cost(a)), Measured::of(cost(b)));
     if a_cost.value.or(b_cost.value).is_some() {
         let names = vec!["server CPU/op at knee".into()];
         lines.push(Compared { names, kind: &COST, a: a_cost, b: b_cost, repeated });
     }
     let title = format!("{}, {}, {}", a.target, a.workload, a.load);
     Group { title, lines }
+}
+
+/// CPU time of the server by operation at the knee.
+fn cost(ramp: &RampView) -> Option<Value> {
+    ramp.at_knee().and_then(|at| at.metrics.get("server_cpu_ns_per_op")).copied()
 }
 
 /// The highest rate within the limit, its interval up to the next stage; without an upper end where

@@ -3,7 +3,7 @@
 use model::Load;
 use stats::search::A_ROUND;
 
-use super::{Common, Compared, Group, HIGHEST, Measured};
+use super::{COST, Common, Compared, Group, HIGHEST, Measured, slower};
 use crate::show;
 use crate::view::{SearchView, Value, View};
 
@@ -28,7 +28,14 @@ pub(super) fn common(a: &View, b: &View) -> Common {
         let value = |center| Value { center, lo: None, hi: None };
         Measured::of(search.peak_per_s.map(value))
     };
-    let lines = vec![compared("rate found", &found), compared("peak", &peak)];
+    let mut lines = vec![compared("rate found", &found), compared("peak", &peak)];
+    let costs = [one, two].map(|search| search.costs.get("server_cpu_ns_per_op").copied());
+    // A server that somebody else runs does not tell its CPU.
+    if costs.iter().any(Option::is_some) {
+        let names = vec!["server CPU/op".into()];
+        let [a, b] = costs.map(Measured::of);
+        lines.push(Compared { names, kind: &COST, a, b, repeated });
+    }
     let words = asked(a, one).map(|(_, asked)| asked);
     let title = format!("{}, {}", target(a), words.join(", "));
     common.groups.push(Group { title, lines });
@@ -42,6 +49,7 @@ pub(super) fn common(a: &View, b: &View) -> Common {
     } else if let Some(words) = overlap(one, two) {
         common.notes.push(words.into());
     }
+    common.notes.extend(slower([a, b], target(a), costs).filter(|_| same));
     common
 }
 

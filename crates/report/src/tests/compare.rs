@@ -176,13 +176,38 @@ fn searches_are_compared_by_the_rates_found() {
     assert_eq!(judged(&text, "rate found"), (1.2, "higher".into()), "{text}");
     assert_eq!(judged(&text, "peak"), (1.15, "undecided".into()), "{text}");
     assert!(text.contains("the intervals of the rates found do not overlap"), "{text}");
-    assert!(!text.contains("alone") && !text.contains("operation"), "probes are no rows: {text}");
+    assert!(
+        !text.contains("alone.\n") && !text.contains("operation  "),
+        "probes are no rows: {text}"
+    );
     let same = compared(&searched(STORE), &searched(STORE));
     assert_eq!(judged(&same, "rate found"), (1.0, "equal".into()), "{same}");
     assert!(same.contains("the intervals of the rates found overlap"), "{same}");
     let two = compared(&searched_in(2, STORE, |_| {}), &searched(more));
     assert_eq!(judged(&two, "rate found").1, "undecided", "of two rounds: {two}");
     insta::assert_snapshot!(render(&judge(&searched(STORE)), &judge(&searched(more)), 80, false));
+}
+
+#[test]
+fn that_the_machine_was_slower_is_told() {
+    let slower = |factor: f64| {
+        searched_in(5, STORE, |trial| {
+            for phase in &mut trial.phases {
+                let scaled = |ns: u64| (ns as f64 * factor) as u64;
+                phase.generator_cpu_ns = scaled(phase.generator_cpu_ns);
+                phase.server_cpu_ns = phase.server_cpu_ns.map(scaled);
+            }
+        })
+    };
+    let (usual, slow) = (slower(1.0), slower(1.25));
+    let text = compared(&usual, &slow);
+    assert_eq!(judged(&text, "server CPU/op"), (0.8, "dearer".into()), "{text}");
+    assert!(text.contains("redis needed 1.25× the CPU time for each operation in B"), "{text}");
+    assert!(compared(&slow, &usual).contains("operation in A: the machine was slower there"));
+    let mut other = slower(1.25);
+    other.header.command = vec!["cachedyno".into(), "find-max".into(), "--value".into()];
+    assert!(!compared(&usual, &other).contains("machine was slower"), "other values");
+    assert!(!compared(&usual, &slower(1.05)).contains("machine was slower"));
 }
 
 #[test]
