@@ -11,6 +11,8 @@ use crate::view::Value;
 /// How far from the answer probes may be, as a share of it.
 const NEAR: f64 = 0.1;
 
+type Read = fn(&Trial) -> Option<f64>;
+
 impl Judged<'_> {
     /// CPUs that the server used, and CPU time of server and generator by operation: over the
     /// probes of the confirmation near a rate. Empty without any.
@@ -21,7 +23,7 @@ impl Judged<'_> {
                 && (seen.rate_per_s as f64 / rate_per_s - 1.0).abs() <= NEAR
         };
         let trials: Vec<&Trial> = self.pairs().filter(|(s, _)| near(s)).map(|(_, t)| t).collect();
-        let reads: [(&str, fn(&Trial) -> Option<f64>); 3] = [
+        let reads: [(&str, Read); 3] = [
             ("server_cpus", |t| {
                 let phase = t.phases.first()?;
                 Some(phase.server_cpu_ns? as f64 / phase.wall_ns.max(1) as f64)
@@ -30,7 +32,7 @@ impl Judged<'_> {
             ("generator_cpu_ns_per_op", |t| by_operation(t, t.phases.first()?.generator_cpu_ns)),
         ];
         let seed = self.recorded.header.plan.seed;
-        let over = |(name, read): (&str, fn(&Trial) -> Option<f64>)| {
+        let over = |(name, read): (&str, Read)| {
             let values = trials.iter().filter_map(|trial| read(trial));
             Some((name.to_string(), over_blocks(values, seed)?.0))
         };

@@ -193,9 +193,7 @@ fn that_the_machine_was_slower_is_told() {
     let slower = |factor: f64| {
         searched_in(5, STORE, |trial| {
             for phase in &mut trial.phases {
-                let scaled = |ns: u64| (ns as f64 * factor) as u64;
-                phase.generator_cpu_ns = scaled(phase.generator_cpu_ns);
-                phase.server_cpu_ns = phase.server_cpu_ns.map(scaled);
+                phase.server_cpu_ns = phase.server_cpu_ns.map(|ns| (ns as f64 * factor) as u64);
             }
         })
     };

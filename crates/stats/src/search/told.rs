@@ -1,0 +1,48 @@
+//! What the probes of a search say besides its answer.
+
+use super::{Pooled, Purpose, Seen, Settings, Together};
+use crate::tail::Judgement;
+
+impl Settings {
+    /// What one probe says of the limits by itself; `None` where it cannot be judged.
+    pub fn judge(&self, seen: &Seen) -> Option<Judgement> {
+        (!seen.doubted).then(|| self.judge_all(&[seen]).judgement)
+    }
+
+    /// True where no more requests were beyond any limit than may be, by itself; false where it
+    /// fell behind or broke.
+    pub fn keeps_limits(&self, seen: &Seen) -> bool {
+        self.judge_all(&[seen]).leans_to_pass
+    }
+
+    /// The rates between which the knee lies, as far as that is decided: the highest at which all
+    /// probes together hold, below the lowest at which they do not. Probes that broke, or that
+    /// cannot be judged, say nothing of it.
+    pub fn known(&self, seen: &[Seen]) -> (Option<u64>, Option<u64>) {
+        let judged = |s: &&Seen| {
+            matches!(s.purpose, Purpose::Bracket | Purpose::Confirm) && !s.doubted && !s.broke
+        };
+        let pooled = self.pooled(seen.iter().filter(judged));
+        let is = |p: &&Pooled, judgement| p.together.judgement == judgement;
+        let missed = pooled.iter().find(|p| is(p, Judgement::Fail)).map(|p| p.rate_per_s);
+        let below = pooled.iter().filter(|p| missed.is_none_or(|missed| p.rate_per_s < missed));
+        let held = below.filter(|p| is(p, Judgement::Pass)).map(|p| p.rate_per_s).next_back();
+        (held, missed)
+    }
+
+    /// How many probes had more requests beyond a limit than may be, at a rate no higher than one
+    /// that held, and of how many: of a store that stays as it is, few near the knee.
+    pub fn contradictions(&self, seen: &[Seen]) -> (usize, usize) {
+        let probes = |s: &&Seen| matches!(s.purpose, Purpose::Bracket | Purpose::Confirm);
+        let judged: Vec<(u64, Together)> = seen
+            .iter()
+            .filter(probes)
+            .filter(|s| !s.doubted && !s.broke)
+            .map(|s| (s.rate_per_s, self.judge_all(&[s])))
+            .collect();
+        let held = judged.iter().filter(|(_, t)| t.judgement == Judgement::Pass);
+        let highest = held.map(|(rate, _)| *rate).max().unwrap_or(0);
+        let against = judged.iter().filter(|(rate, t)| *rate <= highest && !t.leans_to_pass);
+        (against.count(), judged.len())
+    }
+}
