@@ -22,6 +22,7 @@ use std::collections::BTreeMap;
 
 use crate::notes::Notes;
 use crate::recorded::Recorded;
+use crate::rules::LOST_SHARE_MAX;
 use crate::validity::{Findings, pinning_notes};
 use crate::view::RampView;
 use figures::views;
@@ -124,8 +125,9 @@ impl<'a> Climb<'a> {
         let pace = pace(&known.iter().map(served).collect::<Vec<_>>());
         let seen = |((stage, whole), way): ((&'a StageResult, &OperationResult), Way)| {
             let lost = stage.lost_shares(threads);
-            let rule =
-                rule(phase, (stage, whole), pace.unwrap_or(0.0)).without_cpu(lost.0 + lost.1);
+            // With more than that a run is not steady, and no stage is given the benefit.
+            let forgiven = (lost.0 + lost.1).min(LOST_SHARE_MAX);
+            let rule = rule(phase, (stage, whole), pace.unwrap_or(0.0)).without_cpu(forgiven);
             let left_out = stage.left_out_share();
             Seen { result: stage.undisturbed(), left_out, lost, rule, way }
         };

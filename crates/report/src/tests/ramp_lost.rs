@@ -76,16 +76,17 @@ fn a_single_kind_of_request_may_have_been_delayed() {
 
 #[test]
 fn a_stage_may_miss_what_was_due_while_it_had_no_cpu() {
-    let stumble = |server_ns: u64| {
+    let stumble = |server_ns: u64, answered: f64| {
         let with = move |trial: &mut Trial| {
             let stage = &mut ramp_of(trial).stages[5];
             delay(stage, true);
             stage.disturbed.as_mut().unwrap().server_ns = server_ns;
-            stage.operations.last_mut().unwrap().rate_per_s *= 0.96;
+            stage.operations.last_mut().unwrap().rate_per_s *= answered;
         };
         found(&judge(&ramped(3, with)), "redis").stages[5].held
     };
-    assert_eq!((stumble(32_000_000), stumble(8_000_000)), (3, 0), "of 0.8 s");
+    assert_eq!((stumble(32_000_000, 0.96), stumble(8_000_000, 0.96)), (3, 0), "of 0.8 s");
+    assert_eq!(stumble(160_000_000, 0.85), 0, "a twentieth at most");
 }
 
 #[test]
