@@ -1,7 +1,7 @@
 //! What would need more memory or time than there is: refused with the arithmetic, before anything
 //! starts.
 
-use model::{Kv, Load, Stop};
+use model::{Kv, Load, Plan, Stop, Workload};
 use stats::{format_bytes, format_ns};
 use std::fs;
 use workloads::kv::Sizes;
@@ -60,6 +60,43 @@ pub(crate) fn bench(
         ));
     }
     Ok(())
+}
+
+/// Refuses more threads of a generator than its most clients or its CPUs; `flag` is what sets them.
+pub(crate) fn threads(flag: &str, threads: u32, clients: u32, cpus: usize) -> Result<(), String> {
+    if threads > clients {
+        return Err(format!(
+            "{flag} `{threads}` is more than the clients (expected at most {clients}: each thread \
+             has clients of its own)"
+        ));
+    }
+    if threads as usize > cpus.max(1) {
+        return Err(format!(
+            "{flag} `{threads}` is more than the CPUs of the generator: the threads would only \
+             take them from each other (expected at most {}; `cachedyno doctor` names them)",
+            cpus.max(1)
+        ));
+    }
+    Ok(())
+}
+
+/// The same of a study of ramps, where its user or its file sets them.
+pub(crate) fn threads_of(
+    plan: &Plan,
+    sets: &[(String, String)],
+    cpus: usize,
+) -> Result<(), String> {
+    let ramps = plan.cells.iter().filter_map(|cell| match &cell.workload {
+        Workload::Kv(kv) => Some((kv.threads, cell.load.clients())),
+        Workload::Sessions(_) | Workload::AppCache(_) => None,
+    });
+    let Some((planned, clients)) = ramps.reduce(|a, b| (a.0.max(b.0), a.1.max(b.1))) else {
+        return Ok(());
+    };
+    // A plan has no more threads than clients: what was typed is told.
+    let typed = sets.iter().rev().find(|(key, _)| key == "threads");
+    let typed = typed.and_then(|(_, value)| value.parse().ok());
+    threads("--set threads", typed.unwrap_or(planned), clients, cpus)
 }
 
 /// Refuses a `redis-benchmark` whose requests under way would not fit into memory.

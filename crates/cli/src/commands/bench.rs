@@ -71,7 +71,7 @@ pub(crate) fn run(arguments: &Bench) -> Result<ExitCode, CliError> {
     let flags = &arguments.flags;
     let choices = flags.choices(&arguments.targets)?;
     let load = load(arguments)?;
-    let workload = flags.workload(load.clients(), times(arguments)?)?;
+    let workload = flags.workload(times(arguments)?)?;
     let plan = flags.plan(STUDY, &choices, (&workload, &load), arguments.blocks)?;
     flags.carry_out(plan, &choices)
 }

@@ -60,7 +60,7 @@ pub(crate) fn run(arguments: &FindMax) -> Result<ExitCode, CliError> {
     };
     let warmup_ns = run::duration_ns("--warmup", Some(&arguments.warmup))?.unwrap_or(0);
     let times = Times { warmup_ns, measured_ns: search.probe_ns, think_ns: 0 };
-    let workload = flags.workload(flags.clients, times)?;
+    let workload = flags.workload(times)?;
     let mut plan = flags.plan(STUDY, &choices, (&workload, &load), 1)?;
     let limits: Vec<String> = search.slos.iter().map(ToString::to_string).collect();
     let limits = limits.join(" and ");

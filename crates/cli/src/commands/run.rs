@@ -30,7 +30,7 @@ use crate::args::{Fill, Format, Run};
 use crate::exit::{CliError, DONE, INTERRUPTED, NOT_VALID, TARGET};
 use crate::output;
 use crate::progress::{Collector, Display};
-use crate::{limits, secrets, serve, studies};
+use crate::{limits, secrets, sense, serve, studies};
 
 /// How the number of clients is chosen here.
 const CLIENTS: &str = "--set clients";
@@ -146,7 +146,10 @@ fn begin(arguments: &Run, targets: &[TargetChoice], setup: &Setup) -> Result<Beg
     if arguments.data_set.is_some() {
         study.takes_files()?;
     }
-    let plan = study.plan(&choices(arguments, targets)?)?;
+    let choices = choices(arguments, targets)?;
+    let plan = study.plan(&choices)?;
+    sense::threads_of(&plan, &choices.sets, setup.pinning.generator.len())
+        .map_err(CliError::usage)?;
     for target in plan.targets.iter().filter(|target| target.address.is_none()) {
         for product in target.products() {
             rig::check_settings(*product, target.program, &target.settings_of(*product))

@@ -140,6 +140,15 @@ fn what_makes_no_sense_is_refused_before_anything_starts() {
             &["--clients 50 times --pipeline 1000 times 512 MiB", "`24.4 TiB` under way", "memory"],
         ),
         (&["redis", "--pipeline", "99999", "--clients", "20000"], &["`1999980000` requests"]),
+        (&["redis", "--threads", "60"], &["--threads `60` is more than the clients", "at most 50"]),
+        (
+            &["redis", "--threads", "3", "--client-stages", "1s:1-2"],
+            &["--threads `3` is more than the clients", "at most 2"],
+        ),
+        (
+            &["redis", "--threads", "512", "--clients", "512"],
+            &["--threads `512` is more than the CPUs of the generator", "cachedyno doctor"],
+        ),
     ] {
         let mut command = place.command();
         command.arg("bench").args(arguments).args(["--keys", "500"]);

@@ -19,7 +19,9 @@ fn bench(place: &Place, arguments: &[&str]) -> Command {
 fn small(place: &Place, arguments: &[&str]) -> Value {
     let mut command = bench(place, arguments);
     command.args(["--duration", "300ms", "--blocks", "2", "--clients", "6", "--verify", "1"]);
-    command.args(["--threads", "2"]);
+    // Several, where the generator has CPUs for them.
+    let threads = rig::Pinning::for_this_process().generator.len().min(2);
+    command.args(["--threads", &threads.to_string()]);
     if !arguments.contains(&"--keys") {
         command.args(["--keys", "500"]);
     }

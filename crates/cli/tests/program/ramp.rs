@@ -250,6 +250,21 @@ fn a_server_without_connections_left_fails_its_trial_with_its_words() {
 }
 
 #[test]
+fn threads_that_would_stand_in_each_others_way_are_refused_before_anything_starts() {
+    let place = Place::new();
+    for (sets, part) in [
+        (["threads=500", "clients=20,400"], "is more than the clients (expected at most 400"),
+        (["threads=500", "clients=20,500"], "is more than the CPUs of the generator"),
+        (["threads=500", "profile=putra-2024"], "is more than the CPUs of the generator"),
+    ] {
+        let sets = ["--target", "redis", "--set", sets[0], "--set", sets[1]];
+        Place::finish(small(&place, &sets)).usage_error(&["--set threads `500`", part]);
+    }
+    assert!(!place.records().exists());
+    place.assert_nothing_left();
+}
+
+#[test]
 fn what_a_full_store_evicts_is_missed_and_no_fault() {
     if !tools() {
         return;

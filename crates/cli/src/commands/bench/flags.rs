@@ -47,7 +47,7 @@ pub(crate) struct KvFlags {
     #[arg(long, short = 'P', default_value_t = 1)]
     #[arg(value_parser = value_parser!(u32).range(1..=100_000))]
     pub(in crate::commands) pipeline: u32,
-    /// Threads of the generator
+    /// Threads of the generator: at most as many as it has clients, and CPUs
     #[arg(long, default_value_t = 1, value_parser = value_parser!(u32).range(1..=512))]
     pub(in crate::commands) threads: u32,
     /// Bytes of a value: 1KiB, 64-4096, 100:3,1024:1, etc (Facebook's ETC) [default: 1KiB]
@@ -188,6 +188,8 @@ impl KvFlags {
         let is_here = targets.iter().any(|target| target.address.is_none())
             || choices.iter().filter_map(|c| c.endpoint.as_ref()).any(is_here);
         sense::bench(workload, load, blocks, targets.len(), is_here).map_err(CliError::usage)?;
+        let cpus = Pinning::for_this_process().generator.len();
+        sense::threads("--threads", self.threads, load.clients(), cpus).map_err(CliError::usage)?;
         let cell = |target: &PlannedTarget| Cell {
             id: format!("{}/{}/{}", target.name, workload.profile, load.clients()),
             target: target.name.clone(),
@@ -233,8 +235,8 @@ impl KvFlags {
         Ok(())
     }
 
-    /// The workload for so many clients, with one phase.
-    pub(in crate::commands) fn workload(&self, clients: u32, times: Times) -> Result<Kv, CliError> {
+    /// The workload, with one phase.
+    pub(in crate::commands) fn workload(&self, times: Times) -> Result<Kv, CliError> {
         let preset: Option<Preset> =
             self.preset.as_ref().map(|name| read("--preset", name)).transpose()?;
         let (profile, operations, weights) = self.operations(preset.as_ref())?;
@@ -259,7 +261,7 @@ impl KvFlags {
             ttl_s: self.ttl_s(preset.as_ref())?,
             filled_share,
             verify_one_in: self.verify,
-            threads: self.threads.min(clients),
+            threads: self.threads,
             think_ns: times.think_ns,
             think_is_drawn: false,
             follows: false,
