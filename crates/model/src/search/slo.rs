@@ -124,10 +124,17 @@ impl FromStr for Slo {
         let name = metric.trim();
         if name == "error" || name == "errors" {
             let expected = "is no share (expected percent between 0 and 100, as in 0.01%)";
-            let millionths = limit.trim().strip_suffix('%').and_then(|n| scaled(n.trim(), 6));
-            let millionths = millionths.filter(|m| (1..WHOLE_FINE).contains(m));
-            let millionths = millionths.ok_or_else(|| wrong(limit, before, expected.into()))?;
-            return Ok(Self::Errors { millionths });
+            let percent = limit.trim().strip_suffix('%');
+            let number = percent.unwrap_or(limit).trim();
+            let millionths = scaled(number, 6).filter(|m| (1..WHOLE_FINE).contains(m));
+            return match (millionths, percent) {
+                (Some(millionths), Some(_)) => Ok(Self::Errors { millionths }),
+                (Some(_), None) => {
+                    let problem = format!("has no % (expected percent, as in `error<{number}%`)");
+                    Err(wrong(limit, before, problem))
+                }
+                (None, _) => Err(wrong(limit, before, expected.into())),
+            };
         }
         let thousandths = name.strip_prefix('p').and_then(|digits| scaled(digits, 3));
         let thousandths = thousandths.filter(|t| (1_000..WHOLE).contains(t)).ok_or_else(|| {
@@ -219,7 +226,9 @@ mod tests {
             ("p<1ms", "p", 1, "p1 to p99.999"),
             ("é<1ms", "é", 1, "can be limited"),
             ("latency<1ms", "latency", 1, "expected `error`"),
-            ("error<1", "1", 7, "as in 0.01%"),
+            ("error<1", "1", 7, "has no % (expected percent, as in `error<1%`)"),
+            ("errors < 0.01 ", "0.01", 10, "`error<0.01%`"),
+            ("error<100", "100", 7, "as in 0.01%"),
             ("error<0%", "0%", 7, "between 0 and 100"),
             ("error<100%", "100%", 7, "between 0 and 100"),
             ("error<NaN%", "NaN%", 7, "is no share"),
