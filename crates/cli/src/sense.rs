@@ -1,7 +1,8 @@
 //! What would need more memory or time than there is: refused with the arithmetic, before anything
 //! starts.
 
-use model::{Kv, Load, Plan, Stop, Workload};
+use model::{Kv, Load, Plan, Search, Stop, Workload};
+use stats::search::A_ROUND;
 use stats::{format_bytes, format_ns};
 use std::fs;
 use workloads::kv::Sizes;
@@ -60,6 +61,22 @@ pub(crate) fn bench(
         ));
     }
     Ok(())
+}
+
+/// Refuses a `find-max` whose confirmation alone would outlast the month.
+pub(crate) fn search(search: &Search, warmup_ns: u64) -> Result<(), String> {
+    let (probe_ns, rounds) = (search.probe_ns as f64, search.rounds);
+    let probes = f64::from(rounds) * A_ROUND as f64;
+    let days = (probe_ns + warmup_ns as f64) * probes / DAY_NS;
+    if days <= RUN_DAYS_MAX {
+        return Ok(());
+    }
+    Err(format!(
+        "--probe {} and --warmup {}, times {probes} probes of --rounds {rounds}, are `{days:.0}` \
+         days (expected at most {RUN_DAYS_MAX})",
+        format_ns(probe_ns),
+        format_ns(warmup_ns as f64),
+    ))
 }
 
 /// Refuses more threads of a generator than its most clients or its CPUs; `flag` is what sets them.

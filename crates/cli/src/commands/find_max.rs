@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use super::bench::flags::{KvFlags, Times, read};
 use super::run;
 use crate::exit::CliError;
+use crate::sense;
 
 /// Name under which runs of this command are recorded.
 const STUDY: &str = "find-max";
@@ -42,7 +43,7 @@ pub(crate) struct FindMax {
     /// Unrecorded load before each probe
     #[arg(long, value_name = "TIME", default_value = "250ms")]
     warmup: String,
-    /// Rounds of the confirmation, each at three rates; the interval is over them
+    /// Rounds of the confirmation, 2 to 1000, each at three rates; the interval is over them
     #[arg(long, default_value_t = 5, value_parser = value_parser!(u32).range(2..=1000))]
     rounds: u32,
 }
@@ -59,15 +60,28 @@ pub(crate) fn run(arguments: &FindMax) -> Result<ExitCode, CliError> {
         stages: Vec::new(),
     };
     let warmup_ns = run::duration_ns("--warmup", Some(&arguments.warmup))?.unwrap_or(0);
+    sense::search(&search, warmup_ns).map_err(CliError::usage)?;
     let times = Times { warmup_ns, measured_ns: search.probe_ns, think_ns: 0 };
     let workload = flags.workload(times)?;
     let mut plan = flags.plan(STUDY, &choices, (&workload, &load), 1)?;
+    below_timeout(&search.slos, plan.timeout_ns, &flags.timeout)?;
     let limits: Vec<String> = search.slos.iter().map(ToString::to_string).collect();
     let limits = limits.join(" and ");
     plan.title = format!("Highest rate with {limits}: {}", workload.profile);
     plan.question = format!("How much {} is borne with {limits}?", workload.profile);
     plan.search = Some(search);
     flags.carry_out(plan, &choices)
+}
+
+/// Refuses a limit that no answer can be beyond: it would have failed before.
+fn below_timeout(slos: &[Slo], timeout_ns: u64, typed: &str) -> Result<(), CliError> {
+    let is_longer =
+        |slo: &&Slo| matches!(slo, Slo::Percentile { limit_ns, .. } if *limit_ns > timeout_ns);
+    let Some(slo) = slos.iter().find(is_longer) else { return Ok(()) };
+    Err(CliError::usage(format!(
+        "--slo `{slo}` is above --timeout `{typed}`, after which a request counts as failed \
+         (expected a lower limit or a longer --timeout)"
+    )))
 }
 
 /// A bare URL gets the name of its scheme.

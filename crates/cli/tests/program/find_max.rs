@@ -238,7 +238,16 @@ fn limits_that_cannot_be_read_are_located() {
         (&["--slo", "p99<1"][..], &["--slo", "`1` at character 5 of `p99<1`", "1ms"][..]),
         (&["--slo", "p99"], &["has no `<`", "error<0.01%"]),
         (&["--slo", "mean<1ms"], &["`mean` at character 1", "p99"]),
+        (&["--slo", "error<0.01"], &["`0.01` at character 7", "has no %", "error<0.01%"]),
+        (&["--slo", "p99<20s"], &["--slo `p99<20s`", "--timeout `5s`"]),
+        (
+            &["--slo", "error<1%", "--slo", "p50<501ms", "--timeout", "500ms"],
+            &["--slo `p50<501ms`", "--timeout `500ms`"],
+        ),
         (&["--slo", "p99<1ms", "--probe", "10ms"], &["--probe `10ms`", "500ms"]),
+        (&["--slo", "p99<1ms", "--probe", "99999h"], &["--probe 359996400 s", "--rounds 5"]),
+        (&["--slo", "p99<1ms", "--probe", "3h", "--rounds", "900"], &["`338` days", "at most 30"]),
+        (&["--slo", "p99<1ms", "--threads", "51"], &["--threads `51`", "at most 50"]),
         (&["--slo", "p99<1ms", "--op", "nonsense=1"], &["--op", "nonsense"]),
     ] {
         let place = Place::new();
