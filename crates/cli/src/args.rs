@@ -255,6 +255,9 @@ pub(crate) struct Export {
     /// A line for each reading of what server and generator used, comma-separated
     #[arg(long, group = "what")]
     pub(crate) csv_samples: bool,
+    /// A line for each probe of a search, comma-separated
+    #[arg(long, group = "what")]
+    pub(crate) csv_probes: bool,
     /// The summary that docs/FORMAT.md describes
     #[arg(long, group = "what")]
     pub(crate) json: bool,

@@ -2,15 +2,17 @@
 //! line break is quoted). Columns are stable; new ones are added at the end. Times are in
 //! nanoseconds, rates per second; an empty field was not measured.
 
+mod probes;
 mod samples;
 
-use model::Counts;
+use model::{Counts, Load};
 use std::collections::BTreeMap;
 
 use crate::pairs::against;
 use crate::standings::standings;
 use crate::view::{RampStage, RampView, Row, StageInTime, View};
 
+pub use probes::render_probes;
 pub use samples::render_samples;
 
 /// Metrics in the order of their columns, each as centre, `_lo` and `_hi`.
@@ -65,17 +67,21 @@ const PLACE_CLIENTS: usize = 3;
 /// Columns of rows of a profile with sizes: what grows, how much of it there is, and the slope.
 const GROWTH: [&str; 6] = ["grows", "size", "slope", "slope_lo", "slope_hi", "growth"];
 
-/// Columns of stages of ramps: number, way, and what is told of the stage as a whole.
+/// Columns of stages of ramps: number, way, and what is told of the stage as a whole. Rows of an
+/// open load at one rate have that as planned, and the others empty.
 const STAGE: [&str; 8] = [
     "stage",
     "way",
     "blocks_held",
-    "planned_per_s",
+    PLANNED,
     "asked_per_s",
     "server_cpus",
     "generator_cpus",
     "generator_run_delay_share",
 ];
+
+/// Column of the rate at which requests were due.
+const PLANNED: &str = "planned_per_s";
 
 /// Counts in the order of their columns.
 const COUNTS: [&str; 9] = [
@@ -184,8 +190,17 @@ fn row(view: &View, row: &Row, best: Option<&Row>) -> Vec<String> {
     fields.push(row.counts.lost.to_string());
     fields.extend(growth(view, row));
     fields.extend(of_metric(&LAST_METRIC));
-    fields.extend(STAGE.map(|_| String::new()));
+    let planned = planned_per_s(&row.load);
+    fields.extend(STAGE.map(|name| number(planned.filter(|_| name == PLANNED))));
     fields
+}
+
+/// The rate of an open load that has one and no stages.
+fn planned_per_s(load: &Load) -> Option<f64> {
+    match load {
+        Load::Open { rate_per_s, stages, .. } if stages.is_empty() => Some(*rate_per_s as f64),
+        _ => None,
+    }
 }
 
 /// The growth curve that a row is a point of; empty fields for other rows.
@@ -211,7 +226,7 @@ fn counts(counts: &Counts) -> [u64; COUNTS.len()] {
 
 /// Columns of a stage in the course of a block's ramp.
 const STAGE_IN_TIME: [&str; 6] =
-    ["stage_in_time", "from_s", "to_s", "planned_per_s", "response_ns_p99", "held"];
+    ["stage_in_time", "from_s", "to_s", PLANNED, "response_ns_p99", "held"];
 
 /// One line a block and row, after a line of column names: what the intervals are made of; then of
 /// each ramp a line a block and stage, in the order of time. A view without charts has no blocks

@@ -13,10 +13,19 @@ pub(crate) fn run(arguments: &Export) -> Result<ExitCode, CliError> {
         ::report::csv::render_samples(&record.header.run, &archive::read_samples(&record.path)?)
     } else {
         let view = super::view_of(records, run)?;
-        match (arguments.csv, arguments.csv_blocks) {
-            (true, _) => ::report::csv::render(&view),
-            (_, true) => ::report::csv::render_blocks(&view),
-            (false, false) => ::report::json::render(&view) + "\n",
+        if arguments.csv {
+            ::report::csv::render(&view)
+        } else if arguments.csv_blocks {
+            ::report::csv::render_blocks(&view)
+        } else if !arguments.csv_probes {
+            ::report::json::render(&view) + "\n"
+        } else if view.search.is_some() {
+            ::report::csv::render_probes(&view)
+        } else {
+            let (run, study) = (&view.run, &view.study);
+            return Err(CliError::usage(format!(
+                "--csv-probes: run `{run}` of {study} has no probes (expected a run of find-max)"
+            )));
         }
     };
     output::print(&text)?;

@@ -93,6 +93,9 @@ fn a_private_redis_is_searched_and_the_record_tells_the_same() {
     assert!(compared.lines().any(|l| l.starts_with("peak ") && l.contains(" 1.00×")), "{compared}");
     let csv = again(&["export", "latest", "--csv"]).stdout;
     assert!(csv.lines().count() > 2, "{csv}");
+    let csv = again(&["export", "latest", "--csv-probes"]).stdout;
+    assert_eq!(csv.lines().count(), 1 + probes(&summary).len(), "{csv}");
+    assert!(csv.lines().next().unwrap().ends_with(",beyond p99<200ms,beyond error<1%"), "{csv}");
     let markdown = again(&["show", "latest", "--format", "markdown"]).stdout;
     assert!(markdown.contains("## Probes"), "{markdown}");
     again(&["report", "latest"]);
