@@ -58,7 +58,7 @@ fn judge_cells(recorded: &Recorded, searched: Option<(&Recorded, &Search)>) -> V
     let unsteady = findings.unsteady.iter().map(ToString::to_string).collect();
     let claims = claims(recorded, &cells, &comparisons, (&ramps, &ramp_views));
     let (validity, reasons) = findings.judgement();
-    let (status, stopped_because, took_s, blocks) = ending(recorded);
+    let (status, stopped_because, took_s, blocks) = ending(whole);
     View {
         format: VIEW_FORMAT,
         run: recorded.header.run.clone(),
@@ -132,8 +132,9 @@ fn ordered(mut rows: Vec<Row>) -> Vec<Row> {
     rows
 }
 
-/// Status, why no more was measured, wall seconds and whole blocks. A run without a seal lasted at
-/// least until its last trial ended, and its whole blocks are those with a trial of every cell.
+/// Status, why no more was measured, wall seconds and whole blocks, of a search its probes. A run
+/// without a seal lasted at least until its last trial ended, and its whole blocks are those with
+/// a trial of every cell.
 fn ending(recorded: &Recorded) -> (String, String, f64, u32) {
     let started = recorded.header.started_unix_ms;
     // A wall clock that was set says nothing of how long it took.
@@ -155,7 +156,9 @@ fn ending(recorded: &Recorded) -> (String, String, f64, u32) {
     }
     let ends = recorded.trials.iter().map(|t| t.started_unix_ms + t.took_ns / 1_000_000);
     let took = ends.max().map_or(0.0, seconds);
-    ("unsealed".into(), "the run was killed".into(), took, whole_blocks(recorded))
+    let is_search = recorded.header.plan.search.is_some();
+    let blocks = if is_search { recorded.trials.len() as u32 } else { whole_blocks(recorded) };
+    ("unsealed".into(), "the run was killed".into(), took, blocks)
 }
 
 fn whole_blocks(recorded: &Recorded) -> u32 {

@@ -52,8 +52,11 @@ fn heading(view: &View) -> String {
 
 fn probes(view: &View) -> String {
     let Some(found) = &view.search else { return String::new() };
-    let rows = found.probes.iter().map(|p| search::cells(p).iter().map(|c| plain(c)).collect());
-    section("Probes", &pipes(&search::HEADER, "rlrrrrrrl", rows))
+    let rows = search::rows(found);
+    let rows = rows.iter().map(|(_, cells)| cells.iter().map(|c| plain(c)).collect());
+    let table = pipes(&search::HEADER, "rlrrrrrrl", rows);
+    let notes: String = search::notes(found).iter().map(|n| format!("\n{}\n", plain(n))).collect();
+    section("Probes", &(table + &notes))
 }
 
 fn results(view: &View) -> String {
@@ -213,11 +216,12 @@ fn failures(view: &View) -> String {
     let rows = view.failures.iter().map(|f| {
         vec![(f.block + 1).to_string(), plain(&f.cell), plain(&f.class), plain(&f.reason)]
     });
-    let table = pipes(&["block", "cell", "class", "reason"], "rlll", rows);
+    let number = if view.search.is_some() { "probe" } else { "block" };
+    let table = pipes(&[number, "cell", "class", "reason"], "rlll", rows);
     let logged = view.failures.iter().filter_map(|f| Some((f, f.log.as_ref()?)));
     let logs: String = logged
         .map(|(f, log)| {
-            format!("\nLog of {} in block {}: {}\n", plain(&f.cell), f.block + 1, plain(log))
+            format!("\nLog of {} in {number} {}: {}\n", plain(&f.cell), f.block + 1, plain(log))
         })
         .collect();
     section("Failed trials", &(table + &logs))

@@ -27,6 +27,8 @@ use limited::LimitedBy;
 
 /// Why a probe missed whose last answers came late.
 pub(crate) const FELL_BEHIND: &str = "queue grew";
+/// Why another rest follows one.
+pub(crate) const STILL_SLOW: &str = "still slow";
 
 /// The record as one of cells that are each measured at a rate: what results are made of. Rests
 /// are left out.
@@ -141,6 +143,7 @@ pub(crate) fn search(
         held_per_s,
         missed_per_s,
         costs,
+        rests: judged.seen.iter().filter(|s| s.purpose == Purpose::Rest).count() as u32,
         probes: judged.probes(),
     }
 }
@@ -358,7 +361,7 @@ impl Judged<'_> {
         let reason = failed.or_else(|| {
             let words = match seen.purpose {
                 _ if seen.fell_behind => FELL_BEHIND,
-                Purpose::Rest => "still slow",
+                Purpose::Rest => STILL_SLOW,
                 _ if seen.doubted && self.settings.keeps_limits(seen) => {
                     "others took a CPU at its end"
                 }

@@ -404,6 +404,8 @@ pub struct SearchView {
     /// Near the answer: `server_cpus` (CPUs that the server used), `server_cpu_ns_per_op` and
     /// `generator_cpu_ns_per_op`, with intervals over probes. Empty without an answer.
     pub costs: BTreeMap<String, Value>,
+    /// Rests among all probes, also those that are left out below.
+    pub rests: u32,
     /// Probes in their order: the curve. Rests are left out where the store was at rest.
     pub probes: Vec<ProbeView>,
 }

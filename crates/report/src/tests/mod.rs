@@ -18,5 +18,6 @@ mod ramp_lost;
 mod ranking;
 mod rows;
 mod search;
+mod search_told;
 mod validity;
 mod width;

@@ -77,8 +77,12 @@ pub(crate) fn facts(view: &View) -> String {
     if view.resumed {
         took += " of trials (resumed)";
     }
-    let mut facts = if view.search.is_some() {
-        format!("{}, {} probe{plural}, {took}, run {run}", view.study, view.blocks)
+    let mut facts = if let Some(search) = &view.search {
+        let rests = match search.rests {
+            0 => String::new(),
+            rests => format!(" ({rests} of them rests)"),
+        };
+        format!("{}, {} probe{plural}{rests}, {took}, run {run}", view.study, view.blocks)
     } else {
         let (study, scale, blocks) = (&view.study, &view.scale, view.blocks);
         format!("{study}, {scale} scale, {blocks} block{plural}, {took}, run {run}")
@@ -86,7 +90,7 @@ pub(crate) fn facts(view: &View) -> String {
     if view.status != "complete" {
         facts += &format!(", {}", view.status);
     }
-    if !view.stopped_because.is_empty() {
+    if !view.stopped_because.is_empty() && view.stopped_because != view.status {
         facts += &format!(" ({})", view.stopped_because);
     }
     facts
@@ -120,7 +124,7 @@ fn failures(view: &View, columns: usize, paint: Paint) -> String {
         .iter()
         .map(|f| {
             let start = if view.search.is_some() {
-                format!("  {}: ", f.cell)
+                format!("  probe {} ({}): ", f.block + 1, f.cell)
             } else {
                 format!("  {} in block {}: ", f.cell, f.block + 1)
             };

@@ -2,13 +2,30 @@
 
 use super::section;
 use super::table::{Line, Paint, Table, paragraph};
-use crate::search::{FELL_BEHIND, commas, grouped};
+use crate::search::{FELL_BEHIND, STILL_SLOW, commas, grouped};
 use crate::show;
 use crate::view::{ProbeView, SearchView, View};
 
 /// Columns of the probes.
 pub(crate) const HEADER: [&str; 9] =
     ["", "purpose", "rate/s", "answered", "p50", "p99", "errors", "beyond", "verdict"];
+
+/// What may stand as a verdict, and what it means.
+const MEANINGS: [(&str, &str); 7] = [
+    ("holds", "no more requests are beyond the limit than may be"),
+    ("missed", "more requests are beyond it than may be"),
+    (FELL_BEHIND, "missed, it answered fewer than were due"),
+    ("undecided", "neither is certain"),
+    ("not judged", "the generator or other processes were why it missed, so it was repeated"),
+    ("broke", "it failed, see below, or answered nothing"),
+    (STILL_SLOW, "a rest in which it did not answer yet as it does without load"),
+];
+/// How certain verdicts are.
+const CERTAINTY: &str = "Verdicts are 95 % certain, and requests of one burst, which are slow \
+                         together, count as few";
+/// Why numbers of probes are missing.
+const UNLISTED: &str = "Numbers that are not listed are rests after which the store answered as it \
+                        does without load.";
 
 /// Shares of requests below this are told as less.
 const BEYOND_MIN: f64 = 1e-4;
@@ -32,11 +49,12 @@ pub(crate) fn other_reasons(view: &View) -> impl Iterator<Item = &String> {
     view.reasons.iter().filter(move |reason| Some(*reason) != said)
 }
 
-/// A line for each probe, in their order; rests only where the store had not come to rest.
+/// A line for each probe, in their order, and below them what the words mean.
 pub(crate) fn probes(view: &View, columns: usize, paint: Paint) -> String {
-    let Some(search) = &view.search else { return String::new() };
-    let line = |probe| {
-        let mut cells = cells(probe);
+    let Some(search) = view.search.as_ref().filter(|search| !search.probes.is_empty()) else {
+        return String::new();
+    };
+    let line = |(probe, mut cells): (&ProbeView, Vec<String>)| {
         cells[0] = format!("  {}", cells[0]);
         Line::Cells(cells, probe.verdict == "holds" && probe.purpose == "confirm")
     };
@@ -44,12 +62,47 @@ pub(crate) fn probes(view: &View, columns: usize, paint: Paint) -> String {
         header: HEADER.to_vec(),
         right: &[0, 2, 3, 4, 5, 6, 7],
         gap: 2,
-        lines: search.probes.iter().map(line).collect(),
+        lines: rows(search).into_iter().map(line).collect(),
     };
-    if search.probes.is_empty() {
-        return String::new();
+    let notes = notes(search).into_iter().map(|note| paragraph("  ", 2, &note, columns));
+    section("Probes", paint, &(table.fit(paint, columns) + &notes.collect::<String>()))
+}
+
+/// Probes with their cells. Of rests that follow each other because the store was still slow only
+/// the last is one, with the numbers of all.
+pub(crate) fn rows(search: &SearchView) -> Vec<(&ProbeView, Vec<String>)> {
+    search.probes.chunk_by(|a, b| is_slow_rest(a) && is_slow_rest(b)).filter_map(row).collect()
+}
+
+fn row(group: &[ProbeView]) -> Option<(&ProbeView, Vec<String>)> {
+    let (first, last) = (group.first()?, group.last()?);
+    let mut cells = cells(last);
+    if group.len() > 1 {
+        cells[0] = format!("{}–{}", first.number, last.number);
+        cells[HEADER.len() - 1] = format!("{STILL_SLOW}, {} times", group.len());
     }
-    section("Probes", paint, &table.fit(paint, columns))
+    Some((last, cells))
+}
+
+/// A rest in which the store did not break, and that is listed since it had not come to rest.
+fn is_slow_rest(probe: &ProbeView) -> bool {
+    probe.purpose == "rest" && probe.verdict.is_empty()
+}
+
+/// What the verdicts that occur mean, and which numbers are not listed.
+pub(crate) fn notes(search: &SearchView) -> Vec<String> {
+    let occurs = |word: &str| search.probes.iter().any(|probe| verdict(probe) == word);
+    let meanings = MEANINGS.iter().filter(|(word, _)| occurs(word));
+    let meanings: Vec<String> = meanings.map(|(word, text)| format!("{word}: {text}")).collect();
+    let mut notes = Vec::new();
+    if !meanings.is_empty() {
+        notes.push(format!("{CERTAINTY}: {}.", meanings.join("; ")));
+    }
+    let slow = search.probes.iter().filter(|probe| probe.purpose == "rest").count();
+    if slow < search.rests as usize {
+        notes.push(UNLISTED.into());
+    }
+    notes
 }
 
 /// The cells of a probe's line.
@@ -76,13 +129,12 @@ fn beyond(share: f64) -> String {
     if share > 0.0 && share < BEYOND_MIN { "<0.01 %".into() } else { show::percent(share) }
 }
 
-/// The verdict, or in as few words why it is one: the usual reasons fit a narrow terminal.
+/// The verdict, or in as few words why it is one: they fit a narrow terminal.
 fn verdict(probe: &ProbeView) -> String {
     match (&*probe.verdict, probe.reason.as_deref()) {
+        _ if is_slow_rest(probe) => STILL_SLOW.into(),
         ("missed", Some(FELL_BEHIND)) => FELL_BEHIND.into(),
-        // How many were not, and why, is said once below.
-        (verdict @ "not judged", _) | (verdict, None) => verdict.into(),
-        ("", Some(why)) => why.into(),
-        (verdict, Some(why)) => format!("{verdict} ({why})"),
+        // How many were not judged, and why others broke, is said once below.
+        (verdict, _) => verdict.into(),
     }
 }

@@ -1,0 +1,149 @@
+//! How a search is told: its table and what stands below it, its counts, and its CSV.
+
+use model::{ErrorClass, Failure, Trial};
+use stats::search::Purpose;
+
+use super::search::{STORE, searched_in};
+use crate::recorded::Recorded;
+use crate::view::View;
+use crate::{csv, judge, markdown, text};
+
+/// Searches the usual store in two rounds, each probe changed by `with`.
+fn searched(with: impl Fn(&mut Trial)) -> Recorded {
+    searched_in(2, STORE, with)
+}
+
+/// The lines of the table of probes at 100 columns, without its title and header.
+fn table(view: &View) -> Vec<String> {
+    let shown = text::render(view, 100, false);
+    let (_, below) = shown.split_once("\nProbes\n").unwrap();
+    below.lines().skip(1).take_while(|l| !l.starts_with("  Verdicts")).map(Into::into).collect()
+}
+
+/// All that is shown, with single spaces.
+fn words(view: &View) -> String {
+    text::render(view, 100, false).split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// After two probes the store stays busy for so many rests.
+fn stays_slow(trial: &mut Trial) {
+    let is_rest = trial.probe.is_some_and(|step| step.purpose == Purpose::Rest);
+    if is_rest && (3..=5).contains(&trial.block) {
+        let service = &mut trial.phases[0].operations[0].service;
+        *service = stats::Histogram::new();
+        service.record_many(5_000_000, 1_000);
+    }
+}
+
+#[test]
+fn rests_that_follow_each_other_are_one_line_with_all_their_numbers() {
+    let view = judge(&searched(stays_slow));
+    let search = view.search.as_ref().unwrap();
+    assert_eq!(search.probes.iter().filter(|p| p.purpose == "rest").count(), 3);
+    let lines = table(&view);
+    let rests: Vec<&String> = lines.iter().filter(|line| line.contains("rest")).collect();
+    assert_eq!(rests.len(), 1, "{lines:#?}");
+    assert!(rests[0].starts_with("  4–6  rest"), "{lines:#?}");
+    assert!(rests[0].ends_with("still slow, 3 times"), "{lines:#?}");
+    let said = words(&view);
+    assert!(said.contains("still slow: a rest in which"), "{said}");
+    assert!(said.contains("Numbers that are not listed are rests after which"), "{said}");
+    let document = markdown::render(&view);
+    assert!(document.contains("| 4–6 | rest |"), "{document}");
+    assert!(document.contains("Numbers that are not listed"), "{document}");
+}
+
+#[test]
+fn the_verdicts_that_occur_are_explained_once() {
+    let view = judge(&searched(|_| {}));
+    let said = words(&view);
+    for part in [
+        "Verdicts are 95 % certain, and requests of one burst, which are slow together, count as",
+        "holds: no more",
+        "missed: more requests are beyond it",
+        "undecided: neither is certain",
+    ] {
+        assert_eq!(said.matches(part).count(), 1, "{part} in {said}");
+    }
+    for absent in ["not judged", "broke", "still slow", "queue grew"] {
+        assert!(!said.contains(absent), "{said}");
+    }
+    assert!(markdown::render(&view).contains("holds: no more requests"));
+}
+
+#[test]
+fn a_long_message_stands_below_the_table_with_the_number_of_its_probe() {
+    let message = "the server died ".to_string() + &"of something long, ".repeat(10);
+    let mortal = |trial: &mut Trial| {
+        if trial.probe.is_some_and(|p| p.rate_per_s > 105_000) {
+            trial.phases.clear();
+            trial.failure =
+                Some(Failure { class: ErrorClass::Closed, message: message.trim().into() });
+        }
+    };
+    let view = judge(&searched(mortal));
+    let lines = table(&view);
+    assert!(lines.len() > 8 && lines.iter().all(|l| l.chars().count() <= 80), "{lines:#?}");
+    let broke = lines.iter().find(|line| line.ends_with("broke")).unwrap();
+    let number = broke.split_whitespace().next().unwrap();
+    let said = words(&view);
+    let below = format!("probe {number} (redis/get=1/50@");
+    assert_eq!(said.matches(&below).count(), 1, "{said}");
+    assert!(said.contains("broke: it failed, see below, or"), "{said}");
+    let document = markdown::render(&view);
+    assert!(document.contains("| probe | cell | class | reason |"), "{document}");
+}
+
+#[test]
+fn probes_are_counted_with_their_rests() {
+    let mut recorded = searched(|_| {});
+    let view = judge(&recorded);
+    let rests = recorded.trials.iter().filter(|t| t.probe.unwrap().purpose == Purpose::Rest);
+    assert_eq!(rests.count(), 13);
+    assert_eq!((view.blocks, view.search.as_ref().unwrap().rests), (26, 13));
+    assert!(words(&view).contains("find-max, 26 probes (13 of them rests), "), "{}", words(&view));
+    // Also where nobody counted.
+    recorded.seal = None;
+    recorded.trials.truncate(9);
+    let view = judge(&recorded);
+    assert_eq!((view.blocks, view.search.unwrap().rests), (9, 4));
+}
+
+#[test]
+fn that_it_was_interrupted_is_said_once() {
+    let mut recorded = searched(|_| {});
+    let seal = recorded.seal.as_mut().unwrap();
+    seal.status = model::SealStatus::Interrupted;
+    seal.stopped_because = "interrupted".into();
+    let facts = text::facts(&judge(&recorded));
+    assert!(facts.ends_with("run 0123abcd, interrupted"), "{facts}");
+}
+
+#[test]
+fn csv_has_a_line_for_each_probe_and_tells_rows_apart_by_their_rate() {
+    let view = judge(&searched(stays_slow));
+    let search = view.search.as_ref().unwrap();
+    let probes = csv::render_probes(&view);
+    let lines: Vec<Vec<&str>> = probes.lines().map(|line| line.split(',').collect()).collect();
+    assert_eq!(lines.len(), 1 + search.probes.len());
+    assert!(lines.iter().all(|line| line.len() == lines[0].len()), "{probes}");
+    let at = |name: &str| lines[0].iter().position(|column| *column == name).unwrap();
+    let field = |line: usize, name: &str| lines[line][at(name)];
+    assert_eq!((field(1, "purpose"), field(1, "planned_per_s")), ("peak", ""));
+    assert_eq!((field(1, "answered_per_s"), field(1, "verdict")), ("130000", ""));
+    assert_eq!(field(1, "beyond p99<1ms"), "");
+    assert_eq!((field(2, "number"), field(2, "purpose")), ("3", "bracket"));
+    assert_eq!((field(2, "planned_per_s"), field(2, "verdict")), ("91000", "holds"));
+    assert!((field(2, "beyond p99<1ms").parse::<f64>().unwrap() - 0.00154).abs() < 1e-5);
+    assert_eq!((field(3, "purpose"), field(3, "reason")), ("rest", "still slow"));
+
+    let rows = csv::render(&view);
+    let lines: Vec<Vec<&str>> = rows.lines().map(|line| line.split(',').collect()).collect();
+    let at = lines[0].iter().position(|column| *column == "planned_per_s").unwrap();
+    let mut planned: Vec<&str> = lines[1..].iter().map(|line| line[at]).collect();
+    assert_eq!(planned.iter().filter(|rate| rate.is_empty()).count(), 1, "the peak: {rows}");
+    assert!(planned.contains(&"91000"), "{planned:?}");
+    planned.sort_unstable();
+    planned.dedup();
+    assert_eq!(planned.len(), lines.len() - 1, "no two rows alike: {rows}");
+}
