@@ -135,7 +135,8 @@ pub(crate) fn noise(trials: &[Trial]) -> Vec<NoiseView> {
         }),
         share("other processes", "CPU time used by neither generator nor server", |t| {
             Some(t.noise.other_cpu_share)
-        }),
+        })
+        .map(|found| NoiseView { median: found.median + " of all CPUs", ..found }),
         share("run-queue wait", "clients' time spent ready but without a CPU", |t| {
             Some(t.noise.run_delay_share)
         }),
@@ -182,7 +183,7 @@ fn busiest(recorded: &Recorded, notes: &mut Notes) {
         .map(|(name, ns)| {
             let itself = by_address && SERVERS.contains(name);
             let itself = if itself { ", perhaps the measured one" } else { "" };
-            format!("{name} ({} of a CPU{itself})", show::percent(of_a_cpu(*ns)))
+            format!("{name} ({} of one CPU{itself})", show::percent(of_a_cpu(*ns)))
         })
         .collect();
     if !told.is_empty() {

@@ -127,7 +127,7 @@ pub(crate) fn check_noise(recorded: &Recorded, findings: &mut Findings) {
     let stolen = trials.iter().filter(|t| t.noise.steal_share > STEAL_SHARE_MAX).count();
     if too_many(stolen, trials.len()) {
         let sentence = format!(
-            "the hypervisor gave more than {} of the CPU to others in {stolen} of {} trials: \
+            "the hypervisor gave more than {} of all CPUs to others in {stolen} of {} trials: \
              measure on a host of your own, with dedicated CPUs or at another hour",
             show::percent(STEAL_SHARE_MAX),
             trials.len()
@@ -145,7 +145,7 @@ pub(crate) fn check_noise(recorded: &Recorded, findings: &mut Findings) {
     let busy = trials.iter().filter(private).filter(busy).count();
     if too_many(busy, all) {
         let sentence = format!(
-            "other processes used more than {} of the CPU in {busy} of {all} trials: stop them \
+            "other processes used more than {} of all CPUs in {busy} of {all} trials: stop them \
              and run again",
             show::percent(OTHER_CPU_SHARE_MAX)
         );

@@ -59,6 +59,10 @@ fn who_else_was_at_work_is_told_where_it_was_much() {
         trial.noise.busiest =
             vec![busy("backup", 0.12), busy("kdamond.0", 0.02), busy("top", 0.001)];
     }
-    let note = "beside it worked backup (12 % of a CPU), kdamond.0 (2 % of a CPU)";
+    let note = "beside it worked backup (12 % of one CPU), kdamond.0 (2 % of one CPU)";
     assert_eq!(told(&recorded).as_deref(), Some(note));
+    // The noise of all of them together has another base, which stands beside it.
+    let noise = judge(&recorded).noise;
+    let others = noise.iter().find(|noise| noise.name == "other processes").unwrap();
+    assert_eq!((&*others.median, &*others.worst), ("0 % of all CPUs", "0 %"));
 }
