@@ -20,17 +20,23 @@ pub(crate) mod studies;
 use ::report::{Recorded, TargetState, View, judge};
 use archive::{Record, TargetLine};
 use std::path::Path;
+use std::{env, io};
+use terminal_size::{terminal_size, terminal_size_of};
 
 use crate::args::Format;
 use crate::exit::CliError;
 use crate::output;
 
-/// Columns of a line where there is no terminal.
+/// Columns of a line where nobody tells how many there are.
 const COLUMNS: usize = 100;
 
-/// Columns of the terminal.
+/// Columns of the terminal that is written to; of a pipe or a file those that the environment's
+/// `COLUMNS` asks for, else those of a terminal beside it.
 fn columns() -> usize {
-    terminal_size::terminal_size().map_or(COLUMNS, |(width, _)| width.0.into())
+    let of_output = terminal_size_of(io::stdout()).map(|(width, _)| width.0.into());
+    let asked = || env::var("COLUMNS").ok()?.parse::<usize>().ok().filter(|columns| *columns > 0);
+    let beside = || terminal_size().map(|(width, _)| width.0.into());
+    of_output.or_else(asked).or_else(beside).unwrap_or(COLUMNS)
 }
 
 /// Reads a record and judges it.

@@ -46,6 +46,23 @@ impl Runs {
 }
 
 #[test]
+fn a_pipe_gets_as_many_columns_as_the_environment_asks_for() {
+    let runs = two_runs();
+    let widest = |columns: &str| {
+        let mut command = runs.place.command();
+        command.args(["show", "latest", "--out"]).arg(runs.place.records());
+        command.env("COLUMNS", columns);
+        let shown = Place::finish(command).code(0).stdout;
+        shown.lines().map(|line| line.chars().count()).max().unwrap()
+    };
+    assert!((101..=120).contains(&widest("120")), "{}", widest("120"));
+    assert!(widest("90") <= 90, "{}", widest("90"));
+    for nonsense in ["0", "-1", "wide", ""] {
+        assert!((91..=100).contains(&widest(nonsense)), "{nonsense}: {}", widest(nonsense));
+    }
+}
+
+#[test]
 fn the_list_has_a_line_for_each_run() {
     let runs = two_runs();
     let ids = &runs.ids;
