@@ -25,7 +25,7 @@ pub(crate) struct Point {
     /// Number of the stage, from 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     stage: Option<u32>,
-    /// Requests due each second at its end.
+    /// Requests due each second, in the mean over the span, as those answered are.
     #[serde(skip_serializing_if = "Option::is_none")]
     planned_per_s: Option<f64>,
     /// Requests answered each second, of all operations.
@@ -110,7 +110,10 @@ struct Pending {
     target: String,
     phase: String,
     stage: Option<u32>,
+    /// Requests due each second at `to_ns`.
     planned_per_s: Option<f64>,
+    /// The sum of these over the span's nanoseconds.
+    planned_sum: f64,
     from_ns: u64,
     to_ns: u64,
     operations: Vec<RecordedOperation>,
@@ -130,6 +133,7 @@ impl Course {
             phase: recorded.phase.clone(),
             stage: recorded.stage,
             planned_per_s: None,
+            planned_sum: 0.0,
             from_ns: 0,
             to_ns: 0,
             operations: Vec::new(),
@@ -142,7 +146,8 @@ impl Course {
                 target: target.into(),
                 phase,
                 stage: recorded.stage,
-                planned_per_s: None,
+                planned_per_s: recorded.planned_per_s,
+                planned_sum: 0.0,
                 from_ns,
                 to_ns: from_ns,
                 operations: Vec::new(),
@@ -197,6 +202,10 @@ fn keep<T>(all: &mut VecDeque<T>, one: T) {
 
 impl Pending {
     fn add(&mut self, recorded: &Recorded) {
+        if let Some(now) = recorded.planned_per_s {
+            let mean = f64::midpoint(self.planned_per_s.unwrap_or(now), now);
+            self.planned_sum += mean * (recorded.at_ns - self.to_ns) as f64;
+        }
         (self.to_ns, self.planned_per_s) = (recorded.at_ns, recorded.planned_per_s);
         self.stage = recorded.stage;
         for theirs in &recorded.operations {
@@ -237,7 +246,7 @@ impl Pending {
             target: self.target,
             phase: self.phase,
             stage: self.stage,
-            planned_per_s: self.planned_per_s,
+            planned_per_s: self.planned_per_s.map(|_| self.planned_sum / length_ns as f64),
             rate_per_s: operations.iter().map(|o| o.rate_per_s).sum(),
             operations,
         })
@@ -326,6 +335,23 @@ mod tests {
         // The next one begins where it ended.
         let whole = course.recorded("redis", &recorded("mixed", 1_000, 50, 1_000), 1.75);
         assert_eq!((whole[0].rate_per_s, course.points().len()), (100.0, 2));
+    }
+
+    #[test]
+    fn what_was_planned_is_a_mean_over_the_span_as_the_rate_is() {
+        let mut course = Course::default();
+        let planned = |at_ms: u64, planned_per_s: f64| Recorded {
+            planned_per_s: Some(planned_per_s),
+            ..recorded("mixed", at_ms, 100, 1_000)
+        };
+        // From 1,000 to 2,000 between the first and the second, and as much at once later.
+        course.recorded("redis", &planned(250, 1_000.0), 0.25);
+        let means = [(500, 2_000.0), (750, 2_000.0), (1_000, 2_000.0), (1_500, 3_000.0)];
+        let told = means.map(|(at_ms, per_s)| {
+            let points = course.recorded("redis", &planned(at_ms, per_s), at_ms as f64 / 1e3);
+            points.first().and_then(|point| point.planned_per_s)
+        });
+        assert_eq!(told, [Some(1_250.0), None, Some(2_000.0), Some(2_500.0)]);
     }
 
     #[test]
