@@ -6,7 +6,7 @@ import "./charts.css";
 import "./live.css";
 import { h } from "./dom";
 import { charts, looks } from "./live/charts";
-import { head, type Kept, type Link, rest, store as latest, viewOf } from "./live/head";
+import { head, type Kept, type Link, REPORTING, rest, store as latest, viewOf } from "./live/head";
 import { empty, type Store, taken } from "./live/store";
 import { bar } from "./sections/head";
 import * as theme from "./theme";
@@ -32,7 +32,8 @@ function title(): string {
   const { state } = store;
   if (state === null) return "cachedyno: a run under way";
   const validity = report?.view?.validity;
-  const over = validity === undefined ? state.ended?.status : VALIDITY[validity].word;
+  const ended = link === "closed" ? state.ended?.status : state.ended && REPORTING;
+  const over = validity === undefined ? ended : VALIDITY[validity].word;
   const where = over ?? state.now?.target ?? "checking";
   return `${where} · ${state.title} · cachedyno`;
 }
@@ -84,6 +85,17 @@ function tick(): void {
   if (link !== "closed") show();
 }
 
+/** Says why nothing is heard, which only a plain request learns, and listens again after a while. */
+async function again(): Promise<void> {
+  const asked = new AbortController();
+  const answer = await fetch("/events", { signal: asked.signal }).catch(() => null);
+  asked.abort();
+  if (answer?.status === 503) link = "crowded";
+  else link = answer?.ok ? "connecting" : "lost";
+  show();
+  setTimeout(listen, AGAIN_MS);
+}
+
 function listen(): void {
   const source = new EventSource("/events");
   for (const name of ["snapshot", "state", "point", "usage"]) {
@@ -92,11 +104,11 @@ function listen(): void {
   source.addEventListener("error", () => {
     if (link === "closed") return;
     const isOver = store.state?.ended != null;
-    link = isOver ? "closed" : "lost";
+    // Who was told that there are too many stays told so until it is different.
+    if (isOver || link !== "crowded") link = isOver ? "closed" : "lost";
     if (isOver) source.close();
     show();
-    if (isOver) return;
-    if (source.readyState === EventSource.CLOSED) setTimeout(listen, AGAIN_MS);
+    if (!isOver && source.readyState === EventSource.CLOSED) void again();
   });
 }
 

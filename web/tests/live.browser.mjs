@@ -99,6 +99,23 @@ describe("a run under way", () => {
     await narrow.page.close();
   });
 
+  it("tells one reader too many that there are so many, and shows the run when one has gone", async () => {
+    const run = await started(["--duration", "60s", "--blocks", "1", "--keys", "2000", "--clients", "4"]);
+    const others = new AbortController();
+    const read = () => fetch(new URL("/events", run.address), { signal: others.signal });
+    const answers = await Promise.all(Array.from({ length: 64 }, read));
+    assert.ok(answers.every((answer) => answer.status === 200));
+    const { page } = await opened(run.address);
+    const stands = (word) => page.waitForFunction((w) => document.querySelector("[role=status]")?.textContent?.includes(w), word);
+    await stands("too many readers");
+    assert.match(await page.locator("#now").innerText(), /when one of them has gone/);
+    others.abort();
+    await stands("running");
+    await page.close();
+    run.kill();
+    await run.ended;
+  });
+
   it("says so when the program is gone", async () => {
     const run = await started(["--duration", "60s", "--blocks", "1", "--keys", "2000", "--clients", "4"]);
     const { page } = await opened(run.address);

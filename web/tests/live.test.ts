@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { clock, cpuLines, latencyLines, looks, memoryLines, rateLines } from "../src/live/charts";
-import { head, report, rest, store as latest, viewOf, words } from "../src/live/head";
+import { head, type Link, report, rest, store as latest, viewOf, words } from "../src/live/head";
 import { empty, KEPT, type Point, progress, type State, type Store, taken, type Usage } from "../src/live/store";
 import { look } from "../src/theme";
 import * as variants from "./variants.mjs";
@@ -144,6 +144,8 @@ describe("words", () => {
     const text = head(stored(), "connected", null, 30).textContent ?? "";
     for (const part of ["Key-value load", "running", "Blo", "60 %", "Left20 s", "Runs for0:30"]) expect(text).toContain(part);
     expect(head(stored(), "lost", null, 30).textContent).toContain("does not answer");
+    const crowded = head(empty(), "crowded", null, 0).textContent;
+    for (const part of ["too many readers", "when one of them has gone"]) expect(crowded).toContain(part);
     expect(head(empty(), "connecting", null, 0).textContent).toContain("connecting");
   });
 
@@ -154,6 +156,14 @@ describe("words", () => {
     expect(report(ended(null), null, "closed")?.textContent).toContain("cachedyno report 00c0ffee there");
     expect(report(ended(false), null, "closed")?.textContent).toContain("could not be written");
     expect(report(ended(true), { url: "blob:x", view: null }, "closed")?.querySelector("a")?.getAttribute("href")).toBe("blob:x");
+  });
+
+  it("call a run complete only when its report is there", () => {
+    const ended = (there: boolean | null): Store => stored({ state: state({ ended: { status: "complete", because: "enough", report: there } }) });
+    const standing = (store: Store, link: Link): string => head(store, link, null, 30).querySelector("[role=status] .chip")?.textContent ?? "";
+    expect(standing(ended(null), "connected")).toContain("writing the report");
+    expect(standing(ended(true), "connected")).toContain("writing the report");
+    expect(standing(ended(false), "closed")).toContain("complete");
   });
 
   it("say whether the result may be used, as its report does", () => {

@@ -27,6 +27,8 @@ const PAGE: &str = include_str!(concat!(env!("OUT_DIR"), "/live.html"));
 const NEWS_MAX: usize = 128;
 /// Readers of news at the same time.
 const READERS_MAX: usize = 64;
+/// What is answered in place of the report.
+const NO_REPORT: &str = "there is no report yet: it is written when the run is over\n";
 /// How soon a reader that lost the server asks again.
 const RETRY: Duration = Duration::from_secs(1);
 /// How long readers get to fetch the report when the run is over.
@@ -139,13 +141,16 @@ async fn report(State(shared): State<Arc<Shared>>) -> Response {
     let path = lock(&shared.report).clone();
     match path.map(std::fs::read) {
         Some(Ok(page)) => no_store(([(header::CONTENT_TYPE, "text/html; charset=utf-8")], page)),
-        _ => no_store((StatusCode::NOT_FOUND, "there is no report before the end of the run\n")),
+        _ => no_store((StatusCode::NOT_FOUND, NO_REPORT)),
     }
 }
 
 async fn events(State(shared): State<Arc<Shared>>) -> Response {
     if shared.news.receiver_count() >= READERS_MAX {
-        let text = "too many readers at the same time\n";
+        let text = format!(
+            "there are {READERS_MAX} readers already, as many as are served at the same time: try \
+             again when one has gone\n"
+        );
         return no_store((StatusCode::SERVICE_UNAVAILABLE, text));
     }
     let stream = Sse::new(Reader::new(shared).into_stream()).keep_alive(KeepAlive::default());

@@ -14,15 +14,20 @@ export interface Kept {
   view: View | null;
 }
 
-/** How the page stands to the program. */
-export type Link = "connecting" | "connected" | "lost" | "closed";
+/** How the page stands to the program; `crowded` where it serves as many readers as it can. */
+export type Link = "connecting" | "connected" | "crowded" | "lost" | "closed";
+
+/** What a run is while its record is whole and its report is not there yet. */
+export const REPORTING = "writing the report";
 
 function standing(state: State | null, link: Link): HTMLElement {
   if (state?.ended) {
+    if (link !== "closed") return chip("plain", REPORTING);
     const { status } = state.ended;
     // That nothing is missing does not say that it may be used.
     return chip(status === "complete" ? "plain" : "warn", status);
   }
+  if (link === "crowded") return chip("warn", "too many readers");
   if (link === "lost") return chip("warn", "connection lost");
   return state === null ? chip("plain", "connecting") : chip("good", "running");
 }
@@ -90,11 +95,17 @@ export function report(state: State | null, kept: Kept | null, link: Link): HTML
   return h("p", { class: "line" }, prose(text));
 }
 
+/** Why nothing new is shown. */
+const WHY: Partial<Record<Link, string>> = {
+  crowded: "The program serves as many readers at the same time as it can: it is asked again, and the run is shown when one of them has gone.",
+  lost: "The program does not answer: it is asked again. Where it was ended, its record says what became of the run.",
+};
+
 /** Title, state and progress. */
 export function head(store: Store, link: Link, kept: Kept | null, clock_s: number): HTMLElement {
   const { state } = store;
   const title = h("h1", { id: "title" }, state?.title ?? "A run under way");
-  const lost = link === "lost" && !state?.ended;
+  const why = state?.ended ? undefined : WHY[link];
   return h(
     "section",
     { id: "now", "aria-labelledby": "title" },
@@ -102,7 +113,7 @@ export function head(store: Store, link: Link, kept: Kept | null, clock_s: numbe
     state === null || state.question === "" ? null : h("p", { class: "question" }, state.question),
     h("p", { class: "line live-standing", role: "status" }, standing(state, link), " ", state === null ? null : words(state)),
     store.problem === "" ? null : h("p", { class: "line" }, store.problem),
-    lost ? h("p", { class: "line" }, "The program does not answer: it is asked again. Where it was ended, its record says what became of the run.") : null,
+    why === undefined ? null : h("p", { class: "line" }, why),
     report(state, kept, link),
     state === null ? null : [bar(store, clock_s), facts(state, store, clock_s)],
   );

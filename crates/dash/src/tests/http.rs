@@ -52,7 +52,10 @@ fn the_report_is_there_when_readers_are_told_and_they_are_waited_for() {
     let report = directory.path().join("report.html");
     fs::write(&report, "<!doctype html>the result").unwrap();
     let (mut dash, address) = under_way();
-    assert_eq!(page(address, "/report", "*/*").0, 404);
+    let (status, _, body) = page(address, "/report", "*/*");
+    let body = String::from_utf8(body).unwrap();
+    assert_eq!(status, 404);
+    assert!(body.contains("written when the run is over"), "{body}");
     let mut reader = Listening::new(address);
     assert_eq!(reader.next().unwrap().0, "snapshot");
     let fetched = std::thread::spawn(move || {
@@ -98,7 +101,10 @@ fn more_readers_than_can_be_served_are_told_so() {
     for reader in &mut readers {
         assert_eq!(reader.next().unwrap().0, "snapshot");
     }
-    assert_eq!(page(address, "/events", "*/*").0, 503);
+    let (status, _, body) = page(address, "/events", "*/*");
+    let body = String::from_utf8(body).unwrap();
+    assert_eq!(status, 503);
+    assert!(body.starts_with("there are 64 readers already"), "{body}");
     readers.clear();
     wait_until("readers that hung up are forgotten", || {
         let mut answer = [0; 12];
