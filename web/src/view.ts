@@ -243,6 +243,8 @@ export interface SearchView {
   sentence: string;
   answer: Value | null;
   peak_per_s: number | null;
+  /** Rests among all probes; those at which the store had come to rest are not among `probes`. */
+  rests: number;
   probes: ProbeView[];
 }
 

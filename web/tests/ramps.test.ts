@@ -4,10 +4,11 @@ import { panelsOf, zigzag } from "../src/charts/ramptime";
 import { drawnProbes } from "../src/charts/search";
 import { contextOf } from "../src/context";
 import { head } from "../src/sections/head";
+import { method } from "../src/sections/method";
 import { downOf, ramps } from "../src/sections/ramps";
 import { search } from "../src/sections/search";
 import { parseView } from "../src/parse";
-import type { RampBlock, RampView, View } from "../src/view";
+import type { ProbeView, RampBlock, RampView, View } from "../src/view";
 import * as variants from "./variants.mjs";
 
 function viewOf(raw: variants.Raw): View {
@@ -135,6 +136,24 @@ describe("a search", () => {
     const said = (head(contextOf(view)) as HTMLElement).textContent;
     expect(said).toContain("sustains 72,000/s [70,000, 75,000]");
     expect(said).toContain("98,000 requests/s");
+  });
+
+  it("has one line for rests that follow each other, and says what verdicts and missing numbers mean", () => {
+    const raw = variants.searched();
+    const probes = raw.search?.probes ?? [];
+    const rest = (number: number): ProbeView => ({ ...(probes[1] as ProbeView), number, purpose: "rest", verdict: "", reason: "still slow" });
+    probes.splice(2, 0, rest(10), rest(11), rest(12));
+    const view = viewOf(raw);
+    const built = search(contextOf(view)) as HTMLElement;
+    expect(built.querySelectorAll("tbody tr")).toHaveLength(10);
+    expect(texts(built, "tbody tr:nth-child(3) th")[0]).toBe("10–12rest");
+    expect(texts(built, "tbody tr:nth-child(3) td")[5]).toContain("still slow, 3 times");
+    for (const part of ["undecided: neither is certain", "Numbers that are not listed"]) expect(built.textContent).toContain(part);
+    expect(built.textContent).not.toContain("broke:");
+    expect((head(contextOf(view)) as HTMLElement).textContent).toContain(`Probes${view.blocks} (9 of them rests)`);
+    const said = (method(contextOf(view)) as HTMLElement).textContent ?? "";
+    expect(said).toContain("follows from those before it");
+    expect(said).not.toContain("No more blocks");
   });
 
   it("is not there in other runs", () => {

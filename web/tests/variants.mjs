@@ -55,7 +55,7 @@ export function searched() {
   return {
     ...view,
     ...{ study: "find-max", comparisons: [], title: "The highest rate of redis" },
-    search: { limits: ["p99<1ms"], outcome: "found", sentence, answer: { center: 72000, lo: 70000, hi: 75000 }, peak_per_s: 98000, held_per_s: 71000, missed_per_s: 78000, probes },
+    search: { limits: ["p99<1ms"], outcome: "found", sentence, answer: { center: 72000, lo: 70000, hi: 75000 }, peak_per_s: 98000, held_per_s: 71000, missed_per_s: 78000, rests: 9, probes },
   };
 }
 

@@ -88,9 +88,11 @@ function answers(context: Context): HTMLElement {
 }
 
 function facts(view: View): HTMLElement {
+  const { search } = view;
   const entries: [string, string | HTMLElement][] = [
-    ["Scale", view.scale],
-    ["Blocks", String(view.blocks)],
+    ...(search === undefined
+      ? ([["Scale", view.scale], ["Blocks", String(view.blocks)]] as [string, string][])
+      : ([["Probes", `${view.blocks} (${search.rests} of them rests)`]] as [string, string][])),
     ["Measured", format.when(view.started_unix_ms)],
     ["Took", `${format.span(view.took_s)}${view.resumed === true ? " (resumed)" : ""}`],
     ["State", view.status === "complete" ? view.status : chip("warn", view.status)],

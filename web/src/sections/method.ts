@@ -51,12 +51,21 @@ function rules(view: View): HTMLElement | null {
 export function method(context: Context): HTMLElement {
   const { view } = context;
   const zone = format.percent(view.equivalence_zone);
-  const sentences = [
+  const ofBlocks = [
     `Each of the ${format.plural(view.blocks, "block")} measures every store at every load once, in random order, each time on a fresh store with fresh data.`,
     "A value is the geometric mean over blocks with its 95 % interval; one block gives no interval. A latency curve merges the distributions of all blocks.",
     `Ratios within ±${zone} count as equal; “undecided” means that the blocks do not suffice to say. Verdicts are corrected for the number of comparisons.`,
+  ];
+  const searched = [
+    `Each of the ${format.plural(view.blocks, "probe")} follows from those before it, all on the same filled store as long as that lives.`,
+    "A probe is judged by the share of its requests beyond each limit, with its 95 % interval; requests of one burst are slow together and count as few.",
+    "The answer is where that share crosses what is allowed, on a line through the confirmed probes; its interval is over rounds of these.",
+  ];
+  const added = view.search === undefined ? "blocks were added" : "probes were run";
+  const sentences = [
+    ...(view.search === undefined ? ofBlocks : searched),
     ...generation(view),
-    view.stopped_because === "" ? "" : `No more blocks were added: ${view.stopped_because}.`.replace("..", "."),
+    view.stopped_because === "" ? "" : `No more ${added}: ${view.stopped_because}.`.replace("..", "."),
   ].filter((text) => text !== "");
   return section(
     "method",

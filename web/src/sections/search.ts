@@ -3,17 +3,55 @@
 import type { Context } from "../context";
 import { chip, h, labelled, prose, section, tableHead } from "../dom";
 import * as format from "../format";
-import type { ProbeView } from "../view";
+import type { ProbeView, SearchView } from "../view";
 
 const TONES: Record<string, "good" | "bad" | "doubt" | "plain"> = { holds: "good", missed: "bad", broke: "bad", undecided: "doubt" };
 
-function row(probe: ProbeView): HTMLElement {
+/** What verdicts mean, in the order in which they are explained. */
+const MEANINGS: readonly [string, string][] = [
+  ["holds", "no more requests are beyond the limit than may be"],
+  ["missed", "more requests are beyond it than may be, or a queue grew"],
+  ["undecided", "neither is certain"],
+  ["not judged", "the generator or other processes were why it missed, so it was repeated"],
+  ["broke", "it failed, or answered nothing"],
+];
+
+/** A rest in which the store did not break, and that is listed since it had not come to rest. */
+const isSlowRest = (probe: ProbeView): boolean => probe.purpose === "rest" && probe.verdict === "";
+
+/** Probes as they are listed: of rests that follow each other because the store was still slow one. */
+function grouped(probes: readonly ProbeView[]): [ProbeView, ...ProbeView[]][] {
+  const groups: [ProbeView, ...ProbeView[]][] = [];
+  for (const probe of probes) {
+    const last = groups[groups.length - 1];
+    if (last !== undefined && isSlowRest(last[0]) && isSlowRest(probe)) last.push(probe);
+    else groups.push([probe]);
+  }
+  return groups;
+}
+
+/** What the verdicts that occur mean, and which numbers are not listed. */
+function hints(found: SearchView): string[] {
+  const occurring = MEANINGS.filter(([verdict]) => found.probes.some((probe) => probe.verdict === verdict));
+  const meanings = occurring.map(([verdict, text]) => `${verdict}: ${text}`).join("; ");
+  const listed = found.probes.filter((probe) => probe.purpose === "rest").length;
+  return [
+    `Limits: ${found.limits.join(" and ")}. Each probe follows from those before it.`,
+    ...(meanings === "" ? [] : [`Verdicts are 95 % certain, and requests of one burst, which are slow together, count as few: ${meanings}.`]),
+    ...(listed < found.rests ? ["Numbers that are not listed are rests after which the store answered as it does without load."] : []),
+  ];
+}
+
+function row(group: [ProbeView, ...ProbeView[]]): HTMLElement {
+  const probe = group[group.length - 1] as ProbeView;
+  const number = group.length === 1 ? `${probe.number}` : `${group[0].number}–${probe.number}`;
+  const reason = group.length === 1 ? probe.reason : `still slow, ${group.length} times`;
   const time = (ns: number | null): string => (ns === null ? format.NONE : format.time(ns));
   const isJudged = probe.purpose !== "peak" && probe.over_shares.length > 0;
   return h(
     "tr",
     {},
-    h("th", { scope: "row" }, h("div", {}, `${probe.number}`, h("span", { class: "sub" }, probe.purpose))),
+    h("th", { scope: "row" }, h("div", {}, number, h("span", { class: "sub" }, probe.purpose))),
     labelled("Rate/s", probe.rate_per_s === null ? format.NONE : format.count(probe.rate_per_s)),
     labelled("Answered/s", format.rate(probe.answered_per_s)),
     labelled("p50", time(probe.response_ns_p50)),
@@ -22,7 +60,7 @@ function row(probe: ProbeView): HTMLElement {
     labelled(
       "Verdict",
       probe.verdict === "" ? h("span", { class: "none" }, format.NONE) : chip(TONES[probe.verdict] ?? "plain", probe.verdict),
-      probe.reason === null ? null : h("span", { class: "sub" }, prose(probe.reason)),
+      reason === null ? null : h("span", { class: "sub" }, prose(reason)),
     ),
   );
 }
@@ -34,7 +72,7 @@ export function search(context: Context): HTMLElement | null {
   return section(
     "probes",
     "Probes",
-    h("p", { class: "hint" }, `Limits: ${found.limits.join(" and ")}. Each probe follows from those before it.`),
-    h("table", { class: "cards" }, tableHead(["Probe", "Rate/s", "Answered/s", "p50", "p99", "Beyond the limit", "Verdict"]), h("tbody", {}, found.probes.map(row))),
+    hints(found).map((text) => h("p", { class: "hint" }, text)),
+    h("table", { class: "cards" }, tableHead(["Probe", "Rate/s", "Answered/s", "p50", "p99", "Beyond the limit", "Verdict"]), h("tbody", {}, grouped(found.probes).map(row))),
   );
 }
