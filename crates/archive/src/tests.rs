@@ -46,6 +46,7 @@ fn trial(block: u32) -> Trial {
         filled: None,
         stale_members: None,
         clock_step_ms: None,
+        not_removed: None,
         emptied: None,
         memory: None,
         phases: Vec::new(),

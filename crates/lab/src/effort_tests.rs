@@ -55,6 +55,7 @@ fn trial(block: u32, cell: &str, rate_per_s: f64) -> Trial {
         filled: None,
         stale_members: None,
         clock_step_ms: None,
+        not_removed: None,
         emptied: None,
         memory: None,
         phases: vec![phase],

@@ -139,6 +139,7 @@ impl Searching<'_, '_, '_> {
             filled: None,
             stale_members: None,
             clock_step_ms: None,
+            not_removed: None,
             emptied: None,
             memory: None,
             phases: Vec::new(),

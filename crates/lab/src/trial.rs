@@ -55,6 +55,7 @@ pub fn run(
         filled: None,
         stale_members: None,
         clock_step_ms: None,
+        not_removed: None,
         emptied: None,
         memory: None,
         phases: Vec::new(),
@@ -94,11 +95,19 @@ fn measure(
     measured.samples = sampler.stop();
     let memory = ready.memory_use();
     trial.memory = memory.as_ref().ok().copied().flatten();
+    let is_own = !ready.server_pids().is_empty();
     // Also after a fault or an interruption: what is left in an existing store is ours to remove.
     let cleaned = ready.finish();
     let intervals = offered?;
     memory?;
-    cleaned.map(|()| intervals)
+    match cleaned {
+        // What was measured stands.
+        Err(failure) if !is_own && intervals.is_some() => {
+            measured.trial.not_removed = Some(failure);
+            Ok(intervals)
+        }
+        cleaned => cleaned.map(|()| intervals),
+    }
 }
 
 /// Connects to the store that was made ready and offers the load; `None` when the user stopped it.

@@ -433,6 +433,10 @@ pub struct Trial {
     /// are not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_step_ms: Option<i64>,
+    /// Why what it wrote into a store that was there before could not be removed, and what to
+    /// remove; `None` where nothing is left. What was measured before stands.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_removed: Option<Failure>,
     /// Measured phases; may be partly filled when the trial failed later.
     pub phases: Vec<PhaseResult>,
     /// What disturbed it.

@@ -198,6 +198,7 @@ pub(crate) fn notes(recorded: &Recorded, comparisons: &[Comparison], notes: &mut
     cache::fills(&recorded.header.plan, notes);
     cache::lists(&recorded.header.plan, notes);
     clock_steps(recorded, notes);
+    not_removed(recorded, notes);
     busiest(recorded, notes);
     left_behind(recorded, notes);
 }
@@ -216,6 +217,14 @@ fn clock_steps(recorded: &Recorded, notes: &mut Notes) {
             trial.cell,
             trial.block + 1
         ));
+    }
+}
+
+/// Says in which trials something was left in a store that was there before.
+fn not_removed(recorded: &Recorded, notes: &mut Notes) {
+    for trial in &recorded.trials {
+        let Some(failure) = &trial.not_removed else { continue };
+        notes.add(format!("{} in block {}: {failure}", trial.cell, trial.block + 1));
     }
 }
 

@@ -69,7 +69,7 @@ const GROWTH: [&str; 6] = ["grows", "size", "slope", "slope_lo", "slope_hi", "gr
 
 /// Columns of stages of ramps: number, way, and what is told of the stage as a whole. Rows of an
 /// open load at one rate have that as planned, and the others empty.
-const STAGE: [&str; 8] = [
+const STAGE: [&str; 9] = [
     "stage",
     "way",
     "blocks_held",
@@ -78,6 +78,7 @@ const STAGE: [&str; 8] = [
     "server_cpus",
     "generator_cpus",
     "generator_run_delay_share",
+    "left_out_share",
 ];
 
 /// Column of the rate at which requests were due.

@@ -207,6 +207,7 @@ fn trial(plan: &Plan, cell: &Cell, block: u32, position: u32, rates: Rates) -> T
         filled: None,
         stale_members: None,
         clock_step_ms: None,
+        not_removed: None,
         emptied: None,
         memory: None,
         version: product.map(|p| version(p).into()),

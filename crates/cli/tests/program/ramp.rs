@@ -202,6 +202,31 @@ fn keys_of_an_existing_store_are_this_runs_own_and_removed() {
 }
 
 #[test]
+fn what_was_measured_stands_where_keys_cannot_be_removed() {
+    if !tools() {
+        return;
+    }
+    let (place, server) = (Place::new(), RedisServer::new());
+    let target = format!("--target=mine={}", server.url());
+    let run =
+        Started::new(small(&place, &[&target, "--set", "rates=2000", "--set", "stage_ms=900"]));
+    wait_until("keys are written", Duration::from_secs(60), || {
+        (server.keys().len() > 50).then_some(())
+    });
+    server.ask(&["ACL", "SETUSER", "default", "-unlink", "-del"]);
+    let finished = run.finish_within(PATIENCE);
+    let summary = finished.json();
+    assert_eq!(summary["failures"], serde_json::json!([]), "{}", finished.stderr);
+    let ramp = &summary["ramps"][0];
+    assert!(ramp["metrics"]["knee_per_s"]["center"].as_f64().unwrap() > 1_000.0, "{ramp}");
+    let notes = summary["footnotes"].to_string();
+    let left = "in block 1: denied: what this run wrote is still there, remove what begins with \
+        `cachedyno-";
+    assert!(notes.contains("mine/open/64") && notes.contains(left), "{notes}");
+    assert!(!server.keys().is_empty());
+}
+
+#[test]
 fn of_a_server_that_dies_in_the_ramp_the_stages_until_then_are_kept() {
     if !tools() {
         return;

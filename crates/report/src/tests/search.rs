@@ -94,6 +94,7 @@ fn trial(store: Store, number: u32, step: Step) -> Trial {
         filled: None,
         stale_members: None,
         clock_step_ms: None,
+        not_removed: None,
         emptied: None,
         memory: None,
         phases: vec![phase],
