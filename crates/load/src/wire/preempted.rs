@@ -3,8 +3,8 @@
 //!
 //! A queue grows while its server or its source stands still, and near its knee it needs many times
 //! as long to shrink again: where a search asks what a store bears, that would be the answer. What
-//! is answered from such a loss on until as many requests are under way as when it began is
-//! therefore counted apart. The queue is then as it was, and what is left of its course is one
+//! is answered from such a loss on until as many requests are under way as when it began, or none,
+//! is therefore counted apart. The queue is then as it was, and what is left of its course is one
 //! without the loss: exactly so where a queue's future depends on nothing but its length, as with
 //! Poisson arrivals and exponential times of service (the strong Markov property; Asmussen,
 //! "Applied probability and queues", 2003, I.8).
@@ -160,7 +160,9 @@ impl Preempted {
         let from_below = *level.from_below.get_or_insert(requests < level.requests);
         let is_there =
             if from_below { requests >= level.requests } else { requests <= level.requests };
-        if is_there {
+        // A store that few ask is seen with one request under way when it loses its CPU, and after
+        // each reply with none: where nothing waits, nothing is delayed any more.
+        if is_there || requests == 0 {
             self.level = None;
         }
     }

@@ -41,6 +41,18 @@ fn a_shorter_queue_is_waited_for_from_below() {
 }
 
 #[test]
+fn where_nothing_is_under_way_nothing_is_delayed() {
+    let mut watch = watch();
+    watch.at_work(MS, 2, 0);
+    watch.at_work(9 * MS, 2, 0);
+    assert!(watch.answered(9 * MS, 8 * MS));
+    watch.under_way(1);
+    assert!(watch.answered(9 * MS, 8 * MS));
+    watch.under_way(0);
+    assert!(!watch.answered(10 * MS, 0));
+}
+
+#[test]
 fn a_second_loss_waits_for_the_queue_before_the_first() {
     let mut watch = watch();
     watch.at_work(MS, 2, 0);

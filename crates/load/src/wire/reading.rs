@@ -161,6 +161,7 @@ impl<P: Parser + Default> Worker<'_, P> {
         self.under_way -= u64::from(requests);
         self.clients[client as usize].in_flight -= requests;
         self.record(operation as usize, &times, &plain.into(), requests);
+        self.left(times.done_ns);
         self.answered(client, times.done_ns);
     }
 
@@ -169,9 +170,6 @@ impl<P: Parser + Default> Worker<'_, P> {
         if let Some(preempted) = &mut self.preempted {
             let service_ns = times.done_ns.saturating_sub(times.sent_ns);
             self.recorder.apart = preempted.answered(times.done_ns, service_ns);
-            if self.due_ns.is_none_or(|due_ns| due_ns > times.done_ns) {
-                preempted.under_way(self.under_way);
-            }
         }
         if self.is_measured(times.intended_ns, times.done_ns) {
             let requests = u64::from(requests);
@@ -246,6 +244,7 @@ impl<P: Parser + Default> Worker<'_, P> {
             return;
         }
         self.ended(client, &drawn);
+        self.left(times.done_ns);
         self.answered(client, times.done_ns);
     }
 

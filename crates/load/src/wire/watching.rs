@@ -41,6 +41,14 @@ impl<P: Parser + Default> Worker<'_, P> {
         }
     }
 
+    /// Takes note of how many requests are under way once one is answered and no longer is.
+    pub(super) fn left(&mut self, done_ns: u64) {
+        let all_sent = self.due_ns.is_none_or(|due_ns| due_ns > done_ns);
+        if let Some(preempted) = self.preempted.as_mut().filter(|_| all_sent) {
+            preempted.under_way(self.under_way);
+        }
+    }
+
     /// Adds what others took to what is recorded, once that is.
     pub(super) fn tell_lost(&mut self, now: u64) {
         let Some(preempted) = &mut self.preempted else { return };

@@ -77,7 +77,8 @@ fn what_others_delay_by_taking_the_cpu_is_counted_apart_in_its_stage() {
     let stages = stages_of(&Offer { apart: Some(Vec::new()), ..alone });
     let lost_ns = |s: &StageResult| s.disturbed.as_ref().map_or(0, |lost| lost.generator_ns);
     // The scheduler lets each of the two wait for a few milliseconds at a time.
-    assert!(stages.iter().map(lost_ns).sum::<u64>() > 20_000_000, "{stages:?}");
+    let lost: Vec<u64> = stages.iter().map(lost_ns).collect();
+    assert!(lost.iter().sum::<u64>() > 20_000_000, "{lost:?}");
     let slow = |stage: &StageResult| -> u64 {
         let times = stage.operations[0].response.recorded();
         times.filter(|(ns, _)| *ns > 1_000_000).map(|(_, n)| n).sum()
@@ -91,6 +92,31 @@ fn what_others_delay_by_taking_the_cpu_is_counted_apart_in_its_stage() {
         .sum();
     let all: u64 = stages.iter().map(slow).sum();
     assert!(all >= 20 && apart * 10 >= all * 8, "{apart} of {all} late ones were apart");
+}
+
+#[test]
+fn after_a_loss_a_load_with_pauses_is_no_longer_apart() {
+    let server = Server::good();
+    let stages = vec![constant(2_000.0, 0), constant(2_000.0, S / 2), constant(2_000.0, S / 2)];
+    let pacing = Pacing::Open { arrivals: Arrivals::Constant, stages };
+    let (cpu, apart) = (a_cpu(), Some(Vec::new()));
+    let until = Until::AfterNs(S);
+    let offer = Offer { pacing, cpus: vec![cpu], spin: true, apart, ..offer(4, 16, until) };
+    let busy = Busy::on(cpu);
+    let ends = thread::spawn(move || {
+        thread::sleep(Duration::from_millis(250));
+        drop(busy);
+    });
+    let work = Work { follows: true, ..work() };
+    let stages = run_with(&work, &offer, &server.servers()).into_phase("ask", &["ask"]).stages;
+    ends.join().unwrap();
+    let counts = |stage: &StageResult| {
+        let apart = stage.disturbed.as_ref().and_then(|d| d.operations.last());
+        (apart.map_or(0, |own| own.service.count()), stage.operations[0].service.count())
+    };
+    let ((first, _), (apart, all)) = (counts(&stages[0]), counts(&stages[1]));
+    assert!(first > 0, "nothing was delayed");
+    assert!(apart * 2 < all, "{apart} of {all}");
 }
 
 #[test]
