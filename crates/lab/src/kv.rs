@@ -129,8 +129,7 @@ impl Opened<'_> {
                 break;
             }
             let Some(load) = self.load_of(phase, &finished) else {
-                let message = "the store answered nothing in its phase `peak`".into();
-                finished.failure = Some(Failure { class: ErrorClass::Other, message });
+                finished.failure = Some(nothing_answered(&finished));
                 break;
             };
             let offer = self.offer(phase, &load);
@@ -362,6 +361,18 @@ fn told<'a>(
         let service_ns_p99 = moment.all.whole().service().quantile_ns(0.99);
         progress(Progress { phase, rate_per_s, service_ns_p99, latest: latest(&moment) });
     }
+}
+
+/// Why the rates of a ramp cannot follow from its phase [`PEAK`]: with what the store said there.
+fn nothing_answered(finished: &Finished) -> Failure {
+    let peak = finished.phases.iter().find(|done| done.phase == PEAK);
+    let counts = peak.and_then(|peak| peak.operations.last()).map(|whole| &whole.counts);
+    let most = counts.and_then(|c| c.errors_by_class.iter().max_by_key(|(_, n)| **n));
+    let class = most.map_or(ErrorClass::Other, |(class, _)| *class);
+    let words = counts.and_then(|counts| counts.error_examples.get(&class));
+    let said = words.map_or_else(String::new, |words| format!(": {words}"));
+    let message = format!("the store answered nothing in its phase `peak`{said}");
+    Failure { class, message }
 }
 
 /// Takes note of how a load ended.

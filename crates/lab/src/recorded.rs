@@ -31,8 +31,9 @@ pub(crate) fn latest(moment: &Moment<'_>, names: &[&str], offer: &Offer) -> Late
         service: row.service().clone(),
         response: row.lag().map_or_else(Histogram::default, |_| row.response().clone()),
     });
-    let (stage, planned_per_s) = place(offer, moment.at_ns);
+    // What is not recorded yet is not planned yet.
     let at_ns = moment.all.covered_ns() / u64::from(offer.threads.max(1));
+    let (stage, planned_per_s) = place(offer, at_ns);
     Latest { at_ns, stage, planned_per_s, operations: operations.collect() }
 }
 

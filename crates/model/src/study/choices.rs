@@ -210,6 +210,7 @@ impl Resolved {
         }
         if study.workload == StudyWorkload::Ramp {
             resolved.agree_on_pace(study, choices)?;
+            resolved.agree_on_times()?;
         }
         Ok(resolved)
     }

@@ -11,7 +11,7 @@ use super::choices::{Choices, Resolved, bad, within};
 use super::wire::{Profile, RAMP_OPERATIONS, ScaleSize, Study};
 use crate::load::{Load, PEAK, RampSteps};
 use crate::plan::{Kv, KvOperation, Phase, Stop};
-use crate::stages::{ClientStage, STAGE_CLIENTS_MAX, STAGE_RATE_MAX};
+use crate::stages::{ClientStage, SETTLE_SHARE, STAGE_CLIENTS_MAX, STAGE_RATE_MAX};
 
 /// Name of the phase whose load is raised.
 pub const RAMP: &str = "ramp";
@@ -22,6 +22,8 @@ const STEPS_MAX: usize = 1_000;
 /// How long a stage may be, milliseconds: from the spans in which answers are counted
 /// ([`SAMPLE_NS`](crate::saturation::SAMPLE_NS)) to a day.
 const STAGE_MS: RangeInclusive<u64> = 100..=86_400_000;
+/// Fewest requests of a stage at a given rate: with fewer, chance decides.
+const REQUESTS_MIN: f64 = 20.0;
 /// Most threads of the generator.
 const THREADS_MAX: u32 = 1_024;
 /// What says in a plan that a value is the JSON object of a user.
@@ -121,6 +123,30 @@ impl Resolved {
             _ => return None,
         };
         Some(set)
+    }
+
+    /// Stages must have requests, and a limit must be one that an answer can miss.
+    pub(super) fn agree_on_times(&self) -> Result<(), StudyError> {
+        let seconds = self.size.stage_ms as f64 * (1.0 - SETTLE_SHARE) / 1e3;
+        let lowest = self.rates.as_ref().and_then(|rates| rates.first());
+        if let Some(rate) = lowest.filter(|rate| **rate as f64 * seconds < REQUESTS_MIN) {
+            return Err(StudyError::Choice(format!(
+                "--set rates: a stage at `{rate}` a second has {:.0} request(s) to be judged by, \
+                 in {seconds} s (expected at least {REQUESTS_MIN}: a higher rate, or a longer \
+                 --set stage_ms)",
+                *rate as f64 * seconds
+            )));
+        }
+        let timeout_ms = self.defaults.timeout_ms;
+        let beyond = |limit: &LatencyLimit| limit.ns() > timeout_ms.saturating_mul(1_000_000);
+        if let Some(limit) = self.defaults.limit.filter(beyond) {
+            return Err(StudyError::Choice(format!(
+                "the limit `{limit}` is beyond the time-out of {timeout_ms} ms, after which a \
+                 request has failed (expected no more than that: lower --set limit, or raise \
+                 --timeout)"
+            )));
+        }
+        Ok(())
     }
 
     /// What was set must be of use to one of the profiles that run.

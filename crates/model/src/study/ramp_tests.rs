@@ -223,6 +223,11 @@ fn wrong_choices_say_what_was_expected() {
             &[("profile", "open"), ("stages", "5")],
             "--set stages=`5` has no effect on profile `open`",
         ),
+        (
+            &[("rates", "30"), ("stage_ms", "500")],
+            "a stage at `30` a second has 12 request(s) to be judged by, in 0.4 s",
+        ),
+        (&[("timeout_ms", "500"), ("limit", "600ms")], "is beyond the time-out of 500 ms"),
         (&[("profile", "putra-2024"), ("rates", "5")], "has no effect on profile `putra-2024`"),
         (&[("profile", "putra-2024"), ("step", "900")], "ends with `360000` clients"),
     ] {
