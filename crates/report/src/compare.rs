@@ -233,7 +233,7 @@ fn slower([a, b]: [&View; 2], target: &str, costs: [Option<Value>; 2]) -> Option
     let of = |view: &'_ View| view.targets.iter().find(|t| t.name == target).cloned();
     let (one, two) = (of(a)?, of(b)?);
     let alike = one.product == two.product && one.settings == two.settings;
-    if !alike || without_seed(a) != without_seed(b) {
+    if !alike || of_measuring(a) != of_measuring(b) {
         return None;
     }
     let [cost, other] = costs;
@@ -254,15 +254,20 @@ fn slower([a, b]: [&View; 2], target: &str, costs: [Option<Value>; 2]) -> Option
     })
 }
 
-/// A run's arguments without the seed, which alone changes nothing that costs time.
-fn without_seed(view: &View) -> Vec<&str> {
+/// Flags that change nothing of what is measured, those with a value and those without.
+const OF_OUTPUT: [&str; 4] = ["--seed", "--out", "--format", "--serve"];
+const OF_OUTPUT_ALONE: [&str; 2] = ["--quiet", "-q"];
+
+/// A run's arguments as far as they may change what an operation costs.
+fn of_measuring(view: &View) -> Vec<&str> {
     let mut rest = view.command.iter().skip(1).map(String::as_str);
     let mut kept = Vec::new();
     while let Some(argument) = rest.next() {
-        match argument {
-            "--seed" => drop(rest.next()),
-            _ if argument.starts_with("--seed=") => {}
-            _ => kept.push(argument),
+        let name = argument.split_once('=').map_or(argument, |(name, _)| name);
+        if OF_OUTPUT.contains(&argument) {
+            rest.next();
+        } else if !OF_OUTPUT.contains(&name) && !OF_OUTPUT_ALONE.contains(&argument) {
+            kept.push(argument);
         }
     }
     kept

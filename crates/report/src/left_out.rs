@@ -51,11 +51,11 @@ impl Lost {
         }
     }
 
-    /// Of the stages of a ramp's whole climbs that are no higher than the knee.
+    /// Of the stages of a ramp's whole climbs that are no higher than the knee, or the lowest.
     pub(crate) fn of_ramp(ramp: &Ramp<'_>) -> Self {
         let (mut all, mut whole_ns) = (0, 0.0);
         let mut sum = Self::default();
-        let below = ramp.whole().filter_map(|climb| Some(climb.up_to(climb.knee.held?)));
+        let below = ramp.whole().map(|climb| climb.up_to(climb.knee.held.unwrap_or(0)));
         for stage in below.flatten() {
             let (requests, ns) = (stage.whole().map_or(0, |o| o.counts.total()), stage.length_ns());
             all += requests;

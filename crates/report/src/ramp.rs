@@ -193,13 +193,15 @@ impl<'a> Climb<'a> {
         self.stages.iter().map(answered).chain(self.peak()).fold(0.0, f64::max)
     }
 
-    /// What `read` reads at a rate up to the knee, between the stages next to it.
+    /// What `read` reads at a rate up to the knee, between the stages next to it that held: what is
+    /// forgiven says nothing.
     pub(crate) fn at_rate(
         &self,
         rate_per_s: f64,
         read: impl Fn(&Seen<'a>) -> Option<f64>,
     ) -> Option<f64> {
-        self.between(&self.up[..=self.knee.held?], rate_per_s, read)
+        let held = self.up[..=self.knee.held?].iter().filter(|i| self.stages[**i].rule.holds());
+        self.between(&held.copied().collect::<Vec<_>>(), rate_per_s, read)
     }
 
     /// The same, also beyond the knee.

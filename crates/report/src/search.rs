@@ -263,7 +263,7 @@ impl Judged<'_> {
         let broke = self.judged().filter(|s| s.broke).map(|s| s.rate_per_s).min();
         let known = [
             held.map(|r| format!("{} held", per_s(r as f64))),
-            missed.map(|r| format!("{} did not", per_s(r as f64))),
+            missed.map(|r| format!("{} did not hold", per_s(r as f64))),
             broke.map(|r| format!("it broke at {}", per_s(r as f64))),
         ];
         let known: Vec<String> = known.into_iter().flatten().collect();

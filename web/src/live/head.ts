@@ -128,7 +128,7 @@ function latest(usage: Usage): [string, string][] {
     ["Received", usage.received_per_s, (n) => `${format.bytes(n)}/s`],
     ["Sent", usage.sent_per_s, (n) => `${format.bytes(n)}/s`],
     ["Swapped out", usage.swapped_bytes === 0 ? undefined : usage.swapped_bytes, format.bytes],
-    ["Generator waits for a CPU", usage.generator_waiting, (n) => `${format.percent(n)} of a thread`],
+    ["Generator waits for a CPU", usage.generator_waiting, (n) => `${format.percent(n)} of the time, all threads together`],
   ];
   return entries.flatMap(([name, value, print]) => (value === undefined ? [] : [[name, print(value)] as [string, string]]));
 }

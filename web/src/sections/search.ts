@@ -45,7 +45,7 @@ function hints(found: SearchView): string[] {
 function row(group: [ProbeView, ...ProbeView[]]): HTMLElement {
   const probe = group[group.length - 1] as ProbeView;
   const number = group.length === 1 ? `${probe.number}` : `${group[0].number}–${probe.number}`;
-  const reason = group.length === 1 ? probe.reason : `still slow, ${group.length} times`;
+  const reason = group.length === 1 ? probe.reason : `slow, ${group.length} times`;
   const time = (ns: number | null): string => (ns === null ? format.NONE : format.time(ns));
   const isJudged = probe.purpose !== "peak" && probe.over_shares.length > 0;
   return h(

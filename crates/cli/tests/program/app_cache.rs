@@ -161,7 +161,12 @@ fn sizes_are_measured_apart_and_give_a_slope() {
     }
     let compared = among(&summary["comparisons"], |c| c["operation"] == "clean");
     let at: Vec<&Value> = compared.iter().map(|c| &c["workload"]).collect();
-    assert_eq!(at, [small, large]);
+    // On a busy machine a store may have come to fewer cleans than a rate needs.
+    let has_rate =
+        |target: &str, size: &str| !clean(target, size)["metrics"]["rate_per_s"].is_null();
+    let is_compared = |size: &&str| ["zend-file", "cm-redis"].iter().all(|t| has_rate(t, size));
+    assert_eq!(at, [small, large].into_iter().filter(is_compared).collect::<Vec<_>>());
+    assert!(!at.is_empty());
     place.assert_nothing_left();
 }
 

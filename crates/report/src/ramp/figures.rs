@@ -130,8 +130,8 @@ impl Ramp<'_> {
         });
         match outcome {
             "found" => format!(
-                "{target} bears {knee}{cpus}{within}; the most that it answered of what was asked \
-                 for was {reached}"
+                "{target} bears {knee}{cpus}{within}; the most that it answered, to stages or with \
+                 all clients at work, was {reached}"
             ),
             "never-missed" => format!(
                 "{target} bears at least {knee}{cpus}{within}; not every block had a stage that \
@@ -155,7 +155,7 @@ impl Ramp<'_> {
         if counts.error as f64 > ERROR_SHARE * counts.total() as f64 {
             return format!(
                 "{target} failed already in the lowest stage: {} of {} operations ({}); the most \
-                 that it answered of what was asked for was {reached}",
+                 that it answered, to stages or with all clients at work, was {reached}",
                 counts.error,
                 counts.total(),
                 classes(&counts)
@@ -163,7 +163,7 @@ impl Ramp<'_> {
         }
         format!(
             "{target} did not answer all that was asked for even in the lowest stage: lower the \
-             rates; the most that it answered of what was asked for was {reached}"
+             rates; the most that it answered, to stages or with all clients at work, was {reached}"
         )
     }
 

@@ -2,8 +2,9 @@
 //! is what a ramp is for.
 
 use model::{Counts, Sample, StoreCounters, Workload};
+use stats::knee::{ERROR_SHARE, Stage, Way};
 
-use super::{Climb, Ramp, Seen};
+use super::{Climb, Ramp, Seen, planned};
 use crate::left_out::Lost;
 use crate::notes::Notes;
 use crate::ramp::saturation::threads_within;
@@ -115,6 +116,7 @@ pub(crate) fn check(ramp: &Ramp<'_>, view: &RampView, findings: &mut Findings, n
     }
     check_knees(ramp, &place, findings, notes);
     check_lost(ramp, &place, findings, notes);
+    check_way_back(ramp, &place, notes);
 }
 
 /// What others took of the CPUs below the knee.
@@ -127,7 +129,51 @@ fn check_lost(ramp: &Ramp<'_>, place: &str, findings: &mut Findings, notes: &mut
     if lost.most() > LOST_SHARE_MAX {
         let cure = "stop what else runs there, or measure on a quieter machine";
         findings.not_steady("others took the CPUs", format!("{place}: {}: {cure}", lost.words()));
+        return;
     }
+    // Of servers that were there before, only this is known.
+    let waited = waited_up_to_knee(ramp);
+    if waited > WAITED_SHARE_MAX {
+        let words = format!(
+            "{place}: up to the knee the generator waited {} of the time for a CPU: stop what else \
+             runs there, give it CPUs of its own, or measure on a quieter machine",
+            show::percent(waited)
+        );
+        findings.not_steady("the generator had no CPU", words);
+    }
+}
+
+/// Share of the time for which the generator's threads waited for a CPU, over the stages of whole
+/// climbs that are no higher than the knee, or the lowest.
+fn waited_up_to_knee(ramp: &Ramp<'_>) -> f64 {
+    let Workload::Kv(kv) = &ramp.cell.workload else { return 0.0 };
+    let below = ramp.whole().flat_map(|climb| climb.up_to(climb.knee.held.unwrap_or(0)));
+    let shares: Vec<f64> = below.map(|seen| waited(seen, f64::from(kv.threads.max(1)))).collect();
+    shares.iter().sum::<f64>() / shares.len().max(1) as f64
+}
+
+/// That the store did not come back: on the way down stages no higher than the knee did not hold.
+fn check_way_back(ramp: &Ramp<'_>, place: &str, notes: &mut Notes) {
+    let mut below: Vec<&Stage> = Vec::new();
+    for climb in ramp.whole() {
+        let Some(held) = climb.held() else { continue };
+        let low = |seen: &&Seen<'_>| planned(&seen.result) <= planned(&held.result);
+        let way = climb.stages.iter().filter(|seen| seen.way == Way::Down);
+        below.extend(way.filter(low).map(|seen| &seen.rule));
+    }
+    let missed: Vec<&Stage> = below.iter().copied().filter(|rule| !rule.holds()).collect();
+    let failed = missed.iter().filter(|rule| rule.error_share >= ERROR_SHARE).count();
+    if failed == 0 && missed.len() * 2 <= below.len() {
+        return;
+    }
+    let failed =
+        if failed > 0 { format!(", in {failed} of them requests failed") } else { String::new() };
+    notes.add(format!(
+        "{place}: on the way down {} of {} stages no higher than the knee did not hold{failed}: \
+         what was too much on the way up still weighs on the store",
+        missed.len(),
+        below.len()
+    ));
 }
 
 /// What speaks against the knees of blocks.

@@ -202,6 +202,9 @@ fn that_the_machine_was_slower_is_told() {
     assert_eq!(judged(&text, "server CPU/op"), (0.8, "dearer".into()), "{text}");
     assert!(text.contains("redis needed 1.25× the CPU time for each operation in B"), "{text}");
     assert!(compared(&slow, &usual).contains("operation in A: the machine was slower there"));
+    let mut quiet = slower(1.25);
+    quiet.header.command.extend(["-q", "--seed", "5", "--out=records"].map(String::from));
+    assert!(compared(&usual, &quiet).contains("machine was slower"), "the same is measured");
     let mut other = slower(1.25);
     other.header.command = vec!["cachedyno".into(), "find-max".into(), "--value".into()];
     assert!(!compared(&usual, &other).contains("machine was slower"), "other values");
