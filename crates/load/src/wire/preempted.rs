@@ -3,8 +3,8 @@
 //!
 //! A queue grows while its server or its source stands still, and near its knee it needs many times
 //! as long to shrink again: where a search asks what a store bears, that would be the answer. What
-//! is answered from such a loss on until as many requests are under way as when it began, or none,
-//! is therefore counted apart. The queue is then as it was, and what is left of its course is one
+//! is answered from such a loss on until as many requests are under way as when it began is
+//! therefore counted apart. The queue is then as it was, and what is left of its course is one
 //! without the loss: exactly so where a queue's future depends on nothing but its length, as with
 //! Poisson arrivals and exponential times of service (the strong Markov property; Asmussen,
 //! "Applied probability and queues", 2003, I.8).
@@ -37,6 +37,8 @@ const THREADS_MAX: usize = 16;
 /// How far apart the numbers of requests under way are kept, and for how long.
 const KEPT_EVERY_NS: u64 = 100_000;
 const KEPT_NS: u64 = 100_000_000;
+/// After how long an empty store is believed to be as it was.
+const FORGOTTEN_NS: u64 = 20_000_000;
 
 /// What others took, of a thread's time or of several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -67,6 +69,7 @@ struct Level {
     /// Whether fewer are under way, from the first look after a loss on. Most often more are, but a
     /// server may have had little to do meanwhile.
     from_below: Option<bool>,
+    since_ns: u64,
 }
 
 /// A thread's watch.
@@ -123,7 +126,7 @@ impl Preempted {
         self.seen = (now_ns, handled);
         if gone_ns >= LOST_MIN_NS + own_ns {
             self.lost.own_ns += gone_ns;
-            self.begins(under_way);
+            self.begins(now_ns, under_way);
         }
         if now_ns >= self.looked_ns + LOOK_NS {
             self.look(now_ns);
@@ -154,15 +157,23 @@ impl Preempted {
         self.level.is_some()
     }
 
-    /// So many requests are under way, and all that are due were sent.
-    pub(super) fn under_way(&mut self, requests: u64) {
+    /// So many requests are under way once one has left, and all that are due were sent.
+    pub(super) fn left(&mut self, now_ns: u64, requests: u64) {
         let Some(level) = &mut self.level else { return };
         let from_below = *level.from_below.get_or_insert(requests < level.requests);
         let is_there =
             if from_below { requests >= level.requests } else { requests <= level.requests };
-        // A store that few ask is seen with one request under way when it loses its CPU, and after
-        // each reply with none: where nothing waits, nothing is delayed any more.
-        if is_there || requests == 0 {
+        // What was under way at a higher rate is perhaps never under way again.
+        let is_over = requests == 0 && now_ns >= level.since_ns + FORGOTTEN_NS;
+        if is_there || is_over {
+            self.level = None;
+        }
+    }
+
+    /// So many are under way once some were sent: from below their number is reached so.
+    pub(super) fn joined(&mut self, requests: u64) {
+        let is_there = |l: &Level| l.from_below == Some(true) && requests >= l.requests;
+        if self.level.as_ref().is_some_and(is_there) {
             self.level = None;
         }
     }
@@ -172,11 +183,11 @@ impl Preempted {
         std::mem::take(&mut self.lost)
     }
 
-    fn begins(&mut self, under_way: u64) {
+    fn begins(&mut self, now_ns: u64, under_way: u64) {
         self.lost.times += 1;
         // What a first loss is waited for is not changed by a second.
         let requests = self.level.map_or(under_way, |level| level.requests);
-        self.level = Some(Level { requests, from_below: None });
+        self.level = Some(Level { requests, from_below: None, since_ns: now_ns });
     }
 
     /// Looks whether a server lost its CPU.
@@ -194,7 +205,8 @@ impl Preempted {
         self.lost.server_ns += lost_ns;
         let begun_ns = now_ns.saturating_sub(lost_ns + LOST_MIN_NS);
         let before = self.kept.iter().rev().find(|(at_ns, _)| *at_ns <= begun_ns);
-        self.begins(before.or(self.kept.front()).map_or(0, |(_, under_way)| *under_way));
+        let under_way = before.or(self.kept.front()).map_or(0, |(_, under_way)| *under_way);
+        self.begins(now_ns, under_way);
     }
 
     fn has_children(&self) -> bool {

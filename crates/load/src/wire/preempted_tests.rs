@@ -18,10 +18,10 @@ fn time_without_work_is_a_loss_until_the_queue_is_as_before() {
     watch.at_work(5 * MS, 3, 10);
     assert!(watch.answered(5 * MS, 10_000));
     for under_way in [20, 11, 4] {
-        watch.under_way(under_way);
+        watch.left(10 * MS, under_way);
         assert!(watch.answered(6 * MS, 10_000), "{under_way} are under way");
     }
-    watch.under_way(3);
+    watch.left(10 * MS, 3);
     assert!(!watch.answered(7 * MS, 10_000));
     assert_eq!(watch.take_lost(), Lost { times: 1, own_ns: 4 * MS, server_ns: 0 });
     assert_eq!(watch.take_lost(), Lost::default());
@@ -33,23 +33,38 @@ fn a_shorter_queue_is_waited_for_from_below() {
     watch.at_work(MS, 5, 0);
     watch.at_work(3 * MS, 5, 0);
     for under_way in [2, 4] {
-        watch.under_way(under_way);
+        watch.left(10 * MS, under_way);
         assert!(watch.answered(4 * MS, 0), "{under_way} are under way");
     }
-    watch.under_way(5);
+    watch.left(10 * MS, 5);
     assert!(!watch.answered(4 * MS, 0));
 }
 
 #[test]
-fn where_nothing_is_under_way_nothing_is_delayed() {
+fn a_number_is_reached_from_below_by_sending() {
     let mut watch = watch();
-    watch.at_work(MS, 2, 0);
-    watch.at_work(9 * MS, 2, 0);
+    watch.at_work(MS, 1, 0);
+    watch.at_work(9 * MS, 1, 0);
+    // Not before what the loss delayed was looked at.
+    watch.joined(1);
     assert!(watch.answered(9 * MS, 8 * MS));
-    watch.under_way(1);
-    assert!(watch.answered(9 * MS, 8 * MS));
-    watch.under_way(0);
+    watch.left(9 * MS, 0);
+    assert!(watch.answered(9 * MS, 0));
+    watch.joined(1);
     assert!(!watch.answered(10 * MS, 0));
+}
+
+#[test]
+fn a_store_that_is_empty_is_as_it_was_after_a_while() {
+    let mut watch = watch();
+    watch.at_work(MS, 50, 0);
+    watch.at_work(9 * MS, 50, 0);
+    watch.left(10 * MS, 0);
+    assert!(watch.answered(10 * MS, 0));
+    watch.left(28 * MS, 0);
+    assert!(watch.answered(28 * MS, 0));
+    watch.left(29 * MS, 0);
+    assert!(!watch.answered(29 * MS, 0));
 }
 
 #[test]
@@ -59,9 +74,9 @@ fn a_second_loss_waits_for_the_queue_before_the_first() {
     watch.at_work(3 * MS, 2, 0);
     watch.at_work(4 * MS, 50, 300);
     watch.at_work(6 * MS, 50, 300);
-    watch.under_way(49);
+    watch.left(10 * MS, 49);
     assert!(watch.answered(7 * MS, 0));
-    watch.under_way(2);
+    watch.left(10 * MS, 2);
     assert!(!watch.answered(7 * MS, 0));
     assert_eq!(watch.take_lost().times, 2);
 }

@@ -45,7 +45,7 @@ impl<P: Parser + Default> Worker<'_, P> {
     pub(super) fn left(&mut self, done_ns: u64) {
         let all_sent = self.due_ns.is_none_or(|due_ns| due_ns > done_ns);
         if let Some(preempted) = self.preempted.as_mut().filter(|_| all_sent) {
-            preempted.under_way(self.under_way);
+            preempted.left(done_ns, self.under_way);
         }
     }
 

@@ -375,6 +375,9 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
         self.under_way += requests;
         let sent_ns = self.shared.now_ns();
         self.at_work(sent_ns);
+        if let Some(preempted) = &mut self.preempted {
+            preempted.joined(self.under_way);
+        }
         let since_ns = if own.redials_since_ns > 0 { own.redials_since_ns } else { sent_ns };
         for node in 0..self.scratch.len() {
             self.connections[first + node].stamp(sent_ns, since_ns);
