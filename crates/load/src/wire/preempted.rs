@@ -34,6 +34,9 @@ const SLOW_NS: u64 = 500_000;
 const LOOK_MIN_NS: u64 = 500_000;
 /// Most threads of servers that are looked at; where they have more, none is.
 const THREADS_MAX: usize = 16;
+/// How much of what a server's other threads used excuses a wait of one: longer than they let each
+/// other wait.
+const EXCUSED_NS_MAX: u64 = 50_000_000;
 /// How far apart the numbers of requests under way are kept, and for how long.
 const KEPT_EVERY_NS: u64 = 100_000;
 const KEPT_NS: u64 = 100_000_000;
@@ -195,9 +198,8 @@ impl Preempted {
         self.looked_ns = now_ns;
         let used: Vec<Used> = self.servers.iter_mut().map(RunQueue::read).collect();
         let all_ns: u64 = used.iter().map(|u| u.cpu_ns).sum();
-        let lost_ns = used.iter().map(|u| {
-            u.waited_ns.saturating_sub(u.runs * WAKE_NS).saturating_sub(all_ns - u.cpu_ns)
-        });
+        let threads = self.servers.iter_mut().zip(&used);
+        let lost_ns = threads.map(|(thread, used)| thread.lost(*used, all_ns - used.cpu_ns));
         let lost_ns = lost_ns.max().unwrap_or(0);
         if lost_ns < LOST_MIN_NS || self.has_children() {
             return;
@@ -227,9 +229,20 @@ struct Used {
 struct RunQueue {
     file: File,
     last: Used,
+    /// What the server's other threads used that no wait of this one is put down to yet.
+    excused_ns: u64,
 }
 
 impl RunQueue {
+    /// For how long others had its CPU; the server's other threads used `own_ns` meanwhile.
+    /// A wait is told only when it is over, when what those used may have been told long before.
+    fn lost(&mut self, used: Used, own_ns: u64) -> u64 {
+        let waited_ns = used.waited_ns.saturating_sub(used.runs * WAKE_NS);
+        let excused_ns = self.excused_ns + own_ns;
+        self.excused_ns = excused_ns.saturating_sub(waited_ns).min(EXCUSED_NS_MAX);
+        waited_ns.saturating_sub(excused_ns)
+    }
+
     /// What the thread did since it was read last; nothing where it has ended.
     fn read(&mut self) -> Used {
         let mut text = [0; 96];
@@ -256,7 +269,7 @@ fn threads(pid: u32) -> Vec<RunQueue> {
     let entries = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let opened = entries.filter_map(|entry| {
         let file = File::open(entry.path().join("schedstat")).ok()?;
-        let mut thread = RunQueue { file, last: Used::default() };
+        let mut thread = RunQueue { file, last: Used::default(), excused_ns: 0 };
         thread.read();
         Some(thread)
     });

@@ -107,6 +107,24 @@ fn numbers_of_a_thread_are_read() {
     assert_eq!(parsed(b""), None);
 }
 
+#[test]
+fn a_wait_for_the_servers_other_threads_is_no_loss() {
+    let file = File::open("/proc/self/schedstat").unwrap();
+    let mut thread = RunQueue { file, last: Used::default(), excused_ns: 0 };
+    let waits = |waited_ns| Used { waited_ns, ..Used::default() };
+    // Others of the server work for 6 ms in looks of 2 ms; then the wait for them is told at once.
+    for _ in 0..3 {
+        assert_eq!(thread.lost(waits(0), 2 * MS), 0);
+    }
+    assert_eq!(thread.lost(waits(6 * MS), 0), 0);
+    assert_eq!(thread.lost(waits(4 * MS), MS), 3 * MS);
+    // What they used long ago excuses nothing beyond a while.
+    assert_eq!(thread.lost(waits(0), 1_000 * MS), 0);
+    assert_eq!(thread.lost(waits(60 * MS), 0), 10 * MS);
+    // Waking up costs a little each time.
+    assert_eq!(thread.lost(Used { waited_ns: 30_000, runs: 3, cpu_ns: 0 }, 0), 0);
+}
+
 fn to_first_cpu() {
     let mut one = CpuSet::new();
     let allowed = nix::sched::sched_getaffinity(Pid::from_raw(0)).unwrap();
