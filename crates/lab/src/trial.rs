@@ -235,11 +235,7 @@ pub(crate) fn explain(failure: Failure, ready: &Ready) -> Failure {
 pub(crate) fn run_delay_share(phases: &[PhaseResult], cell: &Cell) -> f64 {
     let waited: u64 = phases.iter().map(|p| p.generator_run_delay_ns).sum();
     let wall: u64 = phases.iter().map(|p| p.wall_ns).sum();
-    let threads = match &cell.workload {
-        Workload::Sessions(_) | Workload::AppCache(_) => cell.load.clients(),
-        Workload::Kv(kv) => kv.threads,
-    };
-    waited as f64 / (wall * u64::from(threads)).max(1) as f64
+    waited as f64 / (wall * u64::from(cell.threads())).max(1) as f64
 }
 
 /// What the private servers have used, and what the stores take once they are filled; empties the

@@ -353,6 +353,17 @@ pub struct Cell {
     pub load: Load,
 }
 
+impl Cell {
+    /// Threads of its generator, at least 1: an event loop's, else one for each client.
+    pub fn threads(&self) -> u32 {
+        let threads = match &self.workload {
+            Workload::Sessions(_) | Workload::AppCache(_) => self.load.clients(),
+            Workload::Kv(kv) => kv.threads,
+        };
+        threads.max(1)
+    }
+}
+
 /// When a run has measured enough.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Effort {

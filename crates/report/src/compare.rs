@@ -230,8 +230,8 @@ const AS_FAST: f64 = 1.1;
 /// CPU time for the same operations near its limit, where it is as busy in both. Runs with other
 /// arguments may have other keys or values.
 fn slower([a, b]: [&View; 2], target: &str, costs: [Option<Value>; 2]) -> Option<String> {
-    let of = |view: &'_ View| view.targets.iter().find(|t| t.name == target).cloned();
-    let (one, two) = (of(a)?, of(b)?);
+    let [one, two] = [a, b].map(|view| view.targets.iter().find(|t| t.name == target));
+    let (one, two) = (one?, two?);
     let alike = one.product == two.product && one.settings == two.settings;
     if !alike || of_measuring(a) != of_measuring(b) {
         return None;

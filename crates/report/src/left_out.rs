@@ -1,9 +1,12 @@
 //! What others took of the CPUs in a search or a ramp, and what is left out for that.
 
-use model::{Cell, Search, Trial, Workload};
+use model::{Cell, Search, Trial};
 
-use crate::ramp::Ramp;
+use crate::notes::Notes;
+use crate::ramp::{Climb, Ramp};
+use crate::rules::LOST_SHARE_MAX;
 use crate::show;
+use crate::validity::Findings;
 
 /// What others took in the judged probes of a search or in the stages below a knee, and what was
 /// due in them.
@@ -39,10 +42,7 @@ impl Lost {
             left_out += Search::left_out(trial).map_or(0, |d| sum(&d.due_per_interval));
         }
         // Each thread of the generator tells what it lost, and what it saw of the server.
-        let threads = match cell.map(|cell| &cell.workload) {
-            Some(Workload::Kv(kv)) => kv.threads.max(1),
-            _ => 1,
-        };
+        let threads = cell.map_or(1, Cell::threads);
         let all_ns = (whole_ns as f64 * f64::from(threads)).max(1.0);
         Self {
             generator: generator_ns as f64 / all_ns,
@@ -55,8 +55,7 @@ impl Lost {
     pub(crate) fn of_ramp(ramp: &Ramp<'_>) -> Self {
         let (mut all, mut whole_ns) = (0, 0.0);
         let mut sum = Self::default();
-        let below = ramp.whole().map(|climb| climb.up_to(climb.knee.held.unwrap_or(0)));
-        for stage in below.flatten() {
+        for stage in ramp.whole().flat_map(Climb::up_to_knee) {
             let (requests, ns) = (stage.whole().map_or(0, |o| o.counts.total()), stage.length_ns());
             all += requests;
             whole_ns += ns;
@@ -72,28 +71,33 @@ impl Lost {
         }
     }
 
-    /// The greater of what generator and server lost.
-    pub(crate) fn most(self) -> f64 {
-        self.generator.max(self.server)
+    /// True where what is left no longer stands for the store.
+    pub(crate) fn is_too_much(self) -> bool {
+        self.generator.max(self.server) > LOST_SHARE_MAX
+    }
+
+    /// Notes what is left out for that, and of what, and finds fault where it was too much; each
+    /// sentence begins with the place.
+    pub(crate) fn check(self, place: &str, of: &str, findings: &mut Findings, notes: &mut Notes) {
+        let words = self.words();
+        if self.left_out > 0.0 {
+            let share = show::percent(self.left_out);
+            notes.add(format!(
+                "{place}{words}: what that delayed, {share} of the requests, is left out of {of}"
+            ));
+        }
+        if self.is_too_much() {
+            let cure = "stop what else runs there, or measure on a quieter machine";
+            findings.not_steady("others took the CPUs", format!("{place}{words}: {cure}"));
+        }
     }
 
     /// What was lost, in a clause.
-    pub(crate) fn words(self) -> String {
+    fn words(self) -> String {
         format!(
             "others took the CPU of the generator for {} of the time and that of the server for {}",
             show::percent(self.generator),
             show::percent(self.server),
         )
-    }
-
-    /// What is left out for that, and of what; `None` where nothing is.
-    pub(crate) fn note(self, of: &str) -> Option<String> {
-        (self.left_out > 0.0).then(|| {
-            let share = show::percent(self.left_out);
-            format!(
-                "{}: what that delayed, {share} of the requests, is left out of {of}",
-                self.words()
-            )
-        })
     }
 }

@@ -101,11 +101,7 @@ fn climbs<'a>(recorded: &'a Recorded, cell: &Cell) -> Vec<Climb<'a>> {
     for trial in recorded.trials.iter().filter(|t| t.cell == cell.id) {
         by_block.insert(trial.block, trial);
     }
-    let threads = match &cell.workload {
-        Workload::Kv(kv) => kv.threads,
-        _ => 1,
-    };
-    by_block.into_values().filter_map(|trial| Climb::of(trial, threads)).collect()
+    by_block.into_values().filter_map(|trial| Climb::of(trial, cell.threads())).collect()
 }
 
 impl<'a> Climb<'a> {
@@ -147,9 +143,9 @@ impl<'a> Climb<'a> {
         &self.stages[self.up[place]]
     }
 
-    /// The stages of the way up to a place.
-    pub(crate) fn up_to(&self, place: usize) -> impl Iterator<Item = &Seen<'a>> {
-        self.up[..=place].iter().map(|i| &self.stages[*i])
+    /// The stages of the way up that are no higher than the knee, or the lowest.
+    pub(crate) fn up_to_knee(&self) -> impl Iterator<Item = &Seen<'a>> {
+        self.up[..=self.knee.held.unwrap_or(0)].iter().map(|i| &self.stages[*i])
     }
 
     /// Share of the stages of the way up that contradict the knee, 0 to 1.

@@ -12,9 +12,7 @@ use std::collections::BTreeMap;
 use crate::left_out::Lost;
 use crate::notes::Notes;
 use crate::recorded::Recorded;
-use crate::rules::{
-    CONTRADICTED_MAX, DOUBTED_MAX, LOST_SHARE_MAX, MISS_SHARE_MAX, WIDTH_MAX, WRONG_MAX,
-};
+use crate::rules::{CONTRADICTED_MAX, DOUBTED_MAX, MISS_SHARE_MAX, WIDTH_MAX, WRONG_MAX};
 use crate::series::MeasuredPhase;
 use crate::show;
 use crate::validity::Findings;
@@ -310,16 +308,9 @@ impl Judged<'_> {
             );
             findings.not_steady("store or machine changed while they were searched", sentence);
         }
-        let lost = self.lost;
         let of = "the times and verdicts of probes; rows of results, and files of values, have all \
             of it";
-        if let Some(text) = lost.note(of) {
-            notes.add(text);
-        }
-        if lost.most() > LOST_SHARE_MAX {
-            let cure = "stop what else runs there, or measure on a quieter machine";
-            findings.not_steady("others took the CPUs", format!("{}: {cure}", lost.words()));
-        }
+        self.lost.check("", of, findings, notes);
         let doubted = self.judged().filter(|s| s.doubted).count();
         let judged = self.judged().count();
         if doubted == 0 {

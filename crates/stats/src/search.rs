@@ -300,7 +300,7 @@ impl Settings {
             }
         }
         let floor = share_of(peak_per_s, FLOOR_SHARE);
-        match ends(&pooled) {
+        match ends(&pooled, |p| !p.passes(), Pooled::passes) {
             (Some(lo), Some(hi)) if probes().count() >= BRACKET_PROBES_MAX => {
                 Bracketed::Done(Found::Unsettled(lo, hi))
             }
@@ -461,11 +461,16 @@ fn counted(seen: &Seen, limit: usize) -> (u64, u64) {
     (requests, if seen.broke || seen.fell_behind { requests } else { tail.over })
 }
 
-/// The lowest rate that fails, and the highest below it that passes; `None` where there is none.
-fn ends(pooled: &[Pooled]) -> (Option<u64>, Option<u64>) {
-    let hi = pooled.iter().find(|p| !p.passes()).map(|p| p.rate_per_s);
+/// The highest rate that passes below the lowest that fails, and that one; `None` where there is
+/// none.
+fn ends(
+    pooled: &[Pooled],
+    fails: impl Fn(&Pooled) -> bool,
+    passes: impl Fn(&Pooled) -> bool,
+) -> (Option<u64>, Option<u64>) {
+    let hi = pooled.iter().find(|p| fails(p)).map(|p| p.rate_per_s);
     let below = |p: &&Pooled| hi.is_none_or(|hi| p.rate_per_s < hi);
-    let lo = pooled.iter().filter(below).rfind(|p| p.passes()).map(|p| p.rate_per_s);
+    let lo = pooled.iter().filter(below).rfind(|p| passes(p)).map(|p| p.rate_per_s);
     (lo, hi)
 }
 

@@ -179,19 +179,25 @@ fn given_rates_are_planned_in_the_order_that_was_asked_for() {
     assert!(reached.is_some_and(|line| line.contains(" 1.00×")), "{compared}");
 }
 
+/// A ramp of an existing server as `mine`, once it has written keys, with these.
+fn writing(place: &Place, server: &RedisServer) -> (Started, Vec<String>) {
+    let target = format!("--target=mine={}", server.url());
+    let run =
+        Started::new(small(place, &[&target, "--set", "rates=2000", "--set", "stage_ms=900"]));
+    let names = wait_until("keys are written", Duration::from_secs(60), || {
+        let keys = server.keys();
+        (keys.len() > 50).then_some(keys)
+    });
+    (run, names)
+}
+
 #[test]
 fn keys_of_an_existing_store_are_this_runs_own_and_removed() {
     if !tools() {
         return;
     }
     let (place, server) = (Place::new(), RedisServer::new());
-    let target = format!("--target=mine={}", server.url());
-    let run =
-        Started::new(small(&place, &[&target, "--set", "rates=2000", "--set", "stage_ms=900"]));
-    let names = wait_until("keys are written", Duration::from_secs(60), || {
-        let keys = server.keys();
-        (keys.len() > 50).then_some(keys)
-    });
+    let (run, names) = writing(&place, &server);
     let uuid = |key: &String| {
         let own = key.strip_prefix("cachedyno-").and_then(|k| k.split_once('-'));
         own.is_some_and(|(run, uuid)| run.len() == 8 && uuid.len() == 36)
@@ -207,12 +213,7 @@ fn what_was_measured_stands_where_keys_cannot_be_removed() {
         return;
     }
     let (place, server) = (Place::new(), RedisServer::new());
-    let target = format!("--target=mine={}", server.url());
-    let run =
-        Started::new(small(&place, &[&target, "--set", "rates=2000", "--set", "stage_ms=900"]));
-    wait_until("keys are written", Duration::from_secs(60), || {
-        (server.keys().len() > 50).then_some(())
-    });
+    let (run, _) = writing(&place, &server);
     server.ask(&["ACL", "SETUSER", "default", "-unlink", "-del"]);
     let finished = run.finish_within(PATIENCE);
     let summary = finished.json();

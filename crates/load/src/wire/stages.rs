@@ -164,6 +164,15 @@ fn of_time(stages: &[StageRows], at_ns: u64) -> usize {
     index.min(stages.len() - 1)
 }
 
+/// The stage in whose recorded part a time lies, from the start of the measurement.
+fn recording(stages: &mut [StageRows], at_ns: u64) -> Option<&mut StageRows> {
+    if stages.is_empty() {
+        return None;
+    }
+    let stage = of_time(stages, at_ns);
+    Some(&mut stages[stage]).filter(|stage| stage.records(at_ns))
+}
+
 /// Records `requests` replies that are alike in their stage; the measurement began at `from_ns`.
 /// Those `apart` were delayed because others took a CPU.
 pub(crate) fn replied(
@@ -188,21 +197,14 @@ pub(crate) fn replied(
     if apart && stage.records(at_ns) {
         stage.disturbed[operation].reply(times, judged, requests);
     }
-    let stage = of_time(stages, done_ns);
-    let stage = &mut stages[stage];
-    if stage.records(done_ns) {
+    if let Some(stage) = recording(stages, done_ns) {
         stage.answered[operation] += requests;
     }
 }
 
 /// Others took a CPU, which was seen at a time from the start of the measurement.
 pub(crate) fn lost(stages: &mut [StageRows], at_ns: u64, lost: Lost) {
-    if stages.is_empty() {
-        return;
-    }
-    let stage = of_time(stages, at_ns);
-    let stage = &mut stages[stage];
-    if stage.records(at_ns) {
+    if let Some(stage) = recording(stages, at_ns) {
         stage.lost = stage.lost.plus(lost);
     }
 }
@@ -223,12 +225,7 @@ pub(crate) fn unanswered(
 
 /// Counts requests that were due at a time from the start of the measurement and never sent.
 pub(crate) fn unsent(stages: &mut [StageRows], due_ns: u64, requests: u64) {
-    if stages.is_empty() {
-        return;
-    }
-    let stage = of_time(stages, due_ns);
-    let stage = &mut stages[stage];
-    if stage.records(due_ns) {
+    if let Some(stage) = recording(stages, due_ns) {
         stage.unsent += requests;
     }
 }

@@ -1,7 +1,7 @@
 //! Whose limit a ramp met, and what of it breaks a rule. That requests fail or wait beyond the knee
 //! is what a ramp is for.
 
-use model::{Counts, Sample, StoreCounters, Workload};
+use model::{Counts, Sample, StoreCounters};
 use stats::knee::{ERROR_SHARE, Stage, Way};
 
 use super::{Climb, Ramp, Seen, planned};
@@ -9,7 +9,7 @@ use crate::left_out::Lost;
 use crate::notes::Notes;
 use crate::ramp::saturation::threads_within;
 use crate::recorded::Recorded;
-use crate::rules::{BUSY_SHARE_MAX, LOST_SHARE_MAX, NOISY_TRIALS_MAX, WRONG_MAX};
+use crate::rules::{BUSY_SHARE_MAX, NOISY_TRIALS_MAX, WRONG_MAX};
 use crate::show;
 use crate::validity::{Findings, classes};
 use crate::view::RampView;
@@ -31,8 +31,7 @@ pub(crate) struct Limited {
 /// Tells whether the generator was the limit in more than half of the blocks: in the stage above
 /// the knee its threads were busy, or waited for a CPU, while the server had rest.
 pub(crate) fn limited(ramp: &Ramp<'_>, recorded: &Recorded) -> Option<Limited> {
-    let Workload::Kv(kv) = &ramp.cell.workload else { return None };
-    let threads = f64::from(kv.threads.max(1));
+    let threads = f64::from(ramp.cell.threads());
     let missed: Vec<(&Climb<'_>, &Seen<'_>)> =
         ramp.whole().filter_map(|climb| Some((climb, climb.missed()?))).collect();
     let at_rest = |(climb, seen): &&(&Climb<'_>, &Seen<'_>)| !served(climb, seen, recorded);
@@ -123,17 +122,10 @@ pub(crate) fn check(ramp: &Ramp<'_>, view: &RampView, findings: &mut Findings, n
 fn check_lost(ramp: &Ramp<'_>, place: &str, findings: &mut Findings, notes: &mut Notes) {
     let lost = Lost::of_ramp(ramp);
     let of = "the times of stages (the record has all of it)";
-    if let Some(text) = lost.note(of) {
-        notes.add(format!("{place}: {text}"));
-    }
-    if lost.most() > LOST_SHARE_MAX {
-        let cure = "stop what else runs there, or measure on a quieter machine";
-        findings.not_steady("others took the CPUs", format!("{place}: {}: {cure}", lost.words()));
-        return;
-    }
+    lost.check(&format!("{place}: "), of, findings, notes);
     // Of servers that were there before, only this is known.
     let waited = waited_up_to_knee(ramp);
-    if waited > WAITED_SHARE_MAX {
+    if !lost.is_too_much() && waited > WAITED_SHARE_MAX {
         let words = format!(
             "{place}: up to the knee the generator waited {} of the time for a CPU: stop what else \
              runs there, give it CPUs of its own, or measure on a quieter machine",
@@ -146,9 +138,8 @@ fn check_lost(ramp: &Ramp<'_>, place: &str, findings: &mut Findings, notes: &mut
 /// Share of the time for which the generator's threads waited for a CPU, over the stages of whole
 /// climbs that are no higher than the knee, or the lowest.
 fn waited_up_to_knee(ramp: &Ramp<'_>) -> f64 {
-    let Workload::Kv(kv) = &ramp.cell.workload else { return 0.0 };
-    let below = ramp.whole().flat_map(|climb| climb.up_to(climb.knee.held.unwrap_or(0)));
-    let shares: Vec<f64> = below.map(|seen| waited(seen, f64::from(kv.threads.max(1)))).collect();
+    let below = ramp.whole().flat_map(Climb::up_to_knee);
+    let shares: Vec<f64> = below.map(|seen| waited(seen, f64::from(ramp.cell.threads()))).collect();
     shares.iter().sum::<f64>() / shares.len().max(1) as f64
 }
 

@@ -7,7 +7,7 @@ use stats::tail::Judgement;
 use super::Judged;
 use crate::notes::Notes;
 use crate::null;
-use crate::rules::{BUSY_SHARE_MAX, LOST_SHARE_MAX, NULL_FACTOR_MIN, UNHURRIED_FACTOR_MAX};
+use crate::rules::{BUSY_SHARE_MAX, NULL_FACTOR_MIN, UNHURRIED_FACTOR_MAX};
 use crate::series::MeasuredPhase;
 use crate::show;
 
@@ -30,7 +30,7 @@ impl Judged<'_> {
     ) -> Option<LimitedBy> {
         let Some(Found::Rate { center, .. }) = found else { return None };
         // Who has no CPU keeps others waiting, whatever they could do.
-        if self.lost.most() > LOST_SHARE_MAX {
+        if self.lost.is_too_much() {
             return None;
         }
         self.by_clients(center).or_else(|| self.by_generator(center, phases, notes))

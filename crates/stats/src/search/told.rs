@@ -1,6 +1,6 @@
 //! What the probes of a search say besides its answer.
 
-use super::{Pooled, Purpose, Seen, Settings, Together};
+use super::{Pooled, Purpose, Seen, Settings, Together, ends};
 use crate::tail::Judgement;
 
 impl Settings {
@@ -23,11 +23,8 @@ impl Settings {
             matches!(s.purpose, Purpose::Bracket | Purpose::Confirm) && !s.doubted && !s.broke
         };
         let pooled = self.pooled(seen.iter().filter(judged));
-        let is = |p: &&Pooled, judgement| p.together.judgement == judgement;
-        let missed = pooled.iter().find(|p| is(p, Judgement::Fail)).map(|p| p.rate_per_s);
-        let below = pooled.iter().filter(|p| missed.is_none_or(|missed| p.rate_per_s < missed));
-        let held = below.filter(|p| is(p, Judgement::Pass)).map(|p| p.rate_per_s).next_back();
-        (held, missed)
+        let is = |judgement| move |p: &Pooled| p.together.judgement == judgement;
+        ends(&pooled, is(Judgement::Fail), is(Judgement::Pass))
     }
 
     /// How many probes had more requests beyond a limit than may be, at a rate no higher than one
