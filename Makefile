@@ -2,7 +2,7 @@
 # Both say what they install before they do it, and go on without what cannot be installed.
 
 .DEFAULT_GOAL := help
-.PHONY: help study test build web bench clean
+.PHONY: help study test soak audit build web bench clean
 .DELETE_ON_ERROR:
 
 WEB_SOURCES := $(wildcard web/*.json web/*.ts web/*.html) $(shell find web/src -type f)
@@ -16,6 +16,12 @@ study: ## files, Redis and MySQL as session stores, measured in about two minute
 
 test: ## everything that is checked: style, rules, tests with real servers, the page in a browser
 	@MAKE='$(MAKE)' scripts/test
+
+soak: web ## campaigns that take minutes: commands killed at random moments, hostile records
+	@scripts/soak
+
+audit: ## licences, sources and known faults of dependencies
+	@scripts/audit
 
 build: web ## the program, with the page built in: target/release/cachedyno
 	cargo build --release --package cachedyno
