@@ -23,7 +23,7 @@ mod samples;
 mod writer;
 
 pub use calibration::{CALIBRATION, read_calibration, write_calibration};
-pub use reader::{Listed, Record, find, list, run_of};
+pub use reader::{Listed, Record, find, in_use, list, run_of};
 pub use samples::{SamplesByTrial, read_samples};
 pub use writer::Writer;
 

@@ -150,7 +150,7 @@ pub fn find(records: &Path, wanted: &str) -> Result<PathBuf, ArchiveError> {
 }
 
 /// Whether another cachedyno writes the record at this moment.
-fn in_use(path: &Path) -> bool {
+pub fn in_use(path: &Path) -> bool {
     let lock = File::open(path.join(LOCK));
     lock.is_ok_and(|lock| matches!(lock.try_lock_shared(), Err(TryLockError::WouldBlock)))
 }

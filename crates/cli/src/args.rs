@@ -43,6 +43,8 @@ pub(crate) enum Command {
     Report(Report),
     /// Print the numbers of a run for other programs
     Export(Export),
+    /// Remove what a killed run left in an existing store
+    Clean(crate::commands::clean::Clean),
     /// Compare what two runs have in common: results, ramps, searches
     Compare(Compare),
     /// Run the tests of redis-benchmark, with its flags and its output, and correct its figures

@@ -2,6 +2,7 @@
 
 pub(crate) mod bench;
 pub(crate) mod calibrate;
+pub(crate) mod clean;
 pub(crate) mod compare;
 pub(crate) mod data_set;
 pub(crate) mod doctor;

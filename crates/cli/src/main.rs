@@ -32,6 +32,7 @@ fn main() -> ExitCode {
         Command::DataSet(data_set) => commands::data_set::run(&data_set),
         Command::Bench(bench) => commands::bench::run(&bench),
         Command::FindMax(search) => commands::find_max::run(&search),
+        Command::Clean(clean) => commands::clean::run(&clean),
         Command::Studies(studies) => commands::studies::run(&studies),
         Command::Doctor(doctor) => commands::doctor::run(&doctor),
         Command::Calibrate(calibrate) => commands::calibrate::run(&calibrate),

@@ -80,6 +80,13 @@ pub trait Admin: Send {
     /// that [`Admin::prepare`] of this very value created.
     fn clean(&mut self, layout: Layout, prefix: &str) -> Result<(), Failure>;
 
+    /// As [`Admin::clean`], after a run that was killed: also where keys can only be listed by
+    /// walking through all that the store holds, as on memcached. Errors: also a store that lists
+    /// none.
+    fn sweep(&mut self, layout: Layout, prefix: &str) -> Result<(), Failure> {
+        self.clean(layout, prefix)
+    }
+
     /// Removes keys by name where they cannot be listed, as on memcached, in batches of at most
     /// some thousands; how many of them were there. Elsewhere [`Admin::clean`] finds them, and this
     /// does nothing.

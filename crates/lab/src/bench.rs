@@ -7,8 +7,8 @@ use model::{
     Product, Workload,
 };
 use rig::{Guard, MariadbTemplate, MemoryGroup, Pinning, SearchPath, Server, ServerSpec, Shelf};
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -80,7 +80,7 @@ impl<'a> Bench<'a> {
         // What a killed run left of a cache's records has no name of its own: it is for its owner.
         let existing = self.setup.endpoints.get(&target.name);
         if let Some(endpoint) = existing.filter(|_| target.backend.is_none()) {
-            self.remove_leftovers(endpoint, layouts.iter().map(|(layout, _)| *layout))?;
+            remove_leftovers(self.plan, &self.run, target, endpoint)?;
         }
         let mut facts = None;
         for (number, (_, workload)) in layouts.into_iter().enumerate() {
@@ -95,24 +95,6 @@ impl<'a> Bench<'a> {
             class: ErrorClass::Other,
             message: format!("target `{}` has no cell in this plan", target.name),
         })
-    }
-
-    /// Removes from an existing server what this run left there when it was killed.
-    fn remove_leftovers(
-        &self,
-        endpoint: &Endpoint,
-        layouts: impl Iterator<Item = Layout>,
-    ) -> Result<(), Failure> {
-        let own = own_names(endpoint.product(), &self.run);
-        if own.is_empty() {
-            return Ok(());
-        }
-        let timeout = Duration::from_nanos(self.plan.timeout_ns);
-        let mut admin = admin(endpoint, timeout)?;
-        for layout in layouts {
-            admin.clean(layout, &own)?;
-        }
-        Ok(())
     }
 
     /// Fresh stores for one trial; `label` makes their names unique in the run.
@@ -272,6 +254,27 @@ impl<'a> Bench<'a> {
         }
         cpus
     }
+}
+
+/// Removes from an existing server what the run `run` left there when it was killed: the keys and
+/// tables that carry its name, or all that have the names of an application cache.
+pub fn remove_leftovers(
+    plan: &Plan,
+    run: &str,
+    target: &PlannedTarget,
+    endpoint: &Endpoint,
+) -> Result<(), Failure> {
+    let own = match target.backend {
+        Some(backend) => backend.own_names().unwrap_or_default().into(),
+        None => own_names(endpoint.product(), run),
+    };
+    if own.is_empty() {
+        return Ok(());
+    }
+    let of_target = plan.cells.iter().filter(|cell| cell.target == target.name);
+    let layouts: BTreeSet<Layout> = of_target.map(|cell| layout(&cell.workload)).collect();
+    let mut admin = admin(endpoint, Duration::from_nanos(plan.timeout_ns))?;
+    layouts.into_iter().try_for_each(|layout| admin.sweep(layout, &own))
 }
 
 /// Connects for administration, and says what to look at where TLS is in the way.

@@ -41,7 +41,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-pub use bench::{Bench, Setup};
+pub use bench::{Bench, Setup, remove_leftovers};
 pub use effort::Enough;
 pub use null::null_rates;
 pub use ready::Ready;

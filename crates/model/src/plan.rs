@@ -110,7 +110,7 @@ pub enum Generation {
 }
 
 /// What software's layout a workload uses.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Layout {
     /// One key, row or file a session; plain write, read, replace.

@@ -5,7 +5,7 @@ use model::{ClientStages, Load, RateStages};
 use std::process::ExitCode;
 
 pub(super) mod flags;
-mod targets;
+pub(super) mod targets;
 
 use self::flags::{KvFlags, Times, read};
 use super::run;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use nix::sys::signal::Signal;
 
-use super::common::{Place, RedisServer, Started, installed, wait_until};
+use super::common::{Place, PortServer, RedisServer, Started, installed, wait_until};
 
 /// Kills a run on an existing server in the middle of its writing.
 fn killed(place: &Place, server: &RedisServer, command: Command, foreign: usize) {
@@ -77,4 +77,36 @@ fn records_of_a_killed_cache_run_are_told_with_their_database() {
     }
     shell(&command);
     assert_eq!(server.keys(), [""; 0]);
+}
+
+#[test]
+fn clean_removes_what_a_killed_bench_left_in_memcached_and_nothing_else() {
+    if !installed(&["memcached", "setpriv"]) {
+        return;
+    }
+    let server = PortServer::memcached(&["-m", "64"]);
+    server.say("set cart:17 0 0 3\r\nyes\r\nset cachedyno-00000000-key:1 0 0 3\r\nyes");
+    let place = Place::new();
+    let target = format!("x=memcached://127.0.0.1:{}", server.port);
+    let mut command = place.command();
+    command.args(["bench", &target, "--allow-shared", "--op", "set=1,insert=1"]);
+    command.args(["--key-prefix", "100%:", "--duration", "60s"]);
+    command.arg("--out").arg(place.records()).arg("--disk").arg(place.disk());
+    let run = Started::new(command);
+    let clean = |place: &Place| place.on_records(&["clean", "latest", "--target", &target]);
+    wait_until("keys were written", Duration::from_secs(60), || {
+        (server.stat("curr_items") > 1_000).then_some(())
+    });
+    clean(&place).usage_error(&["is still running"]);
+    run.signal(Signal::SIGKILL);
+    run.finish_within(Duration::from_secs(20));
+    wait_until("the guard has ended", Duration::from_secs(20), || {
+        (!place.has_processes()).then_some(())
+    });
+    let cleaned = clean(&place).code(0);
+    assert!(cleaned.stdout.starts_with("nothing of run "), "{cleaned:#?}");
+    assert_eq!(server.stat("curr_items"), 2, "those of others, and nothing of ours");
+    let elsewhere = "x=memcached://127.0.0.1:1";
+    place.on_records(&["clean", "latest", "--target", elsewhere]).usage_error(&["was not"]);
+    place.on_records(&["clean", "latest", "--target", "x"]).usage_error(&["has no URL"]);
 }

@@ -11,6 +11,11 @@ use super::line::{Line, unexpected};
 use super::requests::KEY_BYTES_MAX;
 use crate::{Admin, Facts, SessionOptions, admin, fault, tls};
 
+/// Keys that are removed by one write.
+const REMOVED_AT_ONCE: usize = 4096;
+/// Bytes of a run's keys on one server, at most: ten million of usual length.
+const LISTED_BYTES_MAX: usize = 512 << 20;
+
 struct MemcachedAdmin {
     /// Address and connection of each server.
     servers: Vec<(String, Line)>,
@@ -53,6 +58,34 @@ impl MemcachedAdmin {
             empty,
             configuration: admin::together(settings),
         })
+    }
+
+    /// Every key that begins with `prefix`, of all servers.
+    fn names_of(&mut self, prefix: &[u8]) -> Result<Vec<Vec<u8>>, StoreError> {
+        let mut names = Vec::new();
+        for (address, line) in &mut self.servers {
+            let mut bytes = 0;
+            line.dump(b"lru_crawler metadump all\r\n", |entry| {
+                let Some(name) = key_of(entry) else {
+                    let words = fault::words(entry);
+                    let message = format!(
+                        "{address} does not list its keys: it answered `{words}` (expected \
+                         memcached 1.4.31 or newer, whose crawler is on)"
+                    );
+                    return Err(StoreError::fatal(ErrorClass::Other, message));
+                };
+                if name.starts_with(prefix) {
+                    bytes += name.len();
+                    names.push(name);
+                }
+                if bytes > LISTED_BYTES_MAX {
+                    let message = format!("{address} lists more keys than a run can have written");
+                    return Err(StoreError::fatal(ErrorClass::Protocol, message));
+                }
+                Ok(())
+            })?;
+        }
+        Ok(names)
     }
 
     /// Writes a value, reads it, compares it and removes it.
@@ -109,6 +142,22 @@ impl MemcachedAdmin {
     }
 }
 
+/// The key in a line of `lru_crawler metadump`, `key=… exp=… …`, in which `%` and two digits stand
+/// for what a line cannot hold; `None` for another line. Source: the section on the crawler in
+/// memcached's `doc/protocol.txt`.
+fn key_of(entry: &[u8]) -> Option<Vec<u8>> {
+    let encoded = entry.strip_prefix(b"key=")?.split(|b| *b == b' ').next()?;
+    let mut key = Vec::with_capacity(encoded.len());
+    let mut rest = encoded;
+    while let Some((first, after)) = rest.split_first() {
+        let hex = (*first == b'%').then(|| after.get(..2)).flatten();
+        let byte = hex.and_then(|hex| u8::from_str_radix(std::str::from_utf8(hex).ok()?, 16).ok());
+        key.push(byte.unwrap_or(*first));
+        rest = if byte.is_some() { &after[2..] } else { after };
+    }
+    Some(key)
+}
+
 impl Admin for MemcachedAdmin {
     fn facts(&mut self) -> Result<Facts, Failure> {
         self.ask().map_err(fault::failure)
@@ -129,6 +178,15 @@ impl Admin for MemcachedAdmin {
     /// Keys cannot be listed: those of a run are removed by [`Admin::remove_names`].
     fn clean(&mut self, _: Layout, _: &str) -> Result<(), Failure> {
         Ok(())
+    }
+
+    fn sweep(&mut self, _: Layout, prefix: &str) -> Result<(), Failure> {
+        if prefix.is_empty() {
+            let message = "an empty prefix would remove the keys of others (expected the run's)";
+            return Err(Failure { class: ErrorClass::NotOurs, message: message.into() });
+        }
+        let names = self.names_of(prefix.as_bytes()).map_err(fault::failure)?;
+        names.chunks(REMOVED_AT_ONCE).try_for_each(|names| self.remove_names(names).map(drop))
     }
 
     fn remove_names(&mut self, names: &[Vec<u8>]) -> Result<u64, Failure> {
@@ -182,6 +240,14 @@ fn counters(stats: &[(String, String)]) -> StoreCounters {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn keys_are_read_from_the_crawlers_lines() {
+        let key = |line: &str| key_of(line.as_bytes()).map(|k| String::from_utf8(k).unwrap());
+        assert_eq!(key("key=a-1 exp=-1 la=3").as_deref(), Some("a-1"));
+        assert_eq!(key("key=a%20b%25%zz%4 exp=-1").as_deref(), Some("a b%%zz%4"));
+        assert_eq!(key("BUSY currently processing crawler request"), None);
+    }
 
     #[test]
     fn counters_are_taken_from_the_general_statistics() {

@@ -194,6 +194,36 @@ impl Line {
         }
     }
 
+    /// Asks for a dump of any length: hands over each line, ended by a line feed with or without a
+    /// carriage return, until `END`. After an error the connection is of no use.
+    pub(super) fn dump(
+        &mut self,
+        request: &[u8],
+        mut each: impl FnMut(&[u8]) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        self.send(request)?;
+        loop {
+            let until = Instant::now() + self.timeout;
+            while !self.inbox[self.start..].contains(&b'\n') {
+                if self.inbox.len() - self.start > ANSWER_BYTES_MAX {
+                    return Err(malformed("a line does not end"));
+                }
+                self.inbox.drain(..self.start);
+                self.start = 0;
+                self.receive(until)?;
+            }
+            let left = &self.inbox[self.start..];
+            let end = left.iter().position(|b| *b == b'\n').unwrap_or_default();
+            let line = left[..end].strip_suffix(b"\r").unwrap_or(&left[..end]);
+            if line == b"END" {
+                self.start += end + 1;
+                return Ok(());
+            }
+            each(line)?;
+            self.start += end + 1;
+        }
+    }
+
     /// Asks for a list of `STAT <name> <value>` lines.
     pub(super) fn stats(&mut self, request: &[u8]) -> Result<Vec<(String, String)>, StoreError> {
         self.send(request)?;

@@ -53,7 +53,7 @@ impl TlsFlags {
     }
 
     /// Takes the flags over into every target that speaks TLS. Errors: there is none.
-    pub(super) fn apply(&self, choices: &mut [TargetChoice]) -> Result<(), CliError> {
+    pub(in crate::commands) fn apply(&self, choices: &mut [TargetChoice]) -> Result<(), CliError> {
         let Some(flag) = self.given() else { return Ok(()) };
         let mut speaking = 0;
         for tls in choices.iter_mut().filter_map(|c| c.endpoint.as_mut()?.tls_mut()) {

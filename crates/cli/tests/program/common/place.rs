@@ -128,21 +128,29 @@ impl Place {
         entries.map(|e| e.unwrap().path()).collect()
     }
 
+    /// What a run made that is still there, besides its record: processes, then directories and
+    /// files below TMPDIR and the disk.
+    pub(crate) fn left(&self) -> Vec<String> {
+        let mut left = proc::that_name(self.path());
+        for part in [self.path().join("tmp"), self.disk()] {
+            let entries = fs::read_dir(part).unwrap();
+            left.extend(entries.map(|e| e.unwrap().path().display().to_string()));
+        }
+        left
+    }
+
+    /// Whether a process that was started here is alive.
+    pub(crate) fn has_processes(&self) -> bool {
+        !proc::that_name(self.path()).is_empty()
+    }
+
     /// Nothing that a run made is there any more but its record: no directory, no server, no
     /// guard. The guard of a killed run gets some seconds.
     pub(crate) fn assert_nothing_left(&self) {
-        let left = || {
-            let mut left = proc::that_name(self.path());
-            for part in [self.path().join("tmp"), self.disk()] {
-                let entries = fs::read_dir(part).unwrap();
-                left.extend(entries.map(|e| e.unwrap().path().display().to_string()));
-            }
-            left
-        };
         let started = std::time::Instant::now();
-        while !left().is_empty() && started.elapsed() < Duration::from_secs(10) {
+        while !self.left().is_empty() && started.elapsed() < Duration::from_secs(10) {
             std::thread::sleep(Duration::from_millis(20));
         }
-        assert_eq!(left(), Vec::<String>::new(), "left behind");
+        assert_eq!(self.left(), Vec::<String>::new(), "left behind");
     }
 }

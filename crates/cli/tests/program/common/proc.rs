@@ -41,6 +41,12 @@ pub(crate) fn child_named(parent: u32, name: &str) -> Option<u32> {
     })
 }
 
+/// A living child of `parent` with that word among its arguments.
+pub(crate) fn child_with(parent: u32, word: &str) -> Option<u32> {
+    let children = pids().into_iter().filter(|pid| stat(*pid).is_some_and(|(.., p)| p == parent));
+    children.into_iter().find(|pid| command_line(*pid).split(' ').any(|own| own == word))
+}
+
 /// Stops a server and waits until it stands still and its clients with it.
 pub(crate) fn freeze(pid: u32) {
     kill(Pid::from_raw(pid.cast_signed()), Signal::SIGSTOP).unwrap();

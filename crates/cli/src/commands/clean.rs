@@ -1,0 +1,72 @@
+//! `cachedyno clean RUN --target NAME=URL`: removes what a killed run left in an existing store.
+
+use archive::Record;
+use clap::Args;
+use model::{Endpoint, Header, PlannedTarget, TargetChoice};
+use std::process::ExitCode;
+
+use super::bench::targets::TlsFlags;
+use crate::args::Records;
+use crate::exit::CliError;
+use crate::{output, secrets};
+
+/// Arguments of `clean`.
+#[derive(Debug, Args)]
+pub(crate) struct Clean {
+    /// Path, id, unique prefix of an id, or `latest`
+    run: String,
+    /// Existing store to clean, by its name in the run and its URL
+    #[arg(long = "target", value_name = "NAME=URL", required = true)]
+    targets: Vec<String>,
+    /// Read the password of a target from a file
+    #[arg(long = "password-file", value_name = "NAME=FILE")]
+    password_files: Vec<String>,
+    /// Application cache: remove every key with the prefix of such caches, whoever wrote it
+    #[arg(long)]
+    i_own_this_server: bool,
+    #[command(flatten)]
+    tls: TlsFlags,
+    #[command(flatten)]
+    records: Records,
+}
+
+pub(crate) fn run(arguments: &Clean) -> Result<ExitCode, CliError> {
+    let parsed = arguments.targets.iter().map(|text| TargetChoice::parse(text));
+    let mut choices = parsed.collect::<Result<Vec<_>, _>>()?;
+    if let Some(choice) = choices.iter().find(|choice| choice.endpoint.is_none()) {
+        let name = &choice.name;
+        return Err(CliError::usage(format!("--target `{name}` has no URL (expected NAME=URL)")));
+    }
+    arguments.tls.apply(&mut choices)?;
+    let path = archive::find(&arguments.records.out, &arguments.run)?;
+    let Header { run, plan, .. } = Record::read(&path)?.header;
+    if archive::in_use(&path) {
+        return Err(CliError::usage(format!(
+            "run `{run}` is still running and removes by itself what it wrote (expected one that \
+             has ended)"
+        )));
+    }
+    let endpoints = secrets::endpoints(&choices, &arguments.password_files)?;
+    for (name, endpoint) in &endpoints {
+        let planned = plan.target(name).filter(|target| is_at(target, endpoint));
+        let target = planned.ok_or_else(|| {
+            CliError::usage(format!("target `{name}` of run `{run}` was not {endpoint}"))
+        })?;
+        if target.backend.is_some() && !arguments.i_own_this_server {
+            return Err(CliError::usage(format!(
+                "target `{name}` is an application cache, whose keys cannot be told from those of \
+                 another one (allow it with --i-own-this-server where nobody else has used the \
+                 database since the run began)"
+            )));
+        }
+        lab::remove_leftovers(&plan, &run, target, endpoint)
+            .map_err(|failure| CliError::failed(format!("target `{name}`: {failure}")))?;
+        output::print(&format!("nothing of run {run} is left in {endpoint}\n"))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Whether the run measured the target there.
+fn is_at(target: &PlannedTarget, endpoint: &Endpoint) -> bool {
+    target.address.as_ref().is_some_and(|address| *address == endpoint.to_string())
+}
