@@ -21,6 +21,8 @@ pub(crate) fn class(kind: io::ErrorKind) -> ErrorClass {
         | K::UnexpectedEof => ErrorClass::Closed,
         K::PermissionDenied | K::ReadOnlyFilesystem => ErrorClass::Denied,
         K::StorageFull | K::QuotaExceeded => ErrorClass::Full,
+        // An answer longer than any that is expected.
+        K::FileTooLarge => ErrorClass::Protocol,
         _ => ErrorClass::Other,
     }
 }
@@ -29,7 +31,7 @@ pub(crate) fn class(kind: io::ErrorKind) -> ErrorClass {
 pub(crate) fn connection(e: &io::Error, timeout: Duration) -> StoreError {
     match class(e.kind()) {
         ErrorClass::Timeout => StoreError::fatal(ErrorClass::Timeout, no_answer(timeout)),
-        ErrorClass::Other => StoreError::fatal(ErrorClass::Other, text(e)),
+        class @ (ErrorClass::Other | ErrorClass::Protocol) => StoreError::fatal(class, text(e)),
         class => StoreError::fatal(class, format!("the server ended the connection ({})", text(e))),
     }
 }

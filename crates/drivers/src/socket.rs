@@ -1,11 +1,16 @@
 //! A blocking connection to a server: TCP, a unix socket, or TLS over TCP.
+//!
+//! What a server answers to one request is bounded in time and in bytes below all protocols, TLS
+//! included: a server that sends a byte now and then, or without end, is given up.
 
 use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::os::fd::AsRawFd as _;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::time::Duration;
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use load::wire::Tls;
 use model::{ErrorClass, NetAddress};
@@ -19,11 +24,73 @@ use workloads::store::StoreError;
 
 use crate::{fault, tls};
 
-/// Such a connection; each read and write is bounded by its time-out.
+/// Most bytes of an answer: a list of a million names of usual length.
+const ANSWER_BYTES_MAX: usize = 64 << 20;
+
+/// Such a connection. Each read and write is bounded by the time-out, and so are all of them
+/// together from one [`Socket::begin`] to the next.
 pub(crate) enum Socket {
-    Tcp(TcpStream),
-    Unix(UnixStream),
+    Tcp(Bounded<TcpStream>),
+    Unix(Bounded<UnixStream>),
     Tls(Box<tls::Blocking>),
+}
+
+/// A socket whose answer to one request is bounded.
+pub(crate) struct Bounded<S> {
+    socket: S,
+    timeout: Duration,
+    until: Instant,
+    /// Bytes that may still come.
+    left: usize,
+    has_read: bool,
+}
+
+impl<S> Bounded<S> {
+    fn new(socket: S, timeout: Duration) -> Self {
+        let until = Instant::now() + timeout;
+        Self { socket, timeout, until, left: ANSWER_BYTES_MAX, has_read: false }
+    }
+
+    fn begin(&mut self) {
+        self.until = Instant::now() + self.timeout;
+        self.left = ANSWER_BYTES_MAX;
+        self.has_read = false;
+    }
+
+    fn in_time(&self) -> io::Result<()> {
+        if Instant::now() < self.until { Ok(()) } else { Err(io::ErrorKind::TimedOut.into()) }
+    }
+}
+
+impl<S: Read> Read for Bounded<S> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        // The first read is bounded by the socket itself, and may come late: what was answered
+        // meanwhile is there.
+        if self.has_read {
+            self.in_time()?;
+        }
+        if self.left == 0 {
+            let words =
+                format!("the answer is longer than {} MiB (expected less)", ANSWER_BYTES_MAX >> 20);
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, words));
+        }
+        self.has_read = true;
+        let most = into.len().min(self.left);
+        let read = self.socket.read(&mut into[..most])?;
+        self.left -= read;
+        Ok(read)
+    }
+}
+
+impl<S: Write> Write for Bounded<S> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.in_time()?;
+        self.socket.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.socket.flush()
+    }
 }
 
 impl Socket {
@@ -35,14 +102,26 @@ impl Socket {
     ) -> Result<Self, StoreError> {
         let socket = match address {
             NetAddress::Tcp(host, port) => {
-                tcp(host, *port, timeout).and_then(|socket| over(tls, socket))
+                let socket = tcp(host, *port, timeout).map(|s| Bounded::new(s, timeout));
+                socket.and_then(|socket| over(tls, socket))
             }
-            NetAddress::Unix(path) => unix(path, timeout).map(Self::Unix),
+            NetAddress::Unix(path) => {
+                unix(path, timeout).map(|s| Self::Unix(Bounded::new(s, timeout)))
+            }
         };
         socket.map_err(|e| match tls::problem(&e) {
             Some(words) => StoreError::fatal(ErrorClass::Refused, format!("{address}: {words}")),
             None => fault::connecting(e.kind(), &address.to_string(), timeout),
         })
+    }
+
+    /// Begins a request: from here on its answer's time and bytes are counted.
+    pub(crate) fn begin(&mut self) {
+        match self {
+            Self::Tcp(s) => s.begin(),
+            Self::Unix(s) => s.begin(),
+            Self::Tls(s) => s.sock.begin(),
+        }
     }
 
     pub(crate) fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
@@ -64,8 +143,8 @@ impl Socket {
     /// Where the server is: of several addresses of a host the one that answered.
     pub(crate) fn peer(&self) -> io::Result<Option<SocketAddr>> {
         match self {
-            Self::Tcp(s) => s.peer_addr().map(Some),
-            Self::Tls(s) => s.sock.peer_addr().map(Some),
+            Self::Tcp(s) => s.socket.peer_addr().map(Some),
+            Self::Tls(s) => s.sock.socket.peer_addr().map(Some),
             Self::Unix(_) => Ok(None),
         }
     }
@@ -73,9 +152,9 @@ impl Socket {
     /// False once the server has ended the connection; looks at it without waiting.
     pub(crate) fn is_open(&self) -> bool {
         let fd = match self {
-            Self::Tcp(s) => s.as_raw_fd(),
-            Self::Unix(s) => s.as_raw_fd(),
-            Self::Tls(s) => s.sock.as_raw_fd(),
+            Self::Tcp(s) => s.socket.as_raw_fd(),
+            Self::Unix(s) => s.socket.as_raw_fd(),
+            Self::Tls(s) => s.sock.socket.as_raw_fd(),
         };
         match recv(fd, &mut [0], MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT) {
             Ok(bytes) => bytes > 0,
@@ -84,7 +163,7 @@ impl Socket {
     }
 }
 
-fn over(tls: Option<&Tls>, socket: TcpStream) -> io::Result<Socket> {
+fn over(tls: Option<&Tls>, socket: Bounded<TcpStream>) -> io::Result<Socket> {
     match tls {
         None => Ok(Socket::Tcp(socket)),
         Some(tls) => tls::secured(socket, tls).map(|stream| Socket::Tls(Box::new(stream))),
@@ -92,10 +171,14 @@ fn over(tls: Option<&Tls>, socket: TcpStream) -> io::Result<Socket> {
 }
 
 fn tcp(host: &str, port: u16, timeout: Duration) -> io::Result<TcpStream> {
-    let unknown = || io::Error::from(io::ErrorKind::AddrNotAvailable);
-    let mut last = unknown();
-    for address in (host, port).to_socket_addrs().map_err(|_| unknown())? {
-        match TcpStream::connect_timeout(&address, timeout) {
+    let until = Instant::now() + timeout;
+    let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
+    for address in addresses(host, port, timeout)? {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        match TcpStream::connect_timeout(&address, left) {
             Ok(stream) => {
                 stream.set_nodelay(true)?;
                 stream.set_read_timeout(Some(timeout))?;
@@ -106,6 +189,24 @@ fn tcp(host: &str, port: u16, timeout: Duration) -> io::Result<TcpStream> {
         }
     }
     Err(last)
+}
+
+/// Asks the resolver, which takes no time-out, on a thread that is left behind when it is late.
+fn addresses(host: &str, port: u16, timeout: Duration) -> io::Result<Vec<SocketAddr>> {
+    if let Ok(ip) = host.parse::<IpAddr>() {
+        return Ok(vec![(ip, port).into()]);
+    }
+    let (answer, answered) = mpsc::channel();
+    let host = host.to_string();
+    thread::spawn(move || {
+        let found = (host.as_str(), port).to_socket_addrs().map(Iterator::collect);
+        // Nobody waits for an answer that is late.
+        let _ = answer.send(found);
+    });
+    match answered.recv_timeout(timeout) {
+        Ok(found) => found.map_err(|_| io::ErrorKind::AddrNotAvailable.into()),
+        Err(_) => Err(io::ErrorKind::TimedOut.into()),
+    }
 }
 
 /// The send time-out is set first: it also bounds a connect to a server whose backlog is full.

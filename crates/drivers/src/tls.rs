@@ -25,6 +25,8 @@ use rustls::{
 };
 use workloads::store::StoreError;
 
+use crate::socket::Bounded;
+
 /// What is checked of a server's certificate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Check {
@@ -362,10 +364,10 @@ impl ServerCertVerifier for Verifier {
 }
 
 /// A blocking connection, shaken hands on.
-pub(crate) type Blocking = StreamOwned<ClientConnection, TcpStream>;
+pub(crate) type Blocking = StreamOwned<ClientConnection, Bounded<TcpStream>>;
 
 /// Shakes hands on a blocking connection.
-pub(crate) fn secured(mut socket: TcpStream, tls: &Tls) -> io::Result<Blocking> {
+pub(crate) fn secured(mut socket: Bounded<TcpStream>, tls: &Tls) -> io::Result<Blocking> {
     let session = ClientConnection::new(tls.config.clone(), tls.name.clone());
     let mut session = session.map_err(io::Error::other)?;
     while session.is_handshaking() {

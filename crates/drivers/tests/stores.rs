@@ -10,7 +10,9 @@ mod stores {
     mod common;
     mod counters;
     mod files;
+
     mod fill;
+    mod hostile;
     mod laravel_redis;
     mod magento_mysql;
     mod mysql;

@@ -100,7 +100,7 @@ fn main() -> Outcome {
         for kind in order(seed, block) {
             let (mut side, ready) = side(&mut bench, seed, (block, kind))?;
             all[kind].push(side.measure(kind, keys)?);
-            ready.finish().map_err(told)?;
+            ready.finish(&AtomicBool::new(false)).map_err(told)?;
         }
         let of = |kind: usize| all[kind][block as usize];
         let cpu = |kind| of(kind).client_cpu_ns / of(kind).count;

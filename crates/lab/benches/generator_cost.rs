@@ -115,7 +115,7 @@ fn main() -> Outcome {
         for kind in order(seed, block) {
             columns[kind].push(side.measure(KINDS[kind])?);
         }
-        ready.finish().map_err(told)?;
+        ready.finish(&AtomicBool::new(false)).map_err(told)?;
         let row = columns.each_ref().map(|c| c[block as usize].cpu_ns_per_op);
         println!("block {block:2}: {}", row.map(|ns| format!("{ns:7.0}")).join(" "));
     }

@@ -113,7 +113,7 @@ fn trace(
         .stdin(Stdio::null())
         .status()
         .map_err(|e| format!("strace cannot be started: {e} (apt-get install strace)"))?;
-    ready.finish().map_err(told)?;
+    ready.finish(&AtomicBool::new(false)).map_err(told)?;
     if !status.success() {
         return Err(format!("the traced client of `{}` ended with {status}", target.name).into());
     }

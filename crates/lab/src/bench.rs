@@ -1,6 +1,6 @@
 //! The targets made ready: private servers that are started for each trial, or existing stores.
 
-use drivers::{Admin, Facts, SessionOptions};
+use drivers::{Admin, Facts, Patience, SessionOptions};
 use model::leftovers::own_names;
 use model::{
     Backend, Connections, Endpoint, ErrorClass, Failure, Layout, MemoryUse, Plan, PlannedTarget,
@@ -11,6 +11,7 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use crate::ready::{Ready, Store};
@@ -69,7 +70,7 @@ impl<'a> Bench<'a> {
 
     /// Starts or reaches the target, reads its version, writes and reads one session or record in
     /// every layout of the plan, and leaves nothing behind.
-    pub fn check(&mut self, target: &PlannedTarget) -> Result<Facts, Failure> {
+    pub fn check(&mut self, target: &PlannedTarget, stop: &AtomicBool) -> Result<Facts, Failure> {
         let mut layouts: Vec<(Layout, &Workload)> = Vec::new();
         for cell in self.plan.cells.iter().filter(|c| c.target == target.name) {
             let layout = layout(&cell.workload);
@@ -80,14 +81,14 @@ impl<'a> Bench<'a> {
         // What a killed run left of a cache's records has no name of its own: it is for its owner.
         let existing = self.setup.endpoints.get(&target.name);
         if let Some(endpoint) = existing.filter(|_| target.backend.is_none()) {
-            remove_leftovers(self.plan, &self.run, target, endpoint)?;
+            remove_leftovers((self.plan, &self.run), target, endpoint, stop)?;
         }
         let mut facts = None;
         for (number, (_, workload)) in layouts.into_iter().enumerate() {
             let mut ready = self.ready(target, workload, &format!("check{number}"))?;
             let checked = ready.checked();
             // Also after a fault: what is left in an existing store is ours to remove.
-            let finished = ready.finish();
+            let finished = ready.finish(stop);
             facts = Some(checked?);
             finished?;
         }
@@ -259,10 +260,10 @@ impl<'a> Bench<'a> {
 /// Removes from an existing server what the run `run` left there when it was killed: the keys and
 /// tables that carry its name, or all that have the names of an application cache.
 pub fn remove_leftovers(
-    plan: &Plan,
-    run: &str,
+    (plan, run): (&Plan, &str),
     target: &PlannedTarget,
     endpoint: &Endpoint,
+    stop: &AtomicBool,
 ) -> Result<(), Failure> {
     let own = match target.backend {
         Some(backend) => backend.own_names().unwrap_or_default().into(),
@@ -274,7 +275,8 @@ pub fn remove_leftovers(
     let of_target = plan.cells.iter().filter(|cell| cell.target == target.name);
     let layouts: BTreeSet<Layout> = of_target.map(|cell| layout(&cell.workload)).collect();
     let mut admin = admin(endpoint, Duration::from_nanos(plan.timeout_ns))?;
-    layouts.into_iter().try_for_each(|layout| admin.sweep(layout, &own))
+    let patience = &mut Patience::new(stop);
+    layouts.into_iter().try_for_each(|layout| admin.sweep(layout, &own, patience))
 }
 
 /// Connects for administration, and says what to look at where TLS is in the way.

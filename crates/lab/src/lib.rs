@@ -120,7 +120,7 @@ pub(crate) fn check_targets(
             break;
         }
         let name = target.name.clone();
-        match bench.check(target) {
+        match bench.check(target, stop) {
             Ok(facts) => {
                 let (version, configuration) = (facts.version, facts.configuration);
                 sinks.tell(&Event::TargetReady { target: name.clone(), version, configuration });

@@ -1,11 +1,12 @@
 //! What was made ready for one trial: one store, or the several of a cache's backend.
 
-use drivers::{Admin, CacheOptions, Facts, SessionOptions};
-use model::{Backend, Endpoint, Failure, Layout, MemoryUse, NetAddress, Product};
+use drivers::{Admin, CacheOptions, Facts, Patience, SessionOptions};
+use model::{Backend, Endpoint, ErrorClass, Failure, Layout, MemoryUse, NetAddress, Product};
 use rig::{Inside, MemoryGroup, Server, Shelf, stays_here};
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use workloads::kv::{Key, KeyNames};
 
 use crate::app_cache;
@@ -148,10 +149,11 @@ impl Ready {
     }
 
     /// Removes what the trial left; stops private servers. All stores are gone through, also after
-    /// one of them failed.
-    pub fn finish(self) -> Result<(), Failure> {
-        let layout = self.layout;
-        let finished: Vec<_> = self.stores.into_iter().map(|store| store.finish(layout)).collect();
+    /// one of them failed. Once `stop` is set, cleaning goes on for some seconds only.
+    pub fn finish(self, stop: &AtomicBool) -> Result<(), Failure> {
+        let (layout, patience) = (self.layout, &mut Patience::new(stop));
+        let stores = self.stores.into_iter();
+        let finished: Vec<_> = stores.map(|store| store.finish(layout, patience)).collect();
         let removed = self.group.map_or(Ok(()), MemoryGroup::remove);
         finished.into_iter().collect::<Result<(), Failure>>()?;
         Ok(removed?)
@@ -166,7 +168,7 @@ impl Ready {
 }
 
 impl Store {
-    fn finish(mut self, layout: Layout) -> Result<(), Failure> {
+    fn finish(mut self, layout: Layout, patience: &mut Patience<'_>) -> Result<(), Failure> {
         match self.server.take() {
             Some(server) => Ok(server.stop()?),
             None if self.lies_on.as_ref().is_some_and(|shelf| shelf.has_room()) => Ok(()),
@@ -174,8 +176,8 @@ impl Store {
                 Ok(())
             }
             None => {
-                let cleaned = self.admin.clean(layout, &self.own);
-                let cleaned = cleaned.and_then(|()| self.remove_written());
+                let cleaned = self.admin.clean(layout, &self.own, patience);
+                let cleaned = cleaned.and_then(|()| self.remove_written(patience));
                 cleaned.map_err(|failure| unremoved(&self.own, failure))
             }
         }
@@ -183,10 +185,17 @@ impl Store {
 
     /// Removes the trial's keys by name, and those behind them as long as there are any: inserts
     /// go on from the last planned one.
-    fn remove_written(&mut self) -> Result<(), Failure> {
+    fn remove_written(&mut self, patience: &mut Patience<'_>) -> Result<(), Failure> {
         let Some((names, keys)) = self.written.take() else { return Ok(()) };
+        // Who confirms this would confirm without end.
+        let unwritten = [self.own.as_bytes(), b"never-written"].concat();
+        if self.admin.remove_names(&[unwritten])? > 0 {
+            let message = "the server confirms the removal of a key that was never written";
+            return Err(Failure { class: ErrorClass::Protocol, message: message.into() });
+        }
         let mut first = 0;
         loop {
+            patience.check()?;
             let batch: Vec<Vec<u8>> = (first..first + REMOVED_AT_ONCE)
                 .map(|key| {
                     let mut name = Vec::new();

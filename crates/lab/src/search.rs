@@ -163,7 +163,7 @@ impl Searching<'_, '_, '_> {
         });
         let left = left.map_err(|failure| explain(failure, &ready));
         // Also after a fault or an interruption: what is left in an existing store is ours.
-        let cleaned = ready.finish();
+        let cleaned = ready.finish(self.stop);
         Ok(match (left?, cleaned) {
             // What was found stands, whatever became of the store.
             (Left::Over(because), Err(failure)) => Left::Over(format!("{because}; {failure}")),

@@ -97,7 +97,7 @@ fn measure(
     trial.memory = memory.as_ref().ok().copied().flatten();
     let is_own = !ready.server_pids().is_empty();
     // Also after a fault or an interruption: what is left in an existing store is ours to remove.
-    let cleaned = ready.finish();
+    let cleaned = ready.finish(stop);
     let intervals = offered?;
     memory?;
     match cleaned {

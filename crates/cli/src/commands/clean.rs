@@ -6,6 +6,7 @@ use model::{Endpoint, Header, PlannedTarget, TargetChoice};
 use std::process::ExitCode;
 
 use super::bench::targets::TlsFlags;
+use super::run;
 use crate::args::Records;
 use crate::exit::CliError;
 use crate::{output, secrets};
@@ -39,18 +40,19 @@ pub(crate) fn run(arguments: &Clean) -> Result<ExitCode, CliError> {
     }
     arguments.tls.apply(&mut choices)?;
     let path = archive::find(&arguments.records.out, &arguments.run)?;
-    let Header { run, plan, .. } = Record::read(&path)?.header;
+    let Header { run: id, plan, .. } = Record::read(&path)?.header;
     if archive::in_use(&path) {
         return Err(CliError::usage(format!(
-            "run `{run}` is still running and removes by itself what it wrote (expected one that \
+            "run `{id}` is still running and removes by itself what it wrote (expected one that \
              has ended)"
         )));
     }
+    let stop = run::watch_signals(None)?;
     let endpoints = secrets::endpoints(&choices, &arguments.password_files)?;
     for (name, endpoint) in &endpoints {
         let planned = plan.target(name).filter(|target| is_at(target, endpoint));
         let target = planned.ok_or_else(|| {
-            CliError::usage(format!("target `{name}` of run `{run}` was not {endpoint}"))
+            CliError::usage(format!("target `{name}` of run `{id}` was not {endpoint}"))
         })?;
         if target.backend.is_some() && !arguments.i_own_this_server {
             return Err(CliError::usage(format!(
@@ -59,9 +61,9 @@ pub(crate) fn run(arguments: &Clean) -> Result<ExitCode, CliError> {
                  database since the run began)"
             )));
         }
-        lab::remove_leftovers(&plan, &run, target, endpoint)
+        lab::remove_leftovers((&plan, &id), target, endpoint, &stop)
             .map_err(|failure| CliError::failed(format!("target `{name}`: {failure}")))?;
-        output::print(&format!("nothing of run {run} is left in {endpoint}\n"))?;
+        output::print(&format!("nothing of run {id} is left in {endpoint}\n"))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -15,7 +15,7 @@ use nix::unistd::{UnlinkatFlags, unlinkat};
 use workloads::store::StoreError;
 
 use super::{Directory, check_id, is_room};
-use crate::{Admin, Facts, SessionOptions, admin, fault};
+use crate::{Admin, Facts, Patience, SessionOptions, admin, fault};
 
 struct FilesAdmin {
     parent: Directory,
@@ -154,7 +154,7 @@ impl Admin for FilesAdmin {
         }
     }
 
-    fn clean(&mut self, _: Layout, _: &str) -> Result<(), Failure> {
+    fn clean(&mut self, _: Layout, _: &str, _: &mut Patience<'_>) -> Result<(), Failure> {
         while let Some((name, identity)) = self.made.last_key_value() {
             self.remove(name, *identity)?;
             self.made.pop_last();

@@ -9,7 +9,7 @@ use workloads::store::StoreError;
 
 use super::line::{Line, unexpected};
 use super::requests::KEY_BYTES_MAX;
-use crate::{Admin, Facts, SessionOptions, admin, fault, tls};
+use crate::{Admin, Facts, Patience, SessionOptions, admin, fault, tls};
 
 /// Keys that are removed by one write.
 const REMOVED_AT_ONCE: usize = 4096;
@@ -61,11 +61,16 @@ impl MemcachedAdmin {
     }
 
     /// Every key that begins with `prefix`, of all servers.
-    fn names_of(&mut self, prefix: &[u8]) -> Result<Vec<Vec<u8>>, StoreError> {
+    fn names_of(
+        &mut self,
+        prefix: &[u8],
+        patience: &mut Patience<'_>,
+    ) -> Result<Vec<Vec<u8>>, StoreError> {
         let mut names = Vec::new();
         for (address, line) in &mut self.servers {
             let mut bytes = 0;
             line.dump(b"lru_crawler metadump all\r\n", |entry| {
+                patience.check().map_err(|e| StoreError::fatal(e.class, e.message))?;
                 let Some(name) = key_of(entry) else {
                     let words = fault::words(entry);
                     let message = format!(
@@ -176,17 +181,25 @@ impl Admin for MemcachedAdmin {
     }
 
     /// Keys cannot be listed: those of a run are removed by [`Admin::remove_names`].
-    fn clean(&mut self, _: Layout, _: &str) -> Result<(), Failure> {
+    fn clean(&mut self, _: Layout, _: &str, _: &mut Patience<'_>) -> Result<(), Failure> {
         Ok(())
     }
 
-    fn sweep(&mut self, _: Layout, prefix: &str) -> Result<(), Failure> {
+    fn sweep(
+        &mut self,
+        _: Layout,
+        prefix: &str,
+        patience: &mut Patience<'_>,
+    ) -> Result<(), Failure> {
         if prefix.is_empty() {
             let message = "an empty prefix would remove the keys of others (expected the run's)";
             return Err(Failure { class: ErrorClass::NotOurs, message: message.into() });
         }
-        let names = self.names_of(prefix.as_bytes()).map_err(fault::failure)?;
-        names.chunks(REMOVED_AT_ONCE).try_for_each(|names| self.remove_names(names).map(drop))
+        let names = self.names_of(prefix.as_bytes(), patience).map_err(fault::failure)?;
+        names.chunks(REMOVED_AT_ONCE).try_for_each(|names| {
+            patience.check()?;
+            self.remove_names(names).map(drop)
+        })
     }
 
     fn remove_names(&mut self, names: &[Vec<u8>]) -> Result<u64, Failure> {

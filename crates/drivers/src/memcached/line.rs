@@ -1,7 +1,7 @@
 //! One blocking connection to memcached: requests as they are given, replies by line or by length.
 
 use std::io;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use load::wire::Tls;
 use model::{ErrorClass, Memcached, NetAddress, Secret};
@@ -77,6 +77,7 @@ impl Line {
         }
         self.inbox.clear();
         self.start = 0;
+        self.socket.begin();
         match self.socket.write_all(bytes) {
             // The server hung up; its last words, if any (too many clients), are still to be read.
             Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -141,7 +142,6 @@ impl Line {
 
     /// As [`Line::next`], borrowed.
     pub(super) fn line(&mut self) -> Result<&[u8], StoreError> {
-        let until = Instant::now() + self.timeout;
         let mut searched = 0;
         loop {
             let left = &self.inbox[self.start..];
@@ -154,7 +154,7 @@ impl Line {
                 return Err(malformed("a line does not end"));
             }
             searched = left.len().saturating_sub(1);
-            self.receive(until)?;
+            self.receive()?;
         }
     }
 
@@ -166,19 +166,15 @@ impl Line {
 
     /// That many bytes.
     pub(super) fn exactly(&mut self, bytes: usize) -> Result<&[u8], StoreError> {
-        let until = Instant::now() + self.timeout;
         while self.inbox.len() - self.start < bytes {
-            self.receive(until)?;
+            self.receive()?;
         }
         let from = self.start;
         self.start += bytes;
         Ok(&self.inbox[from..self.start])
     }
 
-    fn receive(&mut self, until: Instant) -> Result<(), StoreError> {
-        if Instant::now() >= until {
-            return Err(StoreError::fatal(ErrorClass::Timeout, fault::no_answer(self.timeout)));
-        }
+    fn receive(&mut self) -> Result<(), StoreError> {
         let at = self.inbox.len();
         self.inbox.resize(at + PIECE_BYTES, 0);
         let read = self.socket.read(&mut self.inbox[at..]);
@@ -203,14 +199,15 @@ impl Line {
     ) -> Result<(), StoreError> {
         self.send(request)?;
         loop {
-            let until = Instant::now() + self.timeout;
             while !self.inbox[self.start..].contains(&b'\n') {
                 if self.inbox.len() - self.start > ANSWER_BYTES_MAX {
                     return Err(malformed("a line does not end"));
                 }
                 self.inbox.drain(..self.start);
                 self.start = 0;
-                self.receive(until)?;
+                // Each piece of it is an answer of its own.
+                self.socket.begin();
+                self.receive()?;
             }
             let left = &self.inbox[self.start..];
             let end = left.iter().position(|b| *b == b'\n').unwrap_or_default();

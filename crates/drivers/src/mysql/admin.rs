@@ -1,18 +1,21 @@
 //! A MySQL or MariaDB server around a run.
 
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use ::mysql::prelude::Queryable;
-use ::mysql::{Conn, Value};
+use ::mysql::prelude::{FromRow, Queryable};
+use ::mysql::{Conn, Row, Value};
 use model::{Backend, Endpoint, ErrorClass, Failure, Layout, StoreCounters};
 use workloads::store::StoreError;
 
 use super::{Server, magento, sql};
-use crate::{Admin, Facts, SessionOptions, admin, fault};
+use crate::{Admin, Facts, Patience, SessionOptions, admin, fault};
 
 /// Longest value of the types TEXT and BLOB; longer ones need the medium types.
 const SHORT_BYTES_MAX: usize = 65_535;
+
+/// Bytes of the rows of an answer, at most: variables and names of tables have some hundred KiB.
+const ANSWER_BYTES_MAX: usize = 64 << 20;
 
 /// Asks for what [`counters`] reads.
 const STATUS: &str = "SHOW GLOBAL STATUS WHERE Variable_name IN ('Bytes_received', 'Bytes_sent', \
@@ -74,6 +77,34 @@ impl MysqlAdmin {
 
     fn run(&mut self, statement: &str) -> Result<(), Failure> {
         self.conn.query_drop(statement).map_err(|e| self.failed(&e))
+    }
+
+    /// The rows of an answer, which must end within the time-out and within [`ANSWER_BYTES_MAX`].
+    /// After another one the connection is of no use.
+    fn rows<T: FromRow>(&mut self, statement: &str) -> Result<Vec<T>, Failure> {
+        let (server, until) = (&self.server, Instant::now() + self.server.timeout);
+        let failed = |e: &::mysql::Error| fault::failure(server.error(e));
+        let mut answer = self.conn.query_iter(statement).map_err(|e| failed(&e))?;
+        let (mut rows, mut bytes) = (Vec::new(), 0_usize);
+        let endless = loop {
+            let Some(row) = answer.next() else { return Ok(rows) };
+            let row = row.map_err(|e| failed(&e))?;
+            let values = (0..row.len()).filter_map(|at| row.as_ref(at));
+            bytes += size_of::<Row>() + values.map(|v| v.bin_len() as usize).sum::<usize>();
+            let row = T::from_row_opt(row);
+            rows.push(row.map_err(|e| failed(&::mysql::Error::from(e)))?);
+            if bytes > ANSWER_BYTES_MAX {
+                let message = "an answer does not end (expected that of a MySQL server)".into();
+                break Failure { class: ErrorClass::Protocol, message };
+            }
+            if Instant::now() > until {
+                let message = fault::no_answer(server.timeout);
+                break Failure { class: ErrorClass::Timeout, message };
+            }
+        };
+        // Dropping it would read on to the end that never comes.
+        std::mem::forget(answer);
+        Err(endless)
     }
 
     /// A table that we did not create is left alone.
@@ -146,8 +177,7 @@ impl Admin for MysqlAdmin {
         let (number, comment) = told.unwrap_or_default();
         let empty = Some(self.tables("")? == 0);
         // Values may be bytes of no character set.
-        let rows: Vec<(String, Value)> =
-            self.conn.query("SHOW GLOBAL VARIABLES").map_err(|e| self.failed(&e))?;
+        let rows: Vec<(String, Value)> = self.rows("SHOW GLOBAL VARIABLES")?;
         let text = |value| match value {
             Value::Bytes(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
             _ => String::new(),
@@ -208,7 +238,12 @@ impl Admin for MysqlAdmin {
         result.and(removed)
     }
 
-    fn clean(&mut self, _: Layout, prefix: &str) -> Result<(), Failure> {
+    fn clean(
+        &mut self,
+        _: Layout,
+        prefix: &str,
+        patience: &mut Patience<'_>,
+    ) -> Result<(), Failure> {
         if !prefix.is_empty() {
             let prefix = sql::identifier(prefix).map_err(fault::failure)?;
             let statement = format!(
@@ -216,13 +251,16 @@ impl Admin for MysqlAdmin {
                  AND LEFT(table_name, {}) = '{prefix}'",
                 prefix.len()
             );
-            let left: Vec<String> = self.conn.query(statement).map_err(|e| self.failed(&e))?;
-            for table in left {
-                let table = sql::identifier(&table).map_err(fault::failure)?;
+            // The server compared; nothing is removed on its word alone.
+            let left: Vec<String> = self.rows(&statement)?;
+            for table in left.iter().filter(|table| table.starts_with(prefix)) {
+                patience.check()?;
+                let table = sql::identifier(table).map_err(fault::failure)?;
                 self.run(&format!("DROP TABLE IF EXISTS {table}"))?;
             }
         }
         while let Some(table) = self.made.last() {
+            patience.check()?;
             let statement = format!("DROP TABLE IF EXISTS {table}");
             self.run(&statement)?;
             self.made.pop();
@@ -231,7 +269,7 @@ impl Admin for MysqlAdmin {
     }
 
     fn counters(&mut self) -> Result<Option<StoreCounters>, Failure> {
-        let status: Vec<(String, String)> = self.conn.query(STATUS).map_err(|e| self.failed(&e))?;
+        let status: Vec<(String, String)> = self.rows(STATUS)?;
         let told = counters(&status);
         Ok(Some(told).filter(|told| *told != StoreCounters::default()))
     }

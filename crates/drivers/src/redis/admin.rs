@@ -13,7 +13,7 @@ use super::members;
 use super::page::{KEY_PREFIX, LOCK_SUFFIX};
 use super::resp::Tree;
 use super::wire::Wire;
-use crate::{Admin, Facts, SessionOptions, admin, fault};
+use crate::{Admin, Facts, Patience, SessionOptions, admin, fault};
 
 /// Keys that one `SCAN` looks at, about.
 const BATCH: &[u8] = b"1000";
@@ -125,27 +125,39 @@ impl Server {
     }
 
     /// Removes keys also from a server that is away for a moment.
-    fn remove_patiently(&mut self, prefix: &str) -> Result<(), StoreError> {
+    fn remove_patiently(
+        &mut self,
+        prefix: &str,
+        patience: &mut Patience<'_>,
+    ) -> Result<(), StoreError> {
         let since = Instant::now();
-        let mut removed = self.remove_matching(prefix);
+        let mut removed = self.remove_matching(prefix, patience);
         while let Err(e) = &removed
             && passes(e)
             && since.elapsed() < AWAY_MAX
         {
+            out_of(patience)?;
             thread::sleep(PAUSE);
             removed = Wire::connect(&self.endpoint, self.timeout).and_then(|wire| {
                 self.wire = wire;
-                self.remove_matching(prefix)
+                self.remove_matching(prefix, patience)
             });
         }
         removed
     }
 
-    fn remove_matching(&mut self, prefix: &str) -> Result<(), StoreError> {
+    fn remove_matching(
+        &mut self,
+        prefix: &str,
+        patience: &mut Patience<'_>,
+    ) -> Result<(), StoreError> {
         let mut pattern = escape(prefix);
         pattern.push('*');
         let mut cursor = b"0".to_vec();
-        loop {
+        let size = known(self.wire.ask(&[b"DBSIZE"]))?;
+        let keys = if let Some(Tree::Integer(keys)) = size { keys } else { 0 };
+        for _ in 0..scans_max(keys) {
+            out_of(patience)?;
             let request: [&[u8]; 6] =
                 [b"SCAN", &cursor, b"MATCH", pattern.as_bytes(), b"COUNT", BATCH];
             // What knows no `SCAN` is a stand-in for a server: nothing can be found there.
@@ -168,7 +180,19 @@ impl Server {
             }
             cursor = next;
         }
+        let message = format!("`SCAN` does not end, though `DBSIZE` is {keys}");
+        Err(StoreError::fatal(ErrorClass::Protocol, message))
     }
+}
+
+/// How often `SCAN` may go on: a table of keys has at least one of its places in ten taken, but for
+/// a while after most were removed.
+fn scans_max(keys: i64) -> u64 {
+    10_000 + u64::try_from(keys).unwrap_or_default() / 10
+}
+
+fn out_of(patience: &mut Patience<'_>) -> Result<(), StoreError> {
+    patience.check().map_err(|e| StoreError::fatal(e.class, e.message))
 }
 
 /// True for an error that may be gone a little later: the server starts anew, or is busy.
@@ -322,7 +346,12 @@ impl Admin for RedisAdmin {
         result.and_then(|()| server.has_every_slot(id).map_err(fault::failure)).map_err(of_cluster)
     }
 
-    fn clean(&mut self, layout: Layout, prefix: &str) -> Result<(), Failure> {
+    fn clean(
+        &mut self,
+        layout: Layout,
+        prefix: &str,
+        patience: &mut Patience<'_>,
+    ) -> Result<(), Failure> {
         if prefix.is_empty() {
             let message = "an empty prefix would remove the keys of others (expected the run's)";
             return Err(Failure { class: ErrorClass::NotOurs, message: message.into() });
@@ -332,7 +361,7 @@ impl Admin for RedisAdmin {
             Layout::Page => format!("{KEY_PREFIX}{prefix}"),
         };
         let mut servers = self.servers.iter_mut();
-        servers.try_for_each(|s| s.remove_patiently(&keys)).map_err(fault::failure)
+        servers.try_for_each(|s| s.remove_patiently(&keys, patience)).map_err(fault::failure)
     }
 
     fn counters(&mut self) -> Result<Option<StoreCounters>, Failure> {

@@ -7,6 +7,8 @@
 //! pairs of names and values. Source:
 //! <https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/>.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::fmt;
 
 use load::wire::route::Route;
@@ -17,6 +19,8 @@ use super::resp::Tree;
 pub const SLOTS: u16 = 16384;
 /// What is said before a request that was referred to another server by `ASK`.
 const ASKING: &[u8] = b"*1\r\n$6\r\nASKING\r\n";
+/// Most servers of a cluster, replicas among them. Redis recommends at most 1,000.
+pub const NODES_MAX: usize = 4096;
 /// How many bytes are taken into the checksum at once.
 const STEP: usize = 8;
 
@@ -119,6 +123,9 @@ pub enum ClusterError {
              cluster-preferred-endpoint-type)"
     )]
     Host(u16),
+    /// More servers than a cluster can have.
+    #[error("the cluster names more than {NODES_MAX} servers (expected at most as many)")]
+    Nodes,
     /// No slot is served.
     #[error("the cluster serves no slot (expected all 16384: add them by `redis-cli --cluster`)")]
     Empty,
@@ -203,10 +210,18 @@ impl SlotMap {
     }
 
     fn of(shards: &[Shard]) -> Result<Self, ClusterError> {
+        if shards.iter().map(|shard| shard.ranges.len()).sum::<usize>() > SLOTS.into() {
+            return Err(ClusterError::Form(format!("more ranges than {SLOTS} slots")));
+        }
         let mut map = Self { nodes: Vec::new(), owners: vec![0; SLOTS.into()], uncovered: 0 };
         let mut covered = vec![false; SLOTS.into()];
+        let mut numbers = HashMap::new();
         for shard in shards {
-            let owner = map.number(&shard.master, None);
+            let fresh = map.nodes.len();
+            let owner = *numbers.entry(&shard.master).or_insert(fresh);
+            if owner == fresh {
+                map.add(&shard.master, None).ok_or(ClusterError::Nodes)?;
+            }
             for (first, last) in &shard.ranges {
                 let slots = usize::from(*first)..=usize::from(*last);
                 map.owners[slots.clone()].fill(owner as u16);
@@ -215,20 +230,24 @@ impl SlotMap {
         }
         // After all masters, so that these are counted first.
         for shard in shards {
-            let owner = map.number(&shard.master, None);
+            let owner = numbers[&shard.master];
             for replica in &shard.replicas {
-                map.number(replica, Some(owner));
+                if let Entry::Vacant(unknown) = numbers.entry(replica) {
+                    let number = map.add(replica, Some(owner)).ok_or(ClusterError::Nodes)?;
+                    unknown.insert(number);
+                }
             }
         }
         map.uncovered = covered.iter().filter(|there| !**there).count() as u16;
         if map.uncovered == SLOTS { Err(ClusterError::Empty) } else { Ok(map) }
     }
 
-    /// The number of a server, which is added where it is not known.
-    fn number(&mut self, (host, port): &(String, u16), replica_of: Option<usize>) -> usize {
-        self.find(host, *port).unwrap_or_else(|| {
+    /// The number of a server that is added; `None` where there are too many.
+    fn add(&mut self, (host, port): &(String, u16), replica_of: Option<usize>) -> Option<usize> {
+        let number = self.nodes.len();
+        (number < NODES_MAX).then(|| {
             self.nodes.push(Node { host: host.clone(), port: *port, replica_of });
-            self.nodes.len() - 1
+            number
         })
     }
 
@@ -258,10 +277,12 @@ impl SlotMap {
     }
 
     /// Takes in that the slot of a key belongs to the server of that address for good (`MOVED`),
-    /// which is added where it is not known. Its number; `None` for what is no address.
+    /// which is added where it is not known. Its number; `None` for what is no address, or one
+    /// server too many.
     pub fn learn(&mut self, name: &[u8], address: &str) -> Option<usize> {
         let server = self.server(name, address)?;
-        let number = self.number(&server, None);
+        let known = self.find(&server.0, server.1);
+        let number = known.or_else(|| self.add(&server, None))?;
         self.take_over(name, number);
         Some(number)
     }

@@ -166,3 +166,22 @@ fn what_is_wrong_with_a_description_is_said() {
         SlotMap::from_slots(&slots(vec![(0, 8, vec![server_of(text("a"), 1)])]), "").unwrap();
     assert_eq!(part.uncovered(), 16384 - 9);
 }
+
+#[test]
+fn a_description_of_too_many_servers_is_refused() {
+    let host = |n: i64| text(&format!("h{n}"));
+    let ranges = |n: i64| (0..n).map(|n| (n % 16384, n % 16384, vec![server_of(host(n), 1)]));
+    let refused = |tree: &Tree| SlotMap::from_slots(tree, "h").unwrap_err();
+    assert_eq!(
+        SlotMap::from_slots(&slots(ranges(4096).collect()), "h").unwrap().nodes().len(),
+        4096
+    );
+    assert_eq!(refused(&slots(ranges(4097).collect())), ClusterError::Nodes);
+    assert!(matches!(refused(&slots(ranges(170_000).collect())), ClusterError::Form(_)));
+    let replicas = (0..170_000).map(|n| server_of(host(n), 1)).collect();
+    assert_eq!(refused(&slots(vec![(0, 16383, replicas)])), ClusterError::Nodes);
+
+    let mut map = SlotMap::from_slots(&slots(ranges(4096).collect()), "h").unwrap();
+    assert_eq!(map.learn(b"foo", "other:1"), None);
+    assert_eq!(map.learn(b"foo", "h7:1"), Some(7));
+}

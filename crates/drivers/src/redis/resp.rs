@@ -183,6 +183,47 @@ pub enum Tree {
     List(Vec<Tree>),
 }
 
+/// How far a reply of any type has come. Each byte is looked at about once, however the reply is
+/// cut into pieces.
+#[derive(Debug)]
+pub(super) struct Coming {
+    /// Bytes of whole parts.
+    at: usize,
+    /// Parts that are still due.
+    due: usize,
+    /// Elements that arrays may still have.
+    left: usize,
+}
+
+impl Coming {
+    pub(super) fn new() -> Self {
+        Self { at: 0, due: 1, left: ELEMENTS_MAX }
+    }
+
+    /// Whether the reply at the start of `bytes`, which have grown since the last call, is whole;
+    /// else how many bytes it takes at least.
+    pub(super) fn is_whole(&mut self, bytes: &[u8]) -> Result<Result<(), usize>, Malformed> {
+        while self.due > 0 {
+            match parse(&bytes[self.at..])? {
+                Step::More { total } => return Ok(Err(self.at + total)),
+                Step::Whole { shape, used } => {
+                    self.at += used;
+                    self.due -= 1;
+                    if let Shape::Array(n) = shape {
+                        let left = self.left.checked_sub(n).ok_or_else(too_long)?;
+                        (self.left, self.due) = (left, self.due + n);
+                    }
+                }
+            }
+        }
+        Ok(Ok(()))
+    }
+}
+
+fn too_long() -> Malformed {
+    Malformed("an array is too deep or too long".into())
+}
+
 /// Reads any reply from the start of `bytes`: the reply and its length, or `None` when the bytes
 /// do not suffice.
 pub(super) fn parse_tree(bytes: &[u8]) -> Result<Option<(Tree, usize)>, Malformed> {
@@ -206,7 +247,7 @@ fn branch(
         return Ok(Some((tree, used)));
     };
     if depth == DEPTH_MAX || n > *left {
-        return Err(Malformed("an array is too deep or too long".into()));
+        return Err(too_long());
     }
     *left -= n;
     let mut at = used;

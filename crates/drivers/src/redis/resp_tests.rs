@@ -1,7 +1,8 @@
 //! The codec against every form, every split and any bytes.
 
 use super::resp::{
-    BULK_BYTES_MAX, LINE_BYTES_MAX, Malformed, Reply, Shape, Step, Tree, encode, parse, parse_tree,
+    BULK_BYTES_MAX, Coming, LINE_BYTES_MAX, Malformed, Reply, Shape, Step, Tree, encode, parse,
+    parse_tree,
 };
 use proptest::prelude::*;
 
@@ -126,6 +127,23 @@ proptest! {
     fn digits_and_line_ends_are_survived(text in "[*$:+-][0-9*$:\r\n-]{0,60}") {
         let _ = parse(text.as_bytes());
         let _ = parse_tree(text.as_bytes());
+    }
+
+    /// Arrays in arrays that come in pieces are whole exactly when a tree can be read.
+    #[test]
+    fn what_comes_in_pieces_is_whole_when_a_tree_is(
+        text in "([*][0-3]\r\n|:[0-9]\r\n|[$]2\r\nab\r\n|[$]-1\r\n){1,30}", step in 1..9_usize
+    ) {
+        let mut coming = Coming::new();
+        for end in (0..text.len()).step_by(step).chain([text.len()]) {
+            let bytes = &text.as_bytes()[..end];
+            let Ok(is_whole) = coming.is_whole(bytes) else { break };
+            let Ok(tree) = parse_tree(bytes) else { break };
+            prop_assert_eq!(is_whole.is_ok(), tree.is_some(), "{:?}", &text[..end]);
+            if tree.is_some() {
+                break;
+            }
+        }
     }
 
     /// A request has the form of an array reply, so the reader checks the writer.

@@ -5,13 +5,15 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use load::wire::Tls;
 use model::{Endpoint, ErrorClass, Secret};
 use workloads::store::StoreError;
 
-use super::resp::{BULK_BYTES_MAX, Malformed, Reply, Shape, Step, Tree, encode, parse, parse_tree};
+use super::resp::{
+    BULK_BYTES_MAX, Coming, Malformed, Reply, Shape, Step, Tree, encode, parse, parse_tree,
+};
 use super::{refused, unexpected};
 use crate::socket::Socket;
 use crate::{fault, tls};
@@ -150,7 +152,6 @@ impl Wire {
 
     /// Reads a reply, of an array its head; with it where its bytes begin.
     fn step(&mut self) -> Result<(Shape, usize), StoreError> {
-        let mut deadline = None;
         loop {
             match parse(&self.inbox[self.start..self.end]).map_err(malformed)? {
                 Step::Whole { shape, used } => {
@@ -162,7 +163,7 @@ impl Wire {
                     // What was read already makes room for what follows.
                     self.inbox.copy_within(self.start..self.end, 0);
                     (self.start, self.end) = (0, self.end - self.start);
-                    self.receive(total, &mut deadline)?;
+                    self.receive(total)?;
                 }
             }
         }
@@ -179,17 +180,21 @@ impl Wire {
     /// Sends one request and reads its reply of any type.
     pub(super) fn exchange(&mut self, parts: &[&[u8]]) -> Result<Tree, StoreError> {
         self.send(parts)?;
-        let mut deadline = None;
-        loop {
-            let received = &self.inbox[self.start..self.end];
-            if let Some((tree, used)) = parse_tree(received).map_err(malformed)? {
-                self.start += used;
-                return Ok(tree);
-            }
-            // Doubling keeps the number of parses of a growing array small.
-            let total = (received.len() + 1).max(self.inbox.len());
-            self.receive(total, &mut deadline)?;
+        self.tree()
+    }
+
+    /// Reads the next reply, of any type.
+    fn tree(&mut self) -> Result<Tree, StoreError> {
+        let mut coming = Coming::new();
+        while let Err(total) =
+            coming.is_whole(&self.inbox[self.start..self.end]).map_err(malformed)?
+        {
+            self.receive(total)?;
         }
+        let whole = parse_tree(&self.inbox[self.start..self.end]).map_err(malformed)?;
+        let (tree, used) = whole.ok_or_else(|| malformed(Malformed("half a reply".into())))?;
+        self.start += used;
+        Ok(tree)
     }
 
     /// Sends requests all at once, few enough that their replies fit into a socket's buffers, and
@@ -199,22 +204,11 @@ impl Wire {
         for request in requests {
             encode(&mut out, request);
         }
-        let mut deadline = None;
         self.send_encoded(out)?;
         for _ in requests {
-            loop {
-                let received = &self.inbox[self.start..self.end];
-                let Some((tree, used)) = parse_tree(received).map_err(malformed)? else {
-                    let total = (received.len() + 1).max(self.inbox.len());
-                    self.receive(total, &mut deadline)?;
-                    continue;
-                };
-                self.start += used;
-                if let Tree::Error(words) = tree {
-                    // Replies to the rest are still under way.
-                    return Err(StoreError { fatal: true, ..refused(&words) });
-                }
-                break;
+            if let Tree::Error(words) = self.tree()? {
+                // Replies to the rest are still under way.
+                return Err(StoreError { fatal: true, ..refused(&words) });
             }
         }
         Ok(())
@@ -241,6 +235,7 @@ impl Wire {
             return Err(malformed(Malformed("bytes came unasked".into())));
         }
         (self.start, self.end) = (0, 0);
+        self.socket.begin();
         match self.socket.write_all(&self.out) {
             // The server hung up; its last words, if any (too many clients), are still to be read.
             Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -248,16 +243,8 @@ impl Wire {
         }
     }
 
-    /// Reads once, with room for a reply of `total` bytes. The socket's time-out bounds one read;
-    /// the deadline, set at the first of several, bounds them together.
-    fn receive(&mut self, total: usize, deadline: &mut Option<Instant>) -> Result<(), StoreError> {
-        if self.end > self.start {
-            let until = *deadline.get_or_insert_with(|| Instant::now() + self.timeout);
-            if Instant::now() >= until {
-                let message = fault::no_answer(self.timeout);
-                return Err(StoreError::fatal(ErrorClass::Timeout, message));
-            }
-        }
+    /// Reads once, with room for a reply of `total` bytes.
+    fn receive(&mut self, total: usize) -> Result<(), StoreError> {
         // Of several replies those that were taken out make room for the next.
         self.inbox.copy_within(self.start..self.end, 0);
         (self.start, self.end) = (0, self.end - self.start);

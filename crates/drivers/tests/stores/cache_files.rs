@@ -6,7 +6,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::time::Duration;
 
-use super::common::{cleaning_modes, kept, tagged_cache, tags};
+use super::common::{cleaning_modes, kept, patience, tagged_cache, tags};
 use cachedyno_drivers::{CacheOptions, admin, open_tagged_cache};
 use model::{Backend, Endpoint, ErrorClass, Layout};
 use tempfile::TempDir;
@@ -251,10 +251,10 @@ fn a_cache_that_was_made_is_removed_with_its_directories() {
         }
         let room = fs::read_dir(&directory).unwrap().next().unwrap().unwrap().path();
         fs::create_dir(room.join("foreign")).unwrap();
-        let refused = admin.clean(Layout::Plain, "").unwrap_err();
+        let refused = admin.clean(Layout::Plain, "", &mut patience()).unwrap_err();
         assert_eq!(refused.class, ErrorClass::NotOurs, "{}", refused.message);
         fs::remove_dir(room.join("foreign")).unwrap();
-        admin.clean(Layout::Plain, "").unwrap();
+        admin.clean(Layout::Plain, "", &mut patience()).unwrap();
         assert!(!directory.exists());
     }
     assert!(parent.path().exists());

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use cachedyno_drivers::SessionOptions;
+use cachedyno_drivers::{Patience, SessionOptions};
 use model::{Connections, Endpoint, NetAddress, RedisWay, Secret};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -23,6 +23,12 @@ pub(crate) fn options(directory: &Path) -> SessionOptions {
         table: "sessions".into(),
         directory: directory.into(),
     }
+}
+
+/// That of a run which nobody interrupts.
+pub(crate) fn patience() -> Patience<'static> {
+    static NEVER: AtomicBool = AtomicBool::new(false);
+    Patience::new(&NEVER)
 }
 
 pub(crate) fn installed(program: &str) -> bool {

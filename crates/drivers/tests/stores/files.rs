@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::time::Duration;
 
-use super::common::{contention, options, page_store, plain_store, timed};
+use super::common::{contention, options, page_store, patience, plain_store, timed};
 use cachedyno_drivers::{SessionOptions, admin, open_page_store, open_session_store};
 use model::{Connections, Endpoint, ErrorClass, Layout};
 use nix::mount::{MsFlags, mount, umount};
@@ -151,11 +151,14 @@ fn only_the_subdirectory_of_the_run_is_removed() {
     symlink(directory.path().join("foreign"), options.directory.join("link")).unwrap();
     fs::create_dir(options.directory.join("inner")).unwrap();
     fs::write(options.directory.join("inner/file"), "stays").unwrap();
-    assert_eq!(admin.clean(Layout::Plain, "p_").unwrap_err().class, ErrorClass::NotOurs);
+    assert_eq!(
+        admin.clean(Layout::Plain, "p_", &mut patience()).unwrap_err().class,
+        ErrorClass::NotOurs
+    );
     assert!(options.directory.join("inner/file").exists());
     assert!(!options.directory.join("p_1").exists());
     fs::remove_dir_all(options.directory.join("inner")).unwrap();
-    admin.clean(Layout::Plain, "p_").unwrap();
+    admin.clean(Layout::Plain, "p_", &mut patience()).unwrap();
     assert!(!options.directory.exists());
     assert_eq!(fs::read(directory.path().join("foreign")).unwrap(), b"stays");
     assert!(directory.path().join("taken").exists());

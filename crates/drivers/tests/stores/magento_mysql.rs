@@ -5,7 +5,7 @@
 use std::time::Duration;
 
 use super::caches::{list, open_cache};
-use super::common::{Server, installed};
+use super::common::{Server, installed, patience};
 use super::mysql::log_of;
 use cachedyno_drivers::admin;
 use model::{Backend, ErrorClass, Layout};
@@ -156,6 +156,6 @@ fn magento_keeps_its_cache_in_tables() {
     admin.prepare_cache(Backend::MagentoMysql).unwrap();
     statements(&server);
     quirks(&server);
-    admin.clean(Layout::Plain, "").unwrap();
+    admin.clean(Layout::Plain, "", &mut patience()).unwrap();
     assert_eq!(server.sql("SHOW TABLES FROM shop"), "");
 }

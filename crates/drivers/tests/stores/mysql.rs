@@ -3,7 +3,9 @@
 use std::path::Path;
 use std::time::Duration;
 
-use super::common::{Server, contention, installed, options, page_store, plain_store, timed};
+use super::common::{
+    Server, contention, installed, options, page_store, patience, plain_store, timed,
+};
 use cachedyno_drivers::{SessionOptions, admin, open_page_store, open_session_store};
 use model::{Connections, Endpoint, ErrorClass, Layout, NetAddress};
 use nix::sys::signal::Signal;
@@ -45,7 +47,7 @@ fn plain(server: &Server, base: &SessionOptions) {
         let row = format!("SELECT value, created FROM shop.{table} WHERE name = '1_0'");
         assert_eq!(server.sql(&row), "longer again\tNULL");
         full(server, &endpoint, &mut options);
-        admin.clean(Layout::Plain, "").unwrap();
+        admin.clean(Layout::Plain, "", &mut patience()).unwrap();
         assert!(server.sql("SHOW TABLES FROM shop").lines().all(|t| t == "small" || t == "theirs"));
     }
 }
@@ -88,7 +90,7 @@ fn statements_of_2019(server: &Server, base: &SessionOptions) {
         "Quit",
     ];
     assert_eq!(log, expected);
-    admin.clean(Layout::Plain, "").unwrap();
+    admin.clean(Layout::Plain, "", &mut patience()).unwrap();
 }
 
 fn pages(server: &Server, base: &SessionOptions) {
@@ -142,7 +144,7 @@ fn pages(server: &Server, base: &SessionOptions) {
     let mut third = open_page_store(&endpoint, &options).unwrap();
     assert_eq!(third.open("abc", &mut value).unwrap().found, Found::No);
     drop(third);
-    admin.clean(Layout::Page, "").unwrap();
+    admin.clean(Layout::Page, "", &mut patience()).unwrap();
 }
 
 fn ownership(server: &Server, base: &SessionOptions) {
@@ -161,7 +163,7 @@ fn ownership(server: &Server, base: &SessionOptions) {
     let e = admin.prepare(Layout::Plain, "theirs", 1_500).unwrap_err();
     assert_eq!(e.class, ErrorClass::NotOurs);
     assert!(admin.prepare(Layout::Plain, "a; DROP TABLE theirs", 1_500).is_err());
-    admin.clean(Layout::Plain, "").unwrap();
+    admin.clean(Layout::Plain, "", &mut patience()).unwrap();
     assert_eq!(server.sql("SELECT a FROM shop.theirs"), "1");
 }
 

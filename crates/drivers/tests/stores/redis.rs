@@ -6,7 +6,9 @@ use std::os::unix::net::UnixListener;
 use std::thread;
 use std::time::Duration;
 
-use super::common::{Server, contention, installed, options, page_store, plain_store, timed};
+use super::common::{
+    Server, contention, installed, options, page_store, patience, plain_store, timed,
+};
 use cachedyno_drivers::{admin, open_page_store, open_session_store};
 use model::{Endpoint, ErrorClass, Layout, NetAddress, RedisWay, Secret};
 use nix::sys::signal::Signal;
@@ -200,10 +202,13 @@ fn only_keys_of_the_run_are_removed() {
     page.close(b"goes").unwrap();
     page.open("a*[b]_p", &mut Vec::new()).unwrap();
     assert!(admin.facts().unwrap().empty == Some(false));
-    assert_eq!(admin.clean(Layout::Plain, "").unwrap_err().class, ErrorClass::NotOurs);
-    admin.clean(Layout::Plain, "a*[b]_").unwrap();
+    assert_eq!(
+        admin.clean(Layout::Plain, "", &mut patience()).unwrap_err().class,
+        ErrorClass::NotOurs
+    );
+    admin.clean(Layout::Plain, "a*[b]_", &mut patience()).unwrap();
     assert_eq!(server.redis_cli(&["DBSIZE"]), "7");
-    admin.clean(Layout::Page, "a*[b]_").unwrap();
+    admin.clean(Layout::Page, "a*[b]_", &mut patience()).unwrap();
     let mut left: Vec<String> =
         server.redis_cli(&["KEYS", "*"]).lines().map(String::from).collect();
     left.sort();
