@@ -198,6 +198,7 @@ fn search(script: &str, seed: u64, limit_ms: u64) -> Result<(Found, Vec<Trial>),
         pinning,
         endpoints: BTreeMap::from([("x".to_string(), endpoint)]),
         allow_shared: true,
+        resumes: false,
         apart: Some(vec![server.process.id()]),
     };
     let planned = Search {

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use crate::ready::{Ready, Store};
+use crate::ready::{Ready, Store, unremoved};
 use crate::unix_ms;
 
 /// What a run needs that is not in its plan: places, and credentials.
@@ -29,6 +29,8 @@ pub struct Setup {
     pub endpoints: BTreeMap<String, Endpoint>,
     /// True when existing stores may hold other people's data.
     pub allow_shared: bool,
+    /// True when an earlier process began the run: it may have left something in existing stores.
+    pub resumes: bool,
     /// Processes of existing stores on this machine that are known to leave the generator its CPUs,
     /// and the generator theirs; `None` where that is not known of them.
     pub apart: Option<Vec<u32>>,
@@ -79,7 +81,7 @@ impl<'a> Bench<'a> {
             }
         }
         // What a killed run left of a cache's records has no name of its own: it is for its owner.
-        let existing = self.setup.endpoints.get(&target.name);
+        let existing = self.setup.endpoints.get(&target.name).filter(|_| self.setup.resumes);
         if let Some(endpoint) = existing.filter(|_| target.backend.is_none()) {
             remove_leftovers((self.plan, &self.run), target, endpoint, stop)?;
         }
@@ -276,7 +278,9 @@ pub fn remove_leftovers(
     let layouts: BTreeSet<Layout> = of_target.map(|cell| layout(&cell.workload)).collect();
     let mut admin = admin(endpoint, Duration::from_nanos(plan.timeout_ns))?;
     let patience = &mut Patience::new(stop);
-    layouts.into_iter().try_for_each(|layout| admin.sweep(layout, &own, patience))
+    let mut layouts = layouts.into_iter();
+    let swept = layouts.try_for_each(|layout| admin.sweep(layout, &own, patience));
+    swept.map_err(|failure| unremoved(&own, failure))
 }
 
 /// Connects for administration, and says what to look at where TLS is in the way.

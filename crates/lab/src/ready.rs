@@ -213,7 +213,7 @@ impl Store {
 }
 
 /// Says what is left behind in a store that we did not start.
-fn unremoved(own: &str, failure: Failure) -> Failure {
+pub(crate) fn unremoved(own: &str, failure: Failure) -> Failure {
     if own.is_empty() {
         return failure;
     }

@@ -88,6 +88,7 @@ impl Heard<'_> {
             pinning: Pinning::for_this_process(),
             endpoints: BTreeMap::new(),
             allow_shared: false,
+            resumes: false,
             apart: None,
         };
         let header = Header {

@@ -356,6 +356,7 @@ fn setup(arguments: &Run, targets: &[TargetChoice]) -> Result<Setup, CliError> {
         pinning: Pinning::for_this_process(),
         endpoints: secrets::endpoints(targets, &arguments.password_files)?,
         allow_shared: arguments.allow_shared,
+        resumes: arguments.resume.is_some(),
         apart: None,
     })
 }

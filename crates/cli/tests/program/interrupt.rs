@@ -6,7 +6,9 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 
-use super::common::{Place, Started, child_named, freeze, installed, trials_so_far, wait_until};
+use super::common::{
+    Fake, Lie, Place, Started, child_named, freeze, installed, trials_so_far, wait_until,
+};
 
 /// Two trials of about two seconds each, of files and, where it is installed, of Redis.
 const TWO_TRIALS: [&str; 4] = ["--set", "clients=1", "--set", "measure_ms=350"];
@@ -142,5 +144,25 @@ fn a_killed_run_leaves_no_server_behind() {
     let run = hanging(&place);
     run.signal(Signal::SIGKILL);
     assert_eq!(run.finish_within(Duration::from_secs(10)).code, None);
+    place.assert_nothing_left();
+}
+
+#[test]
+fn ctrl_c_ends_a_cleaning_that_would_never_end() {
+    let (place, server) = (Place::new(), Fake::new(Lie::EndlessScan));
+    let target = format!("--target=x={}", server.url());
+    let run = Started::new(place.fast(&[&target, "--allow-shared", "--set", "clients=1"]));
+    wait_until("keys are removed", Duration::from_secs(60), || {
+        (server.scans() > 100).then_some(())
+    });
+    run.signal(Signal::SIGINT);
+    let finished = run.finish_within(Duration::from_secs(20));
+    assert_eq!(finished.code, Some(130), "{finished:#?}");
+    let summary = finished.json();
+    let why = summary["targets"][0]["not_run"].as_str().unwrap_or_default();
+    let run = summary["run"].as_str().unwrap();
+    for part in ["cleaning was interrupted", &format!("cachedyno-{run}-")] {
+        assert!(why.contains(part), "no `{part}` in {summary}");
+    }
     place.assert_nothing_left();
 }

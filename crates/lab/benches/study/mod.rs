@@ -46,6 +46,7 @@ pub(crate) fn setup() -> Result<Setup, Box<dyn Error>> {
         pinning: Pinning::for_this_process(),
         endpoints: BTreeMap::new(),
         allow_shared: false,
+        resumes: false,
         apart: None,
     })
 }

@@ -148,6 +148,7 @@ impl KvFlags {
             pinning: Pinning::for_this_process(),
             endpoints: secrets::endpoints(choices, &self.password_files)?,
             allow_shared: self.allow_shared,
+            resumes: false,
             apart: None,
         })
     }

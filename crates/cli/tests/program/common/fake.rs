@@ -16,6 +16,8 @@ pub(crate) enum Lie {
     ShortenedOneIn(u64),
     /// After so many reads, these bytes come instead of a reply.
     BytesAfter(u64, &'static [u8]),
+    /// `SCAN` finds no key and never ends, and nobody knows how many keys there are.
+    EndlessScan,
     /// None: it knows `SET`, `GET` and `SELECT`, and no other command.
     KnowsLittle,
 }
@@ -30,6 +32,7 @@ struct Shared {
     lie: Lie,
     keys: Mutex<BTreeMap<Vec<u8>, Vec<u8>>>,
     reads: AtomicU64,
+    scans: AtomicU64,
     ended: AtomicBool,
 }
 
@@ -41,6 +44,7 @@ impl Fake {
             lie,
             keys: Mutex::default(),
             reads: AtomicU64::new(0),
+            scans: AtomicU64::new(0),
             ended: AtomicBool::new(false),
         });
         let own = shared.clone();
@@ -59,6 +63,11 @@ impl Fake {
 
     pub(crate) fn url(&self) -> String {
         format!("redis://{}/3", self.address)
+    }
+
+    /// How often `SCAN` was asked.
+    pub(crate) fn scans(&self) -> u64 {
+        self.shared.scans.load(Ordering::Relaxed)
     }
 
     /// Keys that it holds.
@@ -96,6 +105,13 @@ impl Shared {
         match words[..] {
             [b"PING"] => b"+PONG\r\n".to_vec(),
             [b"INFO", ..] => bulk(b"# Server\r\nredis_version:0.0.7\r\nserver_name:liar\r\n"),
+            [b"DBSIZE"] if matches!(self.lie, Lie::EndlessScan) => {
+                format!(":{}\r\n", i64::MAX).into()
+            }
+            [b"SCAN", ..] if matches!(self.lie, Lie::EndlessScan) => {
+                self.scans.fetch_add(1, Ordering::Relaxed);
+                b"*2\r\n$1\r\n7\r\n*0\r\n".to_vec()
+            }
             [b"DBSIZE"] => format!(":{}\r\n", keys.len()).into(),
             [b"CONFIG", ..] => b"*0\r\n".to_vec(),
             [b"SCAN", ..] => {
