@@ -1,21 +1,26 @@
 //! The HTTP server: four pages, read-only, on a thread of its own.
 
 use axum::Router;
-use axum::extract::State;
+use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode, header};
+use axum::middleware::{self, Next};
 use axum::response::sse::{Event as SseEvent, KeepAlive, Sse};
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::get;
 use futures_util::stream::{self, Stream};
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
 use model::{Event, Sink, SinkError};
 use std::convert::Infallible;
 use std::io;
-use std::net::TcpListener;
+use std::net::{IpAddr, TcpListener};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
-use tokio::sync::{broadcast, oneshot};
+use tokio::sync::{Semaphore, broadcast, oneshot};
+use tokio::time::{sleep, timeout};
 
 use crate::metrics::Form;
 use crate::watched::{News, Watched};
@@ -27,6 +32,16 @@ const PAGE: &str = include_str!(concat!(env!("OUT_DIR"), "/live.html"));
 const NEWS_MAX: usize = 128;
 /// Readers of news at the same time.
 const READERS_MAX: usize = 64;
+/// Connections at the same time, readers of news among them. Further ones wait to be accepted, and
+/// take no descriptor from the generator.
+const CONNECTIONS_MAX: usize = 2 * READERS_MAX;
+/// How long a request's headers may take, and how large they may be.
+const HEADERS_WITHIN: Duration = Duration::from_millis(if cfg!(test) { 300 } else { 10_000 });
+const HEADERS_BYTES_MAX: usize = 16 << 10;
+/// How long a connection may last. The live page connects again and gets all that is known.
+const CONNECTED_MAX: Duration = Duration::from_secs(900);
+/// How soon a connection is accepted again after a failure, such as a lack of descriptors.
+const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 /// What is answered in place of the report.
 const NO_REPORT: &str = "there is no report yet: it is written when the run is over\n";
 /// How soon a reader that lost the server asks again.
@@ -90,10 +105,10 @@ impl Listener {
             .build()
             .map_err(ServeError::Start)?;
         let (stop, stopped) = oneshot::channel();
-        let (socket, own) = (self.socket, shared.clone());
+        let (is_private, socket, own) = (self.is_private(), self.socket, shared.clone());
         let thread = thread::Builder::new().name("dash".into()).spawn(move || {
             prepare();
-            let server = serve(socket, own);
+            let server = serve(socket, own, is_private);
             // Answers under way end with the runtime: a reader that takes nothing holds nobody up.
             runtime.block_on(async {
                 let server = tokio::spawn(server);
@@ -107,9 +122,9 @@ impl Listener {
     }
 }
 
-async fn serve(socket: TcpListener, shared: Arc<Shared>) -> io::Result<()> {
+async fn serve(socket: TcpListener, shared: Arc<Shared>, is_private: bool) -> io::Result<()> {
     let listener = tokio::net::TcpListener::from_std(socket)?;
-    let pages = Router::new()
+    let mut pages = Router::new()
         .route("/", get(async || no_store(Html(PAGE))))
         .route("/metrics", get(metrics))
         .route("/events", get(events))
@@ -119,7 +134,51 @@ async fn serve(socket: TcpListener, shared: Arc<Shared>) -> io::Result<()> {
             (StatusCode::NOT_FOUND, text)
         })
         .with_state(shared);
-    axum::serve(listener, pages).await
+    if is_private {
+        pages = pages.layer(middleware::from_fn(for_this_machine));
+    }
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new())
+        .header_read_timeout(HEADERS_WITHIN)
+        .max_buf_size(HEADERS_BYTES_MAX);
+    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    loop {
+        let place = places.clone().acquire_owned().await.map_err(io::Error::other)?;
+        let Ok((socket, _)) = listener.accept().await else {
+            sleep(ACCEPT_AGAIN).await;
+            continue;
+        };
+        let service = TowerToHyperService::new(pages.clone());
+        let connection = http.serve_connection(TokioIo::new(socket), service);
+        tokio::spawn(async move {
+            // A reader that hangs up, is late or sends nonsense is nobody's concern.
+            let _ = timeout(CONNECTED_MAX, connection).await;
+            drop(place);
+        });
+    }
+}
+
+/// Refuses requests for another host: a page of another site could otherwise have its name lead
+/// here, and read what only this machine should (DNS rebinding).
+async fn for_this_machine(request: Request, next: Next) -> Response {
+    let mut hosts = request.headers().get_all(header::HOST).iter();
+    if hosts.all(|host| host.to_str().is_ok_and(is_this_machine)) {
+        return next.run(request).await;
+    }
+    let text = "this page is served for this machine alone (expected http://localhost or \
+                http://127.0.0.1; --serve 0.0.0.0:PORT serves others)\n";
+    (StatusCode::MISDIRECTED_REQUEST, text).into_response()
+}
+
+/// Whether a `Host` is `localhost` or a loopback address, with or without a port.
+fn is_this_machine(host: &str) -> bool {
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|b| b.is_ascii_digit()) => name,
+        _ => host,
+    };
+    let address = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
+    name.eq_ignore_ascii_case("localhost")
+        || address.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 /// What is asked for again must not come from a cache.

@@ -112,3 +112,78 @@ fn more_readers_than_can_be_served_are_told_so() {
         answer.ends_with(b"200").then_some(())
     });
 }
+
+/// What is answered to bytes as they are.
+fn answered(address: SocketAddr, request: &str) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = Vec::new();
+    // A server that is full of it may reset the connection.
+    let _ = stream.read_to_end(&mut answer);
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+#[test]
+fn only_names_of_this_machine_are_answered_on_a_loopback_address() {
+    let (_dash, address) = dash();
+    let status = |hosts: &[&str]| {
+        let hosts = hosts.join("\r\nHost: ");
+        let request =
+            format!("GET /metrics HTTP/1.1\r\nHost: {hosts}\r\nConnection: close\r\n\r\n");
+        answered(address, &request).split(' ').nth(1).unwrap_or_default().to_string()
+    };
+    for host in ["localhost", "LOCALHOST:9464", "127.0.0.1", "127.1.2.3:1", "[::1]:9464", "[::1]"] {
+        assert_eq!(status(&[host]), "200", "{host}");
+    }
+    for host in [
+        "evil.example",
+        "evil.example:9464",
+        "127.0.0.1.evil.example",
+        "localhost.evil.example",
+        "10.0.0.1",
+        "[::2]",
+        "",
+        "localhost:x",
+        "127.0.0.1@evil.example",
+    ] {
+        assert_eq!(status(&[host]), "421", "{host}");
+    }
+    assert_eq!(status(&["localhost", "evil.example"]), "421");
+    let refused = answered(address, "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    assert!(refused.contains("expected http://localhost"), "{refused}");
+}
+
+#[test]
+fn half_a_request_is_not_waited_for_and_others_are_served_meanwhile() {
+    let (_dash, address) = dash();
+    let half = "GET / HTTP/1.1\r\nHost: localhost\r\nX: ";
+    let mut waiting: Vec<TcpStream> = (0..400)
+        .map(|_| {
+            let mut stream = TcpStream::connect(address).unwrap();
+            stream.write_all(half.as_bytes()).unwrap();
+            stream
+        })
+        .collect();
+    assert_eq!(page(address, "/metrics", "*/*").0, 200);
+    // Each is closed, however it is fed meanwhile; an idle one that was served is closed as well.
+    for stream in &mut waiting {
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let _ = stream.read_to_end(&mut Vec::new());
+    }
+    let idle = answered(address, "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    assert!(idle.starts_with("HTTP/1.1 200"), "{idle}");
+}
+
+#[test]
+fn headers_without_end_and_other_methods_are_refused() {
+    let (_dash, address) = dash();
+    let long = format!("GET / HTTP/1.1\r\nHost: localhost\r\nX: {}", "x".repeat(1 << 20));
+    let refused = answered(address, &long);
+    assert!(refused.is_empty() || refused.starts_with("HTTP/1.1 431"), "{refused}");
+    for method in ["POST", "PUT", "DELETE", "OPTIONS"] {
+        let request =
+            format!("{method} / HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+        assert!(answered(address, &request).starts_with("HTTP/1.1 405"), "{method}");
+    }
+}
