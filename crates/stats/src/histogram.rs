@@ -8,8 +8,16 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
+use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+
+mod stored;
+
+use stored::{Place, Stored};
+
+/// Counters by value.
+type Counters = hdrhistogram::Histogram<u64>;
 
 /// Significant decimal digits kept: a value is stored within 0.1 %.
 pub const SIGNIFICANT_DIGITS: u8 = 3;
@@ -18,8 +26,21 @@ pub const SIGNIFICANT_DIGITS: u8 = 3;
 pub const LARGEST_NS: u64 = i64::MAX as u64 / 2;
 
 /// A distribution of durations in nanoseconds; empty when new.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Histogram(hdrhistogram::Histogram<u64>);
+#[derive(Clone, Debug)]
+pub struct Histogram(Form);
+
+/// What is recorded into has a counter for each value; what was read stays small until it changes.
+#[derive(Clone, Debug)]
+enum Form {
+    Counters(Counters),
+    Stored(Stored),
+}
+
+impl PartialEq for Histogram {
+    fn eq(&self, other: &Self) -> bool {
+        self.count() == other.count() && self.recorded().eq(other.recorded())
+    }
+}
 
 /// A stored histogram that cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -34,11 +55,27 @@ impl Default for Histogram {
 
 impl Histogram {
     /// An empty distribution that grows as needed.
-    ///
-    /// # Panics
-    /// Never: three digits are within what `HdrHistogram` accepts.
     pub fn new() -> Self {
-        Self(hdrhistogram::Histogram::new(SIGNIFICANT_DIGITS).expect("3 digits are valid"))
+        Self(Form::Counters(counters()))
+    }
+
+    /// The counters, made of what was read where that has none.
+    #[inline]
+    fn counters(&mut self) -> &mut Counters {
+        if let Form::Stored(stored) = &self.0 {
+            self.0 = Form::Counters(unfolded(stored));
+        }
+        match &mut self.0 {
+            Form::Counters(counters) => counters,
+            Form::Stored(_) => unreachable!("it was unfolded above"),
+        }
+    }
+
+    fn as_counters(&self) -> Cow<'_, Counters> {
+        match &self.0 {
+            Form::Counters(counters) => Cow::Borrowed(counters),
+            Form::Stored(stored) => Cow::Owned(unfolded(stored)),
+        }
     }
 
     /// Adds one duration, growing as needed. Zero counts as one nanosecond, the smallest value
@@ -46,19 +83,17 @@ impl Histogram {
     #[inline]
     pub fn record(&mut self, value_ns: u64) {
         let value_ns = value_ns.clamp(1, LARGEST_NS);
-        if self.0.record(value_ns).is_err() {
+        let counters = self.counters();
+        if counters.record(value_ns).is_err() {
             // It fails only where the machine's word is too small to index the value: `record`
             // of the library grows the histogram, `saturating_record` never does.
-            self.0.saturating_record(value_ns);
+            counters.saturating_record(value_ns);
         }
     }
 
     /// Adds a duration that occurred `count` times.
     pub fn record_many(&mut self, value_ns: u64, count: u64) {
-        let value_ns = value_ns.clamp(1, LARGEST_NS);
-        if self.0.record_n(value_ns, count).is_err() {
-            self.0.saturating_record_n(value_ns, count);
-        }
+        put(self.counters(), value_ns, count);
     }
 
     /// Adds all counts of `other`; exact, since both have the same digits.
@@ -69,56 +104,98 @@ impl Histogram {
         if other.is_empty() {
             return;
         }
-        self.0.add(&other.0).expect("an auto-resizing histogram takes any other");
+        match &other.0 {
+            Form::Counters(other) => {
+                self.counters().add(other).expect("an auto-resizing histogram takes any other");
+            }
+            Form::Stored(other) => {
+                let own = self.counters();
+                other.places().for_each(|place| put(own, place.lowest, place.count));
+            }
+        }
     }
 
     /// Takes away the counts of `part`, which were all recorded here too; exact.
     #[must_use]
     pub fn without(&self, part: &Self) -> Self {
-        let mut rest = self.clone();
-        // Fails only where there is more in the part than in the whole.
-        if rest.0.subtract(&part.0).is_err() {
+        if part.is_empty() {
             return self.clone();
         }
-        rest
+        let mut rest = self.as_counters().into_owned();
+        // Fails only where there is more in the part than in the whole.
+        if rest.subtract(part.as_counters().as_ref()).is_err() {
+            return self.clone();
+        }
+        Self(Form::Counters(rest))
     }
 
     /// Forgets all counts and keeps the memory.
     pub fn clear(&mut self) {
         if !self.is_empty() {
-            self.0.reset();
+            self.counters().reset();
         }
     }
 
     /// How many durations were recorded.
     pub fn count(&self) -> u64 {
-        self.0.len()
+        match &self.0 {
+            Form::Counters(counters) => counters.len(),
+            Form::Stored(stored) => stored.count,
+        }
     }
 
     /// True when nothing was recorded.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.count() == 0
     }
 
     /// The duration in nanoseconds below or at which a share `q` (0 to 1) of all lie; 0 when empty.
     pub fn quantile_ns(&self, q: f64) -> u64 {
-        self.0.value_at_quantile(q)
+        let stored = match &self.0 {
+            Form::Counters(counters) => return counters.value_at_quantile(q),
+            Form::Stored(stored) => stored,
+        };
+        let wanted = ((q.min(1.0) * stored.count as f64).ceil() as u64).max(1);
+        let mut below = 0;
+        let reaches = |place: &Place| {
+            below += place.count;
+            below >= wanted
+        };
+        let found = stored.places().find(reaches);
+        found.map_or(0, |place| if q == 0.0 { place.lowest } else { place.highest() })
     }
 
     /// The mean in nanoseconds; 0 when empty.
     pub fn mean_ns(&self) -> f64 {
-        self.0.mean()
+        match &self.0 {
+            Form::Counters(counters) => counters.mean(),
+            Form::Stored(stored) => stored.places().fold(0.0, |sum, place| {
+                let middle = (place.lowest + place.width / 2) as f64;
+                sum + middle * place.count as f64 / stored.count as f64
+            }),
+        }
     }
 
     /// The largest duration in nanoseconds (to three digits, rounded up); 0 when empty.
     pub fn max_ns(&self) -> u64 {
-        self.0.max()
+        match &self.0 {
+            Form::Counters(counters) => counters.max(),
+            Form::Stored(stored) => stored.places().last().map_or(0, Place::highest),
+        }
     }
 
     /// Each duration kept apart, in nanoseconds (the largest of those that count as it), and how
     /// often it was recorded; ascending.
     pub fn recorded(&self) -> impl Iterator<Item = (u64, u64)> {
-        self.0.iter_recorded().map(|step| (step.value_iterated_to(), step.count_at_value()))
+        let (counters, stored) = match &self.0 {
+            Form::Counters(counters) => (Some(counters), None),
+            Form::Stored(stored) => (None, Some(stored)),
+        };
+        let of_counters = counters.into_iter().flat_map(|counters| {
+            counters.iter_recorded().map(|step| (step.value_iterated_to(), step.count_at_value()))
+        });
+        let places = stored.into_iter().flat_map(Stored::places);
+        of_counters.chain(places.map(|place| (place.highest(), place.count)))
     }
 
     /// The stored form described in the module's comment.
@@ -128,22 +205,36 @@ impl Histogram {
     pub fn encode(&self) -> String {
         let mut bytes = Vec::new();
         V2DeflateSerializer::new()
-            .serialize(&self.0, &mut bytes)
+            .serialize(&*self.as_counters(), &mut bytes)
             .expect("serialising to memory does not fail");
         STANDARD.encode(bytes)
     }
 
-    /// Reads the stored form.
+    /// Reads the stored form, which takes no more memory than a few times its text.
+    ///
+    /// Errors: text that is none, other digits, or counts that nobody can have measured.
     pub fn decode(text: &str) -> Result<Self, HistogramError> {
-        let bytes = STANDARD.decode(text).map_err(|e| HistogramError(e.to_string()))?;
-        let mut inner: hdrhistogram::Histogram<u64> = Deserializer::new()
-            .deserialize(&mut bytes.as_slice())
-            .map_err(|e| HistogramError(e.to_string()))?;
-        if inner.sigfig() != SIGNIFICANT_DIGITS {
-            return Err(HistogramError(format!("{} digits, expected 3", inner.sigfig())));
-        }
-        inner.auto(true);
-        Ok(Self(inner))
+        Ok(Self(Form::Stored(Stored::read(text).map_err(HistogramError)?)))
+    }
+}
+
+/// # Panics
+/// Never: three digits are within what `HdrHistogram` accepts.
+fn counters() -> Counters {
+    Counters::new(SIGNIFICANT_DIGITS).expect("3 digits are valid")
+}
+
+#[cold]
+fn unfolded(stored: &Stored) -> Counters {
+    let mut counters = counters();
+    stored.places().for_each(|place| put(&mut counters, place.lowest, place.count));
+    counters
+}
+
+fn put(counters: &mut Counters, value_ns: u64, count: u64) {
+    let value_ns = value_ns.clamp(1, LARGEST_NS);
+    if counters.record_n(value_ns, count).is_err() {
+        counters.saturating_record_n(value_ns, count);
     }
 }
 
@@ -249,6 +340,68 @@ mod tests {
         assert_eq!((&told[..2], count), (&[(3, 1), (7, 2)][..], 1));
         assert!((1_000_000..=1_001_000).contains(&largest), "{largest}");
         assert_eq!(Histogram::new().recorded().count(), 0);
+    }
+
+    proptest! {
+        #[test]
+        fn what_was_read_answers_as_what_was_recorded(
+            a in prop::collection::vec((1u64..u64::MAX / 4, 1u64..5_000), 0..50),
+            q in 0.0..1.0f64,
+        ) {
+            let mut h = Histogram::new();
+            for (value, count) in &a {
+                h.record_many(*value, *count);
+            }
+            let read = Histogram::decode(&h.encode()).unwrap();
+            prop_assert_eq!(&read, &h);
+            prop_assert_eq!((read.max_ns(), read.mean_ns()), (h.max_ns(), h.mean_ns()));
+            for q in [q, 0.0, 0.5, 1.0] {
+                prop_assert_eq!(read.quantile_ns(q), h.quantile_ns(q), "{}", q);
+            }
+            prop_assert_eq!(read.encode(), h.encode());
+            let mut both = read.clone();
+            both.merge(&read);
+            prop_assert_eq!(&both.without(&read), &h);
+        }
+    }
+
+    /// The stored form with other numbers: digits, highest value, length of the counts, counts.
+    fn forged(digits: u32, highest: u64, length: u32, counts: &[u8]) -> String {
+        use std::io::Write as _;
+        let mut inner = 0x1c84_9313_u32.to_be_bytes().to_vec();
+        inner.extend([length, 0, digits].iter().flat_map(|n| n.to_be_bytes()));
+        inner.extend([1, highest].iter().flat_map(|n| n.to_be_bytes()));
+        inner.extend(1f64.to_be_bytes());
+        inner.extend(counts);
+        let mut zlib = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::best());
+        zlib.write_all(&inner).unwrap();
+        let zlib = zlib.finish().unwrap();
+        let mut all = 0x1c84_9314_u32.to_be_bytes().to_vec();
+        all.extend((zlib.len() as u32).to_be_bytes());
+        all.extend(zlib);
+        STANDARD.encode(all)
+    }
+
+    #[test]
+    fn a_forged_length_range_or_count_is_refused_before_memory_is_taken() {
+        assert_eq!(Histogram::decode(&forged(3, 1 << 40, 2, &[2, 4])).unwrap().count(), 3);
+        // Whatever the range says, the counters follow from the counts.
+        assert_eq!(Histogram::decode(&forged(3, u64::MAX, 2, &[2, 4])).unwrap().count(), 3);
+        let zeros = vec![0; 40 << 20];
+        let huge = [0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff];
+        for (digits, length, counts) in [
+            (5, 2, &[2, 4][..]),
+            (3, u32::MAX, &[2, 4]),
+            (3, zeros.len() as u32, &zeros),
+            // Counts whose sum overflows, and zeros beyond the last value.
+            (3, 9, &huge),
+            (3, 9, &[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff]),
+            (3, 9, &[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f]),
+            (3, 1, &[0x80]),
+        ] {
+            let text = forged(digits, 1 << 40, length, counts);
+            assert!(Histogram::decode(&text).is_err(), "{digits} {length}");
+        }
     }
 
     #[test]
