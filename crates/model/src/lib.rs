@@ -22,6 +22,7 @@ pub mod load;
 pub mod memory;
 pub mod plan;
 pub mod program;
+mod ranges;
 pub mod record;
 pub mod saturation;
 pub mod search;

@@ -1,0 +1,131 @@
+//! Which numbers a plan may hold. A plan that was made here always passes; one that was read from
+//! a record is foreign data, and whoever judges or resumes it goes through what it lists.
+
+use crate::load::{Load, RampSteps};
+use crate::plan::{Cell, Phase, Plan, Stop, Workload};
+use crate::stages::STAGE_RATE_MAX;
+
+/// Most of what a plan lists.
+const TARGETS_MAX: usize = 256;
+const CELLS_MAX: usize = 4_096;
+const PHASES_MAX: usize = 64;
+const STAGES_MAX: usize = 10_000;
+const CLAIMS_MAX: usize = 1_000;
+const LIMITS_MAX: usize = 16;
+const ROWS_MAX: usize = 1_000;
+/// A hundred days, nanoseconds.
+const TIME_NS_MAX: u64 = 100 * 86_400 * 1_000_000_000;
+/// Blocks, or rounds of a confirmation.
+const BLOCKS_MAX: u64 = 10_000;
+/// More than a process can have descriptors.
+const CLIENTS_MAX: u64 = 1 << 20;
+/// Keys, records, sessions, tags, operations.
+const COUNT_MAX: u64 = 1 << 50;
+
+impl Plan {
+    /// Whether every number is one that a plan can have. Errors: the key as in `header.json`, its
+    /// value, and what was expected.
+    pub fn check(&self) -> Result<(), String> {
+        let effort = &self.effort;
+        within("plan.targets", self.targets.len(), 0, TARGETS_MAX as u64)?;
+        within("plan.cells", self.cells.len(), 0, CELLS_MAX as u64)?;
+        within("plan.claims", self.claims.len(), 0, CLAIMS_MAX as u64)?;
+        within("plan.profiles", self.profiles.len(), 0, ROWS_MAX as u64)?;
+        within("plan.effort.blocks_min", effort.blocks_min, 0, BLOCKS_MAX)?;
+        within("plan.effort.blocks_max", effort.blocks_max, 0, BLOCKS_MAX)?;
+        within("plan.timeout_ns", self.timeout_ns, 1, TIME_NS_MAX)?;
+        if !(0.0..=10.0).contains(&self.equivalence_zone) {
+            let zone = self.equivalence_zone;
+            return Err(format!("`plan.equivalence_zone` is `{zone}` (expected 0 to 10)"));
+        }
+        if let Some(advice) = &self.advice {
+            within("plan.advice.rows", advice.rows.len(), 0, ROWS_MAX as u64)?;
+            within("plan.advice.sizes", advice.sizes.len(), 0, ROWS_MAX as u64)?;
+        }
+        if let Some(search) = &self.search {
+            within("plan.search.slos", search.slos.len(), 1, LIMITS_MAX as u64)?;
+            within("plan.search.probe_ns", search.probe_ns, 1, TIME_NS_MAX)?;
+            within("plan.search.rounds", search.rounds, 1, BLOCKS_MAX)?;
+        }
+        self.cells.iter().enumerate().try_for_each(|(i, cell)| {
+            let named = |e: String| e.replacen("cell.", &format!("plan.cells[{i}]."), 1);
+            check(cell).map_err(named)
+        })
+    }
+}
+
+fn check(cell: &Cell) -> Result<(), String> {
+    within("cell.workload.phases", cell.workload.phases().len(), 0, PHASES_MAX as u64)?;
+    cell.workload.phases().iter().try_for_each(phase)?;
+    match &cell.workload {
+        Workload::Sessions(sessions) => {
+            within("cell.workload.filled", sessions.filled, 0, COUNT_MAX)?;
+            within("cell.workload.value_bytes", sessions.value_bytes, 0, 1 << 30)?;
+            within("cell.workload.ttl_s", sessions.ttl_s, 0, COUNT_MAX)?;
+            within("cell.workload.think_ns", sessions.think_ns, 0, TIME_NS_MAX)?;
+        }
+        Workload::Kv(kv) => {
+            within("cell.workload.operations", kv.operations.len(), 0, ROWS_MAX as u64)?;
+            within("cell.workload.keys", kv.keys, 0, COUNT_MAX)?;
+            within("cell.workload.ttl_s", kv.ttl_s, 0, COUNT_MAX)?;
+            within("cell.workload.threads", kv.threads, 0, 1 << 16)?;
+            within("cell.workload.think_ns", kv.think_ns, 0, TIME_NS_MAX)?;
+        }
+        Workload::AppCache(cache) => {
+            let (tags, bytes) = (cache.tags_of_record, cache.record_bytes);
+            within("cell.workload.keys", cache.keys, 0, COUNT_MAX)?;
+            within("cell.workload.tags", cache.tags, 0, COUNT_MAX)?;
+            within("cell.workload.tags_of_record[1]", tags.1, 0, 1 << 20)?;
+            within("cell.workload.tags_of_record[0]", tags.0, 0, tags.1)?;
+            within("cell.workload.record_bytes[1]", bytes.1, 0, 1 << 30)?;
+            within("cell.workload.record_bytes[0]", bytes.0, 0, bytes.1)?;
+        }
+    }
+    load(&cell.load)
+}
+
+fn phase(phase: &Phase) -> Result<(), String> {
+    within("cell.workload.phases.mix", phase.mix.len(), 0, ROWS_MAX as u64)?;
+    within("cell.workload.phases.warmup_ns", phase.warmup_ns, 0, TIME_NS_MAX)?;
+    match phase.stop {
+        Stop::AfterNs(ns) => within("cell.workload.phases.stop.after_ns", ns, 0, TIME_NS_MAX),
+        Stop::Count(count) => within("cell.workload.phases.stop.count", count, 0, COUNT_MAX),
+    }
+}
+
+fn load(load: &Load) -> Result<(), String> {
+    within("cell.load.clients", load.clients(), 0, CLIENTS_MAX)?;
+    within("cell.load.pipeline", load.pipeline(), 0, CLIENTS_MAX)?;
+    let lengths: Vec<u64> = match load {
+        Load::Closed { stages, .. } => stages.iter().map(|s| s.length_ns).collect(),
+        Load::Open { stages, rate_per_s, .. } => {
+            within("cell.load.rate_per_s", *rate_per_s, 0, STAGE_RATE_MAX * 1_000)?;
+            stages.iter().map(|s| s.length_ns).collect()
+        }
+        Load::Ramp { stage_ns, rest_ns, steps, .. } => {
+            let highest = match steps {
+                RampSteps::Permille(shares) => shares.iter().max().copied().map(u64::from),
+                RampSteps::PerS(rates) => rates.iter().max().copied(),
+            };
+            within("cell.load.steps", highest.unwrap_or(0), 1, STAGE_RATE_MAX)?;
+            within("cell.load.rest_ns", *rest_ns, 0, TIME_NS_MAX)?;
+            within("cell.load.stage_ns", *stage_ns, 1, TIME_NS_MAX)?;
+            vec![stage_ns.saturating_add(*rest_ns); steps.count().min(STAGES_MAX + 1)]
+        }
+    };
+    within("cell.load.stages", lengths.len(), 0, STAGES_MAX as u64)?;
+    let together = lengths.iter().fold(0_u64, |sum, ns| sum.saturating_add(*ns));
+    within("cell.load.stages together, in ns,", together, 0, TIME_NS_MAX)
+}
+
+fn within<N: TryInto<u64> + Copy + std::fmt::Display>(
+    key: &str,
+    value: N,
+    least: u64,
+    most: u64,
+) -> Result<(), String> {
+    if value.try_into().is_ok_and(|value| (least..=most).contains(&value)) {
+        return Ok(());
+    }
+    Err(format!("`{key}` is or has `{value}` (expected {least} to {most})"))
+}
