@@ -8,8 +8,9 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use crate::ArchiveError;
+use crate::directory::Directory;
 use crate::reader::{parse, unreadable};
-use crate::writer::{write_whole, written};
+use crate::writer::{json, written};
 
 /// Name of the calibration in the directory of records.
 pub const CALIBRATION: &str = "calibration.json";
@@ -27,20 +28,22 @@ pub fn write_calibration(
 ) -> Result<PathBuf, ArchiveError> {
     let path = records.join(CALIBRATION);
     fs::create_dir_all(records).map_err(|e| written(records, e))?;
-    write_whole(&path, calibration)?;
+    let directory = Directory::open(records).map_err(|e| written(records, e))?;
+    directory.write_whole(CALIBRATION, &json(&path, calibration)?)?;
     Ok(path)
 }
 
 /// What was kept last; `None` when nothing was.
 pub fn read_calibration(records: &Path) -> Result<Option<Calibration>, ArchiveError> {
     let path = records.join(CALIBRATION);
-    let text = match fs::read(&path) {
-        Ok(text) => text,
+    let directory = match Directory::open(records) {
+        Ok(directory) => directory,
         Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
             return Ok(None);
         }
-        Err(e) => return Err(unreadable(&path, e)),
+        Err(e) => return Err(unreadable(records, e)),
     };
+    let Some(text) = directory.read(CALIBRATION)? else { return Ok(None) };
     let Format { format } = parse(&path, 1, &text)?;
     if format > CALIBRATION_FORMAT {
         return Err(ArchiveError::TooNew { path, found: format, known: CALIBRATION_FORMAT });

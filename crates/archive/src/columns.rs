@@ -10,7 +10,12 @@ use std::collections::BTreeMap;
 type Column = Vec<Option<i64>>;
 
 /// What is wrong with a line.
-type Problem = &'static str;
+type Problem = String;
+
+/// Samples of a trial at most; those who write keep 100,000.
+const SAMPLES_MAX: usize = 1 << 17;
+/// Bytes of the name of a thread or an interface at most; Linux has 15.
+const NAME_MAX: usize = 64;
 
 /// The samples of a trial: a line of the file.
 #[derive(Debug, Serialize, Deserialize)]
@@ -76,29 +81,54 @@ impl Line {
         }
     }
 
-    /// The samples again. Errors: columns that do not fit each other.
-    pub(crate) fn samples(&self) -> Result<Vec<Sample>, Problem> {
+    /// The samples again; where all of them would take more than `most_bytes` of memory, every
+    /// second, or every third, and so on. Errors: columns that do not fit each other, or more than
+    /// can be of one trial.
+    pub(crate) fn samples(&self, most_bytes: usize) -> Result<Vec<Sample>, Problem> {
+        let step = self.check(most_bytes)?;
         let mut last = 0_u64;
-        let mut samples: Vec<Sample> = Vec::with_capacity(self.at_ns.len());
-        for difference in &self.at_ns {
+        let times = self.at_ns.iter().map(|difference| {
             last = last.wrapping_add_signed(*difference);
-            samples.push(Sample { at_ns: last, ..Sample::default() });
-        }
-        self.generator.put(&mut samples, |sample, used| sample.generator = used)?;
+            last
+        });
+        let mut samples: Vec<Sample> =
+            times.step_by(step).map(|at_ns| Sample { at_ns, ..Sample::default() }).collect();
+        let shape = Shape { length: self.at_ns.len(), step };
+        self.generator.put(&mut samples, shape, |sample, used| sample.generator = used)?;
         if let Some(server) = &self.server {
-            server.put(&mut samples, |sample, used| sample.server = Some(used))?;
+            server.put(&mut samples, shape, |sample, used| sample.server = Some(used))?;
         }
-        self.put_store(&mut samples)?;
+        self.put_store(&mut samples, shape)?;
         if let Some(network) = &self.network {
-            network.put(&mut samples)?;
+            network.put(&mut samples, shape)?;
         }
         Ok(samples)
     }
 
+    /// Every thread and every column that ended early counts in every sample, so a short line can
+    /// stand for a lot.
+    /// Errors: what no run has written. Else how many samples to go on by.
+    fn check(&self, most_bytes: usize) -> Result<usize, Problem> {
+        let processes = || self.server.iter().chain([&self.generator]);
+        let names = processes().flat_map(|process| &process.threads).map(|t| &t.name);
+        let names: Vec<&String> = names.chain(self.network.iter().map(|n| &n.interface)).collect();
+        if let Some(long) = names.iter().find(|name| name.len() > NAME_MAX) {
+            let length = long.len();
+            return Err(format!("a name has {length} bytes (expected at most {NAME_MAX})"));
+        }
+        let threads: usize = processes().map(|process| process.threads.len()).sum();
+        let each = size_of::<Sample>() + threads * (size_of::<ThreadCpu>() + NAME_MAX / 2);
+        let count = self.at_ns.len();
+        if count > SAMPLES_MAX {
+            return Err(format!("it has {count} samples (expected at most {SAMPLES_MAX})"));
+        }
+        Ok(count.saturating_mul(each).div_ceil(most_bytes.max(1)).max(1))
+    }
+
     /// Names that are not known are passed over.
-    fn put_store(&self, samples: &mut [Sample]) -> Result<(), Problem> {
+    fn put_store(&self, samples: &mut [Sample], shape: Shape) -> Result<(), Problem> {
         for (name, column) in &self.store {
-            let mut readings = Readings::of(column, samples.len())?;
+            let mut readings = Readings::of(column, shape)?;
             for sample in samples.iter_mut() {
                 let Some(reading) = readings.told() else { continue };
                 let store = sample.store.get_or_insert_default();
@@ -169,16 +199,16 @@ impl Process {
     fn put(
         &self,
         samples: &mut [Sample],
+        shape: Shape,
         take: impl Fn(&mut Sample, ProcessUse),
     ) -> Result<(), Problem> {
-        let length = samples.len();
-        let mut cpu_ns = Readings::of(&self.cpu_ns, length)?;
-        let mut resident_bytes = Readings::of(&self.resident_bytes, length)?;
-        let mut swapped_bytes = Readings::of(&self.swapped_bytes, length)?;
-        let mut voluntary_switches = Readings::of(&self.voluntary_switches, length)?;
-        let mut involuntary_switches = Readings::of(&self.involuntary_switches, length)?;
-        let mut run_delay_ns = Readings::of(&self.run_delay_ns, length)?;
-        let threads = self.threads.iter().map(|t| Ok((t, Readings::of(&t.cpu_ns, length)?)));
+        let mut cpu_ns = Readings::of(&self.cpu_ns, shape)?;
+        let mut resident_bytes = Readings::of(&self.resident_bytes, shape)?;
+        let mut swapped_bytes = Readings::of(&self.swapped_bytes, shape)?;
+        let mut voluntary_switches = Readings::of(&self.voluntary_switches, shape)?;
+        let mut involuntary_switches = Readings::of(&self.involuntary_switches, shape)?;
+        let mut run_delay_ns = Readings::of(&self.run_delay_ns, shape)?;
+        let threads = self.threads.iter().map(|t| Ok((t, Readings::of(&t.cpu_ns, shape)?)));
         let mut threads = threads.collect::<Result<Vec<_>, Problem>>()?;
         for sample in samples {
             let threads = threads.iter_mut().filter_map(|(thread, readings)| {
@@ -240,12 +270,11 @@ impl Network {
         }
     }
 
-    fn put(&self, samples: &mut [Sample]) -> Result<(), Problem> {
-        let length = samples.len();
-        let mut received_bytes = Readings::of(&self.received_bytes, length)?;
-        let mut sent_bytes = Readings::of(&self.sent_bytes, length)?;
-        let mut received_packets = Readings::of(&self.received_packets, length)?;
-        let mut sent_packets = Readings::of(&self.sent_packets, length)?;
+    fn put(&self, samples: &mut [Sample], shape: Shape) -> Result<(), Problem> {
+        let mut received_bytes = Readings::of(&self.received_bytes, shape)?;
+        let mut sent_bytes = Readings::of(&self.sent_bytes, shape)?;
+        let mut received_packets = Readings::of(&self.received_packets, shape)?;
+        let mut sent_packets = Readings::of(&self.sent_packets, shape)?;
         for sample in samples {
             let used = NetworkUse {
                 interface: self.interface.clone(),
@@ -277,24 +306,40 @@ fn column(readings: impl Iterator<Item = Option<u64>>) -> Column {
     column
 }
 
+/// How many samples a line holds, and every how many of them are read.
+#[derive(Clone, Copy)]
+struct Shape {
+    length: usize,
+    step: usize,
+}
+
 /// The readings of a column, one after the other.
 struct Readings<'a> {
+    step: usize,
     differences: std::slice::Iter<'a, Option<i64>>,
     /// `None` for a counter that was never told.
     last: Option<u64>,
 }
 
 impl<'a> Readings<'a> {
-    fn of(column: &'a Column, length: usize) -> Result<Self, Problem> {
-        if column.len() > length {
-            return Err("a column is longer than that of the times");
+    fn of(column: &'a Column, shape: Shape) -> Result<Self, Problem> {
+        if column.len() > shape.length {
+            return Err("a column is longer than that of the times".into());
         }
         let last = (!column.is_empty()).then_some(0);
-        Ok(Self { differences: column.iter(), last })
+        Ok(Self { step: shape.step, differences: column.iter(), last })
     }
 
-    /// The next reading; `None` where it was not told.
+    /// The next reading that counts; `None` where it was not told.
     fn told(&mut self) -> Option<u64> {
+        let told = self.next();
+        for _ in 1..self.step {
+            self.next();
+        }
+        told
+    }
+
+    fn next(&mut self) -> Option<u64> {
         match self.differences.next() {
             None => self.last,
             Some(difference) => {

@@ -8,26 +8,26 @@
 
 use model::Interval;
 use std::fmt::Write as _;
-use std::io::Write as _;
-use std::path::Path;
 
-use crate::ArchiveError;
-use crate::writer::{append as open, utc, written};
+use crate::directory::Directory;
+use crate::writer::{append_whole, utc};
+use crate::{ArchiveError, LATENCY_LOG};
 
 /// Adds the intervals of a trial to the log of a run that began at `started_unix_ms`.
 pub(crate) fn append(
-    path: &Path,
+    record: &Directory,
     started_unix_ms: u64,
     cell: &str,
     intervals: &[Interval],
 ) -> Result<(), ArchiveError> {
-    let mut file = open(path)?;
-    let is_new = file.metadata().map_err(|e| written(path, e))?.len() == 0;
+    let mut file = record.append(LATENCY_LOG)?;
+    let known = file.metadata().map_err(|e| record.unwritten(LATENCY_LOG, e))?;
+    let is_new = known.len() == 0;
     let mut text = if is_new { head(started_unix_ms) } else { String::new() };
     for interval in intervals {
         line(&mut text, started_unix_ms, cell, interval);
     }
-    file.write_all(text.as_bytes()).map_err(|e| written(path, e))
+    append_whole(&mut file, &record.place(LATENCY_LOG), text.as_bytes())
 }
 
 fn head(started_unix_ms: u64) -> String {

@@ -17,14 +17,18 @@
 
 mod calibration;
 mod columns;
+mod directory;
 mod hlog;
+mod numbers;
 mod reader;
 mod samples;
+mod seal;
 mod writer;
 
 pub use calibration::{CALIBRATION, read_calibration, write_calibration};
-pub use reader::{Listed, Record, find, in_use, list, run_of};
-pub use samples::{SamplesByTrial, read_samples};
+pub use directory::{read_derived, write_derived, write_new, write_page};
+pub use reader::{Listed, Record, find, is_in_use, list, run_of};
+pub use samples::{PackedSamples, SamplesByTrial};
 pub use writer::Writer;
 
 use model::Failure;

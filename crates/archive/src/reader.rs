@@ -4,11 +4,12 @@ use model::leftovers::leftovers;
 use model::record::RECORD_FORMAT;
 use model::{Header, PlannedTarget, Seal, SealStatus, Trial};
 use serde::de::DeserializeOwned;
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, TryLockError};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use crate::{ArchiveError, HEADER, LOCK, SEAL, TARGETS, TRIALS, TargetLine};
+use crate::directory::Directory;
+use crate::{ArchiveError, HEADER, LOCK, TARGETS, TRIALS, TargetLine, numbers, seal};
 
 /// A record as read.
 #[derive(Clone, Debug)]
@@ -23,6 +24,8 @@ pub struct Record {
     pub trials: Vec<Trial>,
     /// How it ended; `None` when it was killed.
     pub seal: Option<Seal>,
+    /// Files that were changed after the record was sealed.
+    pub changed: Vec<String>,
 }
 
 /// One record in a list.
@@ -44,6 +47,8 @@ pub struct Listed {
     pub targets: Vec<String>,
     /// Of a search the limits as they are typed; empty for other runs.
     pub limits: Vec<String>,
+    /// Files that were changed after the record was sealed.
+    pub changed: Vec<String>,
     /// Of a run that was killed: existing stores in which it may have left data, by name.
     pub may_hold_leftovers: Vec<String>,
 }
@@ -51,71 +56,83 @@ pub struct Listed {
 impl Record {
     /// Reads a record.
     pub fn read(path: &Path) -> Result<Self, ArchiveError> {
-        let header = header(path)?;
-        let seal = match fs::read(path.join(SEAL)) {
-            Ok(text) => Some(parse(&path.join(SEAL), 1, &text)?),
-            Err(e) if e.kind() == ErrorKind::NotFound => None,
-            Err(e) => return Err(unreadable(&path.join(SEAL), e)),
-        };
+        Self::of(&open(path)?)
+    }
+
+    pub(crate) fn of(directory: &Directory) -> Result<Self, ArchiveError> {
+        let header = header(directory)?;
+        let (seal, changed) = seal::read(directory)?;
         let mut targets: Vec<TargetLine> = Vec::new();
-        for line in lines::<TargetLine>(&path.join(TARGETS))? {
+        for line in lines::<TargetLine>(directory, TARGETS)? {
             targets.retain(|t| t.target != line.target);
             targets.push(line);
         }
-        let trials = lines(&path.join(TRIALS))?;
-        Ok(Self { path: path.to_path_buf(), header, targets, trials, seal })
+        let trials = lines(directory, TRIALS)?;
+        let path = directory.path().to_path_buf();
+        Ok(Self { path, header, targets, trials, seal, changed })
     }
 }
 
-/// All records below `records`, oldest first; directories that are no records are passed over.
+/// The directory of a record that the user named.
+pub(crate) fn open(path: &Path) -> Result<Directory, ArchiveError> {
+    Directory::open(path).map_err(|e| match e.kind() {
+        ErrorKind::NotFound | ErrorKind::NotADirectory => ArchiveError::NotARecord(path.into()),
+        _ => unreadable(path, e),
+    })
+}
+
+/// All records below `records`, oldest first; directories that are no records are passed over, and
+/// so are links: what they lead to is not below.
 pub fn list(records: &Path) -> Result<Vec<Listed>, ArchiveError> {
-    let entries = match fs::read_dir(records) {
-        Ok(entries) => entries,
+    let all = match Directory::open(records) {
+        Ok(all) => all,
         Err(e) if e.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
         Err(e) => return Err(unreadable(records, e)),
     };
-    let mut listed: Vec<Listed> = entries
-        .filter_map(Result::ok)
-        .filter_map(|entry| {
-            let path = entry.path();
-            // A damaged or newer record must not hide the others; reading it tells what is wrong.
-            let header = header(&path).ok()?;
-            let seal = fs::read(path.join(SEAL)).ok();
-            let status = match seal.and_then(|s| serde_json::from_slice::<Seal>(&s).ok()) {
-                Some(Seal { status: SealStatus::Complete, .. }) => "complete",
-                Some(Seal { status: SealStatus::Interrupted, .. }) => "interrupted",
-                None => "unsealed",
-            };
-            let Header { plan, run, .. } = &header;
-            let left = |t: &&PlannedTarget| leftovers(plan, run, t).is_some();
-            let killed = status == "unsealed" && !in_use(&path);
-            let limits = plan.search.iter().flat_map(|search| &search.slos);
-            let holding = plan.targets.iter().filter(|_| killed).filter(left);
-            Some(Listed {
-                path,
-                may_hold_leftovers: holding.map(|t| t.name.clone()).collect(),
-                limits: limits.map(ToString::to_string).collect(),
-                run: header.run,
-                study: header.plan.study,
-                scale: header.plan.scale.name(),
-                started_unix_ms: header.started_unix_ms,
-                status,
-                targets: header.plan.targets.into_iter().map(|t| t.name).collect(),
-            })
-        })
-        .collect();
+    let entries = fs::read_dir(records).map_err(|e| unreadable(records, e))?;
+    // A damaged or newer record must not hide the others; reading it tells what is wrong.
+    let record = |name: &std::ffi::OsStr| listed(&all.below(name).ok()?);
+    let mut listed: Vec<Listed> =
+        entries.filter_map(Result::ok).filter_map(|e| record(&e.file_name())).collect();
     listed.sort_by(|a, b| (a.started_unix_ms, &a.run).cmp(&(b.started_unix_ms, &b.run)));
     Ok(listed)
+}
+
+fn listed(record: &Directory) -> Option<Listed> {
+    let header = header(record).ok()?;
+    let (seal, changed) = seal::read(record).unwrap_or_default();
+    let status = match seal {
+        Some(Seal { status: SealStatus::Complete, .. }) => "complete",
+        Some(Seal { status: SealStatus::Interrupted, .. }) => "interrupted",
+        None => "unsealed",
+    };
+    let Header { plan, run, .. } = &header;
+    let left = |t: &&PlannedTarget| leftovers(plan, run, t).is_some();
+    let killed = status == "unsealed" && !in_use(record);
+    let limits = plan.search.iter().flat_map(|search| &search.slos);
+    let holding = plan.targets.iter().filter(|_| killed).filter(left);
+    Some(Listed {
+        path: record.path().to_path_buf(),
+        may_hold_leftovers: holding.map(|t| t.name.clone()).collect(),
+        limits: limits.map(ToString::to_string).collect(),
+        run: header.run,
+        study: header.plan.study,
+        scale: header.plan.scale.name(),
+        started_unix_ms: header.started_unix_ms,
+        status,
+        changed,
+        targets: header.plan.targets.into_iter().map(|t| t.name).collect(),
+    })
 }
 
 /// The directory of a run given as a path, an id, a unique prefix of an id or name, or `latest`.
 pub fn find(records: &Path, wanted: &str) -> Result<PathBuf, ArchiveError> {
     let as_path = Path::new(wanted);
-    if as_path.join(HEADER).is_file() {
-        return Ok(as_path.to_path_buf());
-    }
     if as_path.is_dir() {
-        return Err(ArchiveError::NotARecord(as_path.to_path_buf()));
+        return match open(as_path)?.file(HEADER)? {
+            Some(_) => Ok(as_path.to_path_buf()),
+            None => Err(ArchiveError::NotARecord(as_path.to_path_buf())),
+        };
     }
     let all = list(records)?;
     let unknown = || ArchiveError::Unknown {
@@ -123,7 +140,7 @@ pub fn find(records: &Path, wanted: &str) -> Result<PathBuf, ArchiveError> {
         within: records.to_path_buf(),
         known: match &all[..] {
             [] => "none".into(),
-            some => some.iter().map(|l| l.run.as_str()).collect::<Vec<_>>().join(", "),
+            some => named(some.iter().map(|l| l.run.clone())),
         },
     };
     if wanted == "latest" {
@@ -140,59 +157,64 @@ pub fn find(records: &Path, wanted: &str) -> Result<PathBuf, ArchiveError> {
         [one] => Ok(one.path.clone()),
         several => Err(ArchiveError::Ambiguous {
             wanted: wanted.into(),
-            matches: several
-                .iter()
-                .map(|l| format!("`{}`", name(l)))
-                .collect::<Vec<_>>()
-                .join(", "),
+            matches: named(several.iter().map(|l| format!("`{}`", name(l)))),
         }),
     }
 }
 
-/// Whether another cachedyno writes the record at this moment.
-pub fn in_use(path: &Path) -> bool {
-    let lock = File::open(path.join(LOCK));
-    lock.is_ok_and(|lock| matches!(lock.try_lock_shared(), Err(TryLockError::WouldBlock)))
+/// Runs that a message names at most.
+const NAMED_MAX: usize = 20;
+
+fn named(names: impl ExactSizeIterator<Item = String>) -> String {
+    let more = names.len().saturating_sub(NAMED_MAX);
+    let text = names.take(NAMED_MAX).collect::<Vec<_>>().join(", ");
+    if more > 0 { format!("{text} and {more} more") } else { text }
+}
+
+/// Whether another cachedyno writes the record at this moment; not where it is no record.
+pub fn is_in_use(path: &Path) -> bool {
+    Directory::open(path).is_ok_and(|record| in_use(&record))
+}
+
+fn in_use(record: &Directory) -> bool {
+    let lock = record.file(LOCK).ok().flatten();
+    lock.is_some_and(|lock| matches!(lock.try_lock_shared(), Err(TryLockError::WouldBlock)))
 }
 
 /// Id of the run whose record a directory is; `None` where it is no record.
 pub fn run_of(directory: &Path) -> Option<String> {
-    Some(header(directory).ok()?.run)
+    Some(header(&open(directory).ok()?).ok()?.run)
 }
 
-pub(crate) fn header(path: &Path) -> Result<Header, ArchiveError> {
+pub(crate) fn header(record: &Directory) -> Result<Header, ArchiveError> {
     #[derive(serde::Deserialize)]
     struct Format {
         format: u32,
     }
-    let file = path.join(HEADER);
-    let text = fs::read(&file).map_err(|e| match e.kind() {
-        ErrorKind::NotFound | ErrorKind::NotADirectory => {
-            ArchiveError::NotARecord(path.to_path_buf())
-        }
-        _ => unreadable(&file, e),
-    })?;
+    let (path, file) = (record.path().to_path_buf(), record.place(HEADER));
+    let text = record.read(HEADER)?.ok_or_else(|| ArchiveError::NotARecord(path.clone()))?;
     let Format { format } = parse(&file, 1, &text)?;
     if format > RECORD_FORMAT {
-        let path = path.to_path_buf();
         return Err(ArchiveError::TooNew { path, found: format, known: RECORD_FORMAT });
     }
-    parse(&file, 1, &text)
+    let damaged = |problem| ArchiveError::Damaged { path: file.clone(), line: 1, problem };
+    numbers::check(std::iter::once(&text[..])).map_err(|(_, problem)| damaged(problem))?;
+    let header: Header = parse(&file, 1, &text)?;
+    header.plan.check().map_err(damaged)?;
+    Ok(header)
 }
 
 /// Every whole line of a file; a file that is not there has none.
-fn lines<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>, ArchiveError> {
-    let text = match fs::read(path) {
-        Ok(text) => text,
-        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(e) => return Err(unreadable(path, e)),
-    };
+fn lines<T: DeserializeOwned>(record: &Directory, name: &str) -> Result<Vec<T>, ArchiveError> {
+    let (text, path) = (record.read(name)?.unwrap_or_default(), record.place(name));
     let whole = text.iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1);
-    text[..whole]
-        .split_inclusive(|b| *b == b'\n')
-        .enumerate()
-        .map(|(i, line)| parse(path, i + 1, line))
-        .collect()
+    let lines = || text[..whole].split_inclusive(|b| *b == b'\n');
+    numbers::check(lines()).map_err(|(line, problem)| ArchiveError::Damaged {
+        path: path.clone(),
+        line,
+        problem,
+    })?;
+    lines().zip(1..).map(|(text, line)| parse(&path, line, text)).collect()
 }
 
 pub(crate) fn parse<T: DeserializeOwned>(

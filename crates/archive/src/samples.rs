@@ -1,92 +1,170 @@
 //! `samples.jsonl.gz`: what server and generator used in the course of the trials.
 //!
 //! A gzip member a trial, each a line of JSON in columns; `zcat` gives them all.
+//!
+//! Packed and in columns they are small, as [`Sample`]s a hundred times as large. So they stay
+//! packed in memory, and one trial is unpacked at a time. What a member may unpack to is limited.
 
 use flate2::Compression;
 use flate2::bufread::GzDecoder;
 use flate2::write::GzEncoder;
 use model::Sample;
+use serde::Deserialize;
 use std::collections::BTreeMap;
-use std::fs;
 use std::io::{ErrorKind, Read as _, Write as _};
-use std::path::Path;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
 
 use crate::columns::Line;
-use crate::reader::{parse, unreadable};
-use crate::writer::{append, append_whole, json, written};
+use crate::directory::Directory;
+use crate::reader::{self, parse};
+use crate::writer::{append_whole, json, written};
 use crate::{ArchiveError, SAMPLES};
+
+/// Bytes of a line beside [`LINE_FACTOR`] times the packed file.
+const LINE_BYTES: u64 = 2 << 20;
+/// How many times as long as the packed file a line may be; those of real runs are 4 to 8 times as
+/// long as their own member.
+const LINE_FACTOR: u64 = 12;
+/// Bytes of all unpacked samples that are kept together, beside [`KEPT_FACTOR`] times the packed
+/// file.
+const KEPT_BYTES: usize = 32 << 20;
+const KEPT_FACTOR: usize = 4;
 
 /// Samples by block and id of the cell.
 pub type SamplesByTrial = BTreeMap<(u32, String), Vec<Sample>>;
 
 /// Adds the samples of a trial to a record.
 pub(crate) fn append_samples(
-    record: &Path,
+    record: &Directory,
     trial: (u32, &str),
     samples: &[Sample],
 ) -> Result<(), ArchiveError> {
-    let path = record.join(SAMPLES);
+    let path = record.place(SAMPLES);
     let mut line = json(&path, &Line::of(trial, samples))?;
     line.push(b'\n');
     let mut packed = GzEncoder::new(Vec::new(), Compression::default());
     let packed = packed.write_all(&line).and_then(|()| packed.finish());
     let packed = packed.map_err(|e| written(&path, e))?;
-    append_whole(&mut append(&path)?, &path, &packed)
-}
-
-/// The samples of a record; of a cell of a block that was measured again, the later ones. None
-/// where the record has no such file.
-///
-/// Errors: the file cannot be read, or is damaged before its last member; a torn last one is
-/// ignored.
-pub fn read_samples(record: &Path) -> Result<SamplesByTrial, ArchiveError> {
-    let path = record.join(SAMPLES);
-    let mut all = SamplesByTrial::new();
-    for (text, number) in members(&path)?.texts.iter().zip(1..) {
-        let line: Line = parse(&path, number, text)?;
-        let samples = line.samples().map_err(|problem| damaged(&path, number, problem))?;
-        all.insert((line.block, line.cell), samples);
-    }
-    Ok(all)
+    append_whole(&mut record.append(SAMPLES)?, &path, &packed)
 }
 
 /// Cuts off a last member that has no end.
-pub(crate) fn cut_torn_member(record: &Path) -> Result<(), ArchiveError> {
-    let path = record.join(SAMPLES);
-    if !path.exists() {
-        return Ok(());
+pub(crate) fn cut_torn_member(record: &Directory) -> Result<(), ArchiveError> {
+    let Some(packed) = record.read(SAMPLES)? else { return Ok(()) };
+    let whole = PackedSamples::of(record.place(SAMPLES), packed)?.whole as u64;
+    record.append(SAMPLES)?.set_len(whole).map_err(|e| record.unwritten(SAMPLES, e))
+}
+
+/// The samples of a record as they are in its file.
+#[derive(Debug)]
+pub struct PackedSamples {
+    path: PathBuf,
+    packed: Vec<u8>,
+    /// By block and cell, the number of the member, from 1, and where it is.
+    members: BTreeMap<(u32, String), (usize, Range<usize>)>,
+    /// Bytes of the whole members together.
+    whole: usize,
+}
+
+/// Where a line belongs.
+#[derive(Deserialize)]
+struct Place {
+    block: u32,
+    cell: String,
+}
+
+impl PackedSamples {
+    /// Reads the samples of a record; of a cell of a block that was measured again, the later ones.
+    /// None where the record has no such file.
+    ///
+    /// Errors: the file cannot be read, or is damaged before its last member; a torn last one is
+    /// ignored.
+    pub fn read(record: &Path) -> Result<Self, ArchiveError> {
+        let record = reader::open(record)?;
+        Self::of(record.place(SAMPLES), record.read(SAMPLES)?.unwrap_or_default())
     }
-    let whole = members(&path)?.bytes as u64;
-    append(&path)?.set_len(whole).map_err(|e| written(&path, e))
-}
 
-/// The whole members of a file.
-#[derive(Default)]
-struct Members {
-    texts: Vec<Vec<u8>>,
-    /// How long they are in the file, together.
-    bytes: usize,
-}
-
-fn members(path: &Path) -> Result<Members, ArchiveError> {
-    let packed = match fs::read(path) {
-        Ok(packed) => packed,
-        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(Members::default()),
-        Err(e) => return Err(unreadable(path, e)),
-    };
-    let mut members = Members::default();
-    let mut rest = packed.as_slice();
-    while !rest.is_empty() {
-        let mut text = Vec::new();
-        match GzDecoder::new(&mut rest).read_to_end(&mut text) {
-            Ok(_) => {}
-            Err(e) if e.kind() == ErrorKind::UnexpectedEof => break,
-            Err(e) => return Err(damaged(path, members.texts.len() + 1, &e.to_string())),
+    fn of(path: PathBuf, packed: Vec<u8>) -> Result<Self, ArchiveError> {
+        let mut all = Self { path, packed, members: BTreeMap::new(), whole: 0 };
+        for number in 1.. {
+            let begin = all.whole;
+            let Some((text, length)) = all.unpack(number, begin)? else { break };
+            let Place { block, cell } = parse(&all.path, number, &text)?;
+            all.whole = begin + length;
+            all.members.insert((block, cell), (number, begin..all.whole));
         }
-        members.texts.push(text);
-        members.bytes = packed.len() - rest.len();
+        Ok(all)
     }
-    Ok(members)
+
+    /// The samples of each trial, by block and id of the cell.
+    pub fn trials(
+        &self,
+    ) -> impl Iterator<Item = Result<(u32, &str, Vec<Sample>), ArchiveError>> + '_ {
+        self.members.iter().map(|((block, cell), (number, range))| {
+            let text = self.unpack(*number, range.start)?.map(|(text, _)| text).unwrap_or_default();
+            let line: Line = parse(&self.path, *number, &text)?;
+            drop(text);
+            let samples = line.samples(self.kept_max());
+            let samples = samples.map_err(|e| damaged(&self.path, *number, &e))?;
+            Ok((*block, cell.as_str(), samples))
+        })
+    }
+
+    /// The samples of all trials at once. Where they would take much more memory than the record,
+    /// every second of each trial is left out, or three of four, and so on.
+    pub fn by_trial(&self) -> Result<SamplesByTrial, ArchiveError> {
+        let (mut all, mut bytes, mut step) = (SamplesByTrial::new(), 0, 1);
+        for trial in self.trials() {
+            let (block, cell, samples) = trial?;
+            let samples: Vec<Sample> = samples.into_iter().step_by(step).collect();
+            bytes += samples.iter().map(bytes_of).sum::<usize>();
+            all.insert((block, cell.to_string()), samples);
+            while bytes > self.kept_max() && step < 1 << 20 {
+                step *= 2;
+                for samples in all.values_mut() {
+                    *samples = std::mem::take(samples).into_iter().step_by(2).collect();
+                }
+                bytes = all.values().flatten().map(bytes_of).sum();
+            }
+        }
+        Ok(all)
+    }
+
+    fn kept_max(&self) -> usize {
+        KEPT_BYTES + KEPT_FACTOR * self.packed.len()
+    }
+
+    /// The text of the member that begins there, and its length in the file; `None` at the end, or
+    /// where the last one is torn.
+    fn unpack(
+        &self,
+        number: usize,
+        begin: usize,
+    ) -> Result<Option<(Vec<u8>, usize)>, ArchiveError> {
+        let all = &self.packed[begin..];
+        if all.is_empty() {
+            return Ok(None);
+        }
+        let most = LINE_BYTES + LINE_FACTOR * self.packed.len() as u64;
+        let (mut rest, mut text) = (all, Vec::new());
+        match GzDecoder::new(&mut rest).take(most + 1).read_to_end(&mut text) {
+            Ok(length) if length as u64 > most => {
+                let problem = format!("it unpacks to more than {most} bytes");
+                Err(damaged(&self.path, number, &problem))
+            }
+            Ok(_) => Ok(Some((text, all.len() - rest.len()))),
+            Err(e) if e.kind() == ErrorKind::UnexpectedEof => Ok(None),
+            Err(e) => Err(damaged(&self.path, number, &e.to_string())),
+        }
+    }
+}
+
+/// Memory that a sample takes, about.
+fn bytes_of(sample: &Sample) -> usize {
+    let threads = |threads: &[model::ThreadCpu]| size_of_val(threads) + 32 * threads.len();
+    let server = sample.server.as_ref().map_or(0, |server| threads(&server.threads));
+    size_of::<Sample>() + server + threads(&sample.generator.threads)
 }
 
 fn damaged(path: &Path, line: usize, problem: &str) -> ArchiveError {

@@ -2,7 +2,7 @@
 
 use super::*;
 use model::{NetworkUse, ProcessUse, StoreCounters, ThreadCpu};
-use std::fs::OpenOptions;
+use std::fs::{self, OpenOptions};
 
 /// A sample of a server whose thread 7 does everything, and a thread that comes later.
 fn sample(n: u64) -> Sample {
@@ -45,6 +45,14 @@ fn sample(n: u64) -> Sample {
     }
 }
 
+fn of(record: &tempfile::TempDir) -> Directory {
+    Directory::open(record.path()).unwrap()
+}
+
+fn read(record: &tempfile::TempDir) -> Result<SamplesByTrial, ArchiveError> {
+    PackedSamples::read(record.path())?.by_trial()
+}
+
 fn samples(number: u64) -> Vec<Sample> {
     (0..number).map(sample).collect()
 }
@@ -52,14 +60,14 @@ fn samples(number: u64) -> Vec<Sample> {
 #[test]
 fn what_was_sampled_comes_back_to_the_last_digit() {
     let record = tempfile::tempdir().unwrap();
-    assert!(read_samples(record.path()).unwrap().is_empty());
+    assert!(read(&record).unwrap().is_empty());
     let trials = [(0, "redis/steady/8", samples(8)), (1, "redis/steady/8", samples(1))];
     for (block, cell, samples) in &trials {
-        append_samples(record.path(), (*block, cell), samples).unwrap();
+        append_samples(&of(&record), (*block, cell), samples).unwrap();
     }
     let idle = vec![Sample { at_ns: 1, ..Sample::default() }; 3];
-    append_samples(record.path(), (0, "files/steady/8"), &idle).unwrap();
-    let read = read_samples(record.path()).unwrap();
+    append_samples(&of(&record), (0, "files/steady/8"), &idle).unwrap();
+    let read = read(&record).unwrap();
     for (block, cell, samples) in trials {
         assert_eq!(read[&(block, cell.to_string())], samples);
     }
@@ -70,27 +78,27 @@ fn what_was_sampled_comes_back_to_the_last_digit() {
 #[test]
 fn a_cell_that_is_measured_again_has_the_later_samples() {
     let record = tempfile::tempdir().unwrap();
-    append_samples(record.path(), (0, "a"), &samples(4)).unwrap();
-    append_samples(record.path(), (0, "a"), &samples(2)).unwrap();
-    assert_eq!(read_samples(record.path()).unwrap()[&(0, "a".to_string())], samples(2));
+    append_samples(&of(&record), (0, "a"), &samples(4)).unwrap();
+    append_samples(&of(&record), (0, "a"), &samples(2)).unwrap();
+    assert_eq!(read(&record).unwrap()[&(0, "a".to_string())], samples(2));
 }
 
 #[test]
 fn a_member_that_was_torn_anywhere_is_ignored_and_cut_off() {
     let record = tempfile::tempdir().unwrap();
     let path = record.path().join(SAMPLES);
-    append_samples(record.path(), (0, "a"), &samples(8)).unwrap();
+    append_samples(&of(&record), (0, "a"), &samples(8)).unwrap();
     let whole = fs::read(&path).unwrap();
-    append_samples(record.path(), (0, "b"), &samples(8)).unwrap();
+    append_samples(&of(&record), (0, "b"), &samples(8)).unwrap();
     let both = fs::read(&path).unwrap();
     for torn in whole.len()..both.len() {
         fs::write(&path, &both[..torn]).unwrap();
-        assert_eq!(read_samples(record.path()).unwrap().len(), 1, "{torn}");
-        cut_torn_member(record.path()).unwrap();
+        assert_eq!(read(&record).unwrap().len(), 1, "{torn}");
+        cut_torn_member(&of(&record)).unwrap();
         assert_eq!(fs::read(&path).unwrap(), whole, "{torn}");
     }
-    append_samples(record.path(), (1, "c"), &samples(3)).unwrap();
-    assert_eq!(read_samples(record.path()).unwrap()[&(1, "c".to_string())], samples(3));
+    append_samples(&of(&record), (1, "c"), &samples(3)).unwrap();
+    assert_eq!(read(&record).unwrap()[&(1, "c".to_string())], samples(3));
 }
 
 #[test]
@@ -98,26 +106,26 @@ fn damage_is_an_error_with_its_place() {
     let record = tempfile::tempdir().unwrap();
     let path = record.path().join(SAMPLES);
     for block in 0..2 {
-        append_samples(record.path(), (block, "a"), &samples(8)).unwrap();
+        append_samples(&of(&record), (block, "a"), &samples(8)).unwrap();
     }
     let mut packed = fs::read(&path).unwrap();
     let middle = packed.len() / 4;
     packed[middle] ^= 0xff;
     fs::write(&path, &packed).unwrap();
-    let text = read_samples(record.path()).unwrap_err().to_string();
+    let text = read(&record).unwrap_err().to_string();
     assert!(text.contains("samples.jsonl.gz`, line 1, is damaged: "), "{text}");
     let long = r#"{"block":0,"cell":"a","at_ns":[1],"generator":{"cpu_ns":[1,2],"resident_bytes":
         [],"swapped_bytes":[],"voluntary_switches":[],"involuntary_switches":[],"run_delay_ns":[],
         "threads":[]},"later":{"than":"this version"}}"#;
     let line: Line = serde_json::from_str(long).unwrap();
-    assert_eq!(line.samples().unwrap_err(), "a column is longer than that of the times");
+    assert_eq!(line.samples(1 << 20).unwrap_err(), "a column is longer than that of the times");
 }
 
 #[test]
 fn tools_of_the_system_read_it() {
     let record = tempfile::tempdir().unwrap();
     for block in 0..2 {
-        append_samples(record.path(), (block, "a"), &samples(8)).unwrap();
+        append_samples(&of(&record), (block, "a"), &samples(8)).unwrap();
     }
     let packed = std::process::Command::new("gzip")
         .args(["--decompress", "--stdout"])

@@ -3,24 +3,26 @@
 use jiff::Timestamp;
 use model::{Event, Header, Sink, SinkError};
 use serde::Serialize;
-use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{BufRead, BufReader, Seek, SeekFrom, Write};
-use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
+use std::fs::{self, File, TryLockError};
+use std::io::{self, Read as _, Write as _};
+use std::path::Path;
 
+use crate::directory::Directory;
 use crate::{
     ArchiveError, HEADER, LATENCY_LOG, LOCK, SEAL, TARGETS, TRIALS, TargetLine, hlog, reader,
-    samples,
+    samples, seal,
 };
 
 /// Writes one record; holds its lock as long as it lives.
 #[derive(Debug)]
 pub struct Writer {
-    path: PathBuf,
+    record: Directory,
     targets: File,
     trials: File,
     /// When the run began, milliseconds since 1970.
     started_unix_ms: u64,
+    /// Files that were changed after an earlier seal: sealing again must not hide that.
+    changed: Vec<String>,
     _lock: File,
 }
 
@@ -30,50 +32,57 @@ impl Writer {
         let path = records.join(directory_name(header));
         fs::create_dir_all(records).map_err(|e| written(records, e))?;
         fs::create_dir(&path).map_err(|e| written(&path, e))?;
-        write_whole(&path.join(HEADER), header).inspect_err(|_| {
+        let record = Directory::open(&path).map_err(|e| written(&path, e))?;
+        let text = json(&record.place(HEADER), header)?;
+        record.write_whole(HEADER, &text).inspect_err(|_| {
             // A directory without a header is no record; it is still empty.
             let _ = fs::remove_dir(&path);
         })?;
-        Self::open(path, header.started_unix_ms)
+        Self::open(record, header.started_unix_ms)
     }
 
     /// Opens an unsealed or interrupted record to add the missing trials.
     pub fn resume(path: &Path) -> Result<Self, ArchiveError> {
-        let started_unix_ms = reader::header(path)?.started_unix_ms;
-        let writer = Self::open(path.to_path_buf(), started_unix_ms)?;
-        cut_torn_line(&path.join(TRIALS))?;
-        cut_torn_line(&path.join(TARGETS))?;
-        let log = path.join(LATENCY_LOG);
-        if log.exists() {
-            cut_torn_line(&log)?;
+        let record = reader::open(path)?;
+        let started_unix_ms = reader::header(&record)?.started_unix_ms;
+        let mut writer = Self::open(record, started_unix_ms)?;
+        let record = &writer.record;
+        (_, writer.changed) = seal::read(record)?;
+        cut_torn_line(record, TRIALS)?;
+        cut_torn_line(record, TARGETS)?;
+        if record.file(LATENCY_LOG)?.is_some() {
+            cut_torn_line(record, LATENCY_LOG)?;
         }
-        samples::cut_torn_member(path)?;
-        let seal = path.join(SEAL);
-        match fs::remove_file(&seal) {
-            Err(e) if e.kind() != std::io::ErrorKind::NotFound => Err(written(&seal, e)),
-            _ => Ok(writer),
-        }
+        samples::cut_torn_member(record)?;
+        record.remove(SEAL)?;
+        Ok(writer)
     }
 
-    fn open(path: PathBuf, started_unix_ms: u64) -> Result<Self, ArchiveError> {
-        let lock = append(&path.join(LOCK))?;
+    fn open(record: Directory, started_unix_ms: u64) -> Result<Self, ArchiveError> {
+        let lock = record.append(LOCK)?;
         match lock.try_lock() {
             Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(ArchiveError::InUse(path)),
-            Err(TryLockError::Error(e)) => return Err(written(&path.join(LOCK), e)),
+            Err(TryLockError::WouldBlock) => {
+                return Err(ArchiveError::InUse(record.path().to_path_buf()));
+            }
+            Err(TryLockError::Error(e)) => return Err(record.unwritten(LOCK, e)),
         }
-        let targets = append(&path.join(TARGETS))?;
-        let trials = append(&path.join(TRIALS))?;
-        Ok(Self { path, targets, trials, started_unix_ms, _lock: lock })
+        let (targets, trials) = (record.append(TARGETS)?, record.append(TRIALS)?);
+        Ok(Self { record, targets, trials, started_unix_ms, changed: Vec::new(), _lock: lock })
     }
 
     /// Directory of the record.
     pub fn path(&self) -> &Path {
-        &self.path
+        self.record.path()
+    }
+
+    /// Files of a resumed record that were changed after it had been sealed.
+    pub fn changed(&self) -> &[String] {
+        &self.changed
     }
 
     fn target(&mut self, line: &TargetLine) -> Result<(), ArchiveError> {
-        append_line(&mut self.targets, &self.path.join(TARGETS), line)
+        append_line(&mut self.targets, &self.record.place(TARGETS), line)
     }
 
     fn take(&mut self, event: &Event) -> Result<(), ArchiveError> {
@@ -91,16 +100,15 @@ impl Writer {
                 unavailable: Some(failure.clone()),
             }),
             Event::TrialEnded(trial) => {
-                append_line(&mut self.trials, &self.path.join(TRIALS), trial)
+                append_line(&mut self.trials, &self.record.place(TRIALS), trial)
             }
             Event::Intervals { cell, intervals } => {
-                let path = self.path.join(LATENCY_LOG);
-                hlog::append(&path, self.started_unix_ms, cell, intervals)
+                hlog::append(&self.record, self.started_unix_ms, cell, intervals)
             }
             Event::Samples { block, cell, samples } => {
-                samples::append_samples(&self.path, (*block, cell), samples)
+                samples::append_samples(&self.record, (*block, cell), samples)
             }
-            Event::RunEnded(seal) => write_whole(&self.path.join(SEAL), seal),
+            Event::RunEnded(seal) => seal::write(&self.record, seal, &self.changed),
             _ => Ok(()),
         }
     }
@@ -132,10 +140,6 @@ pub(crate) fn written(path: &Path, source: std::io::Error) -> ArchiveError {
     ArchiveError::Io { doing: "written", path: path.to_path_buf(), source }
 }
 
-pub(crate) fn append(path: &Path) -> Result<File, ArchiveError> {
-    OpenOptions::new().create(true).append(true).open(path).map_err(|e| written(path, e))
-}
-
 pub(crate) fn json(path: &Path, value: &impl Serialize) -> Result<Vec<u8>, ArchiveError> {
     serde_json::to_vec(value).map_err(|e| written(path, e.into()))
 }
@@ -159,41 +163,24 @@ pub(crate) fn append_whole(file: &mut File, path: &Path, bytes: &[u8]) -> Result
     })
 }
 
-/// Writes a file whole or not at all: under another name first, then renamed.
-pub(crate) fn write_whole(path: &Path, value: &impl Serialize) -> Result<(), ArchiveError> {
-    let directory = path.parent().unwrap_or(Path::new("."));
-    // As readable as the record's other files: what the user's umask leaves of this.
-    let readable = fs::Permissions::from_mode(0o666);
-    let mut file = tempfile::Builder::new()
-        .permissions(readable)
-        .tempfile_in(directory)
-        .map_err(|e| written(path, e))?;
-    let text = json(path, value)?;
-    file.write_all(&text).map_err(|e| written(path, e))?;
-    file.as_file().sync_data().map_err(|e| written(path, e))?;
-    file.persist(path).map_err(|e| written(path, e.error))?;
-    Ok(())
-}
-
 /// Cuts off a last line that has no end.
-fn cut_torn_line(path: &Path) -> Result<(), ArchiveError> {
-    let mut file = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .open(path)
-        .map_err(|e| written(path, e))?;
-    let mut whole = 0;
-    let mut reader = BufReader::new(&file);
-    let mut line = Vec::new();
-    while reader.read_until(b'\n', &mut line).map_err(|e| written(path, e))? > 0 {
-        if line.ends_with(b"\n") {
-            whole += line.len() as u64;
+fn cut_torn_line(record: &Directory, name: &str) -> Result<(), ArchiveError> {
+    let mut file = record.append(name)?;
+    let (mut part, mut length, mut whole) = (vec![0; 1 << 16], 0, 0);
+    loop {
+        let read = match file.read(&mut part) {
+            Ok(0) => break,
+            Ok(read) => read,
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
+            Err(e) => return Err(record.unreadable(name, e)),
+        };
+        if let Some(at) = part[..read].iter().rposition(|b| *b == b'\n') {
+            whole = length + at as u64 + 1;
         }
-        line.clear();
+        length += read as u64;
     }
-    file.set_len(whole).map_err(|e| written(path, e))?;
-    file.seek(SeekFrom::End(0)).map_err(|e| written(path, e))?;
+    if whole < length {
+        file.set_len(whole).map_err(|e| record.unwritten(name, e))?;
+    }
     Ok(())
 }

@@ -20,13 +20,13 @@ pub(crate) mod studies;
 
 use ::report::{Recorded, TargetState, View, judge};
 use archive::{Record, TargetLine};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::{env, io};
 use terminal_size::{terminal_size, terminal_size_of};
 
 use crate::args::Format;
 use crate::exit::CliError;
-use crate::output;
+use crate::{foreign, output};
 
 /// Columns of a line where nobody tells how many there are.
 const COLUMNS: usize = 100;
@@ -40,19 +40,40 @@ fn columns() -> usize {
     of_output.or_else(asked).or_else(beside).unwrap_or(COLUMNS)
 }
 
-/// Reads a record and judges it.
-fn view_of(records: &Path, run: &str) -> Result<View, CliError> {
-    Ok(judge(&recorded(read(records, run)?)?))
+/// The directory of a run.
+fn find(records: &Path, run: &str) -> Result<PathBuf, CliError> {
+    let bytes = foreign::size(records, 2);
+    foreign::within(records, bytes, || Ok(archive::find(records, run)?))
 }
 
-fn read(records: &Path, run: &str) -> Result<Record, CliError> {
-    Ok(Record::read(&archive::find(records, run)?)?)
+/// Reads the record in a directory.
+fn read(path: &Path) -> Result<Record, CliError> {
+    foreign::within(path, foreign::size(path, 1), || Ok(Record::read(path)?))
+}
+
+/// Reads a record, judges it and makes something of the view, within the limits for its size.
+fn judged<T>(
+    records: &Path,
+    run: &str,
+    make: impl FnOnce(View) -> Result<T, CliError>,
+) -> Result<T, CliError> {
+    let path = find(records, run)?;
+    foreign::within(&path, foreign::size(&path, 1), || make(view_of(&path)?))
+}
+
+/// Reads the record in a directory and judges it.
+fn view_of(path: &Path) -> Result<View, CliError> {
+    let mut record = Record::read(path)?;
+    let changed = std::mem::take(&mut record.changed);
+    let mut view = judge(&recorded(record)?);
+    view.mark_changed(changed);
+    Ok(view)
 }
 
 /// A record in the form that is judged.
 fn recorded(record: Record) -> Result<Recorded, CliError> {
     Ok(Recorded {
-        samples: archive::read_samples(&record.path)?,
+        samples: archive::PackedSamples::read(&record.path)?.by_trial()?,
         header: record.header,
         targets: record.targets.into_iter().map(state).collect(),
         trials: record.trials,

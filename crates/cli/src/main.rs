@@ -6,6 +6,7 @@ mod alone;
 mod args;
 mod commands;
 mod exit;
+mod foreign;
 mod limits;
 mod output;
 mod progress;

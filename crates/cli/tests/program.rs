@@ -22,6 +22,7 @@ mod program {
     mod existing_files;
     mod faults;
     mod find_max;
+    mod foreign_records;
     mod full_disk;
     mod interrupt;
     mod latency_log;

@@ -56,7 +56,6 @@ fn judge_cells(recorded: &Recorded, searched: Option<(&Recorded, &Search)>) -> V
     context::notes(recorded, &comparisons, &mut notes);
     let advised = advice(recorded, &phases, &plain_profiles(plan, &cells));
     let unsteady = findings.unsteady.iter().map(ToString::to_string).collect();
-    let claims = claims(recorded, &cells, &comparisons, (&ramps, &ramp_views));
     let (validity, reasons) = findings.judgement();
     let (status, stopped_because, took_s, blocks) = ending(whole);
     View {
@@ -86,10 +85,10 @@ fn judge_cells(recorded: &Recorded, searched: Option<(&Recorded, &Search)>) -> V
         data: data::by_profile(plan),
         targets: context::targets(recorded),
         growth: growth(&phases, &cells),
+        claims: claims(recorded, &cells, &comparisons, (&ramps, &ramp_views)),
         cells,
         comparisons,
         ramps: ramp_views,
-        claims,
         advice: advised.rows,
         advice_basis: advised.basis,
         advice_weights: plan.advice.iter().flat_map(|a| a.weights.clone()).collect(),
@@ -98,6 +97,7 @@ fn judge_cells(recorded: &Recorded, searched: Option<(&Recorded, &Search)>) -> V
         noise: context::noise(&whole.trials),
         conditions: recorded.header.conditions.clone(),
         calibration: recorded.header.calibration.clone(),
+        changed: Vec::new(),
         footnotes: notes.into_texts(),
         rules: rules(),
         search: found,

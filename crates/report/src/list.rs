@@ -22,6 +22,8 @@ pub struct Entry {
     pub scale: String,
     /// `complete`, `interrupted` or `unsealed` (killed).
     pub status: String,
+    /// True where files of the record were changed after it was sealed.
+    pub changed: bool,
     /// What its summary says; `None` where there is none that can be read.
     pub glance: Option<Glance>,
     /// Names of the planned targets.
@@ -118,7 +120,8 @@ fn table(entries: &[Entry], targets: impl Fn(&[String]) -> String) -> Table {
     let line = |entry: &Entry| {
         let Entry { run, started, study, scale, .. } = entry;
         let mut cells = [run, started, study, scale].map(Clone::clone).to_vec();
-        cells.extend([entry.state().into(), targets(&entry.told())]);
+        let changed = if entry.changed { ", changed" } else { "" };
+        cells.extend([format!("{}{changed}", entry.state()), targets(&entry.told())]);
         Line::Cells(cells, false)
     };
     let header = vec!["run", "started (UTC)", "study", "scale", "state", TARGETS];

@@ -373,6 +373,9 @@ pub struct View {
     /// What this machine was found to do; left out where it was not calibrated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub calibration: Option<Calibration>,
+    /// Files of the record that were changed after it was sealed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub changed: Vec<String>,
     /// Warnings that rows point to; those that no row points to concern the whole run.
     pub footnotes: Vec<String>,
     /// The fixed rules that decided `validity`.
@@ -380,6 +383,20 @@ pub struct View {
     /// What a search for the highest rate found; left out of other runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub search: Option<SearchView>,
+}
+
+impl View {
+    /// Says that these files of the record were changed after it was sealed.
+    pub fn mark_changed(&mut self, files: Vec<String>) {
+        if !files.is_empty() {
+            let names = files.join(", ");
+            self.footnotes.push(format!(
+                "the record was changed after it was sealed: {names} no longer fit the SHA-256 in \
+                 its seal, so the result may not be what was measured"
+            ));
+        }
+        self.changed = files;
+    }
 }
 
 /// What a search for the highest rate within limits found.

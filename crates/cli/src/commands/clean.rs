@@ -41,7 +41,7 @@ pub(crate) fn run(arguments: &Clean) -> Result<ExitCode, CliError> {
     arguments.tls.apply(&mut choices)?;
     let path = archive::find(&arguments.records.out, &arguments.run)?;
     let Header { run: id, plan, .. } = Record::read(&path)?.header;
-    if archive::in_use(&path) {
+    if archive::is_in_use(&path) {
         return Err(CliError::usage(format!(
             "run `{id}` is still running and removes by itself what it wrote (expected one that \
              has ended)"

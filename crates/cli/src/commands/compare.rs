@@ -4,12 +4,17 @@ use std::process::ExitCode;
 
 use crate::args::Compare;
 use crate::exit::CliError;
-use crate::output;
+use crate::{foreign, output};
 
 pub(crate) fn run(arguments: &Compare) -> Result<ExitCode, CliError> {
     let records = &arguments.records.out;
-    let a = super::view_of(records, &arguments.run)?;
-    let b = super::view_of(records, &arguments.with)?;
-    output::print(&::report::compare::render(&a, &b, super::columns(), true))?;
+    let a = super::find(records, &arguments.run)?;
+    let b = super::find(records, &arguments.with)?;
+    let bytes = foreign::size(&a, 1) + foreign::size(&b, 1);
+    let text = foreign::within(&b, bytes, || {
+        let (a, b) = (super::view_of(&a)?, super::view_of(&b)?);
+        Ok(::report::compare::render(&a, &b, super::columns(), true))
+    })?;
+    output::print(&text)?;
     Ok(ExitCode::SUCCESS)
 }

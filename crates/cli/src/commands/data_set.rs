@@ -3,8 +3,8 @@
 use clap::Args;
 use model::study::decided_by_files;
 use model::{AppCache, Choices, Workload};
-use std::fs::{self, OpenOptions};
-use std::io::{self, BufWriter, ErrorKind, Write};
+use std::fs;
+use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use workloads::app_cache::files::{DATA_FILE, operations_file, write_data, write_operations};
@@ -134,7 +134,7 @@ fn write(
     path: &Path,
     content: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), CliError> {
-    let file = OpenOptions::new().write(true).create_new(true).open(path).map_err(|e| {
+    archive::write_new(path, content).map_err(|e| {
         if e.kind() == ErrorKind::AlreadyExists {
             let path = path.display();
             return CliError::usage(format!(
@@ -142,9 +142,7 @@ fn write(
             ));
         }
         unwritten(path, &e)
-    })?;
-    let mut out = BufWriter::new(file);
-    content(&mut out).and_then(|()| out.flush()).map_err(|e| unwritten(path, &e))
+    })
 }
 
 fn unwritten(path: &Path, error: &io::Error) -> CliError {

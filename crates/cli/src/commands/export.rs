@@ -1,19 +1,25 @@
 //! `cachedyno export RUN --csv`: the numbers of a run for other programs.
 
+use archive::{PackedSamples, Record};
+use std::path::Path;
 use std::process::ExitCode;
 
 use crate::args::Export;
 use crate::exit::CliError;
-use crate::output;
+use crate::{foreign, output};
+
+/// Lines of samples that are printed at once.
+const SAMPLES_AT_ONCE: usize = 1_000;
 
 pub(crate) fn run(arguments: &Export) -> Result<ExitCode, CliError> {
     let (records, run) = (&arguments.records.out, &arguments.run);
-    let text = if arguments.csv_samples {
-        let record = super::read(records, run)?;
-        ::report::csv::render_samples(&record.header.run, &archive::read_samples(&record.path)?)
-    } else {
-        let view = super::view_of(records, run)?;
-        if arguments.csv {
+    if arguments.csv_samples {
+        let path = super::find(records, run)?;
+        foreign::within(&path, foreign::size(&path, 1), || samples(&path))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let text = super::judged(records, run, |view| {
+        Ok(if arguments.csv {
             ::report::csv::render(&view)
         } else if arguments.csv_blocks {
             ::report::csv::render_blocks(&view)
@@ -26,8 +32,21 @@ pub(crate) fn run(arguments: &Export) -> Result<ExitCode, CliError> {
             return Err(CliError::usage(format!(
                 "--csv-probes: run `{run}` of {study} has no probes (expected a run of find-max)"
             )));
-        }
-    };
+        })
+    })?;
     output::print(&text)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Prints the samples of one trial after the other: together they are much more than the record.
+fn samples(record: &Path) -> Result<(), CliError> {
+    let run = Record::read(record)?.header.run;
+    output::print(&::report::csv::samples_header())?;
+    for trial in PackedSamples::read(record)?.trials() {
+        let (block, cell, samples) = trial?;
+        for part in samples.chunks(SAMPLES_AT_ONCE) {
+            output::print(&::report::csv::samples_lines((&run, block, cell), part))?;
+        }
+    }
+    Ok(())
 }

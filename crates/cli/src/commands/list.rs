@@ -1,17 +1,17 @@
 //! `cachedyno list`: the records of earlier runs.
 
 use ::report::list::{Entry, Glance};
-use archive::{Listed, SUMMARY};
+use archive::{Listed, SUMMARY, read_derived};
 use jiff::Timestamp;
-use std::fs;
 use std::process::ExitCode;
 
 use crate::args::List;
 use crate::exit::CliError;
-use crate::output;
+use crate::{foreign, output};
 
 pub(crate) fn run(arguments: &List) -> Result<ExitCode, CliError> {
-    let records = archive::list(&arguments.records.out)?;
+    let (records, bytes) = (&arguments.records.out, foreign::size(&arguments.records.out, 2));
+    let records = foreign::within(records, bytes, || Ok(archive::list(records)?))?;
     if records.is_empty() {
         let directory = arguments.records.out.display();
         output::print(&format!("no records in {directory} (make one: cachedyno run sessions)\n"))?;
@@ -25,13 +25,14 @@ pub(crate) fn run(arguments: &List) -> Result<ExitCode, CliError> {
 fn entry(record: Listed) -> Entry {
     let started = i64::try_from(record.started_unix_ms).unwrap_or(i64::MAX);
     let started = Timestamp::from_millisecond(started).unwrap_or(Timestamp::UNIX_EPOCH);
-    let summary = fs::read(record.path.join(SUMMARY)).ok();
+    let summary = read_derived(&record.path, SUMMARY);
     Entry {
         run: record.run,
         started: started.strftime("%Y-%m-%d %H:%M").to_string(),
         study: record.study,
         scale: record.scale.into(),
         status: record.status.into(),
+        changed: !record.changed.is_empty(),
         glance: summary.and_then(|text| Glance::read(&text)),
         targets: record.targets,
         limits: record.limits,

@@ -1,7 +1,6 @@
 //! `cachedyno report RUN`: the page of a run again.
 
-use archive::REPORT;
-use std::fs;
+use archive::{REPORT, write_derived, write_page};
 use std::process::ExitCode;
 
 use crate::args::Report;
@@ -9,15 +8,14 @@ use crate::exit::CliError;
 use crate::output;
 
 pub(crate) fn run(arguments: &Report) -> Result<ExitCode, CliError> {
-    let record = super::read(&arguments.records.out, &arguments.run)?;
-    let path = arguments.page.clone().unwrap_or_else(|| record.path.join(REPORT));
-    let text = super::page(&::report::judge(&super::recorded(record)?))?;
-    fs::write(&path, text).map_err(|e| {
-        let path = path.display();
-        CliError::failed(format!(
-            "page `{path}` cannot be written: {e} (choose another: --page FILE)"
-        ))
-    })?;
+    let record = super::find(&arguments.records.out, &arguments.run)?;
+    let text = super::judged(&arguments.records.out, &arguments.run, |view| super::page(&view))?;
+    let written = match &arguments.page {
+        None => write_derived(&record, REPORT, text.as_bytes()).map(|()| record.join(REPORT)),
+        Some(page) => write_page(page, text.as_bytes()).map(|()| page.clone()),
+    };
+    let path = written
+        .map_err(|e| CliError::failed(format!("page: {e} (choose another page: --page FILE)")))?;
     output::print(&format!("{}\n", path.display()))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -2,7 +2,7 @@
 
 use ::report::view::Validity;
 use ::report::{Recorded, View, judge};
-use archive::{RECORDS, REPORT, Record, SUMMARY, Writer};
+use archive::{PackedSamples, RECORDS, REPORT, SUMMARY, Writer, write_derived};
 use dash::Listener;
 use lab::{Ended, Setup, Sinks};
 use model::record::RECORD_FORMAT;
@@ -85,9 +85,10 @@ pub(super) fn carry_out(
     let is_unusable = unusable(&header.plan, &collector.targets);
     let targets = collector.targets;
     // Without them there is a result all the same.
-    let samples = archive::read_samples(writer.path()).unwrap_or_default();
+    let samples = PackedSamples::read(writer.path()).and_then(|s| s.by_trial()).unwrap_or_default();
     let recorded = Recorded { header, targets, trials, seal: Some(seal), samples };
-    let view = judge(&recorded);
+    let mut view = judge(&recorded);
+    view.mark_changed(writer.changed().to_vec());
     // First the page: what cannot be printed is kept at least.
     let page = leave_page(&view, writer.path());
     if let Some(dash) = &mut dash {
@@ -194,8 +195,8 @@ fn resume(
     targets: &[TargetChoice],
     setup: &Setup,
 ) -> Result<Begun, CliError> {
-    let path = archive::find(&arguments.records.out, run)?;
-    let record = Record::read(&path)?;
+    let path = super::find(&arguments.records.out, run)?;
+    let record = super::read(&path)?;
     if record.seal.as_ref().is_some_and(|s| s.status == SealStatus::Complete) {
         let run = record.header.run;
         return Err(CliError::usage(format!(
@@ -222,7 +223,7 @@ fn resume(
     let alone = alone(&setup.guard)?;
     let writer = Writer::resume(&path)?;
     // Read again under the lock: another cachedyno may have added trials meanwhile.
-    let trials = Record::read(&path)?.trials;
+    let trials = super::read(&path)?.trials;
     Ok((record.header, writer, trials, alone))
 }
 
@@ -414,16 +415,15 @@ fn unusable(plan: &Plan, targets: &[::report::TargetState]) -> bool {
 /// Writes page and summary into the record; the page's path. A full disk costs the page, not the
 /// result.
 fn leave_page(view: &View, record: &Path) -> Option<PathBuf> {
-    let path = record.join(REPORT);
     let page = super::page(view).map_err(|e| e.to_string());
     let written = page.and_then(|page| {
         let summary = ::report::json::render(view);
-        fs::write(&path, page)
-            .and_then(|()| fs::write(record.join(SUMMARY), summary))
+        write_derived(record, REPORT, page.as_bytes())
+            .and_then(|()| write_derived(record, SUMMARY, summary.as_bytes()))
             .map_err(|e| e.to_string())
     });
     match written {
-        Ok(()) => Some(path),
+        Ok(()) => Some(record.join(REPORT)),
         Err(e) => {
             anstream::eprintln!("warning: the page is not written: {e}");
             None

@@ -6,7 +6,8 @@ use crate::args::Show;
 use crate::exit::CliError;
 
 pub(crate) fn run(arguments: &Show) -> Result<ExitCode, CliError> {
-    let view = super::view_of(&arguments.records.out, &arguments.run)?;
-    super::print(&view, arguments.format)?;
+    super::judged(&arguments.records.out, &arguments.run, |view| {
+        super::print(&view, arguments.format)
+    })?;
     Ok(ExitCode::SUCCESS)
 }

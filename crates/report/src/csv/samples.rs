@@ -1,7 +1,6 @@
 //! Samples of server and generator as comma-separated values.
 
 use model::{NetworkUse, ProcessUse, Sample, StoreCounters, ThreadCpu};
-use std::collections::BTreeMap;
 
 use super::line;
 
@@ -38,9 +37,9 @@ const STORE: [&str; 13] = [
 const NETWORK: [&str; 5] =
     ["interface", "received_bytes", "sent_bytes", "received_packets", "sent_packets"];
 
-/// One line a sample, after a line of column names; counters as they were read, by block and id of
-/// the cell. The last two columns hold the CPU time of threads as `name/id=ns`, joined by `;`.
-pub fn render_samples(run: &str, samples: &BTreeMap<(u32, String), Vec<Sample>>) -> String {
+/// The line of column names. The last two columns hold the CPU time of threads as `name/id=ns`,
+/// joined by `;`.
+pub fn samples_header() -> String {
     let mut header: Vec<String> = PLACE.map(String::from).into();
     for (side, names) in [
         ("server", &PROCESS[..]),
@@ -51,20 +50,24 @@ pub fn render_samples(run: &str, samples: &BTreeMap<(u32, String), Vec<Sample>>)
         header.extend(names.iter().map(|name| format!("{side}_{name}")));
     }
     header.extend(["server_threads", "generator_threads"].map(String::from));
-    let mut text = line(&header);
-    for ((block, cell), samples) in samples {
-        for sample in samples {
-            let place = [run.into(), block.to_string(), cell.clone(), sample.at_ns.to_string()];
-            let mut fields: Vec<String> = place.into();
-            let server = sample.server.as_ref();
-            fields.extend(process(server));
-            fields.extend(process(Some(&sample.generator)));
-            fields.extend(store(sample.store.as_ref()));
-            fields.extend(network(sample.network.as_ref()));
-            fields.push(server.map(|s| threads(&s.threads)).unwrap_or_default());
-            fields.push(threads(&sample.generator.threads));
-            text += &line(&fields);
-        }
+    line(&header)
+}
+
+/// One line a sample of a trial, which is named by run, block and id of the cell; counters as they
+/// were read.
+pub fn samples_lines((run, block, cell): (&str, u32, &str), samples: &[Sample]) -> String {
+    let mut text = String::new();
+    for sample in samples {
+        let place = [run.into(), block.to_string(), cell.into(), sample.at_ns.to_string()];
+        let mut fields: Vec<String> = place.into();
+        let server = sample.server.as_ref();
+        fields.extend(process(server));
+        fields.extend(process(Some(&sample.generator)));
+        fields.extend(store(sample.store.as_ref()));
+        fields.extend(network(sample.network.as_ref()));
+        fields.push(server.map(|s| threads(&s.threads)).unwrap_or_default());
+        fields.push(threads(&sample.generator.threads));
+        text += &line(&fields);
     }
     text
 }
@@ -140,8 +143,7 @@ mod tests {
             network: Some(NetworkUse { interface: "lo".into(), ..NetworkUse::default() }),
             ..Sample::default()
         };
-        let samples = BTreeMap::from([((3, "redis/steady/8".to_string()), vec![idle, busy])]);
-        let text = render_samples("aabb", &samples);
+        let text = samples_header() + &samples_lines(("aabb", 3, "redis/steady/8"), &[idle, busy]);
         let lines: Vec<&str> = text.split("\r\n").collect();
         let [header, idle, busy, ""] = lines[..] else { panic!("{text}") };
         let columns = header.split(',').count();

@@ -14,6 +14,7 @@ fn entry(run: &str, study: &str, targets: &[&str]) -> Entry {
         study: study.into(),
         scale: "standard".into(),
         status: "complete".into(),
+        changed: false,
         glance: None,
         targets: targets.iter().map(ToString::to_string).collect(),
         limits: Vec::new(),
@@ -28,6 +29,7 @@ fn judged(run: &str, recorded: &Recorded) -> Entry {
     let summary = json::render(&judge(recorded));
     let slos = plan.search.iter().flat_map(|search| &search.slos);
     Entry {
+        changed: false,
         glance: Some(Glance::read(summary.as_bytes()).unwrap()),
         limits: slos.map(ToString::to_string).collect(),
         ..entry(run, &plan.study, &targets)

@@ -93,6 +93,9 @@ pub(crate) fn facts(view: &View) -> String {
     if !view.stopped_because.is_empty() && view.stopped_because != view.status {
         facts += &format!(" ({})", view.stopped_because);
     }
+    if !view.changed.is_empty() {
+        facts += &format!(", changed after it was sealed ({})", view.changed.join(", "));
+    }
     facts
 }
 

@@ -1,0 +1,116 @@
+//! Numbers of a record, before anything is made of them.
+//!
+//! A count or a time that nobody measured must not make sums overflow or loops endless. So no
+//! number of a file is negative beyond reason or larger than a measurement can be, and all whole
+//! numbers of a file together stay so small that no sum of some of them can overflow.
+
+use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use std::fmt;
+
+/// Largest number: 292 years of nanoseconds are twice as many.
+const NUMBER_MAX: f64 = 4.6e18;
+/// Most that all whole numbers of a file may be together.
+const SUM_MAX: u128 = i64::MAX as u128;
+/// Numbers of all 64 bits: they are compared, and never added up.
+const ANY: [&str; 2] = ["seed", "limit_ns"];
+
+/// Checks the lines of a file of JSON. Errors: the line, from 1, and what is wrong; text that is no
+/// JSON is none of its business.
+pub(crate) fn check<'a>(lines: impl Iterator<Item = &'a [u8]>) -> Result<(), (usize, String)> {
+    let mut sum = 0;
+    for (text, line) in lines.zip(1..) {
+        let mut reader = serde_json::Deserializer::from_slice(text);
+        let seed = Checked { key: "", sum: &mut sum };
+        if let Err(e) = seed.deserialize(&mut reader)
+            && e.is_data()
+        {
+            return Err((line, e.to_string()));
+        }
+    }
+    Ok(())
+}
+
+/// A value of JSON whose numbers are looked at, and of which nothing is kept.
+struct Checked<'a> {
+    /// The key that it stands under.
+    key: &'a str,
+    /// Whole numbers so far.
+    sum: &'a mut u128,
+}
+
+impl Checked<'_> {
+    fn whole<E: Error>(self, number: u128) -> Result<(), E> {
+        let Self { key, sum } = self;
+        if ANY.contains(&key) {
+            return Ok(());
+        }
+        *sum += number;
+        if *sum > SUM_MAX {
+            return Err(E::custom(format!(
+                "`{key}` is `{number}`, more than can have been measured (expected at most \
+                 {SUM_MAX} for all numbers of the file together)"
+            )));
+        }
+        Ok(())
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Checked<'_> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
+        from.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Checked<'_> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_u64<E: Error>(self, number: u64) -> Result<(), E> {
+        self.whole(number.into())
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<(), E> {
+        self.whole(number.unsigned_abs().into())
+    }
+
+    fn visit_f64<E: Error>(self, number: f64) -> Result<(), E> {
+        if number.abs() <= NUMBER_MAX {
+            return Ok(());
+        }
+        Err(E::custom(format!(
+            "`{}` is `{number:e}`, more than can have been measured (expected at most \
+             {NUMBER_MAX:e})",
+            self.key
+        )))
+    }
+
+    fn visit_bool<E: Error>(self, _: bool) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_str<E: Error>(self, _: &str) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<(), A::Error> {
+        let Self { key, sum } = self;
+        while list.next_element_seed(Checked { key, sum: &mut *sum })?.is_some() {}
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some(key) = map.next_key::<String>()? {
+            map.next_value_seed(Checked { key: &key, sum: &mut *self.sum })?;
+        }
+        Ok(())
+    }
+}

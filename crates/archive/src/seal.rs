@@ -1,0 +1,80 @@
+//! `seal.json`: how a run ended, and the SHA-256 of every file that it wrote.
+//!
+//! The sums find accidental edits. They are no signature: who edits a record can write the seal
+//! anew. What is made from the record (page, summary) is not among them, and neither is the lock.
+
+use model::Seal;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::{self, Read as _};
+
+use crate::directory::Directory;
+use crate::reader::parse;
+use crate::writer::json;
+use crate::{ArchiveError, HEADER, LATENCY_LOG, SAMPLES, SEAL, TARGETS, TRIALS};
+
+/// The files that a run writes, in the order in which they are named.
+const SEALED: [&str; 5] = [HEADER, TARGETS, TRIALS, LATENCY_LOG, SAMPLES];
+
+/// What `seal.json` holds.
+#[derive(Debug, Serialize, Deserialize)]
+struct Sealed {
+    #[serde(flatten)]
+    seal: Seal,
+    /// Hexadecimal SHA-256 by file; empty in a record of an older version.
+    #[serde(default)]
+    sha256: BTreeMap<String, String>,
+    /// Files that had been changed after an earlier seal, when the run was resumed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    changed_before: Vec<String>,
+}
+
+/// Seals a record; `changed_before` are files that did not fit an earlier seal.
+pub(crate) fn write(
+    record: &Directory,
+    seal: &Seal,
+    changed_before: &[String],
+) -> Result<(), ArchiveError> {
+    let mut sha256 = BTreeMap::new();
+    for name in SEALED {
+        if let Some(sum) = sum(record, name)? {
+            sha256.insert(name.to_string(), sum);
+        }
+    }
+    let sealed = Sealed { seal: seal.clone(), sha256, changed_before: changed_before.to_vec() };
+    record.write_whole(SEAL, &json(&record.place(SEAL), &sealed)?)
+}
+
+/// How the run ended, `None` when it was killed; and the files that were changed after it.
+pub(crate) fn read(record: &Directory) -> Result<(Option<Seal>, Vec<String>), ArchiveError> {
+    let Some(text) = record.read(SEAL)? else { return Ok((None, Vec::new())) };
+    let Sealed { seal, sha256, changed_before } = parse(&record.place(SEAL), 1, &text)?;
+    let differs = |name: &&str| {
+        !sha256.is_empty() && sum(record, name).ok().flatten().as_ref() != sha256.get(*name)
+    };
+    let is_changed = |name: &&str| changed_before.iter().any(|n| n == name) || differs(name);
+    let changed = SEALED.into_iter().filter(is_changed).map(String::from).collect();
+    Ok((Some(seal), changed))
+}
+
+/// The sum of a file; `None` where there is none.
+fn sum(record: &Directory, name: &str) -> Result<Option<String>, ArchiveError> {
+    let Some(mut file) = record.file(name)? else { return Ok(None) };
+    let (mut hash, mut part) = (Sha256::new(), vec![0; 1 << 16]);
+    loop {
+        match file.read(&mut part) {
+            Ok(0) => break,
+            Ok(length) => hash.update(&part[..length]),
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            Err(e) => return Err(record.unreadable(name, e)),
+        }
+    }
+    let mut text = String::with_capacity(64);
+    for byte in hash.finalize() {
+        // Writing to a string does not fail.
+        let _ = write!(text, "{byte:02x}");
+    }
+    Ok(Some(text))
+}

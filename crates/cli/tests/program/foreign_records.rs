@@ -1,0 +1,612 @@
+//! A record is foreign data: whatever it holds, the commands that read it end soon, in memory
+//! bounded by its size, with a result or one error line, and change nothing outside of it.
+//!
+//! `CACHEDYNO_ROUNDS` sets how many random changes are tried, `CACHEDYNO_SEED` where they begin.
+
+use std::collections::BTreeMap;
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
+use std::os::unix::fs::{MetadataExt as _, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use nix::sys::stat::Mode;
+use nix::unistd::mkfifo;
+use serde_json::{Value, json};
+
+use super::common::{Finished, Place, installed};
+
+const FILES: [&str; 8] = [
+    "header.json",
+    "targets.jsonl",
+    "trials.jsonl",
+    "latency.hlog",
+    "samples.jsonl.gz",
+    "seal.json",
+    "summary.json",
+    "report.html",
+];
+
+/// Every way to read a record.
+const READING: [&[&str]; 10] = [
+    &["list"],
+    &["show", "latest"],
+    &["show", "latest", "--details"],
+    &["show", "latest", "--format", "json"],
+    &["show", "latest", "--format", "markdown"],
+    &["report", "latest"],
+    &["compare", "latest", "latest"],
+    &["export", "latest"],
+    &["export", "latest", "--csv"],
+    &["export", "latest", "--csv-samples"],
+];
+
+/// Far above what is allowed in CPU time, for a busy machine.
+const PATIENCE: Duration = Duration::from_secs(40);
+
+/// A line that says nothing of any target of the plan.
+const TARGET: &[u8] =
+    b"{\"target\":\"x\",\"version\":null,\"configuration\":[],\"unavailable\":null}\n";
+
+/// A record, and beside it what nobody may touch.
+struct Foreign {
+    place: Place,
+    record: PathBuf,
+    whole: BTreeMap<String, Vec<u8>>,
+}
+
+/// What one command did.
+struct Read {
+    finished: Finished,
+    memory_bytes: u64,
+}
+
+impl Foreign {
+    /// A record of sessions in files.
+    fn new() -> Self {
+        let place = Place::new();
+        let files = ["--set", "clients=1", "--target", "files"];
+        Place::finish(place.fast(&files)).measured();
+        Self::of(place)
+    }
+
+    /// A record of a ramp, which has stages, samples and a log of times.
+    fn ramp() -> Option<Self> {
+        if !installed(&["redis-server"]) {
+            return None;
+        }
+        let place = Place::new();
+        let start = ["ramp", "--scale", "quick", "--format", "json", "--target", "redis"];
+        let sets = ["stage_ms=100", "measure_ms=150", "warmup_ms=20", "blocks_min=1"];
+        let more = ["blocks_max=1", "keys=2000", "rates=1000,2000", "stages=3"];
+        let sets = sets.iter().chain(&more).flat_map(|set| ["--set", set]);
+        Place::finish(place.run(&start.into_iter().chain(sets).collect::<Vec<_>>())).measured();
+        Some(Self::of(place))
+    }
+
+    fn of(place: Place) -> Self {
+        let record = place.record().path;
+        place.write("outside.txt", "not yours");
+        fs::create_dir(place.path().join("outside")).unwrap();
+        place.write("outside/deep.jsonl", "{\"not\":\"yours\"}\n{\"torn");
+        let read = |name: &&str| Some((name.to_string(), fs::read(record.join(name)).ok()?));
+        let whole = FILES.iter().filter_map(read).collect();
+        Self { place, record, whole }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.record.join(name)
+    }
+
+    fn outside(&self) -> PathBuf {
+        self.place.path().join("outside.txt")
+    }
+
+    /// As it was written.
+    fn restore(&self) {
+        for entry in fs::read_dir(&self.record).unwrap() {
+            let path = entry.unwrap().path();
+            if path.symlink_metadata().unwrap().is_dir() {
+                fs::remove_dir_all(path).unwrap();
+            } else {
+                fs::remove_file(path).unwrap();
+            }
+        }
+        for (name, bytes) in &self.whole {
+            fs::write(self.path(name), bytes).unwrap();
+        }
+    }
+
+    fn replace(&self, name: &str, put: impl FnOnce(&Path)) {
+        let path = self.path(name);
+        let _ = fs::remove_file(&path);
+        put(&path);
+    }
+
+    fn header(&self, change: impl FnOnce(&mut Value)) {
+        let mut header: Value = serde_json::from_slice(&self.whole["header.json"]).unwrap();
+        change(&mut header);
+        fs::write(self.path("header.json"), header.to_string()).unwrap();
+    }
+
+    fn first_trial(&self) -> Value {
+        let text = String::from_utf8(self.whole["trials.jsonl"].clone()).unwrap();
+        serde_json::from_str(text.lines().next().unwrap()).unwrap()
+    }
+
+    fn trials(&self, trials: &[Value]) {
+        let lines: Vec<String> = trials.iter().map(Value::to_string).collect();
+        fs::write(self.path("trials.jsonl"), lines.join("\n") + "\n").unwrap();
+    }
+
+    fn size(&self) -> u64 {
+        let known = fs::read_dir(&self.record).unwrap().map(|e| e.unwrap().metadata().unwrap());
+        known.filter(std::fs::Metadata::is_file).map(|known| known.len()).sum()
+    }
+
+    /// Everything of this place but the record, with its bytes.
+    fn around(&self) -> BTreeMap<PathBuf, (Vec<u8>, u64)> {
+        let mut all = BTreeMap::new();
+        let mut open = vec![self.place.path().to_path_buf()];
+        while let Some(directory) = open.pop() {
+            for entry in fs::read_dir(directory).unwrap() {
+                let path = entry.unwrap().path();
+                let known = path.symlink_metadata().unwrap();
+                if known.is_dir() && path != self.record {
+                    open.push(path);
+                } else if known.is_file() {
+                    all.insert(path.clone(), (fs::read(&path).unwrap(), known.ino()));
+                }
+            }
+        }
+        all
+    }
+
+    /// Runs a command on the records and holds it to what is promised.
+    fn reads(&self, arguments: &[&str], what: &str) -> Finished {
+        let (before, size) = (self.around(), self.size());
+        let mut command = self.place.command();
+        command.args(arguments).arg("--out").arg(self.place.records());
+        let Read { finished, memory_bytes } = measured(command);
+        let told = format!("{arguments:?} after {what}: {finished:#?}");
+        assert!(matches!(finished.code, Some(0..=2)), "{told}");
+        let said = &finished.stderr;
+        assert!(!said.contains("panicked") && !said.contains("contradict each other"), "{told}");
+        let most = 100_000_000 + 10 * size;
+        assert!(memory_bytes < most, "{memory_bytes} bytes of memory for {size}: {told}");
+        assert!(finished.took < PATIENCE, "{told}");
+        let around = self.around();
+        let differs = |(path, was): &(&PathBuf, &(Vec<u8>, u64))| around.get(*path) != Some(*was);
+        let changed: Vec<_> = before.iter().filter(differs).map(|(path, _)| path).collect();
+        assert!(changed.is_empty() && around.len() == before.len(), "{changed:?}: {told}");
+        finished
+    }
+
+    fn reads_in_every_way(&self, what: &str) {
+        for arguments in READING {
+            self.reads(arguments, what);
+        }
+    }
+}
+
+/// Runs to the end and looks at the most memory that it had.
+fn measured(mut command: Command) -> Read {
+    let output = tempfile::tempdir().unwrap();
+    let file = |name| fs::File::create(output.path().join(name)).unwrap();
+    command.stdin(Stdio::null()).stdout(file("out")).stderr(file("err"));
+    let since = Instant::now();
+    let mut child = command.spawn().unwrap();
+    let status = format!("/proc/{}/status", child.id());
+    let mut memory_bytes = 0;
+    let code = loop {
+        let text = fs::read_to_string(&status).unwrap_or_default();
+        let peak = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+        let kib = peak.and_then(|peak| peak.split_whitespace().next()?.parse::<u64>().ok());
+        memory_bytes = memory_bytes.max(kib.unwrap_or(0) * 1024);
+        if let Some(status) = child.try_wait().unwrap() {
+            break status.code();
+        }
+        if since.elapsed() > PATIENCE {
+            child.kill().unwrap();
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    };
+    let text = |name| String::from_utf8_lossy(&fs::read(output.path().join(name)).unwrap()).into();
+    let finished =
+        Finished { code, stdout: text("out"), stderr: text("err"), took: since.elapsed() };
+    Read { finished, memory_bytes }
+}
+
+fn gzip(parts: &[(&[u8], usize)]) -> Vec<u8> {
+    let mut packed = GzEncoder::new(Vec::new(), Compression::best());
+    for (part, times) in parts {
+        for _ in 0..*times {
+            packed.write_all(part).unwrap();
+        }
+    }
+    packed.finish().unwrap()
+}
+
+#[test]
+fn no_link_is_followed_and_nothing_else_than_a_file_is_read() {
+    let foreign = Foreign::new();
+    let outside = foreign.outside();
+    for name in ["report.html", "summary.json"] {
+        foreign.restore();
+        foreign.replace(name, |path| symlink(&outside, path).unwrap());
+        foreign.reads_in_every_way(&format!("{name} is a link"));
+    }
+    assert!(!foreign.path("report.html").is_symlink(), "the page took the place of the link");
+    for name in ["header.json", "trials.jsonl", "targets.jsonl", "samples.jsonl.gz", "seal.json"] {
+        let kept = foreign.place.path().join("outside/kept");
+        fs::write(&kept, &foreign.whole[name]).unwrap();
+        foreign.restore();
+        foreign.replace(name, |path| symlink(&kept, path).unwrap());
+        let path = foreign.record.to_string_lossy().into_owned();
+        let shown = foreign.reads(&["show", &path], &format!("{name} is a link"));
+        shown.code(1).error(&[name, "symbolic link", "expected a regular file"]);
+        foreign.replace(name, |path| mkfifo(path, Mode::from_bits_truncate(0o600)).unwrap());
+        let shown = foreign.reads(&["show", &path], &format!("{name} is a FIFO"));
+        shown.code(1).error(&[name, "FIFO", "expected a regular file"]);
+        foreign.reads(&["list"], &format!("{name} is a FIFO"));
+    }
+}
+
+#[test]
+fn a_record_behind_a_link_is_found_by_its_path_alone() {
+    let foreign = Foreign::new();
+    let elsewhere = foreign.place.path().join("elsewhere");
+    fs::rename(&foreign.record, &elsewhere).unwrap();
+    symlink(&elsewhere, &foreign.record).unwrap();
+    let listed = foreign.place.on_records(&["list"]).code(0);
+    assert!(listed.stdout.contains("no records"), "{listed:?}");
+    foreign.place.on_records(&["show", "latest"]).usage_error(&["no run `latest`"]);
+    foreign.place.on_records(&["show", foreign.record.to_str().unwrap()]).code(0);
+}
+
+#[test]
+fn resuming_follows_no_link_and_adds_to_no_file_with_a_second_name() {
+    let foreign = Foreign::new();
+    let resume = |name: &str, part: &str| {
+        let before = foreign.around();
+        let resumed = Place::finish(foreign.place.run(&["--resume", "latest"]));
+        resumed.code(1).error(&[name, part]);
+        assert!(before == foreign.around(), "{name} {part}");
+    };
+    for name in ["trials.jsonl", "targets.jsonl", "samples.jsonl.gz", "lock"] {
+        let kept = foreign.place.path().join("outside/kept");
+        let torn = [foreign.whole.get(name).map_or(&b""[..], |bytes| bytes), b"{\"torn"].concat();
+        fs::write(&kept, torn).unwrap();
+        for link in [true, false] {
+            foreign.restore();
+            fs::remove_file(foreign.path("seal.json")).unwrap();
+            if link {
+                foreign.replace(name, |path| symlink(&kept, path).unwrap());
+                resume(name, "symbolic link");
+            } else {
+                foreign.replace(name, |path| fs::hard_link(&kept, path).unwrap());
+                resume(name, "hard links");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_page_is_written_to_a_file_and_to_nothing_else() {
+    let foreign = Foreign::new();
+    let (link, outside) = (foreign.place.path().join("link.html"), foreign.outside());
+    symlink(&outside, &link).unwrap();
+    for page in [link.to_str().unwrap(), "/dev/null", foreign.place.path().to_str().unwrap()] {
+        let written = foreign.reads(&["report", "latest", "--page", page], "nothing");
+        written.code(1).error(&[page, "cannot be written", "--page FILE"]);
+    }
+    assert_eq!(fs::read_to_string(outside).unwrap(), "not yours");
+}
+
+#[test]
+fn what_was_changed_after_it_was_sealed_is_named_everywhere() {
+    let foreign = Foreign::new();
+    let said = |arguments: &[&str]| foreign.reads(arguments, "an edit").code(0).stdout;
+    let changed = "changed after it was sealed";
+    foreign.reads(&["report"], "nothing");
+    fs::remove_file(foreign.path("summary.json")).unwrap();
+    for arguments in READING {
+        assert!(!said(arguments).contains("changed"), "a page is not part of the seal");
+    }
+    let mut trial = foreign.first_trial();
+    trial["took_ns"] = json!(trial["took_ns"].as_u64().unwrap() + 1);
+    foreign.trials(&[trial]);
+    for arguments in
+        [&["show"][..], &["show", "--format", "markdown"], &["compare", "latest", "latest"]]
+    {
+        let text = said(arguments).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains(changed) && text.contains("trials.jsonl"), "{text}");
+    }
+    for arguments in [&["show", "--format", "json"][..], &["export"]] {
+        let view: Value = serde_json::from_str(&said(arguments)).unwrap();
+        assert_eq!(view["changed"], json!(["trials.jsonl"]));
+    }
+    said(&["report"]);
+    assert!(fs::read_to_string(foreign.path("report.html")).unwrap().contains(changed));
+    assert!(said(&["list"]).contains(", changed"));
+}
+
+#[test]
+fn a_resumed_record_is_sealed_again_and_does_not_hide_an_edit() {
+    let foreign = Foreign::new();
+    let mut seal: Value = serde_json::from_slice(&foreign.whole["seal.json"]).unwrap();
+    seal["status"] = json!("interrupted");
+    for (edit, expected) in [(false, Value::Null), (true, json!(["targets.jsonl"]))] {
+        foreign.restore();
+        fs::write(foreign.path("seal.json"), seal.to_string()).unwrap();
+        if edit {
+            let target = OpenOptions::new().append(true).open(foreign.path("targets.jsonl"));
+            target.unwrap().write_all(TARGET).unwrap();
+        }
+        let resumed = Place::finish(foreign.place.run(&["--resume", "latest", "--format", "json"]));
+        assert_eq!(resumed.measured().json()["changed"], expected);
+        let shown = foreign.reads(&["show", "--format", "json"], "resuming").code(0).json();
+        assert_eq!((&shown["changed"], &shown["status"]), (&expected, &json!("complete")));
+    }
+}
+
+#[test]
+fn bombs_are_refused_before_they_unpack() {
+    let foreign = Foreign::new();
+    let line = br#"{"block":0,"cell":"files/steady/1","at_ns":[0"#;
+    let rest = br#"],"generator":{"cpu_ns":[0],"resident_bytes":[],"swapped_bytes":[],"voluntary_switches":[],"involuntary_switches":[],"run_delay_ns":[],"threads":["#;
+    let thread = br#"{"id":1,"name":"t","cpu_ns":[0]},"#;
+    let last = br#"{"id":1,"name":"t","cpu_ns":[0]}]}}"#;
+    let long = "n".repeat(60_000);
+    let long = format!(r#"{{"id":1,"name":"{long}","cpu_ns":[0]}}]}}}}"#);
+    let whole: &[u8] = b"\n";
+    let bombs = [
+        // Zeros, a line without an end, many samples, many threads of many samples, a long name.
+        gzip(&[(&[0; 1 << 14], 40_000)]),
+        gzip(&[(&[b' '; 1 << 14], 24_000)]),
+        gzip(&[(line, 1), (b",0", 40_000_000), (rest, 1), (last, 1), (whole, 1)]),
+        gzip(&[(line, 1), (b",0", 100_000), (rest, 1), (thread, 20_000), (last, 1), (whole, 1)]),
+        gzip(&[(line, 1), (b",0", 100_000), (rest, 1), (long.as_bytes(), 1), (whole, 1)]),
+    ];
+    for (number, bomb) in bombs.iter().enumerate() {
+        foreign.restore();
+        fs::write(foreign.path("samples.jsonl.gz"), bomb).unwrap();
+        for arguments in [&["show"][..], &["export", "--csv-samples"], &["report"]] {
+            foreign.reads(arguments, &format!("bomb {number}"));
+        }
+    }
+}
+
+#[test]
+fn histograms_of_any_range_stay_small() {
+    let foreign = Foreign::new();
+    let mut trial = foreign.first_trial();
+    // One request of 100 years, in 60 bytes; as counters by value each takes 400 kB.
+    let far = stats_of(u64::MAX / 4);
+    let phase = &mut trial["phases"][0];
+    let operation = phase["operations"][0].clone();
+    let many = (0..2_000).map(|n| {
+        let mut operation = operation.clone();
+        operation["operation"] = json!(format!("o{n}"));
+        for time in ["service", "response", "lock_wait"] {
+            operation[time] = json!(far);
+        }
+        operation
+    });
+    phase["operations"] = Value::Array(many.collect());
+    foreign.trials(&[trial]);
+    foreign.reads_in_every_way("many histograms");
+}
+
+/// A distribution of one time, as a record holds it.
+fn stats_of(ns: u64) -> String {
+    let mut histogram = stats::Histogram::new();
+    histogram.record(ns);
+    histogram.encode()
+}
+
+#[test]
+fn numbers_that_nobody_measured_are_refused_by_name() {
+    let foreign = Foreign::new();
+    let path = foreign.record.to_string_lossy().into_owned();
+    let plans: [(&str, Value); 6] = [
+        ("/plan/effort/blocks_max", json!(4_000_000_000_u32)),
+        ("/plan/cells/0/load/clients", json!(4_000_000_000_u32)),
+        ("/plan/timeout_ns", json!(i64::MAX)),
+        ("/plan/cells/0/workload/value_bytes", json!(1_u64 << 40)),
+        ("/plan/equivalence_zone", json!(1e300)),
+        ("/started_unix_ms", json!(u64::MAX)),
+    ];
+    for (pointer, value) in plans {
+        foreign.restore();
+        foreign.header(|header| *header.pointer_mut(pointer).unwrap() = value.clone());
+        let key = pointer.rsplit('/').next().unwrap();
+        let shown = foreign.reads(&["show", &path], pointer).code(1);
+        shown.error(&["header.json`", &format!("{key}`"), "expected"]);
+    }
+    let mut trial = foreign.first_trial();
+    trial["phases"][0]["wall_ns"] = json!(u64::MAX);
+    foreign.restore();
+    foreign.trials(&[foreign.first_trial(), trial]);
+    let shown = foreign.reads(&["show", &path], "a phase of 584 years").code(1);
+    shown.error(&["trials.jsonl`, line 2", "`wall_ns`", "expected"]);
+}
+
+#[test]
+fn many_small_things_take_no_long_time() {
+    let foreign = Foreign::new();
+    let mut small = foreign.first_trial();
+    small["phases"] = json!([]);
+    let of = |n: u32| {
+        let mut trial = small.clone();
+        trial["block"] = json!(n);
+        trial
+    };
+    foreign.trials(&(0..6_000).map(of).collect::<Vec<_>>());
+    foreign.reads_in_every_way("6,000 blocks");
+    foreign.trials(&(0..6_000).map(|_| of(0)).collect::<Vec<_>>());
+    foreign.reads(&["show"], "one block 6,000 times");
+    foreign.restore();
+    foreign.header(|header| {
+        let cell = header["plan"]["cells"][0].clone();
+        header["plan"]["cells"] = (0..4_000).map(|_| cell.clone()).collect();
+    });
+    foreign.reads(&["show"], "4,000 cells");
+    foreign.restore();
+    foreign.header(|header| header["command"] = json!(vec![""; 500_000]));
+    foreign.reads(&["show", "--format", "json"], "500,000 words");
+    foreign.restore();
+    fs::write(foreign.path("header.json"), "[".repeat(1_000_000)).unwrap();
+    foreign.reads(&["list"], "depth");
+    foreign.restore();
+    fs::write(foreign.path("trials.jsonl"), vec![b'x'; 3_000_000]).unwrap();
+    foreign.reads(&["show"], "a line without an end");
+}
+
+/// Numbers that follow from a seed. Source: `SplitMix64`, Steele, Lea and Flood 2014.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, most: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) % most as u64) as usize
+    }
+
+    fn of<'a, T>(&mut self, all: &'a [T]) -> &'a T {
+        &all[self.below(all.len())]
+    }
+}
+
+/// Changes one value somewhere in a line of JSON.
+fn change_json(text: &[u8], random: &mut Random) -> Vec<u8> {
+    let mut lines: Vec<Vec<u8>> =
+        text.split_inclusive(|b| *b == b'\n').map(<[u8]>::to_vec).collect();
+    if lines.is_empty() {
+        return b"{}\n".to_vec();
+    }
+    let at = random.below(lines.len());
+    let Ok(mut value) = serde_json::from_slice::<Value>(&lines[at]) else { return text.to_vec() };
+    let mut place = &mut value;
+    // Deep enough for every key, and at times a whole branch.
+    for _ in 0..=random.below(12) {
+        let random = &mut *random;
+        place = match &*place {
+            Value::Object(map) if !map.is_empty() => {
+                let key = map.keys().nth(random.below(map.len())).unwrap().clone();
+                &mut place[key]
+            }
+            Value::Array(list) if !list.is_empty() => {
+                let at = random.below(list.len());
+                &mut place[at]
+            }
+            _ => break,
+        };
+    }
+    let (doubled, far) = (json!([place.clone(), place.clone()]), json!(stats_of(u64::MAX / 4)));
+    let odd = [
+        json!(-1),
+        json!(0),
+        json!(1),
+        json!(u64::MAX),
+        json!(i64::MAX),
+        json!(1e308),
+        json!(-0.5),
+        json!(u32::MAX),
+        json!(4_000_000_000_000_u64),
+        json!(""),
+        json!("../../outside.txt"),
+        json!("\u{1b}]0;x\u{7}"),
+        json!("x".repeat(70_000)),
+        Value::Null,
+        json!([]),
+        json!({}),
+        json!(true),
+        json!([[]]),
+        doubled,
+        far,
+    ];
+    *place = random.of(&odd).clone();
+    lines[at] = format!("{value}\n").into_bytes();
+    if random.below(8) == 0 {
+        let again = lines[at].clone();
+        lines.extend(std::iter::repeat_n(again, random.below(50)));
+    }
+    lines.concat()
+}
+
+fn change_bytes(text: &[u8], random: &mut Random) -> Vec<u8> {
+    let mut bytes = text.to_vec();
+    for _ in 0..=random.below(4) {
+        let length = bytes.len();
+        if length == 0 {
+            bytes.push(b'x');
+            continue;
+        }
+        let at = random.below(length);
+        match random.below(4) {
+            0 => bytes[at] ^= 1 << random.below(8),
+            1 => bytes.truncate(at),
+            2 => bytes.insert(at, *random.of(b"0\n{[\"\x00\xff9-")),
+            _ => {
+                let part = bytes[at..(at + random.below(200)).min(length)].to_vec();
+                bytes.splice(at..at, part);
+            }
+        }
+    }
+    bytes
+}
+
+/// Makes one change; what it was.
+fn change(foreign: &Foreign, random: &mut Random) -> String {
+    let names: Vec<&String> = foreign.whole.keys().collect();
+    let name = random.of(&names).as_str();
+    let path = foreign.path(name);
+    let outside = foreign.outside();
+    match random.below(12) {
+        0 => foreign.replace(name, |path| symlink(&outside, path).unwrap()),
+        1 => foreign.replace(name, |path| fs::hard_link(&outside, path).unwrap()),
+        2 => foreign.replace(name, |path| mkfifo(path, Mode::from_bits_truncate(0o600)).unwrap()),
+        3 => foreign.replace(name, |path| fs::create_dir(path).unwrap()),
+        4 => foreign.replace(name, |_| {}),
+        5 => fs::write(&path, change_bytes(&foreign.whole[name], random)).unwrap(),
+        6 => {
+            let mut line = Vec::new();
+            let packed = &foreign.whole["samples.jsonl.gz"][..];
+            std::io::Read::read_to_end(&mut flate2::read::GzDecoder::new(packed), &mut line)
+                .unwrap();
+            let line = change_json(&line, random);
+            fs::write(foreign.path("samples.jsonl.gz"), gzip(&[(&line, 1)])).unwrap();
+        }
+        _ => {
+            let name =
+                *random.of(&["header.json", "trials.jsonl", "trials.jsonl", "targets.jsonl"]);
+            let changed = change_json(&foreign.whole[name], random);
+            fs::write(foreign.path(name), changed).unwrap();
+            return name.into();
+        }
+    }
+    name.into()
+}
+
+#[test]
+fn records_changed_at_random_do_no_harm() {
+    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
+    let (rounds, seed) = (number("CACHEDYNO_ROUNDS").unwrap_or(60), number("CACHEDYNO_SEED"));
+    let mut records = vec![Foreign::new()];
+    records.extend(Foreign::ramp());
+    for round in 0..rounds {
+        let mut random = Random(seed.unwrap_or(14).wrapping_mul(1 << 32) + round);
+        let foreign = &records[random.below(records.len())];
+        foreign.restore();
+        let what: Vec<String> =
+            (0..=random.below(3)).map(|_| change(foreign, &mut random)).collect();
+        let arguments = *random.of(&READING);
+        foreign.reads(arguments, &format!("{what:?} in round {round}"));
+    }
+}
