@@ -9,8 +9,9 @@ use crate::guard::Guard;
 use crate::process::{Launch, Process};
 use crate::scratch::Scratch;
 use crate::search::SearchPath;
-use crate::server::{Server, ServerSpec, check_names};
-use model::{Endpoint, NetAddress};
+use crate::server::{Server, ServerSpec};
+use crate::settings::check_settings;
+use model::{Endpoint, NetAddress, Product};
 use nix::unistd::{User, geteuid, syncfs};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -30,35 +31,6 @@ const INSTALLER: &str = "mariadb-install-db";
 
 const TEMPLATE_WITHIN: Duration = Duration::from_secs(120);
 const READY_WITHIN: Duration = Duration::from_secs(30);
-
-/// What would make it listen elsewhere, write elsewhere, or read other files.
-const RESERVED: [&str; 20] = [
-    "basedir",
-    "bind-address",
-    "bootstrap",
-    "datadir",
-    "defaults-extra-file",
-    "defaults-file",
-    "general-log-file",
-    "help",
-    "init-file",
-    "innodb-data-home-dir",
-    "innodb-log-group-home-dir",
-    "log-error",
-    "no-defaults",
-    "pid-file",
-    "port",
-    "skip-grant-tables",
-    "skip-networking",
-    "socket",
-    "tmpdir",
-    "user",
-];
-
-/// Errors: a setting that is ours, or has a form that none has.
-pub(crate) fn check(settings: &BTreeMap<String, String>) -> Result<()> {
-    check_names(PROGRAM, settings, &RESERVED)
-}
 
 /// A data directory to copy from, made once per run and removed with it.
 #[derive(Debug)]
@@ -142,7 +114,7 @@ pub fn start_mariadb(
     template: &MariadbTemplate,
     spec: &ServerSpec,
 ) -> Result<Server> {
-    check(&spec.settings)?;
+    check_settings(Product::Mysql, None, &spec.settings)?;
     let data = Scratch::new(guard, &spec.data_parent)?;
     let sockets = Scratch::for_sockets(guard)?;
     let socket = sockets.socket("server.sock")?;

@@ -8,8 +8,9 @@ use crate::error::{Result, RigError};
 use crate::guard::Guard;
 use crate::process::{Launch, Process};
 use crate::scratch::Scratch;
-use crate::server::{Server, ServerSpec, check_names};
-use model::{Endpoint, NetAddress, Program};
+use crate::server::{Server, ServerSpec};
+use crate::settings::check_settings;
+use model::{Endpoint, NetAddress, Product, Program};
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -23,39 +24,6 @@ pub(crate) const PACKAGE: &str = "redis-server";
 
 const READY_WITHIN: Duration = Duration::from_secs(10);
 
-/// What would make it listen elsewhere, write elsewhere, or ask for a password (nobody else can
-/// reach its socket).
-const RESERVED: [&str; 23] = [
-    "aclfile",
-    "bind",
-    "cluster-enabled",
-    "daemonize",
-    "db-s3-object",
-    "dir",
-    "include",
-    "logfile",
-    "loadmodule",
-    "pidfile",
-    "port",
-    "rdma-port",
-    "rename-command",
-    "replicaof",
-    "requirepass",
-    "slaveof",
-    "storage-provider",
-    "storage-provider-options",
-    "supervised",
-    "tls-port",
-    "unixsocket",
-    "unixsocketperm",
-    "user",
-];
-
-/// Errors: a setting of the program that is ours, or has a form that none has.
-pub(crate) fn check(program: &'static str, settings: &BTreeMap<String, String>) -> Result<()> {
-    check_names(program, settings, &RESERVED)
-}
-
 /// Starts a server and waits until it answers `PING` on its socket (10 seconds unless the spec
 /// says otherwise). Call it from a thread that lives as long as the run; see [`Server`].
 ///
@@ -66,7 +34,7 @@ pub fn start_redis(guard: &Guard, spec: &ServerSpec) -> Result<Server> {
     let package = spec.program.map_or(PACKAGE, Program::package);
     let missing = RigError::Missing { program: name, package };
     let program = spec.search.find(&[name]).ok_or(missing)?;
-    check(name, &spec.settings)?;
+    check_settings(Product::Redis, spec.program, &spec.settings)?;
     let data = Scratch::new(guard, &spec.data_parent)?;
     let sockets = Scratch::for_sockets(guard)?;
     let socket = sockets.socket("server.sock")?;

@@ -1,10 +1,10 @@
 //! A server that we started: where it listens, how it was started, how it died.
 
-use crate::error::{Result, RigError};
+use crate::error::Result;
 use crate::process::Process;
 use crate::scratch::Scratch;
 use crate::search::SearchPath;
-use model::{Endpoint, Product, Program};
+use model::{Endpoint, Program};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -16,7 +16,8 @@ pub struct ServerSpec {
     pub program: Option<Program>,
     /// Directory on the disk under test; the server's data goes into a new scratch in it.
     pub data_parent: PathBuf,
-    /// Settings on top of the product's own defaults, as its configuration file spells them.
+    /// Settings on top of the product's own defaults, as its configuration file spells them; only
+    /// those that [`check_settings`](crate::check_settings) allows.
     pub settings: BTreeMap<String, String>,
     /// CPUs on which it may run; `None` for all that this thread may use.
     pub cpus: Option<Vec<usize>>,
@@ -95,71 +96,5 @@ impl Server {
         self.process.end();
         self.data.remove()?;
         self.sockets.remove()
-    }
-}
-
-/// Whether a private server of the product, or that program of its kin, can be started with these
-/// settings, as far as that is known before. Errors: [`RigError::Setting`].
-pub fn check_settings(
-    product: Product,
-    program: Option<Program>,
-    settings: &BTreeMap<String, String>,
-) -> Result<()> {
-    match product {
-        Product::Files => Ok(()),
-        Product::Redis => {
-            crate::redis::check(program.map_or(crate::redis::PROGRAM, Program::name), settings)
-        }
-        Product::Mysql => crate::mariadb::check(settings),
-        Product::Memcached => crate::memcached::options(settings).map(drop),
-    }
-}
-
-/// Checks settings before they reach a file or a command line: `reserved` ones are ours, and a
-/// line break would smuggle in another setting. Names compare without case, `_` like `-`.
-pub(crate) fn check_names(
-    program: &'static str,
-    settings: &BTreeMap<String, String>,
-    reserved: &[&str],
-) -> Result<()> {
-    for (name, value) in settings {
-        let wrong = |problem, expected| {
-            Err(RigError::Setting { program, name: name.clone(), problem, expected })
-        };
-        let plain = name.to_ascii_lowercase().replace('_', "-");
-        let good = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.');
-        if plain.is_empty() || plain.starts_with('-') || !plain.chars().all(good) {
-            return wrong("is not a name", "letters, digits, `-`, `_` and `.`");
-        }
-        if reserved.contains(&plain.as_str()) {
-            return wrong("is chosen by cachedyno", "it left out");
-        }
-        if value.contains(['\n', '\r', '\0']) {
-            return wrong("has a line break in its value", "one line");
-        }
-    }
-    Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn check(name: &str, value: &str) -> Option<String> {
-        let settings = BTreeMap::from([(name.to_string(), value.to_string())]);
-        check_names("redis-server", &settings, &["unix-socket"]).err().map(|e| e.to_string())
-    }
-
-    #[test]
-    fn settings_that_break_out_are_refused() {
-        assert_eq!(check("maxmemory-policy", "allkeys-lru"), None);
-        assert_eq!(check("save", ""), None);
-        assert_eq!(
-            check("Unix_Socket", "/x").unwrap(),
-            "setting `Unix_Socket` of redis-server is chosen by cachedyno (expected it left out)"
-        );
-        assert!(check("a b", "").unwrap().contains("is not a name"));
-        assert!(check("--port", "1").unwrap().contains("is not a name"));
-        assert!(check("save", "\nport 1").unwrap().contains("line break"));
     }
 }

@@ -1,0 +1,284 @@
+//! Which settings of a private server a plan may choose.
+//!
+//! A study, and even more a record that is resumed, may come from somebody else, and servers have
+//! settings that load code, run commands or write wherever they are told. So only settings on the
+//! lists below reach a server: exact names, without the prefixes and abbreviations that some
+//! servers take, and values that are numbers or keywords. No setting whose value is a path is on a
+//! list.
+
+use crate::error::{Result, RigError};
+use model::{Product, Program};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+mod lists;
+
+/// What the value of a setting looks like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    /// A number, with a unit where the server knows one: `-1`, `0.5`, `64mb`.
+    Number,
+    /// A whole number from 1.
+    Count,
+    /// `yes` or `no`.
+    YesNo,
+    /// Keywords and numbers: `allkeys-lru`, `900 1 300 10`, `mrr=on,mrr_sort_keys=off`, or nothing.
+    Words,
+}
+
+impl Form {
+    /// Whether a value has this form. None has a byte with which a value could end, begin another
+    /// setting, or name a file.
+    fn fits(self, value: &str) -> bool {
+        let digits = value.strip_prefix('-').unwrap_or(value);
+        match self {
+            Self::Number => {
+                digits.starts_with(|c: char| c.is_ascii_digit())
+                    && digits.chars().all(|c| c.is_ascii_alphanumeric() || c == '.')
+            }
+            Self::Count => value.parse::<u32>().is_ok_and(|number| number > 0),
+            Self::YesNo => matches!(value, "yes" | "no"),
+            Self::Words => {
+                value.chars().all(|c| c.is_ascii_alphanumeric() || " .,_=+-".contains(c))
+            }
+        }
+    }
+
+    fn expected(self) -> &'static str {
+        match self {
+            Self::Number => "a number, with a unit where the server takes one",
+            Self::Count => "a whole number, 1 or more",
+            Self::YesNo => "`yes` or `no`",
+            Self::Words => "words of letters, digits and ` .,_=+-`",
+        }
+    }
+}
+
+/// A line of a list: names, separated by spaces, and what their values look like.
+type Names = (Form, &'static str);
+
+/// The settings that one server takes.
+struct Allowed {
+    program: &'static str,
+    lists: &'static [&'static [Names]],
+    /// True where the server takes `-` and `_` for the same.
+    mixes_dashes: bool,
+}
+
+fn allowed(product: Product, program: Option<Program>) -> Option<Allowed> {
+    let (name, lists, mixes_dashes): (_, &[&[Names]], _) = match (product, program) {
+        (Product::Files, _) => return None,
+        (Product::Redis, None) => (crate::redis::PROGRAM, &[&lists::REDIS], false),
+        (Product::Redis, Some(program @ Program::Valkey)) => {
+            (program.name(), &[&lists::REDIS, &lists::VALKEY], false)
+        }
+        (Product::Redis, Some(program @ Program::Keydb)) => {
+            (program.name(), &[&lists::REDIS, &lists::KEYDB], false)
+        }
+        (Product::Mysql, _) => (crate::mariadb::PROGRAM, &[&lists::MARIADB], true),
+        (Product::Memcached, _) => (crate::memcached::PROGRAM, &[&lists::MEMCACHED], true),
+    };
+    Some(Allowed { program: name, lists, mixes_dashes })
+}
+
+/// Whether a private server of the product, or that program of its kin, may be started with these
+/// settings. The server itself may still refuse a value. Errors: [`RigError::Setting`].
+pub fn check_settings(
+    product: Product,
+    program: Option<Program>,
+    settings: &BTreeMap<String, String>,
+) -> Result<()> {
+    let Some(allowed) = allowed(product, program) else { return Ok(()) };
+    let mut seen = Vec::new();
+    for (name, value) in settings {
+        let wrong = |problem, expected| {
+            let (program, name) = (allowed.program, name.clone());
+            Err(RigError::Setting { program, name, problem, expected })
+        };
+        let plain = plain(name, allowed.mixes_dashes);
+        let Some(form) = form_of(&allowed, &plain) else {
+            return wrong(
+                "is not on the list of settings that a plan may choose",
+                "one that docs/FORMAT.md lists under `Settings of private servers`",
+            );
+        };
+        if seen.contains(&plain) {
+            return wrong("is given twice", "one spelling, with `-` or with `_`");
+        }
+        if !form.fits(value) {
+            return wrong("has a value that cannot be meant", form.expected());
+        }
+        seen.push(plain);
+    }
+    Ok(())
+}
+
+/// The spelling of a name on the lists.
+fn plain(name: &str, mixes_dashes: bool) -> Cow<'_, str> {
+    if mixes_dashes { name.replace('-', "_").into() } else { name.into() }
+}
+
+fn form_of(allowed: &Allowed, plain: &str) -> Option<Form> {
+    let lines = allowed.lists.iter().copied().flatten();
+    let line =
+        |(form, names): &Names| names.split_whitespace().any(|n| n == plain).then_some(*form);
+    lines.into_iter().find_map(line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(product: Product, program: Option<Program>, pairs: &[(&str, &str)]) -> Option<String> {
+        let settings = pairs.iter().map(|(n, v)| ((*n).to_string(), (*v).to_string())).collect();
+        check_settings(product, program, &settings).err().map(|e| e.to_string())
+    }
+
+    fn refuses(product: Product, name: &str) {
+        let told = check(product, None, &[(name, "1")]).unwrap_or_default();
+        assert!(told.starts_with(&format!("setting `{name}` of ")), "{name}: {told}");
+        assert!(told.contains("not on the list") && told.contains("docs/FORMAT.md"), "{told}");
+    }
+
+    #[test]
+    fn what_tunes_a_server_passes() {
+        for pair in [
+            ("maxmemory", "64mb"),
+            ("maxmemory-policy", "allkeys-lru"),
+            ("save", ""),
+            ("save", "900 1 300 10"),
+            ("client-output-buffer-limit", "normal 0 0 0"),
+            ("list-max-listpack-size", "-2"),
+            ("io-threads-do-reads", "yes"),
+        ] {
+            assert_eq!(check(Product::Redis, None, &[pair]), None, "{pair:?}");
+        }
+        for pair in [
+            ("innodb_buffer_pool_size", "1G"),
+            ("innodb-buffer-pool-size", "1G"),
+            ("innodb_flush_method", "O_DIRECT"),
+            ("innodb_max_dirty_pages_pct", "0.5"),
+            ("optimizer_switch", "mrr=on,mrr_sort_keys=off"),
+            ("skip-name-resolve", ""),
+            ("sql_mode", ""),
+        ] {
+            assert_eq!(check(Product::Mysql, None, &[pair]), None, "{pair:?}");
+        }
+        for pair in [("memory", "64"), ("item-size", "1m"), ("growth", "1.25")] {
+            assert_eq!(check(Product::Memcached, None, &[pair]), None, "{pair:?}");
+        }
+        assert_eq!(check(Product::Redis, Some(Program::Keydb), &[("server-threads", "2")]), None);
+        assert!(check(Product::Redis, None, &[("server-threads", "2")]).is_some());
+    }
+
+    #[test]
+    fn what_runs_code_or_names_a_file_is_refused_however_it_is_spelled() {
+        for name in [
+            "loose-innodb_buffer_pool_size",
+            "loose_datadir",
+            "skip-grant-tables",
+            "enable-innodb_doublewrite",
+            "maximum-innodb_buffer_pool_size",
+            "innodb_buffer_pool_siz",
+            "INNODB_BUFFER_POOL_SIZE",
+            "pid_fil",
+            "plugin-dir",
+            "plugin-load-add",
+            "plugin_load",
+            "slow-query-log-file",
+            "general_log_file",
+            "version",
+            "init-file",
+            "init_connect",
+            "wsrep-provider",
+            "wsrep_notify_cmd",
+            "innodb_data_file_path",
+            "secure_file_priv",
+            "tmpdir",
+            "-innodb_buffer_pool_size",
+            "",
+            " ",
+        ] {
+            refuses(Product::Mysql, name);
+        }
+        for name in [
+            "loadmodule",
+            "include",
+            "dir",
+            "dbfilename",
+            "appenddirname",
+            "appendfilename",
+            "logfile",
+            "pidfile",
+            "aclfile",
+            "rename-command",
+            "unixsocket",
+            "port",
+            "bind",
+            "enable-debug-command",
+            "oom-score-adj",
+            "syslog-enabled",
+            "tls-key-file",
+            "max_memory",
+            "MaxMemory",
+            "maxmemory\nport 1\n#",
+            "save 1 1\nport",
+        ] {
+            refuses(Product::Redis, name);
+        }
+        for name in ["port", "socket", "extended", "-s", "memor", "Memory"] {
+            refuses(Product::Memcached, name);
+        }
+    }
+
+    #[test]
+    fn values_are_numbers_and_keywords() {
+        for (product, name, value) in [
+            (Product::Redis, "save", "1 1\nport 1"),
+            (Product::Redis, "save", "1 1\rport 1"),
+            (Product::Redis, "maxmemory-policy", "\"x\""),
+            (Product::Redis, "notify-keyspace-events", "../x"),
+            (Product::Redis, "maxmemory", "1mb 2"),
+            (Product::Redis, "maxmemory", ""),
+            (Product::Redis, "maxmemory", "--port"),
+            (Product::Mysql, "sql_mode", "/etc/passwd"),
+            (Product::Mysql, "sql_mode", "~"),
+            (Product::Mysql, "sql_mode", "a\0b"),
+            (Product::Mysql, "innodb_buffer_pool_size", "1G;x"),
+            (Product::Memcached, "memory", "-s/x"),
+            (Product::Memcached, "memory", "64 -s x"),
+            (Product::Memcached, "threads", "0"),
+            (Product::Memcached, "connections", "+1k"),
+            (Product::Memcached, "evictions", "1"),
+        ] {
+            let told = check(product, None, &[(name, value)]).unwrap_or_default();
+            assert!(told.contains("a value that cannot be meant (expected"), "{value:?}: {told}");
+        }
+    }
+
+    #[test]
+    fn two_spellings_of_one_setting_are_refused() {
+        let twice = [("innodb_buffer_pool_size", "1G"), ("innodb-buffer-pool-size", "2G")];
+        let told = check(Product::Mysql, None, &twice).unwrap();
+        assert!(told.contains("is given twice"), "{told}");
+    }
+
+    #[test]
+    fn the_documentation_has_every_name() {
+        let document = include_str!("../../../docs/FORMAT.md");
+        let (_, section) = document.split_once("#### Settings of private servers").unwrap();
+        let section = section.split_once("\n##").map_or(section, |(section, _)| section);
+        let listed: Vec<&str> = section.split('`').skip(1).step_by(2).collect();
+        for (server, list) in [
+            ("Redis", &lists::REDIS[..]),
+            ("Valkey", &lists::VALKEY),
+            ("KeyDB", &lists::KEYDB),
+            ("MariaDB", &lists::MARIADB),
+            ("memcached", &lists::MEMCACHED),
+        ] {
+            for name in list.iter().flat_map(|(_, names)| names.split_whitespace()) {
+                assert!(listed.contains(&name), "{server}: `{name}` is not in docs/FORMAT.md");
+            }
+        }
+    }
+}
