@@ -29,6 +29,7 @@ fn header(run: &str, started_unix_ms: u64) -> Header {
         started_unix_ms,
         plan,
         conditions: Conditions::default(),
+        host_mark: None,
         null_rates: Vec::new(),
         calibration: None,
     }

@@ -179,9 +179,8 @@ pub(crate) struct Run {
     pub(crate) disk: PathBuf,
     #[command(flatten)]
     pub(crate) serve: Serve,
-    /// Add the missing trials to an interrupted or killed run
-    #[arg(long, value_name = "RUN")]
-    pub(crate) resume: Option<String>,
+    #[command(flatten)]
+    pub(crate) resume: Resume,
     /// Print nothing but the result
     #[arg(long, short)]
     pub(crate) quiet: bool,
@@ -190,6 +189,17 @@ pub(crate) struct Run {
     pub(crate) format: Format,
     #[command(flatten)]
     pub(crate) records: Records,
+}
+
+/// A run that is taken up again.
+#[derive(Debug, Args)]
+pub(crate) struct Resume {
+    /// Add the missing trials to an interrupted or killed run
+    #[arg(id = "resume", long = "resume", value_name = "RUN")]
+    pub(crate) run: Option<String>,
+    /// Resume a run that another host planned, without being asked
+    #[arg(long, requires = "resume")]
+    pub(crate) trust_record: bool,
 }
 
 /// Arguments of `studies`.

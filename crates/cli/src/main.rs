@@ -14,6 +14,7 @@ mod secrets;
 mod sense;
 mod serve;
 mod studies;
+mod trust;
 
 use args::{Arguments, Command};
 use clap::Parser as _;

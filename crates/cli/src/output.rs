@@ -28,3 +28,18 @@ pub(crate) fn print(text: &str) -> Result<(), CliError> {
         _ => Ok(()),
     }
 }
+
+/// Says something on standard error, with a line break behind it.
+pub(crate) fn say(text: &str) {
+    anstream::eprintln!("{text}");
+}
+
+/// Asks the user at the terminal; anything but `y` and `yes` is a no.
+pub(crate) fn confirm(question: &str) -> Result<bool, CliError> {
+    anstream::eprint!("{question} [y/N] ");
+    let mut answer = String::new();
+    std::io::stdin()
+        .read_line(&mut answer)
+        .map_err(|e| CliError::failed(format!("the answer cannot be read: {e}")))?;
+    Ok(["y", "yes"].contains(&answer.trim().to_ascii_lowercase().as_str()))
+}

@@ -23,6 +23,7 @@ mod program {
     mod faults;
     mod find_max;
     mod foreign_records;
+    mod foreign;
     mod full_disk;
     mod interrupt;
     mod latency_log;

@@ -272,6 +272,7 @@ fn header(seed: u64, search: Search) -> Header {
         started_unix_ms: lab::unix_ms(),
         plan: plan(seed, search, kv),
         conditions: Conditions::default(),
+        host_mark: None,
         null_rates: Vec::new(),
         calibration: None,
     }

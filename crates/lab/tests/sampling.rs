@@ -99,6 +99,7 @@ impl Heard<'_> {
             started_unix_ms: unix_ms(),
             plan,
             conditions: Conditions::default(),
+            host_mark: None,
             null_rates: Vec::new(),
             calibration: None,
         };

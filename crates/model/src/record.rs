@@ -1,6 +1,7 @@
 //! The parts of a record that are not trials. docs/FORMAT.md describes the directory.
 
-use serde::{Deserialize, Serialize};
+use serde::de::{Error as _, Unexpected};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::calibration::{Calibration, NullRate};
 use crate::plan::Plan;
@@ -34,6 +35,7 @@ pub struct Header {
     /// [`RECORD_FORMAT`] of the writer.
     pub format: u32,
     /// Id of the run: eight hexadecimal characters.
+    #[serde(deserialize_with = "run_id")]
     pub run: String,
     /// Version and commit of cachedyno.
     pub tool: String,
@@ -43,6 +45,10 @@ pub struct Header {
     pub started_unix_ms: u64,
     /// What the run will do.
     pub plan: Plan,
+    /// By which a host knows a plan that it made itself: see `rig::host_mark`. `None` in a record
+    /// that no host will know.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host_mark: Option<String>,
     /// Under which conditions.
     pub conditions: Conditions,
     /// What the generator reached on the null server, by key-value cell and phase.
@@ -51,6 +57,25 @@ pub struct Header {
     /// What this machine was found to do; `None` when it was not calibrated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calibration: Option<Calibration>,
+}
+
+/// Characters of the id of a run.
+const RUN_ID_LENGTH: usize = 8;
+
+/// Whether a text is the id of a run: eight lower-case hexadecimal characters. Names of keys, of
+/// tables and of files are made of it, and the patterns by which they are removed.
+pub fn is_run_id(text: &str) -> bool {
+    text.len() == RUN_ID_LENGTH && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+/// The id of a run in a record, which may be somebody else's.
+fn run_id<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    if is_run_id(&text) {
+        return Ok(text);
+    }
+    let expected = "eight lower-case hexadecimal characters";
+    Err(D::Error::invalid_value(Unexpected::Str(&text), &expected))
 }
 
 /// How a run ended.

@@ -161,6 +161,7 @@ pub(crate) fn recorded(plan: Plan, blocks: u32, rates: Rates) -> Recorded {
             started_unix_ms: 1_790_000_000_000,
             plan,
             conditions: Conditions::default(),
+            host_mark: None,
             null_rates: Vec::new(),
             calibration: None,
         },

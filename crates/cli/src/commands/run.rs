@@ -30,7 +30,7 @@ use crate::args::{Fill, Format, Run};
 use crate::exit::{CliError, DONE, INTERRUPTED, NOT_VALID, TARGET};
 use crate::output;
 use crate::progress::{Collector, Display};
-use crate::{limits, secrets, sense, serve, studies};
+use crate::{limits, secrets, sense, serve, studies, trust};
 
 /// How the number of clients is chosen here.
 const CLIENTS: &str = "--set clients";
@@ -42,7 +42,7 @@ pub(crate) fn run(arguments: &Run) -> Result<ExitCode, CliError> {
     // Before a record is begun: wrong arguments leave nothing behind.
     let served = serve::bind(&arguments.serve)?;
     let setup = setup(arguments, &choices)?;
-    let (header, writer, earlier, _alone) = match &arguments.resume {
+    let (header, writer, earlier, _alone) = match &arguments.resume.run {
         Some(run) => resume(arguments, run, &choices, &setup)?,
         None => begin(arguments, &choices, &setup)?,
     };
@@ -151,12 +151,7 @@ fn begin(arguments: &Run, targets: &[TargetChoice], setup: &Setup) -> Result<Beg
     let plan = study.plan(&choices)?;
     sense::threads_of(&plan, &choices.sets, setup.pinning.generator.len())
         .map_err(CliError::usage)?;
-    for target in plan.targets.iter().filter(|target| target.address.is_none()) {
-        for product in target.products() {
-            rig::check_settings(*product, target.program, &target.settings_of(*product))
-                .map_err(|e| CliError::usage(format!("target `{}`: {e}", target.name)))?;
-        }
-    }
+    trust::check_settings(&plan)?;
     limits::allow(CLIENTS, &plan)?;
     let silent = arguments.quiet || arguments.format != Format::Text;
     let alone = alone(&setup.guard)?;
@@ -174,9 +169,11 @@ pub(super) fn header(
     let facts = doctor::conditions(&setup.disk);
     let calibration = calibrate::known(records, &facts, setup, silent);
     let null_rates = lab::null_rates(&plan, setup);
+    let run = format!("{:08x}", random()? >> 32);
     Ok(Header {
         format: RECORD_FORMAT,
-        run: format!("{:08x}", random()? >> 32),
+        host_mark: trust::host_mark(&run, &plan),
+        run,
         tool: format!("cachedyno {}", studies::TOOL_VERSION),
         // What passes for a password where none is expected is masked as well.
         command: std::env::args().map(|argument| mask_text(&argument)).collect(),
@@ -217,7 +214,9 @@ fn resume(
             arguments.study.as_deref().unwrap_or_default()
         )));
     }
+    trust::check_settings(plan)?;
     same_places(arguments, &record.header, targets)?;
+    trust::consent(&record.header, setup, arguments.resume.trust_record)?;
     same_files(plan)?;
     limits::allow(CLIENTS, plan)?;
     let alone = alone(&setup.guard)?;
@@ -267,7 +266,7 @@ fn same_places(arguments: &Run, header: &Header, choices: &[TargetChoice]) -> Re
     if missing.is_empty() {
         return Ok(());
     }
-    let given = existing().map(|(name, _)| given_as(&header.command, name));
+    let given = existing().map(|(name, address)| given_as(&header.command, name, address));
     Err(CliError::usage(format!(
         "a record holds no passwords, so give existing stores again: {} (expected `{}`)",
         missing.join(", "),
@@ -285,11 +284,15 @@ fn resuming(run: &str, records: &Path, stores: impl Iterator<Item = String>) -> 
     output::shell_words(&words)
 }
 
-/// What named the store of a target on the command line of its run; credentials are masked there.
-fn given_as(command: &[String], name: &str) -> String {
+/// What named the store of a target on the command line of its run, where credentials are masked.
+fn given_as(command: &[String], name: &str, address: &str) -> String {
     let value = |word: &String| word.strip_prefix("--target=").unwrap_or(word).to_string();
+    // A command line that was changed must not lead to another server than the plan's.
     let names = |word: &String| {
-        word.contains("://") && TargetChoice::parse(word).is_ok_and(|choice| choice.name == name)
+        let choice = TargetChoice::parse(word).ok();
+        choice.is_some_and(|choice| {
+            choice.name == name && choice.endpoint.is_some_and(|e| e.to_string() == address)
+        })
     };
     command.iter().map(value).find(names).unwrap_or_else(|| format!("{name}=URL"))
 }
@@ -396,8 +399,9 @@ fn last_words(header: &Header, records: &Path) -> String {
     let next = if header.plan.search.is_some() {
         format!("`cachedyno show {run}` tells what it found so far")
     } else {
-        let stores = header.plan.targets.iter().filter(|target| target.address.is_some());
-        let stores = stores.map(|target| given_as(&header.command, &target.name));
+        let stores = header.plan.targets.iter().filter_map(|target| {
+            Some(given_as(&header.command, &target.name, target.address.as_ref()?))
+        });
         format!("`{}` adds what is missing, if anything", resuming(run, records, stores))
     };
     format!("ended at once: a process in the background removes what was started; {next}")

@@ -1,0 +1,87 @@
+//! Plans that somebody else may have made: studies, and records that are resumed.
+
+use lab::Setup;
+use model::{Header, Plan, PlannedTarget, Product, Program};
+use std::io::{self, IsTerminal as _};
+
+use crate::exit::CliError;
+use crate::output;
+
+/// Whether all private servers of a plan may be started with its settings.
+pub(crate) fn check_settings(plan: &Plan) -> Result<(), CliError> {
+    for target in plan.targets.iter().filter(|target| target.address.is_none()) {
+        for product in target.products() {
+            rig::check_settings(*product, target.program, &target.settings_of(*product))
+                .map_err(|e| CliError::usage(format!("target `{}`: {e}", target.name)))?;
+        }
+    }
+    Ok(())
+}
+
+/// The mark of this host under the plan of a run; `None` where the host has no id.
+pub(crate) fn host_mark(run: &str, plan: &Plan) -> Option<String> {
+    rig::host_mark(&serde_json::to_vec(&(run, plan)).ok()?)
+}
+
+/// Lets a record be resumed whose plan this host made. For any other it shows what would be
+/// started and where, and asks; `is_trusted` answers instead of the user.
+pub(crate) fn consent(header: &Header, setup: &Setup, is_trusted: bool) -> Result<(), CliError> {
+    let Header { run, plan, .. } = header;
+    if is_trusted || header.host_mark.is_some() && header.host_mark == host_mark(run, plan) {
+        return Ok(());
+    }
+    output::say(&format!(
+        "run `{run}` was planned on another host, or its plan was changed. To resume it:"
+    ));
+    for line in undertakings(plan, setup) {
+        output::say(&format!("  {line}"));
+    }
+    let asks = io::stdin().is_terminal() && io::stderr().is_terminal();
+    if asks && output::confirm("Resume it?")? {
+        return Ok(());
+    }
+    let why =
+        if asks { "was not confirmed" } else { "needs your consent, and this is no terminal" };
+    Err(CliError::usage(format!(
+        "resuming run `{run}` of another host {why} (read above what it starts, then add \
+         --trust-record)"
+    )))
+}
+
+/// What a plan starts, reads and measures, a line each.
+fn undertakings(plan: &Plan, setup: &Setup) -> Vec<String> {
+    let disk = setup.disk.display();
+    let mut lines = Vec::new();
+    for target in &plan.targets {
+        let name = &target.name;
+        if let Some(address) = &target.address {
+            lines.push(format!("`{name}` measures the store at {address}, whose URL you gave"));
+            continue;
+        }
+        for product in target.products() {
+            lines.push(match product {
+                Product::Files => format!("`{name}` writes files into a new directory in {disk}"),
+                _ => format!("`{name}` starts {}, its data in {disk}", server(target, *product)),
+            });
+        }
+    }
+    let files = plan.files();
+    lines
+        .extend(files.map(|files| format!("records are read from files in `{}`", files.directory)));
+    lines
+}
+
+/// A private server with its settings.
+fn server(target: &PlannedTarget, product: Product) -> String {
+    let program = match product {
+        Product::Mysql => "mariadbd",
+        Product::Memcached => "memcached",
+        Product::Files | Product::Redis => target.program.map_or("redis-server", Program::name),
+    };
+    let settings = target.settings_of(product);
+    let pairs: Vec<String> = settings.iter().map(|(n, v)| format!("`{n}={v}`")).collect();
+    match &pairs[..] {
+        [] => format!("{program} with its defaults"),
+        some => format!("{program} with {}", some.join(", ")),
+    }
+}

@@ -1,0 +1,106 @@
+//! Records that somebody else made or changed: nothing in them is run, trusted or printed raw.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use super::common::{Finished, Place, Record};
+
+/// A run of session files whose seal is gone, as if it had been killed.
+fn unsealed(place: &Place) -> Record {
+    Place::finish(place.fast(&["--set", "clients=1", "--target", "files"])).measured();
+    let record = place.record();
+    fs::remove_file(record.path.join("seal.json")).unwrap();
+    record
+}
+
+/// Changes the header of a record.
+fn edit(record: &Record, change: impl FnOnce(&mut Value)) {
+    let mut header = record.header();
+    change(&mut header);
+    fs::write(record.path.join("header.json"), header.to_string()).unwrap();
+}
+
+fn resume(place: &Place, more: &[&str]) -> Finished {
+    let arguments = [&["--resume", "latest", "--format", "json"], more].concat();
+    Place::finish(place.run(&arguments))
+}
+
+#[test]
+fn a_plan_of_another_host_is_shown_and_needs_consent() {
+    let place = Place::new();
+    let record = unsealed(&place);
+    let mark = record.header()["host_mark"].as_str().unwrap().to_string();
+    assert_eq!(mark.len(), 64, "{mark}");
+    resume(&place, &[]).measured();
+
+    for change in [
+        &|header: &mut Value| header["host_mark"] = json!("0".repeat(64)),
+        &|header: &mut Value| drop(header.as_object_mut().unwrap().remove("host_mark")),
+        // The mark of this host, under another plan.
+        &|header: &mut Value| {
+            header["host_mark"] = json!(mark);
+            header["plan"]["seed"] = json!(4711);
+        },
+    ] as [&dyn Fn(&mut Value); 3]
+    {
+        fs::remove_file(record.path.join("seal.json")).unwrap();
+        edit(&record, change);
+        let before = record.read("trials.jsonl");
+        let refused = resume(&place, &[]);
+        assert_eq!(refused.code, Some(2), "{refused:#?}");
+        for words in
+            ["was planned on another host", "`files` writes files into a new", "--trust-record"]
+        {
+            assert!(refused.stderr.contains(words), "no `{words}` in {}", refused.stderr);
+        }
+        assert_eq!(record.read("trials.jsonl"), before);
+        assert!(!record.path.join("seal.json").exists());
+        resume(&place, &["--trust-record"]).measured();
+    }
+    place.assert_nothing_left();
+}
+
+#[test]
+fn a_record_cannot_choose_settings_that_no_list_has() {
+    let place = Place::new();
+    let record = unsealed(&place);
+    let foreign = place.path().join("foreign.so");
+    for (product, name, value) in [
+        ("redis", "loadmodule", foreign.to_str().unwrap()),
+        ("redis", "save", "1 1\nloadmodule x.so"),
+        ("mysql", "loose-plugin-load-add", "x.so"),
+        ("mysql", "pid_fil", "x"),
+        ("mysql", "slow-query-log-file", "x"),
+        ("mysql", "sql_mode", "/x"),
+        ("memcached", "extended", "x"),
+    ] {
+        edit(&record, |header| {
+            header["plan"]["targets"][0]["product"] = json!(product);
+            header["plan"]["targets"][0]["settings"] = json!({ name: value });
+        });
+        for trust in [&[][..], &["--trust-record"]] {
+            resume(&place, trust).usage_error(&[&format!("setting `{name}` of "), "expected"]);
+        }
+    }
+    place.assert_nothing_left();
+}
+
+#[test]
+fn a_run_id_that_none_has_is_refused_by_every_command() {
+    let place = Place::new();
+    let record = unsealed(&place);
+    let path = record.path.to_str().unwrap();
+    for id in ["", "*", "%", "../../x", "0123ABCD", "0123abc;", "$(touch x)", "\u{1b}[2J"] {
+        edit(&record, |header| header["run"] = json!(id));
+        for command in
+            [&["show", path][..], &["report", path], &["run", "--resume", path, "--trust-record"]]
+        {
+            let finished = place.on_records(command);
+            assert_eq!(finished.code, Some(1), "{id:?}: {finished:#?}");
+            assert!(finished.stderr.contains("eight lower-case hexadecimal"), "{finished:#?}");
+            assert!(!finished.stderr.contains('\u{1b}'), "{finished:#?}");
+        }
+        assert!(place.on_records(&["list"]).code(0).stdout.contains("no records"));
+    }
+}
