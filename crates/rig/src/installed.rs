@@ -1,10 +1,9 @@
 //! Which servers can be started here.
 
 use crate::search::SearchPath;
-use crate::{mariadb, memcached, redis};
+use crate::{child, mariadb, memcached, redis};
 use model::{Product, Program};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 /// One product's server, installed or not.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,7 +55,7 @@ fn server(
 }
 
 fn version_line(program: &Path) -> Option<String> {
-    let output = Command::new(program).arg("--version").output().ok()?;
+    let output = child::command(program).arg("--version").output().ok()?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     text.lines().map(str::trim).find(|line| !line.is_empty()).map(str::to_string)
 }

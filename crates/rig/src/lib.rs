@@ -19,6 +19,7 @@
 //! panic, and after `kill -9` as well.
 
 pub mod alone;
+mod child;
 pub mod cpu;
 pub mod error;
 pub mod guard;

@@ -4,6 +4,7 @@
 //! copied for each server. Its redo log is small, to make the copy small; the server itself grows
 //! it to its own default (or the plan's size) when it starts.
 
+use crate::child;
 use crate::error::{Result, RigError};
 use crate::guard::Guard;
 use crate::process::{Launch, Process};
@@ -19,7 +20,6 @@ use std::fs::{self, File};
 use std::io::{self, Read};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Duration;
 
 /// The database that every server of ours has; the account is `root` without a password.
@@ -164,7 +164,7 @@ pub fn start_mariadb(
 pub(crate) fn find_server(search: &SearchPath) -> Option<PathBuf> {
     search.find(&[PROGRAM]).or_else(|| {
         let program = search.find(&["mysqld"])?;
-        let output = Command::new(&program).arg("--version").output().ok()?;
+        let output = child::command(&program).arg("--version").output().ok()?;
         String::from_utf8_lossy(&output.stdout).contains("MariaDB").then_some(program)
     })
 }

@@ -1,5 +1,6 @@
 //! A program that we started: pinned, logged, owned by the guard, and killed on drop.
 
+use crate::child;
 use crate::cpu::{allowed_by_the_system, cpu_set};
 use crate::error::{Result, RigError};
 use crate::guard::Guard;
@@ -69,13 +70,11 @@ impl Process {
             opened.map_err(RigError::io("put a process into", &file))
         });
         let joins = joins.transpose()?;
-        let mut command = Command::new(&program);
+        let mut command = child::command(&program);
         command
             .args(&arguments)
             .current_dir(directory)
-            .env_clear()
             .env("PATH", search.to_variable())
-            .env("LC_ALL", "C")
             .env("HOME", directory)
             .env("TMPDIR", directory)
             .stdin(Stdio::null())

@@ -12,13 +12,14 @@
 //! from those of the trials before it. So files stay where they are until the run ends, as long as
 //! there is room ([`Shelf::has_room`]): what is not deleted slows nobody down.
 
+use crate::child;
 use crate::error::{Result, RigError};
 use crate::guard::Guard;
 use crate::scratch::{Scratch, random};
 use nix::sys::statvfs::statvfs;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 /// Places looked at for each trial.
@@ -62,7 +63,7 @@ impl Shelf {
     /// Makes a new one in `parent`, which must exist.
     pub fn new(guard: &Guard, parent: &Path) -> Result<Self> {
         let scratch = Scratch::new(guard, parent)?;
-        let status = Command::new("chattr")
+        let status = child::command("chattr")
             .arg("+T")
             .arg(scratch.path())
             .stdin(Stdio::null())

@@ -14,6 +14,7 @@ mod protocol;
 pub use cleaner::guard_main;
 pub(crate) use cleaner::{MARKER, remove_owned};
 
+use crate::child;
 use crate::error::{Result, RigError};
 use crate::procfs::Identity;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -49,7 +50,7 @@ impl Guard {
     /// Starts this program again as the guard, with [`GUARD_ARGUMENT`].
     pub fn start() -> Result<Self> {
         let program = std::env::current_exe().map_err(|e| failed("could not be started", &e))?;
-        let mut command = Command::new(program);
+        let mut command = child::command(program);
         command.arg(GUARD_ARGUMENT);
         Self::start_as(command)
     }
