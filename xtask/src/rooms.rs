@@ -1,5 +1,5 @@
-//! What may be called where: pure rooms know no clock, socket or process; printing, exiting and
-//! `unwrap` belong to `cli`, to this crate and to tests.
+//! What may be called where: pure rooms know no clock, socket or process; exiting and `unwrap`
+//! belong to `cli`, to this crate and to tests; one file prints, and one starts other programs.
 
 use crate::repo::{File, Repo, Violation};
 use crate::rust::Source;
@@ -36,12 +36,27 @@ const WRITING: [(&str, &str); 5] = [
 /// Macros that print.
 const PRINTING: [&str; 4] = ["println", "eprintln", "print", "eprint"];
 
+/// The one file that writes to the terminal: it filters what it writes.
+const PRINTER: &str = "crates/cli/src/output.rs";
+
+/// What writes to the terminal, besides the macros.
+const WRITERS: [&str; 3] = ["anstream", "io::stdout", "io::stderr"];
+
+/// Files that start other programs: what is started gets an environment without passwords. The
+/// program itself is started anew with its own.
+const STARTERS: [&str; 3] = [
+    "crates/rig/src/child.rs",
+    "crates/cli/src/secrets.rs",
+    "crates/cli/src/commands/redis_benchmark/mod.rs",
+];
+
 /// Checks all Rust that is not test code.
 pub(crate) fn check(repo: &Repo) -> Vec<Violation> {
     let mut found = Vec::new();
     for (file, source) in repo.rust() {
         found.extend(impure_paths(file, source));
         found.extend(misplaced_calls(file, source));
+        found.extend(unfiltered(file, source));
     }
     found.retain(|v| !repo.files.iter().any(|f| f.path == v.path && f.is_test_line(v.line)));
     found.dedup();
@@ -96,6 +111,38 @@ fn misplaced_calls(file: &File, source: &Source) -> Vec<Violation> {
         if names(&path, "process::exit") {
             let text = "`process::exit` outside of cli: return an error".to_owned();
             found.push(file.violation(line, text));
+        }
+    }
+    found
+}
+
+/// Text that reaches the terminal past the filter, and programs with all of our environment.
+fn unfiltered(file: &File, source: &Source) -> Vec<Violation> {
+    let is_source = file.path.starts_with("crates/") && file.path.contains("/src/");
+    if !is_source {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    if file.room() == Some("cli") && file.path != PRINTER {
+        for (i, token) in source.tokens.iter().enumerate() {
+            if source.reads(i + 1, &["!"]) && PRINTING.iter().any(|p| token.is(p)) {
+                let text = format!("`{}!` prints unfiltered: use `output`", token.text);
+                found.push(file.violation(token.first, text));
+            }
+        }
+        for (path, line) in source.paths() {
+            if WRITERS.iter().any(|writer| names(&path, writer)) {
+                let text = format!("`{path}` prints unfiltered: use `output`");
+                found.push(file.violation(line, text));
+            }
+        }
+    }
+    if !STARTERS.contains(&file.path.as_str()) {
+        for (path, line) in source.paths() {
+            if names(&path, "Command::new") {
+                let text = format!("`{path}` hands on passwords: use `rig`'s `child::command`");
+                found.push(file.violation(line, text));
+            }
         }
     }
     found
@@ -162,7 +209,7 @@ mod tests {
         for (code, what) in cases {
             let got = of("crates/lab/src/lib.rs", code);
             assert!(got.len() == 1 && got[0].contains(what), "{code}: {got:?}");
-            assert_eq!(of("crates/cli/src/main.rs", code), [""; 0]);
+            assert_eq!(of("crates/cli/src/output.rs", code), [""; 0]);
             assert_eq!(of("xtask/src/main.rs", code), [""; 0]);
             assert_eq!(of("crates/lab/tests/run.rs", code), [""; 0]);
             let inside = format!("#[cfg(test)]\nmod tests {{\n{code}\n}}\n");
@@ -171,5 +218,26 @@ mod tests {
         let fine =
             "/// println!(x).unwrap()\nfn f() { x.unwrap_or(1); writeln!(o); s(\"print!\"); }";
         assert_eq!(of("crates/lab/src/lib.rs", fine), [""; 0]);
+    }
+
+    #[test]
+    fn one_file_prints_and_few_start_programs() {
+        for (code, path, what) in [
+            ("fn f() { eprintln!(\"x\"); }", "crates/cli/src/serve.rs", "`eprintln!` prints"),
+            ("fn f() { anstream::print!(\"x\"); }", "crates/cli/src/serve.rs", "`print!` prints"),
+            (
+                "fn f() { std::io::stderr(); }",
+                "crates/cli/src/serve.rs",
+                "`std::io::stderr` prints",
+            ),
+            ("fn f() { Command::new(p); }", "crates/rig/src/shelf.rs", "hands on passwords"),
+            ("fn f() { std::process::Command::new(p); }", "crates/lab/src/lib.rs", "hands on"),
+        ] {
+            let got = of(path, code);
+            assert!(!got.is_empty() && got[0].contains(what), "{code}: {got:?}");
+            let (printer, starter) = (of(PRINTER, code), of(STARTERS[0], code));
+            assert!(printer.is_empty() || starter.is_empty(), "{printer:?} {starter:?}");
+            assert_eq!(of("crates/lab/tests/run.rs", code), [""; 0]);
+        }
     }
 }

@@ -4,6 +4,7 @@ use rig::Guard;
 use rig::alone::{Alone, Asked, Holder};
 
 use crate::exit::CliError;
+use crate::output;
 
 /// Keeps other measurements away as long as the value lives. Errors: one is under way, with what it
 /// is. Where nothing can be locked, it says so and goes on.
@@ -12,7 +13,7 @@ pub(crate) fn alone(guard: &Guard) -> Result<Option<Alone>, CliError> {
         Ok(Asked::Alone(alone)) => Ok(Some(alone)),
         Ok(Asked::Busy(holder)) => Err(CliError::failed(busy(holder.as_ref()))),
         Err(e) => {
-            anstream::eprintln!("warning: other measurements are not kept away: {e}");
+            output::say(&format!("warning: other measurements are not kept away: {e}"));
             Ok(None)
         }
     }

@@ -20,9 +20,8 @@ pub(crate) mod studies;
 
 use ::report::{Recorded, TargetState, View, judge};
 use archive::{Record, TargetLine};
+use std::env;
 use std::path::{Path, PathBuf};
-use std::{env, io};
-use terminal_size::{terminal_size, terminal_size_of};
 
 use crate::args::Format;
 use crate::exit::CliError;
@@ -34,10 +33,8 @@ const COLUMNS: usize = 100;
 /// Columns of the terminal that is written to; of a pipe or a file those that the environment's
 /// `COLUMNS` asks for, else those of a terminal beside it.
 fn columns() -> usize {
-    let of_output = terminal_size_of(io::stdout()).map(|(width, _)| width.0.into());
     let asked = || env::var("COLUMNS").ok()?.parse::<usize>().ok().filter(|columns| *columns > 0);
-    let beside = || terminal_size().map(|(width, _)| width.0.into());
-    of_output.or_else(asked).or_else(beside).unwrap_or(COLUMNS)
+    output::columns().or_else(asked).or_else(output::columns_beside).unwrap_or(COLUMNS)
 }
 
 /// The directory of a run.
@@ -92,12 +89,13 @@ fn state(line: TargetLine) -> TargetState {
 
 /// Prints a view in the wanted form.
 fn print(view: &View, format: Format) -> Result<(), CliError> {
-    let text = match format {
-        Format::Text => ::report::text::render(view, columns(), true),
-        Format::Json => ::report::json::render(view),
-        Format::Markdown => ::report::markdown::render(view),
-    };
-    output::print(&format!("{text}\n"))
+    match format {
+        Format::Text => {
+            output::print_painted(|colour| ::report::text::render(view, columns(), colour) + "\n")
+        }
+        Format::Json => output::print_json(&(::report::json::render(view) + "\n")),
+        Format::Markdown => output::print(&(::report::markdown::render(view) + "\n")),
+    }
 }
 
 /// Makes the page of a view.

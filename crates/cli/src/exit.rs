@@ -8,6 +8,8 @@ use model::{Failure, StudyError};
 use std::fmt;
 use std::process::ExitCode;
 
+use crate::{output, secrets};
+
 /// Done, and the result is VALID.
 pub(crate) const DONE: u8 = 0;
 /// Something failed that the user could not foresee.
@@ -68,8 +70,16 @@ impl From<rig::RigError> for CliError {
 
 /// Prints the error and gives its exit code.
 pub(crate) fn print(error: &CliError) -> ExitCode {
-    anstream::eprintln!("error: {error}");
+    output::say(&secrets::masked(&format!("error: {error}")));
     ExitCode::from(error.code)
+}
+
+/// Prints what clap found wrong, or the help that was asked for, and gives its exit code.
+pub(crate) fn of_clap(error: &clap::Error) -> ExitCode {
+    match output::say_clap(error) {
+        Ok(()) => ExitCode::from(if error.use_stderr() { USAGE } else { DONE }),
+        Err(error) => print(&error),
+    }
 }
 
 /// The guard has nobody to talk to: its exit code is all it says.

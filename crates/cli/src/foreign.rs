@@ -16,6 +16,7 @@ use std::thread;
 use std::time::Duration;
 
 use crate::exit::{CliError, FAILED};
+use crate::output;
 
 /// Resident memory of the program beside [`SIZE_FACTOR`] times what is read; with what is taken
 /// between two looks it stays below 100 MB and ten times that.
@@ -54,10 +55,10 @@ pub(crate) fn within<T>(
         let start = cpu_time();
         while ended.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
             if let Some(what) = too_much(bytes, start) {
-                anstream::eprintln!(
+                output::say(&format!(
                     "error: `{name}` cannot be read within {what}: its files hold more than its \
                      {bytes} bytes stand for (expected a record as cachedyno wrote it)"
-                );
+                ));
                 low_level::exit(FAILED.into());
             }
         }

@@ -28,7 +28,10 @@ fn main() -> ExitCode {
     if let Err(error) = secrets::leave_the_process_list() {
         return exit::print(&error);
     }
-    let arguments = Arguments::parse();
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return exit::of_clap(&error),
+    };
     let done = match arguments.command {
         Command::Run(run) => commands::run::run(&run),
         Command::DataSet(data_set) => commands::data_set::run(&data_set),

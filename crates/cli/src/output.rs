@@ -1,25 +1,114 @@
-//! Printing a result to standard output, the only place that does.
+//! What reaches the terminal: the only place that prints.
+//!
+//! A server's version, an error reply, a key, a file's name or a field of a record may hold escape
+//! sequences that clear a screen, set a title or hide text. So every text passes one filter on its
+//! way out. Colours of our own pass because a text is made twice: where it is plain without them,
+//! all escape sequences of the coloured one are ours.
 
-use std::io::{ErrorKind, Write as _};
+use std::borrow::Cow;
+use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
+use terminal_size::{terminal_size, terminal_size_of};
 
 use crate::exit::CliError;
 
-/// Words as a shell reads them back, with spaces between.
-pub(crate) fn shell_words(words: &[String]) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
-    let quoted = words.iter().map(|word| {
-        if !word.is_empty() && word.chars().all(is_plain) {
-            word.clone()
-        } else {
-            format!("'{}'", word.replace('\'', r"'\''"))
-        }
-    });
-    quoted.collect::<Vec<_>>().join(" ")
+/// What stands in the place of a character that no terminal gets.
+const REPLACED: &str = "\u{fffd}";
+
+/// Prints a text.
+pub(crate) fn print(text: &str) -> Result<(), CliError> {
+    write(&plain(text))
 }
 
-/// Prints `text` as it is; colours are taken out where nobody would see them. A reader that has
+/// Prints what is made with colours or without. They are left out where data holds what could be
+/// taken for colours, and where nobody would see them.
+pub(crate) fn print_painted(make: impl Fn(bool) -> String) -> Result<(), CliError> {
+    let uncoloured = make(false);
+    match plain(&uncoloured) {
+        Cow::Borrowed(_) => write(&make(true)),
+        Cow::Owned(text) => write(&text),
+    }
+}
+
+/// Prints JSON, in which any character can be escaped.
+pub(crate) fn print_json(text: &str) -> Result<(), CliError> {
+    let escape = |c: char| format!("\\u{:04x}", u32::from(c));
+    write(&filtered(text, is_hostile, escape))
+}
+
+/// Prints text that returns to the beginning of its line, which data must not; see [`plain`].
+pub(crate) fn print_returning(text: &str) -> Result<(), CliError> {
+    write(&filtered(text, |c| c != '\r' && is_hostile(c), |_| REPLACED.into()))
+}
+
+/// Says something on standard error, in a line of its own.
+pub(crate) fn say(text: &str) {
+    say_more(&format!("{text}\n"));
+}
+
+/// Says something on standard error, without a line break behind it.
+pub(crate) fn say_more(text: &str) {
+    // Nobody is left to be told that standard error is gone.
+    let _ = anstream::stderr().lock().write_all(plain(text).as_bytes());
+}
+
+/// Says what clap found, in its colours: help goes to standard output, an error to standard error.
+pub(crate) fn say_clap(error: &clap::Error) -> Result<(), CliError> {
+    let render = |colour| {
+        let text = error.render();
+        let text = if colour { text.ansi().to_string() } else { text.to_string() };
+        crate::secrets::masked(&text)
+    };
+    if !error.use_stderr() {
+        return print_painted(render);
+    }
+    match plain(&render(false)) {
+        Cow::Borrowed(_) => {
+            let _ = anstream::stderr().lock().write_all(render(true).as_bytes());
+        }
+        Cow::Owned(text) => say_more(&text),
+    }
+    Ok(())
+}
+
+/// Asks the user at the terminal; anything but `y` and `yes` is a no.
+pub(crate) fn confirm(question: &str) -> Result<bool, CliError> {
+    say_more(&format!("{question} [y/N] "));
+    let mut answer = String::new();
+    io::stdin()
+        .read_line(&mut answer)
+        .map_err(|e| CliError::failed(format!("the answer cannot be read: {e}")))?;
+    Ok(["y", "yes"].contains(&answer.trim().to_ascii_lowercase().as_str()))
+}
+
+/// A text without control characters but line breaks and tabs, and without those that change the
+/// direction of text; each is replaced.
+pub(crate) fn plain(text: &str) -> Cow<'_, str> {
+    // Of the two characters that end a line of CSV, the first is harmless.
+    if !text.replace("\r\n", "").contains(is_hostile) {
+        return text.into();
+    }
+    let lines = text.split("\r\n").map(|line| filtered(line, is_hostile, |_| REPLACED.into()));
+    lines.collect::<Vec<_>>().join("\r\n").into()
+}
+
+/// Whether standard error is a terminal.
+pub(crate) fn says_to_terminal() -> bool {
+    io::stderr().is_terminal()
+}
+
+/// Columns of the terminal that is printed to; `None` for a pipe or a file.
+pub(crate) fn columns() -> Option<usize> {
+    terminal_size_of(io::stdout()).map(|(width, _)| width.0.into())
+}
+
+/// Columns of a terminal beside it.
+pub(crate) fn columns_beside() -> Option<usize> {
+    terminal_size().map(|(width, _)| width.0.into())
+}
+
+/// Writes to standard output; colours are taken out where nobody would see them. A reader that has
 /// gone (`| head`) has seen enough; a full disk behind `>` is an error.
-pub(crate) fn print(text: &str) -> Result<(), CliError> {
+fn write(text: &str) -> Result<(), CliError> {
     let mut stdout = anstream::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
         Err(e) if e.kind() != ErrorKind::BrokenPipe => {
@@ -29,17 +118,64 @@ pub(crate) fn print(text: &str) -> Result<(), CliError> {
     }
 }
 
-/// Says something on standard error, with a line break behind it.
-pub(crate) fn say(text: &str) {
-    anstream::eprintln!("{text}");
+fn filtered(
+    text: &str,
+    is_bad: impl Fn(char) -> bool + Copy,
+    replace: impl Fn(char) -> String,
+) -> Cow<'_, str> {
+    if !text.contains(is_bad) {
+        return text.into();
+    }
+    let replaced = text.chars().fold(String::with_capacity(text.len()), |mut out, c| {
+        if is_bad(c) {
+            out.push_str(&replace(c));
+        } else {
+            out.push(c);
+        }
+        out
+    });
+    replaced.into()
 }
 
-/// Asks the user at the terminal; anything but `y` and `yes` is a no.
-pub(crate) fn confirm(question: &str) -> Result<bool, CliError> {
-    anstream::eprint!("{question} [y/N] ");
-    let mut answer = String::new();
-    std::io::stdin()
-        .read_line(&mut answer)
-        .map_err(|e| CliError::failed(format!("the answer cannot be read: {e}")))?;
-    Ok(["y", "yes"].contains(&answer.trim().to_ascii_lowercase().as_str()))
+/// Control characters (C0, DEL and C1) but line breaks and tabs, separators of lines and
+/// paragraphs, and controls of the direction of text (Unicode's UAX #9).
+fn is_hostile(c: char) -> bool {
+    let is_direction = matches!(
+        c,
+        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+    );
+    is_direction || c.is_control() && c != '\n' && c != '\t'
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_characters_are_replaced() {
+        assert!(matches!(plain("a\tb\nü – µs"), Cow::Borrowed(_)));
+        for hostile in [
+            "\u{1b}[2J",
+            "\u{1b}]0;x\u{7}",
+            "\u{1b}[31m",
+            "\r",
+            "\u{8}",
+            "\0",
+            "\u{7f}",
+            "\u{85}",
+            "\u{9b}2J",
+            "\u{202e}",
+            "\u{2066}",
+            "\u{200f}",
+            "\u{61c}",
+            "\u{2028}",
+        ] {
+            let text = plain(hostile);
+            assert!(!text.chars().any(is_hostile), "{hostile:?}");
+            assert!(text.contains(REPLACED), "{hostile:?}");
+        }
+        let json =
+            filtered("\"a\u{9b}\u{202e}\"", is_hostile, |c| format!("\\u{:04x}", u32::from(c)));
+        assert_eq!(json, "\"a\\u009b\\u202e\"");
+    }
 }

@@ -3,8 +3,9 @@
 use ::report::TargetState;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use model::{Event, Sink, SinkError, Trial};
-use std::io::IsTerminal as _;
 use std::time::{Duration, Instant};
+
+use crate::output;
 
 /// Steps of the bar: tenths of a percent.
 const STEPS: u64 = 1000;
@@ -62,7 +63,7 @@ pub(crate) struct Display {
 
 impl Display {
     pub(crate) fn new(quiet: bool) -> Self {
-        let terminal = std::io::stderr().is_terminal();
+        let terminal = output::says_to_terminal();
         let bar = ProgressBar::with_draw_target(
             Some(STEPS),
             if quiet || !terminal {
@@ -96,10 +97,15 @@ impl Display {
             return;
         }
         if self.terminal {
-            self.bar.suspend(|| anstream::eprintln!("{text}"));
+            self.bar.suspend(|| output::say(text));
         } else {
-            anstream::eprintln!("{text}");
+            output::say(text);
         }
+    }
+
+    /// What stands behind the bar.
+    fn message(&self, text: &str) {
+        self.bar.set_message(output::plain(text).into_owned());
     }
 
     fn left(&self) -> String {
@@ -126,7 +132,7 @@ impl Display {
         let of_left = if self.searches { 0.0 } else { of_left.min(1.0) };
         let share = self.done_share + (1.0 - self.done_share) * of_left;
         self.bar.set_position((share * STEPS as f64) as u64);
-        self.bar.set_message(text.clone());
+        self.message(&text);
         if !self.terminal && self.last_line.elapsed() >= LINE_EVERY {
             self.last_line = Instant::now();
             self.say(&text);
@@ -150,7 +156,7 @@ impl Sink for Display {
                 } else {
                     self.say(&format!("{} ({scale} scale, run {})", plan.question, header.run));
                 }
-                self.bar.set_message("checking the targets");
+                self.message("checking the targets");
             }
             Event::TargetReady { target, version, .. } => {
                 self.say(&format!("  {target}: {version}"));
@@ -168,7 +174,7 @@ impl Sink for Display {
                     format!("block {}  {cell}", block + 1)
                 };
                 let text = format!("{}  starting  {}", self.where_we_are, self.left());
-                self.bar.set_message(text);
+                self.message(&text);
             }
             Event::Progress { phase, rate_per_s, service_ns_p99, .. } => {
                 self.progress(phase, *rate_per_s, *service_ns_p99);

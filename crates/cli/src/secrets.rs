@@ -4,7 +4,7 @@
 //! the program runs. So the program replaces itself at once: the same command line without the
 //! password, which travels on in the environment, where only the same user can read it.
 
-use model::target::mask_text;
+use model::target::{self, mask_text};
 use model::{Endpoint, Secret, TargetChoice};
 use std::collections::BTreeMap;
 use std::env;
@@ -14,6 +14,9 @@ use std::process::Command;
 
 use crate::commands::redis_benchmark;
 use crate::exit::CliError;
+
+/// Bytes of the shortest part of an argument that is looked for in a message.
+const REPEATED_LEAST: usize = 3;
 
 /// Starts the program anew without passwords on its command line, if there are any.
 pub(crate) fn leave_the_process_list() -> Result<(), CliError> {
@@ -27,7 +30,7 @@ pub(crate) fn leave_the_process_list() -> Result<(), CliError> {
     let mut cleaned = Vec::with_capacity(arguments.len());
     for argument in &arguments {
         let flag = if argument.starts_with("--target=") { "--target=" } else { "" };
-        match without_password(&argument[flag.len()..]) {
+        match without_password(&argument[flag.len()..])? {
             Some((target, variable, secret)) => {
                 secrets.push((variable, secret));
                 cleaned.push(format!("{flag}{target}"));
@@ -45,26 +48,57 @@ pub(crate) fn leave_the_process_list() -> Result<(), CliError> {
     Err(CliError::failed(format!("cannot start anew without passwords in the command: {error}")))
 }
 
-/// The argument without its password, and the variable that carries it on.
-fn without_password(argument: &str) -> Option<(String, String, Secret)> {
-    let choice = TargetChoice::parse(argument).ok()?;
-    let password = choice.endpoint?.password()?.clone();
-    let masked = mask_text(argument);
-    // `redis://user:pw@host` becomes `redis://user@host`; a `password=` query is cut out.
-    let cleaned = match (masked.split_once("***@"), masked.split_once("password=***")) {
-        (Some((before, after)), _) => {
-            let authority = &argument[before.len()..argument.len() - after.len() - 1];
-            let user = authority.split(':').next().unwrap_or_default();
-            if user.is_empty() {
-                format!("{before}{after}")
-            } else {
-                format!("{before}{user}@{after}")
+/// The argument without its password, and the variable that carries it on. Errors: the password
+/// cannot be told from the rest of the argument.
+fn without_password(argument: &str) -> Result<Option<(String, String, Secret)>, CliError> {
+    let read = |text: &str| TargetChoice::parse(text).ok();
+    let Some(TargetChoice { name, endpoint: Some(endpoint) }) = read(argument) else {
+        return Ok(None);
+    };
+    let Some(password) = endpoint.password() else { return Ok(None) };
+    let (_, url) = TargetChoice::parts(argument);
+    let cleaned =
+        [&argument[..argument.len() - url.len()], &target::without_password(url)].concat();
+    let place = |choice: TargetChoice| {
+        choice.endpoint.filter(|e| e.password().is_none()).map(|e| (choice.name, e.to_string()))
+    };
+    if read(&cleaned).and_then(place) == Some((name.clone(), endpoint.to_string())) {
+        return Ok(Some((cleaned, carrier(&name), password.clone())));
+    }
+    Err(CliError::usage(format!(
+        "the password in the URL of target `{name}` cannot be taken off the command line, where \
+         everybody can read it (expected it in {} or --password-file)",
+        variable(&name)
+    )))
+}
+
+/// A message without what the command line may hold of passwords: what is masked of an argument is
+/// masked in the message as well.
+pub(crate) fn masked(message: &str) -> String {
+    let arguments = env::args_os().skip(1).map(|a| a.to_string_lossy().into_owned());
+    arguments.fold(message.to_string(), |message, argument| without_hidden(&message, &argument))
+}
+
+fn without_hidden(message: &str, argument: &str) -> String {
+    let shown = mask_text(argument);
+    if shown == argument {
+        return message.into();
+    }
+    let mut masked = message.replace(argument, &shown);
+    // An error may repeat only a part of it.
+    let mut rest = argument;
+    for literal in shown.split("***") {
+        let at = if literal.is_empty() { rest.len() } else { rest.find(literal).unwrap_or(0) };
+        let login = rest[..at].trim_matches([':', '/', ' ']);
+        let password = login.split_once(':').map_or("", |(_, password)| password);
+        for hidden in [login, password] {
+            if hidden.len() >= REPEATED_LEAST {
+                masked = masked.replace(hidden, "***");
             }
         }
-        (None, Some((before, after))) => format!("{before}{}", after.trim_start_matches('&')),
-        (None, None) => return None,
-    };
-    Some((cleaned, carrier(&choice.name), password))
+        rest = rest.get(at + literal.len()..).unwrap_or_default();
+    }
+    masked
 }
 
 /// Environment variable that carries a password from the command line to the program started anew:
@@ -118,7 +152,8 @@ pub(crate) fn endpoints(
 fn read_file(pair: &str) -> Result<(String, Secret), CliError> {
     let Some((name, path)) = pair.split_once('=') else {
         return Err(CliError::usage(format!(
-            "--password-file `{pair}` is not of the form NAME=FILE"
+            "--password-file `{}` is not of the form NAME=FILE",
+            mask_text(pair)
         )));
     };
     let text = fs::read_to_string(path)
@@ -131,7 +166,7 @@ mod tests {
     use super::*;
 
     fn cleaned(argument: &str) -> Option<(String, String, String)> {
-        without_password(argument).map(|(a, v, s)| (a, v, s.reveal().to_string()))
+        without_password(argument).unwrap().map(|(a, v, s)| (a, v, s.reveal().to_string()))
     }
 
     fn parts(a: &str, b: &str, c: &str) -> (String, String, String) {
@@ -163,6 +198,15 @@ mod tests {
         for argument in ["run", "--scale", "redis", "a=redis://h", "file:///a", "x=http://u:p@h"] {
             assert_eq!(cleaned(argument), None, "{argument}");
         }
+    }
+
+    #[test]
+    fn a_part_of_an_argument_is_masked_too() {
+        let masked = |argument| without_hidden("no `hush` in `u:hush@h`, nor in ` hush`", argument);
+        for argument in ["redis:u:hush@h", "--target=x=redis://u:hush@h/1", "x=h?password=hush"] {
+            assert!(!masked(argument).contains("hush"), "{argument}: {}", masked(argument));
+        }
+        assert!(masked("redis://h").contains("hush"));
     }
 
     #[test]

@@ -5,6 +5,7 @@ use lab::Setup;
 
 use crate::args::Serve;
 use crate::exit::CliError;
+use crate::output;
 
 /// Takes the address, so that a wrong one shows before anything is started.
 pub(crate) fn bind(serve: &Serve) -> Result<Option<Listener>, CliError> {
@@ -12,10 +13,10 @@ pub(crate) fn bind(serve: &Serve) -> Result<Option<Listener>, CliError> {
     let listener = listener.map_err(|e| refused(&e))?;
     if let Some(listener) = listener.as_ref().filter(|l| !l.is_private()) {
         let address = listener.address();
-        anstream::eprintln!(
+        output::say(&format!(
             "warning: --serve `{address}` lets everyone who reaches this machine watch the run \
              (127.0.0.1 lets in nobody else)"
-        );
+        ));
     }
     Ok(listener)
 }
@@ -27,7 +28,7 @@ pub(crate) fn start(listener: Listener, setup: &Setup, silent: bool) -> Result<D
     let pin = move || drop(rig::pin_current_thread(&cpus));
     let dash = listener.serve(pin).map_err(|e| refused(&e))?;
     if !silent {
-        anstream::eprintln!("watch it live: http://{address}/");
+        output::say(&format!("watch it live: http://{address}/"));
     }
     Ok(dash)
 }

@@ -36,7 +36,7 @@ pub(crate) fn consent(header: &Header, setup: &Setup, is_trusted: bool) -> Resul
     for line in undertakings(plan, setup) {
         output::say(&format!("  {line}"));
     }
-    let asks = io::stdin().is_terminal() && io::stderr().is_terminal();
+    let asks = io::stdin().is_terminal() && output::says_to_terminal();
     if asks && output::confirm("Resume it?")? {
         return Ok(());
     }

@@ -22,8 +22,8 @@ mod program {
     mod existing_files;
     mod faults;
     mod find_max;
-    mod foreign_records;
     mod foreign;
+    mod foreign_records;
     mod full_disk;
     mod interrupt;
     mod latency_log;
@@ -38,5 +38,6 @@ mod program {
     mod resume;
     mod samples;
     mod serve;
+    mod terminal;
     mod usage;
 }

@@ -7,6 +7,7 @@
 //! - [`load`]: how operations are offered.
 //! - [`plan`]: what a run will do, every cell listed; made from a study and the user's choices.
 //! - [`memory`]: what may stay in memory while a trial runs.
+//! - [`shell`]: commands as a shell reads them.
 //! - [`search`]: the limits of a search for the highest rate, and its probes as they are judged.
 //! - [`target`]: where a store is and how it is reached; secrets that never print.
 //! - [`trial`]: what one measured run of one cell gave.
@@ -26,6 +27,7 @@ mod ranges;
 pub mod record;
 pub mod saturation;
 pub mod search;
+pub mod shell;
 pub mod stages;
 pub mod study;
 pub mod target;
@@ -44,6 +46,7 @@ pub use program::Program;
 pub use record::{Condition, Conditions, Header, Seal, SealStatus};
 pub use saturation::{NetworkUse, ProcessUse, SAMPLE_NS, Sample, StoreCounters, ThreadCpu};
 pub use search::{Search, Slo, SloError};
+pub use shell::shell_words;
 pub use stages::{ClientStage, ClientStages, RateStage, RateStages, SETTLE_SHARE, StagesError};
 pub use study::{Choices, RAMP, Study, StudyError, TargetChoice};
 pub use target::{Endpoint, Memcached, NetAddress, RedisWay, Secret, Spelling, TlsFiles, UrlError};

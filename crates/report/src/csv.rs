@@ -324,8 +324,14 @@ fn line(fields: &[String]) -> String {
     fields.join(",") + "\r\n"
 }
 
+/// A field as RFC 4180 quotes it. A text that a spreadsheet would take for a formula gets an
+/// apostrophe, which makes it a text there too; numbers keep their sign.
 fn quoted(field: &str) -> String {
-    if field.contains([',', '"', '\r', '\n']) {
+    let is_formula =
+        field.starts_with(['=', '+', '-', '@', '\t', '\r']) && field.parse::<f64>().is_err();
+    if is_formula {
+        quoted(&format!("'{field}"))
+    } else if field.contains([',', '"', '\r', '\n']) {
         format!("\"{}\"", field.replace('"', "\"\""))
     } else {
         field.into()
@@ -340,6 +346,12 @@ mod tests {
     fn fields_are_quoted_where_they_must_be() {
         let fields = ["plain", "a,b", "say \"x\"", "two\nlines"].map(String::from);
         assert_eq!(line(&fields), "plain,\"a,b\",\"say \"\"x\"\"\",\"two\nlines\"\r\n");
+    }
+
+    #[test]
+    fn no_field_is_a_formula() {
+        let fields = ["=1+1", "@x", "+x", "-x,y", "-1.5", "+2", "a=b"].map(String::from);
+        assert_eq!(line(&fields), "'=1+1,'@x,'+x,\"'-x,y\",-1.5,+2,a=b\r\n");
     }
 
     #[test]

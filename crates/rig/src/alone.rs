@@ -8,6 +8,7 @@
 use crate::error::{Result, RigError};
 use crate::guard::Guard;
 use crate::procfs::Identity;
+use model::target::mask_text;
 use nix::libc::{O_DIRECTORY, O_NOFOLLOW};
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::ErrorKind;
@@ -103,7 +104,8 @@ impl Drop for Alone {
 fn holder(inode: u64) -> Option<Holder> {
     let pid = holder_pid(&fs::read_to_string("/proc/locks").ok()?, inode)?;
     let arguments = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
-    let arguments = arguments.split(|byte| *byte == 0).map(String::from_utf8_lossy);
+    let arguments =
+        arguments.split(|byte| *byte == 0).map(|a| mask_text(&String::from_utf8_lossy(a)));
     let arguments: Vec<_> = arguments.filter(|argument| !argument.is_empty()).collect();
     let links = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten();
     let files = links.filter_map(|link| fs::read_link(link.ok()?.path()).ok());

@@ -74,7 +74,7 @@ pub(crate) fn run(arguments: &Calibrate) -> Result<ExitCode, CliError> {
         length: Duration::from_secs_f64(seconds),
     };
     if arguments.form == As::Text {
-        anstream::eprintln!("{MEASUREMENTS} measurements of {seconds} s each");
+        output::say(&format!("{MEASUREMENTS} measurements of {seconds} s each"));
     }
     let bar = ProgressBar::new(u64::from(MEASUREMENTS));
     if let Ok(style) = ProgressStyle::with_template("{wide_bar:.cyan/dim} {pos}/{len}  {msg}") {
@@ -97,12 +97,14 @@ pub(crate) fn run(arguments: &Calibrate) -> Result<ExitCode, CliError> {
 fn print(calibration: &Calibration, form: As) -> Result<(), CliError> {
     let text = match form {
         As::Text => {
-            let text = ::report::calibration::render(calibration, super::columns(), true);
-            return output::print(&text);
+            let columns = super::columns();
+            return output::print_painted(|colour| {
+                ::report::calibration::render(calibration, columns, colour)
+            });
         }
         As::Json => serde_json::to_string_pretty(calibration),
     };
-    output::print(&(text.map_err(|e| CliError::failed(e.to_string()))? + "\n"))
+    output::print_json(&(text.map_err(|e| CliError::failed(e.to_string()))? + "\n"))
 }
 
 /// The calibration that is kept with these records, when it is of this host; otherwise says in
@@ -127,7 +129,7 @@ pub(super) fn known(
         Err(e) => unused(&e.to_string()),
     };
     if !silent {
-        anstream::eprintln!("{line}");
+        output::say(&line);
     }
     None
 }

@@ -11,10 +11,9 @@ pub(crate) fn run(arguments: &Compare) -> Result<ExitCode, CliError> {
     let a = super::find(records, &arguments.run)?;
     let b = super::find(records, &arguments.with)?;
     let bytes = foreign::size(&a, 1) + foreign::size(&b, 1);
-    let text = foreign::within(&b, bytes, || {
+    foreign::within(&b, bytes, || {
         let (a, b) = (super::view_of(&a)?, super::view_of(&b)?);
-        Ok(::report::compare::render(&a, &b, super::columns(), true))
+        output::print_painted(|colour| ::report::compare::render(&a, &b, super::columns(), colour))
     })?;
-    output::print(&text)?;
     Ok(ExitCode::SUCCESS)
 }

@@ -74,7 +74,7 @@ fn command(arguments: &DataSet, profile: &str, clients: u32) -> Result<String, C
     for (key, value) in own.iter().cloned().chain(others) {
         words.extend(["--set".into(), format!("{key}={value}")]);
     }
-    Ok(output::shell_words(&words))
+    Ok(model::shell_words(&words))
 }
 
 /// What the files will hold.

@@ -34,7 +34,11 @@ pub(crate) fn run(arguments: &Export) -> Result<ExitCode, CliError> {
             )));
         })
     })?;
-    output::print(&text)?;
+    if arguments.json {
+        output::print_json(&text)?;
+    } else {
+        output::print(&text)?;
+    }
     Ok(ExitCode::SUCCESS)
 }
 

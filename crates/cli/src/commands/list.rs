@@ -17,7 +17,7 @@ pub(crate) fn run(arguments: &List) -> Result<ExitCode, CliError> {
         output::print(&format!("no records in {directory} (make one: cachedyno run sessions)\n"))?;
     } else {
         let entries: Vec<Entry> = records.into_iter().map(entry).collect();
-        output::print(&::report::list::render(&entries, super::columns(), true))?;
+        output::print_painted(|colour| ::report::list::render(&entries, super::columns(), colour))?;
     }
     Ok(ExitCode::SUCCESS)
 }

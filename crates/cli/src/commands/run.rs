@@ -15,7 +15,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level;
 use std::fs;
-use std::io::{self, IsTerminal as _, Read as _};
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -118,9 +118,9 @@ fn remove(files: Vec<Arc<Shelf>>, silent: bool) {
         });
         let is_slow = removed.recv_timeout(SLOW) == Err(RecvTimeoutError::Timeout);
         if is_slow && !silent {
-            anstream::eprintln!(
+            output::say(
                 "removing the files of the trials, which may take minutes (the result is kept; \
-                 Ctrl-C leaves it to a process in the background)"
+                 Ctrl-C leaves it to a process in the background)",
             );
         }
     });
@@ -281,7 +281,7 @@ fn resuming(run: &str, records: &Path, stores: impl Iterator<Item = String>) -> 
         words.extend(["--out".into(), records.to_string_lossy().into()]);
     }
     words.extend(stores.flat_map(|store| ["--target".into(), store]));
-    output::shell_words(&words)
+    model::shell_words(&words)
 }
 
 /// What named the store of a target on the command line of its run, where credentials are masked.
@@ -360,7 +360,7 @@ fn setup(arguments: &Run, targets: &[TargetChoice]) -> Result<Setup, CliError> {
         pinning: Pinning::for_this_process(),
         endpoints: secrets::endpoints(targets, &arguments.password_files)?,
         allow_shared: arguments.allow_shared,
-        resumes: arguments.resume.is_some(),
+        resumes: arguments.resume.run.is_some(),
         apart: None,
     })
 }
@@ -383,8 +383,8 @@ pub(super) fn watch_signals(last_words: Option<String>) -> Result<Arc<AtomicBool
             if stopped.swap(true, Ordering::Relaxed) {
                 tells.store(true, Ordering::Relaxed);
                 if let Some(words) = &last_words {
-                    let from_bar = if io::stderr().is_terminal() { "\n" } else { "" };
-                    anstream::eprintln!("{from_bar}{words}");
+                    let from_bar = if output::says_to_terminal() { "\n" } else { "" };
+                    output::say(&format!("{from_bar}{words}"));
                 }
                 low_level::exit(exits);
             }
@@ -429,7 +429,7 @@ fn leave_page(view: &View, record: &Path) -> Option<PathBuf> {
     match written {
         Ok(()) => Some(record.join(REPORT)),
         Err(e) => {
-            anstream::eprintln!("warning: the page is not written: {e}");
+            output::say(&format!("warning: the page is not written: {e}"));
             None
         }
     }

@@ -146,3 +146,119 @@ fn a_database_account_is_treated_alike() {
     assert_eq!(server.ask("SHOW TABLES IN shop"), "");
     place.assert_nothing_left();
 }
+
+/// What a URL becomes when it is mistyped, with its password.
+const MISTYPED: [&str; 12] = [
+    "redis//:shut-sesame-1174@h/1",
+    "redis:shut-sesame-1174@h",
+    "redis:/:shut-sesame-1174@h",
+    "redis:shut-sesame-1174",
+    "://u:shut-sesame-1174@h",
+    "user:shut-sesame-1174@h",
+    "redis://u:12/shut-sesame-1174@h",
+    "redis+unix:///none?password=a&password=shut-sesame-1174&x=1",
+    "redis+unix:///none?db=0&shut-sesame-1174",
+    "redis://h?auth=shut-sesame-1174",
+    "memcached://a:1,u:shut-sesame-1174@b:2/3",
+    " REDIS:shut-sesame-1174@h",
+];
+
+#[test]
+fn a_mistyped_url_does_not_tell_its_password() {
+    let place = Place::new();
+    for url in MISTYPED {
+        let named = format!("x={url}");
+        let (target, out, mistake) =
+            (format!("--target={named}"), format!("--out={url}"), format!("--scale={url}"));
+        for arguments in [
+            &["run", "sessions", "--target", &named][..],
+            &["run", "sessions", "--target", url],
+            &["run", "sessions", &target],
+            &["run", url],
+            &["run", "sessions", "--password-file", url],
+            &["run", "sessions", "--set", url],
+            &["run", "--resume", url],
+            &["run", "sessions", &mistake],
+            &["run", "sessions", "--scale", url],
+            &["run", "sessions", "--target", "redis", url],
+            &["show", url],
+            &["show", &out],
+            &["bench", url, "--requests", "1"],
+            &["find-max", url, "--slo", "p99<1ms"],
+            &["find-max", "redis", "--slo", url],
+            &["redis-benchmark", "-u", url],
+            &["redis-benchmark", "-p", url],
+            &["redis-benchmark", &format!("-a{WRONG}")],
+            &["redis-benchmark", &format!("--pass={WRONG}")],
+            &["redis-benchmark", &format!("--uri={url}")],
+            &[url],
+        ] {
+            let mut command = place.command();
+            command.args(arguments);
+            let finished = Place::finish(command);
+            assert_ne!(finished.code, Some(0), "{arguments:?}: {finished:#?}");
+            kept_secret(&place, &finished, &[WRONG]);
+        }
+    }
+    place.assert_nothing_left();
+}
+
+#[test]
+fn a_password_with_an_encoded_key_leaves_the_command_line() {
+    let place = Place::new();
+    let socket = place.path().join("none.sock");
+    for query in ["pass%77ord=SECRET", "password=SECRET&password=SECRET", "db=1&password=SECRET"] {
+        let url = format!("x=redis+unix://{}?{query}", socket.display()).replace("SECRET", WRONG);
+        let finished = Place::finish(place.fast(&["--target", &url])).code(3);
+        kept_secret(&place, &finished, &[WRONG]);
+    }
+}
+
+#[test]
+fn nothing_that_is_started_gets_the_passwords() {
+    let place = Place::new();
+    let programs = place.path().join("programs");
+    std::fs::create_dir(&programs).unwrap();
+    let seen = place.path().join("seen");
+    // Each program that is looked for, in whose place it notes what environment it gets.
+    for program in ["redis-server", "memcached", "mysqld", "valkey-server", "chattr"] {
+        let script = format!("#!/bin/sh\n/usr/bin/env >> {}\nexit 1\n", seen.display());
+        let path = programs.join(program);
+        std::fs::write(&path, script).unwrap();
+        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755))
+            .unwrap();
+    }
+    let server = format!("x=redis+unix://{}/none", place.path().display());
+    let started = ["CACHEDYNO_PASSWORD_X", "CACHEDYNO_CARRIED_78", "OTHERS_TOKEN"];
+    let with_passwords = |mut command: Command| {
+        command.env("PATH", &programs).envs(started.map(|name| (name, RIGHT)));
+        command
+    };
+    let mut doctor = place.command();
+    doctor.arg("doctor");
+    Place::finish(with_passwords(doctor)).code(0);
+    let more =
+        ["--set", "clients=1", "--target", &server, "--target", "files", "--target", "redis"];
+    let run = Started::new(with_passwords(
+        place.fast(&[&more[..], &["--set", "blocks_max=400", "--set", "blocks_min=400"]].concat()),
+    ));
+    wait_until("a trial has ended", Duration::from_secs(60), || {
+        (super::common::trials_so_far(&place.records()) >= 1).then_some(())
+    });
+    let children = std::fs::read_dir("/proc").unwrap().filter_map(|entry| {
+        let process = entry.unwrap().path();
+        let stat = std::fs::read_to_string(process.join("stat")).ok()?;
+        let parent = stat.rsplit_once(") ")?.1.split(' ').nth(1)?.parse::<u32>().ok()?;
+        (parent == run.pid()).then(|| std::fs::read(process.join("environ")).unwrap())
+    });
+    let children: Vec<Vec<u8>> = children.collect();
+    assert!(!children.is_empty(), "no guard was seen");
+    for environment in children {
+        assert!(!String::from_utf8_lossy(&environment).contains(RIGHT), "a guard has a password");
+    }
+    run.signal(nix::sys::signal::Signal::SIGINT);
+    run.finish_within(Duration::from_secs(60));
+    let seen = std::fs::read_to_string(seen).unwrap();
+    assert!(seen.contains("PATH=") && !seen.contains(RIGHT), "{seen}");
+    place.assert_nothing_left();
+}

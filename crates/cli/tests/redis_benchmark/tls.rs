@@ -130,6 +130,15 @@ fn trust_is_checked() {
     with(&elsewhere, &trusting).code(0).says("certificate is not for `localhost`");
     let named = ["--cacert", &ca, "--sni", "elsewhere.example"];
     with(&elsewhere, &named).code(0).says_nothing_of("not for");
+
+    // Nobody but the server that is meant gets the password.
+    let guarded =
+        certificates.server("elsewhere", &[&open[..], &["--requirepass", "hush"]].concat());
+    let login = |more: &[&str]| with(&guarded, &[more, &["-a", "hush"]].concat());
+    let refused = login(&trusting).code(1);
+    refused.says("certificate is not for `localhost`, so it gets no password");
+    login(&named).code(0);
+    login(&["--insecure"]).code(0);
 }
 
 #[test]

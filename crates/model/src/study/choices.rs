@@ -8,7 +8,7 @@ use crate::app_cache::{CM_PREFIX, CM_SETTINGS, DataFiles, DataSize, Fill};
 use crate::memory::MemoryLimit;
 use crate::plan::{Generation, Product, Scale};
 use crate::program::Program;
-use crate::target::Endpoint;
+use crate::target::{Endpoint, mask_text};
 
 /// One `--target NAME[=URL]`.
 #[derive(Clone, Debug, PartialEq)]
@@ -116,17 +116,21 @@ impl TargetChoice {
     /// Reads `NAME`, `NAME=URL` or a bare URL (named after its product).
     pub fn parse(text: &str) -> Result<Self, StudyError> {
         let choice = |e: crate::target::UrlError| StudyError::Choice(format!("--target: {e}"));
-        let equals = text.find('=').filter(|e| text.find("://").is_none_or(|s| *e < s));
-        if let Some(at) = equals {
-            let endpoint = Endpoint::parse(&text[at + 1..]).map_err(choice)?;
-            let name = checked_name(&text[..at])?;
-            return Ok(Self { name, endpoint: Some(endpoint) });
+        if let (Some(name), url) = Self::parts(text) {
+            let endpoint = Endpoint::parse(url).map_err(choice)?;
+            return Ok(Self { name: checked_name(name)?, endpoint: Some(endpoint) });
         }
         if text.contains("://") {
             let endpoint = Endpoint::parse(text).map_err(choice)?;
             return Ok(Self { name: endpoint.product().name().into(), endpoint: Some(endpoint) });
         }
         Ok(Self { name: checked_name(text)?, endpoint: None })
+    }
+
+    /// `NAME` and `URL` of `NAME=URL`; without a name, the whole text.
+    pub fn parts(text: &str) -> (Option<&str>, &str) {
+        let equals = text.find('=').filter(|e| text.find("://").is_none_or(|s| *e < s));
+        equals.map_or((None, text), |at| (Some(&text[..at]), &text[at + 1..]))
     }
 
     /// The product at its URL; or what its bare name starts, with the program where that is not
@@ -145,8 +149,8 @@ fn checked_name(name: &str) -> Result<String, StudyError> {
     let good = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     if name.is_empty() || name.len() > 40 || !name.chars().all(good) {
         return Err(StudyError::Choice(format!(
-            "--target name `{name}` is not a name (expected 1 to 40 letters, digits, `-`, `_` \
-             or `.`)"
+            "--target name `{}` is not a name (expected 1 to 40 letters, digits, `-`, `_` or `.`)",
+            mask_text(name)
         )));
     }
     Ok(name.into())

@@ -10,6 +10,7 @@ use std::path::PathBuf;
 
 use drivers::redis::chosen::ReadFrom;
 use model::Secret;
+use model::target::mask_text;
 
 use super::uri;
 
@@ -37,8 +38,8 @@ impl std::fmt::Display for ArgumentError {
         match self {
             Self::Unknown(flag) => write!(
                 f,
-                "invalid option `{flag}` (expected one that `cachedyno redis-benchmark --help` \
-                 lists)"
+                "invalid option `{}` (expected one that `cachedyno redis-benchmark --help` lists)",
+                shown(flag)
             ),
             Self::Missing(flag) => {
                 write!(f, "the argument of option `{flag}` is missing (expected `{flag} VALUE`)")
@@ -49,10 +50,20 @@ impl std::fmt::Display for ArgumentError {
                  valkey-benchmark)"
             ),
             Self::NoNumber { flag, text, expected } => {
+                let text = mask_text(text);
                 write!(f, "`{text}` of option `{flag}` cannot be used (expected {expected})")
             }
             Self::Other(message) => f.write_str(message),
         }
+    }
+}
+
+/// A flag that nobody knows, without what may be the password of `-a` or `-u` right behind it.
+fn shown(flag: &str) -> String {
+    let (name, value) = flag.split_once('=').map_or((flag, ""), |(name, _)| (name, "=***"));
+    match name.get(..2) {
+        Some(short @ ("-a" | "-u" | "-p")) if name.len() > 2 => format!("{short}***"),
+        _ => mask_text(name) + value,
     }
 }
 

@@ -10,7 +10,7 @@ use super::arguments::Options;
 use super::output::{idlers, idling};
 use super::server::{self, Site};
 use crate::exit::CliError;
-use crate::output::print;
+use crate::output::{print, print_returning};
 
 /// How often the connections are counted.
 const EVERY: Duration = Duration::from_millis(250);
@@ -36,7 +36,7 @@ pub(super) fn idle(options: &Options, site: &Site, stop: &AtomicBool) -> Result<
             let address = closed.address();
             return Err(CliError::failed(format!("{address} closed an idle connection")));
         }
-        print(&idlers(idle.len()))?;
+        print_returning(&idlers(idle.len()))?;
         let mut waited = Duration::ZERO;
         while waited < EVERY && !stop.load(Ordering::Relaxed) {
             thread::sleep(PAUSE);

@@ -41,7 +41,7 @@ use self::output::{Finished, Told};
 use self::progress::Follower;
 use self::server::Site;
 use crate::exit::{CliError, DONE, FAILED, INTERRUPTED};
-use crate::output::print;
+use crate::output::{print, print_returning};
 use crate::studies::TOOL_VERSION;
 
 /// The newest redis-benchmark whose flags, tests and output these are.
@@ -90,7 +90,7 @@ fn leave_the_process_list(arguments: &[OsString]) -> Result<(), CliError> {
 /// Says something on standard error, a line each.
 fn warn(doubts: &[String]) {
     for doubt in doubts {
-        anstream::eprintln!("warning: {doubt}");
+        crate::output::say(&format!("warning: {doubt}"));
     }
 }
 
@@ -158,7 +158,7 @@ impl<'a> Run<'a> {
                     Ended::Well => {}
                     Ended::Badly(words) => {
                         self.say_corrected();
-                        anstream::eprintln!("{words}");
+                        crate::output::say(&words);
                         return Ok(ExitCode::from(FAILED));
                     }
                     Ended::Interrupted => {
@@ -210,7 +210,7 @@ impl<'a> Run<'a> {
             threads,
             latencies: Latencies::new(row.service(), options.digits),
         };
-        print(&output::result(options, &self.site.told, &finished, bytes))?;
+        print_returning(&output::result(options, &self.site.told, &finished, bytes))?;
         let corrected = Corrected::new(&test.title, outcome, offering::threads(threads, options));
         self.doubts.extend(corrected.doubts(test));
         self.corrected.push(corrected);
@@ -222,7 +222,7 @@ impl<'a> Run<'a> {
 
     /// Says what is corrected and what is doubtful so far.
     fn say_corrected(&mut self) {
-        anstream::eprint!("{}", notes::table(&std::mem::take(&mut self.corrected)));
+        crate::output::say_more(&notes::table(&std::mem::take(&mut self.corrected)));
         warn(&std::mem::take(&mut self.doubts));
     }
 }

@@ -6,7 +6,7 @@ use load::wire::recorder::INTERVAL_NS;
 use super::arguments::Style;
 use super::output::{self, Progress};
 use crate::exit::CliError;
-use crate::output::print;
+use crate::output::print_returning;
 
 /// How often the line is written anew.
 const EVERY_NS: u64 = 240_000_000;
@@ -50,7 +50,7 @@ impl<'a> Follower<'a> {
         let line = output::progress(&progress);
         let text = output::clean_line(self.bytes) + &line;
         self.bytes = line.len();
-        self.result = print(&text);
+        self.result = print_returning(&text);
     }
 
     /// Requests per second since the last time and since the start, as far as all threads have told

@@ -15,6 +15,7 @@ use model::{Endpoint, ErrorClass, Failure, NetAddress};
 use super::arguments::{Options, Server};
 use super::catalogue::OWN_KEYS;
 use super::output::{Configuration, Told};
+use crate::output::plain;
 
 /// How long a question before the tests waits for its answer.
 const TIMEOUT: Duration = Duration::from_secs(20);
@@ -72,7 +73,7 @@ fn open_cluster(
         let at = NetAddress::Tcp(node.host.clone(), node.port);
         let mut control = log_in(server, &at, tls.as_ref())?;
         let identity = match control.ask(&[b"CLUSTER", b"MYID"]) {
-            Ok(Tree::Text(text)) => String::from_utf8_lossy(&text).into_owned(),
+            Ok(Tree::Text(text)) => plain(&String::from_utf8_lossy(&text)).into(),
             _ => String::new(),
         };
         let configuration = configuration(&mut control, &at.to_string(), &mut doubts)?;
@@ -171,7 +172,7 @@ fn configuration(
         let answer = control.ask(&[b"CONFIG", b"GET", name]);
         match answer.map_err(|e| format!("{address}: {}", e.message))? {
             Tree::List(pair) => Ok(match pair.get(1) {
-                Some(Tree::Text(value)) => Some(String::from_utf8_lossy(value).into_owned()),
+                Some(Tree::Text(value)) => Some(plain(&String::from_utf8_lossy(value)).into()),
                 _ => None,
             }),
             Tree::Error(words) if words.starts_with(b"NOAUTH") => {
@@ -221,7 +222,8 @@ impl Site {
 }
 
 /// The TLS that was asked for. Authorities that the user names vouch for servers of any name, as in
-/// the original, but with a word; those of the system, which vouch for everybody, do not.
+/// the original, but with a warning, and only where no password is sent; those of the system, which
+/// vouch for everybody, do not.
 fn tls_of(server: &Server, doubts: &mut Vec<String>) -> Result<Option<Tls>, String> {
     let flags = &server.tls;
     if !flags.is_on || server.socket.is_some() {
@@ -248,6 +250,12 @@ fn tls_of(server: &Server, doubts: &mut Vec<String>) -> Result<Option<Tls>, Stri
     if own && is_named {
         let any_name = make(&tls::Options { check: Check::Authority, ..options })?;
         if connect(server, Some(&any_name)).is_ok() {
+            if server.password.is_some() {
+                return Err(format!(
+                    "the server's certificate is not for `{name}`, so it gets no password \
+                     (expected --sni NAME with the name in the certificate, or --insecure)"
+                ));
+            }
             doubts.push(format!(
                 "the server's certificate is not for `{name}` (--sni NAME says whose it should be)"
             ));

@@ -34,6 +34,9 @@ pub(super) fn parse(text: &str) -> Result<Uri, ArgumentError> {
         Some(Ok((user, password))) => (Some(decoded(user)?), Some(decoded(password)?)),
         Some(Err(password)) => (None, Some(decoded(password)?)),
     };
+    if place.contains('@') {
+        return Err(wrong("has an `@` too much", "`%40` in place of an `@` in a password"));
+    }
     let (host, port) = host_and_port(address)?;
     let database = match database {
         "" => None,
@@ -135,7 +138,13 @@ mod tests {
 
     #[test]
     fn errors_keep_the_password_to_themselves() {
-        for text in ["http://hush@h", "redis://hush@h:x", "redis://hush%4@h", "redis://hush@h/x"] {
+        for text in [
+            "http://hush@h",
+            "redis://hush@h:x",
+            "redis://hush%4@h",
+            "redis://hush@h/x",
+            "redis://a@hush@h",
+        ] {
             let message = parse(text).unwrap_err().to_string();
             assert!(message.contains("expected") && !message.contains("hush"), "{message}");
         }

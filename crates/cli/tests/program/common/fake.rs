@@ -20,6 +20,8 @@ pub(crate) enum Lie {
     EndlessScan,
     /// None: it knows `SET`, `GET` and `SELECT`, and no other command.
     KnowsLittle,
+    /// Its version and its settings hold escape sequences of a terminal.
+    WithEscapes,
 }
 
 /// Listens on a port of 127.0.0.1 until it is dropped.
@@ -101,6 +103,17 @@ impl Shared {
         let is_basic = matches!(words[..], [b"SET" | b"GET" | b"SELECT" | b"PING", ..]);
         if matches!(self.lie, Lie::KnowsLittle) && !is_basic {
             return b"-ERR unknown command\r\n".to_vec();
+        }
+        if matches!(self.lie, Lie::WithEscapes) {
+            match words[..] {
+                [b"INFO", ..] => {
+                    return bulk(b"# Server\r\nredis_version:0.0.7\x1b]0;t\x07\x1b[2J\r\n");
+                }
+                [b"CONFIG", _, name] => {
+                    return [b"*2\r\n", &bulk(name)[..], &bulk(b"\x1b[2J\x1b[31m")].concat();
+                }
+                _ => {}
+            }
         }
         match words[..] {
             [b"PING"] => b"+PONG\r\n".to_vec(),
