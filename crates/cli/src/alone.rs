@@ -1,14 +1,19 @@
 //! One measurement at a time on this machine.
 
+use std::path::Path;
+
 use rig::Guard;
 use rig::alone::{Alone, Asked, Holder};
 
 use crate::exit::CliError;
 use crate::output;
+use crate::ownerless;
 
-/// Keeps other measurements away as long as the value lives. Errors: one is under way, with what it
-/// is. Where nothing can be locked, it says so and goes on.
-pub(crate) fn alone(guard: &Guard) -> Result<Option<Alone>, CliError> {
+/// Keeps other measurements away as long as the value lives, and says what killed ones left in
+/// `disks` and in the directory for temporary files. Errors: one is under way, with what it is.
+/// Where nothing can be locked, it says so and goes on.
+pub(crate) fn alone(guard: &Guard, disks: &[&Path]) -> Result<Option<Alone>, CliError> {
+    ownerless::notice(disks);
     match Alone::ask(guard, &std::env::temp_dir()) {
         Ok(Asked::Alone(alone)) => Ok(Some(alone)),
         Ok(Asked::Busy(holder)) => Err(CliError::failed(busy(holder.as_ref()))),

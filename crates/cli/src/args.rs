@@ -31,7 +31,8 @@ pub(crate) enum Command {
     FindMax(Box<crate::commands::find_max::FindMax>),
     /// List the shipped studies, or print one to start your own from
     Studies(Studies),
-    /// Say which stores are installed and what on this host would disturb a measurement
+    /// Say which stores are installed, what on this host would disturb a measurement, and what
+    /// killed runs left here
     Doctor(Doctor),
     /// Measure what this machine can do and what the generator costs, for later records
     Calibrate(crate::commands::calibrate::Calibrate),
@@ -215,6 +216,10 @@ pub(crate) struct Doctor {
     /// Directory on the disk that would be measured
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub(crate) disk: PathBuf,
+    /// Remove what killed runs left in --disk, TMPDIR and /tmp and among control groups, and
+    /// nothing else
+    #[arg(long)]
+    pub(crate) clean: bool,
 }
 
 /// Arguments of `list`.

@@ -9,6 +9,7 @@ mod exit;
 mod foreign;
 mod limits;
 mod output;
+mod ownerless;
 mod progress;
 mod secrets;
 mod sense;

@@ -29,6 +29,7 @@ mod program {
     mod latency_log;
     mod leftovers;
     mod missing;
+    mod ownerless;
     mod passwords;
     mod profiles;
     mod programs;

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// Name of the directory whose lock is held.
-const NAME: &str = "cachedyno-measuring";
+pub(crate) const NAME: &str = "cachedyno-measuring";
 /// Clock ticks of a second in `/proc` (proc(5): `USER_HZ`, 100 on every common architecture).
 const TICKS_PER_S: f64 = 100.0;
 

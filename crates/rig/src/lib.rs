@@ -2,6 +2,7 @@
 //!
 //! - [`alone`]: one measurement at a time on a machine.
 //! - [`guard`]: a second process that cleans up after us, whatever ends us.
+//! - [`ownerless`]: what killed runs left, found and removed.
 //! - [`scratch`]: owned temporary directories for sockets and data.
 //! - [`shelf`]: directories for the files of trials, in fresh places of the disk.
 //! - [`server`]: a started server; [`redis`], [`memcached`] and [`mariadb`] start one.
@@ -31,11 +32,14 @@ pub mod mariadb;
 pub mod memcached;
 pub mod memory_group;
 pub mod noise;
+mod owner;
+pub mod ownerless;
 pub mod page_cache;
 mod process;
 mod procfs;
 pub mod redis;
 pub mod reference;
+mod removal;
 pub mod scratch;
 pub mod search;
 pub mod server;

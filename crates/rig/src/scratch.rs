@@ -1,14 +1,16 @@
-//! Owned temporary directories: `cachedyno-<8 hex>`, mode 0700, with the marker file, known to
-//! the guard, removed on drop.
+//! Owned temporary directories: `cachedyno-<8 hex>`, mode 0700, with a mark that says who owns them
+//! (see [`crate::owner`]), known to the guard, removed on drop.
 //!
 //! Sockets live in a short scratch under `$TMPDIR` or `/tmp`, because a socket's path fits
 //! 107 bytes only; data lives in a scratch on the disk under test.
 
 use crate::error::{Result, RigError};
-use crate::guard::{Guard, MARKER, remove_owned};
-use std::fs::{self, DirBuilder};
+use crate::guard::Guard;
+use crate::owner::{FIRST_LINE, MARK, Owner, new_name};
+use crate::removal::remove_owned;
+use std::fs::{self, DirBuilder, File};
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind, Write as _};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -24,6 +26,9 @@ const SOCKET_NAME_BYTES: usize = "/cachedyno-01234567/server.sock".len();
 pub struct Scratch {
     path: PathBuf,
     guard: Guard,
+    /// Keeps the lock of the mark: where process ids say nothing, as among containers, the lock
+    /// still says that the owner lives.
+    mark: Option<File>,
 }
 
 impl Scratch {
@@ -31,7 +36,7 @@ impl Scratch {
     pub fn new(guard: &Guard, parent: &Path) -> Result<Self> {
         let parent = parent.canonicalize().map_err(RigError::io("use directory", parent))?;
         loop {
-            let path = parent.join(format!("cachedyno-{:08x}", random()));
+            let path = parent.join(new_name());
             // Owned before it is there, so that `kill -9` in between leaves nothing.
             guard.own_directory(&path)?;
             let made = DirBuilder::new().mode(0o700).create(&path);
@@ -43,14 +48,16 @@ impl Scratch {
                 done => done.map_err(RigError::io("create directory", &path))?,
             }
             // From here on, dropping it removes it.
-            let scratch = Self { path, guard: guard.clone() };
-            let marker = scratch.path.join(MARKER);
-            let text = "cachedyno made this directory and removes it.\n";
-            if let Err(e) = fs::write(&marker, text) {
-                // Without its marker it would stay; it is empty or holds a torn marker only.
-                let _ = fs::remove_file(&marker);
-                let _ = fs::remove_dir(&scratch.path);
-                return Err(RigError::io("write", &marker)(e));
+            let mut scratch = Self { path, guard: guard.clone(), mark: None };
+            let mark = scratch.path.join(MARK);
+            match write_mark(&mark, guard) {
+                Ok(file) => scratch.mark = Some(file),
+                Err(e) => {
+                    // Without its mark it would stay; it is empty or holds a torn mark only.
+                    let _ = fs::remove_file(&mark);
+                    let _ = fs::remove_dir(&scratch.path);
+                    return Err(RigError::io("write", &mark)(e));
+                }
             }
             return Ok(scratch);
         }
@@ -108,6 +115,18 @@ impl Drop for Scratch {
         // What cannot be removed stays owned, and the guard tries again.
         let _ = self.remove_now();
     }
+}
+
+/// Writes the mark and locks it. It is on the disk before data is, so that it says whose the data
+/// was after a crash of the system as well.
+fn write_mark(path: &Path, guard: &Guard) -> io::Result<File> {
+    let mut file = File::create_new(path)?;
+    // Some network file systems have no locks; the rest of the mark counts all the same.
+    let _ = file.try_lock();
+    let text = guard.owner().map_or_else(|| FIRST_LINE.into(), Owner::mark);
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    Ok(file)
 }
 
 /// The standard library seeds its hash maps from the kernel's random numbers.

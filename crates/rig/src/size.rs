@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 /// What the file system counts blocks in, whatever its own block size is (stat(2), `st_blocks`).
-const BLOCK_BYTES: u64 = 512;
+pub(crate) const BLOCK_BYTES: u64 = 512;
 
 /// Memory of a process that is in RAM, in bytes; `None` when there is no such process.
 pub fn process_memory_bytes(pid: u32) -> Option<u64> {

@@ -99,7 +99,7 @@ fn dropping_the_last_clone_cleans_up_what_was_forgotten() {
     assert!(entries(base.path()).is_empty());
 
     // Owned by the guard alone: marked, and never dropped by us.
-    let forgotten = base.path().join("cachedyno-f");
+    let forgotten = base.path().join("cachedyno-0000000f");
     fs::create_dir(&forgotten).unwrap();
     fs::write(forgotten.join(".cachedyno-owned"), "").unwrap();
     let unmarked = base.path().join("unmarked");

@@ -64,7 +64,7 @@ pub(crate) fn run(arguments: &Calibrate) -> Result<ExitCode, CliError> {
         CliError::failed(format!("--out `{records}` cannot be written: {e}"))
     })?;
     let (guard, pinning) = (Guard::start()?, Pinning::for_this_process());
-    let _alone = alone(&guard)?;
+    let _alone = alone(&guard, &[])?;
     let facts = doctor::conditions(records);
     let calibrator = Calibrator {
         guard: &guard,

@@ -1,4 +1,5 @@
-//! `cachedyno doctor`: which stores are installed, and what would disturb a measurement here.
+//! `cachedyno doctor`: which stores are installed, what would disturb a measurement here, and what
+//! killed runs left.
 
 use model::{Condition, Product};
 use rig::{Pinning, SearchPath};
@@ -7,14 +8,18 @@ use std::process::ExitCode;
 
 use crate::args::Doctor;
 use crate::exit::CliError;
-use crate::output;
+use crate::{output, ownerless};
 
 pub(crate) fn run(arguments: &Doctor) -> Result<ExitCode, CliError> {
     if !arguments.disk.is_dir() {
         let disk = arguments.disk.display();
         return Err(CliError::usage(format!("--disk `{disk}` is not a directory")));
     }
-    output::print(&(stores() + &facts(&conditions(&arguments.disk))))?;
+    if arguments.clean {
+        return ownerless::clean(&arguments.disk);
+    }
+    let text = stores() + &facts(&conditions(&arguments.disk)) + &ownerless::list(&arguments.disk);
+    output::print(&text)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -29,6 +29,7 @@ use crate::alone::alone;
 use crate::args::{Fill, Format, Run};
 use crate::exit::{CliError, DONE, INTERRUPTED, NOT_VALID, TARGET};
 use crate::output;
+use crate::ownerless;
 use crate::progress::{Collector, Display};
 use crate::{limits, secrets, sense, serve, studies, trust};
 
@@ -154,7 +155,7 @@ fn begin(arguments: &Run, targets: &[TargetChoice], setup: &Setup) -> Result<Beg
     trust::check_settings(&plan)?;
     limits::allow(CLIENTS, &plan)?;
     let silent = arguments.quiet || arguments.format != Format::Text;
-    let alone = alone(&setup.guard)?;
+    let alone = alone(&setup.guard, &ownerless::disks(setup))?;
     let header = header(plan, setup, (&arguments.records.out, silent))?;
     let writer = Writer::create(&arguments.records.out, &header)?;
     Ok((header, writer, Vec::new(), alone))
@@ -219,7 +220,7 @@ fn resume(
     trust::consent(&record.header, setup, arguments.resume.trust_record)?;
     same_files(plan)?;
     limits::allow(CLIENTS, plan)?;
-    let alone = alone(&setup.guard)?;
+    let alone = alone(&setup.guard, &ownerless::disks(setup))?;
     let writer = Writer::resume(&path)?;
     // Read again under the lock: another cachedyno may have added trials meanwhile.
     let trials = super::read(&path)?.trials;

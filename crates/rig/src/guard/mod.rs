@@ -12,10 +12,10 @@ mod cleaner;
 mod protocol;
 
 pub use cleaner::guard_main;
-pub(crate) use cleaner::{MARKER, remove_owned};
 
 use crate::child;
 use crate::error::{Result, RigError};
+use crate::owner::Owner;
 use crate::procfs::Identity;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use protocol::Line;
@@ -44,6 +44,7 @@ struct Inner {
     /// `None` only while dropping.
     pipe: Mutex<Option<ChildStdin>>,
     child: Mutex<Child>,
+    owner: Option<Owner>,
 }
 
 impl Guard {
@@ -72,7 +73,14 @@ impl Guard {
             return Err(RigError::Guard { problem: "did not get ready", reason });
         }
         let pipe = Mutex::new(child.stdin.take());
-        Ok(Self(Arc::new(Inner { pipe, child: Mutex::new(child) })))
+        let owner = Owner::of_this_process(child.id());
+        Ok(Self(Arc::new(Inner { pipe, child: Mutex::new(child), owner })))
+    }
+
+    /// This process and the guard, as they are told to later runs; `None` where `/proc` does not
+    /// tell.
+    pub(crate) fn owner(&self) -> Option<&Owner> {
+        self.0.owner.as_ref()
     }
 
     /// Process id of the guard, which does nothing while the run goes on.

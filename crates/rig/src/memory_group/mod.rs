@@ -3,9 +3,9 @@
 //! Page cache is charged to whom touches it first, so clients of files have to be in it as well:
 //! our own process moves in for the time that they work ([`MemoryGroup::enter`]). What it had
 //! allocated before stays charged where it was. Only groups that were made here are written to, but
-//! for moving ourselves back to the group that we came from. Groups have no other name than
-//! `cachedyno-<8 hex>` and are known to the guard before they are made; it removes them when their
-//! processes have ended.
+//! for moving ourselves back to the group that we came from. A group's name
+//! says who made it (see [`crate::owner`]). The guard knows of it before it is made, and removes it
+//! when its processes have ended.
 //!
 //! - `place`: which version of control groups there is, and where a group can be made.
 
@@ -13,7 +13,7 @@ mod place;
 
 use crate::error::{Result, RigError};
 use crate::guard::Guard;
-use crate::scratch::random;
+use crate::owner::{Owner, new_name};
 use model::MemoryUse;
 use place::Place;
 use std::fs;
@@ -40,8 +40,9 @@ impl MemoryGroup {
     /// above allows less. The text says what to do.
     pub fn new(guard: &Guard, limit_bytes: u64) -> Result<Self> {
         let place = Place::find(Path::new("/"), std::process::id())?;
+        let owner = guard.owner().map_or_else(String::new, Owner::suffix);
         loop {
-            let path = place.parent.join(format!("cachedyno-{:08x}", random()));
+            let path = place.parent.join(new_name() + &owner);
             // Owned before it is there, so that `kill -9` in between leaves nothing.
             guard.own_directory(&path)?;
             let made = fs::create_dir(&path);

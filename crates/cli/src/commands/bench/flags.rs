@@ -21,6 +21,7 @@ use crate::alone::alone;
 use crate::args::{Format, Records, Serve};
 use crate::commands::run;
 use crate::exit::CliError;
+use crate::ownerless;
 use crate::sense::{self, UNDER_WAY_MAX};
 use crate::{limits, secrets, serve};
 
@@ -163,7 +164,7 @@ impl KvFlags {
         // Before the guard starts, and servers: they inherit the limit.
         limits::allow("--clients", &plan)?;
         let setup = self.setup(choices)?;
-        let _alone = alone(&setup.guard)?;
+        let _alone = alone(&setup.guard, &ownerless::disks(&setup))?;
         let silent = self.quiet || self.format != Format::Text;
         let mut header = run::header(plan, &setup, (&self.records.out, silent))?;
         header.conditions.facts.extend(targets::doubts(choices));

@@ -1,0 +1,117 @@
+//! What killed runs left on this machine: listed, named before a measurement, and removed.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use lab::Setup;
+use model::Endpoint;
+use rig::ownerless::{Found, Kind, look};
+use stats::format_bytes;
+
+use crate::exit::{CliError, FAILED};
+use crate::output;
+
+/// Directories that a run works in: that of `--disk`, and those of targets such as `file:///dir`.
+pub(crate) fn disks(setup: &Setup) -> Vec<&Path> {
+    let targets = setup.endpoints.values().filter_map(|endpoint| match endpoint {
+        Endpoint::Files { directory } => Some(directory.as_path()),
+        _ => None,
+    });
+    std::iter::once(setup.disk.as_path()).chain(targets).collect()
+}
+
+/// Says in one line for each place what is ownerless there, and how to remove it.
+pub(crate) fn notice(disks: &[&Path]) {
+    let mut seen = Vec::new();
+    let temporary = std::env::temp_dir();
+    let first_disk = disks.first().copied().unwrap_or(Path::new("."));
+    let places = disks.iter().map(|disk| (*disk, *disk)).chain([(first_disk, &*temporary)]);
+    for (disk, place) in places {
+        let mut found = look(&[place.into()], false);
+        // The directory of the lock is about to be used again.
+        found.retain(|f| f.is_ownerless && f.kind != Kind::Lock && !seen.contains(&f.path));
+        let Some(first) = found.first() else { continue };
+        let more = match found.len() - 1 {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        anstream::eprintln!(
+            "note: killed runs left `{}`{more} behind (`{}` removes exactly that)",
+            first.path.display(),
+            command(disk)
+        );
+        seen.extend(found.into_iter().map(|found| found.path));
+    }
+}
+
+/// What `doctor` says about it; empty where there is nothing.
+pub(crate) fn list(disk: &Path) -> String {
+    let (ownerless, unknown): (Vec<_>, Vec<_>) =
+        look(&places(disk), true).into_iter().partition(|found| found.is_ownerless);
+    let mut text = String::new();
+    if !ownerless.is_empty() {
+        text += "\nwhat killed runs left here\n";
+        text += &lines(&ownerless);
+        let _ = writeln!(text, "  `{}` removes exactly that", command(disk));
+    }
+    text + &in_doubt(&unknown)
+}
+
+/// Removes it, with a line for each.
+pub(crate) fn clean(disk: &Path) -> Result<ExitCode, CliError> {
+    let (ownerless, unknown): (Vec<_>, Vec<_>) =
+        look(&places(disk), true).into_iter().partition(|found| found.is_ownerless);
+    let (mut removed, mut failures) = (0, 0);
+    for found in &ownerless {
+        let line = describe(found);
+        match found.remove() {
+            Ok(true) => {
+                output::print(&format!("removed {line}\n"))?;
+                removed += 1;
+            }
+            // Somebody else has removed it meanwhile.
+            Ok(false) => {}
+            Err(e) => {
+                anstream::eprintln!("error: {e}");
+                failures += 1;
+            }
+        }
+    }
+    output::print(&in_doubt(&unknown))?;
+    if removed + failures == 0 {
+        output::print("nothing to remove: no killed run left anything here\n")?;
+    }
+    Ok(if failures == 0 { ExitCode::SUCCESS } else { ExitCode::from(FAILED) })
+}
+
+fn places(disk: &Path) -> [PathBuf; 3] {
+    [disk.into(), std::env::temp_dir(), "/tmp".into()]
+}
+
+fn lines(found: &[Found]) -> String {
+    found.iter().flat_map(|found| ["  ".into(), describe(found), "\n".into()]).collect()
+}
+
+fn in_doubt(unknown: &[Found]) -> String {
+    if unknown.is_empty() {
+        return String::new();
+    }
+    let heading = "\nmade by cachedyno, but whether its run has ended cannot be told from here\n";
+    format!("{heading}{}  once you know that it has, remove it yourself\n", lines(unknown))
+}
+
+fn describe(found: &Found) -> String {
+    let what = match found.kind {
+        Kind::Directory => format_bytes(found.bytes()),
+        Kind::Lock => "directory of the lock".into(),
+        Kind::Group => "control group".into(),
+    };
+    format!("`{}`: {what}, {}", found.path.display(), found.why)
+}
+
+/// The command that removes what is ownerless in `disk` and in directories for temporary files.
+fn command(disk: &Path) -> String {
+    let words = ["cachedyno", "doctor", "--clean", "--disk", &disk.to_string_lossy()];
+    output::shell_words(&words.map(String::from))
+}

@@ -1,0 +1,167 @@
+//! What is left when program and guard are killed together, and its removal.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use super::common::{Finished, Place, Started, child_with, installed, trials_so_far, wait_until};
+
+const LONG: [&str; 6] =
+    ["--set", "clients=1", "--set", "blocks_min=400", "--set", "blocks_max=400"];
+
+/// Kills a run and its guard at the same instant once its first trial has ended.
+fn kill_both(place: &Place, command: Command) {
+    let run = Started::new(command);
+    wait_until("a trial has ended", Duration::from_secs(60), || {
+        (trials_so_far(&place.records()) > 0).then_some(())
+    });
+    let guard = child_with(run.pid(), "rig-guard").expect("a guard");
+    for signal in [Signal::SIGSTOP, Signal::SIGKILL] {
+        for pid in [run.pid(), guard] {
+            kill(Pid::from_raw(pid.cast_signed()), signal).unwrap();
+        }
+    }
+    run.finish_within(Duration::from_secs(20));
+    wait_until("the servers have died with the program", Duration::from_secs(5), || {
+        (!place.has_processes()).then_some(())
+    });
+}
+
+fn doctor(place: &Place, disk: &Path, more: &[&str]) -> Finished {
+    let mut command = place.command();
+    command.arg("doctor").args(more).arg("--disk").arg(disk);
+    Place::finish(command)
+}
+
+/// Directories of our name in `directory`.
+fn ours(directory: &Path) -> Vec<String> {
+    let names = fs::read_dir(directory).unwrap().map(|e| e.unwrap().file_name());
+    let names = names.map(|name| name.into_string().unwrap());
+    names.filter(|name| name.starts_with("cachedyno-")).collect()
+}
+
+#[test]
+fn what_program_and_guard_leave_when_killed_together_is_listed_and_removed() {
+    let mut arguments = vec!["--target", "files"];
+    for (program, target) in [("redis-server", "redis"), ("mariadbd", "mysql")] {
+        if installed(&[program]) {
+            arguments.extend(["--target", target]);
+        }
+    }
+    let place = Place::new();
+    let own = place.path().join("own");
+    fs::create_dir(&own).unwrap();
+    let url = format!("x=file://{}", own.display());
+    arguments.extend(["--target", &url]);
+    arguments.extend(LONG);
+    kill_both(&place, place.fast(&arguments));
+    let left = [ours(&place.disk()), ours(&own), ours(&place.path().join("tmp"))].concat();
+    assert!(left.len() >= 2 && !ours(&own).is_empty(), "{left:?}");
+
+    let own_name = own.display().to_string();
+    let listed = doctor(&place, &own, &[]).code(0).stdout;
+    let command = format!("`cachedyno doctor --clean --disk {own_name}`");
+    assert!(listed.contains(&ours(&own)[0]) && listed.contains(&command), "{listed}");
+    // The next run says so, and leaves them alone.
+    let next = place.fast(&["--target", &url, "--set", "clients=1"]);
+    let next = Place::finish(next).measured();
+    assert!(next.stderr.contains("killed runs left") && next.stderr.contains(&command), "{next:?}");
+    assert_eq!(ours(&own).len(), 1);
+
+    let cleaned = doctor(&place, &own, &["--clean"]).code(0).stdout;
+    assert!(cleaned.contains(&format!("removed `{own_name}/cachedyno-")), "{cleaned}");
+    assert_eq!(fs::read_dir(&own).unwrap().count(), 0);
+    doctor(&place, &place.disk(), &["--clean"]).code(0);
+    place.assert_nothing_left();
+    let again = doctor(&place, &place.disk(), &["--clean"]).code(0).stdout;
+    assert!(!again.contains(place.path().to_str().unwrap()), "{again}");
+}
+
+#[test]
+fn what_others_have_under_our_name_stays() {
+    let place = Place::new();
+    let disk = place.disk();
+    let make = |name: &str, mark: Option<&str>| {
+        let directory = disk.join(name);
+        fs::create_dir(&directory).unwrap();
+        fs::set_permissions(&directory, fs::Permissions::from_mode(0o700)).unwrap();
+        if let Some(mark) = mark {
+            fs::write(directory.join(".cachedyno-owned"), mark).unwrap();
+        }
+        directory
+    };
+    let gone = "cachedyno made this directory and removes it.\n\
+                boot 00000000-0000-0000-0000-000000000000\nnamespaces 1 2\n\
+                program 3 4\nguard 5 6\n";
+    fs::write(make("cachedyno-abcdef01", None).join("precious"), "x").unwrap();
+    make("cachedyno-abcdef02", None);
+    make("cachedyno-ABCDEF03", Some(gone));
+    make("cachedyno-abcdef04x", Some(gone));
+    make("cachedyno-abcdef05", Some("cachedyno made this directory and removes it.\n"));
+    let elsewhere = make("elsewhere", Some(gone));
+    symlink(&elsewhere, disk.join("cachedyno-abcdef06")).unwrap();
+    symlink(
+        elsewhere.join(".cachedyno-owned"),
+        make("cachedyno-abcdef07", None).join(".cachedyno-owned"),
+    )
+    .unwrap();
+    fs::write(disk.join("cachedyno-abcdef08"), gone).unwrap();
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
+    let other = gone.replace("00000000-0000-0000-0000-000000000000", boot.trim());
+    make("cachedyno-abcdef09", Some(&other));
+    let names = || {
+        let mut names: Vec<_> = fs::read_dir(&disk).unwrap().map(|e| e.unwrap().path()).collect();
+        names.sort();
+        names
+    };
+    let before = names();
+    let ownerless = make("cachedyno-abcdef10", Some(gone));
+    symlink(&elsewhere, ownerless.join("link")).unwrap();
+    fs::create_dir(ownerless.join("sub")).unwrap();
+    fs::write(ownerless.join("sub/file"), vec![0; 300_000]).unwrap();
+
+    let listed = doctor(&place, &disk, &[]).code(0).stdout;
+    let part = "cachedyno-abcdef10`: 3";
+    assert!(listed.contains(part) && listed.contains("before the last boot"), "{listed}");
+    let doubt = listed.split("cannot be told from here").nth(1).unwrap();
+    assert!(doubt.contains("abcdef05") && doubt.contains("abcdef09"), "{listed}");
+    assert!(doubt.contains("another container"), "{listed}");
+    for foreign in ["abcdef01", "abcdef02", "ABCDEF03", "abcdef04", "abcdef06", "abcdef07"] {
+        assert!(!listed.contains(foreign), "{foreign} in {listed}");
+    }
+    let cleaned = doctor(&place, &disk, &["--clean"]).code(0).stdout;
+    assert!(cleaned.contains("removed `") && cleaned.contains("cachedyno-abcdef10"), "{cleaned}");
+    assert_eq!(names(), before);
+    assert!(disk.join("cachedyno-abcdef01/precious").exists());
+    assert!(elsewhere.join(".cachedyno-owned").exists());
+}
+
+#[test]
+fn a_living_run_keeps_its_directories() {
+    let place = Place::new();
+    let run = Started::new(place.fast(&[&["--target", "files"], &LONG[..]].concat()));
+    wait_until("a trial has ended", Duration::from_secs(60), || {
+        (trials_so_far(&place.records()) > 0).then_some(())
+    });
+    let before = ours(&place.disk());
+    let cleaned = doctor(&place, &place.disk(), &["--clean"]).code(0).stdout;
+    assert!(!cleaned.contains(place.path().to_str().unwrap()), "{cleaned}");
+    assert!(!before.is_empty());
+    assert_eq!(ours(&place.disk()), before);
+    assert_eq!(ours(&place.path().join("tmp")), ["cachedyno-measuring"]);
+    // A guard that still has to remove them keeps them as well.
+    let guard = child_with(run.pid(), "rig-guard").expect("a guard");
+    let signal = |signal| kill(Pid::from_raw(guard.cast_signed()), signal).unwrap();
+    signal(Signal::SIGSTOP);
+    run.signal(Signal::SIGKILL);
+    run.finish_within(Duration::from_secs(20));
+    doctor(&place, &place.disk(), &["--clean"]).code(0);
+    assert_eq!(ours(&place.disk()), before);
+    signal(Signal::SIGCONT);
+    place.assert_nothing_left();
+}

@@ -1,0 +1,282 @@
+//! What killed runs left on this machine when their guards were killed as well: directories for
+//! data and sockets, the directory of the lock, and control groups.
+//!
+//! Only what is proven to be ours and ownerless is removed, and the proof is made again, on the
+//! open directory, right before. A directory is ownerless when it has our name and our mark, nobody
+//! holds the mark's lock, and neither program nor guard runs any more (see [`crate::owner`]).
+//! Without a mark, only an empty one with our name and mode goes, once it is a minute old: its
+//! making or its removal was broken off.
+
+use crate::alone;
+use crate::error::{Result, RigError};
+use crate::host::limits::{V1_MEMORY, V2};
+use crate::owner::{Owner, State, is_our_name};
+use crate::procfs::{Identity, processes};
+use crate::removal::{Mark, Opened};
+use nix::sys::statfs::fstatfs;
+use nix::unistd::geteuid;
+use std::fs::{self, TryLockError};
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime};
+
+/// Age from which an empty directory is nobody's that is being made or removed just now.
+const EMPTY_FOR: Duration = Duration::from_secs(60);
+/// For the end of processes, and again for a removal.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Levels of control groups that are looked through.
+const GROUP_LEVELS: usize = 32;
+/// File systems of which no other host can have a part mounted (statfs(2)): ext2 to ext4, XFS,
+/// Btrfs, tmpfs, ramfs, F2FS, ZFS, overlay, bcachefs, JFS.
+const LOCAL: [u32; 10] = [
+    0xEF53,
+    0x5846_5342,
+    0x9123_683E,
+    0x0102_1994,
+    0x8584_58F6,
+    0xF2F5_2010,
+    0x2FC1_2FC1,
+    0x794C_7630,
+    0xCA45_1A4E,
+    0x3153_464A,
+];
+
+/// What kind of thing was found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A directory for data or sockets.
+    Directory,
+    /// The directory whose lock a measurement holds.
+    Lock,
+    /// A control group.
+    Group,
+}
+
+/// Something with our name that no living run is known to own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// Where it is; absolute, without symbolic links.
+    pub path: PathBuf,
+    /// What it is.
+    pub kind: Kind,
+    /// True when it is proven to be ours and ownerless.
+    pub is_ownerless: bool,
+    /// Why it is ownerless, or why that cannot be told.
+    pub why: String,
+}
+
+/// Looks for what is ownerless directly in `places` and, with `groups`, among control groups. Each
+/// is found once; what is another user's and may not be read is passed over.
+pub fn look(places: &[PathBuf], groups: bool) -> Vec<Found> {
+    let mut parents: Vec<PathBuf> = places.iter().filter_map(|p| p.canonicalize().ok()).collect();
+    parents.sort();
+    parents.dedup();
+    let mut found = Vec::new();
+    for parent in parents {
+        let names = fs::read_dir(&parent).into_iter().flatten().filter_map(|entry| {
+            entry.ok()?.file_name().into_string().ok().filter(|name| kind_of(name).is_some())
+        });
+        let mut paths: Vec<PathBuf> = names.map(|name| parent.join(name)).collect();
+        paths.sort();
+        found.extend(paths.iter().filter_map(|path| Found::at(path)));
+    }
+    if groups {
+        let mut paths = Vec::new();
+        for mount in V1_MEMORY.iter().chain(&V2) {
+            our_groups(&Path::new("/").join(mount), GROUP_LEVELS, &mut paths);
+        }
+        found.extend(paths.iter().filter_map(|path| Found::at(path)));
+    }
+    found
+}
+
+impl Found {
+    /// `None` for what is not ours or is in use.
+    fn at(path: &Path) -> Option<Self> {
+        let kind = kind_of(path.file_name()?.to_str()?)?;
+        let state = match Opened::open(path) {
+            Ok(opened) => judge(kind, &opened?),
+            Err(e) => Err(e),
+        };
+        let (is_ownerless, why) = match state {
+            Ok(State::Lives) => return None,
+            Ok(State::Gone(why)) => (true, why),
+            Ok(State::Unknown(why)) => (false, why.into()),
+            Err(e) if e.kind() == io::ErrorKind::PermissionDenied => return None,
+            Err(e) => (false, e.to_string()),
+        };
+        Some(Self { path: path.into(), kind, is_ownerless, why })
+    }
+
+    /// Disk space that a directory takes, in bytes; 0 for the others.
+    pub fn bytes(&self) -> u64 {
+        match (self.kind, Opened::open(&self.path)) {
+            (Kind::Directory, Ok(Some(opened))) => opened.bytes(),
+            _ => 0,
+        }
+    }
+
+    /// Removes it if it is still there and ownerless, and ends the servers that still run in it.
+    /// True when it was removed.
+    ///
+    /// Errors: something in it could not be removed within ten seconds.
+    pub fn remove(&self) -> Result<bool> {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            match self.try_remove() {
+                Ok(removed) => return Ok(removed),
+                Err(e)
+                    if e.kind() == io::ErrorKind::PermissionDenied || Instant::now() > deadline =>
+                {
+                    return Err(RigError::io("remove", &self.path)(e));
+                }
+                Err(_) => std::thread::sleep(Duration::from_millis(50)),
+            }
+        }
+    }
+
+    fn try_remove(&self) -> io::Result<bool> {
+        let Some(opened) = Opened::open(&self.path)? else { return Ok(false) };
+        if !matches!(judge(self.kind, &opened)?, State::Gone(_)) {
+            return Ok(false);
+        }
+        if self.kind == Kind::Directory {
+            end_servers(&self.path, opened.stat().st_uid);
+            opened.remove_marked()?;
+        } else {
+            opened.remove_empty()?;
+        }
+        Ok(true)
+    }
+}
+
+fn kind_of(name: &str) -> Option<Kind> {
+    if is_our_name(name) {
+        Some(Kind::Directory)
+    } else if name == alone::NAME {
+        Some(Kind::Lock)
+    } else {
+        Owner::of_group(name).map(|_| Kind::Group)
+    }
+}
+
+/// What is known about the owner of an open directory; [`State::Lives`] stands for every reason not
+/// to mention it. The lock of a [`Kind::Lock`] is held from here on.
+fn judge(kind: Kind, opened: &Opened) -> io::Result<State> {
+    let nobody = |why: &str| Ok(State::Gone(why.into()));
+    match kind {
+        Kind::Directory => judge_directory(opened),
+        Kind::Lock if !is_own(opened, 0o755) || !opened.is_empty()? => Ok(State::Lives),
+        Kind::Lock => match opened.file().try_lock() {
+            Ok(()) => nobody("no measurement holds its lock"),
+            Err(TryLockError::WouldBlock) => Ok(State::Lives),
+            Err(TryLockError::Error(e)) => Err(e),
+        },
+        Kind::Group => {
+            let owner = opened.name().to_str().and_then(Owner::of_group);
+            let is_group = matches!(magic(opened.file()), Some(V1_MAGIC | V2_MAGIC));
+            Ok(owner.filter(|_| is_group).map_or(State::Lives, |owner| owner.state(true)))
+        }
+    }
+}
+
+fn judge_directory(opened: &Opened) -> io::Result<State> {
+    let broken_off = || State::Gone("empty: its making or its removal was broken off".into());
+    let (file, text) = match opened.mark()? {
+        Mark::Foreign => return Ok(State::Lives),
+        Mark::None => {
+            let is_left = is_own(opened, 0o700) && is_old(opened) && opened.is_empty()?;
+            return Ok(if is_left { broken_off() } else { State::Lives });
+        }
+        Mark::Ours(file, text) => (file, text),
+    };
+    if matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)) {
+        return Ok(State::Lives);
+    }
+    let is_local = magic(opened.file()).is_some_and(|magic| LOCAL.contains(&magic));
+    Ok(match Owner::of_mark(&text) {
+        Some(owner) => owner.state(is_local),
+        None if is_own(opened, 0o700) && is_old(opened) && opened.has_mark_only()? => broken_off(),
+        None => State::Unknown("its mark does not say which process made it"),
+    })
+}
+
+/// Whether this user made it, with that mode.
+fn is_own(opened: &Opened, mode: u32) -> bool {
+    let stat = opened.stat();
+    stat.st_uid == geteuid().as_raw() && stat.st_mode & 0o7777 == mode
+}
+
+/// Whether nothing has changed in it for a minute.
+fn is_old(opened: &Opened) -> bool {
+    let changed = Duration::from_secs(u64::try_from(opened.stat().st_ctime).unwrap_or(0));
+    let age = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH + changed);
+    age.is_ok_and(|age| age >= EMPTY_FOR)
+}
+
+/// Kills the servers that still run in a directory of that user, and waits for their end. They are
+/// bound to die with the program, so there are none as a rule; helpers of theirs may be left.
+fn end_servers(directory: &Path, user: u32) {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let left: Vec<Identity> =
+            processes().filter_map(|pid| server(pid, directory, user)).collect();
+        if left.is_empty() || Instant::now() > deadline {
+            return;
+        }
+        left.into_iter().for_each(Identity::kill);
+        std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// A process that was started with its working directory, `HOME` and `TMPDIR` in `directory`, as
+/// servers are; a shell that somebody has moved there is not.
+fn server(pid: u32, directory: &Path, user: u32) -> Option<Identity> {
+    let identity = Identity::of(pid)?;
+    let process = PathBuf::from(format!("/proc/{pid}"));
+    if fs::metadata(&process).ok()?.uid() != user
+        || !fs::read_link(process.join("cwd")).ok()?.starts_with(directory)
+    {
+        return None;
+    }
+    let environment = fs::read(process.join("environ")).ok()?;
+    let within = |name: &[u8]| {
+        let mut values = environment.split(|byte| *byte == 0).filter_map(|v| v.strip_prefix(name));
+        values.any(|v| Path::new(std::ffi::OsStr::from_bytes(v)).starts_with(directory))
+    };
+    (within(b"HOME=") && within(b"TMPDIR=") && identity.runs()).then_some(identity)
+}
+
+/// Control groups with our form of name below `group`, that of the file system `group` is on.
+fn our_groups(group: &Path, levels: usize, found: &mut Vec<PathBuf>) {
+    let Some(levels) = levels.checked_sub(1) else { return };
+    let device = |path: &Path| fs::symlink_metadata(path).ok().map(|stat| stat.dev());
+    for entry in fs::read_dir(group).into_iter().flatten().flatten() {
+        if !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            continue;
+        }
+        let path = entry.path();
+        if entry.file_name().to_str().is_some_and(|name| Owner::of_group(name).is_some()) {
+            found.push(path);
+        } else if device(&path) == device(group) {
+            our_groups(&path, levels, found);
+        }
+    }
+}
+
+/// Numbers of the file systems of control groups, versions 1 and 2 (statfs(2)).
+const V1_MAGIC: u32 = 0x0027_E0EB;
+const V2_MAGIC: u32 = 0x6367_7270;
+
+/// The number that names the kind of a file's file system.
+fn magic(file: impl AsFd) -> Option<u32> {
+    // The number has 32 bits, in a type that differs between machines.
+    Some(fstatfs(file).ok()?.filesystem_type().0 as u32)
+}
+
+#[cfg(test)]
+#[path = "ownerless_tests.rs"]
+pub(crate) mod tests;
