@@ -31,12 +31,13 @@ fn busy(holder: Option<&Holder>) -> String {
             let run = run.map_or_else(String::new, |run| format!("run `{run}`, "));
             let since = holder.age_s.map_or_else(String::new, |s| format!(", for {}", duration(s)));
             let (pid, command) = (holder.pid, &holder.command);
-            (
-                format!(": {run}process {pid}{since}, `{command}`"),
-                format!(", or end it by `kill -INT {pid}`"),
-            )
+            let (of, end) = match &holder.user {
+                Some(user) => (format!(" of user `{user}`"), String::new()),
+                None => (String::new(), format!(", or end it by `kill -INT {pid}`")),
+            };
+            (format!(": {run}process {pid}{of}{since}, `{command}`"), end)
         }
-        None => (String::new(), String::new()),
+        None => (", and the system does not tell which process".into(), String::new()),
     };
     format!(
         "another cachedyno measures on this machine{who} (two at once disturb each other: wait \
@@ -59,8 +60,9 @@ mod tests {
 
     #[test]
     fn the_message_names_the_holder_and_the_cure() {
-        let holder = Holder {
+        let mut holder = Holder {
             pid: 4711,
+            user: None,
             command: "cachedyno run app-cache".into(),
             age_s: Some(75.2),
             files: vec!["/nowhere/lock".into()],
@@ -68,6 +70,12 @@ mod tests {
         let text = busy(Some(&holder));
         let told = ": process 4711, for 1 min 15 s, `cachedyno run app-cache` (two at once";
         assert!(text.contains(told) && text.contains("`kill -INT 4711`"), "{text}");
-        assert!(busy(None).starts_with("another cachedyno measures on this machine (two"));
+        holder.user = Some("bob".into());
+        let text = busy(Some(&holder));
+        assert!(text.contains("process 4711 of user `bob`, for 1 min"), "{text}");
+        assert!(!text.contains("kill") && text.contains("`TMPDIR`"), "{text}");
+        let text = busy(None);
+        assert!(text.contains("does not tell which process (two"), "{text}");
+        assert!(!text.contains("kill"), "{text}");
     }
 }

@@ -36,11 +36,11 @@ pub(crate) fn notice(disks: &[&Path]) {
             0 => String::new(),
             more => format!(" and {more} more"),
         };
-        anstream::eprintln!(
+        output::say(&format!(
             "note: killed runs left `{}`{more} behind (`{}` removes exactly that)",
             first.path.display(),
             command(disk)
-        );
+        ));
         seen.extend(found.into_iter().map(|found| found.path));
     }
 }
@@ -73,7 +73,7 @@ pub(crate) fn clean(disk: &Path) -> Result<ExitCode, CliError> {
             // Somebody else has removed it meanwhile.
             Ok(false) => {}
             Err(e) => {
-                anstream::eprintln!("error: {e}");
+                output::say(&format!("error: {e}"));
                 failures += 1;
             }
         }
@@ -113,5 +113,5 @@ fn describe(found: &Found) -> String {
 /// The command that removes what is ownerless in `disk` and in directories for temporary files.
 fn command(disk: &Path) -> String {
     let words = ["cachedyno", "doctor", "--clean", "--disk", &disk.to_string_lossy()];
-    output::shell_words(&words.map(String::from))
+    model::shell_words(words)
 }

@@ -8,11 +8,13 @@
 use crate::error::{Result, RigError};
 use crate::guard::Guard;
 use crate::procfs::Identity;
+use crate::removal::Opened;
 use model::target::mask_text;
-use nix::libc::{O_DIRECTORY, O_NOFOLLOW};
-use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use nix::sys::stat::{FileStat, major, minor};
+use nix::unistd::{Uid, User, geteuid};
+use std::fs::{self, DirBuilder, TryLockError};
 use std::io::ErrorKind;
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -25,15 +27,13 @@ const TICKS_PER_S: f64 = 100.0;
 const PATIENCE: Duration = Duration::from_millis(100);
 
 /// Nobody else measures as long as this lives.
-#[derive(Debug)]
 pub struct Alone {
     path: PathBuf,
     guard: Guard,
-    _lock: File,
+    opened: Opened,
 }
 
 /// What came of asking for the lock.
-#[derive(Debug)]
 pub enum Asked {
     /// It is ours.
     Alone(Alone),
@@ -46,6 +46,8 @@ pub enum Asked {
 pub struct Holder {
     /// Process id.
     pub pid: u32,
+    /// The user whose it is, where that is another one.
+    pub user: Option<String>,
     /// Its command line.
     pub command: String,
     /// Seconds for which it has been running; `None` where that cannot be read.
@@ -55,38 +57,47 @@ pub struct Holder {
 }
 
 impl Alone {
-    /// Asks for the lock in `parent`, a directory for temporary files.
+    /// Asks for the lock in `parent`, a directory for temporary files. Takes a tenth of a second
+    /// at most.
     ///
-    /// Errors: the directory of the lock can be neither made nor opened.
+    /// Errors: the directory of the lock can be neither made nor opened, or is something else.
     pub fn ask(guard: &Guard, parent: &Path) -> Result<Asked> {
+        let parent = parent.canonicalize().map_err(RigError::io("use directory", parent))?;
         let path = parent.join(NAME);
         let patience = Instant::now() + PATIENCE;
         loop {
+            let is_late = Instant::now() > patience;
             match DirBuilder::new().mode(0o755).create(&path) {
                 Err(e) if e.kind() != ErrorKind::AlreadyExists => {
                     return Err(RigError::io("make directory", &path)(e));
                 }
                 _ => {}
             }
-            let flags = O_DIRECTORY | O_NOFOLLOW;
-            let lock = match OpenOptions::new().read(true).custom_flags(flags).open(&path) {
+            let opened = match Opened::open(&path) {
+                Ok(Some(opened)) => opened,
                 // Whoever held it has just removed it.
-                Err(e) if e.kind() == ErrorKind::NotFound => continue,
-                opened => opened.map_err(RigError::io("open directory", &path))?,
+                Ok(None) if !is_late && fs::symlink_metadata(&path).is_err() => continue,
+                Ok(None) => return Err(unfit(&path, "is no directory")),
+                Err(e) if e.kind() == ErrorKind::PermissionDenied => {
+                    return Err(unfit(&path, "belongs to another user, who lets nobody open it"));
+                }
+                Err(e) => return Err(RigError::io("open directory", &path)(e)),
             };
-            let inode = lock.metadata().map_err(RigError::io("look at", &path))?.ino();
-            match lock.try_lock() {
-                Err(TryLockError::WouldBlock) if Instant::now() < patience => {
+            match opened.file().try_lock() {
+                Err(TryLockError::WouldBlock) if !is_late => {
                     std::thread::sleep(PATIENCE / 10);
                     continue;
                 }
-                Err(TryLockError::WouldBlock) => return Ok(Asked::Busy(holder(inode))),
+                Err(TryLockError::WouldBlock) => return Ok(Asked::Busy(holder(opened.stat()))),
                 Err(TryLockError::Error(e)) => return Err(RigError::io("lock", &path)(e)),
                 Ok(()) => {}
             }
-            if fs::symlink_metadata(&path).is_ok_and(|there| there.ino() == inode) {
+            if opened.is_there() {
                 guard.own_directory(&path)?;
-                return Ok(Asked::Alone(Self { path, guard: guard.clone(), _lock: lock }));
+                return Ok(Asked::Alone(Self { path, guard: guard.clone(), opened }));
+            }
+            if is_late {
+                return Err(unfit(&path, "is removed again and again"));
             }
         }
     }
@@ -95,31 +106,54 @@ impl Alone {
 impl Drop for Alone {
     fn drop(&mut self) {
         // One that another user made stays; a guard that has ended needs no telling.
-        let _ = fs::remove_dir(&self.path);
+        let _ = self.opened.remove_empty();
         let _ = self.guard.disown_directory(&self.path);
     }
 }
 
-/// Who holds the lock of the file with that inode.
-fn holder(inode: u64) -> Option<Holder> {
-    let pid = holder_pid(&fs::read_to_string("/proc/locks").ok()?, inode)?;
-    let arguments = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+fn unfit(path: &Path, problem: &'static str) -> RigError {
+    RigError::Lock { path: path.display().to_string(), problem }
+}
+
+/// Who holds the lock of that file; `None` where that is not certain.
+fn holder(file: &FileStat) -> Option<Holder> {
+    let pid = holder_pid(&fs::read_to_string("/proc/locks").ok()?, file)?;
+    let process = PathBuf::from(format!("/proc/{pid}"));
+    let owner = fs::metadata(&process).ok()?.uid();
+    let user = (owner != geteuid().as_raw()).then(|| {
+        let known = User::from_uid(Uid::from_raw(owner)).ok().flatten();
+        known.map_or_else(|| owner.to_string(), |user| user.name)
+    });
+    let arguments = fs::read(process.join("cmdline")).ok()?;
     let arguments =
         arguments.split(|byte| *byte == 0).map(|a| mask_text(&String::from_utf8_lossy(a)));
     let arguments: Vec<_> = arguments.filter(|argument| !argument.is_empty()).collect();
-    let links = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten();
-    let files = links.filter_map(|link| fs::read_link(link.ok()?.path()).ok());
-    Some(Holder { pid, command: arguments.join(" "), age_s: age_s(pid), files: files.collect() })
+    let links = fs::read_dir(process.join("fd")).into_iter().flatten().flatten();
+    let links: Vec<PathBuf> = links.map(|link| link.path()).collect();
+    // A lock outlives the process that took it where a child has the file open as well; the id may
+    // then be that of a stranger.
+    let has_it = |link: &PathBuf| {
+        fs::metadata(link)
+            .is_ok_and(|there| (there.dev(), there.ino()) == (file.st_dev, file.st_ino))
+    };
+    if user.is_none() && !links.iter().any(has_it) {
+        return None;
+    }
+    let files = links.iter().filter_map(|link| fs::read_link(link).ok()).collect();
+    Some(Holder { pid, user, command: arguments.join(" "), age_s: age_s(pid), files })
 }
 
-/// The process in a line such as `1: FLOCK  ADVISORY  WRITE 708 fe:00:17 0 EOF`; one that waits for
-/// a lock has `->` behind the number.
-fn holder_pid(locks: &str, inode: u64) -> Option<u32> {
+/// The process in a line such as `1: FLOCK  ADVISORY  WRITE 708 fe:00:17 0 EOF`, with the device in
+/// hexadecimal digits before the inode; one that waits for a lock has `->` behind the number. Some
+/// file systems, such as Btrfs and overlay, have another device there than stat(2) tells: no line
+/// is that of the file then.
+fn holder_pid(locks: &str, file: &FileStat) -> Option<u32> {
+    let wanted = format!("{:02x}:{:02x}:{}", major(file.st_dev), minor(file.st_dev), file.st_ino);
     locks.lines().find_map(|line| {
         let fields: Vec<&str> = line.split_ascii_whitespace().collect();
         let [_, "FLOCK", _, "WRITE", pid, file, ..] = fields[..] else { return None };
-        let (_, own) = file.rsplit_once(':')?;
-        if own.parse() == Ok(inode) { pid.parse().ok() } else { None }
+        // 0 stands for a process that cannot be seen from here.
+        if file == wanted { pid.parse().ok().filter(|pid| *pid != 0) } else { None }
     })
 }
 
@@ -132,16 +166,31 @@ fn age_s(pid: u32) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ownerless::tests::guard;
+    use nix::sys::stat::{makedev, stat};
+    use std::fs::File;
+    use std::os::unix::fs::symlink;
 
     #[test]
-    fn the_holder_of_a_lock_is_found_by_its_inode() {
+    fn the_holder_of_a_lock_is_found_by_device_and_inode() {
         let locks = "1: FLOCK  ADVISORY  WRITE 708 fe:00:17 0 EOF\n\
                      1: -> FLOCK  ADVISORY  WRITE 709 fe:00:18 0 EOF\n\
                      2: POSIX  ADVISORY  WRITE 710 fe:00:18 0 EOF\n\
-                     3: FLOCK  ADVISORY  WRITE 711 fe:00:18 0 EOF\n";
-        assert_eq!(holder_pid(locks, 17), Some(708));
-        assert_eq!(holder_pid(locks, 18), Some(711));
-        assert_eq!(holder_pid(locks, 7), None);
+                     3: FLOCK  ADVISORY  WRITE 711 00:1e:18 0 EOF\n\
+                     4: FLOCK  ADVISORY  WRITE 712 fe:00:18 0 EOF\n\
+                     5: FLOCK  ADVISORY  WRITE 0 fe:00:19 0 EOF\n";
+        let mut file = stat("/").unwrap();
+        for (device, inode, pid) in [
+            (makedev(0xfe, 0), 17, Some(708)),
+            (makedev(0xfe, 0), 18, Some(712)),
+            (makedev(0, 0x1e), 18, Some(711)),
+            (makedev(0, 0x1e), 17, None),
+            (makedev(0xfe, 0), 19, None),
+            (makedev(0xfe, 0), 7, None),
+        ] {
+            (file.st_dev, file.st_ino) = (device, inode);
+            assert_eq!(holder_pid(locks, &file), pid, "{device} {inode}");
+        }
     }
 
     #[test]
@@ -149,10 +198,38 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let lock = File::open(place.path()).unwrap();
         lock.try_lock().unwrap();
-        let held = holder(lock.metadata().unwrap().ino()).unwrap();
-        assert_eq!(held.pid, std::process::id());
+        let held = holder(&stat(place.path()).unwrap());
+        let Some(held) = held else {
+            println!("skipped: this file system's locks do not name its device");
+            return;
+        };
+        assert_eq!((held.pid, &held.user), (std::process::id(), &None));
         assert!(held.command.contains(&std::env::args().next().unwrap()), "{held:?}");
         assert!(held.age_s.is_some_and(|age| age < 3600.0), "{held:?}");
         assert!(held.files.iter().any(|file| file == place.path()), "{held:?}");
+    }
+
+    #[test]
+    fn what_is_no_directory_of_a_lock_is_refused_with_the_cure() {
+        let place = tempfile::tempdir().unwrap();
+        let guard = guard();
+        let path = place.path().join(NAME);
+        let elsewhere = place.path().join("elsewhere");
+        fs::create_dir(&elsewhere).unwrap();
+        let refused = || match Alone::ask(&guard, place.path()) {
+            Err(e) => e.to_string(),
+            Ok(_) => panic!("the lock was taken"),
+        };
+        for target in [elsewhere.as_path(), Path::new("/nowhere")] {
+            symlink(target, &path).unwrap();
+            let error = refused();
+            assert!(error.contains("is no directory") && error.contains("TMPDIR"), "{error}");
+            fs::remove_file(&path).unwrap();
+        }
+        nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        assert!(refused().contains("is no directory"));
+        fs::remove_file(&path).unwrap();
+        assert!(matches!(Alone::ask(&guard, place.path()), Ok(Asked::Alone(_))));
+        assert!(elsewhere.exists() && !path.exists());
     }
 }

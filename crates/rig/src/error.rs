@@ -63,6 +63,17 @@ pub enum RigError {
         /// What the system said.
         reason: String,
     },
+    /// The directory whose lock keeps other measurements away cannot be used.
+    #[error(
+        "`{path}` {problem} (expected a directory that every user may open; remove it, or set \
+         TMPDIR to a directory of your own)"
+    )]
+    Lock {
+        /// The directory.
+        path: String,
+        /// What is wrong with it.
+        problem: &'static str,
+    },
     /// No control group with a memory limit can be had.
     #[error("memory_limit cannot be kept: {problem} (leave memory_limit out to measure without)")]
     MemoryLimit {
@@ -116,6 +127,7 @@ impl RigError {
             Self::Cpu { .. }
             | Self::SocketPath { .. }
             | Self::Guard { .. }
+            | Self::Lock { .. }
             | Self::PageCache { .. } => ErrorClass::Other,
         }
     }

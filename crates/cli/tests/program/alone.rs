@@ -1,12 +1,13 @@
 //! One measurement at a time: a second one on the machine is refused, until the first has ended.
 
 use std::fs;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown, symlink};
 use std::process::Command;
 use std::time::Duration;
 
 use nix::sys::signal::Signal;
 
-use super::common::{Place, Started, trials_so_far, wait_until};
+use super::common::{Place, Started, installed, trials_so_far, wait_until};
 
 /// A run of files that takes long.
 fn long(place: &Place) -> Started {
@@ -57,6 +58,54 @@ fn a_second_measurement_is_refused_by_name_until_the_first_has_ended() {
     place.assert_nothing_left();
     Place::finish(short(&place)).measured();
     place.assert_nothing_left();
+}
+
+#[test]
+fn a_lock_directory_that_is_a_link_is_told_and_left_alone() {
+    let place = Place::new();
+    let elsewhere = place.path().join("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
+    let lock = place.path().join("tmp/cachedyno-measuring");
+    symlink(&elsewhere, &lock).unwrap();
+    let run = Place::finish(short(&place)).measured();
+    for part in ["other measurements are not kept away", "is no directory", "set TMPDIR"] {
+        assert!(run.stderr.contains(part), "{}", run.stderr);
+    }
+    assert!(elsewhere.exists() && lock.is_symlink());
+}
+
+#[test]
+fn a_lock_of_another_user_is_said_to_be_that_and_nobody_is_to_be_killed() {
+    let place = Place::new();
+    let uid = fs::metadata(place.path()).unwrap().uid();
+    if uid != 0 || !installed(&["setpriv", "flock"]) {
+        println!("skipped: only root can hold a lock as another user");
+        return;
+    }
+    // As /tmp: everybody may make a directory there.
+    let shared = place.path().join("tmp");
+    for (directory, mode) in [(place.path(), 0o755), (&shared, 0o1777)] {
+        fs::set_permissions(directory, fs::Permissions::from_mode(mode)).unwrap();
+    }
+    let other = ["--reuid", "65534", "--regid", "65534", "--clear-groups"];
+    let lock = shared.join("cachedyno-measuring");
+    let mut command = place.command_by("setpriv", &other);
+    command.args(["sh", "-c", "mkdir \"$0\" && exec flock -x \"$0\" sleep 600"]).arg(&lock);
+    let holder = Started::new(command);
+    let refused = wait_until("the lock is held", Duration::from_secs(20), || {
+        let lock = fs::File::open(&lock).ok()?;
+        lock.try_lock().is_err().then(|| Place::finish(short(&place)).code(1))
+    });
+    let parts = ["another cachedyno measures on this machine", " of user `", "`TMPDIR`"];
+    let refused = refused.error(&parts);
+    assert!(!refused.stderr.contains("kill"), "{}", refused.stderr);
+    holder.signal_group(Signal::SIGKILL);
+    holder.finish_within(Duration::from_secs(10));
+    // Even with a mark in it, what the other user made stays.
+    fs::write(lock.join(".cachedyno-owned"), "").unwrap();
+    chown(lock.join(".cachedyno-owned"), Some(65534), None).unwrap();
+    Place::finish(short(&place)).measured();
+    assert!(lock.join(".cachedyno-owned").exists());
 }
 
 #[test]
