@@ -166,6 +166,9 @@ pub(crate) struct Run {
     /// ever removed
     #[arg(long)]
     pub(crate) allow_shared: bool,
+    /// Allow what may reach other people's data on existing servers: they hold nothing of value
+    #[arg(long)]
+    pub(crate) i_own_this_server: bool,
     /// Measure one target twice under two names: the difference must be none
     #[arg(long, conflicts_with = "resume")]
     pub(crate) aa: bool,

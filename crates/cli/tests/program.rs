@@ -29,6 +29,7 @@ mod program {
     mod latency_log;
     mod leftovers;
     mod missing;
+    mod own_keys;
     mod ownerless;
     mod passwords;
     mod profiles;

@@ -8,8 +8,9 @@ use std::time::{Duration, Instant};
 use model::{Backend, Endpoint, ErrorClass, Failure, Layout, StoreCounters};
 use workloads::store::{Closed, Found, StoreError};
 
+use crate::wire::Dialect;
 use crate::{
-    SessionOptions, fault, files, memcached, mysql, open_page_store, open_session_store, redis,
+    SessionOptions, fault, files, kv, memcached, mysql, open_page_store, open_session_store, redis,
 };
 
 /// What a store tells about itself.
@@ -112,6 +113,19 @@ pub trait Admin: Send {
         Err(Failure { class: ErrorClass::Other, message })
     }
 
+    /// Checks that commands of a user touch only the run's own keys, as
+    /// [`check_own_keys`](crate::kv::check_own_keys) does, and asks the server where it knows which
+    /// arguments are keys. Errors: one that does not, or of which the server says otherwise.
+    fn check_commands(&mut self, commands: &[&str]) -> Result<(), Failure> {
+        match commands.first() {
+            None => Ok(()),
+            Some(command) => {
+                let message = format!("command `{command}` cannot be sent: the store takes none");
+                Err(Failure { class: ErrorClass::Other, message })
+            }
+        }
+    }
+
     /// Removes what this run made and nothing else: on Redis the keys of the sessions whose ids
     /// begin with `prefix` (by `SCAN` and `UNLINK`; an empty prefix is refused), on MySQL the
     /// tables whose names do (none for an empty one), and everywhere the tables or subdirectories
@@ -160,6 +174,12 @@ pub fn admin(endpoint: &Endpoint, timeout: Duration) -> Result<Box<dyn Admin>, F
         Endpoint::Memcached(memcached) => memcached::open_admin(memcached, timeout),
     }
     .map_err(fault::failure)
+}
+
+/// Checks a command without asking a server.
+pub(crate) fn check_own_keys(dialect: Dialect, command: &str) -> Result<(), Failure> {
+    let checked = kv::check_own_keys(dialect, command);
+    checked.map_err(|message| Failure { class: ErrorClass::Denied, message })
 }
 
 /// Settings of several servers as those of one: what is the same on all once, the rest with the

@@ -3,7 +3,9 @@
 use load::wire::Operation;
 use workloads::kv::{KeyNames, Sizes};
 
+use crate::command::arguments;
 use crate::wire::Dialect;
+use crate::{memcached, redis};
 
 /// Writes a key that nobody wrote before.
 pub const INSERT: &str = "insert";
@@ -27,30 +29,15 @@ pub fn works_on_strings(name: &str, command: Option<&str>) -> bool {
     [INSERT, READ_MODIFY_WRITE].contains(&&*word) || ON_STRINGS.contains(&&*word)
 }
 
-/// Commands that reach beyond the keys that they name.
-const BEYOND_KEYS: [&str; 15] = [
-    "flushall",
-    "flushdb",
-    "swapdb",
-    "shutdown",
-    "debug",
-    "config",
-    "replicaof",
-    "slaveof",
-    "failover",
-    "cluster",
-    "acl",
-    "module",
-    "function",
-    "flush_all",
-    "monitor",
-];
-
-/// The first word of a command that would change a server, or data of others, beyond the keys that
-/// it names; `None` for all others.
-pub fn beyond_keys(command: &str) -> Option<&str> {
-    let word = command.split_whitespace().next()?;
-    BEYOND_KEYS.contains(&&*word.to_lowercase()).then_some(word)
+/// Checks that a command touches only keys of the run: it is one that is known to touch no keys but
+/// those it names, and every key that it names begins with `__key__`, and so with the run's name.
+/// Errors: a sentence for people.
+pub fn check_own_keys(dialect: Dialect, command: &str) -> Result<(), String> {
+    let checked = arguments::split(command).and_then(|words| match dialect {
+        Dialect::Redis => redis::own_keys::checked(&words).map(drop),
+        Dialect::Memcached(_) => memcached::own_keys::check(&words),
+    });
+    checked.map_err(|e| format!("`{}`: {e}", command.escape_debug()))
 }
 
 /// As [`Dialect::operation`], which it asks, and besides [`INSERT`] and [`READ_MODIFY_WRITE`].

@@ -199,6 +199,7 @@ fn search(script: &str, seed: u64, limit_ms: u64) -> Result<(Found, Vec<Trial>),
         endpoints: BTreeMap::from([("x".to_string(), endpoint)]),
         allow_shared: true,
         resumes: false,
+        owns_server: false,
         apart: Some(vec![server.process.id()]),
     };
     let planned = Search {

@@ -31,6 +31,8 @@ pub struct Setup {
     pub allow_shared: bool,
     /// True when an earlier process began the run: it may have left something in existing stores.
     pub resumes: bool,
+    /// True when the user answers for everything that happens to existing servers.
+    pub owns_server: bool,
     /// Processes of existing stores on this machine that are known to leave the generator its CPUs,
     /// and the generator theirs; `None` where that is not known of them.
     pub apart: Option<Vec<u32>>,
@@ -133,6 +135,9 @@ impl<'a> Bench<'a> {
                     store.admin.prepare_cache(backend)?;
                 }
                 _ => {
+                    if shared && !self.setup.owns_server {
+                        store.admin.check_commands(&commands(workload))?;
+                    }
                     let made = store.admin.prepare(layout, &name, value_bytes)?;
                     directory = if made.as_os_str().is_empty() { directory } else { made };
                 }
@@ -326,6 +331,14 @@ fn not_ours(endpoint: &Endpoint, backend: Option<Backend>, empty: Option<bool>) 
     };
     let message = format!("{endpoint} {state} ({cure})");
     Failure { class: ErrorClass::NotOurs, message }
+}
+
+/// The commands of a user's own among a workload's operations.
+fn commands(workload: &Workload) -> Vec<&str> {
+    match workload {
+        Workload::Kv(kv) => kv.operations.iter().filter_map(|o| o.command.as_deref()).collect(),
+        Workload::Sessions(_) | Workload::AppCache(_) => Vec::new(),
+    }
 }
 
 /// Keys and values lie as sessions do in the plain layout: each under its name.

@@ -89,6 +89,7 @@ impl Heard<'_> {
             endpoints: BTreeMap::new(),
             allow_shared: false,
             resumes: false,
+            owns_server: false,
             apart: None,
         };
         let header = Header {

@@ -362,6 +362,7 @@ fn setup(arguments: &Run, targets: &[TargetChoice]) -> Result<Setup, CliError> {
         endpoints: secrets::endpoints(targets, &arguments.password_files)?,
         allow_shared: arguments.allow_shared,
         resumes: arguments.resume.run.is_some(),
+        owns_server: arguments.i_own_this_server,
         apart: None,
     })
 }

@@ -118,6 +118,21 @@ pub enum CommandError {
         /// What would be right.
         expected: &'static str,
     },
+    /// A command that may reach what other people keep on the server.
+    #[error(
+        "argument {number}, `{word}`, {problem} (expected a command that touches only the keys it \
+         names, {keys}; --i-own-this-server allows every command)"
+    )]
+    Foreign {
+        /// Which argument, from 0 for the command's name.
+        number: usize,
+        /// The argument.
+        word: String,
+        /// What is wrong with it.
+        problem: &'static str,
+        /// What keys must look like.
+        keys: &'static str,
+    },
     /// A lifetime that the server would not take for one.
     #[error(
         "a lifetime of `{0}` seconds (expected at most 2592000: memcached takes more for a date)"

@@ -4,11 +4,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use load::wire::route::Route;
-use model::{ErrorClass, Failure, Layout, Memcached, NetAddress, StoreCounters};
+use model::{ErrorClass, Failure, Layout, Memcached, NetAddress, Spelling, StoreCounters};
 use workloads::store::StoreError;
 
 use super::line::{Line, unexpected};
 use super::requests::KEY_BYTES_MAX;
+use crate::wire::Dialect;
 use crate::{Admin, Facts, Patience, SessionOptions, admin, fault, tls};
 
 /// Keys that are removed by one write.
@@ -178,6 +179,11 @@ impl Admin for MemcachedAdmin {
 
     fn probe(&mut self, key: &str) -> Result<(), Failure> {
         self.round_trip(key).map_err(fault::failure)
+    }
+
+    fn check_commands(&mut self, commands: &[&str]) -> Result<(), Failure> {
+        let dialect = Dialect::Memcached(Spelling::default());
+        commands.iter().try_for_each(|command| admin::check_own_keys(dialect, command))
     }
 
     /// Keys cannot be listed: those of a run are removed by [`Admin::remove_names`].

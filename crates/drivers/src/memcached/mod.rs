@@ -5,6 +5,7 @@
 //! - [`ketama`]: which of several servers a key lives on.
 //! - `line`: a blocking connection; on it `admin`, what is done around a run, and `text`, a
 //!   client of one worker, and `binary`, the same by the binary protocol.
+//! - `own_keys`: which commands are safe on a server that others use.
 //! - `zend`, `symfony`: records of application caches.
 //!
 //! Source of the protocol: <https://github.com/memcached/memcached/blob/master/doc/protocol.txt>.
@@ -14,6 +15,7 @@ mod binary;
 mod judge;
 pub mod ketama;
 mod line;
+pub(crate) mod own_keys;
 mod replies;
 pub mod requests;
 mod symfony;

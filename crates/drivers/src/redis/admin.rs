@@ -10,9 +10,11 @@ use workloads::store::StoreError;
 
 use super::counters::{counters, info};
 use super::members;
+use super::own_keys;
 use super::page::{KEY_PREFIX, LOCK_SUFFIX};
 use super::resp::Tree;
 use super::wire::Wire;
+use crate::wire::Dialect;
 use crate::{Admin, Facts, Patience, SessionOptions, admin, fault};
 
 /// Keys that one `SCAN` looks at, about.
@@ -344,6 +346,14 @@ impl Admin for RedisAdmin {
         }
         let result = result.and(server.wire.ask(&request).map(drop).map_err(fault::failure));
         result.and_then(|()| server.has_every_slot(id).map_err(fault::failure)).map_err(of_cluster)
+    }
+
+    fn check_commands(&mut self, commands: &[&str]) -> Result<(), Failure> {
+        for command in commands {
+            admin::check_own_keys(Dialect::Redis, command)?;
+            own_keys::agreed(&mut self.servers[0].wire, command).map_err(fault::failure)?;
+        }
+        Ok(())
     }
 
     fn clean(

@@ -8,7 +8,7 @@
 //! - [`cm`], `symfony`, `laravel`: layouts of application caches, over the counting connection of
 //!   `counted`; `gathered` fills their sets, `php` is how PHP writes values.
 //! - `replies`, [`requests`], [`cluster`], [`chosen`]: what the event loop of `load` sends and
-//!   reads, and where.
+//!   reads, and where; `own_keys`: which commands are safe on a server that others use.
 
 mod admin;
 pub mod chosen;
@@ -21,6 +21,7 @@ mod gathered;
 pub mod hello;
 mod judge;
 mod laravel;
+pub(crate) mod own_keys;
 mod page;
 mod php;
 mod plain;

@@ -47,6 +47,7 @@ pub(crate) fn setup() -> Result<Setup, Box<dyn Error>> {
         endpoints: BTreeMap::new(),
         allow_shared: false,
         resumes: false,
+        owns_server: false,
         apart: None,
     })
 }

@@ -90,6 +90,9 @@ pub(crate) struct KvFlags {
     /// Allow existing stores that hold data; only what this run made is ever removed
     #[arg(long)]
     pub(in crate::commands) allow_shared: bool,
+    /// Allow what may reach other people's data on existing servers: they hold nothing of value
+    #[arg(long)]
+    pub(in crate::commands) i_own_this_server: bool,
     /// Seed of keys and values (default: drawn anew)
     #[arg(long)]
     pub(in crate::commands) seed: Option<u64>,
@@ -150,6 +153,7 @@ impl KvFlags {
             endpoints: secrets::endpoints(choices, &self.password_files)?,
             allow_shared: self.allow_shared,
             resumes: false,
+            owns_server: self.i_own_this_server,
             apart: None,
         })
     }
@@ -181,9 +185,10 @@ impl KvFlags {
         blocks: u32,
     ) -> Result<Plan, CliError> {
         for choice in choices {
-            check(workload, targets::dialect(choice)?)?;
-            if choice.endpoint.is_some() {
-                spares_others(workload, choice)?;
+            let dialect = targets::dialect(choice)?;
+            check(workload, dialect)?;
+            if choice.endpoint.is_some() && !self.i_own_this_server {
+                check_own_keys(workload, dialect)?;
             }
         }
         let targets = targets::planned(choices, &self.sets, (load.clients(), workload))?;
@@ -385,15 +390,11 @@ fn is_here(endpoint: &Endpoint) -> bool {
     }
 }
 
-/// Refuses what would reach beyond the run's own keys on a server that is not ours.
-fn spares_others(kv: &Kv, choice: &TargetChoice) -> Result<(), CliError> {
+/// Refuses commands that may reach other people's keys.
+fn check_own_keys(kv: &Kv, dialect: Dialect) -> Result<(), CliError> {
     let mut commands = kv.operations.iter().filter_map(|o| o.command.as_deref());
-    let Some(word) = commands.find_map(drivers::kv::beyond_keys) else { return Ok(()) };
-    Err(CliError::usage(format!(
-        "--command `{word}` on target `{}` would reach beyond the keys of this run (expected a \
-         private server for that: its bare name, as in `redis`)",
-        choice.name
-    )))
+    let checked = commands.try_for_each(|c| drivers::kv::check_own_keys(dialect, c));
+    checked.map_err(|e| CliError::usage(format!("--command {e}")))
 }
 
 /// Reads the text of a flag.
