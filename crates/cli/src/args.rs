@@ -137,6 +137,7 @@ pub(crate) enum Fill {
 
 /// Arguments of `run`.
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct Run {
     /// Name of a shipped study, or the path of a study file
     #[arg(required_unless_present = "resume")]

@@ -7,6 +7,7 @@ mod redis_benchmark {
     mod common;
     mod data;
     mod endings;
+    mod existing;
     mod faults;
     mod form;
     mod guide;

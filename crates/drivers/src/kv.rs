@@ -40,6 +40,12 @@ pub fn check_own_keys(dialect: Dialect, command: &str) -> Result<(), String> {
     checked.map_err(|e| format!("`{}`: {e}", command.escape_debug()))
 }
 
+/// Numbers of the arguments of a Redis command that name keys, from 0 for its name; `None` for a
+/// command that may touch others, or that is not known.
+pub fn named_keys(arguments: &[Vec<u8>]) -> Option<Vec<usize>> {
+    redis::own_keys::named(arguments).ok()
+}
+
 /// As [`Dialect::operation`], which it asks, and besides [`INSERT`] and [`READ_MODIFY_WRITE`].
 /// Which keys are inserted is the load's to say. Errors: a sentence for people.
 pub fn operation(

@@ -88,15 +88,37 @@ const OFFSET_MAX: u64 = 1 << 20;
 
 /// Numbers of the arguments that name keys, every one of which begins with `__key__`.
 ///
-/// Errors: no command that is known to stay with the keys that it names, or one that names a key
-/// which does not begin so.
+/// Errors: as [`named`], or a command that names a key which does not begin so.
 pub(crate) fn checked(arguments: &[Vec<u8>]) -> Result<Vec<usize>, CommandError> {
-    let Some(name) = arguments.first() else { return Err(CommandError::Empty) };
-    let refused = |number: usize, problem| {
-        let word = arguments.get(number).map(|bytes| String::from_utf8_lossy(bytes).into_owned());
-        let (word, keys) = (word.unwrap_or_default(), "each beginning with `__key__`");
-        Err(CommandError::Foreign { number, word, problem, keys })
+    let keys = named(arguments)?;
+    let is_own = |bytes: &[u8]| {
+        let part: Part = pieces(bytes, None);
+        part.first() == Some(&Piece::Key)
     };
+    match keys.iter().find(|number| !is_own(&arguments[**number])) {
+        Some(number) => {
+            refused(arguments, *number, "names a key that does not begin with `__key__`")
+        }
+        None => Ok(keys),
+    }
+}
+
+fn refused<T>(
+    arguments: &[Vec<u8>],
+    number: usize,
+    problem: &'static str,
+) -> Result<T, CommandError> {
+    let word = arguments.get(number).map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+    let (word, keys) = (word.unwrap_or_default(), "each beginning with `__key__`");
+    Err(CommandError::Foreign { number, word, problem, keys })
+}
+
+/// Numbers of the arguments that name keys, whoever's they are.
+///
+/// Errors: no command that is known to touch only the keys that it names.
+pub(crate) fn named(arguments: &[Vec<u8>]) -> Result<Vec<usize>, CommandError> {
+    let Some(name) = arguments.first() else { return Err(CommandError::Empty) };
+    let refused = |number, problem| refused(arguments, number, problem);
     let is_named = |names: &str| names.split(' ').any(|known| is_one_of(name, &[known]));
     let rule = ALLOWED.iter().find(|(_, names)| is_named(names)).map(|(keys, _)| *keys);
     let container = CONTAINERS.iter().find(|(known, _)| is_one_of(name, &[known]));
@@ -124,14 +146,7 @@ pub(crate) fn checked(arguments: &[Vec<u8>]) -> Result<Vec<usize>, CommandError>
     if let Some(number) = far_offset(arguments) {
         return refused(number, "is an offset that makes the value grow by more than 1 MiB");
     }
-    let is_own = |bytes: &[u8]| {
-        let part: Part = pieces(bytes, None);
-        part.first() == Some(&Piece::Key)
-    };
-    match keys.iter().find(|number| !is_own(&arguments[**number])) {
-        Some(number) => refused(*number, "names a key that does not begin with `__key__`"),
-        None => Ok(keys),
-    }
+    Ok(keys)
 }
 
 /// Number of the argument that is an offset beyond [`OFFSET_MAX`]: the server allocates all that

@@ -31,6 +31,7 @@ const HALF_WIDTH_GOAL: f64 = 0.03;
 
 /// Flags of every command that puts key-value load on servers.
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct KvFlags {
     /// Operations and their weights [default: get=0.9,set=0.1]
     #[arg(long, value_name = "NAME=WEIGHT,...", conflicts_with_all = ["preset", "commands"])]

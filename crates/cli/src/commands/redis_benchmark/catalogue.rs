@@ -21,8 +21,6 @@ pub(super) struct Test {
     words: Vec<Vec<u8>>,
     /// What is called its payload: bytes of a value, or of the user's whole request.
     pub(super) payload_bytes: usize,
-    /// True when it changes data.
-    pub(super) writes: bool,
     /// True when all its requests are about one key, and `-r` would spread them.
     pub(super) could_spread: bool,
     /// True for a command of the user's own.
@@ -77,12 +75,12 @@ const KEYS_AT_ONCE: usize = 10;
 /// Tests of others that are not here, by the names that select them.
 const NOT_HERE: [&str; 2] = ["function_load", "fcall"];
 
-/// Beginnings of the names of all keys that tests make.
-pub(super) const OWN_KEYS: [&str; 7] =
-    ["key:", "counter:", "mylist", "myset", "myhash", "myzset", "mystream"];
-
+/// What stands for the tag of a cluster's key.
+pub(super) const TAG: &[u8] = b"{tag}";
 /// What stands for a value.
 const VALUE: &[u8] = b"__data__";
+/// Bytes of a value that is looked at where it stands in the name of a key.
+const KEY_VALUE_MAX: usize = 512;
 /// Bytes of a tag: a number, which is the key of the engine.
 pub(super) const TAG_BYTES: usize = 5;
 
@@ -114,11 +112,9 @@ fn listed_test((_, title, words): &Listed, data: &Data) -> Test {
         let of_one_key = words.split_off(1);
         words.extend(of_one_key.repeat(KEYS_AT_ONCE));
     }
-    let name = words.first().copied();
     Test {
         title: (*title).into(),
         payload_bytes: data.bytes,
-        writes: name.is_some_and(|name| !["PING", "GET", "MGET", "LRANGE"].contains(&name)),
         could_spread: words.iter().any(|word| numbers::occurs(word.as_bytes())),
         is_own: false,
         words: words.iter().map(|word| word.as_bytes().to_vec()).collect(),
@@ -139,7 +135,6 @@ pub(super) fn own_command(data: &Data, from_stdin: Option<Vec<u8>>) -> Result<Te
     Ok(Test {
         title,
         payload_bytes: array_bytes(&words, data.bytes),
-        writes: true,
         could_spread: words.iter().any(|word| numbers::occurs(word)),
         is_own: true,
         words,
@@ -147,6 +142,31 @@ pub(super) fn own_command(data: &Data, from_stdin: Option<Vec<u8>>) -> Result<Te
 }
 
 impl Test {
+    /// The command that it sends, in capitals; empty for the one request that is no array.
+    pub(super) fn command(&self) -> String {
+        let name = self.words.first().map(|word| String::from_utf8_lossy(word).to_uppercase());
+        name.unwrap_or_default()
+    }
+
+    /// Names of the keys that it is about, each once, with holes for numbers and tags; `None` for a
+    /// command that may reach others.
+    pub(super) fn keys(&self, data: &Data, is_cluster: bool) -> Option<Vec<Vec<u8>>> {
+        if self.words.is_empty() {
+            return Some(Vec::new());
+        }
+        let value = value(data.bytes.min(KEY_VALUE_MAX));
+        let numbers = drivers::kv::named_keys(&self.words)?;
+        let key = |at: &usize| replaced(&self.tagged(&self.words[*at], is_cluster), VALUE, &value);
+        let mut keys: Vec<Vec<u8>> = numbers.iter().map(key).collect();
+        keys.dedup();
+        Some(keys)
+    }
+
+    /// A word as it is sent: tags are left out outside of a cluster.
+    fn tagged(&self, word: &[u8], is_cluster: bool) -> Vec<u8> {
+        if self.is_own || is_cluster { word.to_vec() } else { replaced(word, b":{tag}", b"") }
+    }
+
     /// Its bytes with holes, and what the reply must be. Made when they are needed: values may be
     /// large.
     pub(super) fn request(
@@ -158,12 +178,9 @@ impl Test {
         }
         let value = value(common.data.bytes);
         let word = |word: &Vec<u8>| {
-            let word = match (self.is_own, common.is_cluster) {
-                (_, true) => replaced(word, b"{tag}", b"{__key__}"),
-                (false, false) => replaced(word, b":{tag}", b""),
-                (true, false) => word.clone(),
-            };
-            replaced(&word, VALUE, &value)
+            let tagged = self.tagged(word, common.is_cluster);
+            let hole = if common.is_cluster { &b"{__key__}"[..] } else { TAG };
+            replaced(&replaced(&tagged, TAG, hole), VALUE, &value)
         };
         let words: Vec<Vec<u8>> = self.words.iter().map(word).collect();
         let below = common.data.keyspace;
@@ -189,7 +206,7 @@ fn value(bytes: usize) -> Vec<u8> {
     (0..bytes).map(|_| next()).collect()
 }
 
-fn replaced(text: &[u8], what: &[u8], by: &[u8]) -> Vec<u8> {
+pub(super) fn replaced(text: &[u8], what: &[u8], by: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = numbers::find(rest, what) {

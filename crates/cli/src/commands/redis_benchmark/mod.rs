@@ -5,13 +5,14 @@
 //!
 //! - [`arguments`], [`uri`]: the command line.
 //! - [`catalogue`], [`numbers`]: what tests send.
-//! - [`server`]: the servers before the tests.
+//! - [`server`]: the servers before the tests; [`existing`]: the keys that they hold.
 //! - [`offering`]: a test on the engine; [`idle`]: connections that do nothing.
 //! - [`distribution`], [`output`], [`progress`]: what is printed; [`notes`]: what is said besides.
 
 mod arguments;
 mod catalogue;
 mod distribution;
+mod existing;
 mod idle;
 mod notes;
 mod numbers;
@@ -133,8 +134,8 @@ impl<'a> Run<'a> {
         crate::limits::raise();
         let mut site = server::open(&options.server).map_err(CliError::failed)?;
         warn(&site.doubts);
-        if tests.iter().any(|test| test.writes && !test.is_own) && !options.is_idle {
-            warn(&site.others_data().into_iter().collect::<Vec<_>>());
+        if !options.is_idle {
+            warn(&existing::warning(&mut site, options, &tests).into_iter().collect::<Vec<_>>());
         }
         let (stop, stock) = (super::run::watch_signals(None)?, Stock::new(seed));
         let (corrected, doubts) = (Vec::new(), Vec::new());

@@ -3,7 +3,7 @@
 
 use load::wire::template::Segment;
 
-use super::catalogue::Common;
+use super::catalogue::{Common, replaced};
 
 /// What stands for a number drawn anew each time it occurs.
 const ANEW: &[u8] = b"__rand_int__";
@@ -21,11 +21,18 @@ const SHARED: [&[u8]; 9] = [
     b"__rand_9th__",
 ];
 /// Bytes of each, and digits of the number.
-const BYTES: usize = 12;
+pub(super) const BYTES: usize = 12;
 
 /// True when the word holds a number.
 pub(super) fn occurs(word: &[u8]) -> bool {
     word.windows(BYTES).any(|part| part == ANEW || SHARED.contains(&part))
+}
+
+/// The word with one number in all places.
+pub(super) fn filled(word: &[u8], number: u64) -> Vec<u8> {
+    let digits = format!("{number:0BYTES$}");
+    let all = SHARED.iter().chain([&ANEW]);
+    all.fold(word.to_vec(), |word, hole| replaced(&word, hole, digits.as_bytes()))
 }
 
 /// Puts the numbers below `below` in their places. Counting, each of the kinds has a counter of its

@@ -117,6 +117,18 @@ fn tags(names: &KeyNames, site: &Site) -> Vec<Key> {
     (0..TAGS).map(Key).filter(|tag| is_new(tag)).collect()
 }
 
+/// The same tags as the names of keys contain them.
+pub(super) fn tag_names(site: &Site) -> Vec<Vec<u8>> {
+    let Ok(names) = KeyNames::with_digits("", TAG_BYTES, TAGS) else { return Vec::new() };
+    let name = |tag| {
+        let mut name = b"{".to_vec();
+        names.append(&mut name, tag);
+        name.push(b'}');
+        name
+    };
+    tags(&names, site).into_iter().map(name).collect()
+}
+
 fn go(
     offer: &Offer,
     work: &Work,

@@ -1,4 +1,4 @@
-//! The servers before the tests: whether they are there, what they tell, and whose data they hold.
+//! The servers before the tests: whether they are there, and what they tell.
 
 use std::time::Duration;
 
@@ -13,14 +13,11 @@ use load::wire::{Address, Servers, Tls};
 use model::{Endpoint, ErrorClass, Failure, NetAddress};
 
 use super::arguments::{Options, Server};
-use super::catalogue::OWN_KEYS;
 use super::output::{Configuration, Told};
 use crate::output::plain;
 
 /// How long a question before the tests waits for its answer.
 const TIMEOUT: Duration = Duration::from_secs(20);
-/// Keys that are looked at to see whose they are.
-const LOOKED_AT: usize = 20;
 
 /// What is said besides the login, as arrays of strings.
 const TRACKING: &[u8] = b"*3\r\n$6\r\nCLIENT\r\n$8\r\nTRACKING\r\n$2\r\non\r\n";
@@ -33,7 +30,7 @@ pub(super) struct Site {
     /// What is to be said about them, one sentence each.
     pub(super) doubts: Vec<String>,
     /// One connection to each server.
-    controls: Vec<Control>,
+    pub(super) controls: Vec<Control>,
 }
 
 /// Finds the servers, and asks them what is told about them.
@@ -197,27 +194,6 @@ impl Site {
             (Told::Cluster(nodes), 0) => nodes.len() as u32,
             (_, threads) => threads,
         }
-    }
-
-    /// Whether the database holds keys that no test makes, in words; `None` when it seems not to.
-    pub(super) fn others_data(&mut self) -> Option<String> {
-        let mut keys = 0;
-        let mut of_others = None;
-        for control in &mut self.controls {
-            let Ok(Tree::Integer(own)) = control.ask(&[b"DBSIZE"]) else { continue };
-            keys += own;
-            for _ in 0..if own > 0 { LOOKED_AT } else { 0 } {
-                let Ok(Tree::Text(name)) = control.ask(&[b"RANDOMKEY"]) else { break };
-                if !OWN_KEYS.iter().any(|start| name.starts_with(start.as_bytes())) {
-                    of_others.get_or_insert_with(|| String::from_utf8_lossy(&name).into_owned());
-                }
-            }
-        }
-        let name: String = of_others?.chars().filter(|c| !c.is_control()).take(40).collect();
-        Some(format!(
-            "the database holds {keys} keys, among them `{name}`; this writes key:…, counter:…, \
-             mylist, myset, myhash, myzset and mystream into it, as redis-benchmark does"
-        ))
     }
 }
 

@@ -1,0 +1,143 @@
+//! Keys that are there before the tests are named before they change.
+
+use super::cluster::Cluster;
+use super::common::{Program, Ran, Server, form, tools};
+
+/// The one line about what the server holds.
+#[track_caller]
+fn line(ran: &Ran) -> &str {
+    let is_it = |line: &&str| line.contains(" holds ") || line.contains("whether it holds");
+    let lines: Vec<&str> = ran.stderr.lines().filter(is_it).collect();
+    assert_eq!(lines.len(), 1, "{ran:#?}");
+    assert_eq!(ran.stderr.find("per request"), ran.stderr.find("\nper request").map(|at| at + 1));
+    assert!(ran.stderr.find(lines[0]) < ran.stderr.find("per request"), "{ran:#?}");
+    lines[0]
+}
+
+#[track_caller]
+fn says(ran: &Ran, parts: &[&str]) {
+    let line = line(ran);
+    for part in parts {
+        assert!(line.contains(part), "no `{part}` in {line}");
+    }
+}
+
+#[test]
+fn a_list_that_lpop_empties_is_named_and_standard_output_stays() {
+    if !tools() {
+        return;
+    }
+    let server = Server::new();
+    for style in [&["-q"][..], &["--csv"], &[]] {
+        server.ask(&["FLUSHALL"]);
+        server.ask(&["RPUSH", "mylist", "a", "b", "c"]);
+        server.ask(&["SET", "order:1", "eggs"]);
+        let arguments = [&["-n", "100", "-t", "lpop,set"], style].concat();
+        let ran = server.ours(&arguments).code(0);
+        says(
+            &ran,
+            &["warning: ", "already holds 2 keys (database 0: 2)", "`mylist` (LPOP empties it)"],
+        );
+        assert!(!line(&ran).contains("order:1") && !line(&ran).contains("key:"), "{ran:?}");
+        assert_eq!(server.ask(&["EXISTS", "mylist"]), "0");
+        // The second time `SET` overwrites what the first has written.
+        let again = server.ours(&arguments).code(0);
+        says(&again, &["`key:__rand_int__` (SET overwrites it)"]);
+        assert!(!line(&again).contains("mylist"), "{again:?}");
+        let original = server.run(Program::Original, &arguments).code(0);
+        assert_eq!(form(&again.stdout), form(&original.stdout));
+    }
+}
+
+#[test]
+fn keys_of_other_databases_are_counted_and_those_of_the_selected_one_named() {
+    if !tools() {
+        return;
+    }
+    let server = Server::with(&["--maxmemory", "50mb", "--maxmemory-policy", "allkeys-lru"]);
+    server.ask(&["-n", "3", "SADD", "myset", "a"]);
+    server.ask(&["-n", "1", "MSET", "a", "1", "b", "2"]);
+    let ran = server.ours(&["-n", "50", "-q", "-t", "sadd,spop"]).code(0);
+    says(&ran, &["3 keys (database 1: 2, database 3: 1)", "none was found that the tests change"]);
+    says(&ran, &["maxmemory 50", "allkeys-lru, keys of any database can be evicted"]);
+    let ran = server.ours(&["-n", "50", "-q", "-t", "sadd,spop", "--dbnum", "3"]).code(0);
+    says(&ran, &["`myset` (SADD adds to it, SPOP empties it)"]);
+    server.ask(&["CONFIG", "SET", "maxmemory-policy", "noeviction"]);
+    let ran = server.ours(&["-n", "50", "-q", "-t", "sadd"]).code(0);
+    assert!(!line(&ran).contains("maxmemory"), "{ran:?}");
+    let ran = server.ours(&["-n", "1000", "-q", "-t", "set", "-d", "100000"]).code(0);
+    says(&ran, &["noeviction, writes of all clients can fail"]);
+}
+
+#[test]
+fn random_names_are_looked_for_by_sample() {
+    if !tools() {
+        return;
+    }
+    let server = Server::new();
+    server.ask(&["MSET", "key:000000000007", "a", "key:000000000999", "b", "key:1", "c"]);
+    let ran = server.ours(&["-n", "10", "-q", "-t", "set", "-r", "1000"]).code(0);
+    says(&ran, &["`key:000000000007` and 1 more (SET overwrites it)"]);
+    assert!(!line(&ran).contains("possible names"), "{ran:?}");
+    server.ask(&["FLUSHALL"]);
+    server.ask(&["SET", "counter:000000654321", "1"]);
+    let ran = server.ours(&["-n", "10", "-q", "-t", "incr", "-r", "1000000"]).code(0);
+    says(&ran, &["`counter:000000654321` (INCR", "1000 of 1000000 possible names were checked"]);
+    server.ask(&["FLUSHALL"]);
+    server.ask(&["SET", "counter:000000654321", "1"]);
+    let ran = server.ours(&["-n", "10", "-q", "-t", "incr", "-r", "1000"]).code(0);
+    says(&ran, &["none was found that the tests change"]);
+}
+
+#[test]
+fn commands_of_ones_own_name_their_keys() {
+    if !tools() {
+        return;
+    }
+    let server = Server::new();
+    server.ask(&["MSET", "cart:1", "a", "cart:2", "b"]);
+    let ran = server.ours(&["-n", "1", "-q", "GET", "cart:1"]).code(0);
+    says(&ran, &["the tests change none of them"]);
+    let ran = server.ours(&["-n", "1", "-q", "rename", "cart:1", "cart:3"]).code(0);
+    says(&ran, &["`cart:1` (RENAME changes it)"]);
+    let ran = server.ours(&["-n", "1", "-q", "DEL", "cart:3", "cart:9"]).code(0);
+    says(&ran, &["change `cart:3` (DEL removes it)"]);
+    assert!(!line(&ran).contains("cart:9"), "{ran:?}");
+    let ran = server.ours(&["-n", "1", "-q", "FLUSHALL"]).code(0);
+    says(&ran, &["1 key ", "`FLUSHALL` may change any of them"]);
+}
+
+#[test]
+fn what_a_server_does_not_tell_is_said_to_be_unknown() {
+    if !tools() {
+        return;
+    }
+    let server = Server::new();
+    server.ask(&["RPUSH", "mylist", "a"]);
+    let rules =
+        ["ACL", "SETUSER", "poor", "on", ">p", "~*", "+@all", "-info", "-dbsize", "-exists"];
+    server.ask(&rules);
+    let login = ["--user", "poor", "-a", "p", "-n", "10", "-q", "-t", "lpop"];
+    let ran = server.ours(&login).code(0);
+    says(
+        &ran,
+        &[
+            "does not say whether it holds keys (NOPERM",
+            "change `mylist` (LPOP empties it) if they exist",
+        ],
+    );
+    says(&ran, &["which is unknown (NOPERM", "whether it evicts keys cannot be known"]);
+}
+
+#[test]
+fn a_cluster_is_asked_on_every_server() {
+    if !tools() {
+        return;
+    }
+    let cluster = Cluster::with(0, &[]);
+    let arguments = ["--cluster", "-n", "300", "-q", "-t", "lpush,set", "-r", "50"];
+    let ran = cluster.first().ours(&arguments).code(0);
+    ran.says_nothing_of(" holds ");
+    let ran = cluster.first().ours(&arguments).code(0);
+    says(&ran, &["`mylist:{", "and 2 more (LPUSH adds to it)", "`key:{", "(SET overwrites it)"]);
+}
