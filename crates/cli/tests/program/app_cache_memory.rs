@@ -12,6 +12,7 @@ use super::app_cache::small;
 use super::common::{
     Place, RedisServer, Started, Tmpfs, among, child_named, installed, skipped, target, wait_until,
 };
+use super::ownerless::{doctor, kill_with_guard};
 
 const MIB: u64 = 1 << 20;
 
@@ -180,6 +181,28 @@ fn a_killed_run_leaves_no_control_group() {
     assert_eq!(run.finish_within(Duration::from_secs(10)).code, None);
     place.assert_nothing_left();
     is_gone(&group);
+}
+
+#[test]
+fn doctor_removes_the_control_group_that_program_and_guard_left() {
+    if !installed(&["memcached"]) || !can_limit_memory() {
+        return;
+    }
+    let place = Place::new();
+    let sets = ["--set", "memory_limit=128MiB", "--set", "measure_ms=60000"];
+    let run = Started::new(small(&place, &[&["--target", "two-levels-file"], &sets[..]].concat()));
+    let parent = run.pid();
+    let group =
+        wait_until("the clients work within a group", Duration::from_secs(60), || group_of(parent));
+    let living = doctor(&place, &place.disk(), &["--clean"]).code(0).stdout;
+    assert!(!living.contains(group.to_str().unwrap()) && group.exists(), "{living}");
+    kill_with_guard(&place, run);
+    assert!(group.exists());
+    let listed = doctor(&place, &place.disk(), &[]).code(0).stdout;
+    assert!(listed.contains(&format!("`{}`: control group, ", group.display())), "{listed}");
+    doctor(&place, &place.disk(), &["--clean"]).code(0);
+    is_gone(&group);
+    place.assert_nothing_left();
 }
 
 #[test]

@@ -14,12 +14,16 @@ use super::common::{Finished, Place, Started, child_with, installed, trials_so_f
 const LONG: [&str; 6] =
     ["--set", "clients=1", "--set", "blocks_min=400", "--set", "blocks_max=400"];
 
-/// Kills a run and its guard at the same instant once its first trial has ended.
-fn kill_both(place: &Place, command: Command) {
+/// Waits until a trial has ended.
+fn at_work(place: &Place, command: Command) -> Started {
     let run = Started::new(command);
-    wait_until("a trial has ended", Duration::from_secs(60), || {
-        (trials_so_far(&place.records()) > 0).then_some(())
-    });
+    let begun = || (trials_so_far(&place.records()) > 0).then_some(());
+    wait_until("a trial has ended", Duration::from_secs(60), begun);
+    run
+}
+
+/// Kills a run and its guard at the same instant.
+pub(crate) fn kill_with_guard(place: &Place, run: Started) {
     let guard = child_with(run.pid(), "rig-guard").expect("a guard");
     for signal in [Signal::SIGSTOP, Signal::SIGKILL] {
         for pid in [run.pid(), guard] {
@@ -32,7 +36,7 @@ fn kill_both(place: &Place, command: Command) {
     });
 }
 
-fn doctor(place: &Place, disk: &Path, more: &[&str]) -> Finished {
+pub(crate) fn doctor(place: &Place, disk: &Path, more: &[&str]) -> Finished {
     let mut command = place.command();
     command.arg("doctor").args(more).arg("--disk").arg(disk);
     Place::finish(command)
@@ -59,7 +63,7 @@ fn what_program_and_guard_leave_when_killed_together_is_listed_and_removed() {
     let url = format!("x=file://{}", own.display());
     arguments.extend(["--target", &url]);
     arguments.extend(LONG);
-    kill_both(&place, place.fast(&arguments));
+    kill_with_guard(&place, at_work(&place, place.fast(&arguments)));
     let left = [ours(&place.disk()), ours(&own), ours(&place.path().join("tmp"))].concat();
     assert!(left.len() >= 2 && !ours(&own).is_empty(), "{left:?}");
 
@@ -144,10 +148,7 @@ fn what_others_have_under_our_name_stays() {
 #[test]
 fn a_living_run_keeps_its_directories() {
     let place = Place::new();
-    let run = Started::new(place.fast(&[&["--target", "files"], &LONG[..]].concat()));
-    wait_until("a trial has ended", Duration::from_secs(60), || {
-        (trials_so_far(&place.records()) > 0).then_some(())
-    });
+    let run = at_work(&place, place.fast(&[&["--target", "files"], &LONG[..]].concat()));
     let before = ours(&place.disk());
     let cleaned = doctor(&place, &place.disk(), &["--clean"]).code(0).stdout;
     assert!(!cleaned.contains(place.path().to_str().unwrap()), "{cleaned}");
