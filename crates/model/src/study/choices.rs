@@ -145,9 +145,14 @@ impl TargetChoice {
     }
 }
 
-fn checked_name(name: &str) -> Result<String, StudyError> {
+/// Whether a target can have this name: it is printed, and becomes a part of commands.
+pub(super) fn is_target_name(name: &str) -> bool {
     let good = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    if name.is_empty() || name.len() > 40 || !name.chars().all(good) {
+    !name.is_empty() && name.len() <= 40 && name.chars().all(good)
+}
+
+fn checked_name(name: &str) -> Result<String, StudyError> {
+    if !is_target_name(name) {
         return Err(StudyError::Choice(format!(
             "--target name `{}` is not a name (expected 1 to 40 letters, digits, `-`, `_` or `.`)",
             mask_text(name)

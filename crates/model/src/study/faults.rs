@@ -2,6 +2,7 @@
 
 use toml::Spanned;
 
+use super::choices::is_target_name;
 use super::ramp::{self, RAMP};
 use super::statements::{Advice, Claim, Expectation};
 use super::wire::{
@@ -61,7 +62,13 @@ impl Study {
                 format!("target `{name}`: {program} is no {product} server (expected redis)");
             Some((t.name.span().start, problem))
         });
+        let odd = self.targets.iter().find(|t| !is_target_name(t.name.get_ref())).map(|t| {
+            let expected = "1 to 40 letters, digits, `-`, `_` or `.`";
+            let problem = format!("target name `{}` (expected {expected})", t.name.get_ref());
+            (t.name.span().start, problem)
+        });
         unfit
+            .or(odd)
             .or(alien)
             .or_else(|| names(self.targets.iter().map(|t| &t.name).collect(), "target"))
             .or_else(|| names(self.profiles.iter().map(|p| &p.name).collect(), "profile"))

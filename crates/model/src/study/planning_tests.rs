@@ -194,6 +194,7 @@ fn faults_in_a_study_are_located() {
     );
     assert!(fault("control = \"redis\"", "control = \"r\"").contains("unknown target `r`"));
     assert!(fault("name = \"sessions\"", "name = \"../up\"").contains("name `../up` is no name"));
+    assert!(fault("name = \"files\"", "name = \"a;b\"").contains("target name `a;b`"));
     assert!(fault("format = 1", "format = 9").contains("format `9` (this version reads 1)"));
     assert!(fault("size = \"small\"", "size = \"tiny\"").contains("unknown size `tiny`"));
     assert!(
