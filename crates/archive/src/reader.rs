@@ -106,8 +106,8 @@ fn listed(record: &Directory) -> Option<Listed> {
         Some(Seal { status: SealStatus::Interrupted, .. }) => "interrupted",
         None => "unsealed",
     };
-    let Header { plan, run, .. } = &header;
-    let left = |t: &&PlannedTarget| leftovers(plan, run, t).is_some();
+    let plan = &header.plan;
+    let left = |t: &&PlannedTarget| leftovers(&header, t).is_some();
     let killed = status == "unsealed" && !in_use(record);
     let limits = plan.search.iter().flat_map(|search| &search.slos);
     let holding = plan.targets.iter().filter(|_| killed).filter(left);

@@ -1,15 +1,15 @@
-//! What a run that was killed may have left in a store that it did not start, and how to remove
-//! just that.
+//! What a run that was killed may have left in a store that it did not start, and the command that
+//! removes just that.
 //!
-//! The run's id and the store's address come from a record, which may be somebody else's, and they
-//! become commands that a user copies. So both are read into what they are, each word of a command
-//! is quoted, and where one cannot be read there is no command.
+//! The run's id, the target's name and the store's address come from a record, which may be
+//! somebody else's, and they become a command that a user copies. So each is read into what it is,
+//! each word of the command is quoted, and where one cannot be read there is no command.
 
 use crate::plan::{Layout, Plan, PlannedTarget, Product, Workload};
-use crate::record::is_run_id;
+use crate::record::{Header, is_run_id};
 use crate::shell::shell_words;
-use crate::target::NetAddress;
-use std::path::Path;
+use crate::study::TargetChoice;
+use crate::target::{Endpoint, NetAddress};
 
 /// What phpredis puts before the keys of sessions.
 pub const PAGE_KEYS: &str = "PHPREDIS_SESSION:";
@@ -24,61 +24,160 @@ pub fn own_names(product: Product, run: &str) -> String {
     }
 }
 
-/// What the run `run` may have left in a target that was there before it, in a sentence with the
-/// command that removes it; `None` for private servers and for directories, which the guard clears.
-pub fn leftovers(plan: &Plan, run: &str, target: &PlannedTarget) -> Option<String> {
-    let address = target.address.as_ref()?;
-    let own = own_names(target.product, run);
-    let start = "the run was killed and may have left";
+/// What a run may have left in a target that was there before it, in a sentence with the command
+/// that removes it; `None` for private servers and for directories, which the guard clears.
+pub fn leftovers(header: &Header, target: &PlannedTarget) -> Option<String> {
+    let (run, plan, address) = (&header.run, &header.plan, target.address.as_ref()?);
     if target.product == Product::Files {
         return None;
     }
-    let place = Place::read(target.product, address).filter(|_| is_run_id(run));
-    let Some(place) = place else {
+    let start = "the run was killed and may have left";
+    let Some(command) = clean(header, target) else {
         return Some(format!(
-            "{start} data in a store whose address, as the record has it, is none that cachedyno \
-             writes: so there is no command here that removes it"
+            "{start} data in a store whose name or address, as the record has it, is none that \
+             cachedyno writes: so there is no command here that removes it"
         ));
     };
+    if let Some(backend) = target.backend {
+        let names = backend.own_names().unwrap_or_default();
+        if names.is_empty() {
+            return Some(format!(
+                "{start} records in {address} that cannot be told from those of others"
+            ));
+        }
+        return Some(format!(
+            "{start} records in {address}: keys that begin with `{names}` as those of every such \
+             cache do, so that they cannot be told from others. The database was empty when the \
+             run began; where nobody else has used it since, this removes them: `{command} \
+             --i-own-this-server`"
+        ));
+    }
     let again = match plan.search {
-        None if target.backend.is_none() => {
-            format!(", or `cachedyno run --resume {run}`, which removes them before it goes on")
-        }
-        _ => String::new(),
+        None => format!(", and so does `cachedyno run --resume {run}` before it goes on"),
+        Some(_) => String::new(),
     };
-    let text = match (target.backend.map(crate::Backend::own_names), target.product) {
-        (_, Product::Files) => return None,
-        (Some(names), _) => {
-            let names = names.unwrap_or_default();
-            format!(
-                "{start} records in {address}: keys that begin with `{names}` as those of every \
-                 such cache do, so that they cannot be told from others. The database was empty \
-                 when the run began; where nobody else has used it since, this removes them: {}",
-                place.removal(&[names.into()])
-            )
-        }
-        (None, Product::Redis) => {
-            let prefixes = key_prefixes(plan, target, &own);
-            let begins: Vec<String> = prefixes.iter().map(|p| format!("`{p}`")).collect();
-            format!(
-                "{start} keys in {address} that begin with {}; this removes exactly those: \
-                 {}{again}",
-                begins.join(" or "),
-                place.removal(&prefixes)
-            )
-        }
-        (None, Product::Mysql) => format!(
-            "{start} tables in {address} whose names begin with `{own}`; this removes exactly \
-             those: {}{again}",
-            place.removal(std::slice::from_ref(&own))
-        ),
-        (None, Product::Memcached) => format!(
-            "{start} keys in {address} that begin with `{own}`; memcached cannot list keys, so \
-             that only their lifetime, a restart, or `flush_all`, which removes those of others \
-             too, ends them{again}"
-        ),
+    let own = own_names(target.product, run);
+    let (what, names) = match target.product {
+        Product::Mysql => ("tables", vec![own]),
+        _ => ("keys", key_prefixes(plan, target, &own)),
     };
-    Some(text)
+    let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    Some(format!(
+        "{start} {what} in {address} whose names begin with {}; this removes exactly those: \
+         `{command}`{again}",
+        names.join(" or ")
+    ))
+}
+
+/// The command that removes what the run left in a target; `None` where the record does not hold
+/// what it is made of.
+fn clean(header: &Header, target: &PlannedTarget) -> Option<String> {
+    let address = target.address.as_ref()?;
+    let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let fits = is_run_id(&header.run)
+        && !target.name.is_empty()
+        && target.name.chars().all(is_name)
+        && !target.name.starts_with('-');
+    let verified = address.replace(", TLS without verification", ", TLS");
+    let given = given_as(&header.command, &target.name, &verified);
+    let choice = match given {
+        Some(word) => word,
+        None => format!("{}={}", target.name, url(target.product, &verified)?),
+    };
+    let mut words = vec!["cachedyno", "clean", &header.run, "--target", &choice];
+    words.extend((verified != *address).then_some("--tls-insecure"));
+    fits.then(|| shell_words(words))
+}
+
+/// What named a target's existing store on the command line of its run, where that is the store at
+/// that address and holds no password that was masked.
+pub fn given_as(command: &[String], name: &str, address: &str) -> Option<String> {
+    let value = |word: &String| word.strip_prefix("--target=").unwrap_or(word).to_string();
+    command.iter().map(value).find(|word| {
+        let is_it = |choice: TargetChoice| {
+            let endpoint = choice.endpoint.filter(|_| choice.name == name);
+            endpoint.is_some_and(|e| e.to_string() == address && is_plain(&e))
+        };
+        let is_whole = !word.contains("***") && !word.contains(['`', '\'']);
+        is_whole && !word.contains(char::is_control) && TargetChoice::parse(word).is_ok_and(is_it)
+    })
+}
+
+/// The URL of the store at an address as [`Endpoint`] prints it; `None` for anything else.
+fn url(product: Product, address: &str) -> Option<String> {
+    let (place, rest) = match product {
+        Product::Memcached => address.split_once(", ").unwrap_or((address, "")),
+        _ => address.rsplit_once(" database ")?,
+    };
+    let (database, more) = match product {
+        Product::Memcached => ("", rest),
+        _ => rest.split_once(", ").unwrap_or((rest, "")),
+    };
+    let has = |word: &str| more.split(", ").any(|own| own == word);
+    let name = match (product, has("TLS")) {
+        (Product::Redis, false) => "redis",
+        (Product::Redis, true) => "rediss",
+        (Product::Memcached, false) => "memcached",
+        (Product::Memcached, true) => "memcacheds",
+        (Product::Mysql, _) => "mysql",
+        (Product::Files, _) => return None,
+    };
+    let cluster = if has("cluster") { "+cluster" } else { "" };
+    let protocol = match (has("RESP3"), has("meta commands")) {
+        (true, _) => Some("protocol=3"),
+        (_, true) => Some("protocol=meta"),
+        _ => None,
+    };
+    let mut queries: Vec<String> = protocol.into_iter().map(Into::into).collect();
+    let url = match place.strip_prefix("unix socket ") {
+        Some(path) => {
+            match product {
+                Product::Redis => queries.push(format!("db={database}")),
+                Product::Mysql => queries.push(format!("database={database}")),
+                Product::Memcached | Product::Files => {}
+            }
+            format!("{name}+unix://{}", encoded(path))
+        }
+        None => {
+            let servers = place.split(" and ").map(bracketed).collect::<Option<Vec<_>>>()?;
+            let database =
+                if product == Product::Memcached { String::new() } else { format!("/{database}") };
+            format!("{name}{cluster}://{}{database}", servers.join(","))
+        }
+    };
+    let url = if queries.is_empty() { url } else { format!("{url}?{}", queries.join("&")) };
+    let endpoint = Endpoint::parse(&url).ok()?;
+    (endpoint.to_string() == address && is_plain(&endpoint)).then_some(url)
+}
+
+/// `host:port` as a URL has it: with brackets around an address of IPv6.
+fn bracketed(server: &str) -> Option<String> {
+    let (host, port) = server.rsplit_once(':')?;
+    Some(if host.contains(':') { format!("[{host}]:{port}") } else { server.into() })
+}
+
+/// A path as a URL has it.
+fn encoded(path: &str) -> String {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b"/-_.~".contains(&b);
+    let byte = |b: u8| if plain(b) { char::from(b).into() } else { format!("%{b:02X}") };
+    path.bytes().map(byte).collect::<Vec<String>>().concat()
+}
+
+/// Whether hosts are names or addresses, and paths absolute, so that a sentence may hold them.
+fn is_plain(endpoint: &Endpoint) -> bool {
+    let good = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | ':');
+    let is_plain = |address: &NetAddress| match address {
+        NetAddress::Tcp(host, _) => !host.starts_with('-') && host.chars().all(good),
+        NetAddress::Unix(path) => {
+            let text = path.to_string_lossy();
+            path.is_absolute() && !text.contains('`') && !text.contains(char::is_control)
+        }
+    };
+    match endpoint {
+        Endpoint::Redis { address, .. } | Endpoint::Mysql { address, .. } => is_plain(address),
+        Endpoint::Memcached(memcached) => memcached.servers.iter().all(is_plain),
+        Endpoint::Files { .. } => false,
+    }
 }
 
 /// What the keys of plain and of page layouts begin with, as far as the plan has them.
@@ -91,127 +190,26 @@ fn key_prefixes(plan: &Plan, target: &PlannedTarget, own: &str) -> Vec<String> {
     [of_others, of_pages].into_iter().flatten().collect()
 }
 
-/// A store's address as a record has it.
-struct Place {
-    product: Product,
-    /// Where servers listen; of all but memcached one.
-    servers: Vec<NetAddress>,
-    /// Number or name of the database; empty for memcached.
-    database: String,
-    is_tls: bool,
-    is_cluster: bool,
-}
-
-impl Place {
-    /// Reads what [`crate::Endpoint`] prints; `None` for anything else.
-    fn read(product: Product, text: &str) -> Option<Self> {
-        let (place, rest) = match product {
-            Product::Memcached => text.split_once(", ").unwrap_or((text, "")),
-            _ => text.rsplit_once(" database ")?,
-        };
-        let mut words = rest.split(", ");
-        let database = match product {
-            Product::Memcached => String::new(),
-            _ => words.next()?.to_string(),
-        };
-        let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
-        let known = ["TLS", "TLS without verification", "cluster", "RESP3", "meta commands"];
-        let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '$');
-        let fits = match product {
-            Product::Redis => database.parse::<u32>().is_ok_and(|n| n.to_string() == database),
-            Product::Mysql => !database.starts_with('-') && database.chars().all(is_name),
-            Product::Memcached => true,
-            Product::Files => false,
-        };
-        let servers: Option<Vec<NetAddress>> = match product {
-            Product::Memcached => place.split(" and ").map(server).collect(),
-            _ => Some(vec![server(place)?]),
-        };
-        let is_known = words.iter().all(|word| known.contains(word));
-        (fits && is_known && (product == Product::Memcached || !database.is_empty())).then_some(
-            Self {
-                product,
-                servers: servers?,
-                database,
-                is_tls: words.iter().any(|word| word.starts_with("TLS")),
-                is_cluster: words.contains(&"cluster"),
-            },
-        )
-    }
-
-    /// The commands that remove what begins with these names, one a name.
-    fn removal(&self, prefixes: &[String]) -> String {
-        let of_mysql = self.product == Product::Mysql;
-        let commands = prefixes
-            .iter()
-            .map(|prefix| if of_mysql { self.tables(prefix) } else { self.keys(prefix) });
-        let commands: Vec<String> = commands.map(|command| format!("`{command}`")).collect();
-        let login = if of_mysql {
-            " (with -u NAME, and its password in MYSQL_PWD)"
-        } else if self.is_cluster {
-            " (on each server of the cluster, with -c; a password in REDISCLI_AUTH)"
-        } else {
-            " (a password in REDISCLI_AUTH)"
-        };
-        commands.join(" and ") + login
-    }
-
-    fn keys(&self, prefix: &str) -> String {
-        let mut cli = vec!["redis-cli".to_string()];
-        cli.extend(self.flags(["-h", "-p", "-s"]));
-        cli.extend(self.is_tls.then(|| "--tls".into()));
-        cli.extend(["-n".into(), self.database.clone()]);
-        let cli = shell_words(cli);
-        let scan = shell_words(["--scan", "--pattern", &format!("{prefix}*")]);
-        format!("{cli} {scan} | xargs -r -n 100 {cli} UNLINK")
-    }
-
-    /// Only tables whose names need no quotes, as ours do not.
-    fn tables(&self, prefix: &str) -> String {
-        let mut client = vec!["mysql".to_string()];
-        client.extend(self.flags(["-h", "-P", "-S"]));
-        let client = shell_words(client);
-        let select = format!(
-            "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE() AND \
-             table_name REGEXP \"^{prefix}[0-9A-Za-z_]+$\""
-        );
-        let select = shell_words(["-Ne", &select, &self.database]);
-        let drop = shell_words(["-e", "DROP TABLE {}", &self.database]);
-        format!("{client} {select} | xargs -r -I{{}} {client} {drop}")
-    }
-
-    /// The flags by which a client reaches the server.
-    fn flags(&self, [host_flag, port_flag, socket_flag]: [&str; 3]) -> Vec<String> {
-        match self.servers.first() {
-            Some(NetAddress::Unix(path)) => {
-                vec![socket_flag.into(), path.to_string_lossy().into_owned()]
-            }
-            Some(NetAddress::Tcp(host, port)) => {
-                vec![host_flag.into(), host.clone(), port_flag.into(), port.to_string()]
-            }
-            None => Vec::new(),
-        }
-    }
-}
-
-/// Reads what [`NetAddress`] prints; `None` for anything else.
-fn server(text: &str) -> Option<NetAddress> {
-    if let Some(path) = text.strip_prefix("unix socket ") {
-        let is_path = Path::new(path).is_absolute() && !path.contains(char::is_control);
-        // A backquote would end the command in the text that it stands in.
-        return (is_path && !path.contains('`')).then(|| NetAddress::Unix(path.into()));
-    }
-    let (host, port) = text.rsplit_once(':')?;
-    let good = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | ':');
-    let is_host = !host.is_empty() && !host.starts_with('-') && host.chars().all(good);
-    is_host.then_some(NetAddress::Tcp(host.into(), port.parse().ok()?))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::plan::Scale;
     use crate::study::{Choices, Study, TargetChoice};
+
+    fn header(plan: Plan, command: &[&str]) -> Header {
+        Header {
+            format: crate::record::RECORD_FORMAT,
+            run: "0123abcd".into(),
+            tool: String::new(),
+            command: command.iter().map(ToString::to_string).collect(),
+            started_unix_ms: 0,
+            plan,
+            conditions: crate::Conditions::default(),
+            null_rates: Vec::new(),
+            calibration: None,
+            host_mark: None,
+        }
+    }
 
     /// What is told of a target of a shipped study.
     fn told(study: &str, target: &str, sets: &[(&str, &str)]) -> Option<String> {
@@ -226,7 +224,8 @@ mod tests {
             files: None,
         });
         let plan = plan.unwrap();
-        leftovers(&plan, "0123abcd", &plan.targets[0])
+        let header = header(plan, &[]);
+        leftovers(&header, &header.plan.targets[0])
     }
 
     const SESSIONS: &str = include_str!("../../../studies/sessions.toml");
@@ -237,26 +236,25 @@ mod tests {
         let text = told(SESSIONS, "x=redis://:hush@10.0.0.5:6379/9", &[]).unwrap();
         assert_eq!(
             text,
-            "the run was killed and may have left keys in 10.0.0.5:6379 database 9 that begin with \
-             `cachedyno-0123abcd-`; this removes exactly those: `redis-cli -h 10.0.0.5 -p 6379 -n \
-             9 --scan --pattern 'cachedyno-0123abcd-*' | xargs -r -n 100 redis-cli -h 10.0.0.5 -p \
-             6379 -n 9 UNLINK` (a password in REDISCLI_AUTH), or `cachedyno run --resume \
-             0123abcd`, which removes them before it goes on"
+            "the run was killed and may have left keys in 10.0.0.5:6379 database 9 whose names begin \
+             with `cachedyno-0123abcd-`; this removes exactly those: `cachedyno clean 0123abcd \
+             --target x=redis://10.0.0.5:6379/9`, and so does `cachedyno run --resume 0123abcd` \
+             before it goes on"
         );
         let pages = told(SESSIONS, "x=redis+unix:///run/r.sock?db=3", &[("profile", "page")]);
         let pages = pages.unwrap();
-        let pattern = "-s /run/r.sock -n 3 --scan --pattern \
-                       'PHPREDIS_SESSION:cachedyno-0123abcd-*'";
-        assert!(pages.contains(pattern) && !pages.contains("`cachedyno-0123"), "{pages}");
+        for part in [
+            "begin with `PHPREDIS_SESSION:cachedyno-0123abcd-`;",
+            "--target 'x=redis+unix:///run/r.sock?db=3'`",
+        ] {
+            assert!(pages.contains(part), "no `{part}` in {pages}");
+        }
     }
 
     #[test]
     fn tables_with_the_runs_name_are_removed_exactly() {
         let text = told(SESSIONS, "x=mysql://shop:hush@db:3307/shop", &[]).unwrap();
-        let command = "`mysql -h db -P 3307 -Ne 'SELECT table_name FROM information_schema.tables \
-                       WHERE table_schema = DATABASE() AND table_name REGEXP \
-                       \"^cachedyno_0123abcd_[0-9A-Za-z_]+$\"' shop | xargs -r -I{} mysql -h db -P \
-                       3307 -e 'DROP TABLE {}' shop`";
+        let command = "`cachedyno clean 0123abcd --target x=mysql://db:3307/shop`";
         assert!(text.contains(command) && !text.contains("hush"), "{text}");
     }
 
@@ -266,7 +264,7 @@ mod tests {
         for part in [
             "records in 10.0.0.5:6379 database 9: keys that begin with `zc:`",
             "cannot be told from others. The database was empty",
-            "-n 9 --scan --pattern 'zc:*' | xargs",
+            "--target cm-redis=redis://10.0.0.5:6379/9 --i-own-this-server`",
         ] {
             assert!(text.contains(part), "no `{part}` in {text}");
         }
@@ -281,18 +279,33 @@ mod tests {
 
     #[test]
     fn every_address_that_is_printed_is_read() {
-        for (url, product) in [
-            ("redis://h", Product::Redis),
+        for (given, product) in [
+            ("redis://h:6379/0", Product::Redis),
             ("rediss://[::1]:7000/3?protocol=3", Product::Redis),
-            ("redis+cluster://a_b.example:7000", Product::Redis),
-            ("redis+unix:///run/a%20b's.sock?db=2", Product::Redis),
-            ("mysql://u@db:3307/shop-1$", Product::Mysql),
+            ("redis+cluster://a_b.example:7000/0", Product::Redis),
+            ("rediss+cluster://h:7000/0", Product::Redis),
+            ("redis+unix:///run/a%20b%27s.sock?db=2", Product::Redis),
+            ("mysql://db:3307/shop-1$", Product::Mysql),
             ("mysql+unix:///run/m.sock?database=d", Product::Mysql),
             ("memcacheds://a:1,[::1]:2?protocol=meta", Product::Memcached),
             ("memcached+unix:///m.sock", Product::Memcached),
         ] {
-            let address = crate::Endpoint::parse(url).unwrap().to_string();
-            assert!(Place::read(product, &address).is_some(), "{address}");
+            let address = Endpoint::parse(given).unwrap().to_string();
+            assert_eq!(url(product, &address).as_deref(), Some(given), "{address}");
+        }
+    }
+
+    #[test]
+    fn a_store_is_named_as_it_was_given() {
+        let word = "--target=x=mysql+unix:///s?database=d&user=clerk";
+        let words = ["cachedyno".to_string(), word.into()];
+        let address = "unix socket /s database d";
+        assert_eq!(given_as(&words, "x", address).as_deref(), word.strip_prefix("--target="));
+        for (name, address) in [("y", address), ("x", "unix socket /s database e")] {
+            assert_eq!(given_as(&words, name, address), None);
+        }
+        for word in ["x=mysql://***@h/d", "x=mysql://u`touch x`@h/d", "x=mysql://u'@h/d"] {
+            assert_eq!(given_as(&[word.into()], "x", "h:3306 database d"), None, "{word}");
         }
     }
 
@@ -309,10 +322,15 @@ mod tests {
             files: None,
         });
         let plan = plan.unwrap();
-        let told = |product, address: &str, run| {
-            let target =
-                PlannedTarget { product, address: Some(address.into()), ..plan.targets[0].clone() };
-            leftovers(&plan, run, &target).unwrap()
+        let header = header(plan, &[]);
+        let told = |product, address: &str, run: &str, name: &str| {
+            let target = PlannedTarget {
+                product,
+                address: Some(address.into()),
+                name: name.into(),
+                ..header.plan.targets[0].clone()
+            };
+            leftovers(&Header { run: run.into(), ..header.clone() }, &target).unwrap()
         };
         for (product, address) in [
             (Product::Redis, "h:1; touch x database 1"),
@@ -326,18 +344,21 @@ mod tests {
             (Product::Redis, "unix socket /x\n database 1"),
             (Product::Redis, ""),
             (Product::Mysql, "h:1 database x; touch x"),
-            (Product::Mysql, "h:1 database -x"),
             (Product::Mysql, "h:1 database "),
             (Product::Memcached, "h:1 and `touch x`"),
         ] {
-            let text = told(product, address, "0123abcd");
+            let text = told(product, address, "0123abcd", "x");
             assert!(text.contains("no command here") && !text.contains("touch"), "{text}");
         }
         for run in ["", "*", "0123abcd; touch x", "0123ABCD", "$(touch x)"] {
-            let text = told(Product::Redis, "h:1 database 1", run);
+            let text = told(Product::Redis, "h:1 database 1", run, "x");
             assert!(text.contains("no command here") && !text.contains("touch"), "{text}");
         }
-        let text = told(Product::Redis, "unix socket /a b'$(touch x) database 1", "0123abcd");
-        assert!(text.contains(r"-s '/a b'\''$(touch x)' -n 1"), "{text}");
+        for name in ["", "x; touch x", "`touch x`", "-x", "$(touch x)"] {
+            let text = told(Product::Redis, "h:1 database 1", "0123abcd", name);
+            assert!(text.contains("no command here") && !text.contains("touch"), "{text}");
+        }
+        let text = told(Product::Redis, "unix socket /a b'$(touch x) database 1", "0123abcd", "x");
+        assert!(text.contains("'x=redis+unix:///a%20b%27%24%28touch%20x%29?db=1'"), "{text}");
     }
 }

@@ -2,7 +2,7 @@
 //! and controls.
 
 use model::leftovers::leftovers;
-use model::{Header, Plan, PlannedTarget, Product, Program, Search, Trial};
+use model::{Plan, PlannedTarget, Product, Program, Search, Trial};
 use std::collections::BTreeMap;
 
 use crate::cache;
@@ -230,10 +230,10 @@ fn not_removed(recorded: &Recorded, notes: &mut Notes) {
 
 /// Says of a run that was killed what it may have left in stores that it did not start.
 fn left_behind(recorded: &Recorded, notes: &mut Notes) {
-    let Header { run, plan, .. } = &recorded.header;
+    let header = &recorded.header;
     if recorded.seal.is_none() {
-        let targets = plan.targets.iter();
-        for text in targets.filter_map(|target| leftovers(plan, run, target)) {
+        let targets = header.plan.targets.iter();
+        for text in targets.filter_map(|target| leftovers(header, target)) {
             notes.add(text);
         }
     }

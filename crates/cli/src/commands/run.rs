@@ -5,6 +5,7 @@ use ::report::{Recorded, View, judge};
 use archive::{PackedSamples, RECORDS, REPORT, SUMMARY, Writer, write_derived};
 use dash::Listener;
 use lab::{Ended, Setup, Sinks};
+use model::leftovers;
 use model::record::RECORD_FORMAT;
 use model::study::StudyWorkload;
 use model::target::mask_text;
@@ -285,17 +286,9 @@ fn resuming(run: &str, records: &Path, stores: impl Iterator<Item = String>) -> 
     model::shell_words(&words)
 }
 
-/// What named the store of a target on the command line of its run, where credentials are masked.
+/// What named the store of a target on the command line of its run.
 fn given_as(command: &[String], name: &str, address: &str) -> String {
-    let value = |word: &String| word.strip_prefix("--target=").unwrap_or(word).to_string();
-    // A command line that was changed must not lead to another server than the plan's.
-    let names = |word: &String| {
-        let choice = TargetChoice::parse(word).ok();
-        choice.is_some_and(|choice| {
-            choice.name == name && choice.endpoint.is_some_and(|e| e.to_string() == address)
-        })
-    };
-    command.iter().map(value).find(names).unwrap_or_else(|| format!("{name}=URL"))
+    leftovers::given_as(command, name, address).unwrap_or_else(|| format!("{name}=URL"))
 }
 
 fn choices(arguments: &Run, targets: &[TargetChoice]) -> Result<Choices, CliError> {
