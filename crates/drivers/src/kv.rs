@@ -5,7 +5,7 @@ use workloads::kv::{KeyNames, Sizes};
 
 use crate::command::arguments;
 use crate::wire::Dialect;
-use crate::{memcached, redis};
+use crate::{fault, memcached, redis};
 
 /// Writes a key that nobody wrote before.
 pub const INSERT: &str = "insert";
@@ -37,7 +37,7 @@ pub fn check_own_keys(dialect: Dialect, command: &str) -> Result<(), String> {
         Dialect::Redis => redis::own_keys::checked(&words).map(drop),
         Dialect::Memcached(_) => memcached::own_keys::check(&words),
     });
-    checked.map_err(|e| format!("`{}`: {e}", command.escape_debug()))
+    checked.map_err(|e| format!("`{}`: {e}", fault::words(command.as_bytes())))
 }
 
 /// Numbers of the arguments of a Redis command that name keys, from 0 for its name; `None` for a

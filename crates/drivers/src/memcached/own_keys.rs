@@ -5,6 +5,7 @@
 //! that follows for a command.
 
 use crate::command::CommandError;
+use crate::fault;
 
 /// A word behind a command's name.
 #[derive(Clone, Copy, Debug)]
@@ -62,7 +63,7 @@ pub(crate) fn check(words: &[Vec<u8>]) -> Result<(), CommandError> {
         (None, None) => Some((0, "is not on the list of safe commands")),
     };
     let Some((number, problem)) = faulty else { return Ok(()) };
-    let word = words.get(number).map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+    let word = words.get(number).map(|bytes| fault::words(bytes));
     let (word, keys) = (word.unwrap_or_default(), "a single one, which is `__key__`");
     Err(CommandError::Foreign { number, word, problem, keys })
 }

@@ -108,7 +108,7 @@ fn refused<T>(
     number: usize,
     problem: &'static str,
 ) -> Result<T, CommandError> {
-    let word = arguments.get(number).map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+    let word = arguments.get(number).map(|bytes| fault::words(bytes));
     let (word, keys) = (word.unwrap_or_default(), "each beginning with `__key__`");
     Err(CommandError::Foreign { number, word, problem, keys })
 }
@@ -230,7 +230,7 @@ pub(super) fn agreed(wire: &mut Wire, command: &str) -> Result<(), StoreError> {
     let message = format!(
         "`{}`: the server takes `{}` for its keys (expected `{}`; --i-own-this-server allows \
          every command)",
-        command.escape_debug(),
+        fault::words(command.as_bytes()),
         fault::words(told.join(" ").as_bytes()),
         known.join(" ")
     );

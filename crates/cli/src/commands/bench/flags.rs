@@ -36,7 +36,8 @@ pub(crate) struct KvFlags {
     /// Operations and their weights [default: get=0.9,set=0.1]
     #[arg(long, value_name = "NAME=WEIGHT,...", conflicts_with_all = ["preset", "commands"])]
     pub(in crate::commands) op: Option<String>,
-    /// Send this command, with __key__ and __data__ filled in; several are sent in turn
+    /// Send this command, with __key__ and __data__ filled in; several are sent in turn. On a
+    /// server by URL every key must begin with __key__, and not all commands are allowed
     #[arg(long = "command", value_name = "TEXT", conflicts_with = "preset")]
     pub(in crate::commands) commands: Vec<String>,
     /// A published workload: ycsb-a, -b, -c, -d, -f, twitter-c12, twitter-c52, ...
