@@ -5,19 +5,22 @@
 //!
 //! ```text
 //! cachedyno made this directory and removes it.
+//! host 0123456789abcdef0123456789abcdef
 //! boot 72eb6a65-1ca5-4da6-a9dd-506d7700a40f
 //! namespaces 4026531836 4026531834
 //! program 4711 8433
 //! guard 4712 8450
 //! ```
 //!
+//! - `host`: `/etc/machine-id` (machine-id(5)), or the host's name where there is none. Several
+//!   hosts can use one disk, as a virtual machine and its own host do, and each has another boot.
 //! - `boot`: `/proc/sys/kernel/random/boot_id`.
 //! - `namespaces`: inodes of the namespaces of process ids and of time (namespaces(7)); 0 for time
 //!   where the kernel has none.
 //! - `program` and `guard`: process id, and start in clock ticks since boot (proc(5)).
 //!
-//! A control group has no file of ours, so its name says the same but for the boot, which no group
-//! outlives: `cachedyno-<8 hex>-<namespaces>-<program>-<guard>`, with `.` within each.
+//! A control group has no file of ours, so its name says the same but for host and boot, which no
+//! group outlives: `cachedyno-<8 hex>-<namespaces>-<program>-<guard>`, with `.` within each.
 
 use crate::procfs::Identity;
 use crate::scratch::random;
@@ -40,6 +43,7 @@ type Process = (u32, u64);
 /// The program that made something, and its guard.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Owner {
+    host: String,
     boot: String,
     namespaces: (u64, u64),
     program: Process,
@@ -62,6 +66,7 @@ impl Owner {
     pub(crate) fn of_this_process(guard: u32) -> Option<Self> {
         let process = |pid| Identity::of(pid).map(|found| (found.pid, found.start_ticks));
         Some(Self {
+            host: host()?,
             boot: boot()?,
             namespaces: namespaces()?,
             program: process(std::process::id())?,
@@ -72,10 +77,13 @@ impl Owner {
     /// Reads a mark; `None` where it is torn or not ours.
     pub(crate) fn of_mark(text: &str) -> Option<Self> {
         let lines: Vec<&str> = text.strip_suffix('\n')?.split('\n').collect();
-        let [FIRST_LINE, boot, namespaces, program, guard] = lines[..] else { return None };
+        let [FIRST_LINE, host, boot, namespaces, program, guard] = lines[..] else {
+            return None;
+        };
         let boot = boot.strip_prefix("boot ")?;
         let is_boot = boot.len() == 36 && boot.bytes().all(|b| b == b'-' || b.is_ascii_hexdigit());
         Some(Self {
+            host: host.strip_prefix("host ")?.into(),
             boot: is_boot.then(|| boot.into())?,
             namespaces: pair(namespaces.strip_prefix("namespaces ")?, ' ')?,
             program: pair(program.strip_prefix("program ")?, ' ')?,
@@ -85,9 +93,9 @@ impl Owner {
 
     /// The text of a mark.
     pub(crate) fn mark(&self) -> String {
-        let Self { boot, namespaces, program, guard } = self;
+        let Self { host, boot, namespaces, program, guard } = self;
         format!(
-            "{FIRST_LINE}\nboot {boot}\nnamespaces {} {}\nprogram {} {}\nguard {} {}\n",
+            "{FIRST_LINE}\nhost {host}\nboot {boot}\nnamespaces {} {}\nprogram {} {}\nguard {} {}\n",
             namespaces.0, namespaces.1, program.0, program.1, guard.0, guard.1
         )
     }
@@ -106,6 +114,7 @@ impl Owner {
         let (plain, rest) = name.split_at_checked(PREFIX.len() + NAME_DIGITS)?;
         let mut parts = rest.strip_prefix('-').filter(|_| is_our_name(plain))?.split('-');
         let owner = Self {
+            host: host()?,
             boot: boot()?,
             namespaces: pair(parts.next()?, '.')?,
             program: pair(parts.next()?, '.')?,
@@ -117,11 +126,11 @@ impl Owner {
     /// Whether it still runs. `is_local`: no other host can use the file system on which the mark
     /// was found.
     pub(crate) fn state(&self, is_local: bool) -> State {
-        let (Some(boot), Some(namespaces)) = (boot(), namespaces()) else {
+        let (Some(host), Some(boot), Some(namespaces)) = (host(), boot(), namespaces()) else {
             return State::Unknown("/proc does not tell which processes run");
         };
         if self.boot != boot {
-            return if is_local {
+            return if is_local && self.host == host {
                 State::Gone("made before the last boot".into())
             } else {
                 State::Unknown("made before the last boot, or by another host that uses this disk")
@@ -162,6 +171,14 @@ pub(crate) fn new_name() -> String {
 fn pair<A: std::str::FromStr, B: std::str::FromStr>(text: &str, between: char) -> Option<(A, B)> {
     let (a, b) = text.split_once(between)?;
     Some((a.parse().ok()?, b.parse().ok()?))
+}
+
+fn host() -> Option<String> {
+    let id = fs::read_to_string("/etc/machine-id").unwrap_or_default();
+    if !id.trim().is_empty() {
+        return Some(id.trim().into());
+    }
+    nix::unistd::gethostname().ok()?.into_string().ok()
 }
 
 fn boot() -> Option<String> {
@@ -235,7 +252,10 @@ mod tests {
         let boot = "00000000-0000-0000-0000-000000000000".to_string();
         let before = Owner { boot, ..owner.clone() };
         assert!(matches!(before.state(true), State::Gone(_)));
-        assert!(matches!(before.state(false), State::Unknown(_)), "of another host");
+        assert!(matches!(before.state(false), State::Unknown(_)), "on a network disk");
+        let host = "elsewhere".to_string();
+        let of_another = Owner { host, ..before };
+        assert!(matches!(of_another.state(true), State::Unknown(_)), "of another host");
         for namespaces in [(1, owner.namespaces.1), (owner.namespaces.0, 1)] {
             let elsewhere = Owner { namespaces, program: owner.guard, ..owner.clone() };
             assert!(matches!(elsewhere.state(true), State::Unknown(_)));

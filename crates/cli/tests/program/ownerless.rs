@@ -99,9 +99,14 @@ fn what_others_have_under_our_name_stays() {
         }
         directory
     };
-    let gone = "cachedyno made this directory and removes it.\n\
+    let id = fs::read_to_string("/etc/machine-id").unwrap_or_default();
+    let name = nix::unistd::gethostname().unwrap().into_string().unwrap();
+    let host = if id.trim().is_empty() { &name } else { id.trim() };
+    let gone = &format!(
+        "cachedyno made this directory and removes it.\nhost {host}\n\
                 boot 00000000-0000-0000-0000-000000000000\nnamespaces 1 2\n\
-                program 3 4\nguard 5 6\n";
+                program 3 4\nguard 5 6\n"
+    );
     fs::write(make("cachedyno-abcdef01", None).join("precious"), "x").unwrap();
     make("cachedyno-abcdef02", None);
     make("cachedyno-ABCDEF03", Some(gone));
@@ -118,6 +123,7 @@ fn what_others_have_under_our_name_stays() {
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
     let other = gone.replace("00000000-0000-0000-0000-000000000000", boot.trim());
     make("cachedyno-abcdef09", Some(&other));
+    make("cachedyno-abcdef11", Some(&gone.replace(host, "another-host")));
     let names = || {
         let mut names: Vec<_> = fs::read_dir(&disk).unwrap().map(|e| e.unwrap().path()).collect();
         names.sort();
@@ -134,7 +140,7 @@ fn what_others_have_under_our_name_stays() {
     assert!(listed.contains(part) && listed.contains("before the last boot"), "{listed}");
     let doubt = listed.split("cannot be told from here").nth(1).unwrap();
     assert!(doubt.contains("abcdef05") && doubt.contains("abcdef09"), "{listed}");
-    assert!(doubt.contains("another container"), "{listed}");
+    assert!(doubt.contains("another container") && doubt.contains("abcdef11"), "{listed}");
     for foreign in ["abcdef01", "abcdef02", "ABCDEF03", "abcdef04", "abcdef06", "abcdef07"] {
         assert!(!listed.contains(foreign), "{foreign} in {listed}");
     }
