@@ -95,7 +95,8 @@ impl Owner {
     pub(crate) fn mark(&self) -> String {
         let Self { host, boot, namespaces, program, guard } = self;
         format!(
-            "{FIRST_LINE}\nhost {host}\nboot {boot}\nnamespaces {} {}\nprogram {} {}\nguard {} {}\n",
+            "{FIRST_LINE}\nhost {host}\nboot {boot}\n\
+             namespaces {} {}\nprogram {} {}\nguard {} {}\n",
             namespaces.0, namespaces.1, program.0, program.1, guard.0, guard.1
         )
     }
