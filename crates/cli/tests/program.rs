@@ -25,6 +25,7 @@ mod program {
     mod foreign;
     mod foreign_records;
     mod full_disk;
+    mod harm;
     mod interrupt;
     mod latency_log;
     mod leftovers;

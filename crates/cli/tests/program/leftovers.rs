@@ -17,7 +17,7 @@ fn killed(place: &Place, server: &RedisServer, command: Command, foreign: usize)
     place.assert_nothing_left();
 }
 
-/// What `show` tells of the killed run, and its command in backticks that scans.
+/// What `show` tells of the killed run, and its command in backticks that cleans.
 fn told(place: &Place) -> (String, String) {
     let listed = place.on_records(&["list"]).code(0).stdout;
     let run = place.record().header()["run"].as_str().unwrap().to_string();
@@ -30,12 +30,21 @@ fn told(place: &Place) -> (String, String) {
     let notes = shown["footnotes"].as_array().unwrap();
     let note = notes.iter().find(|n| n.as_str().unwrap().starts_with("the run was killed"));
     let note = note.unwrap_or_else(|| panic!("no note in {notes:?}")).as_str().unwrap().to_string();
-    let command = note.split('`').find(|part| part.starts_with("redis-cli ")).unwrap().to_string();
+    let command =
+        note.split('`').find(|part| part.starts_with("cachedyno clean ")).unwrap().to_string();
     (note, command)
 }
 
-fn shell(command: &str) {
-    assert!(Command::new("sh").args(["-c", command]).status().unwrap().success(), "{command}");
+fn shell(place: &Place, command: &str) {
+    let program = assert_cmd::cargo::cargo_bin!("cachedyno").parent().unwrap();
+    let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap());
+    let command = format!("{command} --out {}", place.records().display());
+    let mut shell = place.command_by("sh", &["-c", &command]);
+    Place::finish({
+        shell.env("PATH", path);
+        shell
+    })
+    .code(0);
 }
 
 #[test]
@@ -55,7 +64,7 @@ fn keys_of_a_killed_session_run_are_removed_by_the_command_that_is_shown() {
     killed(&place, &server, command, foreign.len());
     let (note, command) = told(&place);
     assert!(note.contains("this removes exactly those") && note.contains("--resume"), "{note}");
-    shell(&command);
+    shell(&place, &command);
     let mut left = server.keys();
     left.sort();
     assert_eq!(left, foreign, "what is not the run's stays");
@@ -75,7 +84,7 @@ fn records_of_a_killed_cache_run_are_told_with_their_database() {
     for part in ["database 0", "begin with `zc:`", "cannot be told from others"] {
         assert!(note.contains(part), "no `{part}` in {note}");
     }
-    shell(&command);
+    shell(&place, &command);
     assert_eq!(server.keys(), [""; 0]);
 }
 

@@ -1,0 +1,234 @@
+//! A campaign: every command that can reach data of others, ended at a random moment in a random
+//! way, over and over. Afterwards every key, row and file of others is there and unchanged, and
+//! nothing of ours is left.
+//!
+//! `HARM_RUNS` sets the number of runs (default: as many as fit into twenty seconds) and
+//! `HARM_SEED` the seed.
+//!
+//! - `foreign`: the stores with data of others, and whether they still hold it.
+//! - `deeds`: the commands.
+
+mod deeds;
+mod foreign;
+
+use std::env;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use stats::SplitMix64;
+
+use self::deeds::{DEEDS, Deed};
+use self::foreign::Foreign;
+use super::common::{MariadbServer, Place, Started, child_with, installed};
+
+/// Time for all runs where their number is not given.
+const SHORT: Duration = Duration::from_secs(20);
+/// Longest time until a run is interrupted, milliseconds.
+const LONGEST_MS: usize = 3_000;
+/// Within which an interrupted run must end.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How a run is ended.
+#[derive(Clone, Copy, Debug)]
+enum End {
+    /// By Ctrl-C.
+    Interrupt,
+    /// By Ctrl-C twice.
+    InterruptTwice,
+    /// By SIGTERM.
+    Terminate,
+    /// By SIGKILL.
+    KillProgram,
+    /// The guard by SIGKILL, then the program by Ctrl-C.
+    KillGuard,
+    /// Program and guard by SIGKILL, as at the stop of a container.
+    KillBoth,
+}
+
+const ENDS: [End; 6] = [
+    End::Interrupt,
+    End::InterruptTwice,
+    End::Terminate,
+    End::KillProgram,
+    End::KillGuard,
+    End::KillBoth,
+];
+
+/// What a campaign found.
+#[derive(Debug, Default)]
+struct Tally {
+    runs: u32,
+    interrupted: u32,
+    lost: u64,
+    faults: Vec<String>,
+}
+
+#[test]
+fn nothing_of_others_is_lost_and_nothing_of_ours_is_left() {
+    let programs = ["redis-server", "redis-cli", "memcached", "mariadbd", "mariadb", "setpriv"];
+    if !installed(&programs) {
+        return;
+    }
+    let number = |name: &str| env::var(name).ok().map(|n| n.parse::<u64>().unwrap());
+    let (runs, seed) = (number("HARM_RUNS"), number("HARM_SEED").unwrap_or(1));
+    let campaign = Campaign { place: Place::new(), foreign: Foreign::new(runs.is_some()) };
+    let mut random = SplitMix64::new(seed);
+    let (began, mut tally) = (Instant::now(), Tally::default());
+    while runs.map_or(began.elapsed() < SHORT, |runs| u64::from(tally.runs) < runs) {
+        // Every command has its turn; how it ends is drawn.
+        let deed = &DEEDS[tally.runs as usize % DEEDS.len()];
+        campaign.run(deed, &mut random, &mut tally);
+    }
+    let lost = campaign.foreign.lost();
+    tally.lost += lost;
+    let Tally { runs, interrupted, lost, faults } = &tally;
+    println!(
+        "{runs} runs with seed {seed}, {interrupted} of them interrupted: {lost} foreign keys, rows \
+         and files lost, {} other faults",
+        faults.len()
+    );
+    assert!(*lost == 0 && faults.is_empty(), "{tally:#?}");
+}
+
+struct Campaign {
+    place: Place,
+    foreign: Foreign,
+}
+
+impl Campaign {
+    fn run(&self, deed: &Deed, random: &mut SplitMix64, tally: &mut Tally) {
+        let (end, after_ms) = (ENDS[random.index(ENDS.len())], random.index(LONGEST_MS) as u64);
+        let mut run = Started::new(self.command(&(deed.arguments)(&self.foreign)));
+        let began = Instant::now();
+        while run.runs() && began.elapsed() < Duration::from_millis(after_ms) {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        tally.runs += 1;
+        let was_running = run.runs();
+        if was_running {
+            tally.interrupted += 1;
+            interrupt(&run, end);
+        }
+        let finished = run.finish_within(PATIENCE);
+        let what =
+            format!("run {}: {} ended after {after_ms} ms by {end:?}", tally.runs, deed.name);
+        let is_expected = match finished.code {
+            // By a signal.
+            None => was_running,
+            Some(code) => deed.codes.contains(&code) || (was_running && code == 130),
+        };
+        if !is_expected || finished.stderr.contains("panicked") {
+            tally.faults.push(format!("{what}: {finished:#?}"));
+        }
+        self.clean_host(&what, tally);
+        self.clean_stores(&what, deed, tally);
+        let lost = self.foreign.lost_in(deed.reaches);
+        if lost > 0 {
+            tally.faults.push(format!("{what}: {lost} foreign keys, rows or files are lost"));
+        }
+        tally.lost += lost;
+        for left in self.foreign.left_in(deed.reaches) {
+            tally.faults.push(format!("{what}: left in the store: {left}"));
+        }
+    }
+
+    fn command(&self, arguments: &[String]) -> Command {
+        let mut command = self.place.command();
+        command.args(arguments).env("CACHEDYNO_PASSWORD_MY", MariadbServer::PASSWORD);
+        command
+    }
+
+    /// What program and guard left on this machine is removed by `doctor --clean`, all of it.
+    fn clean_host(&self, what: &str, tally: &mut Tally) {
+        let disks = [self.place.disk(), self.foreign.directory()];
+        let is_ours = |left: &String| !left.ends_with("/lock");
+        // A guard that lives on removes it by itself.
+        let began = Instant::now();
+        while self.place.has_processes() && began.elapsed() < Duration::from_secs(20) {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        for disk in &disks {
+            let mut doctor = self.place.command();
+            doctor.args(["doctor", "--clean", "--disk"]).arg(disk);
+            let finished = Place::finish(doctor);
+            if finished.code != Some(0) {
+                tally.faults.push(format!("{what}: doctor --clean failed: {finished:#?}"));
+            }
+        }
+        for left in self.place.left().into_iter().filter(is_ours) {
+            tally.faults.push(format!("{what}: left on this machine: {left}"));
+        }
+    }
+
+    /// What a killed run left in a store of others is removed by the command that `show` names.
+    fn clean_stores(&self, what: &str, deed: &Deed, tally: &mut Tally) {
+        let Some(record) = self.newest() else { return };
+        let mut show = self.place.command();
+        show.args(["show", &record, "--format", "json"]);
+        let shown = Place::finish(show);
+        if !deed.keeps_record || shown.stdout.is_empty() {
+            return;
+        }
+        let summary = shown.json();
+        let notes = summary["footnotes"].as_array().cloned().unwrap_or_default();
+        let notes = notes.iter().filter_map(|note| note.as_str());
+        for note in notes.filter(|note| note.contains("may have left")) {
+            let Some(command) = note.split('`').find(|part| part.starts_with("cachedyno clean"))
+            else {
+                tally.faults.push(format!("{what}: no command that removes it in: {note}"));
+                continue;
+            };
+            let mut shell = self.place.command_by("sh", &["-c", command]);
+            let program = assert_cmd::cargo::cargo_bin!("cachedyno");
+            let path = env::var("PATH").unwrap_or_default();
+            shell.env("PATH", format!("{}:{path}", program.parent().unwrap().display()));
+            shell.env("CACHEDYNO_PASSWORD_MY", MariadbServer::PASSWORD);
+            let cleaned = Place::finish(shell);
+            if cleaned.code != Some(0) {
+                tally.faults.push(format!("{what}: `{command}`: {cleaned:#?}"));
+            }
+        }
+    }
+
+    /// The record that was begun last.
+    fn newest(&self) -> Option<String> {
+        let records = std::fs::read_dir(self.place.path().join("cachedyno-records")).ok()?;
+        let records = records.filter_map(|e| e.ok().filter(|e| e.path().is_dir()));
+        let newest = records.max_by_key(|e| e.metadata().and_then(|m| m.created()).ok());
+        newest.map(|entry| entry.path().display().to_string())
+    }
+}
+
+fn interrupt(run: &Started, end: End) {
+    let program = Pid::from_raw(run.pid().cast_signed());
+    let guard = child_with(run.pid(), "rig-guard").map(|pid| Pid::from_raw(pid.cast_signed()));
+    let send = |pid: Pid, signal| {
+        // It may have ended by itself meanwhile.
+        let _ = kill(pid, signal);
+    };
+    match end {
+        End::Interrupt => send(program, Signal::SIGINT),
+        End::InterruptTwice => {
+            send(program, Signal::SIGINT);
+            std::thread::sleep(Duration::from_millis(30));
+            send(program, Signal::SIGINT);
+        }
+        End::Terminate => send(program, Signal::SIGTERM),
+        End::KillProgram => send(program, Signal::SIGKILL),
+        End::KillGuard => {
+            if let Some(guard) = guard {
+                send(guard, Signal::SIGKILL);
+            }
+            send(program, Signal::SIGINT);
+        }
+        End::KillBoth => {
+            // Neither gets to see the other's end.
+            let both = [Some(program), guard];
+            for signal in [Signal::SIGSTOP, Signal::SIGKILL] {
+                both.into_iter().flatten().for_each(|pid| send(pid, signal));
+            }
+        }
+    }
+}
