@@ -58,6 +58,11 @@ impl Writer {
         Ok(writer)
     }
 
+    /// Replaces the header of a record that was opened again, whose conditions have changed.
+    pub fn replace_header(&self, header: &Header) -> Result<(), ArchiveError> {
+        self.record.write_whole(HEADER, &json(&self.record.place(HEADER), header)?)
+    }
+
     fn open(record: Directory, started_unix_ms: u64) -> Result<Self, ArchiveError> {
         let lock = record.append(LOCK)?;
         match lock.try_lock() {

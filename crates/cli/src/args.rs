@@ -121,6 +121,14 @@ pub(crate) struct Serve {
     pub(crate) serve: Option<String>,
 }
 
+/// What --i-own-this-server means.
+pub(crate) const OWN_HELP: &str = "Allow what may reach other people's data on existing servers\n\n\
+    Memory and eviction belong to a server: a database number isolates nothing. Without this flag \
+    a run is refused where it could fill more than 90 % of a server's memory, and stops when it \
+    gets there; memcached is used only when empty; and commands of your own may name only keys \
+    that begin with __key__. With it nothing of that is checked. Give it only where nobody keeps \
+    data on that server. It stands in the record.";
+
 const SERVE_HELP: &str = "Serve a live page and metrics for Prometheus while the run lasts\n\n\
     The page is at /, the metrics at /metrics, and what the page is made of at /events; all are \
     read-only. Port 0 takes one that is free. With 127.0.0.1 only this machine can read, with \
@@ -163,12 +171,12 @@ pub(crate) struct Run {
     /// Read the password of a target from a file
     #[arg(long = "password-file", value_name = "NAME=FILE")]
     pub(crate) password_files: Vec<String>,
-    /// Allow existing stores that hold data, but for application caches; only what this run made is
-    /// ever removed
+    /// Allow existing stores that hold data, but for application caches and memcached; only what
+    /// this run made is ever removed
     #[arg(long)]
     pub(crate) allow_shared: bool,
-    /// Allow what may reach other people's data on existing servers: they hold nothing of value
-    #[arg(long)]
+    /// Allow what may reach other people's data on existing servers: there is none on them
+    #[arg(long, long_help = OWN_HELP)]
     pub(crate) i_own_this_server: bool,
     /// Measure one target twice under two names: the difference must be none
     #[arg(long, conflicts_with = "resume")]

@@ -75,6 +75,29 @@ impl<'a> Patience<'a> {
     }
 }
 
+/// What one server reports about the memory that all its data share, whichever database they are in.
+/// What it does not report is `None`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Room {
+    /// Address of the server.
+    pub server: String,
+    /// Memory in use, bytes.
+    pub used_bytes: Option<u64>,
+    /// Its own limit of that, bytes; 0 where none is set.
+    pub limit_bytes: Option<u64>,
+    /// Memory of its machine, bytes.
+    pub system_bytes: Option<u64>,
+    /// What it does at its limit, as it spells it: `allkeys-lru`, `noeviction`.
+    pub policy: Option<String>,
+    /// Keys in all databases together.
+    pub keys: Option<u64>,
+    /// Keys evicted since it started.
+    pub evicted: Option<u64>,
+    /// True where memory is divided by the size of items and each part evicts by itself: then free
+    /// memory protects no item.
+    pub by_size_class: bool,
+}
+
 /// The connection around a run, one a target. Not for the measured span.
 pub trait Admin: Send {
     /// Version, emptiness and configuration.
@@ -162,6 +185,12 @@ pub trait Admin: Send {
     /// own.
     fn counters(&mut self) -> Result<Option<StoreCounters>, Failure> {
         Ok(None)
+    }
+
+    /// How much memory is left, of each server by itself, of a cluster of each primary. Empty where
+    /// data are not limited by memory. A server that refuses to tell leaves its fields unknown.
+    fn room(&mut self) -> Result<Vec<Room>, Failure> {
+        Ok(Vec::new())
     }
 }
 

@@ -40,6 +40,23 @@ pub fn check_own_keys(dialect: Dialect, command: &str) -> Result<(), String> {
     checked.map_err(|e| format!("`{}`: {e}", fault::words(command.as_bytes())))
 }
 
+/// Commands of those that write, but leave a key no larger however often they are sent.
+const REPLACING: [&str; 13] = [
+    "set", "setnx", "getset", "setex", "psetex", "mset", "getdel", "rename", "copy", "hset",
+    "hsetnx", "add", "replace",
+];
+
+/// Whether an operation stores something more each time that it is sent: a key, an element, a
+/// part. True for what is not known.
+pub fn adds(name: &str, command: Option<&str>) -> bool {
+    let Some(text) = command else {
+        return [INSERT, "lpush", "rpush", "sadd", "zadd", "append"].contains(&name);
+    };
+    let word = text.split_whitespace().next().unwrap_or_default().to_lowercase();
+    let is_drawn = text.contains("__rand_int__");
+    text.contains("__data__") && (is_drawn || !REPLACING.contains(&&*word))
+}
+
 /// Numbers of the arguments of a Redis command that name keys, from 0 for its name; `None` for a
 /// command that may touch others, or that is not known.
 pub fn named_keys(arguments: &[Vec<u8>]) -> Option<Vec<usize>> {

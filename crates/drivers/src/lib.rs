@@ -37,7 +37,7 @@ use std::time::Duration;
 use model::{Connections, Endpoint, ErrorClass, Failure};
 use workloads::store::{PageStore, SessionStore};
 
-pub use admin::{Admin, Facts, Patience, admin};
+pub use admin::{Admin, Facts, Patience, Room, admin};
 pub use cache::{CacheOptions, open_tagged_cache};
 
 /// What a client needs to know besides the endpoint.

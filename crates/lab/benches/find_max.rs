@@ -199,7 +199,7 @@ fn search(script: &str, seed: u64, limit_ms: u64) -> Result<(Found, Vec<Trial>),
         endpoints: BTreeMap::from([("x".to_string(), endpoint)]),
         allow_shared: true,
         resumes: false,
-        owns_server: false,
+        i_own_this_server: true,
         apart: Some(vec![server.process.id()]),
     };
     let planned = Search {

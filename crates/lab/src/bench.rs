@@ -1,6 +1,6 @@
 //! The targets made ready: private servers that are started for each trial, or existing stores.
 
-use drivers::{Admin, Facts, Patience, SessionOptions};
+use drivers::{Admin, Facts, Patience, Room, SessionOptions};
 use model::leftovers::own_names;
 use model::{
     Backend, Connections, Endpoint, ErrorClass, Failure, Layout, MemoryUse, Plan, PlannedTarget,
@@ -14,8 +14,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use crate::demand::Demand;
 use crate::ready::{Ready, Store, unremoved};
-use crate::unix_ms;
+use crate::{room, unix_ms};
 
 /// What a run needs that is not in its plan: places, and credentials.
 pub struct Setup {
@@ -31,8 +32,9 @@ pub struct Setup {
     pub allow_shared: bool,
     /// True when an earlier process began the run: it may have left something in existing stores.
     pub resumes: bool,
-    /// True when the user answers for everything that happens to existing servers.
-    pub owns_server: bool,
+    /// True when the user answers for everything that happens to existing servers: no data of others
+    /// are on them, so that nobody loses what they evict or what a command reaches.
+    pub i_own_this_server: bool,
     /// Processes of existing stores on this machine that are known to leave the generator its CPUs,
     /// and the generator theirs; `None` where that is not known of them.
     pub apart: Option<Vec<u32>>,
@@ -135,7 +137,7 @@ impl<'a> Bench<'a> {
                     store.admin.prepare_cache(backend)?;
                 }
                 _ => {
-                    if shared && !self.setup.owns_server {
+                    if shared && !self.setup.i_own_this_server {
                         store.admin.check_commands(&commands(workload))?;
                     }
                     let made = store.admin.prepare(layout, &name, value_bytes)?;
@@ -182,19 +184,44 @@ impl<'a> Bench<'a> {
             }
         };
         let mut admin = admin(&endpoint, Duration::from_nanos(self.plan.timeout_ns))?;
-        let may_share = self.setup.allow_shared && target.backend.is_none();
-        if shared && !may_share {
-            let empty = admin.facts()?.empty;
-            if empty != Some(true) {
-                return Err(not_ours(&endpoint, target.backend, empty));
-            }
-        }
         let own = match target.backend {
             _ if !shared => String::new(),
             Some(backend) => backend.own_names().unwrap_or_default().into(),
             None => own_names(product, &self.run),
         };
-        Ok(Store { product, endpoint, admin, own, written: None, server, lies_on })
+        let rooms = match shared {
+            true => self.admit(target, &endpoint, admin.as_mut(), &own)?,
+            false => Vec::new(),
+        };
+        Ok(Store { product, endpoint, admin, own, rooms, written: None, server, lies_on })
+    }
+
+    /// Refuses an existing store where data of others could be lost; what its servers tell about
+    /// memory where that is to be watched.
+    fn admit(
+        &self,
+        target: &PlannedTarget,
+        endpoint: &Endpoint,
+        admin: &mut dyn Admin,
+        own: &str,
+    ) -> Result<Vec<Room>, Failure> {
+        let Setup { allow_shared, i_own_this_server, .. } = *self.setup;
+        let rooms = admin.room()?;
+        let by_size_class = rooms.iter().any(|room| room.by_size_class);
+        let is_allowed = if by_size_class { i_own_this_server } else { allow_shared };
+        if !is_allowed || target.backend.is_some() {
+            let empty = admin.facts()?.empty;
+            if empty != Some(true) {
+                return Err(not_ours(endpoint, (target.backend, by_size_class), empty));
+            }
+        }
+        if i_own_this_server || by_size_class {
+            return Ok(Vec::new());
+        }
+        if let Some(demand) = Demand::of_target(self.plan, &target.name, own)? {
+            room::fits(endpoint, &rooms, &demand)?;
+        }
+        Ok(rooms)
     }
 
     /// A new directory below `parent`, watched over by the guard.
@@ -316,11 +343,18 @@ fn starved(failure: Failure, group: Option<&MemoryGroup>) -> Failure {
 }
 
 /// Says that an existing store holds data, or that it does not tell whether it does.
-fn not_ours(endpoint: &Endpoint, backend: Option<Backend>, empty: Option<bool>) -> Failure {
+fn not_ours(
+    endpoint: &Endpoint,
+    (backend, by_size_class): (Option<Backend>, bool),
+    empty: Option<bool>,
+) -> Failure {
     let cure = if backend.is_some() {
         "use an empty one that nobody else uses meanwhile; --allow-shared is of no use here: the \
          names that a shop's cache has cannot be told from those of another. If a run that was \
          killed left them, `cachedyno show RUN` says how to remove them"
+    } else if by_size_class {
+        "use an empty one, or --i-own-this-server if its items may be lost; --allow-shared is not \
+         enough here: the server evicts items by their size, so free memory protects none of them"
     } else {
         "use an empty one, or allow it with --allow-shared: keys and tables of this run then \
          carry its name, and only those are removed"

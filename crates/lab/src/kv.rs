@@ -19,12 +19,16 @@ use workloads::kv::{
 
 use crate::intervals::Intervals;
 use crate::ready::Ready;
-use crate::recorded;
+use crate::room::Existing;
+use crate::{demand, recorded};
 
 /// Requests under way at once while filling, by a client.
-const FILL_PIPELINE: u32 = 16;
+pub(crate) const FILL_PIPELINE: u32 = 16;
 /// Most clients that fill.
 const FILL_CLIENTS_MAX: u32 = 16;
+/// A step of a fill takes one in so many of the bytes that may still be written, so that an estimate
+/// which is that wrong does no harm.
+const STEP_OF_ROOM: f64 = 4.0;
 
 /// A cell, and what the run adds to it.
 pub(crate) struct Offered<'a> {
@@ -44,6 +48,8 @@ pub(crate) struct Opened<'a> {
     work: Work,
     fill: Option<Work>,
     filled: u64,
+    /// What a key takes on the server, bytes, by estimate.
+    key_bytes: f64,
 }
 
 impl<'a> Offered<'a> {
@@ -62,7 +68,8 @@ impl<'a> Offered<'a> {
             0 => None,
             filled => Some(self.filling(access.dialect, &names, &work, filled)?),
         };
-        Ok(Opened { offered: self, access, work, fill, filled })
+        let key_bytes = demand::key_bytes(self.kv, own)?;
+        Ok(Opened { offered: self, access, work, fill, filled, key_bytes })
     }
 
     fn work(&self, dialect: Dialect, names: &KeyNames) -> Result<Work, Failure> {
@@ -119,11 +126,12 @@ impl Opened<'_> {
     /// Fills, then runs every phase.
     pub(crate) fn run(
         &self,
+        existing: Option<&mut Existing>,
         stop: &AtomicBool,
         meter: &mut dyn Meter,
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> Finished {
-        let mut finished = self.fill(stop, meter, progress);
+        let mut finished = self.fill(existing, stop, meter, progress);
         for phase in &self.offered.kv.phases {
             if finished.failure.is_some() || finished.interrupted {
                 break;
@@ -150,20 +158,47 @@ impl Opened<'_> {
         (rate_per_s > 0.0).then(|| load.at_peak(rate_per_s))
     }
 
-    /// Writes the keys that the phases will find.
+    /// Writes the keys that the phases will find; on an existing server in steps, between which it
+    /// is asked whether there is room for the next one.
     pub(crate) fn fill(
         &self,
+        mut existing: Option<&mut Existing>,
         stop: &AtomicBool,
         meter: &mut dyn Meter,
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> Finished {
         let mut finished = Finished::default();
-        if let Some(fill) = &self.fill {
-            let mut told = told("fill", |_| None, progress);
-            let outcome = self.one(&self.fill_offer(), fill, stop, meter, &mut told);
-            ended(&mut finished, &outcome);
+        let Some(fill) = &self.fill else { return finished };
+        let mut told = told("fill", |_| None, progress);
+        let mut first = 0;
+        while first < self.filled && finished.failure.is_none() && !finished.interrupted {
+            let step = match existing.as_deref_mut() {
+                Some(existing) => self.step(existing, self.filled - first),
+                None => Ok(self.filled),
+            };
+            let keys = |step| KeyChoice::consecutive(first, step).map_err(unreadable);
+            match step.and_then(|step| Ok((step, keys(step)?))) {
+                Ok((step, keys)) => {
+                    let work = Work { keys, ..fill.clone() };
+                    let offer = self.fill_offer(step);
+                    let outcome = self.one(&offer, &work, stop, meter, &mut told);
+                    ended(&mut finished, &outcome);
+                    first += step;
+                }
+                Err(failure) => finished.failure = Some(failure),
+            }
         }
         finished
+    }
+
+    /// Keys that may be written before the server is asked again, at least one of the `missing`.
+    fn step(&self, existing: &mut Existing, missing: u64) -> Result<u64, Failure> {
+        let left_bytes = existing.left_bytes()?.ok_or_else(|| Failure {
+            class: ErrorClass::Closed,
+            message: "the server no longer tells how much memory is left".into(),
+        })?;
+        let keys = left_bytes as f64 / STEP_OF_ROOM / self.key_bytes;
+        Ok((keys as u64).clamp(1, missing))
     }
 
     /// Runs one phase as offered, and adds what it gave to `finished`.
@@ -319,14 +354,14 @@ impl Opened<'_> {
         }
     }
 
-    fn fill_offer(&self) -> Offer {
+    fn fill_offer(&self, keys: u64) -> Offer {
         Offer {
             threads: 1,
             // No more than the load has: a server that bears that bears the filling.
             clients: self.offered.load.clients().min(FILL_CLIENTS_MAX),
             pipeline: FILL_PIPELINE,
             pacing: Pacing::Closed { think: Think::default(), stages: Vec::new() },
-            until: Until::Requests(self.filled),
+            until: Until::Requests(keys),
             warmup_ns: 0,
             timeout_ns: self.offered.plan.timeout_ns,
             cpus: self.offered.cpus.clone(),
@@ -382,7 +417,7 @@ fn ended(finished: &mut Finished, outcome: &Outcome) {
 }
 
 /// Names of the keys: the run's own prefix, that of the workload, and the number.
-fn names(kv: &Kv, own: &str, seed: u64) -> Result<KeyNames, String> {
+pub(crate) fn names(kv: &Kv, own: &str, seed: u64) -> Result<KeyNames, String> {
     let prefix = format!("{own}{}", kv.key_prefix);
     match &kv.key_bytes {
         None => KeyNames::new(&prefix).map_err(|e| e.to_string()),
@@ -396,6 +431,6 @@ fn names(kv: &Kv, own: &str, seed: u64) -> Result<KeyNames, String> {
     }
 }
 
-fn unreadable(e: impl Display) -> Failure {
+pub(crate) fn unreadable(e: impl Display) -> Failure {
     Failure { class: ErrorClass::Other, message: e.to_string() }
 }

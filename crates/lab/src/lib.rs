@@ -8,6 +8,8 @@
 //! - [`calibrate`]: what this machine can do and what the generator costs on it.
 //! - [`mod@null`]: what the generator reaches with the same load on a server that does nothing.
 //! - [`mod@search`]: the search for the highest rate within limits, probe by probe.
+//! - `room`: memory of servers that were there before, which is never filled; `demand`: what a cell
+//!   writes.
 //! - `recorded`: what is told a few times a second while a phase runs.
 //! - `words`: what servers said, fit for people; `wall`: whether the wall clock was set.
 //! - [`schedule`]: the order of cells in a block.
@@ -20,12 +22,14 @@ mod app_cache;
 pub mod bench;
 pub mod calibrate;
 pub mod data_files;
+mod demand;
 pub mod effort;
 mod intervals;
 mod kv;
 pub mod null;
 pub mod ready;
 mod recorded;
+mod room;
 mod sampler;
 pub mod schedule;
 pub mod search;
@@ -34,7 +38,7 @@ pub mod trial;
 mod wall;
 mod words;
 
-use model::{Cell, Event, Failure, Header, Plan, Seal, SealStatus, Trial};
+use model::{Cell, ErrorClass, Event, Failure, Header, Plan, Seal, SealStatus, Trial};
 use rig::Shelf;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -216,6 +220,13 @@ impl Measuring<'_, '_, '_> {
 
     /// Leaves a target out that fails over and over.
     fn note_failure(&mut self, target: &str, failure: Option<&Failure>) {
+        // What would harm others is not tried again.
+        if let Some(Failure { class: ErrorClass::NotOurs, .. }) = failure {
+            self.ready.remove(target);
+            let left_out = format!("target `{target}` is left out of the rest of the run");
+            self.sinks.tell(&Event::Warning(left_out));
+            return;
+        }
         let in_a_row = self.failures.entry(target.into()).or_default();
         *in_a_row = if failure.is_some() { *in_a_row + 1 } else { 0 };
         if *in_a_row >= FAILURES_IN_A_ROW {

@@ -167,7 +167,7 @@ fn measure(shape: &Shape, plan: &Plan, setup: &Setup) -> Result<Vec<PhaseResult>
     let cpus = pinning.generator.clone();
     let offered = Offered { kv: &kv, load: &shape.load, seed: plan.seed, cpus, plan, apart: None };
     let load = offered.open_at(access, shape.own)?;
-    let finished = load.run(&AtomicBool::new(false), &mut NoMeter, &mut |_| {});
+    let finished = load.run(None, &AtomicBool::new(false), &mut NoMeter, &mut |_| {});
     match finished.failure {
         Some(failure) => Err(failure),
         None => Ok(finished.phases),

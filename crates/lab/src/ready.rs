@@ -1,6 +1,6 @@
 //! What was made ready for one trial: one store, or the several of a cache's backend.
 
-use drivers::{Admin, CacheOptions, Facts, Patience, SessionOptions};
+use drivers::{Admin, CacheOptions, Facts, Patience, Room, SessionOptions};
 use model::{Backend, Endpoint, ErrorClass, Failure, Layout, MemoryUse, NetAddress, Product};
 use rig::{Inside, MemoryGroup, Server, Shelf, stays_here};
 use std::collections::BTreeMap;
@@ -38,6 +38,8 @@ pub(crate) struct Store {
     pub(crate) admin: Box<dyn Admin>,
     /// What the names of this run's keys and tables begin with in an existing store.
     pub(crate) own: String,
+    /// What its servers told about memory before anything was written, where that is watched.
+    pub(crate) rooms: Vec<Room>,
     /// Names and number of the keys that the trial may have written.
     pub(crate) written: Option<(KeyNames, u64)>,
     pub(crate) server: Option<Server>,

@@ -15,6 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use load::Finished;
 
 use crate::kv::{Offered, Opened};
+use crate::room::{self, Existing};
 use crate::sampler::Sampler;
 use crate::trial::{Measured, ServerMeter, explain, run_delay_share};
 use crate::wall::Clocks;
@@ -22,6 +23,8 @@ use crate::{Bench, Ready, Setup, Sinks, check_targets, recorded, schedule, unix_
 
 /// Why no more is probed when all is known.
 const OVER: &str = "the search is over";
+/// Why no more is probed when it would harm others.
+const MAY_NOT: &str = "the target may not be used any longer";
 /// Unrecorded part of a rest, nanoseconds: a low rate needs no time to settle.
 const REST_WARMUP_NS: u64 = 50_000_000;
 
@@ -103,8 +106,13 @@ impl Searching<'_, '_, '_> {
                 Ok(Left::Broken) => {}
                 Err(_) if self.stop.load(Ordering::Relaxed) => return "interrupted".into(),
                 Err(failure) => {
+                    let is_over = failure.class == ErrorClass::NotOurs;
+                    let step = self.next().unwrap_or(step);
                     let trial = Trial { failure: Some(failure), ..self.empty(step) };
                     self.take(trial);
+                    if is_over {
+                        return MAY_NOT.into();
+                    }
                 }
             }
         }
@@ -177,10 +185,14 @@ impl Searching<'_, '_, '_> {
         let mut meter = ServerMeter::new(ready.server_pids());
         let (sinks, cell) = (&mut *self.sinks, self.what.cell);
         told_start(sinks, cell, "filling", 0.0);
-        let filled = store.fill(self.stop, &mut meter, &mut |p| {
-            recorded::events(&cell.id, p).for_each(|event| sinks.tell(&event));
+        let generator = &self.bench.setup.pinning.generator;
+        let existing = || Existing::of(ready, generator);
+        let (filled, filled_up) = room::watched(existing(), self.stop, |stop| {
+            store.fill(existing().as_mut(), stop, &mut meter, &mut |p| {
+                recorded::events(&cell.id, p).for_each(|event| sinks.tell(&event));
+            })
         });
-        if let Some(failure) = filled.failure {
+        if let Some(failure) = filled_up.or(filled.failure) {
             return Err(failure);
         }
         loop {
@@ -190,7 +202,14 @@ impl Searching<'_, '_, '_> {
             let Some(step) = self.next() else { return Ok(Left::Over(OVER.into())) };
             let number = self.trials.len() as u32;
             told_start(self.sinks, cell, &words(step, number), self.done_share());
-            let Some(probed) = self.probe(store, ready, step, &version) else {
+            let existing = Existing::of(ready, &self.bench.setup.pinning.generator);
+            let (probed, filled_up) = room::watched(existing, self.stop, |stop| {
+                self.probe(store, (ready, &version), step, stop)
+            });
+            if let Some(failure) = filled_up {
+                return Err(failure);
+            }
+            let Some(probed) = probed else {
                 return Ok(Left::Over("interrupted".into()));
             };
             let Measured { trial, intervals, samples } = probed;
@@ -210,13 +229,13 @@ impl Searching<'_, '_, '_> {
         }
     }
 
-    /// One probe of a store of that version; `None` when the user stopped it.
+    /// One probe of a store of that version; `None` when it was stopped.
     fn probe(
         &mut self,
         store: &Opened<'_>,
-        ready: &Ready,
+        (ready, version): (&Ready, &str),
         step: Step,
-        version: &str,
+        stop: &AtomicBool,
     ) -> Option<Measured> {
         let (clocks, empty) = (Clocks::now(), self.empty(step));
         let begun = clocks.monotonic;
@@ -238,7 +257,7 @@ impl Searching<'_, '_, '_> {
         let progress = &mut |p: load::Progress<'_>| {
             sampler.events(&cell.id, p).for_each(|event| sinks.tell(&event));
         };
-        store.measure(&phase, &offer, self.stop, &mut meter, progress, &mut finished);
+        store.measure(&phase, &offer, stop, &mut meter, progress, &mut finished);
         let (noise, taken) = (recorder.stop(), sampler.stop());
         if finished.interrupted {
             return None;

@@ -16,9 +16,10 @@ use workloads::{Client, PageClient, PlainClient, Share, SharedSession};
 
 use crate::bench::Bench;
 use crate::ready::Ready;
+use crate::room::Existing;
 use crate::sampler::Sampler;
 use crate::wall::Clocks;
-use crate::{app_cache, kv, schedule, unix_ms, words};
+use crate::{app_cache, kv, room, schedule, unix_ms, words};
 
 /// A process that is killed closes its connections before its end can be seen.
 const DEATH_SEEN_WITHIN: Duration = Duration::from_millis(500);
@@ -90,7 +91,11 @@ fn measure(
     let mut ready = bench.ready(target, &cell.workload, &label)?;
     let sampler = Sampler::start(&ready, &bench.setup.pinning.generator, begun);
     let progress = &mut |p: Progress<'_>| sampler.events(&cell.id, p).for_each(&mut *tell);
-    let offered = offer(bench, &mut ready, cell, trial, (begun, stop), progress);
+    let existing = Existing::of(&ready, &bench.setup.pinning.generator);
+    let (offered, filled_up) = room::watched(existing, stop, |stop| {
+        offer(bench, &mut ready, cell, trial, (begun, stop), progress)
+    });
+    let offered = filled_up.map_or(offered, Err);
     let offered = offered.map_err(|failure| explain(failure, &ready));
     measured.samples = sampler.stop();
     let memory = ready.memory_use();
@@ -152,7 +157,8 @@ fn offer(
             let load = offered.open(ready)?;
             ready.will_write(load.names(), kv.keys);
             let recorder = record();
-            (load.run(stop, &mut meter, progress), recorder.stop())
+            let mut existing = Existing::of(ready, generator);
+            (load.run(existing.as_mut(), stop, &mut meter, progress), recorder.stop())
         }
     };
     finished.count_from(begun);

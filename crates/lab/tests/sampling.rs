@@ -89,7 +89,7 @@ impl Heard<'_> {
             endpoints: BTreeMap::new(),
             allow_shared: false,
             resumes: false,
-            owns_server: false,
+            i_own_this_server: false,
             apart: None,
         };
         let header = Header {

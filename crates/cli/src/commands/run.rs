@@ -9,7 +9,9 @@ use model::leftovers;
 use model::record::RECORD_FORMAT;
 use model::study::StudyWorkload;
 use model::target::mask_text;
-use model::{Choices, Conditions, ErrorClass, Header, Plan, SealStatus, Sink, TargetChoice, Trial};
+use model::{
+    Choices, Condition, Conditions, ErrorClass, Header, Plan, SealStatus, Sink, TargetChoice, Trial,
+};
 use rig::alone::Alone;
 use rig::{Guard, Pinning, Shelf};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -168,7 +170,8 @@ pub(super) fn header(
     setup: &Setup,
     (records, silent): (&Path, bool),
 ) -> Result<Header, CliError> {
-    let facts = doctor::conditions(&setup.disk);
+    let mut facts = doctor::conditions(&setup.disk);
+    facts.extend(owned(setup));
     let calibration = calibrate::known(records, &facts, setup, silent);
     let null_rates = lab::null_rates(&plan, setup);
     let run = format!("{:08x}", random()? >> 32);
@@ -184,6 +187,16 @@ pub(super) fn header(
         conditions: Conditions { facts },
         null_rates,
         calibration,
+    })
+}
+
+/// That nothing protected what others keep on the servers of existing stores, where it is so.
+fn owned(setup: &Setup) -> Option<Condition> {
+    (setup.i_own_this_server && !setup.endpoints.is_empty()).then(|| Condition {
+        group: "targets".into(),
+        name: "existing stores".into(),
+        value: "filled whatever they evict (--i-own-this-server)".into(),
+        warning: Some("data of others on these servers were not protected".into()),
     })
 }
 
@@ -224,8 +237,12 @@ fn resume(
     let alone = alone(&setup.guard, &ownerless::disks(setup))?;
     let writer = Writer::resume(&path)?;
     // Read again under the lock: another cachedyno may have added trials meanwhile.
-    let trials = super::read(&path)?.trials;
-    Ok((record.header, writer, trials, alone))
+    let archive::Record { mut header, trials, .. } = super::read(&path)?;
+    if let Some(fact) = owned(setup).filter(|fact| !header.conditions.facts.contains(fact)) {
+        header.conditions.facts.push(fact);
+        writer.replace_header(&header)?;
+    }
+    Ok((header, writer, trials, alone))
 }
 
 /// Files of a data set must be those that the run was planned with, before anything is added to it.
@@ -355,7 +372,7 @@ fn setup(arguments: &Run, targets: &[TargetChoice]) -> Result<Setup, CliError> {
         endpoints: secrets::endpoints(targets, &arguments.password_files)?,
         allow_shared: arguments.allow_shared,
         resumes: arguments.resume.run.is_some(),
-        owns_server: arguments.i_own_this_server,
+        i_own_this_server: arguments.i_own_this_server,
         apart: None,
     })
 }

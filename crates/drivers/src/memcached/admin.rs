@@ -10,7 +10,7 @@ use workloads::store::StoreError;
 use super::line::{Line, unexpected};
 use super::requests::KEY_BYTES_MAX;
 use crate::wire::Dialect;
-use crate::{Admin, Facts, Patience, SessionOptions, admin, fault, tls};
+use crate::{Admin, Facts, Patience, Room, SessionOptions, admin, fault, tls};
 
 /// Keys that are removed by one write.
 const REMOVED_AT_ONCE: usize = 4096;
@@ -215,6 +215,23 @@ impl Admin for MemcachedAdmin {
     fn counters(&mut self) -> Result<Option<StoreCounters>, Failure> {
         let servers = self.servers.iter_mut();
         admin::counted(servers.map(|(_, line)| Ok(counters(&line.stats(b"stats\r\n")?))))
+    }
+
+    fn room(&mut self) -> Result<Vec<Room>, Failure> {
+        let of_server = |(address, line): &mut (String, Line)| {
+            let told = counters(&line.stats(b"stats\r\n")?);
+            Ok(Room {
+                server: address.clone(),
+                used_bytes: told.used_bytes,
+                limit_bytes: told.limit_bytes,
+                keys: told.keys,
+                evicted: told.evicted,
+                by_size_class: true,
+                ..Room::default()
+            })
+        };
+        let rooms: Result<Vec<Room>, StoreError> = self.servers.iter_mut().map(of_server).collect();
+        rooms.map_err(fault::failure)
     }
 }
 

@@ -8,14 +8,14 @@ use load::wire::route::Route;
 use model::{Endpoint, ErrorClass, Failure, Layout, StoreCounters};
 use workloads::store::StoreError;
 
-use super::counters::{counters, info};
+use super::counters::{counters, info, room};
 use super::members;
 use super::own_keys;
 use super::page::{KEY_PREFIX, LOCK_SUFFIX};
 use super::resp::Tree;
 use super::wire::Wire;
 use crate::wire::Dialect;
-use crate::{Admin, Facts, Patience, SessionOptions, admin, fault};
+use crate::{Admin, Facts, Patience, Room, SessionOptions, admin, fault};
 
 /// Keys that one `SCAN` looks at, about.
 const BATCH: &[u8] = b"1000";
@@ -380,6 +380,15 @@ impl Admin for RedisAdmin {
             Ok(counters(&text))
         };
         admin::counted(self.servers.iter_mut().map(of_server))
+    }
+
+    fn room(&mut self) -> Result<Vec<Room>, Failure> {
+        let of_server = |server: &mut Server| {
+            let text = info(&mut server.wire, &mut server.takes_one_section)?;
+            Ok(Room { server: server.address(), ..room(&text) })
+        };
+        let rooms: Result<Vec<Room>, StoreError> = self.servers.iter_mut().map(of_server).collect();
+        rooms.map_err(fault::failure)
     }
 }
 

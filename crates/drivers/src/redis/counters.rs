@@ -3,11 +3,14 @@
 //! Source: <https://redis.io/docs/latest/commands/info/>. From version 7 on several sections can be
 //! asked for at once; before, and on some that speak the protocol, one at a time.
 
+use std::str::FromStr;
+
 use model::{ErrorClass, StoreCounters};
 use workloads::store::StoreError;
 
 use super::admin::{known, text};
 use super::wire::Wire;
+use crate::Room;
 
 const SECTIONS: [&[u8]; 4] = [b"clients", b"memory", b"stats", b"keyspace"];
 
@@ -37,12 +40,29 @@ pub(super) fn info(wire: &mut Wire, takes_one_section: &mut bool) -> Result<Stri
     Ok(all)
 }
 
+/// The value of a field.
+fn field<T: FromStr>(info: &str, name: &str) -> Option<T> {
+    let of_line = |line: &str| line.strip_prefix(name)?.strip_prefix(':')?.trim().parse().ok();
+    info.lines().find_map(of_line)
+}
+
+/// What these sections tell about memory, without the server's address.
+pub(super) fn room(info: &str) -> Room {
+    Room {
+        server: String::new(),
+        used_bytes: field(info, "used_memory"),
+        limit_bytes: field(info, "maxmemory"),
+        system_bytes: field(info, "total_system_memory").filter(|bytes| *bytes > 0),
+        policy: field(info, "maxmemory_policy"),
+        keys: keys(info),
+        evicted: field(info, "evicted_keys"),
+        by_size_class: false,
+    }
+}
+
 /// The counters in the text of these sections. Keys are those of all databases.
 pub(super) fn counters(info: &str) -> StoreCounters {
-    let field = |name: &str| {
-        let of_line = |line: &str| line.strip_prefix(name)?.strip_prefix(':')?.trim().parse().ok();
-        info.lines().find_map(of_line)
-    };
+    let field = |name: &str| field(info, name);
     let used_bytes: Option<u64> = field("used_memory");
     let fragmentation = field("used_memory_rss").zip(used_bytes);
     StoreCounters {
@@ -100,5 +120,23 @@ mod tests {
         assert_eq!(counters("maxmemory:4096\r\n").limit_bytes, Some(4096));
         assert_eq!(counters("# Keyspace\r\n").keys, Some(0));
         assert_eq!(counters("redis_version:7.0.15\r\n"), StoreCounters::default());
+    }
+
+    #[test]
+    fn room_is_unknown_where_it_is_not_told() {
+        let info = "# Memory\r\nused_memory:7\r\ntotal_system_memory:64\r\nmaxmemory:0\r\n\
+                    maxmemory_policy:noeviction\r\n# Stats\r\nevicted_keys:3\r\n\
+                    # Keyspace\r\ndb0:keys=2,expires=0\r\ndb9:keys=1,expires=0\r\n";
+        let expected = Room {
+            used_bytes: Some(7),
+            limit_bytes: Some(0),
+            system_bytes: Some(64),
+            policy: Some("noeviction".into()),
+            keys: Some(3),
+            evicted: Some(3),
+            ..Room::default()
+        };
+        assert_eq!(room(info), expected);
+        assert_eq!(room(""), Room::default());
     }
 }

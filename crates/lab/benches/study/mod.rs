@@ -47,7 +47,7 @@ pub(crate) fn setup() -> Result<Setup, Box<dyn Error>> {
         endpoints: BTreeMap::new(),
         allow_shared: false,
         resumes: false,
-        owns_server: false,
+        i_own_this_server: false,
         apart: None,
     })
 }

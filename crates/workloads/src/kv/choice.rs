@@ -54,6 +54,8 @@ enum Way {
     Uniform,
     /// One of these, each as often.
     Among(Arc<[Key]>),
+    /// One after the other from this one on.
+    From(u64),
     Zipf(Zipf, Option<Permutation>),
     /// Mean and deviation in keys.
     Gaussian(f64, f64),
@@ -114,6 +116,13 @@ impl KeyChoice {
         Ok(Self { keys: last.0 + 1, way: Way::Among(keys.into()) })
     }
 
+    /// `keys` keys one after the other, of which `first` is the first.
+    ///
+    /// Errors: as [`Self::new`].
+    pub fn consecutive(first: u64, keys: u64) -> Result<Self, ChoiceError> {
+        Ok(Self { way: Way::From(first), ..Self::new(Distribution::Sequential, keys)? })
+    }
+
     /// How many keys there are to choose from.
     pub fn keys(&self) -> u64 {
         self.keys
@@ -137,6 +146,7 @@ impl KeyChoice {
             Way::Zipf(zipf, places) => placed(places.as_ref(), zipf.rank(random)),
             Way::Gaussian(mean, deviation) => self.bell(random, *mean, *deviation),
             Way::Sequential => n % self.keys,
+            Way::From(first) => first + n % self.keys,
             Way::Hot { hot, operations, places } => {
                 let rank = self.hot_or_not(random, *hot, *operations);
                 placed(places.as_ref(), rank)

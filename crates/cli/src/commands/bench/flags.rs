@@ -18,7 +18,7 @@ use workloads::kv::{Distribution, KEYS_MAX, KeyChoice, KeyNames, Preset, Sizes, 
 
 use super::targets::{self, TlsFlags};
 use crate::alone::alone;
-use crate::args::{Format, Records, Serve};
+use crate::args::{Format, OWN_HELP, Records, Serve};
 use crate::commands::run;
 use crate::exit::CliError;
 use crate::ownerless;
@@ -89,11 +89,12 @@ pub(crate) struct KvFlags {
     /// Read the password of a target from a file
     #[arg(long = "password-file", value_name = "NAME=FILE")]
     pub(in crate::commands) password_files: Vec<String>,
-    /// Allow existing stores that hold data; only what this run made is ever removed
+    /// Allow existing stores that hold data, but for memcached; only what this run made is ever
+    /// removed
     #[arg(long)]
     pub(in crate::commands) allow_shared: bool,
-    /// Allow what may reach other people's data on existing servers: they hold nothing of value
-    #[arg(long)]
+    /// Allow what may reach other people's data on existing servers: there is none on them
+    #[arg(long, long_help = OWN_HELP)]
     pub(in crate::commands) i_own_this_server: bool,
     /// Seed of keys and values (default: drawn anew)
     #[arg(long)]
@@ -155,7 +156,7 @@ impl KvFlags {
             endpoints: secrets::endpoints(choices, &self.password_files)?,
             allow_shared: self.allow_shared,
             resumes: false,
-            owns_server: self.i_own_this_server,
+            i_own_this_server: self.i_own_this_server,
             apart: None,
         })
     }

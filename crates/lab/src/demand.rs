@@ -1,0 +1,186 @@
+//! What a cell writes on servers at most at one time, by estimate.
+//!
+//! Trials remove what they wrote, so the cells of a target do not add up. What a load adds without
+//! end, as inserts of clients that send as fast as they can, has no bound here: the server is
+//! watched for that ([`crate::room`]).
+
+use model::{AppCache, Cell, Failure, Kv, Load, Phase, Plan, Sessions, Stop, Workload};
+use stats::format_bytes;
+use std::fmt;
+use workloads::kv::values_of;
+
+use crate::kv;
+
+/// What a server keeps for a key besides its name and value: entry, object and bucket, of which
+/// there are twice as many while a table grows.
+const KEY_BYTES: f64 = 100.0;
+/// The same for its lifetime.
+const TTL_BYTES: f64 = 60.0;
+/// Memory comes in classes of sizes that are up to a quarter apart.
+const ROUNDED: f64 = 1.25;
+/// What a server keeps for a client without requests: a buffer for each direction.
+const CLIENT_BYTES: u64 = 32 << 10;
+/// Servers of a cluster do not get the same share of the keys.
+const UNEVEN: f64 = 1.25;
+/// Longest name of a session or of a cache's record, with what a layout adds to it.
+const NAME_BYTES: f64 = 96.0;
+
+/// What a cell writes at most at one time.
+pub(crate) struct Demand {
+    /// What is stored, bytes.
+    data_bytes: u64,
+    /// What clients under way take, bytes.
+    buffer_bytes: u64,
+    clients: u32,
+    /// What is stored, for people.
+    what: String,
+    /// True where all keys of a cluster may live on one server.
+    is_together: bool,
+    /// How it is made less.
+    pub(crate) cure: &'static str,
+}
+
+impl fmt::Display for Demand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (data, buffers) = (format_bytes(self.data_bytes), format_bytes(self.buffer_bytes));
+        let (what, clients) = (&self.what, self.clients);
+        let plural = if clients == 1 { "" } else { "s" };
+        write!(f, "it may write {data} ({what}) and needs {buffers} for {clients} client{plural}")
+    }
+}
+
+impl Demand {
+    /// That of the cell of a target that writes most; `own` is put before every name.
+    pub(crate) fn of_target(plan: &Plan, target: &str, own: &str) -> Result<Option<Self>, Failure> {
+        let cells = plan.cells.iter().filter(|cell| cell.target == target);
+        let all = cells.map(|cell| Self::of(cell, own)).collect::<Result<Vec<_>, Failure>>()?;
+        Ok(all.into_iter().max_by_key(|demand| demand.data_bytes + demand.buffer_bytes))
+    }
+
+    fn of(cell: &Cell, own: &str) -> Result<Self, Failure> {
+        match &cell.workload {
+            Workload::Kv(kv) => of_kv(kv, &cell.load, own),
+            Workload::Sessions(sessions) => Ok(of_sessions(sessions, &cell.load)),
+            Workload::AppCache(cache) => Ok(of_cache(cache, &cell.load)),
+        }
+    }
+
+    fn new(
+        (entries, entry_bytes): (f64, f64),
+        load: &Load,
+        request_bytes: f64,
+        (noun, cure): (&str, &'static str),
+    ) -> Self {
+        let clients = load.clients();
+        let pipeline = u64::from(load.pipeline().max(kv::FILL_PIPELINE));
+        let each = format_bytes(entry_bytes.ceil() as u64);
+        Self {
+            data_bytes: (entries * entry_bytes).ceil() as u64,
+            // A request and its reply.
+            buffer_bytes: u64::from(clients)
+                .saturating_mul(pipeline.saturating_mul(2 * request_bytes as u64) + CLIENT_BYTES),
+            clients,
+            what: format!("{entries} {noun} of {each} with what the server adds"),
+            is_together: false,
+            cure,
+        }
+    }
+
+    /// Bytes on one of so many servers.
+    pub(crate) fn bytes_on_one_of(&self, servers: usize) -> u64 {
+        let is_whole = self.is_together || servers < 2;
+        let share = if is_whole { 1.0 } else { UNEVEN / servers as f64 };
+        let data_bytes = (self.data_bytes as f64 * share.min(1.0)).ceil() as u64;
+        data_bytes.saturating_add(self.buffer_bytes)
+    }
+}
+
+/// What one key takes.
+fn stored(name_bytes: f64, value_bytes: f64, ttl_s: u64) -> f64 {
+    (name_bytes + value_bytes) * ROUNDED + KEY_BYTES + if ttl_s > 0 { TTL_BYTES } else { 0.0 }
+}
+
+/// What one key of a workload takes, in the mean.
+pub(crate) fn key_bytes(kv: &Kv, own: &str) -> Result<f64, Failure> {
+    let names = kv::names(kv, own, 0).map_err(kv::unreadable)?;
+    let (sizes, _) = values_of(&kv.value_bytes, 0).map_err(kv::unreadable)?;
+    let commands = || kv.operations.iter().filter_map(|o| o.command.as_deref());
+    let values = commands().map(|c| c.matches("__data__").count()).max().unwrap_or(1).max(1);
+    let words = commands().map(str::len).max().unwrap_or(0);
+    let value_bytes = sizes.mean() * values as f64 + words as f64;
+    Ok(stored(names.bytes_max() as f64, value_bytes, kv.ttl_s))
+}
+
+fn of_kv(kv: &Kv, load: &Load, own: &str) -> Result<Demand, Failure> {
+    let (sizes, _) = values_of(&kv.value_bytes, 0).map_err(kv::unreadable)?;
+    let reads = kv.filled_share == 0.0 && kv.operations.iter().all(|o| o.name == "get");
+    let keys = if reads { 0 } else { kv.keys };
+    let adding = |phase: &Phase| {
+        let of = |name: &str| {
+            let operation = kv.operations.iter().find(|o| o.name == name);
+            operation.is_some_and(|o| drivers::kv::adds(&o.name, o.command.as_deref()))
+        };
+        share(phase, of) * requests(load, phase)
+    };
+    let added: f64 = kv.phases.iter().map(adding).sum();
+    let cure = "use fewer --keys or a smaller --value, of a study --set keys=NUMBER or \
+                --set value_bytes=BYTES";
+    let entries = keys as f64 + added.ceil();
+    let demand =
+        Demand::new((entries, key_bytes(kv, own)?), load, sizes.max() as f64, ("keys", cure));
+    Ok(Demand { is_together: kv.key_prefix.contains('{'), ..demand })
+}
+
+fn of_sessions(sessions: &Sessions, load: &Load) -> Demand {
+    let value_bytes = sessions.value_bytes as f64;
+    let written = |phase: &Phase| share(phase, |name| name == "write") * requests(load, phase);
+    let written: f64 = sessions.phases.iter().map(written).sum();
+    // Of the page layout each has a lock besides.
+    let session_bytes = stored(NAME_BYTES, value_bytes, 1);
+    let lock_bytes = stored(NAME_BYTES, NAME_BYTES, 1) * f64::from(load.clients());
+    let cure = "use --set sessions=NUMBER or --set value_bytes=BYTES to write less";
+    let entries = sessions.filled as f64 + written.ceil();
+    let demand = Demand::new((entries, session_bytes), load, value_bytes, ("sessions", cure));
+    Demand { buffer_bytes: demand.buffer_bytes.saturating_add(lock_bytes as u64), ..demand }
+}
+
+fn of_cache(cache: &AppCache, load: &Load) -> Demand {
+    let (_, tags_most) = cache.tags_of_record;
+    let (least, most) = cache.record_bytes;
+    // Files decide how long records are; all of them together are no more than the directory.
+    let of_files = cache.files.as_ref().and_then(|files| {
+        let bytes = rig::directory_bytes(files.directory.as_ref()).ok()?;
+        Some(bytes as f64 / cache.keys.max(1) as f64)
+    });
+    let value_bytes = of_files.unwrap_or(f64::midpoint(least as f64, most as f64));
+    let most = of_files.unwrap_or(most as f64);
+    // A tag stands in its record, and the record in the tag's set.
+    let tags_bytes = tags_most as f64 * stored(NAME_BYTES, NAME_BYTES, 0);
+    let record_bytes = stored(NAME_BYTES, value_bytes, 1) + KEY_BYTES + tags_bytes;
+    let cure = "use --set keys=NUMBER to write less";
+    let demand = Demand::new((cache.keys as f64, record_bytes), load, most, ("records", cure));
+    let tag_sets_bytes = cache.tags as f64 * stored(NAME_BYTES, NAME_BYTES, 1);
+    Demand { data_bytes: demand.data_bytes.saturating_add(tag_sets_bytes as u64), ..demand }
+}
+
+/// Share of a phase's operations for which that is true.
+fn share(phase: &Phase, is: impl Fn(&str) -> bool) -> f64 {
+    let all: f64 = phase.mix.values().sum();
+    let those: f64 = phase.mix.iter().filter(|(name, _)| is(name)).map(|(_, weight)| weight).sum();
+    if all > 0.0 { those / all } else { 0.0 }
+}
+
+/// Requests of a phase at most; 0 where their number has no bound.
+fn requests(load: &Load, phase: &Phase) -> f64 {
+    match (phase.stop, load) {
+        (Stop::Count(of_each), _) => of_each as f64 * f64::from(load.clients()),
+        (Stop::AfterNs(ns), Load::Open { rate_per_s, .. }) => {
+            *rate_per_s as f64 * (phase.warmup_ns + ns) as f64 / 1e9
+        }
+        (Stop::AfterNs(_), Load::Closed { .. } | Load::Ramp { .. }) => 0.0,
+    }
+}
+
+#[cfg(test)]
+#[path = "demand_tests.rs"]
+mod tests;
