@@ -39,6 +39,7 @@ mod program {
     mod reference;
     mod replies;
     mod resume;
+    mod room;
     mod samples;
     mod serve;
     mod terminal;

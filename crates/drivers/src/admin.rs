@@ -75,8 +75,8 @@ impl<'a> Patience<'a> {
     }
 }
 
-/// What one server reports about the memory that all its data share, whichever database they are in.
-/// What it does not report is `None`.
+/// What one server reports about its memory, which the data of all its databases share. What it
+/// does not report is `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Room {
     /// Address of the server.

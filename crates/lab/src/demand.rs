@@ -45,7 +45,7 @@ impl fmt::Display for Demand {
         let (data, buffers) = (format_bytes(self.data_bytes), format_bytes(self.buffer_bytes));
         let (what, clients) = (&self.what, self.clients);
         let plural = if clients == 1 { "" } else { "s" };
-        write!(f, "it may write {data} ({what}) and needs {buffers} for {clients} client{plural}")
+        write!(f, "{data} for {what}, and {buffers} for {clients} client{plural}")
     }
 }
 
@@ -57,7 +57,7 @@ impl Demand {
         Ok(all.into_iter().max_by_key(|demand| demand.data_bytes + demand.buffer_bytes))
     }
 
-    fn of(cell: &Cell, own: &str) -> Result<Self, Failure> {
+    pub(crate) fn of(cell: &Cell, own: &str) -> Result<Self, Failure> {
         match &cell.workload {
             Workload::Kv(kv) => of_kv(kv, &cell.load, own),
             Workload::Sessions(sessions) => Ok(of_sessions(sessions, &cell.load)),
@@ -72,7 +72,7 @@ impl Demand {
         (noun, cure): (&str, &'static str),
     ) -> Self {
         let clients = load.clients();
-        let pipeline = u64::from(load.pipeline().max(kv::FILL_PIPELINE));
+        let pipeline = u64::from(load.pipeline());
         let each = format_bytes(entry_bytes.ceil() as u64);
         Self {
             data_bytes: (entries * entry_bytes).ceil() as u64,
@@ -183,4 +183,4 @@ fn requests(load: &Load, phase: &Phase) -> f64 {
 
 #[cfg(test)]
 #[path = "demand_tests.rs"]
-mod tests;
+pub(crate) mod tests;

@@ -1,1 +1,89 @@
+use super::*;
+use model::KvOperation;
+use std::collections::BTreeMap;
 
+/// So many keys with values of that length, set and read by ten clients.
+pub(crate) fn kv(keys: u64, value_bytes: &str) -> (Kv, Load) {
+    let operation = |name: &str| KvOperation { name: name.into(), command: None };
+    let kv = Kv {
+        profile: "p".into(),
+        operations: vec![operation("get"), operation("set")],
+        keys,
+        distribution: "uniform".into(),
+        key_prefix: "key:".into(),
+        key_bytes: None,
+        value_bytes: value_bytes.into(),
+        ttl_s: 0,
+        filled_share: 1.0,
+        verify_one_in: 1,
+        threads: 1,
+        think_ns: 0,
+        think_is_drawn: false,
+        follows: false,
+        phases: vec![phase(&[("get", 1.0), ("set", 1.0)], Stop::AfterNs(2_000_000_000))],
+    };
+    (kv, Load::closed(10))
+}
+
+fn phase(mix: &[(&str, f64)], stop: Stop) -> Phase {
+    let mix: BTreeMap<String, f64> = mix.iter().map(|(n, w)| (n.to_string(), *w)).collect();
+    Phase { name: "mixed".into(), mix, warmup_ns: 1_000_000_000, stop }
+}
+
+fn data_bytes((kv, load): &(Kv, Load)) -> u64 {
+    of_kv(kv, load, "own-").unwrap().data_bytes
+}
+
+#[test]
+fn keys_take_name_value_and_what_a_server_adds() {
+    // 20 bytes of name and 1,000 of value, rounded up by a quarter, and 100.
+    assert_eq!(data_bytes(&kv(10, "1000")), 10 * (1275 + 100));
+    let (mut kv, load) = kv(10, "1000");
+    kv.ttl_s = 60;
+    assert_eq!(data_bytes(&(kv.clone(), load.clone())), 10 * (1275 + 160));
+    kv.filled_share = 0.0;
+    kv.operations.retain(|o| o.name == "get");
+    assert_eq!(data_bytes(&(kv, load)), 0, "reads alone");
+}
+
+#[test]
+fn buffers_are_those_of_all_clients() {
+    let (kv, load) = kv(10, "1000-3000");
+    let demand = of_kv(&kv, &load, "own-").unwrap();
+    assert_eq!(demand.buffer_bytes, 10 * (2 * 3000 + (32 << 10)));
+    assert_eq!(demand.bytes_on_one_of(1), demand.data_bytes + demand.buffer_bytes);
+}
+
+#[test]
+fn what_is_added_counts_where_it_has_a_bound() {
+    let (mut kv, closed) = kv(10, "1000");
+    let operation = |name: &str, command: Option<&str>| KvOperation {
+        name: name.into(),
+        command: command.map(Into::into),
+    };
+    kv.operations = vec![operation("get", None), operation("insert", None)];
+    kv.phases = vec![phase(&[("get", 3.0), ("insert", 1.0)], Stop::AfterNs(2_000_000_000))];
+    assert_eq!(data_bytes(&(kv.clone(), closed.clone())), 10 * 1375, "no bound");
+    let open =
+        Load::Open { rate_per_s: 100, poisson: true, clients: 10, pipeline: 1, stages: Vec::new() };
+    // A quarter of 100 a second for three seconds, warm-up included.
+    assert_eq!(data_bytes(&(kv.clone(), open)), 85 * 1375);
+    kv.phases[0].stop = Stop::Count(8);
+    assert_eq!(data_bytes(&(kv.clone(), closed.clone())), 30 * 1375);
+    kv.operations[1] = operation("insert", Some("LPUSH __key__ __data__"));
+    assert_eq!(data_bytes(&(kv.clone(), closed.clone())) / 1375, 30);
+    kv.operations[1] = operation("insert", Some("SET __key__ __data__"));
+    assert_eq!(data_bytes(&(kv, closed)) / 1375, 10);
+}
+
+#[test]
+fn keys_of_a_cluster_are_shared_unless_their_prefix_keeps_them_together() {
+    let (mut kv, load) = kv(1000, "1000");
+    let on_one = |kv: &Kv| {
+        let demand = of_kv(kv, &load, "own-").unwrap();
+        demand.bytes_on_one_of(5) - demand.buffer_bytes
+    };
+    assert_eq!(on_one(&kv), 1000 * 1375 / 4);
+    kv.key_prefix = "{a}:".into();
+    assert_eq!(on_one(&kv), 1000 * 1375);
+}

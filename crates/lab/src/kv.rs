@@ -23,11 +23,11 @@ use crate::room::Existing;
 use crate::{demand, recorded};
 
 /// Requests under way at once while filling, by a client.
-pub(crate) const FILL_PIPELINE: u32 = 16;
+const FILL_PIPELINE: u32 = 16;
 /// Most clients that fill.
 const FILL_CLIENTS_MAX: u32 = 16;
-/// A step of a fill takes one in so many of the bytes that may still be written, so that an estimate
-/// which is that wrong does no harm.
+/// A step of a fill takes one in so many of the bytes that may still be written: an estimate may
+/// be wrong by that factor.
 const STEP_OF_ROOM: f64 = 4.0;
 
 /// A cell, and what the run adds to it.
@@ -193,10 +193,7 @@ impl Opened<'_> {
 
     /// Keys that may be written before the server is asked again, at least one of the `missing`.
     fn step(&self, existing: &mut Existing, missing: u64) -> Result<u64, Failure> {
-        let left_bytes = existing.left_bytes()?.ok_or_else(|| Failure {
-            class: ErrorClass::Closed,
-            message: "the server no longer tells how much memory is left".into(),
-        })?;
+        let left_bytes = existing.left_bytes()?;
         let keys = left_bytes as f64 / STEP_OF_ROOM / self.key_bytes;
         Ok((keys as u64).clamp(1, missing))
     }

@@ -12,7 +12,7 @@ use rig::pin_current_thread;
 use stats::format_bytes;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::demand::Demand;
 use crate::ready::Ready;
@@ -20,8 +20,11 @@ use crate::ready::Ready;
 /// Tenths of a server's memory that may be in use.
 const USABLE_TENTHS: u64 = 9;
 /// Time after which a connection that asks is given up, and how soon another one is made.
-const TIMEOUT: Duration = Duration::from_secs(2);
+const TIMEOUT: Duration = Duration::from_secs(1);
 const RETRY: Duration = Duration::from_millis(100);
+/// Times that a server may not answer, or say nothing of memory, before it counts as one that does
+/// not tell.
+const SILENT_MAX: u32 = 5;
 /// How often a server is asked: the less memory is left, the more often, so that a load that fills
 /// memory at [`FILLED_PER_S`] is seen before half of it is used up.
 const ASKED_WITHIN: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(100));
@@ -39,11 +42,6 @@ fn memory(room: &Room) -> Option<(u64, &'static str)> {
     }
 }
 
-/// Bytes that may be in use; `None` where the server does not tell.
-fn usable_bytes(room: &Room) -> Option<u64> {
-    memory(room).map(|(bytes, _)| bytes / 10 * USABLE_TENTHS)
-}
-
 /// Refuses what does not fit on every server, with the sum and the cure.
 pub(crate) fn fits(endpoint: &Endpoint, rooms: &[Room], demand: &Demand) -> Result<(), Failure> {
     let demand_bytes = demand.bytes_on_one_of(rooms.len());
@@ -57,13 +55,12 @@ pub(crate) fn fits(endpoint: &Endpoint, rooms: &[Room], demand: &Demand) -> Resu
             continue;
         }
         let message = format!(
-            "{endpoint} has no room for this run: {demand}, in all {} on {}, where {} are in use{}, \
-             and a run may fill it to {}, 90 % of {memory} of {}{} ({}, or a higher maxmemory, or \
+            "{endpoint} has no room for this run: {}{}, this run may add {} ({demand}), and at \
+             most {} may be in use, 90 % of {memory} of {}{} ({}, raise maxmemory, or use \
              --i-own-this-server if no data of others are on that server)",
+            using(room, used_bytes),
+            room.keys.map_or_else(String::new, |keys| format!(" by {keys} keys in all databases")),
             format_bytes(demand_bytes),
-            room.server,
-            format_bytes(used_bytes),
-            room.keys.map_or_else(String::new, |keys| format!(" by {keys} keys of all databases")),
             format_bytes(usable_bytes),
             format_bytes(memory_bytes),
             beyond(room),
@@ -74,64 +71,72 @@ pub(crate) fn fits(endpoint: &Endpoint, rooms: &[Room], demand: &Demand) -> Resu
     Ok(())
 }
 
+fn using(room: &Room, used_bytes: u64) -> String {
+    format!("{} of {} are in use", format_bytes(used_bytes), room.server)
+}
+
 /// What becomes of others where memory is used up.
 fn beyond(room: &Room) -> String {
-    match room.policy.as_deref() {
-        None => String::new(),
-        Some("noeviction") => {
-            "; beyond its limit all writes fail, those of others too (policy `noeviction`)".into()
+    match (room.policy.as_deref(), room.limit_bytes) {
+        (None, _) | (_, Some(0)) => String::new(),
+        (Some("noeviction"), _) => {
+            "; at its limit, policy `noeviction` makes all writes fail, those of others too".into()
         }
-        Some(policy) => {
-            format!("; beyond its limit it evicts keys, whoever wrote them (policy `{policy}`)")
+        (Some(policy), _) => {
+            format!("; at its limit, policy `{policy}` evicts keys of every database")
         }
     }
 }
 
 fn unreadable(endpoint: &Endpoint, room: &Room) -> Failure {
     let message = format!(
-        "{endpoint} does not tell how much memory is left: `INFO memory` of {} lacks used_memory, \
-         or maxmemory and total_system_memory (allow INFO to this account, or use \
-         --i-own-this-server if no data of others are on that server)",
+        "{endpoint} does not tell how much memory is left: `INFO` of {} has no used_memory, no \
+         maxmemory, or neither maxmemory nor total_system_memory (allow INFO to this account, or \
+         use --i-own-this-server if no data of others are on that server)",
         room.server
     );
     Failure { class: ErrorClass::NotOurs, message }
 }
 
-/// Bytes that may still be written, over all servers, by the fullest of them. Errors: nothing may
-/// be written any more.
-fn left_bytes(endpoint: &Endpoint, before: &[Room], rooms: &[Room]) -> Result<u64, Failure> {
+/// Bytes that may still be written, over all servers, by the fullest of them; `None` where one does
+/// not tell. Errors: nothing may be written any more.
+fn left_bytes(before: &[Room], rooms: &[Room]) -> Result<Option<u64>, Failure> {
     let mut least = u64::MAX;
     for room in rooms {
-        let (Some(usable_bytes), Some(used_bytes)) = (usable_bytes(room), room.used_bytes) else {
-            return Err(unreadable(endpoint, room));
+        let (Some((memory_bytes, memory)), Some(used_bytes)) = (memory(room), room.used_bytes)
+        else {
+            return Ok(None);
         };
         let earlier = before.iter().find(|earlier| earlier.server == room.server);
-        let evicted = earlier.and_then(|earlier| Some((earlier.evicted?, room.evicted?)));
-        let server = &room.server;
-        let stopped = |why: String| Failure {
-            class: ErrorClass::NotOurs,
-            message: format!(
-                "stopped, since {why} (use fewer or smaller keys, a higher maxmemory, or \
-                 --i-own-this-server if no data of others are on that server)"
-            ),
-        };
-        if let Some((earlier, now)) = evicted
-            && now > earlier
-        {
-            let keys = now - earlier;
-            return Err(stopped(format!("{server} evicted {keys} keys, and any may be others'")));
-        }
-        if used_bytes > usable_bytes {
-            let (used, usable) = (format_bytes(used_bytes), format_bytes(usable_bytes));
-            let beyond = beyond(room);
+        let evicted = earlier.and_then(|earlier| room.evicted?.checked_sub(earlier.evicted?));
+        if let Some(keys @ 1..) = evicted {
+            let server = &room.server;
             return Err(stopped(format!(
-                "{used} of {server} are in use, which is more than the 90 % of its memory, \
-                 {usable}, that a run may fill{beyond}"
+                "{server} has evicted {keys} keys since the run began, and any of them may be \
+                 others'"
+            )));
+        }
+        let usable_bytes = memory_bytes / 10 * USABLE_TENTHS;
+        if used_bytes > usable_bytes {
+            return Err(stopped(format!(
+                "{}, and at most {} may be in use, 90 % of {memory} of {}{}",
+                using(room, used_bytes),
+                format_bytes(usable_bytes),
+                format_bytes(memory_bytes),
+                beyond(room)
             )));
         }
         least = least.min(usable_bytes - used_bytes);
     }
-    Ok(least.saturating_mul(rooms.len() as u64))
+    Ok(Some(least.saturating_mul(rooms.len() as u64)))
+}
+
+fn stopped(why: String) -> Failure {
+    let message = format!(
+        "stopped to protect data of others: {why} (use fewer keys or smaller values, raise \
+         maxmemory, or use --i-own-this-server if no data of others are on that server)"
+    );
+    Failure { class: ErrorClass::NotOurs, message }
 }
 
 /// A server that was there before, as it was before the run wrote anything.
@@ -141,6 +146,8 @@ pub(crate) struct Existing {
     /// CPUs of the generator, for the thread that asks.
     cpus: Vec<usize>,
     admin: Option<Box<dyn Admin>>,
+    /// Answers in a row that said nothing of memory.
+    silent: u32,
 }
 
 impl Existing {
@@ -148,56 +155,58 @@ impl Existing {
     pub(crate) fn of(ready: &Ready, cpus: &[usize]) -> Option<Self> {
         let store = ready.stores.iter().find(|store| !store.rooms.is_empty())?;
         let (endpoint, before) = (store.endpoint.clone(), store.rooms.clone());
-        Some(Self { endpoint, before, cpus: cpus.to_vec(), admin: None })
+        Some(Self { endpoint, before, cpus: cpus.to_vec(), admin: None, silent: 0 })
     }
 
     /// As [`left_bytes`], on a connection of its own; `None` where the server cannot be asked now.
-    pub(crate) fn left_bytes(&mut self) -> Result<Option<u64>, Failure> {
+    fn ask(&mut self) -> Result<Option<u64>, Failure> {
         if self.admin.is_none() {
             self.admin = drivers::admin(&self.endpoint, TIMEOUT).ok();
         }
-        // What a connection answers after a fault could be the answer to an earlier question.
-        match self.admin.as_mut().map(|admin| admin.room()) {
-            Some(Ok(rooms)) => left_bytes(&self.endpoint, &self.before, &rooms).map(Some),
-            Some(Err(_)) => {
-                self.admin = None;
-                Ok(None)
-            }
-            None => Ok(None),
+        let Some(admin) = &mut self.admin else { return Ok(None) };
+        let Ok(rooms) = admin.room() else {
+            // What the connection answers now could be the answer to an earlier question.
+            self.admin = None;
+            return Ok(None);
+        };
+        let left_bytes = left_bytes(&self.before, &rooms)?;
+        self.silent = if left_bytes.is_some() { 0 } else { self.silent + 1 };
+        match rooms.first() {
+            Some(room) if self.silent >= SILENT_MAX => Err(unreadable(&self.endpoint, room)),
+            _ => Ok(left_bytes),
         }
     }
 
-    /// Asks until `done`, and sets `ended` when the user stops the trial, or for what it returns.
-    fn watch(
-        &mut self,
-        stop: &AtomicBool,
-        ended: &AtomicBool,
-        done: &AtomicBool,
-    ) -> Option<Failure> {
+    /// Bytes that may still be written. Errors: none, or the server does not answer.
+    pub(crate) fn left_bytes(&mut self) -> Result<u64, Failure> {
+        for _ in 0..SILENT_MAX {
+            if let Some(left_bytes) = self.ask()? {
+                return Ok(left_bytes);
+            }
+            thread::sleep(RETRY);
+        }
+        let message = format!("{} no longer tells how much memory is left", self.endpoint);
+        Err(Failure { class: ErrorClass::Timeout, message })
+    }
+
+    /// Asks until `done`; ends the trial for what it returns.
+    fn watch(&mut self, ended: &AtomicBool, done: &AtomicBool) -> Option<Failure> {
         // Where it is refused, it runs anywhere.
         let _ = pin_current_thread(&self.cpus);
-        let mut due = Instant::now();
         loop {
             // What happened since the last time counts as well.
-            let is_done = done.load(Ordering::Acquire);
-            if stop.load(Ordering::Relaxed) {
-                ended.store(true, Ordering::Relaxed);
-            }
-            if is_done || Instant::now() >= due {
-                let pause = match self.left_bytes() {
-                    Ok(left_bytes) => left_bytes.map_or(RETRY, pause),
-                    Err(failure) => {
-                        ended.store(true, Ordering::Relaxed);
-                        return Some(failure);
-                    }
-                };
-                due = Instant::now() + pause;
-            }
-            if is_done {
+            let is_last = done.load(Ordering::Acquire);
+            let pause = match self.ask() {
+                Ok(left_bytes) => left_bytes.map_or(RETRY, pause),
+                Err(failure) => {
+                    ended.store(true, Ordering::Relaxed);
+                    return Some(failure);
+                }
+            };
+            if is_last {
                 return None;
             }
-            let now = Instant::now();
-            thread::park_timeout(due.saturating_duration_since(now).min(STOPPED_WITHIN));
+            thread::park_timeout(pause);
         }
     }
 }
@@ -217,10 +226,21 @@ pub(crate) fn watched<T>(
 ) -> (T, Option<Failure>) {
     let Some(mut existing) = existing else { return (work(stop), None) };
     let (ended, done) = (AtomicBool::new(false), AtomicBool::new(false));
+    // A thread of its own, since a server that hangs holds up the one that asks.
+    let forward = || {
+        while !done.load(Ordering::Acquire) && !ended.load(Ordering::Relaxed) {
+            if stop.load(Ordering::Relaxed) {
+                ended.store(true, Ordering::Relaxed);
+            }
+            thread::park_timeout(STOPPED_WITHIN);
+        }
+    };
     thread::scope(|scope| {
-        let watching = scope.spawn(|| existing.watch(stop, &ended, &done));
+        let forwarding = scope.spawn(forward);
+        let watching = scope.spawn(|| existing.watch(&ended, &done));
         let worked = work(&ended);
         done.store(true, Ordering::Release);
+        forwarding.thread().unpark();
         watching.thread().unpark();
         (worked, watching.join().ok().flatten())
     })

@@ -55,7 +55,7 @@ impl fmt::Display for ErrorClass {
             Self::Lock => "lock not available",
             Self::Missing => "not installed",
             Self::Start => "did not start",
-            Self::NotOurs => "not empty",
+            Self::NotOurs => "unsafe for others",
             Self::Other => "failed",
         })
     }

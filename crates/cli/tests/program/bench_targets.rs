@@ -69,7 +69,10 @@ fn a_stand_in_that_knows_set_and_get_only_is_measured() {
         "redis",
         &["does not tell whether it is empty", "--allow-shared"],
     );
-    let summary = ran(&[&fake.url(), "--allow-shared"]).measured().json();
+    let own = "--i-own-this-server";
+    let expected = ["does not tell how much memory is left", own];
+    unusable(ran(&[&fake.url(), "--allow-shared"]), "redis", &expected);
+    let summary = ran(&[&fake.url(), "--allow-shared", own]).measured().json();
     good(&summary, "redis");
     let product = row(&summary, "redis", "mixed")["product"].as_str().unwrap().to_string();
     assert!(product.contains("unknown version"), "{product}");

@@ -98,7 +98,7 @@ fn clean_removes_what_a_killed_bench_left_in_memcached_and_nothing_else() {
     let place = Place::new();
     let target = format!("x=memcached://127.0.0.1:{}", server.port);
     let mut command = place.command();
-    command.args(["bench", &target, "--allow-shared", "--op", "set=1,insert=1"]);
+    command.args(["bench", &target, "--i-own-this-server", "--op", "set=1,insert=1"]);
     command.args(["--key-prefix", "100%:", "--duration", "60s"]);
     command.arg("--out").arg(place.records()).arg("--disk").arg(place.disk());
     let run = Started::new(command);

@@ -107,7 +107,10 @@ impl Shared {
         if matches!(self.lie, Lie::WithEscapes) {
             match words[..] {
                 [b"INFO", ..] => {
-                    return bulk(b"# Server\r\nredis_version:0.0.7\x1b]0;t\x07\x1b[2J\r\n");
+                    return bulk(
+                        b"# Server\r\nredis_version:0.0.7\x1b]0;t\x07\x1b[2J\r\nused_memory:1000\r\n\
+                          maxmemory:1000000000\r\n",
+                    );
                 }
                 [b"CONFIG", _, name] => {
                     return [b"*2\r\n", &bulk(name)[..], &bulk(b"\x1b[2J\x1b[31m")].concat();
@@ -117,7 +120,10 @@ impl Shared {
         }
         match words[..] {
             [b"PING"] => b"+PONG\r\n".to_vec(),
-            [b"INFO", ..] => bulk(b"# Server\r\nredis_version:0.0.7\r\nserver_name:liar\r\n"),
+            [b"INFO", ..] => bulk(
+                b"# Server\r\nredis_version:0.0.7\r\nserver_name:liar\r\n# Memory\r\n\
+                  used_memory:1000\r\nmaxmemory:1000000000\r\n",
+            ),
             [b"DBSIZE"] if matches!(self.lie, Lie::EndlessScan) => {
                 format!(":{}\r\n", i64::MAX).into()
             }

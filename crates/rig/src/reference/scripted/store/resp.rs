@@ -8,7 +8,8 @@ const NAME: &str = "cachedyno-scripted";
 /// Its version, which is none.
 const VERSION: &str = "0.0.0-scripted";
 const INFO: &str = "# Server\r\nredis_version:0.0.0-scripted\r\nserver_name:cachedyno-scripted\r\n\
-    redis_mode:standalone\r\nos:Linux\r\n\r\n# Memory\r\nmaxmemory:0\r\n\r\n# Persistence\r\n\
+    redis_mode:standalone\r\nos:Linux\r\n\r\n# Memory\r\nused_memory:0\r\nmaxmemory:0\r\n\
+    total_system_memory:1099511627776\r\n\r\n# Persistence\r\n\
     loading:0\r\n\r\n# Stats\r\nevicted_keys:0\r\n\r\n# Replication\r\nrole:master\r\n";
 const NOT_A_NUMBER: &str = "-ERR value is not an integer or out of range\r\n";
 const WORDS_MISSING: &str = "-ERR wrong number of arguments\r\n";

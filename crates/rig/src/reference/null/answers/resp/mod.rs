@@ -12,7 +12,8 @@ const RANGE_MAX: usize = 4096;
 /// What `INFO` says: the fields that clients ask for.
 const INFO: &str = "# Server\r\nredis_version:0.0.0-null\r\nserver_name:cachedyno-null\r\n\
     redis_mode:standalone\r\nos:Linux\r\ntcp_port:0\r\n\r\n# Clients\r\nconnected_clients:1\r\n\
-    \r\n# Memory\r\nused_memory:0\r\nmaxmemory:0\r\n\r\n# Persistence\r\nloading:0\r\n\r\n# Stats\
+    \r\n# Memory\r\nused_memory:0\r\nmaxmemory:0\r\n\
+    total_system_memory:1099511627776\r\n\r\n# Persistence\r\nloading:0\r\n\r\n# Stats\
     \r\nevicted_keys:0\r\nexpired_keys:0\r\n\r\n# Replication\r\nrole:master\r\n\
     connected_slaves:0\r\n\r\n# Keyspace\r\n";
 /// What it calls itself.

@@ -1,0 +1,281 @@
+//! Memory of servers that were there before: no key of others is evicted, whatever is measured.
+
+use std::process::Command;
+use std::time::Duration;
+
+use super::common::{
+    Finished, Place, PortServer, Started, count, installed, row, target, wait_until,
+};
+use nix::sys::signal::Signal;
+
+const OWN: &str = "--i-own-this-server";
+const FOREIGN: u64 = 1_000;
+/// Far more than any run here takes on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(90);
+
+/// A Redis of 6 MB with keys of others in its database 0.
+fn redis(policy: &str) -> PortServer {
+    let server = PortServer::redis(&["--maxmemory", "6mb", "--maxmemory-policy", policy]);
+    let words: Vec<String> =
+        (0..FOREIGN).flat_map(|n| [format!("order:{n}"), format!("of somebody {n}")]).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    server.ask(&[&["MSET"], &words[..]].concat());
+    server
+}
+
+/// The URL of its empty database 9.
+fn url(server: &PortServer) -> String {
+    format!("redis://127.0.0.1:{}/9", server.port)
+}
+
+fn field(server: &PortServer, name: &str) -> u64 {
+    let info = server.ask(&["INFO"]);
+    let of_line = |line: &str| line.strip_prefix(name)?.strip_prefix(':')?.trim().parse().ok();
+    info.lines().find_map(of_line).unwrap()
+}
+
+/// All keys of others are there, and none of ours.
+fn untouched(server: &PortServer) {
+    assert_eq!(server.ask(&["DBSIZE"]), FOREIGN.to_string());
+    assert_eq!(server.ask(&["-n", "9", "DBSIZE"]), "0");
+    assert_eq!(field(server, "evicted_keys"), 0);
+}
+
+fn bench(place: &Place, target: &str, more: &[&str]) -> Command {
+    let mut command = place.command();
+    command.args(["bench", &format!("x={target}"), "--format", "json", "--clients", "2"]);
+    command.args(["--warmup", "0ms", "--blocks", "1"]).args(more);
+    if !more.contains(&"--duration") {
+        command.args(["--duration", "300ms"]);
+    }
+    command.arg("--out").arg(place.records()).arg("--disk").arg(place.disk());
+    command
+}
+
+/// Why a target was refused before anything was written.
+fn refused(finished: Finished, name: &str) -> String {
+    let summary = finished.code(3).json();
+    target(&summary, name)["not_run"].as_str().unwrap().to_string()
+}
+
+/// Why the only trial of a run failed.
+fn failed(place: &Place) -> String {
+    let trials = place.record().trials();
+    let failures: Vec<&str> =
+        trials.iter().filter_map(|trial| trial["failure"]["message"].as_str()).collect();
+    assert_eq!(failures.len(), 1, "{trials:#?}");
+    failures[0].to_string()
+}
+
+fn says(text: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(text.contains(part), "no `{part}` in {text}");
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_refused_with_the_sum_and_what_fits_is_measured() {
+    if !installed(&["redis-server", "redis-cli", "setpriv"]) {
+        return;
+    }
+    for (policy, harm) in [("allkeys-lru", "evicts keys"), ("noeviction", "makes all writes fail")]
+    {
+        let (server, place) = (redis(policy), Place::new());
+        let many = ["--keys", "20000"];
+        let why = refused(Place::finish(bench(&place, &url(&server), &many)), "x");
+        let sum = ["by 1000 keys in all databases", "20000 keys", "5.4 MiB", "maxmemory of 6 MiB"];
+        says(&why, &[&sum[..], &[policy, harm, "--keys", "--value", OWN]].concat());
+        untouched(&server);
+        // Sharing a database shares no memory.
+        let shared = [&many[..], &["--allow-shared"]].concat();
+        let finished = Place::finish(bench(&place, &url(&server).replace("/9", "/0"), &shared));
+        says(&refused(finished, "x"), &["has no room", "20000 keys"]);
+        untouched(&server);
+        assert_eq!(server.calls("set"), 0, "nothing was written");
+
+        Place::finish(bench(&place, &url(&server), &["--keys", "500"])).measured();
+        untouched(&server);
+        assert!(server.calls("set") >= 500);
+    }
+}
+
+#[test]
+fn searches_and_studies_are_refused_as_well() {
+    if !installed(&["redis-server", "redis-cli", "setpriv"]) {
+        return;
+    }
+    let (server, place) = (redis("allkeys-lfu"), Place::new());
+    let named = |name: &str| format!("{name}={}", url(&server));
+    let mut search = place.command();
+    search.args(["find-max", &named("x"), "--slo", "p99<1s", "--keys", "20000"]);
+    search.args(["--clients", "4", "--format", "json"]);
+    search.arg("--out").arg(place.records()).arg("--disk").arg(place.disk());
+    says(&refused(Place::finish(search), "x"), &["has no room", "20000 keys"]);
+    let study = |name: &str, target: &str, size: &str| {
+        let arguments = [name, "--scale", "quick", "--format", "json", "--set", size];
+        let named = named(target);
+        let arguments = [&arguments[..], &["--target", &named]].concat();
+        refused(Place::finish(place.run(&arguments)), target)
+    };
+    says(&study("sessions", "redis", "sessions=50000"), &["50000 sessions", "sessions=NUMBER"]);
+    says(&study("ramp", "redis", "keys=50000"), &["50000 keys", "--set keys=NUMBER"]);
+    says(&study("app-cache", "cm-redis", "keys=20000"), &["20000 records", "--set keys=NUMBER"]);
+    untouched(&server);
+}
+
+#[test]
+fn a_run_that_fills_more_than_was_foreseen_stops_before_anything_is_evicted() {
+    if !installed(&["redis-server", "redis-cli", "setpriv"]) {
+        return;
+    }
+    let (server, place) = (redis("allkeys-random"), Place::new());
+    let endless = ["--keys", "100", "--op", "insert=1", "--duration", "60s"];
+    Place::finish(bench(&place, &url(&server), &endless)).code(4);
+    says(&failed(&place), &["stopped to protect data of others", "5.4 MiB", "maxmemory"]);
+    untouched(&server);
+}
+
+#[test]
+fn a_limit_that_is_lowered_stops_a_run_and_a_search() {
+    if !installed(&["redis-server", "redis-cli", "setpriv"]) {
+        return;
+    }
+    let lowered = |command: Command, place: &Place| {
+        let server = redis("allkeys-lru");
+        let mut command = command;
+        command.arg(format!("x={}", url(&server)));
+        let run = Started::new(command);
+        wait_until("the load runs", PATIENCE, || (server.calls("get") > 1_000).then_some(()));
+        // Nothing is evicted yet, but less than a tenth is left.
+        let limit = field(&server, "used_memory") * 109 / 100;
+        server.ask(&["CONFIG", "SET", "maxmemory", &limit.to_string()]);
+        run.finish_within(PATIENCE).code(4);
+        says(&failed(place), &["stopped to protect data of others", "90 % of its maxmemory"]);
+        untouched(&server);
+    };
+    let small = ["--keys", "200", "--value", "64", "--clients", "2", "--format", "json"];
+    let command = |place: &Place, words: &[&str]| {
+        let mut command = place.command();
+        command.args(words).args(small);
+        command.arg("--out").arg(place.records()).arg("--disk").arg(place.disk());
+        command
+    };
+    let place = Place::new();
+    lowered(command(&place, &["bench", "--duration", "60s", "--op", "get=1"]), &place);
+    let place = Place::new();
+    lowered(command(&place, &["find-max", "--slo", "p99<1s", "--op", "get=1"]), &place);
+}
+
+#[test]
+fn a_fill_stops_when_others_fill_the_server_meanwhile() {
+    if !installed(&["redis-server", "redis-cli", "setpriv"]) {
+        return;
+    }
+    let (server, place) = (redis("allkeys-lru"), Place::new());
+    server.ask(&["CONFIG", "SET", "maxmemory", "200mb"]);
+    let many = ["--keys", "100000"];
+    let run = Started::new(bench(&place, &url(&server), &many));
+    wait_until("the fill runs", PATIENCE, || (server.calls("set") > 1_000).then_some(()));
+    server.ask(&["SETRANGE", "order:0", "120000000", "x"]);
+    run.finish_within(PATIENCE).code(4);
+    says(&failed(&place), &["stopped to protect data of others"]);
+    untouched(&server);
+}
+
+#[test]
+fn whoever_owns_the_server_may_fill_it_and_the_record_says_so() {
+    if !installed(&["redis-server", "redis-cli", "setpriv"]) {
+        return;
+    }
+    let (server, place) = (PortServer::redis(&["--maxmemory", "6mb"]), Place::new());
+    server.ask(&["CONFIG", "SET", "maxmemory-policy", "allkeys-lru"]);
+    let many = ["--keys", "20000", OWN];
+    Place::finish(bench(&place, &url(&server), &many));
+    assert!(field(&server, "evicted_keys") > 0, "it was filled");
+    let shown = place.on_records(&["show"]).stdout;
+    says(&shown, &["existing stores", OWN]);
+
+    // Emptiness is another question.
+    server.ask(&["-n", "9", "SET", "order:1", "of somebody"]);
+    let why = refused(Place::finish(bench(&place, &url(&server), &many)), "x");
+    says(&why, &["is not empty", "--allow-shared"]);
+}
+
+#[test]
+fn a_run_that_is_resumed_is_refused_alike_and_records_who_owns_the_server() {
+    if !installed(&["redis-server", "redis-cli", "setpriv"]) {
+        return;
+    }
+    let (server, place) = (redis("allkeys-lru"), Place::new());
+    let target = format!("redis={}", url(&server));
+    let long = ["--set", "measure_ms=60000", "--set", "clients=2", "--target", &target];
+    let run = Started::new(place.fast(&long));
+    wait_until("it measures", PATIENCE, || (server.calls("setex") > 100).then_some(()));
+    run.signal(Signal::SIGINT);
+    run.finish_within(PATIENCE).code(130);
+    untouched(&server);
+
+    let resumed = ["--resume", "latest", "--target", &target, "--format", "json"];
+    let run = Started::new(place.run(&[&resumed[..], &[OWN]].concat()));
+    let header = || place.record().header()["conditions"].to_string().contains(OWN).then_some(());
+    wait_until("the record says so", PATIENCE, header);
+    run.signal(Signal::SIGINT);
+    run.finish_within(PATIENCE).code(130);
+
+    let limit = field(&server, "used_memory") * 109 / 100;
+    server.ask(&["CONFIG", "SET", "maxmemory", &limit.to_string()]);
+    says(&refused(Place::finish(place.run(&resumed)), "redis"), &["has no room"]);
+    untouched(&server);
+}
+
+#[test]
+fn a_server_that_hides_its_memory_is_left_alone() {
+    if !installed(&["redis-server", "redis-cli", "setpriv"]) {
+        return;
+    }
+    let (server, place) = (PortServer::redis(&["--rename-command", "INFO", ""]), Place::new());
+    let few = ["--keys", "100"];
+    let why = refused(Place::finish(bench(&place, &url(&server), &few)), "x");
+    says(&why, &["does not tell how much memory is left", "INFO", OWN]);
+    assert_eq!(server.ask(&["-n", "9", "DBSIZE"]), "0");
+    Place::finish(bench(&place, &url(&server), &[&few[..], &[OWN]].concat())).measured();
+    let server =
+        PortServer::redis(&["--user", "default", "on", "nopass", "~*", "&*", "+@all", "-info"]);
+    let shared = [&few[..], &["--allow-shared"]].concat();
+    let why = refused(Place::finish(bench(&place, &url(&server), &shared)), "x");
+    says(&why, &["does not tell how much memory is left"]);
+}
+
+#[test]
+fn memcached_with_items_is_left_alone_even_when_shared() {
+    if !installed(&["memcached", "setpriv"]) {
+        return;
+    }
+    let (server, place) = (PortServer::memcached(&["-m", "4"]), Place::new());
+    let address = format!("memcached://127.0.0.1:{}", server.port);
+    let items = |server: &PortServer| server.stat("curr_items");
+    Place::finish(bench(&place, &address, &["--keys", "500"])).measured();
+    assert_eq!(items(&server), 0, "an empty one may be used");
+    server.say("set cart:17 0 0 3\r\nyes");
+    for more in [&["--keys", "20000"][..], &["--keys", "20000", "--allow-shared"]] {
+        let why = refused(Place::finish(bench(&place, &address, more)), "x");
+        says(&why, &["is not empty", OWN, "--allow-shared is not enough"]);
+        assert_eq!((items(&server), server.stat("evictions")), (1, 0));
+    }
+    Place::finish(bench(&place, &address, &["--keys", "500", OWN])).measured();
+    assert_eq!(items(&server), 1, "that of others, and nothing of ours");
+}
+
+#[test]
+fn cells_do_not_add_up() {
+    if !installed(&["redis-server", "redis-cli", "setpriv"]) {
+        return;
+    }
+    let (server, place) = (redis("allkeys-lru"), Place::new());
+    let target = format!("redis={}", url(&server));
+    let cells = ["--set", "profile=steady,page", "--set", "sessions=1000", "--target", &target];
+    let summary = Place::finish(place.fast(&cells)).measured().json();
+    let operations = ["read", "page.open"].map(|name| count(row(&summary, "redis", name), "ok"));
+    assert!(operations.iter().all(|ok| *ok > 0), "{operations:?}");
+    untouched(&server);
+}
