@@ -216,9 +216,12 @@ fn a_run_that_is_resumed_is_refused_alike_and_records_who_owns_the_server() {
     untouched(&server);
 
     let resumed = ["--resume", "latest", "--target", &target, "--format", "json"];
+    let before = server.calls("setex");
     let run = Started::new(place.run(&[&resumed[..], &[OWN]].concat()));
-    let header = || place.record().header()["conditions"].to_string().contains(OWN).then_some(());
-    wait_until("the record says so", PATIENCE, header);
+    let goes_on = || (server.calls("setex") > before + 100).then_some(());
+    wait_until("it measures again", PATIENCE, goes_on);
+    let conditions = place.record().header()["conditions"].to_string();
+    assert!(conditions.contains(OWN), "{conditions}");
     run.signal(Signal::SIGINT);
     run.finish_within(PATIENCE).code(130);
 
@@ -273,8 +276,9 @@ fn cells_do_not_add_up() {
     }
     let (server, place) = (redis("allkeys-lru"), Place::new());
     let target = format!("redis={}", url(&server));
-    let cells = ["--set", "profile=steady,page", "--set", "sessions=1000", "--target", &target];
-    let summary = Place::finish(place.fast(&cells)).measured().json();
+    let size = ["--set", "sessions=4000", "--set", "value_bytes=100"];
+    let cells = ["--set", "profile=steady,page", "--set", "clients=1", "--target", &target];
+    let summary = Place::finish(place.fast(&[&size[..], &cells].concat())).measured().json();
     let operations = ["read", "page.open"].map(|name| count(row(&summary, "redis", name), "ok"));
     assert!(operations.iter().all(|ok| *ok > 0), "{operations:?}");
     untouched(&server);
