@@ -189,10 +189,8 @@ impl<'a> Bench<'a> {
             Some(backend) => backend.own_names().unwrap_or_default().into(),
             None => own_names(product, &self.run),
         };
-        let rooms = match shared {
-            true => self.admit(target, &endpoint, admin.as_mut(), &own)?,
-            false => Vec::new(),
-        };
+        let rooms =
+            if shared { self.admit(target, &endpoint, admin.as_mut(), &own)? } else { Vec::new() };
         Ok(Store { product, endpoint, admin, own, rooms, written: None, server, lies_on })
     }
 

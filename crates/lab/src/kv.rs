@@ -172,18 +172,18 @@ impl Opened<'_> {
         let mut told = told("fill", |_| None, progress);
         let mut first = 0;
         while first < self.filled && finished.failure.is_none() && !finished.interrupted {
-            let step = match existing.as_deref_mut() {
+            let batch = match existing.as_deref_mut() {
                 Some(existing) => self.step(existing, self.filled - first),
                 None => Ok(self.filled),
             };
-            let keys = |step| KeyChoice::consecutive(first, step).map_err(unreadable);
-            match step.and_then(|step| Ok((step, keys(step)?))) {
-                Ok((step, keys)) => {
+            let keys = |count| KeyChoice::consecutive(first, count).map_err(unreadable);
+            match batch.and_then(|count| Ok((count, keys(count)?))) {
+                Ok((count, keys)) => {
                     let work = Work { keys, ..fill.clone() };
-                    let offer = self.fill_offer(step);
+                    let offer = self.fill_offer(count);
                     let outcome = self.one(&offer, &work, stop, meter, &mut told);
                     ended(&mut finished, &outcome);
-                    first += step;
+                    first += count;
                 }
                 Err(failure) => finished.failure = Some(failure),
             }

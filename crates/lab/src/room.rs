@@ -111,14 +111,14 @@ fn left_bytes(before: &[Room], rooms: &[Room]) -> Result<Option<u64>, Failure> {
         let evicted = earlier.and_then(|earlier| room.evicted?.checked_sub(earlier.evicted?));
         if let Some(keys @ 1..) = evicted {
             let server = &room.server;
-            return Err(stopped(format!(
+            return Err(stopped(&format!(
                 "{server} has evicted {keys} keys since the run began, and any of them may be \
                  others'"
             )));
         }
         let usable_bytes = memory_bytes / 10 * USABLE_TENTHS;
         if used_bytes > usable_bytes {
-            return Err(stopped(format!(
+            return Err(stopped(&format!(
                 "{}, and at most {} may be in use, 90 % of {memory} of {}{}",
                 using(room, used_bytes),
                 format_bytes(usable_bytes),
@@ -131,7 +131,7 @@ fn left_bytes(before: &[Room], rooms: &[Room]) -> Result<Option<u64>, Failure> {
     Ok(Some(least.saturating_mul(rooms.len() as u64)))
 }
 
-fn stopped(why: String) -> Failure {
+fn stopped(why: &str) -> Failure {
     let message = format!(
         "stopped to protect data of others: {why} (use fewer keys or smaller values, raise \
          maxmemory, or use --i-own-this-server if no data of others are on that server)"

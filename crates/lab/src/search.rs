@@ -235,7 +235,7 @@ impl Searching<'_, '_, '_> {
         store: &Opened<'_>,
         (ready, version): (&Ready, &str),
         step: Step,
-        stop: &AtomicBool,
+        ends: &AtomicBool,
     ) -> Option<Measured> {
         let (clocks, empty) = (Clocks::now(), self.empty(step));
         let begun = clocks.monotonic;
@@ -257,7 +257,7 @@ impl Searching<'_, '_, '_> {
         let progress = &mut |p: load::Progress<'_>| {
             sampler.events(&cell.id, p).for_each(|event| sinks.tell(&event));
         };
-        store.measure(&phase, &offer, stop, &mut meter, progress, &mut finished);
+        store.measure(&phase, &offer, ends, &mut meter, progress, &mut finished);
         let (noise, taken) = (recorder.stop(), sampler.stop());
         if finished.interrupted {
             return None;

@@ -276,7 +276,7 @@ fn cells_do_not_add_up() {
     }
     let (server, place) = (redis("allkeys-lru"), Place::new());
     let target = format!("redis={}", url(&server));
-    let size = ["--set", "sessions=4000", "--set", "value_bytes=100"];
+    let size = ["--set", "sessions=6000", "--set", "value_bytes=100"];
     let cells = ["--set", "profile=steady,page", "--set", "clients=1", "--target", &target];
     let summary = Place::finish(place.fast(&[&size[..], &cells].concat())).measured().json();
     let operations = ["read", "page.open"].map(|name| count(row(&summary, "redis", name), "ok"));
