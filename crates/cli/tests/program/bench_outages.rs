@@ -204,7 +204,8 @@ fn a_server_out_of_memory_and_one_busy_with_a_script_answer_with_errors() {
         return;
     }
     let mut server = RedisServer::on_a_port();
-    let (_, summary) = disturbed(&mut server, "3s", &[], |server| {
+    let own = ["--i-own-this-server"];
+    let (_, summary) = disturbed(&mut server, "3s", &own, |server| {
         server.ask(&["CONFIG", "SET", "maxmemory", "1"]);
         std::thread::sleep(Duration::from_millis(300));
         server.ask(&["CONFIG", "SET", "maxmemory", "0"]);
@@ -236,14 +237,14 @@ fn a_replica_and_a_full_server_cannot_be_used() {
     if !tools() {
         return;
     }
-    let server = RedisServer::on_a_port();
+    let (server, own) = (RedisServer::on_a_port(), ["--i-own-this-server"]);
     for (setting, words) in [
         (&["CONFIG", "SET", "maxmemory", "1"][..], "full: the server answered `OOM "),
         (&["REPLICAOF", "127.0.0.1", "1"], "error reply: the server answered `READONLY "),
     ] {
         server.ask(setting);
         let place = Place::new();
-        let run = Started::new(bench(&place, &server.port_url(), "3s", &[]));
+        let run = Started::new(bench(&place, &server.port_url(), "3s", &own));
         let summary = run.finish_within(PATIENCE).code(3).json();
         let why = summary["targets"][0]["not_run"].as_str().unwrap();
         assert!(why.starts_with(words), "{why}");
