@@ -32,7 +32,7 @@ pub struct Setup {
     pub allow_shared: bool,
     /// True when an earlier process began the run: it may have left something in existing stores.
     pub resumes: bool,
-    /// True when the user answers for everything that happens to existing servers: no data of others
+    /// True when the user answers for what happens to existing servers: no data of others
     /// are on them, so that nobody loses what they evict or what a command reaches.
     pub i_own_this_server: bool,
     /// Processes of existing stores on this machine that are known to leave the generator its CPUs,

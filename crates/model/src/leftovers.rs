@@ -129,21 +129,18 @@ fn url(product: Product, address: &str) -> Option<String> {
         _ => None,
     };
     let mut queries: Vec<String> = protocol.into_iter().map(Into::into).collect();
-    let url = match place.strip_prefix("unix socket ") {
-        Some(path) => {
-            match product {
-                Product::Redis => queries.push(format!("db={database}")),
-                Product::Mysql => queries.push(format!("database={database}")),
-                Product::Memcached | Product::Files => {}
-            }
-            format!("{name}+unix://{}", encoded(path))
+    let url = if let Some(path) = place.strip_prefix("unix socket ") {
+        match product {
+            Product::Redis => queries.push(format!("db={database}")),
+            Product::Mysql => queries.push(format!("database={database}")),
+            Product::Memcached | Product::Files => {}
         }
-        None => {
-            let servers = place.split(" and ").map(bracketed).collect::<Option<Vec<_>>>()?;
-            let database =
-                if product == Product::Memcached { String::new() } else { format!("/{database}") };
-            format!("{name}{cluster}://{}{database}", servers.join(","))
-        }
+        format!("{name}+unix://{}", encoded(path))
+    } else {
+        let servers = place.split(" and ").map(bracketed).collect::<Option<Vec<_>>>()?;
+        let database =
+            if product == Product::Memcached { String::new() } else { format!("/{database}") };
+        format!("{name}{cluster}://{}{database}", servers.join(","))
     };
     let url = if queries.is_empty() { url } else { format!("{url}?{}", queries.join("&")) };
     let endpoint = Endpoint::parse(&url).ok()?;
