@@ -1,4 +1,5 @@
-//! The documentation holds together: links to files resolve, and every study is spoken of.
+//! The documentation holds together: links to files resolve, every study is spoken of, and every
+//! test that a promise names is there.
 
 use crate::repo::{File, Repo, Violation, extension};
 use crate::rust::is_word;
@@ -12,6 +13,30 @@ pub(crate) fn check(repo: &Repo) -> Vec<Violation> {
         if !pages.iter().any(|page| speaks_of(&page.text, name)) {
             let text = format!("study `{name}` is in no page: describe it in docs/ or README.md");
             found.push(file.violation(1, text));
+        }
+    }
+    found.extend(missing_tests(repo));
+    found
+}
+
+/// The page whose promises name the tests that hold them.
+const PROMISES: &str = "docs/SAFETY.md";
+
+/// Tests that the page of promises names behind a link, as in ``[a.rs](../a.rs): `test` ``, and
+/// that the linked file does not have.
+fn missing_tests(repo: &Repo) -> Vec<Violation> {
+    let mut found = Vec::new();
+    let Some(page) = repo.files.iter().find(|file| file.path == PROMISES) else { return found };
+    for (line, text) in (1..).zip(page.text.lines()) {
+        for (path, names) in text.split("](").skip(1).filter_map(|rest| rest.split_once("): ")) {
+            let place = resolve(&page.path, path);
+            let file = repo.files.iter().find(|file| Some(&file.path) == place.as_ref());
+            let source = file.map_or("", |file| &file.text);
+            let names = names.split(';').next().unwrap_or_default().split('`').skip(1).step_by(2);
+            for name in names.filter(|name| !source.contains(&format!("fn {name}("))) {
+                let text = format!("test `{name}` is not in {path}: correct it, or write it");
+                found.push(page.violation(line, text));
+            }
         }
     }
     found
@@ -103,6 +128,19 @@ mod tests {
 
     fn of(files: &[(&str, &str)]) -> Vec<String> {
         check(&Repo::of(files)).iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn a_promise_names_tests_that_are_there() {
+        let page =
+            "| a | [t.rs](../t.rs): `one`, `two`; [u.rs](../u.rs): `one` |\n`three` (four)\n";
+        let files = [
+            ("docs/SAFETY.md", page),
+            ("t.rs", "fn one() {}"),
+            ("u.rs", "fn one() {}\nfn two() {}"),
+        ];
+        let expected = "docs/SAFETY.md:1: test `two` is not in ../t.rs: correct it, or write it";
+        assert_eq!(of(&files), [expected]);
     }
 
     #[test]

@@ -170,6 +170,8 @@ pub(super) fn header(
     setup: &Setup,
     (records, silent): (&Path, bool),
 ) -> Result<Header, CliError> {
+    // What reading a record refuses is not measured first.
+    plan.check().map_err(|e| CliError::usage(format!("this cannot be planned: {e}")))?;
     let mut facts = doctor::conditions(&setup.disk);
     facts.extend(owned(setup));
     let calibration = calibrate::known(records, &facts, setup, silent);
