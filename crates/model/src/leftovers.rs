@@ -10,6 +10,7 @@ use crate::record::{Header, is_run_id};
 use crate::shell::shell_words;
 use crate::study::TargetChoice;
 use crate::target::{Endpoint, NetAddress};
+use std::path::Path;
 
 /// What phpredis puts before the keys of sessions.
 pub const PAGE_KEYS: &str = "PHPREDIS_SESSION:";
@@ -163,17 +164,18 @@ fn encoded(path: &str) -> String {
 /// Whether hosts are names or addresses, and paths absolute, so that a sentence may hold them.
 fn is_plain(endpoint: &Endpoint) -> bool {
     let good = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | ':');
+    let is_path = |path: &Path| {
+        let text = path.to_string_lossy();
+        path.is_absolute() && !text.contains('`') && !text.contains(char::is_control)
+    };
     let is_plain = |address: &NetAddress| match address {
         NetAddress::Tcp(host, _) => !host.starts_with('-') && host.chars().all(good),
-        NetAddress::Unix(path) => {
-            let text = path.to_string_lossy();
-            path.is_absolute() && !text.contains('`') && !text.contains(char::is_control)
-        }
+        NetAddress::Unix(path) => is_path(path),
     };
     match endpoint {
         Endpoint::Redis { address, .. } | Endpoint::Mysql { address, .. } => is_plain(address),
         Endpoint::Memcached(memcached) => memcached.servers.iter().all(is_plain),
-        Endpoint::Files { .. } => false,
+        Endpoint::Files { directory } => is_path(directory),
     }
 }
 

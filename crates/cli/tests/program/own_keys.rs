@@ -136,8 +136,8 @@ fn a_record_whose_command_was_edited_is_refused_before_its_load() {
     let edited = text.replace("\"DEL __key__\"", "\"DEL order:1\"");
     assert_ne!(edited, text, "the record names the command");
     fs::write(&header, edited).unwrap();
-    let resumed = place.run(&["--resume", "latest", "--target", &url, "--allow-shared"]);
-    let refused = Place::finish(resumed);
+    let resume = ["--resume", "latest", "--target", &url, "--allow-shared", "--trust-record"];
+    let refused = Place::finish(place.run(&resume));
     assert_eq!(refused.code, Some(3), "{refused:#?}");
     assert!(refused.stdout.contains("`order:1`"), "{refused:#?}");
     assert_eq!(server.ask(&["GET", "order:1"]), "three eggs");
@@ -168,7 +168,7 @@ fn commands_on_a_memcached_of_others_name_its_own_key_only() {
     assert!(server.say("get order:1").contains("three eggs"));
     let summary = shared("mg __key__ v t").measured().json();
     assert_eq!(count(row(&summary, "x", "mg"), "error"), 0);
-    let summary = bench(&[&url, "--allow-shared", "--command", "gat 60 __key__"]).measured().json();
+    let summary = shared("gat 60 __key__").measured().json();
     assert_eq!(count(row(&summary, "x", "gat"), "error"), 0);
     assert_eq!(server.stat("curr_items"), 1, "nothing of ours is left");
     shared("delete order:1").measured();
