@@ -122,7 +122,8 @@ impl Foreign {
 
     fn replace(&self, name: &str, put: impl FnOnce(&Path)) {
         let path = self.path(name);
-        let _ = fs::remove_file(&path);
+        // A change before may have left anything here, of which a FIFO would hang who writes to it.
+        let _ = fs::remove_file(&path).or_else(|_| fs::remove_dir(&path));
         put(&path);
     }
 
@@ -578,7 +579,6 @@ fn change_bytes(text: &[u8], random: &mut Random) -> Vec<u8> {
 fn change(foreign: &Foreign, random: &mut Random) -> String {
     let names: Vec<&String> = foreign.whole.keys().collect();
     let name = random.of(&names).as_str();
-    let path = foreign.path(name);
     let outside = foreign.outside();
     match random.below(12) {
         0 => foreign.replace(name, |path| symlink(&outside, path).unwrap()),
@@ -586,20 +586,24 @@ fn change(foreign: &Foreign, random: &mut Random) -> String {
         2 => foreign.replace(name, |path| mkfifo(path, Mode::from_bits_truncate(0o600)).unwrap()),
         3 => foreign.replace(name, |path| fs::create_dir(path).unwrap()),
         4 => foreign.replace(name, |_| {}),
-        5 => fs::write(&path, change_bytes(&foreign.whole[name], random)).unwrap(),
+        5 => {
+            let bytes = change_bytes(&foreign.whole[name], random);
+            foreign.replace(name, |path| fs::write(path, bytes).unwrap());
+        }
         6 => {
             let mut line = Vec::new();
             let packed = &foreign.whole["samples.jsonl.gz"][..];
             std::io::Read::read_to_end(&mut flate2::read::GzDecoder::new(packed), &mut line)
                 .unwrap();
             let line = change_json(&line, random);
-            fs::write(foreign.path("samples.jsonl.gz"), gzip(&[(&line, 1)])).unwrap();
+            let packed = gzip(&[(&line, 1)]);
+            foreign.replace("samples.jsonl.gz", |path| fs::write(path, packed).unwrap());
         }
         _ => {
             let name =
                 *random.of(&["header.json", "trials.jsonl", "trials.jsonl", "targets.jsonl"]);
             let changed = change_json(&foreign.whole[name], random);
-            fs::write(foreign.path(name), changed).unwrap();
+            foreign.replace(name, |path| fs::write(path, changed).unwrap());
             return name.into();
         }
     }
@@ -609,7 +613,7 @@ fn change(foreign: &Foreign, random: &mut Random) -> String {
 #[test]
 fn records_changed_at_random_do_no_harm() {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
-    let (rounds, seed) = (number("CACHEDYNO_ROUNDS").unwrap_or(60), number("CACHEDYNO_SEED"));
+    let (rounds, seed) = (number("CACHEDYNO_ROUNDS").unwrap_or(150), number("CACHEDYNO_SEED"));
     let mut records = vec![Foreign::new()];
     records.extend(Foreign::ramp());
     for round in 0..rounds {
