@@ -31,15 +31,14 @@ const FILES: [&str; 8] = [
 ];
 
 /// Every way to read a record.
-const READING: [&[&str]; 10] = [
+const READING: [&[&str]; 9] = [
     &["list"],
     &["show", "latest"],
-    &["show", "latest", "--details"],
     &["show", "latest", "--format", "json"],
     &["show", "latest", "--format", "markdown"],
     &["report", "latest"],
     &["compare", "latest", "latest"],
-    &["export", "latest"],
+    &["export", "latest", "--json"],
     &["export", "latest", "--csv"],
     &["export", "latest", "--csv-samples"],
 ];
@@ -327,7 +326,7 @@ fn what_was_changed_after_it_was_sealed_is_named_everywhere() {
         let text = said(arguments).split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(text.contains(changed) && text.contains("trials.jsonl"), "{text}");
     }
-    for arguments in [&["show", "--format", "json"][..], &["export"]] {
+    for arguments in [&["show", "--format", "json"][..], &["export", "latest", "--json"]] {
         let view: Value = serde_json::from_str(&said(arguments)).unwrap();
         assert_eq!(view["changed"], json!(["trials.jsonl"]));
     }
@@ -384,7 +383,7 @@ fn bombs_are_refused_before_they_unpack() {
     for (number, bomb) in bombs.iter().enumerate() {
         foreign.restore();
         fs::write(foreign.path("samples.jsonl.gz"), bomb).unwrap();
-        for arguments in [&["show"][..], &["export", "--csv-samples"], &["report"]] {
+        for arguments in [&["show"][..], &["export", "latest", "--csv-samples"], &["report"]] {
             foreign.reads(arguments, &format!("bomb {number}"));
         }
     }
@@ -408,7 +407,7 @@ fn histograms_of_any_range_stay_small() {
     });
     phase["operations"] = Value::Array(many.collect());
     foreign.trials(&[trial]);
-    for arguments in [&["show"][..], &["report"], &["export", "--csv-blocks"]] {
+    for arguments in [&["show"][..], &["report"], &["export", "latest", "--csv-blocks"]] {
         foreign.reads(arguments, "many histograms");
     }
 }
