@@ -45,8 +45,11 @@ pub(crate) fn run(arguments: &Export) -> Result<ExitCode, CliError> {
 /// Prints the samples of one trial after the other: together they are much more than the record.
 fn samples(record: &Path) -> Result<(), CliError> {
     let run = Record::read(record)?.header.run;
+    let packed = PackedSamples::read(record)?;
+    // All are read before the first is printed: an error prints no result.
+    packed.trials().try_for_each(|trial| trial.map(drop))?;
     output::print(&::report::csv::samples_header())?;
-    for trial in PackedSamples::read(record)?.trials() {
+    for trial in packed.trials() {
         let (block, cell, samples) = trial?;
         for part in samples.chunks(SAMPLES_AT_ONCE) {
             output::print(&::report::csv::samples_lines((&run, block, cell), part))?;

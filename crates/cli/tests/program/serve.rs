@@ -78,7 +78,7 @@ fn a_run_tells_what_is_under_way_and_readers_that_take_nothing_do_not_hold_it_up
         if let Ok(mut stream) = TcpStream::connect(address)
             && stuck.len() < 8
         {
-            stream.write_all(b"GET /events HTTP/1.1\r\nHost: x\r\n\r\n").ok()?;
+            stream.write_all(b"GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n").ok()?;
             stuck.push(stream);
         }
         let metrics = page(address, "/metrics")?;
@@ -108,7 +108,7 @@ fn every_request_that_counts_is_told() {
     // One who reads events is waited for, so that what was told last can be had.
     let mut reader = wait_until("the run is served", PATIENCE, || TcpStream::connect(address).ok());
     reader.set_read_timeout(Some(PATIENCE)).unwrap();
-    reader.write_all(b"GET /events HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
+    reader.write_all(b"GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
     let mut told = String::new();
     let mut bytes = [0; 4096];
     while !told.contains("\"report\":true") {
