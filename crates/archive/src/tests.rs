@@ -161,8 +161,8 @@ fn a_newer_format_is_refused() {
 #[test]
 fn runs_are_found_by_path_id_prefix_and_latest() {
     let records = tempfile::tempdir().unwrap();
-    let first = write(records.path(), "aa11", 1000);
-    let second = write(records.path(), "aa22", 2000);
+    let first = write(records.path(), "aa110000", 1000);
+    let second = write(records.path(), "aa220000", 2000);
     fs::create_dir(records.path().join("unrelated")).unwrap();
     let listed = list(records.path()).unwrap();
     assert_eq!(listed.len(), 2);
@@ -174,13 +174,13 @@ fn runs_are_found_by_path_id_prefix_and_latest() {
     let text = found("aa").unwrap_err().to_string();
     assert!(text.starts_with("run `aa` is ambiguous, it matches `19700101T000001Z-"), "{text}");
     let text = found("zz").unwrap_err().to_string();
-    assert!(text.contains("(known: aa11, aa22;"), "{text}");
+    assert!(text.contains("(known: aa110000, aa220000;"), "{text}");
 }
 
 #[test]
 fn a_record_in_use_is_not_written_by_two() {
     let records = tempfile::tempdir().unwrap();
-    let writer = Writer::create(records.path(), &header("aa", 0)).unwrap();
+    let writer = Writer::create(records.path(), &header("aabbccdd", 0)).unwrap();
     assert!(matches!(Writer::resume(writer.path()), Err(ArchiveError::InUse(_))));
     let path = writer.path().to_path_buf();
     drop(writer);
@@ -192,14 +192,14 @@ fn a_directory_that_cannot_be_written_names_the_cure() {
     let records = tempfile::tempdir().unwrap();
     let file = records.path().join("file");
     fs::write(&file, "x").unwrap();
-    let text = Writer::create(&file, &header("aa", 0)).unwrap_err().to_string();
+    let text = Writer::create(&file, &header("aabbccdd", 0)).unwrap_err().to_string();
     assert!(text.ends_with("(choose another directory with --out DIR)"), "{text}");
 }
 
 #[test]
 fn a_target_is_known_by_what_it_told_last() {
     let records = tempfile::tempdir().unwrap();
-    let path = write(records.path(), "aa", 0);
+    let path = write(records.path(), "aabbccdd", 0);
     let failure = model::Failure { class: ErrorClass::Refused, message: "gone".into() };
     let event = Event::TargetUnavailable { target: "files".into(), failure: failure.clone() };
     Writer::resume(&path).unwrap().event(&event).unwrap();
