@@ -10,6 +10,12 @@
 //! - [`tail`]: whether a limit holds for a share of all requests.
 //! - [`units`]: printing numbers with units; reading durations and sizes.
 
+// Here, as every other crate of the program is compiled after this one.
+#[cfg(not(target_os = "linux"))]
+compile_error!(
+    "cachedyno runs on Linux only: use a Linux machine, a virtual machine or a container"
+);
+
 pub mod compare;
 pub mod growth;
 pub mod histogram;
