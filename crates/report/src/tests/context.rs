@@ -39,7 +39,10 @@ fn what_a_killed_run_may_have_left_is_told_of_stores_that_it_did_not_start() {
     assert_eq!(told(&recorded), None, "private servers are cleared by the guard");
     recorded.header.plan.targets[1].address = Some("10.0.0.5:6379 database 9".into());
     let note = told(&recorded).unwrap();
-    assert!(note.contains("--pattern 'cachedyno-0123abcd-*'"), "{note}");
+    assert!(
+        note.contains("`cachedyno clean 0123abcd --target redis=redis://10.0.0.5:6379/9`"),
+        "{note}"
+    );
     let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words(&text::render(&judge(&recorded), 80, false)).contains(&words(&note)));
     recorded.seal = run(&["files"], 3, usual).seal;

@@ -84,6 +84,8 @@ proptest! {
         let other = text(&values, 8, u64::from(version) + 1);
         let mut mixed = text(&values, 8, version.into()).into_bytes();
         mixed[USERNAME].copy_from_slice(&other.as_bytes()[USERNAME]);
+        // Two versions have the same slice of the pool once in some ten thousand times.
+        prop_assume!(mixed != other.as_bytes());
         prop_assert!(!is_right(&values, 8, &mixed, piece), "a version of another value");
     }
 }
