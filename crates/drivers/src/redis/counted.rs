@@ -65,6 +65,56 @@ impl Names {
     }
 }
 
+/// Most pages of a scan, each asked for with a `COUNT` of at least 500: ten million members.
+const PAGES_MAX: u64 = 20_000;
+/// Most bytes of the names that a scan gives, 16 added for each.
+const SCANNED_BYTES_MAX: usize = 1 << 30;
+
+/// A walk through the pages of one of the `SCAN` commands, or of several, one after another. The
+/// server decides when it ends, so pages and bytes are limited for all of them together.
+pub(super) struct Scan {
+    cursor: Vec<u8>,
+    pages_left: u64,
+    bytes_left: usize,
+}
+
+impl Scan {
+    pub(super) fn new() -> Self {
+        Self { cursor: b"0".to_vec(), pages_left: PAGES_MAX, bytes_left: SCANNED_BYTES_MAX }
+    }
+
+    /// Begins with the next key; what was used of the limits stays used, but for the one page that
+    /// each key takes at least.
+    pub(super) fn restart(&mut self) {
+        self.cursor = b"0".to_vec();
+        self.pages_left += 1;
+    }
+
+    /// Where the next page begins.
+    pub(super) fn cursor(&self) -> &[u8] {
+        &self.cursor
+    }
+
+    /// True after the last page, and before the first.
+    pub(super) fn is_over(&self) -> bool {
+        self.cursor == b"0"
+    }
+
+    fn count(&mut self, command: &str, page: &Names) -> Result<(), StoreError> {
+        let bytes = page.bytes.len() + 16 * page.len();
+        let left = self.pages_left.checked_sub(1).zip(self.bytes_left.checked_sub(bytes));
+        let Some(left) = left else {
+            let message = format!(
+                "`{command}` does not end (expected at most {PAGES_MAX} pages and {} MiB of names)",
+                SCANNED_BYTES_MAX >> 20
+            );
+            return Err(StoreError::fatal(ErrorClass::Protocol, message));
+        };
+        (self.pages_left, self.bytes_left) = left;
+        Ok(())
+    }
+}
+
 /// A script and the name by which servers know it.
 pub(super) struct Script {
     pub(super) text: &'static str,
@@ -160,11 +210,11 @@ impl Counted {
     }
 
     /// Sends what was begun, one of the `SCAN` commands: the names of its page in place of those of
-    /// `names`, and where to go on in place of `cursor`, `0` at the end.
+    /// `names`. `scan` is moved on. Errors: also a scan that exceeds its limits.
     pub(super) fn ask_page(
         &mut self,
         command: &str,
-        cursor: &mut Vec<u8>,
+        scan: &mut Scan,
         names: &mut Names,
     ) -> Result<(), StoreError> {
         self.send()?;
@@ -172,9 +222,10 @@ impl Counted {
         if self.elements(command)? == 2
             && let Reply::Bulk(next) = self.reply()?
         {
-            cursor.clear();
-            cursor.extend_from_slice(next);
-            return self.names(command, names);
+            scan.cursor.clear();
+            scan.cursor.extend_from_slice(next);
+            self.names(command, names)?;
+            return scan.count(command, names);
         }
         let message = format!("`{command}` was answered by no cursor (expected one, then names)");
         Err(StoreError::fatal(ErrorClass::Protocol, message))

@@ -27,7 +27,7 @@ use sha1::{Digest, Sha1};
 use workloads::app_cache::{CleanMode, Effort, TaggedCache};
 use workloads::store::{Found, StoreError};
 
-use super::counted::{Counted, Names, digits};
+use super::counted::{Counted, Names, Scan, digits};
 use super::gathered::Gathered;
 use super::resp::Reply;
 use super::stale::{Index, stale_members};
@@ -127,14 +127,14 @@ impl Laravel {
     }
 
     fn flush(&mut self, tags: &[String]) -> Result<(), StoreError> {
-        let (mut entries, mut page) = (Names::default(), Names::default());
+        let (mut entries, mut page, mut scan) = (Names::default(), Names::default(), Scan::new());
         for tag in tags {
-            let mut cursor = b"0".to_vec();
+            scan.restart();
             loop {
                 let link = self.link.begin(7).part(&[b"ZSCAN"]);
-                link.part(&[PREFIX, b"tag:", tag.as_bytes(), b":entries"]).part(&[&cursor]);
+                link.part(&[PREFIX, b"tag:", tag.as_bytes(), b":entries"]).part(&[scan.cursor()]);
                 link.part(&[b"COUNT"]).part(&[AT_ONCE_TEXT]).part(&[b"MATCH"]).part(&[b"*"]);
-                self.link.ask_page("ZSCAN", &mut cursor, &mut page)?;
+                self.link.ask_page("ZSCAN", &mut scan, &mut page)?;
                 // Between the entries stand their times.
                 for entry in page.iter().step_by(2) {
                     entries.push(entry);
@@ -143,7 +143,7 @@ impl Laravel {
                         entries.clear();
                     }
                 }
-                if cursor == b"0" {
+                if scan.is_over() {
                     break;
                 }
             }
@@ -169,11 +169,11 @@ impl Laravel {
 
     fn prune(&mut self) -> Result<(), StoreError> {
         let now = digits(now_s());
-        let (mut cursor, mut sets, mut page) = (b"0".to_vec(), Names::default(), Names::default());
+        let (mut scan, mut sets, mut page) = (Scan::new(), Names::default(), Names::default());
         loop {
-            let link = self.link.begin(6).part(&[b"SCAN"]).part(&[&cursor]).part(&[b"COUNT"]);
+            let link = self.link.begin(6).part(&[b"SCAN"]).part(&[scan.cursor()]).part(&[b"COUNT"]);
             link.part(&[AT_ONCE_TEXT]).part(&[b"MATCH"]).part(&[PREFIX, b"tag:*:entries"]);
-            self.link.ask_page("SCAN", &mut cursor, &mut page)?;
+            self.link.ask_page("SCAN", &mut scan, &mut page)?;
             for set in page.iter() {
                 sets.push(set);
                 if sets.len() == AT_ONCE {
@@ -181,7 +181,7 @@ impl Laravel {
                     sets.clear();
                 }
             }
-            if cursor == b"0" {
+            if scan.is_over() {
                 return self.prune_sets(&sets, &now);
             }
         }

@@ -2,7 +2,7 @@
 
 use workloads::store::StoreError;
 
-use super::counted::{Counted, Names};
+use super::counted::{Counted, Names, Scan};
 
 /// Keys or members that one page of a scan looks at, about.
 const LOOKED_AT: &[u8] = b"5000";
@@ -17,46 +17,49 @@ pub(super) struct Index<'a> {
     pub(super) record_prefix: &'a [u8],
 }
 
-/// Number of members whose record does not exist. A member that a scan gives twice counts twice.
+/// Number of members whose record does not exist. What a scan gives twice counts twice.
 pub(super) fn stale_members(link: &mut Counted, index: &Index<'_>) -> Result<u64, StoreError> {
-    let step = if index.scan == "ZSCAN" { 2 } else { 1 };
+    let (mut sets, mut members) = (Scan::new(), Scan::new());
     let (mut stale, mut page) = (0, Names::default());
-    for set in sets(link, index.sets)?.iter() {
-        let mut cursor = b"0".to_vec();
-        loop {
-            let scan = link.begin(5).part(&[index.scan.as_bytes()]).part(&[set]).part(&[&cursor]);
-            scan.part(&[b"COUNT"]).part(&[LOOKED_AT]);
-            link.ask_page(index.scan, &mut cursor, &mut page)?;
-            let members = page.iter().step_by(step);
-            let number = members.len();
-            if number > 0 {
-                link.begin(1 + number).part(&[b"EXISTS"]);
-                for member in members {
-                    link.part(&[index.record_prefix, member]);
-                }
-                let there = link.ask_number("EXISTS")?;
-                stale += (number as u64).saturating_sub(there.unsigned_abs());
-            }
-            if cursor == b"0" {
-                break;
-            }
+    loop {
+        let scan = link.begin(6).part(&[b"SCAN"]).part(&[sets.cursor()]).part(&[b"MATCH"]);
+        scan.part(index.sets).part(&[b"COUNT"]).part(&[LOOKED_AT]);
+        link.ask_page("SCAN", &mut sets, &mut page)?;
+        for set in page.iter() {
+            stale += stale_of(link, index, set, &mut members)?;
+        }
+        if sets.is_over() {
+            return Ok(stale);
         }
     }
-    Ok(stale)
 }
 
-/// Names of all keys that match.
-fn sets(link: &mut Counted, pattern: &[&[u8]]) -> Result<Names, StoreError> {
-    let (mut found, mut page, mut cursor) = (Names::default(), Names::default(), b"0".to_vec());
+/// Those of one set.
+fn stale_of(
+    link: &mut Counted,
+    index: &Index<'_>,
+    set: &[u8],
+    scan: &mut Scan,
+) -> Result<u64, StoreError> {
+    let step = if index.scan == "ZSCAN" { 2 } else { 1 };
+    let (mut stale, mut page) = (0, Names::default());
+    scan.restart();
     loop {
-        let scan = link.begin(6).part(&[b"SCAN"]).part(&[&cursor]).part(&[b"MATCH"]).part(pattern);
-        scan.part(&[b"COUNT"]).part(&[LOOKED_AT]);
-        link.ask_page("SCAN", &mut cursor, &mut page)?;
-        for name in page.iter() {
-            found.push(name);
+        let request = link.begin(5).part(&[index.scan.as_bytes()]).part(&[set]);
+        request.part(&[scan.cursor()]).part(&[b"COUNT"]).part(&[LOOKED_AT]);
+        link.ask_page(index.scan, scan, &mut page)?;
+        let members = page.iter().step_by(step);
+        let number = members.len();
+        if number > 0 {
+            link.begin(1 + number).part(&[b"EXISTS"]);
+            for member in members {
+                link.part(&[index.record_prefix, member]);
+            }
+            let there = link.ask_number("EXISTS")?;
+            stale += (number as u64).saturating_sub(there.unsigned_abs());
         }
-        if cursor == b"0" {
-            return Ok(found);
+        if scan.is_over() {
+            return Ok(stale);
         }
     }
 }

@@ -24,7 +24,7 @@ use model::{Endpoint, ErrorClass};
 use workloads::app_cache::{CleanMode, Effort, TaggedCache};
 use workloads::store::{Found, StoreError};
 
-use super::counted::{Counted, Names, digits};
+use super::counted::{Counted, Names, Scan, digits};
 use super::gathered::Gathered;
 use super::resp::Reply;
 use super::stale::{Index, stale_members};
@@ -207,11 +207,11 @@ impl Symfony {
             Reply::Bulk(_) => {}
             other => return Err(unexpected("INFO", &other)),
         }
-        let (mut cursor, mut keys) = (b"0".to_vec(), Names::default());
+        let (mut scan, mut keys) = (Scan::new(), Names::default());
         loop {
-            let link = self.link.begin(6).part(&[b"SCAN"]).part(&[&cursor]).part(&[b"COUNT"]);
+            let link = self.link.begin(6).part(&[b"SCAN"]).part(&[scan.cursor()]).part(&[b"COUNT"]);
             link.part(&[b"1000"]).part(&[b"MATCH"]).part(&[NAMESPACE, b"*"]);
-            self.link.ask_page("SCAN", &mut cursor, &mut keys)?;
+            self.link.ask_page("SCAN", &mut scan, &mut keys)?;
             if !keys.is_empty() {
                 self.link.begin(1 + keys.len()).part(&[b"UNLINK"]);
                 for key in keys.iter() {
@@ -219,7 +219,7 @@ impl Symfony {
                 }
                 self.link.ask_number("UNLINK")?;
             }
-            if cursor == b"0" {
+            if scan.is_over() {
                 return Ok(());
             }
         }

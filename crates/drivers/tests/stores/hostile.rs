@@ -9,8 +9,11 @@ use std::time::{Duration, Instant};
 
 use cachedyno_drivers::redis::Control;
 use cachedyno_drivers::{Patience, admin};
-use model::{Endpoint, ErrorClass, Layout, NetAddress};
+use model::{Backend, Endpoint, ErrorClass, Layout, NetAddress};
+use workloads::app_cache::{CleanMode, TaggedCache};
+use workloads::store::StoreError;
 
+use super::caches::open_cache;
 use super::common::patience;
 
 /// For a question; a server that answers at all answers at once.
@@ -87,6 +90,43 @@ fn an_endless_scan_ends_by_its_number_of_pages() {
 }
 
 #[test]
+fn the_layouts_of_caches_give_up_endless_scans() {
+    type Ask = fn(&mut dyn TaggedCache) -> Result<(), StoreError>;
+    let stale: Ask = |cache| cache.stale_members().map(drop);
+    let old: Ask = |cache| cache.clean(CleanMode::Old, &[]);
+    let all: Ask = |cache| cache.clean(CleanMode::All, &[]);
+    let of_tag: Ask = |cache| cache.clean(CleanMode::MatchingAnyTag, &["t".into()]);
+    // Of a set's scan, and of that for sets.
+    for (backend, ask, endless) in [
+        (Backend::CmRedisLua, stale, "SSCAN"),
+        (Backend::CmRedisLua, stale, "SCAN"),
+        (Backend::CmRedisLua, old, "SSCAN"),
+        (Backend::LaravelRedis, stale, "ZSCAN"),
+        (Backend::LaravelRedis, old, "SCAN"),
+        (Backend::LaravelRedis, of_tag, "ZSCAN"),
+        (Backend::SymfonyRedis, all, "SCAN"),
+    ] {
+        let server = server(move |command, out| match command {
+            "PING" => say(out, "+PONG\r\n"),
+            "SCAN" | "SSCAN" | "ZSCAN" => {
+                let cursor = u8::from(command == endless);
+                let names = if command == "ZSCAN" { "*0\r\n" } else { "*1\r\n$1\r\na\r\n" };
+                say(out, &format!("*2\r\n$1\r\n{cursor}\r\n{names}"))
+            }
+            "SMEMBERS" => say(out, "*1\r\n$1\r\nt\r\n"),
+            "SCRIPT" => say(out, "*1\r\n:1\r\n"),
+            "INFO" => say(out, "$1\r\nx\r\n"),
+            "EXISTS" | "UNLINK" | "ZREMRANGEBYSCORE" => say(out, ":1\r\n"),
+            _ => say(out, "+OK\r\n"),
+        });
+        let e = ask(&mut *open_cache(backend, server.endpoint())).unwrap_err();
+        assert_eq!(e.class, ErrorClass::Protocol, "{backend:?}: {e}");
+        assert!(e.message.contains(&format!("`{endless}` does not end")), "{backend:?}: {e}");
+        assert!(server.asked.load(Ordering::Relaxed) < 100_000);
+    }
+}
+
+#[test]
 fn cleaning_ends_soon_after_an_interruption() {
     // A database of which nobody knows how large it is.
     let server = server(|command, out| match command {
@@ -133,6 +173,25 @@ fn an_answer_of_many_long_strings_is_given_up() {
     let mut control = Control::connect(&server.endpoint(), None, Duration::from_secs(20)).unwrap();
     let failure = control.ask(&[b"SUNION", b"a"]).unwrap_err();
     assert_eq!(failure.class, ErrorClass::Protocol, "{failure}");
+}
+
+#[test]
+fn the_longest_value_is_taken_whole() {
+    let longest = Arc::new([b"$67108864\r\n", &vec![b'x'; 64 << 20][..], b"\r\n"].concat());
+    let server = server(move |_, out| out.write_all(&longest).is_ok());
+    let mut control = Control::connect(&server.endpoint(), None, Duration::from_secs(20)).unwrap();
+    assert!(control.ask(&[b"GET", b"a"]).is_ok());
+}
+
+#[test]
+fn a_line_of_a_listing_of_memcached_is_not_waited_for_without_end() {
+    let server = server(|_, out| drip(out, b"k", TIMEOUT / 10));
+    let endpoint = Endpoint::parse(&format!("memcached://127.0.0.1:{}", server.port)).unwrap();
+    let began = Instant::now();
+    let mut admin = admin(&endpoint, TIMEOUT).unwrap();
+    let failure = admin.sweep(Layout::Plain, "run-1-", &mut patience()).unwrap_err();
+    assert_eq!(failure.class, ErrorClass::Timeout, "{failure}");
+    assert!(began.elapsed() < SOON, "{:?}", began.elapsed());
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::time::Duration;
 use model::ErrorClass;
 use workloads::store::StoreError;
 
-use super::super::counted::{Names, digits};
+use super::super::counted::{Names, Scan, digits};
 use super::super::resp::Reply;
 use super::super::unexpected;
 use super::{CmRedis, IDS, RECORD, TAG, TAGS, scripts};
@@ -93,20 +93,21 @@ impl CmRedis {
     /// script for each id that looks again.
     pub(super) fn collect_by_scan(&mut self) -> Result<(), StoreError> {
         self.load_script()?;
-        let (mut exists, mut members) = (Exists::new(), Names::default());
+        let (mut exists, mut members, mut scan) = (Exists::new(), Names::default(), Scan::new());
         for tag in self.all_tags()?.iter() {
-            let (mut cursor, mut there_number) = (b"0".to_vec(), 0);
+            scan.restart();
+            let mut there_number = 0;
             loop {
                 let link = self.link.begin(5).part(&[b"SSCAN"]).part(&[TAG, tag]);
-                link.part(&[&cursor]).part(&[b"COUNT"]).part(&[SCANNED_AT_ONCE]);
-                self.link.ask_page("SSCAN", &mut cursor, &mut members)?;
+                link.part(&[scan.cursor()]).part(&[b"COUNT"]).part(&[SCANNED_AT_ONCE]);
+                self.link.ask_page("SSCAN", &mut scan, &mut members)?;
                 if members.is_empty() {
                     break;
                 }
                 let gone = self.gone_of(&members, &mut exists)?;
                 there_number += members.len() - gone.len();
                 self.forget_by_script(tag, &gone)?;
-                if cursor == b"0" {
+                if scan.is_over() {
                     break;
                 }
             }
