@@ -191,7 +191,7 @@ impl Line {
     }
 
     /// Asks for a dump of any length: hands over each line, ended by a line feed with or without a
-    /// carriage return, until `END`. After an error the connection is of no use.
+    /// carriage return, until `END`. Each line must come within the time-out. After an error the connection is of no use.
     pub(super) fn dump(
         &mut self,
         request: &[u8],
@@ -205,10 +205,10 @@ impl Line {
                 }
                 self.inbox.drain(..self.start);
                 self.start = 0;
-                // Each piece of it is an answer of its own.
-                self.socket.begin();
                 self.receive()?;
             }
+            // Each piece that ends a line is an answer of its own.
+            self.socket.begin();
             let left = &self.inbox[self.start..];
             let end = left.iter().position(|b| *b == b'\n').unwrap_or_default();
             let line = left[..end].strip_suffix(b"\r").unwrap_or(&left[..end]);
