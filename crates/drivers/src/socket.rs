@@ -24,8 +24,9 @@ use workloads::store::StoreError;
 
 use crate::{fault, tls};
 
-/// Most bytes of an answer: a list of a million names of usual length.
-const ANSWER_BYTES_MAX: usize = 64 << 20;
+/// Most bytes of an answer: a value of 64 MiB, the longest that the protocols' readers take, with
+/// its head and what TLS adds.
+const ANSWER_BYTES_MAX: usize = 66 << 20;
 
 /// Such a connection. Each read and write is bounded by the time-out, and so are all of them
 /// together from one [`Socket::begin`] to the next.
