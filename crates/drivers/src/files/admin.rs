@@ -42,7 +42,12 @@ impl FilesAdmin {
     }
 
     /// Removes a directory that we made, with its files and the directories of a cache in it.
-    fn remove(&self, name: &str, identity: (u64, u64)) -> Result<(), Failure> {
+    fn remove(
+        &self,
+        name: &str,
+        identity: (u64, u64),
+        patience: &mut Patience<'_>,
+    ) -> Result<(), Failure> {
         let fd = match directory_in(&self.parent.fd, name) {
             Err(Errno::ENOENT) => return Ok(()),
             other => other.map_err(|e| self.failed(name, "open", &e.into()))?,
@@ -51,29 +56,40 @@ impl FilesAdmin {
         if (stat.st_dev, stat.st_ino) != identity {
             return Err(not_ours(&self.path.join(name), "was replaced since we made it"));
         }
-        for room in self.empty(name, &fd)? {
+        for room in self.empty(name, &fd, patience)? {
             if is_room(&room) {
-                self.remove_room(name, &room)?;
+                self.remove_room(name, &room, patience)?;
             }
         }
         self.remove_empty(&self.parent.fd, name, name)
     }
 
     /// Removes a directory of the directory `parent`.
-    fn remove_room(&self, parent: &str, room: &str) -> Result<(), Failure> {
+    fn remove_room(
+        &self,
+        parent: &str,
+        room: &str,
+        patience: &mut Patience<'_>,
+    ) -> Result<(), Failure> {
         let name = format!("{parent}/{room}");
         let wrong = |e: Errno| self.failed(&name, "open", &e.into());
         let above = directory_in(&self.parent.fd, parent).map_err(wrong)?;
-        self.empty(&name, &directory_in(&above, room).map_err(wrong)?)?;
+        self.empty(&name, &directory_in(&above, room).map_err(wrong)?, patience)?;
         self.remove_empty(&above, room, &name)
     }
 
     /// Removes the files and links of a directory; the names of the directories in it, which stay.
-    fn empty(&self, name: &str, fd: &OwnedFd) -> Result<Vec<String>, Failure> {
+    fn empty(
+        &self,
+        name: &str,
+        fd: &OwnedFd,
+        patience: &mut Patience<'_>,
+    ) -> Result<Vec<String>, Failure> {
         let mut directories = Vec::new();
         let entries = fs::read_dir(format!("/proc/self/fd/{}", fd.as_raw_fd()))
             .map_err(|e| self.failed(name, "list", &e))?;
         for entry in entries {
+            patience.check()?;
             let entry = entry.map_err(|e| self.failed(name, "list", &e))?.file_name();
             match unlinkat(fd, entry.as_os_str(), UnlinkatFlags::NoRemoveDir) {
                 Ok(()) | Err(Errno::ENOENT) => {}
@@ -154,9 +170,9 @@ impl Admin for FilesAdmin {
         }
     }
 
-    fn clean(&mut self, _: Layout, _: &str, _: &mut Patience<'_>) -> Result<(), Failure> {
+    fn clean(&mut self, _: Layout, _: &str, patience: &mut Patience<'_>) -> Result<(), Failure> {
         while let Some((name, identity)) = self.made.last_key_value() {
-            self.remove(name, *identity)?;
+            self.remove(name, *identity, patience)?;
             self.made.pop_last();
         }
         Ok(())

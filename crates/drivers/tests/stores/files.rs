@@ -163,3 +163,21 @@ fn only_the_subdirectory_of_the_run_is_removed() {
     assert_eq!(fs::read(directory.path().join("foreign")).unwrap(), b"stays");
     assert!(directory.path().join("taken").exists());
 }
+
+#[test]
+fn an_interruption_ends_the_removal_of_a_directory() {
+    let directory = tempfile::tempdir().unwrap();
+    let endpoint = Endpoint::Files { directory: directory.path().into() };
+    let mut admin = admin(&endpoint, Duration::from_secs(5)).unwrap();
+    let made = admin.prepare(Layout::Plain, "run-1", 10).unwrap();
+    std::fs::write(made.join("a"), "x").unwrap();
+    let stop = std::sync::atomic::AtomicBool::new(true);
+    let mut over = cachedyno_drivers::Patience::new(&stop);
+    over.check().unwrap();
+    std::thread::sleep(Duration::from_millis(5_100));
+    let failure = admin.clean(Layout::Plain, "run-1", &mut over).unwrap_err();
+    assert!(failure.message.contains("cleaning was interrupted"), "{failure}");
+    assert!(made.join("a").exists());
+    admin.clean(Layout::Plain, "run-1", &mut patience()).unwrap();
+    assert!(!made.exists());
+}
