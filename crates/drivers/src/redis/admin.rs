@@ -8,6 +8,7 @@ use load::wire::route::Route;
 use model::{Endpoint, ErrorClass, Failure, Layout, StoreCounters};
 use workloads::store::StoreError;
 
+use super::InTurn;
 use super::counters::{counters, info, room};
 use super::members;
 use super::own_keys;
@@ -30,6 +31,8 @@ struct RedisAdmin {
     /// Each server by itself, of a cluster every primary.
     servers: Vec<Server>,
     route: Box<dyn Route>,
+    /// For one question.
+    timeout: Duration,
 }
 
 struct Server {
@@ -48,12 +51,14 @@ pub(crate) fn open_admin(
 ) -> Result<Box<dyn Admin>, StoreError> {
     let (route, endpoints) = members(endpoint, timeout)?;
     let is_member = matches!(endpoint, Endpoint::Redis { way, .. } if way.is_cluster);
+    let in_turn = InTurn::new(timeout);
     let server = |endpoint: Endpoint| {
+        in_turn.check().map_err(|e| StoreError::fatal(e.class, e.message))?;
         let wire = Wire::connect(&endpoint, timeout)?;
         Ok(Server { endpoint, is_member, wire, timeout, takes_one_section: false })
     };
     let servers = endpoints.into_iter().map(server).collect::<Result<_, StoreError>>()?;
-    Ok(Box::new(RedisAdmin { servers, route }))
+    Ok(Box::new(RedisAdmin { servers, route, timeout }))
 }
 
 impl Server {
@@ -303,7 +308,9 @@ fn version(info: &str) -> String {
 impl Admin for RedisAdmin {
     fn facts(&mut self) -> Result<Facts, Failure> {
         let (mut versions, mut settings, mut empty) = (Vec::new(), Vec::new(), Some(true));
+        let in_turn = InTurn::new(self.timeout);
         for server in &mut self.servers {
+            in_turn.check()?;
             versions.push(version(&server.info().map_err(fault::failure)?));
             let size = known(server.wire.ask(&[b"DBSIZE"])).map_err(fault::failure)?;
             empty = Facts::both_empty(empty, size.map(|size| size == Tree::Integer(0)));

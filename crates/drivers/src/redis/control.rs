@@ -1,6 +1,6 @@
 //! A blocking connection for questions around a load: settings, number of keys, slots of a cluster.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use load::wire::{Address, Tls};
 use model::{Endpoint, ErrorClass, Failure, NetAddress};
@@ -53,5 +53,36 @@ impl Control {
     /// False once the server has ended the connection.
     pub fn is_open(&self) -> bool {
         self.wire.is_open()
+    }
+}
+
+/// Time-outs that questions to all servers of a cluster may take together.
+const TIMEOUTS: u32 = 3;
+
+/// A time limit for questions that are put to one server of a cluster after another: three
+/// time-outs, however many servers there are.
+pub struct InTurn {
+    until: Instant,
+    limit: Duration,
+}
+
+impl InTurn {
+    /// Begins now; `timeout` is that of a single question.
+    pub fn new(timeout: Duration) -> Self {
+        let limit = timeout * TIMEOUTS;
+        Self { until: Instant::now() + limit, limit }
+    }
+
+    /// To be asked before each server. Errors: the time is over.
+    pub fn check(&self) -> Result<(), Failure> {
+        if Instant::now() < self.until {
+            return Ok(());
+        }
+        let message = format!(
+            "the cluster's servers did not all answer within {} ms (expected each to answer at \
+             once)",
+            self.limit.as_millis()
+        );
+        Err(Failure { class: ErrorClass::Timeout, message })
     }
 }

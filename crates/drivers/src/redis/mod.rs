@@ -49,7 +49,7 @@ use resp::Reply;
 use wire::Wire;
 
 pub(crate) use admin::open_admin;
-pub use control::Control;
+pub use control::{Control, InTurn};
 pub use replies::Replies;
 pub use resp::Tree;
 

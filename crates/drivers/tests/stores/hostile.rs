@@ -149,6 +149,44 @@ fn cleaning_ends_soon_after_an_interruption() {
 }
 
 #[test]
+fn servers_of_a_cluster_that_each_answer_late_are_given_up_together() {
+    for late in ["PING", "INFO"] {
+        let nodes: Vec<Hostile> = (0..32)
+            .map(|_| {
+                server(move |command, out| {
+                    if command == late {
+                        thread::sleep(TIMEOUT * 2 / 3);
+                    }
+                    match command {
+                        "PING" => say(out, "+PONG\r\n"),
+                        "INFO" => say(out, "$1\r\nx\r\n"),
+                        "CONFIG" => say(out, "*0\r\n"),
+                        _ => say(out, ":0\r\n"),
+                    }
+                })
+            })
+            .collect();
+        let mut slots = format!("*{}\r\n", nodes.len());
+        for (at, node) in nodes.iter().enumerate() {
+            let (first, port) = (at * 512, node.port);
+            slots += &format!("*3\r\n:{first}\r\n:{}\r\n", first + 511);
+            slots += &format!("*2\r\n$9\r\n127.0.0.1\r\n:{port}\r\n");
+        }
+        let first = server(move |command, out| match command {
+            "CLUSTER" => say(out, &slots),
+            _ => say(out, "+PONG\r\n"),
+        });
+        let url = format!("redis+cluster://127.0.0.1:{}", first.port);
+        let began = Instant::now();
+        let facts = admin(&Endpoint::parse(&url).unwrap(), TIMEOUT).and_then(|mut a| a.facts());
+        let failure = facts.unwrap_err();
+        assert_eq!(failure.class, ErrorClass::Timeout, "{failure}");
+        assert!(failure.message.contains("the cluster's servers"), "{failure}");
+        assert!(began.elapsed() < TIMEOUT * 10, "{:?}", began.elapsed());
+    }
+}
+
+#[test]
 fn an_answer_that_drips_is_given_up() {
     // A byte comes long before each read would be late.
     let pause = TIMEOUT / 10;

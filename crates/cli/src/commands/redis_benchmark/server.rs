@@ -5,7 +5,7 @@ use std::time::Duration;
 use drivers::redis::chosen::{Chosen, ReadFrom};
 use drivers::redis::cluster::SlotMap;
 use drivers::redis::hello::{Login, hello};
-use drivers::redis::{Control, Tree};
+use drivers::redis::{Control, InTurn, Tree};
 use drivers::tls::{self, Check};
 use load::wire::protocol::{Expect, Greeting, Shape};
 use load::wire::route::{Route, Single};
@@ -65,7 +65,9 @@ fn open_cluster(
     let (route, numbers) =
         Chosen::new(map, server.read_from).map_err(|e| format!("{e} (see --rfr)"))?;
     let (mut nodes, mut told, mut controls) = (Vec::new(), Vec::new(), Vec::new());
+    let in_turn = InTurn::new(TIMEOUT);
     for number in numbers {
+        in_turn.check().map_err(|e| e.message)?;
         let node = &route.map().nodes()[number];
         let at = NetAddress::Tcp(node.host.clone(), node.port);
         let mut control = log_in(server, &at, tls.as_ref())?;
