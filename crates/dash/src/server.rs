@@ -12,10 +12,14 @@ use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use model::{Event, Sink, SinkError};
+use nix::fcntl::OFlag;
+use nix::sys::socket::{setsockopt, sockopt::TcpUserTimeout};
 use std::convert::Infallible;
-use std::io;
+use std::fs::File;
+use std::io::{self, Read as _};
 use std::net::{IpAddr, TcpListener};
-use std::path::PathBuf;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -38,6 +42,8 @@ const CONNECTIONS_MAX: usize = 2 * READERS_MAX;
 /// How long a request's headers may take, and how large they may be.
 const HEADERS_WITHIN: Duration = Duration::from_millis(if cfg!(test) { 300 } else { 10_000 });
 const HEADERS_BYTES_MAX: usize = 16 << 10;
+/// How long a reader may take nothing of what was sent to it, in milliseconds.
+const TAKEN_WITHIN_MS: u32 = if cfg!(test) { 3_000 } else { 30_000 };
 /// How long a connection may last. The live page connects again and gets all that is known.
 const CONNECTED_MAX: Duration = Duration::from_secs(900);
 /// How soon a connection is accepted again after a failure, such as a lack of descriptors.
@@ -131,7 +137,7 @@ async fn serve(socket: TcpListener, shared: Arc<Shared>, is_private: bool) -> io
         .route("/report", get(report))
         .fallback(async || {
             let text = "there are /, /metrics, /events and, after the run, /report\n";
-            (StatusCode::NOT_FOUND, text)
+            no_store((StatusCode::NOT_FOUND, text))
         })
         .with_state(shared);
     if is_private {
@@ -148,6 +154,8 @@ async fn serve(socket: TcpListener, shared: Arc<Shared>, is_private: bool) -> io
             sleep(ACCEPT_AGAIN).await;
             continue;
         };
+        // Without it a reader that takes nothing keeps its place until the connection is too old.
+        let _ = setsockopt(&socket, TcpUserTimeout, &TAKEN_WITHIN_MS);
         let service = TowerToHyperService::new(pages.clone());
         let connection = http.serve_connection(TokioIo::new(socket), service);
         tokio::spawn(async move {
@@ -167,7 +175,7 @@ async fn for_this_machine(request: Request, next: Next) -> Response {
     }
     let text = "this page is served for this machine alone (expected http://localhost or \
                 http://127.0.0.1; --serve 0.0.0.0:PORT serves others)\n";
-    (StatusCode::MISDIRECTED_REQUEST, text).into_response()
+    no_store((StatusCode::MISDIRECTED_REQUEST, text))
 }
 
 /// Whether a `Host` is `localhost` or a loopback address, with or without a port.
@@ -196,9 +204,21 @@ async fn metrics(State(shared): State<Arc<Shared>>, headers: HeaderMap) -> Respo
     no_store(([(header::CONTENT_TYPE, form.content_type())], metrics.render(form)))
 }
 
+/// Reads a file that is no link; the directory above it may be reached by one.
+fn read_file(path: &Path) -> io::Result<Vec<u8>> {
+    let flags = (OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK).bits();
+    let mut file = File::options().read(true).custom_flags(flags).open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let mut page = Vec::new();
+    file.read_to_end(&mut page)?;
+    Ok(page)
+}
+
 async fn report(State(shared): State<Arc<Shared>>) -> Response {
     let path = lock(&shared.report).clone();
-    match path.map(std::fs::read) {
+    match path.map(|path| read_file(&path)) {
         Some(Ok(page)) => no_store(([(header::CONTENT_TYPE, "text/html; charset=utf-8")], page)),
         _ => no_store((StatusCode::NOT_FOUND, NO_REPORT)),
     }

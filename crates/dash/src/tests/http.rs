@@ -24,8 +24,9 @@ fn there_are_pages_and_metrics_in_the_form_that_is_asked_for() {
         assert!(head.contains(&format!("content-type: {kind}")), "{head}");
         assert!(body.len() > 1_000);
     }
-    let (status, _, body) = page(address, "/nothing", "*/*");
+    let (status, head, body) = page(address, "/nothing", "*/*");
     assert_eq!(status, 404);
+    assert!(head.contains("x-content-type-options: nosniff"), "{head}");
     assert!(String::from_utf8(body).unwrap().contains("/metrics, /events"));
 }
 
@@ -95,6 +96,36 @@ fn a_reader_that_takes_nothing_holds_nobody_up_and_one_that_lags_gets_everything
 }
 
 #[test]
+fn a_report_that_is_a_link_is_not_read() {
+    let directory = tempfile::tempdir().unwrap();
+    let (secret, report) = (directory.path().join("secret"), directory.path().join("report.html"));
+    fs::write(&secret, "secret").unwrap();
+    std::os::unix::fs::symlink(&secret, &report).unwrap();
+    let (mut dash, address) = under_way();
+    dash.report(Some(report));
+    let (status, _, body) = page(address, "/report", "*/*");
+    assert_eq!((status, body.windows(6).any(|part| part == b"secret")), (404, false));
+}
+
+#[test]
+fn a_reader_that_takes_nothing_loses_its_place() {
+    let (mut dash, address) = under_way();
+    let mut stuck = asked(address, "/events", "*/*");
+    // 20 MB: more than connections and channel can hold.
+    for number in 2..5_000 {
+        let Event::Recorded(mut recorded) = fixture::recorded(number * 600) else { continue };
+        recorded.operations[0].operation = "get".repeat(1_400);
+        dash.event(&Event::Recorded(recorded)).unwrap();
+    }
+    std::thread::sleep(std::time::Duration::from_secs(8));
+    stuck.get_ref().set_read_timeout(Some(PATIENCE)).unwrap();
+    // It gets what was sent before, and then the connection is at its end.
+    if let Err(e) = stuck.read_to_end(&mut Vec::new()) {
+        assert_ne!(e.kind(), std::io::ErrorKind::WouldBlock, "the connection lasts");
+    }
+}
+
+#[test]
 fn more_readers_than_can_be_served_are_told_so() {
     let (_dash, address) = under_way();
     let mut readers: Vec<Listening> = (0..64).map(|_| Listening::new(address)).collect();
@@ -152,6 +183,7 @@ fn only_names_of_this_machine_are_answered_on_a_loopback_address() {
     assert_eq!(status(&["localhost", "evil.example"]), "421");
     let refused = answered(address, "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
     assert!(refused.contains("expected http://localhost"), "{refused}");
+    assert!(refused.contains("x-content-type-options: nosniff"), "{refused}");
 }
 
 #[test]
