@@ -7,12 +7,15 @@ use std::collections::BTreeMap;
 use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Instant;
 use workloads::kv::{Key, KeyNames};
 
 use crate::app_cache;
 
 /// Keys whose removal is asked for at once.
 const REMOVED_AT_ONCE: u64 = 1000;
+/// More inserts than a generator sends in a millisecond.
+const INSERTS_PER_MS_MAX: u64 = 10_000;
 
 /// Stores made ready for one trial; dropping it stops their servers and removes their directories.
 pub struct Ready {
@@ -40,8 +43,9 @@ pub(crate) struct Store {
     pub(crate) own: String,
     /// What its servers told about memory before anything was written, where that is watched.
     pub(crate) rooms: Vec<Room>,
-    /// Names and number of the keys that the trial may have written.
-    pub(crate) written: Option<(KeyNames, u64)>,
+    /// Names and number of the keys that the trial fills and reads, and since when it may insert
+    /// further ones.
+    pub(crate) written: Option<(KeyNames, u64, Instant)>,
     pub(crate) server: Option<Server>,
     /// What its directory lies on, where it consists of files.
     pub(crate) lies_on: Option<Arc<Shelf>>,
@@ -165,7 +169,8 @@ impl Ready {
     pub(crate) fn will_write(&mut self, names: &KeyNames, keys: u64) {
         let store = &mut self.stores[0];
         let lists = !matches!(store.endpoint, Endpoint::Memcached(_));
-        store.written = (!lists && !store.own.is_empty()).then(|| (names.clone(), keys));
+        store.written =
+            (!lists && !store.own.is_empty()).then(|| (names.clone(), keys, Instant::now()));
     }
 }
 
@@ -188,7 +193,9 @@ impl Store {
     /// Removes the trial's keys by name, and those behind them as long as there are any: inserts
     /// go on from the last planned one.
     fn remove_written(&mut self, patience: &mut Patience<'_>) -> Result<(), Failure> {
-        let Some((names, keys)) = self.written.take() else { return Ok(()) };
+        let Some((names, keys, since)) = self.written.take() else { return Ok(()) };
+        let inserts_max = since.elapsed().as_millis() as u64 * INSERTS_PER_MS_MAX;
+        let most = keys.saturating_add(inserts_max).saturating_add(REMOVED_AT_ONCE);
         // Who confirms this would confirm without end.
         let unwritten = [self.own.as_bytes(), b"never-written"].concat();
         if self.admin.remove_names(&[unwritten])? > 0 {
@@ -209,6 +216,13 @@ impl Store {
             first += REMOVED_AT_ONCE;
             if self.admin.remove_names(&batch)? == 0 && first >= keys {
                 return Ok(());
+            }
+            if first >= most {
+                let message = format!(
+                    "the server confirms the removal of more than {most} keys (expected at most \
+                     those that the run can have written)"
+                );
+                return Err(Failure { class: ErrorClass::Protocol, message });
             }
         }
     }
