@@ -250,3 +250,51 @@ pub(crate) fn address(endpoint: &Endpoint) -> Option<SocketAddr> {
         NetAddress::Unix(_) => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::PathBuf;
+
+    /// Confirms every removal but that of the name which nobody wrote.
+    struct Yes;
+
+    impl Admin for Yes {
+        fn facts(&mut self) -> Result<Facts, Failure> {
+            unreachable!()
+        }
+        fn prepare(&mut self, _: Layout, _: &str, _: usize) -> Result<PathBuf, Failure> {
+            unreachable!()
+        }
+        fn verify(&mut self, _: Layout, _: &SessionOptions, _: &str) -> Result<(), Failure> {
+            unreachable!()
+        }
+        fn clean(&mut self, _: Layout, _: &str, _: &mut Patience<'_>) -> Result<(), Failure> {
+            Ok(())
+        }
+        fn counters(&mut self) -> Result<Option<model::StoreCounters>, Failure> {
+            unreachable!()
+        }
+        fn remove_names(&mut self, names: &[Vec<u8>]) -> Result<u64, Failure> {
+            let written = names.iter().filter(|name| !name.ends_with(b"never-written"));
+            Ok(written.count() as u64)
+        }
+    }
+
+    #[test]
+    fn removal_by_name_ends_where_a_run_cannot_have_written_more() {
+        let mut store = Store {
+            product: Product::Memcached,
+            endpoint: Endpoint::parse("memcached://127.0.0.1:1").unwrap(),
+            admin: Box::new(Yes),
+            own: "run-1-".into(),
+            written: Some((KeyNames::new("run-1-").unwrap(), 10, Instant::now())),
+            server: None,
+            lies_on: None,
+        };
+        let stop = AtomicBool::new(false);
+        let failure = store.remove_written(&mut Patience::new(&stop)).unwrap_err();
+        assert_eq!(failure.class, ErrorClass::Protocol, "{failure}");
+        assert!(failure.message.contains("more than"), "{failure}");
+    }
+}

@@ -191,7 +191,8 @@ impl Line {
     }
 
     /// Asks for a dump of any length: hands over each line, ended by a line feed with or without a
-    /// carriage return, until `END`. Each line must come within the time-out. After an error the connection is of no use.
+    /// carriage return, until `END`. Each line must come within the time-out. After an error the
+    /// connection is of no use.
     pub(super) fn dump(
         &mut self,
         request: &[u8],
