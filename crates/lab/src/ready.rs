@@ -291,6 +291,7 @@ mod tests {
             written: Some((KeyNames::new("run-1-").unwrap(), 10, Instant::now())),
             server: None,
             lies_on: None,
+            rooms: Vec::new(),
         };
         let stop = AtomicBool::new(false);
         let failure = store.remove_written(&mut Patience::new(&stop)).unwrap_err();

@@ -3,7 +3,7 @@
 //!
 //! Only what is proven to be ours and ownerless is removed, and the proof is made again, on the
 //! open directory, right before. A directory is ownerless when it has our name and our mark, nobody
-//! holds the mark's lock, and neither program nor guard runs any more (see [`crate::owner`]).
+//! holds the mark's lock, and neither program nor guard runs any more (see `owner.rs`).
 //! Without a mark, only an empty one with our name and mode goes, once it is a minute old: its
 //! making or its removal was broken off.
 

@@ -1,5 +1,5 @@
 //! Owned temporary directories: `cachedyno-<8 hex>`, mode 0700, with a mark that says who owns them
-//! (see [`crate::owner`]), known to the guard, removed on drop.
+//! (see `owner.rs`), known to the guard, removed on drop.
 //!
 //! Sockets live in a short scratch under `$TMPDIR` or `/tmp`, because a socket's path fits
 //! 107 bytes only; data lives in a scratch on the disk under test.

@@ -169,8 +169,8 @@ fn servers_of_a_cluster_that_each_answer_late_are_given_up_together() {
         let mut slots = format!("*{}\r\n", nodes.len());
         for (at, node) in nodes.iter().enumerate() {
             let (first, port) = (at * 512, node.port);
-            slots += &format!("*3\r\n:{first}\r\n:{}\r\n", first + 511);
-            slots += &format!("*2\r\n$9\r\n127.0.0.1\r\n:{port}\r\n");
+            let range = format!("*3\r\n:{first}\r\n:{}\r\n", first + 511);
+            slots = slots + &range + &format!("*2\r\n$9\r\n127.0.0.1\r\n:{port}\r\n");
         }
         let first = server(move |command, out| match command {
             "CLUSTER" => say(out, &slots),

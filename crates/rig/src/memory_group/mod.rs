@@ -4,7 +4,7 @@
 //! our own process moves in for the time that they work ([`MemoryGroup::enter`]). What it had
 //! allocated before stays charged where it was. Only groups that were made here are written to, but
 //! for moving ourselves back to the group that we came from. A group's name
-//! says who made it (see [`crate::owner`]). The guard knows of it before it is made, and removes it
+//! says who made it (see `owner.rs`). The guard knows of it before it is made, and removes it
 //! when its processes have ended.
 //!
 //! - `place`: which version of control groups there is, and where a group can be made.
