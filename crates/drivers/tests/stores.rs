@@ -13,6 +13,7 @@ mod stores {
 
     mod fill;
     mod hostile;
+    mod hostile_mysql;
     mod laravel_redis;
     mod magento_mysql;
     mod mysql;

@@ -1,11 +1,15 @@
 //! A MySQL or MariaDB server around a run.
 
+use std::os::fd::AsRawFd as _;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
 
 use ::mysql::prelude::{FromRow, Queryable};
 use ::mysql::{Conn, Row, Value};
 use model::{Backend, Endpoint, ErrorClass, Failure, Layout, StoreCounters};
+use nix::sys::socket;
 use workloads::store::StoreError;
 
 use super::{Server, magento, sql};
@@ -34,9 +38,22 @@ pub(crate) fn open_admin(
     endpoint: &Endpoint,
     timeout: Duration,
 ) -> Result<Box<dyn Admin>, StoreError> {
-    let server = Server::new(endpoint, timeout)?;
-    let conn = server.connect()?;
+    let (server, conn) = connect(Server::new(endpoint, timeout)?)?;
     Ok(Box::new(MysqlAdmin { endpoint: endpoint.clone(), server, conn, made: Vec::new() }))
+}
+
+/// Connects within the time-out. The library bounds each read of the handshake and not all of them
+/// together, so that it runs on a thread that is left behind when it is late.
+fn connect(server: Server) -> Result<(Server, Conn), StoreError> {
+    let late = fault::connecting(std::io::ErrorKind::TimedOut, &server.address, server.timeout);
+    let timeout = server.timeout;
+    let (answer, answered) = mpsc::channel();
+    thread::spawn(move || {
+        let connected = server.connect();
+        // Nobody waits for an answer that is late.
+        let _ = answer.send(connected.map(|conn| (server, conn)));
+    });
+    answered.recv_timeout(timeout).map_err(|_| late)?
 }
 
 /// The statements that create a layout's table.
@@ -71,40 +88,60 @@ pub(super) fn schema(layout: Layout, table: &str, value_bytes: usize) -> Vec<Str
 }
 
 impl MysqlAdmin {
-    fn failed(&self, e: &::mysql::Error) -> Failure {
-        fault::failure(self.server.error(e))
+    /// Asks the server; its answer must end within the time-out. The library bounds each read and
+    /// not all of them together, so that the connection is shut down when it is late.
+    fn ask<T>(
+        &mut self,
+        question: impl FnOnce(&mut Conn) -> Result<T, ::mysql::Error>,
+    ) -> Result<T, Failure> {
+        let (fd, timeout) = (self.conn.as_raw_fd(), self.server.timeout);
+        let (answer, is_late) = thread::scope(|scope| {
+            let (done, answered) = mpsc::channel::<()>();
+            let watch = scope.spawn(move || {
+                let is_late = answered.recv_timeout(timeout) == Err(RecvTimeoutError::Timeout);
+                // The connection outlives this thread, and so does the number of its socket.
+                is_late && socket::shutdown(fd, socket::Shutdown::Both).is_ok()
+            });
+            let answer = question(&mut self.conn);
+            drop(done);
+            (answer, watch.join().unwrap_or_default())
+        });
+        answer.map_err(|e| {
+            if is_late {
+                let message = fault::no_answer(timeout);
+                return Failure { class: ErrorClass::Timeout, message };
+            }
+            fault::failure(self.server.error(&e))
+        })
     }
 
     fn run(&mut self, statement: &str) -> Result<(), Failure> {
-        self.conn.query_drop(statement).map_err(|e| self.failed(&e))
+        self.ask(|conn| conn.query_drop(statement))
     }
 
-    /// The rows of an answer, which must end within the time-out and within [`ANSWER_BYTES_MAX`].
-    /// After another one the connection is of no use.
+    /// The rows of an answer, which must end within [`ANSWER_BYTES_MAX`]. After a longer one the
+    /// connection is of no use.
     fn rows<T: FromRow>(&mut self, statement: &str) -> Result<Vec<T>, Failure> {
-        let (server, until) = (&self.server, Instant::now() + self.server.timeout);
-        let failed = |e: &::mysql::Error| fault::failure(server.error(e));
-        let mut answer = self.conn.query_iter(statement).map_err(|e| failed(&e))?;
-        let (mut rows, mut bytes) = (Vec::new(), 0_usize);
-        let endless = loop {
-            let Some(row) = answer.next() else { return Ok(rows) };
-            let row = row.map_err(|e| failed(&e))?;
-            let values = (0..row.len()).filter_map(|at| row.as_ref(at));
-            bytes += size_of::<Row>() + values.map(|v| v.bin_len() as usize).sum::<usize>();
-            let row = T::from_row_opt(row);
-            rows.push(row.map_err(|e| failed(&::mysql::Error::from(e)))?);
-            if bytes > ANSWER_BYTES_MAX {
-                let message = "an answer does not end (expected that of a MySQL server)".into();
-                break Failure { class: ErrorClass::Protocol, message };
+        let rows = self.ask(|conn| {
+            let fd = conn.as_raw_fd();
+            let (mut rows, mut bytes) = (Vec::new(), 0_usize);
+            for row in conn.query_iter(statement)? {
+                let row = row?;
+                let values = (0..row.len()).filter_map(|at| row.as_ref(at));
+                bytes += size_of::<Row>() + values.map(|v| v.bin_len() as usize).sum::<usize>();
+                if bytes > ANSWER_BYTES_MAX {
+                    // The library would read on to the end that never comes.
+                    let _ = socket::shutdown(fd, socket::Shutdown::Both);
+                    return Ok(None);
+                }
+                rows.push(T::from_row_opt(row)?);
             }
-            if Instant::now() > until {
-                let message = fault::no_answer(server.timeout);
-                break Failure { class: ErrorClass::Timeout, message };
-            }
-        };
-        // Dropping it would read on to the end that never comes.
-        std::mem::forget(answer);
-        Err(endless)
+            Ok(Some(rows))
+        })?;
+        rows.ok_or_else(|| {
+            let message = "an answer does not end (expected that of a MySQL server)".into();
+            Failure { class: ErrorClass::Protocol, message }
+        })
     }
 
     /// A table that we did not create is left alone.
@@ -121,7 +158,7 @@ impl MysqlAdmin {
             "SELECT COUNT(*) FROM information_schema.tables \
              WHERE table_schema = DATABASE(){condition}"
         );
-        let count = self.conn.query_first(statement).map_err(|e| self.failed(&e))?;
+        let count = self.ask(|conn| conn.query_first(statement))?;
         Ok(count.unwrap_or_default())
     }
 }
@@ -170,10 +207,8 @@ fn version(version: &str, comment: &str) -> String {
 
 impl Admin for MysqlAdmin {
     fn facts(&mut self) -> Result<Facts, Failure> {
-        let told: Option<(String, String)> = self
-            .conn
-            .query_first("SELECT VERSION(), @@version_comment")
-            .map_err(|e| self.failed(&e))?;
+        let told: Option<(String, String)> =
+            self.ask(|conn| conn.query_first("SELECT VERSION(), @@version_comment"))?;
         let (number, comment) = told.unwrap_or_default();
         let empty = Some(self.tables("")? == 0);
         // Values may be bytes of no character set.
@@ -234,7 +269,7 @@ impl Admin for MysqlAdmin {
             Layout::Page => "sess_id",
         };
         let statement = format!("DELETE FROM {table} WHERE {column} = ?");
-        let removed = self.conn.exec_drop(statement, (id,)).map_err(|e| self.failed(&e));
+        let removed = self.ask(|conn| conn.exec_drop(statement, (id,)));
         result.and(removed)
     }
 
