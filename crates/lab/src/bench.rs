@@ -15,6 +15,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use crate::demand::Demand;
+use crate::machine::Machine;
 use crate::ready::{Ready, Store, unremoved};
 use crate::{room, unix_ms};
 
@@ -55,6 +56,8 @@ pub struct Bench<'a> {
     template: Option<MariadbTemplate>,
     /// Where session files go, by the directory that was given for them.
     shelves: BTreeMap<PathBuf, Arc<Shelf>>,
+    /// This machine before the run wrote anything, by the directory on its disk.
+    machines: BTreeMap<PathBuf, Machine>,
 }
 
 /// Where a store is, the server started for it, and what its files lie on.
@@ -71,6 +74,7 @@ impl<'a> Bench<'a> {
             search: SearchPath::of_process(),
             template: None,
             shelves: BTreeMap::new(),
+            machines: BTreeMap::new(),
         }
     }
 
@@ -174,6 +178,12 @@ impl<'a> Bench<'a> {
     ) -> Result<Store, Failure> {
         let existing = self.setup.endpoints.get(&target.name).cloned();
         let shared = existing.is_some();
+        let disk = match &existing {
+            Some(Endpoint::Files { directory }) => Some(directory.clone()),
+            Some(_) => None,
+            None => Some(self.setup.disk.clone()),
+        };
+        let machine = disk.map(|disk| self.machine(&disk));
         let (endpoint, server, lies_on) = match (existing, product) {
             (Some(Endpoint::Files { directory }), _) => self.directory(&directory)?,
             (Some(endpoint), _) => (endpoint, None, None),
@@ -189,9 +199,22 @@ impl<'a> Bench<'a> {
             Some(backend) => backend.own_names().unwrap_or_default().into(),
             None => own_names(product, &self.run),
         };
+        if let Some(machine) = &machine {
+            // In a control group memory has a limit of its own.
+            let limit_bytes = group.map_or_else(|| limit(admin.as_mut()), |_| Some(0));
+            if let Some(demand) = Demand::of_target(self.plan, &target.name, &own)? {
+                machine.fits(product, &demand, limit_bytes)?;
+            }
+        }
         let rooms =
             if shared { self.admit(target, &endpoint, admin.as_mut(), &own)? } else { Vec::new() };
-        Ok(Store { product, endpoint, admin, own, rooms, written: None, server, lies_on })
+        Ok(Store { product, endpoint, admin, own, rooms, machine, written: None, server, lies_on })
+    }
+
+    /// This machine as it was when the run first used a directory.
+    fn machine(&mut self, disk: &Path) -> Machine {
+        let machine = self.machines.entry(disk.to_path_buf());
+        machine.or_insert_with(|| Machine::now(disk)).clone()
     }
 
     /// Refuses an existing store where data of others could be lost; what its servers tell about
@@ -326,6 +349,12 @@ fn admin(endpoint: &Endpoint, timeout: Duration) -> Result<Box<dyn Admin>, Failu
         };
         Failure { message: failure.message + cure, ..failure }
     })
+}
+
+/// Memory that a private server takes at most by its own settings; `None` where it sets no limit.
+fn limit(admin: &mut dyn Admin) -> Option<u64> {
+    let rooms = admin.room().unwrap_or_default();
+    rooms.iter().filter_map(|room| room.limit_bytes).filter(|limit| *limit > 0).max()
 }
 
 /// Says that a server needs more than its memory limit to start.

@@ -22,6 +22,8 @@ const ROUNDED: f64 = 1.25;
 const CLIENT_BYTES: u64 = 32 << 10;
 /// Servers of a cluster do not get the same share of the keys.
 const UNEVEN: f64 = 1.25;
+/// What a file takes of a disk at least.
+const BLOCK_BYTES: u64 = 4096;
 /// Longest name of a session or of a cache's record, with what a layout adds to it.
 const NAME_BYTES: f64 = 96.0;
 
@@ -29,11 +31,15 @@ const NAME_BYTES: f64 = 96.0;
 pub(crate) struct Demand {
     /// What is stored, bytes.
     data_bytes: u64,
+    /// Keys, sessions or records, at most.
+    entries: u64,
     /// What clients under way take, bytes.
     buffer_bytes: u64,
     clients: u32,
     /// What is stored, for people.
     what: String,
+    /// True where it is written before the load begins.
+    pub(crate) is_filled: bool,
     /// True where all keys of a cluster may live on one server.
     is_together: bool,
     /// How it is made less.
@@ -76,14 +82,25 @@ impl Demand {
         let each = format_bytes(entry_bytes.ceil() as u64);
         Self {
             data_bytes: (entries * entry_bytes).ceil() as u64,
+            entries: entries as u64,
             // A request and its reply.
             buffer_bytes: u64::from(clients)
                 .saturating_mul(pipeline.saturating_mul(2 * request_bytes as u64) + CLIENT_BYTES),
             clients,
             what: format!("{entries} {noun} of {each} with what the server adds"),
+            is_filled: true,
             is_together: false,
             cure,
         }
+    }
+
+    /// Bytes on a disk, where each entry fills whole blocks, with the sum for people.
+    pub(crate) fn on_disk(&self) -> (u64, String) {
+        let entry_bytes = self.data_bytes.div_ceil(self.entries.max(1));
+        let block_bytes = entry_bytes.next_multiple_of(BLOCK_BYTES);
+        let blocks = format_bytes(BLOCK_BYTES);
+        let sum = format!("{}, each in whole blocks of {blocks}", self.what);
+        (self.entries.saturating_mul(block_bytes), sum)
     }
 
     /// Bytes on one of so many servers.
@@ -128,7 +145,8 @@ fn of_kv(kv: &Kv, load: &Load, own: &str) -> Result<Demand, Failure> {
     let entries = keys as f64 + added.ceil();
     let demand =
         Demand::new((entries, key_bytes(kv, own)?), load, sizes.max() as f64, ("keys", cure));
-    Ok(Demand { is_together: kv.key_prefix.contains('{'), ..demand })
+    let is_filled = kv.filled_share > 0.0;
+    Ok(Demand { is_filled, is_together: kv.key_prefix.contains('{'), ..demand })
 }
 
 fn of_sessions(sessions: &Sessions, load: &Load) -> Demand {

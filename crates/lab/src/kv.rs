@@ -19,7 +19,7 @@ use workloads::kv::{
 
 use crate::intervals::Intervals;
 use crate::ready::Ready;
-use crate::room::Existing;
+use crate::room::Watched;
 use crate::{demand, recorded};
 
 /// Requests under way at once while filling, by a client.
@@ -126,12 +126,12 @@ impl Opened<'_> {
     /// Fills, then runs every phase.
     pub(crate) fn run(
         &self,
-        existing: Option<&mut Existing>,
+        watched: Option<&mut Watched>,
         stop: &AtomicBool,
         meter: &mut dyn Meter,
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> Finished {
-        let mut finished = self.fill(existing, stop, meter, progress);
+        let mut finished = self.fill(watched, stop, meter, progress);
         for phase in &self.offered.kv.phases {
             if finished.failure.is_some() || finished.interrupted {
                 break;
@@ -158,11 +158,11 @@ impl Opened<'_> {
         (rate_per_s > 0.0).then(|| load.at_peak(rate_per_s))
     }
 
-    /// Writes the keys that the phases will find; on an existing server in steps, between which it
-    /// is asked whether there is room for the next one.
+    /// Writes the keys that the phases will find, in steps, between which it is asked whether there
+    /// is room for the next one.
     pub(crate) fn fill(
         &self,
-        mut existing: Option<&mut Existing>,
+        mut watched: Option<&mut Watched>,
         stop: &AtomicBool,
         meter: &mut dyn Meter,
         progress: &mut dyn FnMut(Progress<'_>),
@@ -172,8 +172,8 @@ impl Opened<'_> {
         let mut told = told("fill", |_| None, progress);
         let mut first = 0;
         while first < self.filled && finished.failure.is_none() && !finished.interrupted {
-            let batch = match existing.as_deref_mut() {
-                Some(existing) => self.step(existing, self.filled - first),
+            let batch = match watched.as_deref_mut() {
+                Some(watched) => self.step(watched, self.filled - first),
                 None => Ok(self.filled),
             };
             let keys = |count| KeyChoice::consecutive(first, count).map_err(unreadable);
@@ -192,8 +192,8 @@ impl Opened<'_> {
     }
 
     /// Keys that may be written before the server is asked again, at least one of the `missing`.
-    fn step(&self, existing: &mut Existing, missing: u64) -> Result<u64, Failure> {
-        let left_bytes = existing.left_bytes()?;
+    fn step(&self, watched: &mut Watched, missing: u64) -> Result<u64, Failure> {
+        let left_bytes = watched.left_bytes()?;
         let keys = left_bytes as f64 / STEP_OF_ROOM / self.key_bytes;
         Ok((keys as u64).clamp(1, missing))
     }

@@ -8,8 +8,8 @@
 //! - [`calibrate`]: what this machine can do and what the generator costs on it.
 //! - [`mod@null`]: what the generator reaches with the same load on a server that does nothing.
 //! - [`mod@search`]: the search for the highest rate within limits, probe by probe.
-//! - `room`: memory of servers that were there before, which is never filled; `demand`: what a cell
-//!   writes.
+//! - `room`: memory of servers that were there before, which is never filled; `machine`: the same
+//!   of this machine's memory and disks; `demand`: what a cell writes.
 //! - `recorded`: what is told a few times a second while a phase runs.
 //! - `words`: what servers said, fit for people; `wall`: whether the wall clock was set.
 //! - [`schedule`]: the order of cells in a block.
@@ -26,6 +26,7 @@ mod demand;
 pub mod effort;
 mod intervals;
 mod kv;
+mod machine;
 pub mod null;
 pub mod ready;
 mod recorded;

@@ -11,6 +11,7 @@ use std::time::Instant;
 use workloads::kv::{Key, KeyNames};
 
 use crate::app_cache;
+use crate::machine::Machine;
 
 /// Keys whose removal is asked for at once.
 const REMOVED_AT_ONCE: u64 = 1000;
@@ -43,6 +44,8 @@ pub(crate) struct Store {
     pub(crate) own: String,
     /// What its servers told about memory before anything was written, where that is watched.
     pub(crate) rooms: Vec<Room>,
+    /// This machine before anything was written, where the store's data are on it.
+    pub(crate) machine: Option<Machine>,
     /// Names and number of the keys that the trial fills and reads, and since when it may insert
     /// further ones.
     pub(crate) written: Option<(KeyNames, u64, Instant)>,
@@ -292,6 +295,7 @@ mod tests {
             server: None,
             lies_on: None,
             rooms: Vec::new(),
+            machine: None,
         };
         let stop = AtomicBool::new(false);
         let failure = store.remove_written(&mut Patience::new(&stop)).unwrap_err();

@@ -1,4 +1,4 @@
-//! Room on servers that were there before.
+//! Room on servers that were there before, and watching it.
 //!
 //! Memory and eviction are the server's, not a database's: what a run writes into an empty database
 //! can evict keys of others, or make their writes fail. So a run fills such a server up to
@@ -15,10 +15,11 @@ use std::thread;
 use std::time::Duration;
 
 use crate::demand::Demand;
+use crate::machine::Machine;
 use crate::ready::Ready;
 
 /// Tenths of a server's memory that may be in use.
-const USABLE_TENTHS: u64 = 9;
+pub(crate) const USABLE_TENTHS: u64 = 9;
 /// Time after which a connection that asks is given up, and how soon another one is made.
 const TIMEOUT: Duration = Duration::from_secs(1);
 const RETRY: Duration = Duration::from_millis(100);
@@ -140,24 +141,15 @@ fn stopped(why: &str) -> Failure {
 }
 
 /// A server that was there before, as it was before the run wrote anything.
-pub(crate) struct Existing {
+struct Existing {
     endpoint: Endpoint,
     before: Vec<Room>,
-    /// CPUs of the generator, for the thread that asks.
-    cpus: Vec<usize>,
     admin: Option<Box<dyn Admin>>,
     /// Answers in a row that said nothing of memory.
     silent: u32,
 }
 
 impl Existing {
-    /// The one that was made ready; `None` where there is none, or nobody but us is on it.
-    pub(crate) fn of(ready: &Ready, cpus: &[usize]) -> Option<Self> {
-        let store = ready.stores.iter().find(|store| !store.rooms.is_empty())?;
-        let (endpoint, before) = (store.endpoint.clone(), store.rooms.clone());
-        Some(Self { endpoint, before, cpus: cpus.to_vec(), admin: None, silent: 0 })
-    }
-
     /// As [`left_bytes`], on a connection of its own; `None` where the server cannot be asked now.
     fn ask(&mut self) -> Result<Option<u64>, Failure> {
         if self.admin.is_none() {
@@ -178,7 +170,7 @@ impl Existing {
     }
 
     /// Bytes that may still be written. Errors: none, or the server does not answer.
-    pub(crate) fn left_bytes(&mut self) -> Result<u64, Failure> {
+    fn left_bytes(&mut self) -> Result<u64, Failure> {
         for _ in 0..SILENT_MAX {
             if let Some(left_bytes) = self.ask()? {
                 return Ok(left_bytes);
@@ -188,16 +180,73 @@ impl Existing {
         let message = format!("{} no longer tells how much memory is left", self.endpoint);
         Err(Failure { class: ErrorClass::Timeout, message })
     }
+}
 
-    /// Asks until `done`; ends the trial for what it returns.
-    fn watch(&mut self, ended: &AtomicBool, done: &AtomicBool) -> Option<Failure> {
+/// What a trial writes to: existing servers, and this machine, where data of its stores are on it.
+pub(crate) struct Watched {
+    servers: Vec<Existing>,
+    machines: Vec<Machine>,
+    /// CPUs of the generator, for the thread that asks.
+    cpus: Vec<usize>,
+}
+
+impl Watched {
+    /// The stores that were made ready; `None` where there is nothing to watch.
+    pub(crate) fn of(ready: &Ready, cpus: &[usize]) -> Option<Self> {
+        let existing = ready.stores.iter().filter(|store| !store.rooms.is_empty());
+        let servers: Vec<Existing> = existing
+            .map(|store| Existing {
+                endpoint: store.endpoint.clone(),
+                before: store.rooms.clone(),
+                admin: None,
+                silent: 0,
+            })
+            .collect();
+        let machines: Vec<Machine> =
+            ready.stores.iter().filter_map(|store| store.machine.clone()).collect();
+        let is_any = !servers.is_empty() || !machines.is_empty();
+        is_any.then(|| Self { servers, machines, cpus: cpus.to_vec() })
+    }
+
+    /// Bytes that may still be written. Errors: none, or a server does not answer.
+    pub(crate) fn left_bytes(&mut self) -> Result<u64, Failure> {
+        let mut least = u64::MAX;
+        for server in &mut self.servers {
+            least = least.min(server.left_bytes()?);
+        }
+        for machine in &self.machines {
+            least = least.min(machine.left_bytes()?);
+        }
+        Ok(least)
+    }
+
+    /// Time until all are to be asked again. Errors as [`Watched::left_bytes`], but a server may
+    /// be late.
+    fn ask(&mut self) -> Result<Duration, Failure> {
+        let mut soonest = ASKED_WITHIN.1;
+        for server in &mut self.servers {
+            soonest = soonest.min(server.ask()?.map_or(RETRY, pause));
+        }
+        for machine in &self.machines {
+            soonest = soonest.min(pause(machine.left_bytes()?));
+        }
+        Ok(soonest)
+    }
+
+    /// Asks until `done`; ends the trial for what it returns, and when `stop` is set.
+    fn watch(
+        &mut self,
+        stop: &AtomicBool,
+        ended: &AtomicBool,
+        done: &AtomicBool,
+    ) -> Option<Failure> {
         // Where it is refused, it runs anywhere.
         let _ = pin_current_thread(&self.cpus);
         loop {
             // What happened since the last time counts as well.
             let is_last = done.load(Ordering::Acquire);
             let pause = match self.ask() {
-                Ok(left_bytes) => left_bytes.map_or(RETRY, pause),
+                Ok(pause) => pause,
                 Err(failure) => {
                     ended.store(true, Ordering::Relaxed);
                     return Some(failure);
@@ -205,6 +254,9 @@ impl Existing {
             };
             if is_last {
                 return None;
+            }
+            if stop.load(Ordering::Relaxed) {
+                ended.store(true, Ordering::Relaxed);
             }
             thread::park_timeout(pause);
         }
@@ -218,13 +270,13 @@ fn pause(left_bytes: u64) -> Duration {
 }
 
 /// Does a trial's work, which ends early when the flag that it is given is set: when the user sets
-/// `stop`, and when the memory of an existing server is used up, of which the failure tells.
+/// `stop`, and when there is no room any more, of which the failure tells.
 pub(crate) fn watched<T>(
-    existing: Option<Existing>,
+    watched: Option<Watched>,
     stop: &AtomicBool,
     work: impl FnOnce(&AtomicBool) -> T,
 ) -> (T, Option<Failure>) {
-    let Some(mut existing) = existing else { return (work(stop), None) };
+    let Some(mut watched) = watched else { return (work(stop), None) };
     let (ended, done) = (AtomicBool::new(false), AtomicBool::new(false));
     // A thread of its own, since a server that hangs holds up the one that asks.
     let forward = || {
@@ -236,11 +288,13 @@ pub(crate) fn watched<T>(
         }
     };
     thread::scope(|scope| {
-        let forwarding = scope.spawn(forward);
-        let watching = scope.spawn(|| existing.watch(&ended, &done));
+        let forwarding = (!watched.servers.is_empty()).then(|| scope.spawn(forward));
+        let watching = scope.spawn(|| watched.watch(stop, &ended, &done));
         let worked = work(&ended);
         done.store(true, Ordering::Release);
-        forwarding.thread().unpark();
+        if let Some(forwarding) = forwarding {
+            forwarding.thread().unpark();
+        }
         watching.thread().unpark();
         (worked, watching.join().ok().flatten())
     })
@@ -248,4 +302,4 @@ pub(crate) fn watched<T>(
 
 #[cfg(test)]
 #[path = "room_tests.rs"]
-mod tests;
+pub(crate) mod tests;

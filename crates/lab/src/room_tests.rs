@@ -63,7 +63,7 @@ fn the_less_is_left_the_more_often_a_server_is_asked() {
     assert_eq!(pause(u64::MAX), ASKED_WITHIN.1);
 }
 
-fn demand(keys: u64) -> Demand {
+pub(crate) fn demand(keys: u64) -> Demand {
     let (kv, load) = crate::demand::tests::kv(keys, "1000");
     let cell = Cell { id: "x".into(), target: "x".into(), workload: Workload::Kv(kv), load };
     Demand::of(&cell, "own-").unwrap()

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use load::Finished;
 
 use crate::kv::{Offered, Opened};
-use crate::room::{self, Existing};
+use crate::room::{self, Watched};
 use crate::sampler::Sampler;
 use crate::trial::{Measured, ServerMeter, explain, run_delay_share};
 use crate::wall::Clocks;
@@ -186,9 +186,9 @@ impl Searching<'_, '_, '_> {
         let (sinks, cell) = (&mut *self.sinks, self.what.cell);
         told_start(sinks, cell, "filling", 0.0);
         let generator = &self.bench.setup.pinning.generator;
-        let existing = || Existing::of(ready, generator);
-        let (filled, filled_up) = room::watched(existing(), self.stop, |stop| {
-            store.fill(existing().as_mut(), stop, &mut meter, &mut |p| {
+        let watched = || Watched::of(ready, generator);
+        let (filled, filled_up) = room::watched(watched(), self.stop, |stop| {
+            store.fill(watched().as_mut(), stop, &mut meter, &mut |p| {
                 recorded::events(&cell.id, p).for_each(|event| sinks.tell(&event));
             })
         });
@@ -202,8 +202,8 @@ impl Searching<'_, '_, '_> {
             let Some(step) = self.next() else { return Ok(Left::Over(OVER.into())) };
             let number = self.trials.len() as u32;
             told_start(self.sinks, cell, &words(step, number), self.done_share());
-            let existing = Existing::of(ready, &self.bench.setup.pinning.generator);
-            let (probed, filled_up) = room::watched(existing, self.stop, |stop| {
+            let watched = Watched::of(ready, &self.bench.setup.pinning.generator);
+            let (probed, filled_up) = room::watched(watched, self.stop, |stop| {
                 self.probe(store, (ready, &version), step, stop)
             });
             if let Some(failure) = filled_up {

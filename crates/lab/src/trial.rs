@@ -16,7 +16,7 @@ use workloads::{Client, PageClient, PlainClient, Share, SharedSession};
 
 use crate::bench::Bench;
 use crate::ready::Ready;
-use crate::room::Existing;
+use crate::room::Watched;
 use crate::sampler::Sampler;
 use crate::wall::Clocks;
 use crate::{app_cache, kv, room, schedule, unix_ms, words};
@@ -91,8 +91,8 @@ fn measure(
     let mut ready = bench.ready(target, &cell.workload, &label)?;
     let sampler = Sampler::start(&ready, &bench.setup.pinning.generator, begun);
     let progress = &mut |p: Progress<'_>| sampler.events(&cell.id, p).for_each(&mut *tell);
-    let existing = Existing::of(&ready, &bench.setup.pinning.generator);
-    let (offered, filled_up) = room::watched(existing, stop, |stop| {
+    let watched = Watched::of(&ready, &bench.setup.pinning.generator);
+    let (offered, filled_up) = room::watched(watched, stop, |stop| {
         offer(bench, &mut ready, cell, trial, (begun, stop), progress)
     });
     let offered = filled_up.map_or(offered, Err);
@@ -157,8 +157,8 @@ fn offer(
             let load = offered.open(ready)?;
             ready.will_write(load.names(), kv.keys);
             let recorder = record();
-            let mut existing = Existing::of(ready, generator);
-            (load.run(existing.as_mut(), stop, &mut meter, progress), recorder.stop())
+            let mut watched = Watched::of(ready, generator);
+            (load.run(watched.as_mut(), stop, &mut meter, progress), recorder.stop())
         }
     };
     finished.count_from(begun);

@@ -23,6 +23,7 @@ pub mod alone;
 mod child;
 pub mod cpu;
 pub mod error;
+mod free;
 pub mod guard;
 pub mod host;
 mod host_mark;
@@ -50,6 +51,7 @@ pub mod usage;
 
 pub use cpu::{Pinning, pin_current_thread, process_cpu_ns};
 pub use error::RigError;
+pub use free::Free;
 pub use guard::{GUARD_ARGUMENT, Guard, guard_main};
 pub use host::conditions;
 pub use host_mark::host_mark;

@@ -14,9 +14,9 @@
 
 use crate::child;
 use crate::error::{Result, RigError};
+use crate::free::Free;
 use crate::guard::Guard;
 use crate::scratch::{Scratch, random};
-use nix::sys::statvfs::statvfs;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -34,29 +34,17 @@ const FREE: u64 = 3;
 pub struct Shelf {
     scratch: Scratch,
     spreads: bool,
-    /// What was free when it was made; `None` where that cannot be told.
-    free: Option<Free>,
+    /// What was free when it was made.
+    free: Free,
 }
 
-/// What is free on a file system for those without privileges.
-#[derive(Clone, Copy, Debug)]
-struct Free {
-    blocks: u64,
-    files: u64,
-}
-
-impl Free {
-    fn on(path: &Path) -> Option<Self> {
-        let stat = statvfs(path).ok()?;
-        Some(Self { blocks: stat.blocks_available(), files: stat.files_available() })
-    }
-
-    /// Whether so much is left of what was free `before` that the same can be used again, and
-    /// again.
-    fn is_ample(self, before: Self) -> bool {
-        let ample = |now: u64, before: u64| now >= before.saturating_sub(now).saturating_mul(FREE);
-        ample(self.blocks, before.blocks) && ample(self.files, before.files)
-    }
+/// Whether so much is left of what was free `before` that the same can be used again, and again.
+fn is_ample(now: Free, before: Free) -> bool {
+    let ample = |now: u64, before: u64| now >= before.saturating_sub(now).saturating_mul(FREE);
+    let disk = now.disk_bytes.zip(before.disk_bytes);
+    let files = now.files.zip(before.files);
+    disk.is_some_and(|(now, before)| ample(now, before))
+        && files.is_none_or(|(now, before)| ample(now, before))
 }
 
 impl Shelf {
@@ -76,8 +64,7 @@ impl Shelf {
 
     /// Whether what trials wrote can stay until the run ends.
     pub fn has_room(&self) -> bool {
-        let now = Free::on(self.scratch.path());
-        now.zip(self.free).is_some_and(|(now, before)| now.is_ample(before))
+        is_ample(Free::on(self.scratch.path()), self.free)
     }
 
     /// A new directory for one trial, which removes it where there is no room.
@@ -128,12 +115,18 @@ mod tests {
 
     #[test]
     fn files_stay_while_three_times_as_much_is_free() {
-        let free = |blocks, files| Free { blocks, files };
+        let free = |disk_bytes, files| Free {
+            memory_bytes: None,
+            disk_bytes: Some(disk_bytes),
+            files: Some(files),
+        };
         let before = free(1000, 1000);
-        assert!(free(1000, 1000).is_ample(before) && free(750, 750).is_ample(before));
-        assert!(!free(749, 1000).is_ample(before) && !free(1000, 749).is_ample(before));
-        assert!(free(2000, 2000).is_ample(before), "others removed something");
-        // Some file systems count no inodes.
-        assert!(free(900, 0).is_ample(free(1000, 0)));
+        assert!(is_ample(free(1000, 1000), before) && is_ample(free(750, 750), before));
+        assert!(!is_ample(free(749, 1000), before) && !is_ample(free(1000, 749), before));
+        assert!(is_ample(free(2000, 2000), before), "others removed something");
+        // Some file systems set no limit of files.
+        let uncounted = Free { files: None, ..free(900, 0) };
+        assert!(is_ample(uncounted, Free { files: None, ..before }));
+        assert!(!is_ample(Free { disk_bytes: None, ..uncounted }, before), "a disk that is gone");
     }
 }

@@ -283,3 +283,17 @@ fn cells_do_not_add_up() {
     assert!(operations.iter().all(|ok| *ok > 0), "{operations:?}");
     untouched(&server);
 }
+
+#[test]
+fn a_private_server_that_this_machine_has_no_memory_for_is_refused() {
+    if !installed(&["redis-server"]) {
+        return;
+    }
+    let place = Place::new();
+    let many = ["--set", "sessions=100000000", "--target", "redis"];
+    let command = place.fast_at(&place.records(), &place.disk(), &many);
+    let why = refused(Place::finish(command), "redis");
+    let sum = ["this machine's memory has no room", "100000000 sessions", "90 % of the"];
+    says(&why, &[&sum[..], &["--set sessions=NUMBER"]].concat());
+    place.assert_nothing_left();
+}

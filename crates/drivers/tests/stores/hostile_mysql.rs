@@ -116,7 +116,7 @@ fn rows_without_end_are_given_up() {
         packet(3, &column.concat()),
         packet(4, &[0xfe, 0, 0, 2, 0]),
     ];
-    let (head, half) = (head.concat(), [&b"\xfc\xff\xff"[..], &[b'x'; 65_535]].concat());
+    let (head, half) = (head.concat(), [&b"\xfc\xff\xff"[..], &vec![b'x'; 65_535]].concat());
     let endpoint = server(move |stream| {
         let _ = stream.write_all(&head);
         let mut sequence = 5_u8;

@@ -1,6 +1,7 @@
 //! The disk under test: file system, mount options, device. Source: proc(5) for `mountinfo`.
 
 use super::{Facts, Root, bytes, chosen, warn_if};
+use crate::free::Free;
 use std::path::{Path, PathBuf};
 
 const GROUP: &str = "disk";
@@ -37,8 +38,7 @@ pub(super) fn facts(root: &Root, disk: &Path, facts: &mut Facts) {
 }
 
 fn space(path: &Path, facts: &mut Facts) {
-    let Ok(stat) = nix::sys::statvfs::statvfs(path) else { return };
-    let free = stat.blocks_available() * stat.fragment_size();
+    let Some(free) = Free::on(path).disk_bytes else { return };
     let warning = warn_if(
         free < GIB,
         "writes slow down or fail when the disk fills up; make room or choose another directory",

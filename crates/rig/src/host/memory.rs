@@ -1,17 +1,14 @@
 //! Memory: size, huge pages, swap, overcommit.
 
 use super::{Facts, Root, bytes, chosen, warn_if};
+use crate::free::meminfo_bytes;
 
 const GROUP: &str = "memory";
 const GIB: u64 = 1 << 30;
 
 pub(super) fn facts(root: &Root, facts: &mut Facts) {
     let info = root.text("proc/meminfo").unwrap_or_default();
-    let field = |name: &str| {
-        let line = info.lines().find_map(|l| l.strip_prefix(name)?.strip_prefix(':'))?;
-        let kib: u64 = line.trim().trim_end_matches(" kB").parse().ok()?;
-        Some(kib * 1024)
-    };
+    let field = |name: &str| meminfo_bytes(&info, name);
     if let (Some(total), Some(available)) = (field("MemTotal"), field("MemAvailable")) {
         let warning = warn_if(
             available < GIB,

@@ -1,0 +1,156 @@
+//! Room on this machine. Where memory is used up the kernel kills programs, and where a disk is
+//! full writes fail, those of others too. So private servers and files of a run may take
+//! [`USABLE_TENTHS`] of what was free when it began, which is seen to as on existing servers
+//! ([`crate::room`]).
+
+use model::{ErrorClass, Failure, Product};
+use rig::Free;
+use stats::format_bytes;
+use std::path::{Path, PathBuf};
+
+use crate::demand::Demand;
+use crate::room::USABLE_TENTHS;
+
+/// Memory of this machine and a disk of it, as they were before the run wrote anything.
+#[derive(Clone, Debug)]
+pub(crate) struct Machine {
+    disk: PathBuf,
+    before: Free,
+}
+
+/// What may be taken of so much.
+fn usable(before: u64) -> u64 {
+    before / 10 * USABLE_TENTHS
+}
+
+impl Machine {
+    /// With the disk of a directory, as it is now.
+    pub(crate) fn now(disk: &Path) -> Self {
+        Self { disk: disk.to_path_buf(), before: Free::on(disk) }
+    }
+
+    /// Refuses what does not fit, with the sum and the cure. `limit_bytes`: memory that a private
+    /// server takes at most.
+    pub(crate) fn fits(
+        &self,
+        product: Product,
+        demand: &Demand,
+        limit_bytes: Option<u64>,
+    ) -> Result<(), Failure> {
+        let (bytes, sum, before, what) = if product.keeps_keys() {
+            let bytes = demand.bytes_on_one_of(1).min(limit_bytes.unwrap_or(u64::MAX));
+            (bytes, demand.to_string(), self.before.memory_bytes, "this machine's memory".into())
+        } else {
+            let (bytes, sum) = demand.on_disk();
+            (bytes, sum, self.before.disk_bytes, format!("the disk of `{}`", self.disk.display()))
+        };
+        let Some(before) = before else { return Ok(()) };
+        // What only the load will write is seen to while it does.
+        if !demand.is_filled || bytes <= usable(before) {
+            return Ok(());
+        }
+        let message = format!(
+            "{what} has no room for this run: it may add {} ({sum}), and at most {} may be \
+             used, 90 % of the {} that are free ({})",
+            format_bytes(bytes),
+            format_bytes(usable(before)),
+            format_bytes(before),
+            demand.cure,
+        );
+        Err(Failure { class: ErrorClass::NotOurs, message })
+    }
+
+    /// Bytes that may still be taken, of memory or disk, whichever has less. Errors: no more.
+    pub(crate) fn left_bytes(&self) -> Result<u64, Failure> {
+        self.left(Free::on(&self.disk))
+    }
+
+    fn left(&self, now: Free) -> Result<u64, Failure> {
+        let before = self.before;
+        let disk = format!("the disk of `{}`", self.disk.display());
+        let memory_bytes = left("memory", before.memory_bytes, now.memory_bytes, format_bytes)?;
+        let disk_bytes = left(&disk, before.disk_bytes, now.disk_bytes, format_bytes)?;
+        left(&disk, before.files, now.files, |free| format!("{free} inodes"))?;
+        Ok(memory_bytes.min(disk_bytes))
+    }
+}
+
+/// What may still be taken where so much was free `before` and is `now`.
+fn left(
+    of: &str,
+    before: Option<u64>,
+    now: Option<u64>,
+    shown: impl Fn(u64) -> String,
+) -> Result<u64, Failure> {
+    let (Some(before), Some(now)) = (before, now) else { return Ok(u64::MAX) };
+    usable(before).checked_sub(before.saturating_sub(now)).ok_or_else(|| {
+        let message = format!(
+            "stopped to leave room to others: of {of} {} are free, and {} were when the run began \
+             (use fewer keys or smaller values, or stop what else takes it)",
+            shown(now),
+            shown(before),
+        );
+        Failure { class: ErrorClass::NotOurs, message }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GIB: u64 = 1 << 30;
+
+    fn machine() -> Machine {
+        let free = Free {
+            memory_bytes: Some(10 * GIB),
+            disk_bytes: Some(100 * GIB),
+            files: Some(1_000_000),
+        };
+        Machine { disk: "/srv".into(), before: free }
+    }
+
+    #[test]
+    fn nine_tenths_of_what_was_free_may_be_taken() {
+        let machine = machine();
+        let left = |now: Free| machine.left(now).map_err(|failure| failure.message);
+        let before = machine.before;
+        assert_eq!(left(before), Ok(machine.before.memory_bytes.map_or(0, usable)));
+        assert_eq!(
+            left(Free { disk_bytes: Some(12 * GIB), ..before }),
+            Ok(usable(100 * GIB) - 88 * GIB)
+        );
+        // Others gave some back.
+        assert!(left(Free { memory_bytes: Some(12 * GIB), ..before }).is_ok());
+        for (now, part) in [
+            (
+                Free { memory_bytes: Some(GIB / 2), ..before },
+                "of memory 512 MiB are free, and 10 GiB",
+            ),
+            (Free { disk_bytes: Some(GIB), ..before }, "of the disk of `/srv` 1 GiB are free"),
+            (Free { files: Some(9), ..before }, "of the disk of `/srv` 9 inodes are free"),
+        ] {
+            let stopped = left(now).unwrap_err();
+            assert!(stopped.contains(part), "no `{part}` in {stopped}");
+        }
+        // What the system does not tell stops nobody.
+        assert!(left(Free { memory_bytes: None, disk_bytes: None, files: None }).is_ok());
+    }
+
+    #[test]
+    fn what_does_not_fit_is_refused() {
+        let fits = |product, keys, limit| {
+            let demand = crate::room::tests::demand(keys);
+            machine().fits(product, &demand, limit).map_err(|failure| failure.message)
+        };
+        assert_eq!(fits(Product::Redis, 1_000_000, None), Ok(()));
+        let refused = fits(Product::Redis, 100_000_000, None).unwrap_err();
+        for part in ["this machine's memory", "100000000 keys", "90 % of the 10 GiB", "--keys"] {
+            assert!(refused.contains(part), "no `{part}` in {refused}");
+        }
+        // A server that takes no more than that.
+        assert_eq!(fits(Product::Redis, 100_000_000, Some(GIB)), Ok(()));
+        assert_eq!(fits(Product::Files, 10_000_000, None), Ok(()));
+        let refused = fits(Product::Files, 100_000_000, None).unwrap_err();
+        assert!(refused.contains("the disk of `/srv`"), "{refused}");
+    }
+}
