@@ -125,8 +125,9 @@ impl Owner {
     }
 
     /// Whether it still runs. `is_local`: no other host can use the file system on which the mark
-    /// was found.
-    pub(crate) fn state(&self, is_local: bool) -> State {
+    /// was found; `is_unlocked`: nobody holds the mark's lock, which the program does as long as it
+    /// runs.
+    pub(crate) fn state(&self, is_local: bool, is_unlocked: bool) -> State {
         let (Some(host), Some(boot), Some(namespaces)) = (host(), boot(), namespaces()) else {
             return State::Unknown("/proc does not tell which processes run");
         };
@@ -138,6 +139,11 @@ impl Owner {
             };
         }
         if self.namespaces != namespaces {
+            // One kernel knows the locks of all containers. A guard that still runs there removes
+            // the same.
+            if is_local && is_unlocked {
+                return State::Gone("made in another container, where its program ended".into());
+            }
             return State::Unknown("made in another container, which may still run");
         }
         let runs = |(pid, start_ticks)| {
@@ -236,15 +242,15 @@ mod tests {
     #[test]
     fn an_owner_lives_while_one_of_both_runs_with_that_start() {
         let owner = owner();
-        assert_eq!(owner.state(true), State::Lives);
+        assert_eq!(owner.state(true, true), State::Lives);
         let gone = Owner { program: owner.guard, ..owner.clone() };
-        assert!(matches!(gone.state(true), State::Gone(_)), "{:?}", gone.state(true));
+        assert!(matches!(gone.state(true, true), State::Gone(_)), "{:?}", gone.state(true, true));
         let guarded = Owner { guard: owner.program, ..gone };
-        assert_eq!(guarded.state(true), State::Lives);
+        assert_eq!(guarded.state(true, true), State::Lives);
         // The process id has been given to another process since.
         let again = (owner.program.0, owner.program.1 - 1);
         let replaced = Owner { program: again, ..owner };
-        assert!(matches!(replaced.state(true), State::Gone(_)));
+        assert!(matches!(replaced.state(true, true), State::Gone(_)));
     }
 
     #[test]
@@ -252,14 +258,16 @@ mod tests {
         let owner = owner();
         let boot = "00000000-0000-0000-0000-000000000000".to_string();
         let before = Owner { boot, ..owner.clone() };
-        assert!(matches!(before.state(true), State::Gone(_)));
-        assert!(matches!(before.state(false), State::Unknown(_)), "on a network disk");
+        assert!(matches!(before.state(true, true), State::Gone(_)));
+        assert!(matches!(before.state(false, true), State::Unknown(_)), "on a network disk");
         let host = "elsewhere".to_string();
         let of_another = Owner { host, ..before };
-        assert!(matches!(of_another.state(true), State::Unknown(_)), "of another host");
+        assert!(matches!(of_another.state(true, true), State::Unknown(_)), "of another host");
         for namespaces in [(1, owner.namespaces.1), (owner.namespaces.0, 1)] {
             let elsewhere = Owner { namespaces, program: owner.guard, ..owner.clone() };
-            assert!(matches!(elsewhere.state(true), State::Unknown(_)));
+            assert!(matches!(elsewhere.state(true, true), State::Gone(_)), "its lock is free");
+            assert!(matches!(elsewhere.state(true, false), State::Unknown(_)), "no locks there");
+            assert!(matches!(elsewhere.state(false, true), State::Unknown(_)), "a network disk");
         }
     }
 }

@@ -178,7 +178,7 @@ fn judge(kind: Kind, opened: &Opened) -> io::Result<State> {
         Kind::Group => {
             let owner = opened.name().to_str().and_then(Owner::of_group);
             let is_group = matches!(magic(opened.file()), Some(V1_MAGIC | V2_MAGIC));
-            Ok(owner.filter(|_| is_group).map_or(State::Lives, |owner| owner.state(true)))
+            Ok(owner.filter(|_| is_group).map_or(State::Lives, |owner| owner.state(true, false)))
         }
     }
 }
@@ -193,12 +193,14 @@ fn judge_directory(opened: &Opened) -> io::Result<State> {
         }
         Mark::Ours(file, text) => (file, text),
     };
-    if matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)) {
-        return Ok(State::Lives);
-    }
+    let is_unlocked = match file.try_lock_shared() {
+        Err(TryLockError::WouldBlock) => return Ok(State::Lives),
+        // Some network file systems have no locks.
+        locked => locked.is_ok(),
+    };
     let is_local = magic(opened.file()).is_some_and(|magic| LOCAL.contains(&magic));
     Ok(match Owner::of_mark(&text) {
-        Some(owner) => owner.state(is_local),
+        Some(owner) => owner.state(is_local, is_unlocked),
         None if is_own(opened, 0o700) && is_old(opened) && opened.has_mark_only()? => broken_off(),
         None => State::Unknown("its mark does not say which process made it"),
     })

@@ -1,6 +1,7 @@
 //! memcached servers around a run.
 
 use std::path::PathBuf;
+use std::thread;
 use std::time::Duration;
 
 use load::wire::route::Route;
@@ -16,6 +17,13 @@ use crate::{Admin, Facts, Patience, Room, SessionOptions, admin, fault, tls};
 const REMOVED_AT_ONCE: usize = 4096;
 /// Bytes of a run's keys on one server, at most: ten million of usual length.
 const LISTED_BYTES_MAX: usize = 512 << 20;
+
+/// Lists of a server's keys, at most, until one has none of the run's.
+const LISTS_MAX: usize = 20;
+/// What lists keys, the better one first.
+const LISTINGS: [&[u8]; 2] = [b"lru_crawler metadump hash\r\n", b"lru_crawler metadump all\r\n"];
+/// Pause before a crawler that is busy is asked again.
+const BUSY_FOR: Duration = Duration::from_millis(50);
 
 struct MemcachedAdmin {
     /// Address and connection of each server.
@@ -70,16 +78,7 @@ impl MemcachedAdmin {
         let mut names = Vec::new();
         for (address, line) in &mut self.servers {
             let mut bytes = 0;
-            line.dump(b"lru_crawler metadump all\r\n", |entry| {
-                patience.check().map_err(|e| StoreError::fatal(e.class, e.message))?;
-                let Some(name) = key_of(entry) else {
-                    let words = fault::words(entry);
-                    let message = format!(
-                        "{address} does not list its keys: it answered `{words}` (expected \
-                         memcached 1.4.31 or newer, whose crawler is on)"
-                    );
-                    return Err(StoreError::fatal(ErrorClass::Other, message));
-                };
+            list(address, line, patience, |name| {
                 if name.starts_with(prefix) {
                     bytes += name.len();
                     names.push(name);
@@ -148,6 +147,49 @@ impl MemcachedAdmin {
     }
 }
 
+/// Hands over every key of a server. By its hash table, or where it is too old for that by its
+/// queues, between which keys move meanwhile. A crawler that works for the server itself is waited
+/// for.
+fn list(
+    address: &str,
+    line: &mut Line,
+    patience: &mut Patience<'_>,
+    mut each: impl FnMut(Vec<u8>) -> Result<(), StoreError>,
+) -> Result<(), StoreError> {
+    let fatal = |failure: Failure| StoreError::fatal(failure.class, failure.message);
+    let unlisted = |answer: &[u8]| {
+        let words = fault::words(answer);
+        let message = format!(
+            "{address} does not list its keys: it answered `{words}` (expected memcached 1.4.31 \
+             or newer, whose crawler is on)"
+        );
+        StoreError::fatal(ErrorClass::Other, message)
+    };
+    let mut ways = LISTINGS.iter();
+    let mut way = ways.next();
+    while let Some(request) = way {
+        let refusal = line.dump(
+            request,
+            |line| key_of(line).is_some(),
+            |entry| {
+                patience.check().map_err(fatal)?;
+                each(key_of(entry).ok_or_else(|| unlisted(entry))?)
+            },
+        )?;
+        let Some(refusal) = refusal else { return Ok(()) };
+        patience.check().map_err(fatal)?;
+        if refusal.starts_with(b"BUSY") {
+            thread::sleep(BUSY_FOR);
+        } else {
+            way = ways.next();
+            if way.is_none() {
+                return Err(unlisted(&refusal));
+            }
+        }
+    }
+    Ok(())
+}
+
 /// The key in a line of `lru_crawler metadump`, `key=… exp=… …`, in which `%` and two digits stand
 /// for what a line cannot hold; `None` for another line. Source: the section on the crawler in
 /// memcached's `doc/protocol.txt`.
@@ -201,11 +243,20 @@ impl Admin for MemcachedAdmin {
             let message = "an empty prefix would remove the keys of others (expected the run's)";
             return Err(Failure { class: ErrorClass::NotOurs, message: message.into() });
         }
-        let names = self.names_of(prefix.as_bytes(), patience).map_err(fault::failure)?;
-        names.chunks(REMOVED_AT_ONCE).try_for_each(|names| {
-            patience.check()?;
-            self.remove_names(names).map(drop)
-        })
+        // What is listed while the server moves keys can lack some, so it is not done before a
+        // list has none.
+        for _ in 0..LISTS_MAX {
+            let names = self.names_of(prefix.as_bytes(), patience).map_err(fault::failure)?;
+            if names.is_empty() {
+                return Ok(());
+            }
+            for names in names.chunks(REMOVED_AT_ONCE) {
+                patience.check()?;
+                self.remove_names(names)?;
+            }
+        }
+        let message = format!("keys `{prefix}…` are listed again after they were removed");
+        Err(Failure { class: ErrorClass::Protocol, message })
     }
 
     fn remove_names(&mut self, names: &[Vec<u8>]) -> Result<u64, Failure> {

@@ -191,14 +191,17 @@ impl Line {
     }
 
     /// Asks for a dump of any length: hands over each line, ended by a line feed with or without a
-    /// carriage return, until `END`. Each line must come within the time-out. After an error the
-    /// connection is of no use.
+    /// carriage return, until `END`. Each line must come within the time-out. Instead of a first
+    /// line for which `is_entry` is false there is no dump; that line is returned. After an error
+    /// the connection is of no use.
     pub(super) fn dump(
         &mut self,
         request: &[u8],
+        is_entry: fn(&[u8]) -> bool,
         mut each: impl FnMut(&[u8]) -> Result<(), StoreError>,
-    ) -> Result<(), StoreError> {
+    ) -> Result<Option<Vec<u8>>, StoreError> {
         self.send(request)?;
+        let mut is_first = true;
         loop {
             while !self.inbox[self.start..].contains(&b'\n') {
                 if self.inbox.len() - self.start > ANSWER_BYTES_MAX {
@@ -213,11 +216,13 @@ impl Line {
             let left = &self.inbox[self.start..];
             let end = left.iter().position(|b| *b == b'\n').unwrap_or_default();
             let line = left[..end].strip_suffix(b"\r").unwrap_or(&left[..end]);
-            if line == b"END" {
+            let refusal = (is_first && line != b"END" && !is_entry(line)).then(|| line.to_vec());
+            if line == b"END" || refusal.is_some() {
                 self.start += end + 1;
-                return Ok(());
+                return Ok(refusal);
             }
             each(line)?;
+            is_first = false;
             self.start += end + 1;
         }
     }

@@ -242,3 +242,41 @@ fn memcached_that_says_nothing_but_lines_is_given_up() {
     assert!(admin.counters().is_err());
     assert!(began.elapsed() < SOON, "{:?}", began.elapsed());
 }
+
+/// A memcached whose crawler is busy at first, knows queues only, and whose lists lack keys.
+#[test]
+fn keys_that_a_list_of_memcached_lacks_are_removed_as_well() {
+    let (lists, removed) = (AtomicUsize::new(0), Arc::new(AtomicUsize::new(0)));
+    let count = removed.clone();
+    let server = server(move |command, out| {
+        if command.starts_with("delete run-1-") {
+            count.fetch_add(1, Ordering::Relaxed);
+            return say(out, "DELETED\r\n");
+        }
+        if command != "lru_crawler metadump all" {
+            return say(out, "BADCLASS invalid class id\r\n");
+        }
+        match lists.fetch_add(1, Ordering::Relaxed) {
+            0 => say(out, "BUSY currently processing crawler request\r\n"),
+            1 => say(out, "key=run-1-a exp=-1\nkey=other exp=-1\nEND\r\n"),
+            2 => say(out, "key=run-1-b exp=-1\nkey=run-1-c exp=-1\nEND\r\n"),
+            _ => say(out, "key=other exp=-1\nEND\r\n"),
+        }
+    });
+    let endpoint = Endpoint::parse(&format!("memcached://127.0.0.1:{}", server.port)).unwrap();
+    let mut admin = admin(&endpoint, TIMEOUT).unwrap();
+    admin.sweep(Layout::Plain, "run-1-", &mut patience()).unwrap();
+    assert_eq!(removed.load(Ordering::Relaxed), 3);
+}
+
+#[test]
+fn keys_of_memcached_that_come_back_are_given_up() {
+    let server = server(|command, out| match command.split(' ').next() {
+        Some("delete") => say(out, "DELETED\r\n"),
+        _ => say(out, "key=run-1-a exp=-1\nEND\r\n"),
+    });
+    let endpoint = Endpoint::parse(&format!("memcached://127.0.0.1:{}", server.port)).unwrap();
+    let mut admin = admin(&endpoint, TIMEOUT).unwrap();
+    let failure = admin.sweep(Layout::Plain, "run-1-", &mut patience()).unwrap_err();
+    assert!(failure.message.contains("listed again"), "{failure}");
+}
