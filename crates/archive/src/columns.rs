@@ -1,13 +1,49 @@
 //! Samples of a trial as columns of differences, and back.
 
 use model::{NetworkUse, ProcessUse, Sample, StoreCounters, ThreadCpu};
-use serde::{Deserialize, Serialize};
+use serde::de::{SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::BTreeMap;
+use std::fmt;
 
 /// The readings of one counter: the first, then the difference of each to the last that was told;
-/// `None` where nothing was told. Differences of 0 at the end are left out, but for the first
-/// reading; one that was never told has no entries.
-type Column = Vec<Option<i64>>;
+/// [`NOT_TOLD`], `null` in the file, where nothing was told. Differences of 0 at the end are left
+/// out, but for the first reading; one that was never told has no entries.
+#[derive(Debug, Default)]
+struct Column(Vec<i64>);
+
+/// No difference of two readings of a counter is that large.
+const NOT_TOLD: i64 = i64::MIN;
+
+impl Serialize for Column {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_seq(self.0.iter().map(|entry| (*entry != NOT_TOLD).then_some(*entry)))
+    }
+}
+
+impl<'de> Deserialize<'de> for Column {
+    /// Half of the memory that a list of options takes.
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        struct Entries;
+        impl<'de> Visitor<'de> for Entries {
+            type Value = Column;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a list of differences")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut of: A) -> Result<Column, A::Error> {
+                let mut entries = Vec::new();
+                while let Some(entry) = of.next_element::<Option<i64>>()? {
+                    entries.push(entry.unwrap_or(NOT_TOLD));
+                }
+                entries.shrink_to_fit();
+                Ok(Column(entries))
+            }
+        }
+        from.deserialize_seq(Entries)
+    }
+}
 
 /// What is wrong with a line.
 type Problem = String;
@@ -81,68 +117,72 @@ impl Line {
         }
     }
 
-    /// The samples again; where all of them would take more than `most_bytes` of memory, every
-    /// second, or every third, and so on. Errors: columns that do not fit each other, or more than
-    /// can be of one trial.
-    pub(crate) fn samples(&self, most_bytes: usize) -> Result<Vec<Sample>, Problem> {
-        let step = self.check(most_bytes)?;
+    /// The samples again, one after the other. Errors: columns that do not fit each other, or more
+    /// than can be of one trial.
+    pub(crate) fn samples(&self) -> Result<impl Iterator<Item = Sample> + '_, Problem> {
+        let length = self.length()?;
+        let server = self.server.as_ref().map(|server| ProcessReadings::of(server, length));
+        let mut server = server.transpose()?;
+        let mut generator = ProcessReadings::of(&self.generator, length)?;
+        let network = self.network.as_ref().map(|network| NetworkReadings::of(network, length));
+        let mut network = network.transpose()?;
+        let store = self.store.iter();
+        let store = store.map(|(name, column)| Ok((name.as_str(), Readings::of(column, length)?)));
+        let mut store = store.collect::<Result<Vec<_>, Problem>>()?;
         let mut last = 0_u64;
-        let times = self.at_ns.iter().map(|difference| {
+        Ok(self.at_ns.iter().map(move |difference| {
             last = last.wrapping_add_signed(*difference);
-            last
-        });
-        let mut samples: Vec<Sample> =
-            times.step_by(step).map(|at_ns| Sample { at_ns, ..Sample::default() }).collect();
-        let shape = Shape { length: self.at_ns.len(), step };
-        self.generator.put(&mut samples, shape, |sample, used| sample.generator = used)?;
-        if let Some(server) = &self.server {
-            server.put(&mut samples, shape, |sample, used| sample.server = Some(used))?;
-        }
-        self.put_store(&mut samples, shape)?;
-        if let Some(network) = &self.network {
-            network.put(&mut samples, shape)?;
-        }
-        Ok(samples)
+            Sample {
+                at_ns: last,
+                server: server.as_mut().and_then(ProcessReadings::told),
+                generator: generator.told().unwrap_or_default(),
+                store: store_told(&mut store),
+                network: network.as_mut().and_then(NetworkReadings::told),
+            }
+        }))
     }
 
+    /// Every how many samples are to be kept, so that they take that many bytes of memory at most.
     /// Every thread and every column that ended early counts in every sample, so a short line can
     /// stand for a lot.
-    /// Errors: what no run has written. Else how many samples to go on by.
-    fn check(&self, most_bytes: usize) -> Result<usize, Problem> {
-        let processes = || self.server.iter().chain([&self.generator]);
-        let names = processes().flat_map(|process| &process.threads).map(|t| &t.name);
-        let names: Vec<&String> = names.chain(self.network.iter().map(|n| &n.interface)).collect();
-        if let Some(long) = names.iter().find(|name| name.len() > NAME_MAX) {
+    pub(crate) fn step(&self, most_bytes: usize) -> usize {
+        let processes = self.server.iter().chain([&self.generator]);
+        let threads: usize = processes.map(|process| process.threads.len()).sum();
+        let each = size_of::<Sample>() + threads * (size_of::<ThreadCpu>() + NAME_MAX / 2);
+        self.at_ns.len().saturating_mul(each).div_ceil(most_bytes.max(1)).max(1)
+    }
+
+    /// How many samples it holds. Errors: what no run has written.
+    fn length(&self) -> Result<usize, Problem> {
+        let processes = self.server.iter().chain([&self.generator]);
+        let names = processes.flat_map(|process| &process.threads).map(|t| &t.name);
+        let mut names = names.chain(self.network.iter().map(|n| &n.interface));
+        if let Some(long) = names.find(|name| name.len() > NAME_MAX) {
             let length = long.len();
             return Err(format!("a name has {length} bytes (expected at most {NAME_MAX})"));
         }
-        let threads: usize = processes().map(|process| process.threads.len()).sum();
-        let each = size_of::<Sample>() + threads * (size_of::<ThreadCpu>() + NAME_MAX / 2);
         let count = self.at_ns.len();
         if count > SAMPLES_MAX {
             return Err(format!("it has {count} samples (expected at most {SAMPLES_MAX})"));
         }
-        Ok(count.saturating_mul(each).div_ceil(most_bytes.max(1)).max(1))
+        Ok(count)
     }
+}
 
-    /// Names that are not known are passed over.
-    fn put_store(&self, samples: &mut [Sample], shape: Shape) -> Result<(), Problem> {
-        for (name, column) in &self.store {
-            let mut readings = Readings::of(column, shape)?;
-            for sample in samples.iter_mut() {
-                let Some(reading) = readings.told() else { continue };
-                let store = sample.store.get_or_insert_default();
-                if name == FRAGMENTATION {
-                    store.fragmentation = Some(reading as f64 / 1e3);
-                } else if let Some((_, counter)) =
-                    counters(store).into_iter().find(|(own, _)| own == name)
-                {
-                    *counter = Some(reading);
-                }
-            }
+/// What a store told of all its counters at one time. Names that are not known are passed over.
+fn store_told(columns: &mut [(&str, Readings<'_>)]) -> Option<StoreCounters> {
+    let mut told: Option<StoreCounters> = None;
+    for (name, readings) in columns {
+        let Some(reading) = readings.told() else { continue };
+        let store = told.get_or_insert_default();
+        if *name == FRAGMENTATION {
+            store.fragmentation = Some(reading as f64 / 1e3);
+        } else if let Some((_, counter)) = counters(store).into_iter().find(|(own, _)| own == name)
+        {
+            *counter = Some(reading);
         }
-        Ok(())
     }
+    told
 }
 
 const FRAGMENTATION: &str = "fragmentation";
@@ -177,7 +217,7 @@ fn store_columns(samples: &[Sample]) -> BTreeMap<String, Column> {
     let permille = |f: f64| (f * 1e3).round() as u64;
     let fragmentation = column(told.iter().map(|store| store.fragmentation.map(permille)));
     columns.insert(FRAGMENTATION.into(), fragmentation);
-    columns.retain(|_, column| !column.is_empty());
+    columns.retain(|_, column| !column.0.is_empty());
     columns
 }
 
@@ -194,42 +234,49 @@ impl Process {
             threads: threads(used),
         }
     }
+}
 
-    /// Hands every reading over to its sample.
-    fn put(
-        &self,
-        samples: &mut [Sample],
-        shape: Shape,
-        take: impl Fn(&mut Sample, ProcessUse),
-    ) -> Result<(), Problem> {
-        let mut cpu_ns = Readings::of(&self.cpu_ns, shape)?;
-        let mut resident_bytes = Readings::of(&self.resident_bytes, shape)?;
-        let mut swapped_bytes = Readings::of(&self.swapped_bytes, shape)?;
-        let mut voluntary_switches = Readings::of(&self.voluntary_switches, shape)?;
-        let mut involuntary_switches = Readings::of(&self.involuntary_switches, shape)?;
-        let mut run_delay_ns = Readings::of(&self.run_delay_ns, shape)?;
-        let threads = self.threads.iter().map(|t| Ok((t, Readings::of(&t.cpu_ns, shape)?)));
-        let mut threads = threads.collect::<Result<Vec<_>, Problem>>()?;
-        for sample in samples {
-            let threads = threads.iter_mut().filter_map(|(thread, readings)| {
-                let cpu_ns = readings.told()?;
-                Some(ThreadCpu { id: thread.id, name: thread.name.clone(), cpu_ns })
-            });
-            let threads: Vec<ThreadCpu> = threads.collect();
-            let used = ProcessUse {
-                cpu_ns: 0,
-                threads,
-                resident_bytes: resident_bytes.told().unwrap_or_default(),
-                swapped_bytes: swapped_bytes.told().unwrap_or_default(),
-                voluntary_switches: voluntary_switches.told().unwrap_or_default(),
-                involuntary_switches: involuntary_switches.told().unwrap_or_default(),
-                run_delay_ns: run_delay_ns.told().unwrap_or_default(),
-            };
-            if let Some(cpu_ns) = cpu_ns.told() {
-                take(sample, ProcessUse { cpu_ns, ..used });
-            }
-        }
-        Ok(())
+/// The readings of a process, one after the other.
+struct ProcessReadings<'a> {
+    cpu_ns: Readings<'a>,
+    resident_bytes: Readings<'a>,
+    swapped_bytes: Readings<'a>,
+    voluntary_switches: Readings<'a>,
+    involuntary_switches: Readings<'a>,
+    run_delay_ns: Readings<'a>,
+    threads: Vec<(&'a Thread, Readings<'a>)>,
+}
+
+impl<'a> ProcessReadings<'a> {
+    fn of(process: &'a Process, length: usize) -> Result<Self, Problem> {
+        let of = |column| Readings::of(column, length);
+        let threads = process.threads.iter().map(|thread| Ok((thread, of(&thread.cpu_ns)?)));
+        Ok(Self {
+            cpu_ns: of(&process.cpu_ns)?,
+            resident_bytes: of(&process.resident_bytes)?,
+            swapped_bytes: of(&process.swapped_bytes)?,
+            voluntary_switches: of(&process.voluntary_switches)?,
+            involuntary_switches: of(&process.involuntary_switches)?,
+            run_delay_ns: of(&process.run_delay_ns)?,
+            threads: threads.collect::<Result<_, Problem>>()?,
+        })
+    }
+
+    fn told(&mut self) -> Option<ProcessUse> {
+        let threads = self.threads.iter_mut().filter_map(|(thread, readings)| {
+            let cpu_ns = readings.told()?;
+            Some(ThreadCpu { id: thread.id, name: thread.name.clone(), cpu_ns })
+        });
+        let used = ProcessUse {
+            cpu_ns: 0,
+            threads: threads.collect(),
+            resident_bytes: self.resident_bytes.told().unwrap_or_default(),
+            swapped_bytes: self.swapped_bytes.told().unwrap_or_default(),
+            voluntary_switches: self.voluntary_switches.told().unwrap_or_default(),
+            involuntary_switches: self.involuntary_switches.told().unwrap_or_default(),
+            run_delay_ns: self.run_delay_ns.told().unwrap_or_default(),
+        };
+        self.cpu_ns.told().map(|cpu_ns| ProcessUse { cpu_ns, ..used })
     }
 }
 
@@ -269,24 +316,38 @@ impl Network {
             sent_packets: of(|n| n.sent_packets),
         }
     }
+}
 
-    fn put(&self, samples: &mut [Sample], shape: Shape) -> Result<(), Problem> {
-        let mut received_bytes = Readings::of(&self.received_bytes, shape)?;
-        let mut sent_bytes = Readings::of(&self.sent_bytes, shape)?;
-        let mut received_packets = Readings::of(&self.received_packets, shape)?;
-        let mut sent_packets = Readings::of(&self.sent_packets, shape)?;
-        for sample in samples {
-            let used = NetworkUse {
-                interface: self.interface.clone(),
-                received_bytes: 0,
-                sent_bytes: sent_bytes.told().unwrap_or_default(),
-                received_packets: received_packets.told().unwrap_or_default(),
-                sent_packets: sent_packets.told().unwrap_or_default(),
-            };
-            let told = received_bytes.told();
-            sample.network = told.map(|received_bytes| NetworkUse { received_bytes, ..used });
-        }
-        Ok(())
+/// The readings of a network interface, one after the other.
+struct NetworkReadings<'a> {
+    interface: &'a str,
+    received_bytes: Readings<'a>,
+    sent_bytes: Readings<'a>,
+    received_packets: Readings<'a>,
+    sent_packets: Readings<'a>,
+}
+
+impl<'a> NetworkReadings<'a> {
+    fn of(network: &'a Network, length: usize) -> Result<Self, Problem> {
+        let of = |column| Readings::of(column, length);
+        Ok(Self {
+            interface: &network.interface,
+            received_bytes: of(&network.received_bytes)?,
+            sent_bytes: of(&network.sent_bytes)?,
+            received_packets: of(&network.received_packets)?,
+            sent_packets: of(&network.sent_packets)?,
+        })
+    }
+
+    fn told(&mut self) -> Option<NetworkUse> {
+        let used = NetworkUse {
+            interface: self.interface.into(),
+            received_bytes: 0,
+            sent_bytes: self.sent_bytes.told().unwrap_or_default(),
+            received_packets: self.received_packets.told().unwrap_or_default(),
+            sent_packets: self.sent_packets.told().unwrap_or_default(),
+        };
+        self.received_bytes.told().map(|received_bytes| NetworkUse { received_bytes, ..used })
     }
 }
 
@@ -297,55 +358,42 @@ fn difference(last: &mut u64, reading: u64) -> i64 {
 
 fn column(readings: impl Iterator<Item = Option<u64>>) -> Column {
     let mut last = 0;
-    let mut column: Column = readings.map(|r| r.map(|r| difference(&mut last, r))).collect();
-    if column.iter().all(Option::is_none) {
-        return Column::new();
+    let entries = readings.map(|r| r.map_or(NOT_TOLD, |r| difference(&mut last, r)));
+    let mut entries: Vec<i64> = entries.collect();
+    if entries.iter().all(|entry| *entry == NOT_TOLD) {
+        return Column::default();
     }
-    let cut = column.iter().rposition(|difference| *difference != Some(0)).unwrap_or(0);
-    column.truncate(cut + 1);
-    column
-}
-
-/// How many samples a line holds, and every how many of them are read.
-#[derive(Clone, Copy)]
-struct Shape {
-    length: usize,
-    step: usize,
+    let cut = entries.iter().rposition(|difference| *difference != 0).unwrap_or(0);
+    entries.truncate(cut + 1);
+    Column(entries)
 }
 
 /// The readings of a column, one after the other.
 struct Readings<'a> {
-    step: usize,
-    differences: std::slice::Iter<'a, Option<i64>>,
+    differences: std::slice::Iter<'a, i64>,
     /// `None` for a counter that was never told.
     last: Option<u64>,
 }
 
 impl<'a> Readings<'a> {
-    fn of(column: &'a Column, shape: Shape) -> Result<Self, Problem> {
-        if column.len() > shape.length {
+    /// Of a column of so many samples.
+    fn of(column: &'a Column, length: usize) -> Result<Self, Problem> {
+        if column.0.len() > length {
             return Err("a column is longer than that of the times".into());
         }
-        let last = (!column.is_empty()).then_some(0);
-        Ok(Self { step: shape.step, differences: column.iter(), last })
+        let last = (!column.0.is_empty()).then_some(0);
+        Ok(Self { differences: column.0.iter(), last })
     }
 
-    /// The next reading that counts; `None` where it was not told.
+    /// The next reading; `None` where it was not told.
     fn told(&mut self) -> Option<u64> {
-        let told = self.next();
-        for _ in 1..self.step {
-            self.next();
-        }
-        told
-    }
-
-    fn next(&mut self) -> Option<u64> {
         match self.differences.next() {
-            None => self.last,
+            Some(&NOT_TOLD) => None,
             Some(difference) => {
-                self.last = Some(self.last?.wrapping_add_signed((*difference)?));
+                self.last = Some(self.last?.wrapping_add_signed(*difference));
                 self.last
             }
+            None => self.last,
         }
     }
 }

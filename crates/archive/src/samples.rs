@@ -22,14 +22,14 @@ use crate::writer::{append_whole, json, written};
 use crate::{ArchiveError, SAMPLES};
 
 /// Bytes of a line beside [`LINE_FACTOR`] times the packed file.
-const LINE_BYTES: u64 = 2 << 20;
+const LINE_BYTES: u64 = 16 << 20;
 /// How many times as long as the packed file a line may be; those of real runs are 4 to 8 times as
 /// long as their own member.
 const LINE_FACTOR: u64 = 12;
 /// Bytes of all unpacked samples that are kept together, beside [`KEPT_FACTOR`] times the packed
 /// file.
-const KEPT_BYTES: usize = 32 << 20;
-const KEPT_FACTOR: usize = 4;
+const KEPT_BYTES: usize = 16 << 20;
+const KEPT_FACTOR: usize = 2;
 
 /// Samples by block and id of the cell.
 pub type SamplesByTrial = BTreeMap<(u32, String), Vec<Sample>>;
@@ -97,29 +97,42 @@ impl PackedSamples {
         Ok(all)
     }
 
-    /// The samples of each trial, by block and id of the cell.
-    pub fn trials(
-        &self,
-    ) -> impl Iterator<Item = Result<(u32, &str, Vec<Sample>), ArchiveError>> + '_ {
-        self.members.iter().map(|((block, cell), (number, range))| {
+    /// The lines of the trials, by block and id of the cell; of each all samples are in order.
+    fn lines(&self) -> impl Iterator<Item = Result<(usize, Line), ArchiveError>> + '_ {
+        self.members.values().map(|(number, range)| {
             let text = self.unpack(*number, range.start)?.map(|(text, _)| text).unwrap_or_default();
-            let line: Line = parse(&self.path, *number, &text)?;
-            drop(text);
-            let samples = line.samples(self.kept_max());
-            let samples = samples.map_err(|e| damaged(&self.path, *number, &e))?;
-            Ok((*block, cell.as_str(), samples))
+            Ok((*number, parse(&self.path, *number, &text)?))
         })
+    }
+
+    /// Hands over the samples of all trials, one at a time, with block and id of the cell.
+    ///
+    /// Errors: the file is damaged; those of `each`.
+    pub fn each<E: From<ArchiveError>>(
+        &self,
+        mut each: impl FnMut((u32, &str), Sample) -> Result<(), E>,
+    ) -> Result<(), E> {
+        for line in self.lines() {
+            let (number, line) = line?;
+            let samples = line.samples().map_err(|e| damaged(&self.path, number, &e))?;
+            for sample in samples {
+                each((line.block, &line.cell), sample)?;
+            }
+        }
+        Ok(())
     }
 
     /// The samples of all trials at once. Where they would take much more memory than the record,
     /// every second of each trial is left out, or three of four, and so on.
     pub fn by_trial(&self) -> Result<SamplesByTrial, ArchiveError> {
         let (mut all, mut bytes, mut step) = (SamplesByTrial::new(), 0, 1);
-        for trial in self.trials() {
-            let (block, cell, samples) = trial?;
-            let samples: Vec<Sample> = samples.into_iter().step_by(step).collect();
+        for line in self.lines() {
+            let (number, line) = line?;
+            let every = line.step(self.kept_max()).max(step);
+            let samples = line.samples().map_err(|e| damaged(&self.path, number, &e))?;
+            let samples: Vec<Sample> = samples.step_by(every).collect();
             bytes += samples.iter().map(bytes_of).sum::<usize>();
-            all.insert((block, cell.to_string()), samples);
+            all.insert((line.block, line.cell.clone()), samples);
             while bytes > self.kept_max() && step < 1 << 20 {
                 step *= 2;
                 for samples in all.values_mut() {

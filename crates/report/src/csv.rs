@@ -13,7 +13,7 @@ use crate::standings::standings;
 use crate::view::{RampStage, RampView, Row, StageInTime, View};
 
 pub use probes::render_probes;
-pub use samples::{samples_header, samples_lines};
+pub use samples::{samples_header, samples_line};
 
 /// Metrics in the order of their columns, each as centre, `_lo` and `_hi`.
 const METRICS: [&str; 23] = [

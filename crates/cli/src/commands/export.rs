@@ -8,8 +8,8 @@ use crate::args::Export;
 use crate::exit::CliError;
 use crate::{foreign, output};
 
-/// Lines of samples that are printed at once.
-const SAMPLES_AT_ONCE: usize = 1_000;
+/// Bytes of samples that are printed at once.
+const PRINTED_AT_ONCE: usize = 256 << 10;
 
 pub(crate) fn run(arguments: &Export) -> Result<ExitCode, CliError> {
     let (records, run) = (&arguments.records.out, &arguments.run);
@@ -47,13 +47,15 @@ fn samples(record: &Path) -> Result<(), CliError> {
     let run = Record::read(record)?.header.run;
     let packed = PackedSamples::read(record)?;
     // All are read before the first is printed: an error prints no result.
-    packed.trials().try_for_each(|trial| trial.map(drop))?;
-    output::print(&::report::csv::samples_header())?;
-    for trial in packed.trials() {
-        let (block, cell, samples) = trial?;
-        for part in samples.chunks(SAMPLES_AT_ONCE) {
-            output::print(&::report::csv::samples_lines((&run, block, cell), part))?;
+    packed.each(|_, _| Ok::<(), CliError>(()))?;
+    let mut text = ::report::csv::samples_header();
+    packed.each(|(block, cell), sample| {
+        text += &::report::csv::samples_line((&run, block, cell), &sample);
+        if text.len() > PRINTED_AT_ONCE {
+            output::print(&std::mem::take(&mut text))?;
         }
-    }
+        Ok::<(), CliError>(())
+    })?;
+    output::print(&text)?;
     Ok(())
 }

@@ -88,8 +88,8 @@ fn what_program_and_guard_leave_when_killed_together_is_listed_and_removed() {
     assert!(!again.contains(place.path().to_str().unwrap()), "{again}");
 }
 
-/// The command as the first process of a namespace of process ids, as in a container; `None`, with a
-/// word, where this user may not make one.
+/// The command as the first process of a namespace of process ids, as in a container; `None`, with
+/// a word, where this user may not make one.
 fn contained(command: &Command) -> Option<Command> {
     let words = ["--pid", "--fork", "--mount-proc", "--kill-child"];
     let tried = Command::new("unshare").args(words).arg("true").output();

@@ -53,23 +53,19 @@ pub fn samples_header() -> String {
     line(&header)
 }
 
-/// One line a sample of a trial, which is named by run, block and id of the cell; counters as they
-/// were read.
-pub fn samples_lines((run, block, cell): (&str, u32, &str), samples: &[Sample]) -> String {
-    let mut text = String::new();
-    for sample in samples {
-        let place = [run.into(), block.to_string(), cell.into(), sample.at_ns.to_string()];
-        let mut fields: Vec<String> = place.into();
-        let server = sample.server.as_ref();
-        fields.extend(process(server));
-        fields.extend(process(Some(&sample.generator)));
-        fields.extend(store(sample.store.as_ref()));
-        fields.extend(network(sample.network.as_ref()));
-        fields.push(server.map(|s| threads(&s.threads)).unwrap_or_default());
-        fields.push(threads(&sample.generator.threads));
-        text += &line(&fields);
-    }
-    text
+/// The line of a sample of a trial, which is named by run, block and id of the cell; counters as
+/// they were read.
+pub fn samples_line((run, block, cell): (&str, u32, &str), sample: &Sample) -> String {
+    let place = [run.into(), block.to_string(), cell.into(), sample.at_ns.to_string()];
+    let mut fields: Vec<String> = place.into();
+    let server = sample.server.as_ref();
+    fields.extend(process(server));
+    fields.extend(process(Some(&sample.generator)));
+    fields.extend(store(sample.store.as_ref()));
+    fields.extend(network(sample.network.as_ref()));
+    fields.push(server.map(|s| threads(&s.threads)).unwrap_or_default());
+    fields.push(threads(&sample.generator.threads));
+    line(&fields)
 }
 
 fn process(used: Option<&ProcessUse>) -> [String; PROCESS.len()] {
@@ -143,7 +139,8 @@ mod tests {
             network: Some(NetworkUse { interface: "lo".into(), ..NetworkUse::default() }),
             ..Sample::default()
         };
-        let text = samples_header() + &samples_lines(("aabb", 3, "redis/steady/8"), &[idle, busy]);
+        let line = |sample| samples_line(("aabb", 3, "redis/steady/8"), sample);
+        let text = samples_header() + &line(&idle) + &line(&busy);
         let lines: Vec<&str> = text.split("\r\n").collect();
         let [header, idle, busy, ""] = lines[..] else { panic!("{text}") };
         let columns = header.split(',').count();
