@@ -84,9 +84,9 @@ pub fn run(
     sinks.tell(&Event::RunStarted(Box::new(header)));
     let mut bench = Bench::new(&plan, &run, setup);
     let ready = check_targets(&plan, &mut bench, sinks, stop);
-    // A run that is taken up in vain, say without the store's password, can be taken up again.
     let resumed = !earlier.is_empty();
-    let in_vain = ready.is_empty() && resumed;
+    // A run that is taken up in vain, say without the store's password, can be taken up again.
+    let in_vain = ready.is_empty() && setup.resumes;
     let mut measuring = Measuring {
         plan: &plan,
         bench,

@@ -127,6 +127,18 @@ impl Shared<'_> {
         self.failed.store(true, Ordering::Relaxed);
     }
 
+    /// Waits as long, or until the run is over.
+    fn warm_up(&self, duration: Duration) {
+        let until = Instant::now() + duration;
+        while !self.over() {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return;
+            }
+            thread::sleep(left.min(TICK));
+        }
+    }
+
     /// The coordinator's part of a phase, entered when all clients were let go; with when its
     /// measurement began.
     fn phase(
@@ -138,7 +150,7 @@ impl Shared<'_> {
         meter: &mut dyn Meter,
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> Option<(PhaseResult, Instant)> {
-        thread::sleep(Duration::from_nanos(phase.warmup_ns));
+        self.warm_up(Duration::from_nanos(phase.warmup_ns));
         let server_before = meter.server_cpu_ns();
         let telling = Telling::new(&phase.name, names, clients);
         let (shares, recorder) = self.collect(inbox, clients, telling, progress);

@@ -205,6 +205,38 @@ fn a_killed_run_on_an_existing_redis_is_resumed_and_cleaned_up() {
     assert_eq!(server.keys(), [""; 0], "also what the killed run had left");
 }
 
+/// Also one that was killed before its first trial ended.
+#[test]
+fn a_run_that_is_resumed_in_vain_can_be_resumed_again() {
+    if !installed(&["redis-server", "redis-cli", "setpriv"]) {
+        return;
+    }
+    let (server, place) = (RedisServer::new(), Place::new());
+    let target = format!("x={}", server.url());
+    let plan = ["--set", "clients=1", "--set", "warmup_ms=60000", "--target", &target];
+    let run = Started::new(place.fast(&plan));
+    wait_until("the run writes", Duration::from_secs(60), || {
+        (!server.keys().is_empty()).then_some(())
+    });
+    run.signal(Signal::SIGKILL);
+    run.finish_within(Duration::from_secs(20));
+    place.assert_nothing_left();
+
+    server.ask(&["SET", "somebody's", "value"]);
+    let resume = || Place::finish(place.run(&["--resume", "latest", "--target", &target]));
+    let refused = resume().code(3);
+    assert!(refused.stdout.contains("is not empty"), "{refused:?}");
+    assert_eq!(place.record().seal()["status"], "interrupted");
+    server.ask(&["DEL", "somebody's"]);
+    let started = Started::new(place.run(&["--resume", "latest", "--target", &target]));
+    wait_until("the run goes on", Duration::from_secs(60), || {
+        (!server.keys().is_empty()).then_some(())
+    });
+    started.signal(Signal::SIGINT);
+    started.finish_within(Duration::from_secs(20));
+    assert_eq!(server.keys(), [""; 0]);
+}
+
 #[test]
 fn a_killed_run_on_an_existing_mysql_is_resumed() {
     if !installed(&["mariadbd", "mariadb", "mariadb-install-db", "setpriv"]) {
