@@ -128,7 +128,7 @@ impl Shared<'_> {
     }
 
     /// Waits as long, or until the run is over.
-    fn warm_up(&self, duration: Duration) {
+    fn wait(&self, duration: Duration) {
         let until = Instant::now() + duration;
         while !self.over() {
             let left = until.saturating_duration_since(Instant::now());
@@ -150,7 +150,7 @@ impl Shared<'_> {
         meter: &mut dyn Meter,
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> Option<(PhaseResult, Instant)> {
-        self.warm_up(Duration::from_nanos(phase.warmup_ns));
+        self.wait(Duration::from_nanos(phase.warmup_ns));
         let server_before = meter.server_cpu_ns();
         let telling = Telling::new(&phase.name, names, clients);
         let (shares, recorder) = self.collect(inbox, clients, telling, progress);
@@ -394,7 +394,7 @@ impl<'a> ClientLoop<'a> {
             self.untimed_ns += self.measured_ns(ready, intended);
             let free = intended;
             if plan.think_ns > 0 {
-                thread::sleep(Duration::from_nanos(plan.think_ns));
+                self.shared.wait(Duration::from_nanos(plan.think_ns));
                 intended = Instant::now();
             }
             let mut sent = intended;
