@@ -10,7 +10,7 @@ use nix::errno::Errno;
 use nix::fcntl::AtFlags;
 use nix::fcntl::{OFlag, openat, renameat};
 use nix::sys::stat::Mode;
-use nix::unistd::{UnlinkatFlags, linkat, unlinkat};
+use nix::unistd::{UnlinkatFlags, Whence, linkat, lseek, unlinkat};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, BufWriter, ErrorKind, Read as _, Write};
@@ -27,6 +27,20 @@ const MODE: Mode = Mode::from_bits_truncate(0o666);
 pub(crate) struct Directory {
     file: File,
     path: PathBuf,
+}
+
+/// Refuses a sparse file: it takes no room on a disk and all of its length in memory.
+fn without_holes(file: File) -> io::Result<File> {
+    let length = i64::try_from(file.metadata()?.len()).unwrap_or(i64::MAX);
+    // Where holes are not known, the end of the file is the first.
+    let hole = lseek(&file, 0, Whence::SeekHole).unwrap_or(length);
+    lseek(&file, 0, Whence::SeekSet)?;
+    if hole < length {
+        return Err(io::Error::other(format!(
+            "it has a hole at byte {hole} (expected a record as cachedyno wrote it)"
+        )));
+    }
+    Ok(file)
 }
 
 impl Directory {
@@ -54,9 +68,9 @@ impl Directory {
         self.path.join(name)
     }
 
-    /// A regular file; `None` where there is nothing of that name.
+    /// A regular file without holes; `None` where there is nothing of that name.
     pub(crate) fn file(&self, name: &str) -> Result<Option<File>, ArchiveError> {
-        match self.regular(name, OFlag::O_RDONLY) {
+        match self.regular(name, OFlag::O_RDONLY).and_then(without_holes) {
             Ok(file) => Ok(Some(file)),
             Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
             Err(e) => Err(self.unreadable(name, e)),

@@ -82,24 +82,33 @@ pub(crate) fn open(path: &Path) -> Result<Directory, ArchiveError> {
 }
 
 /// All records below `records`, oldest first; directories that are no records are passed over, and
-/// so are links: what they lead to is not below.
-pub fn list(records: &Path) -> Result<Vec<Listed>, ArchiveError> {
+/// so are links: what they lead to is not below. Records that cannot be read do not hide the
+/// others: what is wrong with them is handed to `unreadable`.
+pub fn list(
+    records: &Path,
+    unreadable: &mut dyn FnMut(ArchiveError),
+) -> Result<Vec<Listed>, ArchiveError> {
     let all = match Directory::open(records) {
         Ok(all) => all,
         Err(e) if e.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(e) => return Err(unreadable(records, e)),
+        Err(e) => return Err(self::unreadable(records, e)),
     };
-    let entries = fs::read_dir(records).map_err(|e| unreadable(records, e))?;
-    // A damaged or newer record must not hide the others; reading it tells what is wrong.
-    let record = |name: &std::ffi::OsStr| listed(&all.below(name).ok()?);
-    let mut listed: Vec<Listed> =
-        entries.filter_map(Result::ok).filter_map(|e| record(&e.file_name())).collect();
-    listed.sort_by(|a, b| (a.started_unix_ms, &a.run).cmp(&(b.started_unix_ms, &b.run)));
-    Ok(listed)
+    let entries = fs::read_dir(records).map_err(|e| self::unreadable(records, e))?;
+    let mut found = Vec::new();
+    for entry in entries.filter_map(Result::ok) {
+        let Ok(record) = all.below(&entry.file_name()) else { continue };
+        match listed(&record) {
+            Ok(record) => found.push(record),
+            Err(ArchiveError::NotARecord(_)) => {}
+            Err(e) => unreadable(e),
+        }
+    }
+    found.sort_by(|a, b| (a.started_unix_ms, &a.run).cmp(&(b.started_unix_ms, &b.run)));
+    Ok(found)
 }
 
-fn listed(record: &Directory) -> Option<Listed> {
-    let header = header(record).ok()?;
+fn listed(record: &Directory) -> Result<Listed, ArchiveError> {
+    let header = header(record)?;
     let (seal, changed) = seal::read(record).unwrap_or_default();
     let status = match seal {
         Some(Seal { status: SealStatus::Complete, .. }) => "complete",
@@ -111,7 +120,7 @@ fn listed(record: &Directory) -> Option<Listed> {
     let killed = status == "unsealed" && !in_use(record);
     let limits = plan.search.iter().flat_map(|search| &search.slos);
     let holding = plan.targets.iter().filter(|_| killed).filter(left);
-    Some(Listed {
+    Ok(Listed {
         path: record.path().to_path_buf(),
         may_hold_leftovers: holding.map(|t| t.name.clone()).collect(),
         limits: limits.map(ToString::to_string).collect(),
@@ -134,7 +143,7 @@ pub fn find(records: &Path, wanted: &str) -> Result<PathBuf, ArchiveError> {
             None => Err(ArchiveError::NotARecord(as_path.to_path_buf())),
         };
     }
-    let all = list(records)?;
+    let all = list(records, &mut |_| {})?;
     let unknown = || ArchiveError::Unknown {
         wanted: wanted.into(),
         within: records.to_path_buf(),

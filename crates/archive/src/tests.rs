@@ -164,7 +164,7 @@ fn runs_are_found_by_path_id_prefix_and_latest() {
     let first = write(records.path(), "aa110000", 1000);
     let second = write(records.path(), "aa220000", 2000);
     fs::create_dir(records.path().join("unrelated")).unwrap();
-    let listed = list(records.path()).unwrap();
+    let listed = list(records.path(), &mut |e| panic!("{e}")).unwrap();
     assert_eq!(listed.len(), 2);
     assert!(listed.iter().all(|l| l.status == "unsealed" && l.limits.is_empty()), "{listed:?}");
     let found = |wanted: &str| find(records.path(), wanted);

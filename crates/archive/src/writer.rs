@@ -23,6 +23,7 @@ pub struct Writer {
     started_unix_ms: u64,
     /// Files that were changed after an earlier seal: sealing again must not hide that.
     changed: Vec<String>,
+    lost: Option<String>,
     _lock: File,
 }
 
@@ -73,7 +74,15 @@ impl Writer {
             Err(TryLockError::Error(e)) => return Err(record.unwritten(LOCK, e)),
         }
         let (targets, trials) = (record.append(TARGETS)?, record.append(TRIALS)?);
-        Ok(Self { record, targets, trials, started_unix_ms, changed: Vec::new(), _lock: lock })
+        Ok(Self {
+            record,
+            targets,
+            trials,
+            started_unix_ms,
+            changed: Vec::new(),
+            lost: None,
+            _lock: lock,
+        })
     }
 
     /// Directory of the record.
@@ -84,6 +93,11 @@ impl Writer {
     /// Files of a resumed record that were changed after it had been sealed.
     pub fn changed(&self) -> &[String] {
         &self.changed
+    }
+
+    /// Why the record lacks what came last, as on a full disk.
+    pub fn lost(&self) -> Option<&str> {
+        self.lost.as_deref()
     }
 
     fn target(&mut self, line: &TargetLine) -> Result<(), ArchiveError> {
@@ -125,7 +139,7 @@ impl Sink for Writer {
     }
 
     fn event(&mut self, event: &Event) -> Result<(), SinkError> {
-        self.take(event).map_err(|e| SinkError(e.to_string()))
+        self.take(event).map_err(|e| SinkError(self.lost.insert(e.to_string()).clone()))
     }
 }
 

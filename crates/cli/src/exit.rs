@@ -55,7 +55,7 @@ impl From<StudyError> for CliError {
 impl From<ArchiveError> for CliError {
     fn from(error: ArchiveError) -> Self {
         let code = match error {
-            ArchiveError::Io { .. } | ArchiveError::Damaged { .. } => FAILED,
+            ArchiveError::Io { doing: "written", .. } => FAILED,
             _ => USAGE,
         };
         Self { code, message: error.to_string() }

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use crate::exit::{CliError, FAILED};
+use crate::exit::{CliError, USAGE};
 use crate::output;
 
 /// Resident memory of the program beside [`SIZE_FACTOR`] times what is read; with what is taken
@@ -59,7 +59,7 @@ pub(crate) fn within<T>(
                     "error: `{name}` cannot be read within {what}: its files hold more than its \
                      {bytes} bytes stand for (expected a record as cachedyno wrote it)"
                 ));
-                low_level::exit(FAILED.into());
+                low_level::exit(USAGE.into());
             }
         }
     });
@@ -110,7 +110,7 @@ fn caught<T>(path: &Path, read: impl FnOnce() -> Result<T, CliError>) -> Result<
     panic::set_hook(usual);
     result.unwrap_or_else(|_| {
         let place = place.lock().ok().and_then(|mut place| place.take()).unwrap_or_default();
-        Err(CliError::failed(format!(
+        Err(CliError::usage(format!(
             "record `{}` cannot be judged: its files contradict each other (found at {place})",
             path.display()
         )))

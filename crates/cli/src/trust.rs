@@ -1,7 +1,9 @@
 //! Plans that somebody else may have made: studies, and records that are resumed.
 
+use drivers::wire::Dialect;
 use lab::Setup;
-use model::{Header, Plan, PlannedTarget, Product, Program};
+use model::{Header, Plan, PlannedTarget, Product, Program, Workload};
+use std::collections::BTreeSet;
 use std::io::{self, IsTerminal as _};
 
 use crate::exit::CliError;
@@ -27,7 +29,11 @@ pub(crate) fn host_mark(run: &str, plan: &Plan) -> Option<String> {
 /// started and where, and asks; `is_trusted` answers instead of the user.
 pub(crate) fn consent(header: &Header, setup: &Setup, is_trusted: bool) -> Result<(), CliError> {
     let Header { run, plan, .. } = header;
-    if is_trusted || header.host_mark.is_some() && header.host_mark == host_mark(run, plan) {
+    if header.host_mark.is_some() && header.host_mark == host_mark(run, plan) {
+        return Ok(());
+    }
+    check_commands(plan)?;
+    if is_trusted {
         return Ok(());
     }
     output::say(&format!(
@@ -48,12 +54,41 @@ pub(crate) fn consent(header: &Header, setup: &Setup, is_trusted: bool) -> Resul
     )))
 }
 
-/// What a plan starts, reads and measures, a line each.
+/// The commands that a plan sends to a target.
+fn commands<'a>(plan: &'a Plan, target: &'a str) -> impl Iterator<Item = &'a str> {
+    let cells = plan.cells.iter().filter(move |cell| cell.target == target);
+    let kv = cells.filter_map(|cell| match &cell.workload {
+        Workload::Kv(kv) => Some(kv),
+        Workload::Sessions(_) | Workload::AppCache(_) => None,
+    });
+    kv.flat_map(|kv| kv.operations.iter().filter_map(|o| o.command.as_deref()))
+}
+
+/// Whether the commands of somebody else's plan touch nothing but their own keys, also on private
+/// servers: a command can make a server listen, connect or write files.
+fn check_commands(plan: &Plan) -> Result<(), CliError> {
+    for target in &plan.targets {
+        let Some(dialect) = Dialect::of(target.product, None) else { continue };
+        for command in commands(plan, &target.name) {
+            drivers::kv::check_own_keys(dialect, command).map_err(|e| {
+                CliError::usage(format!(
+                    "target `{}` of a plan that this host did not make sends {e}",
+                    target.name
+                ))
+            })?;
+        }
+    }
+    Ok(())
+}
+
+/// What a plan starts, reads, sends and measures, a line each.
 fn undertakings(plan: &Plan, setup: &Setup) -> Vec<String> {
     let disk = setup.disk.display();
     let mut lines = Vec::new();
     for target in &plan.targets {
         let name = &target.name;
+        let sent: BTreeSet<&str> = commands(plan, name).collect();
+        lines.extend(sent.iter().map(|command| format!("`{name}` is sent `{command}`")));
         if let Some(address) = &target.address {
             lines.push(format!("`{name}` measures the store at {address}, whose URL you gave"));
             continue;

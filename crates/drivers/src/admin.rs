@@ -208,7 +208,10 @@ pub fn admin(endpoint: &Endpoint, timeout: Duration) -> Result<Box<dyn Admin>, F
 /// Checks a command without asking a server.
 pub(crate) fn check_own_keys(dialect: Dialect, command: &str) -> Result<(), Failure> {
     let checked = kv::check_own_keys(dialect, command);
-    checked.map_err(|message| Failure { class: ErrorClass::Denied, message })
+    checked.map_err(|e| {
+        let message = format!("{e}; --i-own-this-server allows every command");
+        Failure { class: ErrorClass::Denied, message }
+    })
 }
 
 /// Settings of several servers as those of one: what is the same on all once, the rest with the

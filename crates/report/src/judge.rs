@@ -158,8 +158,12 @@ fn ending(recorded: &Recorded) -> (String, String, f64, u32) {
     let took = ends.max().map_or(0.0, seconds);
     let is_search = recorded.header.plan.search.is_some();
     let blocks = if is_search { recorded.trials.len() as u32 } else { whole_blocks(recorded) };
-    ("unsealed".into(), "the run was killed".into(), took, blocks)
+    ("unsealed".into(), UNSEALED.into(), took, blocks)
 }
+
+/// Why a record has no end.
+pub(crate) const UNSEALED: &str =
+    "the run was killed, or its record could not be written to the end";
 
 fn whole_blocks(recorded: &Recorded) -> u32 {
     let plan = &recorded.header.plan;

@@ -9,6 +9,7 @@ use stats::search::{Found, Next, Purpose, Seen, Settings};
 use stats::tail::{Judgement, Tail};
 use std::collections::BTreeMap;
 
+use crate::judge::UNSEALED;
 use crate::left_out::Lost;
 use crate::notes::Notes;
 use crate::recorded::Recorded;
@@ -150,7 +151,7 @@ impl Judged<'_> {
     fn why_early(&self) -> String {
         match &self.recorded.seal {
             Some(seal) => seal.stopped_because.clone(),
-            None => "the run was killed".into(),
+            None => UNSEALED.into(),
         }
     }
 

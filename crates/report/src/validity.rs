@@ -6,6 +6,7 @@ use model::{
 use stats::steady::{Steady, is_steady};
 
 use crate::cache;
+use crate::judge::UNSEALED;
 use crate::notes::Notes;
 use crate::null;
 use crate::recorded::Recorded;
@@ -117,7 +118,7 @@ fn why_no_trial(recorded: &Recorded) -> String {
     }
     match &recorded.seal {
         Some(seal) => format!(" ({})", seal.stopped_because),
-        None => " (the run was killed before its first trial ended)".into(),
+        None => format!(" ({UNSEALED})"),
     }
 }
 

@@ -11,13 +11,19 @@ use crate::{foreign, output};
 
 pub(crate) fn run(arguments: &List) -> Result<ExitCode, CliError> {
     let (records, bytes) = (&arguments.records.out, foreign::size(&arguments.records.out, 2));
-    let records = foreign::within(records, bytes, || Ok(archive::list(records)?))?;
+    let mut unreadable = Vec::new();
+    let records = foreign::within(records, bytes, || {
+        Ok(archive::list(records, &mut |e| unreadable.push(e.to_string()))?)
+    })?;
     if records.is_empty() {
         let directory = arguments.records.out.display();
         output::print(&format!("no records in {directory} (make one: cachedyno run sessions)\n"))?;
     } else {
         let entries: Vec<Entry> = records.into_iter().map(entry).collect();
         output::print_painted(|colour| ::report::list::render(&entries, super::columns(), colour))?;
+    }
+    for problem in unreadable {
+        output::say(&format!("not listed: {problem}"));
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -109,6 +109,12 @@ pub(super) fn carry_out(
     if let Some(dash) = dash {
         dash.end();
     }
+    if let Some(why) = writer.lost() {
+        return Err(CliError::failed(format!(
+            "the record of this run is incomplete, and only the output above has the whole result: \
+             {why}"
+        )));
+    }
     Ok(ExitCode::from(code(interrupted, is_unusable, view.validity)))
 }
 
@@ -240,6 +246,9 @@ fn resume(
     let writer = Writer::resume(&path)?;
     // Read again under the lock: another cachedyno may have added trials meanwhile.
     let archive::Record { mut header, trials, .. } = super::read(&path)?;
+    if header.plan != *plan {
+        return Err(CliError::usage(format!("the plan of run `{run}` was changed meanwhile")));
+    }
     if let Some(fact) = owned(setup).filter(|fact| !header.conditions.facts.contains(fact)) {
         header.conditions.facts.push(fact);
         writer.replace_header(&header)?;

@@ -276,8 +276,10 @@ fn a_damaged_record_is_said_and_does_not_hide_the_others() {
     fs::write(bad.join("header.json"), "{\"format\":1,").unwrap();
     let listed = || place.on_records(&["list"]).code(0).stdout;
     assert_eq!(listed().lines().count(), 1 + 1, "{}", listed());
+    let said = place.on_records(&["list"]).stderr;
+    assert!(said.contains("not listed: ") && said.contains("00000000/header.json"), "{said}");
     let path = bad.to_str().unwrap();
-    place.on_records(&["show", path]).code(1).error(&["header.json", "line 1", "is damaged"]);
+    place.on_records(&["show", path]).code(2).error(&["header.json", "line 1", "is damaged"]);
     fs::write(bad.join("header.json"), "{\"format\":99}").unwrap();
     place.on_records(&["show", path]).usage_error(&["format 99", "newer cachedyno"]);
 
@@ -291,7 +293,7 @@ fn a_damaged_record_is_said_and_does_not_hide_the_others() {
     lines.extend_from_slice(b"{\"block\":\n");
     fs::write(record.path.join("trials.jsonl"), lines).unwrap();
     let shown = place.on_records(&["show", record.path.to_str().unwrap()]);
-    shown.code(1).error(&["trials.jsonl", "line 2", "is damaged"]);
+    shown.code(2).error(&["trials.jsonl", "line 2", "is damaged"]);
 }
 
 #[test]

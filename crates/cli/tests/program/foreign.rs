@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use super::common::{Finished, Place, Record};
+use super::common::{Finished, Place, Record, installed};
 
 /// A run of session files whose seal is gone, as if it had been killed.
 fn unsealed(place: &Place) -> Record {
@@ -97,10 +97,48 @@ fn a_run_id_that_none_has_is_refused_by_every_command() {
             [&["show", path][..], &["report", path], &["run", "--resume", path, "--trust-record"]]
         {
             let finished = place.on_records(command);
-            assert_eq!(finished.code, Some(1), "{id:?}: {finished:#?}");
+            assert_eq!(finished.code, Some(2), "{id:?}: {finished:#?}");
             assert!(finished.stderr.contains("eight lower-case hexadecimal"), "{finished:#?}");
             assert!(!finished.stderr.contains('\u{1b}'), "{finished:#?}");
         }
         assert!(place.on_records(&["list"]).code(0).stdout.contains("no records"));
     }
+}
+
+#[test]
+fn a_record_cannot_send_commands_that_reach_beyond_their_keys() {
+    if !installed(&["redis-server"]) {
+        return;
+    }
+    let place = Place::new();
+    let mut command = place.command();
+    command.args(["bench", "redis", "--command", "GET __key__", "--duration", "100ms"]);
+    command.args(["--clients", "1", "--blocks", "1", "--keys", "10", "--format", "json", "--out"]);
+    command.arg(place.records()).arg("--disk").arg(place.disk());
+    Place::finish(command).measured();
+    let record = place.record();
+    fs::remove_file(record.path.join("seal.json")).unwrap();
+    let sends = |command: &str| {
+        edit(&record, |header| {
+            for cell in header["plan"]["cells"].as_array_mut().unwrap() {
+                cell["workload"]["operations"][0]["command"] = json!(command);
+            }
+        });
+    };
+    for foreign in [
+        "CONFIG SET port 25010",
+        "REPLICAOF 127.0.0.1 25020",
+        "MIGRATE 127.0.0.1 25020 __key__ 0 500 COPY",
+        "SAVE",
+        "EVAL \"return 1\" 0",
+    ] {
+        sends(foreign);
+        let refused = resume(&place, &["--trust-record"]);
+        let word = format!("`{}", foreign.split(' ').next().unwrap());
+        refused.usage_error(&["of a plan that this host did not make sends", &word]);
+    }
+    sends("GETRANGE __key__ 0 5");
+    let asked = resume(&place, &[]);
+    assert!(asked.stderr.contains("`redis` is sent `GETRANGE __key__ 0 5`"), "{asked:?}");
+    place.assert_nothing_left();
 }

@@ -247,11 +247,27 @@ fn no_link_is_followed_and_nothing_else_than_a_file_is_read() {
         foreign.replace(name, |path| symlink(&kept, path).unwrap());
         let path = foreign.record.to_string_lossy().into_owned();
         let shown = foreign.reads(&["show", &path], &format!("{name} is a link"));
-        shown.code(1).error(&[name, "symbolic link", "expected a regular file"]);
+        shown.code(2).error(&[name, "symbolic link", "expected a regular file"]);
         foreign.replace(name, |path| mkfifo(path, Mode::from_bits_truncate(0o600)).unwrap());
         let shown = foreign.reads(&["show", &path], &format!("{name} is a FIFO"));
-        shown.code(1).error(&[name, "FIFO", "expected a regular file"]);
+        shown.code(2).error(&[name, "FIFO", "expected a regular file"]);
         foreign.reads(&["list"], &format!("{name} is a FIFO"));
+    }
+}
+
+#[test]
+fn files_with_holes_are_refused_and_take_no_memory() {
+    let foreign = Foreign::new();
+    let path = foreign.record.to_string_lossy().into_owned();
+    for name in ["header.json", "trials.jsonl", "targets.jsonl", "samples.jsonl.gz", "seal.json"] {
+        foreign.restore();
+        let file = fs::OpenOptions::new().write(true).open(foreign.path(name)).unwrap();
+        file.set_len(1 << 30).unwrap();
+        let mut command = foreign.place.command();
+        command.args(["show", &path]);
+        let Read { finished, memory_bytes } = measured(command);
+        finished.code(2).error(&[name, "has a hole"]);
+        assert!(memory_bytes < 100_000_000, "{name}: {memory_bytes}");
     }
 }
 
@@ -273,7 +289,8 @@ fn resuming_follows_no_link_and_adds_to_no_file_with_a_second_name() {
     let resume = |name: &str, part: &str| {
         let before = foreign.around();
         let resumed = Place::finish(foreign.place.run(&["--resume", "latest"]));
-        resumed.code(1).error(&[name, part]);
+        assert!(matches!(resumed.code, Some(1 | 2)), "{resumed:?}");
+        resumed.error(&[name, part]);
         assert!(before == foreign.around(), "{name} {part}");
     };
     for name in ["trials.jsonl", "targets.jsonl", "samples.jsonl.gz", "lock"] {
@@ -435,14 +452,14 @@ fn numbers_that_nobody_measured_are_refused_by_name() {
         foreign.restore();
         foreign.header(|header| *header.pointer_mut(pointer).unwrap() = value.clone());
         let key = pointer.rsplit('/').next().unwrap();
-        let shown = foreign.reads(&["show", &path], pointer).code(1);
+        let shown = foreign.reads(&["show", &path], pointer).code(2);
         shown.error(&["header.json`", &format!("{key}`"), "expected"]);
     }
     let mut trial = foreign.first_trial();
     trial["phases"][0]["wall_ns"] = json!(u64::MAX);
     foreign.restore();
     foreign.trials(&[foreign.first_trial(), trial]);
-    let shown = foreign.reads(&["show", &path], "a phase of 584 years").code(1);
+    let shown = foreign.reads(&["show", &path], "a phase of 584 years").code(2);
     shown.error(&["trials.jsonl`, line 2", "`wall_ns`", "expected"]);
 }
 

@@ -91,7 +91,10 @@ fn a_record_that_outgrows_its_disk_costs_the_record_and_not_the_result() {
     let run = |format: &str| {
         let start = ["sessions", "--scale", "quick", "--format", format];
         let arguments = [&start[..], &FAST, &blocks, &short, &files].concat();
-        Place::finish(place.run_at(small.path(), &place.disk(), &arguments)).measured()
+        let finished = Place::finish(place.run_at(small.path(), &place.disk(), &arguments)).code(1);
+        let lost = "error: the record of this run is incomplete";
+        assert!(finished.stderr.contains(lost), "no `{lost}` in {finished:#?}");
+        finished
     };
     let finished = run("text");
     for part in ["warning: record is given up", "o space left on device", "--out DIR"] {

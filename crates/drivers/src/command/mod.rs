@@ -121,7 +121,7 @@ pub enum CommandError {
     /// A command that may reach what other people keep on the server.
     #[error(
         "argument {number}, `{word}`, {problem} (expected a command that touches only the keys it \
-         names, {keys}; --i-own-this-server allows every command)"
+         names, {keys})"
     )]
     Foreign {
         /// Which argument, from 0 for the command's name.

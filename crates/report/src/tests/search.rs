@@ -464,7 +464,7 @@ fn what_was_interrupted_tells_what_is_known_so_far() {
     recorded.seal = None;
     let (validity, outcome, sentence) = outcome(&recorded);
     assert_eq!((validity, &*outcome), (Validity::Invalid, "ended-early"));
-    assert!(sentence.contains("(the run was killed)"), "{sentence}");
+    assert!(sentence.contains("(the run was killed, or its record"), "{sentence}");
     assert!(sentence.contains("so far, 91,000/s held and 109,000/s did not"), "{sentence}");
     recorded.trials.clear();
     assert!(self::outcome(&recorded).2.contains("nothing is known"));

@@ -397,7 +397,9 @@ fn is_here(endpoint: &Endpoint) -> bool {
 fn check_own_keys(kv: &Kv, dialect: Dialect) -> Result<(), CliError> {
     let mut commands = kv.operations.iter().filter_map(|o| o.command.as_deref());
     let checked = commands.try_for_each(|c| drivers::kv::check_own_keys(dialect, c));
-    checked.map_err(|e| CliError::usage(format!("--command {e}")))
+    checked.map_err(|e| {
+        CliError::usage(format!("--command {e}; --i-own-this-server allows every command"))
+    })
 }
 
 /// Reads the text of a flag.
