@@ -138,13 +138,16 @@ fn filtered(
 }
 
 /// Control characters (C0, DEL and C1) but line breaks and tabs, separators of lines and
-/// paragraphs, and controls of the direction of text (Unicode's UAX #9).
+/// paragraphs, controls of the direction of text (Unicode's UAX #9), and characters that nobody
+/// sees (`Default_Ignorable_Code_Point`), which hide text or tell two names apart in secret.
 fn is_hostile(c: char) -> bool {
-    let is_direction = matches!(
+    let is_unseen = matches!(
         c,
-        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e0fff}'
     );
-    is_direction || c.is_control() && c != '\n' && c != '\t'
+    is_unseen || c.is_control() && c != '\n' && c != '\t'
 }
 
 #[cfg(test)]
@@ -166,6 +169,9 @@ mod tests {
             "\u{9b}2J",
             "\u{202e}",
             "\u{2066}",
+            "\u{200b}",
+            "\u{feff}",
+            "\u{e0041}",
             "\u{200f}",
             "\u{61c}",
             "\u{2028}",

@@ -250,7 +250,7 @@ pub(crate) fn counted(
 pub(crate) fn versions(mut versions: Vec<String>) -> String {
     versions.sort();
     versions.dedup();
-    versions.join(" and ")
+    fault::words(versions.join(" and ").as_bytes())
 }
 
 /// Writes and reads one session as a client of the layout does.

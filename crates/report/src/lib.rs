@@ -65,4 +65,4 @@ mod tests;
 pub use judge::judge;
 pub use recorded::{Recorded, TargetState};
 pub use rules::{Rule, rules};
-pub use view::View;
+pub use view::{View, changed_words};

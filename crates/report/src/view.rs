@@ -388,15 +388,21 @@ pub struct View {
 impl View {
     /// Says that these files of the record were changed after it was sealed.
     pub fn mark_changed(&mut self, files: Vec<String>) {
-        if !files.is_empty() {
-            let names = files.join(", ");
-            self.footnotes.push(format!(
-                "the record was changed after it was sealed: {names} no longer fit the SHA-256 in \
-                 its seal, so the result may not be what was measured"
-            ));
-        }
+        self.footnotes.extend(changed_words(&files));
         self.changed = files;
     }
+}
+
+/// Says that files of a record were changed after it was sealed; `None` where none were.
+pub fn changed_words(files: &[String]) -> Option<String> {
+    let fit = if files.len() == 1 { "no longer fits" } else { "no longer fit" };
+    (!files.is_empty()).then(|| {
+        format!(
+            "the record was changed after it was sealed: {} {fit} the SHA-256 in its seal, so the \
+             result may not be what was measured",
+            files.join(", ")
+        )
+    })
 }
 
 /// What a search for the highest rate within limits found.

@@ -36,6 +36,9 @@ pub(crate) const MARK_BYTES_MAX: u64 = 4096;
 pub(crate) const FIRST_LINE: &str = "cachedyno made this directory and removes it.";
 const PREFIX: &str = "cachedyno-";
 const NAME_DIGITS: usize = 8;
+/// Inode of the namespace of process ids that the kernel starts with (`PROC_PID_INIT_INO` in its
+/// `include/linux/proc_ns.h`).
+const FIRST_NAMESPACE: u64 = 0xEFFF_FFFC;
 
 /// A process id and a start time, in clock ticks since boot.
 type Process = (u32, u64);
@@ -144,6 +147,9 @@ impl Owner {
             if is_local && is_unlocked {
                 return State::Gone("made in another container, where its program ended".into());
             }
+            if has_ended(self.namespaces.0) {
+                return State::Gone("made in another container, which has ended".into());
+            }
             return State::Unknown("made in another container, which may still run");
         }
         let runs = |(pid, start_ticks)| {
@@ -190,6 +196,22 @@ fn host() -> Option<String> {
 
 fn boot() -> Option<String> {
     Some(fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?.trim_end().into())
+}
+
+/// Whether a namespace of process ids has no process any more. Known only in the first namespace of
+/// the machine, which sees the processes of all others; false elsewhere.
+fn has_ended(namespace: u64) -> bool {
+    if namespaces().is_none_or(|(own, _)| own != FIRST_NAMESPACE) {
+        return false;
+    }
+    let Ok(processes) = fs::read_dir("/proc") else { return false };
+    // Process 1 is in this namespace, and can hide where it is.
+    let pids = processes.flatten().filter_map(|e| e.file_name().to_str()?.parse::<u32>().ok());
+    pids.filter(|pid| *pid != 1).all(|pid| match fs::read_link(format!("/proc/{pid}/ns/pid")) {
+        Ok(link) => link.to_str() != Some(&format!("pid:[{namespace}]")),
+        // One that has ended has no namespace; of one that hides its own nobody can say.
+        Err(_) => Identity::of(pid).is_none_or(|process| !process.runs()),
+    })
 }
 
 /// Inodes of the namespaces of process ids and of time, the latter since Linux 5.6.
@@ -263,11 +285,16 @@ mod tests {
         let host = "elsewhere".to_string();
         let of_another = Owner { host, ..before };
         assert!(matches!(of_another.state(true, true), State::Unknown(_)), "of another host");
-        for namespaces in [(1, owner.namespaces.1), (owner.namespaces.0, 1)] {
-            let elsewhere = Owner { namespaces, program: owner.guard, ..owner.clone() };
-            assert!(matches!(elsewhere.state(true, true), State::Gone(_)), "its lock is free");
-            assert!(matches!(elsewhere.state(true, false), State::Unknown(_)), "no locks there");
-            assert!(matches!(elsewhere.state(false, true), State::Unknown(_)), "a network disk");
-        }
+        let elsewhere = |pids| {
+            let namespaces = (pids, 1);
+            Owner { namespaces, program: owner.guard, ..owner.clone() }
+        };
+        let runs = elsewhere(owner.namespaces.0);
+        assert!(matches!(runs.state(true, true), State::Gone(_)), "its lock is free");
+        assert!(matches!(runs.state(true, false), State::Unknown(_)), "no locks there");
+        assert!(matches!(runs.state(false, true), State::Unknown(_)), "a network disk");
+        // No namespace has the inode 1; who sees all processes knows.
+        let sees_all = owner.namespaces.0 == FIRST_NAMESPACE && nix::unistd::geteuid().is_root();
+        assert_eq!(matches!(elsewhere(1).state(true, false), State::Gone(_)), sees_all);
     }
 }

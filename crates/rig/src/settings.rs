@@ -106,7 +106,7 @@ pub fn check_settings(
             return wrong("is given twice", "one spelling, with `-` or with `_`");
         }
         if !form.fits(value) {
-            return wrong("has a value that cannot be meant", form.expected());
+            return wrong("has a value that is not allowed", form.expected());
         }
         seen.push(plain);
     }
@@ -252,7 +252,7 @@ mod tests {
             (Product::Memcached, "evictions", "1"),
         ] {
             let told = check(product, None, &[(name, value)]).unwrap_or_default();
-            assert!(told.contains("a value that cannot be meant (expected"), "{value:?}: {told}");
+            assert!(told.contains("a value that is not allowed (expected"), "{value:?}: {told}");
         }
     }
 

@@ -19,6 +19,9 @@ pub(crate) fn run(arguments: &Export) -> Result<ExitCode, CliError> {
         return Ok(ExitCode::SUCCESS);
     }
     let text = super::judged(records, run, |view| {
+        if !arguments.json {
+            say_changed(&view.changed);
+        }
         Ok(if arguments.csv {
             ::report::csv::render(&view)
         } else if arguments.csv_blocks {
@@ -42,9 +45,18 @@ pub(crate) fn run(arguments: &Export) -> Result<ExitCode, CliError> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// CSV has no place for it.
+fn say_changed(files: &[String]) {
+    if let Some(words) = ::report::changed_words(files) {
+        output::say(&format!("warning: {words}"));
+    }
+}
+
 /// Prints the samples of one trial after the other: together they are much more than the record.
 fn samples(record: &Path) -> Result<(), CliError> {
-    let run = Record::read(record)?.header.run;
+    let Record { header, changed, .. } = Record::read(record)?;
+    let run = header.run;
+    say_changed(&changed);
     let packed = PackedSamples::read(record)?;
     // All are read before the first is printed: an error prints no result.
     packed.each(|_, _| Ok::<(), CliError>(()))?;

@@ -347,6 +347,10 @@ fn what_was_changed_after_it_was_sealed_is_named_everywhere() {
         let view: Value = serde_json::from_str(&said(arguments)).unwrap();
         assert_eq!(view["changed"], json!(["trials.jsonl"]));
     }
+    for csv in ["--csv", "--csv-blocks", "--csv-samples"] {
+        let exported = foreign.reads(&["export", "latest", csv], "an edit").code(0);
+        assert!(exported.stderr.contains(changed) && !exported.stdout.contains(changed), "{csv}");
+    }
     said(&["report"]);
     assert!(fs::read_to_string(foreign.path("report.html")).unwrap().contains(changed));
     assert!(said(&["list"]).contains(", changed"));

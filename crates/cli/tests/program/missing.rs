@@ -89,11 +89,8 @@ fn a_setting_that_is_on_no_list_is_refused() {
     }
     for (set, words) in [
         ("memcached.foo=1", "setting `foo` of memcached is not on the list"),
-        ("memcached.memory=-s/x", "setting `memory` of memcached has a value that cannot be meant"),
-        (
-            "memcached.threads=0",
-            "a value that cannot be meant (expected a whole number, 1 or more)",
-        ),
+        ("memcached.memory=-s/x", "setting `memory` of memcached has a value that is not allowed"),
+        ("memcached.threads=0", "a value that is not allowed (expected a whole number, 1 or more)"),
     ] {
         let ramp = place.run(&["ramp", "--scale", "quick", "--set", set]);
         Place::finish(ramp).usage_error(&["target `memcached`", words]);

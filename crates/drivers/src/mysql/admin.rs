@@ -220,7 +220,8 @@ impl Admin for MysqlAdmin {
         let told = rows.into_iter().filter(|(name, _)| !may_be_secret(name));
         let mut configuration: Vec<_> = told.map(|(name, value)| (name, text(value))).collect();
         configuration.sort();
-        Ok(Facts { version: version(&number, &comment), empty, configuration })
+        let version = admin::versions(vec![version(&number, &comment)]);
+        Ok(Facts { version, empty, configuration })
     }
 
     fn prepare(

@@ -15,7 +15,7 @@ pub(super) const REDIS: [Names; 2] = [
         "active-defrag-cycle-max active-defrag-cycle-min active-defrag-ignore-bytes \
          active-defrag-max-scan-fields active-defrag-threshold-lower \
          active-defrag-threshold-upper active-expire-effort auto-aof-rewrite-min-size \
-         auto-aof-rewrite-percentage busy-reply-threshold client-query-buffer-limit databases \
+         auto-aof-rewrite-percentage busy-reply-threshold client-query-buffer-limit \
          hash-max-listpack-entries hash-max-listpack-value hash-max-ziplist-entries \
          hash-max-ziplist-value hll-sparse-max-bytes hz io-threads latency-monitor-threshold \
          lfu-decay-time lfu-log-factor list-compress-depth list-max-listpack-size \
