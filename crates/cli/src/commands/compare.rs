@@ -10,9 +10,10 @@ pub(crate) fn run(arguments: &Compare) -> Result<ExitCode, CliError> {
     let records = &arguments.records.out;
     let a = super::find(records, &arguments.run)?;
     let b = super::find(records, &arguments.with)?;
-    let bytes = foreign::size(&a, 1) + foreign::size(&b, 1);
-    foreign::within(&b, bytes, || {
-        let (a, b) = (super::view_of(&a)?, super::view_of(&b)?);
+    let bytes = foreign::size(&a, 1);
+    let a = foreign::within(&a, bytes, || super::view_of(&a))?;
+    foreign::within(&b, bytes + foreign::size(&b, 1), || {
+        let b = super::view_of(&b)?;
         output::print_painted(|colour| ::report::compare::render(&a, &b, super::columns(), colour))
     })?;
     Ok(ExitCode::SUCCESS)
