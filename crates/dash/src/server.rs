@@ -1,12 +1,13 @@
 //! The HTTP server: four pages, read-only, on a thread of its own.
 
-use axum::Router;
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::uri::Authority;
+use axum::http::{HeaderMap, StatusCode, Version, header};
 use axum::middleware::{self, Next};
 use axum::response::sse::{Event as SseEvent, KeepAlive, Sse};
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::get;
+use axum::{Extension, Router};
 use futures_util::stream::{self, Stream};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -14,16 +15,19 @@ use hyper_util::service::TowerToHyperService;
 use model::{Event, Sink, SinkError};
 use nix::fcntl::OFlag;
 use nix::sys::socket::{setsockopt, sockopt::TcpUserTimeout};
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::net::{IpAddr, TcpListener};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
-use tokio::sync::{Semaphore, broadcast, oneshot};
+use tokio::sync::{broadcast, oneshot};
+use tokio::task::JoinHandle as JoinTask;
 use tokio::time::{sleep, timeout};
 
 use crate::metrics::Form;
@@ -36,11 +40,12 @@ const PAGE: &str = include_str!(concat!(env!("OUT_DIR"), "/live.html"));
 const NEWS_MAX: usize = 128;
 /// Readers of news at the same time.
 const READERS_MAX: usize = 64;
-/// Connections at the same time, readers of news among them. Further ones wait to be accepted, and
-/// take no descriptor from the generator.
+/// Connections at the same time, readers of news among them. A further one takes the place of the
+/// oldest that does not read news, so that nobody keeps others out, and no descriptor from the
+/// generator.
 const CONNECTIONS_MAX: usize = 2 * READERS_MAX;
 /// How long a request's headers may take, and how large they may be.
-const HEADERS_WITHIN: Duration = Duration::from_millis(if cfg!(test) { 300 } else { 10_000 });
+const HEADERS_WITHIN: Duration = Duration::from_millis(if cfg!(test) { 2_000 } else { 10_000 });
 const HEADERS_BYTES_MAX: usize = 16 << 10;
 /// How long a reader may take nothing of what was sent to it, in milliseconds.
 const TAKEN_WITHIN_MS: u32 = if cfg!(test) { 3_000 } else { 30_000 };
@@ -147,30 +152,62 @@ async fn serve(socket: TcpListener, shared: Arc<Shared>, is_private: bool) -> io
     http.timer(TokioTimer::new())
         .header_read_timeout(HEADERS_WITHIN)
         .max_buf_size(HEADERS_BYTES_MAX);
-    let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let mut connections: VecDeque<Connection> = VecDeque::new();
     loop {
-        let place = places.clone().acquire_owned().await.map_err(io::Error::other)?;
         let Ok((socket, _)) = listener.accept().await else {
             sleep(ACCEPT_AGAIN).await;
             continue;
         };
+        make_room(&mut connections).await;
         // Without it a reader that takes nothing keeps its place until the connection is too old.
         let _ = setsockopt(&socket, TcpUserTimeout, &TAKEN_WITHIN_MS);
-        let service = TowerToHyperService::new(pages.clone());
-        let connection = http.serve_connection(TokioIo::new(socket), service);
-        tokio::spawn(async move {
-            // A reader that hangs up, is late or sends nonsense is nobody's concern.
-            let _ = timeout(CONNECTED_MAX, connection).await;
-            drop(place);
-        });
+        let reads_news = ReadsNews::default();
+        let pages = pages.clone().layer(Extension(reads_news.clone()));
+        let connection =
+            http.serve_connection(TokioIo::new(socket), TowerToHyperService::new(pages));
+        // A reader that hangs up, is late or sends nonsense is nobody's concern.
+        let task = tokio::spawn(async move { drop(timeout(CONNECTED_MAX, connection).await) });
+        connections.push_back(Connection { task, reads_news });
+    }
+}
+
+/// A connection under way.
+struct Connection {
+    task: JoinTask<()>,
+    reads_news: ReadsNews,
+}
+
+/// Whether a connection reads news; shared with its reader.
+#[derive(Clone, Default)]
+struct ReadsNews(Arc<AtomicBool>);
+
+/// Makes room for one more connection.
+async fn make_room(connections: &mut VecDeque<Connection>) {
+    connections.retain(|connection| !connection.task.is_finished());
+    if connections.len() < CONNECTIONS_MAX {
+        return;
+    }
+    let idle = |connection: &Connection| !connection.reads_news.0.load(Ordering::Relaxed);
+    // There is one: fewer read news than are connected.
+    let oldest = connections.iter().position(idle).unwrap_or_default();
+    if let Some(Connection { task, .. }) = connections.remove(oldest) {
+        task.abort();
+        // Its descriptor is free once it has ended.
+        let _ = task.await;
     }
 }
 
 /// Refuses requests for another host: a page of another site could otherwise have its name lead
 /// here, and read what only this machine should (DNS rebinding).
 async fn for_this_machine(request: Request, next: Next) -> Response {
-    let mut hosts = request.headers().get_all(header::HOST).iter();
-    if hosts.all(|host| host.to_str().is_ok_and(is_this_machine)) {
+    let hosts = request.headers().get_all(header::HOST);
+    // HTTP/1.0 has none (RFC 9112, section 3.2).
+    if request.version() == Version::HTTP_11 && hosts.iter().count() != 1 {
+        return no_store((StatusCode::BAD_REQUEST, "expected one header `Host`\n"));
+    }
+    let mut named = hosts.iter().map(|host| host.to_str().unwrap_or_default());
+    let target = request.uri().authority().map(Authority::as_str);
+    if named.all(is_this_machine) && target.is_none_or(is_this_machine) {
         return next.run(request).await;
     }
     let text = "this page is served for this machine alone (expected http://localhost or \
@@ -224,7 +261,10 @@ async fn report(State(shared): State<Arc<Shared>>) -> Response {
     }
 }
 
-async fn events(State(shared): State<Arc<Shared>>) -> Response {
+async fn events(
+    State(shared): State<Arc<Shared>>,
+    Extension(reads_news): Extension<ReadsNews>,
+) -> Response {
     if shared.news.receiver_count() >= READERS_MAX {
         let text = format!(
             "there are {READERS_MAX} readers already, as many as are served at the same time: try \
@@ -232,7 +272,8 @@ async fn events(State(shared): State<Arc<Shared>>) -> Response {
         );
         return no_store((StatusCode::SERVICE_UNAVAILABLE, text));
     }
-    let stream = Sse::new(Reader::new(shared).into_stream()).keep_alive(KeepAlive::default());
+    let stream =
+        Sse::new(Reader::new(shared, reads_news).into_stream()).keep_alive(KeepAlive::default());
     no_store(stream)
 }
 
@@ -242,12 +283,20 @@ struct Reader {
     inbox: broadcast::Receiver<News>,
     /// Everything until `inbox` begins; taken once it is told.
     snapshot: Option<News>,
+    reads_news: ReadsNews,
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        self.reads_news.0.store(false, Ordering::Relaxed);
+    }
 }
 
 impl Reader {
-    fn new(shared: Arc<Shared>) -> Self {
+    fn new(shared: Arc<Shared>, reads_news: ReadsNews) -> Self {
         let (inbox, snapshot) = Self::everything(&shared);
-        Self { shared, inbox, snapshot: Some(snapshot) }
+        reads_news.0.store(true, Ordering::Relaxed);
+        Self { shared, inbox, snapshot: Some(snapshot), reads_news }
     }
 
     /// All that is known, and all that comes after it.

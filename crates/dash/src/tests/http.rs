@@ -180,10 +180,42 @@ fn only_names_of_this_machine_are_answered_on_a_loopback_address() {
     ] {
         assert_eq!(status(&[host]), "421", "{host}");
     }
-    assert_eq!(status(&["localhost", "evil.example"]), "421");
+    assert_eq!(status(&["localhost", "evil.example"]), "400");
+    let of = |head: &str| answered(address, &format!("{head}\r\nConnection: close\r\n\r\n"));
+    assert!(of("GET /metrics HTTP/1.1").starts_with("HTTP/1.1 400"));
+    assert!(of("GET /metrics HTTP/1.0").starts_with("HTTP/1.0 200"));
+    let whole = |host: &str| of(&format!("GET http://{host}/ HTTP/1.1\r\nHost: localhost"));
+    assert!(whole("evil.example").starts_with("HTTP/1.1 421"));
+    assert!(whole("localhost:9464").starts_with("HTTP/1.1 200"));
     let refused = answered(address, "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
     assert!(refused.contains("expected http://localhost"), "{refused}");
     assert!(refused.contains("x-content-type-options: nosniff"), "{refused}");
+}
+
+/// Each holds its connection for two seconds, and there are more than there are places for.
+#[test]
+fn those_who_ask_for_nothing_keep_nobody_out() {
+    let (_dash, address) = dash();
+    let half = "GET / HTTP/1.1\r\nHost: localhost\r\nX: ";
+    let mut waiting = Vec::new();
+    for head in ["", half, "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n"] {
+        for _ in 0..150 {
+            let mut stream = TcpStream::connect(address).unwrap();
+            stream.write_all(head.as_bytes()).unwrap();
+            waiting.push(stream);
+        }
+        let began = Instant::now();
+        assert_eq!(page(address, "/metrics", "*/*").0, 200);
+        assert!(began.elapsed() < Duration::from_secs(1), "{:?} {head}", began.elapsed());
+    }
+    // Who reads news goes on reading.
+    let (mut dash, address) = under_way();
+    let mut reader = Listening::new(address);
+    assert!(reader.next().is_some());
+    let _idle: Vec<_> = (0..300).map(|_| TcpStream::connect(address).unwrap()).collect();
+    assert_eq!(page(address, "/metrics", "*/*").0, 200);
+    dash.event(&fixture::recorded(1_200)).unwrap();
+    assert!(reader.next().is_some());
 }
 
 #[test]
