@@ -135,7 +135,8 @@ fn sizes_are_measured_apart_and_give_a_slope() {
     let place = Place::new();
     let profile = ["--set", "profile=by-records", "--set", "sizes=200x40,800x160"];
     let targets = ["--target", "zend-file", "--target", "cm-redis"];
-    let arguments = [&FAST[..], &profile, &targets].concat();
+    // Long enough for some cleans of every store on a busy machine.
+    let arguments = [&FAST[..], &["--set", "measure_ms=300"], &profile, &targets].concat();
     let summary = Place::finish(place.run(&arguments)).measured().json();
     assert_eq!(summary["failures"], Value::Array(Vec::new()));
     let clean = |target: &str, workload: &str| {

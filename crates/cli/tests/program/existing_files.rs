@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use super::common::{Place, count, row, target};
+use super::common::{Place, count, installed, row, target};
 
 /// Names and contents below a directory, links by their targets.
 fn tree(directory: &Path) -> Vec<String> {
@@ -67,6 +67,20 @@ fn an_application_cache_of_files_works_in_a_directory_of_its_own() {
     let summary = summary.measured().json();
     assert!(count(row(&summary, "zend-file", "clean"), "ok") > 0);
     assert_eq!(tree(&own), before, "only what the run made is cleaned and removed");
+    place.assert_nothing_left();
+}
+
+#[test]
+fn temporary_tables_of_other_servers_stay_when_a_mariadb_starts() {
+    if !installed(&["mariadbd", "mariadb-install-db"]) {
+        return;
+    }
+    // Where a MariaDB keeps them unless told otherwise.
+    let mut table = tempfile::Builder::new();
+    let foreign = table.prefix("#sql-temptable-").suffix(".MAI").tempfile_in("/tmp").unwrap();
+    let place = Place::new();
+    Place::finish(place.fast(&["--target", "mysql"])).measured();
+    assert!(foreign.path().exists());
     place.assert_nothing_left();
 }
 

@@ -161,17 +161,19 @@ impl MariadbServer {
     pub(crate) fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let data = format!("--datadir={}", directory.path().join("data").display());
+        // A server removes the temporary tables in its directory when it starts.
+        let temporary = format!("--tmpdir={}", directory.path().display());
         // Root must say that it means it; everybody else is whoever it is.
         let user: &[&str] = if nix::unistd::geteuid().is_root() { &["--user=root"] } else { &[] };
         let made = Command::new("mariadb-install-db")
-            .args(["--no-defaults", "--skip-test-db", &data])
+            .args(["--no-defaults", "--skip-test-db", &data, &temporary])
             .arg("--auth-root-authentication-method=normal")
             .args(user)
             .output()
             .unwrap();
         assert!(made.status.success(), "{made:?}");
         let socket = format!("--socket={}", directory.path().join("s.sock").display());
-        let mut arguments: Vec<String> = vec!["--no-defaults".into(), data, socket];
+        let mut arguments: Vec<String> = vec!["--no-defaults".into(), data, temporary, socket];
         for more in [&["--skip-networking", "--innodb-buffer-pool-size=32M"], user].concat() {
             arguments.push(more.into());
         }
