@@ -46,15 +46,42 @@ const REPLACING: [&str; 13] = [
     "hsetnx", "add", "replace",
 ];
 
+/// Commands that store something more each time, also without `__data__`.
+const ADDING: [&str; 12] = [
+    "append", "lpush", "rpush", "lpushx", "rpushx", "linsert", "sadd", "zadd", "xadd", "pfadd",
+    "geoadd", "prepend",
+];
+
 /// Whether an operation stores something more each time that it is sent: a key, an element, a
 /// part. True for what is not known.
 pub fn adds(name: &str, command: Option<&str>) -> bool {
     let Some(text) = command else {
         return [INSERT, "lpush", "rpush", "sadd", "zadd", "append"].contains(&name);
     };
-    let word = text.split_whitespace().next().unwrap_or_default().to_lowercase();
+    let words: Vec<String> = text.split_whitespace().map(str::to_lowercase).collect();
+    let word = words.first().map_or("", String::as_str);
     let is_drawn = text.contains("__rand_int__");
-    text.contains("__data__") && (is_drawn || !REPLACING.contains(&&*word))
+    // The names of a hash's fields, each before its value.
+    let draws_fields = word.starts_with("hset")
+        && words.iter().skip(2).step_by(2).any(|field| field.contains("__data__"));
+    ADDING.contains(&word)
+        || draws_fields
+        || text.contains("__data__") && (is_drawn || !REPLACING.contains(&word))
+}
+
+/// Bytes that a command makes a value grow to by an offset; 0 for the others.
+pub fn grows_to_bytes(command: &str) -> u64 {
+    let mut words = command.split_whitespace();
+    let word = words.next().unwrap_or_default().to_lowercase();
+    if !["setrange", "setbit", "bitfield"].contains(&&*word) {
+        return 0;
+    }
+    // Offsets of `BITFIELD` may have a `#` before them, and count integers of up to eight bytes.
+    let numbers = words.filter_map(|word| {
+        let (number, times) = word.strip_prefix('#').map_or((word, 1), |number| (number, 8));
+        Some(number.parse::<u64>().ok()?.saturating_mul(times))
+    });
+    numbers.max().unwrap_or(0)
 }
 
 /// Numbers of the arguments of a Redis command that name keys, from 0 for its name; `None` for a

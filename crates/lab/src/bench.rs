@@ -240,7 +240,7 @@ impl<'a> Bench<'a> {
             return Ok(Vec::new());
         }
         if let Some(demand) = Demand::of_target(self.plan, &target.name, own)? {
-            room::fits(endpoint, &rooms, &demand)?;
+            room::fits(endpoint, &rooms, demand)?;
         }
         Ok(rooms)
     }

@@ -1,8 +1,9 @@
 //! What a cell writes on servers at most at one time, by estimate.
 //!
 //! Trials remove what they wrote, so the cells of a target do not add up. What a load adds without
-//! end, as inserts of clients that send as fast as they can, has no bound here: the server is
-//! watched for that ([`crate::room`]).
+//! end, as inserts of clients that send as fast as they can, is bounded by the fastest that servers
+//! are known to be. It counts where others have keys on the server; elsewhere the server is watched
+//! for it ([`crate::room`]).
 
 use model::{AppCache, Cell, Failure, Kv, Load, Phase, Plan, Sessions, Stop, Workload};
 use stats::format_bytes;
@@ -22,6 +23,11 @@ const ROUNDED: f64 = 1.25;
 const CLIENT_BYTES: u64 = 32 << 10;
 /// Servers of a cluster do not get the same share of the keys.
 const UNEVEN: f64 = 1.25;
+/// Requests a second that a server answers at most: of one request in flight, whose way there and
+/// back takes 30 µs and more; of all; and of all where clients pipeline.
+const ANSWERED_ONE_PER_S_MAX: f64 = 33_000.0;
+const ANSWERED_PER_S_MAX: f64 = 500_000.0;
+const PIPELINED_PER_S_MAX: f64 = 4_000_000.0;
 /// What a file takes of a disk at least.
 const BLOCK_BYTES: u64 = 4096;
 /// Longest name of a session or of a cache's record, with what a layout adds to it.
@@ -31,6 +37,8 @@ const NAME_BYTES: f64 = 96.0;
 pub(crate) struct Demand {
     /// What is stored, bytes.
     data_bytes: u64,
+    /// What a load without a bound of its own adds at most, bytes.
+    load_bytes: u64,
     /// Keys, sessions or records, at most.
     entries: u64,
     /// What clients under way take, bytes.
@@ -43,7 +51,7 @@ pub(crate) struct Demand {
     /// True where all keys of a cluster may live on one server.
     is_together: bool,
     /// How it is made less.
-    pub(crate) cure: &'static str,
+    pub(crate) cure: String,
 }
 
 impl fmt::Display for Demand {
@@ -82,6 +90,7 @@ impl Demand {
         let each = format_bytes(entry_bytes.ceil() as u64);
         Self {
             data_bytes: (entries * entry_bytes).ceil() as u64,
+            load_bytes: 0,
             entries: entries as u64,
             // A request and its reply.
             buffer_bytes: u64::from(clients)
@@ -90,7 +99,7 @@ impl Demand {
             what: format!("{entries} {noun} of {each} with what the server adds"),
             is_filled: true,
             is_together: false,
-            cure,
+            cure: cure.into(),
         }
     }
 
@@ -101,6 +110,21 @@ impl Demand {
         let blocks = format_bytes(BLOCK_BYTES);
         let sum = format!("{}, each in whole blocks of {blocks}", self.what);
         (self.entries.saturating_mul(block_bytes), sum)
+    }
+
+    /// As [`Demand::bytes_on_one_of`], with what the load adds without a bound of its own.
+    pub(crate) fn with_load(self) -> Self {
+        if self.load_bytes == 0 {
+            return self;
+        }
+        let what = format!("{} and what clients add that send as fast as they can", self.what);
+        let data_bytes = self.data_bytes.saturating_add(self.load_bytes);
+        let cure = format!(
+            "bound the load by --rate or a shorter --duration, of a study by --set \
+             measure_ms=MILLISECONDS, or {}",
+            self.cure
+        );
+        Self { data_bytes, what, cure, load_bytes: 0, ..self }
     }
 
     /// Bytes on one of so many servers.
@@ -124,7 +148,8 @@ pub(crate) fn key_bytes(kv: &Kv, own: &str) -> Result<f64, Failure> {
     let commands = || kv.operations.iter().filter_map(|o| o.command.as_deref());
     let values = commands().map(|c| c.matches("__data__").count()).max().unwrap_or(1).max(1);
     let words = commands().map(str::len).max().unwrap_or(0);
-    let value_bytes = sizes.mean() * values as f64 + words as f64;
+    let grows_to_bytes = commands().map(drivers::kv::grows_to_bytes).max().unwrap_or(0);
+    let value_bytes = sizes.mean() * values as f64 + words as f64 + grows_to_bytes as f64;
     Ok(stored(names.bytes_max() as f64, value_bytes, kv.ttl_s))
 }
 
@@ -132,19 +157,20 @@ fn of_kv(kv: &Kv, load: &Load, own: &str) -> Result<Demand, Failure> {
     let (sizes, _) = values_of(&kv.value_bytes, 0).map_err(kv::unreadable)?;
     let reads = kv.filled_share == 0.0 && kv.operations.iter().all(|o| o.name == "get");
     let keys = if reads { 0 } else { kv.keys };
-    let adding = |phase: &Phase| {
-        let of = |name: &str| {
-            let operation = kv.operations.iter().find(|o| o.name == name);
-            operation.is_some_and(|o| drivers::kv::adds(&o.name, o.command.as_deref()))
-        };
-        share(phase, of) * requests(load, phase)
+    let adds = |name: &str| {
+        let operation = kv.operations.iter().find(|o| o.name == name);
+        operation.is_some_and(|o| drivers::kv::adds(&o.name, o.command.as_deref()))
     };
+    let adding = |phase: &Phase| share(phase, adds) * requests(load, phase);
     let added: f64 = kv.phases.iter().map(adding).sum();
+    let unbounded = |phase: &Phase| share(phase, adds) * unbounded_requests(load, phase);
+    let unbounded: f64 = kv.phases.iter().map(unbounded).sum();
     let cure = "use fewer --keys or a smaller --value, of a study --set keys=NUMBER or \
                 --set value_bytes=BYTES";
     let entries = keys as f64 + added.ceil();
-    let demand =
-        Demand::new((entries, key_bytes(kv, own)?), load, sizes.max() as f64, ("keys", cure));
+    let key_bytes = key_bytes(kv, own)?;
+    let demand = Demand::new((entries, key_bytes), load, sizes.max() as f64, ("keys", cure));
+    let demand = Demand { load_bytes: (unbounded * key_bytes) as u64, ..demand };
     let is_filled = kv.filled_share > 0.0;
     Ok(Demand { is_filled, is_together: kv.key_prefix.contains('{'), ..demand })
 }
@@ -153,13 +179,20 @@ fn of_sessions(sessions: &Sessions, load: &Load) -> Demand {
     let value_bytes = sessions.value_bytes as f64;
     let written = |phase: &Phase| share(phase, |name| name == "write") * requests(load, phase);
     let written: f64 = sessions.phases.iter().map(written).sum();
+    let is_write = |name: &str| name == "write";
+    let unbounded = |phase: &Phase| share(phase, is_write) * unbounded_requests(load, phase);
+    let unbounded: f64 = sessions.phases.iter().map(unbounded).sum();
     // Of the page layout each has a lock besides.
     let session_bytes = stored(NAME_BYTES, value_bytes, 1);
     let lock_bytes = stored(NAME_BYTES, NAME_BYTES, 1) * f64::from(load.clients());
     let cure = "use --set sessions=NUMBER or --set value_bytes=BYTES to write less";
     let entries = sessions.filled as f64 + written.ceil();
     let demand = Demand::new((entries, session_bytes), load, value_bytes, ("sessions", cure));
-    Demand { buffer_bytes: demand.buffer_bytes.saturating_add(lock_bytes as u64), ..demand }
+    Demand {
+        buffer_bytes: demand.buffer_bytes.saturating_add(lock_bytes as u64),
+        load_bytes: (unbounded * session_bytes) as u64,
+        ..demand
+    }
 }
 
 fn of_cache(cache: &AppCache, load: &Load) -> Demand {
@@ -196,6 +229,19 @@ fn requests(load: &Load, phase: &Phase) -> f64 {
             *rate_per_s as f64 * (phase.warmup_ns + ns) as f64 / 1e9
         }
         (Stop::AfterNs(_), Load::Closed { .. } | Load::Ramp { .. }) => 0.0,
+    }
+}
+
+/// Requests of a phase, at the fastest, where their number has no bound.
+fn unbounded_requests(load: &Load, phase: &Phase) -> f64 {
+    match (phase.stop, load) {
+        (Stop::AfterNs(ns), Load::Closed { .. } | Load::Ramp { .. }) => {
+            let in_flight = f64::from(load.clients()) * f64::from(load.pipeline());
+            let most = if load.pipeline() > 1 { PIPELINED_PER_S_MAX } else { ANSWERED_PER_S_MAX };
+            let per_s = (in_flight * ANSWERED_ONE_PER_S_MAX).min(most);
+            per_s * (phase.warmup_ns + ns) as f64 / 1e9
+        }
+        _ => 0.0,
     }
 }
 

@@ -44,7 +44,9 @@ fn memory(room: &Room) -> Option<(u64, &'static str)> {
 }
 
 /// Refuses what does not fit on every server, with the sum and the cure.
-pub(crate) fn fits(endpoint: &Endpoint, rooms: &[Room], demand: &Demand) -> Result<(), Failure> {
+pub(crate) fn fits(endpoint: &Endpoint, rooms: &[Room], demand: Demand) -> Result<(), Failure> {
+    let is_shared = rooms.iter().any(|room| room.keys != Some(0));
+    let demand = if is_shared { demand.with_load() } else { demand };
     let demand_bytes = demand.bytes_on_one_of(rooms.len());
     for room in rooms {
         let (Some((memory_bytes, memory)), Some(used_bytes)) = (memory(room), room.used_bytes)

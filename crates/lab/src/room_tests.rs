@@ -72,7 +72,7 @@ pub(crate) fn demand(keys: u64) -> Demand {
 #[test]
 fn a_refusal_holds_the_sum_and_the_cure() {
     let endpoint = Endpoint::parse("redis://:hush@h:1/9").unwrap();
-    let fits = |room: Room, keys| fits(&endpoint, &[room], &demand(keys)).map_err(|f| f.message);
+    let fits = |room: Room, keys| fits(&endpoint, &[room], demand(keys)).map_err(|f| f.message);
     assert_eq!(fits(room(40, 100), 10_000), Ok(()));
     let refused = fits(room(40, 100), 100_000).unwrap_err();
     for part in [

@@ -124,14 +124,26 @@ fn searches_and_studies_are_refused_as_well() {
 }
 
 #[test]
-fn a_run_that_fills_more_than_was_foreseen_stops_before_anything_is_evicted() {
+fn what_adds_without_end_is_refused_where_others_have_keys() {
     if !installed(&["redis-server", "redis-cli", "setpriv"]) {
         return;
     }
     let (server, place) = (redis("allkeys-random"), Place::new());
-    let endless = ["--keys", "100", "--op", "insert=1", "--duration", "60s"];
-    Place::finish(bench(&place, &url(&server), &endless)).code(4);
-    says(&failed(&place), &["stopped to protect data of others", "5.4 MiB", "maxmemory"]);
+    let shared = ["--allow-shared", "--keys", "100", "--duration", "2s"];
+    for load in [
+        &["--op", "insert=1", "--value", "400", "--pipeline", "16"][..],
+        &["--command", "APPEND __key__ __data__", "--value", "4KiB"],
+        &["--command", "LPUSH __key__ x"],
+        &["--command", "HSET __key__ __data__ 1"],
+        &["--command", "SETRANGE __key__ 400000 x", "--value", "10"],
+    ] {
+        let finished = Place::finish(bench(&place, &url(&server), &[&shared[..], load].concat()));
+        says(&refused(finished, "x"), &["has no room for this run", "maxmemory of 6 MiB"]);
+        untouched(&server);
+    }
+    let bounded = ["--op", "insert=1", "--value", "400", "--rate", "500"];
+    let bounded = [&["--allow-shared", "--keys", "100"], &bounded[..]].concat();
+    Place::finish(bench(&place, &url(&server), &bounded)).measured();
     untouched(&server);
 }
 
@@ -208,8 +220,9 @@ fn a_run_that_is_resumed_is_refused_alike_and_records_who_owns_the_server() {
     }
     let (server, place) = (redis("allkeys-lru"), Place::new());
     let target = format!("redis={}", url(&server));
-    let long = ["--set", "measure_ms=60000", "--set", "clients=2", "--target", &target];
-    let run = Started::new(place.fast(&long));
+    let short = ["--set", "value_bytes=32", "--set", "clients=1", "--set", "blocks_min=400"];
+    let long = ["--set", "blocks_max=400", "--target", &target];
+    let run = Started::new(place.fast(&[&short[..], &long].concat()));
     wait_until("it measures", PATIENCE, || (server.calls("setex") > 100).then_some(()));
     run.signal(Signal::SIGINT);
     run.finish_within(PATIENCE).code(130);
