@@ -2,53 +2,101 @@
 //!
 //! A password that stands in a URL on the command line would be in the process list as long as
 //! the program runs. So the program replaces itself at once: the same command line without the
-//! password, which travels on in the environment, where only the same user can read it.
+//! password, which travels on in a file in memory that is closed as soon as it is read.
 
 use model::target::{self, mask_text};
 use model::{Endpoint, Secret, TargetChoice};
+use nix::sys::memfd::{MFdFlags, memfd_create};
 use std::collections::BTreeMap;
 use std::env;
-use std::fs;
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::Write as _;
+use std::os::fd::AsRawFd as _;
 use std::os::unix::process::CommandExt as _;
+use std::path::PathBuf;
 use std::process::Command;
+use std::sync::OnceLock;
 
 use crate::commands::redis_benchmark;
 use crate::exit::CliError;
 
+/// Environment variable with the number of the open file that carries passwords, by name, to the
+/// program started anew.
+const CARRIER: &str = "CACHEDYNO_CARRIER";
+/// What that file is called.
+const CARRIER_NAME: &str = "cachedyno-passwords";
+/// What was carried to this program.
+static CARRIED: OnceLock<BTreeMap<String, Secret>> = OnceLock::new();
 /// Bytes of the shortest part of an argument that is looked for in a message.
 const REPEATED_LEAST: usize = 3;
 
 /// Starts the program anew without passwords on its command line, if there are any.
 pub(crate) fn leave_the_process_list() -> Result<(), CliError> {
+    // What was carried is not kept open.
+    CARRIED.get_or_init(read_carrier);
     // An argument that is not UTF-8 holds no URL of ours; clap tells about it.
     let arguments: Vec<String> = env::args_os().map(|a| a.to_string_lossy().into_owned()).collect();
     if arguments.get(1).is_some_and(|command| command == redis_benchmark::COMMAND) {
         // Its addresses are spelled in another way; it cleans its own command line.
         return Ok(());
     }
-    let mut secrets = Vec::new();
+    let mut secrets = BTreeMap::new();
     let mut cleaned = Vec::with_capacity(arguments.len());
     for argument in &arguments {
         let flag = if argument.starts_with("--target=") { "--target=" } else { "" };
         match without_password(&argument[flag.len()..])? {
-            Some((target, variable, secret)) => {
-                secrets.push((variable, secret));
-                cleaned.push(format!("{flag}{target}"));
+            Some((target, name, secret)) => {
+                secrets.insert(name, secret);
+                cleaned.push(format!("{flag}{target}").into());
             }
-            None => cleaned.push(argument.clone()),
+            None => cleaned.push(argument.into()),
         }
     }
-    if secrets.is_empty() {
-        return Ok(());
-    }
-    let program = env::current_exe()
-        .map_err(|e| CliError::failed(format!("own program cannot be found: {e}")))?;
-    let secrets = secrets.iter().map(|(variable, secret)| (variable, secret.reveal()));
-    let error = Command::new(program).arg0(&cleaned[0]).args(&cleaned[1..]).envs(secrets).exec();
-    Err(CliError::failed(format!("cannot start anew without passwords in the command: {error}")))
+    if secrets.is_empty() { Ok(()) } else { Err(start_anew(&cleaned, &secrets)) }
 }
 
-/// The argument without its password, and the variable that carries it on. Errors: the password
+/// Replaces the program by itself with another command line, its name first, and carries passwords
+/// on. Returns only what prevented it.
+pub(crate) fn start_anew(arguments: &[OsString], secrets: &BTreeMap<String, Secret>) -> CliError {
+    let error = carry(secrets).and_then(|(program, file)| {
+        let mut command = Command::new(program);
+        command.arg0(&arguments[0]).args(&arguments[1..]);
+        Err::<(), _>(command.env(CARRIER, file.as_raw_fd().to_string()).exec())
+    });
+    let why = error.err().map_or_else(String::new, |e| e.to_string());
+    CliError::failed(format!("cannot start anew without passwords in the command: {why}"))
+}
+
+/// This program, and a file with passwords that stays open in what replaces it.
+fn carry(secrets: &BTreeMap<String, Secret>) -> std::io::Result<(PathBuf, File)> {
+    let secrets: BTreeMap<_, _> = secrets.iter().map(|(n, s)| (n, s.reveal())).collect();
+    let mut file = File::from(memfd_create(CARRIER_NAME, MFdFlags::empty())?);
+    file.write_all(&serde_json::to_vec(&secrets)?)?;
+    Ok((env::current_exe()?, file))
+}
+
+/// The password that [`start_anew`] carried to this program under a name.
+pub(crate) fn carried(name: &str) -> Option<Secret> {
+    CARRIED.get_or_init(read_carrier).get(name).cloned()
+}
+
+/// Reads what was carried, and closes the file.
+fn read_carrier() -> BTreeMap<String, Secret> {
+    let read = || {
+        let number: i32 = env::var(CARRIER).ok()?.parse().ok()?;
+        let path = format!("/proc/self/fd/{number}");
+        // A number that somebody else set may be that of any open file.
+        let is_ours = fs::read_link(&path).ok()?.to_str()?.contains(CARRIER_NAME);
+        let text = is_ours.then(|| fs::read(&path).ok())??;
+        nix::unistd::close(number).ok()?;
+        serde_json::from_slice::<BTreeMap<String, String>>(&text).ok()
+    };
+    let texts = read().unwrap_or_default();
+    texts.into_iter().map(|(name, text)| (name, Secret::new(text))).collect()
+}
+
+/// The argument without its password, the target's name and the password. Errors: the password
 /// cannot be told from the rest of the argument.
 fn without_password(argument: &str) -> Result<Option<(String, String, Secret)>, CliError> {
     let read = |text: &str| TargetChoice::parse(text).ok();
@@ -63,7 +111,7 @@ fn without_password(argument: &str) -> Result<Option<(String, String, Secret)>, 
         choice.endpoint.filter(|e| e.password().is_none()).map(|e| (choice.name, e.to_string()))
     };
     if read(&cleaned).and_then(place) == Some((name.clone(), endpoint.to_string())) {
-        return Ok(Some((cleaned, carrier(&name), password.clone())));
+        return Ok(Some((cleaned, name, password.clone())));
     }
     Err(CliError::usage(format!(
         "the password in the URL of target `{name}` cannot be taken off the command line, where \
@@ -101,13 +149,6 @@ fn without_hidden(message: &str, argument: &str) -> String {
     masked
 }
 
-/// Environment variable that carries a password from the command line to the program started anew:
-/// exact, so that no two targets share it.
-fn carrier(target: &str) -> String {
-    let hex = target.bytes().map(|b| format!("{b:02x}")).collect::<Vec<_>>().concat();
-    format!("CACHEDYNO_CARRIED_{hex}")
-}
-
 /// Environment variable in which a user may give the password of a target.
 fn variable(target: &str) -> String {
     let upper = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_uppercase() } else { '_' };
@@ -138,15 +179,24 @@ pub(crate) fn endpoints(
         }
     }
     let with_url = targets.iter().filter_map(|t| Some((&t.name, t.endpoint.clone()?)));
-    Ok(with_url
+    with_url
         .map(|(name, endpoint)| {
             let from_file = files.iter().find(|(n, _)| n == name).map(|(_, secret)| secret.clone());
-            let carried = || given(carrier(name));
             let from_environment = || given(variable(name));
-            let password = from_file.or_else(carried).or_else(from_environment);
-            (name.clone(), endpoint.with_password(password))
+            let password = from_file.or_else(|| carried(name)).or_else(from_environment);
+            let endpoint = endpoint.with_password(password);
+            if endpoint.lacks_password() {
+                // Without repeating the user, who may be a password.
+                return Err(CliError::usage(format!(
+                    "the login of target `{name}` is a user without a password (expected \
+                     `:PASSWORD@` for a password alone, or the user's password by \
+                     --password-file {name}=FILE or {})",
+                    variable(name)
+                )));
+            }
+            Ok((name.clone(), endpoint))
         })
-        .collect())
+        .collect()
 }
 
 fn read_file(pair: &str) -> Result<(String, Secret), CliError> {
@@ -177,19 +227,16 @@ mod tests {
     fn passwords_leave_the_command_line() {
         assert_eq!(
             cleaned("shop=mysql://me:a%40b@h/db"),
-            Some(parts("shop=mysql://me@h/db", "CACHEDYNO_CARRIED_73686f70", "a@b"))
+            Some(parts("shop=mysql://me@h/db", "shop", "a@b"))
         );
-        assert_eq!(
-            cleaned("redis://:hush@h:1/2"),
-            Some(parts("redis://h:1/2", "CACHEDYNO_CARRIED_7265646973", "hush"))
-        );
+        assert_eq!(cleaned("redis://:hush@h:1/2"), Some(parts("redis://h:1/2", "redis", "hush")));
         assert_eq!(
             cleaned("mc=memcached://me:a%2Cb@h:1,h:2"),
-            Some(parts("mc=memcached://me@h:1,h:2", "CACHEDYNO_CARRIED_6d63", "a,b"))
+            Some(parts("mc=memcached://me@h:1,h:2", "mc", "a,b"))
         );
         assert_eq!(
             cleaned("my-db=mysql+unix:///s?password=x&database=d"),
-            Some(parts("my-db=mysql+unix:///s?database=d", "CACHEDYNO_CARRIED_6d792d6462", "x"))
+            Some(parts("my-db=mysql+unix:///s?database=d", "my-db", "x"))
         );
     }
 
@@ -210,11 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn no_two_targets_share_what_the_command_line_carries() {
-        let names = ["x", "X", "a-b", "a_b", "a.b"];
-        for (i, name) in names.iter().enumerate() {
-            assert!(names[..i].iter().all(|other| carrier(other) != carrier(name)), "{name}");
-        }
+    fn names_that_share_a_variable_are_known() {
         assert_eq!(variable("a-b"), variable("A_b"), "which is why a shared one is refused");
     }
 }

@@ -230,6 +230,18 @@ impl Endpoint {
         }
     }
 
+    /// True where a user is named and no password, so that no login is sent: of the products that
+    /// have logins without a user, whose password is easily taken for one.
+    pub fn lacks_password(&self) -> bool {
+        match self {
+            Self::Redis { user, password, .. }
+            | Self::Memcached(Memcached { user, password, .. }) => {
+                password.is_none() && user.as_deref().is_some_and(|user| user != "default")
+            }
+            Self::Files { .. } | Self::Mysql { .. } => false,
+        }
+    }
+
     /// How TLS is spoken, where it is; to be filled in by what a URL does not say.
     pub fn tls_mut(&mut self) -> Option<&mut TlsFiles> {
         match self {
@@ -292,6 +304,10 @@ fn unix(url: &Url) -> Result<NetAddress, UrlError> {
     let path = decode(url.path());
     if path.trim_matches('/').is_empty() {
         return Err(part(url, "socket path", "missing", "three slashes and an absolute path"));
+    }
+    if path.split_once(':').is_some_and(|(_, after)| after.contains('@')) {
+        let expected = "the login in the query, as in ?user=NAME&password=TEXT";
+        return Err(part(url, "socket path", "one with a login in it", expected));
     }
     Ok(NetAddress::Unix(path.into()))
 }

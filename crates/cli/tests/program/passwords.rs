@@ -89,6 +89,8 @@ fn the_right_password_works_and_is_nowhere_to_be_seen() {
     let mut by_environment = from_environment.fast(&["--set", "clients=1", "--target", &plain]);
     by_environment.env("CACHEDYNO_PASSWORD_X", RIGHT);
 
+    let by_environment_in = from_environment.path().to_path_buf();
+
     let from_file = Place::new();
     let file = from_file.write("password", RIGHT);
     let file = format!("x={}", file.display());
@@ -100,6 +102,7 @@ fn the_right_password_works_and_is_nowhere_to_be_seen() {
     {
         let mut run = Started::new(command);
         let pid = run.pid();
+        let is_users_own = place.path() == by_environment_in;
         wait_until("the record is begun", Duration::from_secs(20), || {
             place.all_records().pop().filter(|path| path.join("targets.jsonl").exists())
         });
@@ -107,6 +110,9 @@ fn the_right_password_works_and_is_nowhere_to_be_seen() {
         while run.runs() {
             let line = command_line(pid);
             assert!(!line.contains(RIGHT), "{line}");
+            let environment = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+            let environment = String::from_utf8_lossy(&environment);
+            assert!(is_users_own || !environment.contains(RIGHT), "{environment}");
             looked += usize::from(line.contains("--target"));
             std::thread::sleep(Duration::from_millis(5));
         }
@@ -148,7 +154,10 @@ fn a_database_account_is_treated_alike() {
 }
 
 /// What a URL becomes when it is mistyped, with its password.
-const MISTYPED: [&str; 12] = [
+const MISTYPED: [&str; 15] = [
+    "redis+unix:///u:shut-sesame-1174@sock",
+    "redis://shut-sesame-1174@h",
+    "memcached://shut-sesame-1174@h",
     "redis//:shut-sesame-1174@h/1",
     "redis:shut-sesame-1174@h",
     "redis:/:shut-sesame-1174@h",
@@ -188,6 +197,7 @@ fn a_mistyped_url_does_not_tell_its_password() {
             &["find-max", "redis", "--slo", url],
             &["redis-benchmark", "-u", url],
             &["redis-benchmark", "-p", url],
+            &["redis-benchmark", "-p", WRONG],
             &["redis-benchmark", &format!("-a{WRONG}")],
             &["redis-benchmark", &format!("--pass={WRONG}")],
             &["redis-benchmark", &format!("--uri={url}")],
@@ -229,7 +239,7 @@ fn nothing_that_is_started_gets_the_passwords() {
             .unwrap();
     }
     let server = format!("x=redis+unix://{}/none", place.path().display());
-    let started = ["CACHEDYNO_PASSWORD_X", "CACHEDYNO_CARRIED_78", "OTHERS_TOKEN"];
+    let started = ["CACHEDYNO_PASSWORD_X", "CACHEDYNO_PASSWORD_Y", "OTHERS_TOKEN"];
     let with_passwords = |mut command: Command| {
         command.env("PATH", &programs).envs(started.map(|name| (name, RIGHT)));
         command

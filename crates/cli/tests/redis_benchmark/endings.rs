@@ -238,8 +238,12 @@ fn a_password_is_in_no_process_list_and_no_output() {
         let long = [arguments, &["-n", "1000000000", "-q", "-t", "incr", "--tls-ciphers", "x"]];
         let running = Running::new(&server, &long.concat());
         wait_until("it counts", || server.ask(&["EXISTS", "counter:__rand_int__"]) == "1");
-        let line = fs::read(format!("/proc/{}/cmdline", running.pid())).unwrap();
-        let line = String::from_utf8_lossy(&line).into_owned();
+        let proc = |file: &str| {
+            let text = fs::read(format!("/proc/{}/{file}", running.pid())).unwrap();
+            String::from_utf8_lossy(&text).into_owned()
+        };
+        let (line, environment) = (proc("cmdline"), proc("environ"));
+        assert!(!environment.contains("hushed-word"), "{environment}");
         assert!(!line.contains("hushed-word") && line.contains("redis-benchmark"), "{line}");
         let ran = running.interrupt().code(130).says_nothing_of("hushed-word");
         assert!(!ran.stdout.contains("hushed-word"));

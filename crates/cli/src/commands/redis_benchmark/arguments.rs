@@ -342,7 +342,14 @@ impl Value<'_> {
     }
 
     fn port(&self) -> Result<u16, ArgumentError> {
-        u16::try_from(self.number()?).map_err(|_| self.refused("a port, 0 to 65535"))
+        // Not repeated: other programs take passwords by this flag.
+        let port = self.number().ok().and_then(|number| u16::try_from(number).ok());
+        port.ok_or_else(|| {
+            let flag = self.flag;
+            ArgumentError::Other(format!(
+                "option `{flag}` is not a port number (expected 0 to 65535; the password is `-a`)"
+            ))
+        })
     }
 }
 

@@ -22,16 +22,15 @@ mod progress;
 mod server;
 mod uri;
 
+use std::collections::BTreeMap;
 use std::env;
 use std::ffi::OsString;
 use std::io::Read as _;
-use std::os::unix::process::CommandExt as _;
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use load::wire::Outcome;
-use model::Secret;
 
 use self::arguments::{Asked, Options, Style};
 use self::catalogue::Test;
@@ -43,14 +42,13 @@ use self::progress::Follower;
 use self::server::Site;
 use crate::exit::{CliError, DONE, FAILED, INTERRUPTED};
 use crate::output::{print, print_returning};
+use crate::secrets;
 use crate::studies::TOOL_VERSION;
 
 /// The newest redis-benchmark whose flags, tests and output these are.
 const ORIGINAL_VERSION: &str = "8.0.0";
 /// What the command line is called by.
 pub(crate) const COMMAND: &str = "redis-benchmark";
-/// Environment variable that carries the password to the program started anew.
-const CARRIED: &str = "CACHEDYNO_CARRIED_REDIS_BENCHMARK";
 
 pub(crate) fn run(arguments: &[OsString]) -> Result<ExitCode, CliError> {
     leave_the_process_list(arguments)?;
@@ -70,8 +68,8 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<ExitCode, CliError> {
     let at_once = (if options.is_idle { 0 } else { offered.clients }, offered.pipeline);
     crate::sense::under_way(at_once, offered.requests, options.data.bytes)
         .map_err(CliError::failed)?;
-    if let Ok(password) = env::var(CARRIED) {
-        options.server.password = Some(Secret::new(password));
+    if let Some(password) = secrets::carried(COMMAND) {
+        options.server.password = Some(password);
     }
     Run::new(&options)?.carry_out()
 }
@@ -79,13 +77,9 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<ExitCode, CliError> {
 /// Starts the program anew without the password that stands on its command line, if there is one.
 fn leave_the_process_list(arguments: &[OsString]) -> Result<(), CliError> {
     let Some((cleaned, password)) = arguments::without_password(arguments) else { return Ok(()) };
-    let program = env::current_exe()
-        .map_err(|e| CliError::failed(format!("own program cannot be found: {e}")))?;
-    let name = env::args_os().next().unwrap_or_else(|| program.clone().into());
-    let mut command = Command::new(program);
-    command.arg0(name).arg(COMMAND).args(cleaned).env(CARRIED, password.reveal());
-    let error = command.exec();
-    Err(CliError::failed(format!("cannot start anew without the password: {error}")))
+    let name = env::args_os().next().unwrap_or_else(|| COMMAND.into());
+    let cleaned = [&[name, COMMAND.into()], &cleaned[..]].concat();
+    Err(secrets::start_anew(&cleaned, &BTreeMap::from([(COMMAND.into(), password)])))
 }
 
 /// Says something on standard error, a line each.
