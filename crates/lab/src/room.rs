@@ -104,21 +104,13 @@ fn unreadable(endpoint: &Endpoint, room: &Room) -> Failure {
 /// Bytes that may still be written, over all servers, by the fullest of them; `None` where one does
 /// not tell. Errors: nothing may be written any more.
 fn left_bytes(before: &[Room], rooms: &[Room]) -> Result<Option<u64>, Failure> {
+    none_evicted(before, rooms)?;
     let mut least = u64::MAX;
     for room in rooms {
         let (Some((memory_bytes, memory)), Some(used_bytes)) = (memory(room), room.used_bytes)
         else {
             return Ok(None);
         };
-        let earlier = before.iter().find(|earlier| earlier.server == room.server);
-        let evicted = earlier.and_then(|earlier| room.evicted?.checked_sub(earlier.evicted?));
-        if let Some(keys @ 1..) = evicted {
-            let server = &room.server;
-            return Err(stopped(&format!(
-                "{server} has evicted {keys} keys since the run began, and any of them may be \
-                 others'"
-            )));
-        }
         let usable_bytes = memory_bytes / 10 * USABLE_TENTHS;
         if used_bytes > usable_bytes {
             return Err(stopped(&format!(
@@ -132,6 +124,22 @@ fn left_bytes(before: &[Room], rooms: &[Room]) -> Result<Option<u64>, Failure> {
         least = least.min(usable_bytes - used_bytes);
     }
     Ok(Some(least.saturating_mul(rooms.len() as u64)))
+}
+
+/// Errors: a server has evicted keys since the run began.
+fn none_evicted(before: &[Room], rooms: &[Room]) -> Result<(), Failure> {
+    for room in rooms {
+        let earlier = before.iter().find(|earlier| earlier.server == room.server);
+        let evicted = earlier.and_then(|earlier| room.evicted?.checked_sub(earlier.evicted?));
+        if let Some(keys @ 1..) = evicted {
+            let server = &room.server;
+            return Err(stopped(&format!(
+                "{server} has evicted {keys} keys since the run began, and any of them may be \
+                 others'"
+            )));
+        }
+    }
+    Ok(())
 }
 
 fn stopped(why: &str) -> Failure {
@@ -152,17 +160,22 @@ struct Existing {
 }
 
 impl Existing {
-    /// As [`left_bytes`], on a connection of its own; `None` where the server cannot be asked now.
-    fn ask(&mut self) -> Result<Option<u64>, Failure> {
+    /// Its memory now, on a connection of its own; `None` where it cannot be asked.
+    fn rooms(&mut self) -> Option<Vec<Room>> {
         if self.admin.is_none() {
             self.admin = drivers::admin(&self.endpoint, TIMEOUT).ok();
         }
-        let Some(admin) = &mut self.admin else { return Ok(None) };
-        let Ok(rooms) = admin.room() else {
+        let rooms = self.admin.as_mut()?.room().ok();
+        if rooms.is_none() {
             // What the connection answers now could be the answer to an earlier question.
             self.admin = None;
-            return Ok(None);
-        };
+        }
+        rooms
+    }
+
+    /// As [`left_bytes`]; `None` where the server cannot be asked now.
+    fn ask(&mut self) -> Result<Option<u64>, Failure> {
+        let Some(rooms) = self.rooms() else { return Ok(None) };
         let left_bytes = left_bytes(&self.before, &rooms)?;
         self.silent = if left_bytes.is_some() { 0 } else { self.silent + 1 };
         match rooms.first() {
@@ -235,6 +248,16 @@ impl Watched {
         Ok(soonest)
     }
 
+    /// Errors: a server has evicted keys since the run began.
+    fn none_evicted(&mut self) -> Result<(), Failure> {
+        for server in &mut self.servers {
+            if let Some(rooms) = server.rooms() {
+                none_evicted(&server.before, &rooms)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Asks until `done`; ends the trial for what it returns, and when `stop` is set.
     fn watch(
         &mut self,
@@ -289,7 +312,7 @@ pub(crate) fn watched<T>(
             thread::park_timeout(STOPPED_WITHIN);
         }
     };
-    thread::scope(|scope| {
+    let (worked, failure) = thread::scope(|scope| {
         let forwarding = (!watched.servers.is_empty()).then(|| scope.spawn(forward));
         let watching = scope.spawn(|| watched.watch(stop, &ended, &done));
         let worked = work(&ended);
@@ -299,7 +322,9 @@ pub(crate) fn watched<T>(
         }
         watching.thread().unpark();
         (worked, watching.join().ok().flatten())
-    })
+    });
+    // What was in flight when the trial was stopped may have been too much.
+    (worked, failure.map(|failure| watched.none_evicted().err().unwrap_or(failure)))
 }
 
 #[cfg(test)]

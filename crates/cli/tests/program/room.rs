@@ -179,6 +179,23 @@ fn a_limit_that_is_lowered_stops_a_run_and_a_search() {
 }
 
 #[test]
+fn what_was_evicted_is_told_also_when_it_was_after_the_stop() {
+    if !installed(&["redis-server", "redis-cli", "setpriv"]) {
+        return;
+    }
+    // Nobody has keys there when the run begins, so that this load needs no bound.
+    let server = PortServer::redis(&["--maxmemory", "30mb", "--maxmemory-policy", "allkeys-lru"]);
+    let load = ["--keys", "10", "--op", "insert=1", "--value", "100KiB", "--pipeline", "20"];
+    let place = Place::new();
+    let run = bench(&place, &url(&server), &[&load[..], &["--duration", "30s"]].concat());
+    Place::finish(run).code(4);
+    let why = failed(&place);
+    says(&why, &["stopped to protect data of others"]);
+    assert_eq!(why.contains("has evicted"), field(&server, "evicted_keys") > 0, "{why}");
+    assert_eq!(server.ask(&["-n", "9", "DBSIZE"]), "0");
+}
+
+#[test]
 fn a_fill_stops_when_others_fill_the_server_meanwhile() {
     if !installed(&["redis-server", "redis-cli", "setpriv"]) {
         return;
