@@ -17,7 +17,9 @@ use crate::{Admin, Facts, Patience, Room, SessionOptions, admin, fault, tls};
 const REMOVED_AT_ONCE: usize = 4096;
 /// Bytes of a run's keys on one server, at most: ten million of usual length.
 const LISTED_BYTES_MAX: usize = 512 << 20;
-
+/// Keys that a list may have beyond twice those that the server counts: written since, or listed
+/// twice.
+const LISTED_MORE: u64 = 1 << 20;
 /// Lists of a server's keys, at most, until one has none of the run's.
 const LISTS_MAX: usize = 20;
 /// What lists keys, the better one first.
@@ -55,9 +57,7 @@ impl MemcachedAdmin {
                 return Err(unexpected(&answer));
             };
             versions.push(format!("memcached {}", fault::words(version)));
-            let stats = line.stats(b"stats\r\n")?;
-            let items = stats.iter().find(|(name, _)| name == "curr_items");
-            empty = Facts::both_empty(empty, items.map(|(_, items)| items == "0"));
+            empty = Facts::both_empty(empty, items(line)?.map(|items| items == 0));
             let mut own = line.stats(b"stats settings\r\n")?;
             own.sort();
             settings.push((address.clone(), own));
@@ -147,6 +147,13 @@ impl MemcachedAdmin {
     }
 }
 
+/// How many items a server has; `None` where it does not tell.
+fn items(line: &mut Line) -> Result<Option<u64>, StoreError> {
+    let stats = line.stats(b"stats\r\n")?;
+    let items = stats.iter().find(|(name, _)| name == "curr_items");
+    Ok(items.and_then(|(_, items)| items.parse().ok()))
+}
+
 /// Hands over every key of a server. By its hash table, or where it is too old for that by its
 /// queues, between which keys move meanwhile. A crawler that works for the server itself is waited
 /// for.
@@ -165,6 +172,13 @@ fn list(
         );
         StoreError::fatal(ErrorClass::Other, message)
     };
+    let endless = |counted: u64| {
+        let message =
+            format!("{address} lists keys without end (expected the {counted} it counts)");
+        StoreError::fatal(ErrorClass::Protocol, message)
+    };
+    let counted = items(line)?.unwrap_or(0);
+    let mut left = counted.saturating_mul(2).saturating_add(LISTED_MORE);
     let mut ways = LISTINGS.iter();
     let mut way = ways.next();
     while let Some(request) = way {
@@ -173,6 +187,7 @@ fn list(
             |line| key_of(line).is_some(),
             |entry| {
                 patience.check().map_err(fatal)?;
+                left = left.checked_sub(1).ok_or_else(|| endless(counted))?;
                 each(key_of(entry).ok_or_else(|| unlisted(entry))?)
             },
         )?;

@@ -253,6 +253,9 @@ fn keys_that_a_list_of_memcached_lacks_are_removed_as_well() {
             count.fetch_add(1, Ordering::Relaxed);
             return say(out, "DELETED\r\n");
         }
+        if command == "stats" {
+            return say(out, "STAT curr_items 4\r\nEND\r\n");
+        }
         if command != "lru_crawler metadump all" {
             return say(out, "BADCLASS invalid class id\r\n");
         }
@@ -273,10 +276,27 @@ fn keys_that_a_list_of_memcached_lacks_are_removed_as_well() {
 fn keys_of_memcached_that_come_back_are_given_up() {
     let server = server(|command, out| match command.split(' ').next() {
         Some("delete") => say(out, "DELETED\r\n"),
+        Some("stats") => say(out, "STAT curr_items 1\r\nEND\r\n"),
         _ => say(out, "key=run-1-a exp=-1\nEND\r\n"),
     });
     let endpoint = Endpoint::parse(&format!("memcached://127.0.0.1:{}", server.port)).unwrap();
     let mut admin = admin(&endpoint, TIMEOUT).unwrap();
     let failure = admin.sweep(Layout::Plain, "run-1-", &mut patience()).unwrap_err();
     assert!(failure.message.contains("listed again"), "{failure}");
+}
+
+#[test]
+fn a_list_of_memcached_without_end_is_given_up() {
+    let server = server(|command, out| match command {
+        "stats" => say(out, "STAT curr_items 1\r\nEND\r\n"),
+        _ => {
+            let many = "key=other exp=-1\n".repeat(10_000);
+            while say(out, &many) {}
+            false
+        }
+    });
+    let endpoint = Endpoint::parse(&format!("memcached://127.0.0.1:{}", server.port)).unwrap();
+    let mut admin = admin(&endpoint, TIMEOUT).unwrap();
+    let failure = admin.sweep(Layout::Plain, "run-1-", &mut patience()).unwrap_err();
+    assert!(failure.message.contains("without end"), "{failure}");
 }
