@@ -107,7 +107,8 @@ pub enum ArchiveError {
     },
     /// Nothing has that name.
     #[error(
-        "no run `{wanted}` in `{}` (known: {known}; `latest` and unique prefixes work too)",
+        "no run `{wanted}` in `{}` (known: {known}; `latest` and unique prefixes work \
+         too, and --out DIR names another directory of records)",
         within.display()
     )]
     Unknown {

@@ -54,7 +54,11 @@ pub fn leftovers(header: &Header, target: &PlannedTarget) -> Option<String> {
         ));
     }
     let again = match plan.search {
-        None => format!(", and so does `cachedyno run --resume {run}` before it goes on"),
+        None => {
+            let mut words = vec!["cachedyno", "run", "--resume", run];
+            words.extend(records(&header.command).into_iter().flat_map(|out| ["--out", out]));
+            format!(", and so does `{}` before it goes on", shell_words(words))
+        }
         Some(_) => String::new(),
     };
     let own = own_names(target.product, run);
@@ -87,6 +91,7 @@ fn clean(header: &Header, target: &PlannedTarget) -> Option<String> {
     };
     let mut words = vec!["cachedyno", "clean", &header.run, "--target", &choice];
     words.extend((verified != *address).then_some("--tls-insecure"));
+    words.extend(records(&header.command).into_iter().flat_map(|out| ["--out", out]));
     fits.then(|| shell_words(words))
 }
 
@@ -102,6 +107,18 @@ pub fn given_as(command: &[String], name: &str, address: &str) -> Option<String>
         let is_whole = !word.contains("***") && !word.contains(['`', '\'']);
         is_whole && !word.contains(char::is_control) && TargetChoice::parse(word).is_ok_and(is_it)
     })
+}
+
+/// The directory of records that a run's command line names.
+fn records(command: &[String]) -> Option<&str> {
+    let mut words =
+        command.iter().map(String::as_str).skip_while(|word| !word.starts_with("--out"));
+    let out = match words.next()?.strip_prefix("--out")? {
+        "" => words.next()?,
+        value => value.strip_prefix('=')?,
+    };
+    let is_path = !out.is_empty() && !out.starts_with('-') && !out.contains("***");
+    (is_path && !out.contains(|c: char| c.is_control() || "`'".contains(c))).then_some(out)
 }
 
 /// The URL of the store at an address as [`Endpoint`] prints it; `None` for anything else.

@@ -307,7 +307,7 @@ fn unix(url: &Url) -> Result<NetAddress, UrlError> {
     }
     if path.split_once(':').is_some_and(|(_, after)| after.contains('@')) {
         let expected = "the login in the query, as in ?user=NAME&password=TEXT";
-        return Err(part(url, "socket path", "one with a login in it", expected));
+        return Err(part(url, "socket path", "invalid: it holds a login", expected));
     }
     Ok(NetAddress::Unix(path.into()))
 }
@@ -346,7 +346,7 @@ fn known_queries(url: &Url, known: &'static str) -> Result<(), UrlError> {
         Some((key, value)) if !value.is_empty() && query(url, "password").is_none() => {
             Err(part(url, "query", &format!("`{key}`, which is unknown"), known))
         }
-        Some(_) => Err(part(url, "query", "one with an unknown key", known)),
+        Some(_) => Err(part(url, "query", "invalid: it has an unknown key", known)),
     }
 }
 

@@ -102,10 +102,9 @@ pub fn render(entries: &[Entry], columns: usize, colour: bool) -> String {
     for entry in entries {
         let run = &entry.run;
         for target in &entry.may_hold_leftovers {
-            // The command's words stay on one line, so that it can be copied.
             let words = format!(
                 "{run} was killed and may have left data in `{target}` (how to remove it: \
-                 `cachedyno\u{a0}show\u{a0}{run}`)"
+                 `cachedyno show {run}`)"
             );
             text += &paragraph("  ! ", 4, &words, columns);
         }

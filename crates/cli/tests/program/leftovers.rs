@@ -38,8 +38,7 @@ fn told(place: &Place) -> (String, String) {
 fn shell(place: &Place, command: &str) {
     let program = assert_cmd::cargo::cargo_bin!("cachedyno").parent().unwrap();
     let path = format!("{}:{}", program.display(), std::env::var("PATH").unwrap());
-    let command = format!("{command} --out {}", place.records().display());
-    let mut shell = place.command_by("sh", &["-c", &command]);
+    let mut shell = place.command_by("sh", &["-c", command]);
     Place::finish({
         shell.env("PATH", path);
         shell

@@ -36,13 +36,17 @@ fn a_list_that_lpop_empties_is_named_and_standard_output_stays() {
         let ran = server.ours(&arguments).code(0);
         says(
             &ran,
-            &["warning: ", "already holds 2 keys (database 0: 2)", "`mylist` (LPOP empties it)"],
+            &[
+                "warning: ",
+                "already holds 2 keys (database 0: 2)",
+                "`mylist` (LPOP removes elements)",
+            ],
         );
         assert!(!line(&ran).contains("order:1") && !line(&ran).contains("key:"), "{ran:?}");
         assert_eq!(server.ask(&["EXISTS", "mylist"]), "0");
         // The second time `SET` overwrites what the first has written.
         let again = server.ours(&arguments).code(0);
-        says(&again, &["`key:__rand_int__` (SET overwrites it)"]);
+        says(&again, &["`key:__rand_int__` (SET overwrites)"]);
         assert!(!line(&again).contains("mylist"), "{again:?}");
         let original = server.run(Program::Original, &arguments).code(0);
         assert_eq!(form(&again.stdout), form(&original.stdout));
@@ -61,7 +65,7 @@ fn keys_of_other_databases_are_counted_and_those_of_the_selected_one_named() {
     says(&ran, &["3 keys (database 1: 2, database 3: 1)", "none was found that the tests change"]);
     says(&ran, &["maxmemory 50", "allkeys-lru, keys of any database can be evicted"]);
     let ran = server.ours(&["-n", "50", "-q", "-t", "sadd,spop", "--dbnum", "3"]).code(0);
-    says(&ran, &["`myset` (SADD adds to it, SPOP empties it)"]);
+    says(&ran, &["`myset` (SADD adds elements, SPOP removes elements)"]);
     server.ask(&["CONFIG", "SET", "maxmemory-policy", "noeviction"]);
     let ran = server.ours(&["-n", "50", "-q", "-t", "sadd"]).code(0);
     assert!(!line(&ran).contains("maxmemory"), "{ran:?}");
@@ -77,7 +81,7 @@ fn random_names_are_looked_for_by_sample() {
     let server = Server::new();
     server.ask(&["MSET", "key:000000000007", "a", "key:000000000999", "b", "key:1", "c"]);
     let ran = server.ours(&["-n", "10", "-q", "-t", "set", "-r", "1000"]).code(0);
-    says(&ran, &["`key:000000000007` and 1 more (SET overwrites it)"]);
+    says(&ran, &["`key:000000000007` and 1 more (SET overwrites)"]);
     assert!(!line(&ran).contains("possible names"), "{ran:?}");
     server.ask(&["FLUSHALL"]);
     server.ask(&["SET", "counter:000000654321", "1"]);
@@ -99,9 +103,9 @@ fn commands_of_ones_own_name_their_keys() {
     let ran = server.ours(&["-n", "1", "-q", "GET", "cart:1"]).code(0);
     says(&ran, &["the tests change none of them"]);
     let ran = server.ours(&["-n", "1", "-q", "rename", "cart:1", "cart:3"]).code(0);
-    says(&ran, &["`cart:1` (RENAME changes it)"]);
+    says(&ran, &["`cart:1` (RENAME changes)"]);
     let ran = server.ours(&["-n", "1", "-q", "DEL", "cart:3", "cart:9"]).code(0);
-    says(&ran, &["change `cart:3` (DEL removes it)"]);
+    says(&ran, &["change `cart:3` (DEL removes)"]);
     assert!(!line(&ran).contains("cart:9"), "{ran:?}");
     let ran = server.ours(&["-n", "1", "-q", "FLUSHALL"]).code(0);
     says(&ran, &["1 key ", "`FLUSHALL` may change any of them"]);
@@ -123,7 +127,7 @@ fn what_a_server_does_not_tell_is_said_to_be_unknown() {
         &ran,
         &[
             "does not say whether it holds keys (NOPERM",
-            "change `mylist` (LPOP empties it) if they exist",
+            "change `mylist` (LPOP removes elements) if they exist",
         ],
     );
     says(&ran, &["which is unknown (NOPERM", "whether it evicts keys cannot be known"]);
@@ -139,5 +143,5 @@ fn a_cluster_is_asked_on_every_server() {
     let ran = cluster.first().ours(&arguments).code(0);
     ran.says_nothing_of(" holds ");
     let ran = cluster.first().ours(&arguments).code(0);
-    says(&ran, &["`mylist:{", "and 2 more (LPUSH adds to it)", "`key:{", "(SET overwrites it)"]);
+    says(&ran, &["`mylist:{", "and 2 more (LPUSH adds elements)", "`key:{", "(SET overwrites)"]);
 }

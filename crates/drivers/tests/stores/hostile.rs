@@ -287,13 +287,13 @@ fn keys_of_memcached_that_come_back_are_given_up() {
 
 #[test]
 fn a_list_of_memcached_without_end_is_given_up() {
-    let server = server(|command, out| match command {
-        "stats" => say(out, "STAT curr_items 1\r\nEND\r\n"),
-        _ => {
-            let many = "key=other exp=-1\n".repeat(10_000);
-            while say(out, &many) {}
-            false
+    let server = server(|command, out| {
+        if command == "stats" {
+            return say(out, "STAT curr_items 1\r\nEND\r\n");
         }
+        let many = "key=other exp=-1\n".repeat(10_000);
+        while say(out, &many) {}
+        false
     });
     let endpoint = Endpoint::parse(&format!("memcached://127.0.0.1:{}", server.port)).unwrap();
     let mut admin = admin(&endpoint, TIMEOUT).unwrap();

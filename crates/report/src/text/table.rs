@@ -197,8 +197,18 @@ fn indent(text: &str) -> String {
     " ".repeat(text.chars().take_while(|c| *c == ' ').count())
 }
 
+/// A text with no-break spaces in the commands that it tells, from a backtick to the next one, so
+/// that they can be copied.
+fn unbroken(text: &str) -> String {
+    let is_command = |part: &str| part.starts_with("cachedyno ");
+    let part = |(i, part): (usize, &str)| {
+        if i % 2 == 1 && is_command(part) { part.replace(' ', "\u{a0}") } else { part.into() }
+    };
+    text.split('`').enumerate().map(part).collect::<Vec<_>>().join("`")
+}
+
 /// A paragraph that starts with `first` and goes on below it with `indent` spaces, each line at
-/// most `columns` wide where its words allow, with a line feed at the end.
+/// most `columns` wide where its words allow, with a line feed at the end. A command is one word.
 pub(crate) fn paragraph(first: &str, indent: usize, text: &str, columns: usize) -> String {
     let columns = columns.clamp(indent + 20, PROSE_MAX.max(indent + 20));
     if width(first.trim_end()) > columns {
@@ -209,7 +219,7 @@ pub(crate) fn paragraph(first: &str, indent: usize, text: &str, columns: usize) 
     let mut lines = vec![first.to_string()];
     let mut fresh = true;
     // A number stays with its percent sign.
-    let text = text.replace(" %", "\u{a0}%");
+    let text = unbroken(text).replace(" %", "\u{a0}%");
     for word in text.split([' ', '\n']).filter(|w| !w.is_empty()) {
         let space = if fresh { "" } else { " " };
         fresh = false;

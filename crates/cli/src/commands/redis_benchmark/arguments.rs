@@ -9,8 +9,7 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::PathBuf;
 
 use drivers::redis::chosen::ReadFrom;
-use model::Secret;
-use model::target::mask_text;
+use model::{Secret, target::mask_text};
 
 use super::uri;
 
@@ -50,7 +49,9 @@ impl std::fmt::Display for ArgumentError {
                  valkey-benchmark)"
             ),
             Self::NoNumber { flag, text, expected } => {
-                let text = mask_text(text);
+                // Other programs take passwords by `-p`.
+                let hidden = flag == "-p" && text.parse::<i64>().is_err();
+                let text = if hidden { "***".into() } else { mask_text(text) };
                 write!(f, "`{text}` of option `{flag}` cannot be used (expected {expected})")
             }
             Self::Other(message) => f.write_str(message),
@@ -342,14 +343,7 @@ impl Value<'_> {
     }
 
     fn port(&self) -> Result<u16, ArgumentError> {
-        // Not repeated: other programs take passwords by this flag.
-        let port = self.number().ok().and_then(|number| u16::try_from(number).ok());
-        port.ok_or_else(|| {
-            let flag = self.flag;
-            ArgumentError::Other(format!(
-                "option `{flag}` is not a port number (expected 0 to 65535; the password is `-a`)"
-            ))
-        })
+        u16::try_from(self.number()?).map_err(|_| self.refused("a port, 0 to 65535"))
     }
 }
 
@@ -427,9 +421,8 @@ fn set_duration(options: &mut Options, value: &Value<'_>) -> Result<(), Argument
 }
 
 fn both_ends() -> ArgumentError {
-    ArgumentError::Other(
-        "-n and --duration both say when a test ends (expected one of them)".into(),
-    )
+    let message = "-n and --duration both say when a test ends (expected one of them)";
+    ArgumentError::Other(message.into())
 }
 
 fn set_bytes(options: &mut Options, value: &Value<'_>) -> Result<(), ArgumentError> {
@@ -448,13 +441,13 @@ fn set_threads(options: &mut Options, value: &Value<'_>) -> Result<(), ArgumentE
 }
 
 fn set_read_from(options: &mut Options, value: &Value<'_>) -> Result<(), ArgumentError> {
-    let from = match value.text().as_str() {
+    options.server.read_from = match value.text().as_str() {
         "no" => ReadFrom::Primaries,
         "yes" => ReadFrom::Replicas,
         "all" => ReadFrom::All,
         _ => return Err(value.refused("no, yes or all")),
     };
-    keep(&mut options.server.read_from, from)
+    Ok(())
 }
 
 fn set_keyspace(options: &mut Options, value: &Value<'_>) -> Result<(), ArgumentError> {

@@ -37,15 +37,15 @@ const READING: &str = "\
 /// What a command does to a key that is there; `None` where it changes nothing.
 pub(super) fn effect(command: &str) -> Option<&'static str> {
     Some(match command {
-        "SET" | "MSET" | "SETEX" | "PSETEX" | "GETSET" => "overwrites it",
-        "INCR" => "increments it",
-        "LPUSH" | "RPUSH" | "SADD" | "ZADD" | "XADD" => "adds to it",
-        "HSET" | "HMSET" => "overwrites its fields",
-        "LPOP" | "RPOP" | "SPOP" | "ZPOPMIN" | "ZPOPMAX" => "empties it",
-        "DEL" | "UNLINK" | "GETDEL" => "removes it",
+        "SET" | "MSET" | "SETEX" | "PSETEX" | "GETSET" => "overwrites",
+        "INCR" => "increments",
+        "LPUSH" | "RPUSH" | "SADD" | "ZADD" | "XADD" => "adds elements",
+        "HSET" | "HMSET" => "overwrites fields",
+        "LPOP" | "RPOP" | "SPOP" | "ZPOPMIN" | "ZPOPMAX" => "removes elements",
+        "DEL" | "UNLINK" | "GETDEL" => "removes",
         "" => return None,
         other if READING.split(' ').any(|known| known == other) => return None,
-        _ => "changes it",
+        _ => "changes",
     })
 }
 
