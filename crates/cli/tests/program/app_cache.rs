@@ -256,7 +256,7 @@ fn one_of_two_servers_that_dies_fails_the_trial_by_name() {
     }
     let place = Place::new();
     let targets = ["--target", "two-levels-redis", "--target", "zend-file"];
-    let long = ["--set", "measure_ms=3000", "--set", "clients=1"];
+    let long = ["--set", "measure_ms=2000", "--set", "clients=1"];
     let run = Started::new(small(&place, &[&targets[..], &long].concat()));
     let parent = run.pid();
     let both = || child_named(parent, "memcached").and(child_named(parent, "redis-server"));

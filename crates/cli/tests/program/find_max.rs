@@ -184,7 +184,12 @@ fn a_server_that_dies_is_a_probe_with_its_reason_and_the_search_goes_on() {
         child_named(run.pid(), "redis-server")
     });
     kill(Pid::from_raw(server.cast_signed()), Signal::SIGKILL).unwrap();
-    let summary = run.finish_within(PATIENCE).measured().json();
+    let before = trials_so_far(&place.records());
+    wait_until("the search goes on", Duration::from_secs(60), || {
+        (trials_so_far(&place.records()) > before + 2).then_some(())
+    });
+    run.signal(Signal::SIGINT);
+    let summary = run.finish_within(PATIENCE).code(130).json();
     let probes = probes(&summary);
     let died = |probe: &Value| {
         probe["verdict"] == "broke" && probe["reason"].as_str().unwrap().contains("died")
