@@ -68,7 +68,9 @@ impl Demand {
     pub(crate) fn of_target(plan: &Plan, target: &str, own: &str) -> Result<Option<Self>, Failure> {
         let cells = plan.cells.iter().filter(|cell| cell.target == target);
         let all = cells.map(|cell| Self::of(cell, own)).collect::<Result<Vec<_>, Failure>>()?;
-        Ok(all.into_iter().max_by_key(|demand| demand.data_bytes + demand.buffer_bytes))
+        let load_bytes = all.iter().map(|demand| demand.load_bytes).max().unwrap_or(0);
+        let most = all.into_iter().max_by_key(|demand| demand.data_bytes + demand.buffer_bytes);
+        Ok(most.map(|demand| Self { load_bytes, ..demand }))
     }
 
     pub(crate) fn of(cell: &Cell, own: &str) -> Result<Self, Failure> {
@@ -120,8 +122,8 @@ impl Demand {
         let what = format!("{} and what clients add that send as fast as they can", self.what);
         let data_bytes = self.data_bytes.saturating_add(self.load_bytes);
         let cure = format!(
-            "bound the load by --rate or a shorter --duration, of a study by --set \
-             measure_ms=MILLISECONDS, or {}",
+            "bound the load by --rate or a shorter --duration, of find-max by --probe, of a \
+             study by --set measure_ms=MILLISECONDS, or {}",
             self.cure
         );
         Self { data_bytes, what, cure, load_bytes: 0, ..self }

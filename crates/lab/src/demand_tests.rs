@@ -64,6 +64,13 @@ fn what_is_added_counts_where_it_has_a_bound() {
     kv.operations = vec![operation("get", None), operation("insert", None)];
     kv.phases = vec![phase(&[("get", 3.0), ("insert", 1.0)], Stop::AfterNs(2_000_000_000))];
     assert_eq!(data_bytes(&(kv.clone(), closed.clone())), 10 * 1375, "no bound");
+    // Where others have keys: ten clients, a quarter of the requests, three seconds.
+    let at_most = |load: &Load| {
+        let demand = of_kv(&kv, load, "own-").unwrap();
+        demand.with_load().data_bytes / 1375
+    };
+    assert_eq!(at_most(&closed), 10 + 10 * 33_000 / 4 * 3);
+    assert_eq!(at_most(&Load::closed(100)), 10 + 500_000 / 4 * 3);
     let open =
         Load::Open { rate_per_s: 100, poisson: true, clients: 10, pipeline: 1, stages: Vec::new() };
     // A quarter of 100 a second for three seconds, warm-up included.
