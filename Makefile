@@ -21,7 +21,7 @@ study: linux ## files, Redis and MySQL as session stores, measured in about two 
 test: linux ## everything that is checked: style, rules, tests with real servers, the page in a browser
 	@MAKE='$(MAKE)' scripts/test
 
-soak: linux web ## campaigns that take minutes: commands killed at random moments, hostile records
+soak: linux web ## what takes minutes: commands killed at random moments, hostile records, a long search
 	@scripts/soak
 
 audit: ## licences, sources and known faults of dependencies
