@@ -1,9 +1,10 @@
 //! Reading records: one whole, or the list of all.
 
-use model::leftovers::leftovers;
+use model::leftovers::{KILLED, leftovers};
 use model::record::RECORD_FORMAT;
 use model::{Header, PlannedTarget, Seal, SealStatus, Trial};
 use serde::de::DeserializeOwned;
+use std::ffi::OsStr;
 use std::fs::{self, TryLockError};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -83,10 +84,10 @@ pub(crate) fn open(path: &Path) -> Result<Directory, ArchiveError> {
 
 /// All records below `records`, oldest first; directories that are no records are passed over, and
 /// so are links: what they lead to is not below. Records that cannot be read do not hide the
-/// others: what is wrong with them is handed to `unreadable`.
+/// others: their names, and what is wrong with them, are handed to `unreadable`.
 pub fn list(
     records: &Path,
-    unreadable: &mut dyn FnMut(ArchiveError),
+    unreadable: &mut dyn FnMut(&OsStr, ArchiveError),
 ) -> Result<Vec<Listed>, ArchiveError> {
     let all = match Directory::open(records) {
         Ok(all) => all,
@@ -100,7 +101,7 @@ pub fn list(
         match listed(&record) {
             Ok(record) => found.push(record),
             Err(ArchiveError::NotARecord(_)) => {}
-            Err(e) => unreadable(e),
+            Err(e) => unreadable(&entry.file_name(), e),
         }
     }
     found.sort_by(|a, b| (a.started_unix_ms, &a.run).cmp(&(b.started_unix_ms, &b.run)));
@@ -116,7 +117,7 @@ fn listed(record: &Directory) -> Result<Listed, ArchiveError> {
         None => "unsealed",
     };
     let plan = &header.plan;
-    let left = |t: &&PlannedTarget| leftovers(&header, t).is_some();
+    let left = |t: &&PlannedTarget| leftovers(&header, t, KILLED).is_some();
     let killed = status == "unsealed" && !in_use(record);
     let limits = plan.search.iter().flat_map(|search| &search.slos);
     let holding = plan.targets.iter().filter(|_| killed).filter(left);
@@ -143,7 +144,10 @@ pub fn find(records: &Path, wanted: &str) -> Result<PathBuf, ArchiveError> {
             None => Err(ArchiveError::NotARecord(as_path.to_path_buf())),
         };
     }
-    let all = list(records, &mut |_| {})?;
+    let mut damaged = Vec::new();
+    let mut keep = |name: &OsStr, e| damaged.push((name.to_string_lossy().into_owned(), e));
+    let all = list(records, &mut keep)?;
+    let name = |l: &Listed| l.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let unknown = || ArchiveError::Unknown {
         wanted: wanted.into(),
         within: records.to_path_buf(),
@@ -153,16 +157,27 @@ pub fn find(records: &Path, wanted: &str) -> Result<PathBuf, ArchiveError> {
         },
     };
     if wanted == "latest" {
-        return all.last().map(|l| l.path.clone()).ok_or_else(unknown);
+        // Names begin with the time.
+        let newest = all.last().map(name);
+        return match damaged.into_iter().find(|(name, _)| Some(name) > newest.as_ref()) {
+            Some((_, e)) => Err(e),
+            None => all.last().map(|l| l.path.clone()).ok_or_else(unknown),
+        };
     }
-    let name = |l: &Listed| l.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let matches: Vec<&Listed> = all
         .iter()
         .filter(|_| !wanted.is_empty())
         .filter(|l| l.run.starts_with(wanted) || name(l).starts_with(wanted))
         .collect();
     match &matches[..] {
-        [] => Err(unknown()),
+        [] => {
+            let is_it = |name: &str| {
+                let run = name.rsplit('-').next().unwrap_or_default();
+                !wanted.is_empty() && (name.starts_with(wanted) || run.starts_with(wanted))
+            };
+            let found = damaged.into_iter().find(|(name, _)| is_it(name));
+            Err(found.map_or_else(unknown, |(_, e)| e))
+        }
         [one] => Ok(one.path.clone()),
         several => Err(ArchiveError::Ambiguous {
             wanted: wanted.into(),

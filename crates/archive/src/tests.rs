@@ -164,7 +164,7 @@ fn runs_are_found_by_path_id_prefix_and_latest() {
     let first = write(records.path(), "aa110000", 1000);
     let second = write(records.path(), "aa220000", 2000);
     fs::create_dir(records.path().join("unrelated")).unwrap();
-    let listed = list(records.path(), &mut |e| panic!("{e}")).unwrap();
+    let listed = list(records.path(), &mut |_, e| panic!("{e}")).unwrap();
     assert_eq!(listed.len(), 2);
     assert!(listed.iter().all(|l| l.status == "unsealed" && l.limits.is_empty()), "{listed:?}");
     let found = |wanted: &str| find(records.path(), wanted);
@@ -175,6 +175,14 @@ fn runs_are_found_by_path_id_prefix_and_latest() {
     assert!(text.starts_with("run `aa` is ambiguous, it matches `19700101T000001Z-"), "{text}");
     let text = found("zz").unwrap_err().to_string();
     assert!(text.contains("(known: aa110000, aa220000;"), "{text}");
+
+    // A damaged record is not passed over in silence.
+    fs::write(second.join("header.json"), "{").unwrap();
+    for wanted in ["latest", "aa22", second.file_name().unwrap().to_str().unwrap()] {
+        let text = found(wanted).unwrap_err().to_string();
+        assert!(text.contains("aa220000/header.json") && text.contains("damaged"), "{text}");
+    }
+    assert_eq!(found("aa1").unwrap(), first);
 }
 
 #[test]

@@ -23,7 +23,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     // The guard is this program under a hidden argument: it must start before anything is parsed.
-    if std::env::args().nth(1).as_deref() == Some(rig::GUARD_ARGUMENT) {
+    if std::env::args_os().nth(1).is_some_and(|first| first == rig::GUARD_ARGUMENT) {
         return exit::of_guard(&rig::guard_main(std::io::stdin().lock()));
     }
     if let Err(error) = secrets::leave_the_process_list() {

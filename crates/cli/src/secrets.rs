@@ -8,7 +8,7 @@ use model::target::{self, mask_text};
 use model::{Endpoint, Secret, TargetChoice};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 use std::collections::BTreeMap;
-use std::env;
+use std::env::{self, VarError};
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -35,8 +35,7 @@ const REPEATED_LEAST: usize = 3;
 pub(crate) fn leave_the_process_list() -> Result<(), CliError> {
     // What was carried is not kept open.
     CARRIED.get_or_init(read_carrier);
-    // An argument that is not UTF-8 holds no URL of ours; clap tells about it.
-    let arguments: Vec<String> = env::args_os().map(|a| a.to_string_lossy().into_owned()).collect();
+    let arguments: Vec<OsString> = env::args_os().collect();
     if arguments.get(1).is_some_and(|command| command == redis_benchmark::COMMAND) {
         // Its addresses are spelled in another way; it cleans its own command line.
         return Ok(());
@@ -44,13 +43,15 @@ pub(crate) fn leave_the_process_list() -> Result<(), CliError> {
     let mut secrets = BTreeMap::new();
     let mut cleaned = Vec::with_capacity(arguments.len());
     for argument in &arguments {
-        let flag = if argument.starts_with("--target=") { "--target=" } else { "" };
-        match without_password(&argument[flag.len()..])? {
+        // What is not UTF-8 holds no URL of ours.
+        let text = argument.to_str().unwrap_or_default();
+        let flag = if text.starts_with("--target=") { "--target=" } else { "" };
+        match without_password(&text[flag.len()..])? {
             Some((target, name, secret)) => {
                 secrets.insert(name, secret);
                 cleaned.push(format!("{flag}{target}").into());
             }
-            None => cleaned.push(argument.into()),
+            None => cleaned.push(argument.clone()),
         }
     }
     if secrets.is_empty() { Ok(()) } else { Err(start_anew(&cleaned, &secrets)) }
@@ -166,11 +167,18 @@ pub(crate) fn endpoints(
             "--password-file names `{name}`, which is no --target NAME=URL of this command"
         )));
     }
-    let given = |v: String| env::var(v).ok().filter(|p| !p.is_empty()).map(Secret::new);
+    let given = |variable: String| match env::var(&variable) {
+        Ok(password) => Ok(Some(password).filter(|p| !p.is_empty()).map(Secret::new)),
+        Err(VarError::NotPresent) => Ok(None),
+        Err(VarError::NotUnicode(_)) => Err(CliError::usage(format!(
+            "the password in {variable} is not UTF-8 (expected UTF-8 text)"
+        ))),
+    };
     for (i, target) in targets.iter().enumerate() {
         let shared = variable(&target.name);
         let twin = targets[..i].iter().find(|t| variable(&t.name) == shared);
-        if let Some(twin) = twin.filter(|_| given(shared.clone()).is_some()) {
+        let is_given = given(shared.clone())?.is_some();
+        if let Some(twin) = twin.filter(|_| is_given) {
             return Err(CliError::usage(format!(
                 "targets `{}` and `{}` would both take their password from {shared} (name one of \
                  them otherwise)",
@@ -182,8 +190,8 @@ pub(crate) fn endpoints(
     with_url
         .map(|(name, endpoint)| {
             let from_file = files.iter().find(|(n, _)| n == name).map(|(_, secret)| secret.clone());
-            let from_environment = || given(variable(name));
-            let password = from_file.or_else(|| carried(name)).or_else(from_environment);
+            let from_environment = given(variable(name))?;
+            let password = from_file.or_else(|| carried(name)).or(from_environment);
             let endpoint = endpoint.with_password(password);
             if endpoint.lacks_password() {
                 // Without repeating the user, who may be a password.
@@ -201,13 +209,14 @@ pub(crate) fn endpoints(
 
 fn read_file(pair: &str) -> Result<(String, Secret), CliError> {
     let Some((name, path)) = pair.split_once('=') else {
-        return Err(CliError::usage(format!(
-            "--password-file `{}` is not of the form NAME=FILE",
-            mask_text(pair)
-        )));
+        return Err(CliError::usage("--password-file is not of the form NAME=FILE"));
     };
     let text = fs::read_to_string(path)
-        .map_err(|e| CliError::usage(format!("password file `{path}` cannot be read: {e}")))?;
+        // The path is not repeated, as it may be the password.
+        .map_err(|e| {
+            let what = format!("the file that --password-file names for `{name}`");
+            CliError::usage(format!("{what} cannot be read: {e} (expected NAME=FILE)"))
+        })?;
     Ok((name.into(), Secret::new(text.trim_end_matches(['\r', '\n']))))
 }
 

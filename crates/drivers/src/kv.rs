@@ -1,6 +1,7 @@
 //! Key-value operations of any dialect: those that it has a word for, and those made of them.
 
 use load::wire::Operation;
+use std::collections::BTreeSet;
 use workloads::kv::{KeyNames, Sizes};
 
 use crate::command::arguments;
@@ -52,6 +53,53 @@ const ADDING: [&str; 12] = [
     "geoadd", "prepend",
 ];
 
+/// Commands whose reply is short, whatever their keys hold.
+const SHORT_REPLIES: &str = "\
+    set setex psetex setnx mset msetnx append prepend add replace cas setrange incr incrby decr \
+    decrby incrbyfloat strlen exists touch expire pexpire expireat pexpireat persist ttl pttl \
+    expiretime pexpiretime type del delete unlink copy rename renamenx setbit getbit bitcount \
+    bitpos bitop pfadd pfcount pfmerge lpush rpush lpushx rpushx linsert llen lset lrem ltrim \
+    sadd srem scard sismember smove sunionstore sinterstore sdiffstore hset hsetnx hmset hdel \
+    hlen hexists hincrby hincrbyfloat hstrlen zadd zrem zcard zcount zlexcount zscore zrank \
+    zrevrank zincrby zunionstore zinterstore zdiffstore zrangestore xadd xlen xdel xtrim xack \
+    geoadd geodist ms md ma";
+
+/// Commands that return as many elements as they are asked for, also more than there are.
+const DRAWING: [&str; 3] = ["srandmember", "hrandfield", "zrandmember"];
+
+/// What a command moves at most, bytes; `value_bytes` is what a key holds, `element_bytes` the
+/// longest value that is sent.
+pub fn in_flight_bytes(command: &str, value_bytes: u64, element_bytes: u64) -> u64 {
+    let words: Vec<String> = command.split_whitespace().map(str::to_lowercase).collect();
+    let word = words.first().map_or("", String::as_str);
+    let data = command.matches("__data__").count() as u64;
+    let request_bytes = data.saturating_mul(element_bytes).saturating_add(command.len() as u64);
+    let is_short = SHORT_REPLIES.split(' ').any(|short| short == word);
+    let gets = words.iter().skip(1).any(|option| option == "get");
+    let reply_bytes = if is_short && !gets {
+        0
+    } else {
+        let keys = command.matches("__key__").count().max(1) as u64;
+        let numbers = words.iter().skip(1).filter_map(|w| w.parse::<i64>().ok());
+        let drawn = numbers.map(i64::unsigned_abs).max().unwrap_or(0);
+        let drawn = if DRAWING.contains(&word) { drawn } else { 0 };
+        keys.saturating_mul(value_bytes).max(drawn.saturating_mul(element_bytes + 64))
+    };
+    request_bytes.saturating_add(reply_bytes)
+}
+
+/// How many different keys a command makes of one name.
+pub fn names(command: &str) -> usize {
+    let words = command.split_whitespace().filter(|word| word.contains("__key__"));
+    words.collect::<BTreeSet<_>>().len()
+}
+
+/// Whether a command makes what its key holds larger each time: a list, a set, a string.
+pub fn grows(command: &str) -> bool {
+    let word = command.split_whitespace().next().unwrap_or_default().to_lowercase();
+    ADDING.contains(&&*word) || adds("", Some(command))
+}
+
 /// Whether an operation stores something more each time that it is sent: a key, an element, a
 /// part. True for what is not known.
 pub fn adds(name: &str, command: Option<&str>) -> bool {
@@ -69,10 +117,16 @@ pub fn adds(name: &str, command: Option<&str>) -> bool {
         || text.contains("__data__") && (is_drawn || !REPLACING.contains(&word))
 }
 
-/// Bytes that a command makes a value grow to by an offset; 0 for the others.
+/// Bytes of a `HyperLogLog` with many elements. Source: the documentation of `PFCOUNT`.
+const HYPERLOGLOG_BYTES: u64 = 12 << 10;
+
+/// Bytes that a command makes a value grow to, whatever it is sent; 0 for the others.
 pub fn grows_to_bytes(command: &str) -> u64 {
     let mut words = command.split_whitespace();
     let word = words.next().unwrap_or_default().to_lowercase();
+    if ["pfadd", "pfmerge"].contains(&&*word) {
+        return HYPERLOGLOG_BYTES;
+    }
     if !["setrange", "setbit", "bitfield"].contains(&&*word) {
         return 0;
     }

@@ -328,7 +328,11 @@ pub fn remove_leftovers(
         return Ok(());
     }
     let of_target = plan.cells.iter().filter(|cell| cell.target == target.name);
-    let layouts: BTreeSet<Layout> = of_target.map(|cell| layout(&cell.workload)).collect();
+    let mut layouts: BTreeSet<Layout> = of_target.map(|cell| layout(&cell.workload)).collect();
+    if layouts.is_empty() {
+        // The names are known also where it is not known what was measured.
+        layouts.insert(Layout::Plain);
+    }
     let mut admin = admin(endpoint, Duration::from_nanos(plan.timeout_ns))?;
     let patience = &mut Patience::new(stop);
     let mut layouts = layouts.into_iter();

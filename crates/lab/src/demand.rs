@@ -5,7 +5,9 @@
 //! are known to be. It counts where others have keys on the server; elsewhere the server is watched
 //! for it ([`crate::room`]).
 
-use model::{AppCache, Cell, Failure, Kv, Load, Phase, Plan, Sessions, Stop, Workload};
+use model::{
+    AppCache, Cell, Failure, Kv, KvOperation, Load, Phase, Plan, Sessions, Stop, Workload,
+};
 use stats::format_bytes;
 use std::fmt;
 use workloads::kv::values_of;
@@ -84,7 +86,7 @@ impl Demand {
     fn new(
         (entries, entry_bytes): (f64, f64),
         load: &Load,
-        request_bytes: f64,
+        in_flight_bytes: f64,
         (noun, cure): (&str, &'static str),
     ) -> Self {
         let clients = load.clients();
@@ -94,9 +96,9 @@ impl Demand {
             data_bytes: (entries * entry_bytes).ceil() as u64,
             load_bytes: 0,
             entries: entries as u64,
-            // A request and its reply.
-            buffer_bytes: u64::from(clients)
-                .saturating_mul(pipeline.saturating_mul(2 * request_bytes as u64) + CLIENT_BYTES),
+            buffer_bytes: u64::from(clients).saturating_mul(
+                pipeline.saturating_mul(in_flight_bytes as u64).saturating_add(CLIENT_BYTES),
+            ),
             clients,
             what: format!("{entries} {noun} of {each} with what the server adds"),
             is_filled: true,
@@ -155,6 +157,26 @@ pub(crate) fn key_bytes(kv: &Kv, own: &str) -> Result<f64, Failure> {
     Ok(stored(names.bytes_max() as f64, value_bytes, kv.ttl_s))
 }
 
+/// What a request and its reply take at most, bytes, where so many elements are added to keys.
+fn in_flight_bytes(kv: &Kv, element_bytes: usize, added: f64) -> f64 {
+    let element_bytes = element_bytes as u64;
+    let commands = || kv.operations.iter().filter_map(|o| o.command.as_deref());
+    let parts = commands().map(|c| c.matches("__data__").count()).max().unwrap_or(1).max(1);
+    let longest = commands().map(str::len).max().unwrap_or(0) as f64;
+    let part_bytes = element_bytes as f64 * parts as f64 + longest;
+    // Of what grows, all may have gone to one key, unless all keys are drawn alike.
+    let is_uniform = kv.distribution == "uniform";
+    let of_one = if is_uniform { 2.0 * added / kv.keys.max(1) as f64 + 100.0 } else { added };
+    let elements = if commands().any(drivers::kv::grows) { of_one.min(added) } else { 0.0 };
+    let grown = commands().map(drivers::kv::grows_to_bytes).max().unwrap_or(0);
+    let value_bytes = part_bytes.max(grown as f64) + elements * part_bytes;
+    let of = |operation: &KvOperation| match &operation.command {
+        Some(command) => drivers::kv::in_flight_bytes(command, value_bytes as u64, element_bytes),
+        None => 2 * element_bytes,
+    };
+    kv.operations.iter().map(of).max().unwrap_or(0) as f64
+}
+
 fn of_kv(kv: &Kv, load: &Load, own: &str) -> Result<Demand, Failure> {
     let (sizes, _) = values_of(&kv.value_bytes, 0).map_err(kv::unreadable)?;
     let reads = kv.filled_share == 0.0 && kv.operations.iter().all(|o| o.name == "get");
@@ -169,10 +191,18 @@ fn of_kv(kv: &Kv, load: &Load, own: &str) -> Result<Demand, Failure> {
     let unbounded: f64 = kv.phases.iter().map(unbounded).sum();
     let cure = "use fewer --keys or a smaller --value, of a study --set keys=NUMBER or \
                 --set value_bytes=BYTES";
-    let entries = keys as f64 + added.ceil();
+    // A command may write several keys by one name.
+    let names = kv.operations.iter().filter_map(|o| o.command.as_deref());
+    let names = names.map(drivers::kv::names).max().unwrap_or(1).max(1);
+    let entries = keys as f64 * names as f64 + added.ceil();
     let key_bytes = key_bytes(kv, own)?;
-    let demand = Demand::new((entries, key_bytes), load, sizes.max() as f64, ("keys", cure));
-    let demand = Demand { load_bytes: (unbounded * key_bytes) as u64, ..demand };
+    let moved_bytes = in_flight_bytes(kv, sizes.max(), added);
+    let demand = Demand::new((entries, key_bytes), load, moved_bytes, ("keys", cure));
+    // What grows without a bound is read by every client.
+    let at_once = f64::from(load.clients()) * f64::from(load.pipeline());
+    let growth_bytes = in_flight_bytes(kv, sizes.max(), added + unbounded) - moved_bytes;
+    let load_bytes = unbounded * key_bytes + growth_bytes * at_once;
+    let demand = Demand { load_bytes: load_bytes as u64, ..demand };
     let is_filled = kv.filled_share > 0.0;
     Ok(Demand { is_filled, is_together: kv.key_prefix.contains('{'), ..demand })
 }
@@ -189,7 +219,7 @@ fn of_sessions(sessions: &Sessions, load: &Load) -> Demand {
     let lock_bytes = stored(NAME_BYTES, NAME_BYTES, 1) * f64::from(load.clients());
     let cure = "use --set sessions=NUMBER or --set value_bytes=BYTES to write less";
     let entries = sessions.filled as f64 + written.ceil();
-    let demand = Demand::new((entries, session_bytes), load, value_bytes, ("sessions", cure));
+    let demand = Demand::new((entries, session_bytes), load, 2.0 * value_bytes, ("sessions", cure));
     Demand {
         buffer_bytes: demand.buffer_bytes.saturating_add(lock_bytes as u64),
         load_bytes: (unbounded * session_bytes) as u64,
@@ -211,7 +241,10 @@ fn of_cache(cache: &AppCache, load: &Load) -> Demand {
     let tags_bytes = tags_most as f64 * stored(NAME_BYTES, NAME_BYTES, 0);
     let record_bytes = stored(NAME_BYTES, value_bytes, 1) + KEY_BYTES + tags_bytes;
     let cure = "use --set keys=NUMBER to write less";
-    let demand = Demand::new((cache.keys as f64, record_bytes), load, most, ("records", cure));
+    // A clean reads the names of all records at most.
+    let moved_bytes = 2.0 * most + cache.keys as f64 * NAME_BYTES;
+    let entries = (cache.keys as f64, record_bytes);
+    let demand = Demand::new(entries, load, moved_bytes, ("records", cure));
     let tag_sets_bytes = cache.tags as f64 * stored(NAME_BYTES, NAME_BYTES, 1);
     Demand { data_bytes: demand.data_bytes.saturating_add(tag_sets_bytes as u64), ..demand }
 }

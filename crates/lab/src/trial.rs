@@ -103,14 +103,12 @@ fn measure(
     let is_own = !ready.server_pids().is_empty();
     // Also after a fault or an interruption: what is left in an existing store is ours to remove.
     let cleaned = ready.finish(stop);
+    measured.trial.not_removed = cleaned.as_ref().err().filter(|_| !is_own).cloned();
     let intervals = offered?;
     memory?;
     match cleaned {
         // What was measured stands.
-        Err(failure) if !is_own && intervals.is_some() => {
-            measured.trial.not_removed = Some(failure);
-            Ok(intervals)
-        }
+        Err(_) if !is_own && intervals.is_some() => Ok(intervals),
         cleaned => cleaned.map(|()| intervals),
     }
 }

@@ -12,6 +12,12 @@ use crate::study::TargetChoice;
 use crate::target::{Endpoint, NetAddress};
 use std::path::Path;
 
+/// What an address says of TLS whose certificates are not verified.
+const UNVERIFIED: &str = ", TLS without verification";
+/// The flag that lets a store hold data of others.
+pub const SHARED: &str = "--allow-shared";
+/// Why a run that has no end may have left something.
+pub const KILLED: &str = "was killed";
 /// What phpredis puts before the keys of sessions.
 pub const PAGE_KEYS: &str = "PHPREDIS_SESSION:";
 
@@ -25,14 +31,15 @@ pub fn own_names(product: Product, run: &str) -> String {
     }
 }
 
-/// What a run may have left in a target that was there before it, in a sentence with the command
-/// that removes it; `None` for private servers and for directories, which the guard clears.
-pub fn leftovers(header: &Header, target: &PlannedTarget) -> Option<String> {
+/// What a run may have left in a target that was there before it, in a sentence with the reason
+/// `why` and the command that removes it; `None` for private servers and for directories, which the
+/// guard clears.
+pub fn leftovers(header: &Header, target: &PlannedTarget, why: &str) -> Option<String> {
     let (run, plan, address) = (&header.run, &header.plan, target.address.as_ref()?);
     if target.product == Product::Files {
         return None;
     }
-    let start = "the run was killed and may have left";
+    let start = format!("the run {why} and may have left");
     let Some(command) = clean(header, target) else {
         return Some(format!(
             "{start} data in a store whose name or address, as the record has it, is none that \
@@ -53,14 +60,9 @@ pub fn leftovers(header: &Header, target: &PlannedTarget) -> Option<String> {
              --i-own-this-server`"
         ));
     }
-    let again = match plan.search {
-        None => {
-            let mut words = vec!["cachedyno", "run", "--resume", run];
-            words.extend(records(&header.command).into_iter().flat_map(|out| ["--out", out]));
-            format!(", and so does `{}` before it goes on", shell_words(words))
-        }
-        Some(_) => String::new(),
-    };
+    let resumed = resume(header).filter(|_| plan.search.is_none());
+    let again =
+        resumed.map_or_else(String::new, |c| format!(", and so does `{c}` before it goes on"));
     let own = own_names(target.product, run);
     let (what, names) = match target.product {
         Product::Mysql => ("tables", vec![own]),
@@ -74,6 +76,29 @@ pub fn leftovers(header: &Header, target: &PlannedTarget) -> Option<String> {
     ))
 }
 
+/// The command that resumes a run; `None` where the record does not hold what it is made of.
+fn resume(header: &Header) -> Option<String> {
+    let mut words = ["cachedyno", "run", "--resume", &header.run].map(String::from).to_vec();
+    for target in header.plan.targets.iter().filter(|target| target.address.is_some()) {
+        words.extend(["--target".into(), choice(header, target)?]);
+    }
+    let has = |flag: &str| header.command.iter().any(|word| word == flag);
+    words.extend(has(SHARED).then(|| SHARED.into()));
+    words.extend(records(&header.command).into_iter().flat_map(|out| ["--out".into(), out.into()]));
+    is_run_id(&header.run).then(|| shell_words(&words))
+}
+
+/// What names a target's existing store on a command line; `None` where the record does not hold
+/// what it is made of.
+fn choice(header: &Header, target: &PlannedTarget) -> Option<String> {
+    let verified = target.address.as_ref()?.replace(UNVERIFIED, ", TLS");
+    match given_as(&header.command, &target.name, &verified) {
+        Some(word) => Some(word),
+        None if target.product == Product::Files => None,
+        None => Some(format!("{}={}", target.name, url(target.product, &verified)?)),
+    }
+}
+
 /// The command that removes what the run left in a target; `None` where the record does not hold
 /// what it is made of.
 fn clean(header: &Header, target: &PlannedTarget) -> Option<String> {
@@ -83,14 +108,9 @@ fn clean(header: &Header, target: &PlannedTarget) -> Option<String> {
         && !target.name.is_empty()
         && target.name.chars().all(is_name)
         && !target.name.starts_with('-');
-    let verified = address.replace(", TLS without verification", ", TLS");
-    let given = given_as(&header.command, &target.name, &verified);
-    let choice = match given {
-        Some(word) => word,
-        None => format!("{}={}", target.name, url(target.product, &verified)?),
-    };
+    let choice = choice(header, target)?;
     let mut words = vec!["cachedyno", "clean", &header.run, "--target", &choice];
-    words.extend((verified != *address).then_some("--tls-insecure"));
+    words.extend(address.contains(UNVERIFIED).then_some("--tls-insecure"));
     words.extend(records(&header.command).into_iter().flat_map(|out| ["--out", out]));
     fits.then(|| shell_words(words))
 }
@@ -201,7 +221,8 @@ fn key_prefixes(plan: &Plan, target: &PlannedTarget, own: &str) -> Vec<String> {
     let own_cells = plan.cells.iter().filter(|cell| cell.target == target.name);
     let is_page = |w: &Workload| matches!(w, Workload::Sessions(s) if s.layout == Layout::Page);
     let (pages, others): (Vec<_>, Vec<_>) = own_cells.partition(|cell| is_page(&cell.workload));
-    let of_others = (!others.is_empty()).then(|| own.to_string());
+    // Of a search that was killed at once the plan has no cells.
+    let of_others = (!others.is_empty() || pages.is_empty()).then(|| own.to_string());
     let of_pages = (!pages.is_empty()).then(|| format!("{PAGE_KEYS}{own}"));
     [of_others, of_pages].into_iter().flatten().collect()
 }
@@ -241,7 +262,7 @@ mod tests {
         });
         let plan = plan.unwrap();
         let header = header(plan, &[]);
-        leftovers(&header, &header.plan.targets[0])
+        leftovers(&header, &header.plan.targets[0], KILLED)
     }
 
     const SESSIONS: &str = include_str!("../../../studies/sessions.toml");
@@ -254,8 +275,8 @@ mod tests {
             text,
             "the run was killed and may have left keys in 10.0.0.5:6379 database 9 whose names begin \
              with `cachedyno-0123abcd-`; this removes exactly those: `cachedyno clean 0123abcd \
-             --target x=redis://10.0.0.5:6379/9`, and so does `cachedyno run --resume 0123abcd` \
-             before it goes on"
+             --target x=redis://10.0.0.5:6379/9`, and so does `cachedyno run --resume 0123abcd \
+             --target x=redis://10.0.0.5:6379/9` before it goes on"
         );
         let pages = told(SESSIONS, "x=redis+unix:///run/r.sock?db=3", &[("profile", "page")]);
         let pages = pages.unwrap();
@@ -346,7 +367,7 @@ mod tests {
                 name: name.into(),
                 ..header.plan.targets[0].clone()
             };
-            leftovers(&Header { run: run.into(), ..header.clone() }, &target).unwrap()
+            leftovers(&Header { run: run.into(), ..header.clone() }, &target, KILLED).unwrap()
         };
         for (product, address) in [
             (Product::Redis, "h:1; touch x database 1"),

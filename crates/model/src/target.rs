@@ -155,6 +155,14 @@ pub(crate) const NO_SESSIONS: &str = "memcached is no session store here (expect
 impl Endpoint {
     /// Reads a target URL.
     pub fn parse(text: &str) -> Result<Self, UrlError> {
+        if !text.starts_with("file:") && hides_bytes(text) {
+            return Err(UrlError::Part {
+                url: mask_text(text),
+                part: "percent-encoding",
+                problem: "not UTF-8".into(),
+                expected: "UTF-8 text",
+            });
+        }
         if let Some(memcached) = memcached::parse(text) {
             return memcached;
         }
@@ -364,6 +372,13 @@ fn decode(text: &str) -> String {
     .unwrap_or_default()
 }
 
+/// Whether the text is no longer UTF-8 when it is decoded.
+fn hides_bytes(text: &str) -> bool {
+    let lost = |text: &str| text.matches(char::REPLACEMENT_CHARACTER).count();
+    let told = text.to_ascii_uppercase().matches("%EF%BF%BD").count();
+    lost(&decode(text)) > lost(text) + told
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -412,6 +427,9 @@ mod tests {
         assert!(message("http://a").starts_with("unknown scheme `http`"));
         assert!(message("redis://h/x").contains("database of `redis://h/x` is `x`"));
         assert!(message("mysql://u@h").contains("is missing"));
+        assert!(message("redis://:hush%ffx@h").contains("percent-encoding of `redis://***@h`"));
+        assert!(Endpoint::parse("redis://:a%EF%BF%BD%C3%A4@h").is_ok());
+        assert!(Endpoint::parse("file:///srv/%ff").is_ok());
         assert!(message("mysql://u:secret@h/a;b").contains("`mysql://***@h/a;b`"));
     }
 

@@ -1,7 +1,7 @@
 //! What stands around the results: targets, failures, disturbances, and footnotes about settings
 //! and controls.
 
-use model::leftovers::leftovers;
+use model::leftovers::{KILLED, leftovers};
 use model::{Plan, PlannedTarget, Product, Program, Search, Trial};
 use std::collections::BTreeMap;
 
@@ -231,9 +231,19 @@ fn not_removed(recorded: &Recorded, notes: &mut Notes) {
 /// Says of a run that was killed what it may have left in stores that it did not start.
 fn left_behind(recorded: &Recorded, notes: &mut Notes) {
     let header = &recorded.header;
-    if recorded.seal.is_none() {
-        let targets = header.plan.targets.iter();
-        for text in targets.filter_map(|target| leftovers(header, target)) {
+    let cells = &header.plan.cells;
+    for target in &header.plan.targets {
+        let is_left = recorded
+            .trials
+            .iter()
+            .filter(|trial| trial.not_removed.is_some())
+            .any(|t| cells.iter().any(|cell| cell.id == t.cell && cell.target == target.name));
+        let why = match recorded.seal {
+            None => KILLED,
+            Some(_) if is_left => "could not remove all that it wrote",
+            Some(_) => continue,
+        };
+        if let Some(text) = leftovers(header, target, why) {
             notes.add(text);
         }
     }

@@ -2,7 +2,8 @@
 
 use archive::Record;
 use clap::Args;
-use model::{Endpoint, Header, PlannedTarget, TargetChoice};
+use model::{Endpoint, Header, Plan, PlannedTarget, Product, TargetChoice};
+use std::path::Path;
 use std::process::ExitCode;
 
 use super::bench::targets::TlsFlags;
@@ -40,7 +41,9 @@ pub(crate) fn run(arguments: &Clean) -> Result<ExitCode, CliError> {
     }
     arguments.tls.apply(&mut choices)?;
     let path = archive::find(&arguments.records.out, &arguments.run)?;
-    let Header { run: id, plan, .. } = Record::read(&path)?.header;
+    let record = Record::read(&path)?;
+    own_record(&path, &record)?;
+    let Header { run: id, plan, .. } = record.header;
     if archive::is_in_use(&path) {
         return Err(CliError::usage(format!(
             "run `{id}` is still running and removes by itself what it wrote (expected one that \
@@ -51,9 +54,7 @@ pub(crate) fn run(arguments: &Clean) -> Result<ExitCode, CliError> {
     let endpoints = secrets::endpoints(&choices, &arguments.password_files)?;
     for (name, endpoint) in &endpoints {
         let planned = plan.target(name).filter(|target| is_at(target, endpoint));
-        let target = planned.ok_or_else(|| {
-            CliError::usage(format!("target `{name}` of run `{id}` was not {endpoint}"))
-        })?;
+        let target = planned.ok_or_else(|| not_there(&id, &plan, name, endpoint))?;
         if target.backend.is_some() && !arguments.i_own_this_server {
             return Err(CliError::usage(format!(
                 "target `{name}` is an application cache, whose keys cannot be told from those of \
@@ -63,9 +64,48 @@ pub(crate) fn run(arguments: &Clean) -> Result<ExitCode, CliError> {
         }
         lab::remove_leftovers((&plan, &id), target, endpoint, &stop)
             .map_err(|failure| CliError::failed(format!("target `{name}`: {failure}")))?;
-        output::print(&format!("nothing of run {id} is left in {endpoint}\n"))?;
+        // A MySQL server hides tables that an account has no rights on.
+        let seen = match target.product {
+            Product::Mysql => " that this account can see",
+            _ => "",
+        };
+        output::print(&format!("nothing of run {id}{seen} is left in {endpoint}\n"))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Says where the run's target was, or which targets it had.
+fn not_there(run: &str, plan: &Plan, name: &str, endpoint: &Endpoint) -> CliError {
+    CliError::usage(match plan.target(name).map(|target| target.address.as_ref()) {
+        Some(Some(address)) => {
+            format!("target `{name}` of run `{run}` was not {endpoint} (expected {address})")
+        }
+        Some(None) => format!(
+            "target `{name}` of run `{run}` was a private server, of which nothing is left \
+             (expected an existing store of that run)"
+        ),
+        None => {
+            let names: Vec<String> = plan.targets.iter().map(|t| format!("`{}`", t.name)).collect();
+            format!("run `{run}` had no target `{name}` (expected one of {})", names.join(", "))
+        }
+    })
+}
+
+/// Refuses a record that was changed or renamed: what is removed carries the id that it tells.
+fn own_record(path: &Path, record: &Record) -> Result<(), CliError> {
+    let (run, path) = (&record.header.run, path.canonicalize().unwrap_or_else(|_| path.into()));
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let why = if !record.changed.is_empty() {
+        format!("it was changed after it was sealed ({})", record.changed.join(", "))
+    } else if name.rsplit('-').next() != Some(run) {
+        format!("it tells of run `{run}`, which its directory `{name}` is not named after")
+    } else {
+        return Ok(());
+    };
+    Err(CliError::usage(format!(
+        "this record does not say for certain which keys are its run's: {why} (expected a record \
+         as the run left it)"
+    )))
 }
 
 /// Whether the run measured the target there.

@@ -13,7 +13,7 @@ pub(crate) fn run(arguments: &List) -> Result<ExitCode, CliError> {
     let (records, bytes) = (&arguments.records.out, foreign::size(&arguments.records.out, 2));
     let mut unreadable = Vec::new();
     let records = foreign::within(records, bytes, || {
-        Ok(archive::list(records, &mut |e| unreadable.push(e.to_string()))?)
+        Ok(archive::list(records, &mut |_, e| unreadable.push(e.to_string()))?)
     })?;
     if records.is_empty() {
         let directory = arguments.records.out.display();

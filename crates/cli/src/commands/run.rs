@@ -189,7 +189,9 @@ pub(super) fn header(
         run,
         tool: format!("cachedyno {}", studies::TOOL_VERSION),
         // What passes for a password where none is expected is masked as well.
-        command: std::env::args().map(|argument| mask_text(&argument)).collect(),
+        command: std::env::args_os()
+            .map(|argument| mask_text(&argument.to_string_lossy()))
+            .collect(),
         started_unix_ms: lab::unix_ms(),
         plan,
         conditions: Conditions { facts },
@@ -300,17 +302,18 @@ fn same_places(arguments: &Run, header: &Header, choices: &[TargetChoice]) -> Re
     Err(CliError::usage(format!(
         "a record holds no passwords, so give existing stores again: {} (expected `{}`)",
         missing.join(", "),
-        resuming(&header.run, &arguments.records.out, given)
+        resuming(header, &arguments.records.out, given)
     )))
 }
 
 /// The command that takes up a run, with its existing stores.
-fn resuming(run: &str, records: &Path, stores: impl Iterator<Item = String>) -> String {
-    let mut words = ["cachedyno", "run", "--resume", run].map(String::from).to_vec();
+fn resuming(header: &Header, records: &Path, stores: impl Iterator<Item = String>) -> String {
+    let mut words = ["cachedyno", "run", "--resume", &header.run].map(String::from).to_vec();
     if records != Path::new(RECORDS) {
         words.extend(["--out".into(), records.to_string_lossy().into()]);
     }
     words.extend(stores.flat_map(|store| ["--target".into(), store]));
+    words.extend(header.command.iter().find(|word| *word == leftovers::SHARED).cloned());
     model::shell_words(&words)
 }
 
@@ -425,9 +428,22 @@ fn last_words(header: &Header, records: &Path) -> String {
         let stores = header.plan.targets.iter().filter_map(|target| {
             Some(given_as(&header.command, &target.name, target.address.as_ref()?))
         });
-        format!("`{}` adds what is missing, if anything", resuming(run, records, stores))
+        format!("`{}` adds what is missing, if anything", resuming(header, records, stores))
     };
-    format!("ended at once: a process in the background removes what was started; {next}")
+    let existing: Vec<&str> =
+        header.plan.targets.iter().filter_map(|target| target.address.as_deref()).collect();
+    let left = if existing.is_empty() {
+        String::new()
+    } else {
+        let places = existing.join(" and ");
+        format!(
+            "; data of this run may be left in {places} (how to remove it: `cachedyno show {run}`)"
+        )
+    };
+    format!(
+        "ended at once: a process in the background ends private servers and removes files{left}; \
+         {next}"
+    )
 }
 
 /// Whether a target that the user named cannot be used, or one that is installed did not start.

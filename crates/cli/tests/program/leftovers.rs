@@ -117,4 +117,33 @@ fn clean_removes_what_a_killed_bench_left_in_memcached_and_nothing_else() {
     let elsewhere = "x=memcached://127.0.0.1:1";
     place.on_records(&["clean", "latest", "--target", elsewhere]).usage_error(&["was not"]);
     place.on_records(&["clean", "latest", "--target", "x"]).usage_error(&["has no URL"]);
+    let other = target.replace("x=", "y=");
+    place.on_records(&["clean", "latest", "--target", &other]).usage_error(&["had no target `y`"]);
+
+    // The id decides what is removed, so that it must be the record's own.
+    let record = place.record().path;
+    let header = std::fs::read_to_string(record.join("header.json")).unwrap();
+    let run = place.record().header()["run"].as_str().unwrap().to_string();
+    std::fs::write(record.join("header.json"), header.replace(&run, "00000000")).unwrap();
+    clean(&place).usage_error(&["tells of run `00000000`", "as the run left it"]);
+    assert_eq!(server.stat("curr_items"), 2, "the other run's key is there");
+}
+
+#[test]
+fn a_server_that_lists_no_keys_is_refused_before_it_is_filled() {
+    if !installed(&["redis-server", "setpriv"]) {
+        return;
+    }
+    let server = PortServer::redis(&["--rename-command", "SCAN", ""]);
+    let place = Place::new();
+    let target = format!("x=redis://127.0.0.1:{}/3", server.port);
+    let mut command = place.command();
+    command.args(["bench", &target, "--keys", "100", "--duration", "300ms"]);
+    command.arg("--out").arg(place.records()).arg("--disk").arg(place.disk());
+    let finished = Place::finish(command).code(3);
+    assert!(finished.stdout.contains("knows no `SCAN`"), "{finished:?}");
+    let sessions = place.fast(&["--target", &target]);
+    let finished = Place::finish(sessions).code(3);
+    assert!(finished.stdout.contains("knows no `SCAN`"), "{finished:?}");
+    assert_eq!(server.ask(&["-n", "3", "DBSIZE"]), "0");
 }

@@ -185,6 +185,10 @@ fn a_mistyped_url_does_not_tell_its_password() {
             &["run", "sessions", &target],
             &["run", url],
             &["run", "sessions", "--password-file", url],
+            &["run", "sessions", "--target", "x=redis://h", "--password-file", &named],
+            &["bench", "redis", "--command", &format!("AUTH {WRONG}")],
+            &["redis-benchmark", "-p", "1", url],
+            &["redis-benchmark", "-p", "1", "-t", url],
             &["run", "sessions", "--set", url],
             &["run", "--resume", url],
             &["run", "sessions", &mistake],
@@ -271,4 +275,35 @@ fn nothing_that_is_started_gets_the_passwords() {
     let seen = std::fs::read_to_string(seen).unwrap();
     assert!(seen.contains("PATH=") && !seen.contains(RIGHT), "{seen}");
     place.assert_nothing_left();
+}
+
+#[test]
+fn what_is_not_utf_8_is_neither_changed_nor_shown() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let place = Place::new();
+    let os = |bytes: &[u8]| std::ffi::OsStr::from_bytes(bytes).to_owned();
+    let run = |arguments: &[std::ffi::OsString]| {
+        let mut command = place.command();
+        command.args(arguments);
+        Place::finish(command).code(2)
+    };
+    let url = os(b"x=redis://:shut-sesame-1174\xff@h");
+    for arguments in [
+        vec![url.clone()],
+        vec!["bench".into(), url.clone()],
+        vec!["bench".into(), "x=redis://:a@127.0.0.1:1".into(), url],
+        vec!["bench".into(), "x=redis://:shut-sesame-1174%ff@h".into()],
+    ] {
+        kept_secret(&place, &run(&arguments), &[WRONG]);
+    }
+    let mut command = place.fast(&["--target", "x=redis://127.0.0.1:1"]);
+    command.env("CACHEDYNO_PASSWORD_X", os(b"hush\xff"));
+    let finished = Place::finish(command).code(2);
+    assert!(finished.stderr.contains("CACHEDYNO_PASSWORD_X is not UTF-8"), "{finished:?}");
+    // A directory need not be UTF-8, beside a URL with a password either.
+    let out = place.path().join(os(b"out\xfe"));
+    let mut command = place.command();
+    command.args(["bench", "x=redis://:a@127.0.0.1:1", "--duration", "100ms", "--out"]).arg(&out);
+    Place::finish(command).code(3);
+    assert!(out.is_dir());
 }

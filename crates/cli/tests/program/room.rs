@@ -179,6 +179,31 @@ fn a_limit_that_is_lowered_stops_a_run_and_a_search() {
 }
 
 #[test]
+fn replies_take_room_as_well() {
+    if !installed(&["redis-server", "redis-cli", "setpriv"]) {
+        return;
+    }
+    let (server, place) = (redis("allkeys-lru"), Place::new());
+    let many = format!("MGET{}", " __key__".repeat(40));
+    let one_string = ["--command", "SETRANGE __key__ 900000 x", "--command", "GET __key__"];
+    let one_list = ["--command", "RPUSH __key__ __data__", "--command", "LRANGE __key__ 0 -1"];
+    for (keys, load) in [
+        ("100", &["--command", &many, "--pipeline", "100"][..]),
+        ("1", &[&one_string[..], &["--pipeline", "3"]].concat()),
+        ("100", &["--command", "SADD __key__ x", "--command", "SRANDMEMBER __key__ -50000"]),
+        ("1", &[&one_list[..], &["--rate", "9000"]].concat()),
+    ] {
+        let words = [&["--keys", keys, "--duration", "500ms"], load].concat();
+        let finished = Place::finish(bench(&place, &url(&server), &words));
+        says(&refused(finished, "x"), &["has no room for this run", "for 2 clients"]);
+        untouched(&server);
+    }
+    let small = ["--keys", "100", "--command", "MGET __key__ __key__"];
+    Place::finish(bench(&place, &url(&server), &small)).measured();
+    untouched(&server);
+}
+
+#[test]
 fn what_was_evicted_is_told_also_when_it_was_after_the_stop() {
     if !installed(&["redis-server", "redis-cli", "setpriv"]) {
         return;

@@ -66,6 +66,9 @@ fn keys_of_other_databases_are_counted_and_those_of_the_selected_one_named() {
     says(&ran, &["maxmemory 50", "allkeys-lru, keys of any database can be evicted"]);
     let ran = server.ours(&["-n", "50", "-q", "-t", "sadd,spop", "--dbnum", "3"]).code(0);
     says(&ran, &["`myset` (SADD adds elements, SPOP removes elements)"]);
+    // Replies take memory as well.
+    let ran = server.ours(&["-n", "50", "-q", "lrange", "biglist", "0", "-1"]).code(0);
+    says(&ran, &["the tests change none of them", "keys of any database can be evicted"]);
     server.ask(&["CONFIG", "SET", "maxmemory-policy", "noeviction"]);
     let ran = server.ours(&["-n", "50", "-q", "-t", "sadd"]).code(0);
     assert!(!line(&ran).contains("maxmemory"), "{ran:?}");

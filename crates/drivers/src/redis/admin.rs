@@ -81,9 +81,11 @@ impl Server {
             return Ok(());
         }
         let read = known(self.wire.ask(&[b"GET", key]))?;
+        let lists = self.lists_keys();
         if known(self.wire.ask(&[b"UNLINK", key]))?.is_none() {
             known(self.wire.ask(&[b"DEL", key]))?;
         }
+        lists?;
         match read {
             None => Ok(()),
             Some(Tree::Text(read)) if read == value.as_bytes() => Ok(()),
@@ -96,6 +98,19 @@ impl Server {
                 ),
             )),
         }
+    }
+
+    /// Errors: it has keys and knows no `SCAN`, by which those of a run are found. What has no keys
+    /// either is a stand-in for a server.
+    fn lists_keys(&mut self) -> Result<(), StoreError> {
+        let size = known(self.wire.ask(&[b"DBSIZE"]))?;
+        let has_keys = matches!(size, Some(Tree::Integer(1..)));
+        if has_keys && known(self.wire.ask(&[b"SCAN", b"0"]))?.is_none() {
+            let message = "the server knows no `SCAN`, by which the keys of a run are found and \
+                           removed (expected a server that does: it may be renamed there)";
+            return Err(StoreError::fatal(ErrorClass::Other, message));
+        }
+        Ok(())
     }
 
     fn configuration(&mut self) -> Result<Vec<(String, String)>, StoreError> {
@@ -167,8 +182,7 @@ impl Server {
             out_of(patience)?;
             let request: [&[u8]; 6] =
                 [b"SCAN", &cursor, b"MATCH", pattern.as_bytes(), b"COUNT", BATCH];
-            // What knows no `SCAN` is a stand-in for a server: nothing can be found there.
-            let Some(reply) = known(self.wire.ask(&request))? else { return Ok(()) };
+            let Some(reply) = known(self.wire.ask(&request))? else { return self.lists_keys() };
             let (next, keys) = scanned(reply)?;
             // The server matched; nothing is removed on its word alone.
             let ours = keys.iter().filter(|key| key.starts_with(prefix.as_bytes()));
@@ -351,6 +365,7 @@ impl Admin for RedisAdmin {
         if layout == Layout::Page {
             request.push(lock.as_bytes());
         }
+        let result = result.and(server.lists_keys().map_err(fault::failure));
         let result = result.and(server.wire.ask(&request).map(drop).map_err(fault::failure));
         result.and_then(|()| server.has_every_slot(id).map_err(fault::failure)).map_err(of_cluster)
     }

@@ -280,6 +280,13 @@ impl KvFlags {
     }
 
     fn operations(&self, preset: Option<&Preset>) -> Result<Operations, CliError> {
+        if let Some(command) = self.commands.iter().find(|command| is_login(command)) {
+            let name = command.split_whitespace().next().unwrap_or_default();
+            return Err(CliError::usage(format!(
+                "--command `{name}` logs in, and would put a password into the record (expected \
+                 the login in the target's URL, in --password-file or in the environment)"
+            )));
+        }
         if !self.commands.is_empty() {
             let named = self.commands.iter().enumerate().map(|(i, command)| {
                 let word = command.split_whitespace().next().unwrap_or("command").to_lowercase();
@@ -390,6 +397,20 @@ fn is_here(endpoint: &Endpoint) -> bool {
         NetAddress::Tcp(host, _) => {
             host == "localhost" || host == "::1" || host.starts_with("127.")
         }
+    }
+}
+
+/// Whether a command carries a password.
+fn is_login(command: &str) -> bool {
+    let words: Vec<String> = command.split_whitespace().map(str::to_lowercase).collect();
+    let has = |word: &str| words.iter().any(|own| own == word);
+    match words.first().map(String::as_str) {
+        Some("auth") => true,
+        Some("hello") => has("auth"),
+        Some("acl") => has("setuser"),
+        Some("config") => has("set") && (has("requirepass") || has("masterauth")),
+        Some("migrate") => has("auth") || has("auth2"),
+        _ => false,
     }
 }
 

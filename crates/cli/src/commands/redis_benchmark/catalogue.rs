@@ -8,6 +8,7 @@
 use drivers::redis::requests::{self, Holes};
 use load::wire::protocol::Shape;
 use load::wire::template::Segment;
+use model::target::mask_text;
 
 use super::arguments::{ArgumentError, Data};
 use super::numbers;
@@ -98,6 +99,7 @@ pub(super) fn tests(data: &Data) -> (Vec<Test>, Vec<String>) {
         if NOT_HERE.contains(&name.as_str()) {
             format!("test `{name}` of valkey-benchmark is not supported and left out")
         } else {
+            let name = mask_text(name);
             format!("-t names `{name}`, which is no test and left out")
         }
     });
@@ -127,6 +129,11 @@ pub(super) fn own_command(data: &Data, from_stdin: Option<Vec<u8>>) -> Result<Te
     if given.iter().any(|word| word == b";") {
         let message = "a sequence of commands, as of valkey-benchmark, is not supported (expected \
                        one command, without `;`)";
+        return Err(ArgumentError::Other(message.into()));
+    }
+    let first = given.first().map(|word| String::from_utf8_lossy(word)).unwrap_or_default();
+    if mask_text(&first) != first || first.contains("://") {
+        let message = "an address stands where a command is expected (expected it behind `-u`)";
         return Err(ArgumentError::Other(message.into()));
     }
     let title =

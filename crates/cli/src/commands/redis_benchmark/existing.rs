@@ -66,8 +66,9 @@ pub(super) fn warning(site: &mut Site, options: &Options, tests: &[Test]) -> Opt
         Err(words) => format!("the server does not say whether it holds keys ({words})"),
     };
     let effects = questions.effects(tests);
-    let writes = tests.iter().any(|test| effect(&test.command()).is_some());
-    let room = if writes { questions.room(tests) } else { None };
+    // Replies take memory as well.
+    let moves = tests.iter().any(|test| !["", "PING"].contains(&test.command().as_str()));
+    let room = if moves { questions.room(tests) } else { None };
     Some([Some(holds), Some(effects), room].into_iter().flatten().collect::<Vec<_>>().join("; "))
 }
 
