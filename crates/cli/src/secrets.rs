@@ -211,12 +211,14 @@ fn read_file(pair: &str) -> Result<(String, Secret), CliError> {
     let Some((name, path)) = pair.split_once('=') else {
         return Err(CliError::usage("--password-file is not of the form NAME=FILE"));
     };
-    let text = fs::read_to_string(path)
-        // The path is not repeated, as it may be the password.
-        .map_err(|e| {
-            let what = format!("the file that --password-file names for `{name}`");
-            CliError::usage(format!("{what} cannot be read: {e} (expected NAME=FILE)"))
-        })?;
+    let text = fs::read_to_string(path).map_err(|e| {
+        // A word alone may be the password itself.
+        let shown =
+            if path.contains('/') { format!(" `{}`", mask_text(path)) } else { String::new() };
+        CliError::usage(format!(
+            "password file{shown} of `{name}` cannot be read: {e} (expected NAME=FILE)"
+        ))
+    })?;
     Ok((name.into(), Secret::new(text.trim_end_matches(['\r', '\n']))))
 }
 

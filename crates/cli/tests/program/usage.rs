@@ -117,8 +117,8 @@ fn password_files_must_be_there_and_belong_to_a_target() {
     let with = |file: &str, parts: &[&str]| {
         refused(&["sessions", "--target", url, "--password-file", file], parts);
     };
-    with("x=/no/such/file", &["`/no/such/file` cannot be read"]);
-    with("secret.txt", &["`secret.txt`", "NAME=FILE"]);
+    with("x=/no/such/file", &["password file `/no/such/file` of `x` cannot be read"]);
+    with("secret.txt", &["--password-file", "NAME=FILE"]);
     with("y=/dev/null", &["names `y`", "no --target"]);
 }
 
