@@ -21,19 +21,19 @@ use std::sync::OnceLock;
 use crate::commands::redis_benchmark;
 use crate::exit::CliError;
 
-/// Environment variable with the number of the open file that carries passwords, by name, to the
-/// program started anew.
+/// Environment variable with the number of the open file that hands passwords, by name, to the
+/// program when it restarts.
 const CARRIER: &str = "CACHEDYNO_CARRIER";
 /// What that file is called.
 const CARRIER_NAME: &str = "cachedyno-passwords";
-/// What was carried to this program.
+/// The passwords that this program was handed.
 static CARRIED: OnceLock<BTreeMap<String, Secret>> = OnceLock::new();
 /// Bytes of the shortest part of an argument that is looked for in a message.
 const REPEATED_LEAST: usize = 3;
 
 /// Starts the program anew without passwords on its command line, if there are any.
 pub(crate) fn leave_the_process_list() -> Result<(), CliError> {
-    // What was carried is not kept open.
+    // Closes the file, which must not stay open.
     CARRIED.get_or_init(read_carrier);
     let arguments: Vec<OsString> = env::args_os().collect();
     if arguments.get(1).is_some_and(|command| command == redis_benchmark::COMMAND) {
@@ -54,19 +54,21 @@ pub(crate) fn leave_the_process_list() -> Result<(), CliError> {
             None => cleaned.push(argument.clone()),
         }
     }
-    if secrets.is_empty() { Ok(()) } else { Err(start_anew(&cleaned, &secrets)) }
+    if secrets.is_empty() { Ok(()) } else { Err(restart(&cleaned, &secrets)) }
 }
 
-/// Replaces the program by itself with another command line, its name first, and carries passwords
-/// on. Returns only what prevented it.
-pub(crate) fn start_anew(arguments: &[OsString], secrets: &BTreeMap<String, Secret>) -> CliError {
-    let error = carry(secrets).and_then(|(program, file)| {
-        let mut command = Command::new(program);
-        command.arg0(&arguments[0]).args(&arguments[1..]);
-        Err::<(), _>(command.env(CARRIER, file.as_raw_fd().to_string()).exec())
-    });
-    let why = error.err().map_or_else(String::new, |e| e.to_string());
-    CliError::failed(format!("cannot start anew without passwords in the command: {why}"))
+/// Restarts the program with another command line, its name first, and hands it passwords by name.
+/// Returns only what prevented it.
+pub(crate) fn restart(arguments: &[OsString], secrets: &BTreeMap<String, Secret>) -> CliError {
+    let why = match carry(secrets) {
+        Ok((program, file)) => Command::new(program)
+            .arg0(&arguments[0])
+            .args(&arguments[1..])
+            .env(CARRIER, file.as_raw_fd().to_string())
+            .exec(),
+        Err(e) => e,
+    };
+    CliError::failed(format!("cannot restart without the passwords on the command line: {why}"))
 }
 
 /// This program, and a file with passwords that stays open in what replaces it.
@@ -77,12 +79,12 @@ fn carry(secrets: &BTreeMap<String, Secret>) -> std::io::Result<(PathBuf, File)>
     Ok((env::current_exe()?, file))
 }
 
-/// The password that [`start_anew`] carried to this program under a name.
+/// The password that [`restart`] handed to this program under a name.
 pub(crate) fn carried(name: &str) -> Option<Secret> {
     CARRIED.get_or_init(read_carrier).get(name).cloned()
 }
 
-/// Reads what was carried, and closes the file.
+/// Reads the passwords that this program was handed, and closes their file.
 fn read_carrier() -> BTreeMap<String, Secret> {
     let read = || {
         let number: i32 = env::var(CARRIER).ok()?.parse().ok()?;
@@ -177,8 +179,9 @@ pub(crate) fn endpoints(
     for (i, target) in targets.iter().enumerate() {
         let shared = variable(&target.name);
         let twin = targets[..i].iter().find(|t| variable(&t.name) == shared);
-        let is_given = given(shared.clone())?.is_some();
-        if let Some(twin) = twin.filter(|_| is_given) {
+        if let Some(twin) = twin
+            && given(shared.clone())?.is_some()
+        {
             return Err(CliError::usage(format!(
                 "targets `{}` and `{}` would both take their password from {shared} (name one of \
                  them otherwise)",

@@ -171,7 +171,7 @@ async fn serve(socket: TcpListener, shared: Arc<Shared>, is_private: bool) -> io
     }
 }
 
-/// A connection under way.
+/// An open connection.
 struct Connection {
     task: JoinTask<()>,
     reads_news: ReadsNews,

@@ -94,12 +94,6 @@ pub fn names(command: &str) -> usize {
     words.collect::<BTreeSet<_>>().len()
 }
 
-/// Whether a command makes what its key holds larger each time: a list, a set, a string.
-pub fn grows(command: &str) -> bool {
-    let word = command.split_whitespace().next().unwrap_or_default().to_lowercase();
-    ADDING.contains(&&*word) || adds("", Some(command))
-}
-
 /// Whether an operation stores something more each time that it is sent: a key, an element, a
 /// part. True for what is not known.
 pub fn adds(name: &str, command: Option<&str>) -> bool {

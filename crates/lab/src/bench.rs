@@ -7,8 +7,8 @@ use model::{
     Product, Workload,
 };
 use rig::{Guard, MariadbTemplate, MemoryGroup, Pinning, SearchPath, Server, ServerSpec, Shelf};
+use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -83,7 +83,7 @@ impl<'a> Bench<'a> {
     pub fn check(&mut self, target: &PlannedTarget, stop: &AtomicBool) -> Result<Facts, Failure> {
         let mut layouts: Vec<(Layout, &Workload)> = Vec::new();
         for cell in self.plan.cells.iter().filter(|c| c.target == target.name) {
-            let layout = layout(&cell.workload);
+            let layout = cell.workload.layout();
             if !layouts.iter().any(|(l, _)| *l == layout) {
                 layouts.push((layout, &cell.workload));
             }
@@ -125,7 +125,7 @@ impl<'a> Bench<'a> {
             Workload::Sessions(sessions) => (sessions.value_bytes, sessions.connections),
             Workload::Kv(_) | Workload::AppCache(_) => (0, Connections::Persistent),
         };
-        let layout = layout(workload);
+        let layout = workload.layout();
         let limit_bytes = match workload {
             Workload::AppCache(cache) => cache.memory_limit_bytes,
             Workload::Sessions(_) | Workload::Kv(_) => None,
@@ -327,15 +327,9 @@ pub fn remove_leftovers(
     if own.is_empty() {
         return Ok(());
     }
-    let of_target = plan.cells.iter().filter(|cell| cell.target == target.name);
-    let mut layouts: BTreeSet<Layout> = of_target.map(|cell| layout(&cell.workload)).collect();
-    if layouts.is_empty() {
-        // The names are known also where it is not known what was measured.
-        layouts.insert(Layout::Plain);
-    }
     let mut admin = admin(endpoint, Duration::from_nanos(plan.timeout_ns))?;
     let patience = &mut Patience::new(stop);
-    let mut layouts = layouts.into_iter();
+    let mut layouts = plan.layouts(&target.name).into_iter();
     let swept = layouts.try_for_each(|layout| admin.sweep(layout, &own, patience));
     swept.map_err(|failure| unremoved(&own, failure))
 }
@@ -403,13 +397,5 @@ fn commands(workload: &Workload) -> Vec<&str> {
     match workload {
         Workload::Kv(kv) => kv.operations.iter().filter_map(|o| o.command.as_deref()).collect(),
         Workload::Sessions(_) | Workload::AppCache(_) => Vec::new(),
-    }
-}
-
-/// Keys and values lie as sessions do in the plain layout: each under its name.
-fn layout(workload: &Workload) -> Layout {
-    match workload {
-        Workload::Sessions(sessions) => sessions.layout,
-        Workload::Kv(_) | Workload::AppCache(_) => Layout::Plain,
     }
 }

@@ -39,7 +39,7 @@ const NAME_BYTES: f64 = 96.0;
 pub(crate) struct Demand {
     /// What is stored, bytes.
     data_bytes: u64,
-    /// What a load without a bound of its own adds at most, bytes.
+    /// Upper bound of what a load adds that has no bound of its own, bytes.
     load_bytes: u64,
     /// Keys, sessions or records, at most.
     entries: u64,
@@ -116,7 +116,7 @@ impl Demand {
         (self.entries.saturating_mul(block_bytes), sum)
     }
 
-    /// As [`Demand::bytes_on_one_of`], with what the load adds without a bound of its own.
+    /// The same with [`Demand::load_bytes`] among the data.
     pub(crate) fn with_load(self) -> Self {
         if self.load_bytes == 0 {
             return self;
@@ -149,27 +149,34 @@ fn stored(name_bytes: f64, value_bytes: f64, ttl_s: u64) -> f64 {
 pub(crate) fn key_bytes(kv: &Kv, own: &str) -> Result<f64, Failure> {
     let names = kv::names(kv, own, 0).map_err(kv::unreadable)?;
     let (sizes, _) = values_of(&kv.value_bytes, 0).map_err(kv::unreadable)?;
-    let commands = || kv.operations.iter().filter_map(|o| o.command.as_deref());
-    let values = commands().map(|c| c.matches("__data__").count()).max().unwrap_or(1).max(1);
-    let words = commands().map(str::len).max().unwrap_or(0);
-    let grows_to_bytes = commands().map(drivers::kv::grows_to_bytes).max().unwrap_or(0);
-    let value_bytes = sizes.mean() * values as f64 + words as f64 + grows_to_bytes as f64;
+    let grown_bytes = most_of_commands(kv, drivers::kv::grows_to_bytes) as f64;
+    let value_bytes = sent_bytes(kv, sizes.mean()) + grown_bytes;
     Ok(stored(names.bytes_max() as f64, value_bytes, kv.ttl_s))
+}
+
+/// The largest that one of a workload's own commands has; 0 where it has no command.
+fn most_of_commands<T: Ord + Default>(kv: &Kv, of: impl Fn(&str) -> T) -> T {
+    let commands = kv.operations.iter().filter_map(|o| o.command.as_deref());
+    commands.map(of).max().unwrap_or_default()
+}
+
+/// What one request sends at most, where a value has so many bytes.
+fn sent_bytes(kv: &Kv, value_bytes: f64) -> f64 {
+    let values = most_of_commands(kv, |command| command.matches("__data__").count()).max(1);
+    value_bytes * values as f64 + most_of_commands(kv, str::len) as f64
 }
 
 /// What a request and its reply take at most, bytes, where so many elements are added to keys.
 fn in_flight_bytes(kv: &Kv, element_bytes: usize, added: f64) -> f64 {
+    let part_bytes = sent_bytes(kv, element_bytes as f64);
     let element_bytes = element_bytes as u64;
-    let commands = || kv.operations.iter().filter_map(|o| o.command.as_deref());
-    let parts = commands().map(|c| c.matches("__data__").count()).max().unwrap_or(1).max(1);
-    let longest = commands().map(str::len).max().unwrap_or(0) as f64;
-    let part_bytes = element_bytes as f64 * parts as f64 + longest;
     // Of what grows, all may have gone to one key, unless all keys are drawn alike.
     let is_uniform = kv.distribution == "uniform";
     let of_one = if is_uniform { 2.0 * added / kv.keys.max(1) as f64 + 100.0 } else { added };
-    let elements = if commands().any(drivers::kv::grows) { of_one.min(added) } else { 0.0 };
-    let grown = commands().map(drivers::kv::grows_to_bytes).max().unwrap_or(0);
-    let value_bytes = part_bytes.max(grown as f64) + elements * part_bytes;
+    let grows = most_of_commands(kv, |command| drivers::kv::adds("", Some(command)));
+    let elements = if grows { of_one.min(added) } else { 0.0 };
+    let grown_bytes = most_of_commands(kv, drivers::kv::grows_to_bytes) as f64;
+    let value_bytes = part_bytes.max(grown_bytes) + elements * part_bytes;
     let of = |operation: &KvOperation| match &operation.command {
         Some(command) => drivers::kv::in_flight_bytes(command, value_bytes as u64, element_bytes),
         None => 2 * element_bytes,
@@ -185,15 +192,11 @@ fn of_kv(kv: &Kv, load: &Load, own: &str) -> Result<Demand, Failure> {
         let operation = kv.operations.iter().find(|o| o.name == name);
         operation.is_some_and(|o| drivers::kv::adds(&o.name, o.command.as_deref()))
     };
-    let adding = |phase: &Phase| share(phase, adds) * requests(load, phase);
-    let added: f64 = kv.phases.iter().map(adding).sum();
-    let unbounded = |phase: &Phase| share(phase, adds) * unbounded_requests(load, phase);
-    let unbounded: f64 = kv.phases.iter().map(unbounded).sum();
+    let (added, unbounded) = adding(&kv.phases, load, adds);
     let cure = "use fewer --keys or a smaller --value, of a study --set keys=NUMBER or \
                 --set value_bytes=BYTES";
     // A command may write several keys by one name.
-    let names = kv.operations.iter().filter_map(|o| o.command.as_deref());
-    let names = names.map(drivers::kv::names).max().unwrap_or(1).max(1);
+    let names = most_of_commands(kv, drivers::kv::names).max(1);
     let entries = keys as f64 * names as f64 + added.ceil();
     let key_bytes = key_bytes(kv, own)?;
     let moved_bytes = in_flight_bytes(kv, sizes.max(), added);
@@ -209,11 +212,7 @@ fn of_kv(kv: &Kv, load: &Load, own: &str) -> Result<Demand, Failure> {
 
 fn of_sessions(sessions: &Sessions, load: &Load) -> Demand {
     let value_bytes = sessions.value_bytes as f64;
-    let written = |phase: &Phase| share(phase, |name| name == "write") * requests(load, phase);
-    let written: f64 = sessions.phases.iter().map(written).sum();
-    let is_write = |name: &str| name == "write";
-    let unbounded = |phase: &Phase| share(phase, is_write) * unbounded_requests(load, phase);
-    let unbounded: f64 = sessions.phases.iter().map(unbounded).sum();
+    let (written, unbounded) = adding(&sessions.phases, load, |name| name == "write");
     // Of the page layout each has a lock besides.
     let session_bytes = stored(NAME_BYTES, value_bytes, 1);
     let lock_bytes = stored(NAME_BYTES, NAME_BYTES, 1) * f64::from(load.clients());
@@ -247,6 +246,15 @@ fn of_cache(cache: &AppCache, load: &Load) -> Demand {
     let demand = Demand::new(entries, load, moved_bytes, ("records", cure));
     let tag_sets_bytes = cache.tags as f64 * stored(NAME_BYTES, NAME_BYTES, 1);
     Demand { data_bytes: demand.data_bytes.saturating_add(tag_sets_bytes as u64), ..demand }
+}
+
+/// Requests that add something: those whose number has a bound, and the most that there can be of
+/// those whose number has none.
+fn adding(phases: &[Phase], load: &Load, adds: impl Fn(&str) -> bool) -> (f64, f64) {
+    let sum = |of: fn(&Load, &Phase) -> f64| {
+        phases.iter().map(|phase| share(phase, &adds) * of(load, phase)).sum()
+    };
+    (sum(requests), sum(unbounded_requests))
 }
 
 /// Share of a phase's operations for which that is true.

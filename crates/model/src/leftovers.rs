@@ -5,7 +5,7 @@
 //! somebody else's, and they become a command that a user copies. So each is read into what it is,
 //! each word of the command is quoted, and where one cannot be read there is no command.
 
-use crate::plan::{Layout, Plan, PlannedTarget, Product, Workload};
+use crate::plan::{Layout, Plan, PlannedTarget, Product};
 use crate::record::{Header, is_run_id};
 use crate::shell::shell_words;
 use crate::study::TargetChoice;
@@ -15,7 +15,7 @@ use std::path::Path;
 /// What an address says of TLS whose certificates are not verified.
 const UNVERIFIED: &str = ", TLS without verification";
 /// The flag that lets a store hold data of others.
-pub const SHARED: &str = "--allow-shared";
+const SHARED: &str = "--allow-shared";
 /// Why a run that has no end may have left something.
 pub const KILLED: &str = "was killed";
 /// What phpredis puts before the keys of sessions.
@@ -78,14 +78,23 @@ pub fn leftovers(header: &Header, target: &PlannedTarget, why: &str) -> Option<S
 
 /// The command that resumes a run; `None` where the record does not hold what it is made of.
 fn resume(header: &Header) -> Option<String> {
+    let existing = header.plan.targets.iter().filter(|target| target.address.is_some());
+    let stores = existing.map(|target| choice(header, target)).collect::<Option<Vec<_>>>()?;
+    is_run_id(&header.run).then(|| resuming(header, records(&header.command), stores))
+}
+
+/// The command that resumes a run whose record is below the directory `out`, with its existing
+/// stores.
+pub fn resuming(
+    header: &Header,
+    out: Option<&str>,
+    stores: impl IntoIterator<Item = String>,
+) -> String {
     let mut words = ["cachedyno", "run", "--resume", &header.run].map(String::from).to_vec();
-    for target in header.plan.targets.iter().filter(|target| target.address.is_some()) {
-        words.extend(["--target".into(), choice(header, target)?]);
-    }
-    let has = |flag: &str| header.command.iter().any(|word| word == flag);
-    words.extend(has(SHARED).then(|| SHARED.into()));
-    words.extend(records(&header.command).into_iter().flat_map(|out| ["--out".into(), out.into()]));
-    is_run_id(&header.run).then(|| shell_words(&words))
+    words.extend(out.into_iter().flat_map(|out| ["--out".into(), out.into()]));
+    words.extend(stores.into_iter().flat_map(|store| ["--target".into(), store]));
+    words.extend(header.command.iter().find(|word| *word == SHARED).cloned());
+    shell_words(&words)
 }
 
 /// What names a target's existing store on a command line; `None` where the record does not hold
@@ -218,13 +227,11 @@ fn is_plain(endpoint: &Endpoint) -> bool {
 
 /// What the keys of plain and of page layouts begin with, as far as the plan has them.
 fn key_prefixes(plan: &Plan, target: &PlannedTarget, own: &str) -> Vec<String> {
-    let own_cells = plan.cells.iter().filter(|cell| cell.target == target.name);
-    let is_page = |w: &Workload| matches!(w, Workload::Sessions(s) if s.layout == Layout::Page);
-    let (pages, others): (Vec<_>, Vec<_>) = own_cells.partition(|cell| is_page(&cell.workload));
-    // Of a search that was killed at once the plan has no cells.
-    let of_others = (!others.is_empty() || pages.is_empty()).then(|| own.to_string());
-    let of_pages = (!pages.is_empty()).then(|| format!("{PAGE_KEYS}{own}"));
-    [of_others, of_pages].into_iter().flatten().collect()
+    let prefix = |layout| match layout {
+        Layout::Plain => own.to_string(),
+        Layout::Page => format!("{PAGE_KEYS}{own}"),
+    };
+    plan.layouts(&target.name).into_iter().map(prefix).collect()
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! repeated and judged from its record alone.
 
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::app_cache::{AppCache, Backend, DataFiles};
 use crate::load::Load;
@@ -278,6 +278,15 @@ pub enum Workload {
 }
 
 impl Workload {
+    /// How its data lie in a store: keys and values as sessions do in the plain layout, each under
+    /// its name.
+    pub fn layout(&self) -> Layout {
+        match self {
+            Self::Sessions(sessions) => sessions.layout,
+            Self::Kv(_) | Self::AppCache(_) => Layout::Plain,
+        }
+    }
+
     /// Name of the profile in results.
     pub fn profile(&self) -> &str {
         match self {
@@ -422,6 +431,17 @@ impl Plan {
     /// The planned target of that name.
     pub fn target(&self, name: &str) -> Option<&PlannedTarget> {
         self.targets.iter().find(|t| t.name == name)
+    }
+
+    /// The layouts in which data of a target lie; the plain one where it has no cell, as in a
+    /// search that was killed at once.
+    pub fn layouts(&self, target: &str) -> BTreeSet<Layout> {
+        let cells = self.cells.iter().filter(|cell| cell.target == target);
+        let mut layouts: BTreeSet<Layout> = cells.map(|cell| cell.workload.layout()).collect();
+        if layouts.is_empty() {
+            layouts.insert(Layout::Plain);
+        }
+        layouts
     }
 
     /// The cells of application caches, in order, each with its workload.

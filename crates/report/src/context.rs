@@ -228,7 +228,8 @@ fn not_removed(recorded: &Recorded, notes: &mut Notes) {
     }
 }
 
-/// Says of a run that was killed what it may have left in stores that it did not start.
+/// Says of a run that was killed, or could not clean up, what it may have left in stores that it
+/// did not start.
 fn left_behind(recorded: &Recorded, notes: &mut Notes) {
     let header = &recorded.header;
     let cells = &header.plan.cells;

@@ -91,7 +91,7 @@ fn not_there(run: &str, plan: &Plan, name: &str, endpoint: &Endpoint) -> CliErro
     })
 }
 
-/// Refuses a record that was changed or renamed: what is removed carries the id that it tells.
+/// Refuses a record that was edited or renamed: its run id decides which keys are removed.
 fn own_record(path: &Path, record: &Record) -> Result<(), CliError> {
     let (run, path) = (&record.header.run, path.canonicalize().unwrap_or_else(|_| path.into()));
     let name = path.file_name().unwrap_or_default().to_string_lossy();

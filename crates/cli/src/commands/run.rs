@@ -308,13 +308,8 @@ fn same_places(arguments: &Run, header: &Header, choices: &[TargetChoice]) -> Re
 
 /// The command that takes up a run, with its existing stores.
 fn resuming(header: &Header, records: &Path, stores: impl Iterator<Item = String>) -> String {
-    let mut words = ["cachedyno", "run", "--resume", &header.run].map(String::from).to_vec();
-    if records != Path::new(RECORDS) {
-        words.extend(["--out".into(), records.to_string_lossy().into()]);
-    }
-    words.extend(stores.flat_map(|store| ["--target".into(), store]));
-    words.extend(header.command.iter().find(|word| *word == leftovers::SHARED).cloned());
-    model::shell_words(&words)
+    let out = (records != Path::new(RECORDS)).then(|| records.to_string_lossy());
+    leftovers::resuming(header, out.as_deref(), stores)
 }
 
 /// What named the store of a target on the command line of its run.

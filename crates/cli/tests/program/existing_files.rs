@@ -75,7 +75,7 @@ fn temporary_tables_of_other_servers_stay_when_a_mariadb_starts() {
     if !installed(&["mariadbd", "mariadb-install-db"]) {
         return;
     }
-    // Where a MariaDB keeps them unless told otherwise.
+    // The default temporary directory of MariaDB.
     let mut table = tempfile::Builder::new();
     let foreign = table.prefix("#sql-temptable-").suffix(".MAI").tempfile_in("/tmp").unwrap();
     let place = Place::new();

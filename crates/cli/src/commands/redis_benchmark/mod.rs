@@ -79,7 +79,7 @@ fn leave_the_process_list(arguments: &[OsString]) -> Result<(), CliError> {
     let Some((cleaned, password)) = arguments::without_password(arguments) else { return Ok(()) };
     let name = env::args_os().next().unwrap_or_else(|| COMMAND.into());
     let cleaned = [&[name, COMMAND.into()], &cleaned[..]].concat();
-    Err(secrets::start_anew(&cleaned, &BTreeMap::from([(COMMAND.into(), password)])))
+    Err(secrets::restart(&cleaned, &BTreeMap::from([(COMMAND.into(), password)])))
 }
 
 /// Says something on standard error, a line each.
