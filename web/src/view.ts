@@ -258,9 +258,9 @@ export interface ProbeView {
   response_ns_p50: number | null;
   response_ns_p99: number | null;
   error_share: number | null;
-  left_out_share: number;
+  taken_share: number;
   over_shares: number[];
-  /** `holds`, `missed`, `undecided`, `not judged`, `broke`, or empty. */
+  /** `holds`, `missed`, `undecided`, `broke`, or empty. */
   verdict: string;
   reason: string | null;
 }

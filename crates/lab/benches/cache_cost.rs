@@ -21,7 +21,7 @@ use cachedyno_lab::{Bench, Ready, schedule};
 use common::{Outcome, arguments, number, told};
 use drivers::CacheOptions;
 use load::watch::ThreadUse;
-use load::{Engine, Finished, Meter};
+use load::{Engine, Finished, Unseen};
 use model::{AppCache, Backend, Endpoint, Fill, Generation, NetAddress, Phase, Stop, Workload};
 use nix::time::{ClockId, clock_gettime};
 use stats::{Estimate, Paired, geometric_mean_interval};
@@ -285,7 +285,7 @@ impl Side {
         let phases: &[Phase] = if fills_only { &[] } else { &self.workload.phases };
         let engine =
             Engine { phases, generation: Generation::Outside, cpus: &self.cpus, stop: &stop };
-        let finished = engine.run(opened, &mut NoMeter, &mut |_| {});
+        let finished = engine.run(opened, &mut Unseen, &mut |_| {});
         match finished.failure {
             Some(failure) => Err(told(failure)),
             None => Ok(finished),
@@ -425,12 +425,4 @@ fn exchange(
         }
     }
     Ok(count)
-}
-
-struct NoMeter;
-
-impl Meter for NoMeter {
-    fn server_cpu_ns(&mut self) -> Option<u64> {
-        None
-    }
 }

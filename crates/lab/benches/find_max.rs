@@ -25,8 +25,8 @@ use common::{Outcome, arguments, number, told};
 use lab::{Setup, Sinks};
 use model::plan::{Effort, KvOperation, PlannedTarget};
 use model::{
-    Cell, Conditions, Endpoint, Event, Header, Kv, Load, NetAddress, Phase, Plan, Product, Scale,
-    Search, Sink, SinkError, Stop, Trial, Workload,
+    Cell, Conditions, Disturbance, Endpoint, Event, Header, Kv, Load, NetAddress, Phase, Plan,
+    Product, Scale, Search, Sink, SinkError, Stop, Trial, Workload,
 };
 use rig::reference::{Listen, ScriptedServer, ScriptedSettings};
 use rig::{Guard, Pinning};
@@ -84,8 +84,8 @@ fn main() -> Outcome {
                 search(&format!("service={service}:100us,seed={seed}"), seed, milliseconds)?;
             let took_s = begun.elapsed().as_secs_f64();
             longest_s = longest_s.max(took_s);
-            let left_out = left_out(&trials) * 100.0;
-            let end = format!("{} | {took_s:.0} s | {left_out:.0} % |", trials.len());
+            let taken = taken(&trials) * 100.0;
+            let end = format!("{} | {took_s:.0} s | {taken:.1} % |", trials.len());
             let Found::Rate { center, lo, hi } = found else {
                 println!("| {service} | {seed} | {formula:.0} | {found:?} | | | {end}");
                 continue;
@@ -100,19 +100,17 @@ fn main() -> Outcome {
         }
         println!(
             "\n{service}: {right} of {seeds} within 3 % (goal: 19 of 20), {covered} intervals hold \
-             the formula's rate, the longest took {longest_s:.0} s (goal: 60 s)\n"
+             the formula's rate, the longest took {longest_s:.0} s (goal: 80 s)\n"
         );
     }
     Ok(())
 }
 
-/// Share of all requests that is left out because others took a CPU.
-fn left_out(trials: &[Trial]) -> f64 {
-    let sum = |counts: &Vec<u64>| counts.iter().sum::<u64>();
-    let due =
-        trials.iter().filter_map(|t| Some(sum(&t.phases.first()?.due.as_ref()?.due_per_interval)));
-    let left_out = trials.iter().filter_map(|t| Some(sum(&Search::left_out(t)?.due_per_interval)));
-    left_out.sum::<u64>() as f64 / due.sum::<u64>().max(1) as f64
+/// Share of the time of all probes for which others had the CPUs of the generator.
+fn taken(trials: &[Trial]) -> f64 {
+    let phases = || trials.iter().filter_map(|t| t.phases.first());
+    let all = phases().fold(Disturbance::default(), |sum, p| sum.plus(p.disturbance));
+    all.share_of(phases().map(|p| p.wall_ns).sum())
 }
 
 /// The rate at which p99 is the limit, exponential times of service.
@@ -200,7 +198,6 @@ fn search(script: &str, seed: u64, limit_ms: u64) -> Result<(Found, Vec<Trial>),
         allow_shared: true,
         resumes: false,
         i_own_this_server: true,
-        apart: Some(vec![server.process.id()]),
     };
     let planned = Search {
         slos: vec![format!("p99<{limit_ms}ms").parse()?],

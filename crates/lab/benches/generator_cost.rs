@@ -20,7 +20,7 @@ use cachedyno_lab::schedule;
 use common::{Outcome, arguments, number, told};
 use drivers::SessionOptions;
 use load::watch::ThreadUse;
-use load::{Engine, Meter};
+use load::{Engine, Unseen};
 use model::{Endpoint, NetAddress, Phase, PhaseResult, Plan, Sessions, Stop};
 use stats::{Paired, geometric_mean_interval};
 use std::error::Error;
@@ -226,7 +226,7 @@ impl Side<'_> {
             cpus: self.cpus,
             stop: &stop,
         };
-        let finished = engine.run(vec![client], &mut NoMeter, &mut |_| {});
+        let finished = engine.run(vec![client], &mut Unseen, &mut |_| {});
         if let Some(failure) = finished.failure {
             return Err(told(failure));
         }
@@ -250,14 +250,6 @@ fn engine_cost(result: &PhaseResult) -> Result<Measured, Box<dyn Error>> {
         result.wall_ns,
         ThreadUse { cpu_ns, run_delay_ns, ..ThreadUse::default() },
     ))
-}
-
-struct NoMeter;
-
-impl Meter for NoMeter {
-    fn server_cpu_ns(&mut self) -> Option<u64> {
-        None
-    }
 }
 
 /// The bare loop: its request with a gap for the key, the keys in the order of their visits.

@@ -14,7 +14,7 @@ mod study;
 use cachedyno_lab::Bench;
 use common::{Outcome, arguments, number, told};
 use drivers::SessionOptions;
-use load::{Engine, Meter};
+use load::{Engine, Unseen};
 use model::{Cell, Endpoint, Layout, NetAddress, Plan, PlannedTarget, Sessions, Stop};
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -183,14 +183,6 @@ fn traced_client(arguments: &[String]) -> Outcome {
         cpus: &[],
         stop: &stop,
     };
-    let finished = engine.run(vec![client], &mut NoMeter, &mut |_| {});
+    let finished = engine.run(vec![client], &mut Unseen, &mut |_| {});
     finished.failure.map_or(Ok(()), |failure| Err(told(failure)))
-}
-
-struct NoMeter;
-
-impl Meter for NoMeter {
-    fn server_cpu_ns(&mut self) -> Option<u64> {
-        None
-    }
 }

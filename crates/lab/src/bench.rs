@@ -36,9 +36,6 @@ pub struct Setup {
     /// True when the user answers for what happens to existing servers: no data of others
     /// are on them, so that nobody loses what they evict or what a command reaches.
     pub i_own_this_server: bool,
-    /// Processes of existing stores on this machine that are known to leave the generator its CPUs,
-    /// and the generator theirs; `None` where that is not known of them.
-    pub apart: Option<Vec<u32>>,
 }
 
 /// Turns planned targets into stores that can be measured.
@@ -286,18 +283,6 @@ impl<'a> Bench<'a> {
     /// Ends the bench; what its trials left on the disk stays as long as what is returned.
     pub fn into_files(self) -> Vec<Arc<Shelf>> {
         self.shelves.into_values().collect()
-    }
-
-    /// Processes of a store's servers on this machine, where they and the generator cannot take
-    /// CPUs from each other; `None` where they can, or nobody knows.
-    pub fn apart(&self, ready: &Ready) -> Option<Vec<u32>> {
-        let pinning = &self.setup.pinning;
-        let servers = ready.server_pids();
-        if !servers.is_empty() {
-            let share = pinning.server.iter().any(|cpu| pinning.generator.contains(cpu));
-            return (!share).then_some(servers);
-        }
-        self.setup.apart.clone().or_else(|| ready.is_elsewhere().then(Vec::new))
     }
 
     /// CPUs of the client threads: a store without a server has the whole machine's share that

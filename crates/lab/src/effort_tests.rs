@@ -34,6 +34,7 @@ fn trial(block: u32, cell: &str, rate_per_s: f64) -> Trial {
         generator_cpu_ns: 0,
         generator_run_delay_ns: 0,
         server_cpu_ns: None,
+        disturbance: model::Disturbance::default(),
         own_share: 0.0,
         restored: Vec::new(),
         unsent: 0,

@@ -37,8 +37,6 @@ pub(crate) struct Offered<'a> {
     pub(crate) seed: u64,
     pub(crate) cpus: Vec<usize>,
     pub(crate) plan: &'a Plan,
-    /// The store's servers where they are [`Bench::apart`](crate::Bench::apart).
-    pub(crate) apart: Option<Vec<u32>>,
 }
 
 /// A cell that is ready to be measured.
@@ -293,7 +291,6 @@ impl Opened<'_> {
             errors_end_it: false,
             hangs_up: false,
             limits_ns: Vec::new(),
-            apart: self.offered.apart.clone(),
             number: 0,
         }
     }
@@ -367,7 +364,6 @@ impl Opened<'_> {
             errors_end_it: true,
             hangs_up: false,
             limits_ns: Vec::new(),
-            apart: None,
             number: 0,
         }
     }

@@ -5,7 +5,7 @@
 //! where they differ), and their content is not compared. An open load is offered closed, and
 //! nobody thinks: what is asked is how fast the generator can go at most.
 
-use load::Meter;
+use load::Unseen;
 use model::plan::{KvOperation, PlannedTarget};
 use model::{
     Cell, Endpoint, ErrorClass, Failure, Kv, Load, Memcached, NetAddress, NullRate, Phase,
@@ -165,9 +165,9 @@ fn measure(shape: &Shape, plan: &Plan, setup: &Setup) -> Result<Vec<PhaseResult>
     let access = drivers::wire::access(&endpoint, Duration::from_nanos(plan.timeout_ns))?;
     let kv = Kv { filled_share: 0.0, ..shape.kv.clone() };
     let cpus = pinning.generator.clone();
-    let offered = Offered { kv: &kv, load: &shape.load, seed: plan.seed, cpus, plan, apart: None };
+    let offered = Offered { kv: &kv, load: &shape.load, seed: plan.seed, cpus, plan };
     let load = offered.open_at(access, shape.own)?;
-    let finished = load.run(None, &AtomicBool::new(false), &mut NoMeter, &mut |_| {});
+    let finished = load.run(None, &AtomicBool::new(false), &mut Unseen, &mut |_| {});
     match finished.failure {
         Some(failure) => Err(failure),
         None => Ok(finished.phases),
@@ -201,13 +201,4 @@ pub(crate) fn endpoint(
 
 fn failed(message: String) -> Failure {
     Failure { class: ErrorClass::Other, message }
-}
-
-/// The null server is a thread of this process, whose CPU time nobody asks for.
-pub(crate) struct NoMeter;
-
-impl Meter for NoMeter {
-    fn server_cpu_ns(&mut self) -> Option<u64> {
-        None
-    }
 }

@@ -2,7 +2,7 @@
 
 use drivers::{Admin, CacheOptions, Facts, Patience, Room, SessionOptions};
 use model::{Backend, Endpoint, ErrorClass, Failure, Layout, MemoryUse, NetAddress, Product};
-use rig::{Inside, MemoryGroup, Server, Shelf, stays_here};
+use rig::{Inside, MemoryGroup, Server, Shelf};
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::sync::Arc;
@@ -126,11 +126,6 @@ impl Ready {
         }
         all.version = versions.join(" and ");
         Ok(all)
-    }
-
-    /// True where all stores are known to be on other machines.
-    pub fn is_elsewhere(&self) -> bool {
-        self.endpoints().all(|e| address(e).and_then(stays_here) == Some(false))
     }
 
     /// Processes of the private servers.

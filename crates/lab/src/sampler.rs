@@ -169,7 +169,7 @@ impl Readers {
     fn new(servers: &[u32], endpoints: Vec<Endpoint>) -> Self {
         let network = endpoints.iter().find_map(address).and_then(InterfaceReader::toward);
         Self {
-            server: UsageReader::new(servers),
+            server: UsageReader::new(servers).with_children(),
             generator: UsageReader::new(&[std::process::id()]),
             network,
             asking: Asking::start(endpoints),

@@ -8,7 +8,7 @@ use model::{
     Cell, ErrorClass, Event, Failure, Header, Kv, Load, Noise, Phase, Plan, PlannedTarget, Seal,
     SealStatus, Search, Stop, Trial, Workload,
 };
-use rig::NoiseRecorder;
+use rig::{NoiseRecorder, ProcessTree};
 use stats::search::{Next, Purpose, Settings, Step};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -163,8 +163,7 @@ impl Searching<'_, '_, '_> {
         let mut ready = self.bench.ready(target, &cell.workload, &label)?;
         let seed = schedule::data_seed(self.plan, 0);
         let cpus = self.bench.client_cpus(&ready);
-        let (plan, apart) = (self.plan, self.bench.apart(&ready));
-        let offered = Offered { kv, load: &cell.load, seed, cpus, plan, apart };
+        let offered = Offered { kv, load: &cell.load, seed, cpus, plan: self.plan };
         let left = offered.open(&ready).and_then(|store| {
             ready.will_write(store.names(), kv.keys);
             self.probes(&store, &mut ready)
@@ -182,7 +181,7 @@ impl Searching<'_, '_, '_> {
 
     fn probes(&mut self, store: &Opened<'_>, ready: &mut Ready) -> Result<Left, Failure> {
         let version = ready.version()?;
-        let mut meter = ServerMeter::new(ready.server_pids());
+        let mut meter = ServerMeter::new(&self.bench, ready);
         let (sinks, cell) = (&mut *self.sinks, self.what.cell);
         told_start(sinks, cell, "filling", 0.0);
         let generator = &self.bench.setup.pinning.generator;
@@ -247,8 +246,8 @@ impl Searching<'_, '_, '_> {
         if step.purpose != Purpose::Peak {
             offer.limits_ns = search.limits_ns();
         }
-        let servers = ready.server_pids();
-        let mut meter = ServerMeter::new(servers.clone());
+        let mut meter = ServerMeter::new(&self.bench, ready);
+        let servers = ProcessTree::new(&ready.server_pids());
         let generator = &self.bench.setup.pinning.generator;
         let sampler = Sampler::start(ready, generator, begun);
         let recorder = NoiseRecorder::start(generator, &servers);
@@ -301,6 +300,7 @@ fn words(step: Step, number: u32) -> String {
         Purpose::Rest => format!("probe {number}, rest at {}/s", step.rate_per_s),
         Purpose::Bracket => format!("probe {number}, bracket at {}/s", step.rate_per_s),
         Purpose::Confirm => format!("probe {number}, confirmation at {}/s", step.rate_per_s),
+        Purpose::Hold => format!("probe {number}, a long one at {}/s", step.rate_per_s),
     }
 }
 

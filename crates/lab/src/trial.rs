@@ -1,11 +1,11 @@
 //! One measured run of one cell: start, connect, fill, warm up, measure, drain, stop.
 
-use load::{Engine, Meter, Progress};
+use load::{Engine, Meter, Progress, Reading};
 use model::{
     Cell, Emptied, ErrorClass, Event, Failure, Filled, Interval, Layout, Load, MemoryUse, Noise,
     PageCache, PhaseResult, Sample, Sessions, Trial, Workload,
 };
-use rig::{Inside, NoiseRecorder};
+use rig::{Inside, NoiseRecorder, ProcessTree, TakenReader};
 use stats::format_bytes;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -125,8 +125,8 @@ fn offer(
     trial.version = Some(ready.version()?);
     let seed = schedule::data_seed(bench.plan, trial.block);
     let cpus = bench.client_cpus(ready);
-    let servers = ready.server_pids();
-    let mut meter = ServerMeter::new(servers.clone());
+    let mut meter = ServerMeter::new(bench, ready);
+    let servers = meter.servers.clone();
     let generator = &bench.setup.pinning.generator;
     let record = || NoiseRecorder::start(generator, &servers);
     let (mut finished, noise) = match &cell.workload {
@@ -150,8 +150,7 @@ fn offer(
             (finished, recorder.stop())
         }
         Workload::Kv(kv) => {
-            let (plan, apart) = (bench.plan, bench.apart(ready));
-            let offered = kv::Offered { kv, load: &cell.load, seed, cpus, plan, apart };
+            let offered = kv::Offered { kv, load: &cell.load, seed, cpus, plan: bench.plan };
             let load = offered.open(ready)?;
             ready.will_write(load.names(), kv.keys);
             let recorder = record();
@@ -242,11 +241,11 @@ pub(crate) fn run_delay_share(phases: &[PhaseResult], cell: &Cell) -> f64 {
     waited as f64 / (wall * u64::from(cell.threads())).max(1) as f64
 }
 
-/// What the private servers have used, and what the stores take once they are filled; empties the
-/// page cache before cold phases.
-#[derive(Default)]
+/// What the private servers have used and others took, and what the stores take once they are
+/// filled; empties the page cache before cold phases.
 pub(crate) struct ServerMeter {
-    servers: Vec<u32>,
+    servers: ProcessTree,
+    taken: TakenReader,
     /// Directory of the stores' files, empty without files; `None` where nobody asks for sizes.
     directory: Option<PathBuf>,
     filled: Option<Filled>,
@@ -256,21 +255,29 @@ pub(crate) struct ServerMeter {
 }
 
 impl ServerMeter {
-    /// Of servers by their processes, without stores of files.
-    pub(crate) fn new(servers: Vec<u32>) -> Self {
-        Self { servers, ..Self::default() }
+    /// Of stores that were made ready, without those of files.
+    pub(crate) fn new(bench: &Bench<'_>, ready: &Ready) -> Self {
+        let servers = ProcessTree::new(&ready.server_pids());
+        let (generator, server) = (bench.client_cpus(ready), &bench.setup.pinning.server);
+        let taken = TakenReader::new(&generator, server, servers.clone());
+        Self { servers, taken, directory: None, filled: None, cold: false, emptied: None }
     }
 }
 
 impl Meter for ServerMeter {
-    fn server_cpu_ns(&mut self) -> Option<u64> {
-        let used = self.servers.iter().map(|pid| rig::process_cpu_ns(*pid));
-        used.collect::<Option<Vec<u64>>>().filter(|all| !all.is_empty()).map(|all| all.iter().sum())
+    fn read(&mut self) -> Reading {
+        let taken = self.taken.read();
+        Reading {
+            server_cpu_ns: self.servers.cpu_ns(),
+            taken_from_server_ns: taken.from_servers_ns,
+            others_on_generator_ns: taken.on_generator_ns,
+            stolen_from_generator_ns: taken.stolen_from_generator_ns,
+        }
     }
 
     fn filled(&mut self) {
         let Some(directory) = &self.directory else { return };
-        let memory = self.servers.iter().filter_map(|pid| rig::process_memory_bytes(*pid));
+        let memory = self.servers.roots().iter().filter_map(|pid| rig::process_memory_bytes(*pid));
         let server_memory_bytes = memory.sum();
         let has_files = !directory.as_os_str().is_empty();
         let files = if has_files { rig::directory_bytes(directory) } else { Ok(0) };

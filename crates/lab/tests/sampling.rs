@@ -90,7 +90,6 @@ impl Heard<'_> {
             allow_shared: false,
             resumes: false,
             i_own_this_server: false,
-            apart: None,
         };
         let header = Header {
             format: model::record::RECORD_FORMAT,

@@ -23,7 +23,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 use workloads::Client;
 
-use crate::meter::{Finished, Meter, Progress};
+use crate::meter::{Finished, Meter, Progress, ReadAt};
 use crate::recorder::{InCalls, Recorder, Timed, Whole};
 use crate::share::{ClientShare, nanos};
 use crate::telling::Telling;
@@ -151,10 +151,10 @@ impl Shared<'_> {
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> Option<(PhaseResult, Instant)> {
         self.wait(Duration::from_nanos(phase.warmup_ns));
-        let server_before = meter.server_cpu_ns();
+        let (zero, before) = (Instant::now(), ReadAt::now(meter, 0));
         let telling = Telling::new(&phase.name, names, clients);
         let (shares, recorder) = self.collect(inbox, clients, telling, progress);
-        let server_after = meter.server_cpu_ns();
+        let after = ReadAt::now(meter, nanos(zero.elapsed()));
         if self.over() {
             return None;
         }
@@ -177,6 +177,7 @@ impl Shared<'_> {
             [] => sum(|s| s.answered) as f64 / free_s,
             clients => Restored::rate_per_s(clients),
         };
+        let run_delay_ns = sum(|s| s.used.run_delay_ns);
         let (interval_ns, done_per_interval) = recorder.intervals();
         let reads_per_interval = recorder.reads_per_interval();
         let in_calls: Vec<Vec<InCalls>> = shares.iter().map(|s| s.in_calls.clone()).collect();
@@ -187,8 +188,9 @@ impl Shared<'_> {
             wall_ns,
             operations: recorder.into_results(&phase.name, names, rate_per_s, &in_calls),
             generator_cpu_ns: sum(|s| s.used.cpu_ns),
-            generator_run_delay_ns: sum(|s| s.used.run_delay_ns),
-            server_cpu_ns: server_before.zip(server_after).map(|(b, a)| a.saturating_sub(b)),
+            generator_run_delay_ns: run_delay_ns,
+            server_cpu_ns: before.server_cpu_ns(&after, wall_ns),
+            disturbance: before.disturbance(&after, run_delay_ns / shares.len().max(1) as u64),
             own_share,
             restored,
             unsent: 0,

@@ -18,5 +18,5 @@ pub mod watch;
 pub mod wire;
 
 pub use clients::Engine;
-pub use meter::{Finished, Latest, Meter, Progress};
+pub use meter::{Finished, Latest, Meter, Progress, Reading, Unseen};
 pub use recorder::Recorder;

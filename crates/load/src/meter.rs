@@ -1,12 +1,67 @@
 //! What an engine asks and tells while it runs, and what it gives in the end.
 
-use model::{Failure, Interval, PhaseResult, RecordedOperation};
+use model::{Disturbance, Failure, Interval, PhaseResult, RecordedOperation};
 use std::time::Instant;
 
-/// Reads what the server has used; the engine asks at the start and the end of each measurement.
+/// What the server has used and what others took so far, nanoseconds; counted from any time, but
+/// always from the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reading {
+    /// CPU time of the server's processes; `None` where it cannot be seen.
+    pub server_cpu_ns: Option<u64>,
+    /// What others took from the server, see [`Disturbance::server_ns`].
+    pub taken_from_server_ns: Option<u64>,
+    /// How long others ran on the generator's CPUs: at most that long its threads waited for them.
+    pub others_on_generator_ns: u64,
+    /// How long the hypervisor had the generator's CPUs.
+    pub stolen_from_generator_ns: u64,
+}
+
+/// What a meter read, and when.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct ReadAt {
+    /// Nanoseconds of any clock.
+    pub(crate) at_ns: u64,
+    pub(crate) reading: Reading,
+}
+
+impl ReadAt {
+    /// Reads now.
+    pub(crate) fn now(meter: &mut dyn Meter, at_ns: u64) -> Self {
+        Self { at_ns, reading: meter.read() }
+    }
+
+    /// CPU time of the server in a span of that length, of which this reading is the beginning and
+    /// `later` the end. Readings come a little late: they count for as long as they were apart.
+    pub(crate) fn server_cpu_ns(&self, later: &Self, length_ns: u64) -> Option<u64> {
+        let apart_ns = later.at_ns.checked_sub(self.at_ns).filter(|ns| *ns > 0)?;
+        let used_ns = difference(self.reading.server_cpu_ns, later.reading.server_cpu_ns)?;
+        Some((used_ns as f64 * length_ns as f64 / apart_ns as f64) as u64)
+    }
+
+    /// What was taken until a later reading from the server, and from threads of the generator that
+    /// waited so long for a CPU, in the mean of all.
+    pub(crate) fn disturbance(&self, later: &Self, waited_ns: u64) -> Disturbance {
+        let since =
+            |get: fn(&Reading) -> u64| get(&later.reading).saturating_sub(get(&self.reading));
+        let (before, after) = (self.reading, later.reading);
+        let waited_ns = waited_ns.min(since(|r| r.others_on_generator_ns));
+        Disturbance {
+            generator_ns: waited_ns + since(|r| r.stolen_from_generator_ns),
+            server_ns: difference(before.taken_from_server_ns, after.taken_from_server_ns),
+        }
+    }
+}
+
+fn difference(before: Option<u64>, after: Option<u64>) -> Option<u64> {
+    before.zip(after).map(|(before, after)| after.saturating_sub(before))
+}
+
+/// Reads what the server has used and others took; the engine asks at the start and the end of each
+/// measurement, and of each of its stages.
 pub trait Meter {
-    /// CPU time of the server's process so far, nanoseconds; `None` where it cannot be seen.
-    fn server_cpu_ns(&mut self) -> Option<u64>;
+    /// Until now.
+    fn read(&mut self) -> Reading;
 
     /// Told once when all data are filled in and nothing is measured yet.
     fn filled(&mut self) {}
@@ -15,6 +70,16 @@ pub trait Meter {
     /// the trial.
     fn before_phase(&mut self) -> Result<(), Failure> {
         Ok(())
+    }
+}
+
+/// Of a server of which nothing can be seen.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Unseen;
+
+impl Meter for Unseen {
+    fn read(&mut self) -> Reading {
+        Reading::default()
     }
 }
 

@@ -45,12 +45,12 @@ pub use plan::{
 pub use program::Program;
 pub use record::{Condition, Conditions, Header, Seal, SealStatus};
 pub use saturation::{NetworkUse, ProcessUse, SAMPLE_NS, Sample, StoreCounters, ThreadCpu};
-pub use search::{Search, Slo, SloError};
+pub use search::{Blame, Search, Slo, SloError, TAKEN_SHARE_MAX};
 pub use shell::shell_words;
 pub use stages::{ClientStage, ClientStages, RateStage, RateStages, SETTLE_SHARE, StagesError};
 pub use study::{Choices, RAMP, Study, StudyError, TargetChoice};
 pub use target::{Endpoint, Memcached, NetAddress, RedisWay, Secret, Spelling, TlsFiles, UrlError};
 pub use trial::{
-    Beyond, Busy, Counts, Disturbed, DisturbedStage, Due, ErrorClass, Failure, Filled, Interval,
-    Noise, OperationResult, PhaseResult, Probe, Restored, StageResult, Trial,
+    Beyond, Busy, Counts, Disturbance, Due, ErrorClass, Failure, Filled, Interval, Noise,
+    OperationResult, PhaseResult, Probe, Restored, StageResult, Trial,
 };

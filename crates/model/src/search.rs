@@ -3,12 +3,11 @@
 //! leads to the result that the run had.
 
 use serde::{Deserialize, Serialize};
-use stats::Histogram;
 use stats::search::{Purpose, Seen, Settings, Step};
 use stats::tail::Batch;
 
 use crate::load::Load;
-use crate::trial::{Disturbed, LEFT_OUT_MAX, PhaseResult, Trial};
+use crate::trial::{PhaseResult, Trial};
 
 mod slo;
 
@@ -20,8 +19,20 @@ const RESTED_FACTOR: u64 = 2;
 const RESTED_PART: u64 = 4;
 /// Requests of which none may be due by chance.
 const FEW: f64 = 20.0;
+/// Share of a measurement's time that others may take, where nothing asks for less: one part in
+/// twenty is wider than the zone in which two targets count as equal.
+pub const TAKEN_SHARE_MAX: f64 = 0.05;
 /// By how much of its length a probe may last longer before a queue is said to have grown.
 const OVERRUN_MAX: f64 = 0.01;
+
+/// What besides the store may have made a probe miss a limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Blame {
+    /// Others had the CPU of the generator or of the server.
+    Others,
+    /// The generator sent late although a client was free.
+    Generator,
+}
 
 /// What is searched for, and how thoroughly.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -71,25 +82,20 @@ impl Search {
         trials.iter().filter_map(|trial| self.one(trial, usual_ns)).collect()
     }
 
-    /// Response times of a probe by which it is judged: without what is left out because others
-    /// took a CPU.
-    pub fn response(trial: &Trial) -> Option<Histogram> {
-        let response = &whole(trial)?.response;
-        let apart = Self::left_out(trial);
-        Some(apart.map_or_else(|| response.clone(), |apart| response.without(&apart.response)))
-    }
-
-    /// What is left out of a probe because others took a CPU; `None` where that is nothing, or so
-    /// much that nothing is.
-    pub fn left_out(trial: &Trial) -> Option<&Disturbed> {
-        trial.phases.first().and_then(disturbed)
-    }
-
-    /// Share of a probe's requests that is left out for that, 0 to 1.
-    pub fn left_out_share(trial: &Trial) -> f64 {
-        let due = trial.phases.first().and_then(|phase| phase.due.as_ref());
-        let left_out = Self::left_out(trial).zip(due);
-        left_out.map_or(0.0, |(left_out, due)| left_out.share_of(due))
+    /// Whether a probe that missed a limit may have done so because of others or of the generator:
+    /// more of its time was taken, or more of its requests were sent late, than may be beyond the
+    /// strictest limit.
+    pub fn blame(&self, trial: &Trial) -> Option<Blame> {
+        let phase = trial.phases.first()?;
+        // Nobody else makes requests fail.
+        let of_times = self.slos.iter().filter(|slo| slo.limit_ns() < u64::MAX);
+        let allowed = of_times.map(Slo::allowed).reduce(f64::min)?.min(TAKEN_SHARE_MAX);
+        if phase.disturbance.share_of(phase.wall_ns) > allowed {
+            return Some(Blame::Others);
+        }
+        let due = phase.due.as_ref()?;
+        let late = due.late as f64 / (due.due_per_interval.iter().sum::<u64>() as f64).max(1.0);
+        (late > allowed).then_some(Blame::Generator)
     }
 
     fn one(&self, trial: &Trial, usual_ns: u64) -> Option<Seen> {
@@ -108,33 +114,16 @@ impl Search {
             batches: phase.map_or_else(Vec::new, batches),
             fell_behind: false,
             broke,
-            doubted: false,
             at_rest: false,
         };
         let Some((phase, result)) = phase.zip(result) else { return Some(seen) };
         let overran = probe.rate_per_s > 0 && overran(phase, &seen);
-        // Where others took a CPU shortly before the end, that is why.
-        let by_others = overran && disturbed(phase).is_some_and(|d| ends_with_loss(phase, d));
-        seen.fell_behind = (overran && !by_others) || phase.unsent > 0;
-        seen.doubted = !broke && !seen.fell_behind && (by_others || self.doubted(phase, &seen));
+        seen.fell_behind = overran || phase.unsent > 0;
         let strictest_ns = self.limits_ns().into_iter().min().unwrap_or(0);
         let at_most_ns = (usual_ns * RESTED_FACTOR).max(strictest_ns.min(1 << 40) / RESTED_PART);
         let as_usual = result.service.quantile_ns(0.5) <= at_most_ns;
         seen.at_rest = !broke && !seen.fell_behind && as_usual;
         Some(seen)
-    }
-
-    /// True where a limit is missed, and would not be without the requests that the generator sent
-    /// late.
-    fn doubted(&self, phase: &PhaseResult, seen: &Seen) -> bool {
-        let late = phase.due.as_ref().map_or(0, |due| due.late);
-        let mut limits = self.slos.iter().zip(&seen.batches).map(|(slo, batches)| {
-            let requests: u64 = batches.iter().map(|b| b.requests).sum();
-            let over: u64 = batches.iter().map(|b| b.over).sum();
-            (over, slo.allowed() * requests as f64)
-        });
-        let misses = limits.clone().any(|(over, allowed)| over as f64 > allowed);
-        misses && limits.all(|(over, allowed)| over.saturating_sub(late) as f64 <= allowed)
     }
 }
 
@@ -147,43 +136,17 @@ fn whole(trial: &Trial) -> Option<&crate::OperationResult> {
     trial.phases.first()?.operations.last()
 }
 
-/// For each limit, what was due in each interval: without what was delayed because others took a
-/// CPU, as long as enough is left.
+/// For each limit, what was due in each interval.
 fn batches(phase: &PhaseResult) -> Vec<Vec<Batch>> {
     let Some(due) = &phase.due else { return Vec::new() };
-    let disturbed = disturbed(phase);
     let of_limit = |limit: usize| {
-        let batch = |interval: usize| {
-            let all = Batch {
-                requests: due.due_per_interval[interval],
-                over: due.beyond[limit].over_per_interval.get(interval).copied().unwrap_or(0),
-            };
-            let apart = |counts: &[u64]| counts.get(interval).copied().unwrap_or(0);
-            disturbed.map_or(all, |disturbed| Batch {
-                requests: all.requests - apart(&disturbed.due_per_interval).min(all.requests),
-                over: all.over - apart(&disturbed.over_per_interval[limit]).min(all.over),
-            })
+        let batch = |interval: usize| Batch {
+            requests: due.due_per_interval[interval],
+            over: due.beyond[limit].over_per_interval.get(interval).copied().unwrap_or(0),
         };
         (0..due.due_per_interval.len()).map(batch).collect()
     };
     (0..due.beyond.len()).map(of_limit).collect()
-}
-
-/// What is to be left out because others took a CPU; `None` where that is nothing, or too much.
-fn disturbed(phase: &PhaseResult) -> Option<&Disturbed> {
-    let due = phase.due.as_ref()?;
-    let disturbed = due.disturbed.as_ref()?;
-    (disturbed.share_of(due) <= LEFT_OUT_MAX).then_some(disturbed)
-}
-
-/// True where of what was due last most is to be left out.
-fn ends_with_loss(phase: &PhaseResult, disturbed: &Disturbed) -> bool {
-    let due = phase.due.as_ref().map_or(&[][..], |due| &due.due_per_interval);
-    let last = due.iter().rposition(|requests| *requests > 0);
-    last.is_some_and(|last| {
-        let apart = disturbed.due_per_interval.get(last).copied().unwrap_or(0);
-        apart * 2 > due[last]
-    })
 }
 
 /// True where the last answers came so late that a queue must have grown: later than what chance

@@ -10,7 +10,7 @@ use crate::memory::{Emptied, MemoryUse};
 
 mod stage;
 
-pub use stage::{DisturbedStage, StageResult};
+pub use stage::StageResult;
 
 /// Why an operation or a trial failed, by class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -235,6 +235,9 @@ pub struct PhaseResult {
     pub generator_run_delay_ns: u64,
     /// CPU time of the server's process; `None` where there is none, or it is not ours to see.
     pub server_cpu_ns: Option<u64>,
+    /// What others took of the CPUs meanwhile.
+    #[serde(default)]
+    pub disturbance: Disturbance,
     /// Share of the clients' wall time spent outside of operations: drawing values, checking.
     pub own_share: f64,
     /// Where clients saved again what cleans had removed, the times of each that the rate is made
@@ -298,44 +301,10 @@ pub struct Due {
     pub due_per_interval: Vec<u64>,
     /// For each limit, those of them that were beyond it.
     pub beyond: Vec<Beyond>,
-    /// Requests that the generator sent late by itself, a client being free and its CPU not taken:
-    /// by more than half of the strictest limit.
+    /// Requests that the generator sent late by itself, a client being free: by more than half of
+    /// the strictest limit.
     #[serde(default)]
     pub late: u64,
-    /// What of all these was delayed because others took a CPU; absent where none did, or where it
-    /// is not known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub disturbed: Option<Disturbed>,
-}
-
-/// Requests that were answered from the time at which others took the CPU of the generator or of
-/// the server until the queue was as long as then.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Disturbed {
-    /// How often a CPU was taken, over all threads of the generator.
-    pub times: u64,
-    /// For how long that of the generator was gone, over its threads, nanoseconds.
-    pub generator_ns: u64,
-    /// For how long that of a server was, nanoseconds, over all threads of the generator.
-    pub server_ns: u64,
-    /// Such requests, by the interval in which they were due.
-    pub due_per_interval: Vec<u64>,
-    /// For each limit, those of them that were beyond it.
-    pub over_per_interval: Vec<Vec<u64>>,
-    /// Response times of those that were answered.
-    pub response: Histogram,
-}
-
-/// Most of what was due that is left out of times because others took a CPU: with more, what is
-/// left no longer stands for the rest.
-pub(crate) const LEFT_OUT_MAX: f64 = 0.6;
-
-impl Disturbed {
-    /// Share of all that was due, 0 to 1.
-    pub fn share_of(&self, due: &Due) -> f64 {
-        let sum = |counts: &[u64]| counts.iter().sum::<u64>() as f64;
-        sum(&self.due_per_interval) / sum(&due.due_per_interval).max(1.0)
-    }
 }
 
 /// Requests beyond one limit.
@@ -345,6 +314,37 @@ pub struct Beyond {
     pub limit_ns: u64,
     /// Requests beyond it, by the interval in which they were due; a failed one is beyond all.
     pub over_per_interval: Vec<u64>,
+}
+
+/// What others took of the CPUs of a measurement: other processes, and other virtual machines by
+/// way of the hypervisor. No figure is corrected for it; where it is too much, a run is NOT-STEADY.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Disturbance {
+    /// How long the generator's threads waited for a CPU on which others ran, in their mean, and
+    /// how long the hypervisor had the CPU of which it took most, nanoseconds.
+    pub generator_ns: u64,
+    /// The same of the server's threads, of which those that worked more count more; `None` where
+    /// there is no server, or its processes are not ours to see.
+    pub server_ns: Option<u64>,
+}
+
+impl Disturbance {
+    /// What was taken from the side from which others took more, as a share of so many nanoseconds,
+    /// 0 to 1.
+    pub fn share_of(self, length_ns: u64) -> f64 {
+        let most_ns = self.generator_ns.max(self.server_ns.unwrap_or(0));
+        (most_ns as f64 / length_ns.max(1) as f64).min(1.0)
+    }
+
+    /// What both say together.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        let server_ns = match (self.server_ns, other.server_ns) {
+            (Some(own), Some(theirs)) => Some(own + theirs),
+            (own, theirs) => own.or(theirs),
+        };
+        Self { generator_ns: self.generator_ns + other.generator_ns, server_ns }
+    }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]

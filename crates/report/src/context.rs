@@ -10,6 +10,7 @@ use crate::notes::Notes;
 use crate::recorded::{Recorded, TargetState};
 use crate::search::commas;
 use crate::show;
+use crate::taken::shares;
 use crate::validity::median;
 use crate::view::{Comparison, FailureView, NoiseView, TargetView};
 
@@ -130,6 +131,16 @@ pub(crate) fn noise(trials: &[Trial]) -> Vec<NoiseView> {
         row(name, meaning, show::percent, trials.iter().filter_map(read).collect())
     };
     [
+        share(
+            "taken from the server",
+            "time of the server's threads without a CPU that others had",
+            |t| shares(t).1,
+        ),
+        share(
+            "taken from the generator",
+            "time of its threads without a CPU that others had",
+            |t| Some(shares(t).0),
+        ),
         share("steal", "CPU time that the hypervisor gave to others", |t| {
             Some(t.noise.steal_share)
         }),

@@ -78,7 +78,7 @@ const STAGE: [&str; 9] = [
     "server_cpus",
     "generator_cpus",
     "generator_run_delay_share",
-    "left_out_share",
+    "taken_share",
 ];
 
 /// Column of the rate at which requests were due.

@@ -234,6 +234,7 @@ fn phase(
         wall_ns: 1_000_000_000,
         generator_cpu_ns: OPERATIONS * 3_000,
         generator_run_delay_ns: 0,
+        disturbance: model::Disturbance::default(),
         server_cpu_ns: (product != Some(Product::Files)).then_some(OPERATIONS * 5_000),
         own_share: 0.02,
         restored: Vec::new(),

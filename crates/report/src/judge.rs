@@ -17,7 +17,8 @@ use crate::rows::rows;
 use crate::rules::rules;
 use crate::search::{by_rate, search};
 use crate::series::{MeasuredPhase, measured};
-use crate::validity::{Findings, check_noise, check_phase, check_run, check_targets};
+use crate::taken::check_trials;
+use crate::validity::{Findings, check_phase, check_run, check_targets};
 use crate::view::{Row, VIEW_FORMAT, View};
 
 /// Judges a run: validity, comparisons, claims and advice, with the data of all charts.
@@ -40,7 +41,7 @@ fn judge_cells(recorded: &Recorded, searched: Option<(&Recorded, &Search)>) -> V
     let phases = measured(recorded);
     let found = searched.map(|(_, planned)| {
         check_targets(whole, &mut findings);
-        check_noise(whole, &mut findings);
+        check_trials(&whole.trials, &mut findings);
         search(whole, planned, &phases, &mut findings, &mut notes)
     });
     if found.is_none() {

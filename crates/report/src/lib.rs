@@ -43,7 +43,6 @@ mod distribution;
 mod growth;
 mod hits;
 mod judge;
-mod left_out;
 mod notes;
 mod null;
 mod pairs;
@@ -55,6 +54,7 @@ mod search;
 mod series;
 mod show;
 mod standings;
+mod taken;
 mod validity;
 
 #[cfg(test)]

@@ -17,12 +17,10 @@ mod saturation;
 use model::{Cell, OperationResult, PEAK, PhaseResult, RAMP, StageResult, Trial, Workload};
 use stats::Histogram;
 use stats::knee::{Knee, Stage, Way, knee, pace, value_at, ways, within};
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use crate::notes::Notes;
 use crate::recorded::Recorded;
-use crate::rules::LOST_SHARE_MAX;
 use crate::validity::{Findings, pinning_notes};
 use crate::view::RampView;
 use figures::views;
@@ -61,12 +59,7 @@ pub(crate) struct Climb<'a> {
 
 /// One stage, and whether it held.
 pub(crate) struct Seen<'a> {
-    /// Its times are without what was delayed because others took a CPU.
-    pub(crate) result: Cow<'a, StageResult>,
-    /// Share of the requests that is left out for that, 0 to 1.
-    pub(crate) left_out: f64,
-    /// For how long others had the CPU of the generator and that of the server, shares of the time.
-    pub(crate) lost: (f64, f64),
+    pub(crate) result: &'a StageResult,
     pub(crate) rule: Stage,
     pub(crate) way: Way,
 }
@@ -101,12 +94,11 @@ fn climbs<'a>(recorded: &'a Recorded, cell: &Cell) -> Vec<Climb<'a>> {
     for trial in recorded.trials.iter().filter(|t| t.cell == cell.id) {
         by_block.insert(trial.block, trial);
     }
-    by_block.into_values().filter_map(|trial| Climb::of(trial, cell.threads())).collect()
+    by_block.into_values().filter_map(Climb::of).collect()
 }
 
 impl<'a> Climb<'a> {
-    /// Of a trial whose generator has so many threads.
-    fn of(trial: &'a Trial, threads: u32) -> Option<Self> {
+    fn of(trial: &'a Trial) -> Option<Self> {
         let phase = trial.phases.iter().find(|p| p.phase == RAMP)?;
         let known: Vec<(&StageResult, &OperationResult)> = phase
             .stages
@@ -120,12 +112,8 @@ impl<'a> Climb<'a> {
         };
         let pace = pace(&known.iter().map(served).collect::<Vec<_>>());
         let seen = |((stage, whole), way): ((&'a StageResult, &OperationResult), Way)| {
-            let lost = stage.lost_shares(threads);
-            // With more than that a run is not steady, and no stage is given the benefit.
-            let forgiven = (lost.0 + lost.1).min(LOST_SHARE_MAX);
-            let rule = rule(phase, (stage, whole), pace.unwrap_or(0.0)).without_cpu(forgiven);
-            let left_out = stage.left_out_share();
-            Seen { result: stage.undisturbed(), left_out, lost, rule, way }
+            let rule = rule(phase, (stage, whole), pace.unwrap_or(0.0));
+            Seen { result: stage, rule, way }
         };
         let stages: Vec<Seen<'_>> = known.into_iter().zip(ways(&planned)).map(seen).collect();
         let mut up: Vec<usize> = (0..stages.len()).filter(|i| stages[*i].way == Way::Up).collect();
@@ -189,8 +177,8 @@ impl<'a> Climb<'a> {
         self.stages.iter().map(answered).chain(self.peak()).fold(0.0, f64::max)
     }
 
-    /// What `read` reads at a rate up to the knee, between the stages next to it that held: what is
-    /// forgiven says nothing.
+    /// What `read` reads at a rate up to the knee, between the stages next to it that held: what
+    /// stumbled says nothing.
     pub(crate) fn at_rate(
         &self,
         rate_per_s: f64,
@@ -231,25 +219,20 @@ impl Seen<'_> {
         }
     }
 
-    /// How long its recorded part is, nanoseconds.
-    pub(crate) fn length_ns(&self) -> f64 {
-        self.result.length_ns as f64
-    }
-
     /// What stands for all operations; a stage without any is none of a climb.
     pub(crate) fn whole(&self) -> Option<&OperationResult> {
-        whole(&self.result)
+        whole(self.result)
     }
 
     /// A quantile of all operations' times, nanoseconds; `None` without an answer.
     pub(crate) fn quantile(&self, q: f64) -> Option<f64> {
-        quantile(times(&self.result, self.whole()?), q)
+        quantile(times(self.result, self.whole()?), q)
     }
 
     /// The same of one operation.
     pub(crate) fn quantile_of(&self, operation: &str, q: f64) -> Option<f64> {
         let found = self.result.operations.iter().find(|o| o.operation == operation)?;
-        quantile(times(&self.result, found), q)
+        quantile(times(self.result, found), q)
     }
 
     /// CPUs that the server used.

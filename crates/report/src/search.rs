@@ -4,16 +4,15 @@
 //! reasons why it may not be the store's doing: clients that were all busy, or a generator that was
 //! late or near its own limit.
 
-use model::{Cell, Counts, Plan, Search, Trial};
+use model::{Blame, Cell, Counts, Plan, Search, Trial};
 use stats::search::{Found, Next, Purpose, Seen, Settings};
 use stats::tail::{Judgement, Tail};
 use std::collections::BTreeMap;
 
 use crate::judge::UNSEALED;
-use crate::left_out::Lost;
 use crate::notes::Notes;
 use crate::recorded::Recorded;
-use crate::rules::{CONTRADICTED_MAX, DOUBTED_MAX, MISS_SHARE_MAX, WIDTH_MAX, WRONG_MAX};
+use crate::rules::{BLAMED_MAX, CONTRADICTED_MAX, MISS_SHARE_MAX, WIDTH_MAX, WRONG_MAX};
 use crate::series::MeasuredPhase;
 use crate::show;
 use crate::validity::Findings;
@@ -26,6 +25,8 @@ use limited::LimitedBy;
 
 /// Why a probe missed whose last answers came late.
 pub(crate) const FELL_BEHIND: &str = "queue grew";
+/// What may have made a probe miss.
+pub(crate) const OTHERS_HAD_CPUS: &str = "others had CPUs";
 /// Why another rest follows one.
 pub(crate) const STILL_SLOW: &str = "still slow";
 
@@ -75,8 +76,6 @@ struct Judged<'a> {
     seen: Vec<Seen>,
     trials: Vec<&'a Trial>,
     target: &'a str,
-    /// What others took of the CPUs in the probes that are there to be judged.
-    lost: Lost,
 }
 
 /// What was found, and whether it may be used. `phases` are those of [`by_rate`].
@@ -88,11 +87,7 @@ pub(crate) fn search(
     notes: &mut Notes,
 ) -> SearchView {
     let plan: &Plan = &recorded.header.plan;
-    let is_judged = |t: &&Trial| {
-        t.probe.is_some_and(|s| matches!(s.purpose, Purpose::Bracket | Purpose::Confirm))
-    };
     let judged = Judged {
-        lost: Lost::of_probes(recorded.trials.iter().filter(is_judged), plan.cells.first()),
         recorded,
         search,
         settings: search.settings(plan.seed),
@@ -118,9 +113,9 @@ pub(crate) fn search(
         && hi > lo * WIDTH_MAX
     {
         findings.not_steady(
-            "rounds of the search disagree",
+            "probes of the search disagree",
             format!(
-                "the interval reaches from {} to {}, rounds disagree by more than half: measure on \
+                "the interval reaches from {} to {}, probes disagree by more than half: measure on \
                  a quieter machine, or with more --rounds and a longer --probe",
                 per_s(lo),
                 per_s(hi)
@@ -209,6 +204,24 @@ impl Judged<'_> {
                     per_s(rate as f64)
                 ),
             ),
+            Found::Unsettled(..) | Found::NotHeld(_) | Found::Broken => self.no_rate(found),
+        }
+    }
+
+    /// The same where probes do not agree, or break.
+    fn no_rate(&self, found: Found) -> (&'static str, String) {
+        let (target, limits) = (self.target, self.limits());
+        match found {
+            Found::NotHeld(rate_per_s) => (
+                "not-held",
+                format!(
+                    "{target} kept {limits} in short probes, but long ones did not keep them even \
+                     at {rate}: from time to time the store stalls (by work of its own, such as \
+                     snapshots of Redis) or the machine does, so there is no rate to give; raise \
+                     the limit, turn such work off, or measure on a quieter machine",
+                    rate = per_s(rate_per_s as f64)
+                ),
+            ),
             Found::Unsettled(lowest, highest) => (
                 "unsettled",
                 format!(
@@ -218,11 +231,12 @@ impl Judged<'_> {
                     per_s(highest as f64)
                 ),
             ),
-            Found::Broken => (
+            _ => (
                 "broken",
                 format!(
                     "{target} broke under probe after probe, so that the highest rate with \
-                     {limits} is not known: see why they failed; until then, {so_far}"
+                     {limits} is not known: see why they failed; until then, {}",
+                    self.so_far()
                 ),
             ),
         }
@@ -231,7 +245,9 @@ impl Judged<'_> {
     /// The same where even the lowest rate tried was too high.
     fn missed(&self, rate_per_s: u64) -> (&'static str, String) {
         let (target, limits, rate) = (self.target, self.limits(), per_s(rate_per_s as f64));
-        if self.is_judged(rate_per_s) {
+        let at_rate = |(s, _): &(&Seen, &Trial)| s.is_judged() && s.rate_per_s == rate_per_s;
+        let by_store = |(_, t): (&Seen, &Trial)| self.search.blame(t) != Some(Blame::Generator);
+        if self.pairs().filter(at_rate).any(by_store) {
             let text = format!(
                 "{target} does not keep {limits} even at {rate}, the lowest rate tried: raise the \
                  limit, or measure on a quieter machine"
@@ -246,14 +262,9 @@ impl Judged<'_> {
         ("not-judged", text)
     }
 
-    /// Whether a probe at that rate says anything of the store.
-    fn is_judged(&self, rate_per_s: u64) -> bool {
-        self.judged().any(|s| s.rate_per_s == rate_per_s && !s.doubted)
-    }
-
     /// Probes that are there to be judged.
     fn judged(&self) -> impl Iterator<Item = &Seen> {
-        self.seen.iter().filter(|s| matches!(s.purpose, Purpose::Bracket | Purpose::Confirm))
+        self.seen.iter().filter(|s| s.is_judged())
     }
 
     /// What probes say as long as there is no answer.
@@ -309,25 +320,57 @@ impl Judged<'_> {
             );
             findings.not_steady("store or machine changed while they were searched", sentence);
         }
-        let of = "the times and verdicts of probes; rows of results, and files of values, have all \
-            of it";
-        self.lost.check("", of, findings, notes);
-        let doubted = self.judged().filter(|s| s.doubted).count();
-        let judged = self.judged().count();
-        if doubted == 0 {
-            return;
+        self.check_blame(findings, notes);
+        let held = self.seen.iter().filter(|s| s.purpose == Purpose::Hold).collect::<Vec<_>>();
+        if let Some(last) = held.last() {
+            let own = held.iter().filter(|s| s.rate_per_s == last.rate_per_s);
+            let held_s = own.map(|s| s.length_ns as f64 / 1e9).sum::<f64>();
+            notes.add(format!(
+                "stalls rarer than every {held_s:.0} s are not covered: that long {} was held (a \
+                 longer --probe covers more)",
+                per_s(last.rate_per_s as f64)
+            ));
+        }
+        if self.brackets() > 1 {
+            notes.add(
+                "the search began anew, because what it found first did not agree with what \
+                 followed: rates of both are among its probes",
+            );
+        }
+    }
+
+    /// How often rates were bracketed.
+    fn brackets(&self) -> usize {
+        let judged: Vec<Purpose> = self.judged().map(|s| s.purpose).collect();
+        let begins = |pair: &&[Purpose]| pair[0] == Purpose::Confirm && pair[1] == Purpose::Bracket;
+        1 + judged.windows(2).filter(begins).count()
+    }
+
+    /// Probes that missed a limit for which others or the generator may be to blame.
+    fn check_blame(&self, findings: &mut Findings, notes: &mut Notes) {
+        let missed = self.pairs().filter(|(s, _)| s.is_judged() && !s.broke);
+        let missed = missed.filter(|(s, _)| !self.settings.keeps_limits(s));
+        let blamed: Vec<Option<Blame>> = missed.map(|(_, t)| self.search.blame(t)).collect();
+        let all = blamed.len();
+        let count = |blame| blamed.iter().filter(|b| **b == Some(blame)).count();
+        let (others, generator) = (count(Blame::Others), count(Blame::Generator));
+        if generator as f64 > BLAMED_MAX * all as f64 {
+            findings.invalid.push(format!(
+                "in {generator} of {all} probes that missed a limit the generator itself sent more \
+                 requests late than may be beyond it, although a client was free: give it CPUs of \
+                 its own or more --threads, or measure on a quieter machine"
+            ));
         }
         let text = format!(
-            "{doubted} of {judged} probes are not judged: they missed a limit only by requests \
-             that the generator sent late although a client was free, or ended late because others \
-             took a CPU"
+            "in {others} of {all} probes that missed a limit others had the CPUs of generator or \
+             server for longer than requests may be beyond it"
         );
-        if doubted as f64 > DOUBTED_MAX * judged as f64 {
-            findings.invalid.push(format!(
-                "{text}: give it CPUs of its own or more --threads, or measure on a quieter machine"
-            ));
-        } else {
-            notes.add(text);
+        if others as f64 > BLAMED_MAX * all as f64 {
+            let cure = "stop what else runs there, or measure on a quieter machine";
+            let words = format!("{text}, so the store may bear more: {cure}");
+            findings.not_steady("others took the CPUs", words);
+        } else if others > 0 {
+            notes.add(text + "; they count like any other");
         }
     }
 
@@ -340,30 +383,27 @@ impl Judged<'_> {
     fn probe(&self, index: usize, seen: &Seen, trial: &Trial) -> ProbeView {
         let phase = trial.phases.first();
         let whole = phase.and_then(|p| p.operations.last());
-        let is_judged = matches!(seen.purpose, Purpose::Bracket | Purpose::Confirm);
         let verdict = match self.settings.judge(seen) {
             _ if seen.broke => "broke",
-            _ if !is_judged => "",
-            None => "not judged",
-            Some(Judgement::Pass) => "holds",
-            Some(Judgement::Fail) => "missed",
-            Some(Judgement::Undecided) => "undecided",
+            _ if !seen.is_judged() => "",
+            Judgement::Pass => "holds",
+            Judgement::Fail => "missed",
+            Judgement::Undecided => "undecided",
         };
         let failed = trial.failure.as_ref().map(ToString::to_string);
         let reason = failed.or_else(|| {
             let words = match seen.purpose {
                 _ if seen.fell_behind => FELL_BEHIND,
                 Purpose::Rest => STILL_SLOW,
-                _ if seen.doubted && self.settings.keeps_limits(seen) => {
-                    "others took a CPU at its end"
-                }
-                _ if seen.doubted => "the generator was late",
-                _ => return None,
+                _ if !seen.is_judged() || self.settings.keeps_limits(seen) => return None,
+                _ => match self.search.blame(trial)? {
+                    Blame::Others => OTHERS_HAD_CPUS,
+                    Blame::Generator => "generator late",
+                },
             };
             Some(words.into())
         });
-        let response = Search::response(trial);
-        let quantile = |q| response.as_ref().map(|r| r.quantile_ns(q)).filter(|ns| *ns > 0);
+        let quantile = |q| whole.map(|o| o.response.quantile_ns(q)).filter(|ns| *ns > 0);
         let share =
             |o: &model::OperationResult| o.counts.error as f64 / o.counts.total().max(1) as f64;
         ProbeView {
@@ -375,7 +415,7 @@ impl Judged<'_> {
             response_ns_p50: quantile(0.5),
             response_ns_p99: quantile(0.99),
             error_share: whole.map(share),
-            left_out_share: Search::left_out_share(trial),
+            taken_share: phase.map_or(0.0, |p| p.disturbance.share_of(p.wall_ns)),
             over_shares: seen.batches.iter().map(|b| Tail::of([&b[..]]).share()).collect(),
             verdict: verdict.into(),
             reason,
@@ -388,6 +428,7 @@ fn purpose(purpose: Purpose) -> &'static str {
         Purpose::Peak => "peak",
         Purpose::Rest => "rest",
         Purpose::Bracket => "bracket",
+        Purpose::Hold => "hold",
         Purpose::Confirm => "confirm",
     }
 }

@@ -12,11 +12,11 @@ use crate::null;
 use crate::recorded::Recorded;
 use crate::rules::{
     BUSY_SHARE_MAX, DRIFT_SHARE_MAX, ERROR_SHARE_MAX, LONGEST_SHARE_MAX, MISS_SHARE_MAX,
-    NOISY_TRIALS_MAX, OTHER_CPU_SHARE_MAX, OWN_SHARE_MAX, OWN_SHARE_NOTE, STEAL_SHARE_MAX,
-    WRONG_MAX,
+    OWN_SHARE_MAX, OWN_SHARE_NOTE, WRONG_MAX,
 };
 use crate::series::{MeasuredPhase, Operation};
 use crate::show;
+use crate::taken::check_trials;
 use crate::view::Validity;
 
 /// What a clean removed is saved again before the next call, so that there is something to remove.
@@ -58,7 +58,7 @@ impl Findings {
 pub(crate) fn check_run(recorded: &Recorded, findings: &mut Findings) {
     check_targets(recorded, findings);
     check_cells(recorded, findings);
-    check_noise(recorded, findings);
+    check_trials(&recorded.trials, findings);
 }
 
 pub(crate) fn check_targets(recorded: &Recorded, findings: &mut Findings) {
@@ -119,38 +119,6 @@ fn why_no_trial(recorded: &Recorded) -> String {
     match &recorded.seal {
         Some(seal) => format!(" ({})", seal.stopped_because),
         None => format!(" ({UNSEALED})"),
-    }
-}
-
-pub(crate) fn check_noise(recorded: &Recorded, findings: &mut Findings) {
-    let trials = &recorded.trials;
-    let too_many = |above: usize, all: usize| above as f64 > NOISY_TRIALS_MAX * all as f64;
-    let stolen = trials.iter().filter(|t| t.noise.steal_share > STEAL_SHARE_MAX).count();
-    if too_many(stolen, trials.len()) {
-        let sentence = format!(
-            "the hypervisor gave more than {} of all CPUs to others in {stolen} of {} trials: \
-             measure on a host of your own, with dedicated CPUs or at another hour",
-            show::percent(STEAL_SHARE_MAX),
-            trials.len()
-        );
-        findings.not_steady("other virtual machines took the CPU", sentence);
-    }
-    // The work of an existing server on this host cannot be told from that of others.
-    let private = |t: &&Trial| {
-        let cell = recorded.header.plan.cells.iter().find(|c| c.id == t.cell);
-        let target = cell.and_then(|c| recorded.header.plan.target(&c.target));
-        target.is_some_and(|t| t.address.is_none())
-    };
-    let busy = |t: &&Trial| t.noise.other_cpu_share > OTHER_CPU_SHARE_MAX;
-    let all = trials.iter().filter(private).count();
-    let busy = trials.iter().filter(private).filter(busy).count();
-    if too_many(busy, all) {
-        let sentence = format!(
-            "other processes used more than {} of all CPUs in {busy} of {all} trials: stop them \
-             and run again",
-            show::percent(OTHER_CPU_SHARE_MAX)
-        );
-        findings.not_steady("other processes took the CPU", sentence);
     }
 }
 

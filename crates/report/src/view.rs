@@ -411,7 +411,8 @@ pub struct SearchView {
     /// The limits as they are typed: `p99<1ms`.
     pub limits: Vec<String>,
     /// `found`; or why there is no answer that can be used: `missed`, `not-judged`,
-    /// `never-missed`, `clients`, `generator`, `unsettled`, `broken`, `nothing` or `ended-early`.
+    /// `never-missed`, `clients`, `generator`, `unsettled`, `not-held`, `broken`, `nothing` or
+    /// `ended-early`.
     pub outcome: String,
     /// The result in one sentence, with its cure where there is one.
     pub sentence: String,
@@ -438,7 +439,7 @@ pub struct SearchView {
 pub struct ProbeView {
     /// Its number in the run, from 1.
     pub number: u32,
-    /// `peak`, `rest`, `bracket` or `confirm`.
+    /// `peak`, `rest`, `bracket`, `confirm` or `hold`.
     pub purpose: String,
     /// Requests per second as planned; null for the peak.
     pub rate_per_s: Option<u64>,
@@ -452,11 +453,11 @@ pub struct ProbeView {
     pub response_ns_p99: Option<u64>,
     /// Share of requests that failed; null where nothing was measured.
     pub error_share: Option<f64>,
-    /// Share of its requests that is left out here because others took a CPU.
-    pub left_out_share: f64,
+    /// Share of its time for which others had the CPUs of generator or server, 0 to 1.
+    pub taken_share: f64,
     /// For each limit, the share of requests beyond it; empty at the peak.
     pub over_shares: Vec<f64>,
-    /// `holds`, `missed`, `undecided`, `not judged` or `broke`; empty where nothing is judged.
+    /// `holds`, `missed`, `undecided` or `broke`; empty where nothing is judged.
     pub verdict: String,
     /// Why, where the times do not say it.
     pub reason: Option<String>,

@@ -10,7 +10,8 @@
 //! - [`size`]: what a store takes of memory and disk.
 //! - [`usage`] and [`interface`]: what processes use, and the traffic to a server, read again and
 //!   again while a trial lasts.
-//! - [`cpu`]: which CPUs whom, and CPU time by the process CPU clock.
+//! - [`cpu`]: which CPUs whom, and CPU time by the process CPU clock; [`tree`]: that of a server
+//!   with its children.
 //! - [`noise`]: what disturbed a trial.
 //! - [`host`]: the conditions under which a run was measured.
 //! - [`memory_group`]: a control group with a memory limit; [`page_cache`]: emptied.
@@ -47,6 +48,7 @@ pub mod server;
 pub mod settings;
 pub mod shelf;
 pub mod size;
+pub mod tree;
 pub mod usage;
 
 pub use cpu::{Pinning, pin_current_thread, process_cpu_ns};
@@ -60,7 +62,7 @@ pub use interface::{InterfaceReader, stays_here};
 pub use mariadb::{MariadbTemplate, start_mariadb};
 pub use memcached::start_memcached;
 pub use memory_group::{Inside, MemoryGroup};
-pub use noise::NoiseRecorder;
+pub use noise::{NoiseRecorder, Taken, TakenReader};
 pub use page_cache::empty_page_cache;
 pub use redis::start_redis;
 pub use scratch::Scratch;
@@ -69,4 +71,5 @@ pub use server::{Server, ServerSpec};
 pub use settings::check_settings;
 pub use shelf::Shelf;
 pub use size::{directory_bytes, process_memory_bytes};
+pub use tree::ProcessTree;
 pub use usage::UsageReader;

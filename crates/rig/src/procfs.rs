@@ -99,6 +99,15 @@ impl Work {
     }
 }
 
+/// CPU time that the ended children of a process had used, with all below them, once it has waited
+/// for them, clock ticks; `None` when there is no such process.
+pub(crate) fn children_cpu_ticks(pid: u32) -> Option<u64> {
+    let text = stat_text(pid)?;
+    let mut fields = text[text.rfind(')')? + 1..].split_ascii_whitespace();
+    let mut ticks = |passed| fields.nth(passed)?.parse::<u64>().ok();
+    Some(ticks(13)? + ticks(0)?)
+}
+
 fn read_stat(pid: u32) -> Option<Stat> {
     parse_stat(pid, &stat_text(pid)?)
 }

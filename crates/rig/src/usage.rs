@@ -12,6 +12,7 @@ use std::io;
 use std::os::unix::fs::FileExt as _;
 
 use crate::cpu::process_cpu_ns;
+use crate::tree::below_main_thread;
 
 /// Threads of a process that are read at once; more are read less often, so that a reading costs no
 /// more on average.
@@ -25,6 +26,8 @@ const FILE_BYTES_MAX: usize = 8 << 10;
 #[derive(Debug)]
 pub struct UsageReader {
     processes: Vec<Process>,
+    /// True where CPU time of children counts.
+    with_children: bool,
     buffer: Vec<u8>,
 }
 
@@ -32,7 +35,14 @@ impl UsageReader {
     /// Of processes by their ids; all of them count together.
     pub fn new(pids: &[u32]) -> Self {
         let processes = pids.iter().map(|pid| Process::new(*pid)).collect();
-        Self { processes, buffer: vec![0; FILE_BYTES_MAX] }
+        Self { processes, with_children: false, buffer: vec![0; FILE_BYTES_MAX] }
+    }
+
+    /// The same, with the CPU time of what their main threads have started: a server's children
+    /// write its data to the disk.
+    #[must_use]
+    pub fn with_children(self) -> Self {
+        Self { with_children: true, ..self }
     }
 
     /// What they have used until now; `None` when there are none, or one of them has ended.
@@ -40,6 +50,9 @@ impl UsageReader {
         let mut all = ProcessUse::default();
         for process in &mut self.processes {
             process.add_to(&mut all, &mut self.buffer)?;
+            if self.with_children {
+                all.cpu_ns += below_main_thread(process.pid);
+            }
         }
         (!self.processes.is_empty()).then_some(all)
     }

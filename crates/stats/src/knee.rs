@@ -61,14 +61,6 @@ impl Stage {
         Self { asked_per_s, answered_per_s, error_share, needed_per_s }
     }
 
-    /// The same where others had the CPU of the store or of its load for a share of the time, 0 to
-    /// 1: as much of what was asked for may be missing.
-    #[must_use]
-    pub fn without_cpu(self, share: f64) -> Self {
-        let missing = self.asked_per_s * share;
-        Self { needed_per_s: (self.needed_per_s - missing).max(0.0), ..self }
-    }
-
     /// Whether the store kept up.
     pub fn holds(&self) -> bool {
         self.answered_per_s > 0.0

@@ -14,68 +14,51 @@
 //!    queue's tail is exponential, so that its share's logarithm is nearly straight near the knee);
 //!    its interval comes from resampling rounds and what
 //!    the bracket knows of rates near by. Each round tries the rates around what the ones before
-//!    say; where that is beyond all rates tried, or rounds alone all hold or all miss, it goes
-//!    further with each.
+//!    say. Two rounds in a row that surely hold throughout, or surely miss throughout, contradict
+//!    the bracket: it is made anew, from there on.
+//!
+//! 5. the hold: a long run one step below that. What it misses, short runs have missed by chance: a
+//!    store that stalls every few seconds does so at any rate. Then lower rates are tried, and the
+//!    answer lies between the first that is held and the one above it.
+//!
+//! Every probe counts with all of its requests. A rate is held only where all probes up to it
+//! agree: no more of their requests are beyond a limit than may be.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+mod bracket;
+mod confirm;
 mod knee;
 mod told;
 
-use self::knee::{Crossing, crossing};
-use crate::random::SplitMix64;
-use crate::student;
+pub use self::confirm::A_ROUND;
+
+use self::bracket::Bracketed;
+use self::confirm::Confirmed;
 use crate::tail::{Batch, Judgement, Tail};
 
 /// The first rate of the bracket, as a share of the peak.
 const FIRST_SHARE: f64 = 0.7;
 /// The rate of a rest, as a share of the peak.
 const REST_SHARE: f64 = 0.1;
-/// The lowest rate that is tried, as a share of the peak.
-const FLOOR_SHARE: f64 = 0.02;
 /// Requests of a rest, if it takes no longer than a probe, and how often its shortest length goes
 /// into one.
 const REST_REQUESTS: f64 = 20.0;
 const RESTS_A_PROBE: u64 = 10;
 /// Rests in a row after which the next probe does not wait any longer.
 const RESTS_MAX: usize = 8;
-/// Step upwards while nothing failed, and downwards while nothing passed.
-const STEP_UP: f64 = 1.2;
-const STEP_DOWN: f64 = 0.4;
-/// Multiple of the peak beyond which no rate is tried.
-const ABOVE_PEAK_MAX: f64 = 4.0;
-/// Ratio of failing to passing rate at which bisection ends.
-const BRACKET: f64 = 1.04;
 /// Requests beyond the limit that a probe would see at the limit, which sets its length.
 const OVER_WANTED: f64 = 4.0;
 /// Longest first length of a probe, in those asked for.
 const LONGEST: u64 = 30;
 /// Share of what may be beyond a limit from which on an undecided probe is near the knee.
 const NEAR: f64 = 1.0 / 3.0;
-/// Length of all probes at a rate, in that of the first, after which it stays undecided.
-const PROLONGED_MAX: u64 = 3;
-/// Probes at a rate that the generator disturbed, after which it counts as failed.
-const DOUBTED_MAX: usize = 3;
-/// Probes of the bracket after which the search gives up.
-const BRACKET_PROBES_MAX: usize = 60;
 /// Probes in a row that broke, after which the search gives up.
 const BROKEN_MAX: usize = 3;
-/// Ratio of neighbouring rates of the confirmation.
-const CONFIRMED: f64 = 1.05;
-/// Rates that a round of the confirmation tries, each in a probe.
-pub const A_ROUND: usize = 3;
-/// Length of such a run, in that of a first probe.
-const CONFIRM_LENGTHS: u64 = 2;
-/// How far from the knee rates of the bracket count too, as a logarithm.
-const KNOWN_WITHIN: f64 = 0.12;
-/// Most steps by which a round's rates are moved at once.
-const STRIDE_MAX: i32 = 8;
-/// Rounds beyond those asked for, where the knee moves.
-const ROUNDS_MORE: usize = 5;
-/// Resamples of the interval.
-const RESAMPLES: usize = 4_000;
+/// How often a bracket is made.
+const BRACKETS_MAX: usize = 3;
 
 /// What a probe is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -89,6 +72,8 @@ pub enum Purpose {
     Bracket,
     /// To be sure of it.
     Confirm,
+    /// To see it last.
+    Hold,
 }
 
 /// What the search is to do.
@@ -105,7 +90,6 @@ pub struct Settings {
 }
 
 /// What a probe gave.
-#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 #[derive(Clone, Debug, PartialEq)]
 pub struct Seen {
     /// What it was for.
@@ -122,10 +106,15 @@ pub struct Seen {
     pub fell_behind: bool,
     /// True where it broke: the server ended, or refused.
     pub broke: bool,
-    /// True where the generator, not the store, was late.
-    pub doubted: bool,
     /// Of a rest: true where the store answers as at the first one.
     pub at_rest: bool,
+}
+
+impl Seen {
+    /// True where it is there to be judged.
+    pub fn is_judged(&self) -> bool {
+        matches!(self.purpose, Purpose::Bracket | Purpose::Confirm | Purpose::Hold)
+    }
 }
 
 /// The next probe.
@@ -159,6 +148,8 @@ pub enum Found {
     NeverMissed(u64),
     /// The knee moved whenever it was to be confirmed; the lowest and the highest rate tried.
     Unsettled(u64, u64),
+    /// Short probes kept the limits, and long ones did not down to this rate.
+    NotHeld(u64),
     /// Probe after probe broke.
     Broken,
 }
@@ -187,10 +178,9 @@ struct Together {
 struct Pooled {
     rate_per_s: u64,
     together: Together,
-    /// Length of those that count, and of the first.
+    /// Length of all of them, and of the first.
     length_ns: u64,
     first_ns: u64,
-    doubted: usize,
 }
 
 impl Pooled {
@@ -224,13 +214,37 @@ impl Settings {
             let length = length.clamp(self.probe_ns / RESTS_A_PROBE, self.probe_ns);
             return probe(Purpose::Rest, rest, length);
         }
-        match self.bracket(seen, peak_per_s) {
-            Bracketed::Probe(rate_per_s, length_ns) => {
-                probe(Purpose::Bracket, rate_per_s, length_ns)
+        self.after_rest(seen, peak_per_s)
+    }
+
+    /// The next probe that is judged, or the end.
+    fn after_rest(&self, seen: &[Seen], peak_per_s: f64) -> Next {
+        let judged: Vec<&Seen> = seen.iter().filter(|s| s.is_judged()).collect();
+        let (mut rest, mut from_per_s) = (&judged[..], peak_per_s * FIRST_SHARE);
+        for _ in 0..BRACKETS_MAX {
+            let (bracket, others) = split_where(rest, |s| s.purpose == Purpose::Confirm);
+            let (confirmed, others) = split_where(others, |s| s.purpose == Purpose::Bracket);
+            let (rounds, holds) = split_where(confirmed, |s| s.purpose == Purpose::Hold);
+            let knee = match self.bracket(bracket, peak_per_s, from_per_s) {
+                Bracketed::Probe(rate_per_s, length_ns) => {
+                    return probe(Purpose::Bracket, rate_per_s, length_ns);
+                }
+                Bracketed::Knee(knee) => knee,
+                Bracketed::Done(found) => return Next::Done(found),
+            };
+            match self.confirm((bracket, rounds), knee) {
+                Confirmed::Probe(rate_per_s, length_ns) => {
+                    return probe(Purpose::Confirm, rate_per_s, length_ns);
+                }
+                Confirmed::Rate(value) => {
+                    return self.hold(holds, &[bracket, rounds].concat(), value);
+                }
+                Confirmed::Anew(rate_per_s) => (rest, from_per_s) = (others, rate_per_s),
             }
-            Bracketed::Knee(knee) => self.confirm(seen, knee),
-            Bracketed::Done(found) => Next::Done(found),
         }
+        let rates = judged.iter().map(|s| s.rate_per_s);
+        let (lowest, highest) = (rates.clone().min(), rates.max());
+        Next::Done(Found::Unsettled(lowest.unwrap_or(0), highest.unwrap_or(0)))
     }
 
     /// What runs at one rate say together.
@@ -254,18 +268,14 @@ impl Settings {
     }
 
     /// By rate, ascending.
-    fn pooled<'a>(&self, seen: impl Iterator<Item = &'a Seen>) -> Vec<Pooled> {
+    fn pooled<'a>(&self, seen: impl IntoIterator<Item = &'a Seen>) -> Vec<Pooled> {
         let mut by_rate: BTreeMap<u64, Vec<&Seen>> = BTreeMap::new();
-        seen.for_each(|s| by_rate.entry(s.rate_per_s).or_default().push(s));
-        let pooled = by_rate.into_iter().map(|(rate_per_s, runs)| {
-            let judged: Vec<&Seen> = runs.iter().copied().filter(|s| !s.doubted).collect();
-            Pooled {
-                rate_per_s,
-                together: self.judge_all(&judged),
-                length_ns: judged.iter().map(|s| s.length_ns).sum(),
-                first_ns: runs.first().map_or(0, |s| s.length_ns),
-                doubted: runs.len() - judged.len(),
-            }
+        seen.into_iter().for_each(|s| by_rate.entry(s.rate_per_s).or_default().push(s));
+        let pooled = by_rate.into_iter().map(|(rate_per_s, runs)| Pooled {
+            rate_per_s,
+            together: self.judge_all(&runs),
+            length_ns: runs.iter().map(|s| s.length_ns).sum(),
+            first_ns: runs.first().map_or(0, |s| s.length_ns),
         });
         pooled.collect()
     }
@@ -276,169 +286,15 @@ impl Settings {
         let wanted = (OVER_WANTED / rarest / rate_per_s as f64 * 1e9) as u64;
         wanted.clamp(self.probe_ns, self.probe_ns.saturating_mul(LONGEST))
     }
-
-    fn bracket(&self, seen: &[Seen], peak_per_s: f64) -> Bracketed {
-        let probes = || seen.iter().filter(|s| s.purpose == Purpose::Bracket);
-        let pooled = self.pooled(probes());
-        let fresh = |rate: f64| {
-            let rate_per_s = rate.round().max(1.0) as u64;
-            Bracketed::Probe(rate_per_s, self.length_ns(rate_per_s))
-        };
-        let last = probes().next_back().map(|s| s.rate_per_s);
-        let Some(latest) = last.and_then(|r| pooled.iter().find(|p| p.rate_per_s == r)) else {
-            return fresh(peak_per_s * FIRST_SHARE);
-        };
-        if latest.length_ns == 0 && latest.doubted < DOUBTED_MAX {
-            return Bracketed::Probe(latest.rate_per_s, latest.first_ns);
-        }
-        if latest.together.judgement == Judgement::Undecided {
-            if latest.length_ns < PROLONGED_MAX * latest.first_ns {
-                return Bracketed::Probe(latest.rate_per_s, latest.length_ns);
-            }
-            if latest.together.is_near {
-                return Bracketed::Knee(latest.rate_per_s as f64);
-            }
-        }
-        let floor = share_of(peak_per_s, FLOOR_SHARE);
-        match ends(&pooled, |p| !p.passes(), Pooled::passes) {
-            (Some(lo), Some(hi)) if probes().count() >= BRACKET_PROBES_MAX => {
-                Bracketed::Done(Found::Unsettled(lo, hi))
-            }
-            (Some(lo), Some(hi)) => {
-                let middle = (lo as f64 * hi as f64).sqrt();
-                // Rates are whole: between neighbours there is none.
-                if hi as f64 <= lo as f64 * BRACKET || hi - lo < 2 {
-                    Bracketed::Knee(middle)
-                } else {
-                    fresh(middle)
-                }
-            }
-            (None, Some(hi)) if hi <= floor => Bracketed::Done(Found::Missed(hi)),
-            (None, Some(hi)) => fresh((hi as f64 * STEP_DOWN).max(floor as f64)),
-            (Some(lo), None) if lo as f64 > peak_per_s * ABOVE_PEAK_MAX => {
-                Bracketed::Done(Found::NeverMissed(lo))
-            }
-            (lo, None) => fresh((lo.unwrap_or(floor) as f64 * STEP_UP).max(floor as f64 + 1.0)),
-        }
-    }
-
-    fn confirm(&self, seen: &[Seen], knee: f64) -> Next {
-        let runs: Vec<&Seen> = seen.iter().filter(|s| s.purpose == Purpose::Confirm).collect();
-        let rounds: Vec<&[&Seen]> = runs.chunks(A_ROUND).collect();
-        let is_near = |s: &&Seen| (s.rate_per_s as f64 / knee).ln().abs() <= KNOWN_WITHIN;
-        // A single queue that grew may have been a moment of the machine: rounds try that again.
-        let counts = |s: &&Seen| s.purpose == Purpose::Bracket && !s.fell_behind && !s.broke;
-        let others: Vec<&Seen> = seen.iter().filter(counts).filter(is_near).collect();
-        let wanted = self.rounds.max(1) as usize;
-        // Steps from the knee to the rate in the middle of the round, and how many it moves.
-        let (mut middle, mut stride) = (0, 1);
-        for done in 0..=wanted + ROUNDS_MORE {
-            let begun = rounds.get(done).map_or(0, |round| round.len());
-            if begun < A_ROUND {
-                let step = middle + self.order(done)[begun];
-                let rate_per_s = (knee * CONFIRMED.powi(step)).round().max(1.0) as u64;
-                let length_ns = self.length_ns(rate_per_s).saturating_mul(CONFIRM_LENGTHS);
-                return probe(Purpose::Confirm, rate_per_s, length_ns);
-            }
-            let alone = self.crossing(&rounds[..=done], &[]);
-            // A bracket that a bad moment of the machine set too low, or too high, is not confirmed
-            // by rounds that all hold, or all miss.
-            let crossing = match alone {
-                Crossing::At(_) => self.crossing(&rounds[..=done], &others),
-                Crossing::Above(_) | Crossing::Below(_) => alone,
-            };
-            let moved = match crossing {
-                Crossing::At(center) => {
-                    let nearest = ((center / knee).ln() / CONFIRMED.ln()).round() as i32;
-                    let is_tried = (nearest - middle).abs() <= 1;
-                    if done + 1 >= wanted && is_tried {
-                        return Next::Done(self.rate(&rounds[..=done], &others, center));
-                    }
-                    (middle, stride) = (nearest, 1);
-                    continue;
-                }
-                Crossing::Above(_) => stride,
-                Crossing::Below(_) => -stride,
-            };
-            (middle, stride) = (middle + moved, (stride * 2).min(STRIDE_MAX));
-        }
-        let rates = runs.iter().map(|s| s.rate_per_s);
-        let (lowest, highest) = (rates.clone().min(), rates.max());
-        Next::Done(Found::Unsettled(lowest.unwrap_or(0), highest.unwrap_or(0)))
-    }
-
-    /// In which order a round tries its rates, as steps from the one in the middle.
-    fn order(&self, round: usize) -> [i32; A_ROUND] {
-        let mut random = SplitMix64::new(self.seed ^ (round as u64).wrapping_mul(0x2545_f491));
-        let mut order = [-1, 0, 1];
-        order.swap(2, random.index(3));
-        order.swap(1, random.index(2));
-        order
-    }
-
-    /// Where all limits are met for the last time, by these rounds and what else is known there.
-    fn crossing(&self, rounds: &[&[&Seen]], others: &[&Seen]) -> Crossing {
-        let mut first = Crossing::Above(f64::INFINITY);
-        for (limit, allowed) in self.allowed.iter().enumerate() {
-            let mut counts: BTreeMap<u64, Batch> = BTreeMap::new();
-            let all = rounds.iter().flat_map(|round| round.iter()).chain(others);
-            for seen in all.filter(|s| !s.doubted) {
-                let own = counts.entry(seen.rate_per_s).or_default();
-                let (requests, over) = counted(seen, limit);
-                own.requests += requests;
-                own.over += over;
-            }
-            let crossing = crossing(&counts, *allowed);
-            if crossing.rate() < first.rate() {
-                first = crossing;
-            }
-        }
-        match (first, answered(rounds)) {
-            (Crossing::At(rate), Some(most)) if most < rate => Crossing::At(most),
-            (first, _) => first,
-        }
-    }
-
-    fn rate(&self, rounds: &[&[&Seen]], others: &[&Seen], center: f64) -> Found {
-        let n = rounds.len();
-        let mut random = SplitMix64::new(self.seed);
-        let mut rates: Vec<f64> = (0..RESAMPLES)
-            .map(|_| {
-                let drawn: Vec<&[&Seen]> = (0..n).map(|_| rounds[random.index(n)]).collect();
-                let beside = others.iter().map(|_| others[random.index(others.len())]);
-                self.crossing(&drawn, &beside.collect::<Vec<_>>()).rate()
-            })
-            .filter(|rate| rate.is_finite())
-            .collect();
-        rates.sort_by(f64::total_cmp);
-        // Of few rounds a plain percentile covers too little: see the module `interval`.
-        let freedom = (n as f64 - 1.0).max(1.0);
-        let widened = (n as f64 / freedom).sqrt() * student::critical(0.025, freedom);
-        let at = (student::normal_tail(widened) * rates.len() as f64) as usize;
-        let at = at.min(rates.len().saturating_sub(1) / 2);
-        let end = |i: usize| rates.get(i).copied().unwrap_or(center);
-        let (lo, hi) = (end(at), end(rates.len().saturating_sub(1 + at)));
-        Found::Rate { center, lo: lo.min(center), hi: hi.max(center) }
-    }
 }
 
-/// What a store answered a second where more was due than it could: no more lasts, also where a
-/// limit is so long that a queue does not reach it within a probe. `None` where that never was.
-fn answered(rounds: &[&[&Seen]]) -> Option<f64> {
-    let behind = rounds.iter().flat_map(|round| round.iter());
-    let behind = behind.filter(|s| s.fell_behind && !s.broke && !s.doubted);
-    let (mut answers, mut seconds) = (0.0, 0.0);
-    for seen in behind {
-        let length_s = seen.length_ns as f64 / 1e9;
-        (answers, seconds) = (answers + seen.answered_per_s * length_s, seconds + length_s);
-    }
-    (seconds > 0.0).then(|| answers / seconds)
-}
-
-enum Bracketed {
-    Probe(u64, u64),
-    Knee(f64),
-    Done(Found),
+/// What comes before the first probe of a kind, and from there on.
+fn split_where<'a, 'b>(
+    probes: &'b [&'a Seen],
+    is_other: impl Fn(&Seen) -> bool,
+) -> (&'b [&'a Seen], &'b [&'a Seen]) {
+    let at = probes.iter().position(|s| is_other(s)).unwrap_or(probes.len());
+    probes.split_at(at)
 }
 
 fn probe(purpose: Purpose, rate_per_s: u64, length_ns: u64) -> Next {
@@ -451,14 +307,6 @@ fn share_of(peak_per_s: f64, share: f64) -> u64 {
 
 fn batches(seen: &Seen, limit: usize) -> &[Batch] {
     seen.batches.get(limit).map_or(&[], Vec::as_slice)
-}
-
-/// Requests of a run and those beyond a limit: all of them where it broke, or fell behind.
-fn counted(seen: &Seen, limit: usize) -> (u64, u64) {
-    let planned = seen.rate_per_s as f64 * seen.length_ns as f64 / 1e9;
-    let tail = Tail::of([batches(seen, limit)]);
-    let requests = tail.requests.max(if seen.broke { planned as u64 } else { 0 });
-    (requests, if seen.broke || seen.fell_behind { requests } else { tail.over })
 }
 
 /// The highest rate that passes below the lowest that fails, and that one; `None` where there is

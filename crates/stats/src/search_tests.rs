@@ -1,7 +1,8 @@
 //! The search against stores that are simulated: what they can do is known by a formula.
 
-use super::knee::monotone;
+use super::knee::{Crossing, crossing, monotone};
 use super::*;
+use crate::random::SplitMix64;
 use proptest::prelude::*;
 
 /// Spans in which requests are counted.
@@ -89,7 +90,6 @@ fn idle(step: Step, limits: usize) -> Seen {
         batches: vec![vec![Batch::default(); spans]; limits],
         fell_behind: false,
         broke: false,
-        doubted: false,
         at_rest: true,
     }
 }
@@ -139,7 +139,7 @@ fn a_queue_s_capacity_is_found_within_3_percent_in_19_of_20_seeds() {
             let (seen, found) = search(&settings(&[0.01], seed), &mut store);
             let (center, lo, hi) = rate(found);
             let (against, all) = settings(&[0.01], seed).contradictions(&seen);
-            contradicted += u32::from(against as f64 > 0.3 * all as f64);
+            contradicted += u32::from(against as f64 > 0.1 * all as f64);
             right += u32::from((center / truth - 1.0).abs() <= 0.03);
             covered += u32::from(lo <= truth && truth <= hi);
             // A warm-up before each probe, and the time to connect.
@@ -151,7 +151,7 @@ fn a_queue_s_capacity_is_found_within_3_percent_in_19_of_20_seeds() {
         assert!(right >= 19, "{right} of 20 at {served_per_s}/s under {limit_s} s: {told:?}");
         assert!(covered >= 16, "{covered} of 20 intervals at {served_per_s}/s hold {truth}");
         assert!(contradicted <= 1, "{contradicted} of 20 look as if the store had changed");
-        assert!(longest_s <= 60.0, "{longest_s} s of load");
+        assert!(longest_s <= 120.0, "{longest_s} s of load");
     }
 }
 
@@ -208,21 +208,26 @@ fn a_server_that_dies_above_its_knee_does_not_hide_it() {
     assert!((rate(found).0 / 9_500.0 - 1.0).abs() < 0.03, "{found:?}");
 }
 
+/// A store whose first probe seems to fall behind.
+struct Disturbed(Queue, bool);
+impl Store for Disturbed {
+    fn answer(&mut self, step: Step) -> Seen {
+        let is_first = step.purpose == Purpose::Bracket && !std::mem::replace(&mut self.1, true);
+        let seen = self.0.answer(step);
+        Seen { fell_behind: is_first || seen.fell_behind, ..seen }
+    }
+}
+
 /// One moment of the machine, in which everything waits, must not become the answer.
 #[test]
 fn a_probe_that_fell_behind_by_chance_is_tried_again() {
-    struct Disturbed(Queue, bool);
-    impl Store for Disturbed {
-        fn answer(&mut self, step: Step) -> Seen {
-            let is_first =
-                step.purpose == Purpose::Bracket && !std::mem::replace(&mut self.1, true);
-            let seen = self.0.answer(step);
-            Seen { fell_behind: is_first || seen.fell_behind, ..seen }
-        }
-    }
-    let mut store = Disturbed(Queue::new(10_000.0, &[0.005], 9), false);
-    let (_, found) = search(&settings(&[0.01], 9), &mut store);
-    assert!((rate(found).0 / 9_079.0 - 1.0).abs() < 0.03, "{found:?}");
+    let is_right = |seed| {
+        let mut store = Disturbed(Queue::new(10_000.0, &[0.005], seed), false);
+        let (_, found) = search(&settings(&[0.01], seed), &mut store);
+        (rate(found).0 / 9_079.0 - 1.0).abs() < 0.03
+    };
+    let right = (1..=20).filter(|seed| is_right(*seed)).count();
+    assert!(right >= 19, "{right} of 20");
 }
 
 /// A store that is weaker, by a factor on its rates, as long as it is bracketed.
@@ -252,6 +257,82 @@ fn a_bracket_that_was_too_low_does_not_hold_the_answer_down() {
         let all = |s: &Seen| s.batches[0].iter().map(|b| b.requests).sum::<u64>() as f64;
         let highest = confirmed.clone().filter(|s| over(s) > 0.01 * all(s)).count();
         assert!(highest > 0, "no confirmation missed");
+    }
+}
+
+/// A store that stands still from time to time, whatever the rate: a stall delays what is due in
+/// it, and until its queue is gone.
+struct Stalling {
+    queue: Queue,
+    every_s: f64,
+    stall_s: f64,
+    /// Time of the store: probes follow one another after a pause.
+    now_s: f64,
+}
+
+impl Store for Stalling {
+    fn answer(&mut self, step: Step) -> Seen {
+        let mut seen = self.queue.answer(step);
+        let length_s = step.length_ns as f64 / 1e9;
+        let (from_s, to_s) = (self.now_s, self.now_s + length_s);
+        self.now_s = to_s + 0.35;
+        if step.purpose == Purpose::Peak {
+            return seen;
+        }
+        let room = (1.0 - step.rate_per_s as f64 / self.queue.served_per_s).max(0.01);
+        let mut stall_s = (from_s / self.every_s).ceil() * self.every_s;
+        while stall_s < to_s {
+            let over_until_s = (stall_s + self.stall_s / room).min(to_s);
+            for (i, batch) in seen.batches[0].iter_mut().enumerate() {
+                let (begins, ends) = (from_s + i as f64 * 0.1, from_s + (i + 1) as f64 * 0.1);
+                let share = (ends.min(over_until_s) - begins.max(stall_s)).max(0.0) / 0.1;
+                batch.over = batch.over.max((share * batch.requests as f64) as u64);
+            }
+            stall_s += self.every_s;
+        }
+        seen
+    }
+}
+
+/// Stalls of 0.7 % to 2.5 % of the time, whose queues last several times as long near the knee.
+/// Where they are rarer than a probe is long, each may miss what the next one meets.
+#[test]
+fn a_store_that_stalls_gets_no_number() {
+    for (every_s, stall_s, numbers_max) in
+        [(4.0, 0.1, 0), (6.9, 0.05, 0), (14.6, 0.1, 0), (30.0, 0.2, 1)]
+    {
+        let found = (1..=4).map(|seed| {
+            let queue = Queue::new(6_000.0, &[0.005], seed);
+            let now_s = 0.3 * seed as f64;
+            search(&settings(&[0.01], seed), &mut Stalling { queue, every_s, stall_s, now_s }).1
+        });
+        let is_number = |found: &Found| matches!(found, Found::Rate { .. } | Found::NeverMissed(_));
+        let numbers: Vec<Found> = found.filter(is_number).collect();
+        assert!(numbers.len() <= numbers_max, "{stall_s} s every {every_s} s: {numbers:?}");
+    }
+}
+
+/// Something else had the machine while the first bracket was made: a tenth of the rate.
+#[test]
+fn a_bracket_that_was_wrong_by_far_is_made_anew() {
+    struct Waking(Queue, u32);
+    impl Store for Waking {
+        fn answer(&mut self, step: Step) -> Seen {
+            if step.purpose == Purpose::Confirm {
+                self.1 = 0;
+            }
+            let slow = self.1 > 0 && step.purpose == Purpose::Bracket;
+            let served = if slow { 2_000.0 } else { 20_000.0 };
+            self.0.served_per_s = if step.purpose == Purpose::Peak { 14_000.0 } else { served };
+            self.0.answer(step)
+        }
+    }
+    for seed in 1..=10 {
+        let mut store = Waking(Queue::new(20_000.0, &[0.005], seed), 1);
+        let (seen, found) = search(&settings(&[0.01], seed), &mut store);
+        let (center, ..) = rate(found);
+        assert!((center / 19_079.0 - 1.0).abs() < 0.03, "{seed}: {found:?}");
+        assert!(seen.len() < 150, "{}", seen.len());
     }
 }
 
@@ -292,34 +373,6 @@ fn what_breaks_over_and_over_ends_it() {
     }
     assert_eq!(search(&settings(&[0.01], 1), &mut Dead).1, Found::Broken);
     assert_eq!(search(&settings(&[0.01], 1), &mut Silent).1, Found::Nothing);
-}
-
-#[test]
-fn a_probe_that_the_generator_disturbed_is_repeated() {
-    let settings = settings(&[0.01], 1);
-    let mut store = Queue::new(10_000.0, &[0.005], 1);
-    let mut seen = Vec::new();
-    let mut doubted = 0;
-    loop {
-        match settings.next(&seen) {
-            Next::Probe(step) => {
-                let mut one = store.answer(step);
-                if step.purpose == Purpose::Bracket && doubted < 2 {
-                    one.doubted = true;
-                    doubted += 1;
-                }
-                seen.push(one);
-            }
-            Next::Done(found) => {
-                assert!((rate(found).0 / 9_079.0 - 1.0).abs() < 0.03, "{found:?}");
-                break;
-            }
-        }
-    }
-    let bracket: Vec<u64> =
-        seen.iter().filter(|s| s.purpose == Purpose::Bracket).map(|s| s.rate_per_s).collect();
-    assert!(bracket[0] == bracket[1] && bracket[1] == bracket[2], "{bracket:?}");
-    assert_eq!(settings.judge(&seen[2]), None);
 }
 
 #[test]

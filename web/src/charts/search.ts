@@ -11,12 +11,11 @@ import { figure } from "./figure";
 
 type RenderItem = NonNullable<CustomSeriesOption["renderItem"]>;
 
-/** What a probe may come to: colour of the page and mark; what was not judged is hollow. */
+/** What a probe may come to: colour of the page and mark. */
 const VERDICTS: Record<string, [color: string, mark: theme.Mark]> = {
   holds: ["--good", "circle"],
   missed: ["--bad", "diamond"],
   undecided: ["--doubt", "triangle"],
-  "not judged": ["--muted", "circle"],
   broke: ["--bad", "square"],
 };
 
@@ -84,7 +83,7 @@ function probeTip(params: unknown, search: SearchView, legend: readonly LegendEn
 function drawing(search: SearchView): Drawing {
   const probes = drawnProbes(search);
   const used = Object.entries(VERDICTS).filter(([verdict]) => probes.some((p) => p.verdict === verdict));
-  const legend = used.map(([name, [variable, mark]]): LegendEntry => ({ name, look: { ...theme.plain(color(variable)), mark, hollow: name === "not judged" } }));
+  const legend = used.map(([name, [variable, mark]]): LegendEntry => ({ name, look: { ...theme.plain(color(variable)), mark } }));
   const rates = rateAxis("requests/s");
   const times = timeAxis(probes.map((p) => Math.log10(p.response_ns_p99 as number)), "response time, 99 %");
   const series = used.map(([verdict], i): SeriesOption => points(probes.filter((p) => p.verdict === verdict), legend[i] as LegendEntry));

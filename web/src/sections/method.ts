@@ -59,7 +59,7 @@ export function method(context: Context): HTMLElement {
   const searched = [
     `Each of the ${format.plural(view.blocks, "probe")} follows from those before it, all on the same filled store as long as that lives.`,
     "A probe is judged by the share of its requests beyond each limit, with its 95 % interval; requests of one burst are slow together and count as few.",
-    "The answer is where that share crosses what is allowed, on a line through the confirmed probes; its interval is over rounds of these.",
+    "The answer is where that share crosses what is allowed, on a line through the confirmed probes; its interval is over rounds of these. A long probe just below it must hold too.",
   ];
   const added = view.search === undefined ? "blocks were added" : "probes were run";
   const sentences = [

@@ -12,7 +12,6 @@ const MEANINGS: readonly [string, string][] = [
   ["holds", "no more requests are beyond the limit than may be"],
   ["missed", "more requests are beyond it than may be, or a queue grew"],
   ["undecided", "neither is certain"],
-  ["not judged", "the generator or other processes were why it missed, so it was repeated"],
   ["broke", "it failed, or answered nothing"],
 ];
 

@@ -382,7 +382,6 @@ fn setup(arguments: &Run, targets: &[TargetChoice]) -> Result<Setup, CliError> {
         allow_shared: arguments.allow_shared,
         resumes: arguments.resume.run.is_some(),
         i_own_this_server: arguments.i_own_this_server,
-        apart: None,
     })
 }
 

@@ -2,7 +2,7 @@
 
 use crate::common::told;
 use drivers::wire::Dialect;
-use load::Meter;
+use load::Unseen;
 use load::wire::{Address, Offer, Outcome, Pacing, Servers, Tls, Until, Work, route::Single};
 use std::error::Error;
 use std::sync::Arc;
@@ -62,7 +62,6 @@ impl Plain {
             errors_end_it: true,
             hangs_up: false,
             limits_ns: Vec::new(),
-            apart: None,
             number: 0,
         };
         let servers = Servers {
@@ -73,19 +72,10 @@ impl Plain {
             route: Box::new(Single),
         };
         let stop = AtomicBool::new(false);
-        let mut done =
-            Dialect::Redis.run(&offer, &work, &servers, &stop, &mut NoMeter, &mut |_| {});
+        let mut done = Dialect::Redis.run(&offer, &work, &servers, &stop, &mut Unseen, &mut |_| {});
         match done.failure.take() {
             Some(failure) => Err(told(failure)),
             None => Ok(done),
         }
-    }
-}
-
-struct NoMeter;
-
-impl Meter for NoMeter {
-    fn server_cpu_ns(&mut self) -> Option<u64> {
-        None
     }
 }

@@ -48,7 +48,6 @@ pub(crate) fn setup() -> Result<Setup, Box<dyn Error>> {
         allow_shared: false,
         resumes: false,
         i_own_this_server: false,
-        apart: None,
     })
 }
 

@@ -11,6 +11,7 @@ pub mod bare;
 pub mod machine;
 
 use drivers::wire::{Access, Dialect};
+use load::Unseen;
 use load::watch::ThreadUse;
 use load::wire::pacer::{Arrivals, Stage};
 use load::wire::{Address, Offer, Outcome, Pacing, Think, Until, Work};
@@ -24,7 +25,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use workloads::kv::{Distribution, KeyChoice, KeyNames, Mix, Sizes, Values};
 
-use crate::null::{NoMeter, endpoint};
+use crate::null::endpoint;
 use crate::unix_ms;
 use bare::{Bare, Batch};
 
@@ -196,11 +197,10 @@ impl Calibrator<'_> {
             errors_end_it: true,
             hangs_up: false,
             limits_ns: Vec::new(),
-            apart: None,
             number: 0,
         };
         let stop = AtomicBool::new(false);
-        let done = dialect.run(&offer, &work, &servers, &stop, &mut NoMeter, &mut |_| {});
+        let done = dialect.run(&offer, &work, &servers, &stop, &mut Unseen, &mut |_| {});
         match &done.failure {
             Some(failure) => Err(failure.clone()),
             None => Ok(done),

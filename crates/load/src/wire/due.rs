@@ -4,10 +4,8 @@
 //! Requests count where they were due, so that an interval holds what was planned for it, however
 //! late it was answered; those that failed are beyond every limit.
 
-use model::{Beyond, Disturbed, Due};
-use stats::Histogram;
+use model::{Beyond, Due};
 
-use super::preempted::Lost;
 use super::recorder::{INTERVAL_NS, Times};
 
 /// Requests by the interval in which they were due.
@@ -59,43 +57,25 @@ pub(crate) struct DueCounts {
     limits_ns: Vec<u64>,
     all: ByInterval,
     late: u64,
-    /// The part of all that was delayed because others took a CPU.
-    disturbed: ByInterval,
-    disturbed_response: Histogram,
-    lost: Lost,
 }
 
 impl DueCounts {
     /// Nothing was due yet.
     pub(crate) fn new(limits_ns: &[u64]) -> Self {
-        let none = ByInterval::new(limits_ns.len());
-        let limits_ns = limits_ns.to_vec();
-        Self { limits_ns, all: none.clone(), disturbed: none, ..Self::default() }
+        Self { limits_ns: limits_ns.to_vec(), all: ByInterval::new(limits_ns.len()), late: 0 }
     }
 
     /// Counts requests that were answered at a time, or that failed (`None`); the measurement began
-    /// at `from_ns`. Those `apart` were delayed because others took a CPU.
+    /// at `from_ns`.
     pub(crate) fn count(
         &mut self,
         intended_ns: u64,
         done_ns: Option<u64>,
         (requests, from_ns): (u64, u64),
-        apart: bool,
     ) {
         let interval = (intended_ns.saturating_sub(from_ns) / INTERVAL_NS) as usize;
         let ns = done_ns.map(|done_ns| done_ns.saturating_sub(intended_ns));
         self.all.count(interval, requests, (ns, &self.limits_ns));
-        if apart {
-            self.disturbed.count(interval, requests, (ns, &self.limits_ns));
-            if let Some(ns) = ns {
-                self.disturbed_response.record_many(ns, requests);
-            }
-        }
-    }
-
-    /// Others took a CPU.
-    pub(crate) fn lost(&mut self, lost: Lost) {
-        self.lost = self.lost.plus(lost);
     }
 
     /// A request was sent so late that this alone is half of a limit, although a client was free.
@@ -109,18 +89,12 @@ impl DueCounts {
     pub(crate) fn merge(&mut self, other: &Self) {
         self.all.merge(&other.all);
         self.late += other.late;
-        self.disturbed.merge(&other.disturbed);
-        self.disturbed_response.merge(&other.disturbed_response);
-        self.lost = self.lost.plus(other.lost);
     }
 
     /// Forgets everything and keeps the memory.
     pub(crate) fn clear(&mut self) {
         self.all.clear();
         self.late = 0;
-        self.disturbed.clear();
-        self.disturbed_response.clear();
-        self.lost = Lost::default();
     }
 
     /// As a record keeps it.
@@ -130,18 +104,7 @@ impl DueCounts {
         let beyond = self.limits_ns.iter().zip(all.over);
         let beyond = beyond
             .map(|(limit_ns, over_per_interval)| Beyond { limit_ns: *limit_ns, over_per_interval });
-        let disturbed = (self.lost.times > 0).then(|| {
-            let ByInterval { due, over } = self.disturbed.resized(intervals);
-            Disturbed {
-                times: self.lost.times,
-                generator_ns: self.lost.own_ns,
-                server_ns: self.lost.server_ns,
-                due_per_interval: due,
-                over_per_interval: over,
-                response: self.disturbed_response.clone(),
-            }
-        });
-        Due { beyond: beyond.collect(), due_per_interval: all.due, late: self.late, disturbed }
+        Due { beyond: beyond.collect(), due_per_interval: all.due, late: self.late }
     }
 }
 

@@ -8,18 +8,18 @@ use std::sync::{Barrier, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use model::{ClientStage, ErrorClass, Failure, PhaseResult};
+use model::{ClientStage, Disturbance, ErrorClass, Failure, PhaseResult};
 
 use super::pacer::{Arrivals, Stage};
 use super::protocol::{Greeting, Judged, Parser};
 use super::recorder::{INTERVAL_NS, WireRecorder};
 use super::route::Route;
-use super::stages::{Marks, ServerReading, StageUse, server_reading, spans, stage_results, uses};
+use super::stages::{Marks, StageUse, spans, stage_results, uses};
 use super::stream::{Address, Tls};
 use super::work::Work;
 use super::worker::{Share, Worker};
 use crate::clients::pin_to;
-use crate::meter::Meter;
+use crate::meter::{Meter, ReadAt};
 
 /// Pauses of a client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -94,10 +94,6 @@ pub struct Offer {
     /// Of an open load: times after which an answer is too late, nanoseconds; what was due is then
     /// counted by interval. Empty for none.
     pub limits_ns: Vec<u64>,
-    /// Processes of servers on this machine, where neither they nor the threads take CPUs from each
-    /// other: then a CPU that is gone was taken by others, and what that delays is counted apart
-    /// where there are limits, or stages that are no rows. `None` where nobody knows.
-    pub apart: Option<Vec<u32>>,
     /// Which one of several loads on the same data it is: others have other arrivals and draw
     /// other requests.
     pub number: u64,
@@ -155,6 +151,8 @@ pub struct Outcome {
     pub generator_run_delay_ns: u64,
     /// CPU time of the server, where it can be seen, nanoseconds.
     pub server_cpu_ns: Option<u64>,
+    /// What others took meanwhile.
+    pub disturbance: Disturbance,
     /// Requests of an open load that could not be sent within the time-out after its end, those
     /// that would have followed them included.
     pub unsent: u64,
@@ -308,7 +306,8 @@ pub fn run<P: Parser + Default>(
     };
     let mut outcome = Outcome::default();
     let (spans, mut ended) = (spans(offer, work), Vec::new());
-    let mut server_marks = Marks::default();
+    let mut marks = Marks::default();
+    let (mut before, mut after) = (ReadAt::default(), ReadAt::default());
     thread::scope(|scope| {
         let (reports, inbox) = mpsc::channel();
         for index in 0..offer.threads {
@@ -320,11 +319,10 @@ pub fn run<P: Parser + Default>(
         shared.begun_ns.store(shared.now_ns(), Ordering::Release);
         shared.gate.wait();
         shared.warm_up();
-        let server_before = meter.server_cpu_ns();
-        server_marks = Marks::new(&spans, shared.begun_ns() + offer.warmup_ns);
-        ended = shared.gather(&inbox, (&mut *meter, &mut server_marks), &mut outcome, watcher);
-        let server_after = meter.server_cpu_ns();
-        outcome.server_cpu_ns = server_before.zip(server_after).map(|(b, a)| a.saturating_sub(b));
+        before = ReadAt::now(meter, shared.now_ns());
+        marks = Marks::new(&spans, shared.begun_ns() + offer.warmup_ns);
+        ended = shared.gather(&inbox, (&mut *meter, &mut marks), &mut outcome, watcher);
+        after = ReadAt::now(meter, shared.now_ns());
     });
     let measured_from_ns = shared.begun_ns() + offer.warmup_ns;
     outcome.begun = Some(shared.zero + Duration::from_nanos(measured_from_ns));
@@ -334,7 +332,10 @@ pub fn run<P: Parser + Default>(
     outcome.generator_user_ns = ended.iter().map(|s| s.used.user_ns).sum();
     outcome.generator_run_delay_ns = ended.iter().map(|s| s.used.run_delay_ns).sum();
     outcome.unsent = ended.iter().map(|s| s.unsent).sum();
-    outcome.stage_uses = uses(&spans, &server_marks, ended.iter().map(|s| &s.marks));
+    outcome.server_cpu_ns = before.server_cpu_ns(&after, outcome.wall_ns);
+    let waited_ns = outcome.generator_run_delay_ns / u64::from(offer.threads.max(1));
+    outcome.disturbance = before.disturbance(&after, waited_ns);
+    outcome.stage_uses = uses(&spans, &marks, ended.iter().map(|s| &s.marks));
     outcome.failure = shared.failure.into_inner().unwrap_or_else(PoisonError::into_inner);
     outcome.whole_ns = if outcome.failure.is_some() { outcome.wall_ns } else { u64::MAX };
     outcome.interrupted = stop.load(Ordering::Relaxed);
@@ -378,7 +379,7 @@ impl Shared<'_> {
     fn gather(
         &self,
         inbox: &mpsc::Receiver<Share>,
-        (meter, marks): (&mut dyn Meter, &mut Marks<ServerReading>),
+        (meter, marks): (&mut dyn Meter, &mut Marks<ReadAt>),
         outcome: &mut Outcome,
         watcher: &mut dyn FnMut(Moment<'_>),
     ) -> Vec<Share> {
@@ -393,9 +394,9 @@ impl Shared<'_> {
             let over = matches!(ended, Err(RecvTimeoutError::Disconnected));
             shares.extend(ended);
             let now = self.now_ns();
-            marks.look(now, || server_reading(meter, now));
+            marks.look(now, || ReadAt::now(meter, now));
             if over {
-                marks.end(|| server_reading(meter, now));
+                marks.end(|| ReadAt::now(meter, now));
             }
             if over || now >= told_at_ns {
                 told_at_ns = now + TOLD_EVERY_NS;
@@ -424,6 +425,7 @@ impl Outcome {
             generator_cpu_ns: self.generator_cpu_ns,
             generator_run_delay_ns: self.generator_run_delay_ns,
             server_cpu_ns: self.server_cpu_ns,
+            disturbance: self.disturbance,
             own_share: 0.0,
             restored: Vec::new(),
             unsent: self.unsent,

@@ -9,7 +9,7 @@
 //!   with.
 //! - [`route`]: which server a key lives on.
 //! - [`recorder`]: what is counted and timed; `due` by when it was due, where there are limits;
-//!   `stages` by stage, with what was used in each; `preempted` tells what to count apart there.
+//!   `stages` by stage, with what was used in each.
 
 mod connection;
 mod crowd;
@@ -18,7 +18,6 @@ pub mod engine;
 pub mod inserts;
 mod linking;
 pub mod pacer;
-mod preempted;
 pub mod protocol;
 mod reading;
 pub mod recorder;

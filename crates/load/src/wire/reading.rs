@@ -72,7 +72,6 @@ impl<P: Parser + Default> Worker<'_, P> {
     /// Parses what was read, and settles each reply.
     fn take_in(&mut self, index: usize, bytes: &[u8]) {
         let now = self.shared.now_ns();
-        self.at_work(now);
         let mut at = 0;
         while at < bytes.len() {
             if self.plain {
@@ -161,16 +160,11 @@ impl<P: Parser + Default> Worker<'_, P> {
         self.under_way -= u64::from(requests);
         self.clients[client as usize].in_flight -= requests;
         self.record(operation as usize, &times, &plain.into(), requests);
-        self.left(times.done_ns);
         self.answered(client, times.done_ns);
     }
 
     /// Records requests that ended, unless they belong to the warm-up.
     fn record(&mut self, operation: usize, times: &Times, judged: &Judged, requests: u32) {
-        if let Some(preempted) = &mut self.preempted {
-            let service_ns = times.done_ns.saturating_sub(times.sent_ns);
-            self.recorder.apart = preempted.answered(times.done_ns, service_ns);
-        }
         if self.is_measured(times.intended_ns, times.done_ns) {
             let requests = u64::from(requests);
             self.recorder.answered(operation, times, judged, (requests, self.measured_from_ns));
@@ -244,7 +238,6 @@ impl<P: Parser + Default> Worker<'_, P> {
             return;
         }
         self.ended(client, &drawn);
-        self.left(times.done_ns);
         self.answered(client, times.done_ns);
     }
 

@@ -4,7 +4,6 @@ use model::{Counts, ErrorClass, OperationResult};
 use stats::Histogram;
 
 use super::due::DueCounts;
-use super::preempted::Lost;
 use super::protocol::Judged;
 use super::stages::{self, Span, StageRows};
 
@@ -52,9 +51,6 @@ pub struct WireRecorder {
     done_per_interval: Vec<u64>,
     /// What was due in each interval; `None` without limits.
     pub(crate) due: Option<Box<DueCounts>>,
-    /// True while what is answered is to be counted apart there and in stages, because others took
-    /// a CPU.
-    pub(super) apart: bool,
     /// Time of the measurement that this is the record of, over all threads, nanoseconds.
     pub(crate) covered_ns: u64,
     /// Connections that broke and were made anew.
@@ -200,11 +196,11 @@ impl WireRecorder {
         (requests, from_ns): (u64, u64),
     ) {
         let counted = (requests, from_ns);
-        stages::replied(&mut self.stages, operation, (times, judged), counted, self.apart);
+        stages::replied(&mut self.stages, operation, (times, judged), counted);
         if let Some(due) = &mut self.due {
             let is_right = matches!(judged, Judged::Ok { .. } | Judged::Miss);
             let done_ns = is_right.then_some(times.done_ns);
-            due.count(times.intended_ns, done_ns, counted, self.apart);
+            due.count(times.intended_ns, done_ns, counted);
         }
         if !self.rows[operation].reply(times, judged, requests) {
             return;
@@ -229,26 +225,9 @@ impl WireRecorder {
             row.fail(class, words);
         }
         if let Some(due) = &mut self.due {
-            // Failing is no delay.
-            due.count(intended_ns, None, (1, from_ns), false);
+            due.count(intended_ns, None, (1, from_ns));
         }
         self.rows[operation].fail(class, words);
-    }
-
-    /// True where what is delayed because others took a CPU is counted apart.
-    pub(super) fn tells_apart(&self) -> bool {
-        self.due.is_some() || (self.stages_apart && !self.stages.is_empty())
-    }
-
-    /// Others took a CPU, which was seen at `now_ns`; the measurement began at `from_ns`.
-    pub(super) fn lost(&mut self, lost: Lost, (now_ns, from_ns): (u64, u64)) {
-        if lost.times == 0 || now_ns <= from_ns {
-            return;
-        }
-        stages::lost(&mut self.stages, now_ns - from_ns, lost);
-        if let Some(due) = &mut self.due {
-            due.lost(lost);
-        }
     }
 
     /// Adds all of `other`.

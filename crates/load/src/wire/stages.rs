@@ -1,15 +1,14 @@
 //! The stages of a load: which parts of its measurement they are, what was recorded in each, and
 //! what was used meanwhile.
 
-use model::{ClientStage, DisturbedStage, SETTLE_SHARE, StageResult};
+use model::{ClientStage, Disturbance, SETTLE_SHARE, StageResult};
 
 use super::engine::{Offer, Pacing};
 use super::pacer::Stage;
-use super::preempted::Lost;
 use super::protocol::Judged;
 use super::recorder::{Row, Times, results};
 use super::work::Work;
-use crate::meter::Meter;
+use crate::meter::ReadAt;
 use crate::watch::ThreadUse;
 
 /// A stage as it is measured; times are nanoseconds from the start of the measurement.
@@ -92,9 +91,6 @@ pub(crate) struct StageRows {
     answered: Vec<u64>,
     /// Due from there on, and never sent.
     unsent: u64,
-    /// The part of `rows` that was delayed because others took a CPU, and what they took.
-    disturbed: Vec<Row>,
-    lost: Lost,
 }
 
 impl StageRows {
@@ -105,8 +101,6 @@ impl StageRows {
             rows: vec![Row::new(open); operations],
             answered: vec![0; operations],
             unsent: 0,
-            disturbed: vec![Row::new(open); operations],
-            lost: Lost::default(),
         }
     }
 
@@ -121,7 +115,7 @@ impl StageRows {
     }
 
     fn all(&mut self) -> impl Iterator<Item = &mut Row> {
-        self.rows.iter_mut().chain(&mut self.disturbed).chain([&mut self.outside])
+        self.rows.iter_mut().chain([&mut self.outside])
     }
 
     pub(crate) fn merge(&mut self, other: &Self) {
@@ -129,8 +123,6 @@ impl StageRows {
         self.rows.iter_mut().zip(&other.rows).for_each(|(own, theirs)| own.merge(theirs));
         self.answered.iter_mut().zip(&other.answered).for_each(|(own, theirs)| *own += theirs);
         self.unsent += other.unsent;
-        self.disturbed.iter_mut().zip(&other.disturbed).for_each(|(own, theirs)| own.merge(theirs));
-        self.lost = self.lost.plus(other.lost);
     }
 
     pub(crate) fn close(&mut self) {
@@ -141,12 +133,6 @@ impl StageRows {
         self.all().for_each(Row::clear);
         self.answered.fill(0);
         self.unsent = 0;
-        self.lost = Lost::default();
-    }
-
-    /// Whether others took a CPU in its recorded part, or delayed by that before what is in it.
-    fn is_disturbed(&self) -> bool {
-        self.lost.times > 0 || self.disturbed.iter().any(|row| row.answered() > 0)
     }
 
     /// All of it, its beginning included, and its length in seconds.
@@ -174,13 +160,11 @@ fn recording(stages: &mut [StageRows], at_ns: u64) -> Option<&mut StageRows> {
 }
 
 /// Records `requests` replies that are alike in their stage; the measurement began at `from_ns`.
-/// Those `apart` were delayed because others took a CPU.
 pub(crate) fn replied(
     stages: &mut [StageRows],
     operation: usize,
     (times, judged): (&Times, &Judged),
     (requests, from_ns): (u64, u64),
-    apart: bool,
 ) {
     if stages.is_empty() {
         return;
@@ -194,18 +178,8 @@ pub(crate) fn replied(
     if !stage.row(operation, at_ns).reply(times, judged, requests) {
         return;
     }
-    if apart && stage.records(at_ns) {
-        stage.disturbed[operation].reply(times, judged, requests);
-    }
     if let Some(stage) = recording(stages, done_ns) {
         stage.answered[operation] += requests;
-    }
-}
-
-/// Others took a CPU, which was seen at a time from the start of the measurement.
-pub(crate) fn lost(stages: &mut [StageRows], at_ns: u64, lost: Lost) {
-    if let Some(stage) = recording(stages, at_ns) {
-        stage.lost = stage.lost.plus(lost);
     }
 }
 
@@ -235,6 +209,7 @@ pub(crate) fn unsent(stages: &mut [StageRows], due_ns: u64, requests: u64) {
 pub(crate) struct StageUse {
     generator: ThreadUse,
     server_cpu_ns: Option<u64>,
+    disturbance: Disturbance,
 }
 
 /// The times at which stages have settled and end, one after the other, and what was read at each.
@@ -279,33 +254,24 @@ impl<T: Copy> Marks<T> {
     }
 }
 
-/// CPU time of the server, and when it was read.
-pub(crate) type ServerReading = Option<(u64, u64)>;
-
-/// Reads the CPU time of the server now.
-pub(crate) fn server_reading(meter: &mut dyn Meter, now_ns: u64) -> ServerReading {
-    Some((now_ns, meter.server_cpu_ns()?))
-}
-
 /// What was used in each stage, by what the coordinator and each thread have read.
 pub(crate) fn uses<'a>(
     spans: &[Span],
-    server: &Marks<ServerReading>,
+    read: &Marks<ReadAt>,
     threads: impl Iterator<Item = &'a Marks<ThreadUse>>,
 ) -> Vec<StageUse> {
     let mut uses = vec![StageUse::default(); spans.len()];
+    let mut count = 0;
     for marks in threads {
+        count += 1;
         for (stage, (before, after)) in uses.iter_mut().zip(marks.pairs()) {
             stage.generator = stage.generator.plus(after.since(before));
         }
     }
-    for ((stage, span), (before, after)) in uses.iter_mut().zip(spans).zip(server.pairs()) {
-        let read = before.zip(after).filter(|((from_ns, _), (to_ns, _))| to_ns > from_ns);
-        // A reading comes a little late: it counts for as long as it was made over.
-        stage.server_cpu_ns = read.map(|((from_ns, before), (to_ns, after))| {
-            let by_time = span.length_ns() as f64 / (to_ns - from_ns) as f64;
-            (after.saturating_sub(before) as f64 * by_time) as u64
-        });
+    for ((stage, span), (before, after)) in uses.iter_mut().zip(spans).zip(read.pairs()) {
+        stage.server_cpu_ns = before.server_cpu_ns(&after, span.length_ns());
+        let waited_ns = stage.generator.run_delay_ns / u64::max(count, 1);
+        stage.disturbance = before.disturbance(&after, waited_ns);
     }
     uses
 }
@@ -330,12 +296,6 @@ pub(crate) fn stage_results(
             let answered = own.map_or(all, |own| stage.answered[own]);
             operation.rate_per_s = answered as f64 / stage.span.seconds();
         }
-        let disturbed = stage.is_disturbed().then(|| DisturbedStage {
-            times: stage.lost.times,
-            generator_ns: stage.lost.own_ns,
-            server_ns: stage.lost.server_ns,
-            operations: results(&stage.disturbed, (phase, names), stage.span.seconds()),
-        });
         StageResult {
             stage: number as u32,
             from_ns,
@@ -347,7 +307,7 @@ pub(crate) fn stage_results(
             server_cpu_ns: used.server_cpu_ns,
             generator_cpu_ns: used.generator.cpu_ns,
             generator_run_delay_ns: used.generator.run_delay_ns,
-            disturbed,
+            disturbance: used.disturbance,
         }
     };
     over.map(stage_result).collect()
@@ -356,6 +316,7 @@ pub(crate) fn stage_results(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::meter::Reading;
 
     fn span(from_ns: u64, ends_ns: u64) -> Span {
         Span { begins_ns: 0, from_ns, ends_ns, planned_per_s: None, clients: 1 }
@@ -381,13 +342,19 @@ mod tests {
     #[test]
     fn a_late_reading_counts_for_its_own_time() {
         let spans = [span(100, 200), span(300, 400)];
-        let mut server: Marks<ServerReading> = Marks::new(&spans, 0);
+        let mut server: Marks<ReadAt> = Marks::new(&spans, 0);
+        let read = |at_ns, server_cpu_ns: Option<u64>| {
+            let taken_from_server_ns = server_cpu_ns.map(|ns| ns / 5);
+            let reading = Reading { server_cpu_ns, taken_from_server_ns, ..Reading::default() };
+            ReadAt { at_ns, reading }
+        };
         // Half a CPU, read 10 too late; then nothing can be read.
-        server.look(100, || Some((100, 1_000)));
-        server.look(210, || Some((210, 1_055)));
-        server.end(|| None);
+        server.look(100, || read(100, Some(1_000)));
+        server.look(210, || read(210, Some(1_055)));
+        server.end(|| read(500, None));
         let of_stages = uses(&spans, &server, [].into_iter());
         assert_eq!(of_stages[0].server_cpu_ns, Some(50));
+        assert_eq!(of_stages[0].disturbance.server_ns, Some(11));
         assert_eq!(of_stages[1].server_cpu_ns, None);
     }
 

@@ -1,7 +1,5 @@
-//! What a thread of the engine tells of itself: what it used, when it was late, and when others had
-//! its CPU.
+//! What a thread of the engine tells of itself: what it used, and when it was late.
 
-use super::preempted::Preempted;
 use super::protocol::Parser;
 use super::recorder::Times;
 use super::worker::Worker;
@@ -33,33 +31,10 @@ impl<P: Parser + Default> Worker<'_, P> {
         ThreadUse { cpu_ns: used.cpu_ns.saturating_sub(self.spun_ns), ..used }
     }
 
-    /// Takes note of when the thread is at work: what is missing was taken by others.
-    pub(super) fn at_work(&mut self, now: u64) {
-        if let Some(preempted) = &mut self.preempted {
-            let handled = 2 * self.drawn - self.under_way.min(self.drawn);
-            preempted.at_work(now, self.under_way, handled);
-        }
-    }
-
-    /// Takes note of how many requests are under way once one is answered and no longer is.
-    pub(super) fn left(&mut self, done_ns: u64) {
-        let all_sent = self.due_ns.is_none_or(|due_ns| due_ns > done_ns);
-        if let Some(preempted) = self.preempted.as_mut().filter(|_| all_sent) {
-            preempted.left(done_ns, self.under_way);
-        }
-    }
-
-    /// Adds what others took to what is recorded, once that is.
-    pub(super) fn tell_lost(&mut self, now: u64) {
-        let Some(preempted) = &mut self.preempted else { return };
-        self.recorder.lost(preempted.take_lost(), (now, self.measured_from_ns));
-    }
-
-    /// Takes note of a planned request that is sent later than it was due, where that is neither
-    /// because no client was free nor because others took a CPU.
+    /// Takes note of a planned request that is sent later than it was due although a client was
+    /// free.
     pub(super) fn sent_at(&mut self, intended_ns: u64, sent_ns: u64) {
-        let apart = self.preempted.as_ref().is_some_and(Preempted::is_waiting);
-        let own = !apart && self.starved_ns < intended_ns && self.is_measured(intended_ns, sent_ns);
+        let own = self.starved_ns < intended_ns && self.is_measured(intended_ns, sent_ns);
         if let Some(due) = self.recorder.due.as_mut().filter(|_| own) {
             due.was_late(&Times { intended_ns, sent_ns, done_ns: sent_ns });
         }

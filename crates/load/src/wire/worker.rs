@@ -22,7 +22,6 @@ use super::crowd::Crowd;
 use super::engine::{Pacing, Shared, Until, fresh};
 use super::inserts::Inserted;
 use super::pacer::Pacer;
-use super::preempted::Preempted;
 use super::protocol::Parser;
 use super::recorder::WireRecorder;
 use super::route::Route;
@@ -99,8 +98,6 @@ pub(crate) struct Worker<'a, P> {
     pub(super) pacer: Option<Pacer>,
     /// When the next request of an open load is due.
     pub(super) due_ns: Option<u64>,
-    /// Tells when others take a CPU, where that is known and there are limits.
-    pub(super) preempted: Option<Preempted>,
     /// When a request was due last and no client was free.
     pub(super) starved_ns: u64,
     /// When the present turn of the event loop began, and what had been drawn by then.
@@ -173,7 +170,6 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
             crowd_changes_ns: u64::MAX,
             pacer,
             due_ns: None,
-            preempted: None,
             starved_ns: 0,
             turn: (0, 0),
             idle_since_ns: None,
@@ -211,12 +207,10 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
                 used_before = Some(self.used());
             }
             marks.look(now, || self.used());
-            self.at_work(now);
             if now >= tick_ns {
                 tick_ns = now + TICK_NS;
                 ticks += 1;
                 self.look_after(now);
-                self.tell_lost(now);
                 if ticks % TICKS_A_REPORT == 0 {
                     self.shared.hand_over(self.index, &mut self.recorder);
                 }
@@ -227,7 +221,6 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
             }
             self.wait(tick_ns);
         }
-        self.tell_lost(self.last_done_ns);
         let unsent = self.unsent();
         self.shared.hand_over_last(self.index, &mut self.recorder);
         marks.end(|| self.used());
@@ -247,10 +240,6 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
             self.ends_ns = self.measured_from_ns + ns;
         }
         self.running = true;
-        if let Some(servers) = offer.apart.as_ref().filter(|_| self.recorder.tells_apart()) {
-            let value_bytes = self.shared.work.sizes.max() as u64;
-            self.preempted = Some(Preempted::new(servers, value_bytes));
-        }
         self.next_due();
         if self.crowd.is_some() {
             self.at_work = 0;
@@ -374,10 +363,6 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
         self.clients[client as usize].in_flight += requests as u32;
         self.under_way += requests;
         let sent_ns = self.shared.now_ns();
-        self.at_work(sent_ns);
-        if let Some(preempted) = &mut self.preempted {
-            preempted.joined(self.under_way);
-        }
         let since_ns = if own.redials_since_ns > 0 { own.redials_since_ns } else { sent_ns };
         for node in 0..self.scratch.len() {
             self.connections[first + node].stamp(sent_ns, since_ns);
@@ -426,9 +411,6 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
             if let Err(e) = self.timer.set(until - early, now) {
                 let message = format!("the timer cannot be set: {e}");
                 return self.shared.fail(ErrorClass::Other, message);
-            }
-            if let Some(preempted) = &mut self.preempted {
-                preempted.sleeps(until);
             }
             EpollTimeout::NONE
         };

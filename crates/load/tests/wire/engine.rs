@@ -12,12 +12,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use cachedyno_load as load;
-use load::Meter;
 use load::wire::pacer::{Arrivals, Stage};
 use load::wire::protocol::{Expect, Judged, Malformed, Parser, Plain, Shape, Step};
 use load::wire::route::{Route, Single};
 use load::wire::template::{Segment, Template};
 use load::wire::{Address, Offer, Operation, Outcome, Pacing, Servers, Think, Until, Work};
+use load::{Meter, Reading, Unseen};
 use model::ErrorClass;
 use nix::sched::{CpuSet, sched_getaffinity};
 use nix::unistd::Pid;
@@ -54,14 +54,6 @@ impl Parser for Lines {
             other => return Err(Malformed(format!("a line begins with {other}"))),
         };
         Ok(Step::Whole { used: end + 1, judged })
-    }
-}
-
-struct NoMeter;
-
-impl Meter for NoMeter {
-    fn server_cpu_ns(&mut self) -> Option<u64> {
-        None
     }
 }
 
@@ -160,7 +152,6 @@ pub(super) fn offer(clients: u32, pipeline: u32, until: Until) -> Offer {
         errors_end_it: false,
         hangs_up: false,
         limits_ns: Vec::new(),
-        apart: None,
         number: 0,
     }
 }
@@ -171,7 +162,7 @@ fn run(offer: &Offer, servers: &Servers) -> Outcome {
 
 pub(super) fn run_with(work: &Work, offer: &Offer, servers: &Servers) -> Outcome {
     let stop = AtomicBool::new(false);
-    load::wire::run::<Lines>(offer, work, servers, &stop, &mut NoMeter, &mut |_| {})
+    load::wire::run::<Lines>(offer, work, servers, &stop, &mut Unseen, &mut |_| {})
 }
 
 #[test]
@@ -325,35 +316,43 @@ pub(super) fn a_cpu() -> usize {
     (0..CpuSet::count()).find(|cpu| allowed.is_set(*cpu).unwrap()).unwrap()
 }
 
+/// Says that others run on the generator's CPUs all of the time.
+struct Crowded(Instant);
+
+impl Meter for Crowded {
+    fn read(&mut self) -> Reading {
+        let others_on_generator_ns = self.0.elapsed().as_nanos() as u64;
+        Reading { others_on_generator_ns, taken_from_server_ns: Some(7), ..Reading::default() }
+    }
+}
+
 #[test]
-fn what_others_delay_by_taking_the_cpu_is_counted_apart() {
+fn what_others_take_of_the_cpu_is_told_and_what_that_delays_counts() {
     let server = Server::start(Arc::new(|_, _| Some("+\n".into())));
-    let stage = Stage { rate_from_per_s: 2_000.0, rate_to_per_s: 2_000.0, length_ns: S };
-    let pacing = Pacing::Open { arrivals: Arrivals::Constant, stages: vec![stage] };
+    let stage = Stage { rate_from_per_s: 2_000.0, rate_to_per_s: 2_000.0, length_ns: S / 2 };
+    let pacing = Pacing::Open { arrivals: Arrivals::Constant, stages: vec![stage, stage] };
     let cpu = a_cpu();
-    let alone = Offer {
-        pacing,
-        limits_ns: vec![1_000_000],
-        cpus: vec![cpu],
-        spin: true,
-        ..offer(4, 16, Until::AfterNs(S))
-    };
+    let (limits_ns, cpus) = (vec![1_000_000], vec![cpu]);
+    let offer = Offer { pacing, limits_ns, cpus, spin: true, ..offer(4, 16, Until::AfterNs(S)) };
     let busy = Busy::on(cpu);
-    let due_of = |offer: &Offer| run(offer, &server.servers()).into_phase("get", &["get"]).due;
-    // Nobody says that the server leaves the CPU alone.
-    assert_eq!(due_of(&alone).unwrap().disturbed, None);
-    let apart = Offer { apart: Some(Vec::new()), ..alone };
-    let due = due_of(&apart).unwrap();
+    let (stop, mut meter) = (AtomicBool::new(false), Crowded(Instant::now()));
+    let work = work();
+    let servers = server.servers();
+    let outcome = load::wire::run::<Lines>(&offer, &work, &servers, &stop, &mut meter, &mut |_| {});
+    let phase = outcome.into_phase("get", &["get"]);
     drop(busy);
-    let disturbed = due.disturbed.as_ref().unwrap();
-    let sum = |counts: &[u64]| counts.iter().sum::<u64>();
-    let over = |over: &[u64]| (sum(over), sum(&due.beyond[0].over_per_interval));
-    let (apart, all) = over(&disturbed.over_per_interval[0]);
     // The scheduler lets each of the two wait for a few milliseconds at a time.
-    assert!(disturbed.times >= 5 && disturbed.generator_ns > 20_000_000, "{disturbed:?}");
-    assert!(all >= 20 && apart * 10 >= all * 8, "{apart} of {all} late ones were apart");
-    assert!(sum(&disturbed.due_per_interval) <= sum(&due.due_per_interval));
-    assert_eq!(disturbed.response.count(), sum(&disturbed.due_per_interval));
+    let taken = phase.disturbance;
+    assert!(taken.generator_ns > 20_000_000, "{taken:?}");
+    assert_eq!(taken.server_ns, Some(0));
+    let in_stages: u64 = phase.stages.iter().map(|s| s.disturbance.generator_ns).sum();
+    assert!(in_stages * 2 > taken.generator_ns / 2, "{in_stages} of {taken:?}");
+    let due = phase.due.unwrap();
+    let sum = |counts: &[u64]| counts.iter().sum::<u64>();
+    let late = phase.operations[0].response.recorded().filter(|(ns, _)| *ns > 1_010_000);
+    let over = sum(&due.beyond[0].over_per_interval);
+    assert!(over >= 20 && late.map(|(_, n)| n).sum::<u64>() <= over, "{over}");
+    assert_eq!(sum(&due.due_per_interval), 2_000);
 }
 
 #[test]

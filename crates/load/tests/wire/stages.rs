@@ -6,12 +6,12 @@ use std::thread;
 use std::time::Duration;
 
 use cachedyno_load as load;
-use load::Meter;
 use load::wire::pacer::{Arrivals, Stage};
-use load::wire::{Offer, Pacing, Think, Until, Work};
+use load::wire::{Offer, Pacing, Think, Until};
+use load::{Meter, Reading};
 use model::{ClientStage, StageResult};
 
-use super::engine::{Busy, Lines, S, Server, a_cpu, offer, run_with, work};
+use super::engine::{Lines, S, Server, offer, run_with, work};
 
 fn constant(per_s: f64, length_ns: u64) -> Stage {
     Stage { rate_from_per_s: per_s, rate_to_per_s: per_s, length_ns }
@@ -57,66 +57,6 @@ fn a_single_stage_is_the_whole() {
     let results = outcome.recorder.results("ask", &["ask"], 0.5);
     assert_eq!(results.len(), 1);
     assert!(results[0].counts.ok.abs_diff(250) <= 1, "{:?}", results[0].counts);
-}
-
-#[test]
-fn what_others_delay_by_taking_the_cpu_is_counted_apart_in_its_stage() {
-    let server = Server::good();
-    let stages = vec![constant(2_000.0, 0), constant(2_000.0, S / 2), constant(2_000.0, S / 2)];
-    let pacing = Pacing::Open { arrivals: Arrivals::Constant, stages };
-    let cpu = a_cpu();
-    let until = Until::AfterNs(S);
-    let alone = Offer { pacing, cpus: vec![cpu], spin: true, ..offer(4, 16, until) };
-    let _busy = Busy::on(cpu);
-    let stages_of = |offer: &Offer| {
-        let work = Work { follows: true, ..work() };
-        run_with(&work, offer, &server.servers()).into_phase("ask", &["ask"]).stages
-    };
-    // Nobody says that the server leaves the CPU alone.
-    assert!(stages_of(&alone).iter().all(|stage| stage.disturbed.is_none()));
-    let stages = stages_of(&Offer { apart: Some(Vec::new()), ..alone });
-    let lost_ns = |s: &StageResult| s.disturbed.as_ref().map_or(0, |lost| lost.generator_ns);
-    // The scheduler lets each of the two wait for a few milliseconds at a time.
-    let lost: Vec<u64> = stages.iter().map(lost_ns).collect();
-    assert!(lost.iter().sum::<u64>() > 20_000_000, "{lost:?}");
-    let slow = |stage: &StageResult| -> u64 {
-        let times = stage.operations[0].response.recorded();
-        times.filter(|(ns, _)| *ns > 1_000_000).map(|(_, n)| n).sum()
-    };
-    let apart: u64 = stages
-        .iter()
-        .filter_map(|s| s.disturbed.as_ref()?.operations.last())
-        .map(|own| {
-            own.response.recorded().filter(|(ns, _)| *ns > 1_000_000).map(|(_, n)| n).sum::<u64>()
-        })
-        .sum();
-    let all: u64 = stages.iter().map(slow).sum();
-    assert!(all >= 20 && apart * 10 >= all * 8, "{apart} of {all} late ones were apart");
-}
-
-#[test]
-fn after_a_loss_a_load_with_pauses_is_no_longer_apart() {
-    let server = Server::good();
-    let stages = vec![constant(2_000.0, 0), constant(2_000.0, S / 2), constant(2_000.0, S / 2)];
-    let pacing = Pacing::Open { arrivals: Arrivals::Constant, stages };
-    let (cpu, apart) = (a_cpu(), Some(Vec::new()));
-    let until = Until::AfterNs(S);
-    let offer = Offer { pacing, cpus: vec![cpu], spin: true, apart, ..offer(4, 16, until) };
-    let busy = Busy::on(cpu);
-    let ends = thread::spawn(move || {
-        thread::sleep(Duration::from_millis(250));
-        drop(busy);
-    });
-    let work = Work { follows: true, ..work() };
-    let stages = run_with(&work, &offer, &server.servers()).into_phase("ask", &["ask"]).stages;
-    ends.join().unwrap();
-    let counts = |stage: &StageResult| {
-        let apart = stage.disturbed.as_ref().and_then(|d| d.operations.last());
-        (apart.map_or(0, |own| own.service.count()), stage.operations[0].service.count())
-    };
-    let ((first, _), (apart, all)) = (counts(&stages[0]), counts(&stages[1]));
-    assert!(first > 0, "nothing was delayed");
-    assert!(apart * 2 < all, "{apart} of {all}");
 }
 
 #[test]
@@ -235,9 +175,9 @@ fn of_a_load_that_fails_the_stages_that_were_over_are_told() {
 struct Steps(u64);
 
 impl Meter for Steps {
-    fn server_cpu_ns(&mut self) -> Option<u64> {
+    fn read(&mut self) -> Reading {
         self.0 += 1_000_000;
-        Some(self.0)
+        Reading { server_cpu_ns: Some(self.0), ..Reading::default() }
     }
 }
 

@@ -16,7 +16,7 @@ const COLUMNS: [&str; 14] = [
     "response_ns_p50",
     "response_ns_p99",
     "error_share",
-    "left_out_share",
+    "taken_share",
     "verdict",
     "reason",
 ];
@@ -51,7 +51,7 @@ fn row(view: &View, probe: &ProbeView, limits: usize) -> Vec<String> {
         ns(probe.response_ns_p50),
         ns(probe.response_ns_p99),
         number(probe.error_share),
-        number(Some(probe.left_out_share)),
+        number(Some(probe.taken_share)),
         probe.verdict.clone(),
         probe.reason.clone().unwrap_or_default(),
     ];

@@ -276,8 +276,7 @@ fn stage((number, way): (u32, Way), all: &[&Seen<'_>], seed: u64) -> RampStage {
     put("generator_run_delay_share", &|s| {
         Some(s.result.generator_run_delay_ns as f64 / s.result.length_ns as f64)
     });
-    let left_out = all.iter().map(|s| s.left_out).sum::<f64>() / all.len().max(1) as f64;
-    metrics.insert("left_out_share".into(), Value { center: left_out, lo: None, hi: None });
+    put("taken_share", &|s| Some(s.result.disturbance.share_of(s.result.length_ns)));
     let names: BTreeSet<&str> =
         all.iter().flat_map(|s| s.result.operations.iter().map(|o| o.operation.as_str())).collect();
     let of = |name: &str| -> Vec<&OperationResult> {

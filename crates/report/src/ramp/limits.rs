@@ -5,12 +5,12 @@ use model::{Counts, Sample, StoreCounters};
 use stats::knee::{ERROR_SHARE, Stage, Way};
 
 use super::{Climb, Ramp, Seen, planned};
-use crate::left_out::Lost;
 use crate::notes::Notes;
 use crate::ramp::saturation::threads_within;
 use crate::recorded::Recorded;
 use crate::rules::{BUSY_SHARE_MAX, NOISY_TRIALS_MAX, WRONG_MAX};
 use crate::show;
+use crate::taken;
 use crate::validity::{Findings, classes};
 use crate::view::RampView;
 
@@ -114,18 +114,15 @@ pub(crate) fn check(ramp: &Ramp<'_>, view: &RampView, findings: &mut Findings, n
         ));
     }
     check_knees(ramp, &place, findings, notes);
-    check_lost(ramp, &place, findings, notes);
+    check_taken(ramp, &place, findings, notes);
     check_way_back(ramp, &place, notes);
 }
 
-/// What others took of the CPUs below the knee.
-fn check_lost(ramp: &Ramp<'_>, place: &str, findings: &mut Findings, notes: &mut Notes) {
-    let lost = Lost::of_ramp(ramp);
-    let of = "the times of stages (the record has all of it)";
-    lost.check(&format!("{place}: "), of, findings, notes);
-    // Of servers that were there before, only this is known.
+/// What others took of the CPUs below the knee, and how long the generator waited for its own.
+fn check_taken(ramp: &Ramp<'_>, place: &str, findings: &mut Findings, notes: &mut Notes) {
+    taken::check_ramp(ramp, place, findings, notes);
     let waited = waited_up_to_knee(ramp);
-    if !lost.is_too_much() && waited > WAITED_SHARE_MAX {
+    if waited > WAITED_SHARE_MAX {
         let words = format!(
             "{place}: up to the knee the generator waited {} of the time for a CPU: stop what else \
              runs there, give it CPUs of its own, or measure on a quieter machine",
@@ -148,7 +145,7 @@ fn check_way_back(ramp: &Ramp<'_>, place: &str, notes: &mut Notes) {
     let mut below: Vec<&Stage> = Vec::new();
     for climb in ramp.whole() {
         let Some(held) = climb.held() else { continue };
-        let low = |seen: &&Seen<'_>| planned(&seen.result) <= planned(&held.result);
+        let low = |seen: &&Seen<'_>| planned(seen.result) <= planned(held.result);
         let way = climb.stages.iter().filter(|seen| seen.way == Way::Down);
         below.extend(way.filter(low).map(|seen| &seen.rule));
     }

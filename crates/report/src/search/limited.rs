@@ -1,6 +1,6 @@
 //! What held the answer of a search down that is not the store: its clients, or the generator.
 
-use model::{Trial, Workload};
+use model::{Blame, Trial, Workload};
 use stats::search::{Found, Purpose};
 use stats::tail::Judgement;
 
@@ -29,10 +29,6 @@ impl Judged<'_> {
         notes: &mut Notes,
     ) -> Option<LimitedBy> {
         let Some(Found::Rate { center, .. }) = found else { return None };
-        // Who has no CPU keeps others waiting, whatever they could do.
-        if self.lost.is_too_much() {
-            return None;
-        }
         self.by_clients(center).or_else(|| self.by_generator(center, phases, notes))
     }
 
@@ -43,10 +39,12 @@ impl Judged<'_> {
         let usual_ns = rest.1.phases.first()?.operations.last()?.service.quantile_ns(0.5) as f64;
         let near = center..center * NEAR;
         let failing = || {
-            self.pairs().filter(|(s, _)| {
+            // Who has no CPU keeps others waiting, whatever they could do.
+            self.pairs().filter(|(s, t)| {
                 s.rate_per_s > 0
+                    && self.search.blame(t) != Some(Blame::Others)
                     && near.contains(&(s.rate_per_s as f64))
-                    && self.settings.judge(s) == Some(Judgement::Fail)
+                    && self.settings.judge(s) == Judgement::Fail
             })
         };
         let unhurried = |trial: &Trial| {

@@ -14,7 +14,7 @@ mod list;
 mod outputs;
 mod ramp;
 mod ramp_faults;
-mod ramp_lost;
+mod ramp_taken;
 mod ranking;
 mod rows;
 mod search;

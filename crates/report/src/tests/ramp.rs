@@ -154,6 +154,7 @@ fn phase(name: &str, operations: Vec<OperationResult>, stages: Vec<StageResult>)
         wall_ns,
         generator_cpu_ns: wall_ns / 2,
         generator_run_delay_ns: 0,
+        disturbance: model::Disturbance::default(),
         server_cpu_ns: Some(wall_ns / 2),
         own_share: 0.0,
         unsent: 0,
@@ -187,7 +188,7 @@ fn ramp(store: Store, shares: &[u32]) -> PhaseResult {
             server_cpu_ns: Some(((answered * store.cpu_ns) as u64).min(length_ns)),
             generator_cpu_ns: (answered * 4_000.0 * 0.8) as u64,
             generator_run_delay_ns: 1_000_000,
-            disturbed: None,
+            disturbance: model::Disturbance::default(),
         }
     };
     let stages: Vec<StageResult> = shares.iter().enumerate().map(stage).collect();

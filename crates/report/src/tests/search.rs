@@ -1,7 +1,7 @@
 //! Searches: from probes in a record to the answer, and every reason why there is none.
 
 use model::{
-    Beyond, Cell, Counts, Disturbed, Due, ErrorClass, Failure, Kv, KvOperation, Load, NullRate,
+    Beyond, Cell, Counts, Disturbance, Due, ErrorClass, Failure, Kv, KvOperation, Load, NullRate,
     OperationResult, Phase, PhaseResult, Search, Stop, Trial, Workload,
 };
 use stats::Histogram;
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use crate::fixture;
 use crate::recorded::Recorded;
-use crate::view::{SearchView, Validity};
+use crate::view::Validity;
 use crate::{judge, markdown, text};
 
 const CELL: &str = "redis/get=1/50";
@@ -67,6 +67,7 @@ fn trial(store: Store, number: u32, step: Step) -> Trial {
         operations: vec![whole],
         generator_cpu_ns: wall_ns / 2,
         generator_run_delay_ns: 0,
+        disturbance: Disturbance::default(),
         server_cpu_ns: Some((wall_ns as f64 * store.server_cpu_share) as u64),
         own_share: 0.0,
         restored: Vec::new(),
@@ -80,7 +81,6 @@ fn trial(store: Store, number: u32, step: Step) -> Trial {
             due_per_interval: vec![due; spans],
             beyond: vec![beyond],
             late: 0,
-            disturbed: None,
         }),
     };
     Trial {
@@ -250,120 +250,90 @@ fn a_generator_near_its_own_limit_is_told_unless_the_server_had_no_rest() {
     assert!(sentence.contains("--threads"), "{sentence}");
 }
 
-#[test]
-fn a_probe_that_the_generator_spoilt_is_not_judged() {
-    let late = |trial: &mut Trial| {
-        let is_first = trial.block == 2;
-        if let Some(due) = trial.phases[0].due.as_mut().filter(|_| is_first) {
-            due.beyond[0].over_per_interval.fill(500);
-            due.late = 500 * due.due_per_interval.len() as u64;
+/// Of the n-th trial all requests are beyond the limit; it was disturbed as `more` says.
+fn missing(nth: u32, more: impl Fn(&mut PhaseResult)) -> impl Fn(&mut Trial) {
+    move |trial: &mut Trial| {
+        if trial.block != nth {
+            return;
         }
-    };
-    let view = judge(&searched(STORE, late));
+        let phase = &mut trial.phases[0];
+        if let Some(due) = &mut phase.due {
+            due.beyond[0].over_per_interval.clone_from(&due.due_per_interval);
+        }
+        more(phase);
+    }
+}
+
+/// So much of its time others had the server's CPUs, in percent.
+fn take(phase: &mut PhaseResult, percent: u64) {
+    phase.disturbance.server_ns = Some(phase.wall_ns * percent / 100);
+}
+
+#[test]
+fn a_probe_that_others_disturbed_counts_like_any_other() {
+    let quiet = judge(&searched(STORE, missing(2, |_| {}))).search.unwrap();
+    let view = judge(&searched(STORE, missing(2, |phase| take(phase, 2))));
     assert_eq!(view.validity, Validity::Valid, "{:?}", view.reasons);
     let search = view.search.unwrap();
-    assert_eq!((&*search.probes[1].verdict, &*search.outcome), ("not judged", "found"));
-    assert_eq!(search.probes[1].rate_per_s, search.probes[2].rate_per_s, "it is repeated");
-    assert!(view.footnotes.iter().any(|n| n.starts_with("1 of ")), "{:?}", view.footnotes);
-}
-
-/// Adds requests to a probe that others delayed beyond the limit, so many in each span.
-fn disturb(trial: &mut Trial, over: u64) {
-    let phase = &mut trial.phases[0];
-    let wall_ns = phase.wall_ns;
-    let Some(due) = &mut phase.due else { return };
-    let spans = due.due_per_interval.len();
-    due.due_per_interval.iter_mut().for_each(|own| *own += over);
-    due.beyond[0].over_per_interval.iter_mut().for_each(|own| *own += over);
-    let mut response = Histogram::new();
-    response.record_many(50_000_000, 200);
-    phase.operations[0].response.merge(&response);
-    due.disturbed = Some(Disturbed {
-        times: 3,
-        generator_ns: wall_ns / 100,
-        server_ns: wall_ns / 50,
-        due_per_interval: vec![over; spans],
-        over_per_interval: vec![vec![over; spans]],
-        response,
-    });
-}
-
-#[test]
-fn what_others_delayed_is_left_out_and_told() {
-    let usual = judge(&searched(STORE, |_| {})).search.unwrap();
-    let view = judge(&searched(STORE, |trial| disturb(trial, 100)));
-    let search = view.search.unwrap();
-    assert_eq!(search.sentence, usual.sentence);
-    let p99 = |search: &SearchView| search.probes[1].response_ns_p99;
-    assert_eq!(p99(&search), p99(&usual));
-    let note = "others took the CPU of the generator for 1 % of the time and that of the server \
-                for 2 %: what that delayed, ";
+    assert_eq!((&search.sentence, search.answer), (&quiet.sentence, quiet.answer));
+    let first = &search.probes[1];
+    assert_eq!((&*first.verdict, first.reason.as_deref()), ("missed", Some("others had CPUs")));
+    assert!((first.taken_share - 0.02).abs() < 1e-6);
+    assert_eq!(first.over_shares, [1.0]);
+    let note = "in 1 of ";
     assert!(view.footnotes.iter().any(|n| n.starts_with(note)), "{:?}", view.footnotes);
 }
 
 #[test]
-fn where_others_delayed_most_nothing_is_left_out() {
-    // Two of three requests.
-    let most = |trial: &mut Trial| {
-        let due = trial.phases[0].due.as_ref().map_or(0, |due| due.due_per_interval[0]);
-        disturb(trial, due * 2);
-    };
-    let search = judge(&searched(STORE, most)).search.unwrap();
-    assert_eq!(search.outcome, "missed", "{}", search.sentence);
+fn a_search_whose_misses_others_may_be_to_blame_for_is_not_steady() {
+    let taken = |percent| judge(&searched(STORE, move |trial| take(&mut trial.phases[0], percent)));
+    // As much as requests may be beyond the limit.
+    assert_eq!(taken(1).validity, Validity::Valid, "{:?}", taken(1).reasons);
+    let view = taken(2);
+    assert_eq!(view.validity, Validity::NotSteady);
+    assert!(view.reasons[0].contains("so the store may bear more"), "{:?}", view.reasons);
+    let search = view.search.unwrap();
+    assert_eq!(search.answer, judge(&searched(STORE, |_| {})).search.unwrap().answer);
 }
 
 #[test]
-fn a_search_whose_cpus_were_taken_for_long_is_not_steady() {
-    let taken = |share: u64| {
-        move |trial: &mut Trial| {
-            disturb(trial, 10);
-            let phase = &mut trial.phases[0];
-            if let Some(disturbed) = phase.due.as_mut().and_then(|due| due.disturbed.as_mut()) {
-                disturbed.server_ns = phase.wall_ns * share / 100;
+fn how_long_the_answer_was_held_is_told() {
+    let view = judge(&searched(STORE, |_| {}));
+    let note = "stalls rarer than every 10 s are not covered";
+    assert!(view.footnotes.iter().any(|n| n.starts_with(note)), "{:?}", view.footnotes);
+    let stalls = |trial: &mut Trial| {
+        let step = trial.probe.filter(|step| step.purpose == Purpose::Hold);
+        if let Some(due) = trial.phases[0].due.as_mut().filter(|_| step.is_some()) {
+            let requests = due.due_per_interval[0];
+            for over in due.beyond[0].over_per_interval.iter_mut().step_by(20) {
+                *over = requests;
             }
         }
     };
-    assert_eq!(judge(&searched(STORE, taken(4))).validity, Validity::Valid);
-    let view = judge(&searched(STORE, taken(6)));
-    assert_eq!(view.validity, Validity::NotSteady);
-    let reason = "others took the CPU of the generator for 1 % of the time and that of the server \
-                  for 6 %: stop what else runs there";
-    assert!(view.reasons[0].starts_with(reason), "{:?}", view.reasons);
+    let (validity, outcome, sentence) = outcome(&searched(STORE, stalls));
+    assert_eq!((validity, &*outcome), (Validity::Invalid, "not-held"), "{sentence}");
+    assert!(sentence.contains("from time to time the store stalls"), "{sentence}");
 }
 
 #[test]
-fn rounds_that_disagree_are_not_steady() {
-    // From its second round on the confirmation meets a store that bears a quarter.
+fn probes_that_disagree_are_not_steady() {
+    // Long ones hold half of what short ones say.
     let changes = |trial: &mut Trial| {
-        let Some(step) = trial.probe.filter(|s| s.purpose == Purpose::Confirm) else { return };
-        let beyond = trial.block > 22 && step.rate_per_s > 25_000;
+        let Some(step) = trial.probe.filter(|s| s.purpose == Purpose::Hold) else { return };
+        let beyond = step.rate_per_s > 60_000;
         if let Some(due) = trial.phases[0].due.as_mut().filter(|_| beyond) {
             due.beyond[0].over_per_interval.clone_from(&due.due_per_interval);
         }
     };
-    let view = judge(&searched_in(4, STORE, changes));
+    let view = judge(&searched(STORE, changes));
     let answer = view.search.as_ref().and_then(|search| search.answer);
     assert!(answer.is_some_and(|v| v.hi.unwrap() > 1.5 * v.lo.unwrap()), "{answer:?}");
     assert_eq!(view.validity, Validity::NotSteady);
-    assert!(view.reasons.iter().any(|r| r.contains("rounds disagree")), "{:?}", view.reasons);
+    assert!(view.reasons.iter().any(|r| r.contains("probes disagree")), "{:?}", view.reasons);
 }
 
 #[test]
-fn a_probe_at_whose_end_others_took_a_cpu_is_repeated() {
-    let at_end = |trial: &mut Trial| {
-        if trial.block == 2 {
-            disturb(trial, 0);
-            trial.phases[0].wall_ns += 100_000_000;
-            let due = trial.phases[0].due.as_mut().unwrap();
-            let last = due.due_per_interval.len() - 1;
-            due.disturbed.as_mut().unwrap().due_per_interval[last] = due.due_per_interval[last];
-        }
-    };
-    let search = judge(&searched(STORE, at_end)).search.unwrap();
-    let first = &search.probes[1];
-    assert_eq!((&*first.verdict, first.rate_per_s), ("not judged", search.probes[2].rate_per_s));
-    assert_eq!(first.reason.as_deref(), Some("others took a CPU at its end"));
-    // Without that it is a queue.
+fn a_probe_whose_answers_came_late_has_a_queue_that_grew() {
     let late = |trial: &mut Trial| {
         if trial.block == 2 {
             trial.phases[0].wall_ns += 100_000_000;
@@ -387,9 +357,8 @@ fn nothing_is_said_of_a_store_that_only_a_late_generator_asked() {
     assert_eq!((view.validity, &*search.outcome), (Validity::Invalid, "not-judged"));
     assert!(search.sentence.contains("is not known: even at 2,600/s"), "{}", search.sentence);
     assert!(search.sentence.contains("--threads"), "{}", search.sentence);
-    assert_eq!((search.held_per_s, search.missed_per_s), (None, None));
     let judged = search.probes.iter().filter(|p| p.purpose == "bracket").count();
-    let count = format!("{judged} of {judged} probes are not judged");
+    let count = format!("in {judged} of {judged} probes that missed a limit the generator itself");
     assert!(view.reasons.iter().any(|r| r.starts_with(&count)), "{:?}", view.reasons);
 }
 

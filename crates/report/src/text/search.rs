@@ -11,12 +11,11 @@ pub(crate) const HEADER: [&str; 9] =
     ["", "purpose", "rate/s", "answered", "p50", "p99", "errors", "beyond", "verdict"];
 
 /// What may stand as a verdict, and what it means.
-const MEANINGS: [(&str, &str); 7] = [
+const MEANINGS: [(&str, &str); 6] = [
     ("holds", "no more requests are beyond the limit than may be"),
     ("missed", "more requests are beyond it than may be"),
     (FELL_BEHIND, "missed, it answered fewer than were due"),
     ("undecided", "neither is certain"),
-    ("not judged", "the generator or other processes were why it missed, so it was repeated"),
     ("broke", "it failed, see below, or answered nothing"),
     (STILL_SLOW, "a rest in which it did not answer yet as it does without load"),
 ];
@@ -134,7 +133,7 @@ fn verdict(probe: &ProbeView) -> String {
     match (&*probe.verdict, probe.reason.as_deref()) {
         _ if is_slow_rest(probe) => STILL_SLOW.into(),
         ("missed", Some(FELL_BEHIND)) => FELL_BEHIND.into(),
-        // How many were not judged, and why others broke, is said once below.
+        // For how many others may be to blame, and why some broke, is said once below.
         (verdict, _) => verdict.into(),
     }
 }

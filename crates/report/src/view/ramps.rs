@@ -89,8 +89,8 @@ pub struct RampStage {
     pub unsent: u64,
     /// `planned_per_s` (left out under a closed load), `asked_per_s`, `rate_per_s` (answered),
     /// `server_cpus` and `generator_cpus` (CPUs used), `server_cpu_ns_per_op`,
-    /// `generator_cpu_ns_per_op`, `generator_run_delay_share`, `left_out_share` (of its requests,
-    /// because others took a CPU; times are those of the others).
+    /// `generator_cpu_ns_per_op`, `generator_run_delay_share`, `taken_share` (of its time, for
+    /// which others had the CPUs of generator or server).
     pub metrics: BTreeMap<String, Value>,
     /// By operation; `ramp` is all together.
     pub operations: BTreeMap<String, RampOperation>,

@@ -5,8 +5,12 @@
 
 mod hiccup;
 mod others;
+mod taken;
 
-use crate::cpu::{own_cpu_ns, process_cpu_ns};
+pub use taken::{Taken, TakenReader};
+
+use crate::cpu::own_cpu_ns;
+use crate::tree::ProcessTree;
 use hiccup::Hiccups;
 use model::Noise;
 use nix::unistd::{SysconfVar, sysconf};
@@ -18,17 +22,17 @@ use std::time::Instant;
 #[derive(Debug)]
 pub struct NoiseRecorder {
     before: Sample,
-    servers: Vec<u32>,
+    servers: ProcessTree,
     hiccups: Hiccups,
 }
 
 impl NoiseRecorder {
     /// Starts recording. The thread that watches for late wake-ups runs on `generator`'s CPUs
     /// (anywhere when that is empty) and costs less than half a percent of one. CPU time of the
-    /// processes `servers` does not count as other processes' work.
-    pub fn start(generator: &[usize], servers: &[u32]) -> Self {
+    /// processes `servers` and of their children does not count as other processes' work.
+    pub fn start(generator: &[usize], servers: &ProcessTree) -> Self {
         let hiccups = Hiccups::start(generator);
-        Self { before: Sample::take(servers), servers: servers.to_vec(), hiccups }
+        Self { before: Sample::take(servers), servers: servers.clone(), hiccups }
     }
 
     /// What was recorded; `run_delay_share` is 0 and for the caller to fill in. Where a server
@@ -85,7 +89,7 @@ struct Sample {
 }
 
 impl Sample {
-    fn take(servers: &[u32]) -> Self {
+    fn take(servers: &ProcessTree) -> Self {
         Self {
             at: Instant::now(),
             ticks: fs::read_to_string("/proc/stat")
@@ -96,8 +100,8 @@ impl Sample {
                 parse_pressure(&fs::read_to_string(format!("/proc/pressure/{kind}")).ok()?)
             }),
             own_ns: own_cpu_ns(),
-            server_ns: servers.iter().filter_map(|pid| process_cpu_ns(*pid)).sum(),
-            others: Others::now(servers),
+            server_ns: servers.cpu_ns().unwrap_or(0),
+            others: Others::now(&servers.pids()),
         }
     }
 
@@ -130,7 +134,8 @@ fn share(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { (part / whole).clamp(0.0, 1.0) } else { 0.0 }
 }
 
-fn ns_per_tick() -> f64 {
+/// Nanoseconds of a clock tick, the unit of times in `/proc`.
+pub(crate) fn ns_per_tick() -> f64 {
     let per_second = sysconf(SysconfVar::CLK_TCK).ok().flatten().unwrap_or(100);
     1e9 / per_second as f64
 }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::process_cpu_ns;
 use std::process::Command;
 use std::time::Duration;
 
@@ -50,8 +51,8 @@ fn shares_are_of_the_span_between_two_samples() {
 fn a_strangers_work_counts_and_the_servers_does_not() {
     let mut busy = Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
     let (start, cpu_before) = (Instant::now(), process_cpu_ns(busy.id()).unwrap());
-    let as_stranger = NoiseRecorder::start(&[], &[]);
-    let as_server = NoiseRecorder::start(&[], &[busy.id()]);
+    let as_stranger = NoiseRecorder::start(&[], &ProcessTree::default());
+    let as_server = NoiseRecorder::start(&[], &ProcessTree::new(&[busy.id()]));
     std::thread::sleep(Duration::from_millis(500));
     let (as_stranger, as_server) = (as_stranger.stop(), as_server.stop());
     let names = |noise: &Noise| noise.busiest.iter().map(|b| b.name.clone()).collect::<Vec<_>>();

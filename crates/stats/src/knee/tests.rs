@@ -193,12 +193,3 @@ fn a_limit_that_is_missed_at_once_has_no_rate() {
     assert_eq!(within(&[Some(2.0), Some(1.0), Some(1.0), Some(2.0)], 1.5), Some(2));
     assert_eq!(within(&[], 1.5), None);
 }
-
-#[test]
-fn what_was_due_without_a_cpu_may_be_missing() {
-    let stage = Stage::open(100_000.0, 95_500.0, SECONDS, INTERVAL_S, 0.0);
-    assert!(!stage.holds());
-    assert!(stage.without_cpu(0.04).holds() && !stage.without_cpu(0.02).holds());
-    // Without any CPU nothing is needed, but nothing holds that answered nothing.
-    assert!(!Stage::open(100.0, 0.0, SECONDS, INTERVAL_S, 0.0).without_cpu(1.0).holds());
-}

@@ -1,12 +1,12 @@
 //! What the probes of a search say besides its answer.
 
-use super::{Pooled, Purpose, Seen, Settings, Together, ends};
+use super::{Pooled, Seen, Settings, Together, ends};
 use crate::tail::Judgement;
 
 impl Settings {
-    /// What one probe says of the limits by itself; `None` where it cannot be judged.
-    pub fn judge(&self, seen: &Seen) -> Option<Judgement> {
-        (!seen.doubted).then(|| self.judge_all(&[seen]).judgement)
+    /// What one probe says of the limits by itself.
+    pub fn judge(&self, seen: &Seen) -> Judgement {
+        self.judge_all(&[seen]).judgement
     }
 
     /// True where no more requests were beyond any limit than may be, by itself; false where it
@@ -16,30 +16,28 @@ impl Settings {
     }
 
     /// The rates between which the knee lies, as far as that is decided: the highest at which all
-    /// probes together hold, below the lowest at which they do not. Probes that broke, or that
-    /// cannot be judged, say nothing of it.
+    /// probes together hold, below the lowest at which they do not. Probes that broke
+    /// say nothing of it.
     pub fn known(&self, seen: &[Seen]) -> (Option<u64>, Option<u64>) {
-        let judged = |s: &&Seen| {
-            matches!(s.purpose, Purpose::Bracket | Purpose::Confirm) && !s.doubted && !s.broke
-        };
+        let judged = |s: &&Seen| s.is_judged() && !s.broke;
         let pooled = self.pooled(seen.iter().filter(judged));
         let is = |judgement| move |p: &Pooled| p.together.judgement == judgement;
         ends(&pooled, is(Judgement::Fail), is(Judgement::Pass))
     }
 
-    /// How many probes had more requests beyond a limit than may be, at a rate no higher than one
-    /// that held, and of how many: of a store that stays as it is, few near the knee.
-    pub fn contradictions(&self, seen: &[Seen]) -> (usize, usize) {
-        let probes = |s: &&Seen| matches!(s.purpose, Purpose::Bracket | Purpose::Confirm);
+    /// How many probes surely had more requests beyond a limit than may be, at a rate no higher
+    /// than one that surely held, and of how many: of a store that stays as it is, few near the
+    /// knee.
+    pub fn contradictions<'a>(&self, seen: impl IntoIterator<Item = &'a Seen>) -> (usize, usize) {
         let judged: Vec<(u64, Together)> = seen
-            .iter()
-            .filter(probes)
-            .filter(|s| !s.doubted && !s.broke)
+            .into_iter()
+            .filter(|s| s.is_judged() && !s.broke)
             .map(|s| (s.rate_per_s, self.judge_all(&[s])))
             .collect();
         let held = judged.iter().filter(|(_, t)| t.judgement == Judgement::Pass);
         let highest = held.map(|(rate, _)| *rate).max().unwrap_or(0);
-        let against = judged.iter().filter(|(rate, t)| *rate <= highest && !t.leans_to_pass);
+        let misses = |t: &Together| t.judgement == Judgement::Fail;
+        let against = judged.iter().filter(|(rate, t)| *rate <= highest && misses(t));
         (against.count(), judged.len())
     }
 }

@@ -157,7 +157,6 @@ impl KvFlags {
             allow_shared: self.allow_shared,
             resumes: false,
             i_own_this_server: self.i_own_this_server,
-            apart: None,
         })
     }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use drivers::redis::Replies;
-use load::Meter;
+use load::Unseen;
 use load::wire::pacer::{Arrivals, Stage};
 use load::wire::template::Template;
 use load::wire::{Moment, Offer, Operation, Outcome, Pacing, Think, Until, Work, run};
@@ -26,15 +26,6 @@ const CENTURY_NS: u64 = 100 * 365 * 86_400 * 1_000_000_000;
 const SECOND_NS: u64 = 1_000_000_000;
 /// Numbers that tags of a cluster's keys are taken from: enough for one on every server.
 const TAGS: u64 = 16_384;
-
-/// The server is somebody else's: its CPU is not ours to see.
-struct Unseen;
-
-impl Meter for Unseen {
-    fn server_cpu_ns(&mut self) -> Option<u64> {
-        None
-    }
-}
 
 /// What all tests share.
 pub(super) struct Stock {
@@ -190,7 +181,6 @@ fn offer(options: &Options, threads: u32) -> Offer {
         errors_end_it: true,
         hangs_up: options.keep_alive == 0,
         limits_ns: Vec::new(),
-        apart: None,
         number: 0,
     }
 }

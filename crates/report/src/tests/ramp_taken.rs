@@ -1,0 +1,70 @@
+//! Ramps beside others that take CPUs: what that delays counts, and is told.
+
+use model::{Disturbance, StageResult, Trial};
+use stats::Histogram;
+
+use super::ramp::{found, ramp_of, ramped};
+use crate::judge;
+use crate::view::{Validity, View};
+
+const PAUSE_NS: u64 = 8_000_000;
+
+/// Delays one request in twenty of each operation by a pause; others had the CPUs for so much of
+/// the time, of generator and server.
+fn delay(stage: &mut StageResult, (generator, server): (f64, f64)) {
+    for own in &mut stage.operations {
+        let (mut slow, n) = (Histogram::new(), own.response.count() / 20);
+        slow.record_many(PAUSE_NS, n);
+        own.response.merge(&slow);
+        own.service.merge(&slow);
+    }
+    let ns = |share: f64| (stage.length_ns as f64 * share) as u64;
+    stage.disturbance = Disturbance { generator_ns: ns(generator), server_ns: Some(ns(server)) };
+}
+
+fn delayed(taken: (f64, f64)) -> View {
+    let with = move |trial: &mut Trial| {
+        ramp_of(trial).stages.iter_mut().for_each(|stage| delay(stage, taken));
+    };
+    judge(&ramped(3, with))
+}
+
+fn notes(view: &View) -> String {
+    view.footnotes.join("\n")
+}
+
+#[test]
+fn what_others_delay_counts_and_is_told() {
+    let (known, unknown) = (delayed((0.0025, 0.0075)), delayed((0.0, 0.0)));
+    for view in [&known, &unknown] {
+        let p99 = found(view, "redis").at[1].metrics["ns_p99"].center;
+        assert!(p99 > 7e6, "{p99}");
+        assert_eq!(view.validity, Validity::Valid, "{:?}", view.reasons);
+    }
+    let share = found(&known, "redis").stages[4].metrics["taken_share"].center;
+    assert!((share - 0.0075).abs() < 1e-6, "{share}");
+    let told = "others had the CPUs of generator or server for 0.75 % of the time up to the knee, \
+        and for 0.75 % in the stage above it; all that was due counts";
+    assert!(notes(&known).contains(told), "{}", notes(&known));
+    assert!(!notes(&unknown).contains("others had"), "{}", notes(&unknown));
+}
+
+#[test]
+fn with_too_much_taken_a_ramp_is_not_steady() {
+    let view = delayed((0.0, 0.06));
+    assert_eq!(view.validity, Validity::NotSteady);
+    let told = view.reasons.iter().find(|reason| reason.contains("others had the CPUs")).unwrap();
+    assert!(told.starts_with("`redis/open/64`: ") && told.ends_with("quieter machine"), "{told}");
+}
+
+/// The knee is known by the stage above it.
+#[test]
+fn a_stage_that_missed_while_others_had_the_cpus_does_not_tell_the_knee() {
+    let knee = judge(&ramped(3, |_| ()));
+    let held = found(&knee, "redis").stages.iter().take_while(|stage| stage.held == 3).count();
+    let with = move |trial: &mut Trial| delay(&mut ramp_of(trial).stages[held], (0.06, 0.0));
+    let view = judge(&ramped(3, with));
+    assert_eq!(view.validity, Validity::NotSteady, "{}", notes(&view));
+    let told = view.reasons.join("\n");
+    assert!(told.contains("for 0 % of the time up to the knee, and for 6 %"), "{told}");
+}

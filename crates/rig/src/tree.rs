@@ -1,0 +1,119 @@
+//! CPU time of a server with all that it starts: processes that it forked to write its data to the
+//! disk work for it, also once they have ended.
+//!
+//! Source: proc(5), `/proc/<pid>/task/<tid>/children` and the fields `cutime` and `cstime` of
+//! `/proc/<pid>/stat`, which hold what ended children had used (and those below them) once their
+//! parent has waited for them.
+
+use std::fs;
+
+use crate::cpu::process_cpu_ns;
+use crate::noise::ns_per_tick;
+use crate::procfs::children_cpu_ticks;
+
+/// Processes with their children.
+#[derive(Clone, Debug, Default)]
+pub struct ProcessTree {
+    roots: Vec<u32>,
+}
+
+impl ProcessTree {
+    /// Of processes by their ids.
+    pub fn new(roots: &[u32]) -> Self {
+        Self { roots: roots.to_vec() }
+    }
+
+    /// Ids of the processes that it began with.
+    pub fn roots(&self) -> &[u32] {
+        &self.roots
+    }
+
+    /// True where there is no process.
+    pub fn is_empty(&self) -> bool {
+        self.roots.is_empty()
+    }
+
+    /// CPU time that all of them have used, nanoseconds; `None` where there is none, or one of the
+    /// first has ended. Of children that have ended it is exact to a clock tick each.
+    pub fn cpu_ns(&self) -> Option<u64> {
+        let each = self.roots.iter().map(|pid| Some(process_cpu_ns(*pid)? + below(*pid)));
+        let all = each.collect::<Option<Vec<u64>>>()?;
+        (!all.is_empty()).then(|| all.iter().sum())
+    }
+
+    /// Ids of all processes that live now.
+    pub fn pids(&self) -> Vec<u32> {
+        let mut pids = self.roots.clone();
+        let mut at = 0;
+        while let Some(pid) = pids.get(at) {
+            pids.extend(children(*pid));
+            at += 1;
+        }
+        pids
+    }
+}
+
+/// CPU time of all below a process, nanoseconds.
+fn below(pid: u32) -> u64 {
+    let live = children(pid).into_iter().map(|pid| process_cpu_ns(pid).unwrap_or(0) + below(pid));
+    ended_ns(pid) + live.sum::<u64>()
+}
+
+fn ended_ns(pid: u32) -> u64 {
+    (children_cpu_ticks(pid).unwrap_or(0) as f64 * ns_per_tick()) as u64
+}
+
+/// CPU time of all below a process that were started by its main thread, nanoseconds: cheaper to
+/// read than all, however many threads there are.
+pub(crate) fn below_main_thread(pid: u32) -> u64 {
+    let list = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    let live = numbers(&list).into_iter();
+    let live = live.map(|pid| process_cpu_ns(pid).unwrap_or(0) + below_main_thread(pid));
+    ended_ns(pid) + live.sum::<u64>()
+}
+
+/// Processes that a process has started and not waited for; none where the kernel does not say.
+fn children(pid: u32) -> Vec<u32> {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let lists = threads.filter_map(|t| fs::read_to_string(t.path().join("children")).ok());
+    lists.flat_map(|list| numbers(&list)).collect()
+}
+
+fn numbers(list: &str) -> Vec<u32> {
+    list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read as _;
+    use std::process::{Command, Stdio};
+
+    /// A shell that starts another one, which works and ends: only the first is waited for by us.
+    #[test]
+    fn the_work_of_children_counts_while_they_live_and_once_they_have_ended() {
+        let work = "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done; echo";
+        let script = format!("sh -c '{work}; read x'; echo; read x");
+        let mut shell = Command::new("sh")
+            .args(["-c", &script])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut out = shell.stdout.take().unwrap();
+        let tree = ProcessTree::new(&[shell.id()]);
+        out.read_exact(&mut [0]).unwrap();
+        let (alone, with_child) = (process_cpu_ns(shell.id()).unwrap(), tree.cpu_ns().unwrap());
+        assert_eq!(tree.pids().len(), 2);
+        assert!(with_child > alone + 50_000_000, "{alone} {with_child}");
+        std::io::Write::write_all(shell.stdin.as_mut().unwrap(), b"\n").unwrap();
+        out.read_exact(&mut [0]).unwrap();
+        assert_eq!(tree.pids().len(), 1);
+        let after = tree.cpu_ns().unwrap();
+        assert!(after + 20_000_000 > with_child, "{with_child} {after}");
+        shell.kill().unwrap();
+        shell.wait().unwrap();
+        assert_eq!(tree.cpu_ns(), None);
+        assert_eq!(ProcessTree::default().cpu_ns(), None);
+    }
+}

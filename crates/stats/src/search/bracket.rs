@@ -1,0 +1,72 @@
+//! The bracket: rates from below the peak, upwards or downwards until one holds and one fails, then
+//! bisection.
+
+use super::{Found, Pooled, Seen, Settings, ends, share_of};
+use crate::tail::Judgement;
+
+/// The lowest rate that is tried, as a share of the peak.
+const FLOOR_SHARE: f64 = 0.02;
+/// Step upwards while nothing failed, and downwards while nothing passed.
+pub(super) const STEP_UP: f64 = 1.2;
+const STEP_DOWN: f64 = 0.4;
+/// Multiple of the peak beyond which no rate is tried.
+const ABOVE_PEAK_MAX: f64 = 4.0;
+/// Ratio of failing to passing rate at which bisection ends.
+const BRACKET: f64 = 1.04;
+/// Length of all probes at a rate, in that of the first, after which it stays undecided.
+const PROLONGED_MAX: u64 = 3;
+/// Probes of the bracket after which the search gives up.
+const PROBES_MAX: usize = 60;
+
+/// What follows on probes of a bracket.
+pub(super) enum Bracketed {
+    /// Another probe: its rate, and its length in nanoseconds.
+    Probe(u64, u64),
+    /// The knee, roughly.
+    Knee(f64),
+    Done(Found),
+}
+
+impl Settings {
+    /// From a first rate on.
+    pub(super) fn bracket(&self, probes: &[&Seen], peak_per_s: f64, first_per_s: f64) -> Bracketed {
+        let pooled = self.pooled(probes.iter().copied());
+        let fresh = |rate: f64| {
+            let rate_per_s = rate.round().max(1.0) as u64;
+            Bracketed::Probe(rate_per_s, self.length_ns(rate_per_s))
+        };
+        let last = probes.last().map(|s| s.rate_per_s);
+        let Some(latest) = last.and_then(|r| pooled.iter().find(|p| p.rate_per_s == r)) else {
+            return fresh(first_per_s);
+        };
+        if latest.together.judgement == Judgement::Undecided {
+            if latest.length_ns < PROLONGED_MAX * latest.first_ns {
+                return Bracketed::Probe(latest.rate_per_s, latest.length_ns);
+            }
+            if latest.together.is_near {
+                return Bracketed::Knee(latest.rate_per_s as f64);
+            }
+        }
+        let floor = share_of(peak_per_s, FLOOR_SHARE);
+        match ends(&pooled, |p| !p.passes(), Pooled::passes) {
+            (Some(lo), Some(hi)) if probes.len() >= PROBES_MAX => {
+                Bracketed::Done(Found::Unsettled(lo, hi))
+            }
+            (Some(lo), Some(hi)) => {
+                let middle = (lo as f64 * hi as f64).sqrt();
+                // Rates are whole: between neighbours there is none.
+                if hi as f64 <= lo as f64 * BRACKET || hi - lo < 2 {
+                    Bracketed::Knee(middle)
+                } else {
+                    fresh(middle)
+                }
+            }
+            (None, Some(hi)) if hi <= floor => Bracketed::Done(Found::Missed(hi)),
+            (None, Some(hi)) => fresh((hi as f64 * STEP_DOWN).max(floor as f64)),
+            (Some(lo), None) if lo as f64 > peak_per_s * ABOVE_PEAK_MAX => {
+                Bracketed::Done(Found::NeverMissed(lo))
+            }
+            (lo, None) => fresh((lo.unwrap_or(floor) as f64 * STEP_UP).max(floor as f64 + 1.0)),
+        }
+    }
+}

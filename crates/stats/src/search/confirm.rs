@@ -1,0 +1,261 @@
+//! The confirmation: short runs around the knee in rounds, and a long one below what they say.
+
+use std::collections::BTreeMap;
+
+use super::bracket::STEP_UP;
+use super::knee::{Crossing, crossing};
+use super::{Found, Next, Purpose, Seen, Settings, batches, probe};
+use crate::random::SplitMix64;
+use crate::student;
+use crate::tail::{Batch, Judgement, Tail};
+
+/// Ratio of neighbouring rates.
+const CONFIRMED: f64 = 1.05;
+/// Rates that a round tries, each in a probe.
+pub const A_ROUND: usize = 3;
+/// Length of such a run, in that of a first probe.
+const CONFIRM_LENGTHS: u64 = 2;
+/// How far from the knee rates of the bracket count too, as a logarithm.
+const KNOWN_WITHIN: f64 = 0.12;
+/// Rounds in a row that hold throughout, or miss throughout, after which the bracket is made anew.
+const AGAINST_BRACKET: usize = 2;
+/// First rate of another bracket where the one before was too high, as a share of the lowest tried.
+const STEP_BACK: f64 = 0.7;
+/// Length of the hold, in that of a first probe, and how often it may be that long.
+const HOLD_LENGTHS: u64 = 10;
+const HOLDS_MAX: usize = 2;
+/// The same where probes contradict each other.
+const HOLDS_DOUBTED: usize = 3;
+/// Multiple of what may be beyond a limit from which on an undecided hold is a miss. A step below
+/// the knee of a store that answers slowly the share is little below what may be.
+const HOLD_EXCESS: f64 = 1.1;
+/// Where a rate is not held the next one is so much of it, and that many are tried. Lower ones must
+/// surely hold, in so many runs: after a miss, of several tries one holds by chance.
+const HOLD_STEP: f64 = 0.8;
+const HOLD_STEPS: i32 = 4;
+const HOLDS_BELOW: usize = 6;
+/// Rounds beyond those asked for, where the knee moves.
+const ROUNDS_MORE: usize = 5;
+/// Resamples of the interval.
+const RESAMPLES: usize = 4_000;
+
+/// What follows on rounds.
+pub(super) enum Confirmed {
+    /// Another probe: its rate, and its length in nanoseconds.
+    Probe(u64, u64),
+    /// What they say.
+    Rate(Value),
+    /// The bracket was wrong: another one begins at this rate.
+    Anew(f64),
+}
+
+/// Requests per second, with their 95 % interval.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Value {
+    center: f64,
+    lo: f64,
+    hi: f64,
+}
+
+impl Settings {
+    /// By the probes of the bracket that gave the knee, and those of the confirmation.
+    pub(super) fn confirm(&self, (bracket, runs): (&[&Seen], &[&Seen]), knee: f64) -> Confirmed {
+        let rounds: Vec<&[&Seen]> = runs.chunks(A_ROUND).collect();
+        let is_near = |s: &&Seen| (s.rate_per_s as f64 / knee).ln().abs() <= KNOWN_WITHIN;
+        // A single queue that grew may have been a moment of the machine: rounds try that again.
+        let counts = |s: &&Seen| !s.fell_behind && !s.broke && is_near(s);
+        let others: Vec<&Seen> = bracket.iter().copied().filter(counts).collect();
+        let wanted = self.rounds.max(1) as usize;
+        // Steps from the knee to the rate in the middle of the round.
+        let mut middle = 0;
+        let (mut holding, mut missing) = (0, 0);
+        for done in 0..=wanted + ROUNDS_MORE {
+            let begun = rounds.get(done).map_or(0, |round| round.len());
+            if begun < A_ROUND {
+                let step = middle + self.order(done)[begun];
+                let rate_per_s = (knee * CONFIRMED.powi(step)).round().max(1.0) as u64;
+                let length_ns = self.length_ns(rate_per_s).saturating_mul(CONFIRM_LENGTHS);
+                return Confirmed::Probe(rate_per_s, length_ns);
+            }
+            let round = rounds[done];
+            let all_are = |judgement| round.iter().all(|s| self.judge(s) == judgement);
+            holding = if all_are(Judgement::Pass) { holding + 1 } else { 0 };
+            missing = if all_are(Judgement::Fail) { missing + 1 } else { 0 };
+            let rates = || round.iter().map(|s| s.rate_per_s as f64);
+            if holding == AGAINST_BRACKET {
+                return Confirmed::Anew(rates().fold(0.0, f64::max) * STEP_UP);
+            }
+            if missing == AGAINST_BRACKET {
+                return Confirmed::Anew(rates().fold(f64::INFINITY, f64::min) * STEP_BACK);
+            }
+            let alone = self.crossing(&rounds[..=done], &[]);
+            // A bracket that a bad moment of the machine set too low, or too high, is not confirmed
+            // by rounds that all hold, or all miss.
+            let crossing = match alone {
+                Crossing::At(_) => self.crossing(&rounds[..=done], &others),
+                Crossing::Above(_) | Crossing::Below(_) => alone,
+            };
+            middle = match crossing {
+                Crossing::At(center) => {
+                    let nearest = ((center / knee).ln() / CONFIRMED.ln()).round() as i32;
+                    if done + 1 >= wanted && (nearest - middle).abs() <= 1 {
+                        return self.rate(&rounds[..=done], &others, center);
+                    }
+                    nearest
+                }
+                Crossing::Above(_) => middle + 1,
+                Crossing::Below(_) => middle - 1,
+            };
+        }
+        // What short runs say moves with each round: long ones decide.
+        let rates = || runs.iter().map(|s| s.rate_per_s as f64);
+        Confirmed::Rate(Value {
+            center: knee * CONFIRMED.powi(middle),
+            lo: rates().fold(f64::INFINITY, f64::min),
+            hi: rates().fold(0.0, f64::max),
+        })
+    }
+
+    /// The next of the long runs, or the end; more of them where probes contradict each other, as
+    /// they do where a store stalls from time to time. Where a rate is not held a lower one is
+    /// tried. `short` are the probes of bracket and rounds.
+    pub(super) fn hold(&self, holds: &[&Seen], short: &[&Seen], found: Value) -> Next {
+        let is_doubted = self.contradictions(short.iter().chain(holds).copied()).0 > 0;
+        let mut above: Option<f64> = None;
+        for step in 0..HOLD_STEPS {
+            let rate = found.center / CONFIRMED * HOLD_STEP.powi(step);
+            let rate_per_s = rate.round().max(1.0) as u64;
+            let own = holds.iter().copied().filter(|s| s.rate_per_s == rate_per_s);
+            let own: Vec<&Seen> = own.collect();
+            let (least, most) = match above {
+                Some(_) => (HOLDS_BELOW, HOLDS_BELOW),
+                None if is_doubted => (HOLDS_DOUBTED, HOLDS_DOUBTED),
+                None => (1, HOLDS_MAX),
+            };
+            let excess = if above.is_some() { 0.0 } else { HOLD_EXCESS };
+            match self.held(&own, (least, most), excess) {
+                None => {
+                    let length_ns = self.length_ns(rate_per_s).saturating_mul(HOLD_LENGTHS);
+                    return probe(Purpose::Hold, rate_per_s, length_ns);
+                }
+                Some(true) if self.agrees(short.iter().chain(holds), rate) => {
+                    let Value { center, lo, hi } = match above {
+                        None => found,
+                        Some(above) => {
+                            Value { center: (rate * above).sqrt(), lo: rate, hi: found.center }
+                        }
+                    };
+                    return Next::Done(Found::Rate { center, lo, hi });
+                }
+                Some(_) => above = Some(rate),
+            }
+        }
+        Next::Done(Found::NotHeld(above.unwrap_or(found.center) as u64))
+    }
+
+    /// Whether long runs at a rate held, of which there are so many at least and at most; `None` as
+    /// long as more of them must tell. Where they cannot, `excess` says how many times what may be
+    /// beyond a limit is still held.
+    fn held(&self, own: &[&Seen], (least, most): (usize, usize), excess: f64) -> Option<bool> {
+        let together = self.judge_all(own);
+        let is_near = |(limit, allowed): (usize, &f64)| {
+            Tail::of(own.iter().map(|s| batches(s, limit))).share() <= excess * allowed
+        };
+        match together.judgement {
+            _ if own.is_empty() => None,
+            Judgement::Fail => Some(false),
+            _ if own.len() < least => None,
+            Judgement::Pass => Some(true),
+            Judgement::Undecided if own.len() < most => None,
+            Judgement::Undecided => Some(self.allowed.iter().enumerate().all(is_near)),
+        }
+    }
+
+    /// Whether of all that was due up to a rate no more is beyond any limit than may be.
+    fn agrees<'a, 'b: 'a>(
+        &self,
+        judged: impl Iterator<Item = &'a &'b Seen> + Clone,
+        rate_per_s: f64,
+    ) -> bool {
+        let below = judged.filter(|s| s.rate_per_s as f64 <= rate_per_s + 1.0);
+        self.allowed.iter().enumerate().all(|(limit, allowed)| {
+            let runs = below.clone().map(|s| batches(s, limit));
+            Tail::of(runs).share() <= HOLD_EXCESS * allowed
+        })
+    }
+
+    /// In which order a round tries its rates, as steps from the one in the middle.
+    fn order(&self, round: usize) -> [i32; A_ROUND] {
+        let mut random = SplitMix64::new(self.seed ^ (round as u64).wrapping_mul(0x2545_f491));
+        let mut order = [-1, 0, 1];
+        order.swap(2, random.index(3));
+        order.swap(1, random.index(2));
+        order
+    }
+
+    /// Where all limits are met for the last time, by these rounds and what else is known there.
+    fn crossing(&self, rounds: &[&[&Seen]], others: &[&Seen]) -> Crossing {
+        let mut first = Crossing::Above(f64::INFINITY);
+        for (limit, allowed) in self.allowed.iter().enumerate() {
+            let mut counts: BTreeMap<u64, Batch> = BTreeMap::new();
+            let all = rounds.iter().flat_map(|round| round.iter()).chain(others);
+            for seen in all {
+                let own = counts.entry(seen.rate_per_s).or_default();
+                let (requests, over) = counted(seen, limit);
+                own.requests += requests;
+                own.over += over;
+            }
+            let crossing = crossing(&counts, *allowed);
+            if crossing.rate() < first.rate() {
+                first = crossing;
+            }
+        }
+        match (first, answered(rounds)) {
+            (Crossing::At(rate), Some(most)) if most < rate => Crossing::At(most),
+            (first, _) => first,
+        }
+    }
+
+    fn rate(&self, rounds: &[&[&Seen]], others: &[&Seen], center: f64) -> Confirmed {
+        let n = rounds.len();
+        let mut random = SplitMix64::new(self.seed);
+        let mut rates: Vec<f64> = (0..RESAMPLES)
+            .map(|_| {
+                let drawn: Vec<&[&Seen]> = (0..n).map(|_| rounds[random.index(n)]).collect();
+                let beside = others.iter().map(|_| others[random.index(others.len())]);
+                self.crossing(&drawn, &beside.collect::<Vec<_>>()).rate()
+            })
+            .filter(|rate| rate.is_finite())
+            .collect();
+        rates.sort_by(f64::total_cmp);
+        // Of few rounds a plain percentile covers too little: see the module `interval`.
+        let freedom = (n as f64 - 1.0).max(1.0);
+        let widened = (n as f64 / freedom).sqrt() * student::critical(0.025, freedom);
+        let at = (student::normal_tail(widened) * rates.len() as f64) as usize;
+        let at = at.min(rates.len().saturating_sub(1) / 2);
+        let end = |i: usize| rates.get(i).copied().unwrap_or(center);
+        let (lo, hi) = (end(at), end(rates.len().saturating_sub(1 + at)));
+        Confirmed::Rate(Value { center, lo: lo.min(center), hi: hi.max(center) })
+    }
+}
+
+/// What a store answered a second where more was due than it could: no more lasts, also where a
+/// limit is so long that a queue does not reach it within a probe. `None` where that never was.
+fn answered(rounds: &[&[&Seen]]) -> Option<f64> {
+    let behind = rounds.iter().flat_map(|round| round.iter());
+    let behind = behind.filter(|s| s.fell_behind && !s.broke);
+    let (mut answers, mut seconds) = (0.0, 0.0);
+    for seen in behind {
+        let length_s = seen.length_ns as f64 / 1e9;
+        (answers, seconds) = (answers + seen.answered_per_s * length_s, seconds + length_s);
+    }
+    (seconds > 0.0).then(|| answers / seconds)
+}
+
+/// Requests of a run and those beyond a limit: all of them where it broke, or fell behind.
+fn counted(seen: &Seen, limit: usize) -> (u64, u64) {
+    let planned = seen.rate_per_s as f64 * seen.length_ns as f64 / 1e9;
+    let tail = Tail::of([batches(seen, limit)]);
+    let requests = tail.requests.max(if seen.broke { planned as u64 } else { 0 });
+    (requests, if seen.broke || seen.fell_behind { requests } else { tail.over })
+}
