@@ -410,9 +410,8 @@ pub fn changed_words(files: &[String]) -> Option<String> {
 pub struct SearchView {
     /// The limits as they are typed: `p99<1ms`.
     pub limits: Vec<String>,
-    /// `found`; or why there is no answer that can be used: `missed`, `not-judged`,
-    /// `never-missed`, `clients`, `generator`, `unsettled`, `not-held`, `broken`, `nothing` or
-    /// `ended-early`.
+    /// `found`; or why no answer can be used: `missed`, `not-judged`, `never-missed`, `clients`,
+    /// `generator`, `unsettled`, `not-held`, `broken`, `nothing` or `ended-early`.
     pub outcome: String,
     /// The result in one sentence, with its cure where there is one.
     pub sentence: String,
