@@ -64,6 +64,12 @@ export function time(ns: number): string {
   return unit === "" ? number : `${number} ${unit}`;
 }
 
+/** A time that may be a bound: `18.3 µs`, `≥ 5 s`. */
+export function timeOf(of: Value | number): string {
+  if (typeof of === "number") return time(of);
+  return of.at_least === true ? `≥ ${time(of.center)}` : time(of.center);
+}
+
 /** A time for an axis, without needless zeros: `20 µs`, `1 ms`. */
 export function timeShort(ns: number): string {
   for (const [size, unit] of TIME_UNITS) {

@@ -74,6 +74,12 @@ export function isPlaceholder(data: unknown): boolean {
   return isObject(data) && data["placeholder"] === true;
 }
 
+/** `{"at_least": …}` as a value without an interval that is marked as a bound. */
+function bound(_key: string, value: unknown): unknown {
+  const is = isObject(value) && typeof value["at_least"] === "number" && Object.keys(value).length === 1;
+  return is ? { center: value["at_least"], lo: null, hi: null, at_least: true } : value;
+}
+
 /**
  * Reads the data of a page; null for a template without data.
  *
@@ -82,7 +88,7 @@ export function isPlaceholder(data: unknown): boolean {
 export function parseView(text: string): View | null {
   let data: unknown;
   try {
-    data = JSON.parse(text);
+    data = JSON.parse(text, bound);
   } catch {
     throw new ViewError("the data in this page is not JSON, expected a view: write the report again");
   }

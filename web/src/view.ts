@@ -16,6 +16,8 @@ export interface Value {
   center: number;
   lo: number | null;
   hi: number | null;
+  /** True for a bound: as long as `center`, or longer. */
+  at_least?: true;
 }
 
 /** How operations were offered. */
@@ -97,9 +99,9 @@ export interface BlockPoint {
   block: number;
   rate_per_s: number;
   service_ns_mean: number;
-  service_ns_p50: number;
-  service_ns_p99: number;
-  service_ns_p999: number;
+  service_ns_p50: number | null;
+  service_ns_p99: number | null;
+  service_ns_p999: number | null;
   ok: number;
   not_ok: number;
   /** Nanoseconds of a client without preparing, checking and saving again. */
@@ -255,8 +257,8 @@ export interface ProbeView {
   rate_per_s: number | null;
   length_s: number;
   answered_per_s: number;
-  response_ns_p50: number | null;
-  response_ns_p99: number | null;
+  response_ns_p50: number | Value | null;
+  response_ns_p99: number | Value | null;
   error_share: number | null;
   taken_share: number;
   over_shares: number[];

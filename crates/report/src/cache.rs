@@ -64,7 +64,7 @@ pub(crate) fn metrics(points: &[Point<'_>], seed: u64, metrics: &mut BTreeMap<St
     let wholes = points.iter().filter(|p| p.result.operation == p.phase.phase);
     let stale: Vec<f64> = wholes.filter_map(|p| Some(p.stale_members? as f64)).collect();
     if !stale.is_empty() {
-        let none = Value { center: 0.0, lo: None, hi: None };
+        let none = Value::alone(0.0);
         let some = over_blocks(stale.into_iter(), seed).map(|(value, _)| value);
         metrics.insert("stale_members".into(), some.unwrap_or(none));
     }

@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     fn case(center: f64, lo: f64, hi: f64) -> Case {
-        let ratio = Value { center, lo: Some(lo), hi: Some(hi) };
+        let ratio = Value::new(center, Some(lo), Some(hi));
         Case {
             ratio,
             ends: Some((lo, hi)),

@@ -277,11 +277,11 @@ fn of_measuring(view: &View) -> Vec<&str> {
 pub(crate) fn ratio(above: &Value, below: &Value) -> Value {
     let center = above.center / below.center;
     let (Some(one), Some(two)) = (show::bounds(above), show::bounds(below)) else {
-        return Value { center, lo: None, hi: None };
+        return Value::alone(center);
     };
     let down = (above.center / one.0).ln().hypot((two.1 / below.center).ln());
     let up = (one.1 / above.center).ln().hypot((below.center / two.0).ln());
-    Value { center, lo: Some(center * (-down).exp()), hi: Some(center * up.exp()) }
+    Value::new(center, Some(center * (-down).exp()), Some(center * up.exp()))
 }
 
 /// Pairs of what is the same in both, in A's order, and how many of each have no twin.

@@ -176,8 +176,11 @@ fn row(view: &View, row: &Row, best: Option<&Row>) -> Vec<String> {
     fields.push(row.blocks.to_string());
     let of_metric = |metric: &&str| {
         let value = row.metrics.get(*metric);
-        let parts = [value.map(|v| v.center), value.and_then(|v| v.lo), value.and_then(|v| v.hi)];
-        parts.map(number)
+        let center = match value {
+            Some(bound) if bound.at_least => format!(">={}", number(Some(bound.center))),
+            value => number(value.map(|v| v.center)),
+        };
+        [center, number(value.and_then(|v| v.lo)), number(value.and_then(|v| v.hi))]
     };
     fields.extend(METRICS.iter().flat_map(of_metric));
     fields.extend(counts(&row.counts).map(|n| n.to_string()));
@@ -255,7 +258,7 @@ pub fn render_blocks(view: &View) -> String {
             fields.push(point.block.to_string());
             fields.extend([number(Some(point.rate_per_s)), number(Some(point.service_ns_mean))]);
             let times = [point.service_ns_p50, point.service_ns_p99, point.service_ns_p999];
-            fields.extend(times.map(|n| n.to_string()));
+            fields.extend(times.map(|n| n.map(|n| n.to_string()).unwrap_or_default()));
             let counted = [point.ok, point.not_ok, point.free_ns, point.restoring_ns];
             fields.extend(counted.map(|n| n.to_string()));
             fields.extend(STAGE_IN_TIME.map(|_| String::new()));

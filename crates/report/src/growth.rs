@@ -59,10 +59,8 @@ impl Curve<'_> {
         points.sort_by(|a, b| a.size(grows).total_cmp(&b.size(grows)));
         let blocks = self.costs_by_block(grows);
         let slope = stats::slope_over_blocks(blocks.iter().map(Vec::as_slice), CONFIDENCE);
-        let value = |slope: stats::Slope| Value {
-            center: slope.center,
-            lo: slope.bounds.map(|(lo, _)| lo),
-            hi: slope.bounds.map(|(_, hi)| hi),
+        let value = |slope: stats::Slope| {
+            Value::new(slope.center, slope.bounds.map(|(lo, _)| lo), slope.bounds.map(|(_, hi)| hi))
         };
         GrowthView {
             workload: self.workload.into(),

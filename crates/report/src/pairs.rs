@@ -90,7 +90,7 @@ fn comparison(pair: &Pair<'_>, judged: stats::Comparison) -> Option<Comparison> 
         a: pair.phase.cell.target.clone(),
         b: pair.other.cell.target.clone(),
         blocks: ratio.blocks as u32,
-        ratio: Value { center: ratio.center, lo: ratio.lo(), hi: ratio.hi() },
+        ratio: Value::new(ratio.center, ratio.lo(), ratio.hi()),
         verdict: judged.verdict.name().into(),
         doubt: judged.doubt.map(|d| d.to_string()),
     })

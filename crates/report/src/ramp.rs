@@ -19,6 +19,7 @@ use stats::Histogram;
 use stats::knee::{Knee, Stage, Way, knee, pace, value_at, ways, within};
 use std::collections::BTreeMap;
 
+use crate::distribution::Times;
 use crate::notes::Notes;
 use crate::recorded::Recorded;
 use crate::validity::{Findings, pinning_notes};
@@ -224,15 +225,16 @@ impl Seen<'_> {
         whole(self.result)
     }
 
-    /// A quantile of all operations' times, nanoseconds; `None` without an answer.
+    /// A quantile of all operations' times, nanoseconds; `None` where it is not known: without an
+    /// answer, and beyond the share that was answered.
     pub(crate) fn quantile(&self, q: f64) -> Option<f64> {
-        quantile(times(self.result, self.whole()?), q)
+        quantile(self.result, self.whole()?, q)
     }
 
     /// The same of one operation.
     pub(crate) fn quantile_of(&self, operation: &str, q: f64) -> Option<f64> {
         let found = self.result.operations.iter().find(|o| o.operation == operation)?;
-        quantile(times(self.result, found), q)
+        quantile(self.result, found, q)
     }
 
     /// CPUs that the server used.
@@ -252,8 +254,8 @@ impl Seen<'_> {
     }
 }
 
-fn quantile(times: &Histogram, q: f64) -> Option<f64> {
-    (!times.is_empty()).then(|| times.quantile_ns(q) as f64)
+fn quantile(stage: &StageResult, operation: &OperationResult, q: f64) -> Option<f64> {
+    Times::of(times(stage, operation), &operation.counts, 0).known(q).map(|ns| ns as f64)
 }
 
 /// The times that tell how long users wait.

@@ -223,7 +223,7 @@ pub(crate) fn rank_all(zone: f64, all: &[&[(String, Scores)]]) -> Vec<Vec<Ranked
         target: target.0.clone(),
         behind: (i > 0).then(|| judged.next()).flatten().and_then(|c| {
             let ratio = c.ratio?;
-            let ratio = Value { center: ratio.center, lo: ratio.lo(), hi: ratio.hi() };
+            let ratio = Value::new(ratio.center, ratio.lo(), ratio.hi());
             Some(Behind { ratio, verdict: c.verdict, doubt: c.doubt })
         }),
     };

@@ -1,11 +1,11 @@
 //! One row of results for each operation of each measured phase.
 
-use model::{Counts, Load, OperationResult, PhaseResult, Restored, Workload};
+use model::{Counts, Load, OperationResult, PhaseResult, Plan, Restored, Workload};
 use stats::{Histogram, Warning};
 use std::collections::BTreeMap;
 
 use crate::cache;
-use crate::distribution::{CONFIDENCE, Merged, PERCENTILES, jackknife};
+use crate::distribution::{CONFIDENCE, Merged, PERCENTILES, Times, jackknife};
 use crate::notes::Notes;
 use crate::null;
 use crate::recorded::Recorded;
@@ -28,13 +28,13 @@ pub(crate) fn rows(
     phase_notes: &[usize],
     notes: &mut Notes,
 ) -> Vec<Row> {
-    let seed = recorded.header.plan.seed;
+    let plan = &recorded.header.plan;
     let mut rows: Vec<Row> =
-        phase.operations.iter().map(|o| row(phase, o, phase_notes, notes, seed)).collect();
+        phase.operations.iter().map(|o| row(phase, o, phase_notes, notes, plan)).collect();
     let null = null::rate_of(phase, &recorded.header.null_rates);
     if let (Some(center), Some(whole)) = (null, rows.iter_mut().find(|r| r.operation == phase.name))
     {
-        whole.metrics.insert("null_rate_per_s".into(), Value { center, lo: None, hi: None });
+        whole.metrics.insert("null_rate_per_s".into(), Value::alone(center));
     }
     rows
 }
@@ -44,14 +44,18 @@ fn row(
     operation: &Operation<'_>,
     phase_notes: &[usize],
     notes: &mut Notes,
-    seed: u64,
+    plan: &Plan,
 ) -> Row {
+    let seed = plan.seed;
     let points = &operation.points;
     let counts = counted(operation);
-    let service = Merged::of(points.iter().map(|p| &p.result.service));
-    let response = Merged::of(points.iter().map(|p| &p.result.response));
-    let lag = Merged::of(points.iter().map(|p| &p.result.lag));
-    let lock_wait = Merged::of(points.iter().map(|p| &p.result.lock_wait));
+    let of = |times: fn(&OperationResult) -> &Histogram| {
+        let times = |p: &Point<'_>| Times::of(times(p.result), &p.result.counts, plan.timeout_ns);
+        Merged::of(points.iter().map(times))
+    };
+    let (service, response) = (of(|o| &o.service), of(|o| &o.response));
+    let lag = Merged::of(points.iter().map(|p| Times::all(&p.result.lag)));
+    let lock_wait = Merged::of(points.iter().map(|p| Times::all(&p.result.lock_wait)));
 
     let mut metrics = BTreeMap::new();
     let mut footnotes = phase_notes.to_vec();
@@ -62,11 +66,10 @@ fn row(
     }
     let rates = points.iter().filter(|p| !p.few).filter_map(|p| p.result.calls_rate_per_s);
     metrics.extend(over_blocks(rates, seed).map(|(v, _)| ("calls_rate_per_s".to_string(), v)));
+    metrics.extend(error_share(&counts));
     times("service", &service, seed, &mut metrics);
     times("response", &response, seed, &mut metrics);
-    if !lag.all.is_empty() {
-        times("lag", &lag, seed, &mut metrics);
-    }
+    times("lag", &lag, seed, &mut metrics);
     if operation.whole {
         cpu_per_operation(points, seed, &mut metrics);
         restoring_per_operation(points, seed, &mut metrics);
@@ -75,7 +78,7 @@ fn row(
     if let Workload::AppCache(_) = phase.cell.workload {
         cache::metrics(points, seed, &mut metrics);
     }
-    footnotes.extend(sample_notes(service.all.count(), notes));
+    footnotes.extend(sample_notes(service.answered().count(), notes));
     let place = format!("`{}` {}", phase.cell.id, operation.name);
     footnotes.extend(few_note(points, &place).map(|text| notes.add(text)));
     let mut told = Counts::default();
@@ -102,7 +105,7 @@ fn row(
         metrics,
         counts,
         footnotes,
-        charts: Some(charts(operation, times, &lock_wait.all)),
+        charts: Some(charts(operation, times, &lock_wait.all, plan.timeout_ns)),
     }
 }
 
@@ -113,7 +116,7 @@ pub(crate) fn over_blocks(
 ) -> Option<(Value, Vec<Warning>)> {
     let values: Vec<f64> = values.filter(|v| v.is_finite() && *v > 0.0).collect();
     let estimate = stats::geometric_mean_interval(&values, CONFIDENCE, seed).ok()?;
-    let value = Value { center: estimate.center, lo: estimate.lo(), hi: estimate.hi() };
+    let value = Value::new(estimate.center, estimate.lo(), estimate.hi());
     Some((value, estimate.warnings))
 }
 
@@ -124,10 +127,16 @@ fn times(kind: &str, merged: &Merged, seed: u64, metrics: &mut BTreeMap<String, 
         }
     };
     for (name, q) in PERCENTILES {
-        put(name, merged.value(seed, |h| h.quantile_ns(q) as f64));
+        put(name, merged.quantile(seed, q));
     }
-    put("mean", merged.value(seed, Histogram::mean_ns));
+    put("mean", merged.mean(seed));
     put("max", merged.largest());
+}
+
+/// The share of failed operations, beside means that do not contain them; nothing for none.
+fn error_share(counts: &Counts) -> Option<(String, Value)> {
+    let share = counts.error as f64 / counts.total() as f64;
+    (counts.error > 0).then(|| ("error_share".into(), Value::alone(share)))
 }
 
 /// CPU time of server and generator by the operations done in the phase.
@@ -157,7 +166,7 @@ fn restoring_per_operation(points: &[Point<'_>], seed: u64, metrics: &mut BTreeM
 /// Waits for locks, where there were any: how long, and what share of the operations waited.
 fn locks(points: &[Point<'_>], waits: &Merged, seed: u64, metrics: &mut BTreeMap<String, Value>) {
     for (name, q) in PERCENTILES.iter().filter(|(name, _)| matches!(*name, "p50" | "p99")) {
-        let value = waits.value(seed, |h| h.quantile_ns(*q) as f64);
+        let value = waits.quantile(seed, *q);
         metrics.extend(value.map(|v| (format!("lock_wait_ns_{name}"), v)));
     }
     metrics.extend(waits.largest().map(|v| ("lock_wait_ns_max".into(), v)));
@@ -255,13 +264,14 @@ fn count_notes(
     found
 }
 
-fn charts(operation: &Operation<'_>, times: &Histogram, lock_wait: &Histogram) -> RowCharts {
-    let curve = |h: &Histogram| {
-        if h.is_empty() {
-            Vec::new()
-        } else {
-            CURVE.iter().map(|q| CurvePoint { q: *q, ns: h.quantile_ns(*q) }).collect()
-        }
+fn charts(
+    operation: &Operation<'_>,
+    times: &Times,
+    lock_wait: &Times,
+    timeout_ns: u64,
+) -> RowCharts {
+    let curve = |times: &Times| {
+        CURVE.iter().filter_map(|q| Some(CurvePoint { q: *q, ns: times.known(*q)? })).collect()
     };
     let usable: Vec<&Point<'_>> = operation.points.iter().filter(|p| p.usable()).collect();
     let interval_s = usable.first().map_or(0.0, |p| p.phase.interval_ns as f64 / 1e9);
@@ -287,11 +297,11 @@ fn charts(operation: &Operation<'_>, times: &Histogram, lock_wait: &Histogram) -
         hit_series: of_reads.map(hits).filter(|series| !series.is_empty()).collect(),
         interval_s,
         rate_by_block: usable.iter().map(|p| p.result.rate_per_s).collect(),
-        by_block: usable.iter().map(|p| block_point(p)).collect(),
+        by_block: usable.iter().map(|p| block_point(p, timeout_ns)).collect(),
     }
 }
 
-fn block_point(point: &Point<'_>) -> BlockPoint {
+fn block_point(point: &Point<'_>, timeout_ns: u64) -> BlockPoint {
     let OperationResult { service, counts, rate_per_s, .. } = point.result;
     let PhaseResult { wall_ns, own_share, restored, .. } = point.phase;
     let sum = |of: fn(&Restored) -> u64| restored.iter().map(of).sum::<u64>();
@@ -299,13 +309,14 @@ fn block_point(point: &Point<'_>) -> BlockPoint {
         0 => (*wall_ns as f64 * (1.0 - own_share)) as u64,
         clients => sum(|r| r.free_ns) / clients,
     };
+    let times = Times::of(service, counts, timeout_ns);
     BlockPoint {
         block: point.block,
         rate_per_s: *rate_per_s,
         service_ns_mean: service.mean_ns(),
-        service_ns_p50: service.quantile_ns(0.5),
-        service_ns_p99: service.quantile_ns(0.99),
-        service_ns_p999: service.quantile_ns(0.999),
+        service_ns_p50: times.known(0.5),
+        service_ns_p99: times.known(0.99),
+        service_ns_p999: times.known(0.999),
         ok: counts.ok,
         not_ok: counts.total() - counts.ok,
         free_ns,

@@ -9,6 +9,7 @@ use stats::search::{Found, Next, Purpose, Seen, Settings};
 use stats::tail::{Judgement, Tail};
 use std::collections::BTreeMap;
 
+use crate::distribution::Times;
 use crate::judge::UNSEALED;
 use crate::notes::Notes;
 use crate::recorded::Recorded;
@@ -16,7 +17,7 @@ use crate::rules::{BLAMED_MAX, CONTRADICTED_MAX, MISS_SHARE_MAX, WIDTH_MAX, WRON
 use crate::series::MeasuredPhase;
 use crate::show;
 use crate::validity::Findings;
-use crate::view::{ProbeView, SearchView, Value};
+use crate::view::{ProbeView, SearchView, Time, Value};
 
 mod cost;
 mod limited;
@@ -123,7 +124,7 @@ pub(crate) fn search(
         );
     }
     let answer = match found {
-        Some(Found::Rate { center, lo, hi }) => Some(Value { center, lo: Some(lo), hi: Some(hi) }),
+        Some(Found::Rate { center, lo, hi }) => Some(Value::new(center, Some(lo), Some(hi))),
         _ => None,
     };
     let answered = judged.seen.iter().map(|s| s.answered_per_s).filter(|r| *r > 0.0);
@@ -403,7 +404,9 @@ impl Judged<'_> {
             };
             Some(words.into())
         });
-        let quantile = |q| whole.map(|o| o.response.quantile_ns(q)).filter(|ns| *ns > 0);
+        let timeout_ns = self.recorded.header.plan.timeout_ns;
+        let times = whole.map(|o| Times::of(&o.response, &o.counts, timeout_ns));
+        let quantile = |q| times.as_ref()?.quantile(q).filter(|time| *time != Time::Of(0));
         let share =
             |o: &model::OperationResult| o.counts.error as f64 / o.counts.total().max(1) as f64;
         ProbeView {

@@ -4,7 +4,7 @@ use stats::units::{
     Unit, format_ns, format_percent, format_rate, format_ratio, format_value_with_interval,
 };
 
-use crate::view::Value;
+use crate::view::{Time, Value};
 
 /// `0.1 %`.
 pub(crate) fn percent(share: f64) -> String {
@@ -22,6 +22,23 @@ pub(crate) fn share_of_all(share: f64) -> String {
 /// `12.3 µs`.
 pub(crate) fn ns(ns: f64) -> String {
     format_ns(ns)
+}
+
+/// `12.3 µs`, or `≥ 5 s`.
+pub(crate) fn time(value: &Value) -> String {
+    if value.at_least { at_least(value.center) } else { ns(value.center) }
+}
+
+/// The same of a time without an interval.
+pub(crate) fn bare_time(time: Time) -> String {
+    match time {
+        Time::Of(of) => ns(of as f64),
+        Time::Bound { at_least } => self::at_least(at_least as f64),
+    }
+}
+
+fn at_least(bound: f64) -> String {
+    format!("≥ {}", ns(bound))
 }
 
 /// `12.3 k/s`.
@@ -52,12 +69,15 @@ pub(crate) fn rate_value_short(value: &Value) -> String {
 
 /// `12.3 µs [11.9, 12.8]`; without an interval, the time alone.
 pub(crate) fn ns_value(value: &Value) -> String {
+    if value.at_least {
+        return time(value);
+    }
     format_value_with_interval(Unit::Ns, value.center, bounds(value))
 }
 
 /// `12.3 µs ±4.1 %`, as [`rate_value_short`].
 pub(crate) fn ns_value_short(value: &Value) -> String {
-    ns(value.center) + &half_width(value)
+    time(value) + &half_width(value)
 }
 
 fn half_width(value: &Value) -> String {

@@ -44,7 +44,7 @@ impl Standing<'_> {
 
     /// A time or CPU metric's centre.
     pub(crate) fn ns(&self, key: &str) -> String {
-        self.metric(key, |v| show::ns(v.center))
+        self.metric(key, show::time)
     }
 
     /// A time's centre by its percentile, such as `p99`: of the times that tell how long users

@@ -11,6 +11,7 @@ use crate::rules::Rule;
 
 mod growth;
 mod ramps;
+mod value;
 
 pub use growth::{GrowthPoint, GrowthView};
 pub(crate) use ramps::SAME_RATE;
@@ -18,6 +19,7 @@ pub use ramps::{
     RampBlock, RampCharts, RampOperation, RampPoint, RampStage, RampView, Saturation,
     SaturationSeries, StageInTime,
 };
+pub use value::{Time, Value};
 
 /// Version of the JSON that [`View`] serialises to.
 pub const VIEW_FORMAT: u32 = 1;
@@ -32,18 +34,6 @@ pub enum Validity {
     NotSteady,
     /// A rule about correctness does not hold.
     Invalid,
-}
-
-/// A centre with its 95 % interval over blocks; `lo` and `hi` are null below two blocks.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Value {
-    /// Rates, ratios and CPU: geometric mean over blocks. Percentiles, means and largest values of
-    /// a time: those of all blocks' distributions merged.
-    pub center: f64,
-    /// Lower end of the interval.
-    pub lo: Option<f64>,
-    /// Upper end of the interval.
-    pub hi: Option<f64>,
 }
 
 /// A target as measured.
@@ -104,11 +94,11 @@ pub struct BlockPoint {
     /// Mean service time, nanoseconds.
     pub service_ns_mean: f64,
     /// Median service time, nanoseconds.
-    pub service_ns_p50: u64,
+    pub service_ns_p50: Option<u64>,
     /// 99th percentile of the service time, nanoseconds.
-    pub service_ns_p99: u64,
+    pub service_ns_p99: Option<u64>,
     /// 99.9th percentile of the service time, nanoseconds.
-    pub service_ns_p999: u64,
+    pub service_ns_p999: Option<u64>,
     /// Operations answered as expected.
     pub ok: u64,
     /// Operations that ended otherwise: misses, errors, wrong and stale values.
@@ -447,9 +437,9 @@ pub struct ProbeView {
     /// Requests answered per second.
     pub answered_per_s: f64,
     /// Median response time, nanoseconds; at the peak the service time. Null without an answer.
-    pub response_ns_p50: Option<u64>,
+    pub response_ns_p50: Option<Time>,
     /// Its 99th percentile, nanoseconds.
-    pub response_ns_p99: Option<u64>,
+    pub response_ns_p99: Option<Time>,
     /// Share of requests that failed; null where nothing was measured.
     pub error_share: Option<f64>,
     /// Share of its time for which others had the CPUs of generator or server, 0 to 1.
@@ -460,14 +450,6 @@ pub struct ProbeView {
     pub verdict: String,
     /// Why, where the times do not say it.
     pub reason: Option<String>,
-}
-
-impl Value {
-    /// A ratio seen from the other side.
-    pub(crate) fn turned(self) -> Self {
-        let Self { center, lo, hi } = self;
-        Self { center: 1.0 / center, lo: hi.map(f64::recip), hi: lo.map(f64::recip) }
-    }
 }
 
 impl View {

@@ -21,7 +21,7 @@ const VERDICTS: Record<string, [color: string, mark: theme.Mark]> = {
 
 /** Probes that have a place in the chart: those at a rate, with a time. */
 export function drawnProbes(search: SearchView): ProbeView[] {
-  return search.probes.filter((p) => p.rate_per_s !== null && (p.response_ns_p99 ?? 0) > 0 && VERDICTS[p.verdict] !== undefined);
+  return search.probes.filter((p) => p.rate_per_s !== null && typeof p.response_ns_p99 === "number" && p.response_ns_p99 > 0 && VERDICTS[p.verdict] !== undefined);
 }
 
 function color(name: string): string {

@@ -17,7 +17,7 @@ const OUTCOMES: Record<string, string> = {
 function value(of: Value | undefined, print: (n: number) => string): HTMLElement {
   if (of === undefined) return h("span", { class: "none" }, format.NONE);
   const ends = of.hi === null ? "" : format.interval(of, print);
-  return h("span", {}, print(of.center), ends === "" ? null : h("span", { class: "sub" }, ends));
+  return h("span", {}, of.at_least === true ? `≥ ${print(of.center)}` : print(of.center), ends === "" ? null : h("span", { class: "sub" }, ends));
 }
 
 const perSecond = (n: number): string => `${format.rateShort(n)}/s`;

@@ -34,7 +34,7 @@ function timeCell(value: Value | undefined): HTMLTableCellElement {
   return h(
     "td",
     { class: "number", title: ends === "" ? undefined : `95 % interval ${ends}` },
-    number,
+    value.at_least === true ? `≥ ${number}` : number,
     h("span", { class: "unit" }, ` ${unit}`),
   );
 }

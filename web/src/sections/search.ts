@@ -3,7 +3,7 @@
 import type { Context } from "../context";
 import { chip, h, labelled, prose, section, tableHead } from "../dom";
 import * as format from "../format";
-import type { ProbeView, SearchView } from "../view";
+import type { ProbeView, SearchView, Value } from "../view";
 
 const TONES: Record<string, "good" | "bad" | "doubt" | "plain"> = { holds: "good", missed: "bad", broke: "bad", undecided: "doubt" };
 
@@ -45,7 +45,7 @@ function row(group: [ProbeView, ...ProbeView[]]): HTMLElement {
   const probe = group[group.length - 1] as ProbeView;
   const number = group.length === 1 ? `${probe.number}` : `${group[0].number}–${probe.number}`;
   const reason = group.length === 1 ? probe.reason : `slow, ${group.length} times`;
-  const time = (ns: number | null): string => (ns === null ? format.NONE : format.time(ns));
+  const time = (of: number | Value | null): string => (of === null ? format.NONE : format.timeOf(of));
   const isJudged = probe.purpose !== "peak" && probe.over_shares.length > 0;
   return h(
     "tr",

@@ -77,6 +77,11 @@ fn error_replies_are_counted_by_class_with_the_servers_words() {
         let script = format!("error=0.3:{words},{LATE},faults-on=set");
         let summary = invalid(&script, &["--op", "get=0.5,set=0.5"]);
         only_errors(&summary, "mixed.set", class, words);
+        // Three in ten failed: those are slower than seven in ten of all.
+        let times = &row(&summary, "x", "mixed.set")["metrics"];
+        assert!(times["service_ns_p50"]["center"].is_number(), "{times}");
+        assert!(times["service_ns_p90"]["at_least"].is_number(), "{times}");
+        assert!(times["error_share"]["center"].as_f64().is_some_and(|s| s > 0.1), "{times}");
         let get = row(&summary, "x", "mixed.get");
         assert_eq!((count(get, "error"), count(get, "wrong")), (0, 0), "{get}");
         assert_eq!(get["counts"].get("error_examples"), None);
@@ -114,6 +119,9 @@ fn replies_that_are_none_cost_their_connection_and_no_memory() {
     ] {
         let summary = invalid(&format!("{fault},{LATE},faults-on=get"), &["--op", "get=1"]);
         only_errors(&summary, "get", class, words);
+        let longest = &row(&summary, "x", "get")["metrics"]["service_ns_max"]["at_least"];
+        let timed_out = class == "timeout";
+        assert!(longest.as_f64().is_some_and(|ns| !timed_out || ns >= 3e8), "{longest}");
         // Four connections are there at the start; each fault cost one, and others were made.
         assert!(count(row(&summary, "x", "get"), "error") > 1, "{fault}");
     }

@@ -88,11 +88,11 @@ fn cost(ramp: &RampView) -> Option<Value> {
 /// The highest rate within the limit, its interval up to the next stage; without an upper end where
 /// there is none.
 fn within_limit(ramp: &RampView) -> Option<Value> {
-    let Value { center, lo, hi } = *ramp.metrics.get("within_limit_per_s")?;
+    let Value { center, lo, hi, .. } = *ramp.metrics.get("within_limit_per_s")?;
     let up = ramp.stages.iter().filter(|stage| stage.way == "up");
     let mut up = up.filter_map(|stage| ramp.rate_of(stage));
     let own = up.find(|rate| rate.center >= center * (1.0 - SAME_RATE));
     let next = own.and_then(|_| up.next());
     let hi = next.map(|next| next.hi.unwrap_or(next.center).max(hi.unwrap_or(center)));
-    Some(Value { center, lo: lo.or(Some(center)), hi })
+    Some(Value::new(center, lo.or(Some(center)), hi))
 }

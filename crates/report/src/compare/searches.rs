@@ -25,7 +25,7 @@ pub(super) fn common(a: &View, b: &View) -> Common {
         Compared { names, kind: &HIGHEST, a: read(one), b: read(two), repeated }
     };
     let peak = |search: &SearchView| {
-        let value = |center| Value { center, lo: None, hi: None };
+        let value = |center| Value::alone(center);
         Measured::of(search.peak_per_s.map(value))
     };
     let mut lines = vec![compared("rate found", &found), compared("peak", &peak)];

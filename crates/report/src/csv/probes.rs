@@ -1,7 +1,7 @@
 //! Probes of a search, a line each.
 
 use super::{PLANNED, line, number};
-use crate::view::{ProbeView, View};
+use crate::view::{ProbeView, Time, View};
 
 /// Columns of every search; behind them is one for each limit.
 const COLUMNS: [&str; 14] = [
@@ -38,7 +38,11 @@ pub fn render_probes(view: &View) -> String {
 }
 
 fn row(view: &View, probe: &ProbeView, limits: usize) -> Vec<String> {
-    let ns = |ns: Option<u64>| ns.map(|ns| ns.to_string()).unwrap_or_default();
+    let ns = |time: Option<Time>| match time {
+        Some(Time::Of(ns)) => ns.to_string(),
+        Some(Time::Bound { at_least }) => format!(">={at_least}"),
+        None => String::new(),
+    };
     let mut fields = vec![
         view.run.clone(),
         view.validity.heading().into(),

@@ -1,12 +1,12 @@
 //! A ramp over all blocks: highest rates, what happens at shares of the knee, and every stage.
 
-use model::{Counts, OperationResult, RAMP};
+use model::{Counts, OperationResult, Plan, RAMP};
 use stats::Histogram;
 use stats::knee::{ERROR_SHARE, Way};
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Climb, Ramp, Seen};
-use crate::distribution::{Merged, PERCENTILES};
+use crate::distribution::{Merged, PERCENTILES, Times};
 use crate::ramp::limits::{Limited, limited};
 use crate::ramp::saturation::saturation;
 use crate::recorded::Recorded;
@@ -49,7 +49,7 @@ impl Ramp<'_> {
             sentence: self.sentence(outcome, &metrics, limited.as_ref(), limit_ns),
             outcome: outcome.into(),
             at: SHARES.iter().filter_map(|share| self.at(*share, seed)).collect(),
-            stages: self.stages(seed),
+            stages: self.stages(&recorded.header.plan),
             charts: Some(self.charts(recorded, drawn)),
             metrics,
             limit_ns,
@@ -217,7 +217,7 @@ impl Ramp<'_> {
 
     /// The stages of all blocks: those of the way up by their place in rising order, those of the
     /// way down by their place in time.
-    fn stages(&self, seed: u64) -> Vec<RampStage> {
+    fn stages(&self, plan: &Plan) -> Vec<RampStage> {
         let mut places: BTreeMap<(Way, usize), Vec<&Seen<'_>>> = BTreeMap::new();
         let has_whole = self.whole().next().is_some();
         for climb in self.climbs.iter().filter(|climb| climb.is_whole() || !has_whole) {
@@ -230,7 +230,7 @@ impl Ramp<'_> {
             }
         }
         let numbered = places.into_iter().zip(1..);
-        numbered.map(|(((way, _), seen), number)| stage((number, way), &seen, seed)).collect()
+        numbered.map(|(((way, _), seen), number)| stage((number, way), &seen, plan)).collect()
     }
 
     fn charts(&self, recorded: &Recorded, drawn: usize) -> RampCharts {
@@ -260,7 +260,8 @@ fn knee_words(knee: &Value) -> String {
     }
 }
 
-fn stage((number, way): (u32, Way), all: &[&Seen<'_>], seed: u64) -> RampStage {
+fn stage((number, way): (u32, Way), all: &[&Seen<'_>], plan: &Plan) -> RampStage {
+    let seed = plan.seed;
     let mut metrics = Metrics::new();
     let mut put = |name: &str, read: &dyn Fn(&Seen<'_>) -> Option<f64>| {
         let values = all.iter().filter_map(|stage| read(stage));
@@ -284,10 +285,10 @@ fn stage((number, way): (u32, Way), all: &[&Seen<'_>], seed: u64) -> RampStage {
         all.iter().filter_map(|s| Some(&s.result.operations[place(s)?])).collect()
     };
     let mut operations: BTreeMap<String, RampOperation> =
-        names.iter().map(|name| ((*name).to_string(), operation(all, &of(name), seed))).collect();
+        names.iter().map(|name| ((*name).to_string(), operation(all, &of(name), plan))).collect();
     // A load of one operation has no row for all.
     let wholes: Vec<&OperationResult> = all.iter().filter_map(|s| s.whole()).collect();
-    operations.entry(RAMP.into()).or_insert_with(|| operation(all, &wholes, seed));
+    operations.entry(RAMP.into()).or_insert_with(|| operation(all, &wholes, plan));
     RampStage {
         number,
         way: if way == Way::Up { "up" } else { "down" }.into(),
@@ -303,7 +304,7 @@ fn stage((number, way): (u32, Way), all: &[&Seen<'_>], seed: u64) -> RampStage {
 /// One of an operation's times.
 type Read = fn(&OperationResult) -> &Histogram;
 
-fn operation(stages: &[&Seen<'_>], results: &[&OperationResult], seed: u64) -> RampOperation {
+fn operation(stages: &[&Seen<'_>], results: &[&OperationResult], plan: &Plan) -> RampOperation {
     let mut found = RampOperation::default();
     for one in results {
         found.counts.merge(&one.counts);
@@ -315,9 +316,14 @@ fn operation(stages: &[&Seen<'_>], results: &[&OperationResult], seed: u64) -> R
         ("lag", |o| &o.lag, open),
     ];
     for (kind, read, _) in kinds.into_iter().filter(|(.., there)| *there) {
-        let merged = Merged::of(results.iter().map(|o| read(o)));
+        // A request that failed was sent all the same.
+        let times = |o: &&OperationResult| match kind {
+            "lag" => Times::all(read(o)),
+            _ => Times::of(read(o), &o.counts, plan.timeout_ns),
+        };
+        let merged = Merged::of(results.iter().map(times));
         for (name, q) in PERCENTILES.iter().filter(|(name, _)| KEPT.contains(name)) {
-            let value = merged.value(seed, |h| h.quantile_ns(*q) as f64);
+            let value = merged.quantile(plan.seed, *q);
             found.metrics.extend(value.map(|v| (format!("{kind}_ns_{name}"), v)));
         }
     }

@@ -178,7 +178,7 @@ fn fewer_than_three_blocks_have_a_slope_and_decide_nothing() {
 #[test]
 fn ends_of_a_slope_that_say_nothing_have_no_digits() {
     let mut view = judge(&grown(&BY_RECORDS, 4, usual));
-    let slope = |center, lo, hi| Some(Value { center, lo: Some(lo), hi: Some(hi) });
+    let slope = |center, lo, hi| Some(Value::new(center, Some(lo), Some(hi)));
     view.growth[0].slope = slope(0.5, -3_291.4, 48_129.3);
     view.growth[1].slope = slope(0.5, -12.345, 45.678);
     for output in [text::render(&view, 120, false), markdown::render(&view)] {

@@ -290,8 +290,7 @@ fn two_runs_next_to_each_other() {
 
 #[test]
 fn the_ratio_of_two_runs_has_the_recovered_interval() {
-    let value =
-        |center: f64, lo: f64, hi: f64| crate::view::Value { center, lo: Some(lo), hi: Some(hi) };
+    let value = |center: f64, lo: f64, hi: f64| crate::view::Value::new(center, Some(lo), Some(hi));
     // Half-widths of 3 and 4 on logarithms make one of 5.
     let above = value(1.0, (-3f64).exp(), 3f64.exp());
     let below = value(2.0, 2.0 * (-4f64).exp(), 2.0 * 4f64.exp());

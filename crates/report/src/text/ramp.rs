@@ -139,7 +139,7 @@ pub(crate) fn share_cells(ramp: &RampView) -> Vec<String> {
 }
 
 fn ns(value: Option<&Value>) -> String {
-    value.map_or_else(|| "–".into(), |v| show::ns(v.center))
+    value.map_or_else(|| "–".into(), show::time)
 }
 
 /// All columns, or on a narrow terminal those without which the rest says nothing.

@@ -4,7 +4,7 @@ use super::section;
 use super::table::{Line, Paint, Table, paragraph};
 use crate::search::{FELL_BEHIND, STILL_SLOW, commas, grouped};
 use crate::show;
-use crate::view::{ProbeView, SearchView, View};
+use crate::view::{ProbeView, SearchView, Time, View};
 
 /// Columns of the probes.
 pub(crate) const HEADER: [&str; 9] =
@@ -107,7 +107,7 @@ pub(crate) fn notes(search: &SearchView) -> Vec<String> {
 /// The cells of a probe's line.
 pub(crate) fn cells(probe: &ProbeView) -> Vec<String> {
     let none = || "–".to_string();
-    let ns = |ns: Option<u64>| ns.map_or_else(none, |ns| show::ns(ns as f64));
+    let ns = |time: Option<Time>| time.map_or_else(none, show::bare_time);
     let over: Vec<String> = probe.over_shares.iter().map(|share| beyond(*share)).collect();
     let is_judged = probe.purpose != "peak" && !over.is_empty();
     vec![
