@@ -51,6 +51,11 @@ export function isPart(operation: string): boolean {
   return operation.includes(".");
 }
 
+/** True for a part of a mix, at which nobody is the best: how often it comes is the mix's doing. A page is the same for all. */
+export function isGiven(operation: string): boolean {
+  return isPart(operation) && !operation.startsWith("page.");
+}
+
 /** A value upside down: the ratio seen from the other side. */
 export function inverse(value: Value): Value {
   return {
@@ -114,7 +119,8 @@ function operationGroup(view: View, rows: Row[], controls: ReadonlySet<string>):
   const first = rows[0] as Row;
   const comparisons = view.comparisons.filter((c) => sameCell(c, first));
   const metric = first.compared_by;
-  const ranked = ranking(comparisons, rows.filter((row) => !controls.has(row.target)), metric);
+  const mayBeBest = (row: Row): boolean => !controls.has(row.target) && !isGiven(row.operation);
+  const ranked = ranking(comparisons, rows.filter(mayBeBest), metric);
   const best = ranked[0] ?? null;
   const standings = new Map<string, Standing>();
   for (const row of rows) {

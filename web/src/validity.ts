@@ -6,6 +6,11 @@ import type { Validity, View } from "./view";
 /** Colour, word and meaning of each verdict on a run. */
 export const VALIDITY: Record<Validity, { tone: "good" | "warn" | "bad"; word: string; meaning: string }> = {
   valid: { tone: "good", word: "VALID", meaning: "All fixed rules of measurement hold." },
+  unreplicated: {
+    tone: "warn",
+    word: "UNREPLICATED",
+    meaning: "Too few blocks for an interval or a ranking: the numbers are those of single measurements.",
+  },
   "not-steady": {
     tone: "warn",
     word: "NOT-STEADY",

@@ -9,7 +9,7 @@
 export const VIEW_FORMAT = 1;
 
 /** May the numbers be used? */
-export type Validity = "valid" | "not-steady" | "invalid";
+export type Validity = "valid" | "unreplicated" | "not-steady" | "invalid";
 
 /** A centre with its 95 % interval over blocks; `lo` and `hi` are null below two blocks. */
 export interface Value {

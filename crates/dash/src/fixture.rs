@@ -137,7 +137,7 @@ fn header() -> Header {
     let plan = json!({
         "study": "bench", "title": "Key-value load", "question": "How much is borne?",
         "source": "", "scale": "standard", "profiles": ["get=0.9,set=0.1"], "seed": 7,
-        "effort": {"budget_ns": 0, "blocks_min": 1, "blocks_max": 1, "half_width_goal": 0.03},
+        "effort": {"budget_ns": 0, "blocks_min": 1, "blocks_max": 1},
         "equivalence_zone": 0.03, "timeout_ns": 1_000_000_000_u64,
         "targets": [target("redis"), target("memcached")],
         "cells": [{"id": CELL, "target": "redis", "workload": kv, "load": load}],

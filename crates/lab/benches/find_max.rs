@@ -286,7 +286,7 @@ fn plan(seed: u64, search: Search, kv: Kv) -> Plan {
         scale: Scale::Standard,
         profiles: vec![kv.profile.clone()],
         seed,
-        effort: Effort { budget_ns: 0, blocks_min: 1, blocks_max: 1, half_width_goal: NEAR },
+        effort: Effort { budget_ns: 0, blocks_min: 1, blocks_max: 1 },
         equivalence_zone: NEAR,
         timeout_ns: 10_000_000_000,
         targets: vec![PlannedTarget {

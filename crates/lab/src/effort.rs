@@ -7,8 +7,6 @@ use std::fmt;
 /// Why no more blocks are added.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Enough {
-    /// Every interval is narrow enough; the widest half-width, relative to its centre.
-    Narrow(f64),
     /// The largest number of blocks was measured.
     Blocks(u32),
     /// Another block would not fit into the budget.
@@ -20,10 +18,6 @@ pub enum Enough {
 impl fmt::Display for Enough {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Narrow(width) => {
-                let percent = stats::format_percent(*width);
-                write!(f, "every rate is known within {percent}")
-            }
             Self::Blocks(1) => f.write_str("one block was asked for"),
             Self::Blocks(blocks) => write!(f, "{blocks} blocks were asked for"),
             Self::Budget(ns) => {
@@ -35,17 +29,15 @@ impl fmt::Display for Enough {
     }
 }
 
-/// Decides after `blocks` whole blocks and `spent_ns`.
+/// Decides after `blocks` whole blocks and `spent_ns`, by number and time alone: who stops when the
+/// intervals are narrow stops where they are narrow by chance.
 pub fn enough(plan: &Plan, trials: &[Trial], blocks: u32, spent_ns: u64) -> Option<Enough> {
-    let Effort { budget_ns, blocks_min, blocks_max, half_width_goal } = plan.effort;
+    let Effort { budget_ns, blocks_min, blocks_max } = plan.effort;
     if blocks < blocks_min {
         return None;
     }
     if blocks >= blocks_max {
         return Some(Enough::Blocks(blocks));
-    }
-    if let Some(width) = widest_half_width(plan, trials).filter(|w| *w <= half_width_goal) {
-        return Some(Enough::Narrow(width));
     }
     let longest_block = (0..blocks).map(|b| block_ns(trials, b)).max().unwrap_or(0);
     let over = budget_ns > 0 && spent_ns + longest_block > budget_ns;

@@ -77,11 +77,9 @@ fn the_least_is_measured_whatever_the_budget_says() {
 }
 
 #[test]
-fn narrow_intervals_are_enough_and_wide_ones_are_not() {
+fn how_narrow_intervals_are_ends_nothing() {
     assert_eq!(enough(&plan(), &blocks(4, 0.5), 4, 0), None);
-    assert!(
-        matches!(enough(&plan(), &blocks(4, 0.001), 4, 0), Some(Enough::Narrow(w)) if w < 0.03)
-    );
+    assert_eq!(enough(&plan(), &blocks(4, 0.001), 4, 0), None);
 }
 
 #[test]

@@ -382,8 +382,6 @@ pub struct Effort {
     pub blocks_min: u32,
     /// Blocks after which no more are added.
     pub blocks_max: u32,
-    /// Half-width of the 95 % interval, relative to its centre, that every rate should reach.
-    pub half_width_goal: f64,
 }
 
 /// Everything a run will do.

@@ -11,6 +11,7 @@
 
 use model::{Counts, ErrorClass};
 use stats::Histogram;
+use stats::compare::FEWEST_BLOCKS;
 
 use crate::view::{Time, Value};
 
@@ -144,7 +145,7 @@ impl Merged {
         }
         let n = self.largest.len();
         let center = *self.largest.last()? as f64;
-        if n < 2 {
+        if n < FEWEST_BLOCKS {
             return Some(Value::alone(center));
         }
         let at_most = |k: usize| (k as f64 / n as f64).powf(n as f64);
@@ -154,10 +155,10 @@ impl Merged {
 }
 
 /// A statistic of all blocks with its interval, from what it is without each block. There is no
-/// interval below two blocks, nor where the statistic is 0.
+/// interval below three blocks, nor where the statistic is 0.
 pub(crate) fn jackknife(all: f64, without: &[f64], seed: u64) -> Value {
     let alone = Value::alone(all);
-    if without.len() < 2 || all <= 0.0 || without.iter().any(|w| *w <= 0.0) {
+    if without.len() < FEWEST_BLOCKS || all <= 0.0 || without.iter().any(|w| *w <= 0.0) {
         return alone;
     }
     let weight = without.len() as f64 - 1.0;
@@ -202,7 +203,8 @@ mod tests {
         assert_eq!(times.quantile(0.5), Some(Time::Of(answered.quantile_ns(0.5))));
         assert_eq!(times.quantile(0.9995), Some(Time::Of(answered.quantile_ns(1.0))));
         assert_eq!(times.quantile(0.9999), Some(Time::Bound { at_least: 5_000_000_000 }));
-        let merged = Merged::of([times, Times::all(&of(&[1_000_000; 100]))].into_iter());
+        let other = || Times::all(&of(&[1_000_000; 100]));
+        let merged = Merged::of([times, other(), other()].into_iter());
         assert_eq!(merged.quantile(1, 0.9999), Some(Value::at_least(5e9)));
         assert_eq!(merged.largest(), Some(Value::at_least(5e9)));
         assert!(merged.quantile(1, 0.5).is_some_and(|v| !v.at_least && v.lo.is_some()));

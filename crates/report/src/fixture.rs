@@ -78,7 +78,7 @@ fn plan(targets: &[&str], cells: impl Fn(&str) -> Vec<Cell>) -> Plan {
         scale: Scale::Standard,
         profiles: vec!["steady".into()],
         seed: 7,
-        effort: Effort { budget_ns: 0, blocks_min: 3, blocks_max: 6, half_width_goal: 0.03 },
+        effort: Effort { budget_ns: 0, blocks_min: 3, blocks_max: 6 },
         equivalence_zone: 0.03,
         timeout_ns: 1_000_000_000,
         targets: targets.iter().map(|t| target(t)).collect(),

@@ -1,6 +1,7 @@
 //! A record's way to its view.
 
 use model::{SealStatus, Search};
+use stats::compare::FEWEST_BLOCKS;
 use std::collections::BTreeMap;
 
 use crate::advice::advice;
@@ -11,15 +12,15 @@ use crate::growth::growth;
 use crate::hits;
 use crate::notes::Notes;
 use crate::pairs::comparisons;
-use crate::ramp;
+use crate::ramp::{self, Ramp};
 use crate::recorded::Recorded;
 use crate::rows::rows;
 use crate::rules::rules;
 use crate::search::{by_rate, search};
 use crate::series::{MeasuredPhase, measured};
 use crate::taken::check_trials;
-use crate::validity::{Findings, check_phase, check_run, check_targets};
-use crate::view::{Row, VIEW_FORMAT, View};
+use crate::validity::{Findings, check_phase, check_replication, check_run, check_targets};
+use crate::view::{Comparison, RampView, Row, VIEW_FORMAT, Value, View};
 
 /// Judges a run: validity, comparisons, claims and advice, with the data of all charts.
 ///
@@ -51,9 +52,8 @@ fn judge_cells(recorded: &Recorded, searched: Option<(&Recorded, &Search)>) -> V
     let phases: Vec<_> = phases.into_iter().filter(|p| !ramp::is_ramp(p.cell)).collect();
     let cells = cells(recorded, &phases, found.is_none(), (&mut findings, &mut notes));
     let (ramps, ramp_views) = ramp::judged(recorded, &mut findings, &mut notes);
-    let mut comparisons = comparisons(recorded, &phases);
-    hits::doubt(&cells, &mut comparisons);
-    comparisons.extend(ramp::comparisons(recorded, &ramps, &ramp_views));
+    check_replication(plan, &phases, &ramps, &mut findings);
+    let comparisons = compared(recorded, (&phases, &cells), (&ramps, &ramp_views));
     context::notes(recorded, &comparisons, &mut notes);
     let advised = advice(recorded, &phases, &plain_profiles(plan, &cells));
     let unsteady = findings.unsteady.iter().map(ToString::to_string).collect();
@@ -81,7 +81,7 @@ fn judge_cells(recorded: &Recorded, searched: Option<(&Recorded, &Search)>) -> V
         tool: recorded.header.tool.clone(),
         command: recorded.header.command.clone(),
         equivalence_zone: plan.equivalence_zone,
-        fewest_blocks: stats::compare::FEWEST_BLOCKS,
+        fewest_blocks: FEWEST_BLOCKS,
         generation: generation(recorded),
         data: data::by_profile(plan),
         targets: context::targets(recorded),
@@ -103,6 +103,21 @@ fn judge_cells(recorded: &Recorded, searched: Option<(&Recorded, &Search)>) -> V
         rules: rules(),
         search: found,
     }
+}
+
+/// All comparisons; ratios of so few blocks that they tell no two targets apart have no interval.
+fn compared(
+    recorded: &Recorded,
+    (phases, cells): (&[MeasuredPhase<'_>], &[Row]),
+    (ramps, views): (&[Ramp<'_>], &[RampView]),
+) -> Vec<Comparison> {
+    let mut comparisons = comparisons(recorded, phases);
+    hits::doubt(cells, &mut comparisons);
+    comparisons.extend(ramp::comparisons(recorded, ramps, views));
+    for comparison in comparisons.iter_mut().filter(|c| (c.blocks as usize) < FEWEST_BLOCKS) {
+        comparison.ratio = Value::alone(comparison.ratio.center);
+    }
+    comparisons
 }
 
 /// All rows in the order in which they are shown. A probe may fail, that is what it is for: its

@@ -1,8 +1,10 @@
 //! One row of results for each operation of each measured phase.
 
 use model::{Counts, Load, OperationResult, PhaseResult, Plan, Restored, Workload};
+use stats::compare::FEWEST_BLOCKS;
 use stats::{Histogram, Warning};
 use std::collections::BTreeMap;
+use std::fmt;
 
 use crate::cache;
 use crate::distribution::{CONFIDENCE, Merged, PERCENTILES, Times, jackknife};
@@ -109,15 +111,47 @@ fn row(
     }
 }
 
+/// A doubt about a value over blocks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Doubt {
+    /// Its ends are the lowest and the highest of the blocks.
+    Range,
+    Estimate(Warning),
+}
+
+impl fmt::Display for Doubt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Range => write!(
+                f,
+                "the ends beside rates and costs are the lowest and the highest of \
+                 {FEWEST_BLOCKS} blocks, a range and no interval (more blocks give one)"
+            ),
+            Self::Estimate(warning) => warning.fmt(f),
+        }
+    }
+}
+
 /// A metric with one value a block; values that are no positive number are no block.
 pub(crate) fn over_blocks(
     values: impl Iterator<Item = f64>,
     seed: u64,
-) -> Option<(Value, Vec<Warning>)> {
+) -> Option<(Value, Vec<Doubt>)> {
     let values: Vec<f64> = values.filter(|v| v.is_finite() && *v > 0.0).collect();
     let estimate = stats::geometric_mean_interval(&values, CONFIDENCE, seed).ok()?;
-    let value = Value::new(estimate.center, estimate.lo(), estimate.hi());
-    Some((value, estimate.warnings))
+    let ends = |pick: fn(f64, f64) -> f64| values.iter().copied().reduce(pick);
+    let (value, warnings) = match values.len() {
+        0..FEWEST_BLOCKS => (Value::alone(estimate.center), Vec::new()),
+        // Student's interval of three reaches far beyond anything that was observed.
+        FEWEST_BLOCKS => {
+            (Value::new(estimate.center, ends(f64::min), ends(f64::max)), vec![Doubt::Range])
+        }
+        _ => {
+            let warnings = estimate.warnings.iter().copied().map(Doubt::Estimate);
+            (Value::new(estimate.center, estimate.lo(), estimate.hi()), warnings.collect())
+        }
+    };
+    Some((value, warnings))
 }
 
 fn times(kind: &str, merged: &Merged, seed: u64, metrics: &mut BTreeMap<String, Value>) {

@@ -3,6 +3,7 @@
 
 use model::TAKEN_SHARE_MAX;
 use serde::Serialize;
+use stats::compare::FEWEST_BLOCKS;
 
 /// Wrong values allowed. A store that returns other data than it was given is not measured but
 /// broken, so one is too many.
@@ -109,6 +110,11 @@ fn rules_of_the_run() -> Vec<Rule> {
             "blocks",
             "at least 1 whole one".into(),
             "INVALID: what was not measured cannot be compared",
+        ),
+        rule(
+            "repetitions",
+            format!("at least {FEWEST_BLOCKS} blocks of each cell"),
+            "UNREPLICATED: fewer give neither an interval nor a ranking, and cannot be compared",
         ),
         rule(
             "failed trials",
@@ -233,7 +239,11 @@ mod tests {
         for rule in rules() {
             assert!(!rule.limit.is_empty(), "{}", rule.name);
             let start = rule.meaning.split(':').next();
-            assert!(matches!(start, Some("INVALID" | "NOT-STEADY")), "{}", rule.meaning);
+            assert!(
+                matches!(start, Some("INVALID" | "NOT-STEADY" | "UNREPLICATED")),
+                "{}",
+                rule.meaning
+            );
         }
         assert!(rules().iter().any(|r| r.limit == "0.1 % of operations"));
     }

@@ -3,6 +3,7 @@
 
 use model::Load;
 use stats::Verdict;
+use stats::compare::FEWEST_BLOCKS;
 
 use crate::pairs::against;
 use crate::show;
@@ -114,7 +115,7 @@ pub(crate) fn standings(view: &View) -> Vec<Standings<'_>> {
 
 fn group<'a>(view: &'a View, first: &'a Row) -> Group<'a> {
     let rows: Vec<&Row> = view.cells.iter().filter(|r| same_place(r, first)).collect();
-    let best = best(view, &rows);
+    let best = if is_given(&first.operation) { None } else { best(view, &rows) };
     let standings = rows
         .iter()
         .map(|row| {
@@ -128,6 +129,12 @@ fn group<'a>(view: &'a View, first: &'a Row) -> Group<'a> {
         })
         .collect();
     Group { operation: &first.operation, standings }
+}
+
+/// True for a part of a mix: how often it comes is the mix's doing, whatever store is asked, so
+/// that nobody is the best at it. A page is the same for all.
+fn is_given(operation: &str) -> bool {
+    operation.split_once('.').is_some_and(|(whole, _)| whole != "page")
 }
 
 fn same_place(a: &Row, b: &Row) -> bool {
@@ -155,10 +162,10 @@ fn best<'a>(view: &View, rows: &[&'a Row]) -> Option<&'a str> {
     fastest.map(|(_, row)| row.target.as_str())
 }
 
-/// True of a row with a block to compare that is no control.
+/// True of a row with enough blocks to compare that is no control.
 fn may_be_best(view: &View, row: &Row) -> bool {
     let is_control = view.targets.iter().any(|t| t.name == row.target && t.control_of.is_some());
-    row.blocks > 0 && !is_control
+    row.blocks as usize >= FEWEST_BLOCKS && !is_control
 }
 
 /// How clear the best target's lead is.

@@ -1,14 +1,17 @@
 //! May the numbers be used? The rules of [`crate::rules`] applied to one run.
 
 use model::{
-    Counts, ErrorClass, Generation, Header, Kv, Load, PhaseResult, SealStatus, Trial, Workload,
+    Counts, ErrorClass, Generation, Header, Kv, Load, PhaseResult, Plan, SealStatus, Trial,
+    Workload,
 };
+use stats::compare::FEWEST_BLOCKS;
 use stats::steady::{Steady, is_steady};
 
 use crate::cache;
 use crate::judge::UNSEALED;
 use crate::notes::Notes;
 use crate::null;
+use crate::ramp::Ramp;
 use crate::recorded::Recorded;
 use crate::rules::{
     BUSY_SHARE_MAX, DRIFT_SHARE_MAX, ERROR_SHARE_MAX, LONGEST_SHARE_MAX, MISS_SHARE_MAX,
@@ -30,6 +33,7 @@ const CLEANED_ANEW: &str = "\
 pub(crate) struct Findings {
     pub(crate) invalid: Vec<String>,
     not_steady: Vec<String>,
+    unreplicated: Vec<String>,
     /// What was not steady, in a few words, each once.
     pub(crate) unsteady: Vec<&'static str>,
 }
@@ -45,13 +49,40 @@ impl Findings {
 
     /// The judgement and its reasons, the graver first.
     pub(crate) fn judgement(self) -> (Validity, Vec<String>) {
-        let validity = match (self.invalid.is_empty(), self.not_steady.is_empty()) {
-            (false, _) => Validity::Invalid,
-            (true, false) => Validity::NotSteady,
-            (true, true) => Validity::Valid,
-        };
-        (validity, [self.invalid, self.not_steady].concat())
+        let graded = [
+            (Validity::Invalid, &self.invalid),
+            (Validity::NotSteady, &self.not_steady),
+            (Validity::Unreplicated, &self.unreplicated),
+        ];
+        let worst = graded.iter().find(|(_, reasons)| !reasons.is_empty());
+        let validity = worst.map_or(Validity::Valid, |(validity, _)| *validity);
+        (validity, [self.invalid, self.not_steady, self.unreplicated].concat())
     }
+}
+
+/// Fewest repetitions of each cell, of its phases or its ramp, that a run may have to be VALID.
+pub(crate) fn check_replication(
+    plan: &Plan,
+    phases: &[MeasuredPhase<'_>],
+    ramps: &[Ramp<'_>],
+    findings: &mut Findings,
+) {
+    if plan.search.is_some() {
+        return;
+    }
+    let of_ramps = ramps.iter().map(|ramp| ramp.whole().count());
+    let repetitions = phases.iter().map(|phase| phase.trials.len()).chain(of_ramps);
+    let Some(have) = repetitions.min().filter(|have| *have < FEWEST_BLOCKS) else { return };
+    let plural = if have == 1 { "" } else { "s" };
+    let cure = if plan.study == "bench" {
+        "--blocks 3"
+    } else {
+        "a longer --budget, or --set blocks_min=3"
+    };
+    findings.unreplicated.push(format!(
+        "{have} block{plural} of a cell, {FEWEST_BLOCKS} are the fewest for an interval or a \
+         ranking: {cure}"
+    ));
 }
 
 /// Rules about the run as a whole.

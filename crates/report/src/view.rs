@@ -30,6 +30,8 @@ pub const VIEW_FORMAT: u32 = 1;
 pub enum Validity {
     /// All fixed rules hold.
     Valid,
+    /// They hold, with too few repetitions for an interval or a ranking.
+    Unreplicated,
     /// A rule about steadiness does not hold.
     NotSteady,
     /// A rule about correctness does not hold.
@@ -471,10 +473,12 @@ impl View {
 }
 
 impl Validity {
-    /// As it stands in the heading of a result: `VALID`, `NOT-STEADY` or `INVALID`.
+    /// As it stands in the heading of a result: `VALID`, `UNREPLICATED`, `NOT-STEADY` or
+    /// `INVALID`.
     pub fn heading(self) -> &'static str {
         match self {
             Self::Valid => "VALID",
+            Self::Unreplicated => "UNREPLICATED",
             Self::NotSteady => "NOT-STEADY",
             Self::Invalid => "INVALID",
         }

@@ -89,7 +89,7 @@ const TONES: Record<Standing["verdict"], "good" | "warn" | "doubt" | "plain"> = 
 
 function verdictCell(context: Context, op: OperationGroup, row: Row): HTMLTableCellElement {
   const standing = op.standings.get(row.target) ?? { verdict: "none", ratio: null, doubt: null };
-  if (standing.verdict === "best") return h("td", { class: "verdict" }, bestChip(op));
+  if (standing.verdict === "best") return h("td", { class: "verdict" }, bestChip(op, context.view.fewest_blocks));
   const repeats = context.view.targets.find((t) => t.name === row.target)?.control_of ?? null;
   const ratio = standing.ratio;
   return h(
@@ -102,9 +102,10 @@ function verdictCell(context: Context, op: OperationGroup, row: Row): HTMLTableC
   );
 }
 
-function bestChip(op: OperationGroup): HTMLElement {
+function bestChip(op: OperationGroup, fewest: number): HTMLElement {
   if (op.outcome === "alone") return h("span", { class: "none" }, "nothing to compare");
   if (op.outcome === "fastest") return chip("good", "fastest");
+  if (op.rows.some((row) => row.blocks < fewest)) return h("span", { class: "none" }, "too few blocks to rank");
   return chip("plain", op.metric === "rate_per_s" ? "highest rate" : "shortest time");
 }
 

@@ -472,7 +472,7 @@ fn code(interrupted: bool, unusable: bool, validity: Validity) -> u8 {
     match (interrupted, unusable, validity) {
         (true, ..) => INTERRUPTED,
         (_, true, _) => TARGET,
-        (_, _, Validity::Valid) => DONE,
+        (_, _, Validity::Valid | Validity::Unreplicated) => DONE,
         _ => NOT_VALID,
     }
 }

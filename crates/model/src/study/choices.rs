@@ -54,7 +54,7 @@ const OF_FILES: [&str; 9] = [
 ];
 
 /// `--set` keys that are not server settings, of all workloads.
-pub const KEYS: [&str; 36] = [
+pub const KEYS: [&str; 35] = [
     "profile",
     "clients",
     "keys",
@@ -83,7 +83,6 @@ pub const KEYS: [&str; 36] = [
     "threads",
     "verify_one_in",
     "equivalence_zone",
-    "half_width_goal",
     "timeout_ms",
     "sessions",
     "warmup_ms",
@@ -267,9 +266,6 @@ impl Resolved {
             }
             "equivalence_zone" => {
                 defaults.equivalence_zone = within(key, value, &(0.001..=1.0), "0.001 to 1")?;
-            }
-            "half_width_goal" => {
-                defaults.half_width_goal = within(key, value, &(0.001..=1.0), "0.001 to 1")?;
             }
             "timeout_ms" => {
                 defaults.timeout_ms = within(key, value, &(1..=3_600_000), "1 to 3600000")?;

@@ -46,7 +46,6 @@ impl Study {
                 budget_ns: (resolved.size.budget_s * 1e9) as u64,
                 blocks_min: resolved.size.blocks_min,
                 blocks_max: resolved.size.blocks_max,
-                half_width_goal: resolved.defaults.half_width_goal,
             },
             equivalence_zone: resolved.defaults.equivalence_zone,
             timeout_ns: resolved.defaults.timeout_ms * 1_000_000,

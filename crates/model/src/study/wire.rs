@@ -151,8 +151,6 @@ pub struct Defaults {
     pub verify_one_in: u64,
     /// Ratios within `1/(1+zone)` and `1+zone` count as equal.
     pub equivalence_zone: f64,
-    /// Half-width of the interval that every rate should reach.
-    pub half_width_goal: f64,
     /// Time-out of an operation, milliseconds.
     pub timeout_ms: u64,
 }

@@ -227,11 +227,26 @@ fn cpus_that_others_had_make_a_run_unsteady_and_their_share_of_all_does_not() {
 }
 
 #[test]
-fn one_block_has_no_interval_and_says_so() {
-    let view = judge(&run(&ALL, 1, usual));
-    assert!(noted(&view, "need at least 2 blocks"));
-    assert!(view.cells.iter().all(|r| r.metrics.values().all(|v| v.lo.is_none())));
-    assert!(view.comparisons.iter().all(|c| c.verdict == "undecided" && c.doubt.is_some()));
+fn too_few_blocks_have_neither_interval_nor_ranking_and_say_so() {
+    for blocks in [1, 2] {
+        let view = judge(&run(&ALL, blocks, usual));
+        let text = reason(&view, Validity::Unreplicated);
+        assert!(text.contains("3 are the fewest") && text.contains("--budget"), "{text}");
+        assert!(view.cells.iter().all(|r| r.metrics.values().all(|v| v.lo.is_none())));
+        let open = |c: &crate::view::Comparison| c.verdict == "undecided" && c.ratio.lo.is_none();
+        assert!(view.comparisons.iter().all(open));
+        let text = crate::text::render(&view, 140, false);
+        assert!(text.contains("UNREPLICATED") && !text.contains("* redis"), "{text}");
+    }
+    // One cell that fell behind the others.
+    let mut recorded = good();
+    recorded.trials.retain(|t| t.cell != "redis/steady/8" || t.block < 2);
+    recorded.seal.as_mut().unwrap().status = model::SealStatus::Interrupted;
+    assert_eq!(judge(&recorded).validity, Validity::Unreplicated);
+    // What is worse comes first.
+    let mut wrong = run(&ALL, 1, usual);
+    wrong.trials[0].phases[0].operations[0].counts.wrong = 1;
+    assert_eq!(judge(&wrong).validity, Validity::Invalid);
 }
 
 #[test]

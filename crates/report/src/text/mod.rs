@@ -65,7 +65,7 @@ pub(crate) fn painted(validity: Validity, paint: Paint) -> String {
     let word = validity.heading();
     match validity {
         Validity::Valid => paint.good(word),
-        Validity::NotSteady => paint.doubtful(word),
+        Validity::Unreplicated | Validity::NotSteady => paint.doubtful(word),
         Validity::Invalid => paint.bad(word),
     }
 }

@@ -27,7 +27,6 @@ use crate::{limits, secrets, serve};
 
 /// Ratios of several targets within 3 % count as equal.
 const EQUIVALENCE_ZONE: f64 = 0.03;
-const HALF_WIDTH_GOAL: f64 = 0.03;
 
 /// Flags of every command that puts key-value load on servers.
 #[derive(Debug, Args)]
@@ -214,12 +213,7 @@ impl KvFlags {
             scale: Scale::Standard,
             profiles: vec![workload.profile.clone()],
             seed: self.seed.map_or_else(run::random, Ok)?,
-            effort: Effort {
-                budget_ns: 0,
-                blocks_min: blocks,
-                blocks_max: blocks,
-                half_width_goal: HALF_WIDTH_GOAL,
-            },
+            effort: Effort { budget_ns: 0, blocks_min: blocks, blocks_max: blocks },
             equivalence_zone: EQUIVALENCE_ZONE,
             timeout_ns: timeout_ms * 1_000_000,
             cells: targets.iter().map(cell).collect(),
