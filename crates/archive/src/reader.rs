@@ -23,8 +23,10 @@ pub struct Record {
     pub targets: Vec<TargetLine>,
     /// Trials in the order in which they ended.
     pub trials: Vec<Trial>,
-    /// How it ended; `None` when it was killed.
+    /// How it ended; `None` when it was killed, or is under way.
     pub seal: Option<Seal>,
+    /// True while the process that writes it does.
+    pub running: bool,
     /// Files that were changed after the record was sealed.
     pub changed: Vec<String>,
 }
@@ -42,7 +44,7 @@ pub struct Listed {
     pub scale: &'static str,
     /// Start, milliseconds since 1970-01-01 UTC.
     pub started_unix_ms: u64,
-    /// `complete`, `interrupted` or `unsealed`.
+    /// `complete`, `interrupted`, `running` or `unsealed`.
     pub status: &'static str,
     /// Names of the planned targets.
     pub targets: Vec<String>,
@@ -70,7 +72,8 @@ impl Record {
         }
         let trials = lines(directory, TRIALS)?;
         let path = directory.path().to_path_buf();
-        Ok(Self { path, header, targets, trials, seal, changed })
+        let running = seal.is_none() && in_use(directory);
+        Ok(Self { path, header, targets, trials, seal, running, changed })
     }
 }
 
@@ -114,11 +117,12 @@ fn listed(record: &Directory) -> Result<Listed, ArchiveError> {
     let status = match seal {
         Some(Seal { status: SealStatus::Complete, .. }) => "complete",
         Some(Seal { status: SealStatus::Interrupted, .. }) => "interrupted",
+        None if in_use(record) => "running",
         None => "unsealed",
     };
     let plan = &header.plan;
     let left = |t: &&PlannedTarget| leftovers(&header, t, KILLED).is_some();
-    let killed = status == "unsealed" && !in_use(record);
+    let killed = status == "unsealed";
     let limits = plan.search.iter().flat_map(|search| &search.slos);
     let holding = plan.targets.iter().filter(|_| killed).filter(left);
     Ok(Listed {

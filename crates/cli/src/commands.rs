@@ -75,6 +75,7 @@ fn recorded(record: Record) -> Result<Recorded, CliError> {
         targets: record.targets.into_iter().map(state).collect(),
         trials: record.trials,
         seal: record.seal,
+        running: record.running,
     })
 }
 

@@ -22,6 +22,10 @@ use crate::kv::Offered;
 
 /// Longest measurement, nanoseconds.
 const MEASURED_NS: u64 = 1_000_000_000;
+/// Measurements of a load at most, and how near to the highest another one must come for that to be
+/// what the generator reaches: something else may have had a CPU in one of them.
+const TRIES: usize = 3;
+const AGREE: f64 = 0.9;
 /// Longest warm-up, nanoseconds.
 const WARMUP_NS: u64 = 200_000_000;
 
@@ -56,13 +60,33 @@ pub fn null_rates(plan: &Plan, setup: &Setup) -> Vec<NullRate> {
             }
         };
         let at = known.iter().position(|(other, _)| *other == shape).unwrap_or_else(|| {
-            let measured = measure(&shape, plan, setup);
+            let measured = repeated(|| measure(&shape, plan, setup));
             known.push((shape, measured));
             known.len() - 1
         });
         rates.extend(of(cell, server_cpus, &known[at].1));
     }
     rates
+}
+
+/// The measurement with the highest rates, of as many as it takes until another one agrees.
+fn repeated(
+    mut measure: impl FnMut() -> Result<Vec<PhaseResult>, Failure>,
+) -> Result<Vec<PhaseResult>, Failure> {
+    let sum = |phases: &[PhaseResult]| phases.iter().filter_map(|p| rate(p).ok()).sum::<f64>();
+    let mut best = measure()?;
+    for _ in 1..TRIES {
+        let next = measure()?;
+        let (highest, other) = (sum(&best), sum(&next));
+        let agree = highest.min(other) >= AGREE * highest.max(other);
+        if other > highest {
+            best = next;
+        }
+        if agree {
+            break;
+        }
+    }
+    Ok(best)
 }
 
 /// A rate, or why there is none, for each phase of a cell.

@@ -251,6 +251,8 @@ fn left_behind(recorded: &Recorded, notes: &mut Notes) {
             .filter(|trial| trial.not_removed.is_some())
             .any(|t| cells.iter().any(|cell| cell.id == t.cell && cell.target == target.name));
         let why = match recorded.seal {
+            // It removes that itself when it ends.
+            None if recorded.running => continue,
             None => KILLED,
             Some(_) if is_left => "could not remove all that it wrote",
             Some(_) => continue,

@@ -167,6 +167,7 @@ pub(crate) fn recorded(plan: Plan, blocks: u32, rates: Rates) -> Recorded {
         },
         trials,
         samples: BTreeMap::new(),
+        running: false,
         seal: Some(Seal {
             status: SealStatus::Complete,
             finished_unix_ms: 1_790_000_245_000,

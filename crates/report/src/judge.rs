@@ -174,14 +174,21 @@ fn ending(recorded: &Recorded) -> (String, String, f64, u32) {
     let took = ends.max().map_or(0.0, seconds);
     let is_search = recorded.header.plan.search.is_some();
     let blocks = if is_search { recorded.trials.len() as u32 } else { whole_blocks(recorded) };
-    ("unsealed".into(), UNSEALED.into(), took, blocks)
+    let status = if recorded.running { "running" } else { "unsealed" };
+    (status.into(), unsealed(recorded).into(), took, blocks)
 }
 
 /// Why a record has no end.
-pub(crate) const UNSEALED: &str =
-    "the run was killed, or its record could not be written to the end";
+pub(crate) fn unsealed(recorded: &Recorded) -> &'static str {
+    if recorded.running {
+        "the run is under way"
+    } else {
+        "the run was killed, or its record could not be written to the end"
+    }
+}
 
-fn whole_blocks(recorded: &Recorded) -> u32 {
+/// Blocks in which every cell of every target that answered was measured.
+pub(crate) fn whole_blocks(recorded: &Recorded) -> u32 {
     let plan = &recorded.header.plan;
     let available = |target: &str| recorded.unavailable(target).is_none();
     let cells: Vec<_> = plan.cells.iter().filter(|c| available(&c.target)).collect();

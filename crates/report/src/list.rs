@@ -20,7 +20,7 @@ pub struct Entry {
     pub study: String,
     /// Scale by name.
     pub scale: String,
-    /// `complete`, `interrupted` or `unsealed` (killed).
+    /// `complete`, `interrupted`, `running` or `unsealed` (killed).
     pub status: String,
     /// True where files of the record were changed after it was sealed.
     pub changed: bool,

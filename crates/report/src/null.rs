@@ -3,7 +3,7 @@
 
 use model::{Header, Kv, Load, NullRate, Product, Program};
 
-use crate::rules::{BUSY_SHARE_MAX, NULL_FACTOR_MIN};
+use crate::rules::{BUSY_SHARE_MAX, NULL_FACTOR_CHANCE, NULL_FACTOR_MIN};
 use crate::series::MeasuredPhase;
 use crate::show;
 use crate::validity::{Findings, busy, median};
@@ -46,7 +46,8 @@ pub(crate) fn check(
         // Above what the store bears by intent: judged stage by stage.
         Load::Ramp { .. } => return None,
     };
-    if rate * NULL_FACTOR_MIN > null {
+    let factor = null / rate;
+    if factor < NULL_FACTOR_MIN * (1.0 + NULL_FACTOR_CHANCE) {
         let is_closed = matches!(phase.cell.load.in_phase(phase.name), Load::Closed { .. });
         if let Some(share) = at_its_limit(phase, kv, header, known).filter(|_| is_closed) {
             return Some(format!(
@@ -55,6 +56,13 @@ pub(crate) fn check(
                  target's, its times contain waiting for the generator",
                 show::ratio(null / rate),
                 show::percent(share),
+            ));
+        }
+        if factor >= NULL_FACTOR_MIN * (1.0 - NULL_FACTOR_CHANCE) {
+            return Some(format!(
+                "{label}: the generator reaches {} as much on a null server, too near to \
+                 {NULL_FACTOR_MIN}× to say whether it was the limit ({cure})",
+                show::ratio(factor)
             ));
         }
         findings.invalid.push(format!(
@@ -78,9 +86,13 @@ pub(crate) fn at_its_limit(
 ) -> Option<f64> {
     let (own, server) = busy(phase, kv)?;
     let target = header.plan.target(&phase.cell.target)?;
-    // Redis and Valkey carry commands out on one thread, KeyDB on as many as it is told.
+    // Redis and Valkey carry commands out on one thread, and read and write on as many as they are
+    // told; KeyDB does all of it on several.
+    let io_threads = target.settings.iter().find(|(name, _)| name.ends_with("io-threads"));
+    let io_threads = io_threads.and_then(|(_, count)| count.parse::<u32>().ok()).unwrap_or(1);
     let has_one = target.product == Product::Redis && target.program != Some(Program::Keydb);
-    let usable = if has_one { 1 } else { known.server_cpus.max(1) };
+    let usable =
+        if has_one { io_threads } else { known.server_cpus }.clamp(1, known.server_cpus.max(1));
     let share = server? / f64::from(usable);
     (share > BUSY_SHARE_MAX && own <= BUSY_SHARE_MAX).then_some(share.min(1.0))
 }

@@ -14,8 +14,10 @@ pub struct Recorded {
     /// All trials, in any order. Where a resumed run measured a cell of a block again, the later
     /// entry counts.
     pub trials: Vec<Trial>,
-    /// How the run ended; `None` when it was killed.
+    /// How the run ended; `None` when it was killed, or is under way.
     pub seal: Option<Seal>,
+    /// True of a run that is under way.
+    pub running: bool,
     /// What was sampled while trials lasted, by block and id of the cell, each in the order of
     /// time; empty where nothing was.
     pub samples: BTreeMap<(u32, String), Vec<Sample>>,

@@ -20,6 +20,10 @@ pub const BUSY_SHARE_MAX: f64 = 0.9;
 /// it, more than half of the time of a request may be the generator's and the kernel's.
 pub const NULL_FACTOR_MIN: f64 = 2.0;
 
+/// How far from that limit one measurement of the null server may be by chance, as a share of it.
+/// So near to it the rule decides nothing.
+pub const NULL_FACTOR_CHANCE: f64 = 0.1;
+
 /// Share of a search's probes that missed a limit which others or the generator may be to blame
 /// for: more of their time was taken, or more of their requests were sent late, than may be beyond
 /// the limit. They count all the same; with more of them the store may bear more than was found.

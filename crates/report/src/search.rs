@@ -10,7 +10,7 @@ use stats::tail::{Judgement, Tail};
 use std::collections::BTreeMap;
 
 use crate::distribution::Times;
-use crate::judge::UNSEALED;
+use crate::judge::unsealed;
 use crate::notes::Notes;
 use crate::recorded::Recorded;
 use crate::rules::{BLAMED_MAX, CONTRADICTED_MAX, MISS_SHARE_MAX, WIDTH_MAX, WRONG_MAX};
@@ -147,7 +147,7 @@ impl Judged<'_> {
     fn why_early(&self) -> String {
         match &self.recorded.seal {
             Some(seal) => seal.stopped_because.clone(),
-            None => UNSEALED.into(),
+            None => unsealed(self.recorded).into(),
         }
     }
 

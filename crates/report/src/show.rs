@@ -11,6 +11,12 @@ pub(crate) fn percent(share: f64) -> String {
     format_percent(share)
 }
 
+/// `+12 %`, `−3 %`.
+pub(crate) fn signed_percent(share: f64) -> String {
+    let sign = if share < 0.0 { "−" } else { "+" };
+    format!("{sign}{}", percent(share.abs()))
+}
+
 /// `99.9 %`, and 100 % only where it is all.
 pub(crate) fn share_of_all(share: f64) -> String {
     match format_percent(share).as_str() {

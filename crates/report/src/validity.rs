@@ -8,7 +8,7 @@ use stats::compare::FEWEST_BLOCKS;
 use stats::steady::{Steady, is_steady};
 
 use crate::cache;
-use crate::judge::UNSEALED;
+use crate::judge::{unsealed, whole_blocks};
 use crate::notes::Notes;
 use crate::null;
 use crate::ramp::Ramp;
@@ -110,7 +110,11 @@ fn check_cells(recorded: &Recorded, findings: &mut Findings) {
         findings.invalid.push(format!("no trial was measured{}", why_no_trial(recorded)));
         return;
     }
-    if recorded.seal.as_ref().is_some_and(|s| s.blocks == 0) {
+    let blocks = recorded.seal.as_ref().map_or_else(|| whole_blocks(recorded), |s| s.blocks);
+    if recorded.running {
+        let text = format!("the run is under way, {blocks} whole blocks of it are measured so far");
+        findings.unreplicated.push(text);
+    } else if blocks == 0 {
         let text = "the run ended before every cell was measured once: go on with --resume";
         findings.invalid.push(text.into());
     }
@@ -149,7 +153,7 @@ fn why_no_trial(recorded: &Recorded) -> String {
     }
     match &recorded.seal {
         Some(seal) => format!(" ({})", seal.stopped_because),
-        None => format!(" ({UNSEALED})"),
+        None => format!(" ({})", unsealed(recorded)),
     }
 }
 
@@ -382,6 +386,14 @@ fn check_drift(phase: &MeasuredPhase<'_>, findings: &mut Findings) -> Option<Str
             return Some(
                 "too short, or too few blocks, to judge whether the rate was steady".into(),
             );
+        }
+        Steady::NotShown(lo, hi) => {
+            return Some(format!(
+                "{label}: steadiness is not shown, within the phase the rate changes by {} to {} \
+                 of its mean (more blocks, or longer ones, tell)",
+                show::signed_percent(lo),
+                show::signed_percent(hi)
+            ));
         }
         Steady::No(change) => change,
     };

@@ -305,7 +305,7 @@ pub struct View {
     pub reasons: Vec<String>,
     /// What was not steady, in a few words each.
     pub unsteady: Vec<String>,
-    /// `complete`, `interrupted` or `unsealed` (killed).
+    /// `complete`, `interrupted`, `running` or `unsealed` (killed).
     pub status: String,
     /// Why no more blocks were added.
     pub stopped_because: String,

@@ -3,8 +3,10 @@
 //! fio's slope rule (`steadystate=iops_slope`) fits a line through the rate over time and asks how
 //! much it changes. On a shared host the rate also steps up and down for reasons that are not the
 //! store's; a single trial cannot tell these from a store that wears out or warms up. What the
-//! store does, it does in every block: so the changes of all blocks are taken together, and the
-//! phase drifts when their mean lies beyond the limit by more than chance.
+//! store does, it does in every block: so the changes of all blocks are taken together. The phase
+//! drifts when their mean surely lies beyond the limit, and is steady when it surely lies within
+//! (two one-sided tests: Schuirmann, "A comparison of the two one-sided tests procedure and the
+//! power approach", 1987). Between the two nothing is shown.
 
 use crate::student;
 
@@ -16,6 +18,8 @@ pub const FEWEST_BLOCKS: usize = 3;
 
 /// Two-sided chance that noise alone passes for a drift: small, because a run has many phases.
 const ALPHA: f64 = 0.01;
+/// Chance that a drift at the limit passes for steady.
+const ALPHA_STEADY: f64 = 0.05;
 
 /// Change of the line fitted by least squares through the counts of whole intervals, from the
 /// start of the first to the end of the last, as a share of the mean: −0.1 is a loss of 10 %.
@@ -39,10 +43,12 @@ pub fn slope_share(done_per_interval: &[u64]) -> Option<f64> {
 /// What can be said of a phase's rate over time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Steady {
-    /// No drift beyond the limit is shown.
+    /// Surely no drift beyond the limit.
     Yes,
     /// Over the blocks, the rate rises (above 0) or falls by this share of its mean.
     No(f64),
+    /// Neither: the rate may change by anything between these shares of its mean.
+    NotShown(f64, f64),
     /// Too few blocks with enough intervals.
     TooShort,
 }
@@ -59,7 +65,14 @@ pub fn is_steady<'a>(blocks: impl IntoIterator<Item = &'a [u64]>, limit_share: f
     let variance = slopes.iter().map(|s| (s - mean).powi(2)).sum::<f64>() / (n - 1.0);
     let error = (variance / n).sqrt();
     let surely = mean.abs() - student::critical(ALPHA / 2.0, n - 1.0) * error;
-    if surely > limit_share { Steady::No(mean) } else { Steady::Yes }
+    let reach = student::critical(ALPHA_STEADY, n - 1.0) * error;
+    if surely > limit_share {
+        Steady::No(mean)
+    } else if mean.abs() + reach <= limit_share {
+        Steady::Yes
+    } else {
+        Steady::NotShown(mean - reach, mean + reach)
+    }
 }
 
 #[cfg(test)]
@@ -131,6 +144,25 @@ mod tests {
             let alarms = found(0.0, blocks);
             assert!(alarms <= 0.005, "{alarms} false alarms of {blocks} blocks");
         }
+        // A store that drifts is not called steady, however few blocks there are.
+        for (change, blocks) in [(0.1, 3), (-0.3, 3), (0.3, 6), (-0.5, 3)] {
+            let called = (0..2_000).filter(|_| {
+                let blocks: Vec<_> =
+                    (0..blocks).map(|_| block(change, 0.05, 0.1, &mut random)).collect();
+                judge(&blocks) == Steady::Yes
+            });
+            let called = called.count() as f64 / 2_000.0;
+            assert!(called <= 0.07, "{called} of drifts by {change} pass for steady");
+        }
+        let mut random = SplitMix64::new(12);
+        let mut found = |change, blocks: usize| {
+            let drifts = (0..2_000).filter(|_| {
+                let blocks: Vec<_> =
+                    (0..blocks).map(|_| block(change, 0.05, 0.2, &mut random)).collect();
+                matches!(judge(&blocks), Steady::No(_))
+            });
+            drifts.count() as f64 / 2_000.0
+        };
         let seen = found(-0.8, 6);
         assert!(seen >= 0.5, "a loss of 80 % is seen in {seen} of the runs only");
         let seen = found(-0.3, 20);

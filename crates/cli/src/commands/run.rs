@@ -90,7 +90,8 @@ pub(super) fn carry_out(
     let targets = collector.targets;
     // Without them there is a result all the same.
     let samples = PackedSamples::read(writer.path()).and_then(|s| s.by_trial()).unwrap_or_default();
-    let recorded = Recorded { header, targets, trials, seal: Some(seal), samples };
+    let (seal, running) = (Some(seal), false);
+    let recorded = Recorded { header, targets, trials, seal, running, samples };
     let mut view = judge(&recorded);
     view.mark_changed(writer.changed().to_vec());
     // First the page: what cannot be printed is kept at least.

@@ -30,6 +30,11 @@ fn killed(place: &Place) {
     wait_until("block 2 is under way", Duration::from_secs(60), || {
         (trials_so_far(&place.records()) >= 3).then_some(())
     });
+    // Others may look at it meanwhile.
+    assert!(place.on_records(&["list"]).code(0).stdout.contains("running"));
+    let shown = place.on_records(&["show", "--format", "json"]).code(0).json();
+    assert_eq!(shown["status"], "running");
+    assert_ne!(shown["validity"], "valid");
     run.signal(Signal::SIGKILL);
     assert_eq!(run.finish_within(Duration::from_secs(20)).code, None);
     place.assert_nothing_left();

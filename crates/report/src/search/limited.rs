@@ -7,7 +7,7 @@ use stats::tail::Judgement;
 use super::Judged;
 use crate::notes::Notes;
 use crate::null;
-use crate::rules::{BUSY_SHARE_MAX, NULL_FACTOR_MIN, UNHURRIED_FACTOR_MAX};
+use crate::rules::{BUSY_SHARE_MAX, NULL_FACTOR_CHANCE, NULL_FACTOR_MIN, UNHURRIED_FACTOR_MAX};
 use crate::series::MeasuredPhase;
 use crate::show;
 
@@ -88,10 +88,11 @@ impl Judged<'_> {
             notes.add(format!("not checked against the null server: {why}"));
             return None;
         };
-        if center * NULL_FACTOR_MIN <= null {
+        let factor = null / center;
+        if factor >= NULL_FACTOR_MIN * (1.0 + NULL_FACTOR_CHANCE) {
             return None;
         }
-        let factor = show::ratio(null / center);
+        let times = show::ratio(factor);
         let peak = phases.iter().find(|p| Some(&p.cell.id) == Some(&known.cell));
         let share = peak.and_then(|peak| match &peak.cell.workload {
             Workload::Kv(kv) => null::at_its_limit(peak, kv, header, known),
@@ -99,15 +100,23 @@ impl Judged<'_> {
         });
         if let Some(share) = share {
             notes.add(format!(
-                "the generator reaches only {factor} as much on a null server, but at the peak the \
+                "the generator reaches only {times} as much on a null server, but at the peak the \
                  target used {} of the CPUs it can use and the generator had rest: the rate is the \
                  target's, its times contain waiting for the generator",
                 show::percent(share),
             ));
             return None;
         }
+        if factor >= NULL_FACTOR_MIN * (1.0 - NULL_FACTOR_CHANCE) {
+            notes.add(format!(
+                "the generator reaches {times} as much on a null server, too near to \
+                 {NULL_FACTOR_MIN}× to say whether it was the limit (give it more --threads and \
+                 CPUs, or measure on a larger machine)"
+            ));
+            return None;
+        }
         let why = format!(
-            "the generator may be the limit, it reaches {} on a null server ({factor} as much, at \
+            "the generator may be the limit, it reaches {} on a null server ({times} as much, at \
              least {NULL_FACTOR_MIN}× must be): give it more --threads and CPUs, or measure on a \
              larger machine",
             show::rate(null),

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::permutation::Permutation;
+use super::ycsb::Ycsb;
 use super::zipf::Zipf;
 use super::{Distribution, Key, Random};
 
@@ -57,6 +58,7 @@ enum Way {
     /// One after the other from this one on.
     From(u64),
     Zipf(Zipf, Option<Permutation>),
+    Ycsb(Ycsb),
     /// Mean and deviation in keys.
     Gaussian(f64, f64),
     Sequential,
@@ -90,6 +92,7 @@ impl KeyChoice {
             Distribution::Zipf { exponent, scattered } => {
                 Way::Zipf(zipf(exponent)?, places(scattered))
             }
+            Distribution::Ycsb => Way::Ycsb(Ycsb::new(keys)),
             Distribution::Latest { exponent } => Way::Latest(zipf(exponent)?),
             Distribution::Gaussian { mean, deviation } => {
                 let middle = absolute(mean, (keys - 1) as f64);
@@ -144,6 +147,7 @@ impl KeyChoice {
             Way::Uniform => random.below(self.keys),
             Way::Among(keys) => keys[random.below(keys.len() as u64) as usize].0,
             Way::Zipf(zipf, places) => placed(places.as_ref(), zipf.rank(random)),
+            Way::Ycsb(ycsb) => ycsb.record(random),
             Way::Gaussian(mean, deviation) => self.bell(random, *mean, *deviation),
             Way::Sequential => n % self.keys,
             Way::From(first) => first + n % self.keys,

@@ -12,10 +12,10 @@ const HOT: (f64, f64) = (0.2, 0.8);
 
 /// How probable keys are.
 ///
-/// Spelled `uniform`, `zipf:0.99`, `gauss:0.5:0.1`, `sequential`, `hot:0.1:0.9` or `latest:0.99`;
-/// without numbers, the usual ones are taken. In `zipf:0.99:ordered` and `hot:0.1:0.9:ordered` the
-/// hottest keys are those of the smallest numbers; otherwise they lie scattered over all keys,
-/// since neighbours often share a slot, a page or a shard.
+/// Spelled `uniform`, `zipf:0.99`, `ycsb-zipfian`, `gauss:0.5:0.1`, `sequential`, `hot:0.1:0.9` or
+/// `latest:0.99`; without numbers, the usual ones are taken. In `zipf:0.99:ordered` and
+/// `hot:0.1:0.9:ordered` the hottest keys are those of the smallest numbers; otherwise they lie
+/// scattered over all keys, since neighbours often share a slot, a page or a shard.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Distribution {
     /// All alike.
@@ -27,6 +27,9 @@ pub enum Distribution {
         /// False when key 0 is the hottest, key 1 the next, and so on.
         scattered: bool,
     },
+    /// As YCSB chooses with `requestdistribution=zipfian`: Zipf's law over ten billion ranks that
+    /// are folded into the keys, so that the hottest gets 3.8 % however few there are.
+    Ycsb,
     /// A bell around one key, cut off at both ends.
     Gaussian {
         /// The middle: up to 1 a share of the way from the first key to the last, above 1 the
@@ -60,7 +63,8 @@ pub enum DistributionError {
     /// No name of a distribution, or more numbers than it has.
     #[error(
         "`{0}` is not a distribution of keys, expected uniform, zipf[:EXPONENT[:ordered]], \
-         gauss[:MEAN:DEVIATION], sequential, hot[:KEYS:OPERATIONS[:ordered]] or latest[:EXPONENT]"
+         ycsb-zipfian, gauss[:MEAN:DEVIATION], sequential, hot[:KEYS:OPERATIONS[:ordered]] or \
+         latest[:EXPONENT]"
     )]
     Unknown(String),
     /// A number outside of its range, or none at all.
@@ -94,6 +98,7 @@ impl FromStr for Distribution {
         Ok(match *parts {
             ["uniform"] => Self::Uniform,
             ["sequential"] => Self::Sequential,
+            ["ycsb-zipfian"] => Self::Ycsb,
             ["zipf"] => Self::Zipf { exponent: EXPONENT, scattered },
             ["zipf", s] => Self::Zipf { exponent: exponent(s)?, scattered },
             ["latest"] => Self::Latest { exponent: EXPONENT },
@@ -160,6 +165,7 @@ impl fmt::Display for Distribution {
         match *self {
             Self::Uniform => f.write_str("uniform"),
             Self::Sequential => f.write_str("sequential"),
+            Self::Ycsb => f.write_str("ycsb-zipfian"),
             Self::Zipf { exponent, scattered } => write!(f, "zipf:{exponent}{}", order(scattered)),
             Self::Latest { exponent } => write!(f, "latest:{exponent}"),
             Self::Gaussian { mean, deviation } => write!(f, "gauss:{mean}:{deviation}"),

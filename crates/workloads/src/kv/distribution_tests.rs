@@ -44,7 +44,7 @@ fn what_is_no_distribution_is_named_and_explained() {
             error(text),
             format!(
                 "`{text}` is not a distribution of keys, expected uniform, \
-                 zipf[:EXPONENT[:ordered]], gauss[:MEAN:DEVIATION], sequential, \
+                 zipf[:EXPONENT[:ordered]], ycsb-zipfian, gauss[:MEAN:DEVIATION], sequential, \
                  hot[:KEYS:OPERATIONS[:ordered]] or latest[:EXPONENT]"
             )
         );

@@ -27,6 +27,7 @@ pub mod sizes;
 pub mod user;
 mod uuid;
 pub mod values;
+mod ycsb;
 mod zipf;
 
 pub use choice::{ChoiceError, KEYS_MAX, KeyChoice};

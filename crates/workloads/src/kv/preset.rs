@@ -2,8 +2,10 @@
 //!
 //! - `ycsb-a`, `-b`, `-c`, `-d`, `-f`: the core workloads of YCSB (Cooper et al.: Benchmarking
 //!   Cloud Serving Systems with YCSB, ACM Cloud Computing 2010; the files `workloada` to
-//!   `workloadf` of its repository). Records are 1000 bytes, ten fields of 100; here, one value. E
-//!   scans, which caches cannot.
+//!   `workloadf` of its repository), with the frequencies of its own generator. Records are 1000
+//!   bytes, ten fields of 100; here, one value: an update writes all of it, as with YCSB's
+//!   `writeallfields=true`, where it writes one field of ten by default. E scans, which caches
+//!   cannot.
 //! - `twitter-c12`, `-c15`, `-c31`, `-c37`, `-c52`: clusters of Twitter's caches in March 2020
 //!   (Yang, Yue, Rashmi: A Large Scale Analysis of Hundreds of In-memory Cache Clusters at Twitter,
 //!   OSDI 2020; the table `stat/2020Mar.md` of twitter/cache-trace, CC-BY). The table gives means
@@ -46,11 +48,11 @@ struct Line {
 
 /// The lines of YCSB and those of Twitter's clusters.
 const LINES: [Line; 10] = [
-    ycsb("ycsb-a", "YCSB A, update heavy", "read=0.5,update=0.5", "zipf:0.99"),
-    ycsb("ycsb-b", "YCSB B, read mostly", "read=0.95,update=0.05", "zipf:0.99"),
-    ycsb("ycsb-c", "YCSB C, read only", "read=1", "zipf:0.99"),
+    ycsb("ycsb-a", "YCSB A, update heavy", "read=0.5,update=0.5", "ycsb-zipfian"),
+    ycsb("ycsb-b", "YCSB B, read mostly", "read=0.95,update=0.05", "ycsb-zipfian"),
+    ycsb("ycsb-c", "YCSB C, read only", "read=1", "ycsb-zipfian"),
     ycsb("ycsb-d", "YCSB D, read latest", "read=0.95,insert=0.05", "latest:0.99"),
-    ycsb("ycsb-f", "YCSB F, read-modify-write", "read=0.5,read-modify-write=0.5", "zipf:0.99"),
+    ycsb("ycsb-f", "YCSB F, read-modify-write", "read=0.5,read-modify-write=0.5", "ycsb-zipfian"),
     Line {
         name: "twitter-c12",
         title: "Twitter cluster 12, write heavy",

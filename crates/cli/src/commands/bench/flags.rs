@@ -39,8 +39,9 @@ pub(crate) struct KvFlags {
     /// server by URL every key must begin with __key__, and not all commands are allowed
     #[arg(long = "command", value_name = "TEXT", conflicts_with = "preset")]
     pub(in crate::commands) commands: Vec<String>,
-    /// A published workload: ycsb-a, -b, -c, -d, -f, twitter-c12, twitter-c52, ...
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["value", "dist"])]
+    /// A published workload: ycsb-a, -b, -c, -d, -f, twitter-c12, twitter-c52, ...; --value,
+    /// --dist, --key-size and --ttl replace what it says of them
+    #[arg(long, value_name = "NAME")]
     pub(in crate::commands) preset: Option<String>,
     /// Clients, each with a connection
     #[arg(long, short, default_value_t = 50, value_parser = value_parser!(u32).range(1..=20_000))]
@@ -52,13 +53,15 @@ pub(crate) struct KvFlags {
     /// Threads of the generator: at most as many as it has clients, and CPUs
     #[arg(long, default_value_t = 1, value_parser = value_parser!(u32).range(1..=512))]
     pub(in crate::commands) threads: u32,
-    /// Bytes of a value: 1KiB, 64-4096, 100:3,1024:1, etc (Facebook's ETC) [default: 1KiB]
+    /// Bytes of a value: 1KiB, 64-4096, 100:3,1024:1, etc (the sizes alone of Facebook's
+    /// ETC) [default: 1KiB]
     #[arg(long, value_name = "BYTES")]
     pub(in crate::commands) value: Option<String>,
     /// Keys that requests choose from
     #[arg(long, default_value_t = 100_000)]
     pub(in crate::commands) keys: u64,
-    /// How often each is chosen: uniform, zipf:0.99, gauss, sequential, hot:0.1:0.9, latest
+    /// How often each is chosen: uniform, zipf:0.99, ycsb-zipfian, gauss, sequential,
+    /// hot:0.1:0.9, latest
     /// [default: uniform]
     #[arg(long, value_name = "DISTRIBUTION")]
     pub(in crate::commands) dist: Option<String>,
@@ -243,14 +246,15 @@ impl KvFlags {
         let preset: Option<Preset> =
             self.preset.as_ref().map(|name| read("--preset", name)).transpose()?;
         let (profile, operations, weights) = self.operations(preset.as_ref())?;
-        let value_bytes = match &preset {
-            Some(preset) => preset.values.to_string(),
-            None => self.value.clone().unwrap_or_else(|| "1KiB".into()),
+        let given = |of_user: &Option<String>, of_preset: Option<String>, usual: &str| {
+            of_user.clone().or(of_preset).unwrap_or_else(|| usual.into())
         };
-        let distribution = match &preset {
-            Some(preset) => preset.keys.to_string(),
-            None => self.dist.clone().unwrap_or_else(|| "uniform".into()),
-        };
+        let (values, keys) = (
+            preset.as_ref().map(|p| p.values.to_string()),
+            preset.as_ref().map(|p| p.keys.to_string()),
+        );
+        let value_bytes = given(&self.value, values, "1KiB");
+        let distribution = given(&self.dist, keys, "uniform");
         let filled_share = self.filled_share(&operations)?;
         let of_preset = preset.as_ref().and_then(|p| p.name_bytes).map(|bytes| bytes.to_string());
         Ok(Kv {
@@ -293,7 +297,11 @@ impl KvFlags {
             return Ok((profile, operations, weights));
         }
         let (profile, weights) = if let Some(preset) = preset {
-            (preset.name.to_string(), of_preset(preset))
+            let of = |name: &str, value: &Option<String>| {
+                value.as_ref().map_or_else(String::new, |value| format!(",{name}={value}"))
+            };
+            let changed = of("value", &self.value) + &of("dist", &self.dist);
+            (preset.name.to_string() + &changed, of_preset(preset))
         } else {
             let text = self.op.as_deref().unwrap_or("get=0.9,set=0.1");
             let weights: Weights = read("--op", text)?;
