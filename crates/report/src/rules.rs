@@ -5,6 +5,14 @@ use model::TAKEN_SHARE_MAX;
 use serde::Serialize;
 use stats::compare::FEWEST_BLOCKS;
 
+/// Share of its planned length that a phase must last: what ended it early kept the rest from being
+/// measured, and its rate is that of before.
+pub const LENGTH_SHARE_MIN: f64 = 0.8;
+
+/// Mean times between two operations for which nothing must have been answered to be told from
+/// chance: of independent ones, one pause in five hundred million is so long.
+pub const SILENCE_MIN: u64 = 20;
+
 /// Wrong values allowed. A store that returns other data than it was given is not measured but
 /// broken, so one is too many.
 pub const WRONG_MAX: u64 = 0;
@@ -124,6 +132,11 @@ fn rules_of_the_run() -> Vec<Rule> {
             "failed trials",
             "0".into(),
             "INVALID: a target that answered must finish every trial",
+        ),
+        rule(
+            "cut short",
+            format!("{} of a phase's planned length at least", above(LENGTH_SHARE_MIN)),
+            "INVALID: what ended it early is not in its figures",
         ),
         rule(
             "missing cells",

@@ -1,7 +1,7 @@
 //! May the numbers be used? The rules of [`crate::rules`] applied to one run.
 
 use model::{
-    Counts, ErrorClass, Generation, Header, Kv, Load, PhaseResult, Plan, SealStatus, Trial,
+    Counts, ErrorClass, Generation, Header, Kv, Load, PhaseResult, Plan, SealStatus, Stop, Trial,
     Workload,
 };
 use stats::compare::FEWEST_BLOCKS;
@@ -14,8 +14,8 @@ use crate::null;
 use crate::ramp::Ramp;
 use crate::recorded::Recorded;
 use crate::rules::{
-    BUSY_SHARE_MAX, DRIFT_SHARE_MAX, ERROR_SHARE_MAX, LONGEST_SHARE_MAX, MISS_SHARE_MAX,
-    OWN_SHARE_MAX, OWN_SHARE_NOTE, WRONG_MAX,
+    BUSY_SHARE_MAX, DRIFT_SHARE_MAX, ERROR_SHARE_MAX, LENGTH_SHARE_MIN, LONGEST_SHARE_MAX,
+    MISS_SHARE_MAX, OWN_SHARE_MAX, OWN_SHARE_NOTE, SILENCE_MIN, WRONG_MAX,
 };
 use crate::series::{MeasuredPhase, Operation};
 use crate::show;
@@ -167,6 +167,7 @@ pub(crate) fn check_phase(
     for operation in phase.single_operations() {
         check_counts(phase, operation, findings);
     }
+    check_length(phase, findings);
     let mut carried = Vec::new();
     if phase.cleaned_anew() {
         carried.push(notes.add(CLEANED_ANEW));
@@ -197,6 +198,35 @@ pub(crate) fn check_phase(
     }
     carried.extend(pinning_notes(header, notes));
     carried
+}
+
+/// Whether each block of a phase lasted as long as planned: nothing is answered any more where one
+/// server of several is gone and every client waits for it.
+fn check_length(phase: &MeasuredPhase<'_>, findings: &mut Findings) {
+    let Some(Stop::AfterNs(planned_ns)) = phase.planned.map(|planned| planned.stop) else { return };
+    if phase.cell.load.is_staged() {
+        return;
+    }
+    // Where few operations follow one another, the last may have been long before the end.
+    let silent_ns = |measured: &PhaseResult| {
+        let operations = measured.operations.last().map_or(0, |whole| whole.counts.total());
+        let usual_ns = measured.wall_ns / operations.max(1);
+        let silent_ns = planned_ns.saturating_sub(measured.wall_ns);
+        (operations > 0 && silent_ns > usual_ns.saturating_mul(SILENCE_MIN)).then_some(silent_ns)
+    };
+    let longest = phase.trials.iter().filter_map(|(_, measured)| silent_ns(measured)).max();
+    let Some(silent_ns) = longest else { return };
+    let share = silent_ns as f64 / planned_ns.max(1) as f64;
+    if share > 1.0 - LENGTH_SHARE_MIN {
+        findings.invalid.push(format!(
+            "{}: nothing was answered in the last {} of {} (at most {} may be): see what became of \
+             the server",
+            phase.label(),
+            show::ns(silent_ns as f64),
+            show::ns(planned_ns as f64),
+            show::percent(1.0 - LENGTH_SHARE_MIN)
+        ));
+    }
 }
 
 /// What is doubtful about how CPUs were divided.

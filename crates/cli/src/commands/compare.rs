@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use ::report::view::{Validity, View};
+use ::report::view::View;
 
 use crate::args::Compare;
 use crate::exit::CliError;
@@ -23,15 +23,16 @@ pub(crate) fn run(arguments: &Compare) -> Result<ExitCode, CliError> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Refuses a run that cannot be compared with any other.
+/// Refuses a run of fewer blocks than tell anything apart; searches have rounds instead.
 fn replicated(view: &View) -> Result<(), CliError> {
-    if view.validity != Validity::Unreplicated {
+    let (blocks, fewest) = (view.blocks, view.fewest_blocks);
+    if view.search.is_some() || blocks as usize >= fewest {
         return Ok(());
     }
+    let plural = if blocks == 1 { "" } else { "s" };
     Err(CliError::usage(format!(
-        "run `{}` is {} and cannot be compared ({})",
-        view.run,
-        view.validity.heading(),
-        view.reasons.join("; ")
+        "run `{}` has {blocks} block{plural} and cannot be compared (expected {fewest} or more: \
+         measure again with --blocks {fewest}, or for a study with a longer --budget)",
+        view.run
     )))
 }

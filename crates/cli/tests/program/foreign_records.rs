@@ -330,16 +330,15 @@ fn what_was_changed_after_it_was_sealed_is_named_everywhere() {
     let changed = "changed after it was sealed";
     foreign.reads(&["report"], "nothing");
     fs::remove_file(foreign.path("summary.json")).unwrap();
-    for arguments in READING {
+    // A run of one block is not compared with any.
+    for arguments in READING.iter().filter(|words| words[0] != "compare") {
         let text = said(arguments);
         assert!(!text.contains("changed after") && !text.contains(", changed"), "{text}");
     }
     let mut trial = foreign.first_trial();
     trial["took_ns"] = json!(trial["took_ns"].as_u64().unwrap() + 1);
     foreign.trials(&[trial]);
-    for arguments in
-        [&["show"][..], &["show", "--format", "markdown"], &["compare", "latest", "latest"]]
-    {
+    for arguments in [&["show"][..], &["show", "--format", "markdown"]] {
         let text = said(arguments).split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(text.contains(changed) && text.contains("trials.jsonl"), "{text}");
     }

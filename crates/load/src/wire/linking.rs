@@ -22,6 +22,17 @@ const LOOKS_A_TIMEOUT: u64 = 8;
 /// Ticks within which each is looked at, however long the time-out.
 const SWEEP_TICKS_MAX: u64 = 50;
 
+/// What a thread knows of a server.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Node {
+    /// Connections to it that can be used.
+    open: u32,
+    /// Since when there is none, although there was or should be; 0 where there is one.
+    down_since_ns: u64,
+    /// Why a connection to it broke last.
+    last_fault: Option<(ErrorClass, String)>,
+}
+
 impl<P: Parser + Default> Worker<'_, P> {
     /// Opens every connection; returns when all are open, or the load has failed.
     pub(super) fn connect_all(&mut self) {
@@ -50,6 +61,7 @@ impl<P: Parser + Default> Worker<'_, P> {
         // One that broke meanwhile is made anew without this.
         if self.connections[index].hang_up() {
             self.open -= 1;
+            self.node_of(index).open -= 1;
             self.connect(index);
         }
     }
@@ -150,7 +162,9 @@ impl<P: Parser + Default> Worker<'_, P> {
         }
         connection.attempts = 0;
         let client = connection.client;
-        self.down_since_ns = 0;
+        let node = self.node_of(index);
+        node.down_since_ns = 0;
+        node.open += 1;
         self.opening -= 1;
         self.open += 1;
         self.may_send(client);
@@ -200,8 +214,12 @@ impl<P: Parser + Default> Worker<'_, P> {
         match connection.state {
             State::Down { .. } => return,
             State::Opening { .. } => self.opening -= 1,
-            State::Open => self.open -= 1,
+            State::Open => {
+                self.open -= 1;
+                self.node_of(index).open -= 1;
+            }
         }
+        let connection = &mut self.connections[index];
         let doubled = RETRY_NS_FIRST << connection.attempts.saturating_sub(1).min(16);
         let under_way = connection.close(now + doubled.min(RETRY_NS_MAX));
         let client = connection.client;
@@ -214,14 +232,20 @@ impl<P: Parser + Default> Worker<'_, P> {
                 }
             }
         }
-        if self.open == 0 && self.down_since_ns == 0 {
-            self.down_since_ns = now;
+        let node = self.node_of(index);
+        if node.open == 0 && node.down_since_ns == 0 {
+            node.down_since_ns = now;
         }
         if !self.running || !self.shared.offer.reconnects || class == ErrorClass::Denied {
             self.shared.fail(class, message);
         } else {
-            self.last_fault = Some((class, message));
+            self.node_of(index).last_fault = Some((class, message));
         }
+    }
+
+    fn node_of(&mut self, index: usize) -> &mut Node {
+        let node = self.connections[index].node as usize;
+        &mut self.nodes[node]
     }
 
     /// A request of that client is over.
@@ -240,13 +264,14 @@ impl<P: Parser + Default> Worker<'_, P> {
             self.retry(now);
         }
         self.time_out(now);
-        if self.open > 0 {
-            self.down_since_ns = 0;
-        } else if self.running && now.saturating_sub(self.down_since_ns) > timeout_ns {
-            let (class, message) = self
-                .last_fault
-                .clone()
-                .unwrap_or((ErrorClass::Closed, "no connection could be made".to_string()));
+        // What the others answer stands for nothing where one server of several is gone: whoever
+        // asks it next waits.
+        let is_gone = |node: &&Node| {
+            node.down_since_ns > 0 && now.saturating_sub(node.down_since_ns) > timeout_ns
+        };
+        if let Some(node) = self.nodes.iter().find(is_gone).filter(|_| self.running) {
+            let unknown = || (ErrorClass::Closed, "no connection could be made".to_string());
+            let (class, message) = node.last_fault.clone().unwrap_or_else(unknown);
             self.shared.fail(class, message);
         }
     }

@@ -21,6 +21,7 @@ use super::connection::{Connection, Pending, UNTIMED};
 use super::crowd::Crowd;
 use super::engine::{Pacing, Shared, Until, fresh};
 use super::inserts::Inserted;
+use super::linking::Node;
 use super::pacer::Pacer;
 use super::protocol::Parser;
 use super::recorder::WireRecorder;
@@ -116,10 +117,8 @@ pub(crate) struct Worker<'a, P> {
     /// The connection that is looked at next for a time-out.
     pub(super) next_look: usize,
     pub(super) running: bool,
-    /// Since when no connection is open; 0 when one is.
-    pub(super) down_since_ns: u64,
-    /// Why a connection broke last.
-    pub(super) last_fault: Option<(ErrorClass, String)>,
+    /// What it knows of each server.
+    pub(super) nodes: Vec<Node>,
 }
 
 impl<'a, P: Parser + Default> Worker<'a, P> {
@@ -183,8 +182,7 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
             open: 0,
             next_look: 0,
             running: false,
-            down_since_ns: 0,
-            last_fault: None,
+            nodes: vec![Node::default(); nodes],
         })
     }
 

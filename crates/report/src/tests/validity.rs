@@ -321,6 +321,29 @@ fn a_killed_run_counts_its_whole_blocks_itself() {
 }
 
 #[test]
+fn a_phase_whose_end_nobody_answered_is_invalid() {
+    let shortened = |share: f64, operations: u64| {
+        let mut recorded = good();
+        for trial in recorded.trials.iter_mut().filter(|t| t.block == 1) {
+            for phase in &mut trial.phases {
+                phase.wall_ns = (phase.wall_ns as f64 * share) as u64;
+                let whole = phase.operations.last_mut().unwrap();
+                whole.counts = model::Counts { ok: operations, ..model::Counts::default() };
+            }
+        }
+        let planned = recorded.header.plan.cells[0].workload.phases()[0].stop;
+        assert!(matches!(planned, model::Stop::AfterNs(_)), "{planned:?}");
+        judge(&recorded)
+    };
+    assert_eq!(shortened(0.85, 2_000).validity, Validity::Valid);
+    // One that is asked for something once in a while.
+    assert_eq!(shortened(0.7, 4).validity, Validity::Valid);
+    let view = shortened(0.5, 2_000);
+    assert_eq!(view.validity, Validity::Invalid);
+    assert!(view.reasons[0].contains("nothing was answered in the last 500 ms"), "{view:?}");
+}
+
+#[test]
 fn a_run_under_way_is_neither_killed_nor_valid() {
     let mut recorded = good();
     (recorded.seal, recorded.running) = (None, true);
