@@ -1,5 +1,5 @@
-//! The fixed rules by which a run is VALID, NOT-STEADY or INVALID. They were set before any
-//! result was seen, and no option changes them.
+//! The fixed rules by which a run is VALID, UNREPLICATED, NOT-STEADY or INVALID. They were set
+//! before any result was seen, and no option changes them.
 
 use model::TAKEN_SHARE_MAX;
 use serde::Serialize;

@@ -110,6 +110,9 @@ pub(crate) fn search(
         findings.invalid.push(sentence.clone());
     }
     judged.check(findings, notes);
+    if matches!(found, Some(Found::Rate { .. })) {
+        judged.tell_held(notes);
+    }
     if let Some(Found::Rate { lo, hi, .. }) = found
         && hi > lo * WIDTH_MAX
     {
@@ -322,22 +325,25 @@ impl Judged<'_> {
             findings.not_steady("store or machine changed while they were searched", sentence);
         }
         self.check_blame(findings, notes);
-        let held = self.seen.iter().filter(|s| s.purpose == Purpose::Hold).collect::<Vec<_>>();
-        if let Some(last) = held.last() {
-            let own = held.iter().filter(|s| s.rate_per_s == last.rate_per_s);
-            let held_s = own.map(|s| s.length_ns as f64 / 1e9).sum::<f64>();
-            notes.add(format!(
-                "stalls rarer than every {held_s:.0} s are not covered: that long {} was held (a \
-                 longer --probe covers more)",
-                per_s(last.rate_per_s as f64)
-            ));
-        }
         if self.brackets() > 1 {
             notes.add(
                 "the search began anew, because what it found first did not agree with what \
                  followed: rates of both are among its probes",
             );
         }
+    }
+
+    /// Says for how long the rate below the answer was held.
+    fn tell_held(&self, notes: &mut Notes) {
+        let holds = || self.seen.iter().filter(|s| s.purpose == Purpose::Hold);
+        let Some(last) = holds().next_back() else { return };
+        let own = holds().filter(|s| s.rate_per_s == last.rate_per_s);
+        let held_s: f64 = own.map(|s| s.length_ns as f64 / 1e9).sum();
+        notes.add(format!(
+            "stalls rarer than every {held_s:.0} s are not covered: that long {} was held (a \
+             longer --probe covers more)",
+            per_s(last.rate_per_s as f64)
+        ));
     }
 
     /// How often rates were bracketed.

@@ -313,6 +313,9 @@ fn how_long_the_answer_was_held_is_told() {
     let (validity, outcome, sentence) = outcome(&searched(STORE, stalls));
     assert_eq!((validity, &*outcome), (Validity::Invalid, "not-held"), "{sentence}");
     assert!(sentence.contains("from time to time the store stalls"), "{sentence}");
+    // What was not held covers nothing.
+    let told = judge(&searched(STORE, stalls)).footnotes;
+    assert!(!told.iter().any(|n| n.contains("was held")), "{told:?}");
 }
 
 #[test]
