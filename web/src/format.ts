@@ -123,16 +123,38 @@ export const BOUNDED = 100;
 /** The same for an end that is as exact as its centre; beyond, it has three digits. */
 const NEAR = 10;
 
-function end(n: number, center: number, print: (n: number) => string): string {
-  const factor = center === 0 ? 1 : Math.max(n / center, center / n);
-  if (factor > BOUNDED) return n > center ? "∞" : "0";
-  return print(factor > NEAR ? Number(n.toPrecision(3)) : n);
+function threeDigitsOf(n: number): number {
+  return Number(n.toPrecision(3));
 }
 
-/** The ends of an interval by one printer: `47,610–48,870`; empty where there is none, 0 or ∞ where an end bounds nothing. */
+function end(n: number, center: number, print: (n: number) => string): string {
+  const factor = center === 0 || n === 0 ? 1 : Math.max(n / center, center / n);
+  if (factor > BOUNDED) {
+    return n > center ? `>${print(threeDigitsOf(center * BOUNDED))}` : `<${print(threeDigitsOf(center / BOUNDED))}`;
+  }
+  return print(factor > NEAR ? threeDigitsOf(n) : n);
+}
+
+/** The ends of an interval by one printer: `47,610–48,870`; empty where there is none, `>` or `<` where an end lies farther from the centre. */
 export function interval({ center, lo, hi }: Value, print: (n: number) => string): string {
   if (lo === null || hi === null) return "";
   return `${end(lo, center, print)}–${end(hi, center, print)}`;
+}
+
+/** Blocks from which the ends beside a value are an interval of 95 %; those of fewer are a range. */
+const BLOCKS_OF_INTERVAL = 6;
+
+/** The same of a time, whose interval rests on all operations of the blocks. */
+const BLOCKS_OF_TIMES = 4;
+
+/** What the ends beside a rate over so many blocks are; as `ends_name` in crates/report/src/show.rs. */
+export function endsName(blocks: number): string {
+  return blocks < BLOCKS_OF_INTERVAL ? "range of blocks" : "95 % interval";
+}
+
+/** What the ends beside a time over so many blocks are. */
+export function timeEndsName(blocks: number): string {
+  return blocks < BLOCKS_OF_TIMES ? "range of blocks" : "95 % interval";
 }
 
 /** A ratio's interval: `1.36–1.47`; empty where there is none. */

@@ -120,7 +120,7 @@ export function geometricMean(logs: readonly number[]): Value {
   const middle = mean(logs);
   const center = Math.exp(middle);
   const blocks = logs.length;
-  if (blocks < 2) return { center, lo: null, hi: null };
+  if (blocks < 3) return { center, lo: null, hi: null };
   if (Math.max(...logs) - Math.min(...logs) <= ROUNDING) return { center, lo: center, hi: center };
   const variance = logs.reduce((sum, v) => sum + (v - middle) ** 2, 0) / (blocks - 1);
   const t = critical(blocks - 1);

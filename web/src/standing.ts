@@ -119,7 +119,8 @@ function operationGroup(view: View, rows: Row[], controls: ReadonlySet<string>):
   const first = rows[0] as Row;
   const comparisons = view.comparisons.filter((c) => sameCell(c, first));
   const metric = first.compared_by;
-  const mayBeBest = (row: Row): boolean => !controls.has(row.target) && !isGiven(row.operation);
+  const ranks = view.validity !== "unreplicated";
+  const mayBeBest = (row: Row): boolean => ranks && !controls.has(row.target) && !isGiven(row.operation);
   const ranked = ranking(comparisons, rows.filter(mayBeBest), metric);
   const best = ranked[0] ?? null;
   const standings = new Map<string, Standing>();

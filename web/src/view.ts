@@ -11,7 +11,10 @@ export const VIEW_FORMAT = 1;
 /** May the numbers be used? */
 export type Validity = "valid" | "unreplicated" | "not-steady" | "invalid";
 
-/** A centre with its 95 % interval over blocks; `lo` and `hi` are null below two blocks. */
+/**
+ * A centre with the ends of its 95 % interval over blocks, within what was observed; `lo` and `hi` are null below three
+ * blocks.
+ */
 export interface Value {
   center: number;
   lo: number | null;
@@ -180,9 +183,22 @@ export interface RampView {
   /** `reached_per_s`, `knee_per_s`, `missed_per_s`, `within_limit_per_s`, `peak_per_s`, `server_cpus`, `generator_cpus`. */
   metrics: Record<string, Value>;
   limit_ns: number | null;
+  /** Left out where no control tells the place of an operation in a pair from the operation. */
+  place?: PlaceView;
   at: RampPoint[];
   stages: RampStage[];
   charts?: { blocks: RampBlock[] };
+}
+
+/** What the place of an operation in a pair takes, apart from the operation. */
+export interface PlaceView {
+  /** In the ramp's order. */
+  operations: string[];
+  blocks: number;
+  doubt: string | null;
+  sentence: string;
+  /** `rate_per_s`; `set.first.ns_p99` and the like at `first`, `second` and `apart`; ratios such as `first_by_second.ns_p99`. */
+  metrics: Record<string, Value>;
 }
 
 /** A ramp at a share of its knee. */
@@ -313,6 +329,8 @@ export interface RankedView {
 export interface TargetRates {
   target: string;
   by_operation: Record<string, Record<string, number>>;
+  /** The same by wall time, of which the clients' own work between calls is a part. */
+  by_wall: Record<string, Record<string, number>>;
 }
 
 /** A trial that has no (complete) result. */

@@ -110,6 +110,13 @@ describe("lines", () => {
     expect(lines[0]?.look.color).toBe(lookOf("redis").color);
   });
 
+  it("mark a percentile that failures hide as a bound", () => {
+    const operation = { operation: "get", rate_per_s: 1, ns_p50: 1, errors: 2, misses: 0 };
+    const told = [5, { at_least: 5e9 }, { at_least: 0 }, null].map((ns_p99, i) => point(i + 1, { operations: [{ ...operation, ns_p99 }] }));
+    const [line] = latencyLines(stored({ points: told }), lookOf);
+    expect(line?.data).toEqual([[1, 5], [2, 5e9, 1]]);
+  });
+
   it("show the busiest thread where there are several, and the generator", () => {
     const threads = [{ name: "main", cpus: 0.2 }, { name: "io_thd_1", cpus: 0.7 }];
     const lines = cpuLines(stored({ usage: [usage(1, { threads })] }), lookOf, plain);

@@ -38,6 +38,25 @@ describe("ramps", () => {
     expect(built.textContent).toContain(", lower");
   });
 
+  it("tell the place in a pair apart from the operation", () => {
+    const raw = variants.ramps();
+    expect(ramps(contextOf(viewOf(raw)))?.querySelector(".places")).toBeNull();
+    const view = viewOf(raw);
+    const time = (center: number) => ({ center, lo: null, hi: null });
+    first(view).place = {
+      operations: ["set", "get"],
+      blocks: 3,
+      doubt: null,
+      sentence: "redis: the first of a pair takes 5.00× as long",
+      metrics: { "set.first.ns_p50": time(50_000), "get.first.ns_p50": time(51_000), "get.apart.ns_p99": time(90_000) },
+    };
+    const built = ramps(contextOf(view))?.querySelector(".places") as HTMLElement;
+    expect(texts(built, "li")).toEqual(["redis: the first of a pair takes 5.00× as long"]);
+    expect(texts(built, "tbody tr")).toHaveLength(2);
+    expect(texts(built, "tbody tr:first-child td")[0]).toContain("50");
+    expect(texts(built, "tbody tr:last-child td")[5]).toContain("90");
+  });
+
   it("set the way down beside the way up", () => {
     const ramp = first(viewOf(variants.ramps()));
     const up = ramp.stages[2] as RampView["stages"][number];

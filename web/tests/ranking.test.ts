@@ -41,10 +41,14 @@ describe("the order by weights", () => {
 
   it("calls a store slower or equal only where the whole interval says so", () => {
     const rules = { equivalence_zone: 0.03, fewest_blocks: 3 };
-    const of = (lo: number | null, hi: number | null, blocks = 3): string => standing({ ratio: { center: 0.9, lo, hi }, blocks }, rules);
+    const value = (lo: number | null, hi: number | null): Value => ({ center: 0.9, lo, hi });
+    const of = (lo: number | null, hi: number | null, blocks = 3): string =>
+      standing({ ratio: value(lo, hi), byWall: value(lo, hi), blocks }, rules);
     expect([of(0.8, 0.95), of(0.8, 0.98), of(0.975, 1.02), of(null, null)]).toEqual(["slower", "undecided", "equal", "undecided"]);
     expect([of(0.8, 0.95, 2), of(0.975, 1.02, 2)]).toEqual(["undecided", "undecided"]);
-    expect(standing({ ratio: null, blocks: 3 }, rules)).toBe("undecided");
+    expect(standing({ ratio: null, byWall: null, blocks: 3 }, rules)).toBe("undecided");
+    const differ = { ratio: value(0.8, 0.95), byWall: value(0.8, 0.98), blocks: 3 };
+    expect(standing(differ, rules), "what clients do between calls decides nothing").toBe("undecided");
   });
 });
 

@@ -76,7 +76,7 @@ describe("results", () => {
     expect(texts(built, ".chip")).not.toContain("✓fastest");
     expect(texts(built, ".chip")).not.toContain("highest rate");
     expect(texts(built, ".none").filter((text) => text === "too few blocks to rank")).toHaveLength(8);
-    expect(texts(built, ".rate .sub").every((text) => text === "one block")).toBe(true);
+    expect(texts(built, ".rate .sub").every((text) => text === "no interval")).toBe(true);
   });
 
   it("tells the data of a profile beside its tables", () => {

@@ -77,8 +77,8 @@ function fewBlocks(blocks, of) {
   }
   for (const ranking of view.rankings) {
     ranking.doubt = doubt;
-    for (const { by_operation } of ranking.rates) {
-      for (const rates of Object.values(by_operation)) {
+    for (const { by_operation, by_wall } of ranking.rates) {
+      for (const rates of [by_operation, by_wall].flatMap(Object.values)) {
         for (const block of Object.keys(rates)) if (Number(block) >= blocks) delete rates[block];
       }
     }
@@ -92,9 +92,14 @@ export function oneBlock() {
   return fewBlocks(1, ({ center }) => ({ center, lo: null, hi: null }));
 }
 
-/** Two blocks that differ much: intervals that say nothing. */
+/** Two blocks: no interval either. */
 export function twoBlocks() {
-  return fewBlocks(2, ({ center }) => ({ center, lo: center / 23_000, hi: center * 23_000 }));
+  return fewBlocks(2, ({ center }) => ({ center, lo: null, hi: null }));
+}
+
+/** Three blocks that differ much. */
+export function wideBlocks() {
+  return fewBlocks(3, ({ center }) => ({ center, lo: center / 23_000, hi: center * 23_000 }));
 }
 
 /** Every trial failed: not a single row. */
@@ -216,7 +221,8 @@ export function caches() {
 export function unrankable() {
   const view = sessions();
   for (const ranking of view.rankings) {
-    delete ranking.rates.find((rates) => rates.target === "mysql").by_operation.write;
+    const own = ranking.rates.find((rates) => rates.target === "mysql");
+    for (const rates of [own.by_operation, own.by_wall]) delete rates.write;
     ranking.targets = ranking.targets.filter((ranked) => ranked.target !== "mysql");
   }
   return view;

@@ -78,8 +78,10 @@ describe("your own weights", () => {
   it("name the best only where it is shown to be ahead", () => {
     const raw = variants.sessions();
     const alone = (target: string, rate: number): void => {
-      const rates = raw.rankings[0]?.rates?.find((r) => r.target === target)?.by_operation["change"] ?? {};
-      for (const block of Object.keys(rates)) rates[block] = rate + Number(block);
+      const own = raw.rankings[0]?.rates?.find((r) => r.target === target);
+      for (const rates of [own?.by_operation["change"] ?? {}, own?.by_wall["change"] ?? {}]) {
+        for (const block of Object.keys(rates)) rates[block] = rate + Number(block);
+      }
     };
     alone("redis", 40_000);
     const clear = build(raw);

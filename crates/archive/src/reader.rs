@@ -64,7 +64,7 @@ impl Record {
 
     pub(crate) fn of(directory: &Directory) -> Result<Self, ArchiveError> {
         let header = header(directory)?;
-        let (seal, changed) = seal::read(directory)?;
+        let Ending { seal, changed, running } = ending(directory, in_use)?;
         let mut targets: Vec<TargetLine> = Vec::new();
         for line in lines::<TargetLine>(directory, TARGETS)? {
             targets.retain(|t| t.target != line.target);
@@ -72,9 +72,30 @@ impl Record {
         }
         let trials = lines(directory, TRIALS)?;
         let path = directory.path().to_path_buf();
-        let running = seal.is_none() && in_use(directory);
         Ok(Self { path, header, targets, trials, seal, running, changed })
     }
+}
+
+/// How a run ended, if it has.
+#[derive(Default)]
+pub(crate) struct Ending {
+    pub(crate) seal: Option<Seal>,
+    changed: Vec<String>,
+    pub(crate) running: bool,
+}
+
+/// How a run ended. One that ends meanwhile is sealed before its record is not `in_use` any more,
+/// so that a record which is neither was killed only if it has no seal after that either.
+pub(crate) fn ending(
+    record: &Directory,
+    in_use: impl FnOnce(&Directory) -> bool,
+) -> Result<Ending, ArchiveError> {
+    let (mut seal, mut changed) = seal::read(record)?;
+    let running = seal.is_none() && in_use(record);
+    if seal.is_none() && !running {
+        (seal, changed) = seal::read(record)?;
+    }
+    Ok(Ending { seal, changed, running })
 }
 
 /// The directory of a record that the user named.
@@ -113,11 +134,11 @@ pub fn list(
 
 fn listed(record: &Directory) -> Result<Listed, ArchiveError> {
     let header = header(record)?;
-    let (seal, changed) = seal::read(record).unwrap_or_default();
+    let Ending { seal, changed, running } = ending(record, in_use).unwrap_or_default();
     let status = match seal {
         Some(Seal { status: SealStatus::Complete, .. }) => "complete",
         Some(Seal { status: SealStatus::Interrupted, .. }) => "interrupted",
-        None if in_use(record) => "running",
+        None if running => "running",
         None => "unsealed",
     };
     let plan = &header.plan;

@@ -46,6 +46,7 @@ fn trial(block: u32) -> Trial {
         version: None,
         filled: None,
         stale_members: None,
+        read_back: None,
         clock_step_ms: None,
         not_removed: None,
         emptied: None,
@@ -58,6 +59,7 @@ fn trial(block: u32) -> Trial {
 
 fn seal() -> Seal {
     Seal {
+        null_rates: Vec::new(),
         status: SealStatus::Complete,
         finished_unix_ms: 5,
         blocks: 1,
@@ -90,6 +92,19 @@ fn what_was_written_is_read() {
     assert_eq!(record.targets[0].version.as_deref(), Some("files on ext4"));
     assert!(record.seal.is_none());
     assert_eq!(record.header, header("aabbccdd", 1_795_289_000_000));
+}
+
+#[test]
+fn a_run_that_is_sealed_while_it_is_read_was_not_killed() {
+    let records = tempfile::tempdir().unwrap();
+    let mut writer = Writer::create(records.path(), &header("aabbccdd", 0)).unwrap();
+    let directory = reader::open(writer.path()).unwrap();
+    let ending = reader::ending(&directory, |_| {
+        writer.event(&Event::RunEnded(seal())).unwrap();
+        false
+    });
+    let ending = ending.unwrap();
+    assert_eq!((ending.seal, ending.running), (Some(seal()), false));
 }
 
 #[test]

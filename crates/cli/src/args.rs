@@ -10,8 +10,9 @@ use crate::commands::scripted_server::ScriptedArguments;
 #[derive(Debug, Parser)]
 #[command(name = "cachedyno", version = crate::studies::TOOL_VERSION, about, max_term_width = 100)]
 #[command(
-    after_help = "Exit codes: 0 done and VALID, 1 unexpected failure, 2 usage or study error, \
-    3 a named target cannot be used, 4 the run is INVALID or NOT-STEADY, 130 interrupted."
+    after_help = "Exit codes: 0 done, and VALID or UNREPLICATED, 1 unexpected failure, 2 usage or \
+    study error, 3 a named target cannot be used, 4 the run is INVALID or NOT-STEADY, 130 \
+    interrupted."
 )]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -75,9 +76,9 @@ pub(crate) enum Format {
 /// How much is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Scale {
-    /// A first answer in one or two minutes
+    /// A first answer in one to three minutes
     Quick,
-    /// Narrow intervals in at most a quarter of an hour
+    /// Longer phases and more blocks, for a quarter of an hour at most
     Standard,
     /// The size of the study's source
     Full,

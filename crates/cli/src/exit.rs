@@ -1,7 +1,7 @@
 //! Errors of the command line and the exit code of each.
 //!
-//! 0 done and VALID; 1 unexpected failure; 2 usage or study error; 3 a named target cannot be
-//! used; 4 the run is INVALID or NOT-STEADY; 130 interrupted.
+//! 0 done, and VALID or UNREPLICATED; 1 unexpected failure; 2 usage or study error; 3 a named
+//! target cannot be used; 4 the run is INVALID or NOT-STEADY; 130 interrupted.
 
 use archive::ArchiveError;
 use model::{Failure, StudyError};
@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 use crate::{output, secrets};
 
-/// Done, and the result is VALID.
+/// Done, and the result is VALID or UNREPLICATED.
 pub(crate) const DONE: u8 = 0;
 /// Something failed that the user could not foresee.
 pub(crate) const FAILED: u8 = 1;

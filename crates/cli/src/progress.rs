@@ -3,6 +3,7 @@
 use ::report::TargetState;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use model::{Event, Sink, SinkError, Trial};
+use stats::Time;
 use std::time::{Duration, Instant};
 
 use crate::output;
@@ -120,14 +121,13 @@ impl Display {
         }
     }
 
-    fn progress(&mut self, phase: &str, rate_per_s: f64, service_ns_p99: u64) {
-        let text = if rate_per_s > 0.0 {
-            let (rate, p99) =
-                (stats::format_rate(rate_per_s), stats::format_ns(service_ns_p99 as f64));
-            format!("{} {phase}  {rate}  p99 {p99}  {}", self.where_we_are, self.left())
-        } else {
-            format!("{} {phase}  {}", self.where_we_are, self.left())
-        };
+    fn progress(&mut self, phase: &str, rate_per_s: f64, service_ns_p99: Option<Time>) {
+        let text = format!(
+            "{} {phase}  {}{}",
+            self.where_we_are,
+            pace(rate_per_s, service_ns_p99),
+            self.left()
+        );
         let of_left = self.told_left_at.elapsed().as_nanos() as f64 / self.left_ns.max(1) as f64;
         let of_left = if self.searches { 0.0 } else { of_left.min(1.0) };
         let share = self.done_share + (1.0 - self.done_share) * of_left;
@@ -137,6 +137,16 @@ impl Display {
             self.last_line = Instant::now();
             self.say(&text);
         }
+    }
+}
+
+/// The rate and the 99th percentile, where anything was answered or failed.
+fn pace(rate_per_s: f64, service_ns_p99: Option<Time>) -> String {
+    match service_ns_p99 {
+        Some(p99) if rate_per_s > 0.0 || matches!(p99, Time::Bound { .. }) => {
+            format!("{}  p99 {p99}  ", stats::format_rate(rate_per_s))
+        }
+        _ => String::new(),
     }
 }
 
@@ -184,8 +194,7 @@ impl Sink for Display {
                     self.say(&format!("  {} in block {}: {failure}", trial.cell, trial.block + 1));
                 }
             }
-            Event::BlockEnded { .. }
-            | Event::Intervals { .. }
+            Event::Intervals { .. }
             | Event::Recorded(_)
             | Event::Sampled { .. }
             | Event::Samples { .. } => {}
@@ -193,5 +202,21 @@ impl Sink for Display {
             Event::RunEnded(_) => self.bar.finish_and_clear(),
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_percentile_that_failures_hide_is_a_bound() {
+        assert_eq!(pace(0.0, None), "");
+        assert_eq!(pace(0.0, Some(Time::Of(12_300))), "");
+        assert_eq!(pace(950.0, Some(Time::Of(12_300))), "950 /s  p99 12.3 µs  ");
+        let bound = Some(Time::Bound { at_least: 5_000_000_000 });
+        assert_eq!(pace(950.0, bound), "950 /s  p99 ≥ 5.00 s  ");
+        // Nothing is answered any more: it must not look as if nothing had begun.
+        assert!(pace(0.0, bound).contains("p99 ≥ 5.00 s"));
     }
 }

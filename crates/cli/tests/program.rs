@@ -20,6 +20,7 @@ mod program {
     mod data_set;
     mod existing;
     mod existing_files;
+    mod failover;
     mod faults;
     mod find_max;
     mod foreign;
@@ -29,6 +30,7 @@ mod program {
     mod interrupt;
     mod latency_log;
     mod leftovers;
+    mod lost_writes;
     mod missing;
     mod own_keys;
     mod ownerless;

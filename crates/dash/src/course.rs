@@ -2,6 +2,7 @@
 
 use model::{ProcessUse, Recorded, RecordedOperation, Sample};
 use serde::Serialize;
+use stats::Time;
 use std::collections::VecDeque;
 
 use crate::metrics::threads;
@@ -39,8 +40,9 @@ pub(crate) struct Point {
 struct PointOperation {
     operation: String,
     rate_per_s: f64,
-    ns_p50: u64,
-    ns_p99: u64,
+    /// Null without any; a bound where so many failed.
+    ns_p50: Option<Time>,
+    ns_p99: Option<Time>,
     errors: u64,
     misses: u64,
 }
@@ -100,6 +102,8 @@ pub(crate) struct Course {
     pending: Option<Pending>,
     /// Trials that have begun.
     trial: u64,
+    /// How long the load waits for an answer, nanoseconds.
+    timeout_ns: u64,
     /// The sample that the next usage counts from.
     before: Option<Box<Sample>>,
 }
@@ -158,7 +162,7 @@ impl Course {
 
     /// Ends the point under way, as at the end of a trial.
     pub(crate) fn cut(&mut self, at_s: f64) -> Option<Point> {
-        let point = self.pending.take()?.point(at_s, self.trial)?;
+        let point = self.pending.take()?.point(at_s, self.trial, self.timeout_ns)?;
         keep(&mut self.points, point.clone());
         Some(point)
     }
@@ -176,6 +180,11 @@ impl Course {
         self.before = Some(Box::new(sample.clone()));
         keep(&mut self.usage, usage.clone());
         Some(usage)
+    }
+
+    /// A run begins in which the load waits so long for an answer.
+    pub(crate) fn run_started(&mut self, timeout_ns: u64) {
+        self.timeout_ns = timeout_ns;
     }
 
     /// A trial begins: its samples have nothing to do with those before.
@@ -212,8 +221,7 @@ impl Pending {
             match self.operations.iter_mut().find(|o| o.operation == theirs.operation) {
                 None => self.operations.push(theirs.clone()),
                 Some(own) => {
-                    own.errors += theirs.errors;
-                    own.misses += theirs.misses;
+                    own.counts.merge(&theirs.counts);
                     own.service.merge(&theirs.service);
                     own.response.merge(&theirs.response);
                 }
@@ -222,20 +230,21 @@ impl Pending {
     }
 
     /// `None` where the span is too short to tell a rate.
-    fn point(self, at_s: f64, trial: u64) -> Option<Point> {
+    fn point(self, at_s: f64, trial: u64, timeout_ns: u64) -> Option<Point> {
         let length_ns = self.to_ns - self.from_ns;
         if length_ns < SPAN_NS_MIN {
             return None;
         }
         let seconds = length_ns as f64 / 1e9;
         let operation = |o: RecordedOperation| {
-            let times = if o.response.is_empty() { &o.service } else { &o.response };
+            let answered = if o.response.is_empty() { &o.service } else { &o.response };
+            let times = o.counts.times(answered, timeout_ns);
             PointOperation {
                 rate_per_s: o.service.count() as f64 / seconds,
-                ns_p50: times.quantile_ns(0.5),
-                ns_p99: times.quantile_ns(0.99),
-                errors: o.errors,
-                misses: o.misses,
+                ns_p50: times.quantile(0.5),
+                ns_p99: times.quantile(0.99),
+                errors: o.counts.failed(),
+                misses: o.counts.miss,
                 operation: o.operation,
             }
         };
@@ -301,7 +310,7 @@ fn busy_threads(before: &ProcessUse, after: &ProcessUse, seconds: f64) -> Vec<Th
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::{StoreCounters, ThreadCpu};
+    use model::{Counts, ErrorClass, StoreCounters, ThreadCpu};
     use stats::Histogram;
 
     const MS: u64 = 1_000_000;
@@ -310,8 +319,9 @@ mod tests {
         let mut service = Histogram::new();
         service.record_many(ns, requests);
         let response = Histogram::new();
-        let get =
-            RecordedOperation { operation: "get".into(), errors: 1, misses: 2, service, response };
+        let mut counts = Counts { ok: requests, miss: 2, ..Counts::default() };
+        counts.fail(ErrorClass::Timeout, "");
+        let get = RecordedOperation { operation: "get".into(), counts, service, response };
         Recorded {
             cell: "redis/kv/8".into(),
             phase: phase.into(),
@@ -331,10 +341,25 @@ mod tests {
         assert_eq!((point.at_s, point.rate_per_s, point.stage), (1.25, 500.0, Some(2)));
         let [get] = &point.operations[..] else { panic!("{point:?}") };
         assert_eq!((get.rate_per_s, get.errors, get.misses), (500.0, 2, 4));
-        assert!((2_990..3_010).contains(&get.ns_p50), "{get:?}");
+        assert!(matches!(get.ns_p50, Some(Time::Of(2_990..3_010))), "{get:?}");
         // The next one begins where it ended.
         let whole = course.recorded("redis", &recorded("mixed", 1_000, 50, 1_000), 1.75);
         assert_eq!((whole[0].rate_per_s, course.points().len()), (100.0, 2));
+    }
+
+    #[test]
+    fn requests_that_failed_are_slower_than_the_percentiles() {
+        let mut course = Course::default();
+        course.run_started(5_000 * MS);
+        // One of 61 timed out, then the only one.
+        let whole = course.recorded("redis", &recorded("mixed", 500, 60, 1_000), 0.5);
+        let [get] = &whole[0].operations[..] else { panic!("{whole:?}") };
+        assert!(matches!(get.ns_p50, Some(Time::Of(990..=1_010))), "{get:?}");
+        let json = serde_json::to_value(get).unwrap();
+        assert_eq!(json["ns_p99"], serde_json::json!({"at_least": 5_000 * MS}));
+        let whole = course.recorded("redis", &recorded("mixed", 1_000, 0, 1), 1.0);
+        let p50 = whole[0].operations[0].ns_p50;
+        assert_eq!(p50, Some(Time::Bound { at_least: 5_000 * MS }));
     }
 
     #[test]

@@ -1,11 +1,11 @@
 //! A run that was made up, event by event.
 
 use model::{
-    ErrorClass, Event, Failure, Header, NetworkUse, ProcessUse, Recorded, RecordedOperation,
-    Sample, Seal, SealStatus, StoreCounters, ThreadCpu, Trial,
+    Counts, ErrorClass, Event, Failure, Header, NetworkUse, ProcessUse, Recorded,
+    RecordedOperation, Sample, Seal, SealStatus, StoreCounters, ThreadCpu, Trial,
 };
 use serde_json::json;
-use stats::Histogram;
+use stats::{Histogram, Time};
 
 /// The only cell.
 pub(crate) const CELL: &str = "redis/get=0.9,set=0.1/8";
@@ -39,6 +39,7 @@ pub(crate) fn run() -> Vec<Event> {
         Event::TrialEnded(Box::new(trial())),
         Event::Warning("something".into()),
         Event::RunEnded(Seal {
+            null_rates: Vec::new(),
             status: SealStatus::Complete,
             finished_unix_ms: 1_790_000_009_000,
             blocks: 1,
@@ -49,7 +50,20 @@ pub(crate) fn run() -> Vec<Event> {
 }
 
 fn progress() -> Event {
-    Event::Progress { cell: CELL.into(), phase: "mixed".into(), rate_per_s: 1.0, service_ns_p99: 1 }
+    Event::Progress {
+        cell: CELL.into(),
+        phase: "mixed".into(),
+        rate_per_s: 1.0,
+        service_ns_p99: Some(Time::Of(1)),
+    }
+}
+
+/// How the requests of [`TIMES`] ended, and three more: two timed out, one was refused.
+fn counts() -> Counts {
+    let mut counts = Counts { ok: 995, miss: 4, wrong: 1, ..Counts::default() };
+    (0..2).for_each(|_| counts.fail(ErrorClass::Timeout, ""));
+    counts.fail(ErrorClass::Refused, "");
+    counts
 }
 
 /// What was recorded until that many milliseconds after the phase's beginning.
@@ -60,8 +74,7 @@ pub(crate) fn recorded(at_ms: u64) -> Event {
         response.record_many(ns, count);
         service.record_many(ns / 2, count);
     }
-    let get =
-        RecordedOperation { operation: "get".into(), errors: 3, misses: 4, service, response };
+    let get = RecordedOperation { operation: "get".into(), counts: counts(), service, response };
     Event::Recorded(Box::new(Recorded {
         cell: CELL.into(),
         phase: "mixed".into(),

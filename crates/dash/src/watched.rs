@@ -60,6 +60,10 @@ impl Watched {
                     return Vec::new();
                 }
             }
+            Event::RunStarted(header) => {
+                self.course.run_started(header.plan.timeout_ns);
+                self.state.take(event);
+            }
             Event::TrialStarted { block, cell, done_share, left_ns } => {
                 self.course.trial_started();
                 self.state.trial_started((*block, cell), (*done_share, *left_ns), at_s);

@@ -136,6 +136,14 @@ pub trait Admin: Send {
         Err(Failure { class: ErrorClass::Other, message })
     }
 
+    /// The value of a plain key; `None` where there is none. Errors: also a store that keeps no
+    /// plain keys.
+    fn read(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>, Failure> {
+        let key = String::from_utf8_lossy(key);
+        let message = format!("key `{key}` cannot be read: the store keeps no plain keys");
+        Err(Failure { class: ErrorClass::Other, message })
+    }
+
     /// Checks that commands of a user touch only the run's own keys, as
     /// [`check_own_keys`](crate::kv::check_own_keys) does, and asks the server where it knows which
     /// arguments are keys. Errors: one that does not, or of which the server says otherwise.

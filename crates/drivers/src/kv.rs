@@ -41,6 +41,13 @@ pub fn check_own_keys(dialect: Dialect, command: &str) -> Result<(), String> {
     checked.map_err(|e| format!("`{}`: {e}", fault::words(command.as_bytes())))
 }
 
+/// Whether an operation leaves each key as it is, or replaces its whole value by the load's own.
+/// False for commands of a user.
+pub fn keeps_values(name: &str, command: Option<&str>) -> bool {
+    const KEEPING: [&str; 6] = [INSERT, READ_MODIFY_WRITE, "set", "get", "gets", "ping"];
+    command.is_none() && KEEPING.contains(&name)
+}
+
 /// Commands of those that write, but leave a key no larger however often they are sent.
 const REPLACING: [&str; 13] = [
     "set", "setnx", "getset", "setex", "psetex", "mset", "getdel", "rename", "copy", "hset",

@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use load::Meter;
+use load::wire::route::Survey;
 use load::wire::template::Template;
 use load::wire::{Address, Moment, Offer, Operation, Outcome, Servers, Work};
 use model::{Endpoint, ErrorClass, Failure, NetAddress, Product, Spelling};
@@ -17,6 +18,7 @@ use crate::memcached::requests::KEY_BYTES_MAX;
 use crate::redis::Replies;
 use crate::redis::hello::{Login, hello};
 use crate::redis::requests::{self, CommandError, Holes};
+use crate::redis::survey::ClusterSurvey;
 use crate::{memcached, tls};
 
 /// Name under which a server lists our connections.
@@ -58,7 +60,7 @@ pub fn access(endpoint: &Endpoint, timeout: Duration) -> Result<Access, Failure>
             let tls = tls::of_target(memcached.tls.as_ref(), &memcached.servers[0]);
             let (tls, route) = (tls.map_err(failure)?, memcached::route(memcached));
             let route = route.map_err(failure)?;
-            let servers = Servers { nodes, tls, hello, hello_replies, route };
+            let servers = Servers { nodes, tls, hello, hello_replies, route, survey: None };
             Ok(Access { dialect: Dialect::Memcached(memcached.spelling), servers })
         }
         Endpoint::Files { .. } | Endpoint::Mysql { .. } => Err(Failure {
@@ -88,11 +90,13 @@ fn redis_servers(endpoint: &Endpoint, timeout: Duration) -> Result<Servers, Fail
         }));
     }
     let (hello, hello_replies) = said.map(|s| (s.bytes, s.replies)).unwrap_or_default();
-    Ok(Servers { nodes, tls, hello, hello_replies, route })
+    let survey = ClusterSurvey::of(endpoint, &members, timeout);
+    let survey = survey.map(|survey| Box::new(survey) as Box<dyn Survey>);
+    Ok(Servers { nodes, tls, hello, hello_replies, route, survey })
 }
 
 /// The address of a server; of several, the first.
-fn resolve(address: &NetAddress) -> Result<Address, Failure> {
+pub(crate) fn resolve(address: &NetAddress) -> Result<Address, Failure> {
     let (host, port) = match address {
         NetAddress::Unix(path) => return Ok(Address::Unix(path.clone())),
         NetAddress::Tcp(host, port) => (host.as_str(), *port),

@@ -221,7 +221,7 @@ fn offer(address: &Listen, load: Load, extent: Extent) -> Result<Both, Box<dyn E
     let mut both = Both::default();
     block_of(address, load, extent.seconds, extent.seed)?;
     for block in 1..=extent.blocks {
-        let noise = NoiseRecorder::start(&[0], &ProcessTree::default());
+        let noise = NoiseRecorder::start(&[0], &[], &ProcessTree::default());
         let done = block_of(address, load, extent.seconds, extent.seed + block)?;
         let row = done.recorder.whole();
         both.all.add(&row, done.wall_ns);

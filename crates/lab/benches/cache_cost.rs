@@ -283,8 +283,13 @@ impl Side {
         let opened = (0..clients).map(open).collect::<Result<_, _>>()?;
         let stop = AtomicBool::new(false);
         let phases: &[Phase] = if fills_only { &[] } else { &self.workload.phases };
-        let engine =
-            Engine { phases, generation: Generation::Outside, cpus: &self.cpus, stop: &stop };
+        let engine = Engine {
+            phases,
+            generation: Generation::Outside,
+            cpus: &self.cpus,
+            timeout_ns: 0,
+            stop: &stop,
+        };
         let finished = engine.run(opened, &mut Unseen, &mut |_| {});
         match finished.failure {
             Some(failure) => Err(told(failure)),

@@ -224,6 +224,7 @@ impl Side<'_> {
             phases: &workload.phases,
             generation: workload.generation,
             cpus: self.cpus,
+            timeout_ns: 0,
             stop: &stop,
         };
         let finished = engine.run(vec![client], &mut Unseen, &mut |_| {});

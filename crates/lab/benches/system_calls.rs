@@ -181,6 +181,7 @@ fn traced_client(arguments: &[String]) -> Outcome {
         phases: &workload.phases,
         generation: workload.generation,
         cpus: &[],
+        timeout_ns: 0,
         stop: &stop,
     };
     let finished = engine.run(vec![client], &mut Unseen, &mut |_| {});

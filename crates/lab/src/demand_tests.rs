@@ -27,7 +27,7 @@ pub(crate) fn kv(keys: u64, value_bytes: &str) -> (Kv, Load) {
 
 fn phase(mix: &[(&str, f64)], stop: Stop) -> Phase {
     let mix: BTreeMap<String, f64> = mix.iter().map(|(n, w)| (n.to_string(), *w)).collect();
-    Phase { name: "mixed".into(), mix, warmup_ns: 1_000_000_000, stop }
+    Phase { name: "mixed".into(), mix, warmup_ns: 1_000_000_000, stop, control: None }
 }
 
 fn data_bytes((kv, load): &(Kv, Load)) -> u64 {

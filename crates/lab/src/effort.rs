@@ -1,7 +1,7 @@
 //! When enough was measured, and how long it will take.
 
 use model::{Cell, Effort, Phase, Plan, Stop, Trial};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt;
 
 /// Why no more blocks are added.
@@ -9,7 +9,7 @@ use std::fmt;
 pub enum Enough {
     /// The largest number of blocks was measured.
     Blocks(u32),
-    /// Another block would not fit into the budget.
+    /// As many as fit into the budget, nanoseconds, if all last as long as the first.
     Budget(u64),
     /// Every target was left out.
     NothingLeft,
@@ -22,49 +22,30 @@ impl fmt::Display for Enough {
             Self::Blocks(blocks) => write!(f, "{blocks} blocks were asked for"),
             Self::Budget(ns) => {
                 let budget = stats::format_ns(*ns as f64);
-                write!(f, "another block would not fit into the budget of {budget}")
+                write!(f, "as many blocks as the first lets fit into the budget of {budget}")
             }
             Self::NothingLeft => f.write_str("every target failed over and over"),
         }
     }
 }
 
-/// Decides after `blocks` whole blocks and `spent_ns`, by number and time alone: who stops when the
-/// intervals are narrow stops where they are narrow by chance.
-pub fn enough(plan: &Plan, trials: &[Trial], blocks: u32, spent_ns: u64) -> Option<Enough> {
+/// Decides after `blocks` whole blocks. How many there are is fixed by the plan and by how long the
+/// first block took: a number that followed from later blocks would follow from what they gave, as
+/// slow ones take longer, and who stops when intervals are narrow stops where they are by chance.
+pub fn enough(plan: &Plan, trials: &[Trial], blocks: u32) -> Option<Enough> {
     let Effort { budget_ns, blocks_min, blocks_max } = plan.effort;
-    if blocks < blocks_min {
+    if blocks < blocks_min.max(1) {
         return None;
     }
     if blocks >= blocks_max {
         return Some(Enough::Blocks(blocks));
     }
-    let longest_block = (0..blocks).map(|b| block_ns(trials, b)).max().unwrap_or(0);
-    let over = budget_ns > 0 && spent_ns + longest_block > budget_ns;
-    over.then_some(Enough::Budget(budget_ns))
+    let fit = budget_ns / block_ns(trials, 0).max(1);
+    (budget_ns > 0 && u64::from(blocks) >= fit).then_some(Enough::Budget(budget_ns))
 }
 
 fn block_ns(trials: &[Trial], block: u32) -> u64 {
     trials.iter().filter(|t| t.block == block).map(|t| t.took_ns).sum()
-}
-
-/// Widest half-width, relative to its centre, of any phase's rate; `None` while one of them has no
-/// interval yet.
-pub fn widest_half_width(plan: &Plan, trials: &[Trial]) -> Option<f64> {
-    let mut rates: BTreeMap<(&str, &str), Vec<f64>> = BTreeMap::new();
-    for trial in trials.iter().filter(|t| t.failure.is_none()) {
-        for phase in &trial.phases {
-            let whole = phase.operations.last().map_or(0.0, |o| o.rate_per_s);
-            rates.entry((&trial.cell, &phase.phase)).or_default().push(whole);
-        }
-    }
-    let mut widest = None;
-    for values in rates.values() {
-        let estimate = stats::geometric_mean_interval(values, 0.95, plan.seed).ok()?;
-        let width = estimate.interval?.half_width();
-        widest = Some(width.max(widest.unwrap_or(0.0)));
-    }
-    widest
 }
 
 /// Time that a trial is taken to need beside its phases, until one has told.

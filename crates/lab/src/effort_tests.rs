@@ -26,6 +26,7 @@ fn trial(block: u32, cell: &str, rate_per_s: f64) -> Trial {
         response: stats::Histogram::new(),
         lag: stats::Histogram::new(),
         lock_wait: stats::Histogram::new(),
+        slowest: None,
     };
     let phase = PhaseResult {
         phase: "read".into(),
@@ -43,6 +44,7 @@ fn trial(block: u32, cell: &str, rate_per_s: f64) -> Trial {
         done_per_interval: Vec::new(),
         reads_per_interval: Vec::new(),
         begun_ns: 0,
+        outages: Vec::new(),
         stages: Vec::new(),
     };
     Trial {
@@ -55,6 +57,7 @@ fn trial(block: u32, cell: &str, rate_per_s: f64) -> Trial {
         version: None,
         filled: None,
         stale_members: None,
+        read_back: None,
         clock_step_ms: None,
         not_removed: None,
         emptied: None,
@@ -73,33 +76,37 @@ fn blocks(count: u32, spread: f64) -> Vec<Trial> {
 
 #[test]
 fn the_least_is_measured_whatever_the_budget_says() {
-    assert_eq!(enough(&plan(), &blocks(2, 0.0), 2, u64::MAX / 2), None);
+    let mut long = blocks(2, 0.0);
+    for trial in &mut long {
+        trial.took_ns *= 1_000;
+    }
+    assert_eq!(enough(&plan(), &long, 2), None);
 }
 
 #[test]
 fn how_narrow_intervals_are_ends_nothing() {
-    assert_eq!(enough(&plan(), &blocks(4, 0.5), 4, 0), None);
-    assert_eq!(enough(&plan(), &blocks(4, 0.001), 4, 0), None);
+    assert_eq!(enough(&plan(), &blocks(4, 0.5), 4), None);
+    assert_eq!(enough(&plan(), &blocks(4, 0.001), 4), None);
 }
 
 #[test]
-fn no_block_begins_that_would_not_fit() {
-    let trials = blocks(4, 0.5);
-    assert_eq!(enough(&plan(), &trials, 4, 89_000_000_000), None);
-    let over = enough(&plan(), &trials, 4, 91_000_000_000);
+fn the_first_block_says_how_many_fit() {
+    let mut trials = blocks(5, 0.5);
+    trials[0].took_ns = 24_000_000_000;
+    assert_eq!(enough(&plan(), &trials[..3], 3), None);
+    let over = enough(&plan(), &trials[..4], 4);
     assert_eq!(over, Some(Enough::Budget(100_000_000_000)));
-    assert_eq!(over.unwrap().to_string(), "another block would not fit into the budget of 100 s");
+    let words = "as many blocks as the first lets fit into the budget of 100 s";
+    assert_eq!(over.unwrap().to_string(), words);
+    // However long the others take.
+    trials[1].took_ns = 500_000_000_000;
+    assert_eq!(enough(&plan(), &trials[..3], 3), None);
+    assert_eq!(enough(&plan(), &trials[..4], 4), over);
 }
 
 #[test]
 fn the_largest_number_of_blocks_ends_it() {
-    assert_eq!(enough(&plan(), &blocks(6, 0.5), 6, 0), Some(Enough::Blocks(6)));
-}
-
-#[test]
-fn one_block_has_no_interval() {
-    assert_eq!(widest_half_width(&plan(), &blocks(1, 0.0)), None);
-    assert_eq!(widest_half_width(&plan(), &[]), None);
+    assert_eq!(enough(&plan(), &blocks(6, 0.5), 6), Some(Enough::Blocks(6)));
 }
 
 #[test]

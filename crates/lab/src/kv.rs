@@ -2,25 +2,26 @@
 
 use drivers::wire::{Access, Dialect};
 use load::wire::pacer::{Arrivals, Stage};
-use load::wire::recorder::INTERVAL_NS;
 use load::wire::{Inserting, Moment, Offer, Operation, Outcome, Pacing, Think, Until, Work};
 use load::{Finished, Latest, Meter, Progress};
 use model::{
-    ClientStage, ErrorClass, Failure, Kv, Load, PEAK, Phase, Plan, RampSteps, RateStage, Stop,
+    ClientStage, Control, ErrorClass, Failure, Kv, Load, PEAK, Phase, Plan, RampSteps, RateStage,
+    Stop,
 };
 use std::fmt::Display;
 use std::iter;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use workloads::kv::{
-    Distribution, Inserts, KEYS_MAX, KeyChoice, KeyNames, Mix, Sizes, UUID, values_of,
+    Distribution, Inserts, KEYS_MAX, KeyChoice, KeyNames, Mix, Sizes, UUID, Values, values_of,
 };
 
 use crate::intervals::Intervals;
 use crate::ready::Ready;
+use crate::recorded::{self, told};
 use crate::room::Watched;
-use crate::{demand, recorded};
+use crate::{demand, read_back};
 
 /// Requests under way at once while filling, by a client.
 const FILL_PIPELINE: u32 = 16;
@@ -48,6 +49,8 @@ pub(crate) struct Opened<'a> {
     filled: u64,
     /// What a key takes on the server, bytes, by estimate.
     key_bytes: f64,
+    /// Zero of the clock by which writes of all its loads are kept.
+    since: Instant,
 }
 
 impl<'a> Offered<'a> {
@@ -67,7 +70,8 @@ impl<'a> Offered<'a> {
             filled => Some(self.filling(access.dialect, &names, &work, filled)?),
         };
         let key_bytes = demand::key_bytes(self.kv, own)?;
-        Ok(Opened { offered: self, access, work, fill, filled, key_bytes })
+        let since = Instant::now();
+        Ok(Opened { offered: self, access, work, fill, filled, key_bytes, since })
     }
 
     fn work(&self, dialect: Dialect, names: &KeyNames) -> Result<Work, Failure> {
@@ -92,6 +96,7 @@ impl<'a> Offered<'a> {
             verify_one_in: kv.verify_one_in,
             inserting: None,
             follows: kv.follows,
+            keeps_writes: read_back::unfollowed(kv).is_none(),
         })
     }
 
@@ -121,6 +126,21 @@ impl Opened<'_> {
         &self.work.names
     }
 
+    /// What values consist of, how long they are, and the seed of both.
+    pub(crate) fn data(&self) -> (&Values, &Sizes, u64) {
+        (&self.work.values, &self.work.sizes, self.work.seed)
+    }
+
+    /// What is offered.
+    pub(crate) fn kv(&self) -> &Kv {
+        self.offered.kv
+    }
+
+    /// How long ago so many nanoseconds of the clock of writes were over.
+    pub(crate) fn age(&self, ns: u64) -> Duration {
+        self.since.elapsed().saturating_sub(Duration::from_nanos(ns))
+    }
+
     /// Fills, then runs every phase.
     pub(crate) fn run(
         &self,
@@ -138,6 +158,12 @@ impl Opened<'_> {
                 finished.failure = Some(nothing_answered(&finished));
                 break;
             };
+            if let Some(control) = &phase.control {
+                self.write_anew(control, stop, meter, progress, &mut finished);
+                if finished.failure.is_some() || finished.interrupted {
+                    break;
+                }
+            }
             let offer = self.offer(phase, &load);
             self.measure(phase, &offer, stop, meter, progress, &mut finished);
         }
@@ -145,15 +171,51 @@ impl Opened<'_> {
     }
 
     /// How a phase is offered: the rates of a ramp follow from what was reached in its phase
-    /// [`PEAK`]; `None` where that is nothing.
+    /// [`PEAK`], and so does that of a part of it; `None` where that is nothing.
     fn load_of(&self, phase: &Phase, finished: &Finished) -> Option<Load> {
         let load = self.offered.load.in_phase(&phase.name);
-        let Load::Ramp { steps: RampSteps::Permille(_), .. } = &load else {
-            return Some(load.at_peak(0.0));
+        let control = phase.control.as_ref();
+        let needs_peak = match &load {
+            Load::Ramp { steps: RampSteps::Permille(_), .. } => true,
+            Load::Ramp { .. } => control.is_some(),
+            Load::Closed { .. } | Load::Open { .. } => false,
         };
-        let peak = finished.phases.iter().find(|done| done.phase == PEAK)?;
-        let rate_per_s = peak.operations.last().map_or(0.0, |whole| whole.rate_per_s);
-        (rate_per_s > 0.0).then(|| load.at_peak(rate_per_s))
+        let peak = finished.phases.iter().find(|done| done.phase == PEAK);
+        let peak_per_s =
+            peak.and_then(|p| p.operations.last()).map_or(0.0, |whole| whole.rate_per_s);
+        if needs_peak && peak_per_s <= 0.0 {
+            return None;
+        }
+        Some(match control {
+            Some(control) => {
+                let kv = self.offered.kv;
+                let planned = if kv.follows { kv.operations.len() } else { 1 };
+                let at_once = planned / kv.operations_of_one_paced(phase);
+                load.part(control.permille, peak_per_s, at_once.max(1) as u32)
+            }
+            None => load.at_peak(peak_per_s),
+        })
+    }
+
+    /// Writes the keys of a phase that has its own, so that what it reads is there.
+    fn write_anew(
+        &self,
+        control: &Control,
+        stop: &AtomicBool,
+        meter: &mut dyn Meter,
+        progress: &mut dyn FnMut(Progress<'_>),
+        finished: &mut Finished,
+    ) {
+        let keys = control.keys.min(self.offered.kv.keys);
+        let filling = self.offered.filling(self.access.dialect, &self.work.names, &self.work, keys);
+        match filling {
+            Ok(work) => {
+                let mut told = told("fill", self.offered.plan.timeout_ns, |_| None, progress);
+                let mut outcome = self.one(&self.fill_offer(keys), &work, stop, meter, &mut told);
+                ended(finished, &mut outcome);
+            }
+            Err(failure) => finished.failure = Some(failure),
+        }
     }
 
     /// Writes the keys that the phases will find, in steps, between which it is asked whether there
@@ -167,7 +229,7 @@ impl Opened<'_> {
     ) -> Finished {
         let mut finished = Finished::default();
         let Some(fill) = &self.fill else { return finished };
-        let mut told = told("fill", |_| None, progress);
+        let mut told = told("fill", self.offered.plan.timeout_ns, |_| None, progress);
         let mut first = 0;
         while first < self.filled && finished.failure.is_none() && !finished.interrupted {
             let batch = match watched.as_deref_mut() {
@@ -179,8 +241,8 @@ impl Opened<'_> {
                 Ok((count, keys)) => {
                     let work = Work { keys, ..fill.clone() };
                     let offer = self.fill_offer(count);
-                    let outcome = self.one(&offer, &work, stop, meter, &mut told);
-                    ended(&mut finished, &outcome);
+                    let mut outcome = self.one(&offer, &work, stop, meter, &mut told);
+                    ended(&mut finished, &mut outcome);
                     first += count;
                 }
                 Err(failure) => finished.failure = Some(failure),
@@ -214,19 +276,20 @@ impl Opened<'_> {
             }
         };
         let names: Vec<&str> = work.operations.iter().map(|o| o.name.as_str()).collect();
+        let each = self.offered.kv.operations_of_one_paced(phase) as f64;
         let mut intervals = Intervals::new(&phase.name, &names);
         let latest = |moment: &Moment<'_>| {
             let latest = recorded::latest(moment, &names, offer);
-            let planned_per_s = latest.planned_per_s.map(|p| p * self.operations_of_one_paced());
+            let planned_per_s = latest.planned_per_s.map(|p| p * each);
             Some(Latest { planned_per_s, ..latest })
         };
-        let mut told = told(&phase.name, latest, progress);
-        let outcome = self.one(offer, &work, stop, meter, &mut |moment| {
+        let mut told = told(&phase.name, offer.timeout_ns, latest, progress);
+        let mut outcome = self.one(offer, &work, stop, meter, &mut |moment| {
             intervals.take(&moment);
             told(moment);
         });
         finished.intervals.append(&mut intervals.into_vec());
-        ended(finished, &outcome);
+        ended(finished, &mut outcome);
         let failed = finished.failure.is_some();
         let begun = outcome.begun;
         let phase = outcome.into_phase(&phase.name, &names);
@@ -246,14 +309,31 @@ impl Opened<'_> {
         meter: &mut dyn Meter,
         watcher: &mut dyn FnMut(Moment<'_>),
     ) -> Outcome {
-        self.access.dialect.run(offer, work, &self.access.servers, stop, meter, watcher)
+        let begun = self.age(0);
+        let Access { dialect, servers } = &self.access;
+        let mut outcome = dialect.run(offer, work, servers, stop, meter, watcher);
+        if let Some(written) = &mut outcome.written {
+            written.count_from_earlier(begun.as_nanos() as u64);
+        }
+        outcome
     }
 
     /// The operations of a phase, by their weights.
     fn of_phase(&self, phase: &Phase) -> Result<Work, Failure> {
         let weighted = |o: &&Operation| phase.mix.get(&o.name).is_some_and(|w| *w > 0.0);
-        let operations: Vec<Operation> =
+        let mut operations: Vec<Operation> =
             self.work.operations.iter().filter(weighted).cloned().collect();
+        let (mut keys, mut follows) = (self.work.keys.clone(), self.work.follows);
+        if let Some(control) = &phase.control {
+            let kv = self.offered.kv;
+            let distribution: Distribution = kv.distribution.parse().map_err(unreadable)?;
+            keys = KeyChoice::new(distribution, control.keys.min(kv.keys)).map_err(unreadable)?;
+            follows = !control.sequence.is_empty();
+            if follows {
+                let named = |name: &String| operations.iter().find(|o| o.name == *name).cloned();
+                operations = control.sequence.iter().filter_map(named).collect();
+            }
+        }
         let weights: Vec<f64> =
             operations.iter().filter_map(|o| phase.mix.get(&o.name).copied()).collect();
         let mut mix = Mix::new(&weights).map_err(unreadable)?;
@@ -267,7 +347,7 @@ impl Opened<'_> {
                 weights.iter().enumerate().map(|(i, w)| if i == operation { 0.0 } else { *w });
             mix = Mix::new(&others.collect::<Vec<f64>>()).map_err(unreadable)?;
         }
-        Ok(Work { operations, mix, inserting, ..self.work.clone() })
+        Ok(Work { operations, mix, keys, inserting, follows, ..self.work.clone() })
     }
 
     /// How a phase is offered under a load.
@@ -295,15 +375,10 @@ impl Opened<'_> {
         }
     }
 
-    /// Operations that one arrival stands for: where they follow each other, the first are paced.
-    fn operations_of_one_paced(&self) -> f64 {
-        let kv = self.offered.kv;
-        if kv.follows { kv.operations.len().max(1) as f64 } else { 1.0 }
-    }
-
     /// When requests are sent, from the beginning of the warm-up on.
     fn pacing(&self, phase: &Phase, load: &Load) -> Pacing {
-        let (kv, each) = (self.offered.kv, self.operations_of_one_paced());
+        let kv = self.offered.kv;
+        let each = kv.operations_of_one_paced(phase) as f64;
         let stage = |(from_per_s, to_per_s): (u64, u64), length_ns: u64| Stage {
             rate_from_per_s: from_per_s as f64 / each,
             rate_to_per_s: to_per_s as f64 / each,
@@ -369,28 +444,6 @@ impl Opened<'_> {
     }
 }
 
-/// Intervals that the rate is told of: a second.
-const TOLD_INTERVALS: usize = (1_000_000_000 / INTERVAL_NS) as usize;
-/// The last ones, of which not all threads have handed over what they recorded.
-const INCOMPLETE_INTERVALS: usize = 4;
-
-/// Makes progress of what the engine tells about a phase.
-fn told<'a>(
-    phase: &'a str,
-    latest: impl Fn(&Moment<'_>) -> Option<Latest> + 'a,
-    progress: &'a mut dyn FnMut(Progress<'_>),
-) -> impl FnMut(Moment<'_>) + 'a {
-    move |moment| {
-        let done = moment.all.done_per_interval();
-        let done = &done[..done.len().saturating_sub(INCOMPLETE_INTERVALS)];
-        let done = &done[done.len().saturating_sub(TOLD_INTERVALS)..];
-        let seconds = done.len() as f64 * INTERVAL_NS as f64 / 1e9;
-        let rate_per_s = done.iter().sum::<u64>() as f64 / seconds.max(f64::MIN_POSITIVE);
-        let service_ns_p99 = moment.all.whole().service().quantile_ns(0.99);
-        progress(Progress { phase, rate_per_s, service_ns_p99, latest: latest(&moment) });
-    }
-}
-
 /// Why the rates of a ramp cannot follow from its phase [`PEAK`]: with what the store said there.
 fn nothing_answered(finished: &Finished) -> Failure {
     let peak = finished.phases.iter().find(|done| done.phase == PEAK);
@@ -404,7 +457,10 @@ fn nothing_answered(finished: &Finished) -> Failure {
 }
 
 /// Takes note of how a load ended.
-fn ended(finished: &mut Finished, outcome: &Outcome) {
+fn ended(finished: &mut Finished, outcome: &mut Outcome) {
+    if let Some(written) = outcome.written.take() {
+        finished.written.get_or_insert_default().followed_by(written);
+    }
     finished.interrupted |= outcome.interrupted;
     finished.failure.clone_from(&outcome.failure);
 }

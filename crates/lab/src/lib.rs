@@ -28,6 +28,7 @@ mod intervals;
 mod kv;
 mod machine;
 pub mod null;
+mod read_back;
 pub mod ready;
 mod recorded;
 mod room;
@@ -81,6 +82,7 @@ pub fn run(
 ) -> Ended {
     let plan = header.plan.clone();
     let run = header.run.clone();
+    let null_rates = header.null_rates.clone();
     sinks.tell(&Event::RunStarted(Box::new(header)));
     let mut bench = Bench::new(&plan, &run, setup);
     let ready = check_targets(&plan, &mut bench, sinks, stop);
@@ -100,12 +102,18 @@ pub fn run(
     };
     let (blocks, stopped_because) = measuring.blocks();
     let interrupted = stop.load(Ordering::Relaxed);
+    let again = if interrupted {
+        Vec::new()
+    } else {
+        null::again(&plan, setup, &null_rates, &measuring.trials)
+    };
     let seal = Seal {
         status: if interrupted || in_vain { SealStatus::Interrupted } else { SealStatus::Complete },
         finished_unix_ms: unix_ms(),
         blocks,
         stopped_because,
         resumed,
+        null_rates: again,
     };
     let files = measuring.bench.into_files();
     sinks.tell(&Event::RunEnded(seal.clone()));
@@ -176,8 +184,6 @@ impl Measuring<'_, '_, '_> {
             if self.stop.load(Ordering::Relaxed) {
                 return (block, "interrupted".into());
             }
-            let widest_half_width = effort::widest_half_width(self.plan, &self.trials);
-            self.sinks.tell(&Event::BlockEnded { block, widest_half_width });
         }
         unreachable!("blocks are counted up to a limit")
     }
@@ -190,7 +196,7 @@ impl Measuring<'_, '_, '_> {
         if self.ready.is_empty() {
             return Some(Enough::NothingLeft);
         }
-        effort::enough(self.plan, &self.trials, block, self.spent_ns())
+        effort::enough(self.plan, &self.trials, block)
     }
 
     fn cell(&mut self, block: u32, position: u32, cell: &Cell) {

@@ -9,10 +9,11 @@ use load::Unseen;
 use model::plan::{KvOperation, PlannedTarget};
 use model::{
     Cell, Endpoint, ErrorClass, Failure, Kv, Load, Memcached, NetAddress, NullRate, Phase,
-    PhaseResult, Plan, Product, RedisWay, Spelling, Stop, Workload,
+    PhaseResult, Plan, Product, RedisWay, Spelling, Stop, Trial, Workload,
 };
 use rig::Scratch;
 use rig::reference::{Listen, NullServer, NullSettings};
+use std::collections::BTreeSet;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use workloads::kv::values_of;
@@ -22,8 +23,9 @@ use crate::kv::Offered;
 
 /// Longest measurement, nanoseconds.
 const MEASURED_NS: u64 = 1_000_000_000;
-/// Measurements of a load at most, and how near to the highest another one must come for that to be
-/// what the generator reaches: something else may have had a CPU in one of them.
+/// Measurements of a load at most, the one before the trials included, and how near to the highest
+/// another one must come for that to be what the generator reaches: something else may have had a
+/// CPU in one of them.
 const TRIES: usize = 3;
 const AGREE: f64 = 0.9;
 /// Longest warm-up, nanoseconds.
@@ -45,6 +47,11 @@ struct Shape {
 /// Puts the load of every key-value cell on the null server, each distinct one once; a rate, or why
 /// there is none, for each cell and phase.
 pub fn null_rates(plan: &Plan, setup: &Setup) -> Vec<NullRate> {
+    rates(plan, setup, &[])
+}
+
+/// The same; of loads that were measured `before` until another measurement agrees.
+fn rates(plan: &Plan, setup: &Setup, before: &[NullRate]) -> Vec<NullRate> {
     let mut known: Vec<(Shape, Result<Vec<PhaseResult>, Failure>)> = Vec::new();
     let mut rates = Vec::new();
     let server_cpus = setup.pinning.server.len().max(1) as u32;
@@ -60,7 +67,10 @@ pub fn null_rates(plan: &Plan, setup: &Setup) -> Vec<NullRate> {
             }
         };
         let at = known.iter().position(|(other, _)| *other == shape).unwrap_or_else(|| {
-            let measured = repeated(|| measure(&shape, plan, setup));
+            let own = before.iter().filter(|null| null.cell == cell.id);
+            let first_per_s = own.filter_map(|null| null.rate_per_s).reduce(|a, b| a + b);
+            let measured =
+                repeated(first_per_s, |all: &Vec<_>| sum(all), || measure(&shape, plan, setup));
             known.push((shape, measured));
             known.len() - 1
         });
@@ -69,24 +79,62 @@ pub fn null_rates(plan: &Plan, setup: &Setup) -> Vec<NullRate> {
     rates
 }
 
-/// The measurement with the highest rates, of as many as it takes until another one agrees.
-fn repeated(
-    mut measure: impl FnMut() -> Result<Vec<PhaseResult>, Failure>,
-) -> Result<Vec<PhaseResult>, Failure> {
-    let sum = |phases: &[PhaseResult]| phases.iter().filter_map(|p| rate(p).ok()).sum::<f64>();
+/// How many times the rate of a store the null server must reach for nothing to be measured again:
+/// more than any rule asks for.
+const CLEAR_FACTOR: f64 = 2.2;
+
+/// Puts the load of those cells on the null server once more of which a trial was nearly as fast,
+/// or faster: something may have disturbed the first measurement.
+pub(crate) fn again(
+    plan: &Plan,
+    setup: &Setup,
+    known: &[NullRate],
+    trials: &[Trial],
+) -> Vec<NullRate> {
+    let highest = |null: &NullRate| {
+        let own = trials.iter().filter(|t| t.cell == null.cell).flat_map(|t| &t.phases);
+        let rates = own.filter(|p| p.phase == null.phase).filter_map(|p| p.operations.last());
+        rates.map(|whole| whole.rate_per_s).fold(0.0, f64::max)
+    };
+    let is_near = |null: &&NullRate| {
+        null.rate_per_s.is_some_and(|reached| reached < CLEAR_FACTOR * highest(null))
+    };
+    let near: BTreeSet<&str> = known.iter().filter(is_near).map(|n| n.cell.as_str()).collect();
+    if near.is_empty() {
+        return Vec::new();
+    }
+    let mut some = plan.clone();
+    some.cells.retain(|cell| near.contains(cell.id.as_str()));
+    rates(&some, setup, known)
+}
+
+/// The measurement with the highest rate, by `rate_of`. Without a `first_per_s` of before one is
+/// enough, else it takes as many as agree with the highest so far.
+fn repeated<T, E>(
+    first_per_s: Option<f64>,
+    rate_of: impl Fn(&T) -> f64,
+    mut measure: impl FnMut() -> Result<T, E>,
+) -> Result<T, E> {
     let mut best = measure()?;
-    for _ in 1..TRIES {
-        let next = measure()?;
-        let (highest, other) = (sum(&best), sum(&next));
-        let agree = highest.min(other) >= AGREE * highest.max(other);
-        if other > highest {
-            best = next;
-        }
-        if agree {
+    let Some(mut highest) = first_per_s else { return Ok(best) };
+    let mut latest = rate_of(&best);
+    for _ in 2..TRIES {
+        if highest.min(latest) >= AGREE * highest.max(latest) {
             break;
+        }
+        highest = highest.max(latest);
+        let next = measure()?;
+        latest = rate_of(&next);
+        if latest > rate_of(&best) {
+            best = next;
         }
     }
     Ok(best)
+}
+
+/// Requests a second of all phases together.
+fn sum(phases: &[PhaseResult]) -> f64 {
+    phases.iter().filter_map(|phase| rate(phase).ok()).sum()
 }
 
 /// A rate, or why there is none, for each phase of a cell.
@@ -112,7 +160,8 @@ fn of(
             server_cpus,
         }
     };
-    cell.workload.phases().iter().map(rate).collect()
+    // The others are parts of the same load.
+    cell.workload.phases().iter().filter(|p| p.control.is_none()).map(rate).collect()
 }
 
 /// Requests a second of a phase on the null server; an error when it did not take part.
@@ -129,7 +178,7 @@ fn rate(phase: &PhaseResult) -> Result<f64, &'static str> {
 
 fn shape(kv: &Kv, cell: &Cell, target: &PlannedTarget, setup: &Setup) -> Result<Shape, Failure> {
     let (sizes, _) = values_of(&kv.value_bytes, 0).map_err(|e| failed(e.to_string()))?;
-    let phases = kv.phases.iter().map(|phase| Phase {
+    let phases = kv.phases.iter().filter(|p| p.control.is_none()).map(|phase| Phase {
         warmup_ns: phase.warmup_ns.min(WARMUP_NS),
         stop: match phase.stop {
             Stop::AfterNs(ns) => Stop::AfterNs(ns.min(MEASURED_NS)),
@@ -225,4 +274,22 @@ pub(crate) fn endpoint(
 
 fn failed(message: String) -> Failure {
     Failure { class: ErrorClass::Other, message }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_measurement_that_was_disturbed_is_made_again_until_two_agree() {
+        let measured = |first: Option<f64>, rates: &[f64]| {
+            let mut left = rates.iter().copied();
+            let found = repeated(first, |rate| *rate, || left.next().ok_or("no more"));
+            (found.unwrap(), left.count())
+        };
+        assert_eq!(measured(None, &[5.0, 100.0]), (5.0, 1), "one is enough before the trials");
+        assert_eq!(measured(Some(5.0), &[100.0, 98.0, 1.0]), (100.0, 1));
+        assert_eq!(measured(Some(100.0), &[95.0, 1.0]), (95.0, 1), "it agrees at once");
+        assert_eq!(measured(Some(100.0), &[5.0, 99.0]), (99.0, 0));
+    }
 }

@@ -147,6 +147,12 @@ impl Ready {
         Ok(group.map(MemoryGroup::enter).transpose()?)
     }
 
+    /// Keys that its stores have evicted since they started, as far as they tell.
+    pub(crate) fn evicted(&mut self) -> u64 {
+        let told = self.stores.iter_mut().filter_map(|store| store.admin.counters().ok().flatten());
+        told.filter_map(|counters| counters.evicted).sum()
+    }
+
     /// What was taken of the memory limit so far; `None` where there is none.
     pub(crate) fn memory_use(&self) -> Result<Option<MemoryUse>, Failure> {
         Ok(self.group.as_ref().map(MemoryGroup::usage).transpose()?)

@@ -1,10 +1,16 @@
 //! What is told a few times a second while a phase runs.
 
+use load::wire::recorder::INTERVAL_NS;
 use load::wire::{Moment, Offer, Pacing};
 use load::{Latest, Progress};
 use model::{Event, Recorded, RecordedOperation};
 use stats::Histogram;
 use std::iter;
+
+/// Intervals that the rate is told of: a second.
+const TOLD_INTERVALS: usize = (1_000_000_000 / INTERVAL_NS) as usize;
+/// The last ones, of which not all threads have handed over what they recorded.
+const INCOMPLETE_INTERVALS: usize = 4;
 
 /// How a cell's phase goes on, and what was recorded of it.
 pub(crate) fn events(cell: &str, progress: Progress<'_>) -> impl Iterator<Item = Event> {
@@ -26,8 +32,7 @@ pub(crate) fn latest(moment: &Moment<'_>, names: &[&str], offer: &Offer) -> Late
     let happened = rows.filter(|(row, _)| row.counts().total() > 0);
     let operations = happened.map(|(row, name)| RecordedOperation {
         operation: (*name).into(),
-        errors: row.counts().failed(),
-        misses: row.counts().miss,
+        counts: row.counts().clone(),
         service: row.service().clone(),
         response: row.lag().map_or_else(Histogram::default, |_| row.response().clone()),
     });
@@ -35,6 +40,25 @@ pub(crate) fn latest(moment: &Moment<'_>, names: &[&str], offer: &Offer) -> Late
     let at_ns = moment.all.covered_ns() / u64::from(offer.threads.max(1));
     let (stage, planned_per_s) = place(offer, at_ns);
     Latest { at_ns, stage, planned_per_s, operations: operations.collect() }
+}
+
+/// Makes progress of what the engine tells about a phase.
+pub(crate) fn told<'a>(
+    phase: &'a str,
+    timeout_ns: u64,
+    latest: impl Fn(&Moment<'_>) -> Option<Latest> + 'a,
+    progress: &'a mut dyn FnMut(Progress<'_>),
+) -> impl FnMut(Moment<'_>) + 'a {
+    move |moment| {
+        let done = moment.all.done_per_interval();
+        let done = &done[..done.len().saturating_sub(INCOMPLETE_INTERVALS)];
+        let done = &done[done.len().saturating_sub(TOLD_INTERVALS)..];
+        let seconds = done.len() as f64 * INTERVAL_NS as f64 / 1e9;
+        let rate_per_s = done.iter().sum::<u64>() as f64 / seconds.max(f64::MIN_POSITIVE);
+        let whole = moment.all.whole();
+        let service_ns_p99 = whole.counts().times(whole.service(), timeout_ns).quantile(0.99);
+        progress(Progress { phase, rate_per_s, service_ns_p99, latest: latest(&moment) });
+    }
 }
 
 /// The stage, from 0, and the rate planned at that time of the measurement, where the load has

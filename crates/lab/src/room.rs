@@ -157,20 +157,27 @@ struct Existing {
     admin: Option<Box<dyn Admin>>,
     /// Answers in a row that said nothing of memory.
     silent: u32,
+    /// Why it could not be asked, the last time that it could not.
+    unanswered: Option<Failure>,
 }
 
 impl Existing {
     /// Its memory now, on a connection of its own; `None` where it cannot be asked.
     fn rooms(&mut self) -> Option<Vec<Room>> {
-        if self.admin.is_none() {
-            self.admin = drivers::admin(&self.endpoint, TIMEOUT).ok();
+        let admin = self.admin.take().map_or_else(|| drivers::admin(&self.endpoint, TIMEOUT), Ok);
+        let answered = admin.and_then(|mut admin| Ok((admin.room()?, admin)));
+        // A connection that failed is not kept: its next answer could be that of an earlier
+        // question.
+        match answered {
+            Ok((rooms, admin)) => {
+                self.admin = Some(admin);
+                Some(rooms)
+            }
+            Err(failure) => {
+                self.unanswered = Some(failure);
+                None
+            }
         }
-        let rooms = self.admin.as_mut()?.room().ok();
-        if rooms.is_none() {
-            // What the connection answers now could be the answer to an earlier question.
-            self.admin = None;
-        }
-        rooms
     }
 
     /// As [`left_bytes`]; `None` where the server cannot be asked now.
@@ -192,8 +199,13 @@ impl Existing {
             }
             thread::sleep(RETRY);
         }
-        let message = format!("{} no longer tells how much memory is left", self.endpoint);
-        Err(Failure { class: ErrorClass::Timeout, message })
+        let asked = format!("cannot ask {} how much memory is left", self.endpoint);
+        Err(match self.unanswered.take() {
+            Some(Failure { class, message }) => {
+                Failure { class, message: format!("{asked}: {message}") }
+            }
+            None => Failure { class: ErrorClass::Timeout, message: asked },
+        })
     }
 }
 
@@ -215,6 +227,7 @@ impl Watched {
                 before: store.rooms.clone(),
                 admin: None,
                 silent: 0,
+                unanswered: None,
             })
             .collect();
         let machines: Vec<Machine> =

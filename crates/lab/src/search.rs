@@ -15,11 +15,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use load::Finished;
 
 use crate::kv::{Offered, Opened};
+use crate::read_back::{self, Removals};
 use crate::room::{self, Watched};
 use crate::sampler::Sampler;
 use crate::trial::{Measured, ServerMeter, explain, run_delay_share};
 use crate::wall::Clocks;
-use crate::{Bench, Ready, Setup, Sinks, check_targets, recorded, schedule, unix_ms, words};
+use crate::{Bench, Ready, Setup, Sinks, check_targets, null, recorded, schedule, unix_ms, words};
 
 /// Why no more is probed when all is known.
 const OVER: &str = "the search is over";
@@ -32,28 +33,32 @@ const REST_WARMUP_NS: u64 = 50_000_000;
 /// `sinks` everything; `stop` ends it early from outside.
 pub fn run(header: Header, setup: &Setup, sinks: &mut Sinks<'_>, stop: &AtomicBool) -> Seal {
     let (plan, run) = (header.plan.clone(), header.run.clone());
+    let known = header.null_rates.clone();
     sinks.tell(&Event::RunStarted(Box::new(header)));
     let mut bench = Bench::new(&plan, &run, setup);
     let ready = check_targets(&plan, &mut bench, sinks, stop);
-    let (probes, stopped_because) = match What::of(&plan) {
+    let (trials, stopped_because) = match What::of(&plan) {
         Some(what) if ready.contains(&what.target.name) => {
             let settings = what.search.settings(plan.seed);
             let trials = Vec::new();
             let mut searching =
                 Searching { plan: &plan, what, settings, bench, sinks, stop, trials };
             let because = searching.run();
-            (searching.trials.len() as u32, because)
+            (searching.trials, because)
         }
-        Some(_) => (0, "the target cannot be measured".into()),
-        None => (0, "the plan has nothing to search for".into()),
+        Some(_) => (Vec::new(), "the target cannot be measured".into()),
+        None => (Vec::new(), "the plan has nothing to search for".into()),
     };
     let interrupted = stop.load(Ordering::Relaxed);
+    let null_rates =
+        if interrupted { Vec::new() } else { null::again(&plan, setup, &known, &trials) };
     let seal = Seal {
         status: if interrupted { SealStatus::Interrupted } else { SealStatus::Complete },
         finished_unix_ms: unix_ms(),
-        blocks: probes,
+        blocks: trials.len() as u32,
         stopped_because,
         resumed: false,
+        null_rates,
     };
     sinks.tell(&Event::RunEnded(seal.clone()));
     seal
@@ -146,6 +151,7 @@ impl Searching<'_, '_, '_> {
             version: None,
             filled: None,
             stale_members: None,
+            read_back: None,
             clock_step_ms: None,
             not_removed: None,
             emptied: None,
@@ -232,7 +238,7 @@ impl Searching<'_, '_, '_> {
     fn probe(
         &mut self,
         store: &Opened<'_>,
-        (ready, version): (&Ready, &str),
+        (ready, version): (&mut Ready, &str),
         step: Step,
         ends: &AtomicBool,
     ) -> Option<Measured> {
@@ -250,7 +256,8 @@ impl Searching<'_, '_, '_> {
         let servers = ProcessTree::new(&ready.server_pids());
         let generator = &self.bench.setup.pinning.generator;
         let sampler = Sampler::start(ready, generator, begun);
-        let recorder = NoiseRecorder::start(generator, &servers);
+        let recorder = NoiseRecorder::start(generator, &self.bench.setup.pinning.server, &servers);
+        let removals = Removals::before(ready);
         let mut finished = Finished::default();
         let sinks = &mut *self.sinks;
         let progress = &mut |p: load::Progress<'_>| {
@@ -262,11 +269,14 @@ impl Searching<'_, '_, '_> {
             return None;
         }
         finished.count_from(begun);
+        read_back::of_keys(ready, store, &mut finished, ends);
+        let read_back = removals.explain(finished.read_back, ready, &cell.workload);
         let (took_ns, clock_step_ms) = clocks.since();
         let trial = Trial {
             took_ns,
             clock_step_ms,
             version: Some(version.into()),
+            read_back,
             noise: Noise { run_delay_share: run_delay_share(&finished.phases, cell), ..noise },
             failure: finished.failure.map(|failure| explain(failure, ready)).or_else(|| {
                 // A client may reconnect to nothing for as long as the probe lasts.

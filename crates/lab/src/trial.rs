@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use workloads::{Client, PageClient, PlainClient, Share, SharedSession};
 
 use crate::bench::Bench;
+use crate::read_back::{self, Removals};
 use crate::ready::Ready;
 use crate::room::Watched;
 use crate::sampler::Sampler;
@@ -55,6 +56,7 @@ pub fn run(
         version: None,
         filled: None,
         stale_members: None,
+        read_back: None,
         clock_step_ms: None,
         not_removed: None,
         emptied: None,
@@ -124,17 +126,18 @@ fn offer(
 ) -> Result<Option<Vec<Interval>>, Failure> {
     trial.version = Some(ready.version()?);
     let seed = schedule::data_seed(bench.plan, trial.block);
-    let cpus = bench.client_cpus(ready);
+    let (cpus, timeout_ns) = (bench.client_cpus(ready), bench.plan.timeout_ns);
     let mut meter = ServerMeter::new(bench, ready);
     let servers = meter.servers.clone();
     let generator = &bench.setup.pinning.generator;
-    let record = || NoiseRecorder::start(generator, &servers);
+    let record = || NoiseRecorder::start(generator, &bench.setup.pinning.server, &servers);
+    let removals = Removals::before(ready);
     let (mut finished, noise) = match &cell.workload {
         Workload::Sessions(sessions) => {
             let clients = connect(ready, sessions, &cell.load, seed)?;
             let recorder = record();
             let (phases, generation) = (&sessions.phases, sessions.generation);
-            let engine = Engine { phases, generation, cpus: &cpus, stop };
+            let engine = Engine { phases, generation, cpus: &cpus, timeout_ns, stop };
             (engine.run(clients, &mut meter, progress), recorder.stop())
         }
         Workload::AppCache(cache) => {
@@ -143,7 +146,7 @@ fn offer(
             meter.cold = cache.page_cache == PageCache::Cold;
             let recorder = record();
             let (phases, generation) = (&cache.phases, cell.workload.generation());
-            let engine = Engine { phases, generation, cpus: &cpus, stop };
+            let engine = Engine { phases, generation, cpus: &cpus, timeout_ns, stop };
             let inside = ready.enter_group()?;
             let finished = engine.run(clients, &mut meter, progress);
             inside.map_or(Ok(()), Inside::leave)?;
@@ -155,7 +158,10 @@ fn offer(
             ready.will_write(load.names(), kv.keys);
             let recorder = record();
             let mut watched = Watched::of(ready, generator);
-            (load.run(watched.as_mut(), stop, &mut meter, progress), recorder.stop())
+            let mut finished = load.run(watched.as_mut(), stop, &mut meter, progress);
+            let noise = recorder.stop();
+            read_back::of_keys(ready, &load, &mut finished, stop);
+            (finished, noise)
         }
     };
     finished.count_from(begun);
@@ -168,6 +174,7 @@ fn offer(
         _ if finished.interrupted => return Ok(None),
         _ => {}
     }
+    trial.read_back = removals.explain(finished.read_back, ready, &cell.workload);
     if let Some(backend) = ready.backend {
         trial.stale_members = app_cache::stale_members(backend, &ready.cache_options())?;
     }

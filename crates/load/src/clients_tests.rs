@@ -1,6 +1,6 @@
 use super::*;
 use crate::meter::Reading;
-use model::{Connections, Layout, Names, Order, Sessions};
+use model::{Connections, Held, Layout, Names, Order, Sessions};
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
 use workloads::{Answer, Call, LockWait, Outcome, StoreError};
@@ -55,6 +55,10 @@ impl Client for Scripted {
     fn check(&mut self) -> (Outcome, bool) {
         (self.outcome, true)
     }
+    fn read_back(&mut self, n: u64, _of: u64) -> Result<Option<(Held, String)>, StoreError> {
+        let held = if n == 1 { Held::Older } else { Held::Last };
+        Ok((n < 3).then(|| (held, format!("session {n}"))))
+    }
 }
 
 struct Steps(u64);
@@ -80,7 +84,7 @@ fn workload(stop: Stop, warmup_ns: u64) -> Sessions {
         ttl_s: 300,
         verify_one_in: 1,
         think_ns: 0,
-        phases: vec![Phase { name: "read".into(), mix, warmup_ns, stop }],
+        phases: vec![Phase { name: "read".into(), mix, warmup_ns, stop, control: None }],
     }
 }
 
@@ -90,6 +94,7 @@ fn run(workload: &Sessions, clients: Vec<Box<dyn Client>>) -> Finished {
         phases: &workload.phases,
         generation: workload.generation,
         cpus: &[],
+        timeout_ns: 0,
         stop: &stop,
     };
     engine.run(clients, &mut Steps(0), &mut |_| {})
@@ -107,6 +112,9 @@ fn a_counted_phase_does_exactly_its_count() {
     assert_eq!((read.operation.as_str(), read.counts.ok, read.counts.verified), ("read", 120, 120));
     assert_eq!((read.service.count(), read.response.count()), (120, 120));
     assert_eq!(phase.done_per_interval.iter().sum::<u64>(), 120);
+    let slowest = read.slowest.as_ref().unwrap();
+    let longest_ns = slowest.response().iter().max().unwrap();
+    assert!(read.service.max_ns().abs_diff(*longest_ns) <= longest_ns / 1_000, "{slowest:?}");
     assert!(read.service.quantile_ns(0.0) >= MS);
     // As much as was used between two readings that lie around the phase.
     assert!(phase.server_cpu_ns.is_some_and(|ns| (5..=10).contains(&ns)), "{phase:?}");
@@ -161,6 +169,22 @@ fn a_wrong_value_of_the_warm_up_is_counted() {
     });
     let counts = run(&plan, vec![client]).phases[0].operations[0].counts.clone();
     assert_eq!(counts.wrong, 1);
+}
+
+#[test]
+fn a_failure_of_the_warm_up_is_not_recorded() {
+    let plan = workload(Stop::AfterNs(20 * MS), 20 * MS);
+    let client = Scripted::boxed(Duration::from_millis(1), |n| match n {
+        0 => Err(StoreError {
+            class: ErrorClass::Timeout,
+            message: "no answer".into(),
+            fatal: false,
+        }),
+        _ => Ok(Outcome::Ok),
+    });
+    let counts = run(&plan, vec![client]).phases[0].operations[0].counts.clone();
+    assert_eq!(counts.error, 0, "{counts:?}");
+    assert!(counts.ok > 0);
 }
 
 #[test]
@@ -250,6 +274,9 @@ impl Client for Restoring {
     fn check(&mut self) -> (Outcome, bool) {
         self.0.check()
     }
+    fn read_back(&mut self, _n: u64, _of: u64) -> Result<Option<(Held, String)>, StoreError> {
+        Ok(None)
+    }
 }
 
 fn restoring(takes_ms: u64, restores_ms: u64) -> Box<dyn Client> {
@@ -302,6 +329,31 @@ fn a_call_from_the_warm_up_that_counts_has_all_of_its_time_in_the_rate() {
     let phase = run(&plan, vec![restoring(30, 1)]).phases.remove(0);
     let [told] = phase.restored[..] else { panic!("one client: {phase:?}") };
     assert!(told.free_ns >= told.answered * 30 * MS, "{told:?}");
+}
+
+/// Clients with operations of random length that each end with the one under way.
+#[test]
+fn the_last_operation_of_a_timed_phase_does_not_lower_the_rate() {
+    // Of one operation in ten, 30 ms; of the others, 2 ms: one of four clients is nearly always at
+    // a long one when the time is over.
+    let behave = |_: u64| {
+        static CALLS: AtomicU64 = AtomicU64::new(0);
+        let n = CALLS.fetch_add(1, Ordering::Relaxed);
+        let is_long = workloads::values::mix(&[n, 5]).is_multiple_of(10);
+        thread::sleep(Duration::from_millis(if is_long { 28 } else { 0 }));
+        Ok(Outcome::Ok)
+    };
+    let plan = workload(Stop::AfterNs(100 * MS), 0);
+    let (mut by_rate, mut by_time) = (0.0, 0.0);
+    for _ in 0..10 {
+        let clients = (0..4).map(|_| Scripted::boxed(Duration::from_millis(2), behave)).collect();
+        let phase = run(&plan, clients).phases.remove(0);
+        let whole = &phase.operations[0];
+        by_rate += whole.rate_per_s;
+        by_time += 4e9 / whole.service.mean_ns();
+    }
+    let share = by_rate / by_time;
+    assert!(share > 0.97, "{share}: the rate is lower than four clients reach");
 }
 
 #[test]
@@ -359,8 +411,13 @@ fn a_panic_is_a_failure_and_nobody_is_left_waiting() {
 fn the_user_can_stop_it() {
     let plan = workload(Stop::AfterNs(3_600_000 * MS), 0);
     let stop = AtomicBool::new(false);
-    let engine =
-        Engine { phases: &plan.phases, generation: plan.generation, cpus: &[0], stop: &stop };
+    let engine = Engine {
+        phases: &plan.phases,
+        generation: plan.generation,
+        cpus: &[0],
+        timeout_ns: 0,
+        stop: &stop,
+    };
     let mut told = 0;
     let clients = vec![Scripted::boxed(Duration::from_millis(1), |_| Ok(Outcome::Ok))];
     let finished = engine.run(clients, &mut Steps(0), &mut |p| {
@@ -407,7 +464,7 @@ fn before_each_phase_nobody_does_anything() {
     };
     let stop = AtomicBool::new(false);
     let (phases, generation) = (&plan.phases, plan.generation);
-    let engine = Engine { phases, generation, cpus: &[], stop: &stop };
+    let engine = Engine { phases, generation, cpus: &[], timeout_ns: 0, stop: &stop };
     let mut gate = Gate { calls: Vec::new(), refuses: 0 };
     let finished = engine.run(vec![client(), client()], &mut gate, &mut |_| {});
     assert!(finished.failure.is_none());

@@ -1,22 +1,26 @@
 //! The engines, and the one way of measuring that they share.
 //!
-//! - [`clients`]: a thread a client, each with its own blocking connection, as a PHP worker has.
+//! - [`clients`]: a thread a client, each with its own blocking connection, as a PHP worker has;
+//!   `client_loop`: its way through a phase.
 //! - [`wire`]: event loops over many connections, with pipelining and planned arrivals.
 //! - [`meter`]: what they ask and tell while they run.
 //! - [`recorder`]: what clients count and time, each by itself and merged; `telling`: in the course
 //!   of a phase; `share`: one client's part of a phase.
+//! - `slowest`: the longest time in each short interval.
 //! - [`watch`]: the generator's own CPU time and waiting, per thread.
 //!
 //! A trial's way: connect (the caller's), fill, then per phase: warm up, measure, drain.
 
+mod client_loop;
 pub mod clients;
 pub mod meter;
 pub mod recorder;
 mod share;
+mod slowest;
 mod telling;
 pub mod watch;
 pub mod wire;
 
-pub use clients::Engine;
+pub use clients::{Engine, READ_BACK_MAX};
 pub use meter::{Finished, Latest, Meter, Progress, Reading, Unseen};
 pub use recorder::Recorder;

@@ -1,7 +1,9 @@
 //! What an engine asks and tells while it runs, and what it gives in the end.
 
-use model::{Disturbance, Failure, Interval, PhaseResult, RecordedOperation};
+use model::{Disturbance, Failure, Interval, PhaseResult, ReadBack, RecordedOperation};
+use stats::Time;
 use std::time::Instant;
+use workloads::kv::Written;
 
 /// What the server has used and what others took so far, nanoseconds; counted from any time, but
 /// always from the same.
@@ -90,8 +92,8 @@ pub struct Progress<'a> {
     pub phase: &'a str,
     /// Operations per second since the last time.
     pub rate_per_s: f64,
-    /// 99th percentile of the service time so far in this phase.
-    pub service_ns_p99: u64,
+    /// 99th percentile of the service time so far in this phase; `None` before anything was done.
+    pub service_ns_p99: Option<Time>,
     /// What was recorded since the last time; `None` where nothing is, as while filling.
     pub latest: Option<Latest>,
 }
@@ -119,6 +121,10 @@ pub struct Finished {
     pub begun: Vec<Instant>,
     /// What was recorded in the course of time, where the engine tells it.
     pub intervals: Vec<Interval>,
+    /// What was written to a sample of keys, where the engine keeps that.
+    pub written: Option<Written>,
+    /// What the clients of an engine found when they read their last writes back.
+    pub read_back: Option<ReadBack>,
     /// Why there are no more.
     pub failure: Option<Failure>,
     /// True when the user stopped it.

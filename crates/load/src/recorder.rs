@@ -1,9 +1,11 @@
 //! What is counted and timed. Each client records alone; recorders are merged once an interval.
 
-use model::{Counts, ErrorClass, OperationResult, RecordedOperation};
-use stats::Histogram;
+use model::{Counts, ErrorClass, OperationResult, Phase, RecordedOperation, Stop};
+use stats::{Histogram, Time};
 use workloads::app_cache::Effort;
 use workloads::{Answer, LockWait, Outcome};
+
+use crate::slowest::{self, Slowest};
 
 /// Histograms and counts of one operation.
 #[derive(Clone, Debug, Default)]
@@ -13,9 +15,15 @@ pub struct OperationRecorder {
     /// Kept apart only where it can differ from the service time.
     response: Option<Histogram>,
     lock_wait: Histogram,
+    slowest: Slowest,
+    slowest_response: Option<Slowest>,
 }
 
 impl OperationRecorder {
+    fn new(slowest_ns: u64) -> Self {
+        Self { slowest: Slowest::new(slowest_ns), ..Self::default() }
+    }
+
     fn merge(&mut self, other: &Self) {
         self.counts.merge(&other.counts);
         self.service.merge(&other.service);
@@ -23,6 +31,10 @@ impl OperationRecorder {
             self.response.get_or_insert_default().merge(theirs);
         }
         self.lock_wait.merge(&other.lock_wait);
+        self.slowest.merge(&other.slowest);
+        if let Some(theirs) = &other.slowest_response {
+            self.slowest_response.get_or_insert_default().merge(theirs);
+        }
     }
 
     fn clear(&mut self) {
@@ -32,12 +44,19 @@ impl OperationRecorder {
             response.clear();
         }
         self.lock_wait.clear();
+        self.slowest.clear();
+        if let Some(response) = &mut self.slowest_response {
+            response.clear();
+        }
     }
 
-    fn time(&mut self, service_ns: u64, response_ns: Option<u64>) {
+    fn time(&mut self, due_ns: u64, service_ns: u64, response_ns: Option<u64>) {
         self.service.record(service_ns);
+        self.slowest.record(due_ns, service_ns);
         if let Some(ns) = response_ns {
             self.response.get_or_insert_default().record(ns);
+            let empty = || Slowest::new(self.slowest.interval_ns());
+            self.slowest_response.get_or_insert_with(empty).record(due_ns, ns);
         }
     }
 
@@ -59,7 +78,11 @@ impl OperationRecorder {
         }
     }
 
-    fn fail(&mut self, class: ErrorClass, words: &str) {
+    fn fail(&mut self, class: ErrorClass, words: &str, due_ns: u64) {
+        self.slowest.fail(due_ns);
+        if let Some(response) = &mut self.slowest_response {
+            response.fail(due_ns);
+        }
         self.counts.fail(class, words);
         self.counts.lock_timeouts += u64::from(class == ErrorClass::Lock);
     }
@@ -80,11 +103,9 @@ impl OperationRecorder {
     }
 
     fn told(&self, operation: &str) -> RecordedOperation {
-        let counts = &self.counts;
         RecordedOperation {
             operation: operation.into(),
-            errors: counts.failed(),
-            misses: counts.miss,
+            counts: self.counts.clone(),
             service: self.service.clone(),
             response: Histogram::default(),
         }
@@ -97,6 +118,7 @@ impl OperationRecorder {
         calls_rate_per_s: Option<f64>,
     ) -> OperationResult {
         let response = self.response.unwrap_or_else(|| self.service.clone());
+        let slowest = self.slowest.to_record(self.slowest_response.as_ref());
         OperationResult {
             operation: operation.into(),
             counts: self.counts,
@@ -106,6 +128,7 @@ impl OperationRecorder {
             response,
             lag: Histogram::default(),
             lock_wait: self.lock_wait,
+            slowest: Some(slowest),
         }
     }
 }
@@ -115,6 +138,8 @@ impl OperationRecorder {
 pub struct Timed {
     /// Index of the call's operation.
     pub operation: usize,
+    /// When it was to be sent, nanoseconds since the measurement began; 0 before.
+    pub due_ns: u64,
     /// Done − sent, nanoseconds.
     pub service_ns: u64,
     /// Done − intended start, where that can differ.
@@ -137,36 +162,50 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// A recorder for `operations` kinds of call and intervals of `interval_ns`; `operations` is 0
-    /// where every operation is one call of one kind, so that the whole says it all.
-    pub fn new(operations: usize, interval_ns: u64) -> Self {
+    /// A recorder for `operations` kinds of call and intervals of `interval_ns`, the longest times
+    /// kept for those of `slowest_ns`; `operations` is 0 where every operation is one call of one
+    /// kind, so that the whole says it all.
+    pub fn new(operations: usize, interval_ns: u64, slowest_ns: u64) -> Self {
         Self {
-            by_operation: vec![OperationRecorder::default(); operations],
+            whole: OperationRecorder::new(slowest_ns),
+            by_operation: vec![OperationRecorder::new(slowest_ns); operations],
             interval_ns,
             ..Self::default()
         }
     }
 
+    /// The same for a planned phase: twenty intervals of one that is bounded in time, but none
+    /// shorter than 5 ms; 100 ms where the end is not known beforehand.
+    pub(crate) fn of_phase(operations: usize, phase: &Phase) -> Self {
+        let length_ns = match phase.stop {
+            Stop::AfterNs(ns) => Some(ns),
+            Stop::Count(_) => None,
+        };
+        let interval_ns = length_ns.map_or(100_000_000, |ns| (ns / 20).max(5_000_000));
+        Self::new(operations, interval_ns, slowest::interval_ns(length_ns))
+    }
+
     /// Records a call that was answered.
     pub fn call(&mut self, timed: Timed, outcome: Outcome, verified: bool, answer: Answer) {
         let Some(own) = self.by_operation.get_mut(timed.operation) else { return };
-        own.time(timed.service_ns, timed.response_ns);
+        own.time(timed.due_ns, timed.service_ns, timed.response_ns);
         own.count(outcome);
         own.counts.verified += u64::from(verified);
         own.lock(answer.lock);
         own.effort(answer.effort);
     }
 
-    /// Records a call that failed.
-    pub fn failed_call(&mut self, operation: usize, class: ErrorClass, words: &str) {
+    /// Records a call that failed, and with it a whole operation; `due_ns` as of a [`Timed`].
+    pub fn failed(&mut self, operation: usize, class: ErrorClass, words: &str, due_ns: u64) {
         if let Some(own) = self.by_operation.get_mut(operation) {
-            own.fail(class, words);
+            own.fail(class, words, due_ns);
         }
+        self.whole.fail(class, words, due_ns);
     }
 
     /// Records a whole operation that was answered, `done_ns` after the measurement's start.
     pub fn whole(&mut self, operation: &Whole, done_ns: u64) {
-        self.whole.time(operation.service_ns, operation.response_ns);
+        self.whole.time(operation.due_ns, operation.service_ns, operation.response_ns);
         self.whole.count(operation.outcome);
         self.whole.counts.verified += u64::from(operation.verified);
         self.whole.lock(operation.lock);
@@ -188,11 +227,6 @@ impl Recorder {
         if outcome == Outcome::Wrong {
             self.whole.count(outcome);
         }
-    }
-
-    /// Records a whole operation that failed.
-    pub fn failed_whole(&mut self, class: ErrorClass, words: &str) {
-        self.whole.fail(class, words);
     }
 
     /// Adds all of `other`.
@@ -232,9 +266,10 @@ impl Recorder {
         self.whole.service.count()
     }
 
-    /// 99th percentile of the whole operations' service time, nanoseconds; 0 when empty.
-    pub fn service_ns_p99(&self) -> u64 {
-        self.whole.service.quantile_ns(0.99)
+    /// 99th percentile of the whole operations' service time, of which those that timed out were
+    /// waited for as long as `timeout_ns`; `None` when empty.
+    pub fn service_ns_p99(&self, timeout_ns: u64) -> Option<Time> {
+        self.whole.counts.times(&self.whole.service, timeout_ns).quantile(0.99)
     }
 
     /// Length of an interval, and operations finished in each.
@@ -303,6 +338,8 @@ fn calls_rate_per_s(clients: &[Vec<InCalls>], kind: usize) -> Option<f64> {
 /// A whole operation: the sum of its calls.
 #[derive(Clone, Copy, Debug)]
 pub struct Whole {
+    /// When its last call was to be sent, nanoseconds since the measurement began; 0 before.
+    pub due_ns: u64,
     /// Time in calls, nanoseconds; thinking not contained.
     pub service_ns: u64,
     /// Time in calls with the drawing of values, where that is timed.
@@ -325,11 +362,13 @@ impl Whole {
         let (outcome, verified, lock) = (Outcome::Ok, false, None);
         let effort = Effort::default();
         let is_read = false;
-        Self { service_ns: 0, response_ns: None, outcome, verified, lock, effort, is_read }
+        let (due_ns, service_ns, response_ns) = (0, 0, None);
+        Self { due_ns, service_ns, response_ns, outcome, verified, lock, effort, is_read }
     }
 
     /// Adds a call that was answered.
     pub fn add(&mut self, timed: Timed, outcome: Outcome, verified: bool, answer: Answer) {
+        self.due_ns = timed.due_ns;
         self.service_ns += timed.service_ns;
         if let Some(ns) = timed.response_ns {
             *self.response_ns.get_or_insert_default() += ns;

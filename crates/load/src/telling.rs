@@ -12,6 +12,7 @@ pub(crate) struct Telling<'a> {
     phase: &'a str,
     names: &'a [&'a str],
     clients: usize,
+    timeout_ns: u64,
     begun: Instant,
     told_at: Instant,
     /// What was taken away last.
@@ -20,11 +21,17 @@ pub(crate) struct Telling<'a> {
 }
 
 impl<'a> Telling<'a> {
-    /// The measurement of `phase` begins; `names` are those of the kinds of call.
-    pub(crate) fn new(phase: &'a str, names: &'a [&'a str], clients: usize) -> Self {
+    /// The measurement of `phase` begins; `names` are those of the kinds of call, `timeout_ns` is
+    /// how long clients wait for an answer.
+    pub(crate) fn new(
+        phase: &'a str,
+        names: &'a [&'a str],
+        clients: usize,
+        timeout_ns: u64,
+    ) -> Self {
         let now = Instant::now();
         let (latest, whole) = (Recorder::default(), Recorder::default());
-        Self { phase, names, clients, begun: now, told_at: now, latest, whole }
+        Self { phase, names, clients, timeout_ns, begun: now, told_at: now, latest, whole }
     }
 
     /// Takes away what is in `inbox` and makes progress of it, with the rate since the last time.
@@ -66,7 +73,7 @@ impl<'a> Telling<'a> {
     }
 
     fn progress(&self, rate_per_s: f64, latest: Latest) -> Progress<'a> {
-        let service_ns_p99 = self.whole.service_ns_p99();
+        let service_ns_p99 = self.whole.service_ns_p99(self.timeout_ns);
         Progress { phase: self.phase, rate_per_s, service_ns_p99, latest: Some(latest) }
     }
 }
@@ -79,13 +86,15 @@ fn lock(inbox: &Mutex<Recorder>) -> MutexGuard<'_, Recorder> {
 mod tests {
     use super::*;
     use crate::recorder::{Timed, Whole};
+    use model::ErrorClass;
+    use stats::Time;
     use workloads::{Answer, Outcome};
 
     /// What a client hands over that made `reads` reads.
     fn handed_over(inbox: &Mutex<Recorder>, reads: u64, kinds: usize) {
-        let mut recorder = Recorder::new(kinds, 5_000_000);
+        let mut recorder = Recorder::new(kinds, 5_000_000, 5_000_000);
         for _ in 0..reads {
-            let timed = Timed { operation: 0, service_ns: 1_000, response_ns: None };
+            let timed = Timed { operation: 0, due_ns: 0, service_ns: 1_000, response_ns: None };
             let mut whole = Whole::new();
             whole.add(timed, Outcome::Miss, false, Answer::default());
             recorder.call(timed, Outcome::Miss, false, Answer::default());
@@ -97,15 +106,32 @@ mod tests {
 
     fn told(progress: &Progress<'_>) -> Vec<(String, u64, u64)> {
         let latest = progress.latest.as_ref().unwrap();
-        let of = |o: &model::RecordedOperation| (o.operation.clone(), o.service.count(), o.misses);
+        let of =
+            |o: &model::RecordedOperation| (o.operation.clone(), o.service.count(), o.counts.miss);
         latest.operations.iter().map(of).collect()
+    }
+
+    #[test]
+    fn operations_that_failed_are_slower_than_the_percentile() {
+        let inbox = Mutex::new(Recorder::default());
+        let mut telling = Telling::new("steady", &["open", "close"], 2, 5_000_000_000);
+        assert_eq!(telling.take(&inbox).service_ns_p99, None);
+        handed_over(&inbox, 98, 0);
+        let known = telling.take(&inbox).service_ns_p99;
+        assert!(matches!(known, Some(Time::Of(990..=1_010))), "{known:?}");
+        let mut failed = Recorder::new(0, 5_000_000, 5_000_000);
+        (0..2).for_each(|_| failed.failed(0, ErrorClass::Timeout, "", 0));
+        lock(&inbox).merge(&failed);
+        let progress = telling.take(&inbox);
+        assert_eq!(progress.service_ns_p99, Some(Time::Bound { at_least: 5_000_000_000 }));
+        assert_eq!(progress.latest.map(|l| l.operations[0].counts.error), Some(2));
     }
 
     #[test]
     fn what_is_told_adds_up_to_what_is_gathered() {
         let inbox = Mutex::new(Recorder::default());
         for (kinds, name) in [(0, "steady"), (2, "open")] {
-            let mut telling = Telling::new("steady", &["open", "close"], 2);
+            let mut telling = Telling::new("steady", &["open", "close"], 2, 9);
             handed_over(&inbox, 3, kinds);
             assert_eq!(told(&telling.take(&inbox)), [(name.to_string(), 3, 3)]);
             let nothing = telling.take(&inbox);

@@ -247,6 +247,13 @@ pub struct AppCache {
 }
 
 impl AppCache {
+    /// True where no phase writes or cleans.
+    pub fn only_reads(&self) -> bool {
+        let reads =
+            |mix: &BTreeMap<String, f64>| !mix.is_empty() && mix.keys().all(|o| o == "read");
+        self.phases.iter().all(|phase| reads(&phase.mix))
+    }
+
     /// Records that carry a tag, in the mean: what a clean removes. Every number of tags of a
     /// record is equally likely; as in the original, a record for which one is drawn has none.
     pub fn records_of_tag(&self) -> f64 {

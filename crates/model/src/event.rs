@@ -1,11 +1,11 @@
 //! The only thing the runner speaks in. Progress display, archive and live page are sinks;
 //! a record that is replayed feeds the same sinks.
 
-use stats::Histogram;
+use stats::{Histogram, Time};
 
 use crate::record::{Header, Seal};
 use crate::saturation::Sample;
-use crate::trial::{Failure, Interval, Trial};
+use crate::trial::{Counts, Failure, Interval, Trial};
 
 /// Something that happened in a run.
 #[derive(Clone, Debug)]
@@ -47,8 +47,8 @@ pub enum Event {
         phase: String,
         /// Operations per second in the last interval.
         rate_per_s: f64,
-        /// 99th percentile of the service time so far; 0 before the first interval.
-        service_ns_p99: u64,
+        /// 99th percentile of the service time so far; `None` before anything was done.
+        service_ns_p99: Option<Time>,
     },
     /// A trial is over, measured or failed.
     TrialEnded(Box<Trial>),
@@ -76,13 +76,6 @@ pub enum Event {
         cell: String,
         /// In the order of time.
         samples: Vec<Sample>,
-    },
-    /// Every cell was run once more.
-    BlockEnded {
-        /// Block, from 0.
-        block: u32,
-        /// Widest half-width of any rate's interval relative to its centre; `None` below 2 blocks.
-        widest_half_width: Option<f64>,
     },
     /// Something the user should know that stops nothing.
     Warning(String),
@@ -113,10 +106,8 @@ pub struct Recorded {
 pub struct RecordedOperation {
     /// Name of the operation.
     pub operation: String,
-    /// Failed, or gave a wrong or an old value.
-    pub errors: u64,
-    /// Found nothing.
-    pub misses: u64,
+    /// How they ended.
+    pub counts: Counts,
     /// Done − sent.
     pub service: Histogram,
     /// Done − intended start, of an open load; else empty.

@@ -24,6 +24,7 @@ pub mod memory;
 pub mod plan;
 pub mod program;
 mod ranges;
+pub mod read_back;
 pub mod record;
 pub mod saturation;
 pub mod search;
@@ -39,10 +40,11 @@ pub use event::{Event, Recorded, RecordedOperation, Sink, SinkError};
 pub use load::{Load, PEAK, RampSteps};
 pub use memory::{Emptied, MemoryLimit, MemoryUse, PageCache};
 pub use plan::{
-    Cell, Connections, Effort, Generation, Kv, KvOperation, Layout, Names, Order, Phase, Plan,
-    PlannedTarget, Product, Scale, Sessions, Stop, Workload,
+    Cell, Connections, Control, Effort, Generation, Kv, KvOperation, Layout, Names, Order, Phase,
+    Plan, PlannedTarget, Product, Scale, Sessions, Stop, Workload,
 };
 pub use program::Program;
+pub use read_back::{Held, ReadBack};
 pub use record::{Condition, Conditions, Header, Seal, SealStatus};
 pub use saturation::{NetworkUse, ProcessUse, SAMPLE_NS, Sample, StoreCounters, ThreadCpu};
 pub use search::{Blame, Search, Slo, SloError, TAKEN_SHARE_MAX};
@@ -51,6 +53,7 @@ pub use stages::{ClientStage, ClientStages, RateStage, RateStages, SETTLE_SHARE,
 pub use study::{Choices, RAMP, Study, StudyError, TargetChoice};
 pub use target::{Endpoint, Memcached, NetAddress, RedisWay, Secret, Spelling, TlsFiles, UrlError};
 pub use trial::{
-    Beyond, Busy, Counts, Disturbance, Due, ErrorClass, Failure, Filled, Interval, Noise,
-    OperationResult, PhaseResult, Probe, Restored, StageResult, Trial,
+    Beyond, Busy, Counts, Disturbance, Disturber, Disturbers, Due, ErrorClass, Failure, Filled,
+    Interval, Noise, OperationResult, Outage, PhaseResult, Probe, Restored, Slowest, StageResult,
+    Trial,
 };

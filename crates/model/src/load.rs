@@ -177,6 +177,28 @@ impl Load {
         Self::Open { rate_per_s, poisson, clients, pipeline: 1, stages }
     }
 
+    /// A steady part of this load, in thousandths: of a ramp whose peak is so many operations a
+    /// second, of an open load's rate, of a closed load's clients. Where each operation arrives by
+    /// itself that would else be one of `at_once`, a closed load takes as many times the clients.
+    #[must_use]
+    pub fn part(&self, permille: u32, peak_per_s: f64, at_once: u32) -> Self {
+        let share = f64::from(permille) / 1e3;
+        let of = |whole: f64| (whole * share).round().max(1.0);
+        let (clients, pipeline) = (self.clients(), self.pipeline());
+        let open = |per_s: f64, poisson: bool| {
+            let (rate_per_s, stages) = (of(per_s) as u64, Vec::new());
+            Self::Open { rate_per_s, poisson, clients, pipeline, stages }
+        };
+        match self {
+            Self::Closed { one_session, .. } => {
+                let clients = of(f64::from(clients) * f64::from(at_once)) as u32;
+                Self::Closed { clients, one_session: *one_session, pipeline, stages: Vec::new() }
+            }
+            Self::Open { rate_per_s, poisson, .. } => open(*rate_per_s as f64, *poisson),
+            Self::Ramp { poisson, .. } => open(peak_per_s, *poisson),
+        }
+    }
+
     /// How long the steps of a ramp and the rests between them last, nanoseconds; 0 for any other
     /// load.
     pub fn ramp_ns(&self) -> u64 {

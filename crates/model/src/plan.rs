@@ -55,9 +55,9 @@ impl Product {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scale {
-    /// A first answer in about a minute.
+    /// A first answer in one to three minutes.
     Quick,
-    /// The default: intervals narrow enough to decide by.
+    /// The default: longer phases and more blocks, for a quarter of an hour at most.
     Standard,
     /// The size of the study's source.
     Full,
@@ -177,6 +177,24 @@ pub struct Phase {
     pub warmup_ns: u64,
     /// When it ends.
     pub stop: Stop,
+    /// Keys and values: what sets it apart from the other phases; `None` where nothing does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub control: Option<Control>,
+}
+
+/// A phase that offers a workload's operations in an order of its own, at a steady part of the
+/// load, so that what an operation takes is told apart from what its place takes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Control {
+    /// Operations that follow each other on one key, in this order; the first is paced. Empty where
+    /// each operation arrives by itself.
+    pub sequence: Vec<String>,
+    /// Thousandths of the load: of the peak of a ramp, of the rate of an open load, of the clients
+    /// of a closed one; above 0.
+    pub permille: u32,
+    /// Keys that operations choose from, the first ones of the workload; all are written just
+    /// before the phase. At least 1.
+    pub keys: u64,
 }
 
 /// The session workload of one cell.
@@ -248,6 +266,14 @@ pub struct Kv {
     pub follows: bool,
     /// Measured phases, in order.
     pub phases: Vec<Phase>,
+}
+
+impl Kv {
+    /// Operations of a phase that come of each one that is paced: those that follow it, and itself.
+    pub fn operations_of_one_paced(&self, phase: &Phase) -> usize {
+        let all = if self.follows { self.operations.len() } else { 1 };
+        phase.control.as_ref().map_or(all, |control| control.sequence.len()).max(1)
+    }
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
@@ -376,7 +402,8 @@ impl Cell {
 /// When a run has measured enough.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Effort {
-    /// Wall time for all blocks; no block is started that would not fit. 0 for no limit.
+    /// Wall time for all blocks, which are as many as fit if all last as long as the first. 0 for
+    /// no limit.
     pub budget_ns: u64,
     /// Blocks measured whatever the budget says.
     pub blocks_min: u32,

@@ -87,6 +87,12 @@ fn check(cell: &Cell) -> Result<(), String> {
 fn phase(phase: &Phase) -> Result<(), String> {
     within("cell.workload.phases.mix", phase.mix.len(), 0, ROWS_MAX as u64)?;
     within("cell.workload.phases.warmup_ns", phase.warmup_ns, 0, TIME_NS_MAX)?;
+    if let Some(control) = &phase.control {
+        let sequence = control.sequence.len();
+        within("cell.workload.phases.control.sequence", sequence, 0, ROWS_MAX as u64)?;
+        within("cell.workload.phases.control.permille", control.permille, 1, 10_000)?;
+        within("cell.workload.phases.control.keys", control.keys, 1, COUNT_MAX)?;
+    }
     match phase.stop {
         Stop::AfterNs(ns) => within("cell.workload.phases.stop.after_ns", ns, 0, TIME_NS_MAX),
         Stop::Count(count) => within("cell.workload.phases.stop.count", count, 0, COUNT_MAX),

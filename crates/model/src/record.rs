@@ -102,4 +102,8 @@ pub struct Seal {
     /// True where it was interrupted or killed before and taken up again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub resumed: bool,
+    /// What the generator reached on the null server after the trials, where a store had been
+    /// nearly as fast as in [`Header::null_rates`]; the higher of both counts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub null_rates: Vec<NullRate>,
 }

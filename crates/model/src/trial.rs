@@ -7,9 +7,17 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::memory::{Emptied, MemoryUse};
+use crate::read_back::ReadBack;
 
+mod disturbers;
+mod outage;
+mod slowest;
 mod stage;
+mod times;
 
+pub use disturbers::{Disturber, Disturbers};
+pub use outage::Outage;
+pub use slowest::Slowest;
 pub use stage::StageResult;
 
 /// Why an operation or a trial failed, by class.
@@ -218,6 +226,9 @@ pub struct OperationResult {
     pub lag: Histogram,
     /// Time spent waiting for a session's lock; empty where no lock was waited for.
     pub lock_wait: Histogram,
+    /// The longest times in the course of it; `None` in records from before they were kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slowest: Option<Slowest>,
 }
 
 /// One measured phase of a trial.
@@ -247,6 +258,9 @@ pub struct PhaseResult {
     /// Requests of an open load that were due and could not be sent within the time-out.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unsent: u64,
+    /// When servers answered nothing, by time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outages: Vec<Outage>,
     /// Length of one interval of `done_per_interval`.
     pub interval_ns: u64,
     /// Operations finished in each interval from the start of the measurement, over all clients.
@@ -374,6 +388,9 @@ pub struct Noise {
     /// The processes other than generator and server that used most CPU time, most first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub busiest: Vec<Busy>,
+    /// Who else ran on the CPUs of generator and servers; `None` where the kernel does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disturbers: Option<Disturbers>,
 }
 
 /// CPU time of a process.
@@ -428,6 +445,10 @@ pub struct Trial {
     /// where nothing is listed by tag.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stale_members: Option<u64>,
+    /// What the store still held of what it acknowledged; `None` where that does not follow from
+    /// what clients wrote.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_back: Option<ReadBack>,
     /// By how many milliseconds the wall clock was set while it ran, negative for back; `None`
     /// where it was not by more than a second. Times of day of the trial are off by that, durations
     /// are not.

@@ -41,7 +41,7 @@ struct Ratio {
 impl Ratio {
     fn of(found: &Comparison) -> Self {
         let value = found.ratio;
-        let is_clear = show::bounds(&value).is_some_and(|(lo, hi)| 1.0 < lo || hi < 1.0);
+        let is_clear = value.interval().is_some_and(|(lo, hi)| 1.0 < lo || hi < 1.0);
         let is_open = found.verdict == Verdict::Undecided.name();
         let doubt = found.doubt.as_ref().filter(|_| is_clear && is_open);
         let (a, b) = (&found.a, &found.b);
@@ -56,7 +56,7 @@ impl Ratio {
 
     /// Both ends of the interval, where they may decide something.
     fn ends(&self) -> Option<(f64, f64)> {
-        show::bounds(&self.value).filter(|_| self.doubt().is_none())
+        self.value.interval().filter(|_| self.doubt().is_none())
     }
 }
 
@@ -187,11 +187,16 @@ fn expected_of_ramps(expectation: &Expectation) -> String {
             show::ratio(*min),
             show::percent(*low)
         ),
-        Expectation::Slower { operation, than, targets, shares } => format!(
-            "p99 of {operation} above that of {than} ({} at {} of the knee)",
-            and(targets),
-            percents(shares)
-        ),
+        Expectation::Slower { operation, than, targets, min, max, .. } => {
+            let range = match max {
+                Some(max) => format!("from {} to {}", show::ratio(*min), show::ratio(*max)),
+                None => format!("at least {}", show::ratio(*min)),
+            };
+            format!(
+                "p99 of {operation} / {than} {range} ({}, each by itself and in both orders)",
+                and(targets)
+            )
+        }
         Expectation::Cpu { a, b, shares, min, max } => format!(
             "server CPU of {a} / {b} from {} to {} (at {} of the lower knee)",
             show::ratio(*min),
@@ -321,9 +326,20 @@ fn judge_ratio(ratio: &Ratio, (a, b): (&str, &str), min: f64, max: f64) -> Judge
         let doubt = ratio.doubt().map_or_else(String::new, |doubt| doubt.to_string());
         return Judged("undecided", Some(ratio.value), doubt);
     };
-    let Judged(verdict, measured, note) = judge_ends(ratio.value, (lo, hi), (a, b), (min, max));
-    let beside = if verdict == "undecided" { "" } else { &ratio.beside };
-    Judged(verdict, measured, note + beside)
+    let judge = |ends| judge_ends(ratio.value, ends, (a, b), (min, max));
+    let Judged(verdict, measured, note) = judge((lo, hi));
+    let by_free_rate = show::bounds(&ratio.value).map(|ends| judge(ends).0);
+    match (verdict, by_free_rate) {
+        ("undecided", Some(free @ ("confirmed" | "refuted"))) => {
+            let note = format!(
+                "{free} only without the clients' own work between calls, or without failures, and \
+                 not with them"
+            );
+            Judged(verdict, measured, note)
+        }
+        ("undecided", _) => Judged(verdict, measured, note),
+        _ => Judged(verdict, measured, note + &ratio.beside),
+    }
 }
 
 /// The same of a ratio from enough blocks, with the ends of its interval.
@@ -464,5 +480,9 @@ fn judge_narrowest(operation: &str, than: &[String], clients: u32, ground: &Grou
         (_, true) => ("refuted", "does not hold".into()),
         _ => ("undecided", undecided(doubt)),
     };
+    // Operations of one flow are no independent arrivals, and there is no control of it.
+    if ground.row_of(operation) != operation {
+        note += "; in a list, what an operation comes after is part of its time";
+    }
     Judged(verdict, Some(own.value), format!("{words}; fastest against slowest at {note}"))
 }

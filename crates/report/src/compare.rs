@@ -88,6 +88,9 @@ struct Compared {
     kind: &'static Kind,
     a: Measured,
     b: Measured,
+    /// The same of both by wall time, where the clients' own work is left out of the others: a
+    /// difference must be one by both.
+    by_wall: Option<[Value; 2]>,
     /// Repetitions of the run that has fewer; 0 where nothing can be decided.
     repeated: u32,
 }
@@ -139,6 +142,13 @@ const COST: Kind = Kind {
     words: ["cheaper", "dearer"],
 };
 
+impl Kind {
+    /// How many times as good the second is.
+    fn ratio(&self, one: &Value, two: &Value) -> Value {
+        if self.less_is_better { ratio(one, two) } else { ratio(two, one) }
+    }
+}
+
 impl Common {
     /// All groups with whole intervals, or where one does not fit all with half-widths.
     fn render(&self, zone: f64, columns: usize, paint: Paint) -> String {
@@ -176,8 +186,13 @@ impl Compared {
     fn line(&self, zone: f64, short: bool) -> Line {
         let text = if short { self.kind.short } else { self.kind.whole };
         let shown = |measured: Measured| {
-            let sign = if measured.at_least { "≥ " } else { "" };
-            measured.value.map_or_else(|| "–".into(), |value| format!("{sign}{}", text(&value)))
+            let known = |value: Value| {
+                if !measured.at_least {
+                    return text(&value);
+                }
+                format!("≥ {}", text(&Value::alone(value.lo.unwrap_or(value.center))))
+            };
+            measured.value.map_or_else(|| "–".into(), known)
         };
         let mut cells = self.names.clone();
         cells.extend([shown(self.a), shown(self.b)]);
@@ -185,9 +200,12 @@ impl Compared {
             cells.extend(["–".into(), "undecided".into()]);
             return Line::Cells(cells, false);
         };
-        let ratio = if self.kind.less_is_better { ratio(&one, &two) } else { ratio(&two, &one) };
+        let ratio = self.kind.ratio(&one, &two);
+        let by_wall = self.by_wall.map(|[one, two]| self.kind.ratio(&one, &two));
+        let verdict = self.verdict(&ratio, zone);
+        let holds = by_wall.is_none_or(|ratio| self.verdict(&ratio, zone) == verdict);
         let [better, worse] = self.kind.words;
-        let (word, differs) = match self.verdict(&ratio, zone) {
+        let (word, differs) = match if holds { verdict } else { stats::Verdict::Undecided } {
             stats::Verdict::Faster => (better, true),
             stats::Verdict::Slower => (worse, true),
             same => (same.name(), false),
@@ -199,7 +217,7 @@ impl Compared {
     /// The verdict of one ratio by itself.
     fn verdict(&self, ratio: &Value, zone: f64) -> stats::Verdict {
         let known = Doubt::about(self.repeated as usize).is_none();
-        let bounds = show::bounds(ratio).filter(|_| known);
+        let bounds = ratio.interval().filter(|_| known);
         let Some((lo, hi)) = bounds.filter(|_| !self.a.at_least && !self.b.at_least) else {
             return stats::Verdict::Undecided;
         };
@@ -238,7 +256,7 @@ fn slower([a, b]: [&View; 2], target: &str, costs: [Option<Value>; 2]) -> Option
     }
     let [cost, other] = costs;
     let by = ratio(&other?, &cost?);
-    let (lo, hi) = show::bounds(&by)?;
+    let (lo, hi) = by.interval()?;
     let (slower, times) = match (lo, hi) {
         (lo, _) if lo > 1.0 => ("B", by.center),
         (_, hi) if hi < 1.0 => ("A", 1.0 / by.center),
@@ -276,7 +294,7 @@ fn of_measuring(view: &View) -> Vec<&str> {
 /// The ratio of two independent values; without an interval where either has none.
 pub(crate) fn ratio(above: &Value, below: &Value) -> Value {
     let center = above.center / below.center;
-    let (Some(one), Some(two)) = (show::bounds(above), show::bounds(below)) else {
+    let (Some(one), Some(two)) = (above.interval(), below.interval()) else {
         return Value::alone(center);
     };
     let down = (above.center / one.0).ln().hypot((two.1 / below.center).ln());

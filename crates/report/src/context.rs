@@ -10,7 +10,7 @@ use crate::notes::Notes;
 use crate::recorded::{Recorded, TargetState};
 use crate::search::commas;
 use crate::show;
-use crate::taken::shares;
+use crate::taken::{shares, who};
 use crate::validity::median;
 use crate::view::{Comparison, FailureView, NoiseView, TargetView};
 
@@ -198,7 +198,17 @@ fn busiest(recorded: &Recorded, notes: &mut Notes) {
         })
         .collect();
     if !told.is_empty() {
-        notes.add(format!("beside it worked {}", told.join(", ")));
+        notes.add(format!("other processes of this machine: {}", told.join(", ")));
+    }
+}
+
+/// Says who had the CPUs of generator and server, where that was a notable part of the time.
+fn disturbers(recorded: &Recorded, notes: &mut Notes) {
+    let trials = || recorded.trials.iter();
+    let worst = trials().map(|trial| shares(trial).0.max(shares(trial).1.unwrap_or(0.0)));
+    let who = who(trials());
+    if worst.reduce(f64::max).is_some_and(|share| share >= BUSY_TOLD_MIN) && !who.is_empty() {
+        notes.add(format!("CPUs of generator and server were taken{who}"));
     }
 }
 
@@ -211,6 +221,7 @@ pub(crate) fn notes(recorded: &Recorded, comparisons: &[Comparison], notes: &mut
     clock_steps(recorded, notes);
     not_removed(recorded, notes);
     busiest(recorded, notes);
+    disturbers(recorded, notes);
     left_behind(recorded, notes);
 }
 

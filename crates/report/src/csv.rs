@@ -195,7 +195,9 @@ fn row(view: &View, row: &Row, best: Option<&Row>) -> Vec<String> {
     fields.extend(growth(view, row));
     fields.extend(of_metric(&LAST_METRIC));
     let planned = planned_per_s(&row.load);
-    fields.extend(STAGE.map(|name| number(planned.filter(|_| name == PLANNED))));
+    let of_row = |name| row.metrics.get(name).map(|value| value.center);
+    let of_stage = |name| if name == PLANNED { planned } else { of_row(name) };
+    fields.extend(STAGE.map(|name| number(of_stage(name))));
     fields
 }
 

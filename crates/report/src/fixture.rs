@@ -6,7 +6,7 @@ use model::study::{Advice, AdviceRow, Claim, Expectation};
 use model::{
     Calibration, Cell, Conditions, Connections, Counts, Generation, Header, Layout, Load, Names,
     Noise, OperationResult, Order, Phase, PhaseResult, Plan, PlannedTarget, Product, Scale, Seal,
-    SealStatus, Sessions, Stop, Trial, Workload,
+    SealStatus, Sessions, Slowest, Stop, Trial, Workload,
 };
 use stats::Histogram;
 use std::collections::BTreeMap;
@@ -51,6 +51,7 @@ pub(crate) fn pages(targets: &[&str], blocks: u32, rates: Rates) -> Recorded {
         mix: BTreeMap::from([("page".into(), 1.0)]),
         warmup_ns: 0,
         stop: Stop::AfterNs(1_000_000_000),
+        control: None,
     };
     let plan = plan(targets, |target| {
         let mut cell = cell(target, "page", 8, true, vec![phase.clone()]);
@@ -66,6 +67,7 @@ fn plain_phase(name: &str) -> Phase {
         mix: BTreeMap::from([(name.into(), 1.0)]),
         warmup_ns: 0,
         stop: Stop::AfterNs(1_000_000_000),
+        control: None,
     }
 }
 
@@ -169,10 +171,11 @@ pub(crate) fn recorded(plan: Plan, blocks: u32, rates: Rates) -> Recorded {
         samples: BTreeMap::new(),
         running: false,
         seal: Some(Seal {
+            null_rates: Vec::new(),
             status: SealStatus::Complete,
             finished_unix_ms: 1_790_000_245_000,
             blocks,
-            stopped_because: "every interval is narrow enough".into(),
+            stopped_because: format!("{blocks} blocks were asked for"),
             resumed: false,
         }),
     }
@@ -208,6 +211,7 @@ fn trial(plan: &Plan, cell: &Cell, block: u32, position: u32, rates: Rates) -> T
         probe: None,
         filled: None,
         stale_members: None,
+        read_back: None,
         clock_step_ms: None,
         not_removed: None,
         emptied: None,
@@ -245,6 +249,7 @@ fn phase(
         done_per_interval: vec![(rate(&p.name) / 10.0) as u64; 10],
         reads_per_interval: Vec::new(),
         begun_ns: 0,
+        outages: Vec::new(),
         stages: Vec::new(),
         operations,
     }
@@ -268,7 +273,15 @@ fn operation(name: &str, rate_per_s: f64, clients: u32) -> OperationResult {
         service,
         lag: Histogram::new(),
         lock_wait,
+        slowest: Some(slowest(middle_ns)),
     }
+}
+
+/// Of two hundred intervals with ten operations each, every tenth with a slow one.
+fn slowest(middle_ns: f64) -> Slowest {
+    let longest = |i: u32| if i.is_multiple_of(10) { 3.0 } else { 1.2 };
+    let service = (0..200).map(|i| (middle_ns * longest(i)) as u64).collect();
+    Slowest { interval_ns: 5_000_000, service, response: Vec::new() }
 }
 
 /// Changes every result of one operation on one target.

@@ -11,6 +11,7 @@ use crate::data;
 use crate::growth::growth;
 use crate::hits;
 use crate::notes::Notes;
+use crate::outages;
 use crate::pairs::comparisons;
 use crate::ramp::{self, Ramp};
 use crate::recorded::Recorded;
@@ -18,8 +19,7 @@ use crate::rows::rows;
 use crate::rules::rules;
 use crate::search::{by_rate, search};
 use crate::series::{MeasuredPhase, measured};
-use crate::taken::check_trials;
-use crate::validity::{Findings, check_phase, check_replication, check_run, check_targets};
+use crate::validity::{Findings, check_cells, check_phase, check_replication, check_run};
 use crate::view::{Comparison, RampView, Row, VIEW_FORMAT, Value, View};
 
 /// Judges a run: validity, comparisons, claims and advice, with the data of all charts.
@@ -40,13 +40,11 @@ fn judge_cells(recorded: &Recorded, searched: Option<(&Recorded, &Search)>) -> V
     let whole = searched.map_or(recorded, |(whole, _)| whole);
     let (mut findings, mut notes) = (Findings::default(), Notes::default());
     let phases = measured(recorded);
-    let found = searched.map(|(_, planned)| {
-        check_targets(whole, &mut findings);
-        check_trials(&whole.trials, &mut findings);
-        search(whole, planned, &phases, &mut findings, &mut notes)
-    });
+    check_run(whole, &mut findings, &mut notes);
+    let found =
+        searched.map(|(_, planned)| search(whole, planned, &phases, &mut findings, &mut notes));
     if found.is_none() {
-        check_run(recorded, &mut findings);
+        check_cells(recorded, &mut findings);
     }
     // Rows of a whole ramp would mix what a store bears with what it does not.
     let phases: Vec<_> = phases.into_iter().filter(|p| !ramp::is_ramp(p.cell)).collect();
@@ -130,8 +128,9 @@ fn cells(
 ) -> Vec<Row> {
     let mut cells: Vec<Row> = Vec::new();
     for phase in phases {
-        let carried =
-            if held { check_phase(phase, &recorded.header, findings, notes) } else { Vec::new() };
+        let mut carried =
+            if held { check_phase(phase, recorded, findings, notes) } else { Vec::new() };
+        carried.extend(outages::notes(phase, notes));
         cells.extend(rows(recorded, phase, &carried, notes));
     }
     ordered(cells)

@@ -64,7 +64,7 @@ fn results(view: &View) -> String {
     let header = [
         "operation",
         "target",
-        "rate [95 % interval]",
+        "rate",
         "p50",
         "p99",
         "p99.9",
@@ -88,6 +88,8 @@ fn results(view: &View) -> String {
         let rows = table.groups.iter().flat_map(|group| {
             group.standings.iter().map(|s| row(group.operation, s, &table.footnotes))
         });
+        let mut header = header;
+        header[2] = table.rate_heading();
         text += &pipes(&header, "llrrrrrrrll", rows);
         text.push('\n');
     }
@@ -183,6 +185,19 @@ fn ramps(view: &View) -> String {
         let table = pipes(&ramp::share_header(), "lrrrrrrr", rows);
         let profile = ramp::of_profile(view, ramps[0]);
         body += &format!("\np99 at shares of the knee{}:\n\n{table}", plain(&profile));
+    }
+    for ramps in ramp::by_profile(view) {
+        let rows = ramp::place_rows(&ramps);
+        if rows.is_empty() {
+            continue;
+        }
+        let rows = rows.iter().map(|cells| cells.iter().map(|cell| plain(cell)).collect());
+        let table = pipes(&ramp::PLACE_HEADER, "llrrrrrr", rows);
+        let profile = ramp::of_profile(view, ramps[0]);
+        body += &format!("\n{}{}:\n\n{table}\n", ramp::PLACES, plain(&profile));
+        for found in ramps.iter().filter_map(|ramp| ramp.place.as_ref()) {
+            body += &format!("- {}\n", plain(&found.sentence));
+        }
     }
     for found in &view.ramps {
         let name = format!("{}{}", found.target, ramp::of_profile(view, found));

@@ -3,19 +3,11 @@
 
 use model::{Header, Kv, Load, NullRate, Product, Program};
 
+use crate::recorded::Recorded;
 use crate::rules::{BUSY_SHARE_MAX, NULL_FACTOR_CHANCE, NULL_FACTOR_MIN};
 use crate::series::MeasuredPhase;
 use crate::show;
 use crate::validity::{Findings, busy, median};
-
-/// What the generator reached with this phase's load on the null server, requests a second.
-pub(crate) fn rate_of(phase: &MeasuredPhase<'_>, null_rates: &[NullRate]) -> Option<f64> {
-    of(phase, null_rates).and_then(|known| known.rate_per_s)
-}
-
-fn of<'a>(phase: &MeasuredPhase<'_>, null_rates: &'a [NullRate]) -> Option<&'a NullRate> {
-    null_rates.iter().find(|n| n.cell == phase.cell.id && n.phase == phase.name)
-}
 
 /// Judges a key-value phase; a footnote where it could not be put on the null server, or where the
 /// server was seen to have no rest while the generator had. A record that knows of no null server,
@@ -23,10 +15,11 @@ fn of<'a>(phase: &MeasuredPhase<'_>, null_rates: &'a [NullRate]) -> Option<&'a N
 pub(crate) fn check(
     phase: &MeasuredPhase<'_>,
     kv: &Kv,
-    header: &Header,
+    recorded: &Recorded,
     findings: &mut Findings,
 ) -> Option<String> {
-    let known = of(phase, &header.null_rates)?;
+    let header = &recorded.header;
+    let known = recorded.null_rate(&phase.cell.id, phase.name)?;
     let label = phase.label();
     let Some(null) = known.rate_per_s else {
         let why = known.not_checked.as_deref().unwrap_or("no reason was recorded");
@@ -47,6 +40,16 @@ pub(crate) fn check(
         Load::Ramp { .. } => return None,
     };
     let factor = null / rate;
+    if factor < 1.0 {
+        let text = format!(
+            "{label}: {seen} {}, the null server only {}, so its measurement was disturbed and \
+             whether the generator was the limit is not known: measure on a quieter machine",
+            show::rate(rate),
+            show::rate(null),
+        );
+        findings.not_steady("the null server was disturbed", text);
+        return None;
+    }
     if factor < NULL_FACTOR_MIN * (1.0 + NULL_FACTOR_CHANCE) {
         let is_closed = matches!(phase.cell.load.in_phase(phase.name), Load::Closed { .. });
         if let Some(share) = at_its_limit(phase, kv, header, known).filter(|_| is_closed) {

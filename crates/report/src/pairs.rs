@@ -1,7 +1,7 @@
 //! Every pair of targets at the same profile, load and operation, judged as one family.
 
 use model::Load;
-use stats::Paired;
+use stats::{Doubt, Histogram, Paired};
 
 use crate::recorded::Recorded;
 use crate::series::{MeasuredPhase, Operation};
@@ -18,24 +18,32 @@ struct Pair<'a> {
     metric: &'static str,
     a: Vec<f64>,
     b: Vec<f64>,
+    /// The same counted less kindly, by which a verdict must hold as well: rates by wall time, of
+    /// which the clients' own work is a part; mean times with failures, each as long as the
+    /// time-out.
+    strict: (Vec<f64>, Vec<f64>),
 }
 
 /// All comparisons of a run, in the order in which results are shown.
 pub(crate) fn comparisons(recorded: &Recorded, phases: &[MeasuredPhase<'_>]) -> Vec<Comparison> {
-    let pairs = pairs(phases);
+    let pairs = pairs(phases, recorded.header.plan.timeout_ns);
     let paired: Vec<Paired<'_>> = pairs.iter().map(|p| Paired { a: &p.a, b: &p.b }).collect();
     let zone = recorded.header.plan.equivalence_zone;
-    let judged = stats::verdicts(&paired, zone, ALPHA);
-    pairs.iter().zip(judged).filter_map(|(pair, judged)| comparison(pair, judged)).collect()
+    let strict = pairs.iter().map(|p| Paired { a: &p.strict.0, b: &p.strict.1 });
+    let strict: Vec<Paired<'_>> = strict.collect();
+    let judged = stats::verdicts_of_rates(&paired, &strict, zone, ALPHA);
+    let compared = pairs.iter().zip(judged.into_iter().zip(&strict));
+    compared.filter_map(|(pair, (judged, strict))| comparison(pair, judged, strict)).collect()
 }
 
-fn pairs<'a>(phases: &'a [MeasuredPhase<'a>]) -> Vec<Pair<'a>> {
+fn pairs<'a>(phases: &'a [MeasuredPhase<'a>], timeout_ns: u64) -> Vec<Pair<'a>> {
     let mut found = Vec::new();
     for (i, phase) in phases.iter().enumerate() {
         for operation in &phase.operations {
             for other in phases[i + 1..].iter().filter(|other| same_place(phase, other)) {
                 let twin = other.operations.iter().find(|o| o.name == operation.name);
-                found.extend(twin.and_then(|twin| pair(phase, operation, other, twin)));
+                let both = twin.map(|twin| (operation, twin));
+                found.extend(both.and_then(|both| pair(phase, other, both, timeout_ns)));
             }
         }
     }
@@ -52,12 +60,13 @@ fn same_place(a: &MeasuredPhase<'_>, b: &MeasuredPhase<'_>) -> bool {
 /// The two operations' values in the blocks that have both; `None` when there is no such block.
 fn pair<'a>(
     phase: &'a MeasuredPhase<'a>,
-    operation: &'a Operation<'a>,
     other: &'a MeasuredPhase<'a>,
-    twin: &Operation<'_>,
+    (operation, twin): (&'a Operation<'a>, &Operation<'_>),
+    timeout_ns: u64,
 ) -> Option<Pair<'a>> {
     let metric = phase.compared_by(operation);
     let (mut a, mut b) = (Vec::new(), Vec::new());
+    let mut strict = (Vec::new(), Vec::new());
     for point in operation.points.iter().filter(|p| p.usable()) {
         let matching = twin.points.iter().find(|t| t.block == point.block && t.usable());
         let Some(matching) = matching else { continue };
@@ -65,6 +74,8 @@ fn pair<'a>(
         if metric == "rate_per_s" {
             a.push(one.rate_per_s);
             b.push(two.rate_per_s);
+            strict.0.push(point.wall_rate_per_s());
+            strict.1.push(matching.wall_rate_per_s());
             continue;
         }
         let times = [one, two].map(|result| match metric {
@@ -75,13 +86,33 @@ fn pair<'a>(
             // The shorter time is the faster, so the two change places.
             a.push(times[1].mean_ns());
             b.push(times[0].mean_ns());
+            strict.0.push(mean_with_failures(times[1], two.counts.error, timeout_ns));
+            strict.1.push(mean_with_failures(times[0], one.counts.error, timeout_ns));
         }
     }
-    (!a.is_empty()).then_some(Pair { phase, operation, other, metric, a, b })
+    (!a.is_empty()).then_some(Pair { phase, operation, other, metric, a, b, strict })
 }
 
-fn comparison(pair: &Pair<'_>, judged: stats::Comparison) -> Option<Comparison> {
+/// Mean time of answered operations and of failures, each of which lasts as long as the time-out.
+fn mean_with_failures(answered: &Histogram, failed: u64, timeout_ns: u64) -> f64 {
+    let (count, failed) = (answered.count() as f64, failed as f64);
+    let longest_ns = timeout_ns.max(answered.max_ns()) as f64;
+    (answered.mean_ns() * count + longest_ns * failed) / (count + failed)
+}
+
+fn comparison(
+    pair: &Pair<'_>,
+    judged: stats::Comparison,
+    strict: &Paired<'_>,
+) -> Option<Comparison> {
     let ratio = judged.ratio?;
+    let strict = strict.ratio(ALPHA).ok().and_then(|ratio| Value::of(&ratio).interval());
+    let words = |doubt: Doubt| match doubt {
+        Doubt::OwnWork { free, wall } if pair.metric != "rate_per_s" => {
+            format!("{free} by answered operations, {wall} with failures as long as the time-out")
+        }
+        other => other.to_string(),
+    };
     Some(Comparison {
         workload: pair.phase.cell.workload.profile().into(),
         operation: pair.operation.name.clone(),
@@ -90,9 +121,9 @@ fn comparison(pair: &Pair<'_>, judged: stats::Comparison) -> Option<Comparison> 
         a: pair.phase.cell.target.clone(),
         b: pair.other.cell.target.clone(),
         blocks: ratio.blocks as u32,
-        ratio: Value::new(ratio.center, ratio.lo(), ratio.hi()),
+        ratio: Value::of(&ratio).decided_with(strict),
         verdict: judged.verdict.name().into(),
-        doubt: judged.doubt.map(|d| d.to_string()),
+        doubt: judged.doubt.map(words),
     })
 }
 

@@ -4,6 +4,7 @@
 //! - here: a record's stages, each set against the rule of [`stats::knee`].
 //! - `figures`: the highest rates, the shares of the knee and the stages over all blocks.
 //! - `limits`: whose limit it was, and what of a ramp breaks a rule of validity.
+//! - `place`: what the place of an operation in a pair takes, apart from the operation.
 //! - `against`: highest rates of two targets, compared like any other result.
 //! - `claims`: statements that only a ramp can judge.
 //! - `saturation`: samples made small enough to be drawn.
@@ -12,16 +13,19 @@ mod against;
 mod claims;
 mod figures;
 mod limits;
+mod place;
 mod saturation;
 
 use model::{Cell, OperationResult, PEAK, PhaseResult, RAMP, StageResult, Trial, Workload};
 use stats::Histogram;
+use stats::compare::FEWEST_BLOCKS;
 use stats::knee::{Knee, Stage, Way, knee, pace, value_at, ways, within};
 use std::collections::BTreeMap;
 
-use crate::distribution::Times;
 use crate::notes::Notes;
 use crate::recorded::Recorded;
+use crate::rows::Doubt;
+use crate::show::{RANGE, ends_name};
 use crate::validity::{Findings, pinning_notes};
 use crate::view::RampView;
 use figures::views;
@@ -74,11 +78,15 @@ pub(crate) fn judged<'a>(
     let ramps = ramps(recorded);
     let views = views(recorded, &ramps);
     for (ramp, view) in ramps.iter().zip(&views) {
-        check(ramp, view, findings, notes);
+        check(ramp, view, recorded, findings, notes);
         told_by_samples(ramp, recorded, notes);
     }
     if !ramps.is_empty() {
         pinning_notes(&recorded.header, notes);
+    }
+    let mut blocks = views.iter().map(|view| view.blocks);
+    if blocks.any(|blocks| blocks as usize >= FEWEST_BLOCKS && ends_name(blocks) == RANGE) {
+        notes.add(Doubt::Range.to_string());
     }
     (ramps, views)
 }
@@ -255,7 +263,14 @@ impl Seen<'_> {
 }
 
 fn quantile(stage: &StageResult, operation: &OperationResult, q: f64) -> Option<f64> {
-    Times::of(times(stage, operation), &operation.counts, 0).known(q).map(|ns| ns as f64)
+    let times = operation.counts.times(times(stage, operation), 0);
+    times.and_failed(unsent_of(stage, operation), 0).known(q).map(|ns| ns as f64)
+}
+
+/// Requests that were due and never sent, which are no operation of a kind.
+pub(crate) fn unsent_of(stage: &StageResult, operation: &OperationResult) -> u64 {
+    let is_whole = whole(stage).is_some_and(|whole| whole.operation == operation.operation);
+    if is_whole { stage.unsent } else { 0 }
 }
 
 /// The times that tell how long users wait.

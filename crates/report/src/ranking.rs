@@ -1,8 +1,8 @@
 //! All targets in the order of their scores, for each size of shop.
 //!
 //! A target's score is the weighted geometric mean of its rates, exp(Σ w·ln rate / Σ w), in each
-//! block; scores are compared in pairs by block with the same rules as rates. The page does the
-//! same with a reader's weights (web/src/ranking.ts).
+//! block; scores are compared in pairs by block with the same rules as rates, and like these by
+//! wall time as well. The page does the same with a reader's weights (web/src/ranking.ts).
 
 use model::study::Advice;
 use model::{Load, Plan};
@@ -14,8 +14,8 @@ use crate::recorded::Recorded;
 use crate::series::MeasuredPhase;
 use crate::view::{RankedView, RankingView, TargetRates, Value};
 
-/// A target's scores by block.
-type Scores = BTreeMap<u32, f64>;
+/// A target's scores by block: by the rates that are shown, and by those of wall time.
+pub(crate) type Scores = BTreeMap<u32, (f64, f64)>;
 
 /// One size of shop, judged.
 pub(crate) struct Size {
@@ -154,25 +154,33 @@ fn rates(
     let targets = plan.targets.iter().filter(|t| t.control_of.is_none());
     let of_target = |name: &String| {
         let own: Vec<_> = here.iter().copied().filter(|p| p.cell.target == *name).collect();
-        let operations = advice.weights.keys();
-        operations.filter_map(|o| Some((o.clone(), by_block(&own, o)?))).collect()
+        let mut rates = TargetRates { target: name.clone(), ..Default::default() };
+        for operation in advice.weights.keys() {
+            let Some((free, wall)) = by_block(&own, operation) else { continue };
+            rates.by_operation.insert(operation.clone(), free);
+            rates.by_wall.insert(operation.clone(), wall);
+        }
+        rates
     };
-    targets
-        .map(|t| TargetRates { target: t.name.clone(), by_operation: of_target(&t.name) })
-        .filter(|rates| !rates.by_operation.is_empty())
-        .collect()
+    targets.map(|t| of_target(&t.name)).filter(|rates| !rates.by_operation.is_empty()).collect()
 }
 
-/// An operation's rate in every block that has one.
-fn by_block(own: &[&MeasuredPhase<'_>], operation: &str) -> Option<BTreeMap<u32, f64>> {
+/// An operation's rate in every block that has one, and that by wall time.
+fn by_block(
+    own: &[&MeasuredPhase<'_>],
+    operation: &str,
+) -> Option<(BTreeMap<u32, f64>, BTreeMap<u32, f64>)> {
     let (phase, found) = own.iter().find_map(|p| Some((p, p.operation(operation)?)))?;
     let usable = found.points.iter().filter(|p| p.usable());
     let rates = usable.map(|point| {
-        // The list sets the rate of its parts; what the store can do is the rate of its calls.
+        // The list sets the rate of its parts; what the store can do is the rate of its calls,
+        // which have no work of the clients between them.
         let of_calls = point.result.calls_rate_per_s.filter(|_| phase.is_list());
-        (point.block, of_calls.unwrap_or(point.result.rate_per_s))
+        let free = of_calls.unwrap_or(point.result.rate_per_s);
+        let wall = of_calls.unwrap_or(point.wall_rate_per_s());
+        ((point.block, free), (point.block, wall))
     });
-    Some(rates.collect())
+    Some(rates.unzip())
 }
 
 /// The scores of each target that has every operation of a weight above 0 in some block.
@@ -188,16 +196,19 @@ pub(crate) fn scores(
 fn score(weights: &BTreeMap<String, f64>, rates: &TargetRates) -> Scores {
     let weights: Vec<_> = weights.iter().filter(|(_, w)| **w > 0.0).collect();
     let all: f64 = weights.iter().map(|(_, w)| **w).sum();
-    let mut sums: BTreeMap<u32, (usize, f64)> = BTreeMap::new();
+    let mut sums: BTreeMap<u32, (usize, f64, f64)> = BTreeMap::new();
     for (operation, weight) in &weights {
+        let wall = rates.by_wall.get(*operation);
         for (block, rate) in rates.by_operation.get(*operation).into_iter().flatten() {
-            let (operations, sum) = sums.entry(*block).or_default();
+            let by_wall = wall.and_then(|wall| wall.get(block)).unwrap_or(rate);
+            let (operations, sum, wall_sum) = sums.entry(*block).or_default();
             *operations += 1;
             *sum += **weight * rate.ln();
+            *wall_sum += **weight * by_wall.ln();
         }
     }
-    let whole = sums.into_iter().filter(|(_, (operations, _))| *operations == weights.len());
-    whole.map(|(block, (_, sum))| (block, (sum / all).exp())).collect()
+    let whole = sums.into_iter().filter(|(_, (operations, ..))| *operations == weights.len());
+    whole.map(|(block, (_, sum, wall))| (block, ((sum / all).exp(), (wall / all).exp()))).collect()
 }
 
 /// The rankings of all sizes, their comparisons judged as one family.
@@ -210,20 +221,25 @@ pub(crate) fn rank_all(zone: f64, all: &[&[(String, Scores)]]) -> Vec<Vec<Ranked
             ordered
         })
         .collect();
-    let mut values = Vec::new();
+    let (mut free, mut wall) = (Vec::new(), Vec::new());
     for targets in &ordered {
         for other in targets.iter().skip(1) {
             let common = targets[0].1.iter().filter_map(|(k, v)| Some((*v, *other.1.get(k)?)));
-            values.push(common.unzip::<f64, f64, Vec<f64>, Vec<f64>>());
+            let common: Vec<_> = common.collect();
+            let one = |(a, b): &((f64, f64), (f64, f64))| (a.0, b.0);
+            free.push(common.iter().map(one).unzip::<f64, f64, Vec<f64>, Vec<f64>>());
+            let one = |(a, b): &((f64, f64), (f64, f64))| (a.1, b.1);
+            wall.push(common.iter().map(one).unzip::<f64, f64, Vec<f64>, Vec<f64>>());
         }
     }
-    let pairs: Vec<Paired<'_>> = values.iter().map(|(a, b)| Paired { a, b }).collect();
-    let mut judged = stats::verdicts(&pairs, zone, ALPHA).into_iter();
+    let [free, wall] = [&free, &wall]
+        .map(|values| values.iter().map(|(a, b)| Paired { a, b }).collect::<Vec<Paired<'_>>>());
+    let mut judged = stats::verdicts_of_rates(&free, &wall, zone, ALPHA).into_iter();
     let mut ranked = |(i, target): (usize, &&(String, Scores))| Ranked {
         target: target.0.clone(),
         behind: (i > 0).then(|| judged.next()).flatten().and_then(|c| {
             let ratio = c.ratio?;
-            let ratio = Value::new(ratio.center, ratio.lo(), ratio.hi());
+            let ratio = Value::of(&ratio);
             Some(Behind { ratio, verdict: c.verdict, doubt: c.doubt })
         }),
     };
@@ -231,5 +247,5 @@ pub(crate) fn rank_all(zone: f64, all: &[&[(String, Scores)]]) -> Vec<Vec<Ranked
 }
 
 fn mean_log(by_block: &Scores) -> f64 {
-    by_block.values().map(|v| v.ln()).sum::<f64>() / by_block.len() as f64
+    by_block.values().map(|(v, _)| v.ln()).sum::<f64>() / by_block.len() as f64
 }

@@ -1,6 +1,7 @@
 //! A run's record as the judgement reads it.
 
-use model::{Failure, Header, Sample, Seal, Trial};
+use model::{Failure, Header, NullRate, Sample, Seal, Trial};
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 /// Everything a record holds, read back or still in memory.
@@ -50,6 +51,15 @@ impl Recorded {
     /// Why that target was not measured, when it was not.
     pub(crate) fn unavailable(&self, target: &str) -> Option<&Failure> {
         self.state(target).and_then(|t| t.unavailable.as_ref())
+    }
+
+    /// What the generator reached with a phase's load on the null server: the highest rate, of the
+    /// one before the trials and the one after them.
+    pub(crate) fn null_rate(&self, cell: &str, phase: &str) -> Option<&NullRate> {
+        let after = self.seal.iter().flat_map(|seal| &seal.null_rates);
+        let all = self.header.null_rates.iter().chain(after);
+        let own = all.filter(|null| null.cell == cell && null.phase == phase);
+        own.max_by(|a, b| a.rate_per_s.partial_cmp(&b.rate_per_s).unwrap_or(Ordering::Equal))
     }
 
     /// What was sampled in a trial.

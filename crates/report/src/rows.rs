@@ -1,17 +1,19 @@
 //! One row of results for each operation of each measured phase.
 
-use model::{Counts, Load, OperationResult, PhaseResult, Plan, Restored, Workload};
-use stats::compare::FEWEST_BLOCKS;
-use stats::{Histogram, Warning};
+use model::{Counts, Load, OperationResult, PhaseResult, Plan, Restored, Slowest, Workload};
+use stats::episodes::EPISODES_MIN;
+use stats::interval::blocks_without_assumptions;
+use stats::{Estimate, Histogram, Times, Warning};
 use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::cache;
-use crate::distribution::{CONFIDENCE, Merged, PERCENTILES, Times, jackknife};
+use crate::distribution::{
+    CONFIDENCE, Merged, OfBlock, PERCENTILES, Unsure, over_all, seconds_min,
+};
 use crate::notes::Notes;
-use crate::null;
 use crate::recorded::Recorded;
-use crate::rules::{ANSWERED_MIN, FREE_SHARE_MIN, VALUES_ABOVE_PERCENTILE};
+use crate::rules::{ANSWERED_MIN, FREE_SHARE_MIN};
 use crate::series::{MeasuredPhase, Operation, Point};
 use crate::show;
 use crate::validity;
@@ -33,7 +35,7 @@ pub(crate) fn rows(
     let plan = &recorded.header.plan;
     let mut rows: Vec<Row> =
         phase.operations.iter().map(|o| row(phase, o, phase_notes, notes, plan)).collect();
-    let null = null::rate_of(phase, &recorded.header.null_rates);
+    let null = recorded.null_rate(&phase.cell.id, phase.name).and_then(|null| null.rate_per_s);
     if let (Some(center), Some(whole)) = (null, rows.iter_mut().find(|r| r.operation == phase.name))
     {
         whole.metrics.insert("null_rate_per_s".into(), Value::alone(center));
@@ -51,26 +53,28 @@ fn row(
     let seed = plan.seed;
     let points = &operation.points;
     let counts = counted(operation);
-    let of = |times: fn(&OperationResult) -> &Histogram| {
-        let times = |p: &Point<'_>| Times::of(times(p.result), &p.result.counts, plan.timeout_ns);
+    let of = |times: fn(&OperationResult) -> &Histogram, course: fn(&Slowest) -> &[u64]| {
+        let times = |p: &Point<'_>| {
+            let all = p.result.counts.times(times(p.result), plan.timeout_ns);
+            // What was never sent is no operation of a kind.
+            let unsent = if operation.whole { p.phase.unsent } else { 0 };
+            let all = all.and_failed(unsent, plan.timeout_ns);
+            OfBlock::new(all, p.result.slowest.as_ref().map(course), p.phase.wall_ns)
+        };
         Merged::of(points.iter().map(times))
     };
-    let (service, response) = (of(|o| &o.service), of(|o| &o.response));
+    let service = of(|o| &o.service, |s| &s.service);
+    let response = of(|o| &o.response, Slowest::response);
     let lag = Merged::of(points.iter().map(|p| Times::all(&p.result.lag)));
     let lock_wait = Merged::of(points.iter().map(|p| Times::all(&p.result.lock_wait)));
 
     let mut metrics = BTreeMap::new();
     let mut footnotes = phase_notes.to_vec();
-    let rates = points.iter().filter(|p| p.usable()).map(|p| p.result.rate_per_s);
-    if let Some((rate, doubts)) = over_blocks(rates, seed) {
-        metrics.insert("rate_per_s".to_string(), rate);
-        footnotes.extend(doubts.iter().map(|d| notes.add(d.to_string())));
-    }
-    let rates = points.iter().filter(|p| !p.few).filter_map(|p| p.result.calls_rate_per_s);
-    metrics.extend(over_blocks(rates, seed).map(|(v, _)| ("calls_rate_per_s".to_string(), v)));
+    let doubts = rates(points, seed, &mut metrics);
+    footnotes.extend(doubts.iter().map(|d| notes.add(d.to_string())));
     metrics.extend(error_share(&counts));
-    times("service", &service, seed, &mut metrics);
-    times("response", &response, seed, &mut metrics);
+    let unsure_service = times("service", &service, seed, &mut metrics);
+    let unsure_response = times("response", &response, seed, &mut metrics);
     times("lag", &lag, seed, &mut metrics);
     if operation.whole {
         cpu_per_operation(points, seed, &mut metrics);
@@ -80,22 +84,16 @@ fn row(
     if let Workload::AppCache(_) = phase.cell.workload {
         cache::metrics(points, seed, &mut metrics);
     }
-    footnotes.extend(sample_notes(service.answered().count(), notes));
+    let (times, unsure) = match phase.cell.load {
+        Load::Closed { .. } => (&service.all, unsure_service),
+        Load::Open { .. } | Load::Ramp { .. } => (&response.all, unsure_response),
+    };
+    footnotes.extend(unsure.and_then(unsure_note).map(|text| notes.add(text)));
     let place = format!("`{}` {}", phase.cell.id, operation.name);
     footnotes.extend(few_note(points, &place).map(|text| notes.add(text)));
-    let mut told = Counts::default();
-    for part in phase.operations.iter().filter(|o| operation.whole && !o.whole) {
-        let counts = counted(part);
-        footnotes.extend(count_notes(phase, part, (&counts, &Counts::default()), notes));
-        told.merge(&counts);
-    }
-    footnotes.extend(count_notes(phase, operation, (&counts, &told), notes));
+    footnotes.extend(told_of_parts_and_whole(phase, operation, &counts, notes));
     footnotes.sort_unstable();
     footnotes.dedup();
-    let times = match phase.cell.load {
-        Load::Closed { .. } => &service.all,
-        Load::Open { .. } | Load::Ramp { .. } => &response.all,
-    };
     Row {
         target: phase.cell.target.clone(),
         product: phase.trials.iter().find_map(|(t, _)| t.version.clone()),
@@ -111,10 +109,27 @@ fn row(
     }
 }
 
+/// Footnotes of counts: of the parts that an operation stands for, then of itself.
+fn told_of_parts_and_whole(
+    phase: &MeasuredPhase<'_>,
+    operation: &Operation<'_>,
+    counts: &Counts,
+    notes: &mut Notes,
+) -> Vec<usize> {
+    let (mut found, mut told) = (Vec::new(), Counts::default());
+    for part in phase.operations.iter().filter(|o| operation.whole && !o.whole) {
+        let counts = counted(part);
+        found.extend(count_notes(phase, part, (&counts, &Counts::default()), notes));
+        told.merge(&counts);
+    }
+    found.extend(count_notes(phase, operation, (counts, &told), notes));
+    found
+}
+
 /// A doubt about a value over blocks.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Doubt {
-    /// Its ends are the lowest and the highest of the blocks.
+    /// Its ends are the lowest and the highest of fewer blocks than an interval needs.
     Range,
     Estimate(Warning),
 }
@@ -124,47 +139,77 @@ impl fmt::Display for Doubt {
         match self {
             Self::Range => write!(
                 f,
-                "the ends beside rates and costs are the lowest and the highest of \
-                 {FEWEST_BLOCKS} blocks, a range and no interval (more blocks give one)"
+                "the ends beside a value are the lowest and the highest of its blocks: a range, \
+                 no 95 % interval ({} blocks give one)",
+                blocks_without_assumptions(1.0 - CONFIDENCE)
             ),
             Self::Estimate(warning) => warning.fmt(f),
         }
     }
 }
 
-/// A metric with one value a block; values that are no positive number are no block.
+/// A metric with one value a block; values that are no positive number are no block. Its ends lie
+/// within what was observed, which of few blocks is a range.
 pub(crate) fn over_blocks(
     values: impl Iterator<Item = f64>,
     seed: u64,
 ) -> Option<(Value, Vec<Doubt>)> {
-    let values: Vec<f64> = values.filter(|v| v.is_finite() && *v > 0.0).collect();
-    let estimate = stats::geometric_mean_interval(&values, CONFIDENCE, seed).ok()?;
-    let ends = |pick: fn(f64, f64) -> f64| values.iter().copied().reduce(pick);
-    let (value, warnings) = match values.len() {
-        0..FEWEST_BLOCKS => (Value::alone(estimate.center), Vec::new()),
-        // Student's interval of three reaches far beyond anything that was observed.
-        FEWEST_BLOCKS => {
-            (Value::new(estimate.center, ends(f64::min), ends(f64::max)), vec![Doubt::Range])
-        }
-        _ => {
-            let warnings = estimate.warnings.iter().copied().map(Doubt::Estimate);
-            (Value::new(estimate.center, estimate.lo(), estimate.hi()), warnings.collect())
-        }
+    let (values, estimate) = estimated(values, seed)?;
+    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = values.iter().copied().fold(0.0, f64::max);
+    let value = Value::of(&estimate).within((least, most));
+    if value.lo.is_none() {
+        return Some((value, Vec::new()));
+    }
+    let need = blocks_without_assumptions(1.0 - CONFIDENCE);
+    let is_range =
+        values.len() < need && least < most && value.lo.zip(value.hi) == Some((least, most));
+    let doubts = if is_range {
+        vec![Doubt::Range]
+    } else {
+        estimate.warnings.iter().copied().map(Doubt::Estimate).collect()
     };
-    Some((value, warnings))
+    Some((value, doubts))
 }
 
-fn times(kind: &str, merged: &Merged, seed: u64, metrics: &mut BTreeMap<String, Value>) {
-    let mut put = |name: &str, value: Option<Value>| {
-        if let Some(value) = value {
-            metrics.insert(format!("{kind}_ns_{name}"), value);
-        }
-    };
-    for (name, q) in PERCENTILES {
-        put(name, merged.quantile(seed, q));
-    }
-    put("mean", merged.mean(seed));
-    put("max", merged.largest());
+/// A ratio with one value a block, by which something is decided: with its whole interval.
+pub(crate) fn ratio_over_blocks(values: impl Iterator<Item = f64>, seed: u64) -> Option<Value> {
+    estimated(values, seed).map(|(_, estimate)| Value::of(&estimate))
+}
+
+fn estimated(values: impl Iterator<Item = f64>, seed: u64) -> Option<(Vec<f64>, Estimate)> {
+    let values: Vec<f64> = values.filter(|v| v.is_finite() && *v > 0.0).collect();
+    let estimate = stats::geometric_mean_interval(&values, CONFIDENCE, seed).ok()?;
+    Some((values, estimate))
+}
+
+/// Adds rates by each way of counting, and what is doubtful about them.
+fn rates(points: &[Point<'_>], seed: u64, metrics: &mut BTreeMap<String, Value>) -> Vec<Doubt> {
+    let usable = || points.iter().filter(|p| p.usable());
+    let rate = over_blocks(usable().map(|p| p.result.rate_per_s), seed);
+    let wall = over_blocks(usable().map(Point::wall_rate_per_s), seed);
+    let calls = points.iter().filter(|p| !p.few).filter_map(|p| p.result.calls_rate_per_s);
+    let calls = over_blocks(calls, seed);
+    let doubts = rate.iter().flat_map(|(_, doubts)| doubts.clone()).collect();
+    let named =
+        [("rate_per_s", rate), ("wall_rate_per_s", wall), ("calls_rate_per_s", calls)].into_iter();
+    metrics.extend(named.filter_map(|(name, found)| Some((name.to_string(), found?.0))));
+    doubts
+}
+
+/// Adds the metrics of a time; the most frequent percentile without an interval, and why.
+fn times(
+    kind: &str,
+    merged: &Merged,
+    seed: u64,
+    metrics: &mut BTreeMap<String, Value>,
+) -> Option<(&'static str, Unsure)> {
+    let percentiles = merged.percentiles();
+    let values = percentiles.iter().map(|(name, value, _)| (*name, Some(*value)));
+    let others = [("mean", merged.mean(seed)), ("max", merged.largest())];
+    let found = values.chain(others).filter_map(|(name, value)| Some((name, value?)));
+    metrics.extend(found.map(|(name, value)| (format!("{kind}_ns_{name}"), value)));
+    percentiles.iter().find_map(|(name, _, unsure)| Some((*name, (*unsure)?)))
 }
 
 /// The share of failed operations, beside means that do not contain them; nothing for none.
@@ -183,6 +228,9 @@ fn cpu_per_operation(points: &[Point<'_>], seed: u64, metrics: &mut BTreeMap<Str
     };
     let server = each(|p| p.server_cpu_ns);
     let generator = each(|p| Some(p.generator_cpu_ns));
+    let taken = points.iter().map(|p| p.phase.disturbance.share_of(p.phase.wall_ns));
+    let share = taken.sum::<f64>() / points.len() as f64;
+    metrics.insert("taken_share".into(), Value::alone(share));
     metrics.extend(server.map(|v| ("server_cpu_ns_per_op".into(), v)));
     metrics.extend(generator.map(|v| ("generator_cpu_ns_per_op".into(), v)));
 }
@@ -199,10 +247,9 @@ fn restoring_per_operation(points: &[Point<'_>], seed: u64, metrics: &mut BTreeM
 
 /// Waits for locks, where there were any: how long, and what share of the operations waited.
 fn locks(points: &[Point<'_>], waits: &Merged, seed: u64, metrics: &mut BTreeMap<String, Value>) {
-    for (name, q) in PERCENTILES.iter().filter(|(name, _)| matches!(*name, "p50" | "p99")) {
-        let value = waits.quantile(seed, *q);
-        metrics.extend(value.map(|v| (format!("lock_wait_ns_{name}"), v)));
-    }
+    let percentiles = waits.percentiles().into_iter();
+    let kept = percentiles.filter(|(name, ..)| matches!(*name, "p50" | "p99"));
+    metrics.extend(kept.map(|(name, value, _)| (format!("lock_wait_ns_{name}"), value)));
     metrics.extend(waits.largest().map(|v| ("lock_wait_ns_max".into(), v)));
     let share = |points: &mut dyn Iterator<Item = &OperationResult>| {
         let (waited, all) = points.fold((0, 0), |(waited, all), o| {
@@ -217,28 +264,33 @@ fn locks(points: &[Point<'_>], waits: &Merged, seed: u64, metrics: &mut BTreeMap
             share(&mut others.map(|(_, p)| p.result))
         };
         let without: Vec<f64> = (0..points.len()).map(without).collect();
-        metrics.insert("lock_wait_share".into(), jackknife(all, &without, seed));
+        let own = |p: &Point<'_>| share(&mut [p.result].into_iter());
+        let own: Vec<f64> = points.iter().map(own).collect();
+        let value = over_all(all, (&own, &without), (0.0, 1.0), seed);
+        metrics.insert("lock_wait_share".into(), value);
     }
 }
 
-/// Percentiles that rest on too few values.
-fn sample_notes(operations: u64, notes: &mut Notes) -> Vec<usize> {
-    let need = |q: f64| (VALUES_ABOVE_PERCENTILE as f64 / (1.0 - q)).round() as u64;
-    let few: Vec<&str> = [("p99", 0.99), ("p99.9", 0.999)]
-        .iter()
-        .filter(|(_, q)| operations < need(*q))
-        .map(|(name, _)| *name)
-        .collect();
-    if few.is_empty() {
-        return Vec::new();
-    }
-    let needed = if few.len() == 2 { need(0.99) } else { need(0.999) };
-    vec![notes.add(format!(
-        "{} {} on fewer than {VALUES_ABOVE_PERCENTILE} slower operations: need {needed} \
-         operations or more",
-        few.join(" and "),
-        if few.len() == 1 { "rests" } else { "rest" },
-    ))]
+/// Why a percentile, and with it all rarer ones, has no interval; not of those that no table shows.
+fn unsure_note((name, unsure): (&str, Unsure)) -> Option<String> {
+    let (shown, q) = PERCENTILES.iter().rev().skip(1).find(|(known, _)| *known == name)?;
+    let subject = match *shown {
+        "p999" => "p99.9 and rarer percentiles rest".into(),
+        shown => format!("{shown} and rarer percentiles rest"),
+    };
+    Some(match unsure {
+        Unsure::Unknown => "percentiles have no interval: the record does not tell in how many \
+             episodes operations were slow"
+            .into(),
+        Unsure::Episodes => {
+            format!("{subject} on fewer than {EPISODES_MIN} slow episodes, too few for an interval")
+        }
+        Unsure::Short => format!(
+            "{subject} on less than {} s of measurement, too short for an interval: a stall too \
+             rare to be seen in it could move them",
+            seconds_min(*q).round()
+        ),
+    })
 }
 
 /// Blocks without a rate, since too few operations were answered in them.
@@ -343,7 +395,7 @@ fn block_point(point: &Point<'_>, timeout_ns: u64) -> BlockPoint {
         0 => (*wall_ns as f64 * (1.0 - own_share)) as u64,
         clients => sum(|r| r.free_ns) / clients,
     };
-    let times = Times::of(service, counts, timeout_ns);
+    let times = counts.times(service, timeout_ns);
     BlockPoint {
         block: point.block,
         rate_per_s: *rate_per_s,

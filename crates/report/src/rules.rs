@@ -1,7 +1,7 @@
 //! The fixed rules by which a run is VALID, UNREPLICATED, NOT-STEADY or INVALID. They were set
 //! before any result was seen, and no option changes them.
 
-use model::TAKEN_SHARE_MAX;
+use model::{Outage, TAKEN_SHARE_MAX};
 use serde::Serialize;
 use stats::compare::FEWEST_BLOCKS;
 
@@ -16,6 +16,9 @@ pub const SILENCE_MIN: u64 = 20;
 /// Wrong values allowed. A store that returns other data than it was given is not measured but
 /// broken, so one is too many.
 pub const WRONG_MAX: u64 = 0;
+
+/// Sampled writes that a store may acknowledge and not keep, for the same reason.
+pub const LOST_WRITES_MAX: u64 = 0;
 
 /// Share of a phase's operations that may fail. Failing is often faster than working, so failures
 /// flatter a rate; one in a thousand moves it by less than any interval given here.
@@ -69,12 +72,9 @@ pub const DRIFT_SHARE_MAX: f64 = 0.1;
 /// judged. Where few operations follow one another, the course of the rate says when they began.
 pub const LONGEST_SHARE_MAX: f64 = 0.25;
 
-/// Share of the trials that may be disturbed: one noisy minute is what blocks are repeated for.
+/// Share of the trials of a phase that may be disturbed: one noisy minute is what blocks are
+/// repeated for.
 pub const NOISY_TRIALS_MAX: f64 = 0.5;
-
-/// Values that should lie above a percentile for it to be trusted: ten make 10,000 operations for
-/// the 99.9th.
-pub const VALUES_ABOVE_PERCENTILE: u64 = 10;
 
 /// Operations that a client must have answered in a block, in the mean of all clients, for a phase
 /// with cleans to have a rate there; and those of one kind, over all clients, for that kind to have
@@ -131,13 +131,15 @@ fn rules_of_the_run() -> Vec<Rule> {
         rule(
             "failed trials",
             "0".into(),
-            "INVALID: a target that answered must finish every trial",
+            "INVALID: a target that answered must finish every trial; of a search, probes above \
+            the answer may fail",
         ),
         rule(
             "cut short",
             format!("{} of a phase's planned length at least", above(LENGTH_SHARE_MIN)),
             "INVALID: what ended it early is not in its figures",
         ),
+        rule_of_outages(),
         rule(
             "missing cells",
             "0".into(),
@@ -157,6 +159,12 @@ fn rules_of_the_run() -> Vec<Rule> {
             it was given",
         ),
         rule(
+            "lost writes",
+            LOST_WRITES_MAX.to_string(),
+            "INVALID: of a sample read back after the load, the store did not keep what it had \
+             acknowledged, and no eviction or lifetime explains it",
+        ),
+        rule(
             "errors",
             format!("{} of operations", above(ERROR_SHARE_MAX)),
             "INVALID: failing is \
@@ -168,6 +176,20 @@ fn rules_of_the_run() -> Vec<Rule> {
             "INVALID: a miss is cheaper than a hit",
         ),
     ]
+}
+
+fn rule_of_outages() -> Rule {
+    rule(
+        "outages",
+        format!(
+            "no server that loses requests or connections and gives no service for {} ms; of \
+             several, none that is silent for {} s while requests wait for it",
+            Outage::SHORTEST_NS / 1_000_000,
+            Outage::SILENCE_NS / 1_000_000_000
+        ),
+        "NOT-STEADY: figures of a time in which a server was gone, or another one took over, \
+        are of no one state; the silence of a server that is alone is in its response times",
+    )
 }
 
 fn rules_of_the_generator() -> Vec<Rule> {
@@ -237,8 +259,8 @@ fn rules_of_the_machine() -> Vec<Rule> {
         rule(
             "taken CPUs",
             format!(
-                "{} of the time of generator or server in at most half of the trials, and of a \
-                 ramp's stages up to the knee and above it",
+                "{} of the time of generator or server in at most half of the trials of each \
+                 phase, and of a ramp's stages up to the knee and above it",
                 above(TAKEN_SHARE_MAX)
             ),
             "NOT-STEADY: other processes or virtual machines had the CPU; nothing is left out for \

@@ -9,7 +9,6 @@ use stats::search::{Found, Next, Purpose, Seen, Settings};
 use stats::tail::{Judgement, Tail};
 use std::collections::BTreeMap;
 
-use crate::distribution::Times;
 use crate::judge::unsealed;
 use crate::notes::Notes;
 use crate::recorded::Recorded;
@@ -110,8 +109,8 @@ pub(crate) fn search(
         findings.invalid.push(sentence.clone());
     }
     judged.check(findings, notes);
-    if matches!(found, Some(Found::Rate { .. })) {
-        judged.tell_held(notes);
+    if let Some(Found::Rate { hi, .. }) = found {
+        judged.check_broken(hi, findings, notes);
     }
     if let Some(Found::Rate { lo, hi, .. }) = found
         && hi > lo * WIDTH_MAX
@@ -140,6 +139,7 @@ pub(crate) fn search(
         peak_per_s: answered.reduce(f64::max),
         held_per_s,
         missed_per_s,
+        held_s: answer.and_then(|_| judged.held()).map(|(_, held_s)| held_s),
         costs,
         rests: judged.seen.iter().filter(|s| s.purpose == Purpose::Rest).count() as u32,
         probes: judged.probes(),
@@ -184,9 +184,19 @@ impl Judged<'_> {
                 });
                 let sustained = format!("{} [{lo}, {hi}] with {limits}{cpus}", per_s(center));
                 match limited_by {
-                    None => ("found", format!("{target} sustains {sustained}")),
+                    None => {
+                        let held = self.held().map_or_else(String::new, |(rate_per_s, held_s)| {
+                            format!(
+                                "; {} held for {held_s:.0} s, stalls rarer than that are not \
+                                 covered",
+                                per_s(rate_per_s as f64)
+                            )
+                        });
+                        ("found", format!("{target} sustains {sustained}{held}"))
+                    }
                     Some(by) => {
-                        let text = format!("{target} sustains at least {sustained}: {}", by.why);
+                        let least = format!("{lo}/s with {limits}{cpus}");
+                        let text = format!("{target} sustains at least {least}: {}", by.why);
                         (by.outcome, text)
                     }
                 }
@@ -318,9 +328,9 @@ impl Judged<'_> {
         let (against, probes) = self.settings.contradictions(&self.seen);
         if against as f64 > CONTRADICTED_MAX * probes as f64 {
             let sentence = format!(
-                "{against} of {probes} probes had more requests beyond a limit than may be, at \
-                 rates no higher than one that held: store or machine changed meanwhile, measure \
-                 on a quieter machine or with a longer --probe"
+                "{against} of {probes} probes surely had more requests beyond a limit than may \
+                 be, at rates no higher than one that held: store or machine changed meanwhile, \
+                 measure on a quieter machine or with a longer --probe"
             );
             findings.not_steady("store or machine changed while they were searched", sentence);
         }
@@ -333,17 +343,38 @@ impl Judged<'_> {
         }
     }
 
-    /// Says for how long the rate below the answer was held.
-    fn tell_held(&self, notes: &mut Notes) {
+    /// The rate that was tried last in long runs, and for how many seconds in all; of an answer,
+    /// what was held below it.
+    fn held(&self) -> Option<(u64, f64)> {
         let holds = || self.seen.iter().filter(|s| s.purpose == Purpose::Hold);
-        let Some(last) = holds().next_back() else { return };
-        let own = holds().filter(|s| s.rate_per_s == last.rate_per_s);
-        let held_s: f64 = own.map(|s| s.length_ns as f64 / 1e9).sum();
-        notes.add(format!(
-            "stalls rarer than every {held_s:.0} s are not covered: that long {} was held (a \
-             longer --probe covers more)",
-            per_s(last.rate_per_s as f64)
-        ));
+        let rate_per_s = holds().next_back()?.rate_per_s;
+        let own = holds().filter(|s| s.rate_per_s == rate_per_s);
+        Some((rate_per_s, own.map(|s| s.length_ns as f64 / 1e9).sum()))
+    }
+
+    /// Probes that broke. At rates up to the upper end of the answer that is a failed trial like
+    /// any other, above it is where the store breaks.
+    fn check_broken(&self, hi: f64, findings: &mut Findings, notes: &mut Notes) {
+        let broke = self.pairs().filter(|(s, _)| s.broke && s.purpose != Purpose::Peak);
+        let (above, within): (Vec<_>, Vec<_>) =
+            broke.partition(|(s, _)| s.rate_per_s as f64 > hi.ceil());
+        let lowest = |broken: &[(&Seen, &Trial)]| {
+            let (seen, trial) = broken.iter().min_by_key(|(s, _)| s.rate_per_s)?;
+            let why = trial.failure.as_ref().map(ToString::to_string);
+            let why = why.unwrap_or_else(|| "nothing was answered".into());
+            let (count, all) = (broken.len(), self.trials.len());
+            let rate = per_s(seen.rate_per_s as f64);
+            Some((
+                format!("{count} of {all} probes failed"),
+                format!("the lowest at {rate}: {why}"),
+            ))
+        };
+        if let Some((count, first)) = lowest(&within) {
+            findings.invalid.push(format!("{count} at rates no higher than the answer, {first}"));
+        }
+        if let Some((count, first)) = lowest(&above) {
+            notes.add(format!("{count} at rates above the answer, {first}"));
+        }
     }
 
     /// How often rates were bracketed.
@@ -411,7 +442,7 @@ impl Judged<'_> {
             Some(words.into())
         });
         let timeout_ns = self.recorded.header.plan.timeout_ns;
-        let times = whole.map(|o| Times::of(&o.response, &o.counts, timeout_ns));
+        let times = whole.map(|o| o.counts.times(&o.response, timeout_ns));
         let quantile = |q| times.as_ref()?.quantile(q).filter(|time| *time != Time::Of(0));
         let share =
             |o: &model::OperationResult| o.counts.error as f64 / o.counts.total().max(1) as f64;

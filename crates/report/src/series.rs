@@ -59,6 +59,11 @@ impl Point<'_> {
     pub(crate) fn measured(&self) -> bool {
         self.result.rate_per_s.is_finite() && self.result.rate_per_s > 0.0
     }
+
+    /// The rate by wall time: the clients' own work between calls is a part of it.
+    pub(crate) fn wall_rate_per_s(&self) -> f64 {
+        self.result.rate_per_s * (1.0 - self.phase.own_share)
+    }
 }
 
 impl MeasuredPhase<'_> {

@@ -1,10 +1,12 @@
 //! Numbers as people read them: [`stats::units`] for the view's own values.
 
+use stats::interval::blocks_without_assumptions;
 use stats::units::{
     Unit, format_ns, format_percent, format_rate, format_ratio, format_value_with_interval,
 };
 
-use crate::view::{Time, Value};
+use crate::distribution::CONFIDENCE;
+use crate::view::Value;
 
 /// `0.1 %`.
 pub(crate) fn percent(share: f64) -> String {
@@ -32,19 +34,7 @@ pub(crate) fn ns(ns: f64) -> String {
 
 /// `12.3 µs`, or `≥ 5 s`.
 pub(crate) fn time(value: &Value) -> String {
-    if value.at_least { at_least(value.center) } else { ns(value.center) }
-}
-
-/// The same of a time without an interval.
-pub(crate) fn bare_time(time: Time) -> String {
-    match time {
-        Time::Of(of) => ns(of as f64),
-        Time::Bound { at_least } => self::at_least(at_least as f64),
-    }
-}
-
-fn at_least(bound: f64) -> String {
-    format!("≥ {}", ns(bound))
+    if value.at_least { format!("≥ {}", ns(value.center)) } else { ns(value.center) }
 }
 
 /// `12.3 k/s`.
@@ -67,8 +57,9 @@ pub(crate) fn rate_value(value: &Value) -> String {
     format_value_with_interval(Unit::PerSecond, value.center, bounds(value))
 }
 
-/// `12.3 k/s ±4.1 %`, by the farther end; without an interval, the rate alone. Beyond 100 % the
-/// exact width says nothing more.
+/// `12.3 k/s ±4.1 %` by the farther end, or `12.3 k/s −14/+33 %` where the ends lie far away and
+/// differently so; without an interval, the rate alone. Beyond 100 % the exact width says nothing
+/// more.
 pub(crate) fn rate_value_short(value: &Value) -> String {
     rate(value.center) + &half_width(value)
 }
@@ -88,13 +79,35 @@ pub(crate) fn ns_value_short(value: &Value) -> String {
 
 fn half_width(value: &Value) -> String {
     let Some((lo, hi)) = bounds(value) else { return String::new() };
-    match (value.center - lo).max(hi - value.center) / value.center {
+    let (down, up) = (1.0 - lo / value.center, hi / value.center - 1.0);
+    let side = |share: f64| match share * 100.0 {
+        percent if percent > 100.0 => ">100".into(),
+        percent => format!("{percent:.0}"),
+    };
+    match down.max(up) {
+        half if half >= WIDE && (down - up).abs() > SYMMETRIC * half => {
+            format!(" −{}/+{} %", side(down), side(up))
+        }
         half if half > 1.0 => " ±>100 %".into(),
         half => format!(" ±{}", percent(half)),
     }
 }
 
-/// Both ends of the interval, where it has them.
+/// The ends of fewer blocks than an interval needs.
+pub(crate) const RANGE: &str = "range of blocks";
+
+/// From how much of its centre on the two sides of a value are told apart, and by how much of the
+/// longer one they must differ for that.
+const WIDE: f64 = 0.1;
+const SYMMETRIC: f64 = 0.25;
+
+/// What the ends beside a rate over so many blocks are.
+pub(crate) fn ends_name(blocks: u32) -> &'static str {
+    let need = blocks_without_assumptions(1.0 - CONFIDENCE);
+    if (blocks as usize) < need { RANGE } else { "95 % interval" }
+}
+
+/// Both ends that are shown, where it has them.
 pub(crate) fn bounds(value: &Value) -> Option<(f64, f64)> {
     Some((value.lo?, value.hi?))
 }

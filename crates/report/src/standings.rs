@@ -7,7 +7,7 @@ use stats::compare::FEWEST_BLOCKS;
 
 use crate::pairs::against;
 use crate::show;
-use crate::view::{Row, Value, View};
+use crate::view::{Row, Validity, Value, View};
 
 /// All rows of one profile and load.
 #[derive(Debug)]
@@ -61,6 +61,15 @@ impl Standing<'_> {
 }
 
 impl Standings<'_> {
+    /// The heading of the rates, with what the ends beside them are.
+    pub(crate) fn rate_heading(&self) -> &'static str {
+        let rows = self.groups.iter().flat_map(|group| &group.standings);
+        match show::ends_name(rows.map(|standing| standing.row.blocks).min().unwrap_or(0)) {
+            show::RANGE => "rate [range of blocks]",
+            _ => "rate [95 % interval]",
+        }
+    }
+
     /// Which rows carry footnotes that are not the whole table's: `read: all 2, files 1; …`; empty
     /// where none does.
     pub(crate) fn marked(&self) -> String {
@@ -115,7 +124,8 @@ pub(crate) fn standings(view: &View) -> Vec<Standings<'_>> {
 
 fn group<'a>(view: &'a View, first: &'a Row) -> Group<'a> {
     let rows: Vec<&Row> = view.cells.iter().filter(|r| same_place(r, first)).collect();
-    let best = if is_given(&first.operation) { None } else { best(view, &rows) };
+    let unranked = view.validity == Validity::Unreplicated || is_given(&first.operation);
+    let best = if unranked { None } else { best(view, &rows) };
     let standings = rows
         .iter()
         .map(|row| {

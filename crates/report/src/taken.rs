@@ -1,7 +1,8 @@
 //! What others took of the CPUs of a measurement, and where it is too much. Nothing is left out and
 //! no figure is corrected for it.
 
-use model::{Disturbance, TAKEN_SHARE_MAX, Trial};
+use model::{Disturbance, Disturber, PhaseResult, TAKEN_SHARE_MAX, Trial};
+use std::collections::BTreeMap;
 
 use crate::notes::Notes;
 use crate::ramp::{Climb, Ramp, Seen};
@@ -14,7 +15,7 @@ const CURE: &str = "stop what else runs there, or measure on a quieter machine";
 
 /// What was taken over all phases of a trial, and how long these were.
 fn of_trial(trial: &Trial) -> (Disturbance, u64) {
-    let sum = |(sum, length_ns): (Disturbance, u64), phase: &model::PhaseResult| {
+    let sum = |(sum, length_ns): (Disturbance, u64), phase: &PhaseResult| {
         (sum.plus(phase.disturbance), length_ns + phase.wall_ns)
     };
     trial.phases.iter().fold((Disturbance::default(), 0), sum)
@@ -27,22 +28,40 @@ pub(crate) fn shares(trial: &Trial) -> (f64, Option<f64>) {
     (share(taken.generator_ns), taken.server_ns.map(share))
 }
 
-/// Finds fault with a run of which most trials were disturbed.
+/// A phase of a cell in all of its trials.
+type Measured<'a> = Vec<(&'a Trial, &'a PhaseResult)>;
+
+/// Finds fault with a run in which a phase of a cell was disturbed in most of its trials: a target
+/// that is disturbed alone is behind the others for that.
 pub(crate) fn check_trials(trials: &[Trial], findings: &mut Findings) {
-    let is_disturbed = |trial: &&Trial| {
-        let (taken, length_ns) = of_trial(trial);
-        taken.share_of(length_ns) > TAKEN_SHARE_MAX
-    };
-    let disturbed = trials.iter().filter(is_disturbed).count();
-    if disturbed as f64 > NOISY_TRIALS_MAX * trials.len() as f64 {
-        let text = format!(
-            "other processes or virtual machines had the CPUs of generator or server for more than \
-             {} of the time in {disturbed} of {} trials: {CURE}",
-            show::percent(TAKEN_SHARE_MAX),
-            trials.len()
-        );
-        findings.not_steady("others took the CPUs", text);
+    let mut measured: BTreeMap<(&str, &str), Measured<'_>> = BTreeMap::new();
+    for trial in trials {
+        for phase in &trial.phases {
+            measured.entry((&trial.cell, &phase.phase)).or_default().push((trial, phase));
+        }
     }
+    let is_disturbed = |(_, phase): &&(&Trial, &PhaseResult)| {
+        phase.disturbance.share_of(phase.wall_ns) > TAKEN_SHARE_MAX
+    };
+    let share = |measured: &Measured<'_>| {
+        measured.iter().filter(is_disturbed).count() as f64 / measured.len() as f64
+    };
+    let all = measured.len();
+    let mut disturbed: Vec<_> = measured.into_iter().collect();
+    disturbed.retain(|(_, measured)| share(measured) > NOISY_TRIALS_MAX);
+    let worst = disturbed.iter().max_by(|(_, a), (_, b)| share(a).total_cmp(&share(b)));
+    let Some(((cell, phase), worst)) = worst else { return };
+    let text = format!(
+        "other processes or virtual machines had the CPUs of generator or server for more than {} \
+         of the time in {} of {all} phases, for example `{cell}` {phase} in {} of {} trials{}: \
+         {CURE}",
+        show::percent(TAKEN_SHARE_MAX),
+        disturbed.len(),
+        worst.iter().filter(is_disturbed).count(),
+        worst.len(),
+        who(worst.iter().filter(is_disturbed).map(|(trial, _)| *trial))
+    );
+    findings.not_steady("others took the CPUs", text);
 }
 
 /// Notes what was taken in a ramp's stages up to the knee, and finds fault where it was too much
@@ -55,15 +74,52 @@ pub(crate) fn check_ramp(ramp: &Ramp<'_>, place: &str, findings: &mut Findings, 
     }
     let text = format!(
         "{place}: others had the CPUs of generator or server for {} of the time up to the knee, \
-         and for {} in the stage above it",
+         and for {} in the stage above it{}",
         show::percent(below),
-        show::percent(above)
+        show::percent(above),
+        who(ramp.climbs.iter().map(|climb| climb.trial))
     );
     if below.max(above) > TAKEN_SHARE_MAX {
         let words = format!("{text}, so the store may bear more: {CURE}");
         findings.not_steady("others took the CPUs", words);
     } else {
         notes.add(text + "; all that was due counts");
+    }
+}
+
+/// Most that are named.
+const NAMED_MAX: usize = 5;
+
+/// Who else ran on the CPUs of generator and server in these trials, as a part of a sentence; empty
+/// where it is not known.
+pub(crate) fn who<'a>(trials: impl Iterator<Item = &'a Trial>) -> String {
+    let mut all: BTreeMap<String, u64> = BTreeMap::new();
+    let mut incomplete = false;
+    for found in trials.filter_map(|trial| trial.noise.disturbers.as_ref()) {
+        incomplete |= found.incomplete;
+        for one in &found.most {
+            *all.entry(named(one)).or_default() += one.cpu_ns;
+        }
+    }
+    let mut all: Vec<(String, u64)> = all.into_iter().collect();
+    all.sort_by_key(|(_, ns)| std::cmp::Reverse(*ns));
+    let told: Vec<String> = all
+        .into_iter()
+        .take(NAMED_MAX)
+        .map(|(name, ns)| format!("{name} ({})", show::ns(ns as f64)))
+        .collect();
+    let more = if incomplete { ", and perhaps others" } else { "" };
+    if told.is_empty() {
+        return String::new();
+    }
+    format!(", mostly by {}{more}", told.join(", "))
+}
+
+fn named(one: &Disturber) -> String {
+    match &one.name {
+        Some(name) if one.is_kernel => format!("{name} of the kernel"),
+        Some(name) => name.clone(),
+        None => format!("ended process {}", one.pid),
     }
 }
 

@@ -5,13 +5,15 @@ use model::{
     Workload,
 };
 use stats::compare::FEWEST_BLOCKS;
-use stats::steady::{Steady, is_steady};
+use stats::steady::{FEWEST_INTERVALS, Steady, is_steady};
 
 use crate::cache;
 use crate::judge::{unsealed, whole_blocks};
 use crate::notes::Notes;
 use crate::null;
+use crate::outages;
 use crate::ramp::Ramp;
+use crate::read_back;
 use crate::recorded::Recorded;
 use crate::rules::{
     BUSY_SHARE_MAX, DRIFT_SHARE_MAX, ERROR_SHARE_MAX, LENGTH_SHARE_MIN, LONGEST_SHARE_MAX,
@@ -86,13 +88,14 @@ pub(crate) fn check_replication(
 }
 
 /// Rules about the run as a whole.
-pub(crate) fn check_run(recorded: &Recorded, findings: &mut Findings) {
+pub(crate) fn check_run(recorded: &Recorded, findings: &mut Findings, notes: &mut Notes) {
     check_targets(recorded, findings);
-    check_cells(recorded, findings);
     check_trials(&recorded.trials, findings);
+    read_back::check(recorded, findings, notes);
+    outages::check(&recorded.trials, findings);
 }
 
-pub(crate) fn check_targets(recorded: &Recorded, findings: &mut Findings) {
+fn check_targets(recorded: &Recorded, findings: &mut Findings) {
     for target in recorded.header.plan.targets.iter().filter(|t| t.named) {
         if let Some(failure) = recorded.unavailable(&target.name) {
             findings.invalid.push(format!(
@@ -105,8 +108,8 @@ pub(crate) fn check_targets(recorded: &Recorded, findings: &mut Findings) {
 }
 
 /// Failed trials, and cells without any.
-fn check_cells(recorded: &Recorded, findings: &mut Findings) {
-    if recorded.trials.is_empty() {
+pub(crate) fn check_cells(recorded: &Recorded, findings: &mut Findings) {
+    if recorded.trials.is_empty() && !recorded.running {
         findings.invalid.push(format!("no trial was measured{}", why_no_trial(recorded)));
         return;
     }
@@ -160,7 +163,7 @@ fn why_no_trial(recorded: &Recorded) -> String {
 /// Rules about one phase; gives the footnotes that all its rows carry.
 pub(crate) fn check_phase(
     phase: &MeasuredPhase<'_>,
-    header: &Header,
+    recorded: &Recorded,
     findings: &mut Findings,
     notes: &mut Notes,
 ) -> Vec<usize> {
@@ -179,7 +182,7 @@ pub(crate) fn check_phase(
     }
     if let Workload::Kv(kv) = &phase.cell.workload {
         carried.extend(check_offered(phase, kv, findings).map(|text| notes.add(text)));
-        let null = null::check(phase, kv, header, findings);
+        let null = null::check(phase, kv, recorded, findings);
         carried.extend(null.map(|text| notes.add(text)));
     }
     carried.extend(check_drift(phase, findings).map(|text| notes.add(text)));
@@ -196,7 +199,7 @@ pub(crate) fn check_phase(
              is counted with the generator's",
         ));
     }
-    carried.extend(pinning_notes(header, notes));
+    carried.extend(pinning_notes(&recorded.header, notes));
     carried
 }
 
@@ -246,7 +249,6 @@ fn check_counts(phase: &MeasuredPhase<'_>, operation: &Operation<'_>, findings: 
     let all = counts.total();
     let what = format!("`{}` {}", phase.cell.id, operation.name);
     let share = |n: u64| n as f64 / all as f64;
-    let things = things(phase);
     if counts.wrong > WRONG_MAX {
         let plural = if counts.wrong == 1 { "" } else { "s" };
         findings.invalid.push(format!(
@@ -272,16 +274,22 @@ fn check_counts(phase: &MeasuredPhase<'_>, operation: &Operation<'_>, findings: 
         _ if phase.cell.workload.misses_are_planned() => 0,
         _ => counts.miss,
     };
-    if share(missing) > MISS_SHARE_MAX {
-        findings.invalid.push(format!(
-            "{what}: {} of {all} {things} that should exist were not found ({}; at most {} may \
-             be missing){}",
-            missing,
-            show::percent(share(missing)),
-            show::percent(MISS_SHARE_MAX),
-            expired(phase)
-        ));
+    if let Some(text) = too_many_missing(&what, (missing, all), things(phase)) {
+        findings.invalid.push(text + &expired(phase));
     }
+}
+
+/// What breaks the rule of misses, where so many of all that should exist were not found.
+pub(crate) fn too_many_missing(what: &str, (n, all): (u64, u64), things: &str) -> Option<String> {
+    let share = n as f64 / all as f64;
+    (share > MISS_SHARE_MAX).then(|| {
+        format!(
+            "{what}: {n} of {all} {things} that should exist were not found ({}; at most {} may be \
+             missing)",
+            show::percent(share),
+            show::percent(MISS_SHARE_MAX)
+        )
+    })
 }
 
 /// What a workload's data are called.
@@ -364,9 +372,11 @@ fn check_offered(phase: &MeasuredPhase<'_>, kv: &Kv, findings: &mut Findings) ->
     let label = phase.label();
     let unsent: u64 = phase.trials.iter().map(|(_, p)| p.unsent).sum();
     if unsent > 0 {
+        let why = outages::of_phase(phase).unwrap_or_else(|| {
+            "offer a lower rate, or allow more under way with --clients or --pipeline".into()
+        });
         findings.invalid.push(format!(
-            "{label}: {unsent} requests were due and could not be sent within the time-out: offer \
-             a lower rate, or allow more under way with --clients or --pipeline"
+            "{label}: {unsent} requests were due and could not be sent within the time-out: {why}"
         ));
     }
     // Under an open load a thread may keep its CPU busy by waiting; there the lag tells.
@@ -412,11 +422,7 @@ fn check_drift(phase: &MeasuredPhase<'_>, findings: &mut Findings) -> Option<Str
     let blocks = phase.trials.iter().map(|(_, p)| p.done_per_interval.as_slice());
     let change = match is_steady(blocks, DRIFT_SHARE_MAX) {
         Steady::Yes => return None,
-        Steady::TooShort => {
-            return Some(
-                "too short, or too few blocks, to judge whether the rate was steady".into(),
-            );
-        }
+        Steady::TooShort => return too_short(phase, findings),
         Steady::NotShown(lo, hi) => {
             return Some(format!(
                 "{label}: steadiness is not shown, within the phase the rate changes by {} to {} \
@@ -441,6 +447,27 @@ fn check_drift(phase: &MeasuredPhase<'_>, findings: &mut Findings) -> Option<Str
         return None;
     }
     Some(format!("{text}, as it may where data grow or clients end one by one"))
+}
+
+/// A phase of too few intervals, or blocks, to judge whether its rate was steady: one that ends by
+/// time can be longer, so the run is UNREPLICATED; of others it is a footnote.
+fn too_short(phase: &MeasuredPhase<'_>, findings: &mut Findings) -> Option<String> {
+    let stop = phase.planned.map(|planned| planned.stop);
+    let judged = phase.keeps_its_data() && phase.trials.len() >= FEWEST_BLOCKS;
+    let Some(Stop::AfterNs(planned_ns)) = stop.filter(|_| judged) else {
+        return Some("too short, or too few blocks, to judge whether the rate was steady".into());
+    };
+    let interval_ns = phase.trials.iter().map(|(_, p)| p.interval_ns).max().unwrap_or(0);
+    let sentence = format!(
+        "{} of measurement in a block are too short to judge whether the rate was steady, {} are \
+         the least: --duration, or for a study --set measure_ms=",
+        show::ns(planned_ns as f64),
+        show::ns(((FEWEST_INTERVALS as u64 + 1) * interval_ns) as f64)
+    );
+    if !findings.unreplicated.contains(&sentence) {
+        findings.unreplicated.push(sentence);
+    }
+    None
 }
 
 /// The longest operation as a share of its phase, in the median trial.

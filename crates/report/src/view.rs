@@ -16,10 +16,11 @@ mod value;
 pub use growth::{GrowthPoint, GrowthView};
 pub(crate) use ramps::SAME_RATE;
 pub use ramps::{
-    RampBlock, RampCharts, RampOperation, RampPoint, RampStage, RampView, Saturation,
+    PlaceView, RampBlock, RampCharts, RampOperation, RampPoint, RampStage, RampView, Saturation,
     SaturationSeries, StageInTime,
 };
-pub use value::{Time, Value};
+pub use stats::Time;
+pub use value::Value;
 
 /// Version of the JSON that [`View`] serialises to.
 pub const VIEW_FORMAT: u32 = 1;
@@ -241,12 +242,14 @@ pub struct RankedView {
 }
 
 /// A target's rates in single blocks.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub struct TargetRates {
     /// Name of the target.
     pub target: String,
     /// By operation and block: operations per second, of lists those by time in calls.
     pub by_operation: BTreeMap<String, BTreeMap<u32, f64>>,
+    /// The same by wall time, of which the clients' own work between calls is a part.
+    pub by_wall: BTreeMap<String, BTreeMap<u32, f64>>,
 }
 
 /// A trial that has no (complete) result.
@@ -416,6 +419,9 @@ pub struct SearchView {
     pub held_per_s: Option<u64>,
     /// The lowest planned rate that surely did not hold.
     pub missed_per_s: Option<u64>,
+    /// How long the rate below the answer held in long runs, seconds: rarer stalls are not covered.
+    /// Null without an answer.
+    pub held_s: Option<f64>,
     /// Near the answer: `server_cpus` (CPUs that the server used), `server_cpu_ns_per_op` and
     /// `generator_cpu_ns_per_op`, with intervals over probes. Empty without an answer.
     pub costs: BTreeMap<String, Value>,

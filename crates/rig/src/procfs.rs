@@ -1,5 +1,6 @@
-//! The identity of a process: its id together with its start time, so that an id that the kernel
-//! gave to somebody else meanwhile is told apart. Source: proc(5), `/proc/<pid>/stat`.
+//! What `/proc` says of processes and threads. The identity of a process is its id together with
+//! its start time, so that an id that the kernel gave to somebody else meanwhile is told apart.
+//! Source: proc(5), `/proc/<pid>/stat` and `/proc/<pid>/task/<tid>/schedstat`.
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -17,40 +18,49 @@ pub(crate) struct Identity {
 }
 
 /// The fields of `/proc/<pid>/stat` that are needed here.
-struct Stat {
+struct Stat<'a> {
     identity: Identity,
+    /// Its program, or its own name where it is the kernel's.
+    name: &'a str,
     group: u32,
     ended: bool,
+    is_kernel: bool,
+    /// CPU time in user and kernel mode, clock ticks.
+    cpu_ticks: u64,
+    /// The same of ended children that it has waited for, with all below them.
+    children_ticks: u64,
 }
 
 impl Identity {
     /// The process that has this id now; a zombie counts.
     pub(crate) fn of(pid: u32) -> Option<Self> {
-        Some(read_stat(pid)?.identity)
+        Some(Stat::parse(pid, &stat_text(pid)?)?.identity)
     }
 
     /// True while this very process runs; false for a zombie.
     pub(crate) fn runs(self) -> bool {
-        read_stat(self.pid).is_some_and(|s| self.is(&s) && !s.ended)
+        let text = stat_text(self.pid).unwrap_or_default();
+        Stat::parse(self.pid, &text).is_some_and(|s| self.is(&s) && !s.ended)
     }
 
     /// Processes of the group that this process leads or led, itself included, that still run:
     /// a server's helpers outlive it for a moment.
     pub(crate) fn group(self) -> Vec<Self> {
-        processes()
-            .filter_map(read_stat)
-            .filter(|s| !s.ended && (self.is(s) || self.leads(s)))
-            .map(|s| s.identity)
-            .collect()
+        let member = |pid: u32| {
+            let text = stat_text(pid)?;
+            let stat = Stat::parse(pid, &text)?;
+            (!stat.ended && (self.is(&stat) || self.leads(&stat))).then_some(stat.identity)
+        };
+        processes().filter_map(member).collect()
     }
 
     /// A process keeps id and start time for life; its session it may leave.
-    fn is(self, other: &Stat) -> bool {
+    fn is(self, other: &Stat<'_>) -> bool {
         (self.pid, self.start_ticks) == (other.identity.pid, other.identity.start_ticks)
     }
 
     /// A group id is not given anew while the group has members, and ours starts no session.
-    fn leads(self, member: &Stat) -> bool {
+    fn leads(self, member: &Stat<'_>) -> bool {
         member.group == self.pid
             && member.identity.pid != self.pid
             && member.identity.session == self.session
@@ -78,6 +88,8 @@ pub(crate) struct Work {
     pub(crate) identity: Identity,
     /// Its program, or its own name where it is the kernel's.
     pub(crate) name: String,
+    /// True for a thread of the kernel.
+    pub(crate) is_kernel: bool,
     /// CPU time in user and kernel mode, clock ticks.
     pub(crate) cpu_ticks: u64,
 }
@@ -88,44 +100,66 @@ impl Work {
     }
 
     fn parse(pid: u32, text: &str) -> Option<Self> {
-        let (from, to) = (text.find('(')?, text.rfind(')')?);
-        let mut fields = text[to + 1..].split_ascii_whitespace();
-        let mut ticks = |passed| fields.nth(passed)?.parse::<u64>().ok();
-        Some(Self {
-            identity: parse_stat(pid, text)?.identity,
-            name: text.get(from + 1..to)?.into(),
-            cpu_ticks: ticks(11)? + ticks(0)?,
-        })
+        let Stat { identity, name, is_kernel, cpu_ticks, .. } = Stat::parse(pid, text)?;
+        Some(Self { identity, name: name.into(), is_kernel, cpu_ticks })
     }
 }
 
 /// CPU time that the ended children of a process had used, with all below them, once it has waited
 /// for them, clock ticks; `None` when there is no such process.
 pub(crate) fn children_cpu_ticks(pid: u32) -> Option<u64> {
-    let text = stat_text(pid)?;
-    let mut fields = text[text.rfind(')')? + 1..].split_ascii_whitespace();
-    let mut ticks = |passed| fields.nth(passed)?.parse::<u64>().ok();
-    Some(ticks(13)? + ticks(0)?)
-}
-
-fn read_stat(pid: u32) -> Option<Stat> {
-    parse_stat(pid, &stat_text(pid)?)
+    Some(Stat::parse(pid, &stat_text(pid)?)?.children_ticks)
 }
 
 fn stat_text(pid: u32) -> Option<String> {
     fs::read_to_string(format!("/proc/{pid}/stat")).ok()
 }
 
-/// The program's name may hold spaces and brackets, so fields count from the last bracket.
-fn parse_stat(pid: u32, text: &str) -> Option<Stat> {
-    let fields: Vec<&str> = text[text.rfind(')')? + 1..].split_ascii_whitespace().collect();
-    let identity = Identity {
-        pid,
-        session: fields.get(3)?.parse().ok()?,
-        start_ticks: fields.get(19)?.parse().ok()?,
-    };
-    let ended = matches!(*fields.first()?, "Z" | "X");
-    Some(Stat { identity, group: fields.get(2)?.parse().ok()?, ended })
+/// Among the flags of a process: `PF_KTHREAD` of the kernel's `linux/sched.h`.
+const KERNEL_THREAD: u64 = 0x0020_0000;
+
+impl<'a> Stat<'a> {
+    /// The program's name may hold spaces and brackets, so fields count from the last bracket.
+    fn parse(pid: u32, text: &'a str) -> Option<Self> {
+        let (from, to) = (text.find('(')?, text.rfind(')')?);
+        let fields: Vec<&str> = text[to + 1..].split_ascii_whitespace().collect();
+        let number = |index: usize| fields.get(index)?.parse::<u64>().ok();
+        Some(Self {
+            identity: Identity { pid, session: number(3)? as u32, start_ticks: number(19)? },
+            name: text.get(from + 1..to)?,
+            group: number(2)? as u32,
+            ended: matches!(*fields.first()?, "Z" | "X"),
+            is_kernel: number(6)? & KERNEL_THREAD != 0,
+            cpu_ticks: number(11)? + number(12)?,
+            children_ticks: number(13)? + number(14)?,
+        })
+    }
+}
+
+/// What a thread did since it began: its `schedstat`. Source: the kernel's
+/// Documentation/scheduler/sched-stats.rst.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct SchedStat {
+    /// Time on a CPU, nanoseconds.
+    pub(crate) cpu_ns: u64,
+    /// Time ready to run but waiting for one, nanoseconds.
+    pub(crate) waited_ns: u64,
+    /// How often it was given one.
+    pub(crate) runs: u64,
+}
+
+impl SchedStat {
+    /// Of the file's three numbers; `None` where it is empty, as without such counters.
+    pub(crate) fn parse(text: &[u8]) -> Option<Self> {
+        let mut numbers = numbers(text);
+        Some(Self { cpu_ns: numbers.next()?, waited_ns: numbers.next()?, runs: numbers.next()? })
+    }
+}
+
+/// The decimal numbers of a text; other words are passed over.
+pub(crate) fn numbers(text: &[u8]) -> impl Iterator<Item = u64> {
+    let words = text.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
+    words.filter_map(|word| std::str::from_utf8(word).ok()?.parse().ok())
 }
 
 #[cfg(test)]
@@ -137,21 +171,31 @@ mod tests {
     #[test]
     fn a_name_with_brackets_is_read() {
         let line = "7 (a) b) Z 1 7 5 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 8433 0 0";
-        let stat = parse_stat(7, line).unwrap();
+        let stat = Stat::parse(7, line).unwrap();
         assert_eq!(stat.identity, Identity { pid: 7, session: 5, start_ticks: 8433 });
         assert!(stat.ended);
         assert_eq!(stat.group, 7);
-        assert!(parse_stat(7, "7 (a) S 1").is_none());
+        assert!(Stat::parse(7, "7 (a) S 1").is_none());
     }
 
     #[test]
     fn what_a_process_did_is_read() {
-        let line = "7 (a) b) R 1 7 5 0 -1 0 0 0 0 0 30 12 9 9 20 0 1 0 8433 0 0";
+        let line = "7 (a) b) R 1 7 5 0 -1 0 0 0 0 0 30 12 9 8 20 0 1 0 8433 0 0";
         let identity = Identity { pid: 7, session: 5, start_ticks: 8433 };
-        let work = Work { identity, name: "a) b".into(), cpu_ticks: 42 };
+        let work = Work { identity, name: "a) b".into(), is_kernel: false, cpu_ticks: 42 };
         assert_eq!(Work::parse(7, line), Some(work));
+        assert_eq!(Stat::parse(7, line).map(|stat| stat.children_ticks), Some(17));
+        let kernel = line.replace("-1 0 0", "-1 69238880 0");
+        assert!(Work::parse(7, &kernel).is_some_and(|work| work.is_kernel));
         assert!(Work::parse(7, "7 (a) S 1").is_none());
         assert!(processes().any(|pid| pid == std::process::id()));
+    }
+
+    #[test]
+    fn what_a_thread_did_is_read() {
+        let read = SchedStat { cpu_ns: 12, waited_ns: 3, runs: 4 };
+        assert_eq!(SchedStat::parse(b"12 3 4\n"), Some(read));
+        assert_eq!(SchedStat::parse(b""), None);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use std::fs;
 
 use crate::cpu::process_cpu_ns;
 use crate::noise::ns_per_tick;
-use crate::procfs::children_cpu_ticks;
+use crate::procfs::{children_cpu_ticks, numbers};
 
 /// Processes with their children.
 #[derive(Clone, Debug, Default)]
@@ -66,21 +66,20 @@ fn ended_ns(pid: u32) -> u64 {
 /// CPU time of all below a process that were started by its main thread, nanoseconds: cheaper to
 /// read than all, however many threads there are.
 pub(crate) fn below_main_thread(pid: u32) -> u64 {
-    let list = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
-    let live = numbers(&list).into_iter();
-    let live = live.map(|pid| process_cpu_ns(pid).unwrap_or(0) + below_main_thread(pid));
+    let list = fs::read(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+    let live = pids(&list).map(|pid| process_cpu_ns(pid).unwrap_or(0) + below_main_thread(pid));
     ended_ns(pid) + live.sum::<u64>()
 }
 
 /// Processes that a process has started and not waited for; none where the kernel does not say.
 fn children(pid: u32) -> Vec<u32> {
     let threads = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
-    let lists = threads.filter_map(|t| fs::read_to_string(t.path().join("children")).ok());
-    lists.flat_map(|list| numbers(&list)).collect()
+    let lists = threads.filter_map(|t| fs::read(t.path().join("children")).ok());
+    lists.flat_map(|list| pids(&list).collect::<Vec<_>>()).collect()
 }
 
-fn numbers(list: &str) -> Vec<u32> {
-    list.split_ascii_whitespace().filter_map(|pid| pid.parse().ok()).collect()
+fn pids(list: &[u8]) -> impl Iterator<Item = u32> {
+    numbers(list).map(|pid| pid as u32)
 }
 
 #[cfg(test)]

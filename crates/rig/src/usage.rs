@@ -12,6 +12,7 @@ use std::io;
 use std::os::unix::fs::FileExt as _;
 
 use crate::cpu::process_cpu_ns;
+use crate::procfs::{SchedStat, numbers};
 use crate::tree::below_main_thread;
 
 /// Threads of a process that are read at once; more are read less often, so that a reading costs no
@@ -196,9 +197,9 @@ impl Thread {
         }
         self.last.voluntary_switches = status.voluntary_switches;
         self.last.involuntary_switches = status.involuntary_switches;
-        let mut times = numbers(self.schedstat.read(keeps, buffer)?);
-        self.cpu_ns = times.next().unwrap_or(self.cpu_ns);
-        self.last.run_delay_ns = times.next().unwrap_or(self.last.run_delay_ns);
+        if let Some(times) = SchedStat::parse(self.schedstat.read(keeps, buffer)?) {
+            (self.cpu_ns, self.last.run_delay_ns) = (times.cpu_ns, times.waited_ns);
+        }
         Ok(())
     }
 }
@@ -265,12 +266,6 @@ impl<'a> Status<'a> {
         }
         status
     }
-}
-
-/// The decimal numbers of a line.
-fn numbers(line: &[u8]) -> impl Iterator<Item = u64> {
-    let words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
-    words.filter_map(|word| std::str::from_utf8(word).ok()?.parse().ok())
 }
 
 #[cfg(test)]

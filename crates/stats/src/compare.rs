@@ -103,6 +103,13 @@ pub enum Doubt {
     },
     /// A side has no logarithms.
     Unusable(IntervalError),
+    /// What a client does between its calls decides, and not the targets.
+    OwnWork {
+        /// The verdict by rates without that work.
+        free: Verdict,
+        /// The verdict by rates of wall time, of which it is a part.
+        wall: Verdict,
+    },
 }
 
 impl Doubt {
@@ -133,6 +140,9 @@ impl fmt::Display for Doubt {
                 write!(f, "`{a}` blocks against `{b}`, expected the same blocks of both")
             }
             Self::Unusable(error) => error.fmt(f),
+            Self::OwnWork { free, wall } => {
+                write!(f, "{free} without the clients' own work between calls, {wall} by wall time")
+            }
         }
     }
 }
@@ -141,7 +151,7 @@ impl fmt::Display for Doubt {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
     /// How many times as fast `a` is as `b`, with its interval at 1 − alpha; `None` where the
-    /// values give no ratio (see the doubt), and without an interval below two blocks.
+    /// values give no ratio (see the doubt), and without an interval below [`FEWEST_BLOCKS`].
     pub ratio: Option<Estimate>,
     /// `a` against `b`.
     pub verdict: Verdict,
@@ -150,6 +160,17 @@ pub struct Comparison {
     pub p: f64,
     /// Why it is undecided, or what is doubtful; `None` when there is nothing to say.
     pub doubt: Option<Doubt>,
+}
+
+impl Comparison {
+    /// The same, undecided where the rates of wall time say something else.
+    fn unless_by_wall(self, wall: Verdict) -> Self {
+        if self.verdict == wall {
+            return self;
+        }
+        let doubt = Some(Doubt::OwnWork { free: self.verdict, wall });
+        Self { verdict: Verdict::Undecided, doubt, ..self }
+    }
 }
 
 impl Paired<'_> {
@@ -176,6 +197,20 @@ impl Paired<'_> {
 /// difference in the whole run (0.05); it is brought into 0.000001 to 0.5.
 pub fn verdicts(comparisons: &[Paired<'_>], zone: f64, alpha: f64) -> Vec<Comparison> {
     judge(comparisons, zone, alpha, RESAMPLES)
+}
+
+/// [`verdicts`] by rates without the clients' own work between calls, `free`, that hold by rates of
+/// wall time too; both have the same comparisons in the same order. Where the two differ, nothing
+/// is decided.
+pub fn verdicts_of_rates(
+    free: &[Paired<'_>],
+    wall: &[Paired<'_>],
+    zone: f64,
+    alpha: f64,
+) -> Vec<Comparison> {
+    let by_wall = verdicts(wall, zone, alpha).into_iter().map(|c| c.verdict);
+    let judged = verdicts(free, zone, alpha).into_iter().zip(by_wall);
+    judged.map(|(comparison, wall)| comparison.unless_by_wall(wall)).collect()
 }
 
 /// [`verdicts`] with a chosen number of resamples.

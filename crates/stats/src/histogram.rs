@@ -137,18 +137,31 @@ impl Histogram {
 
     /// The duration in nanoseconds below or at which a share `q` (0 to 1) of all lie; 0 when empty.
     pub fn quantile_ns(&self, q: f64) -> u64 {
-        let stored = match &self.0 {
-            Form::Counters(counters) => return counters.value_at_quantile(q),
-            Form::Stored(stored) => stored,
-        };
-        let wanted = ((q.min(1.0) * stored.count as f64).ceil() as u64).max(1);
-        let mut below = 0;
-        let reaches = |place: &Place| {
-            below += place.count;
-            below >= wanted
-        };
-        let found = stored.places().find(reaches);
-        found.map_or(0, |place| if q == 0.0 { place.lowest } else { place.highest() })
+        match &self.0 {
+            Form::Counters(counters) if q <= 0.0 => counters.value_at_quantile(0.0),
+            Form::Stored(stored) if q <= 0.0 => stored.places().next().map_or(0, |p| p.lowest),
+            _ => self.ns_of(rank(q, self.count())),
+        }
+    }
+
+    /// The duration in nanoseconds of the one with so many at most as long, itself included, from
+    /// 1 to all of them; 0 when empty.
+    pub fn ns_of(&self, rank: u64) -> u64 {
+        let rank = rank.clamp(1, self.count().max(1));
+        match &self.0 {
+            // Half a rank lower, so that rounding makes no other rank of it.
+            Form::Counters(counters) => {
+                counters.value_at_quantile((rank as f64 - 0.5) / counters.len().max(1) as f64)
+            }
+            Form::Stored(stored) => {
+                let mut below = 0;
+                let reaches = |place: &Place| {
+                    below += place.count;
+                    below >= rank
+                };
+                stored.places().find(reaches).map_or(0, Place::highest)
+            }
+        }
     }
 
     /// The mean in nanoseconds; 0 when empty.
@@ -204,6 +217,13 @@ impl Histogram {
     }
 }
 
+/// How many of `count` a quantile has at or below it, at least 1: the share of them, rounded up
+/// unless it is a whole number but for rounding, as 0.999 of 1,000 is.
+pub fn rank(q: f64, count: u64) -> u64 {
+    let exact = q.min(1.0) * count as f64;
+    ((exact * (1.0 - 1e-12)).ceil() as u64).max(1)
+}
+
 /// # Panics
 /// Never: three digits are within what `HdrHistogram` accepts.
 fn counters() -> Counters {
@@ -248,6 +268,23 @@ mod tests {
             h.record(*value);
         }
         h
+    }
+
+    /// Products such as 0.999 · 48,000 may be a little more than the whole number that is meant.
+    #[test]
+    fn the_rank_of_a_quantile_is_not_moved_by_rounding() {
+        let tails = [(0.99, 100), (0.999, 1_000), (0.9999, 10_000)];
+        for (q, per) in tails {
+            for times in 1..20_000 {
+                let count = per * times;
+                assert_eq!(rank(q, count), count - times, "{q} of {count}");
+            }
+        }
+        assert_eq!((rank(0.5, 3), rank(0.0, 3), rank(1.0, 3), rank(2.0, 3)), (2, 1, 3, 3));
+        let times = of(&[10, 20, 30, 40]);
+        let read = Histogram::decode(&times.encode()).unwrap();
+        let all = |h: &Histogram| [0, 1, 2, 3, 4, 5].map(|rank| h.ns_of(rank));
+        assert_eq!((all(&times), all(&read)), ([10, 10, 20, 30, 40, 40], [10, 10, 20, 30, 40, 40]));
     }
 
     #[test]

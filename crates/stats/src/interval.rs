@@ -14,6 +14,7 @@
 
 use std::fmt;
 
+use crate::compare::FEWEST_BLOCKS;
 use crate::random::SplitMix64;
 use crate::student::{self, Moments};
 
@@ -30,16 +31,11 @@ pub struct Interval {
     pub center: f64,
     /// Lower bound, above 0.
     pub lo: f64,
-    /// Upper bound; infinite only where two blocks differ beyond all measure.
+    /// Upper bound; infinite only where blocks differ beyond all measure.
     pub hi: f64,
 }
 
 impl Interval {
-    /// Distance from the centre to the farther bound, as a share of the centre: 0.03 is ±3 %.
-    pub fn half_width(&self) -> f64 {
-        (self.center - self.lo).max(self.hi - self.center) / self.center
-    }
-
     /// Whether `value` lies within the bounds.
     pub fn contains(&self, value: f64) -> bool {
         self.lo <= value && value <= self.hi
@@ -51,7 +47,7 @@ impl Interval {
 pub struct Estimate {
     /// Geometric mean over blocks.
     pub center: f64,
-    /// The same centre with its bounds; `None` below two blocks.
+    /// The same centre with its bounds; `None` below three blocks.
     pub interval: Option<Interval>,
     /// Number of blocks.
     pub blocks: usize,
@@ -60,12 +56,12 @@ pub struct Estimate {
 }
 
 impl Estimate {
-    /// Lower bound; `None` below two blocks.
+    /// Lower bound; `None` below three blocks.
     pub fn lo(&self) -> Option<f64> {
         self.interval.map(|i| i.lo)
     }
 
-    /// Upper bound; `None` below two blocks.
+    /// Upper bound; `None` below three blocks.
     pub fn hi(&self) -> Option<f64> {
         self.interval.map(|i| i.hi)
     }
@@ -74,8 +70,11 @@ impl Estimate {
 /// A doubt about an estimate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Warning {
-    /// One block: no interval.
-    NoInterval,
+    /// Fewer than [`FEWEST_BLOCKS`]: no interval.
+    NoInterval {
+        /// Blocks that there are.
+        have: usize,
+    },
     /// So few blocks that no interval of this confidence is free of assumptions.
     FewBlocks {
         /// Blocks that there are.
@@ -94,7 +93,9 @@ pub enum Warning {
 impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoInterval => f.write_str("need at least 2 blocks for an interval, have 1"),
+            Self::NoInterval { have } => {
+                write!(f, "need at least {FEWEST_BLOCKS} blocks for an interval, have {have}")
+            }
             Self::FewBlocks { have, need } => write!(
                 f,
                 "need at least {need} blocks for an interval that does not rest on log-normal \
@@ -161,8 +162,9 @@ pub(crate) fn estimate(logs: &[f64], alpha: f64, resamples: usize, seed: u64) ->
     let moments = Moments::of(logs);
     let center = moments.mean.exp();
     let blocks = logs.len();
-    if blocks < 2 {
-        return Estimate { center, interval: None, blocks, warnings: vec![Warning::NoInterval] };
+    if blocks < FEWEST_BLOCKS {
+        let warnings = vec![Warning::NoInterval { have: blocks }];
+        return Estimate { center, interval: None, blocks, warnings };
     }
     let need = blocks_without_assumptions(alpha);
     let mut warnings = Vec::new();
@@ -224,6 +226,6 @@ fn nth_from_above(values: &mut [f64], tail: f64) -> f64 {
 
 /// The fewest blocks whose smallest and largest value bound the median with error `alpha` at
 /// most, whatever the distribution: 2 · 0.5ⁿ ≤ `alpha` (six at 95 %).
-fn blocks_without_assumptions(alpha: f64) -> usize {
+pub fn blocks_without_assumptions(alpha: f64) -> usize {
     (1.0 - alpha.log2()).ceil() as usize
 }

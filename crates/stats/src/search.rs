@@ -15,7 +15,8 @@
 //!    its interval comes from resampling rounds and what
 //!    the bracket knows of rates near by. Each round tries the rates around what the ones before
 //!    say. Two rounds in a row that surely hold throughout, or surely miss throughout, contradict
-//!    the bracket: it is made anew, from there on.
+//!    the bracket, and so do rounds that move on until there may be no more of them: it is made
+//!    anew, from there on.
 //!
 //! 5. the hold: a long run one step below that. What it misses, short runs have missed by chance: a
 //!    store that stalls every few seconds does so at any rate. Then lower rates are tried, and the

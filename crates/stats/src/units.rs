@@ -97,18 +97,24 @@ impl Scale {
 
     /// An end of the interval around `center`.
     fn end(&self, value: f64, center: f64) -> String {
-        if center == 0.0 {
+        if center == 0.0 || value == 0.0 {
             return self.number(value);
         }
         let factor = value / center;
         match factor.max(factor.recip()) {
-            far if far > BOUNDED => self.number(if factor > 1.0 { f64::INFINITY } else { 0.0 }),
-            far if far > NEAR => {
-                let shown = value / self.by;
-                self.digits(three_digits(shown), decimals_of(shown))
+            far if far > BOUNDED && factor > 1.0 => {
+                format!(">{}", self.own_digits(center * BOUNDED))
             }
+            far if far > BOUNDED => format!("<{}", self.own_digits(center / BOUNDED)),
+            far if far > NEAR => self.own_digits(value),
             _ => self.number(value),
         }
+    }
+
+    /// A number with three digits of its own.
+    fn own_digits(&self, value: f64) -> String {
+        let shown = value / self.by;
+        self.digits(three_digits(shown), decimals_of(shown))
     }
 
     fn digits(&self, shown: f64, decimals: u8) -> String {
@@ -176,8 +182,8 @@ pub const BOUNDED: f64 = 100.0;
 const NEAR: f64 = 10.0;
 
 /// A centre with its bounds (lower, upper) in one scale: `12.3 k/s [11.9, 12.8]`; the centre alone
-/// where there are none. A bound farther from the centre than a factor of [`BOUNDED`] prints as 0
-/// or ∞.
+/// where there are none. A bound farther from the centre than a factor of [`BOUNDED`] prints as
+/// lying beyond that factor: `33.9× [<0.339, >3390]`.
 pub fn format_value_with_interval(unit: Unit, center: f64, bounds: Option<(f64, f64)>) -> String {
     let scale = unit.scale(center);
     let centre = format!("{}{}", scale.number(center), scale.suffix);

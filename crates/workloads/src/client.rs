@@ -5,6 +5,8 @@
 //! is one call or several dependent ones. Before each, `restore` (untimed) puts back what the last
 //! one took away.
 
+use model::Held;
+
 use crate::app_cache::Effort;
 use crate::store::{LockWait, StoreError};
 
@@ -76,4 +78,9 @@ pub trait Client: Send {
 
     /// Judges what the call brought. The flag says whether a value was compared byte by byte.
     fn check(&mut self) -> (Outcome, bool);
+
+    /// After the last phase: reads the `n`th of `of` sessions or records, evenly chosen among all
+    /// that this client knows, and compares it; with its name. `None` where nothing is known of it,
+    /// or there are fewer.
+    fn read_back(&mut self, n: u64, of: u64) -> Result<Option<(Held, String)>, StoreError>;
 }

@@ -3,7 +3,7 @@
 //! Clients visit sessions of their own, or all the same one (parallel requests of one visitor).
 //! On the shared session the lock must hand over the value written last; an older one is stale.
 
-use model::{Order, Sessions};
+use model::{Held, Order, Sessions};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -226,5 +226,32 @@ impl Client for PageClient {
             (_, _, Closed::LockLost) => (Outcome::LockLost, false),
             (_, _, Closed::Kept) => (Outcome::Ok, false),
         }
+    }
+
+    /// Visits the session as a page does, since it cannot be read otherwise.
+    fn read_back(&mut self, n: u64, of: u64) -> Result<Option<(Held, String)>, StoreError> {
+        let all = self.versions.len() as u64;
+        self.slot = if all > of { n * all / of } else { n };
+        let is_there = if self.shared.is_some() { n == 0 } else { self.slot < all };
+        if !is_there {
+            return Ok(None);
+        }
+        self.name_session();
+        (self.compare, self.operation) = (true, OPEN);
+        self.call()?;
+        let was_known = self.version != UNKNOWN;
+        let held = match self.found {
+            Found::No => Held::Missing,
+            Found::Yes => match self.judge_value() {
+                Outcome::Ok => Held::Last,
+                Outcome::Stale => Held::Older,
+                _ => Held::Wrong,
+            },
+        };
+        self.operation = CLOSE;
+        self.version = self.next_version();
+        self.draw();
+        self.call()?;
+        Ok(was_known.then(|| (held, self.name.clone())))
     }
 }

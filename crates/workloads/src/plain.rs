@@ -2,13 +2,13 @@
 //!
 //! Every client works on sessions of its own, so that it always knows which version it must read.
 
-use model::{Order, Sessions};
+use model::{Held, Order, Sessions};
 
 use crate::Share;
 use crate::chances::Chances;
 use crate::client::{Answer, Call, Client, Outcome};
 use crate::store::{Found, SessionStore, StoreError};
-use crate::values::{mix, name_into, pick, value_into};
+use crate::values::{mix, name_into, pick, value_into, version_of};
 
 const OPERATIONS: [&str; 3] = ["write", "read", "change"];
 const WRITE: usize = 0;
@@ -87,6 +87,18 @@ impl PlainClient {
         self.version = self.versions[slot];
         if operation == CHANGE {
             self.version = (self.version + 1) % UNKNOWN;
+        }
+    }
+
+    /// What the session at hand holds in place of its last version.
+    fn held_instead(&mut self) -> Held {
+        let last = u64::from(self.version);
+        match version_of(&self.value).filter(|found| *found < last) {
+            Some(older) => {
+                self.version = older as u32;
+                if self.wrong() { Held::Wrong } else { Held::Older }
+            }
+            None => Held::Wrong,
         }
     }
 
@@ -184,5 +196,21 @@ impl Client for PlainClient {
             (Found::Yes, READ) => (Outcome::Ok, self.compare),
             (Found::Yes, _) => (Outcome::Ok, false),
         }
+    }
+
+    fn read_back(&mut self, n: u64, of: u64) -> Result<Option<(Held, String)>, StoreError> {
+        let all = self.versions.len() as u64;
+        let slot = if all > of { (n * all / of) as usize } else { n as usize };
+        let Some(&version) = self.versions.get(slot).filter(|version| **version != UNKNOWN) else {
+            return Ok(None);
+        };
+        (self.slot, self.version, self.compare) = (slot, version, true);
+        self.name_slot();
+        let held = match self.store.read(&self.name, &mut self.value)? {
+            Found::No => Held::Missing,
+            Found::Yes if !self.wrong() => Held::Last,
+            Found::Yes => self.held_instead(),
+        };
+        Ok(Some((held, self.name.clone())))
     }
 }

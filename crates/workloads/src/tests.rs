@@ -50,6 +50,7 @@ fn workload(layout: Layout, mixes: &[&[(&str, f64)]]) -> Sessions {
         mix: mix.iter().map(|(k, v)| ((*k).to_string(), *v)).collect::<BTreeMap<_, _>>(),
         warmup_ns: 0,
         stop: Stop::Count(1),
+        control: None,
     });
     Sessions {
         profile: "test".into(),

@@ -53,7 +53,7 @@ export function words(curve: GrowthView): string {
 export function slopeText(curve: GrowthView): string {
   if (curve.slope === null) return format.NONE;
   const two = (n: number): string => {
-    if (Math.abs(n) > format.BOUNDED) return n > 0 ? "∞" : "-∞";
+    if (Math.abs(n) > format.BOUNDED) return n > 0 ? `>${format.BOUNDED}` : `<-${format.BOUNDED}`;
     // A slope that rounds to 0 has no sign.
     return Math.abs(n) >= 10 ? n.toFixed(0) : (Math.round(n * 100) / 100 + 0).toFixed(2);
   };
@@ -165,7 +165,7 @@ export function table({ curves, grows }: Chosen): HTMLTableElement {
   const rows = curves.map((curve) => {
     const costs = curve.points.map((point) => {
       const ends = format.interval(point.cost, format.time);
-      const title = ends === "" ? undefined : `95 % interval ${ends}`;
+      const title = ends === "" ? undefined : ends;
       return h("div", { title }, `${format.meanCount(point[grows])}: `, h("span", { class: "nowrap" }, format.time(point.cost.center)));
     });
     return h(

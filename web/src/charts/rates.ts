@@ -150,7 +150,7 @@ function rateTip(group: Group, { name, look }: LegendEntry, row: Row | undefined
   return tip(
     `${format.operationTitle(row.operation)}, ${format.load(group.load)}`,
     [{ name, look, value: `${format.rate(value.center)} operations/s` }],
-    [ends === "" ? "one block, no interval" : `95 % interval ${ends}`, `blocks: ${blocks.join(" · ")}`].join("\n"),
+    [ends === "" ? "too few blocks for an interval" : `${format.endsName(row.blocks)} ${ends}`, `blocks: ${blocks.join(" · ")}`].join("\n"),
   );
 }
 
@@ -200,7 +200,7 @@ export function rates(context: Context): HTMLElement | null {
     context,
     "chart-rates",
     "Rate by operation",
-    "Higher is better. The bar is the geometric mean, the line its 95 % interval, and the dots are the single blocks in their order.",
+    "Higher is better. The bar is the geometric mean, the line its 95 % interval within the blocks' range, and the dots are the single blocks in their order.",
     [byLoad.element],
     chart,
   );

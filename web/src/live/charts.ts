@@ -8,11 +8,14 @@ import * as format from "../format";
 import * as theme from "../theme";
 import type { Point, Store, Usage } from "./store";
 
-/** A line: what it is called and looks like, and seconds against values; null breaks it. */
+/** Seconds, a value, and whether that is only a bound from below; null breaks the line. */
+export type Datum = [number, number | null, 1?];
+
+/** A line: what it is called and looks like, and its data. */
 export interface Line {
   name: string;
   look: theme.Look;
-  data: [number, number | null][];
+  data: Datum[];
   /** That of the last point. */
   trial: number;
 }
@@ -25,17 +28,17 @@ const DASHES: readonly number[][] = [[], [7, 3], [2, 3], [9, 3, 2, 3], [12, 4]];
 /** Points of one name, with the gaps between them. */
 function collect<T extends { at_s: number; trial: number }>(
   all: readonly T[],
-  named: (one: T) => { name: string; look: theme.Look; value: number }[],
+  named: (one: T) => { name: string; look: theme.Look; value: number; isBound?: boolean }[],
 ): Line[] {
   const lines = new Map<string, Line>();
   for (const one of all) {
-    for (const { name, look, value } of named(one)) {
+    for (const { name, look, value, isBound } of named(one)) {
       const line = lines.get(name) ?? { name, look, data: [], trial: one.trial };
       lines.set(name, line);
       const last = line.data[line.data.length - 1];
       const isApart = line.trial !== one.trial || one.at_s - (last?.[0] ?? one.at_s) > GAP_S;
       if (last !== undefined && isApart) line.data.push([(last[0] + one.at_s) / 2, null]);
-      line.data.push([one.at_s, value]);
+      line.data.push(isBound === true ? [one.at_s, value, 1] : [one.at_s, value]);
       line.trial = one.trial;
     }
   }
@@ -71,8 +74,13 @@ export function latencyLines(store: Store, lookOf: (target: string) => theme.Loo
   const dash = (operation: string): number[] => DASHES[operations.indexOf(operation) % DASHES.length] as number[];
   return collect(store.points, (point: Point) =>
     point.operations
-      .filter((o) => o.ns_p99 > 0)
-      .map((o) => ({ name: `${point.target} ${o.operation}`, look: dashed(lookOf(point.target), dash(o.operation)), value: o.ns_p99 })),
+      .map(({ operation, ns_p99: p99 }) => ({
+        name: `${point.target} ${operation}`,
+        look: dashed(lookOf(point.target), dash(operation)),
+        value: typeof p99 === "object" ? (p99?.at_least ?? 0) : p99,
+        isBound: typeof p99 === "object",
+      }))
+      .filter(({ value }) => value > 0),
   );
 }
 
@@ -137,7 +145,7 @@ const KINDS: readonly Kind[] = [
   {
     id: "live-latency",
     title: "p99",
-    hint: "The time within which 99 of 100 requests were answered: from when they were due under an open load, else from when they were sent.",
+    hint: "The time within which 99 of 100 requests were answered: from when they were due under an open load, else from when they were sent. Failures are slower than any answer: a triangle is the least that it can be.",
     quantity: "p99",
     isLog: true,
     lines: (store) => latencyLines(store, lookOf(store)),
@@ -172,7 +180,10 @@ function series(line: Line): LineSeriesOption {
     type: "line",
     name: line.name,
     id: line.name,
-    data: endMarked(line.data, line.look),
+    data: endMarked(line.data.map(([at_s, value]) => [at_s, value]), line.look).map((datum, i) => {
+      const isBound = line.data[i]?.[2] === 1;
+      return isBound ? { value: line.data[i] as Datum, symbol: "triangle" } : datum;
+    }),
     symbolSize: 8,
     showAllSymbol: true,
     itemStyle: filled(line.look),
@@ -185,7 +196,7 @@ function series(line: Line): LineSeriesOption {
 
 interface Item {
   seriesName: string;
-  value: [number, number | null];
+  value: Datum;
 }
 
 function tooltip(kind: Kind, lines: Line[]): NonNullable<EChartsOption["tooltip"]> {
@@ -196,7 +207,7 @@ function tooltip(kind: Kind, lines: Line[]): NonNullable<EChartsOption["tooltip"
     formatter: (params: unknown) => {
       const items = (Array.isArray(params) ? params : [params]) as Item[];
       const rows = items.flatMap(({ seriesName, value }) =>
-        value[1] === null ? [] : [{ name: seriesName, look: shown.get(seriesName), value: kind.print(value[1]) }],
+        value[1] === null ? [] : [{ name: seriesName, look: shown.get(seriesName), value: `${value[2] === 1 ? "≥ " : ""}${kind.print(value[1])}` }],
       );
       return tip(`at ${clock(items[0]?.value[0] ?? 0)}`, rows);
     },

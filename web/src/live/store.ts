@@ -6,12 +6,15 @@ export const FORMAT = 1;
 /** Points of either kind that are kept: those of half an hour. */
 export const KEPT = 3600;
 
+/** Nanoseconds, or a bound where requests failed, which are slower than any percentile. */
+export type Time = number | { at_least: number };
+
 /** What was done of one operation in a span; times in nanoseconds. */
 export interface PointOperation {
   operation: string;
   rate_per_s: number;
-  ns_p50: number;
-  ns_p99: number;
+  ns_p50: Time | null;
+  ns_p99: Time | null;
   errors: number;
   misses: number;
 }

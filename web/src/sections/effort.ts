@@ -28,7 +28,7 @@ function metricCell(row: Row, [name, metric, print]: Column): HTMLTableCellEleme
   const value: Value | undefined = row.metrics[metric];
   if (value === undefined) return labelled(name, h("span", { class: "none" }, format.NONE));
   const ends = format.interval(value, print);
-  return labelled(name, h("span", { title: ends === "" ? undefined : `95 % interval ${ends}` }, print(value.center)));
+  return labelled(name, h("span", { title: ends === "" ? undefined : `${format.endsName(row.blocks)} ${ends}` }, print(value.center)));
 }
 
 function counts(row: Row): boolean {

@@ -53,7 +53,7 @@ export function method(context: Context): HTMLElement {
   const zone = format.percent(view.equivalence_zone);
   const ofBlocks = [
     `Each of the ${format.plural(view.blocks, "block")} measures every store at every load once, in random order, each time on a fresh store with fresh data.`,
-    "A value is the geometric mean over blocks with its 95 % interval; one block gives no interval. A latency curve merges the distributions of all blocks.",
+    "A value is the geometric mean over blocks with its 95 % interval, within the lowest and the highest block: with fewer than 6 blocks, that is their range. Fewer than 3 blocks give none. A latency curve merges the distributions of all blocks.",
     `Ratios within ±${zone} count as equal; “undecided” means that the blocks do not suffice to say. Verdicts are corrected for the number of comparisons.`,
   ];
   const searched = [

@@ -27,6 +27,12 @@ function shareColumns(ramps: readonly RampView[]): number[] {
   return [...new Set(ramps.flatMap((ramp) => ramp.at.map((point) => point.share)))].sort((a, b) => a - b);
 }
 
+/** What is known of a knee: its lower end where no stage was too much. */
+function known(ramp: RampView, knee: Value | undefined): Value | undefined {
+  const isBound = ramp.outcome === "never-missed" || ramp.outcome === "generator";
+  return knee === undefined || !isBound ? knee : { center: knee.lo ?? knee.center, lo: null, hi: null };
+}
+
 function summaryRow(ramp: RampView, shares: readonly number[], hasLimit: boolean): HTMLElement {
   const { metrics } = ramp;
   const doubt = OUTCOMES[ramp.outcome];
@@ -36,7 +42,7 @@ function summaryRow(ramp: RampView, shares: readonly number[], hasLimit: boolean
     "tr",
     {},
     h("th", { scope: "row" }, h("div", {}, targetName(ramp.target), h("span", { class: "sub" }, format.plural(ramp.blocks, "block")))),
-    labelled("Knee", value(metrics["knee_per_s"], perSecond), doubt === undefined ? null : chip("doubt", doubt)),
+    labelled("Knee", value(known(ramp, metrics["knee_per_s"]), perSecond), doubt === undefined ? null : chip("doubt", doubt)),
     labelled("Reached", value(metrics["reached_per_s"], perSecond)),
     hasLimit ? labelled(`p99 below ${format.timeShort(ramp.limit_ns ?? 0)}`, value(metrics["within_limit_per_s"], perSecond)) : null,
     labelled("Server CPU at the knee", value(metrics["server_cpus"], cpus)),
@@ -62,6 +68,38 @@ function summary(ramps: readonly RampView[]): HTMLElement {
   const rows = ramps.map((ramp) => summaryRow(ramp, shares, limit !== null));
   return h("table", { class: "cards ramps" }, tableHead(columns), h("tbody", {}, rows));
 }
+
+/** The times of each operation at each place in a pair; null without controls. */
+function places(ramps: readonly RampView[]): HTMLElement | null {
+  const rows = ramps.flatMap((ramp) =>
+    (ramp.place?.operations ?? []).map((operation) =>
+      h(
+        "tr",
+        {},
+        h("th", { scope: "row" }, h("div", {}, targetName(ramp.target), h("span", { class: "sub" }, operation))),
+        ["p50", "p99"].flatMap((percentile) =>
+          PLACES.map(([place, words]) => labelled(`${percentile} ${words}`, value(ramp.place?.metrics[`${operation}.${place}.ns_${percentile}`], format.time))),
+        ),
+      ),
+    ),
+  );
+  if (rows.length === 0) return null;
+  const columns = ["Store", ...["p50", "p99"].flatMap((percentile) => PLACES.map(([, words]) => `${percentile} ${words}`))];
+  const told = ramps.flatMap((ramp) => (ramp.place === undefined ? [] : [h("li", {}, ramp.place.sentence)]));
+  return h(
+    "div",
+    { class: "places" },
+    h("h3", {}, "Place in a pair, apart from the operation"),
+    h("ul", { class: "prose" }, told),
+    h("table", { class: "cards" }, tableHead(columns), h("tbody", {}, rows)),
+  );
+}
+
+const PLACES: readonly (readonly [string, string])[] = [
+  ["first", "first"],
+  ["second", "second"],
+  ["apart", "by itself"],
+];
 
 const WHAT: Record<string, string> = {
   reached_per_s: "highest rate reached",
@@ -154,6 +192,7 @@ export function ramps(context: Context): HTMLElement | null {
       h("h3", {}, heading, validityMark(context.view)),
       summary(own),
       against.length === 0 ? null : h("ul", { class: "prose" }, against.map((c) => compared(c))),
+      places(own),
       h("h3", {}, profiles.length > 1 ? `Stages, ${name}` : "Stages", validityMark(context.view)),
       own.map((ramp) => stages(ramp, format.plural(ramp.stages.length, "stage"))),
     ];
@@ -165,7 +204,8 @@ export function ramps(context: Context): HTMLElement | null {
       "p",
       { class: "hint" },
       "The knee is the rate on the way up below which a store answered all that it was asked for, and above which it did not; its interval reaches up to the stage above it. ",
-      "CPU is a share of one CPU; p99 stands at shares of each store's own knee, CPU/op at the knee.",
+      "CPU is a share of one CPU; p99 stands at shares of each store's own knee, CPU/op at the knee. ",
+      "Of a pair the set is always sent first: among the stages, set and get differ by their place as well, and say nothing of which costs more.",
     ),
     parts.flat(),
   );

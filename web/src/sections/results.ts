@@ -27,13 +27,13 @@ function timeColumns(load: Load): Column[] {
   ];
 }
 
-function timeCell(value: Value | undefined): HTMLTableCellElement {
+function timeCell(value: Value | undefined, blocks: number): HTMLTableCellElement {
   if (value === undefined) return h("td", { class: "number none" }, format.NONE);
   const { number, unit } = format.timeParts(value.center);
   const ends = format.interval(value, format.time);
   return h(
     "td",
-    { class: "number", title: ends === "" ? undefined : `95 % interval ${ends}` },
+    { class: "number", title: ends === "" ? undefined : `${format.timeEndsName(blocks)} ${ends}` },
     value.at_least === true ? `≥ ${number}` : number,
     h("span", { class: "unit" }, ` ${unit}`),
   );
@@ -46,7 +46,7 @@ function rateCell(value: Value | undefined, largest: number): HTMLTableCellEleme
     "td",
     { class: "number rate" },
     h("span", { class: "center" }, format.rate(value.center)),
-    h("span", { class: "sub" }, format.interval(value, format.rate) || "one block"),
+    h("span", { class: "sub" }, format.interval(value, format.rate) || "no interval"),
     h("span", { class: "meter", "aria-hidden": "true" }, h("span", { style: `width:${(share * 100).toFixed(1)}%` })),
   );
 }
@@ -136,7 +136,7 @@ function resultRow(context: Context, op: OperationGroup, row: Row, shared: Share
     ),
     rateCell(row.metrics["rate_per_s"], largest),
     verdictCell(context, op, row),
-    timeColumns(row.load).map((column) => timeCell(row.metrics[column.metric])),
+    timeColumns(row.load).map((column) => timeCell(row.metrics[column.metric], row.blocks)),
     h("td", { class: "number" }, row.blocks),
     shared.withProblems ? problemCell(row) : null,
   );
@@ -147,9 +147,10 @@ function heading(title: string, unit: string, kind: string): HTMLTableCellElemen
 }
 
 function table(context: Context, group: Group, shared: Shared): HTMLTableElement {
+  const fewest = Math.min(...group.operations.flatMap((op) => op.rows.map((row) => row.blocks)));
   const columns = [
     heading("store", "", ""),
-    heading("rate", "operations/s, 95 % interval", "number"),
+    heading("rate", `operations/s, ${format.endsName(fewest)}`, "number"),
     heading("verdict", "against the best", ""),
     ...timeColumns(group.load).map((column) => heading(column.title, column.unit, "number")),
     heading("blocks", "", "number"),

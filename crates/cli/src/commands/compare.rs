@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use ::report::view::View;
+use ::report::view::{Validity, View};
 
 use crate::args::Compare;
 use crate::exit::CliError;
@@ -26,8 +26,17 @@ pub(crate) fn run(arguments: &Compare) -> Result<ExitCode, CliError> {
 /// Refuses a run of fewer blocks than tell anything apart; searches have rounds instead.
 fn replicated(view: &View) -> Result<(), CliError> {
     let (blocks, fewest) = (view.blocks, view.fewest_blocks);
-    if view.search.is_some() || blocks as usize >= fewest {
+    if view.search.is_some() {
         return Ok(());
+    }
+    if blocks as usize >= fewest {
+        return match (view.validity, view.reasons.first()) {
+            (Validity::Unreplicated, Some(why)) => Err(CliError::usage(format!(
+                "run `{}` is UNREPLICATED and cannot be compared: {why}",
+                view.run
+            ))),
+            _ => Ok(()),
+        };
     }
     let plural = if blocks == 1 { "" } else { "s" };
     Err(CliError::usage(format!(

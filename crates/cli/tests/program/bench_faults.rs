@@ -46,6 +46,11 @@ fn invalid(script: &str, more: &[&str]) -> Value {
     let arguments = [&["--format", "json"], more].concat();
     let summary = finish(bench(&place, &server.url(), &arguments)).code(4).json();
     assert_eq!(summary["validity"], "invalid");
+    // What failed stands in a record that can be read again.
+    let mut again = place.command();
+    again.args(["export", "latest", "--json", "--out"]).arg(place.records());
+    let again = Place::finish(again).code(0).json();
+    assert_eq!((&again["cells"], &again["reasons"]), (&summary["cells"], &summary["reasons"]));
     place.assert_nothing_left();
     summary
 }

@@ -61,6 +61,33 @@ fn ycsb_d_reads_what_it_has_inserted() {
 }
 
 #[test]
+fn what_replaces_parts_of_a_preset_stands_in_the_name() {
+    if !installed(&["redis-server", "setpriv"]) {
+        return;
+    }
+    for (arguments, name) in [
+        (&["--preset", "twitter-c12"][..], "twitter-c12"),
+        (
+            &["--preset", "twitter-c12", "--ttl", "60s", "--key-size", "30"],
+            "twitter-c12,key-size=30,ttl=60s",
+        ),
+        (
+            &["--preset", "ycsb-b", "--value", "64", "--dist", "zipf:0.99"],
+            "ycsb-b,value=64,dist=zipf:0.99",
+        ),
+    ] {
+        let place = Place::new();
+        let summary = small(&place, arguments);
+        for operation in ["mixed", "mixed.get", "mixed.set"] {
+            let row = row(&summary, "redis", operation);
+            good(row);
+            assert_eq!(row["workload"], name);
+        }
+        place.assert_nothing_left();
+    }
+}
+
+#[test]
 fn ycsb_f_writes_what_it_has_read() {
     if !installed(&["redis-server", "setpriv"]) {
         return;

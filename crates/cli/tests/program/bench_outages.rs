@@ -108,6 +108,59 @@ fn one_of_several_servers_that_is_killed_fails_the_trial() {
     }
 }
 
+/// A closed load on so many servers, of which the last stands still for two seconds: the summary,
+/// the only phase, and the server's address.
+fn one_stands_still(count: usize, timeout: &str) -> (Value, Value, String) {
+    let servers: Vec<_> = (0..count).map(|_| PortServer::memcached(&[])).collect();
+    let places: Vec<_> = servers.iter().map(|s| format!("127.0.0.1:{}", s.port)).collect();
+    let place = Place::new();
+    let url = format!("memcached://{}", places.join(","));
+    let run = Started::new(bench(&place, &url, "5s", &["--timeout", timeout]));
+    let last = servers.last().unwrap();
+    wait_until("keys are read", Duration::from_secs(30), || {
+        (last.stat("get_hits") > 500).then_some(())
+    });
+    last.signal(Signal::SIGSTOP);
+    std::thread::sleep(Duration::from_secs(2));
+    last.signal(Signal::SIGCONT);
+    let summary = run.finish_within(PATIENCE).measured().json();
+    let phase = place.record().trials().remove(0)["phases"][0].clone();
+    (summary, phase, places.last().unwrap().clone())
+}
+
+/// The clients of a closed load wait for it in a request each, and the others answer them before
+/// and after.
+#[test]
+fn one_of_several_servers_that_stands_still_for_seconds_is_told() {
+    if !installed(&["memcached", "setpriv"]) {
+        return;
+    }
+    // Short time-outs lose requests, long ones none.
+    for timeout in ["5s", "500ms"] {
+        let (summary, phase, place) = one_stands_still(3, timeout);
+        let told = format!("{place} gave no service for ");
+        let is_told = |r: &Value| r.as_str().unwrap().contains(&told);
+        assert_eq!(among(&summary["reasons"], is_told).len(), 1, "{}", summary["reasons"]);
+        let outages = phase["outages"].as_array().unwrap();
+        assert_eq!(outages.len(), 1, "{timeout}: {outages:?}");
+        let length_ns = outages[0]["length_ns"].as_u64().unwrap();
+        assert!((1_700_000_000..4_000_000_000).contains(&length_ns), "{timeout}: {length_ns}");
+        let errors = count(row(&summary, "x", "mixed"), "error");
+        assert_eq!(errors == 0, timeout == "5s", "{timeout}: {errors}");
+    }
+}
+
+#[test]
+fn a_server_that_stands_still_alone_is_slow_and_not_gone() {
+    if !installed(&["memcached", "setpriv"]) {
+        return;
+    }
+    let (summary, phase, _) = one_stands_still(1, "5s");
+    assert_eq!(phase["outages"], Value::Null);
+    let slowest = &row(&summary, "x", "mixed")["metrics"]["response_ns_max"];
+    assert!(slowest["center"].as_f64().unwrap() > 1.9e9, "{slowest}");
+}
+
 #[test]
 fn a_server_that_starts_again_is_measured_on() {
     if !tools() {
@@ -183,6 +236,10 @@ fn a_server_that_stands_still_for_a_while_is_measured_on() {
     assert_eq!(errors(mixed, "timeout"), count(mixed, "error"), "{mixed}");
     assert!((1..=4).contains(&count(mixed, "error")), "{mixed}");
     assert!(answered_at_the_end(&place) > 100, "{mixed}");
+    // It lost requests, so that it was gone for as long as it stood still.
+    let phase = &place.record().trials()[0]["phases"][0];
+    let length_ns = phase["outages"][0]["length_ns"].as_u64().unwrap_or(0);
+    assert!((550_000_000..2_000_000_000).contains(&length_ns), "{}", phase["outages"]);
     assert_eq!(server.keys(), [""; 0]);
 }
 
@@ -300,4 +357,6 @@ fn a_pause_of_the_server_is_seen_in_full() {
     assert!(metric("response_ns_max") > 480e6, "{mixed}");
     // A sixth of the requests were due meanwhile, and their mean wait is half of the pause.
     assert!(metric("response_ns_mean") > 30e6, "{mixed}");
+    // It is there, and no outage.
+    assert_eq!(place.record().trials()[0]["phases"][0]["outages"], Value::Null);
 }

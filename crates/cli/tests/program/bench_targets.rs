@@ -161,8 +161,9 @@ fn memcached_is_asked_by_meta_commands_where_that_is_wanted() {
         return;
     }
     for (query, theirs, others) in [
-        ("?protocol=meta", [" mg ", " ms "], [" get ", " set "]),
-        ("", [" get ", " set "], [" mg ", " ms "]),
+        // What was written is read back by `get`.
+        ("?protocol=meta", [" mg ", " ms "], &[" set "][..]),
+        ("", [" get ", " set "], &[" mg ", " ms "]),
     ] {
         // So that it logs every request.
         let server = PortServer::memcached(&["-vv"]);

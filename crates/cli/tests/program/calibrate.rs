@@ -91,7 +91,9 @@ fn a_later_run_carries_it_and_the_rate_of_the_null_server() {
     assert_eq!(rates[0]["phase"], "mixed");
     assert!(number(&rates[0]["rate_per_s"]) > 0.0);
     let mixed = row(&summary, "redis", "mixed");
-    assert_eq!(mixed["metrics"]["null_rate_per_s"]["center"], rates[0]["rate_per_s"]);
+    // Where the store was nearly as fast, it is measured again, and the higher rate counts.
+    let told = number(&mixed["metrics"]["null_rate_per_s"]["center"]);
+    assert!(told >= number(&rates[0]["rate_per_s"]), "{told}");
     place.assert_nothing_left();
 }
 

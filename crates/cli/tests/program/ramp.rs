@@ -80,6 +80,26 @@ fn assert_adds_up(stage: &Value) {
     gets.for_each(|get| assert_eq!(counted(get, "verified"), counted(get, "ok"), "{get}"));
 }
 
+/// The controls of a trial ran: every operation found its key, each phase has both operations, and
+/// pairs have as many of the one as of the other.
+fn assert_controls(trial: &Value) {
+    for name in ["pair", "swapped", "apart"] {
+        let all = phase(trial, name);
+        let ok = |operation_name: &str| counted(operation(all, operation_name), "ok");
+        let (set, get) = (ok("set"), ok("get"));
+        assert!(set > 0 && get > 0, "{name}: {set} and {get}");
+        let whole = operation(all, name);
+        assert_eq!((counted(whole, "miss"), counted(whole, "wrong")), (0, 0), "{whole}");
+        assert_eq!(counted(whole, "ok"), set + get);
+        // Of pairs some are half in the measurement, at most one a client at both ends.
+        let most = if name == "apart" { u64::MAX } else { 128 };
+        assert!(set.abs_diff(get) <= most, "{name}: {set} and {get}");
+        let order: Vec<_> = list(&all["operations"]).iter().map(|o| &o["operation"]).collect();
+        let first = if name == "swapped" { "get" } else { "set" };
+        assert_eq!((order.len(), order[0].as_str()), (3, Some(first)));
+    }
+}
+
 /// Both operations were answered well in one stage or another.
 fn assert_both_happened(stages: &[Value]) {
     for name in ["set", "get"] {
@@ -102,9 +122,16 @@ fn rates_follow_from_what_each_store_reached_by_itself() {
     assert_eq!((trials.len(), shares.len()), (2, 31));
     for trial in &trials {
         assert!(trial["failure"].is_null(), "{}", trial["failure"]);
+        assert_controls(trial);
         let peak = phase(trial, "peak");
         assert!(peak.get("stages").is_none(), "a peak has no stages");
         let peak_per_s = operation(peak, "peak")["rate_per_s"].as_f64().unwrap();
+        // The share is the load's: operations and not pairs are counted.
+        for name in ["pair", "swapped", "apart"] {
+            let ok = counted(operation(phase(trial, name), name), "ok") as f64;
+            let due = 0.25 * peak_per_s * 0.12;
+            assert!((ok - due).abs() < 12.0 * due.sqrt() + due * 0.02, "{name}: {ok} of {due}");
+        }
         let stages = list(&phase(trial, "ramp")["stages"]);
         assert_eq!(stages.len(), shares.len());
         for ((number, stage), share) in stages.iter().enumerate().zip(&shares) {
@@ -133,6 +160,30 @@ fn rates_follow_from_what_each_store_reached_by_itself() {
 }
 
 #[test]
+fn place_and_operation_are_told_apart() {
+    if !tools() {
+        return;
+    }
+    let place = Place::new();
+    let sets = ["--target", "redis", "--set", "blocks_min=3", "--set", "blocks_max=3"];
+    let summary =
+        Place::finish(small(&place, &[&sets[..], &["--set", "rates=2000"]].concat())).json();
+    let told = &summary["ramps"][0]["place"];
+    assert_eq!((&told["blocks"], &told["doubt"]), (&Value::from(3), &Value::Null), "{told}");
+    let ratio = |name: &str| told["metrics"][name]["center"].as_f64().unwrap();
+    for name in ["first_by_second", "set_by_get.apart", "set_by_get.both_orders"] {
+        assert!(ratio(&format!("{name}.ns_p99")) > 0.0 && ratio(&format!("{name}.ns_p50")) > 0.0);
+    }
+    let time = |place: &str| ratio(&format!("{place}.ns_p50"));
+    let square = time("set.first") / time("set.second") * (time("get.first") / time("get.second"));
+    let off = ratio("first_by_second.ns_p50") / square.sqrt();
+    assert!((0.9..1.1).contains(&off), "{told}");
+    let claims = among(&summary["claims"], |claim| claim["id"] == "set-slower-than-get");
+    assert_eq!(claims[0]["verdict"], "not run", "memcached is missing: {}", claims[0]);
+    place.assert_nothing_left();
+}
+
+#[test]
 fn the_published_ramp_adds_clients_that_pause() {
     if !tools() {
         return;
@@ -142,7 +193,8 @@ fn the_published_ramp_adds_clients_that_pause() {
     Place::finish(small(&place, &sets)).measured();
     for trial in place.record().trials() {
         assert!(trial["failure"].is_null(), "{}", trial["failure"]);
-        assert_eq!(list(&trial["phases"]).len(), 1);
+        assert_controls(&trial);
+        assert_eq!(list(&trial["phases"]).len(), 4);
         let stages = list(&phase(&trial, "ramp")["stages"]).clone();
         let clients: Vec<_> = stages.iter().map(|s| s["clients"].as_u64().unwrap()).collect();
         assert_eq!(clients, [20, 40, 60]);
@@ -235,7 +287,7 @@ fn of_a_server_that_dies_in_the_ramp_the_stages_until_then_are_kept() {
     let sets = ["--target", "redis", "--set", "stage_ms=300", "--timeout", "400ms"];
     let run = Started::new(small(&place, &sets));
     // The first is the one that is checked, and it ends; the ramp of the second is under way some
-    // stages after its peak.
+    // stages after its peak and its controls.
     let server = |not: Option<u32>| {
         wait_until("a server runs", Duration::from_secs(60), || {
             child_named(run.pid(), "redis-server").filter(|pid| Some(*pid) != not)
@@ -246,7 +298,7 @@ fn of_a_server_that_dies_in_the_ramp_the_stages_until_then_are_kept() {
         (child_named(run.pid(), "redis-server") != Some(checked)).then_some(())
     });
     let measured = server(Some(checked));
-    std::thread::sleep(Duration::from_millis(2_500));
+    std::thread::sleep(Duration::from_secs(5));
     kill(Pid::from_raw(measured.cast_signed()), Signal::SIGKILL).unwrap();
     let summary = run.finish_within(PATIENCE).code(4).json();
     let trial = place.record().trials().remove(0);

@@ -30,6 +30,9 @@ pub(super) const SCHEMA: i32 = 5;
 /// Below this, in seconds, a native histogram counts as zero: the least that Prometheus suggests.
 pub(super) const ZERO_THRESHOLD: f64 = 2.938_735_877_055_719e-39;
 
+/// Index of the native bucket of what is beyond the largest number: infinity.
+const OVERFLOW: i32 = (f64::MAX_EXP << SCHEMA) + 1;
+
 /// Counts by bucket; times are told in seconds.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Distribution {
@@ -37,21 +40,25 @@ pub(super) struct Distribution {
     counts: Vec<u64>,
     /// Index `i` holds what is above `b^(i−1)` and at most `b^i` seconds, with `b = 2^(2^−SCHEMA)`.
     native: BTreeMap<i32, u64>,
-    /// Times in all.
+    /// Requests in all, with those that failed.
     pub(super) count: u64,
-    /// Their sum, seconds.
+    /// The sum of the times of those answered, seconds.
     pub(super) sum_s: f64,
 }
 
 impl Distribution {
-    /// Adds all times of `times`.
-    pub(super) fn add(&mut self, times: &Histogram) {
+    /// Adds all times of `times`, and `failed` requests that have none: slower than any bound.
+    pub(super) fn add(&mut self, times: &Histogram, failed: u64) {
         self.counts.resize(BOUNDS_NS.len() + 1, 0);
         for (ns, count) in times.recorded() {
             self.counts[BOUNDS_NS.partition_point(|bound| *bound < ns)] += count;
             *self.native.entry(native_index(ns)).or_default() += count;
         }
-        self.count += times.count();
+        if failed > 0 {
+            self.counts[BOUNDS_NS.len()] += failed;
+            *self.native.entry(OVERFLOW).or_default() += failed;
+        }
+        self.count += times.count() + failed;
         self.sum_s += times.mean_ns() * times.count() as f64 / 1e9;
     }
 
@@ -96,8 +103,8 @@ mod tests {
         times.record_many(103_000, 3);
         times.record(7_000_000_000);
         let mut distribution = Distribution::default();
-        distribution.add(&times);
-        distribution.add(&times);
+        distribution.add(&times, 0);
+        distribution.add(&times, 0);
         let at = |ns: u64| {
             let index = BOUNDS_NS.binary_search(&ns).unwrap();
             distribution.cumulative().nth(index).unwrap().1
@@ -107,6 +114,17 @@ mod tests {
         assert_eq!(distribution.count, 12);
         let exact_s = 2.0 * (2.0 * 8e-6 + 3.0 * 103e-6 + 7.0);
         assert!((distribution.sum_s / exact_s - 1.0).abs() < 0.001, "{}", distribution.sum_s);
+    }
+
+    #[test]
+    fn failures_count_beyond_all_bounds() {
+        let mut times = Histogram::new();
+        times.record_many(8_000, 2);
+        let mut distribution = Distribution::default();
+        distribution.add(&times, 3);
+        assert_eq!(distribution.cumulative().last(), Some((5.0, 2)));
+        assert_eq!(distribution.native().last(), Some((32_769, 3)));
+        assert_eq!(distribution.count, 5);
     }
 
     #[test]
@@ -124,7 +142,7 @@ mod tests {
     fn nothing_recorded_is_nothing_in_any_bucket() {
         let mut empty = Distribution::default();
         assert_eq!((empty.cumulative().count(), empty.native().count()), (0, 0));
-        empty.add(&Histogram::new());
+        empty.add(&Histogram::new(), 0);
         assert_eq!((empty.count, empty.native().count()), (0, 0));
     }
 }

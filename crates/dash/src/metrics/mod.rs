@@ -12,7 +12,7 @@ mod protobuf;
 mod text;
 mod usage;
 
-use model::{Event, Header, Recorded, RecordedOperation, Sample, SealStatus};
+use model::{Counts, Event, Header, Recorded, RecordedOperation, Sample, SealStatus};
 use std::collections::BTreeMap;
 
 pub(crate) use accept::Form;
@@ -64,8 +64,7 @@ impl Family {
 struct Requests {
     times: Distribution,
     lag_s: f64,
-    errors: u64,
-    misses: u64,
+    counts: Counts,
 }
 
 /// Cell, phase and operation.
@@ -202,12 +201,17 @@ impl Metrics {
         ]
     }
 
-    fn of_requests(&self) -> [Family; 4] {
+    fn of_requests(&self) -> [Family; 5] {
         let mut times = Family::new(
             Kind::Histogram,
             "cachedyno_request_duration_seconds",
             "From when a request was due under an open load, else from when it was sent, to its \
-             reply; requests that failed are not in it.",
+             reply; requests that failed count beyond all bounds, and not in the sum.",
+        );
+        let mut failed = Family::new(
+            Kind::Counter,
+            "cachedyno_request_failures_total",
+            "Requests that failed: refused, timed out, or answered by an error.",
         );
         let mut errors = Family::new(
             Kind::Counter,
@@ -233,23 +237,23 @@ impl Metrics {
             ];
             let of_times = Value::Times(Box::new(requests.times.clone()));
             times.metrics.push((labels.clone(), of_times));
-            errors = errors.with(labels.clone(), requests.errors as f64);
-            misses = misses.with(labels.clone(), requests.misses as f64);
+            failed = failed.with(labels.clone(), requests.counts.error as f64);
+            errors = errors.with(labels.clone(), requests.counts.failed() as f64);
+            misses = misses.with(labels.clone(), requests.counts.miss as f64);
             lag = lag.with(labels, requests.lag_s);
         }
-        [times, errors, misses, lag]
+        [times, failed, errors, misses, lag]
     }
 }
 
 impl Requests {
     fn add(&mut self, recorded: &RecordedOperation) {
-        let RecordedOperation { errors, misses, service, response, .. } = recorded;
-        self.errors += errors;
-        self.misses += misses;
+        let RecordedOperation { counts, service, response, .. } = recorded;
+        self.counts.merge(counts);
         if response.is_empty() {
-            self.times.add(service);
+            self.times.add(service, counts.error);
         } else {
-            self.times.add(response);
+            self.times.add(response, counts.error);
             let lag_ns = (response.mean_ns() - service.mean_ns()) * service.count() as f64;
             // Both are kept to three digits: what is hardly late could come out below zero.
             self.lag_s += lag_ns.max(0.0) / 1e9;

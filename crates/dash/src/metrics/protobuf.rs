@@ -158,7 +158,7 @@ mod tests {
             times.record_many(ns, count);
         }
         let mut distribution = Distribution::default();
-        distribution.add(&times);
+        distribution.add(&times, 0);
         let histogram = histogram(&distribution);
         let (mut read, mut index, mut count) = (Vec::new(), 0, 0);
         let mut deltas = histogram.positive_delta.iter();

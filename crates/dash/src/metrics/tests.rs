@@ -33,9 +33,10 @@ fn a_run_under_way_tells_requests_stage_and_usage() {
         format!(r#"{duration}_bucket{{{labels},le="0.0025"}} 900"#),
         format!(r#"{duration}_bucket{{{labels},le="0.003"}} 1000"#),
         format!(r#"{duration}_bucket{{{labels},le="5.0"}} 1000"#),
-        format!(r#"{duration}_bucket{{{labels},le="+Inf"}} 1000"#),
-        format!("{duration}_count{{{labels}}} 1000"),
-        format!("cachedyno_request_errors_total{{{labels}}} 3"),
+        format!(r#"{duration}_bucket{{{labels},le="+Inf"}} 1003"#),
+        format!("{duration}_count{{{labels}}} 1003"),
+        format!("cachedyno_request_failures_total{{{labels}}} 3"),
+        format!("cachedyno_request_errors_total{{{labels}}} 4"),
         format!("cachedyno_request_misses_total{{{labels}}} 4"),
     ] {
         holds(&text, &line);

@@ -100,9 +100,11 @@ fn prometheus_reads_the_buckets() {
     let (_dash, address) = under_way();
     let prometheus = Prometheus::start(address, &[]);
     let duration = "cachedyno_request_duration_seconds";
-    assert_eq!(prometheus.value(&format!("{duration}_count{{op=\"get\"}}")), "1000");
+    assert_eq!(prometheus.value(&format!("{duration}_count{{op=\"get\"}}")), "1003");
     let below = format!("{duration}_bucket{{le=\"0.000153\"}}");
     assert_eq!(prometheus.value(&below), "900");
+    let slowest = format!("histogram_quantile(0.999, {duration}_bucket)");
+    assert_eq!(prometheus.value(&slowest), "5");
     assert_eq!(prometheus.value(&format!("count({duration}_bucket)")), "262");
     assert_eq!(prometheus.value("cachedyno_stage{target=\"redis\"}"), "2");
     let cpu = "cachedyno_process_cpu_seconds_total{side=\"server\"}";
@@ -117,7 +119,10 @@ fn prometheus_reads_native_histograms() {
     let (_dash, address) = under_way();
     let prometheus = Prometheus::start(address, &["--enable-feature=native-histograms"]);
     let duration = "cachedyno_request_duration_seconds";
-    assert_eq!(prometheus.value(&format!("histogram_count({duration})")), "1000");
+    assert_eq!(prometheus.value(&format!("histogram_count({duration})")), "1003");
+    // Three failed: slower than anything answered.
+    let slowest = prometheus.value(&format!("histogram_quantile(0.999, {duration})"));
+    assert_eq!(slowest, "+Inf");
     // Of 1,000 requests 800 take 152.5 µs: the buckets are 2.2 % wide.
     for (share, expected_s) in [(0.5, 152.5e-6), (0.95, 2.75e-3)] {
         let at_s: f64 =

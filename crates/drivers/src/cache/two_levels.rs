@@ -8,7 +8,7 @@
 //! that a load copies from the slow level has its own. A clean by tags asks the slow level for ids
 //! and removes each from both, one by one; one of old records cleans the slow level alone.
 
-use workloads::app_cache::{CleanMode, Effort, TaggedCache};
+use workloads::app_cache::{CleanMode, Effort, LoadEffect, TaggedCache};
 use workloads::store::{Found, StoreError};
 
 use super::{Dice, NEVER, SlowLevel, expire_s};
@@ -185,6 +185,11 @@ impl<S: SlowLevel> TaggedCache for TwoLevels<S> {
             CleanMode::MatchingAnyTag => self.slow.ids_matching_any_tags(tags)?,
         };
         self.remove_each(&ids)
+    }
+
+    // What it found in the slow level goes to the fast one, whatever was saved meanwhile.
+    fn load_effect(&self) -> LoadEffect {
+        self.slow.load_effect().max(LoadEffect::Copies)
     }
 
     fn stale_members(&mut self) -> Result<Option<u64>, StoreError> {

@@ -21,7 +21,7 @@ use std::time::Duration;
 use model::ErrorClass;
 use nix::fcntl::OFlag;
 use nix::sys::stat::{Mode, fchmod};
-use workloads::app_cache::{CleanMode, Effort, TaggedCache};
+use workloads::app_cache::{CleanMode, Effort, LoadEffect, TaggedCache};
 use workloads::store::{Found, StoreError};
 
 use super::stream::Stream;
@@ -365,6 +365,11 @@ impl TaggedCache for ZendFile {
     fn clean(&mut self, mode: CleanMode, tags: &[String]) -> Result<(), StoreError> {
         self.tree.forget();
         self.clean_room("", mode, tags).map(drop)
+    }
+
+    // By the hash that it keeps in memory, of the value before.
+    fn load_effect(&self) -> LoadEffect {
+        LoadEffect::Removes
     }
 
     fn effort(&self) -> Effort {

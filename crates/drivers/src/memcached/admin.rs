@@ -122,6 +122,29 @@ impl MemcachedAdmin {
         Err(StoreError::fatal(ErrorClass::Protocol, message))
     }
 
+    fn value(&mut self, name: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
+        let (_, line) = &mut self.servers[self.route.node(name)];
+        line.send(&[b"get ", name, b"\r\n"].concat())?;
+        let answer = line.next()?;
+        if answer == b"END" {
+            return Ok(None);
+        }
+        // `VALUE <key> <flags> <bytes>`
+        let words: Vec<&[u8]> = answer.split(|byte| *byte == b' ').collect();
+        let bytes = match words[..] {
+            [b"VALUE", key, _, bytes] if key == name => std::str::from_utf8(bytes).ok(),
+            _ => None,
+        };
+        let Some(bytes) = bytes.and_then(|bytes| bytes.parse().ok()) else {
+            return Err(unexpected(&answer));
+        };
+        let value = line.block(bytes)?;
+        match line.next()?.as_slice() {
+            b"END" => Ok(Some(value)),
+            other => Err(unexpected(other)),
+        }
+    }
+
     fn remove_all(&mut self, names: &[Vec<u8>]) -> Result<u64, StoreError> {
         let mut requests = vec![(Vec::new(), 0_usize); self.servers.len()];
         for name in names {
@@ -236,6 +259,10 @@ impl Admin for MemcachedAdmin {
 
     fn probe(&mut self, key: &str) -> Result<(), Failure> {
         self.round_trip(key).map_err(fault::failure)
+    }
+
+    fn read(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>, Failure> {
+        self.value(key).map_err(fault::failure)
     }
 
     fn check_commands(&mut self, commands: &[&str]) -> Result<(), Failure> {

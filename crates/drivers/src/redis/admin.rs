@@ -1,5 +1,6 @@
 //! A Redis server around a run.
 
+use std::iter;
 use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -8,13 +9,13 @@ use load::wire::route::Route;
 use model::{Endpoint, ErrorClass, Failure, Layout, StoreCounters};
 use workloads::store::StoreError;
 
-use super::InTurn;
 use super::counters::{counters, info, room};
-use super::members;
 use super::own_keys;
 use super::page::{KEY_PREFIX, LOCK_SUFFIX};
 use super::resp::Tree;
+use super::version::{is_of_cluster, version};
 use super::wire::Wire;
+use super::{InTurn, cluster_members, is_cluster, members};
 use crate::wire::Dialect;
 use crate::{Admin, Facts, Patience, Room, SessionOptions, admin, fault};
 
@@ -31,6 +32,8 @@ struct RedisAdmin {
     /// Each server by itself, of a cluster every primary.
     servers: Vec<Server>,
     route: Box<dyn Route>,
+    /// How the user knows it, where it is a cluster.
+    cluster: Option<Endpoint>,
     /// For one question.
     timeout: Duration,
 }
@@ -40,6 +43,8 @@ struct Server {
     /// True for one of a cluster's.
     is_member: bool,
     wire: Wire,
+    /// True when `wire` cannot be used any more.
+    is_broken: bool,
     timeout: Duration,
     /// True once it was seen to take a single section of `INFO` at a time.
     takes_one_section: bool,
@@ -50,18 +55,65 @@ pub(crate) fn open_admin(
     timeout: Duration,
 ) -> Result<Box<dyn Admin>, StoreError> {
     let (route, endpoints) = members(endpoint, timeout)?;
-    let is_member = matches!(endpoint, Endpoint::Redis { way, .. } if way.is_cluster);
+    let cluster = is_cluster(endpoint).then(|| endpoint.clone());
     let in_turn = InTurn::new(timeout);
     let server = |endpoint: Endpoint| {
         in_turn.check().map_err(|e| StoreError::fatal(e.class, e.message))?;
-        let wire = Wire::connect(&endpoint, timeout)?;
-        Ok(Server { endpoint, is_member, wire, timeout, takes_one_section: false })
+        Server::open(endpoint, cluster.is_some(), timeout)
     };
     let servers = endpoints.into_iter().map(server).collect::<Result<_, StoreError>>()?;
-    Ok(Box::new(RedisAdmin { servers, route, timeout }))
+    Ok(Box::new(RedisAdmin { servers, route, cluster, timeout }))
+}
+
+impl RedisAdmin {
+    /// Learns which servers of a cluster have its slots now: others may have come, and replicas
+    /// have taken over.
+    fn follow_cluster(&mut self) -> Result<(), StoreError> {
+        let Some(cluster) = &self.cluster else { return Ok(()) };
+        let known = self.servers.iter().map(|server| &server.endpoint);
+        let mut asked = iter::once(cluster).chain(known);
+        let told = |asked| cluster_members(cluster, asked, self.timeout).ok();
+        // Where nobody tells, those that are known say why.
+        let Some((route, endpoints)) = asked.find_map(told) else { return Ok(()) };
+        for endpoint in &endpoints {
+            if self.servers.iter().all(|server| server.endpoint != *endpoint) {
+                self.servers.push(Server::open(endpoint.clone(), true, self.timeout)?);
+            }
+        }
+        // In the order in which the route counts them.
+        self.servers.retain(|server| endpoints.contains(&server.endpoint));
+        let place = |server: &Server| endpoints.iter().position(|e| *e == server.endpoint);
+        self.servers.sort_by_key(place);
+        self.route = route;
+        Ok(())
+    }
+
+    /// Removes keys from every server but those that are `done`, which it adds to.
+    fn remove(
+        &mut self,
+        prefix: &str,
+        patience: &mut Patience<'_>,
+        done: &mut Vec<String>,
+    ) -> Result<(), StoreError> {
+        self.follow_cluster()?;
+        for server in &mut self.servers {
+            let address = server.address();
+            if !done.contains(&address) {
+                server.remove(prefix, patience)?;
+                done.push(address);
+            }
+        }
+        Ok(())
+    }
 }
 
 impl Server {
+    fn open(endpoint: Endpoint, is_member: bool, timeout: Duration) -> Result<Self, StoreError> {
+        let wire = Wire::connect(&endpoint, timeout)?;
+        let (is_broken, takes_one_section) = (false, false);
+        Ok(Self { endpoint, is_member, wire, is_broken, timeout, takes_one_section })
+    }
+
     fn address(&self) -> String {
         match &self.endpoint {
             Endpoint::Redis { address, .. } => address.to_string(),
@@ -146,25 +198,13 @@ impl Server {
         asked
     }
 
-    /// Removes keys also from a server that is away for a moment.
-    fn remove_patiently(
-        &mut self,
-        prefix: &str,
-        patience: &mut Patience<'_>,
-    ) -> Result<(), StoreError> {
-        let since = Instant::now();
-        let mut removed = self.remove_matching(prefix, patience);
-        while let Err(e) = &removed
-            && passes(e)
-            && since.elapsed() < AWAY_MAX
-        {
-            out_of(patience)?;
-            thread::sleep(PAUSE);
-            removed = Wire::connect(&self.endpoint, self.timeout).and_then(|wire| {
-                self.wire = wire;
-                self.remove_matching(prefix, patience)
-            });
+    /// Removes keys, on a new connection where the last attempt failed.
+    fn remove(&mut self, prefix: &str, patience: &mut Patience<'_>) -> Result<(), StoreError> {
+        if self.is_broken {
+            self.wire = Wire::connect(&self.endpoint, self.timeout)?;
         }
+        let removed = self.remove_matching(prefix, patience);
+        self.is_broken = removed.is_err();
         removed
     }
 
@@ -284,41 +324,6 @@ fn escape(text: &str) -> String {
     pattern
 }
 
-/// Whether the answer of `INFO server` is that of one of a cluster's; Valkey gives the field a name
-/// of its own.
-fn is_of_cluster(info: &str) -> bool {
-    info.lines().any(|line| matches!(line, "redis_mode:cluster" | "server_mode:cluster"))
-}
-
-/// Servers that tell Redis' version for the sake of old clients: the field with their own, and
-/// their name. Sources: `INFO server` in their `src/server.c`, `src/server/server_family.cc`,
-/// `libs/server/Metrics/Info/GarnetInfoMetrics.cs` and `src/server/server.cc`.
-const RELATED: [(&str, &str); 4] = [
-    ("valkey_version", "Valkey"),
-    ("dragonfly_version", "Dragonfly"),
-    ("garnet_version", "Garnet"),
-    ("kvrocks_version", "Kvrocks"),
-];
-
-/// `Redis 7.0.15` from the answer of `INFO server`, and `Valkey 8.1.1` from a server that speaks
-/// as Redis does.
-fn version(info: &str) -> String {
-    let field = |name: &str| {
-        let of_line = |line: &str| line.strip_prefix(name)?.strip_prefix(':').map(str::to_string);
-        info.lines().find_map(of_line)
-    };
-    let own = RELATED.iter().find_map(|(of, name)| Some((*name, field(of)?)));
-    // Dragonfly's is `df-v1.40.1`.
-    if let Some((name, own)) = &own {
-        return format!("{name} {}", own.trim_start_matches("df-").trim_start_matches('v'));
-    }
-    // KeyDB's own version stands in Redis' field.
-    let program = field("executable").unwrap_or_default();
-    let is_keydb = program.rsplit('/').next().is_some_and(|file| file.starts_with("keydb"));
-    let name = if is_keydb { "KeyDB" } else { "Redis" };
-    format!("{name} {}", field("redis_version").unwrap_or_else(|| "of unknown version".into()))
-}
-
 impl Admin for RedisAdmin {
     fn facts(&mut self) -> Result<Facts, Failure> {
         let (mut versions, mut settings, mut empty) = (Vec::new(), Vec::new(), Some(true));
@@ -346,6 +351,23 @@ impl Admin for RedisAdmin {
         let server = &mut self.servers[self.route.node(key.as_bytes())];
         let probed = server.probe(key).and_then(|()| server.has_every_slot(key));
         probed.map_err(fault::failure).map_err(of_cluster)
+    }
+
+    fn read(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>, Failure> {
+        let mut answer = self.servers[self.route.node(key)].wire.ask(&[b"GET", key]);
+        if answer.is_err() && self.cluster.is_some() {
+            // Another server may have taken over.
+            self.follow_cluster().map_err(fault::failure)?;
+            answer = self.servers[self.route.node(key)].wire.ask(&[b"GET", key]);
+        }
+        match answer.map_err(fault::failure).map_err(of_cluster)? {
+            Tree::Text(value) => Ok(Some(value)),
+            Tree::Nil => Ok(None),
+            _ => {
+                let message = format!("`GET {}` was answered by no string", fault::words(key));
+                Err(Failure { class: ErrorClass::Protocol, message })
+            }
+        }
     }
 
     fn verify(
@@ -392,8 +414,17 @@ impl Admin for RedisAdmin {
             Layout::Plain => prefix.to_string(),
             Layout::Page => format!("{KEY_PREFIX}{prefix}"),
         };
-        let mut servers = self.servers.iter_mut();
-        servers.try_for_each(|s| s.remove_patiently(&keys, patience)).map_err(fault::failure)
+        // Also from a server that is away for a moment, or that another one takes over from.
+        let (since, mut done) = (Instant::now(), Vec::new());
+        loop {
+            match self.remove(&keys, patience, &mut done) {
+                Err(e) if passes(&e) && since.elapsed() < AWAY_MAX => {
+                    out_of(patience).map_err(fault::failure)?;
+                    thread::sleep(PAUSE);
+                }
+                removed => return removed.map_err(fault::failure),
+            }
+        }
     }
 
     fn counters(&mut self) -> Result<Option<StoreCounters>, Failure> {
@@ -417,44 +448,6 @@ impl Admin for RedisAdmin {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_server_names_itself() {
-        assert_eq!(version("# Server\r\nredis_version:7.0.15\r\nos:Linux"), "Redis 7.0.15");
-        assert_eq!(version(""), "Redis of unknown version");
-    }
-
-    /// Beginnings of answers, shortened: that of KeyDB from github.com/Snapchat/KeyDB/issues/981,
-    /// those of the others in the order in which the sources at [`RELATED`] write the fields.
-    #[test]
-    fn what_speaks_as_redis_is_told_by_its_own_name() {
-        let valkey = "# Server\r\nredis_version:7.2.4\r\nserver_name:valkey\r\n\
-                      valkey_version:8.1.1\r\nvalkey_release_stage:ga\r\n";
-        assert_eq!(version(valkey), "Valkey 8.1.1");
-        let keydb = "# Server\r\nredis_version:6.3.4\r\nredis_git_sha1:7e7e5e57\r\n\
-                     redis_mode:standalone\r\ngcc_version:9.4.0\r\nlru_clock:9975161\r\n\
-                     executable:/data/keydb-server\r\n";
-        assert_eq!(version(keydb), "KeyDB 6.3.4");
-        let redis = keydb.replace("/data/keydb-server", "/keydb/redis-server");
-        assert_eq!(version(&redis), "Redis 6.3.4");
-        let dragonfly = "# Server\r\nredis_version:7.4.0\r\ndragonfly_version:df-v1.40.1\r\n\
-                         redis_mode:standalone\r\narch_bits:64\r\nmultiplexing_api:iouring\r\n";
-        assert_eq!(version(dragonfly), "Dragonfly 1.40.1");
-        let garnet = "# Server\r\ngarnet_version:1.0.86\r\nos:Unix 6.6.26.0\r\n\
-                      monitor_task:disabled\r\nredis_version:7.4.3\r\n";
-        assert_eq!(version(garnet), "Garnet 1.0.86");
-        let kvrocks = "# Server\r\nversion:2.11.1\r\nkvrocks_version:2.11.1\r\n\
-                       redis_version:4.0.0\r\ngit_sha1:dcb1a2f\r\n";
-        assert_eq!(version(kvrocks), "Kvrocks 2.11.1");
-    }
-
-    #[test]
-    fn one_of_a_cluster_says_so() {
-        for mode in ["redis_mode", "server_mode"] {
-            assert!(is_of_cluster(&format!("# Server\r\n{mode}:cluster\r\nos:Linux\r\n")));
-            assert!(!is_of_cluster(&format!("# Server\r\n{mode}:standalone\r\n")));
-        }
-    }
 
     #[test]
     fn secrets_are_known_by_name() {

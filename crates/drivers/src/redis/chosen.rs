@@ -55,6 +55,13 @@ impl Chosen {
         Ok((Self { map, asked, numbers, turn: AtomicUsize::new(0) }, all))
     }
 
+    /// The route where primaries are asked, and servers of the map have these `numbers`: one for
+    /// each, `None` for those that are not asked. Who has slots must have one.
+    pub(super) fn numbered(map: SlotMap, numbers: Vec<Option<usize>>) -> Self {
+        let asked = numbers.iter().map(|number| number.iter().copied().collect()).collect();
+        Self { map, asked, numbers, turn: AtomicUsize::new(0) }
+    }
+
     /// Who has which slots.
     pub fn map(&self) -> &SlotMap {
         &self.map
@@ -85,6 +92,11 @@ impl Route for Chosen {
 
     fn asking(&self) -> &'static [u8] {
         self.map.asking()
+    }
+
+    fn owners(&self) -> Vec<usize> {
+        let first = |owner: &u16| self.asked[usize::from(*owner)].first().copied();
+        self.map.owners().iter().map(|owner| first(owner).unwrap_or_default()).collect()
     }
 
     fn fresh(&self) -> Box<dyn Route> {

@@ -260,6 +260,17 @@ impl SlotMap {
         &self.nodes
     }
 
+    /// For each slot the number of its server.
+    pub fn owners(&self) -> &[u16] {
+        &self.owners
+    }
+
+    /// Number of the server of that name, which is added without slots where it is not known;
+    /// `None` for one too many.
+    pub fn know(&mut self, host: &str, port: u16) -> Option<usize> {
+        self.find(host, port).or_else(|| self.add(&(host.to_string(), port), None))
+    }
+
     /// Slots that nobody serves; they count as the first server's, which will refuse them.
     pub fn uncovered(&self) -> u16 {
         self.uncovered
@@ -280,9 +291,8 @@ impl SlotMap {
     /// which is added where it is not known. Its number; `None` for what is no address, or one
     /// server too many.
     pub fn learn(&mut self, name: &[u8], address: &str) -> Option<usize> {
-        let server = self.server(name, address)?;
-        let known = self.find(&server.0, server.1);
-        let number = known.or_else(|| self.add(&server, None))?;
+        let (host, port) = self.server(name, address)?;
+        let number = self.know(&host, port)?;
         self.take_over(name, number);
         Some(number)
     }
@@ -290,12 +300,9 @@ impl SlotMap {
     /// An address as `MOVED` and `ASK` give it; without a host it is that of the server that was
     /// asked.
     fn server(&self, name: &[u8], address: &str) -> Option<(String, u16)> {
-        let (host, port) = address.rsplit_once(':')?;
-        let port = port.parse().ok().filter(|port| *port > 0)?;
-        match host {
-            "?" => None,
-            "" => Some((self.nodes[self.node(name)].host.clone(), port)),
-            _ => Some((host.trim_matches(['[', ']']).to_string(), port)),
+        match referred(address)? {
+            ("", port) => Some((self.nodes[self.node(name)].host.clone(), port)),
+            (host, port) => Some((host.to_string(), port)),
         }
     }
 
@@ -327,6 +334,14 @@ impl Route for SlotMap {
     fn fresh(&self) -> Box<dyn Route> {
         Box::new(self.clone())
     }
+}
+
+/// Host, which may be left out, and port of an address as `MOVED` and `ASK` give it; `None` for
+/// what is none.
+pub(super) fn referred(address: &str) -> Option<(&str, u16)> {
+    let (host, port) = address.rsplit_once(':')?;
+    let port = port.parse().ok().filter(|port| *port > 0)?;
+    (host != "?").then(|| (host.trim_matches(['[', ']']), port))
 }
 
 fn list(tree: &Tree) -> Result<&[Tree], ClusterError> {

@@ -4,11 +4,12 @@
 //! - `wire`: one connection with reusable buffers; a request is one write and usually one read.
 //! - `control`: such a connection for questions around a load.
 //! - `plain`, `page`, `admin`: the layouts and what is done around a run; `counters`: what a server
-//!   tells of itself meanwhile.
+//!   tells of itself meanwhile, `version`: which one it is.
 //! - [`cm`], `symfony`, `laravel`: layouts of application caches, over the counting connection of
 //!   `counted`; `gathered` fills their sets, `php` is how PHP writes values.
 //! - `replies`, [`requests`], [`cluster`], [`chosen`]: what the event loop of `load` sends and
-//!   reads, and where; `own_keys`: which commands are safe on a server that others use.
+//!   reads, and where; `survey` learns where anew; `own_keys`: which commands are safe on a server
+//!   that others use.
 
 mod admin;
 pub mod chosen;
@@ -31,7 +32,9 @@ mod resp;
 #[cfg(test)]
 mod resp_tests;
 mod stale;
+pub(crate) mod survey;
 mod symfony;
+mod version;
 mod wire;
 
 use std::time::Duration;
@@ -136,28 +139,49 @@ pub(crate) fn members(
     endpoint: &Endpoint,
     timeout: Duration,
 ) -> Result<(Box<dyn Route>, Vec<Endpoint>), StoreError> {
-    let Endpoint::Redis { address: NetAddress::Tcp(host, port), way, .. } = endpoint else {
-        return Ok((Box::new(Single), vec![endpoint.clone()]));
-    };
-    if !way.is_cluster {
+    if !is_cluster(endpoint) {
         return Ok((Box::new(Single), vec![endpoint.clone()]));
     }
+    cluster_members(endpoint, endpoint, timeout)
+}
+
+/// The same of a `cluster`, of whose servers the one `asked` tells.
+pub(crate) fn cluster_members(
+    cluster: &Endpoint,
+    asked: &Endpoint,
+    timeout: Duration,
+) -> Result<(Box<dyn Route>, Vec<Endpoint>), StoreError> {
+    let [(host, _), (asked_host, asked_port)] = [place(cluster)?, place(asked)?];
     let wrong = |problem: &dyn std::fmt::Display| {
-        let message = format!("{host}:{port} tells of no usable cluster: {problem}");
+        let message = format!("{asked_host}:{asked_port} tells of no usable cluster: {problem}");
         StoreError::fatal(ErrorClass::Other, message)
     };
-    let answer = Wire::connect(endpoint, timeout)?.exchange(&[b"CLUSTER", b"SLOTS"])?;
-    let map = SlotMap::from_slots(&answer, host).map_err(|e| wrong(&e))?;
+    let answer = Wire::connect(asked, timeout)?.exchange(&[b"CLUSTER", b"SLOTS"])?;
+    let map = SlotMap::from_slots(&answer, asked_host).map_err(|e| wrong(&e))?;
     if map.uncovered() > 0 {
         return Err(wrong(&format!("{} of its slots are served by nobody", map.uncovered())));
     }
     let (route, numbers) = Chosen::new(map, ReadFrom::Primaries).map_err(|e| wrong(&e))?;
     let nodes = numbers.iter().map(|number| {
         let node = &route.map().nodes()[*number];
-        with_address(endpoint, host, NetAddress::Tcp(node.host.clone(), node.port))
+        with_address(cluster, host, NetAddress::Tcp(node.host.clone(), node.port))
     });
     let nodes = nodes.collect();
     Ok((Box::new(route), nodes))
+}
+
+/// True for one that is reached by TCP, as servers of a cluster are, and is one.
+fn is_cluster(endpoint: &Endpoint) -> bool {
+    let Endpoint::Redis { address, way, .. } = endpoint else { return false };
+    way.is_cluster && matches!(address, NetAddress::Tcp(..))
+}
+
+/// Host and port.
+fn place(endpoint: &Endpoint) -> Result<(&str, u16), StoreError> {
+    match endpoint {
+        Endpoint::Redis { address: NetAddress::Tcp(host, port), .. } => Ok((host, *port)),
+        _ => Err(StoreError::fatal(ErrorClass::Other, "not reached by TCP")),
+    }
 }
 
 /// One server of a cluster. Its certificate is for the name by which the user knows the cluster.

@@ -47,6 +47,7 @@ impl Plain {
             verify_one_in: 64,
             inserting: None,
             follows: false,
+            keeps_writes: false,
         };
         let offer = Offer {
             threads: 1,
@@ -70,6 +71,7 @@ impl Plain {
             hello: Vec::new(),
             hello_replies: Vec::new(),
             route: Box::new(Single),
+            survey: None,
         };
         let stop = AtomicBool::new(false);
         let mut done = Dialect::Redis.run(&offer, &work, &servers, &stop, &mut Unseen, &mut |_| {});

@@ -222,6 +222,7 @@ fn work(dialect: Dialect, operation: &str) -> Result<Work, Failure> {
         verify_one_in: 0,
         inserting: None,
         follows: false,
+        keeps_writes: false,
     })
 }
 

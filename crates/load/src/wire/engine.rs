@@ -8,18 +8,22 @@ use std::sync::{Barrier, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use model::{ClientStage, Disturbance, ErrorClass, Failure, PhaseResult};
+use model::{ClientStage, ErrorClass, Failure};
 
+use super::outages::Outages;
+use super::outcome::Outcome;
 use super::pacer::{Arrivals, Stage};
 use super::protocol::{Greeting, Judged, Parser};
-use super::recorder::{INTERVAL_NS, WireRecorder};
-use super::route::Route;
-use super::stages::{Marks, StageUse, spans, stage_results, uses};
+use super::recorder::WireRecorder;
+use super::route::{Layout, Route, Survey};
+use super::stages::{Marks, spans, uses};
 use super::stream::{Address, Tls};
+use super::surveying::Surveying;
 use super::work::Work;
 use super::worker::{Share, Worker};
 use crate::clients::pin_to;
 use crate::meter::{Meter, ReadAt};
+use crate::slowest;
 
 /// Pauses of a client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -111,6 +115,16 @@ pub struct Servers {
     pub hello_replies: Vec<Greeting>,
     /// Which key lives where.
     pub route: Box<dyn Route>,
+    /// How to learn that anew; `None` where keys stay where they are.
+    pub survey: Option<Box<dyn Survey>>,
+}
+
+impl Servers {
+    /// Where keys live now, as far as it can be learnt.
+    fn layout(&self) -> Layout {
+        let asked = self.survey.as_ref().and_then(|survey| survey.ask(&[], &[]));
+        asked.unwrap_or_else(|| Layout { nodes: self.nodes.clone(), route: self.route.fresh() })
+    }
 }
 
 impl fmt::Debug for Servers {
@@ -134,39 +148,6 @@ pub struct Moment<'a> {
     pub last: bool,
 }
 
-/// What a load gave.
-#[derive(Debug, Default)]
-pub struct Outcome {
-    /// Everything recorded.
-    pub recorder: WireRecorder,
-    /// When the measurement began; `None` for a load that nobody offered.
-    pub begun: Option<Instant>,
-    /// From the start of the measurement to the last reply, nanoseconds.
-    pub wall_ns: u64,
-    /// CPU time of the threads from the start of the measurement, nanoseconds.
-    pub generator_cpu_ns: u64,
-    /// The part of it in user mode, nanoseconds.
-    pub generator_user_ns: u64,
-    /// Time in which threads were ready to run and waited for a CPU, nanoseconds.
-    pub generator_run_delay_ns: u64,
-    /// CPU time of the server, where it can be seen, nanoseconds.
-    pub server_cpu_ns: Option<u64>,
-    /// What others took meanwhile.
-    pub disturbance: Disturbance,
-    /// Requests of an open load that could not be sent within the time-out after its end, those
-    /// that would have followed them included.
-    pub unsent: u64,
-    /// From the start of the measurement to its last reply, or to its end where nothing failed,
-    /// nanoseconds: stages that were over by then are whole.
-    whole_ns: u64,
-    /// What was used in each stage.
-    stage_uses: Vec<StageUse>,
-    /// Why it ended early.
-    pub failure: Option<Failure>,
-    /// True when the user stopped it.
-    pub interrupted: bool,
-}
-
 /// How often the watcher is told.
 const TOLD_EVERY_NS: u64 = 200_000_000;
 /// How soon a stop is noticed while warming up.
@@ -187,6 +168,8 @@ pub(crate) struct Shared<'a> {
     pub(crate) offer: &'a Offer,
     pub(crate) work: &'a Work,
     pub(crate) servers: &'a Servers,
+    pub(crate) surveying: Surveying<'a>,
+    pub(crate) outages: Outages,
     pub(crate) gate: Barrier,
     /// Zero of the engine's clock.
     zero: Instant,
@@ -198,6 +181,36 @@ pub(crate) struct Shared<'a> {
     stop: &'a AtomicBool,
 }
 
+impl<'a> Shared<'a> {
+    fn new(offer: &'a Offer, work: &'a Work, servers: &'a Servers, stop: &'a AtomicBool) -> Self {
+        Self {
+            offer,
+            work,
+            servers,
+            surveying: Surveying::new(
+                servers.layout(),
+                servers.survey.as_deref().filter(|_| offer.reconnects),
+            ),
+            outages: Outages::default(),
+            gate: Barrier::new(offer.threads as usize + 1),
+            zero: Instant::now(),
+            begun_ns: AtomicU64::new(0),
+            places: (0..offer.threads)
+                .map(|_| {
+                    Mutex::new(Place {
+                        recorder: fresh(offer, work),
+                        full: false,
+                        handed_over_ns: 0,
+                    })
+                })
+                .collect(),
+            failure: Mutex::default(),
+            failed: AtomicBool::new(false),
+            stop,
+        }
+    }
+}
+
 impl Shared<'_> {
     /// Nanoseconds of the engine's clock.
     pub(crate) fn now_ns(&self) -> u64 {
@@ -206,6 +219,14 @@ impl Shared<'_> {
 
     pub(crate) fn begun_ns(&self) -> u64 {
         self.begun_ns.load(Ordering::Acquire)
+    }
+
+    /// When the load ends as planned, or now where no time is planned or it has not come.
+    fn ended_ns(&self) -> u64 {
+        match self.offer.until {
+            Until::AfterNs(ns) => self.now_ns().min(self.begun_ns() + self.offer.warmup_ns + ns),
+            Until::Requests(_) => self.now_ns(),
+        }
     }
 
     pub(crate) fn over(&self) -> bool {
@@ -288,22 +309,7 @@ pub fn run<P: Parser + Default>(
     meter: &mut dyn Meter,
     watcher: &mut dyn FnMut(Moment<'_>),
 ) -> Outcome {
-    let shared = Shared {
-        offer,
-        work,
-        servers,
-        gate: Barrier::new(offer.threads as usize + 1),
-        zero: Instant::now(),
-        begun_ns: AtomicU64::new(0),
-        places: (0..offer.threads)
-            .map(|_| {
-                Mutex::new(Place { recorder: fresh(offer, work), full: false, handed_over_ns: 0 })
-            })
-            .collect(),
-        failure: Mutex::default(),
-        failed: AtomicBool::new(false),
-        stop,
-    };
+    let shared = Shared::new(offer, work, servers, stop);
     let mut outcome = Outcome::default();
     let (spans, mut ended) = (spans(offer, work), Vec::new());
     let mut marks = Marks::default();
@@ -312,9 +318,16 @@ pub fn run<P: Parser + Default>(
         let (reports, inbox) = mpsc::channel();
         for index in 0..offer.threads {
             let (reports, shared) = (reports.clone(), &shared);
-            scope.spawn(move || reports.send(thread_of::<P>(shared, index)));
+            scope.spawn(move || reports.send(thread_of::<P>(shared, index)).is_ok());
         }
         drop(reports);
+        if shared.surveying.may_change() {
+            scope.spawn(|| {
+                // Where it is refused, the load fails by its own threads.
+                let _ = pin_to(&offer.cpus);
+                shared.surveying.run(&shared.outages);
+            });
+        }
         shared.gate.wait();
         shared.begun_ns.store(shared.now_ns(), Ordering::Release);
         shared.gate.wait();
@@ -323,6 +336,7 @@ pub fn run<P: Parser + Default>(
         marks = Marks::new(&spans, shared.begun_ns() + offer.warmup_ns);
         ended = shared.gather(&inbox, (&mut *meter, &mut marks), &mut outcome, watcher);
         after = ReadAt::now(meter, shared.now_ns());
+        shared.surveying.end();
     });
     let measured_from_ns = shared.begun_ns() + offer.warmup_ns;
     outcome.begun = Some(shared.zero + Duration::from_nanos(measured_from_ns));
@@ -332,6 +346,11 @@ pub fn run<P: Parser + Default>(
     outcome.generator_user_ns = ended.iter().map(|s| s.used.user_ns).sum();
     outcome.generator_run_delay_ns = ended.iter().map(|s| s.used.run_delay_ns).sum();
     outcome.unsent = ended.iter().map(|s| s.unsent).sum();
+    for written in ended.iter_mut().filter_map(|s| s.written.take()) {
+        outcome.written.get_or_insert_default().merge(written);
+    }
+    let nodes = &shared.surveying.standing().nodes;
+    outcome.outages = shared.outages.within((measured_from_ns, shared.ended_ns()), nodes);
     outcome.server_cpu_ns = before.server_cpu_ns(&after, outcome.wall_ns);
     let waited_ns = outcome.generator_run_delay_ns / u64::from(offer.threads.max(1));
     outcome.disturbance = before.disturbance(&after, waited_ns);
@@ -345,7 +364,15 @@ pub fn run<P: Parser + Default>(
 /// An empty recorder of a load's shape.
 pub(crate) fn fresh(offer: &Offer, work: &Work) -> WireRecorder {
     let is_open = matches!(offer.pacing, Pacing::Open { .. });
-    let recorder = WireRecorder::new(work.operations.len(), is_open || offer.hangs_up);
+    let length_ns = match offer.until {
+        Until::AfterNs(ns) => Some(ns),
+        Until::Requests(_) => None,
+    };
+    let recorder = WireRecorder::new(
+        work.operations.len(),
+        is_open || offer.hangs_up,
+        slowest::interval_ns(length_ns),
+    );
     let limits_ns: &[u64] = if is_open { &offer.limits_ns } else { &[] };
     recorder.with_stages(&spans(offer, work), work.follows).with_limits(limits_ns)
 }
@@ -408,32 +435,6 @@ impl Shared<'_> {
             if over {
                 return shares;
             }
-        }
-    }
-}
-
-impl Outcome {
-    /// The same as a measured phase of a trial.
-    pub fn into_phase(self, phase: &str, names: &[&str]) -> PhaseResult {
-        let seconds = self.wall_ns as f64 / 1e9;
-        let (stages, uses) = (&self.recorder.stages, &self.stage_uses);
-        PhaseResult {
-            stages: stage_results(stages, uses, (phase, names), self.whole_ns),
-            phase: phase.into(),
-            wall_ns: self.wall_ns,
-            operations: self.recorder.results(phase, names, seconds),
-            generator_cpu_ns: self.generator_cpu_ns,
-            generator_run_delay_ns: self.generator_run_delay_ns,
-            server_cpu_ns: self.server_cpu_ns,
-            disturbance: self.disturbance,
-            own_share: 0.0,
-            restored: Vec::new(),
-            unsent: self.unsent,
-            interval_ns: INTERVAL_NS,
-            due: self.recorder.due.as_ref().map(|due| due.to_due()),
-            done_per_interval: self.recorder.done_per_interval().to_vec(),
-            reads_per_interval: Vec::new(),
-            begun_ns: 0,
         }
     }
 }

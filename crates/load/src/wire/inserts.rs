@@ -1,12 +1,14 @@
 //! Keys that a load inserts: which request inserts which, and which are known to be there.
 //!
 //! Inserts are numbered by thread, so that threads agree on names without asking each other: the
-//! i-th insert of thread t of T is key `keys + i·T + t`. Under [`Latest`] a thread asks for the
-//! keys that all of its own inserts up to some moment have made, and before those for the ones that
-//! were filled; an insert that is still under way is asked for by nobody, as YCSB's acknowledged
-//! counter has it. What a thread asks for therefore depends on which replies it has.
+//! i-th insert of thread t of T is key `keys + i·T + t`. Under [`Latest`] and [`YcsbLatest`] a
+//! thread asks for the keys that all of its own inserts up to some moment have made, and before
+//! those for the ones that were filled; an insert that is still under way is asked for by nobody,
+//! as YCSB's acknowledged counter has it. What a thread asks for therefore depends on which replies
+//! it has.
 //!
 //! [`Latest`]: workloads::kv::Distribution::Latest
+//! [`YcsbLatest`]: workloads::kv::Distribution::YcsbLatest
 
 use std::collections::VecDeque;
 

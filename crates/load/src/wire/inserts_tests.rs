@@ -31,6 +31,7 @@ fn work() -> Work {
         verify_one_in: 0,
         inserting: Some(Inserting { operation: 1, which: Inserts::new(0.25) }),
         follows: false,
+        keeps_writes: false,
     }
 }
 

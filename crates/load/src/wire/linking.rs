@@ -2,12 +2,13 @@
 
 use std::io;
 
-use model::ErrorClass;
+use model::{ErrorClass, Outage};
 use nix::sys::epoll::{EpollEvent, EpollFlags};
 
-use super::connection::{Pending, State};
+use super::connection::{Connection, Pending, State};
 use super::protocol::Parser;
-use super::stream::Stream;
+use super::recorder::Times;
+use super::stream::{Address, Stream};
 use super::work::Drawn;
 use super::worker::{TICK_NS, Worker};
 
@@ -15,22 +16,51 @@ use super::worker::{TICK_NS, Worker};
 const OPENING_MAX: usize = 64;
 const RETRY_NS_FIRST: u64 = 10_000_000;
 const RETRY_NS_MAX: u64 = 1_000_000_000;
+/// Longest time between two attempts to reach a server that is down.
+const LOOKED_FOR_NS: u64 = 50_000_000;
 /// How long a connection may take to be made, however long its requests may take.
 const OPENING_NS_MAX: u64 = 30_000_000_000;
 /// How often each connection is looked at within a time-out.
 const LOOKS_A_TIMEOUT: u64 = 8;
 /// Ticks within which each is looked at, however long the time-out.
 const SWEEP_TICKS_MAX: u64 = 50;
+/// How often it is looked whether servers are silent; a thread that was away for longer did not
+/// listen.
+const LISTENS_NS: u64 = 100_000_000;
+/// Silence after which it is watched by all threads whether it becomes an outage.
+const SUSPECTED_NS: u64 = Outage::SILENCE_NS / 2;
 
 /// What a thread knows of a server.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Node {
+    pub(super) address: Address,
+    /// False where it has no keys any more and is not referred to, so that nobody asks it.
+    pub(super) is_needed: bool,
+    /// When it answered a request last; 0 for never.
+    answered_ns: u64,
+    /// Until when it may have answered while the thread did not run.
+    unheard_ns: u64,
     /// Connections to it that can be used.
     open: u32,
     /// Since when there is none, although there was or should be; 0 where there is one.
     down_since_ns: u64,
     /// Why a connection to it broke last.
     last_fault: Option<(ErrorClass, String)>,
+}
+
+impl Node {
+    pub(super) fn new(address: Address) -> Self {
+        let (answered_ns, unheard_ns, open, down_since_ns, last_fault) = (0, 0, 0, 0, None);
+        Self { address, is_needed: true, answered_ns, unheard_ns, open, down_since_ns, last_fault }
+    }
+
+    /// Must be reached from now on, if that was not so before.
+    pub(super) fn needed(&mut self, now: u64) {
+        if !self.is_needed {
+            self.down_since_ns = if self.open == 0 { now } else { 0 };
+        }
+        self.is_needed = true;
+    }
 }
 
 impl<P: Parser + Default> Worker<'_, P> {
@@ -70,7 +100,7 @@ impl<P: Parser + Default> Worker<'_, P> {
         let now = self.shared.now_ns();
         let servers = self.shared.servers;
         let connection = &mut self.connections[index];
-        let address = &servers.nodes[connection.node as usize];
+        let address = &self.nodes[connection.node as usize].address;
         connection.attempts += 1;
         connection.state = State::Opening { since_ns: now };
         self.opening += 1;
@@ -161,13 +191,49 @@ impl<P: Parser + Default> Worker<'_, P> {
             self.recorder.reconnects += 1;
         }
         connection.attempts = 0;
-        let client = connection.client;
+        let (client, number) = (connection.client, connection.node as usize);
         let node = self.node_of(index);
+        let was_down = node.open == 0;
         node.down_since_ns = 0;
         node.open += 1;
         self.opening -= 1;
         self.open += 1;
+        let now = self.shared.now_ns();
+        if was_down && self.running {
+            self.retry_soon(number, now);
+        }
+        if self.shared.outages.awaits(number) {
+            self.shared.outages.opened(number, now);
+        }
         self.may_send(client);
+    }
+
+    /// A server that was down is back: no client waits for it any longer.
+    fn retry_soon(&mut self, node: usize, now: u64) {
+        let range = self.at(0, node)..self.at(0, node + 1);
+        for connection in &mut self.connections[range] {
+            if let State::Down { retry_at_ns } = &mut connection.state {
+                *retry_at_ns = now;
+            }
+        }
+    }
+
+    /// A server answered a request, and not by an error.
+    #[inline]
+    pub(super) fn served(&mut self, index: usize, now: u64) {
+        let node = self.connections[index].node as usize;
+        if self.shared.outages.awaits(node) {
+            self.shared.outages.served(node, now, |node| self.nodes[node].answered_ns);
+        }
+        self.nodes[node].answered_ns = now;
+    }
+
+    /// A server answered a request by an error.
+    pub(super) fn refused(&self, index: usize) {
+        let node = self.connections[index].node as usize;
+        if self.shared.outages.awaits(node) {
+            self.shared.outages.refused(node);
+        }
     }
 
     /// A connection broke by a fault of the socket.
@@ -200,9 +266,8 @@ impl<P: Parser + Default> Worker<'_, P> {
                 continue;
             }
             self.clients[client as usize].redials_since_ns = now;
-            let (nodes, first) = (self.scratch.len(), client as usize * self.scratch.len());
-            for index in first..first + nodes {
-                self.hang_up(index);
+            for node in 0..self.nodes.len() {
+                self.hang_up(self.at(client, node));
             }
         }
     }
@@ -211,35 +276,64 @@ impl<P: Parser + Default> Worker<'_, P> {
     pub(super) fn lost(&mut self, index: usize, class: ErrorClass, message: String) {
         let now = self.shared.now_ns();
         let connection = &mut self.connections[index];
-        match connection.state {
+        let was_opening = match connection.state {
             State::Down { .. } => return,
-            State::Opening { .. } => self.opening -= 1,
+            State::Opening { .. } => {
+                self.opening -= 1;
+                true
+            }
             State::Open => {
                 self.open -= 1;
                 self.node_of(index).open -= 1;
+                false
             }
-        }
-        let connection = &mut self.connections[index];
-        let doubled = RETRY_NS_FIRST << connection.attempts.saturating_sub(1).min(16);
-        let under_way = connection.close(now + doubled.min(RETRY_NS_MAX));
-        let client = connection.client;
+        };
+        let retry_at_ns = now + self.pause_ns(index);
+        let under_way = self.connections[index].close(retry_at_ns);
+        let client = self.connections[index].client;
+        let mut lost_ns = None;
         for pending in under_way {
-            if let Pending::Request { drawn, intended_ns, .. } = pending {
+            if let Pending::Request { drawn, intended_ns, sent_ns, .. } = pending {
+                lost_ns.get_or_insert(sent_ns.min(now));
                 self.ended(client, &drawn);
-                if self.is_measured(intended_ns, now) {
-                    let times = (intended_ns, self.measured_from_ns);
-                    self.recorder.unanswered(drawn.operation as usize, class, &message, times);
-                }
+                let times = Times { intended_ns, sent_ns: sent_ns.min(now), done_ns: now };
+                self.unanswered(&drawn, &times, (class, &message));
             }
         }
-        let node = self.node_of(index);
+        let number = self.connections[index].node as usize;
+        let node = &mut self.nodes[number];
         if node.open == 0 && node.down_since_ns == 0 {
             node.down_since_ns = now;
+        }
+        // A connection that was idle may be ended by any server.
+        let unreached_ns = (was_opening && node.open == 0).then_some(node.down_since_ns);
+        let since_ns = lost_ns.or(unreached_ns).filter(|_| node.is_needed);
+        if let Some(since_ns) = since_ns.filter(|_| self.running) {
+            self.shared.outages.lost(number, since_ns.max(node.answered_ns));
         }
         if !self.running || !self.shared.offer.reconnects || class == ErrorClass::Denied {
             self.shared.fail(class, message);
         } else {
             self.node_of(index).last_fault = Some((class, message));
+            self.shared.surveying.want(None);
+        }
+    }
+
+    /// How long after its loss a connection is made anew. One to each server that is down is tried
+    /// often, so that its return is seen soon.
+    fn pause_ns(&self, index: usize) -> u64 {
+        let connection = &self.connections[index];
+        let most_ns = if connection.client == 0 { LOOKED_FOR_NS } else { RETRY_NS_MAX };
+        let doubled = RETRY_NS_FIRST << connection.attempts.saturating_sub(1).min(16);
+        doubled.min(most_ns)
+    }
+
+    /// Counts a request that was not answered and is given up when it is `done`.
+    pub(super) fn unanswered(&mut self, drawn: &Drawn, times: &Times, failed: (ErrorClass, &str)) {
+        self.written_as(drawn, (0, 0), false);
+        if self.is_measured(times.intended_ns, times.done_ns) {
+            let operation = drawn.operation as usize;
+            self.recorder.unanswered(operation, times, failed, self.measured_from_ns);
         }
     }
 
@@ -259,20 +353,72 @@ impl<P: Parser + Default> Worker<'_, P> {
 
     /// Looks at time-outs and retries; done every tick.
     pub(super) fn look_after(&mut self, now: u64) {
-        let timeout_ns = self.shared.offer.timeout_ns;
-        if self.open + self.opening < self.connections.len() {
+        if self.running {
+            self.follow_keys(now);
+        }
+        let mut needed = self.nodes.iter().filter(|node| node.is_needed);
+        if needed.any(|node| (node.open as usize) < self.clients.len()) {
             self.retry(now);
         }
         self.time_out(now);
-        // What the others answer stands for nothing where one server of several is gone: whoever
-        // asks it next waits.
-        let is_gone = |node: &&Node| {
-            node.down_since_ns > 0 && now.saturating_sub(node.down_since_ns) > timeout_ns
-        };
-        if let Some(node) = self.nodes.iter().find(is_gone).filter(|_| self.running) {
+        if self.running {
+            self.bear_with(now);
+            if now >= self.listened_ns + LISTENS_NS {
+                self.listen(now);
+            }
+        }
+    }
+
+    /// Looks for servers that leave requests waiting and answer nothing.
+    fn listen(&mut self, now: u64) {
+        let was_away = now >= self.listened_ns + 2 * LISTENS_NS;
+        self.listened_ns = now;
+        let several = self.nodes.iter().filter(|node| node.is_needed).count() > 1;
+        for number in 0..self.nodes.len() {
+            let awaited = self.shared.outages.awaits(number);
+            let node = &mut self.nodes[number];
+            if was_away {
+                node.unheard_ns = now;
+            }
+            if awaited {
+                self.shared.outages.heard(number, node.answered_ns);
+            }
+            let since_ns = node.answered_ns.max(node.unheard_ns);
+            let suspected_ns = if awaited { LISTENS_NS } else { SUSPECTED_NS };
+            let may_be_silent = node.is_needed && (several || awaited);
+            if !may_be_silent || now.saturating_sub(since_ns) < suspected_ns {
+                continue;
+            }
+            let own = &self.connections[self.at(0, number)..self.at(0, number + 1)];
+            let oldest_ns = own.iter().filter_map(Connection::oldest_sent_ns).min();
+            let since_ns = oldest_ns.map(|oldest_ns| oldest_ns.max(since_ns));
+            if let Some(since_ns) = since_ns
+                && now.saturating_sub(since_ns) >= suspected_ns
+            {
+                self.shared.outages.silent(number, since_ns);
+            }
+        }
+    }
+
+    /// Looks for servers that are down. What the others answer stands for nothing where one of
+    /// several is gone: whoever asks it next waits.
+    fn bear_with(&self, now: u64) {
+        let timeout_ns = self.shared.offer.timeout_ns;
+        for node in self.nodes.iter().filter(|node| node.is_needed && node.down_since_ns > 0) {
+            self.shared.surveying.want(None);
+            if now.saturating_sub(node.down_since_ns) <= timeout_ns {
+                continue;
+            }
             let unknown = || (ErrorClass::Closed, "no connection could be made".to_string());
-            let (class, message) = node.last_fault.clone().unwrap_or_else(unknown);
-            self.shared.fail(class, message);
+            let (class, mut message) = node.last_fault.clone().unwrap_or_else(unknown);
+            if self.shared.surveying.may_change() {
+                let ms = timeout_ns / 1_000_000;
+                message = format!(
+                    "{message}, and no other server took over its keys within the time-out of {ms} \
+                     ms"
+                );
+            }
+            return self.shared.fail(class, message);
         }
     }
 
@@ -285,6 +431,7 @@ impl<P: Parser + Default> Worker<'_, P> {
             let connection = &self.connections[index];
             let tried = self.running || connection.attempts > 0;
             if tried
+                && self.nodes[connection.node as usize].is_needed
                 && matches!(connection.state, State::Down { retry_at_ns } if retry_at_ns <= now)
             {
                 self.connect(index);
@@ -317,7 +464,7 @@ impl<P: Parser + Default> Worker<'_, P> {
     /// Where the server of a connection is, for people.
     pub(super) fn address(&self, index: usize) -> String {
         let node = self.connections[index].node as usize;
-        self.shared.servers.nodes[node].to_string()
+        self.nodes[node].address.to_string()
     }
 }
 

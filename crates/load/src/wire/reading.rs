@@ -12,10 +12,8 @@ use super::worker::Worker;
 
 /// Longest piece that a parser may ask to see at once.
 const REST_BYTES_MAX: usize = 128 << 10;
-/// Times that a request is sent on to another server before it counts as failed.
-const HOPS_MAX: u8 = 8;
 /// What nobody asked for may still be a message that the protocol allows at any time.
-const UNASKED: Expect = Expect { shape: Shape::Any, bytes: None, verify: false, key: 0 };
+pub(super) const UNASKED: Expect = Expect { shape: Shape::Any, bytes: None, verify: false, key: 0 };
 
 /// Requests that follow each other and were answered in the same way at the same time, as those of
 /// one write mostly are.
@@ -28,10 +26,10 @@ struct Alike {
 
 /// A request whose reply has come.
 #[derive(Clone, Copy)]
-struct Answered {
-    drawn: Drawn,
-    times: Times,
-    hops: u8,
+pub(super) struct Answered {
+    pub(super) drawn: Drawn,
+    pub(super) times: Times,
+    pub(super) hops: u8,
 }
 
 impl<P: Parser + Default> Worker<'_, P> {
@@ -125,6 +123,11 @@ impl<P: Parser + Default> Worker<'_, P> {
                     taken.map(|(used, plain)| {
                         at += used;
                         let (intended_ns, sent_ns) = (*intended_ns, *sent_ns);
+                        if let (Some(written), Plain::Ok { .. }) = (&mut self.written, plain)
+                            && work.writes(drawn)
+                        {
+                            written.acknowledged(drawn.key, drawn.n, sent_ns, done_ns);
+                        }
                         let times = Times { intended_ns, sent_ns, done_ns };
                         Alike { operation: drawn.operation, times, plain }
                     })
@@ -142,6 +145,9 @@ impl<P: Parser + Default> Worker<'_, P> {
                 self.plainly_answered(self.connections[index].client, alike, requests);
             }
             if reply.is_none() {
+                if at > 0 {
+                    self.served(index, done_ns);
+                }
                 return at;
             }
             (last, requests) = (reply, 1);
@@ -213,13 +219,16 @@ impl<P: Parser + Default> Worker<'_, P> {
     }
 
     fn request_answered(&mut self, index: usize, answered: Answered, judged: &Judged) {
-        let Answered { drawn, times, hops } = answered;
+        let Answered { drawn, times, .. } = answered;
         let client = self.connections[index].client;
-        if let Judged::Elsewhere { address, for_good } = judged
-            && hops < HOPS_MAX
-            && self.send_on(index, &answered, address, *for_good)
-        {
-            return;
+        match judged {
+            Judged::Elsewhere { address, for_good } => {
+                if self.refer(client, answered, address, *for_good) {
+                    return;
+                }
+            }
+            Judged::Error(..) => self.refused(index),
+            _ => self.served(index, times.done_ns),
         }
         let whole = match self.shared.work.operations[drawn.operation as usize].then {
             None => None,
@@ -230,6 +239,8 @@ impl<P: Parser + Default> Worker<'_, P> {
             },
         };
         let judged = whole.as_ref().unwrap_or(judged);
+        let is_done = matches!(judged, Judged::Ok { .. } | Judged::Miss);
+        self.written_as(&drawn, (times.sent_ns, times.done_ns), is_done);
         self.record(drawn.operation as usize, &times, judged, 1);
         if self.shared.offer.errors_end_it {
             self.shared.fail_by(judged);
@@ -239,6 +250,18 @@ impl<P: Parser + Default> Worker<'_, P> {
         }
         self.ended(client, &drawn);
         self.answered(client, times.done_ns);
+    }
+
+    /// Keeps a write that was acknowledged, or failed.
+    pub(super) fn written_as(&mut self, drawn: &Drawn, (sent_ns, done_ns): (u64, u64), ok: bool) {
+        let Some(written) = self.written.as_mut().filter(|_| self.shared.work.writes(drawn)) else {
+            return;
+        };
+        if ok {
+            written.acknowledged(drawn.key, drawn.n, sent_ns, done_ns);
+        } else {
+            written.failed(drawn.key, drawn.n);
+        }
     }
 
     /// Appends the operation that follows on the same key, to be sent when all of this reading is
@@ -279,37 +302,5 @@ impl<P: Parser + Default> Worker<'_, P> {
             self.scratch[node].clear();
         }
         self.send_scratch(index, node);
-    }
-
-    /// Sends a request to the server that it was referred to; false when there is none.
-    fn send_on(
-        &mut self,
-        index: usize,
-        answered: &Answered,
-        address: &str,
-        for_good: bool,
-    ) -> bool {
-        let (drawn, times) = (answered.drawn, answered.times);
-        let mut name = Vec::new();
-        self.shared.work.names.append(&mut name, drawn.key);
-        let Some(node) = self.route.moved(&name, address, for_good) else { return false };
-        let asking = if for_good { &b""[..] } else { self.route.asking() };
-        let there = index - self.connections[index].node as usize + node;
-        if !self.connections[there].is_open() {
-            return false;
-        }
-        let scratch = &mut self.scratch[node];
-        scratch.extend_from_slice(asking);
-        self.shared.work.append(&self.streams, scratch, &drawn);
-        let pending = &mut self.connections[there].pending;
-        if !asking.is_empty() {
-            let (harmless, secret) = (true, false);
-            pending.push_back(Pending::Hello(Greeting { expect: UNASKED, harmless, secret }));
-        }
-        let (intended_ns, sent_ns, hops) = (times.intended_ns, times.sent_ns, answered.hops + 1);
-        pending.push_back(Pending::Request { drawn, intended_ns, sent_ns, hops });
-        self.recorder.redirects += 1;
-        self.send_scratch(there, node);
-        true
     }
 }

@@ -6,6 +6,7 @@ use stats::Histogram;
 use super::due::DueCounts;
 use super::protocol::Judged;
 use super::stages::{self, Span, StageRows};
+use crate::slowest::Slowest;
 
 /// When a request was to be sent, was sent, and was answered: nanoseconds of one clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,12 +29,14 @@ pub struct Row {
     run: (u64, u64),
     /// Kept only under an open load: in a closed one a request is intended when it is sent.
     open: Option<Box<Open>>,
+    slowest: Slowest,
 }
 
 #[derive(Clone, Debug, Default)]
 struct Open {
     response: Histogram,
     lag: Histogram,
+    slowest: Slowest,
 }
 
 /// Length of an interval of [`WireRecorder::done_per_interval`], nanoseconds.
@@ -62,8 +65,12 @@ pub struct WireRecorder {
 }
 
 impl Row {
-    pub(crate) fn new(open: bool) -> Self {
-        Self { open: open.then(Box::default), ..Self::default() }
+    /// `is_open` where requests have an intended start of their own; the longest times are kept for
+    /// intervals of `slowest_ns`.
+    pub(crate) fn new(is_open: bool, slowest_ns: u64) -> Self {
+        let slowest = Slowest::new(slowest_ns);
+        let open = || Box::new(Open { slowest: slowest.clone(), ..Open::default() });
+        Self { open: is_open.then(open), slowest: slowest.clone(), ..Self::default() }
     }
 
     fn record_service(&mut self, ns: u64, requests: u64) {
@@ -81,9 +88,16 @@ impl Row {
         }
     }
 
-    /// Counts `requests` replies that are alike, with their times unless they are errors; true
-    /// where they were recorded.
-    pub(crate) fn reply(&mut self, times: &Times, judged: &Judged, requests: u64) -> bool {
+    /// Counts `requests` replies that are alike, with their times, of errors the lag alone; true
+    /// where all were recorded. The measurement began at `from_ns`.
+    pub(crate) fn reply(
+        &mut self,
+        times: &Times,
+        judged: &Judged,
+        (requests, from_ns): (u64, u64),
+    ) -> bool {
+        let due_ns = times.intended_ns.saturating_sub(from_ns);
+        self.record_lag(times, requests);
         let counts = &mut self.counts;
         match judged {
             Judged::Ok { verified } => {
@@ -95,26 +109,46 @@ impl Row {
             // Refusing is quick: its time would make the others look better.
             Judged::Error(class, words) => {
                 (0..requests).for_each(|_| counts.fail(*class, words));
+                self.failed(due_ns);
                 return false;
             }
             Judged::Elsewhere { address, .. } => {
                 let words = format!("the server refers to {address}, which cannot be used");
                 (0..requests).for_each(|_| counts.fail(ErrorClass::Reply, &words));
+                self.failed(due_ns);
                 return false;
             }
         }
-        self.record_service(times.done_ns.saturating_sub(times.sent_ns), requests);
+        let service_ns = times.done_ns.saturating_sub(times.sent_ns);
+        self.record_service(service_ns, requests);
+        self.slowest.record(due_ns, service_ns);
         if let Some(open) = &mut self.open {
-            let (intended_ns, sent_ns) = (times.intended_ns, times.sent_ns);
-            open.response.record_many(times.done_ns.saturating_sub(intended_ns), requests);
-            open.lag.record_many(sent_ns.saturating_sub(intended_ns), requests);
+            let response_ns = times.done_ns.saturating_sub(times.intended_ns);
+            open.response.record_many(response_ns, requests);
+            open.slowest.record(due_ns, response_ns);
         }
         true
     }
 
-    /// Counts a request that was never answered.
-    pub(crate) fn fail(&mut self, class: ErrorClass, words: &str) {
+    /// Records how late requests were sent, however they end.
+    fn record_lag(&mut self, times: &Times, requests: u64) {
+        if let Some(open) = &mut self.open {
+            open.lag.record_many(times.sent_ns.saturating_sub(times.intended_ns), requests);
+        }
+    }
+
+    /// Counts a request that was sent and never answered; the measurement began at `from_ns`.
+    pub(crate) fn fail(&mut self, times: &Times, (class, words): (ErrorClass, &str), from_ns: u64) {
+        self.record_lag(times, 1);
         self.counts.fail(class, words);
+        self.failed(times.intended_ns.saturating_sub(from_ns));
+    }
+
+    fn failed(&mut self, due_ns: u64) {
+        self.slowest.fail(due_ns);
+        if let Some(open) = &mut self.open {
+            open.slowest.fail(due_ns);
+        }
     }
 
     pub(crate) fn merge(&mut self, other: &Self) {
@@ -125,7 +159,9 @@ impl Row {
             let own = self.open.get_or_insert_default();
             own.response.merge(&theirs.response);
             own.lag.merge(&theirs.lag);
+            own.slowest.merge(&theirs.slowest);
         }
+        self.slowest.merge(&other.slowest);
     }
 
     pub(crate) fn clear(&mut self) {
@@ -134,7 +170,9 @@ impl Row {
         if let Some(open) = &mut self.open {
             open.response.clear();
             open.lag.clear();
+            open.slowest.clear();
         }
+        self.slowest.clear();
     }
 
     /// Requests that were answered, whatever was answered.
@@ -157,7 +195,8 @@ impl Row {
         self.open.as_ref().map_or(&self.service, |open| &open.response)
     }
 
-    /// Sent − intended start; `None` where a request is intended when it is sent.
+    /// Sent − intended start, of failed requests too; `None` where a request is intended when it is
+    /// sent.
     pub fn lag(&self) -> Option<&Histogram> {
         self.open.as_ref().map(|open| &open.lag)
     }
@@ -165,17 +204,15 @@ impl Row {
 
 impl WireRecorder {
     /// For `operations` kinds of request; `open` where requests have an intended start of their
-    /// own.
-    pub fn new(operations: usize, open: bool) -> Self {
-        Self { rows: vec![Row::new(open); operations], ..Self::default() }
+    /// own. The longest times are kept for intervals of `slowest_ns`.
+    pub(crate) fn new(operations: usize, open: bool, slowest_ns: u64) -> Self {
+        Self { rows: vec![Row::new(open, slowest_ns); operations], ..Self::default() }
     }
 
     /// The same, telling apart what was due in each stage; `apart` where they are no rows among
     /// those of the operations.
     pub(crate) fn with_stages(mut self, spans: &[Span], apart: bool) -> Self {
-        let open = self.rows.first().is_some_and(|row| row.open.is_some());
-        let operations = self.rows.len();
-        self.stages = spans.iter().map(|s| StageRows::new(*s, operations, open)).collect();
+        self.stages = spans.iter().map(|s| StageRows::new(*s, &self.rows)).collect();
         self.stages_apart = apart;
         self
     }
@@ -202,7 +239,7 @@ impl WireRecorder {
             let done_ns = is_right.then_some(times.done_ns);
             due.count(times.intended_ns, done_ns, counted);
         }
-        if !self.rows[operation].reply(times, judged, requests) {
+        if !self.rows[operation].reply(times, judged, counted) {
             return;
         }
         let interval = ((times.done_ns - from_ns) / INTERVAL_NS) as usize;
@@ -212,22 +249,23 @@ impl WireRecorder {
         self.done_per_interval[interval] += requests;
     }
 
-    /// Counts a request that was never answered; the measurement began at `from_ns`.
+    /// Counts a request that was sent and never answered; the measurement began at `from_ns`.
     pub(crate) fn unanswered(
         &mut self,
         operation: usize,
-        class: ErrorClass,
-        words: &str,
-        (intended_ns, from_ns): (u64, u64),
+        times: &Times,
+        failed: (ErrorClass, &str),
+        from_ns: u64,
     ) {
+        let intended_ns = times.intended_ns;
         let stage = stages::unanswered(&mut self.stages, operation, (intended_ns, from_ns));
         if let Some(row) = stage {
-            row.fail(class, words);
+            row.fail(times, failed, from_ns);
         }
         if let Some(due) = &mut self.due {
             due.count(intended_ns, None, (1, from_ns));
         }
-        self.rows[operation].fail(class, words);
+        self.rows[operation].fail(times, failed, from_ns);
     }
 
     /// Adds all of `other`.
@@ -333,6 +371,7 @@ fn result(name: &str, row: &Row, seconds: f64) -> OperationResult {
         response: row.response().clone(),
         lag: row.lag().cloned().unwrap_or_default(),
         lock_wait: Histogram::default(),
+        slowest: Some(row.slowest.to_record(row.open.as_ref().map(|open| &open.slowest))),
     }
 }
 
@@ -358,4 +397,22 @@ fn merged(rows: &[Row]) -> Row {
         whole.merge(row);
     }
     whole
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_that_fail_have_a_lag_and_no_other_time() {
+        let mut recorder = WireRecorder::new(1, true, 1_000);
+        let times = Times { intended_ns: 1_000, sent_ns: 1_500, done_ns: 9_000 };
+        let refused = Judged::Error(ErrorClass::Full, "OOM".into());
+        recorder.answered(0, &times, &refused, (1, 0));
+        recorder.unanswered(0, &times, (ErrorClass::Timeout, "late"), 0);
+        let row = &recorder.rows()[0];
+        assert_eq!((row.counts().error, row.answered(), row.response().count()), (2, 0, 0));
+        let lag = row.lag().unwrap();
+        assert_eq!((lag.count(), lag.max_ns()), (2, 500));
+    }
 }

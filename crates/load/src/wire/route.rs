@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use super::stream::Address;
+
 /// Knows the servers by number.
 pub trait Route: fmt::Debug + Send + Sync {
     /// Number of the server on which a key of that name lives.
@@ -14,8 +16,31 @@ pub trait Route: fmt::Debug + Send + Sync {
     /// What must be said before a request that was sent on but not for good; has one reply.
     fn asking(&self) -> &'static [u8];
 
+    /// For each part that the keys are divided into, the number of the server that has it; empty
+    /// where parts never move.
+    fn owners(&self) -> Vec<usize> {
+        Vec::new()
+    }
+
     /// The same, for another thread.
     fn fresh(&self) -> Box<dyn Route>;
+}
+
+/// Servers, and which of them a key lives on now.
+#[derive(Debug)]
+pub struct Layout {
+    /// Where they are, in the order in which the route counts them.
+    pub nodes: Vec<Address>,
+    /// Which key lives where.
+    pub route: Box<dyn Route>,
+}
+
+/// Asks servers that may come, go and take over keys from each other where the keys live.
+pub trait Survey: fmt::Debug + Send + Sync {
+    /// The present layout. Its servers begin with the `known` ones, in their order; those behind
+    /// them have keys, or are at one of the addresses that were `named` by a referral. Blocks for
+    /// some seconds at most; `None` where no server tells.
+    fn ask(&self, known: &[Address], named: &[String]) -> Option<Layout>;
 }
 
 /// One server that has all keys.

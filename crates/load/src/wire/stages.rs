@@ -94,12 +94,13 @@ pub(crate) struct StageRows {
 }
 
 impl StageRows {
-    pub(crate) fn new(span: Span, operations: usize, open: bool) -> Self {
+    /// With `rows` that are empty.
+    pub(crate) fn new(span: Span, rows: &[Row]) -> Self {
         Self {
             span,
-            outside: Row::new(open),
-            rows: vec![Row::new(open); operations],
-            answered: vec![0; operations],
+            outside: rows.first().cloned().unwrap_or_default(),
+            rows: rows.to_vec(),
+            answered: vec![0; rows.len()],
             unsent: 0,
         }
     }
@@ -175,7 +176,7 @@ pub(crate) fn replied(
     let at_ns = if open { intended_ns } else { done_ns };
     let stage = of_time(stages, at_ns);
     let stage = &mut stages[stage];
-    if !stage.row(operation, at_ns).reply(times, judged, requests) {
+    if !stage.row(operation, at_ns).reply(times, judged, (requests, from_ns)) {
         return;
     }
     if let Some(stage) = recording(stages, done_ns) {
@@ -295,6 +296,9 @@ pub(crate) fn stage_results(
             let own = names.iter().position(|name| *name == operation.operation);
             let answered = own.map_or(all, |own| stage.answered[own]);
             operation.rate_per_s = answered as f64 / stage.span.seconds();
+            if let Some(slowest) = &mut operation.slowest {
+                slowest.begin_at(from_ns);
+            }
         }
         StageResult {
             stage: number as u32,

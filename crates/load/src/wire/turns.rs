@@ -4,7 +4,6 @@ use std::cmp::Reverse;
 
 use workloads::kv::Random;
 
-use super::connection::Connection;
 use super::engine::{Pacing, Think};
 use super::protocol::Parser;
 use super::worker::Worker;
@@ -50,7 +49,7 @@ impl<P: Parser + Default> Worker<'_, P> {
         (before..clients).for_each(|client| self.starts(client, now));
     }
 
-    /// Queues a client when it has room for a request and all its connections are open.
+    /// Queues a client when it has room for a request and its connections are open.
     pub(super) fn may_send(&mut self, client: u32) {
         let own = &self.clients[client as usize];
         let room = match self.shared.offer.pacing {
@@ -64,11 +63,10 @@ impl<P: Parser + Default> Worker<'_, P> {
         }
     }
 
-    /// True when all connections of a client are open.
+    /// True when all connections of a client are open, but for those to servers that nobody asks.
     fn is_open(&self, client: u32) -> bool {
-        let nodes = self.scratch.len();
-        let first = client as usize * nodes;
-        self.connections[first..first + nodes].iter().all(Connection::is_open)
+        let is_open = |node| self.connections[self.at(client, node)].is_open();
+        (0..self.nodes.len()).all(|node| is_open(node) || !self.nodes[node].is_needed)
     }
 
     /// A client has got a reply; with the last of them it thinks, and sends again.

@@ -55,6 +55,9 @@ pub struct Work {
     /// to the same key as soon as the one before is answered well, by the same client. Each counts
     /// by itself; loads are counted and paced by the first.
     pub follows: bool,
+    /// True where every write replaces the whole value of its key and nothing else changes one, so
+    /// that what keys hold at the end follows from the writes: those of a sample are kept.
+    pub keeps_writes: bool,
 }
 
 /// The random numbers of a load.
@@ -200,6 +203,13 @@ impl Work {
             verify: drawn.verify,
             key: drawn.key.0,
         }
+    }
+
+    /// True when the request, as a whole, writes the value of its key.
+    #[inline]
+    pub(crate) fn writes(&self, drawn: &Drawn) -> bool {
+        let kind = &self.operations[drawn.operation as usize];
+        kind.writes || kind.then.is_some()
     }
 
     /// What is sent: the operation, or the write that follows it.

@@ -5,7 +5,8 @@
 //! share nothing but the start, the stop and the place where records are handed over.
 //!
 //! Parts: this file sends and waits, `turns` says who may send, `linking` makes connections and
-//! bears their loss, `reading` takes in replies, `watching` tells what the thread does itself.
+//! bears their loss, `reading` takes in replies, `elsewhere` follows keys to other servers,
+//! `watching` tells what the thread does itself.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -15,10 +16,11 @@ use std::ops::RangeInclusive;
 use model::ErrorClass;
 use nix::errno::Errno;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
-use workloads::kv::Random;
+use workloads::kv::{Random, Written};
 
 use super::connection::{Connection, Pending, UNTIMED};
 use super::crowd::Crowd;
+use super::elsewhere::Referred;
 use super::engine::{Pacing, Shared, Until, fresh};
 use super::inserts::Inserted;
 use super::linking::Node;
@@ -55,6 +57,8 @@ pub(crate) struct Share {
     pub(crate) marks: Marks<ThreadUse>,
     /// Requests of an open load that could not be sent before its end.
     pub(crate) unsent: u64,
+    /// Its writes, where they are kept.
+    pub(crate) written: Option<Written>,
 }
 
 /// A thread's own state.
@@ -66,7 +70,7 @@ pub(crate) struct Worker<'a, P> {
     timer: Timer,
     /// How much earlier than needed it wakes up, where it may; follows how late it was.
     early_ns: u64,
-    /// Connection `client × nodes + node`.
+    /// Those of all clients to one server, then those to the next: see [`Worker::at`].
     pub(super) connections: Vec<Connection<P>>,
     pub(super) clients: Vec<Client>,
     /// Clients that may send.
@@ -78,6 +82,10 @@ pub(crate) struct Worker<'a, P> {
     /// What pauses are drawn from.
     pub(super) pauses: Random,
     pub(super) route: Box<dyn Route>,
+    /// Which of the engine's layouts it follows.
+    pub(super) generation: u64,
+    /// Requests that were referred to a server that cannot be asked yet.
+    pub(super) referred: Vec<Referred>,
     pub(super) inbox: Vec<u8>,
     /// What is to be sent, by node; empty between two sendings.
     pub(super) scratch: Vec<Vec<u8>>,
@@ -86,6 +94,8 @@ pub(crate) struct Worker<'a, P> {
     pub(super) recorder: WireRecorder,
     /// Requests drawn by this thread.
     pub(super) drawn: u64,
+    /// Writes of this thread, where they are kept.
+    pub(super) written: Option<Written>,
     /// Keys inserted by this thread, where the load inserts any.
     pub(super) inserted: Option<Inserted>,
     pub(super) under_way: u64,
@@ -116,6 +126,8 @@ pub(crate) struct Worker<'a, P> {
     pub(super) open: usize,
     /// The connection that is looked at next for a time-out.
     pub(super) next_look: usize,
+    /// When it was looked last whether servers are silent.
+    pub(super) listened_ns: u64,
     pub(super) running: bool,
     /// What it knows of each server.
     pub(super) nodes: Vec<Node>,
@@ -124,7 +136,7 @@ pub(crate) struct Worker<'a, P> {
 impl<'a, P: Parser + Default> Worker<'a, P> {
     /// A thread with its clients; nothing is connected yet.
     pub(crate) fn new(shared: &'a Shared<'a>, index: u32) -> io::Result<Self> {
-        let (offer, nodes) = (shared.offer, shared.servers.nodes.len());
+        let (offer, standing) = (shared.offer, shared.surveying.standing());
         let threads = offer.threads;
         let clients = offer.clients / threads + u32::from(index < offer.clients % threads);
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
@@ -140,27 +152,28 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
                 (None, Some(Pacer::new(*arrivals, stages, (index, threads), seed)))
             }
         };
-        let connections = (0..clients)
-            .flat_map(|client| (0..nodes as u32).map(move |node| Connection::new(client, node)));
-        Ok(Self {
+        let mut worker = Self {
             shared,
             index: index as usize,
             epoll,
             timer,
             early_ns: *EARLY_NS.end(),
-            connections: connections.collect(),
+            connections: Vec::new(),
             clients: vec![Client::default(); clients as usize],
             free: VecDeque::new(),
             hung_up: VecDeque::new(),
             thinking: BinaryHeap::new(),
             pauses: pauses(shared.work.seed_of(offer.number), index),
-            route: shared.servers.route.fresh(),
+            route: standing.route.fresh(),
+            generation: standing.generation,
+            referred: Vec::new(),
             inbox: vec![0; INBOX_BYTES],
-            scratch: vec![Vec::new(); nodes],
+            scratch: Vec::new(),
             name: Vec::new(),
             streams: shared.work.streams(offer.number),
             recorder: fresh(offer, shared.work),
             drawn: 0,
+            written: shared.work.keeps_writes.then(Written::default),
             inserted: Inserted::new(shared.work, (index, threads)),
             under_way: 0,
             plain: shared.work.is_plain(),
@@ -181,9 +194,17 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
             opening: 0,
             open: 0,
             next_look: 0,
+            listened_ns: 0,
             running: false,
-            nodes: vec![Node::default(); nodes],
-        })
+            nodes: Vec::new(),
+        };
+        worker.add_nodes(&standing.nodes);
+        Ok(worker)
+    }
+
+    /// Index of a client's connection to a server.
+    pub(super) fn at(&self, client: u32, node: usize) -> usize {
+        node * self.clients.len() + client as usize
     }
 
     /// Connects, waits for the others, offers its share of the load and reads until all is
@@ -227,6 +248,7 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
             last_done_ns: self.last_done_ns,
             used: self.used().since(used_before.unwrap_or_else(|| self.used())),
             unsent,
+            written: self.written.take(),
         }
     }
 
@@ -237,7 +259,7 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
         if let Until::AfterNs(ns) = offer.until {
             self.ends_ns = self.measured_from_ns + ns;
         }
-        self.running = true;
+        (self.running, self.listened_ns) = (true, self.begun_ns);
         self.next_due();
         if self.crowd.is_some() {
             self.at_work = 0;
@@ -333,7 +355,6 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
     fn send(&mut self, client: u32, now: u64) {
         let work = self.shared.work;
         let own = self.clients[client as usize];
-        let first = client as usize * self.scratch.len();
         let drawn_before = self.drawn;
         for _ in own.in_flight..self.shared.offer.pipeline {
             let n = self.number();
@@ -355,7 +376,8 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
             }
             let intended_ns = intended_ns.unwrap_or(UNTIMED);
             let pending = Pending::Request { drawn, intended_ns, sent_ns: UNTIMED, hops: 0 };
-            self.connections[first + node].pending.push_back(pending);
+            let connection = self.at(client, node);
+            self.connections[connection].pending.push_back(pending);
         }
         let requests = self.drawn - drawn_before;
         self.clients[client as usize].in_flight += requests as u32;
@@ -363,8 +385,9 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
         let sent_ns = self.shared.now_ns();
         let since_ns = if own.redials_since_ns > 0 { own.redials_since_ns } else { sent_ns };
         for node in 0..self.scratch.len() {
-            self.connections[first + node].stamp(sent_ns, since_ns);
-            self.send_scratch(first + node, node);
+            let connection = self.at(client, node);
+            self.connections[connection].stamp(sent_ns, since_ns);
+            self.send_scratch(connection, node);
         }
     }
 

@@ -21,6 +21,7 @@ use load::{Meter, Reading, Unseen};
 use model::ErrorClass;
 use nix::sched::{CpuSet, sched_getaffinity};
 use nix::unistd::Pid;
+use stats::Histogram;
 use workloads::kv::{Distribution, KeyChoice, KeyNames, Mix, Sizes, Values};
 
 pub(super) const S: u64 = 1_000_000_000;
@@ -94,6 +95,7 @@ impl Server {
             hello: Vec::new(),
             hello_replies: Vec::new(),
             route: Box::new(Single),
+            survey: None,
         }
     }
 }
@@ -134,6 +136,7 @@ pub(super) fn work() -> Work {
         verify_one_in: 0,
         inserting: None,
         follows: false,
+        keeps_writes: false,
     }
 }
 
@@ -180,6 +183,36 @@ fn a_counted_load_sends_exactly_that_many() {
         assert_eq!(outcome.recorder.done_per_interval().iter().sum::<u64>(), requests);
         assert!(row.lag().is_none());
     }
+}
+
+/// What stands for all has the times of each operation and no others, also when it was written to
+/// a record and read again, and both tell in the same intervals when it was slow.
+#[test]
+fn the_row_of_all_operations_is_their_sum() {
+    let operations = [(); 2].map(|()| work().operations.remove(0)).to_vec();
+    let work = Work { operations, mix: Mix::new(&[1.0, 1.0]).unwrap(), ..work() };
+    let offer = Offer { threads: 2, ..offer(4, 2, Until::Requests(5_000)) };
+    let outcome = run_with(&work, &offer, &Server::good().servers());
+    let phase = outcome.into_phase("all", &["one", "two"]);
+    let (all, parts) = phase.operations.split_last().unwrap();
+    assert_eq!((all.operation.as_str(), parts.len()), ("all", 2));
+    let (mut sum, mut of_record, mut longest) = (Histogram::new(), Histogram::new(), Vec::new());
+    for part in parts {
+        sum.merge(&part.service);
+        of_record.merge(&Histogram::decode(&part.service.encode()).unwrap());
+        let service = &part.slowest.as_ref().unwrap().service;
+        longest.resize(service.len().max(longest.len()), 0);
+        longest.iter_mut().zip(service).for_each(|(all, one)| *all = u64::max(*all, *one));
+    }
+    assert_eq!((sum.count(), &sum, &of_record), (5_000, &all.service, &all.service));
+    let all_of_record = Histogram::decode(&all.service.encode()).unwrap();
+    for q in [0.5, 0.99, 0.999, 0.9999] {
+        let [one, two] = [&all_of_record, &all.service].map(|times| times.quantile_ns(q));
+        assert_eq!([one, two], [of_record.quantile_ns(q), sum.quantile_ns(q)], "{q}");
+    }
+    assert_eq!(longest, all.slowest.as_ref().unwrap().service);
+    let most_ns = longest.iter().max().unwrap();
+    assert!(sum.max_ns().abs_diff(*most_ns) <= most_ns / 1_000, "{longest:?}");
 }
 
 #[test]

@@ -156,8 +156,9 @@ impl Study {
             Expectation::Cpu { a, b, shares, min, max } => {
                 (vec![a, b], shares.iter().chain([min, max]).copied().collect())
             }
-            Expectation::Slower { targets, shares, .. } => {
-                (targets.iter().collect(), shares.clone())
+            Expectation::Slower { targets, shares, min, max, .. } => {
+                let numbers = shares.iter().chain([min]).chain(max).copied().collect();
+                (targets.iter().collect(), numbers)
             }
             Expectation::Steady { targets, cpu, within } => {
                 (targets.iter().collect(), vec![*cpu, *within])

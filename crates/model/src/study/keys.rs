@@ -8,7 +8,7 @@ use super::wire::StudyWorkload;
 use super::wire::StudyWorkload::{AppCache, Ramp, Sessions};
 
 /// Table, key, whose it is (one of those that have it), and whether it must be there.
-const OWN: [(&str, &str, StudyWorkload, bool); 47] = [
+const OWN: [(&str, &str, StudyWorkload, bool); 48] = [
     ("defaults", "value_bytes", Sessions, true),
     ("defaults", "value_bytes", Ramp, false),
     ("defaults", "ttl_s", Sessions, true),
@@ -56,6 +56,7 @@ const OWN: [(&str, &str, StudyWorkload, bool); 47] = [
     ("profiles", "pace", Ramp, true),
     ("profiles", "permille", Ramp, false),
     ("profiles", "groups", Ramp, false),
+    ("profiles", "control_permille", Ramp, false),
 ];
 
 /// `--set` keys that stand in no study: of a ramp, rates in place of its profile's.

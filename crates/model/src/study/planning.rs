@@ -212,7 +212,8 @@ fn phase(phase: &StudyPhase, profile: &Profile, operations: u64, resolved: &Reso
         }
         StopKind::Count => (0, Stop::Count(operations)),
     };
-    Phase { name: phase.name.clone(), mix: phase.mix.get_ref().clone(), warmup_ns, stop }
+    let mix = phase.mix.get_ref().clone();
+    Phase { name: phase.name.clone(), mix, warmup_ns, stop, control: None }
 }
 
 #[cfg(test)]

@@ -10,11 +10,20 @@ use super::StudyError;
 use super::choices::{Choices, Resolved, bad, within};
 use super::wire::{Profile, RAMP_OPERATIONS, ScaleSize, Study};
 use crate::load::{Load, PEAK, RampSteps};
-use crate::plan::{Kv, KvOperation, Phase, Stop};
+use crate::plan::{Control, Kv, KvOperation, Phase, Stop};
 use crate::stages::{ClientStage, SETTLE_SHARE, STAGE_CLIENTS_MAX, STAGE_RATE_MAX};
 
 /// Name of the phase whose load is raised.
 pub const RAMP: &str = "ramp";
+/// Names of the phases that tell what an operation takes apart from what its place takes: a pair,
+/// the same in the other order, and each operation by itself.
+const PAIR: &str = "pair";
+const SWAPPED: &str = "swapped";
+const APART: &str = "apart";
+/// Keys of such a phase at most: few enough that each is written again long before it expires.
+const CONTROL_KEYS: u64 = 10_000;
+/// Largest share of the load at which they may run, in thousandths.
+const CONTROL_PERMILLE_MAX: u32 = 500;
 /// Largest share of the peak that may be planned, in thousandths.
 const PERMILLE_MAX: u32 = 10_000;
 /// Most stages on the way up.
@@ -219,6 +228,11 @@ impl Study {
 pub(super) fn fault_in_profile(profile: &Profile) -> Option<(usize, String)> {
     let name = profile.name.get_ref();
     let (at, offset) = (|at: usize, problem: String| Some((at, problem)), profile.name.span());
+    if let Some(share) = &profile.control_permille
+        && !(1..=CONTROL_PERMILLE_MAX).contains(share.get_ref())
+    {
+        return at(share.span().start, "control_permille must be 1 to 500".into());
+    }
     let (permille, groups) = (profile.permille.as_ref(), profile.groups.as_ref());
     match (profile.pace, permille, groups) {
         (Pace::Open, None, _) => {
@@ -299,6 +313,18 @@ fn in_order<T: Copy>(ascending: &[T], order: StageOrder, seed: u64) -> Vec<T> {
     all
 }
 
+/// The phases, by name, that tell apart what an operation takes and what its place takes.
+fn controls(permille: u32, keys: u64) -> [(&'static str, Control); 3] {
+    let keys = keys.min(CONTROL_KEYS);
+    let names = RAMP_OPERATIONS.map(String::from);
+    let control = |sequence: Vec<String>| Control { sequence, permille, keys };
+    [
+        (PAIR, control(names.to_vec())),
+        (SWAPPED, control(names.iter().rev().cloned().collect())),
+        (APART, control(Vec::new())),
+    ]
+}
+
 /// The workload of a profile under a load.
 pub(super) fn workload(profile: &Profile, load: &Load, resolved: &Resolved) -> Kv {
     let (defaults, size) = (&resolved.defaults, &resolved.size);
@@ -308,17 +334,22 @@ pub(super) fn workload(profile: &Profile, load: &Load, resolved: &Resolved) -> K
         mix: RAMP_OPERATIONS.iter().map(|name| ((*name).into(), 1.0)).collect(),
         warmup_ns: size.warmup_ms * 1_000_000,
         stop: Stop::AfterNs(length_ns),
+        control: None,
     };
     let stage_ns = size.stage_ms * 1_000_000;
-    let (phases, think_ms) = match load {
-        Load::Ramp { .. } => {
-            let peak = phase(PEAK, size.measure_ms * 1_000_000);
-            (vec![peak, phase(RAMP, load.ramp_ns())], 0.0)
-        }
+    let (mut phases, ramp_ns, think_ms) = match load {
+        Load::Ramp { .. } => (vec![phase(PEAK, size.measure_ms * 1_000_000)], load.ramp_ns(), 0.0),
         Load::Closed { .. } | Load::Open { .. } => {
-            (vec![phase(RAMP, stage_ns * u64::from(size.stages))], defaults.think_ms)
+            (Vec::new(), stage_ns * u64::from(size.stages), defaults.think_ms)
         }
     };
+    if let Some(share) = &profile.control_permille {
+        phases.extend(
+            controls(*share.get_ref(), size.keys)
+                .map(|(name, control)| Phase { control: Some(control), ..phase(name, stage_ns) }),
+        );
+    }
+    phases.push(phase(RAMP, ramp_ns));
     Kv {
         profile: profile.name.get_ref().clone(),
         operations: RAMP_OPERATIONS.iter().map(operation).collect(),

@@ -45,7 +45,14 @@ fn the_default_plan_raises_the_rate_of_two_targets_and_lowers_it_again() {
     let kv = kv(&plan);
     let phases: Vec<_> = kv.phases.iter().map(|p| (p.name.as_str(), p.stop)).collect();
     let ramp_ns = 600_000_000 * shares.len() as u64;
-    let expected = [("peak", Stop::AfterNs(800_000_000)), ("ramp", Stop::AfterNs(ramp_ns))];
+    let control = Stop::AfterNs(600_000_000);
+    let expected = [
+        ("peak", Stop::AfterNs(800_000_000)),
+        ("pair", control),
+        ("swapped", control),
+        ("apart", control),
+        ("ramp", Stop::AfterNs(ramp_ns)),
+    ];
     assert_eq!(phases, expected);
     assert_eq!((kv.key_bytes.as_deref(), kv.value_bytes.as_str()), (Some("uuid"), "json"));
     assert_eq!((kv.follows, kv.think_ns, kv.ttl_s), (true, 0, 20));
@@ -74,8 +81,8 @@ fn the_published_stages_add_a_client_to_each_group() {
          all"
     );
     let kv = kv(&plan);
-    assert_eq!((kv.think_ns, kv.think_is_drawn, kv.phases.len()), (49_000_000, true, 1));
-    assert_eq!(kv.phases[0].stop, Stop::AfterNs(7_200_000_000_000));
+    assert_eq!((kv.think_ns, kv.think_is_drawn, kv.phases.len()), (49_000_000, true, 4));
+    assert_eq!(kv.phases[3].stop, Stop::AfterNs(7_200_000_000_000));
 }
 
 #[test]
@@ -197,7 +204,7 @@ fn shuffled_stages_have_rests_between_them() {
     assert!(load.to_string().contains("rests of 0.6 s between them"), "{load}");
     assert_eq!(load.ramp_ns(), 5 * 600_000_000);
     let Workload::Kv(kv) = &plan.cells[0].workload else { panic!("{plan:?}") };
-    assert_eq!(kv.phases[1].stop, Stop::AfterNs(load.ramp_ns()));
+    assert_eq!(kv.phases.last().unwrap().stop, Stop::AfterNs(load.ramp_ns()));
     let Load::Open { stages, .. } = load.clone().at_peak(1e6) else { panic!("{load}") };
     let rates: Vec<u64> = stages.iter().map(|stage| stage.from_per_s).collect();
     assert_eq!((rates.len(), rates[1], rates[3]), (5, 0, 0));
@@ -288,6 +295,38 @@ fn a_ramp_at_its_peak_is_an_open_load() {
     let stored = serde_json::to_string(&ramp).unwrap();
     assert_eq!(serde_json::from_str::<Load>(&stored).unwrap(), ramp);
     assert!(stored.contains(r#""kind":"ramp""#) && stored.contains(r#"{"permille":[100,1200]}"#));
+}
+
+#[test]
+fn controls_have_an_order_a_share_and_keys_of_their_own() {
+    let plan = with_sets(&[("keys", "500")]).unwrap();
+    let (kv, load) = (kv(&plan), &plan.cells[0].load);
+    let seen = |name: &str| {
+        let phase = kv.phases.iter().find(|phase| phase.name == name).unwrap();
+        let control = phase.control.clone();
+        (control.map(|c| (c.sequence, c.permille, c.keys)), kv.operations_of_one_paced(phase))
+    };
+    let order = |names: &[&str]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
+    assert_eq!(seen("pair"), (Some((order(&["set", "get"]), 250, 500)), 2));
+    assert_eq!(seen("swapped"), (Some((order(&["get", "set"]), 250, 500)), 2));
+    assert_eq!(seen("apart"), (Some((order(&[]), 250, 500)), 1));
+    assert_eq!((seen("peak"), seen("ramp")), ((None, 2), (None, 2)));
+    let Load::Open { rate_per_s, poisson: true, clients: 64, stages, .. } =
+        load.part(250, 40_000.0, 2)
+    else {
+        panic!("it is open")
+    };
+    assert_eq!((rate_per_s, stages.len()), (10_000, 0));
+    // Of a closed load an operation by itself has a client to itself.
+    let closed = Load::closed(100);
+    assert_eq!((closed.part(100, 0.0, 1).clients(), closed.part(100, 0.0, 2).clients()), (10, 20));
+    let text = RAMP_STUDY.replace("control_permille = 250", "control_permille = 501");
+    let error = Study::parse("r.toml", &text).unwrap_err().to_string();
+    assert!(error.contains("control_permille must be 1 to 500"), "{error}");
+    let text =
+        RAMP_STUDY.replace("control_permille = 250\n", "").replace("control_permille = 100\n", "");
+    let plan = Study::parse("r.toml", &text).unwrap().plan(&choices()).unwrap();
+    assert_eq!(plan.cells[0].workload.phases().len(), 2);
 }
 
 #[test]

@@ -91,8 +91,8 @@ pub enum Expectation {
         /// How many times the ratio at the light load the other must be at least.
         min: f64,
     },
-    /// Of ramps: on each target and at each share of its knee one operation takes longer than
-    /// another, by the 99th percentile.
+    /// Of ramps: on each target the 99th percentile of one operation by that of another lies within
+    /// `min` and `max`, both where each arrives by itself and in pairs of both orders together.
     Slower {
         /// The operation that is said to take longer.
         operation: String,
@@ -100,8 +100,13 @@ pub enum Expectation {
         than: String,
         /// Targets looked at.
         targets: Vec<String>,
-        /// Shares of the knee looked at.
+        /// Shares of the knee at which the ramp's own pairs are told beside.
         shares: Vec<f64>,
+        /// Smallest ratio that still confirms the statement.
+        #[serde(default = "as_long")]
+        min: f64,
+        /// Largest ratio that still confirms it; absent for no upper end.
+        max: Option<f64>,
     },
     /// Of ramps: server CPU time of `a` by that of `b` at the same rates, which are shares of the
     /// lower knee, lies within `min` and `max`.
@@ -137,6 +142,10 @@ pub enum Expectation {
         /// The share of the lower knee at which times are compared.
         share: f64,
     },
+}
+
+fn as_long() -> f64 {
+    1.0
 }
 
 /// One of the highest rates of a ramp.

@@ -264,6 +264,10 @@ pub struct Profile {
     pub permille: Option<Spanned<Vec<u32>>>,
     /// Ramp of pace `clients`: groups of clients, which all grow alike.
     pub groups: Option<Spanned<u32>>,
+    /// Ramp: where it is given, phases before the ramp show what an operation takes apart from its
+    /// place in a pair, at this share of the peak (pace `clients`: of the most clients), in
+    /// thousandths. Each is as long as a stage.
+    pub control_permille: Option<Spanned<u32>>,
     /// Sessions and application cache: measured phases.
     #[serde(default)]
     pub phases: Vec<StudyPhase>,

@@ -57,7 +57,7 @@ fn group(a: &RampView, b: &RampView) -> Group {
         let measured =
             |ramp: &RampView| Measured { value: read(ramp), at_least: ramp.is_lower_bound() };
         let (a, b) = (measured(a), measured(b));
-        Compared { names: vec![name.into()], kind: &HIGHEST, a, b, repeated }
+        Compared { names: vec![name.into()], kind: &HIGHEST, a, b, by_wall: None, repeated }
     };
     let mut lines = vec![
         highest("knee", &|ramp| ramp.metrics.get("knee_per_s").copied()),
@@ -74,7 +74,7 @@ fn group(a: &RampView, b: &RampView) -> Group {
     let (a_cost, b_cost) = (Measured::of(cost(a)), Measured::of(cost(b)));
     if a_cost.value.or(b_cost.value).is_some() {
         let names = vec!["server CPU/op at knee".into()];
-        lines.push(Compared { names, kind: &COST, a: a_cost, b: b_cost, repeated });
+        lines.push(Compared { names, kind: &COST, a: a_cost, b: b_cost, by_wall: None, repeated });
     }
     let title = format!("{}, {}, {}", a.target, a.workload, a.load);
     Group { title, lines }
@@ -88,11 +88,10 @@ fn cost(ramp: &RampView) -> Option<Value> {
 /// The highest rate within the limit, its interval up to the next stage; without an upper end where
 /// there is none.
 fn within_limit(ramp: &RampView) -> Option<Value> {
-    let Value { center, lo, hi, .. } = *ramp.metrics.get("within_limit_per_s")?;
+    let within = *ramp.metrics.get("within_limit_per_s")?;
     let up = ramp.stages.iter().filter(|stage| stage.way == "up");
     let mut up = up.filter_map(|stage| ramp.rate_of(stage));
-    let own = up.find(|rate| rate.center >= center * (1.0 - SAME_RATE));
+    let own = up.find(|rate| rate.center >= within.center * (1.0 - SAME_RATE));
     let next = own.and_then(|_| up.next());
-    let hi = next.map(|next| next.hi.unwrap_or(next.center).max(hi.unwrap_or(center)));
-    Some(Value::new(center, lo.or(Some(center)), hi))
+    Some(within.up_to(next))
 }

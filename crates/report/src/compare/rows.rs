@@ -41,9 +41,12 @@ fn group(pairs: &[(&Row, &Row)]) -> Group {
 
 fn compared(a: &Row, b: &Row) -> Compared {
     let measured = |row: &Row| Measured::of(row.metrics.get(&a.compared_by).copied());
+    let is_rate = a.compared_by == "rate_per_s";
+    let wall = |row: &Row| row.metrics.get("wall_rate_per_s").copied().filter(|_| is_rate);
     Compared {
+        by_wall: wall(a).zip(wall(b)).map(<[_; 2]>::from),
         names: vec![a.operation.clone(), a.target.clone()],
-        kind: if a.compared_by == "rate_per_s" { &RATE } else { &TIME },
+        kind: if is_rate { &RATE } else { &TIME },
         a: measured(a),
         b: measured(b),
         repeated: a.blocks.min(b.blocks),

@@ -4,7 +4,6 @@ use model::Load;
 use stats::search::A_ROUND;
 
 use super::{COST, Common, Compared, Group, HIGHEST, Measured, slower};
-use crate::show;
 use crate::view::{SearchView, Value, View};
 
 /// Both searches, where both runs are some.
@@ -22,7 +21,7 @@ pub(super) fn common(a: &View, b: &View) -> Common {
     let repeated = if same { rounds(one).min(rounds(two)) } else { 0 };
     let compared = |name: &str, read: &dyn Fn(&SearchView) -> Measured| {
         let names = vec![name.into()];
-        Compared { names, kind: &HIGHEST, a: read(one), b: read(two), repeated }
+        Compared { names, kind: &HIGHEST, a: read(one), b: read(two), by_wall: None, repeated }
     };
     let peak = |search: &SearchView| {
         let value = |center| Value::alone(center);
@@ -34,7 +33,7 @@ pub(super) fn common(a: &View, b: &View) -> Common {
     if costs.iter().any(Option::is_some) {
         let names = vec!["server CPU/op".into()];
         let [a, b] = costs.map(Measured::of);
-        lines.push(Compared { names, kind: &COST, a, b, repeated });
+        lines.push(Compared { names, kind: &COST, a, b, by_wall: None, repeated });
     }
     let words = asked(a, one).map(|(_, asked)| asked);
     let title = format!("{}, {}", target(a), words.join(", "));
@@ -69,7 +68,7 @@ fn rounds(search: &SearchView) -> u32 {
 fn overlap(a: &SearchView, b: &SearchView) -> Option<&'static str> {
     let bounds = |search| {
         let Measured { value, at_least } = found(search);
-        value.filter(|_| !at_least).as_ref().and_then(show::bounds)
+        value.filter(|_| !at_least).and_then(|value| value.interval())
     };
     let ((a_lo, a_hi), (b_lo, b_hi)) = (bounds(a)?, bounds(b)?);
     Some(if a_lo <= b_hi && b_lo <= a_hi {

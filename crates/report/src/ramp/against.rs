@@ -85,7 +85,7 @@ fn comparison(
         blocks: blocks as u32,
         a: a.target.clone(),
         b: b.target.clone(),
-        ratio: Value::new(ratio.center, ratio.lo(), ratio.hi()),
+        ratio: Value::of(&ratio),
         verdict: if bounded.is_some() { "undecided" } else { judged.verdict.name() }.into(),
         doubt: bounded.or(judged.doubt.map(|doubt| doubt.to_string())),
     })

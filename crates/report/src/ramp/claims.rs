@@ -4,11 +4,12 @@ use model::study::Expectation;
 use stats::Doubt;
 
 use super::against::{highest, paired};
+use super::place::Controls;
 use super::{Climb, Ramp, Seen};
 use crate::cases::{Case, Together, together};
 use crate::claims::{Judged, judge_ends, not_run};
 use crate::recorded::Recorded;
-use crate::rows::over_blocks;
+use crate::rows::ratio_over_blocks;
 use crate::show;
 use crate::view::{RampView, Value};
 
@@ -37,7 +38,7 @@ pub(crate) fn judge(
                     let note = format!("{target} bears more than was shown");
                     Judged("undecided", ratio.ok(), note)
                 }
-                Ok(ratio) => match show::bounds(&ratio) {
+                Ok(ratio) => match ratio.interval() {
                     Some(ends) => {
                         let range = (*min, max.unwrap_or(f64::INFINITY));
                         judge_ends(ratio, ends, (a, b), range)
@@ -50,8 +51,9 @@ pub(crate) fn judge(
         Expectation::Diverges { a, b, low, high, min } => {
             ground.diverges((a, b), (*low, *high), *min)
         }
-        Expectation::Slower { operation, than, targets, shares } => {
-            ground.slower((operation, than), targets, shares)
+        Expectation::Slower { operation, than, targets, shares, min, max } => {
+            let range = (*min, max.unwrap_or(f64::INFINITY));
+            ground.slower((operation, than), targets, shares, range)
         }
         Expectation::Cpu { a, b, shares, min, max } => ground.cpu((a, b), shares, (*min, *max)),
         Expectation::Steady { targets, cpu, within } => ground.steady(targets, *cpu, *within),
@@ -73,11 +75,11 @@ impl Ground<'_> {
         views.find(|view| view.is_lower_bound()).map(|view| view.target.clone())
     }
 
-    /// A value over blocks; with fewer than comparisons need nothing is decided.
+    /// A ratio over blocks; with fewer than comparisons need nothing is decided.
     fn value(&self, values: Vec<f64>, what: &str) -> Result<Value, Judged> {
         let seed = self.recorded.header.plan.seed;
         let blocks = values.len();
-        let Some((value, _)) = over_blocks(values.into_iter(), seed) else {
+        let Some(value) = ratio_over_blocks(values.into_iter(), seed) else {
             return Err(not_run(format!("{what} was not reached in any block")));
         };
         match Doubt::about(blocks) {
@@ -149,29 +151,76 @@ impl Ground<'_> {
         one_sided(change, min, &seen)
     }
 
-    fn slower(&self, (slow, fast): (&str, &str), targets: &[String], shares: &[f64]) -> Judged {
+    /// Judged by the controls alone: in the ramp's own pairs one operation always comes first, so
+    /// their times tell its place as well.
+    fn slower(
+        &self,
+        (slow, fast): (&str, &str),
+        targets: &[String],
+        shares: &[f64],
+        range: (f64, f64),
+    ) -> Judged {
         let mut cases = Vec::new();
         for target in targets {
-            for share in shares {
-                let place = format!("{target} at {} of its knee", show::percent(*share));
-                let ratio = self.each((target, target), &place, |climb, _| {
-                    let rate = share * climb.held()?.rate();
-                    let p99 = |name: &str| climb.at_rate(rate, |s: &Seen<'_>| s.service_of(name));
-                    Some(p99(slow)? / p99(fast)?)
-                });
-                match ratio {
-                    Ok(ratio) => cases.push(case(ratio, place)),
-                    Err(undecided) => return undecided,
+            match self.both_ways(target, (slow, fast)) {
+                Ok((apart, both_orders)) => {
+                    // Both must agree: the range must hold all that either of them leaves open.
+                    let both = both_orders.interval();
+                    let ends = both.and_then(|both| apart.decided_with(Some(both)).interval());
+                    let beside = format!(
+                        "{slow} takes {} as long as {fast} where each arrives by itself, and {} \
+                         over pairs of both orders{}",
+                        show::ratio_value(&apart),
+                        show::ratio_value(&both_orders),
+                        self.own_pairs(target, (slow, fast), shares)
+                    );
+                    cases.push(Case { ratio: apart, ends, place: target.clone(), beside });
                 }
+                Err(undecided) => return undecided,
             }
         }
-        let Some(Together { verdict, words, case }) = together(&cases, (1.0, f64::INFINITY), None)
-        else {
-            return not_run("it names no target and no share".into());
+        let Some(Together { verdict, words, case }) = together(&cases, range, None) else {
+            return not_run("it names no target".into());
         };
-        let times = show::ratio(case.ratio.center);
-        let note = format!("{words}, where {slow} takes {times} as long as {fast}");
-        Judged(verdict, Some(case.ratio), note)
+        Judged(verdict, Some(case.ratio), format!("{words}, where {}", case.beside))
+    }
+
+    /// One operation by another on a target: where each arrives by itself, and over both orders.
+    fn both_ways(&self, target: &str, names: (&str, &str)) -> Result<(Value, Value), Judged> {
+        let (ramp, view) = self.of(target)?;
+        let Some(controls) = Controls::of(ramp.cell) else {
+            let why = "no control in this record: in its pairs one operation always comes first";
+            return Err(Judged("undecided", None, why.into()));
+        };
+        if let Some(doubt) = view.place.as_ref().and_then(|place| place.doubt.as_ref()) {
+            return Err(Judged("undecided", None, format!("of the controls of {target}, {doubt}")));
+        }
+        let what = |how: &str| format!("{} and {} {how} on {target}", names.0, names.1);
+        let apart = self.each((target, target), &what("each by itself"), |climb, _| {
+            controls.apart(climb, names, 0.99)
+        });
+        let both_orders = self.each((target, target), &what("in both orders"), |climb, _| {
+            controls.both_orders(climb, names, 0.99)
+        });
+        Ok((apart?, both_orders?))
+    }
+
+    /// What the ramp's own pairs say of it at shares of the knee, for the end of a sentence.
+    fn own_pairs(&self, target: &str, (slow, fast): (&str, &str), shares: &[f64]) -> String {
+        let seen = |share: &f64| {
+            let ratio = self.each((target, target), "it", |climb, _| {
+                let rate = share * climb.held()?.rate();
+                let p99 = |name: &str| climb.at_rate(rate, |s: &Seen<'_>| s.service_of(name));
+                Some(p99(slow)? / p99(fast)?)
+            });
+            let ratio = show::ratio(ratio.ok()?.center);
+            Some(format!("{ratio} at {} of the knee", show::percent(*share)))
+        };
+        let all: Vec<String> = shares.iter().filter_map(seen).collect();
+        if all.is_empty() {
+            return String::new();
+        }
+        format!("; in the ramp's pairs, whose order is always the same, {}", all.join(", "))
     }
 
     fn cpu(&self, (a, b): (&str, &str), shares: &[f64], (min, max): (f64, f64)) -> Judged {
@@ -243,8 +292,8 @@ impl Ground<'_> {
             Err(undecided) => return undecided,
         };
         let edge = 1.0 / (1.0 + self.recorded.header.plan.equivalence_zone);
-        let surely_behind = |v: &Value| v.hi.is_some_and(|hi| hi < edge);
-        let not_behind = |v: &Value| v.lo.is_some_and(|lo| lo >= edge);
+        let surely_behind = |v: &Value| v.interval().is_some_and(|(_, hi)| hi < edge);
+        let not_behind = |v: &Value| v.interval().is_some_and(|(lo, _)| lo >= edge);
         let bears = self.open(target, over).map_or_else(String::new, |bounded| {
             format!(" (of {bounded} only the least that it bears is known)")
         });
@@ -275,12 +324,12 @@ impl Seen<'_> {
 }
 
 fn case(ratio: Value, place: String) -> Case {
-    Case { ratio, ends: show::bounds(&ratio), place, beside: String::new() }
+    Case { ratio, ends: ratio.interval(), place, beside: String::new() }
 }
 
 /// The same of a single ratio that must be at least `min`.
 fn one_sided(ratio: Value, min: f64, note: &str) -> Judged {
-    let (verdict, word) = match show::bounds(&ratio) {
+    let (verdict, word) = match ratio.interval() {
         Some((_, hi)) if hi < min => ("refuted", "does not hold"),
         Some((lo, _)) if min <= lo => ("confirmed", "holds"),
         _ => ("undecided", "cannot be decided"),

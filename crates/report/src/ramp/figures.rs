@@ -1,12 +1,12 @@
 //! A ramp over all blocks: highest rates, what happens at shares of the knee, and every stage.
 
-use model::{Counts, OperationResult, Plan, RAMP};
-use stats::Histogram;
+use model::{Counts, OperationResult, Plan, RAMP, Slowest, StageResult};
 use stats::knee::{ERROR_SHARE, Way};
+use stats::{Histogram, Times};
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Climb, Ramp, Seen};
-use crate::distribution::{Merged, PERCENTILES, Times};
+use super::{Climb, Ramp, Seen, unsent_of};
+use crate::distribution::{Merged, OfBlock};
 use crate::ramp::limits::{Limited, limited};
 use crate::ramp::saturation::saturation;
 use crate::recorded::Recorded;
@@ -48,6 +48,7 @@ impl Ramp<'_> {
             times: if open { "response" } else { "service" }.into(),
             sentence: self.sentence(outcome, &metrics, limited.as_ref(), limit_ns),
             outcome: outcome.into(),
+            place: self.place(recorded),
             at: SHARES.iter().filter_map(|share| self.at(*share, seed)).collect(),
             stages: self.stages(&recorded.header.plan),
             charts: Some(self.charts(recorded, drawn)),
@@ -101,8 +102,7 @@ impl Ramp<'_> {
         if let Some(knee) = metrics.get_mut("knee_per_s") {
             // Between two stages nothing is known: the interval reaches up to the one that missed.
             let beyond = missed.filter(|_| all_missed && own);
-            knee.lo = Some(knee.lo.unwrap_or(knee.center));
-            knee.hi = beyond.map(|missed| missed.hi.unwrap_or(missed.center).max(knee.center));
+            *knee = knee.up_to(beyond);
         }
         metrics
     }
@@ -118,6 +118,9 @@ impl Ramp<'_> {
         let per_s = |name: &str| metrics.get(name).map(|v| format!("{}/s", grouped(v.center)));
         let reached = per_s("reached_per_s").unwrap_or_default();
         let knee = metrics.get("knee_per_s").map(knee_words).unwrap_or_default();
+        // Of a lower bound the lower end is what is known.
+        let least = metrics.get("knee_per_s").map_or(0.0, |knee| knee.lo.unwrap_or(knee.center));
+        let least = format!("{}/s", grouped(least));
         let cpus = metrics.get("server_cpus").map_or_else(String::new, |v| {
             format!(", its CPU at {} of one there", show::percent(v.center))
         });
@@ -134,11 +137,11 @@ impl Ramp<'_> {
                  all clients at work, was {reached}"
             ),
             "never-missed" => format!(
-                "{target} bears at least {knee}{cpus}{within}; not every block had a stage that \
-                 was too much, so raise the rates"
+                "{target} sustains at least {least}{cpus}{within}; some blocks never reached \
+                 saturation: raise the rates"
             ),
             "generator" => format!(
-                "{target} bears at least {knee}{cpus}{within}; {}",
+                "{target} sustains at least {least}{cpus}{within}; {}",
                 limited.map_or("", |l| &l.why)
             ),
             "never-held" => self.never_held(&reached),
@@ -280,15 +283,16 @@ fn stage((number, way): (u32, Way), all: &[&Seen<'_>], plan: &Plan) -> RampStage
     put("taken_share", &|s| Some(s.result.disturbance.share_of(s.result.length_ns)));
     let names: BTreeSet<&str> =
         all.iter().flat_map(|s| s.result.operations.iter().map(|o| o.operation.as_str())).collect();
-    let of = |name: &str| -> Vec<&OperationResult> {
-        let place = |s: &&Seen<'_>| s.result.operations.iter().position(|o| o.operation == name);
-        all.iter().filter_map(|s| Some(&s.result.operations[place(s)?])).collect()
+    let of = |name: &str| -> Vec<OfStage<'_>> {
+        let results = all.iter().flat_map(|s| s.result.operations.iter().map(|o| (s.result, o)));
+        results.filter(|(_, o)| o.operation == name).collect()
     };
     let mut operations: BTreeMap<String, RampOperation> =
-        names.iter().map(|name| ((*name).to_string(), operation(all, &of(name), plan))).collect();
+        names.iter().map(|name| ((*name).to_string(), operation(&of(name), plan))).collect();
     // A load of one operation has no row for all.
-    let wholes: Vec<&OperationResult> = all.iter().filter_map(|s| s.whole()).collect();
-    operations.entry(RAMP.into()).or_insert_with(|| operation(all, &wholes, plan));
+    let wholes: Vec<OfStage<'_>> =
+        all.iter().filter_map(|s| Some((s.result, s.whole()?))).collect();
+    operations.entry(RAMP.into()).or_insert_with(|| operation(&wholes, plan));
     RampStage {
         number,
         way: if way == Way::Up { "up" } else { "down" }.into(),
@@ -303,29 +307,38 @@ fn stage((number, way): (u32, Way), all: &[&Seen<'_>], plan: &Plan) -> RampStage
 
 /// One of an operation's times.
 type Read = fn(&OperationResult) -> &Histogram;
+/// The longest of them in its course.
+type Course = fn(&Slowest) -> &[u64];
 
-fn operation(stages: &[&Seen<'_>], results: &[&OperationResult], plan: &Plan) -> RampOperation {
+/// An operation of a stage.
+type OfStage<'a> = (&'a StageResult, &'a OperationResult);
+
+fn operation(results: &[OfStage<'_>], plan: &Plan) -> RampOperation {
     let mut found = RampOperation::default();
-    for one in results {
+    for (_, one) in results {
         found.counts.merge(&one.counts);
     }
-    let open = stages.iter().any(|s| s.result.planned_per_s.is_some());
-    let kinds: [(&str, Read, bool); 3] = [
-        ("service", |o| &o.service, true),
-        ("response", |o| &o.response, open),
-        ("lag", |o| &o.lag, open),
+    // As long in every block.
+    let length_ns = results.first().map_or(0, |(stage, _)| stage.length_ns);
+    let open = results.iter().any(|(stage, _)| stage.planned_per_s.is_some());
+    let kinds: [(&str, Read, Course, bool); 3] = [
+        ("service", |o| &o.service, |s| &s.service, true),
+        ("response", |o| &o.response, Slowest::response, open),
+        ("lag", |o| &o.lag, |_| &[], open),
     ];
-    for (kind, read, _) in kinds.into_iter().filter(|(.., there)| *there) {
-        // A request that failed was sent all the same.
-        let times = |o: &&OperationResult| match kind {
-            "lag" => Times::all(read(o)),
-            _ => Times::of(read(o), &o.counts, plan.timeout_ns),
+    for (kind, read, course, _) in kinds.into_iter().filter(|(.., there)| *there) {
+        let times = |(stage, o): &OfStage<'_>| {
+            if kind == "lag" {
+                // A request that failed was sent all the same.
+                return Times::all(read(o)).into();
+            }
+            let times = o.counts.times(read(o), plan.timeout_ns);
+            let times = times.and_failed(unsent_of(stage, o), plan.timeout_ns);
+            OfBlock::new(times, o.slowest.as_ref().map(course), length_ns)
         };
-        let merged = Merged::of(results.iter().map(times));
-        for (name, q) in PERCENTILES.iter().filter(|(name, _)| KEPT.contains(name)) {
-            let value = merged.quantile(plan.seed, *q);
-            found.metrics.extend(value.map(|v| (format!("{kind}_ns_{name}"), v)));
-        }
+        let percentiles = Merged::of(results.iter().map(times)).percentiles();
+        let kept = percentiles.into_iter().filter(|(name, ..)| KEPT.contains(name));
+        found.metrics.extend(kept.map(|(name, value, _)| (format!("{kind}_ns_{name}"), value)));
     }
     found
 }

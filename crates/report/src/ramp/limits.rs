@@ -1,7 +1,7 @@
 //! Whose limit a ramp met, and what of it breaks a rule. That requests fail or wait beyond the knee
 //! is what a ramp is for.
 
-use model::{Counts, Sample, StoreCounters};
+use model::{Counts, PhaseResult, Sample, StoreCounters};
 use stats::knee::{ERROR_SHARE, Stage, Way};
 
 use super::{Climb, Ramp, Seen, planned};
@@ -11,7 +11,7 @@ use crate::recorded::Recorded;
 use crate::rules::{BUSY_SHARE_MAX, NOISY_TRIALS_MAX, WRONG_MAX};
 use crate::show;
 use crate::taken;
-use crate::validity::{Findings, classes};
+use crate::validity::{Findings, classes, too_many_missing};
 use crate::view::RampView;
 
 /// Share of a stage for which threads may wait for a CPU: with more, a generator was not there to
@@ -20,6 +20,8 @@ const WAITED_SHARE_MAX: f64 = 0.1;
 
 /// Share of the stages of a way up that may contradict its knee.
 const AGAINST_SHARE_MAX: f64 = 0.1;
+/// What a server that counts lifetimes in whole seconds may take off one.
+const SECOND_NS: u64 = 1_000_000_000;
 /// Share of the 99th percentile at the knee that may be the requests' lag.
 const LAG_SHARE_NOTE: f64 = 0.5;
 
@@ -78,7 +80,13 @@ fn served(climb: &Climb<'_>, seen: &Seen<'_>, recorded: &Recorded) -> bool {
 }
 
 /// Rules and footnotes.
-pub(crate) fn check(ramp: &Ramp<'_>, view: &RampView, findings: &mut Findings, notes: &mut Notes) {
+pub(crate) fn check(
+    ramp: &Ramp<'_>,
+    view: &RampView,
+    recorded: &Recorded,
+    findings: &mut Findings,
+    notes: &mut Notes,
+) {
     let place = format!("`{}`", ramp.cell.id);
     let mut counts = Counts::default();
     for climb in &ramp.climbs {
@@ -99,12 +107,15 @@ pub(crate) fn check(ramp: &Ramp<'_>, view: &RampView, findings: &mut Findings, n
     if view.outcome == "never-held" {
         findings.invalid.push(view.sentence.clone());
     }
+    let lost = lost_pairs(ramp, &place, recorded);
+    let missed = if lost.is_none() { counts.miss } else { 0 };
+    findings.invalid.extend(lost);
     let mut note = |n: u64, what: &str| {
         if n > 0 {
             notes.add(format!("{place}: {n} of {} operations {what}", counts.total()));
         }
     };
-    note(counts.miss, "found nothing: the server had removed the key, or its lifetime was over");
+    note(missed, "found nothing: the server had removed the key, or its lifetime was over");
     note(counts.error, &format!("failed: {}", classes(&counts)));
     let unsent: u64 = ramp.climbs.iter().map(|climb| climb.phase.unsent).sum();
     if unsent > 0 {
@@ -116,6 +127,30 @@ pub(crate) fn check(ramp: &Ramp<'_>, view: &RampView, findings: &mut Findings, n
     check_knees(ramp, &place, findings, notes);
     check_taken(ramp, &place, findings, notes);
     check_way_back(ramp, &place, notes);
+}
+
+/// What breaks the rule of misses where a get follows the set of its own key, once that is
+/// acknowledged: such a get finds it, unless the server evicted it or its lifetime is shorter than
+/// a pair may have taken.
+fn lost_pairs(ramp: &Ramp<'_>, place: &str, recorded: &Recorded) -> Option<String> {
+    let planned = |phase: &PhaseResult| {
+        ramp.cell.workload.phases().iter().find(|planned| planned.name == phase.phase)
+    };
+    let in_pairs = |phase: &PhaseResult| planned(phase).is_some_and(|p| p.control.is_none());
+    let phases = ramp.climbs.iter().flat_map(|climb| &climb.trial.phases);
+    let (mut reads, mut slowest_ns) = (Counts::default(), 0);
+    for phase in phases.filter(|phase| in_pairs(phase)) {
+        let of = |name: &str| phase.operations.iter().find(|o| o.operation == name);
+        let (Some(set), Some(get)) = (of("set"), of("get")) else { continue };
+        reads.merge(&get.counts);
+        slowest_ns = slowest_ns.max(set.service.max_ns() + get.service.max_ns());
+    }
+    let lifetime_ns = ramp.cell.workload.ttl_s().saturating_mul(SECOND_NS);
+    if lifetime_ns > 0 && slowest_ns + SECOND_NS >= lifetime_ns {
+        return None;
+    }
+    let missing = reads.miss.saturating_sub(evicted(ramp, recorded));
+    too_many_missing(&format!("{place} get"), (missing, reads.total()), "keys")
 }
 
 /// What others took of the CPUs below the knee, and how long the generator waited for its own.
@@ -198,31 +233,32 @@ fn check_knees(ramp: &Ramp<'_>, place: &str, findings: &mut Findings, notes: &mu
     }
 }
 
+/// By how much what a server counts grew while it was sampled, in all climbs.
+fn counted(ramp: &Ramp<'_>, recorded: &Recorded, read: fn(&StoreCounters) -> Option<u64>) -> u64 {
+    let samples = ramp.climbs.iter().filter_map(|climb| recorded.samples_of(climb.trial));
+    let grown = |samples: &Vec<Sample>| {
+        let mut told = samples.iter().filter_map(|s| read(s.store.as_ref()?));
+        let first = told.next()?;
+        Some(told.next_back()?.saturating_sub(first))
+    };
+    samples.filter_map(grown).sum()
+}
+
+fn evicted(ramp: &Ramp<'_>, recorded: &Recorded) -> u64 {
+    counted(ramp, recorded, |store| store.evicted)
+}
+
 /// Footnotes on what the server said of itself while it was sampled.
 pub(crate) fn told_by_samples(ramp: &Ramp<'_>, recorded: &Recorded, notes: &mut Notes) {
     let place = format!("`{}`", ramp.cell.id);
-    let samples: Vec<&[Sample]> = ramp
-        .climbs
-        .iter()
-        .filter_map(|climb| recorded.samples_of(climb.trial))
-        .map(Vec::as_slice)
-        .collect();
-    let counted = |read: fn(&StoreCounters) -> Option<u64>| -> u64 {
-        let grown = |samples: &&[Sample]| {
-            let mut told = samples.iter().filter_map(|s| read(s.store.as_ref()?));
-            let first = told.next()?;
-            Some(told.next_back()?.saturating_sub(first))
-        };
-        samples.iter().filter_map(grown).sum()
-    };
-    let evicted = counted(|store| store.evicted);
+    let evicted = evicted(ramp, recorded);
     if evicted > 0 {
         notes.add(format!(
             "{place}: the server removed {evicted} keys because its memory was full: its rates \
              have that work in them (a larger limit of its memory avoids it)"
         ));
     }
-    let refused = counted(|store| store.refused);
+    let refused = counted(ramp, recorded, |store| store.refused);
     if refused > 0 {
         notes.add(format!(
             "{place}: the server refused {refused} connections because it had too many (raise its \
@@ -230,7 +266,8 @@ pub(crate) fn told_by_samples(ramp: &Ramp<'_>, recorded: &Recorded, notes: &mut 
         ));
     }
     let swapped = |s: &Sample| s.server.as_ref().map(|server| server.swapped_bytes);
-    let most = samples.iter().flat_map(|samples| samples.iter()).filter_map(swapped).max();
+    let samples = ramp.climbs.iter().filter_map(|climb| recorded.samples_of(climb.trial));
+    let most = samples.flatten().filter_map(swapped).max();
     if let Some(most @ 1..) = most {
         notes.add(format!(
             "{place}: up to {} of the server's memory were swapped out: it waited for the disk \

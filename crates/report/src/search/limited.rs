@@ -82,7 +82,8 @@ impl Judged<'_> {
         notes: &mut Notes,
     ) -> Option<LimitedBy> {
         let header = &self.recorded.header;
-        let known = header.null_rates.first()?;
+        let peak = header.null_rates.first()?;
+        let known = self.recorded.null_rate(&peak.cell, &peak.phase)?;
         let Some(null) = known.rate_per_s else {
             let why = known.not_checked.as_deref().unwrap_or("no reason was recorded");
             notes.add(format!("not checked against the null server: {why}"));

@@ -25,7 +25,13 @@ pub(super) fn rates(target: &str, operation: &str, _: u32) -> f64 {
 
 fn phase(name: &str, mix: &[&str]) -> Phase {
     let mix = mix.iter().map(|name| ((*name).to_string(), 1.0)).collect();
-    Phase { name: name.into(), mix, warmup_ns: 0, stop: Stop::AfterNs(1_000_000_000) }
+    Phase {
+        name: name.into(),
+        mix,
+        warmup_ns: 0,
+        stop: Stop::AfterNs(1_000_000_000),
+        control: None,
+    }
 }
 
 /// A run of files and Redis with 8 clients, each operation by itself.
@@ -117,6 +123,29 @@ fn an_order_is_judged_from_both_ends_and_by_its_width() {
         "holds; fastest against slowest at write: 1.10× (redis against files); read: 2.00× \
          (files against redis); clean: 100× (redis against files)"
     );
+}
+
+#[test]
+fn of_operations_of_one_list_the_place_is_told() {
+    let mut recorded = caches(4, rates);
+    recorded.header.plan.claims = vec![narrowest("write", &["read", "clean"])];
+    let apart = "what an operation comes after is part of its time";
+    assert!(!judge(&recorded).claims[0].note.contains(apart));
+    for cell in &mut recorded.header.plan.cells {
+        let Workload::AppCache(cache) = &mut cell.workload else { panic!("a cache") };
+        cache.phases = vec![phase("ops", &[])];
+    }
+    for trial in &mut recorded.trials {
+        let mut whole = trial.phases[0].clone();
+        whole.operations = trial.phases.iter().flat_map(|p| p.operations.clone()).collect();
+        let mut all = whole.operations[0].clone();
+        all.operation = "ops".into();
+        whole.operations.push(all);
+        whole.phase = "ops".into();
+        trial.phases = vec![whole];
+    }
+    let claim = judge(&recorded).claims.remove(0);
+    assert!(claim.note.contains(apart), "{}: {}", claim.verdict, claim.note);
 }
 
 #[test]

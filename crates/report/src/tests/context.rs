@@ -4,7 +4,7 @@ use crate::fixture::{run, usual};
 use crate::recorded::Recorded;
 use crate::view::View;
 use crate::{judge, text};
-use model::Busy;
+use model::{Busy, Disturber, Disturbers};
 
 fn note(view: &View, start: &str) -> Option<String> {
     view.footnotes.iter().find(|note| note.starts_with(start)).cloned()
@@ -50,9 +50,50 @@ fn what_a_killed_run_may_have_left_is_told_of_stores_that_it_did_not_start() {
 }
 
 #[test]
+fn who_took_the_cpus_is_told_where_it_was_notable_and_changes_no_verdict() {
+    let mut recorded = run(&["files", "redis"], 3, usual);
+    let told = |recorded: &Recorded| note(&judge(recorded), "CPUs of generator and server were");
+    let disturber = |name: Option<&str>, is_kernel, cpu_ns| Disturber {
+        name: name.map(Into::into),
+        pid: 4711,
+        processes: 1,
+        is_kernel,
+        cpu_ns,
+    };
+    for trial in &mut recorded.trials {
+        let most = vec![
+            disturber(Some("rsync"), false, 70_000_000),
+            disturber(Some("kworker/1:2"), true, 10_000_000),
+            disturber(None, false, 5_000_000),
+        ];
+        trial.noise.disturbers = Some(Disturbers { most, incomplete: false });
+    }
+    // Nothing was taken: whoever ran there disturbed nobody.
+    assert_eq!(told(&recorded), None);
+    let validity = |recorded: &Recorded| judge(recorded).validity;
+    let before = validity(&recorded);
+    for phase in recorded.trials.iter_mut().flat_map(|trial| &mut trial.phases) {
+        phase.disturbance.server_ns = Some(phase.wall_ns / 50);
+    }
+    let sum = "CPUs of generator and server were taken, mostly by rsync (840 ms), \
+               kworker/1:2 of the kernel (120 ms), ended process 4711 (60.0 ms)";
+    assert_eq!(told(&recorded).as_deref(), Some(sum));
+    assert_eq!(validity(&recorded), before);
+    recorded.trials[0].noise.disturbers.as_mut().unwrap().incomplete = true;
+    assert!(told(&recorded).unwrap().ends_with(", and perhaps others"));
+    // Where it was too much, the reason names them.
+    for phase in recorded.trials.iter_mut().flat_map(|trial| &mut trial.phases) {
+        phase.disturbance.server_ns = Some(phase.wall_ns / 5);
+    }
+    let view = judge(&recorded);
+    let named = |reason: &String| reason.contains("mostly by rsync (210 ms)");
+    assert!(view.reasons.iter().any(named), "{:?}", view.reasons);
+}
+
+#[test]
 fn who_else_was_at_work_is_told_where_it_was_much() {
     let mut recorded = run(&["files", "redis"], 3, usual);
-    let told = |recorded: &Recorded| note(&judge(recorded), "beside it worked");
+    let told = |recorded: &Recorded| note(&judge(recorded), "other processes of this machine");
     assert_eq!(told(&recorded), None);
     for trial in &mut recorded.trials {
         let busy = |name: &str, share: f64| Busy {
@@ -62,7 +103,8 @@ fn who_else_was_at_work_is_told_where_it_was_much() {
         trial.noise.busiest =
             vec![busy("backup", 0.12), busy("kdamond.0", 0.02), busy("top", 0.001)];
     }
-    let note = "beside it worked backup (12 % of one CPU), kdamond.0 (2 % of one CPU)";
+    let note =
+        "other processes of this machine: backup (12 % of one CPU), kdamond.0 (2 % of one CPU)";
     assert_eq!(told(&recorded).as_deref(), Some(note));
     // The noise of all of them together has another base, which stands beside it.
     let noise = judge(&recorded).noise;

@@ -76,6 +76,7 @@ fn cell(target: &str) -> Cell {
         mix: BTreeMap::from([("set".into(), 1.0), ("get".into(), 1.0)]),
         warmup_ns: 0,
         stop: Stop::AfterNs(STAGE_NS),
+        control: None,
     };
     let operation = |name: &str| KvOperation { name: name.into(), command: None };
     Cell {
@@ -118,7 +119,7 @@ fn exponential(mean_ns: f64, n: u64) -> Histogram {
     times
 }
 
-fn operation(name: &str, mean_ns: f64, (due, answered): (f64, f64)) -> OperationResult {
+pub(super) fn operation(name: &str, mean_ns: f64, (due, answered): (f64, f64)) -> OperationResult {
     let n = (due * 0.8) as u64;
     let times = exponential(mean_ns, n);
     OperationResult {
@@ -130,6 +131,7 @@ fn operation(name: &str, mean_ns: f64, (due, answered): (f64, f64)) -> Operation
         response: times,
         lag: Histogram::new(),
         lock_wait: Histogram::new(),
+        slowest: None,
     }
 }
 
@@ -146,7 +148,11 @@ fn operations(store: Store, name: &str, due: f64) -> Vec<OperationResult> {
     ]
 }
 
-fn phase(name: &str, operations: Vec<OperationResult>, stages: Vec<StageResult>) -> PhaseResult {
+pub(super) fn phase(
+    name: &str,
+    operations: Vec<OperationResult>,
+    stages: Vec<StageResult>,
+) -> PhaseResult {
     let wall_ns = STAGE_NS * stages.len().max(1) as u64;
     PhaseResult {
         phase: name.into(),
@@ -162,6 +168,7 @@ fn phase(name: &str, operations: Vec<OperationResult>, stages: Vec<StageResult>)
         due: None,
         done_per_interval: Vec::new(),
         reads_per_interval: Vec::new(),
+        outages: Vec::new(),
         begun_ns: if name == PEAK { STAGE_NS } else { 2 * STAGE_NS },
         stages,
         operations,
@@ -457,15 +464,6 @@ fn claims_of_times_and_costs_are_judged() {
         |high, min| Expectation::Diverges { a: a.clone(), b: b.clone(), low: 0.15, high, min };
     assert_eq!(verdicts(diverges(0.9, 1.25), 4).0, "confirmed");
     assert_eq!(verdicts(diverges(0.5, 1.25), 4).0, "refuted");
-    let slower = |operation: &str, than: &str| Expectation::Slower {
-        operation: operation.into(),
-        than: than.into(),
-        targets: targets.clone(),
-        shares: vec![0.25, 0.5, 0.75],
-    };
-    assert_eq!(verdicts(slower("set", "get"), 4).0, "confirmed");
-    assert_eq!(verdicts(slower("get", "set"), 4).0, "refuted");
-    assert_eq!(verdicts(slower("set", "touch"), 4).0, "not run");
     let cpu = |max| Expectation::Cpu {
         a: a.clone(),
         b: b.clone(),

@@ -1,9 +1,10 @@
 //! What goes wrong with a ramp, and how it is told.
 
 use model::study::Expectation;
-use model::{Counts, ErrorClass, Trial};
+use model::{Counts, ErrorClass, Trial, Workload};
 
 use super::ramp::{found, ramp_of, ramped, sampled};
+use crate::recorded::Recorded;
 use crate::view::{Validity, View};
 use crate::{judge, text};
 
@@ -64,6 +65,49 @@ fn a_store_that_fails_from_the_start_says_how() {
     assert!(redis.sentence.starts_with(told), "{}", redis.sentence);
     assert!(redis.sentence.contains("OOM command not allowed"), "{}", redis.sentence);
     assert!(!redis.sentence.contains("lower the rates"), "{}", redis.sentence);
+}
+
+/// One in `every` gets of each ramp finds nothing.
+fn forgetful(every: u64) -> Recorded {
+    ramped(3, |trial| {
+        let get = ramp_of(trial).operations.iter_mut().find(|o| o.operation == "get").unwrap();
+        let missed = get.counts.ok / every;
+        get.counts.ok -= missed;
+        get.counts.miss += missed;
+    })
+}
+
+#[test]
+fn a_get_that_misses_its_own_set_breaks_the_rule_of_misses() {
+    let view = judge(&forgetful(100));
+    assert_eq!(view.validity, Validity::Invalid);
+    let told = "`redis/open/64` get: ";
+    let reason = view.reasons.iter().find(|r| r.starts_with(told)).unwrap();
+    assert!(reason.contains("keys that should exist were not found"), "{reason}");
+    assert!(reason.contains("at most 0.1 % may"), "{reason}");
+    assert_eq!(judge(&forgetful(5_000)).validity, Validity::Valid);
+}
+
+#[test]
+fn evictions_and_short_lifetimes_explain_such_gets() {
+    let mut recorded = forgetful(100);
+    recorded.samples = ["redis/open/64", "memcached/open/64"]
+        .into_iter()
+        .flat_map(|cell| (0..3).map(move |block| (cell, block)))
+        .map(|(cell, block)| {
+            let (place, mut samples) = sampled(cell, block, 27);
+            let all = samples.iter_mut().map(|sample| sample.store.as_mut().unwrap());
+            all.enumerate().for_each(|(i, store)| store.evicted = Some(1_000 * i as u64));
+            (place, samples)
+        })
+        .collect();
+    assert_eq!(judge(&recorded).validity, Validity::Valid);
+    let mut recorded = forgetful(100);
+    for cell in &mut recorded.header.plan.cells {
+        let Workload::Kv(kv) = &mut cell.workload else { panic!() };
+        kv.ttl_s = 1;
+    }
+    assert_eq!(judge(&recorded).validity, Validity::Valid);
 }
 
 #[test]

@@ -3,10 +3,10 @@
 use serde_json::json;
 use std::collections::BTreeMap;
 
-use crate::fixture::{Rates, advice, run};
+use crate::fixture::{Rates, advice, run, usual};
 use crate::ranking::{rank_all, scores};
 use crate::recorded::Recorded;
-use crate::view::{RankingView, TargetRates};
+use crate::view::{RankingView, TargetRates, View};
 use crate::{json, judge, markdown, text};
 
 /// Each store is the best at something.
@@ -163,4 +163,34 @@ fn the_order_stands_under_the_advice_and_its_rates_on_the_page_alone() {
     let view = judge(&recorded);
     assert!(view.rankings.is_empty() && view.advice_weights.is_empty());
     assert!(!text::render(&view, 140, false).contains("order, "));
+}
+
+/// Two targets whose rates without the clients' own work are 6 % apart; of the faster one's wall
+/// time that work is such a share, of the other's 2 %.
+fn with_own_share(own_share: f64) -> View {
+    let rates = |target: &str, operation: &str, clients: u32| {
+        let rate = usual("files", operation, clients);
+        if target == "redis" { rate * 1.06 } else { rate }
+    };
+    let mut recorded = run(&["files", "redis"], 6, rates);
+    recorded.header.plan.advice = Some(advice());
+    for trial in recorded.trials.iter_mut().filter(|t| t.cell.starts_with("redis")) {
+        trial.phases.iter_mut().for_each(|phase| phase.own_share = own_share);
+    }
+    judge(&recorded)
+}
+
+#[test]
+fn a_verdict_holds_by_wall_time_too_or_is_none() {
+    let read = |view: &View| {
+        let read = view.comparisons.iter().find(|c| c.operation == "read").unwrap();
+        (read.verdict.clone(), read.doubt.clone().unwrap_or_default())
+    };
+    let ranked = |view: &View| view.rankings[0].targets[1].verdict.clone().unwrap();
+    let alike = with_own_share(0.02);
+    assert_eq!((read(&alike), &*ranked(&alike)), (("slower".into(), String::new()), "slower"));
+    let apart = with_own_share(0.095);
+    let (verdict, doubt) = read(&apart);
+    assert_eq!((&*verdict, &*ranked(&apart)), ("undecided", "undecided"));
+    assert!(doubt.starts_with("slower without the clients' own work between calls, "), "{doubt}");
 }

@@ -4,6 +4,7 @@ use crate::fixture::{OPERATIONS, change, pages, run, sessions, usual};
 use crate::judge;
 use crate::recorded::Recorded;
 use crate::view::{Row, View};
+use model::PhaseResult;
 
 fn row<'a>(view: &'a View, target: &str, operation: &str, clients: u32) -> &'a Row {
     let found =
@@ -55,25 +56,35 @@ fn the_rate_is_the_geometric_mean_over_blocks_with_its_interval() {
     assert!((rate.center - 200.0).abs() < 1e-9, "{rate:?}");
     // Student's t with 3 degrees on logs whose standard error is ln 2 · √(2/3) / 2.
     let reach = (3.182_45 * 2f64.ln() * (2.0 / 3.0_f64).sqrt() / 2.0).exp();
-    assert!(rate.lo.unwrap() <= 200.0 / reach * 1.001 && rate.hi.unwrap() >= 200.0 * reach * 0.999);
+    let (lo, hi) = rate.interval().unwrap();
+    assert!(lo <= 200.0 / reach * 1.001 && hi >= 200.0 * reach * 0.999);
+    // What is shown lies within what was observed.
+    assert_eq!((rate.lo, rate.hi), (Some(100.0), Some(400.0)));
     assert_eq!(row.charts.as_ref().unwrap().rate_by_block, [100.0, 200.0, 200.0, 400.0]);
 }
 
-/// Student's interval of three blocks would reach from 36 to 1,120, where 400 was the most.
+/// Student's interval of three blocks would reach from 36 to 1,120, where 400 was the most; of
+/// these four from 10,900 to 306,000, where 99,900 was the most.
 #[test]
-fn three_blocks_have_a_range_that_is_called_one() {
-    let mut recorded = run(&["files"], 3, usual);
-    for trial in &mut recorded.trials {
-        let rate = [100.0, 200.0, 400.0][trial.block as usize];
-        trial.phases.iter_mut().for_each(|p| p.operations[0].rate_per_s = rate);
+fn ends_lie_within_the_blocks_and_those_of_few_are_called_a_range() {
+    for (rates, ends) in [
+        (vec![100.0, 200.0, 400.0], (100.0, 400.0)),
+        (vec![12_000.0, 99_900.0, 95_000.0, 98_000.0], (12_000.0, 99_900.0)),
+    ] {
+        let mut recorded = run(&["files"], rates.len() as u32, usual);
+        for trial in &mut recorded.trials {
+            let rate = rates[trial.block as usize];
+            trial.phases.iter_mut().for_each(|p| p.operations[0].rate_per_s = rate);
+        }
+        let view = judge(&recorded);
+        let row = row(&view, "files", "read", 8);
+        let rate = row.metrics["rate_per_s"];
+        assert_eq!(rate.lo.zip(rate.hi), Some(ends));
+        let (lo, hi) = rate.interval().unwrap();
+        assert!(lo < ends.0 && ends.1 < hi, "{lo} {hi}");
+        let told = |n: &&usize| view.footnotes[**n].contains("a range, no 95 % interval");
+        assert_eq!(row.footnotes.iter().filter(told).count(), 1, "{:?}", view.footnotes);
     }
-    let view = judge(&recorded);
-    let row = row(&view, "files", "read", 8);
-    let rate = row.metrics["rate_per_s"];
-    assert!((rate.center - 200.0).abs() < 1e-9, "{rate:?}");
-    assert_eq!((rate.lo, rate.hi), (Some(100.0), Some(400.0)));
-    let told = |n: &&usize| view.footnotes[**n].contains("a range and no interval");
-    assert_eq!(row.footnotes.iter().filter(told).count(), 1, "{:?}", view.footnotes);
 }
 
 #[test]
@@ -161,11 +172,39 @@ fn operations_of_a_mix_are_compared_by_time() {
 }
 
 #[test]
-fn few_operations_are_noted_for_the_percentiles_they_cannot_bear() {
-    let few = judge(&run(&["files"], 4, usual));
-    let note = |v: &View| v.footnotes.iter().any(|n| n.starts_with("p99.9 rests on fewer"));
-    assert!(note(&few), "8,000 operations");
-    assert!(!note(&judge(&run(&["files"], 5, usual))), "10,000 operations");
+fn percentiles_that_rest_on_too_little_have_no_interval_and_say_why() {
+    let changed = |with: &dyn Fn(&mut PhaseResult)| {
+        let mut recorded = run(&["files"], 4, usual);
+        recorded.trials.iter_mut().flat_map(|t| &mut t.phases).for_each(with);
+        judge(&recorded)
+    };
+    let told = |view: &View, start: &str| view.footnotes.iter().any(|n| n.starts_with(start));
+    let has =
+        |view: &View, metric: &str| row(view, "files", "read", 8).metrics[metric].lo.is_some();
+
+    // Four seconds in all, in which every tenth interval has a slow operation.
+    let short = changed(&|_| ());
+    assert!(told(&short, "p99 and rarer percentiles rest on less than 20 s of measurement"));
+    assert!(has(&short, "service_ns_p95") && !has(&short, "service_ns_p99"));
+
+    let long = changed(&|phase| phase.wall_ns = 30_000_000_000);
+    assert!(told(&long, "p99.9 and rarer percentiles rest on less than 200 s of"));
+    assert!(has(&long, "service_ns_p99") && !has(&long, "service_ns_p999"));
+
+    // As many slow operations in one stall.
+    let stalled = changed(&|phase| {
+        phase.wall_ns = 60_000_000_000;
+        for slowest in phase.operations.iter_mut().filter_map(|o| o.slowest.as_mut()) {
+            slowest.service.sort_unstable();
+        }
+    });
+    assert!(told(&stalled, "p99 and rarer percentiles rest on fewer than 10 slow episodes"));
+    assert!(has(&stalled, "service_ns_p90") && !has(&stalled, "service_ns_p99"));
+
+    // A record from before it was kept.
+    let old = changed(&|phase| phase.operations.iter_mut().for_each(|o| o.slowest = None));
+    assert!(told(&old, "percentiles have no interval: the record does not tell"));
+    assert!(!has(&old, "service_ns_p50") && has(&old, "service_ns_mean"));
 }
 
 #[test]

@@ -59,6 +59,7 @@ fn trial(store: Store, number: u32, step: Step) -> Trial {
         response,
         lag: Histogram::new(),
         lock_wait: Histogram::new(),
+        slowest: None,
     };
     let beyond = Beyond { limit_ns: 1_000_000, over_per_interval: vec![over; spans] };
     let phase = PhaseResult {
@@ -75,6 +76,7 @@ fn trial(store: Store, number: u32, step: Step) -> Trial {
         interval_ns: 100_000_000,
         reads_per_interval: Vec::new(),
         begun_ns: 0,
+        outages: Vec::new(),
         stages: Vec::new(),
         done_per_interval: vec![(answered / 10.0) as u64; spans],
         due: (!is_peak).then(|| Due {
@@ -93,6 +95,7 @@ fn trial(store: Store, number: u32, step: Step) -> Trial {
         version: Some("Redis 7.0.15".into()),
         filled: None,
         stale_members: None,
+        read_back: None,
         clock_step_ms: None,
         not_removed: None,
         emptied: None,
@@ -112,6 +115,7 @@ fn planned(rounds: u32) -> Recorded {
         mix: BTreeMap::from([("get".to_string(), 1.0)]),
         warmup_ns: 250_000_000,
         stop: Stop::AfterNs(1_000_000_000),
+        control: None,
     };
     let kv = Kv {
         profile: "get=1".into(),
@@ -192,7 +196,7 @@ fn the_answer_is_the_knee_with_its_interval_and_the_peak_beside_it() {
     assert_eq!(search.peak_per_s, Some(130_000.0));
     assert!(search.sentence.starts_with("redis sustains "), "{}", search.sentence);
     assert!(search.sentence.contains("] with p99 < 1 ms"), "{}", search.sentence);
-    assert!(search.sentence.ends_with(", its CPU at 97 % of one there"), "{}", search.sentence);
+    assert!(search.sentence.contains(", its CPU at 97 % of one there; "), "{}", search.sentence);
     let cost = search.costs["server_cpu_ns_per_op"];
     // 97 % of a CPU for 100,000 requests a second.
     assert!((cost.center / 9_700.0 - 1.0).abs() < 0.03 && cost.lo < cost.hi, "{cost:?}");
@@ -298,9 +302,10 @@ fn a_search_whose_misses_others_may_be_to_blame_for_is_not_steady() {
 
 #[test]
 fn how_long_the_answer_was_held_is_told() {
-    let view = judge(&searched(STORE, |_| {}));
-    let note = "stalls rarer than every 10 s are not covered";
-    assert!(view.footnotes.iter().any(|n| n.starts_with(note)), "{:?}", view.footnotes);
+    let search = judge(&searched(STORE, |_| {})).search.unwrap();
+    let told = "; 95,200/s held for 10 s, stalls rarer than that are not covered";
+    assert!(search.sentence.ends_with(told), "{}", search.sentence);
+    assert_eq!(search.held_s, Some(10.0));
     let stalls = |trial: &mut Trial| {
         let step = trial.probe.filter(|step| step.purpose == Purpose::Hold);
         if let Some(due) = trial.phases[0].due.as_mut().filter(|_| step.is_some()) {
@@ -314,8 +319,7 @@ fn how_long_the_answer_was_held_is_told() {
     assert_eq!((validity, &*outcome), (Validity::Invalid, "not-held"), "{sentence}");
     assert!(sentence.contains("from time to time the store stalls"), "{sentence}");
     // What was not held covers nothing.
-    let told = judge(&searched(STORE, stalls)).footnotes;
-    assert!(!told.iter().any(|n| n.contains("was held")), "{told:?}");
+    assert_eq!(judge(&searched(STORE, stalls)).search.unwrap().held_s, None);
 }
 
 #[test]
@@ -390,13 +394,18 @@ fn notes_that_are_shown_are_numbered_from_one() {
     }
 }
 
+/// The server of a trial was killed.
+fn dies(trial: &mut Trial) {
+    trial.phases.clear();
+    let message = "the server died (signal 9)".to_string();
+    trial.failure = Some(Failure { class: ErrorClass::Closed, message });
+}
+
 #[test]
-fn a_server_that_died_is_a_line_with_its_reason() {
+fn a_server_that_dies_above_the_answer_is_told_with_its_reason() {
     let mortal = |trial: &mut Trial| {
         if trial.probe.is_some_and(|p| p.rate_per_s > 105_000) {
-            trial.phases.clear();
-            let message = "the server died (signal 9)".to_string();
-            trial.failure = Some(Failure { class: ErrorClass::Closed, message });
+            dies(trial);
         }
     };
     let view = judge(&searched(STORE, mortal));
@@ -405,6 +414,36 @@ fn a_server_that_died_is_a_line_with_its_reason() {
     let broke = search.probes.iter().find(|p| p.verdict == "broke").unwrap();
     assert!(broke.reason.as_ref().unwrap().contains("the server died"), "{broke:?}");
     assert!(!view.failures.is_empty());
+    let is_told = |n: &String| {
+        n.contains("probes failed at rates above the answer, the lowest at 106,000/s: ")
+            && n.ends_with("the server died (signal 9)")
+    };
+    assert!(view.footnotes.iter().any(is_told), "{:?}", view.footnotes);
+}
+
+/// The search finds the knee all the same, by another bracket or by other probes at that rate.
+#[test]
+fn a_server_that_dies_below_the_answer_is_a_failed_trial() {
+    let first = |purpose| {
+        let trials = searched(STORE, |_| {}).trials;
+        trials.iter().position(|t| t.probe.unwrap().purpose == purpose).unwrap() as u32
+    };
+    for purpose in [Purpose::Bracket, Purpose::Rest] {
+        let number = first(purpose);
+        let mortal = |trial: &mut Trial| {
+            if trial.block == number {
+                dies(trial);
+            }
+        };
+        let view = judge(&searched(STORE, mortal));
+        let search = view.search.as_ref().unwrap();
+        assert_eq!(search.outcome, "found", "{}", search.sentence);
+        assert_eq!(view.validity, Validity::Invalid, "{purpose:?}");
+        let told = "probes failed at rates no higher than the answer, the lowest at ";
+        let reasons = &view.reasons;
+        let is_told = |r: &String| r.starts_with("1 of ") && r.contains(told);
+        assert!(reasons.iter().any(is_told), "{reasons:?}");
+    }
 }
 
 #[test]

@@ -118,10 +118,11 @@ fn ends(curve: &GrowthView) -> String {
     }
 }
 
-/// `0.98 [0.95, 1.01]`; without an interval, the slope alone. Ends beyond ±100 bound nothing.
+/// `0.98 [0.95, 1.01]`; without an interval, the slope alone. Ends beyond ±100 are not told.
 fn slope(value: &Value) -> String {
     let number = |n: f64| match n.abs() {
-        size if size > BOUNDED => if n > 0.0 { "∞" } else { "-∞" }.into(),
+        size if size > BOUNDED && n > 0.0 => format!(">{BOUNDED}"),
+        size if size > BOUNDED => format!("<-{BOUNDED}"),
         // Three digits are enough of a slope that says nothing.
         size if size >= 10.0 => format!("{n:.0}"),
         // A slope that rounds to 0 has no sign.

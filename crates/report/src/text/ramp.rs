@@ -30,7 +30,8 @@ const STAGE_HEADER: [&str; 10] = [
 pub(crate) const NOTE: &str = "knee: the last stage on the way up that answered all it was \
      asked for, as stages below it did, its interval up to the next, which did not; p99 down: the \
      same stage on the way back; CPU s+g: CPUs that server and generator used; a stage marked ! \
-     did not hold in every block";
+     did not hold in every block; p99 set and p99 get: of a pair the set is always sent first, so \
+     the two columns differ by their place as well and say nothing of which operation costs more";
 
 /// The whole section.
 pub(crate) fn render(view: &View, columns: usize, paint: Paint) -> String {
@@ -47,6 +48,13 @@ pub(crate) fn render(view: &View, columns: usize, paint: Paint) -> String {
     for ramps in by_profile(view) {
         let title = format!("p99 at shares of the knee{}", of_profile(view, ramps[0]));
         text += &format!("\n{}\n{}", paint.bold(&title), shares(&ramps).fit(paint, columns));
+    }
+    for ramps in by_profile(view).iter().filter(|ramps| !place_rows(ramps).is_empty()) {
+        let title = format!("{PLACES}{}", of_profile(view, ramps[0]));
+        text += &format!("\n{}\n{}", paint.bold(&title), places(ramps).fit(paint, columns));
+        for found in ramps.iter().filter_map(|ramp| ramp.place.as_ref()) {
+            text += &paragraph("  ", 4, &found.sentence, columns);
+        }
     }
     for ramp in &view.ramps {
         let title = format!("{}{}", ramp.target, of_profile(view, ramp));
@@ -140,6 +148,42 @@ pub(crate) fn share_cells(ramp: &RampView) -> Vec<String> {
 
 fn ns(value: Option<&Value>) -> String {
     value.map_or_else(|| "–".into(), show::time)
+}
+
+/// Title of the table of places.
+pub(crate) const PLACES: &str = "Place in a pair, apart from the operation (service time)";
+
+/// Column names of [`place_rows`].
+pub(crate) const PLACE_HEADER: [&str; 8] =
+    ["target", "operation", "p50 first", "second", "by itself", "p99 first", "second", "by itself"];
+
+/// The times of each operation at each place, of the targets that have controls.
+pub(crate) fn place_rows(ramps: &[&RampView]) -> Vec<Vec<String>> {
+    let mut rows = Vec::new();
+    for (ramp, found) in ramps.iter().filter_map(|ramp| Some((ramp, ramp.place.as_ref()?))) {
+        for operation in &found.operations {
+            let mut cells = vec![ramp.target.clone(), operation.clone()];
+            for percentile in ["p50", "p99"] {
+                for place in ["first", "second", "apart"] {
+                    let key = format!("{operation}.{place}.ns_{percentile}");
+                    cells.push(ns(found.metrics.get(&key)));
+                }
+            }
+            rows.push(cells);
+        }
+    }
+    rows
+}
+
+fn places(ramps: &[&RampView]) -> Table {
+    let mut header = PLACE_HEADER.to_vec();
+    header[0] = "  target";
+    let line = |mut cells: Vec<String>| {
+        cells[0].insert_str(0, "  ");
+        Line::Cells(cells, false)
+    };
+    let lines = place_rows(ramps).into_iter().map(line).collect();
+    Table { header, right: &[2, 3, 4, 5, 6, 7], gap: 2, lines }
 }
 
 /// All columns, or on a narrow terminal those without which the rest says nothing.

@@ -87,7 +87,7 @@ fn table(standings: &Standings<'_>, layout: Layout) -> Table {
             vec![
                 "operation",
                 "target",
-                "rate [95 % interval]",
+                standings.rate_heading(),
                 "p50",
                 "p99",
                 "p99.9",

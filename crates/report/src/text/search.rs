@@ -107,7 +107,7 @@ pub(crate) fn notes(search: &SearchView) -> Vec<String> {
 /// The cells of a probe's line.
 pub(crate) fn cells(probe: &ProbeView) -> Vec<String> {
     let none = || "–".to_string();
-    let ns = |time: Option<Time>| time.map_or_else(none, show::bare_time);
+    let ns = |time: Option<Time>| time.map_or_else(none, |time| time.to_string());
     let over: Vec<String> = probe.over_shares.iter().map(|share| beyond(*share)).collect();
     let is_judged = probe.purpose != "peak" && !over.is_empty();
     vec![

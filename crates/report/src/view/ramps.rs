@@ -34,6 +34,10 @@ pub struct RampView {
     pub metrics: BTreeMap<String, Value>,
     /// The limit of the 99th percentile, nanoseconds; null where none was given.
     pub limit_ns: Option<u64>,
+    /// What the place of an operation in a pair takes, apart from the operation; left out where
+    /// there was no control of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub place: Option<PlaceView>,
     /// At shares of the knee, rising.
     pub at: Vec<RampPoint>,
     /// The way up by what was asked for, then the way down in the order of time.
@@ -60,6 +64,26 @@ impl RampView {
     pub(crate) fn at_knee(&self) -> Option<&RampPoint> {
         self.at.iter().find(|point| point.share >= 1.0)
     }
+}
+
+/// What the place of an operation in a pair takes, apart from the operation, by service times of
+/// pairs in the ramp's order, of pairs in the other order, and of operations that arrive each by
+/// itself.
+#[derive(Clone, Debug, Serialize)]
+pub struct PlaceView {
+    /// The operations of a pair in the ramp's order.
+    pub operations: Vec<String>,
+    /// Blocks that have all three.
+    pub blocks: u32,
+    /// Why nothing follows from it, or null.
+    pub doubt: Option<String>,
+    /// What it comes to, for people.
+    pub sentence: String,
+    /// `rate_per_s`, answered; times such as `set.first.ns_p99` of each operation at the places
+    /// `first`, `second` and `apart`; ratios with `ns_p50` and `ns_p99`: `first_by_second`,
+    /// whichever operation it is, and with the operations' names `set_by_get.apart` and
+    /// `set_by_get.both_orders`, in which places cancel out.
+    pub metrics: BTreeMap<String, Value>,
 }
 
 /// A ramp at a share of its knee, between the stages next to it on the way up.

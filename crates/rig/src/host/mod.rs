@@ -11,12 +11,32 @@ pub(crate) mod limits;
 mod memory;
 
 use model::{Condition, Conditions};
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 /// All facts, in the order in which they are shown. `disk` is the directory that takes the data.
 pub fn conditions(disk: &Path) -> Conditions {
-    conditions_of(&Root("/".into()), disk, &crate::cpu::allowed_cpus())
+    let root = Root("/".into());
+    let mut conditions = conditions_of(&root, disk, &crate::cpu::allowed_cpus());
+    let end = conditions.facts.iter().rposition(|fact| fact.group == "host").map_or(0, |at| at + 1);
+    conditions.facts.insert(end, disturbers(&root, crate::noise::is_permitted()));
+    conditions
+}
+
+/// Whether those that take the CPUs of a measurement can be named. That they cannot disturbs
+/// nothing.
+fn disturbers(root: &Root, permitted: io::Result<()>) -> Condition {
+    let value = match permitted {
+        Ok(()) => "is named".to_string(),
+        Err(e) => {
+            let paranoid = root.text("proc/sys/kernel/perf_event_paranoid");
+            let level =
+                paranoid.map_or_else(String::new, |p| format!(", perf_event_paranoid is {p}"));
+            format!("is not named ({e}{level}): be root, or `sysctl kernel.perf_event_paranoid=0`")
+        }
+    };
+    let (group, name) = ("host".into(), "who disturbs a measurement".into());
+    Condition { group, name, value, warning: None }
 }
 
 fn conditions_of(root: &Root, disk: &Path, allowed: &[usize]) -> Conditions {

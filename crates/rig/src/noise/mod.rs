@@ -3,14 +3,17 @@
 //! Sources: proc(5) for `/proc/stat` and `schedstat`, the kernel's "PSI" page for
 //! `/proc/pressure`.
 
+mod disturbers;
 mod hiccup;
 mod others;
 mod taken;
 
+pub(crate) use disturbers::is_permitted;
 pub use taken::{Taken, TakenReader};
 
 use crate::cpu::own_cpu_ns;
 use crate::tree::ProcessTree;
+use disturbers::Watch;
 use hiccup::Hiccups;
 use model::Noise;
 use nix::unistd::{SysconfVar, sysconf};
@@ -24,15 +27,20 @@ pub struct NoiseRecorder {
     before: Sample,
     servers: ProcessTree,
     hiccups: Hiccups,
+    /// `None` where the kernel does not permit it.
+    watch: Option<Watch>,
 }
 
 impl NoiseRecorder {
     /// Starts recording. The thread that watches for late wake-ups runs on `generator`'s CPUs
     /// (anywhere when that is empty) and costs less than half a percent of one. CPU time of the
-    /// processes `servers` and of their children does not count as other processes' work.
-    pub fn start(generator: &[usize], servers: &ProcessTree) -> Self {
+    /// processes `servers` and of their children does not count as other processes' work. Who else
+    /// runs is looked at on the CPUs of the generator and of `server`; an empty list stands for all
+    /// of this machine.
+    pub fn start(generator: &[usize], server: &[usize], servers: &ProcessTree) -> Self {
         let hiccups = Hiccups::start(generator);
-        Self { before: Sample::take(servers), servers: servers.clone(), hiccups }
+        let watch = Watch::start(generator, server, servers);
+        Self { before: Sample::take(servers), servers: servers.clone(), hiccups, watch }
     }
 
     /// What was recorded; `run_delay_share` is 0 and for the caller to fill in. Where a server
@@ -40,7 +48,8 @@ impl NoiseRecorder {
     pub fn stop(self) -> Noise {
         let after = Sample::take(&self.servers);
         let (hiccup_ns_max, hiccup_ns_p99) = self.hiccups.stop();
-        Noise { hiccup_ns_max, hiccup_ns_p99, ..self.before.until(&after) }
+        let disturbers = self.watch.and_then(Watch::stop);
+        Noise { hiccup_ns_max, hiccup_ns_p99, disturbers, ..self.before.until(&after) }
     }
 }
 

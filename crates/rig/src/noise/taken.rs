@@ -13,6 +13,7 @@ use std::time::Instant;
 
 use super::ns_per_tick;
 use crate::cpu::own_cpu_ns;
+use crate::procfs::SchedStat;
 use crate::tree::ProcessTree;
 
 /// What a thread waits for its CPU each time it wakes up, with nobody else there, nanoseconds.
@@ -126,7 +127,7 @@ struct Sample {
     own_ns: u64,
     servers_ns: u64,
     /// Of the servers, by id.
-    threads: BTreeMap<u32, ThreadTimes>,
+    threads: BTreeMap<u32, SchedStat>,
 }
 
 impl Sample {
@@ -162,21 +163,10 @@ fn cpu_times(text: &str) -> BTreeMap<usize, CpuTimes> {
     text.lines().filter_map(line).collect()
 }
 
-/// What a thread did since it began.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct ThreadTimes {
-    cpu_ns: u64,
-    waited_ns: u64,
-    runs: u64,
-}
-
-fn threads_of(pid: u32) -> Vec<(u32, ThreadTimes)> {
+fn threads_of(pid: u32) -> Vec<(u32, SchedStat)> {
     let entries = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let read = |entry: fs::DirEntry| {
-        let text = fs::read_to_string(entry.path().join("schedstat")).ok()?;
-        let mut numbers = text.split_ascii_whitespace().map(str::parse::<u64>);
-        let mut next = || numbers.next()?.ok();
-        let times = ThreadTimes { cpu_ns: next()?, waited_ns: next()?, runs: next()? };
+        let times = SchedStat::parse(&fs::read(entry.path().join("schedstat")).ok()?)?;
         Some((entry.file_name().to_str()?.parse().ok()?, times))
     };
     entries.filter_map(read).collect()
@@ -185,11 +175,11 @@ fn threads_of(pid: u32) -> Vec<(u32, ThreadTimes)> {
 /// How long threads waited for a CPU between two readings, in the mean of all by what each of them
 /// worked or would have worked: one that sleeps says nothing, and one that never gets a CPU says
 /// most. Waking up is not counted.
-fn waited_ns(before: &BTreeMap<u32, ThreadTimes>, now: &BTreeMap<u32, ThreadTimes>) -> u64 {
+fn waited_ns(before: &BTreeMap<u32, SchedStat>, now: &BTreeMap<u32, SchedStat>) -> u64 {
     let (mut weights, mut sum) = (0.0, 0.0);
     for (id, times) in now {
         let earlier = before.get(id).copied().unwrap_or_default();
-        let since = |get: fn(&ThreadTimes) -> u64| get(times).saturating_sub(get(&earlier));
+        let since = |get: fn(&SchedStat) -> u64| get(times).saturating_sub(get(&earlier));
         let waited_ns = since(|t| t.waited_ns).saturating_sub(since(|t| t.runs) * WAKE_NS) as f64;
         let weight = since(|t| t.cpu_ns) as f64 + waited_ns;
         weights += weight;

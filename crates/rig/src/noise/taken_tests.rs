@@ -12,7 +12,7 @@ fn lines_of_single_cpus_are_read() {
 
 #[test]
 fn a_wait_counts_by_the_work_it_delays() {
-    let thread = |cpu_ns, waited_ns, runs| ThreadTimes { cpu_ns, waited_ns, runs };
+    let thread = |cpu_ns, waited_ns, runs| SchedStat { cpu_ns, waited_ns, runs };
     let before = BTreeMap::from([(1, thread(5, 5, 5)), (2, thread(0, 0, 0))]);
     // One that works and waits a quarter of the time, one that sleeps, one that only wakes up.
     let mut now = BTreeMap::from([(1, thread(3_000_005, 1_000_005, 5)), (2, thread(0, 0, 0))]);
@@ -35,6 +35,7 @@ fn spinning_on(cpu: usize) -> Child {
 /// server they only take it from each other.
 #[test]
 fn what_others_have_of_a_servers_cpu_is_told_and_what_it_takes_from_itself_is_not() {
+    let _alone = crate::noise::tests::alone();
     let cpus = allowed_cpus();
     let [generator, .., server] = cpus[..] else {
         println!("skipped: this machine has one CPU");

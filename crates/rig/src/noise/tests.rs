@@ -1,6 +1,7 @@
 use super::*;
 use crate::process_cpu_ns;
 use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 #[test]
@@ -46,13 +47,21 @@ fn shares_are_of_the_span_between_two_samples() {
     assert!(after.until(&after).other_cpu_share.abs() < f64::EPSILON);
 }
 
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// Tests that keep CPUs busy wait for each other.
+pub(super) fn alone() -> MutexGuard<'static, ()> {
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// Two recorders over the same span, so that work of others on this host cancels out.
 #[test]
 fn a_strangers_work_counts_and_the_servers_does_not() {
+    let _alone = alone();
     let mut busy = Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
     let (start, cpu_before) = (Instant::now(), process_cpu_ns(busy.id()).unwrap());
-    let as_stranger = NoiseRecorder::start(&[], &ProcessTree::default());
-    let as_server = NoiseRecorder::start(&[], &ProcessTree::new(&[busy.id()]));
+    let as_stranger = NoiseRecorder::start(&[], &[], &ProcessTree::default());
+    let as_server = NoiseRecorder::start(&[], &[], &ProcessTree::new(&[busy.id()]));
     std::thread::sleep(Duration::from_millis(500));
     let (as_stranger, as_server) = (as_stranger.stop(), as_server.stop());
     let names = |noise: &Noise| noise.busiest.iter().map(|b| b.name.clone()).collect::<Vec<_>>();

@@ -107,13 +107,8 @@ impl Settings {
                 Crossing::Below(_) => middle - 1,
             };
         }
-        // What short runs say moves with each round: long ones decide.
-        let rates = || runs.iter().map(|s| s.rate_per_s as f64);
-        Confirmed::Rate(Value {
-            center: knee * CONFIRMED.powi(middle),
-            lo: rates().fold(f64::INFINITY, f64::min),
-            hi: rates().fold(0.0, f64::max),
-        })
+        // The rounds have led away from the knee and never met it: steps of 5 % are no search.
+        Confirmed::Anew(knee * CONFIRMED.powi(middle))
     }
 
     /// The next of the long runs, or the end; more of them where probes contradict each other, as

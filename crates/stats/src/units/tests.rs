@@ -83,11 +83,11 @@ fn a_centre_and_its_bounds_share_one_scale() {
         (Unit::Ns, 990.0, Some((800.0, 1_210.0)), "990 ns [800, 1210]"),
         (Unit::Ratio, 1.333, Some((1.291, 1.377)), "1.33× [1.29, 1.38]"),
         (Unit::Share, 0.031, Some((0.0, 0.1)), "3.1 % [0, 10]"),
-        (Unit::Ns, 2e6, Some((1e-9, f64::INFINITY)), "2.00 ms [0, ∞]"),
+        (Unit::Ns, 2e6, Some((1e-9, f64::INFINITY)), "2.00 ms [<0.0200, >200]"),
         (Unit::Ratio, 1.333, Some((0.0312, 56.93)), "1.33× [0.0312, 56.9]"),
         (Unit::Ratio, 123.4, Some((1.3, 12_129.0)), "123× [1.30, 12100]"),
-        (Unit::Ratio, 33.9, Some((0.3, 48_129.0)), "33.9× [0, ∞]"),
-        (Unit::PerSecond, 30_400.0, Some((1.3, 700_123_456.0)), "30.4 k/s [0, ∞]"),
+        (Unit::Ratio, 33.9, Some((0.3, 48_129.0)), "33.9× [<0.339, >3390]"),
+        (Unit::PerSecond, 30_400.0, Some((1.3, 700_123_456.0)), "30.4 k/s [<0.304, >3040]"),
     ] {
         assert_eq!(format_value_with_interval(unit, center, bounds), expected);
     }

@@ -14,14 +14,14 @@
 //! Magento's layer loaded it back is judged by what was loaded: it is stale, wrong or lost, or
 //! right where another client's write or clean explains it, although the layer removes the record.
 
-use model::{AppCache, ErrorClass, Fill};
+use model::{AppCache, ErrorClass, Fill, Held};
 use std::sync::Arc;
 
 use super::data_set::Choice;
 use super::ledger::{Begun, Known, Ledger};
 use super::magento::{Magento, Saved};
 use super::operations::Operation;
-use super::store::{Effort, TaggedCache};
+use super::store::{Effort, LoadEffect, TaggedCache};
 use super::versions::{Seen, see};
 use crate::Share;
 use crate::chances::Chances;
@@ -226,12 +226,39 @@ impl AppCacheClient {
                 (self.judge(record), self.compare)
             }
         };
-        self.ledger.take_back(self.share.client, record, begun);
+        let is_lost = match judged.0 {
+            Outcome::Lost => self.knows_of_losses(),
+            Outcome::Stale => self.load_effect() == LoadEffect::Nothing,
+            _ => false,
+        };
+        if is_lost {
+            // What the layer removed was not there, or not what the store had acknowledged.
+            self.ledger.end_write(self.share.client, record, begun);
+        } else {
+            self.ledger.take_back(self.share.client, record, begun);
+        }
         match judged {
             // Another client wrote or cleaned it meanwhile: that is how Magento's layer is.
             (Outcome::Miss, compared) => (Outcome::Ok, compared),
             other => other,
         }
+    }
+
+    /// What loads may do to records of others; to its own a client does nothing.
+    fn load_effect(&self) -> LoadEffect {
+        if self.share.clients == 1 { LoadEffect::Nothing } else { self.shop.load_effect() }
+    }
+
+    /// Whether a record that must be there by all that clients did was lost by the store, and not
+    /// by a race of the layout's own: of a load that removes what another client saved, or of
+    /// clients that use a tag together for the first time since it was cleaned.
+    fn knows_of_losses(&self) -> bool {
+        let cleans = || {
+            let mut mixes = self.workload.phases.iter().map(|phase| &phase.mix);
+            mixes.any(|mix| mix.is_empty() || mix.contains_key("clean"))
+        };
+        let tags_race = self.share.clients > 1 && self.shop.new_tags_race() && cleans();
+        self.workload.only_reads() || (self.load_effect() < LoadEffect::Removes && !tags_race)
     }
 
     /// Judges that a record was not there, by what was known when the call began.
@@ -309,10 +336,13 @@ impl Client for AppCacheClient {
         for record in ledger.carriers(tag) {
             let record = u64::from(*record);
             self.name_record(record);
-            let begun = ledger.begin_write(client);
+            self.known = ledger.known(record, &self.tag_numbers);
+            let begun = ledger.begin_write(client, record);
             match self.save_as_filled(record, begun.version) {
-                Ok(Saved::Kept) => ledger.end_write(client, record, begun),
-                Ok(Saved::Removed(_)) => ledger.take_back(client, record, begun),
+                Ok(saved) => {
+                    self.saved = saved;
+                    self.end_write(record, begun);
+                }
                 Err(e) => {
                     ledger.doubt_write(client, record);
                     self.fault = Some(e);
@@ -345,7 +375,7 @@ impl Client for AppCacheClient {
             }
             Some(Operation::Write(record)) => {
                 self.name_tags();
-                (WRITE, Prepared::Write(record, self.ledger.begin_write(client)))
+                (WRITE, Prepared::Write(record, self.ledger.begin_write(client, record)))
             }
             Some(Operation::Clean(tag)) => {
                 self.tag_numbers.clear();
@@ -392,6 +422,36 @@ impl Client for AppCacheClient {
             // Its call failed, so that nobody asks.
             Prepared::Nothing => (Outcome::Ok, false),
         }
+    }
+
+    /// What a clean should have removed, and did not, is the layout's doing.
+    fn read_back(&mut self, n: u64, of: u64) -> Result<Option<(Held, String)>, StoreError> {
+        let own = self.share.of(self.ledger.data().keys());
+        let slot = if own > of { n * own / of } else { n };
+        if slot >= own {
+            return Ok(None);
+        }
+        let record = self.share.index(slot);
+        self.name_record(record);
+        // A value that was cleaned may be there, so only writes make it an old one.
+        self.known = self.ledger.known(record, &[]);
+        if self.shop.needs_tags() {
+            self.name_tags();
+            self.shop.learn(&self.id, &self.tags);
+        }
+        self.compare = true;
+        let held = match self.shop.load(&self.id, &mut self.value)? {
+            Found::Yes => match self.judge(record) {
+                Outcome::Ok => Held::Last,
+                Outcome::Stale => Held::Older,
+                _ => Held::Wrong,
+            },
+            Found::No if self.knows_of_losses() && self.judge_miss(record) == Outcome::Lost => {
+                Held::Missing
+            }
+            Found::No => return Ok(None),
+        };
+        Ok(Some((held, self.id.clone())))
     }
 }
 

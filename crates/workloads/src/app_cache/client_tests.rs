@@ -208,6 +208,76 @@ fn every_fault_is_caught() {
     assert_eq!(told.get("Wrong"), None);
 }
 
+/// What all records hold at the end, by its kind.
+fn held(clients: &mut [AppCacheClient]) -> BTreeMap<String, u64> {
+    let mut seen = BTreeMap::new();
+    for client in clients {
+        for n in 0..client.share.of(300) {
+            if let Some((held, _)) = client.read_back(n, 300).unwrap() {
+                *seen.entry(format!("{held:?}")).or_default() += 1;
+            }
+        }
+    }
+    seen
+}
+
+/// The same after two clients used such a store, which misbehaves once it is filled.
+fn held_after(
+    mix: &[(&str, f64)],
+    magento: bool,
+    fault: Fault,
+    has: impl Fn(&mut Content),
+) -> BTreeMap<String, u64> {
+    let store = Memory::default();
+    has(&mut store.content());
+    let plan = AppCache { magento, record_bytes: (12, 64), ..workload(&[mix]) };
+    let mut clients = filled(&plan, &store, 2);
+    store.misbehave(fault);
+    run(&mut clients, 1000);
+    held(&mut clients)
+}
+
+const WRITES: [(&str, f64); 2] = [("read", 1.0), ("write", 1.0)];
+const CLEANS: [(&str, f64); 3] = [("read", 5.0), ("write", 4.0), ("clean", 1.0)];
+
+#[test]
+fn saves_that_were_lost_are_missing_at_the_end() {
+    for mix in [&WRITES[..], &CLEANS] {
+        for magento in [false, true] {
+            let told = held_after(mix, magento, Fault::LosesOneIn(10), |_| {});
+            assert!(told["Missing"] > 5 && told["Last"] > 100, "{magento} {mix:?}: {told:?}");
+            // What was there may be nothing; Magento's layer removes what differs.
+            let told = held_after(mix, magento, Fault::KeepsOldOneIn(10), |_| {});
+            let lost = ["Missing", "Older"].map(|kind| told.get(kind).copied().unwrap_or(0));
+            assert!(lost[0] + lost[1] > 5 && told["Last"] > 100, "{magento} {mix:?}: {told:?}");
+            assert!(!magento || lost[1] == 0, "{mix:?}: {told:?}");
+        }
+    }
+}
+
+#[test]
+fn what_a_layout_may_lose_by_itself_is_not_missing() {
+    let lost = |mix: &[(&str, f64)], has: fn(&mut Content)| {
+        [false, true].map(|magento| {
+            let told = held_after(mix, magento, Fault::LosesOneIn(10), has);
+            assert!(told["Last"] > 100, "{told:?}");
+            told.contains_key("Missing")
+        })
+    };
+    assert_eq!(lost(&WRITES, |c| c.load_effect = LoadEffect::Removes), [false, false]);
+    assert_eq!(lost(&CLEANS, |c| c.load_effect = LoadEffect::Copies), [true, true]);
+    // New tags race only where cleans make them new again.
+    assert_eq!(lost(&CLEANS, |c| c.is_particular = true), [false, false]);
+    assert_eq!(lost(&WRITES, |c| c.is_particular = true), [true, true]);
+    // What was loaded back may be a copy of what was there before.
+    let missing = |effect| {
+        let has = |c: &mut Content| c.load_effect = effect;
+        let told = held_after(&WRITES, true, Fault::KeepsOldOneIn(10), has);
+        told.get("Missing").copied().unwrap_or(0)
+    };
+    assert!(missing(LoadEffect::Nothing) > 4 * missing(LoadEffect::Copies));
+}
+
 #[test]
 fn a_sample_finds_garbled_values_at_its_rate() {
     let store = Memory::default();
@@ -288,20 +358,22 @@ fn clients_that_overlap_never_accuse_a_right_store() {
         let mix = [("read", 6.0), ("write", 3.0), ("clean", 1.0)];
         // Few records, so that clients meet.
         let plan = AppCache { keys: 20, tags: 8, magento, ..workload(&[&mix, &[]]) };
-        let clients = filled(&plan, &store, 4);
+        let mut clients = filled(&plan, &store, 4);
         std::thread::scope(|scope| {
-            for mut client in clients {
+            for client in &mut clients {
                 scope.spawn(move || {
                     for phase in 0..2 {
                         client.start_phase(phase);
                         for n in 0..5000 {
-                            let (_, outcome) = operate(&mut client, n).unwrap();
+                            let (_, outcome) = operate(client, n).unwrap();
                             assert!(matches!(outcome, Outcome::Ok | Outcome::Miss), "{outcome:?}");
                         }
                     }
                 });
             }
         });
+        let told = held(&mut clients);
+        assert!(told.keys().all(|kind| kind == "Last"), "{told:?}");
     }
 }
 

@@ -58,6 +58,8 @@ impl Known {
 struct UnderWay {
     /// At most the tick of the write under way; `IDLE` when there is none.
     write: AtomicU64,
+    /// Number of the record being written; of no meaning when there is none.
+    record: AtomicU64,
     /// Number of the tag being cleaned; `IDLE` when none is.
     clean: AtomicU64,
 }
@@ -97,7 +99,11 @@ impl Ledger {
     /// The ledger of a workload with this data and these lists, drawn or read.
     pub fn new(data: DataSet, lists: Lists, workload: &AppCache, clients: u32) -> Self {
         let zeros = |count: u64| (0..count).map(|_| AtomicU64::new(0)).collect();
-        let idle = || UnderWay { write: AtomicU64::new(IDLE), clean: AtomicU64::new(IDLE) };
+        let idle = || UnderWay {
+            write: AtomicU64::new(IDLE),
+            record: AtomicU64::new(0),
+            clean: AtomicU64::new(IDLE),
+        };
         let restores = workload.phases.iter().any(|phase| phase.mix.contains_key("clean"));
         Self {
             // Version 0 is the fill's.
@@ -147,11 +153,12 @@ impl Ledger {
         Known { floor: tags.iter().map(of_tag).fold(written, u64::max), written }
     }
 
-    /// A client is about to write.
-    pub(crate) fn begin_write(&self, client: u32) -> Begun {
+    /// A client is about to write a record.
+    pub(crate) fn begin_write(&self, client: u32, record: u64) -> Begun {
+        let own = &self.under_way[client as usize];
+        own.record.store(record, Ordering::Release);
         // Before the tick is taken: whoever takes a later one sees this.
-        let own = &self.under_way[client as usize].write;
-        own.store(self.now(), Ordering::Release);
+        own.write.store(self.now(), Ordering::Release);
         self.begin(client)
     }
 
@@ -210,7 +217,9 @@ impl Ledger {
         let busy = |other: &UnderWay| {
             let cleaning = other.clean.load(Ordering::Acquire);
             // A write that is taken back removes the record.
-            other.write.load(Ordering::Acquire) != IDLE || tags.contains(&cleaning)
+            let writes = other.write.load(Ordering::Acquire) != IDLE
+                && other.record.load(Ordering::Acquire) == record;
+            writes || tags.contains(&cleaning)
         };
         let (before, after) = self.under_way.split_at(client as usize);
         if before.iter().chain(&after[1..]).any(busy) {

@@ -8,10 +8,10 @@ fn ledger() -> Ledger {
 #[test]
 fn a_write_makes_earlier_versions_stale() {
     let ledger = ledger();
-    let first = ledger.begin_write(0);
+    let first = ledger.begin_write(0, 7);
     assert_eq!(ledger.known(7, &[]).floor, 0, "it has not ended");
     ledger.end_write(0, 7, first);
-    let second = ledger.begin_write(1);
+    let second = ledger.begin_write(1, 7);
     ledger.end_write(1, 7, second);
     assert!(first.version < second.version);
     assert_eq!(ledger.known(7, &[]).floor, second.version);
@@ -21,7 +21,7 @@ fn a_write_makes_earlier_versions_stale() {
 #[test]
 fn of_writes_that_overlap_either_may_be_found() {
     let ledger = ledger();
-    let [slow, quick] = [ledger.begin_write(0), ledger.begin_write(1)];
+    let [slow, quick] = [ledger.begin_write(0, 7), ledger.begin_write(1, 7)];
     ledger.end_write(1, 7, quick);
     assert!(ledger.known(7, &[]).floor <= slow.version);
     ledger.end_write(0, 7, slow);
@@ -31,14 +31,14 @@ fn of_writes_that_overlap_either_may_be_found() {
 #[test]
 fn a_clean_makes_what_ended_before_it_stale() {
     let ledger = ledger();
-    let before = ledger.begin_write(0);
+    let before = ledger.begin_write(0, 7);
     ledger.end_write(0, 7, before);
     let clean = ledger.begin_clean(1, 4);
     assert_eq!(ledger.known(7, &[4]).floor, before.version);
     ledger.end_clean(1, 4, clean);
     assert_eq!(ledger.known(7, &[3, 4]).floor, clean.version);
     assert_eq!(ledger.known(7, &[3]).floor, before.version);
-    let during = ledger.begin_write(0);
+    let during = ledger.begin_write(0, 7);
     let clean = ledger.begin_clean(1, 4);
     ledger.end_clean(1, 4, clean);
     assert!(ledger.known(7, &[4]).floor <= during.version);
@@ -47,11 +47,11 @@ fn a_clean_makes_what_ended_before_it_stale() {
 #[test]
 fn a_failed_write_ends_all_knowledge_of_its_record() {
     let ledger = ledger();
-    let first = ledger.begin_write(0);
+    let first = ledger.begin_write(0, 7);
     ledger.end_write(0, 7, first);
-    ledger.begin_write(1);
+    ledger.begin_write(1, 7);
     ledger.doubt_write(1, 7);
-    let later = ledger.begin_write(0);
+    let later = ledger.begin_write(0, 7);
     ledger.end_write(0, 7, later);
     assert_eq!(ledger.known(7, &[]).floor, 0);
     assert_eq!(ledger.known(7, &[]).after(later).floor, 0);
@@ -70,11 +70,13 @@ fn only_unexplained_misses_are_lost() {
     assert!(!lost(a, &[1]) && lost(a, &[2]));
     ledger.end_clean(0, 1, clean);
     assert!(!lost(a, &[1]));
-    let write = ledger.begin_write(0);
-    assert!(!lost(a, &[1]));
+    let write = ledger.begin_write(0, b);
+    ledger.end_write(0, b, write);
+    let write = ledger.begin_write(0, a);
+    assert!(!lost(a, &[1]) && lost(b, &[1]));
     ledger.end_write(0, a, write);
     assert!(lost(a, &[1]));
-    let write = ledger.begin_write(0);
+    let write = ledger.begin_write(0, a);
     ledger.take_back(0, a, write);
     assert!(!lost(a, &[1]) && lost(b, &[2]));
     // A read that began before all this.

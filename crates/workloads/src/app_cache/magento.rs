@@ -9,7 +9,7 @@
 use md5::{Digest, Md5};
 
 use super::data_set::hex_into;
-use super::store::{CleanMode, Effort, TaggedCache};
+use super::store::{CleanMode, Effort, LoadEffect, TaggedCache};
 use crate::store::{Found, StoreError};
 
 /// Lifetime of a record that was saved without one, seconds.
@@ -89,6 +89,11 @@ impl Magento {
     /// Whether all tags must have been used before clients fill the cache together.
     pub fn new_tags_race(&self) -> bool {
         self.backend.new_tags_race()
+    }
+
+    /// What a load may do to records that other clients save.
+    pub fn load_effect(&self) -> LoadEffect {
+        self.backend.load_effect()
     }
 
     /// Whether the backend must be told a record's tags before it is loaded.

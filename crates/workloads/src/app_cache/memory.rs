@@ -4,7 +4,7 @@ use model::{AppCache, ErrorClass, Fill, PageCache, Phase, Stop};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use super::store::{CleanMode, Effort, TaggedCache};
+use super::store::{CleanMode, Effort, LoadEffect, TaggedCache};
 use crate::store::{Found, StoreError};
 
 /// 300 records and 40 tags, with phases of these mixes.
@@ -14,6 +14,7 @@ pub(crate) fn workload(mixes: &[&[(&str, f64)]]) -> AppCache {
         mix: mix.iter().map(|(k, v)| ((*k).to_string(), *v)).collect::<BTreeMap<_, _>>(),
         warmup_ns: 0,
         stop: Stop::Count(1),
+        control: None,
     });
     AppCache {
         profile: "test".into(),
@@ -50,6 +51,10 @@ pub(crate) enum Fault {
     Swaps,
     /// It forgets every record that is saved.
     Forgets,
+    /// It loses the record of one save in so many.
+    LosesOneIn(u64),
+    /// It keeps what is there, in place of one save in so many.
+    KeepsOldOneIn(u64),
     /// Saves fail, and may or may not be carried out.
     FailsToSave,
     /// Cleans fail.
@@ -68,6 +73,8 @@ pub(crate) struct Stored {
 pub(crate) struct Content {
     /// What it asks of its clients: to use tags before they fill, and to name a record's tags.
     pub(crate) is_particular: bool,
+    /// What it says that its loads may do.
+    pub(crate) load_effect: LoadEffect,
     /// Tags that were named for a record before a load.
     pub(crate) learnt: HashMap<String, Vec<String>>,
     /// Every tag that a save carried.
@@ -134,6 +141,11 @@ impl TaggedCache for Memory {
                 content.records.remove(id);
                 return Ok(());
             }
+            Some(Fault::LosesOneIn(n)) if content.saves.is_multiple_of(n) => {
+                content.records.remove(id);
+                return Ok(());
+            }
+            Some(Fault::KeepsOldOneIn(n)) if content.saves.is_multiple_of(n) => return Ok(()),
             Some(Fault::FailsToSave) if content.saves.is_multiple_of(2) => return Err(failed()),
             _ => {}
         }
@@ -143,6 +155,10 @@ impl TaggedCache for Memory {
 
     fn new_tags_race(&self) -> bool {
         self.content().is_particular
+    }
+
+    fn load_effect(&self) -> LoadEffect {
+        self.content().load_effect
     }
 
     fn needs_tags(&self) -> bool {

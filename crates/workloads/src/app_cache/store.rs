@@ -41,6 +41,18 @@ impl Effort {
     }
 }
 
+/// What a load may do to what others saved.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LoadEffect {
+    /// It changes nothing.
+    #[default]
+    Nothing,
+    /// It may put an older value over a newer one that was saved meanwhile.
+    Copies,
+    /// It may remove a record that another client saved.
+    Removes,
+}
+
 /// One client of a cache with tags. Ids and tags are as the software above passes them to the
 /// backend; a call blocks until it is answered or timed out.
 pub trait TaggedCache: Send {
@@ -78,6 +90,11 @@ pub trait TaggedCache: Send {
     /// records, so that tags must have been used before clients fill the cache together.
     fn new_tags_race(&self) -> bool {
         false
+    }
+
+    /// What a load may do to records that other clients save.
+    fn load_effect(&self) -> LoadEffect {
+        LoadEffect::Nothing
     }
 
     /// Whether a record is only found by who names its tags too, so that each load and removal of

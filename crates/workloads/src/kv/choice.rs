@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::permutation::Permutation;
-use super::ycsb::Ycsb;
+use super::ycsb;
 use super::zipf::Zipf;
 use super::{Distribution, Key, Random};
 
@@ -58,7 +58,8 @@ enum Way {
     /// One after the other from this one on.
     From(u64),
     Zipf(Zipf, Option<Permutation>),
-    Ycsb(Ycsb),
+    YcsbZipfian(ycsb::Scrambled),
+    YcsbLatest(ycsb::Latest),
     /// Mean and deviation in keys.
     Gaussian(f64, f64),
     Sequential,
@@ -92,7 +93,8 @@ impl KeyChoice {
             Distribution::Zipf { exponent, scattered } => {
                 Way::Zipf(zipf(exponent)?, places(scattered))
             }
-            Distribution::Ycsb => Way::Ycsb(Ycsb::new(keys)),
+            Distribution::YcsbZipfian => Way::YcsbZipfian(ycsb::Scrambled::new(keys)),
+            Distribution::YcsbLatest => Way::YcsbLatest(ycsb::Latest::new(keys)),
             Distribution::Latest { exponent } => Way::Latest(zipf(exponent)?),
             Distribution::Gaussian { mean, deviation } => {
                 let middle = absolute(mean, (keys - 1) as f64);
@@ -139,15 +141,16 @@ impl KeyChoice {
 
     /// As [`Self::pick`], when `newest`, at least the last of the keys, was inserted last.
     ///
-    /// It matters to [`Distribution::Latest`] only, which chooses among the newest keys, as many as
-    /// there were at first.
+    /// It matters to [`Distribution::Latest`], which chooses among the newest keys, as many as
+    /// there were at first, and to [`Distribution::YcsbLatest`], which chooses among all keys.
     #[inline]
     pub fn pick_with_newest(&self, random: &mut Random, n: u64, newest: Key) -> Key {
         Key(match &self.way {
             Way::Uniform => random.below(self.keys),
             Way::Among(keys) => keys[random.below(keys.len() as u64) as usize].0,
             Way::Zipf(zipf, places) => placed(places.as_ref(), zipf.rank(random)),
-            Way::Ycsb(ycsb) => ycsb.record(random),
+            Way::YcsbZipfian(ycsb) => ycsb.record(random),
+            Way::YcsbLatest(ycsb) => ycsb.record(random, newest.0),
             Way::Gaussian(mean, deviation) => self.bell(random, *mean, *deviation),
             Way::Sequential => n % self.keys,
             Way::From(first) => first + n % self.keys,

@@ -130,8 +130,8 @@ fn the_newest_keys_are_the_hottest_of_latest() {
 }
 
 #[test]
-fn the_newest_key_matters_to_latest_only() {
-    for text in ["uniform", "zipf", "gauss", "hot", "sequential"] {
+fn the_newest_key_matters_to_the_latest_only() {
+    for text in ["uniform", "zipf", "ycsb-zipfian", "gauss", "hot", "sequential"] {
         let choice = choice(text, 1_000);
         for n in 0..100 {
             let random = || Random::new(5, 0, n);
@@ -148,13 +148,17 @@ proptest! {
         n: u64,
         text in prop::sample::select(vec![
             "uniform", "zipf", "zipf:0", "zipf:1:ordered", "zipf:2.5", "gauss", "gauss:1:1",
-            "sequential", "hot", "hot:1:1", "hot:0:0", "latest", "latest:1",
+            "sequential", "hot", "hot:1:1", "hot:0:0", "latest", "latest:1", "ycsb-zipfian",
+            "ycsb-latest",
         ]),
+        inserted in prop_oneof![Just(0), 0..=KEYS_MAX],
     ) {
         let choice = choice(text, keys);
         let mut random = Random::new(1, 2, n);
         for n in n..n.saturating_add(20) {
             prop_assert!(choice.pick(&mut random, n).0 < keys);
+            let newest = Key(keys - 1 + inserted);
+            prop_assert!(choice.pick_with_newest(&mut random, n, newest) <= newest);
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// Exponent where none is given: that of YCSB's zipfian and latest.
+/// Exponent where none is given: YCSB's.
 const EXPONENT: f64 = 0.99;
 /// Mean and deviation where none are given, as shares: memtier's middle and sixth of the range.
 const BELL: (f64, f64) = (0.5, 1.0 / 6.0);
@@ -12,24 +12,25 @@ const HOT: (f64, f64) = (0.2, 0.8);
 
 /// How probable keys are.
 ///
-/// Spelled `uniform`, `zipf:0.99`, `ycsb-zipfian`, `gauss:0.5:0.1`, `sequential`, `hot:0.1:0.9` or
-/// `latest:0.99`; without numbers, the usual ones are taken. In `zipf:0.99:ordered` and
-/// `hot:0.1:0.9:ordered` the hottest keys are those of the smallest numbers; otherwise they lie
-/// scattered over all keys, since neighbours often share a slot, a page or a shard.
+/// Spelled `uniform`, `zipf:0.99`, `ycsb-zipfian`, `gauss:0.5:0.1`, `sequential`, `hot:0.1:0.9`,
+/// `latest:0.99` or `ycsb-latest`; without numbers, the usual ones are taken. In
+/// `zipf:0.99:ordered` and `hot:0.1:0.9:ordered` the hottest keys are those of the smallest
+/// numbers; otherwise they lie scattered over all keys, since neighbours often share a slot, a page
+/// or a shard.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Distribution {
     /// All alike.
     Uniform,
     /// The r-th hottest key in proportion to r^−exponent.
     Zipf {
-        /// 0 (uniform) or more; 0.99 in YCSB.
+        /// 0 (uniform) or more.
         exponent: f64,
         /// False when key 0 is the hottest, key 1 the next, and so on.
         scattered: bool,
     },
     /// As YCSB chooses with `requestdistribution=zipfian`: Zipf's law over ten billion ranks that
     /// are folded into the keys, so that the hottest gets 3.8 % however few there are.
-    Ycsb,
+    YcsbZipfian,
     /// A bell around one key, cut off at both ends.
     Gaussian {
         /// The middle: up to 1 a share of the way from the first key to the last, above 1 the
@@ -52,9 +53,12 @@ pub enum Distribution {
     },
     /// Zipf's law, of which the newest key is the hottest, the one before it the next, and so on.
     Latest {
-        /// 0 (uniform) or more; 0.99 in YCSB.
+        /// 0 (uniform) or more.
         exponent: f64,
     },
+    /// As YCSB chooses with `requestdistribution=latest`: its approximation of Zipf's law over all
+    /// keys that there are, the newest first.
+    YcsbLatest,
 }
 
 /// Text that is no distribution.
@@ -63,8 +67,8 @@ pub enum DistributionError {
     /// No name of a distribution, or more numbers than it has.
     #[error(
         "`{0}` is not a distribution of keys, expected uniform, zipf[:EXPONENT[:ordered]], \
-         ycsb-zipfian, gauss[:MEAN:DEVIATION], sequential, hot[:KEYS:OPERATIONS[:ordered]] or \
-         latest[:EXPONENT]"
+         ycsb-zipfian, gauss[:MEAN:DEVIATION], sequential, hot[:KEYS:OPERATIONS[:ordered]], \
+         latest[:EXPONENT] or ycsb-latest"
     )]
     Unknown(String),
     /// A number outside of its range, or none at all.
@@ -98,7 +102,8 @@ impl FromStr for Distribution {
         Ok(match *parts {
             ["uniform"] => Self::Uniform,
             ["sequential"] => Self::Sequential,
-            ["ycsb-zipfian"] => Self::Ycsb,
+            ["ycsb-zipfian"] => Self::YcsbZipfian,
+            ["ycsb-latest"] => Self::YcsbLatest,
             ["zipf"] => Self::Zipf { exponent: EXPONENT, scattered },
             ["zipf", s] => Self::Zipf { exponent: exponent(s)?, scattered },
             ["latest"] => Self::Latest { exponent: EXPONENT },
@@ -165,7 +170,8 @@ impl fmt::Display for Distribution {
         match *self {
             Self::Uniform => f.write_str("uniform"),
             Self::Sequential => f.write_str("sequential"),
-            Self::Ycsb => f.write_str("ycsb-zipfian"),
+            Self::YcsbZipfian => f.write_str("ycsb-zipfian"),
+            Self::YcsbLatest => f.write_str("ycsb-latest"),
             Self::Zipf { exponent, scattered } => write!(f, "zipf:{exponent}{}", order(scattered)),
             Self::Latest { exponent } => write!(f, "latest:{exponent}"),
             Self::Gaussian { mean, deviation } => write!(f, "gauss:{mean}:{deviation}"),

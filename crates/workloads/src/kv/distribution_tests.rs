@@ -19,6 +19,8 @@ fn spellings_are_read() {
         ("hot:0.1:0.9:ordered", Distribution::Hot { keys: 0.1, operations: 0.9, scattered: false }),
         ("latest", Distribution::Latest { exponent: 0.99 }),
         ("latest:0.5", Distribution::Latest { exponent: 0.5 }),
+        ("ycsb-zipfian", Distribution::YcsbZipfian),
+        ("ycsb-latest", Distribution::YcsbLatest),
     ] {
         assert_eq!(text.parse(), Ok(distribution), "{text}");
     }
@@ -39,13 +41,14 @@ fn what_is_no_distribution_is_named_and_explained() {
         "Uniform",
         "uniform:ordered",
         "latest:1:ordered",
+        "ycsb-latest:0.99",
     ] {
         assert_eq!(
             error(text),
             format!(
                 "`{text}` is not a distribution of keys, expected uniform, \
                  zipf[:EXPONENT[:ordered]], ycsb-zipfian, gauss[:MEAN:DEVIATION], sequential, \
-                 hot[:KEYS:OPERATIONS[:ordered]] or latest[:EXPONENT]"
+                 hot[:KEYS:OPERATIONS[:ordered]], latest[:EXPONENT] or ycsb-latest"
             )
         );
     }
@@ -86,6 +89,8 @@ fn anything() -> impl Strategy<Value = Distribution> {
     prop_oneof![
         Just(Distribution::Uniform),
         Just(Distribution::Sequential),
+        Just(Distribution::YcsbZipfian),
+        Just(Distribution::YcsbLatest),
         (positive(), any::<bool>())
             .prop_map(|(exponent, scattered)| Distribution::Zipf { exponent, scattered }),
         positive().prop_map(|exponent| Distribution::Latest { exponent }),

@@ -4,12 +4,13 @@
 //! - [`random`]: the numbers that choices are drawn from.
 //! - [`names`]: how keys are named, and the digits of their numbers; `uuid` writes them as UUIDs.
 //! - [`distribution`]: which keys are asked for, as users spell it; [`choice`] draws them, with
-//!   `zipf` and `permutation`.
+//!   `zipf`, `ycsb` and `permutation`.
 //! - [`sizes`]: how long values and names are; `published` holds distributions from papers.
 //! - [`values`]: what values consist of, and how they are checked as they come; [`user`] those that
 //!   are a JSON object.
 //! - [`mix`]: operations with weights, and where inserted keys stand.
 //! - [`preset`]: published workloads by name.
+//! - [`written`]: what a sample of keys must hold when all is over.
 //!
 //! Keys are numbers from 0. Whatever belongs to a key, such as its name and the length of its
 //! value, follows from its number and the seed, so that threads, and runs that continue others,
@@ -27,6 +28,7 @@ pub mod sizes;
 pub mod user;
 mod uuid;
 pub mod values;
+pub mod written;
 mod ycsb;
 mod zipf;
 
@@ -39,6 +41,7 @@ pub use random::{Random, Stream};
 pub use sizes::{Sizes, SizesError};
 pub use user::{JSON, values_of};
 pub use values::{ValueCheck, Values};
+pub use written::{SAMPLED_MIN, Written};
 
 /// Number of a key, from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -51,7 +51,7 @@ const LINES: [Line; 10] = [
     ycsb("ycsb-a", "YCSB A, update heavy", "read=0.5,update=0.5", "ycsb-zipfian"),
     ycsb("ycsb-b", "YCSB B, read mostly", "read=0.95,update=0.05", "ycsb-zipfian"),
     ycsb("ycsb-c", "YCSB C, read only", "read=1", "ycsb-zipfian"),
-    ycsb("ycsb-d", "YCSB D, read latest", "read=0.95,insert=0.05", "latest:0.99"),
+    ycsb("ycsb-d", "YCSB D, read latest", "read=0.95,insert=0.05", "ycsb-latest"),
     ycsb("ycsb-f", "YCSB F, read-modify-write", "read=0.5,read-modify-write=0.5", "ycsb-zipfian"),
     Line {
         name: "twitter-c12",

@@ -36,7 +36,7 @@ fn the_shares_of_ycsb_are_those_of_its_files() {
         let expected = [read, update, insert, modify];
         let near = shares.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-12);
         assert!(near, "{name}: {shares:?}");
-        let keys = if name == "ycsb-d" { "latest:0.99" } else { "ycsb-zipfian" };
+        let keys = if name == "ycsb-d" { "ycsb-latest" } else { "ycsb-zipfian" };
         assert_eq!(preset.keys.to_string(), keys, "{name}");
         assert_eq!(preset.values.fixed(), Some(1_000), "{name}");
     }

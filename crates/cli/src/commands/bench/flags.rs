@@ -28,6 +28,23 @@ use crate::{limits, secrets, serve};
 /// Ratios of several targets within 3 % count as equal.
 const EQUIVALENCE_ZONE: f64 = 0.03;
 
+const PRESET_HELP: &str = "A published workload: ycsb-a, -b, -c, -d, -f, twitter-c12, twitter-c15, \
+    twitter-c31, twitter-c37, twitter-c52\n\n\
+    --value, --dist, --key-size and --ttl replace what it says of them, and stand in the name of \
+    the result. Updates of ycsb-* write the whole value of 1000 bytes, as YCSB does with \
+    writeallfields=true; by default YCSB writes one field of ten. Keys are chosen as YCSB chooses \
+    them: by ycsb-zipfian, in ycsb-d by ycsb-latest. In twitter-* all keys and all values have \
+    the cluster's mean length.";
+
+const DIST_HELP: &str = "How often each is chosen: uniform, zipf:0.99, ycsb-zipfian, gauss, \
+    sequential, hot:0.1:0.9, latest:0.99, ycsb-latest [default: uniform]\n\n\
+    zipf is Zipf's law over the keys: of 1,000 keys zipf:0.99 asks for the hottest in 12.9 % of \
+    the requests. ycsb-zipfian is what YCSB calls zipfian: ten billion ranks are folded into the \
+    keys, so the hottest gets 3.9 % of 1,000 keys and 3.8 % of more. latest is Zipf's law with \
+    the newest key as the hottest, ycsb-latest what YCSB calls latest: Gray's approximation of \
+    that law, over all keys that are there. zipf:0.99:ordered and hot:0.1:0.9:ordered do not \
+    scatter the hot keys.";
+
 /// Flags of every command that puts key-value load on servers.
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
@@ -41,7 +58,7 @@ pub(crate) struct KvFlags {
     pub(in crate::commands) commands: Vec<String>,
     /// A published workload: ycsb-a, -b, -c, -d, -f, twitter-c12, twitter-c52, ...; --value,
     /// --dist, --key-size and --ttl replace what it says of them
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", long_help = PRESET_HELP)]
     pub(in crate::commands) preset: Option<String>,
     /// Clients, each with a connection
     #[arg(long, short, default_value_t = 50, value_parser = value_parser!(u32).range(1..=20_000))]
@@ -61,9 +78,8 @@ pub(crate) struct KvFlags {
     #[arg(long, default_value_t = 100_000)]
     pub(in crate::commands) keys: u64,
     /// How often each is chosen: uniform, zipf:0.99, ycsb-zipfian, gauss, sequential,
-    /// hot:0.1:0.9, latest
-    /// [default: uniform]
-    #[arg(long, value_name = "DISTRIBUTION")]
+    /// hot:0.1:0.9, latest:0.99, ycsb-latest [default: uniform]
+    #[arg(long, value_name = "DISTRIBUTION", long_help = DIST_HELP)]
     pub(in crate::commands) dist: Option<String>,
     /// What every key's name begins with
     #[arg(long, value_name = "TEXT", default_value = "key:")]
@@ -287,7 +303,11 @@ impl KvFlags {
         if !self.commands.is_empty() {
             let named = self.commands.iter().enumerate().map(|(i, command)| {
                 let word = command.split_whitespace().next().unwrap_or("command").to_lowercase();
-                let twin = self.commands[..i].iter().any(|c| c.to_lowercase().starts_with(&word));
+                // A dot in an operation's name stands before a part of a mix.
+                let word = word.replace('.', "-");
+                let twin = self.commands[..i]
+                    .iter()
+                    .any(|c| c.to_lowercase().replace('.', "-").starts_with(&word));
                 let name = if twin { format!("{word}-{}", i + 1) } else { word };
                 KvOperation { name, command: Some(command.clone()) }
             });
@@ -297,11 +317,7 @@ impl KvFlags {
             return Ok((profile, operations, weights));
         }
         let (profile, weights) = if let Some(preset) = preset {
-            let of = |name: &str, value: &Option<String>| {
-                value.as_ref().map_or_else(String::new, |value| format!(",{name}={value}"))
-            };
-            let changed = of("value", &self.value) + &of("dist", &self.dist);
-            (preset.name.to_string() + &changed, of_preset(preset))
+            (self.name_of(preset), of_preset(preset))
         } else {
             let text = self.op.as_deref().unwrap_or("get=0.9,set=0.1");
             let weights: Weights = read("--op", text)?;
@@ -310,6 +326,19 @@ impl KvFlags {
         let operations =
             weights.iter().map(|(name, _)| KvOperation { name: name.clone(), command: None });
         Ok((profile, operations.collect(), weights.iter().cloned().collect()))
+    }
+
+    /// The name of a preset with all flags that replace a part of it.
+    fn name_of(&self, preset: &Preset) -> String {
+        let flags = [
+            ("value", &self.value),
+            ("dist", &self.dist),
+            ("key-size", &self.key_size),
+            ("ttl", &self.ttl),
+        ];
+        let given = flags.iter().filter_map(|(flag, text)| Some((flag, text.as_ref()?)));
+        let replaced = given.map(|(flag, text)| format!("{flag}={text}"));
+        std::iter::once(preset.name.into()).chain(replaced).collect::<Vec<String>>().join(",")
     }
 
     fn ttl_s(&self, preset: Option<&Preset>) -> Result<u64, CliError> {
@@ -362,6 +391,7 @@ fn phase(mix: BTreeMap<String, f64>, times: Times) -> Phase {
         mix,
         warmup_ns: times.warmup_ns,
         stop: Stop::AfterNs(times.measured_ns),
+        control: None,
     }
 }
 

@@ -7,6 +7,7 @@ use stats::{Histogram, format_ns};
 
 use super::arguments::Options;
 use super::catalogue::Test;
+use super::existing::effect;
 
 /// Corrected figures of one test.
 #[derive(Clone, Debug)]
@@ -105,6 +106,13 @@ pub(super) fn before(options: &Options, tests: &[Test]) -> Vec<String> {
         doubts.push(
             "without -r every request is about one and the same key, which servers and their CPU \
              caches like best (add -r NUMBER)"
+                .into(),
+        );
+    }
+    if tests.iter().any(|test| effect(&test.command()).is_some()) {
+        doubts.push(
+            "acknowledged writes are not read back, so that a store that loses some goes unnoticed \
+             (`cachedyno bench` reads them)"
                 .into(),
         );
     }

@@ -67,6 +67,7 @@ impl Stock {
             verify_one_in: 0,
             inserting: None,
             follows: false,
+            keeps_writes: false,
         })
     }
 

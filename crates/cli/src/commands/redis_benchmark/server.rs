@@ -106,7 +106,7 @@ fn servers(
             said.replies.push(Greeting { expect, harmless: false, secret: false });
         }
     }
-    Servers { nodes, tls, hello: said.bytes, hello_replies: said.replies, route }
+    Servers { nodes, tls, hello: said.bytes, hello_replies: said.replies, route, survey: None }
 }
 
 fn place(server: &Server) -> NetAddress {

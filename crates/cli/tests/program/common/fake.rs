@@ -7,13 +7,17 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// How a `GET` is answered now and then.
+/// What is done wrongly now and then.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Lie {
     /// Every n-th read gives a value with one other byte.
     AlteredOneIn(u64),
     /// Every n-th read gives a value that lacks its last byte.
     ShortenedOneIn(u64),
+    /// Every n-th write that would replace a value is acknowledged and the old value kept.
+    KeepsOldOneIn(u64),
+    /// Every n-th write is acknowledged and lost with what was there, so that keys are missing.
+    ForgetsOneIn(u64),
     /// After so many reads, these bytes come instead of a reply.
     BytesAfter(u64, &'static [u8]),
     /// `SCAN` finds no key and never ends, and nobody knows how many keys there are.
@@ -34,6 +38,7 @@ struct Shared {
     lie: Lie,
     keys: Mutex<BTreeMap<Vec<u8>, Vec<u8>>>,
     reads: AtomicU64,
+    writes: AtomicU64,
     scans: AtomicU64,
     ended: AtomicBool,
 }
@@ -46,6 +51,7 @@ impl Fake {
             lie,
             keys: Mutex::default(),
             reads: AtomicU64::new(0),
+            writes: AtomicU64::new(0),
             scans: AtomicU64::new(0),
             ended: AtomicBool::new(false),
         });
@@ -141,8 +147,22 @@ impl Shared {
                 let removed = names.iter().filter(|name| keys.remove(**name).is_some()).count();
                 format!(":{removed}\r\n").into()
             }
-            [b"SETEX", name, _, value] | [b"SET", name, value] => {
-                keys.insert(name.into(), value.into());
+            [b"SETEX", name, _, value]
+            | [b"SET", name, value]
+            | [b"SET", name, value, b"EX", _] => {
+                let number = self.writes.fetch_add(1, Ordering::Relaxed) + 1;
+                let is_lost = match self.lie {
+                    Lie::KeepsOldOneIn(n) => number.is_multiple_of(n) && keys.contains_key(name),
+                    Lie::ForgetsOneIn(n) => {
+                        let is_lost = number.is_multiple_of(n);
+                        is_lost.then(|| keys.remove(name));
+                        is_lost
+                    }
+                    _ => false,
+                };
+                if !is_lost {
+                    keys.insert(name.into(), value.into());
+                }
                 b"+OK\r\n".to_vec()
             }
             [b"GET", name] => self.read(keys.get(name).cloned()),

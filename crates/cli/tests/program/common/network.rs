@@ -6,6 +6,8 @@ use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use tempfile::TempDir;
 
 use super::proc::wait_until;
@@ -49,6 +51,10 @@ impl PortServer {
         let number = port.to_string();
         let own = ["-l", "127.0.0.1", "-p", &number, "-t", "1", "-u", "root"];
         Self::start("memcached", &[&own[..], more].concat(), port, directory)
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill(Pid::from_raw(self.child.id().cast_signed()), signal).unwrap();
     }
 
     /// Redis with more settings; with a certificate it listens for TLS on the port.
@@ -110,33 +116,56 @@ impl Drop for PortServer {
     }
 }
 
-/// A cluster of three Redis servers without replicas.
+/// A cluster of three Redis primaries, and of as many replicas where it has any.
 pub(crate) struct Cluster(pub(crate) Vec<PortServer>);
 
 impl Cluster {
-    /// Three servers that were told to form one; what was said where they did not.
-    fn created() -> Result<Self, String> {
-        let server = |_| {
-            let bus = free_port().to_string();
-            PortServer::redis(&["--cluster-enabled", "yes", "--cluster-port", &bus])
-        };
-        let cluster = Self((0..3).map(server).collect());
+    /// Servers that were told to form one; what was said where they did not.
+    fn created(replicas: bool) -> Result<Self, String> {
+        let (servers, timeout_ms) = if replicas { (6, "1000") } else { (3, "15000") };
+        let cluster = Self((0..servers).map(|_| Self::server(timeout_ms)).collect());
         let output = Command::new("redis-cli")
             .args(["--cluster", "create"])
             .args(cluster.0.iter().map(|server| format!("127.0.0.1:{}", server.port)))
-            .arg("--cluster-yes")
+            .args(["--cluster-replicas", if replicas { "1" } else { "0" }, "--cluster-yes"])
             .output()
             .unwrap();
         if output.status.success() { Ok(cluster) } else { Err(format!("{output:?}")) }
     }
 
+    /// A server that may join one, in which others are missed after so many milliseconds.
+    pub(crate) fn server(timeout_ms: &str) -> PortServer {
+        let bus = free_port().to_string();
+        let own = ["--cluster-enabled", "yes", "--cluster-port", &bus];
+        let timeout = ["--cluster-node-timeout", timeout_ms];
+        PortServer::redis(&[&own[..], &timeout].concat())
+    }
+
     pub(crate) fn new() -> Self {
+        Self::formed(false)
+    }
+
+    /// Each primary has a replica that has read its data.
+    pub(crate) fn with_replicas() -> Self {
+        let cluster = Self::formed(true);
+        wait_until("replicas are in step", PATIENCE, || {
+            let in_step = |server: &&PortServer| {
+                let told = server.ask(&["INFO", "replication"]);
+                told.contains("master_link_status:up") || told.contains("state=online")
+            };
+            (cluster.0.iter().filter(in_step).count() == 6).then_some(())
+        });
+        cluster
+    }
+
+    fn formed(replicas: bool) -> Self {
         // A port that was free may be another's before a server takes it.
-        let cluster = Self::created().or_else(|_| Self::created()).unwrap();
+        let cluster = Self::created(replicas).or_else(|_| Self::created(replicas)).unwrap();
         wait_until("the cluster forms", PATIENCE, || {
             let ready = |server: &PortServer| {
+                let servers = server.ask(&["CLUSTER", "SHARDS"]).matches("online").count();
                 server.ask(&["CLUSTER", "INFO"]).contains("cluster_state:ok")
-                    && server.ask(&["CLUSTER", "SHARDS"]).matches("online").count() == 3
+                    && servers == cluster.0.len()
             };
             cluster.0.iter().all(ready).then_some(())
         });

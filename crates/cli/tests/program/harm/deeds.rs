@@ -68,7 +68,9 @@ pub(super) const DEEDS: [Deed; 18] = [
     }),
     deed("ramp of Redis and memcached", Store::Redis, MEASURED, |f| {
         let targets = [format!("--target=x={}", redis(f, 0)), "--target=memcached".into()];
-        let short = ["--set", "rates=2000,4000", "--set", "stage_ms=700", "--allow-shared"];
+        let short = ["rates=2000,4000", "stage_ms=700", "blocks_min=1", "blocks_max=1"];
+        let short = short.map(|set| ["--set", set]).concat();
+        let short = [&short[..], &["--allow-shared"]].concat();
         words(&[&["run", "ramp", "--scale", "quick"], &short[..], &refs(&targets)].concat())
     }),
     deed("find-max of Redis", Store::Redis, MEASURED, |f| {

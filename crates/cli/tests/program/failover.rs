@@ -1,0 +1,213 @@
+//! `bench` on a Redis cluster whose servers die, take over from each other, or join meanwhile.
+
+use std::process::Command;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::common::{
+    Cluster, Place, PortServer, Started, among, count, installed, row, wait_until,
+};
+
+/// Far more than any run here takes on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(90);
+
+fn tools() -> bool {
+    installed(&["redis-server", "redis-cli", "setpriv"])
+}
+
+/// A run on the cluster that `through` is of, under way.
+fn bench(place: &Place, through: &PortServer, more: &[&str]) -> Started {
+    let mut command = place.command();
+    command.arg("bench").arg(format!("c=redis+cluster://127.0.0.1:{}", through.port));
+    command.args(["--warmup", "0ms", "--blocks", "1", "--format", "json"]);
+    command.args(["--keys", "500", "--clients", "4", "--op", "get=0.5,set=0.5"]);
+    command.args(more).arg("--out").arg(place.records()).arg("--disk").arg(place.disk());
+    Started::new(command)
+}
+
+/// Waits until the measurement, and not only the filling, is under way.
+fn is_measured(server: &PortServer) {
+    let reads = || (server.calls("get") > 200).then_some(());
+    wait_until("keys are read", Duration::from_secs(30), reads);
+}
+
+/// The only phase of the only trial.
+fn phase(place: &Place) -> Value {
+    place.record().trials().remove(0)["phases"][0].clone()
+}
+
+/// Requests answered in the last whole second of a phase that was planned to last so long.
+fn answered_at_the_end(phase: &Value, planned_ns: u64) -> u64 {
+    let wall_ns = phase["wall_ns"].as_u64().unwrap();
+    assert!(wall_ns > planned_ns / 10 * 9, "{wall_ns} of {planned_ns}");
+    let done = phase["done_per_interval"].as_array().unwrap();
+    done.iter().skip(planned_ns as usize / 100_000_000 - 10).map(|n| n.as_u64().unwrap()).sum()
+}
+
+fn assert_told(summary: &Value, words: &str) {
+    let told = |list: &Value| !among(list, |r| r.as_str().unwrap().contains(words)).is_empty();
+    assert!(told(&summary["reasons"]), "no `{words}` in {}", summary["reasons"]);
+}
+
+/// No keys are left, on replicas either once they have followed.
+fn assert_emptied(cluster: &Cluster) {
+    let empty = || cluster.sizes().iter().all(|keys| *keys == 0).then_some(());
+    wait_until("no keys are left", Duration::from_secs(10), empty);
+}
+
+/// The replica of a server, by the address that this one tells.
+fn replica_of<'a>(cluster: &'a Cluster, primary: &PortServer) -> &'a PortServer {
+    let told = primary.ask(&["INFO", "replication"]);
+    let is_named = |server: &&PortServer| told.contains(&format!("port={},", server.port));
+    cluster.0.iter().find(is_named).unwrap()
+}
+
+fn a_primary_dies(more: &[&str]) {
+    let mut cluster = Cluster::with_replicas();
+    let (dies, heir) = (cluster.0[1].port, replica_of(&cluster, &cluster.0[1]).port);
+    let place = Place::new();
+    let arguments = [&["--duration", "9s", "--timeout", "20s"], more].concat();
+    let run = bench(&place, &cluster.0[0], &arguments);
+    is_measured(&cluster.0[1]);
+    drop(cluster.0.remove(1));
+    let summary = run.finish_within(PATIENCE).code(4).json();
+    assert_eq!(summary["failures"], serde_json::json!([]));
+    let phase = phase(&place);
+    assert!(answered_at_the_end(&phase, 9_000_000_000) > 100, "{phase}");
+    let heir_answered = cluster.0.iter().find(|s| s.port == heir).unwrap().calls("get");
+    assert!(heir_answered > 100, "{heir_answered}");
+    let outages = phase["outages"].as_array().unwrap();
+    assert_eq!(outages.len(), 1, "{outages:?}");
+    assert_eq!(outages[0]["server"], format!("127.0.0.1:{dies}"));
+    assert_eq!(outages[0]["taken_over_by"], format!("127.0.0.1:{heir}"));
+    // Others must miss it for a second before they vote.
+    let length_ns = outages[0]["length_ns"].as_u64().unwrap();
+    assert!((800_000_000..8_500_000_000).contains(&length_ns), "{length_ns}");
+    assert_told(&summary, &format!("127.0.0.1:{dies} gave no service for "));
+    assert_told(&summary, &format!("its slots were taken over by 127.0.0.1:{heir}"));
+    let reasons = summary["reasons"].to_string();
+    assert!(!reasons.contains("lower rate"), "{reasons}");
+    let mixed = row(&summary, "c", "mixed");
+    // At most what was in flight to it when it died. Until a replica is elected, the others may
+    // refuse requests, since not all of the keys are served.
+    let (classes, examples) =
+        (&mixed["counts"]["errors_by_class"], &mixed["counts"]["error_examples"]);
+    let refused = classes["reply"].as_u64().unwrap_or(0);
+    assert!(count(mixed, "error") - refused < 200, "{mixed}");
+    assert!(refused == 0 || examples["reply"].to_string().contains("CLUSTERDOWN"), "{mixed}");
+    assert_emptied(&cluster);
+    place.assert_nothing_left();
+}
+
+#[test]
+fn the_replica_of_a_primary_that_dies_is_asked_on() {
+    if tools() {
+        a_primary_dies(&[]);
+    }
+}
+
+#[test]
+#[ignore = "forms another cluster: `make soak` runs it"]
+fn under_a_rate_the_replica_of_a_primary_that_dies_is_asked_on() {
+    if tools() {
+        a_primary_dies(&["--rate", "2000"]);
+    }
+}
+
+/// A primary without a replica dies.
+fn fails_the_trial(more: &[&str]) {
+    let mut cluster = Cluster::new();
+    let place = Place::new();
+    let arguments = [&["--duration", "60s", "--timeout", "1s"], more].concat();
+    let run = bench(&place, &cluster.0[0], &arguments);
+    is_measured(&cluster.0[2]);
+    let port = cluster.0.remove(2).port;
+    let summary = run.finish_within(PATIENCE).code(4).json();
+    assert_eq!(summary["validity"], "invalid");
+    let failures = among(&summary["failures"], |f| f["class"] == "refused");
+    let reason = failures[0]["reason"].as_str().unwrap();
+    let named = reason.contains(&format!("cannot connect to 127.0.0.1:{port}"));
+    assert!(named && reason.contains("no other server took over its keys"), "{reason}");
+}
+
+#[test]
+#[ignore = "forms another cluster: `make soak` runs it"]
+fn a_primary_without_replica_that_dies_fails_the_trial() {
+    if !tools() {
+        return;
+    }
+    fails_the_trial(&[]);
+}
+
+#[test]
+#[ignore = "forms another cluster: `make soak` runs it"]
+fn under_a_rate_a_primary_without_replica_that_dies_fails_the_trial() {
+    if !tools() {
+        return;
+    }
+    fails_the_trial(&["--rate", "2000"]);
+}
+
+#[test]
+#[ignore = "forms another cluster: `make soak` runs it"]
+fn a_primary_that_hands_over_loses_nothing() {
+    if !tools() {
+        return;
+    }
+    let cluster = Cluster::with_replicas();
+    let heir = replica_of(&cluster, &cluster.0[1]);
+    let place = Place::new();
+    let run = bench(&place, &cluster.0[0], &["--duration", "4s"]);
+    is_measured(&cluster.0[1]);
+    heir.ask(&["CLUSTER", "FAILOVER"]);
+    let summary = run.finish_within(PATIENCE).measured().json();
+    let mixed = row(&summary, "c", "mixed");
+    assert_eq!(count(mixed, "error"), 0, "{mixed}");
+    let phase = phase(&place);
+    assert!(answered_at_the_end(&phase, 4_000_000_000) > 100, "{phase}");
+    assert!(heir.calls("get") > 100);
+    assert_emptied(&cluster);
+}
+
+#[test]
+#[ignore = "forms another cluster: `make soak` runs it"]
+fn a_server_that_joins_under_load_is_asked() {
+    if !tools() {
+        return;
+    }
+    let mut cluster = Cluster::new();
+    let joins = Cluster::server("15000");
+    let old = format!("127.0.0.1:{}", cluster.0[0].port);
+    let ids = [&cluster.0[0], &joins].map(|server| server.ask(&["CLUSTER", "MYID"]));
+    let bus = cluster.0[0].ask(&["CONFIG", "GET", "cluster-port"]);
+    let (port, bus) = (cluster.0[0].port.to_string(), bus.lines().last().unwrap().to_string());
+    joins.ask(&["CLUSTER", "MEET", "127.0.0.1", &port, &bus]);
+    cluster.0.push(joins);
+    wait_until("all know the new server", Duration::from_secs(30), || {
+        let known = |server: &PortServer| {
+            server.ask(&["CLUSTER", "INFO"]).contains("cluster_known_nodes:4")
+        };
+        cluster.0.iter().all(known).then_some(())
+    });
+    let place = Place::new();
+    // All keys in slot 0, by their tag. Without slots the new server is in no map of them.
+    let arguments = ["--duration", "8s", "--key-prefix", "{06S}:"];
+    let run = bench(&place, &cluster.0[1], &arguments);
+    is_measured(&cluster.0[0]);
+    // Its first slot, key after key: what was moved is referred by ASK, and at the end by MOVED.
+    let output = Command::new("redis-cli")
+        .args(["--cluster", "reshard", &old, "--cluster-from", &ids[0], "--cluster-to", &ids[1]])
+        .args(["--cluster-slots", "1", "--cluster-yes"])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let summary = run.finish_within(PATIENCE).measured().json();
+    let mixed = row(&summary, "c", "mixed");
+    assert_eq!(count(mixed, "error"), 0, "{mixed}");
+    let phase = phase(&place);
+    assert!(answered_at_the_end(&phase, 8_000_000_000) > 100, "{phase}");
+    assert!(cluster.0[3].calls("get") > 100);
+    assert_eq!(phase["outages"], Value::Null);
+    assert_emptied(&cluster);
+}

@@ -1,0 +1,184 @@
+//! Stores that acknowledge writes and do not keep them.
+
+use serde_json::Value;
+use std::process::Command;
+use std::time::Duration;
+
+use super::common::{
+    Fake, Lie, Place, PortServer, RedisServer, Started, among, installed, wait_until,
+};
+
+/// One block, in which no value that is read is compared.
+fn bench(place: &Place, arguments: &[&str]) -> Command {
+    let mut command = place.command();
+    command.arg("bench").args(arguments).args(["--format", "json"]);
+    if !arguments.contains(&"--keys") {
+        command.args(["--keys", "2000"]);
+    }
+    command.args(["--verify", "0", "--warmup", "50ms", "--blocks", "1"]);
+    command.arg("--out").arg(place.records()).arg("--disk").arg(place.disk());
+    command
+}
+
+/// Sets keys alone for as long.
+const SETS: [&str; 6] = ["--op", "set=1", "--value", "40", "--duration", "300ms"];
+
+/// The sentence about lost writes, without which the run must not be.
+#[track_caller]
+fn reason(summary: &Value) -> String {
+    assert_eq!(summary["validity"], "invalid", "{}", summary["reasons"]);
+    let reasons = among(&summary["reasons"], |r| r.as_str().unwrap().contains("lost acknowledged"));
+    assert_eq!(reasons.len(), 1, "{}", summary["reasons"]);
+    reasons[0].as_str().unwrap().to_string()
+}
+
+/// What was read back of each trial.
+#[track_caller]
+fn read_back(place: &Place) -> Vec<Value> {
+    place.record().trials().iter().map(|trial| trial["read_back"].clone()).collect()
+}
+
+fn number(read_back: &Value, name: &str) -> u64 {
+    read_back[name].as_u64().unwrap_or(0)
+}
+
+#[test]
+fn a_store_that_keeps_old_values_is_invalid() {
+    let (place, fake) = (Place::new(), Fake::new(Lie::KeepsOldOneIn(20)));
+    let summary =
+        Place::finish(bench(&place, &[&[&*fake.url()], &SETS[..]].concat())).code(4).json();
+    let text = reason(&summary);
+    assert!(text.contains("hold an older value than the last one"), "{text}");
+    let told = read_back(&place).remove(0);
+    let (read, older) = (number(&told, "read"), number(&told, "older"));
+    // One in twenty, by chance between one in sixty and one in eight.
+    assert!(read > 1_000 && (read / 60..read / 8).contains(&older), "{told}");
+}
+
+/// The fill writes 100,000 keys, the load few of them: these are what may hold an older value.
+#[test]
+fn few_writes_of_many_keys_are_read_back_too() {
+    let (place, fake) = (Place::new(), Fake::new(Lie::KeepsOldOneIn(20)));
+    let mut command = bench(&place, &[&fake.url(), "--value", "40", "--keys", "100000"]);
+    command.args(["--op", "get=0.9,set=0.1"]);
+    command.args(["--rate", "3000", "--duration", "1s"]);
+    let summary = Place::finish(command).code(4).json();
+    assert!(reason(&summary).contains("hold an older value"), "{}", reason(&summary));
+    // Some 300 sets.
+    let told = read_back(&place).remove(0);
+    assert!((5..40).contains(&number(&told, "older")), "{told}");
+}
+
+#[test]
+fn a_store_that_forgets_keys_is_invalid() {
+    let (place, fake) = (Place::new(), Fake::new(Lie::ForgetsOneIn(100)));
+    let summary =
+        Place::finish(bench(&place, &[&[&*fake.url()], &SETS[..]].concat())).code(4).json();
+    assert!(reason(&summary).contains("are missing"), "{}", reason(&summary));
+}
+
+#[test]
+fn a_lifetime_explains_only_keys_that_outlived_it() {
+    let (place, fake) = (Place::new(), Fake::new(Lie::ForgetsOneIn(100)));
+    // At the end the trial is older than a lifetime, which may end a second early; few keys are.
+    let ttl = ["--ttl", "3s", "--op", "set=1", "--value", "40", "--duration", "2200ms"];
+    let summary = Place::finish(bench(&place, &[&[&*fake.url()], &ttl[..]].concat())).code(4);
+    assert!(reason(&summary.json()).contains("are missing"));
+    let told = read_back(&place).remove(0);
+    assert!(number(&told, "missing") > 2 * number(&told, "may_be_missing"), "{told}");
+}
+
+#[test]
+fn a_ramp_on_a_store_that_forgets_keys_is_invalid() {
+    let (place, fake) = (Place::new(), Fake::new(Lie::ForgetsOneIn(100)));
+    let target = format!("redis={}", fake.url());
+    let mut command = place.run(&["ramp", "--scale", "quick", "--format", "json"]);
+    for set in ["stage_ms=120", "measure_ms=150", "warmup_ms=20", "blocks_min=1", "blocks_max=1"] {
+        command.args(["--set", set]);
+    }
+    // A trial lasts longer than a lifetime.
+    command.args(["--set", "keys=20000", "--set", "ttl_s=3", "--target", &target]);
+    let summary = Place::finish(command).code(4).json();
+    let text = reason(&summary);
+    assert!(text.contains("keys read back after the load") && text.contains("missing"), "{text}");
+    let missed = among(&summary["reasons"], |r| {
+        r.as_str().unwrap().contains(" get: ") && r.as_str().unwrap().contains("were not found")
+    });
+    assert_eq!(missed.len(), 1, "{}", summary["reasons"]);
+}
+
+#[test]
+fn what_cannot_be_read_back_is_told() {
+    let (place, fake) = (Place::new(), Fake::new(Lie::ForgetsOneIn(100)));
+    let command = ["--command", "SET __key__ __data__", "--value", "40", "--duration", "300ms"];
+    let summary = Place::finish(bench(&place, &[&[&*fake.url()], &command[..]].concat()));
+    let notes = summary.measured().json()["footnotes"].clone();
+    let told = among(&notes, |n| {
+        n.as_str().unwrap().contains("acknowledged writes were not read back: what keys hold")
+    });
+    assert_eq!(told.len(), 1, "{notes}");
+}
+
+#[test]
+fn sessions_that_a_store_does_not_keep_make_a_run_invalid() {
+    let (place, fake) = (Place::new(), Fake::new(Lie::KeepsOldOneIn(20)));
+    let target = format!("liar={}", fake.url());
+    // Without comparing what is read meanwhile.
+    let unseen = ["--set", "verify_one_in=1000000", "--set", "clients=1", "--target", &target];
+    let summary = Place::finish(place.fast(&unseen)).code(4).json();
+    let text = reason(&summary);
+    assert!(text.contains("sessions read back after the load"), "{text}");
+    assert!(text.contains("hold an older value"), "{text}");
+}
+
+#[test]
+fn real_stores_keep_what_they_acknowledge() {
+    if !installed(&["redis-server", "memcached", "setpriv"]) {
+        return;
+    }
+    for target in ["redis", "memcached"] {
+        let place = Place::new();
+        let mut command = bench(&place, &[target, "--op", "set=0.4,get=0.3,rmw=0.3"]);
+        command.args(["--clients", "50", "--pipeline", "4"]);
+        command.args(["--dist", "zipf", "--value", "40", "--duration", "300ms"]);
+        Place::finish(command).measured();
+        let told = read_back(&place).remove(0);
+        assert!(number(&told, "read") > 1_000, "{target}: {told}");
+        for fault in ["older", "wrong", "missing", "unread"] {
+            assert_eq!(told[fault], Value::Null, "{target}: {told}");
+        }
+    }
+}
+
+#[test]
+fn what_was_evicted_is_not_lost() {
+    if !installed(&["memcached", "setpriv"]) {
+        return;
+    }
+    let place = Place::new();
+    let server = PortServer::memcached(&["-m", "2"]);
+    let url = format!("memcached://127.0.0.1:{}", server.port);
+    let mut command = bench(&place, &[&url, "--i-own-this-server", "--no-fill"]);
+    command.args(["--op", "set=1", "--value", "4000", "--duration", "300ms"]);
+    Place::finish(command).measured();
+    assert!(server.stat("evictions") > 0);
+    let told = read_back(&place).remove(0);
+    assert!(number(&told, "missing") > 0, "{told}");
+    assert_eq!((number(&told, "older"), number(&told, "wrong")), (0, 0), "{told}");
+}
+
+#[test]
+fn data_that_somebody_flushes_are_lost() {
+    if !installed(&["redis-server", "setpriv"]) {
+        return;
+    }
+    let (place, server) = (Place::new(), RedisServer::on_a_port());
+    let mut command = bench(&place, &[&server.port_url(), "--op", "set=1", "--value", "40"]);
+    command.args(["--rate", "200", "--duration", "2s"]);
+    let run = Started::new(command);
+    let filled = || (server.ask(&["DBSIZE"]) == "2000").then_some(());
+    wait_until("the keys", Duration::from_secs(20), filled);
+    server.ask(&["FLUSHALL"]);
+    let summary = run.finish_within(Duration::from_secs(30)).code(4).json();
+    assert!(reason(&summary).contains("are missing"), "{}", reason(&summary));
+}

@@ -1,0 +1,127 @@
+//! Reads back what a load wrote last, to see whether the store kept what it acknowledged.
+
+use load::{Finished, READ_BACK_MAX};
+use model::{AppCache, Held, Kv, ReadBack, Workload};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use workloads::app_cache::magento;
+use workloads::kv::Written;
+
+use crate::kv::Opened;
+use crate::ready::Ready;
+
+/// Lifetimes count whole seconds and may end so much earlier.
+const COUNTED: Duration = Duration::from_secs(1);
+
+/// Reads the keys whose last writes are known, after a load that came to its end.
+pub(crate) fn of_keys(
+    ready: &mut Ready,
+    store: &Opened<'_>,
+    finished: &mut Finished,
+    stop: &AtomicBool,
+) {
+    if finished.failure.is_some() || finished.interrupted {
+        return;
+    }
+    let unread = unfollowed(store.kv());
+    let unread = unread.map(|why| ReadBack { unread: Some(why), ..ReadBack::default() });
+    let written = finished.written.take();
+    finished.read_back = unread.or_else(|| Some(read(ready, store, &written?, stop)));
+}
+
+/// Reads back on the connection around the run.
+fn read(ready: &mut Ready, store: &Opened<'_>, written: &Written, stop: &AtomicBool) -> ReadBack {
+    let mut read_back = ReadBack::default();
+    let until = Instant::now() + READ_BACK_MAX;
+    let lifetime = Duration::from_secs(store.kv().ttl_s);
+    let mut name = Vec::new();
+    for key in written.keys() {
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
+        if Instant::now() > until {
+            read_back.out_of_time(READ_BACK_MAX);
+            break;
+        }
+        name.clear();
+        store.names().append(&mut name, key);
+        let value = match ready.stores[0].admin.read(&name) {
+            Ok(value) => value,
+            Err(e) => {
+                read_back.unread = Some(e.to_string());
+                break;
+            }
+        };
+        let Some(held) = written.held(key, value.as_deref(), store.data()) else { continue };
+        let age = written.sent_ns(key).map(|ns| store.age(ns)).unwrap_or_default();
+        let is_over = !lifetime.is_zero() && age + COUNTED >= lifetime;
+        read_back.may_be_missing += u64::from(held == Held::Missing && is_over);
+        read_back.count(held, || String::from_utf8_lossy(&name).into_owned());
+    }
+    let given_up = written.given_up();
+    if read_back.unread.is_none() && given_up as u64 > read_back.read {
+        read_back.unread = Some(format!(
+            "too many writes of {given_up} sampled keys overlapped or failed to tell which was the \
+             last"
+        ));
+    }
+    read_back
+}
+
+/// What explains that some of what was read back is missing, from before the load on.
+#[derive(Clone, Copy)]
+pub(crate) struct Removals {
+    evicted: u64,
+    since: Instant,
+}
+
+impl Removals {
+    /// Nothing is written yet.
+    pub(crate) fn before(ready: &mut Ready) -> Self {
+        Self { evicted: ready.evicted(), since: Instant::now() }
+    }
+
+    /// Tells how many of what was read back may be missing.
+    pub(crate) fn explain(
+        self,
+        read_back: Option<ReadBack>,
+        ready: &mut Ready,
+        workload: &Workload,
+    ) -> Option<ReadBack> {
+        let mut read_back = read_back?;
+        if read_back.missing > 0 {
+            read_back.evicted(ready.evicted().saturating_sub(self.evicted), filled(workload));
+            let lifetime = lifetime(workload);
+            if !lifetime.is_zero() && self.since.elapsed() + COUNTED >= lifetime {
+                read_back.may_be_missing = read_back.read;
+            }
+        }
+        Some(read_back)
+    }
+}
+
+/// Lifetime of what clients write, where nobody knows when they wrote what; zero for none.
+fn lifetime(workload: &Workload) -> Duration {
+    Duration::from_secs(match workload {
+        Workload::Sessions(sessions) => sessions.ttl_s,
+        Workload::AppCache(AppCache { magento: true, .. }) => magento::LIFETIME_S,
+        // Each key is judged by its own writes.
+        Workload::Kv(_) | Workload::AppCache(_) => 0,
+    })
+}
+
+/// Keys, sessions or records that a workload fills in.
+fn filled(workload: &Workload) -> u64 {
+    match workload {
+        Workload::Kv(kv) => kv.keys,
+        Workload::Sessions(sessions) => sessions.filled,
+        Workload::AppCache(cache) => cache.keys,
+    }
+}
+
+/// Why what keys hold does not follow from the load's own writes; `None` where it does.
+pub(crate) fn unfollowed(kv: &Kv) -> Option<String> {
+    let keeps = |name: &str, command| drivers::kv::keeps_values(name, command);
+    let other = kv.operations.iter().find(|o| !keeps(&o.name, o.command.as_deref()))?;
+    Some(format!("what keys hold does not follow from operation `{}`", other.name))
+}

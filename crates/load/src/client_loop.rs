@@ -1,0 +1,223 @@
+//! One client's way through one phase of the engine of blocking clients.
+
+use model::{Generation, Phase, Stop};
+use std::time::{Duration, Instant};
+use workloads::{Client, StoreError};
+
+use crate::clients::{Shared, TICK};
+use crate::recorder::{InCalls, Recorder, Timed, Whole};
+use crate::share::{ClientShare, nanos};
+use crate::watch::ThreadUse;
+
+/// Failures in a row after which a client gives up: the store is not going to recover.
+const FAILURES_IN_A_ROW: u32 = 100;
+
+/// One client's way through one phase.
+///
+/// The measurement begins for all clients at the same moment. What counts is when a call is done:
+/// one that was sent while warming up and is answered later counts with all of its time, so that a
+/// long wait is never lost between the two.
+pub(crate) struct ClientLoop<'a> {
+    shared: &'a Shared<'a>,
+    client: &'a mut dyn Client,
+    phase: &'a Phase,
+    recorder: Recorder,
+    measured_from: Instant,
+    /// What the thread had used when it first was ready in the measurement.
+    used_before: Option<ThreadUse>,
+    flush_at: Instant,
+    handed_over_at: Instant,
+    untimed_ns: u64,
+    restoring_ns: u64,
+    early_ns: u64,
+    answered: u64,
+    /// By kind of call, whole operations last.
+    in_calls: Vec<InCalls>,
+    failures_in_a_row: u32,
+    timed_drawing: bool,
+}
+
+impl<'a> ClientLoop<'a> {
+    /// A client that is about to begin the phase of that index.
+    pub(crate) fn new(
+        shared: &'a Shared<'a>,
+        client: &'a mut dyn Client,
+        index: usize,
+        phase: &'a Phase,
+    ) -> Self {
+        client.start_phase(index);
+        // One kind of call, one call an operation: the whole says it all. An empty mix leaves the
+        // choice to the client.
+        let several = phase.mix.len() != 1 || client.calls() > 1;
+        let kinds = if several { client.operations().len() } else { 0 };
+        let measured_from = *shared.lock_begun() + Duration::from_nanos(phase.warmup_ns);
+        Self {
+            shared,
+            client,
+            phase,
+            recorder: Recorder::of_phase(kinds, phase),
+            measured_from,
+            used_before: None,
+            flush_at: measured_from + TICK,
+            handed_over_at: measured_from,
+            untimed_ns: 0,
+            restoring_ns: 0,
+            early_ns: 0,
+            answered: 0,
+            in_calls: vec![InCalls::default(); kinds + 1],
+            failures_in_a_row: 0,
+            timed_drawing: shared.engine.generation == Generation::Inside,
+        }
+    }
+
+    /// Runs the phase to its end.
+    pub(crate) fn run(mut self) -> ClientShare {
+        let mut now = Instant::now();
+        for n in 0.. {
+            if self.shared.over() || self.finished(n, now) {
+                break;
+            }
+            // What is sent while warming up and answered later counts with all that it used.
+            let before = self.used_before.is_none().then(ThreadUse::now);
+            now = self.operation(n, now);
+            if self.counts(now) {
+                self.used_before = self.used_before.or(before);
+            }
+            if now >= self.flush_at {
+                self.flush(now);
+                let after = Instant::now();
+                self.untimed_ns += nanos(after - now);
+                now = after;
+            }
+        }
+        self.hand_over(now);
+        let used_before = self.used_before.unwrap_or_else(ThreadUse::now);
+        ClientShare {
+            span: self.counts(now).then_some((self.measured_from, now)),
+            untimed_ns: self.untimed_ns,
+            restoring_ns: self.restoring_ns,
+            early_ns: self.early_ns,
+            answered: self.answered,
+            in_calls: self.in_calls,
+            used: ThreadUse::now().since(used_before),
+        }
+    }
+
+    /// Whether what is done at that moment belongs to the measurement.
+    fn counts(&self, done: Instant) -> bool {
+        done >= self.measured_from
+    }
+
+    /// What of a span belongs to the measurement.
+    fn measured_ns(&self, from: Instant, to: Instant) -> u64 {
+        nanos(to.saturating_duration_since(from.max(self.measured_from)))
+    }
+
+    fn finished(&self, n: u64, now: Instant) -> bool {
+        match self.phase.stop {
+            Stop::Count(count) => n >= count,
+            Stop::AfterNs(ns) => now >= self.measured_from + Duration::from_nanos(ns),
+        }
+    }
+
+    /// Carries out operation `n` from `ready` on; the time at which the client is ready again.
+    fn operation(&mut self, n: u64, mut ready: Instant) -> Instant {
+        let (mut whole, mut early_ns) = (Whole::new(), 0);
+        if self.client.restore() {
+            let restored = Instant::now();
+            self.restoring_ns += self.measured_ns(ready, restored);
+            ready = restored;
+        }
+        for call in 0..self.client.calls() {
+            let plan = self.client.prepare(n, call);
+            if !self.timed_drawing {
+                self.client.draw();
+            }
+            let mut intended = Instant::now();
+            self.untimed_ns += self.measured_ns(ready, intended);
+            let free = intended;
+            if plan.think_ns > 0 {
+                self.shared.wait(Duration::from_nanos(plan.think_ns));
+                intended = Instant::now();
+            }
+            let mut sent = intended;
+            if self.timed_drawing {
+                self.client.draw();
+                sent = Instant::now();
+            }
+            let answer = self.client.call();
+            let done = Instant::now();
+            let due_ns = self.measured_ns(self.measured_from, intended);
+            early_ns += nanos(done - free) - self.measured_ns(free, done);
+            let answer = match answer {
+                Ok(answer) => answer,
+                Err(e) => return self.failed((plan.operation, due_ns), &e, done),
+            };
+            let timed = Timed {
+                operation: plan.operation,
+                due_ns,
+                service_ns: nanos(done - sent),
+                response_ns: self.timed_drawing.then(|| nanos(done - intended)),
+            };
+            let (outcome, verified) = self.client.check();
+            if self.counts(done) {
+                self.recorder.call(timed, outcome, verified, answer);
+                if plan.operation + 1 < self.in_calls.len() {
+                    self.add_call(plan.operation, timed.service_ns);
+                }
+            }
+            whole.add(timed, outcome, verified, answer);
+            whole.is_read = self.client.operations()[plan.operation] == "read";
+            ready = done;
+        }
+        self.failures_in_a_row = 0;
+        if self.counts(ready) {
+            self.answered += 1;
+            self.early_ns += early_ns;
+            self.add_call(self.in_calls.len() - 1, whole.service_ns);
+            self.recorder.whole(&whole, nanos(ready - self.measured_from));
+        } else {
+            self.recorder.warmed_up(whole.outcome);
+        }
+        let now = Instant::now();
+        self.untimed_ns += self.measured_ns(ready, now);
+        now
+    }
+
+    fn add_call(&mut self, kind: usize, service_ns: u64) {
+        let own = &mut self.in_calls[kind];
+        own.operations += 1;
+        own.ns += service_ns;
+    }
+
+    fn failed(
+        &mut self,
+        (operation, due_ns): (usize, u64),
+        error: &StoreError,
+        done: Instant,
+    ) -> Instant {
+        if self.counts(done) {
+            self.recorder.failed(operation, error.class, &error.message, due_ns);
+        }
+        self.failures_in_a_row += 1;
+        if error.fatal {
+            self.shared.fail(error.class, error.message.clone());
+        } else if self.failures_in_a_row >= FAILURES_IN_A_ROW {
+            let message = format!("{FAILURES_IN_A_ROW} failures in a row, last: {}", error.message);
+            self.shared.fail(error.class, message);
+        }
+        done
+    }
+
+    fn flush(&mut self, now: Instant) {
+        self.flush_at = now + TICK;
+        self.hand_over(now);
+        self.recorder.clear();
+    }
+
+    fn hand_over(&mut self, now: Instant) {
+        self.recorder.covered_ns = nanos(now.saturating_duration_since(self.handed_over_at));
+        self.handed_over_at = now;
+        self.shared.lock_merged().merge(&self.recorder);
+    }
+}

@@ -1,0 +1,79 @@
+//! When operations were slow.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// The longest times of what was due, or under a closed load began, in each interval from the start
+/// of the measurement, nanoseconds: 0 where nothing was due, the largest number where something
+/// failed, which a record spells as null. Those of a stage begin with it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Slowest {
+    /// Length of an interval.
+    pub interval_ns: u64,
+    /// Service times.
+    #[serde(serialize_with = "spell", deserialize_with = "read")]
+    pub service: Vec<u64>,
+    /// Response times; empty where they are the same.
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        serialize_with = "spell",
+        deserialize_with = "read"
+    )]
+    pub response: Vec<u64>,
+}
+
+/// Something failed.
+const FAILED: u64 = u64::MAX;
+
+fn spell<S: Serializer>(times_ns: &[u64], to: S) -> Result<S::Ok, S::Error> {
+    to.collect_seq(times_ns.iter().map(|ns| (*ns != FAILED).then_some(*ns)))
+}
+
+fn read<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<u64>, D::Error> {
+    let times_ns = Vec::<Option<u64>>::deserialize(from)?;
+    Ok(times_ns.into_iter().map(|ns| ns.unwrap_or(FAILED)).collect())
+}
+
+impl Slowest {
+    /// The longest response times.
+    pub fn response(&self) -> &[u64] {
+        if self.response.is_empty() { &self.service } else { &self.response }
+    }
+
+    /// Lets the intervals begin so long after the measurement: what lies before counts to the
+    /// first.
+    pub fn begin_at(&mut self, from_ns: u64) {
+        let first = (from_ns / self.interval_ns.max(1)) as usize;
+        for longest in [&mut self.service, &mut self.response] {
+            let before = longest.drain(..first.min(longest.len())).max().unwrap_or(0);
+            match longest.first_mut() {
+                Some(first) => *first = before.max(*first),
+                None if before > 0 => longest.push(before),
+                None => {}
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_is_no_number_in_a_record() {
+        let slowest = Slowest { interval_ns: 10, service: vec![7, FAILED], response: Vec::new() };
+        let text = serde_json::to_string(&slowest).unwrap();
+        assert_eq!(text, r#"{"interval_ns":10,"service":[7,null]}"#);
+        assert_eq!(serde_json::from_str::<Slowest>(&text).unwrap(), slowest);
+    }
+
+    #[test]
+    fn what_lies_before_a_stage_counts_to_its_first_interval() {
+        let service = vec![7, 0, 3, 4];
+        let mut slowest = Slowest { interval_ns: 10, service, response: Vec::new() };
+        slowest.begin_at(20);
+        assert_eq!((slowest.service.as_slice(), slowest.response()), (&[7, 4][..], &[7, 4][..]));
+        slowest.begin_at(1_000);
+        assert_eq!(slowest.service, [7]);
+    }
+}

@@ -1,0 +1,145 @@
+//! Of the intervals that are given, how many hold the truth: simulated stores that stall.
+
+use stats::{Histogram, SplitMix64};
+
+use super::{Merged, OfBlock, Times};
+
+/// A store that answers in a mean of 0.5 ms and stops now and then, for all that is due meanwhile.
+struct Store {
+    stalls_per_s: f64,
+    stall_s: f64,
+    /// By how much blocks differ, as a share.
+    spread: f64,
+}
+
+/// Requests a second.
+const RATE: f64 = 500.0;
+
+fn uniform(random: &mut SplitMix64) -> f64 {
+    (random.index(1 << 40) as f64 + 0.5) / (1u64 << 40) as f64
+}
+
+fn exponential(random: &mut SplitMix64, mean: f64) -> f64 {
+    -uniform(random).ln() * mean
+}
+
+impl Store {
+    /// One block: all times, and the longest of each hundredth of it.
+    fn block(&self, seconds: f64, random: &mut SplitMix64) -> OfBlock {
+        let scale = 1.0 + self.spread * 12f64.sqrt() * (uniform(random) - 0.5);
+        let (mut times, mut longest) = (Histogram::new(), vec![0_u64; 100]);
+        let between = if self.stalls_per_s > 0.0 { 1.0 / self.stalls_per_s } else { f64::INFINITY };
+        // Stalls from before the block may reach into it.
+        let mut stall = exponential(random, between) - 10.0 * self.stall_s;
+        let (mut at, mut until) = (exponential(random, 1.0 / RATE), 0.0);
+        while at < seconds {
+            while stall <= at {
+                until = f64::max(until, stall + self.stall_s);
+                stall += exponential(random, between);
+            }
+            let own = 0.000_5 * scale * (0.5 + exponential(random, 0.5));
+            let ns = ((own + f64::max(until - at, 0.0)) * 1e9) as u64;
+            times.record(ns);
+            let interval = &mut longest[(at / seconds * 100.0) as usize];
+            *interval = ns.max(*interval);
+            at += exponential(random, 1.0 / RATE);
+        }
+        OfBlock::new(Times::all(&times), Some(&longest), (seconds * 1e9) as u64)
+    }
+
+    /// Share of all requests that take longer, seconds: of those with an own time of o the ones for
+    /// which a stall began between `stall_s` and x − o before them.
+    fn beyond(&self, x: f64) -> f64 {
+        let steps = 5_000;
+        let scales = if self.spread > 0.0 { 20 } else { 1 };
+        let middle = |i: u32| (f64::from(i) + 0.5) / f64::from(steps);
+        let mut sum = 0.0;
+        for scale in (0..scales).map(|i| (f64::from(i) + 0.5) / f64::from(scales) - 0.5) {
+            let scale = 0.000_5 * (1.0 + self.spread * 12f64.sqrt() * scale);
+            let own = (0..steps).map(|i| scale * (0.5 - 0.5 * middle(i).ln()));
+            let within = |own: f64| (self.stall_s - (x - own).max(0.0)).max(0.0);
+            let late = |own: f64| {
+                if own > x { 1.0 } else { -(-self.stalls_per_s * within(own)).exp_m1() }
+            };
+            sum += own.map(late).sum::<f64>() / f64::from(steps * scales);
+        }
+        sum
+    }
+
+    /// The quantile of all requests, nanoseconds.
+    fn truth(&self, q: f64) -> f64 {
+        let (mut low, mut high) = (0.0, 10.0);
+        for _ in 0..60 {
+            let middle = f64::midpoint(low, high);
+            if self.beyond(middle) > 1.0 - q { low = middle } else { high = middle }
+        }
+        high * 1e9
+    }
+
+    /// Of so many runs those whose interval of a percentile is given, and those in which it holds.
+    fn given(&self, (blocks, seconds): (usize, f64), name: &str, runs: usize) -> (usize, usize) {
+        let truth = self.truth(if name == "p99" { 0.99 } else { 0.5 });
+        let random = &mut SplitMix64::new(5);
+        let (mut given, mut held) = (0, 0);
+        for _ in 0..runs {
+            let merged = Merged::of((0..blocks).map(|_| self.block(seconds, random)));
+            let found = merged.percentiles().into_iter().find(|(known, ..)| *known == name);
+            let (_, value, unsure) = found.unwrap();
+            let (Some(lo), Some(hi)) = (value.lo, value.hi) else { continue };
+            let (least, most) = (merged.all.known(0.0).unwrap(), merged.all.answered().max_ns());
+            assert!(lo >= least as f64 && hi <= most as f64 && unsure.is_none(), "{value:?}");
+            given += 1;
+            held += usize::from(lo <= truth && truth <= hi);
+        }
+        (given, held)
+    }
+}
+
+const STALLING: Store = Store { stalls_per_s: 0.4, stall_s: 0.04, spread: 0.0 };
+
+/// The case by which the truth is checked: a stall of 40 ms 0.4 times a second.
+#[test]
+fn the_truth_is_that_of_the_distribution() {
+    let truth = STALLING.truth(0.99) / 1e6;
+    assert!((15.0..16.0).contains(&truth), "{truth} ms");
+}
+
+/// Four stalls or fewer: nothing is claimed, where intervals held in half to two thirds of runs.
+#[test]
+fn a_few_stalls_give_no_interval() {
+    for blocks in [5, 10] {
+        assert_eq!(STALLING.given((blocks, 1.0), "p99", 60), (0, 0), "{blocks} blocks");
+    }
+}
+
+#[test]
+fn intervals_that_are_given_hold() {
+    let still = Store { stalls_per_s: 0.0, ..STALLING };
+    let short = Store { stalls_per_s: 10.0, stall_s: 0.005, ..STALLING };
+    let often = Store { stalls_per_s: 2.0, stall_s: 0.02, ..STALLING };
+    let long = Store { stalls_per_s: 0.1, stall_s: 0.2, ..STALLING };
+    let uneven = Store { spread: 0.1, ..STALLING };
+    let cases = [
+        ("rare stalls", &STALLING, (5, 10.0), "p99"),
+        ("rare stalls", &STALLING, (10, 6.0), "p99"),
+        ("rare stalls, blocks that differ", &uneven, (4, 15.0), "p99"),
+        ("short stalls", &short, (4, 6.0), "p99"),
+        ("frequent stalls", &often, (6, 5.0), "p99"),
+        ("long stalls", &long, (8, 30.0), "p99"),
+        ("none", &still, (4, 6.0), "p99"),
+        ("none", &still, (10, 2.5), "p99"),
+        ("none, blocks that differ", &Store { stalls_per_s: 0.0, ..uneven }, (5, 5.0), "p99"),
+        ("a median", &STALLING, (5, 1.0), "p50"),
+        ("a median, blocks that differ", &uneven, (4, 1.0), "p50"),
+    ];
+    for (name, store, run, percentile) in cases {
+        let runs = match run.0 as f64 * run.1 {
+            ..10.0 => 300,
+            ..40.0 => 100,
+            _ => 40,
+        };
+        let (given, held) = store.given(run, percentile, runs);
+        assert!(given * 4 >= runs * 3, "{name}, {run:?}: {given} of {runs} are given");
+        assert!(held * 100 >= given * 90, "{name}, {run:?}: {held} of {given} hold");
+    }
+}

@@ -1,0 +1,156 @@
+use super::*;
+use crate::kv::values_of;
+
+const SEED: u64 = 7;
+
+/// What a key holds by `written`, where it holds that version of itself.
+fn held(written: &Written, key: u64, version: u64) -> Option<Held> {
+    let (sizes, values) = values_of("40", SEED).unwrap();
+    let mut value = Vec::new();
+    values.append(&mut value, key, version, 40);
+    written.held(Key(key), Some(&value), (&values, &sizes, SEED))
+}
+
+fn keys(written: &Written) -> Vec<u64> {
+    written.keys().map(|key| key.0).collect()
+}
+
+#[test]
+fn a_write_sent_after_another_was_acknowledged_replaces_it() {
+    let mut written = Written::default();
+    written.acknowledged(Key(5), 1, 10, 20);
+    written.acknowledged(Key(5), 2, 21, 30);
+    assert_eq!(held(&written, 5, 2), Some(Held::Last));
+    assert_eq!(held(&written, 5, 1), Some(Held::Older));
+    assert_eq!(keys(&written), [5]);
+}
+
+#[test]
+fn of_overlapping_writes_any_may_be_the_last() {
+    let mut written = Written::default();
+    // In the order of their replies.
+    written.acknowledged(Key(5), 1, 10, 20);
+    written.acknowledged(Key(5), 2, 15, 25);
+    written.acknowledged(Key(5), 3, 12, 30);
+    for version in [1, 2, 3] {
+        assert_eq!(held(&written, 5, version), Some(Held::Last), "{version}");
+    }
+    written.acknowledged(Key(5), 4, 26, 40);
+    let after = [1, 2, 3, 4].map(|version| held(&written, 5, version).unwrap());
+    assert_eq!(after, [Held::Older, Held::Older, Held::Last, Held::Last]);
+}
+
+#[test]
+fn threads_and_loads_are_merged_by_time() {
+    let (mut one, mut other) = (Written::default(), Written::default());
+    one.acknowledged(Key(5), 1, 10, 20);
+    one.acknowledged(Key(6), 3, 10, 20);
+    other.acknowledged(Key(5), 2, 50, 60);
+    for (mut first, second) in [(one.clone(), &other), (other.clone(), &one)] {
+        first.merge(second.clone());
+        assert_eq!(held(&first, 5, 1), Some(Held::Older));
+        assert_eq!(held(&first, 5, 2), Some(Held::Last));
+    }
+    // The clock of another load began later.
+    let mut later = Written::default();
+    later.acknowledged(Key(5), 9, 1, 2);
+    later.count_from_earlier(100);
+    assert_eq!(later.sent_ns(Key(5)), Some(101));
+    one.followed_by(later);
+    assert_eq!(held(&one, 5, 1), Some(Held::Older));
+    assert_eq!(held(&one, 5, 9), Some(Held::Last));
+    assert_eq!(held(&one, 6, 3), Some(Held::Last));
+}
+
+/// A load of so many writes, of keys that are so far apart.
+fn load(writes: u64, apart: u64, version: u64, at_ns: u64) -> Written {
+    let mut written = Written::default();
+    (0..writes).for_each(|n| written.acknowledged(Key(n * apart), version, at_ns, at_ns + 1));
+    written
+}
+
+/// A fill writes every key, and a load at a low rate few of them: those decide.
+#[test]
+fn all_that_a_load_of_few_writes_wrote_is_in_the_sample() {
+    let mut written = load(100_000, 1, 1, 10);
+    let few = load(1_000, 7, 2, 20);
+    written.followed_by(few.clone());
+    let all = keys(&written);
+    assert!(keys(&few).iter().all(|key| all.contains(key)));
+    assert!(all.len() > keys(&few).len() && all.len() <= 2 * SAMPLED_MAX, "{}", all.len());
+    assert!(keys(&few).iter().all(|key| held(&written, *key, 1) == Some(Held::Older)));
+    // Of keys that the load may have overwritten without being in its sample nothing is known.
+    let mut written = load(1_000, 1, 1, 10);
+    let many = load(100_000, 1, 2, 20);
+    written.followed_by(many.clone());
+    assert!(keys(&written) == keys(&many), "{}", keys(&written).len());
+    // Steps of a fill, each of which has all of its keys in its own sample.
+    let mut written = Written::default();
+    for step in 0..100 {
+        let mut keys = Written::default();
+        (0..500).for_each(|n| keys.acknowledged(Key(step * 500 + n), 1, step, step + 1));
+        written.followed_by(keys);
+    }
+    assert!(keys(&written).len() <= 2 * SAMPLED_MAX, "{}", keys(&written).len());
+}
+
+#[test]
+fn threads_keep_the_keys_of_both_samples() {
+    let (many, few) = (load(50_000, 1, 1, 10), load(100, 1, 2, 20));
+    for (mut first, second) in [(many.clone(), &few), (few.clone(), &many)] {
+        first.merge(second.clone());
+        assert!(keys(&first) == keys(&many), "{}", keys(&first).len());
+        assert_eq!(held(&first, 0, 2), Some(Held::Last));
+        assert_eq!(held(&first, 0, 1), Some(Held::Older));
+    }
+}
+
+#[test]
+fn a_value_lives_from_the_first_write_that_may_be_the_last() {
+    let mut written = Written::default();
+    written.acknowledged(Key(5), 1, 10, 20);
+    written.acknowledged(Key(5), 2, 15, 25);
+    assert_eq!(written.sent_ns(Key(5)), Some(10));
+    written.acknowledged(Key(5), 3, 22, 40);
+    assert_eq!(written.sent_ns(Key(5)), Some(15));
+    assert_eq!(written.sent_ns(Key(6)), None);
+}
+
+#[test]
+fn a_failed_write_may_be_found_or_not() {
+    let mut written = Written::default();
+    written.acknowledged(Key(5), 1, 10, 20);
+    written.failed(Key(5), 2);
+    assert_eq!(held(&written, 5, 1), Some(Held::Last));
+    assert_eq!(held(&written, 5, 2), Some(Held::Last));
+    written.failed(Key(6), 2);
+    assert_eq!(keys(&written), [5], "nothing says what a key holds that was never written");
+    for version in 0..=CANDIDATES_MAX as u64 {
+        written.failed(Key(5), version);
+    }
+    assert!(keys(&written).is_empty());
+    assert_eq!(written.given_up(), 1);
+}
+
+#[test]
+fn what_nobody_wrote_is_wrong_and_what_is_gone_is_missing() {
+    let (sizes, values) = values_of("40", SEED).unwrap();
+    let mut written = Written::default();
+    written.acknowledged(Key(5), 1, 10, 20);
+    let data = (&values, &sizes, SEED);
+    let mut of_another = Vec::new();
+    values.append(&mut of_another, 6, 1, 40);
+    assert_eq!(written.held(Key(5), Some(&of_another), data), Some(Held::Wrong));
+    assert_eq!(written.held(Key(5), Some(b"short"), data), Some(Held::Wrong));
+    assert_eq!(written.held(Key(5), None, data), Some(Held::Missing));
+    assert_eq!(written.held(Key(9), None, data), None);
+}
+
+#[test]
+fn about_a_thousand_keys_are_sampled_of_any_number() {
+    for all in [1, 1_000, 1_024, 3_000, 100_000] {
+        let sampled = keys(&load(all, 1, 1, 10)).len() as u64;
+        assert!(sampled <= 2 * SAMPLED_MIN, "{sampled} of {all}");
+        assert!(sampled >= all.min(SAMPLED_MIN), "{sampled} of {all}");
+    }
+}
