@@ -6,6 +6,7 @@
 //! nobody thinks: what is asked is how fast the generator can go at most.
 
 use load::Unseen;
+use model::calibration::{NULL_FACTOR_CHANCE, NULL_FACTOR_MIN};
 use model::plan::{KvOperation, PlannedTarget};
 use model::{
     Cell, Endpoint, ErrorClass, Failure, Kv, Load, Memcached, NetAddress, NullRate, Phase,
@@ -79,10 +80,6 @@ fn rates(plan: &Plan, setup: &Setup, before: &[NullRate]) -> Vec<NullRate> {
     rates
 }
 
-/// How many times the rate of a store the null server must reach for nothing to be measured again:
-/// more than any rule asks for.
-const CLEAR_FACTOR: f64 = 2.2;
-
 /// Puts the load of those cells on the null server once more of which a trial was nearly as fast,
 /// or faster: something may have disturbed the first measurement.
 pub(crate) fn again(
@@ -96,9 +93,9 @@ pub(crate) fn again(
         let rates = own.filter(|p| p.phase == null.phase).filter_map(|p| p.operations.last());
         rates.map(|whole| whole.rate_per_s).fold(0.0, f64::max)
     };
-    let is_near = |null: &&NullRate| {
-        null.rate_per_s.is_some_and(|reached| reached < CLEAR_FACTOR * highest(null))
-    };
+    let clear = NULL_FACTOR_MIN * (1.0 + NULL_FACTOR_CHANCE);
+    let is_near =
+        |null: &&NullRate| null.rate_per_s.is_some_and(|reached| reached < clear * highest(null));
     let near: BTreeSet<&str> = known.iter().filter(is_near).map(|n| n.cell.as_str()).collect();
     if near.is_empty() {
         return Vec::new();

@@ -8,6 +8,14 @@ use serde::{Deserialize, Serialize};
 /// Version of the stored calibration that this code writes and reads.
 pub const CALIBRATION_FORMAT: u32 = 1;
 
+/// How many times the target's rate the generator must reach on a server that does nothing. Below
+/// it, more than half of the time of a request may be the generator's and the kernel's.
+pub const NULL_FACTOR_MIN: f64 = 2.0;
+
+/// How far from that limit one measurement of the null server may be by chance, as a share of it.
+/// So near to it the rule decides nothing.
+pub const NULL_FACTOR_CHANCE: f64 = 0.1;
+
 /// What the generator reached on the null server with the load of one phase of a key-value cell.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NullRate {

@@ -1,9 +1,8 @@
 //! A calibration for people: one table, and what it means for those who measure here.
 
 use model::Calibration;
-use model::calibration::{Cost, Late, ShapeCost};
+use model::calibration::{Cost, Late, NULL_FACTOR_MIN, ShapeCost};
 
-use crate::rules::NULL_FACTOR_MIN;
 use crate::show;
 use crate::text::table::{Line, Paint, Table, paragraph};
 

@@ -1,10 +1,11 @@
 //! The rule of the null server: a target that is nearly as fast as a server that does nothing was
 //! not measured, the generator was.
 
+use model::calibration::{NULL_FACTOR_CHANCE, NULL_FACTOR_MIN};
 use model::{Header, Kv, Load, NullRate, Product, Program};
 
 use crate::recorded::Recorded;
-use crate::rules::{BUSY_SHARE_MAX, NULL_FACTOR_CHANCE, NULL_FACTOR_MIN};
+use crate::rules::BUSY_SHARE_MAX;
 use crate::series::MeasuredPhase;
 use crate::show;
 use crate::validity::{Findings, busy, median};

@@ -1,7 +1,7 @@
 //! Every pair of targets at the same profile, load and operation, judged as one family.
 
 use model::Load;
-use stats::{Doubt, Histogram, Paired};
+use stats::{Histogram, Paired, Stricter};
 
 use crate::recorded::Recorded;
 use crate::series::{MeasuredPhase, Operation};
@@ -18,9 +18,7 @@ struct Pair<'a> {
     metric: &'static str,
     a: Vec<f64>,
     b: Vec<f64>,
-    /// The same counted less kindly, by which a verdict must hold as well: rates by wall time, of
-    /// which the clients' own work is a part; mean times with failures, each as long as the
-    /// time-out.
+    /// The same counted more strictly, by which a verdict must hold as well.
     strict: (Vec<f64>, Vec<f64>),
 }
 
@@ -29,11 +27,19 @@ pub(crate) fn comparisons(recorded: &Recorded, phases: &[MeasuredPhase<'_>]) -> 
     let pairs = pairs(phases, recorded.header.plan.timeout_ns);
     let paired: Vec<Paired<'_>> = pairs.iter().map(|p| Paired { a: &p.a, b: &p.b }).collect();
     let zone = recorded.header.plan.equivalence_zone;
-    let strict = pairs.iter().map(|p| Paired { a: &p.strict.0, b: &p.strict.1 });
-    let strict: Vec<Paired<'_>> = strict.collect();
-    let judged = stats::verdicts_of_rates(&paired, &strict, zone, ALPHA);
-    let compared = pairs.iter().zip(judged.into_iter().zip(&strict));
-    compared.filter_map(|(pair, (judged, strict))| comparison(pair, judged, strict)).collect()
+    let strict = pairs.iter().map(|p| (Paired { a: &p.strict.0, b: &p.strict.1 }, p.stricter()));
+    let strict: Vec<(Paired<'_>, Stricter)> = strict.collect();
+    let judged = stats::strict_verdicts(&paired, &strict, zone, ALPHA);
+    pairs.iter().zip(judged).filter_map(|(pair, judged)| comparison(pair, judged)).collect()
+}
+
+impl Pair<'_> {
+    fn stricter(&self) -> Stricter {
+        match self.metric {
+            "rate_per_s" => Stricter::WallTime,
+            _ => Stricter::FailuresAtTimeout,
+        }
+    }
 }
 
 fn pairs<'a>(phases: &'a [MeasuredPhase<'a>], timeout_ns: u64) -> Vec<Pair<'a>> {
@@ -100,19 +106,9 @@ fn mean_with_failures(answered: &Histogram, failed: u64, timeout_ns: u64) -> f64
     (answered.mean_ns() * count + longest_ns * failed) / (count + failed)
 }
 
-fn comparison(
-    pair: &Pair<'_>,
-    judged: stats::Comparison,
-    strict: &Paired<'_>,
-) -> Option<Comparison> {
+fn comparison(pair: &Pair<'_>, judged: stats::Comparison) -> Option<Comparison> {
     let ratio = judged.ratio?;
-    let strict = strict.ratio(ALPHA).ok().and_then(|ratio| Value::of(&ratio).interval());
-    let words = |doubt: Doubt| match doubt {
-        Doubt::OwnWork { free, wall } if pair.metric != "rate_per_s" => {
-            format!("{free} by answered operations, {wall} with failures as long as the time-out")
-        }
-        other => other.to_string(),
-    };
+    let strict = judged.strict.and_then(|strict| Value::of(&strict).interval());
     Some(Comparison {
         workload: pair.phase.cell.workload.profile().into(),
         operation: pair.operation.name.clone(),
@@ -123,7 +119,7 @@ fn comparison(
         blocks: ratio.blocks as u32,
         ratio: Value::of(&ratio).decided_with(strict),
         verdict: judged.verdict.name().into(),
-        doubt: judged.doubt.map(words),
+        doubt: judged.doubt.map(|doubt| doubt.to_string()),
     })
 }
 

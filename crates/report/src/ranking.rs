@@ -6,7 +6,7 @@
 
 use model::study::Advice;
 use model::{Load, Plan};
-use stats::{Doubt, Paired, Verdict};
+use stats::{Doubt, Paired, Stricter, Verdict};
 use std::collections::BTreeMap;
 
 use crate::pairs::ALPHA;
@@ -232,14 +232,14 @@ pub(crate) fn rank_all(zone: f64, all: &[&[(String, Scores)]]) -> Vec<Vec<Ranked
             wall.push(common.iter().map(one).unzip::<f64, f64, Vec<f64>, Vec<f64>>());
         }
     }
-    let [free, wall] = [&free, &wall]
-        .map(|values| values.iter().map(|(a, b)| Paired { a, b }).collect::<Vec<Paired<'_>>>());
-    let mut judged = stats::verdicts_of_rates(&free, &wall, zone, ALPHA).into_iter();
+    let free: Vec<Paired<'_>> = free.iter().map(|(a, b)| Paired { a, b }).collect();
+    let wall: Vec<_> = wall.iter().map(|(a, b)| (Paired { a, b }, Stricter::WallTime)).collect();
+    let mut judged = stats::strict_verdicts(&free, &wall, zone, ALPHA).into_iter();
     let mut ranked = |(i, target): (usize, &&(String, Scores))| Ranked {
         target: target.0.clone(),
         behind: (i > 0).then(|| judged.next()).flatten().and_then(|c| {
-            let ratio = c.ratio?;
-            let ratio = Value::of(&ratio);
+            let strict = c.strict.and_then(|strict| Value::of(&strict).interval());
+            let ratio = Value::of(&c.ratio?).decided_with(strict);
             Some(Behind { ratio, verdict: c.verdict, doubt: c.doubt })
         }),
     };

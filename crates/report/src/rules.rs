@@ -1,6 +1,7 @@
 //! The fixed rules by which a run is VALID, UNREPLICATED, NOT-STEADY or INVALID. They were set
 //! before any result was seen, and no option changes them.
 
+use model::calibration::NULL_FACTOR_MIN;
 use model::{Outage, TAKEN_SHARE_MAX};
 use serde::Serialize;
 use stats::compare::FEWEST_BLOCKS;
@@ -26,14 +27,6 @@ pub const ERROR_SHARE_MAX: f64 = 0.001;
 
 /// Share of their CPUs' time that the threads of a closed load may use while the server's has room.
 pub const BUSY_SHARE_MAX: f64 = 0.9;
-
-/// How many times the target's rate the generator must reach on a server that does nothing. Below
-/// it, more than half of the time of a request may be the generator's and the kernel's.
-pub const NULL_FACTOR_MIN: f64 = 2.0;
-
-/// How far from that limit one measurement of the null server may be by chance, as a share of it.
-/// So near to it the rule decides nothing.
-pub const NULL_FACTOR_CHANCE: f64 = 0.1;
 
 /// Share of a search's probes that missed a limit which others or the generator may be to blame
 /// for: more of their time was taken, or more of their requests were sent late, than may be beyond

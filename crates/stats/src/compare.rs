@@ -103,12 +103,14 @@ pub enum Doubt {
     },
     /// A side has no logarithms.
     Unusable(IntervalError),
-    /// What a client does between its calls decides, and not the targets.
-    OwnWork {
-        /// The verdict by rates without that work.
-        free: Verdict,
-        /// The verdict by rates of wall time, of which it is a part.
-        wall: Verdict,
+    /// The values counted more strictly give another verdict.
+    NotStrictly {
+        /// The verdict by the values themselves.
+        verdict: Verdict,
+        /// The verdict by the values counted more strictly.
+        strict: Verdict,
+        /// How those are counted.
+        by: Stricter,
     },
 }
 
@@ -140,11 +142,25 @@ impl fmt::Display for Doubt {
                 write!(f, "`{a}` blocks against `{b}`, expected the same blocks of both")
             }
             Self::Unusable(error) => error.fmt(f),
-            Self::OwnWork { free, wall } => {
-                write!(f, "{free} without the clients' own work between calls, {wall} by wall time")
-            }
+            Self::NotStrictly { verdict, strict, by: Stricter::WallTime } => write!(
+                f,
+                "{verdict} without the clients' own work between calls, {strict} by wall time"
+            ),
+            Self::NotStrictly { verdict, strict, by: Stricter::FailuresAtTimeout } => write!(
+                f,
+                "{verdict} by answered operations, {strict} with failures as long as the time-out"
+            ),
         }
     }
+}
+
+/// A way to count that is less kind to a target, by which a verdict must hold as well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stricter {
+    /// Rates by wall time, of which the clients' own work between calls is a part.
+    WallTime,
+    /// Mean times in which each failure lasts as long as the time-out.
+    FailuresAtTimeout,
 }
 
 /// A judged comparison.
@@ -153,6 +169,8 @@ pub struct Comparison {
     /// How many times as fast `a` is as `b`, with its interval at 1 − alpha; `None` where the
     /// values give no ratio (see the doubt), and without an interval below [`FEWEST_BLOCKS`].
     pub ratio: Option<Estimate>,
+    /// The ratio of the values counted more strictly; `None` where they were not, or give none.
+    pub strict: Option<Estimate>,
     /// `a` against `b`.
     pub verdict: Verdict,
     /// Two-sided p-value of a difference beyond the zone, corrected for the whole run: compare it
@@ -163,13 +181,14 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// The same, undecided where the rates of wall time say something else.
-    fn unless_by_wall(self, wall: Verdict) -> Self {
-        if self.verdict == wall {
-            return self;
+    /// The same, undecided where the values counted more strictly say something else.
+    fn unless_strictly(self, strict: Self, by: Stricter) -> Self {
+        let with = Self { strict: strict.ratio, ..self };
+        if with.verdict == strict.verdict {
+            return with;
         }
-        let doubt = Some(Doubt::OwnWork { free: self.verdict, wall });
-        Self { verdict: Verdict::Undecided, doubt, ..self }
+        let doubt = Doubt::NotStrictly { verdict: with.verdict, strict: strict.verdict, by };
+        Self { verdict: Verdict::Undecided, doubt: Some(doubt), ..with }
     }
 }
 
@@ -199,18 +218,18 @@ pub fn verdicts(comparisons: &[Paired<'_>], zone: f64, alpha: f64) -> Vec<Compar
     judge(comparisons, zone, alpha, RESAMPLES)
 }
 
-/// [`verdicts`] by rates without the clients' own work between calls, `free`, that hold by rates of
-/// wall time too; both have the same comparisons in the same order. Where the two differ, nothing
-/// is decided.
-pub fn verdicts_of_rates(
-    free: &[Paired<'_>],
-    wall: &[Paired<'_>],
+/// [`verdicts`] that hold by `strict` too: the same comparisons in the same order, counted more
+/// strictly, each with how. Where the two differ, nothing is decided.
+pub fn strict_verdicts(
+    comparisons: &[Paired<'_>],
+    strict: &[(Paired<'_>, Stricter)],
     zone: f64,
     alpha: f64,
 ) -> Vec<Comparison> {
-    let by_wall = verdicts(wall, zone, alpha).into_iter().map(|c| c.verdict);
-    let judged = verdicts(free, zone, alpha).into_iter().zip(by_wall);
-    judged.map(|(comparison, wall)| comparison.unless_by_wall(wall)).collect()
+    let (values, ways): (Vec<_>, Vec<_>) = strict.iter().copied().unzip();
+    let strictly = verdicts(&values, zone, alpha).into_iter().zip(ways);
+    let judged = verdicts(comparisons, zone, alpha).into_iter().zip(strictly);
+    judged.map(|(judged, (strict, by))| judged.unless_strictly(strict, by)).collect()
 }
 
 /// [`verdicts`] with a chosen number of resamples.
@@ -291,13 +310,19 @@ impl Tested {
             .warnings
             .contains(&identical)
             .then_some(Doubt::Identical { blocks: ratio.blocks });
-        Comparison { ratio: Some(ratio), verdict, p: differs, doubt: doubt.or(coarse) }
+        Comparison {
+            ratio: Some(ratio),
+            strict: None,
+            verdict,
+            p: differs,
+            doubt: doubt.or(coarse),
+        }
     }
 }
 
 /// A comparison in which nothing was tested.
 fn undecided(ratio: Option<Estimate>, doubt: Doubt) -> Comparison {
-    Comparison { ratio, verdict: Verdict::Undecided, p: 1.0, doubt: Some(doubt) }
+    Comparison { ratio, strict: None, verdict: Verdict::Undecided, p: 1.0, doubt: Some(doubt) }
 }
 
 /// The verdict that an interval would bear if it were the only one; `None` where it holds an edge

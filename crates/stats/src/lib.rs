@@ -33,7 +33,7 @@ pub mod units;
 mod random;
 mod student;
 
-pub use compare::{Comparison, Doubt, Paired, Verdict, verdicts, verdicts_of_rates};
+pub use compare::{Comparison, Doubt, Paired, Stricter, Verdict, strict_verdicts, verdicts};
 pub use growth::{Growth, Slope, power_law_slope, slope_over_blocks};
 pub use histogram::Histogram;
 pub use interval::{Estimate, Interval, IntervalError, Warning, geometric_mean_interval};

@@ -26,6 +26,9 @@ const MISS_SHARE_MAX: f64 = 0.01;
 /// Percentiles that are told.
 const QUANTILES: [(&str, f64); 2] = [("p50", 0.5), ("p99", 0.99)];
 
+/// What is read of a climb.
+type Read<'a> = &'a dyn Fn(&Climb<'_>) -> Option<f64>;
+
 /// Where an operation stands.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Place {
@@ -152,30 +155,29 @@ impl Ramp<'_> {
         let controls = Controls::of(self.cell)?;
         let seed = recorded.header.plan.seed;
         let mut metrics = BTreeMap::new();
-        let mut put = |name: String, is_ratio: bool, read: &dyn Fn(&Climb<'_>) -> Option<f64>| {
-            let values = self.whole().filter_map(read);
-            let value = if is_ratio {
-                ratio_over_blocks(values, seed)
-            } else {
-                over_blocks(values, seed).map(|(value, _)| value)
-            };
-            metrics.extend(value.map(|value| (name, value)));
-        };
+        let times = |read: Read<'_>| over_blocks(self.whole().filter_map(read), seed);
+        let ratios = |read: Read<'_>| ratio_over_blocks(self.whole().filter_map(read), seed);
         let pair =
             |climb: &Climb<'_>| Some(result(climb, controls.pair)?.operations.last()?.rate_per_s);
-        put("rate_per_s".into(), false, &pair);
+        let mut put = |name: String, value: Option<Value>| {
+            metrics.extend(value.map(|value| (name, value)));
+        };
+        put("rate_per_s".into(), times(&pair).map(|(rate, _)| rate));
         let [a, b] = controls.operations;
         for (name, q) in QUANTILES {
             for operation in [a, b] {
                 for place in Place::ALL {
                     let key = format!("{operation}.{}.ns_{name}", place.name());
-                    put(key, false, &|c| controls.time(c, operation, place, q));
+                    let found = times(&|c| controls.time(c, operation, place, q));
+                    put(key, found.map(|(time, _)| time));
                 }
             }
-            put(format!("first_by_second.ns_{name}"), true, &|c| controls.first_by_second(c, q));
-            put(format!("{a}_by_{b}.apart.ns_{name}"), true, &|c| controls.apart(c, (a, b), q));
-            let both = |c: &Climb<'_>| controls.both_orders(c, (a, b), q);
-            put(format!("{a}_by_{b}.both_orders.ns_{name}"), true, &both);
+            let first = ratios(&|c| controls.first_by_second(c, q));
+            put(format!("first_by_second.ns_{name}"), first);
+            let apart = ratios(&|c| controls.apart(c, (a, b), q));
+            put(format!("{a}_by_{b}.apart.ns_{name}"), apart);
+            let both = ratios(&|c| controls.both_orders(c, (a, b), q));
+            put(format!("{a}_by_{b}.both_orders.ns_{name}"), both);
         }
         let told = |climb: &&Climb<'_>| controls.first_by_second(climb, 0.99).is_some();
         let blocks = self.whole().filter(told).count();

@@ -1,5 +1,6 @@
 //! What held the answer of a search down that is not the store: its clients, or the generator.
 
+use model::calibration::{NULL_FACTOR_CHANCE, NULL_FACTOR_MIN};
 use model::{Blame, Trial, Workload};
 use stats::search::{Found, Purpose};
 use stats::tail::Judgement;
@@ -7,7 +8,7 @@ use stats::tail::Judgement;
 use super::Judged;
 use crate::notes::Notes;
 use crate::null;
-use crate::rules::{BUSY_SHARE_MAX, NULL_FACTOR_CHANCE, NULL_FACTOR_MIN, UNHURRIED_FACTOR_MAX};
+use crate::rules::{BUSY_SHARE_MAX, UNHURRIED_FACTOR_MAX};
 use crate::series::MeasuredPhase;
 use crate::show;
 
