@@ -173,6 +173,8 @@ export interface GrowthPoint {
 /** One target's ramp: its load raised in stages until it broke, and lowered again. */
 export interface RampView {
   workload: string;
+  /** Name of the phase. */
+  operation: string;
   target: string;
   load: Load;
   blocks: number;
@@ -207,6 +209,9 @@ export interface RampPoint {
   metrics: Record<string, Value>;
 }
 
+/** What stands for all operations of a stage. */
+export const ALL = "all";
+
 /** One stage over all blocks. */
 export interface RampStage {
   number: number;
@@ -217,7 +222,7 @@ export interface RampStage {
   held: number;
   unsent: number;
   metrics: Record<string, Value>;
-  /** `ramp` is all together. */
+  /** `all` is all together. */
   operations: Record<string, { metrics: Record<string, Value>; counts: Counts }>;
 }
 

@@ -63,7 +63,7 @@ describe("ramps", () => {
     const down = downOf(ramp, up);
     expect(down?.way).toBe("down");
     expect(down?.metrics["planned_per_s"]?.center).toBeCloseTo(up.metrics["planned_per_s"]?.center as number, 6);
-    const p99 = (stage: typeof up): number => timeOf(ramp, stage, "ramp", "p99")?.center as number;
+    const p99 = (stage: typeof up): number => timeOf(ramp, stage, "all", "p99")?.center as number;
     expect(p99(down as typeof up)).toBeGreaterThan(p99(up));
     expect(downOf(ramp, ramp.stages[11] as typeof up)).toBeUndefined();
   });
@@ -90,10 +90,10 @@ describe("ramps", () => {
 describe("a ramp's charts", () => {
   it("have a point a stage with an answer", () => {
     const ramp = first(viewOf(variants.ramps()));
-    expect(rampPoints(ramp, "up", "ramp", "p99")).toHaveLength(12);
+    expect(rampPoints(ramp, "up", "all", "p99")).toHaveLength(12);
     expect(rampPoints(ramp, "down", "set", "p50")).toHaveLength(11);
     expect(rampPoints(ramp, "up", "touch", "p99")).toEqual([]);
-    const [rate, log] = rampPoints(ramp, "up", "ramp", "p99")[0] as [number, number];
+    const [rate, log] = rampPoints(ramp, "up", "all", "p99")[0] as [number, number];
     expect(rate).toBeCloseTo(9400, 0);
     expect(10 ** log).toBeGreaterThan(1e5);
   });

@@ -1,7 +1,7 @@
 use super::*;
 use model::{
-    Choices, Conditions, ErrorClass, Event, Header, Interval, Noise, Scale, Seal, SealStatus, Sink,
-    Study, Trial,
+    Choices, Conditions, ErrorClass, Event, Header, Interval, Scale, Seal, SealStatus, Sink, Study,
+    Trial,
 };
 use std::fs;
 use std::io::Write as _;
@@ -38,22 +38,10 @@ fn header(run: &str, started_unix_ms: u64) -> Header {
 fn trial(block: u32) -> Trial {
     Trial {
         block,
-        position: 0,
         cell: "files/steady/1".into(),
         started_unix_ms: 1,
         took_ns: 2,
-        probe: None,
-        version: None,
-        filled: None,
-        stale_members: None,
-        read_back: None,
-        clock_step_ms: None,
-        not_removed: None,
-        emptied: None,
-        memory: None,
-        phases: Vec::new(),
-        noise: Noise::default(),
-        failure: None,
+        ..Trial::default()
     }
 }
 

@@ -166,7 +166,7 @@ fn header() -> Header {
 fn trial() -> Trial {
     let trial = json!({
         "block": 0, "position": 0, "cell": CELL, "started_unix_ms": 1_790_000_000_000_u64,
-        "took_ns": 2_000_000_000_u64, "version": "Redis 7.0.15", "phases": [],
+        "took_ns": 2_000_000_000_u64, "version": "Redis 7.0.15", "points": [],
         "noise": {"steal_share": 0.0, "psi_cpu_some_share": null, "psi_io_some_share": null,
                   "psi_memory_some_share": null, "other_cpu_share": 0.0, "run_delay_share": 0.0,
                   "hiccup_ns_max": 0, "hiccup_ns_p99": 0},

@@ -313,12 +313,13 @@ impl Side {
     fn loads(&self) -> Result<Measured, Box<dyn Error>> {
         let finished = self.run(1, false)?;
         let [phase] = &finished.phases[..] else { return Err("a phase gave no result".into()) };
-        let counts = phase.operations.last().map(|all| &all.counts);
+        let [point] = &phase.points[..] else { return Err("it was not steady".into()) };
+        let counts = point.whole().map(|all| &all.counts);
         match counts {
             Some(counts) if counts.ok == counts.total() => Ok(Measured {
                 count: counts.ok as f64,
-                wall_ns: phase.wall_ns as f64,
-                client_cpu_ns: phase.generator_cpu_ns as f64,
+                wall_ns: point.length_ns as f64,
+                client_cpu_ns: point.generator_cpu_ns as f64,
                 server_cpu_ns: 0.0,
             }),
             other => Err(format!("the phase is not clean: {other:?}").into()),

@@ -106,9 +106,9 @@ fn main() -> Outcome {
 
 /// Share of the time of all probes for which others had the CPUs of the generator.
 fn taken(trials: &[Trial]) -> f64 {
-    let phases = || trials.iter().filter_map(|t| t.phases.first());
+    let phases = || trials.iter().filter_map(|t| t.points.first());
     let all = phases().fold(Disturbance::default(), |sum, p| sum.plus(p.disturbance));
-    all.share_of(phases().map(|p| p.wall_ns).sum())
+    all.share_of(phases().map(|p| p.length_ns).sum())
 }
 
 /// The rate at which p99 is the limit, exponential times of service.

@@ -20,8 +20,8 @@ use cachedyno_lab::schedule;
 use common::{Outcome, arguments, number, told};
 use drivers::SessionOptions;
 use load::watch::ThreadUse;
-use load::{Engine, Unseen};
-use model::{Endpoint, NetAddress, Phase, PhaseResult, Plan, Sessions, Stop};
+use load::{Engine, PhaseRecord, Unseen};
+use model::{Endpoint, NetAddress, Phase, Plan, Point, Sessions, Stop};
 use stats::{Paired, geometric_mean_interval};
 use std::error::Error;
 use std::io::{Read, Write};
@@ -231,14 +231,14 @@ impl Side<'_> {
         if let Some(failure) = finished.failure {
             return Err(told(failure));
         }
-        let [result] = &finished.phases[..] else {
+        let [PhaseRecord { points, .. }] = &finished.phases[..] else {
             return Err(format!("phase `{phase}` gave no result").into());
         };
-        engine_cost(result)
+        engine_cost(&points[0])
     }
 }
 
-fn engine_cost(result: &PhaseResult) -> Result<Measured, Box<dyn Error>> {
+fn engine_cost(result: &Point) -> Result<Measured, Box<dyn Error>> {
     let Some(all) = result.operations.last() else {
         return Err(format!("phase `{}` has no operations", result.phase).into());
     };
@@ -248,7 +248,7 @@ fn engine_cost(result: &PhaseResult) -> Result<Measured, Box<dyn Error>> {
     let (cpu_ns, run_delay_ns) = (result.generator_cpu_ns, result.generator_run_delay_ns);
     Ok(Measured::new(
         all.counts.ok,
-        result.wall_ns,
+        result.length_ns,
         ThreadUse { cpu_ns, run_delay_ns, ..ThreadUse::default() },
     ))
 }

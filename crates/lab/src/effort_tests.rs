@@ -1,5 +1,5 @@
 use super::*;
-use model::{Choices, Noise, OperationResult, PhaseResult, Scale, Study};
+use model::{Choices, OperationResult, Point, Scale, Study};
 
 fn plan() -> Plan {
     let study = Study::parse("s", include_str!("../../../studies/sessions.toml")).unwrap();
@@ -28,43 +28,18 @@ fn trial(block: u32, cell: &str, rate_per_s: f64) -> Trial {
         lock_wait: stats::Histogram::new(),
         slowest: None,
     };
-    let phase = PhaseResult {
+    let point = Point {
         phase: "read".into(),
-        wall_ns: 1,
+        length_ns: 1,
         operations: vec![operation],
-        generator_cpu_ns: 0,
-        generator_run_delay_ns: 0,
-        server_cpu_ns: None,
-        disturbance: model::Disturbance::default(),
-        own_share: 0.0,
-        restored: Vec::new(),
-        unsent: 0,
-        interval_ns: 1,
-        due: None,
-        done_per_interval: Vec::new(),
-        reads_per_interval: Vec::new(),
-        begun_ns: 0,
-        outages: Vec::new(),
-        stages: Vec::new(),
+        ..Point::default()
     };
     Trial {
         block,
-        position: 0,
         cell: cell.into(),
-        started_unix_ms: 0,
         took_ns: 10_000_000_000,
-        probe: None,
-        version: None,
-        filled: None,
-        stale_members: None,
-        read_back: None,
-        clock_step_ms: None,
-        not_removed: None,
-        emptied: None,
-        memory: None,
-        phases: vec![phase],
-        noise: Noise::default(),
-        failure: None,
+        points: vec![point],
+        ..Trial::default()
     }
 }
 

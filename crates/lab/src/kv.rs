@@ -3,10 +3,10 @@
 use drivers::wire::{Access, Dialect};
 use load::wire::pacer::{Arrivals, Stage};
 use load::wire::{Inserting, Moment, Offer, Operation, Outcome, Pacing, Think, Until, Work};
-use load::{Finished, Latest, Meter, Progress};
+use load::{Finished, Latest, Meter, PhaseRecord, Progress};
 use model::{
-    ClientStage, Control, ErrorClass, Failure, Kv, Load, PEAK, Phase, Plan, RampSteps, RateStage,
-    Stop,
+    ClientStage, Control, ErrorClass, Failure, Kv, Load, PEAK, Phase, Plan, Point, RampSteps,
+    RateStage, Stop,
 };
 use std::fmt::Display;
 use std::iter;
@@ -180,9 +180,8 @@ impl Opened<'_> {
             Load::Ramp { .. } => control.is_some(),
             Load::Closed { .. } | Load::Open { .. } => false,
         };
-        let peak = finished.phases.iter().find(|done| done.phase == PEAK);
-        let peak_per_s =
-            peak.and_then(|p| p.operations.last()).map_or(0.0, |whole| whole.rate_per_s);
+        let peak = finished.phase(PEAK).and_then(PhaseRecord::whole);
+        let peak_per_s = peak.map_or(0.0, |whole| whole.rate_per_s);
         if needs_peak && peak_per_s <= 0.0 {
             return None;
         }
@@ -291,11 +290,10 @@ impl Opened<'_> {
         finished.intervals.append(&mut intervals.into_vec());
         ended(finished, &mut outcome);
         let failed = finished.failure.is_some();
-        let begun = outcome.begun;
         let phase = outcome.into_phase(&phase.name, &names);
         // Of a load with stages those are kept that were over before it failed.
-        if !finished.interrupted && (!failed || !phase.stages.is_empty()) {
-            finished.begun.extend(begun);
+        let is_over = |point: &Point| !failed || point.stage.is_some();
+        if !finished.interrupted && phase.points.iter().any(is_over) {
             finished.phases.push(phase);
         }
     }
@@ -446,8 +444,8 @@ impl Opened<'_> {
 
 /// Why the rates of a ramp cannot follow from its phase [`PEAK`]: with what the store said there.
 fn nothing_answered(finished: &Finished) -> Failure {
-    let peak = finished.phases.iter().find(|done| done.phase == PEAK);
-    let counts = peak.and_then(|peak| peak.operations.last()).map(|whole| &whole.counts);
+    let peak = finished.phase(PEAK).and_then(PhaseRecord::whole);
+    let counts = peak.map(|whole| &whole.counts);
     let most = counts.and_then(|c| c.errors_by_class.iter().max_by_key(|(_, n)| **n));
     let class = most.map_or(ErrorClass::Other, |(class, _)| *class);
     let words = counts.and_then(|counts| counts.error_examples.get(&class));

@@ -9,8 +9,8 @@ use load::Unseen;
 use model::calibration::{NULL_FACTOR_CHANCE, NULL_FACTOR_MIN};
 use model::plan::{KvOperation, PlannedTarget};
 use model::{
-    Cell, Endpoint, ErrorClass, Failure, Kv, Load, Memcached, NetAddress, NullRate, Phase,
-    PhaseResult, Plan, Product, RedisWay, Spelling, Stop, Trial, Workload,
+    Cell, Endpoint, ErrorClass, Failure, Kv, Load, Memcached, NetAddress, NullRate, Phase, Plan,
+    Point, Product, RedisWay, Spelling, Stop, Trial, Workload,
 };
 use rig::Scratch;
 use rig::reference::{Listen, NullServer, NullSettings};
@@ -53,7 +53,7 @@ pub fn null_rates(plan: &Plan, setup: &Setup) -> Vec<NullRate> {
 
 /// The same; of loads that were measured `before` until another measurement agrees.
 fn rates(plan: &Plan, setup: &Setup, before: &[NullRate]) -> Vec<NullRate> {
-    let mut known: Vec<(Shape, Result<Vec<PhaseResult>, Failure>)> = Vec::new();
+    let mut known: Vec<(Shape, Result<Vec<Point>, Failure>)> = Vec::new();
     let mut rates = Vec::new();
     let server_cpus = setup.pinning.server.len().max(1) as u32;
     for cell in &plan.cells {
@@ -89,8 +89,8 @@ pub(crate) fn again(
     trials: &[Trial],
 ) -> Vec<NullRate> {
     let highest = |null: &NullRate| {
-        let own = trials.iter().filter(|t| t.cell == null.cell).flat_map(|t| &t.phases);
-        let rates = own.filter(|p| p.phase == null.phase).filter_map(|p| p.operations.last());
+        let own = trials.iter().filter(|t| t.cell == null.cell).flat_map(|t| &t.points);
+        let rates = own.filter(|p| p.phase == null.phase).filter_map(Point::whole);
         rates.map(|whole| whole.rate_per_s).fold(0.0, f64::max)
     };
     let clear = NULL_FACTOR_MIN * (1.0 + NULL_FACTOR_CHANCE);
@@ -130,19 +130,15 @@ fn repeated<T, E>(
 }
 
 /// Requests a second of all phases together.
-fn sum(phases: &[PhaseResult]) -> f64 {
-    phases.iter().filter_map(|phase| rate(phase).ok()).sum()
+fn sum(points: &[Point]) -> f64 {
+    points.iter().filter_map(|point| rate(point).ok()).sum()
 }
 
 /// A rate, or why there is none, for each phase of a cell.
-fn of(
-    cell: &Cell,
-    server_cpus: u32,
-    measured: &Result<Vec<PhaseResult>, Failure>,
-) -> Vec<NullRate> {
+fn of(cell: &Cell, server_cpus: u32, measured: &Result<Vec<Point>, Failure>) -> Vec<NullRate> {
     let rate = |phase: &Phase| {
         let rate = match measured {
-            Ok(phases) => phases.iter().find(|p| p.phase == phase.name).map_or_else(
+            Ok(points) => points.iter().find(|p| p.phase == phase.name).map_or_else(
                 || Err("it ended before this phase".into()),
                 |p| rate(p).map_err(ToString::to_string),
             ),
@@ -162,8 +158,8 @@ fn of(
 }
 
 /// Requests a second of a phase on the null server; an error when it did not take part.
-fn rate(phase: &PhaseResult) -> Result<f64, &'static str> {
-    let whole = phase.operations.last().ok_or("it answered nothing")?;
+fn rate(point: &Point) -> Result<f64, &'static str> {
+    let whole = point.whole().ok_or("it answered nothing")?;
     if whole.counts.error > 0 {
         return Err("unknown command");
     }
@@ -215,7 +211,7 @@ fn is_tcp(address: &NetAddress) -> bool {
     matches!(address, NetAddress::Tcp(..))
 }
 
-fn measure(shape: &Shape, plan: &Plan, setup: &Setup) -> Result<Vec<PhaseResult>, Failure> {
+fn measure(shape: &Shape, plan: &Plan, setup: &Setup) -> Result<Vec<Point>, Failure> {
     let scratch = Scratch::for_sockets(&setup.guard)?;
     let pinning = &setup.pinning;
     let get = |o: &KvOperation| o.command.is_none() && o.name == "get";
@@ -240,7 +236,7 @@ fn measure(shape: &Shape, plan: &Plan, setup: &Setup) -> Result<Vec<PhaseResult>
     let finished = load.run(None, &AtomicBool::new(false), &mut Unseen, &mut |_| {});
     match finished.failure {
         Some(failure) => Err(failure),
-        None => Ok(finished.phases),
+        None => Ok(finished.phases.into_iter().flat_map(|phase| phase.points).collect()),
     }
 }
 

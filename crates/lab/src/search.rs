@@ -156,7 +156,9 @@ impl Searching<'_, '_, '_> {
             not_removed: None,
             emptied: None,
             memory: None,
-            phases: Vec::new(),
+            points: Vec::new(),
+            series: Vec::new(),
+            outages: Vec::new(),
             noise: Noise::default(),
             failure: None,
         }
@@ -268,16 +270,17 @@ impl Searching<'_, '_, '_> {
         if finished.interrupted {
             return None;
         }
-        finished.count_from(begun);
         read_back::of_keys(ready, store, &mut finished, ends);
-        let read_back = removals.explain(finished.read_back, ready, &cell.workload);
+        let read_back = removals.explain(finished.read_back.take(), ready, &cell.workload);
         let (took_ns, clock_step_ms) = clocks.since();
+        let mut trial = empty;
+        finished.record(begun, &mut trial);
         let trial = Trial {
             took_ns,
             clock_step_ms,
             version: Some(version.into()),
             read_back,
-            noise: Noise { run_delay_share: run_delay_share(&finished.phases, cell), ..noise },
+            noise: Noise { run_delay_share: run_delay_share(&trial.points, cell), ..noise },
             failure: finished.failure.map(|failure| explain(failure, ready)).or_else(|| {
                 // A client may reconnect to nothing for as long as the probe lasts.
                 ready.server_died().map(|(_, death)| Failure {
@@ -285,8 +288,7 @@ impl Searching<'_, '_, '_> {
                     message: format!("the server died: it {death}"),
                 })
             }),
-            phases: finished.phases,
-            ..empty
+            ..trial
         };
         Some(Measured { trial, intervals: finished.intervals, samples: taken })
     }

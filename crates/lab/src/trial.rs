@@ -3,7 +3,7 @@
 use load::{Engine, Meter, Progress, Reading};
 use model::{
     Cell, Emptied, ErrorClass, Event, Failure, Filled, Interval, Layout, Load, MemoryUse, Noise,
-    PageCache, PhaseResult, Sample, Sessions, Trial, Workload,
+    PageCache, Point, Sample, Sessions, Trial, Workload,
 };
 use rig::{Inside, NoiseRecorder, ProcessTree, TakenReader};
 use stats::format_bytes;
@@ -61,7 +61,9 @@ pub fn run(
         not_removed: None,
         emptied: None,
         memory: None,
-        phases: Vec::new(),
+        points: Vec::new(),
+        series: Vec::new(),
+        outages: Vec::new(),
         noise: Noise::default(),
         failure: None,
     };
@@ -164,9 +166,8 @@ fn offer(
             (finished, noise)
         }
     };
-    finished.count_from(begun);
-    trial.noise = Noise { run_delay_share: run_delay_share(&finished.phases, cell), ..noise };
-    trial.phases = finished.phases;
+    finished.record(begun, trial);
+    trial.noise = Noise { run_delay_share: run_delay_share(&trial.points, cell), ..noise };
     trial.filled = meter.filled;
     trial.emptied = meter.emptied;
     match finished.failure {
@@ -242,9 +243,9 @@ pub(crate) fn explain(failure: Failure, ready: &Ready) -> Failure {
 }
 
 /// Share of the generator's threads' time spent ready to run but waiting for a CPU.
-pub(crate) fn run_delay_share(phases: &[PhaseResult], cell: &Cell) -> f64 {
-    let waited: u64 = phases.iter().map(|p| p.generator_run_delay_ns).sum();
-    let wall: u64 = phases.iter().map(|p| p.wall_ns).sum();
+pub(crate) fn run_delay_share(points: &[Point], cell: &Cell) -> f64 {
+    let waited: u64 = points.iter().map(|p| p.generator_run_delay_ns).sum();
+    let wall: u64 = points.iter().map(|p| p.length_ns).sum();
     waited as f64 / (wall * u64::from(cell.threads())).max(1) as f64
 }
 

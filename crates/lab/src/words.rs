@@ -14,7 +14,7 @@ const USED_UP: [(&str, &str, &str); 3] = [
 /// Goes through the server's words in a trial on the store at `endpoint`; `None` for a
 /// private one.
 pub(crate) fn explain(trial: &mut Trial, endpoint: Option<&Endpoint>) {
-    let operations = trial.phases.iter_mut().flat_map(|phase| &mut phase.operations);
+    let operations = trial.points.iter_mut().flat_map(|point| &mut point.operations);
     let examples = operations.flat_map(|o| o.counts.error_examples.values_mut());
     let message = trial.failure.as_mut().map(|failure| &mut failure.message);
     let unread = trial.read_back.as_mut().and_then(|read_back| read_back.unread.as_mut());

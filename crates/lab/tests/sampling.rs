@@ -160,13 +160,13 @@ fn a_trial_is_sampled_from_its_beginning_to_its_end() {
     // Phases are on the clock of the samples, one after the other.
     let (first, last) = (&samples[0], samples.last().unwrap());
     let mut ended_ns = first.at_ns;
-    for phase in &trial.phases {
+    for phase in &trial.points {
         assert!(phase.begun_ns >= ended_ns, "{} begins at {}", phase.phase, phase.begun_ns);
-        ended_ns = phase.begun_ns + phase.wall_ns;
+        ended_ns = phase.begun_ns + phase.length_ns;
     }
     assert!(ended_ns <= last.at_ns);
     // What the engine read of the server in the phases lies within.
-    let in_phases: u64 = trial.phases.iter().filter_map(|phase| phase.server_cpu_ns).sum();
+    let in_phases: u64 = trial.points.iter().filter_map(|phase| phase.server_cpu_ns).sum();
     assert!(server_cpu_ns(last) - server_cpu_ns(first) >= in_phases, "{in_phases}");
     for pair in samples.windows(2) {
         assert!(server_cpu_ns(&pair[1]) >= server_cpu_ns(&pair[0]));
@@ -178,7 +178,7 @@ fn a_trial_is_sampled_from_its_beginning_to_its_end() {
     assert!(server.threads.iter().any(|t| t.name.starts_with("redis-server")), "{server:?}");
     assert!(server.resident_bytes > 1 << 20, "{server:?}");
     assert!(last.network.is_none());
-    let done: u64 = trial.phases.iter().map(|p| p.operations.last().unwrap().counts.total()).sum();
+    let done: u64 = trial.points.iter().map(|p| p.operations.last().unwrap().counts.total()).sum();
     let told: Vec<_> = samples.iter().filter_map(|sample| sample.store.as_ref()).collect();
     let commands = told.last().unwrap().commands.unwrap() - told[0].commands.unwrap();
     assert!(commands >= done, "{commands} commands, {done} operations");
@@ -193,7 +193,7 @@ fn stores_without_a_server_show_the_generator_alone() {
     assert_eq!(trial.failure, None);
     assert!(samples.iter().all(|sample| sample.server.is_none() && sample.store.is_none()));
     let (first, last) = (&samples[0].generator, &samples.last().unwrap().generator);
-    let in_phases: u64 = trial.phases.iter().map(|phase| phase.generator_cpu_ns).sum();
+    let in_phases: u64 = trial.points.iter().map(|phase| phase.generator_cpu_ns).sum();
     assert!(last.cpu_ns - first.cpu_ns >= in_phases, "{in_phases}");
 }
 

@@ -13,7 +13,7 @@
 //! single clients are never summed: those of clients that did not run at the same time would add
 //! up to more than there was.
 
-use model::{ErrorClass, Failure, Generation, Phase, PhaseResult, ReadBack, Restored, Stop};
+use model::{ErrorClass, Failure, Generation, Phase, Point, ReadBack, Restored, Series, Stop};
 use nix::sched::{CpuSet, sched_setaffinity};
 use nix::unistd::Pid;
 use std::panic::{self, AssertUnwindSafe};
@@ -26,7 +26,7 @@ use workloads::Client;
 use workloads::kv::SAMPLED_MIN;
 
 use crate::client_loop::ClientLoop;
-use crate::meter::{Finished, Meter, Progress, ReadAt};
+use crate::meter::{Finished, Meter, PhaseRecord, Progress, ReadAt};
 use crate::recorder::{InCalls, Recorder};
 use crate::share::{ClientShare, nanos};
 use crate::telling::Telling;
@@ -86,7 +86,7 @@ impl Engine<'_> {
         };
         let names = clients.first().map_or(&[][..], |c| c.operations());
         let count = clients.len();
-        let (mut phases, mut begun) = (Vec::new(), Vec::new());
+        let mut phases = Vec::new();
         let mut read_back = None;
         thread::scope(|scope| {
             let (reports, inbox) = mpsc::channel();
@@ -108,10 +108,7 @@ impl Engine<'_> {
                 *shared.lock_begun() = Instant::now();
                 shared.gate.wait();
                 let result = shared.phase(phase, names, count, &inbox, meter, progress);
-                if let Some((result, measured_from)) = result {
-                    phases.push(result);
-                    begun.push(measured_from);
-                }
+                phases.extend(result);
             }
             shared.gate.wait();
             for read in threads.into_iter().filter_map(|thread| thread.join().ok().flatten()) {
@@ -121,7 +118,6 @@ impl Engine<'_> {
         let failure = shared.failure.into_inner().unwrap_or_else(PoisonError::into_inner);
         Finished {
             phases,
-            begun,
             intervals: Vec::new(),
             written: None,
             read_back,
@@ -164,7 +160,7 @@ impl Shared<'_> {
         inbox: &mpsc::Receiver<Report>,
         meter: &mut dyn Meter,
         progress: &mut dyn FnMut(Progress<'_>),
-    ) -> Option<(PhaseResult, Instant)> {
+    ) -> Option<PhaseRecord> {
         self.wait(Duration::from_nanos(phase.warmup_ns));
         let (zero, before) = (Instant::now(), ReadAt::now(meter, 0));
         let telling = Telling::new(&phase.name, names, clients, self.engine.timeout_ns);
@@ -200,13 +196,17 @@ impl Shared<'_> {
         let run_delay_ns = sum(|s| s.used.run_delay_ns);
         let (interval_ns, done_per_interval) = recorder.intervals();
         let in_calls: Vec<Vec<InCalls>> = shares.iter().map(|s| s.in_calls.clone()).collect();
-        let result = PhaseResult {
-            outages: Vec::new(),
-            begun_ns: 0,
-            stages: Vec::new(),
+        let series = Series {
             phase: phase.name.clone(),
-            wall_ns,
+            begun_ns: 0,
+            interval_ns,
+            done_per_interval,
             reads_per_interval: recorder.reads_per_interval(),
+        };
+        let point = Point {
+            phase: phase.name.clone(),
+            length_ns: wall_ns,
+            clients: clients as u32,
             operations: recorder.into_results(&phase.name, names, rate_per_s, &in_calls),
             generator_cpu_ns: sum(|s| s.used.cpu_ns),
             generator_run_delay_ns: run_delay_ns,
@@ -214,12 +214,10 @@ impl Shared<'_> {
             disturbance: before.disturbance(&after, run_delay_ns / shares.len().max(1) as u64),
             own_share,
             restored,
-            unsent: 0,
-            interval_ns,
-            done_per_interval,
-            due: None,
+            ..Point::default()
         };
-        Some((result, begun))
+        let (begun, points) = (Some(begun), vec![point]);
+        Some(PhaseRecord { begun, points, series, outages: Vec::new() })
     }
 
     /// Waits until every client has reported, telling progress meanwhile; what they reported, and

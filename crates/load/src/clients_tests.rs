@@ -107,11 +107,12 @@ fn a_counted_phase_does_exactly_its_count() {
     let clients = (0..3).map(|_| Scripted::boxed(short, |_| Ok(Outcome::Ok))).collect();
     let finished = run(&plan, clients);
     assert!(finished.failure.is_none() && !finished.interrupted);
-    let [phase] = &finished.phases[..] else { panic!("one phase") };
+    let [PhaseRecord { points, series, .. }] = &finished.phases[..] else { panic!("one phase") };
+    let [phase] = &points[..] else { panic!("one point") };
     let [read] = &phase.operations[..] else { panic!("one operation") };
     assert_eq!((read.operation.as_str(), read.counts.ok, read.counts.verified), ("read", 120, 120));
     assert_eq!((read.service.count(), read.response.count()), (120, 120));
-    assert_eq!(phase.done_per_interval.iter().sum::<u64>(), 120);
+    assert_eq!(series.done_per_interval.iter().sum::<u64>(), 120);
     let slowest = read.slowest.as_ref().unwrap();
     let longest_ns = slowest.response().iter().max().unwrap();
     assert!(read.service.max_ns().abs_diff(*longest_ns) <= longest_ns / 1_000, "{slowest:?}");
@@ -135,8 +136,8 @@ fn clients_that_run_one_after_the_other_do_not_add_up() {
         Ok(Outcome::Ok)
     });
     let early = Scripted::boxed(Duration::from_millis(4), |_| Ok(Outcome::Ok));
-    let phase = &run(&plan, vec![early, late]).phases[0];
-    assert!(phase.wall_ns >= 80 * MS);
+    let phase = &run(&plan, vec![early, late]).phases[0].points[0];
+    assert!(phase.length_ns >= 80 * MS);
     assert!(phase.operations[0].rate_per_s <= 20.0 / 0.080, "{}", phase.operations[0].rate_per_s);
 }
 
@@ -151,12 +152,12 @@ fn a_wait_that_begins_while_warming_up_is_counted_whole() {
         Ok(Outcome::Ok)
     });
     let busy = Scripted::boxed(Duration::from_millis(1), |_| Ok(Outcome::Ok));
-    let phase = &run(&plan, vec![starved, busy]).phases[0];
-    let read = &phase.operations[0];
+    let PhaseRecord { points, series, .. } = &run(&plan, vec![starved, busy]).phases[0];
+    let (phase, read) = (&points[0], &points[0].operations[0]);
     assert!(read.service.max_ns() >= 100 * MS, "{}", read.service.max_ns());
     // From the common start of the measurement to the end of the long call.
-    assert!((80 * MS..250 * MS).contains(&phase.wall_ns), "{}", phase.wall_ns);
-    let busiest = phase.done_per_interval.iter().take(8).max().unwrap();
+    assert!((80 * MS..250 * MS).contains(&phase.length_ns), "{}", phase.length_ns);
+    let busiest = series.done_per_interval.iter().take(8).max().unwrap();
     assert!(*busiest <= 6, "one client does at most one call a millisecond: {busiest}");
 }
 
@@ -167,7 +168,7 @@ fn a_wrong_value_of_the_warm_up_is_counted() {
         0 => Ok(Outcome::Wrong),
         _ => Ok(Outcome::Ok),
     });
-    let counts = run(&plan, vec![client]).phases[0].operations[0].counts.clone();
+    let counts = run(&plan, vec![client]).phases[0].points[0].operations[0].counts.clone();
     assert_eq!(counts.wrong, 1);
 }
 
@@ -182,7 +183,7 @@ fn a_failure_of_the_warm_up_is_not_recorded() {
         }),
         _ => Ok(Outcome::Ok),
     });
-    let counts = run(&plan, vec![client]).phases[0].operations[0].counts.clone();
+    let counts = run(&plan, vec![client]).phases[0].points[0].operations[0].counts.clone();
     assert_eq!(counts.error, 0, "{counts:?}");
     assert!(counts.ok > 0);
 }
@@ -191,11 +192,12 @@ fn a_failure_of_the_warm_up_is_not_recorded() {
 fn warm_up_is_not_recorded() {
     let plan = workload(Stop::AfterNs(60 * MS), 60 * MS);
     let finished = run(&plan, vec![Scripted::boxed(Duration::from_millis(2), |_| Ok(Outcome::Ok))]);
-    let phase = &finished.phases[0];
+    let PhaseRecord { points, series, .. } = &finished.phases[0];
+    let phase = &points[0];
     let count = phase.operations[0].counts.ok;
     assert!((2..=31).contains(&count), "{count}");
-    assert_eq!(phase.done_per_interval.iter().sum::<u64>(), count);
-    assert!(phase.wall_ns >= 60 * MS);
+    assert_eq!(series.done_per_interval.iter().sum::<u64>(), count);
+    assert!(phase.length_ns >= 60 * MS);
     let rate = phase.operations[0].rate_per_s;
     assert!(rate > 0.0 && rate <= 501.0, "{rate}");
 }
@@ -214,9 +216,9 @@ fn a_page_has_its_calls_and_a_whole_without_the_thinking() {
     };
     let finished = run(&plan, vec![Box::new(client)]);
     let names: Vec<&str> =
-        finished.phases[0].operations.iter().map(|o| o.operation.as_str()).collect();
+        finished.phases[0].points[0].operations.iter().map(|o| o.operation.as_str()).collect();
     assert_eq!(names, ["open", "close", "read"]);
-    let [open, close, whole] = &finished.phases[0].operations[..] else { panic!() };
+    let [open, close, whole] = &finished.phases[0].points[0].operations[..] else { panic!() };
     let sum = open.service.mean_ns() + close.service.mean_ns();
     assert!((whole.service.mean_ns() / sum - 1.0).abs() < 0.01);
     let per_page_ns = 1e9 / whole.rate_per_s;
@@ -238,11 +240,11 @@ fn timed_drawing_is_in_the_response_and_not_in_the_service_time() {
     let outside = run(&plan, vec![Box::new(client())]);
     plan.generation = Generation::Inside;
     let inside = run(&plan, vec![Box::new(client())]);
-    let of = |f: &Finished| f.phases[0].operations[0].clone();
+    let of = |f: &Finished| f.phases[0].points[0].operations[0].clone();
     assert!(of(&inside).response.mean_ns() > of(&inside).service.mean_ns() + 4.0 * MS as f64);
     assert_eq!(of(&outside).response, of(&outside).service);
     assert!(of(&outside).rate_per_s > 2.0 * of(&inside).rate_per_s);
-    assert!(outside.phases[0].own_share > 0.5);
+    assert!(outside.phases[0].points[0].own_share > 0.5);
 }
 
 /// Restores for so long before every call.
@@ -295,15 +297,17 @@ fn restoring(takes_ms: u64, restores_ms: u64) -> Box<dyn Client> {
 #[test]
 fn restoring_is_in_neither_the_rate_nor_the_generators_share() {
     let measured = |plan: &Sessions, restores_ms: u64| {
-        let phase = run(plan, vec![restoring(1, restores_ms)]).phases.remove(0);
+        let phase = run(plan, vec![restoring(1, restores_ms)]).phases.remove(0).points.remove(0);
         let by_service = 1e9 / phase.operations[0].service.mean_ns();
         let share = phase.operations[0].rate_per_s / by_service;
         assert!(phase.own_share < 0.3 && (0.5..1.05).contains(&share), "{share}: {phase:?}");
         let [told] = phase.restored[..] else { panic!("one client: {phase:?}") };
         let again = told.answered as f64 / (told.free_ns as f64 / 1e9);
         assert!((again / phase.operations[0].rate_per_s - 1.0).abs() < 1e-9, "{told:?}");
-        assert!(told.restoring_ns >= 30 * MS && told.restoring_ns + told.free_ns <= phase.wall_ns);
-        phase.wall_ns
+        assert!(
+            told.restoring_ns >= 30 * MS && told.restoring_ns + told.free_ns <= phase.length_ns
+        );
+        phase.length_ns
     };
     assert!(measured(&workload(Stop::Count(10), 0), 5) >= 60 * MS);
     // Also where it begins while warming up and lasts for half of what is measured.
@@ -315,7 +319,8 @@ fn where_clients_restore_the_rate_is_by_all_operations_together() {
     // One client restores for all of the phase and comes to a single call, of a twentieth of the
     // other's time.
     let plan = workload(Stop::AfterNs(60 * MS), 0);
-    let phase = run(&plan, vec![restoring(1, 60), restoring(20, 1)]).phases.remove(0);
+    let phase =
+        run(&plan, vec![restoring(1, 60), restoring(20, 1)]).phases.remove(0).points.remove(0);
     let fewest = phase.restored.iter().map(|told| told.answered).min();
     assert_eq!(fewest, Some(1), "{:?}", phase.restored);
     let by_mean_time = 2e9 / phase.operations[0].service.mean_ns();
@@ -326,7 +331,7 @@ fn where_clients_restore_the_rate_is_by_all_operations_together() {
 #[test]
 fn a_call_from_the_warm_up_that_counts_has_all_of_its_time_in_the_rate() {
     let plan = workload(Stop::AfterNs(40 * MS), 10 * MS);
-    let phase = run(&plan, vec![restoring(30, 1)]).phases.remove(0);
+    let phase = run(&plan, vec![restoring(30, 1)]).phases.remove(0).points.remove(0);
     let [told] = phase.restored[..] else { panic!("one client: {phase:?}") };
     assert!(told.free_ns >= told.answered * 30 * MS, "{told:?}");
 }
@@ -347,7 +352,7 @@ fn the_last_operation_of_a_timed_phase_does_not_lower_the_rate() {
     let (mut by_rate, mut by_time) = (0.0, 0.0);
     for _ in 0..10 {
         let clients = (0..4).map(|_| Scripted::boxed(Duration::from_millis(2), behave)).collect();
-        let phase = run(&plan, clients).phases.remove(0);
+        let phase = run(&plan, clients).phases.remove(0).points.remove(0);
         let whole = &phase.operations[0];
         by_rate += whole.rate_per_s;
         by_time += 4e9 / whole.service.mean_ns();
@@ -368,7 +373,7 @@ fn outcomes_are_counted_apart_from_success() {
         5 => Ok(Outcome::Lost),
         _ => Ok(Outcome::Ok),
     });
-    let counts = run(&plan, vec![client]).phases[0].operations[0].counts.clone();
+    let counts = run(&plan, vec![client]).phases[0].points[0].operations[0].counts.clone();
     assert_eq!((counts.ok, counts.miss, counts.wrong, counts.stale), (1, 2, 1, 1));
     assert_eq!(counts.lost, 1, "it is one of the misses");
     assert_eq!((counts.error, counts.lock_broken, counts.lock_timeouts), (2, 1, 1));

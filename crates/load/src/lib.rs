@@ -22,5 +22,5 @@ pub mod watch;
 pub mod wire;
 
 pub use clients::{Engine, READ_BACK_MAX};
-pub use meter::{Finished, Latest, Meter, Progress, Reading, Unseen};
+pub use meter::{Finished, Latest, Meter, PhaseRecord, Progress, Reading, Unseen};
 pub use recorder::Recorder;

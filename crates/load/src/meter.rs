@@ -1,6 +1,9 @@
 //! What an engine asks and tells while it runs, and what it gives in the end.
 
-use model::{Disturbance, Failure, Interval, PhaseResult, ReadBack, RecordedOperation};
+use model::{
+    Disturbance, Failure, Interval, OperationResult, Outage, Point, ReadBack, RecordedOperation,
+    Series, Trial,
+};
 use stats::Time;
 use std::time::Instant;
 use workloads::kv::Written;
@@ -116,9 +119,7 @@ pub struct Latest {
 #[derive(Debug, Default)]
 pub struct Finished {
     /// Phases measured to their end, and of one that failed the stages that were over.
-    pub phases: Vec<PhaseResult>,
-    /// When the measurement of each of them began.
-    pub begun: Vec<Instant>,
+    pub phases: Vec<PhaseRecord>,
     /// What was recorded in the course of time, where the engine tells it.
     pub intervals: Vec<Interval>,
     /// What was written to a sample of keys, where the engine keeps that.
@@ -132,10 +133,43 @@ pub struct Finished {
 }
 
 impl Finished {
-    /// Sets [`PhaseResult::begun_ns`] of all phases, counted from `zero`.
-    pub fn count_from(&mut self, zero: Instant) {
-        for (phase, begun) in self.phases.iter_mut().zip(&self.begun) {
-            phase.begun_ns = begun.saturating_duration_since(zero).as_nanos() as u64;
+    /// What was recorded of a phase.
+    pub fn phase(&self, name: &str) -> Option<&PhaseRecord> {
+        self.phases.iter().find(|phase| phase.series.phase == name)
+    }
+
+    /// Moves all points, series and outages to a trial that began at `zero`.
+    pub fn record(&mut self, zero: Instant, trial: &mut Trial) {
+        for mut phase in self.phases.drain(..) {
+            let begun = phase.begun.unwrap_or(zero);
+            let begun_ns = begun.saturating_duration_since(zero).as_nanos() as u64;
+            phase.series.begun_ns += begun_ns;
+            phase.points.iter_mut().for_each(|point| point.begun_ns += begun_ns);
+            phase.outages.iter_mut().for_each(|outage| outage.begun_ns += begun_ns);
+            trial.points.append(&mut phase.points);
+            trial.series.push(phase.series);
+            trial.outages.append(&mut phase.outages);
         }
+    }
+}
+
+/// What was recorded of one phase. Times count from the start of its measurement until
+/// [`Finished::record`].
+#[derive(Clone, Debug, Default)]
+pub struct PhaseRecord {
+    /// When its measurement began; `None` where it never did.
+    pub begun: Option<Instant>,
+    /// One of a steady phase, one for each stage of a ladder.
+    pub points: Vec<Point>,
+    /// Operations in the course of time.
+    pub series: Series,
+    /// When servers answered nothing.
+    pub outages: Vec<Outage>,
+}
+
+impl PhaseRecord {
+    /// All operations of a phase that was steady; `None` where nothing was done.
+    pub fn whole(&self) -> Option<&OperationResult> {
+        self.points.first().filter(|point| point.stage.is_none())?.whole()
     }
 }

@@ -54,6 +54,5 @@ pub use study::{Choices, RAMP, Study, StudyError, TargetChoice};
 pub use target::{Endpoint, Memcached, NetAddress, RedisWay, Secret, Spelling, TlsFiles, UrlError};
 pub use trial::{
     Beyond, Busy, Counts, Disturbance, Disturber, Disturbers, Due, ErrorClass, Failure, Filled,
-    Interval, Noise, OperationResult, Outage, PhaseResult, Probe, Restored, Slowest, StageResult,
-    Trial,
+    Interval, Noise, OperationResult, Outage, Point, Probe, Restored, Series, Slowest, Trial,
 };

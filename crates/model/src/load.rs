@@ -216,6 +216,16 @@ impl Load {
         }
     }
 
+    /// True where each phase is measured in stages, each of them a point of its own.
+    pub fn is_ladder(&self) -> bool {
+        match self {
+            // One alone is a point, if not a steady one.
+            Self::Open { stages, .. } => stages.len() > 1,
+            Self::Closed { stages, .. } => !stages.is_empty(),
+            Self::Ramp { .. } => true,
+        }
+    }
+
     /// True when all clients ask for the same session.
     pub fn one_session(&self) -> bool {
         matches!(self, Self::Closed { one_session: true, .. })

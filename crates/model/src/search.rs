@@ -7,7 +7,7 @@ use stats::search::{Purpose, Seen, Settings, Step};
 use stats::tail::Batch;
 
 use crate::load::Load;
-use crate::trial::{PhaseResult, Trial};
+use crate::trial::{Point, Trial};
 
 mod slo;
 
@@ -86,21 +86,21 @@ impl Search {
     /// more of its time was taken, or more of its requests were sent late, than may be beyond the
     /// strictest limit.
     pub fn blame(&self, trial: &Trial) -> Option<Blame> {
-        let phase = trial.phases.first()?;
+        let point = trial.points.first()?;
         // Nobody else makes requests fail.
         let of_times = self.slos.iter().filter(|slo| slo.limit_ns() < u64::MAX);
         let allowed = of_times.map(Slo::allowed).reduce(f64::min)?.min(TAKEN_SHARE_MAX);
-        if phase.disturbance.share_of(phase.wall_ns) > allowed {
+        if point.disturbance.share_of(point.length_ns) > allowed {
             return Some(Blame::Others);
         }
-        let due = phase.due.as_ref()?;
+        let due = point.due.as_ref()?;
         let late = due.late as f64 / (due.due_per_interval.iter().sum::<u64>() as f64).max(1.0);
         (late > allowed).then_some(Blame::Generator)
     }
 
     fn one(&self, trial: &Trial, usual_ns: u64) -> Option<Seen> {
         let probe = trial.probe?;
-        let phase = trial.phases.first();
+        let point = trial.points.first();
         let result = whole(trial);
         // Of so few requests none may be due by chance.
         let few = (probe.rate_per_s as f64) * (probe.length_ns as f64) < FEW * 1e9;
@@ -111,14 +111,14 @@ impl Search {
             rate_per_s: probe.rate_per_s,
             answered_per_s: result.map_or(0.0, |o| o.rate_per_s),
             length_ns: probe.length_ns,
-            batches: phase.map_or_else(Vec::new, batches),
+            batches: point.map_or_else(Vec::new, batches),
             fell_behind: false,
             broke,
             at_rest: false,
         };
-        let Some((phase, result)) = phase.zip(result) else { return Some(seen) };
-        let overran = probe.rate_per_s > 0 && overran(phase, &seen);
-        seen.fell_behind = overran || phase.unsent > 0;
+        let Some((point, result)) = point.zip(result) else { return Some(seen) };
+        let overran = probe.rate_per_s > 0 && overran(point, &seen);
+        seen.fell_behind = overran || point.unsent > 0;
         let strictest_ns = self.limits_ns().into_iter().min().unwrap_or(0);
         let at_most_ns = (usual_ns * RESTED_FACTOR).max(strictest_ns.min(1 << 40) / RESTED_PART);
         let as_usual = result.service.quantile_ns(0.5) <= at_most_ns;
@@ -133,12 +133,12 @@ fn purpose(trial: &Trial) -> Option<Purpose> {
 
 /// All operations of a probe together.
 fn whole(trial: &Trial) -> Option<&crate::OperationResult> {
-    trial.phases.first()?.operations.last()
+    trial.points.first()?.whole()
 }
 
 /// For each limit, what was due in each interval.
-fn batches(phase: &PhaseResult) -> Vec<Vec<Batch>> {
-    let Some(due) = &phase.due else { return Vec::new() };
+fn batches(point: &Point) -> Vec<Vec<Batch>> {
+    let Some(due) = &point.due else { return Vec::new() };
     let of_limit = |limit: usize| {
         let batch = |interval: usize| Batch {
             requests: due.due_per_interval[interval],
@@ -151,10 +151,10 @@ fn batches(phase: &PhaseResult) -> Vec<Vec<Batch>> {
 
 /// True where the last answers came so late that a queue must have grown: later than what chance
 /// piles up where as many come as can go, √n requests.
-fn overran(phase: &PhaseResult, seen: &Seen) -> bool {
+fn overran(point: &Point, seen: &Seen) -> bool {
     let rate = seen.rate_per_s as f64;
     let due = rate * seen.length_ns as f64 / 1e9;
     let allowed_ns = OVERRUN_MAX * seen.length_ns as f64 + due.sqrt() / rate * 1e9;
-    let overrun_ns = phase.wall_ns as f64 - seen.length_ns as f64;
+    let overrun_ns = point.length_ns as f64 - seen.length_ns as f64;
     overrun_ns > allowed_ns
 }

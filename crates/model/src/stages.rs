@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// Share of a stage, from its beginning, that is left out of its result
-/// ([`StageResult`](crate::StageResult)): the store settles, and clients that come begin.
+/// Share of a stage, from its beginning, that is the warm-up of its [`Point`](crate::Point): the
+/// store settles, and clients that come begin.
 pub const SETTLE_SHARE: f64 = 0.2;
 /// Highest rate of a stage, requests per second.
 pub const STAGE_RATE_MAX: u64 = 100_000_000;

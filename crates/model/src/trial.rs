@@ -11,14 +11,16 @@ use crate::read_back::ReadBack;
 
 mod disturbers;
 mod outage;
+mod point;
+mod series;
 mod slowest;
-mod stage;
 mod times;
 
 pub use disturbers::{Disturber, Disturbers};
 pub use outage::Outage;
+pub use point::{Beyond, Due, Point};
+pub use series::Series;
 pub use slowest::Slowest;
-pub use stage::StageResult;
 
 /// Why an operation or a trial failed, by class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -196,6 +198,11 @@ impl Counts {
         self.error + self.wrong + self.stale
     }
 
+    /// True where nothing was tried.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
     /// All operations tried.
     pub fn total(&self) -> u64 {
         self.ok + self.miss + self.error + self.wrong + self.stale
@@ -231,55 +238,6 @@ pub struct OperationResult {
     pub slowest: Option<Slowest>,
 }
 
-/// One measured phase of a trial.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct PhaseResult {
-    /// Name of the phase.
-    pub phase: String,
-    /// From the first client's start to the last client's end, in nanoseconds.
-    pub wall_ns: u64,
-    /// Results by operation; a phase of several has one more, named like the phase, for all.
-    pub operations: Vec<OperationResult>,
-    /// CPU time of the client threads in the measured span.
-    pub generator_cpu_ns: u64,
-    /// Time in which client threads were ready to run and waited for a CPU.
-    pub generator_run_delay_ns: u64,
-    /// CPU time of the server's process; `None` where there is none, or it is not ours to see.
-    pub server_cpu_ns: Option<u64>,
-    /// What others took of the CPUs meanwhile.
-    #[serde(default)]
-    pub disturbance: Disturbance,
-    /// Share of the clients' wall time spent outside of operations: drawing values, checking.
-    pub own_share: f64,
-    /// Where clients saved again what cleans had removed, the times of each that the rate is made
-    /// of (see [`Restored::rate_per_s`]). Empty elsewhere.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub restored: Vec<Restored>,
-    /// Requests of an open load that were due and could not be sent within the time-out.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub unsent: u64,
-    /// When servers answered nothing, by time.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub outages: Vec<Outage>,
-    /// Length of one interval of `done_per_interval`.
-    pub interval_ns: u64,
-    /// Operations finished in each interval from the start of the measurement, over all clients.
-    pub done_per_interval: Vec<u64>,
-    /// Reads and those of them that missed, in the same intervals; empty where none missed.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub reads_per_interval: Vec<(u64, u64)>,
-    /// When its measurement began, nanoseconds since the trial began: the clock of
-    /// [`Sample::at_ns`](crate::Sample::at_ns).
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub begun_ns: u64,
-    /// The stages of a staged load, in the order of time; empty where there are none.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub stages: Vec<StageResult>,
-    /// What was due in each interval of a load with limits; `None` without any.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub due: Option<Due>,
-}
-
 /// The time of one client in a phase in which it saved again what cleans had removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Restored {
@@ -305,29 +263,6 @@ impl Restored {
         let free_ns: u64 = clients.iter().map(|c| c.free_ns).sum();
         clients.len() as f64 * answered as f64 / (free_ns.max(1) as f64 / 1e9)
     }
-}
-
-/// What was due in the course of an open load, and what of it was late.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Due {
-    /// Requests due in each interval of [`PhaseResult::interval_ns`] from the start of the
-    /// measurement, as far as they were sent.
-    pub due_per_interval: Vec<u64>,
-    /// For each limit, those of them that were beyond it.
-    pub beyond: Vec<Beyond>,
-    /// Requests that the generator sent late by itself, a client being free: by more than half of
-    /// the strictest limit.
-    #[serde(default)]
-    pub late: u64,
-}
-
-/// Requests beyond one limit.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Beyond {
-    /// The limit: response time in nanoseconds; the largest number for requests that failed.
-    pub limit_ns: u64,
-    /// Requests beyond it, by the interval in which they were due; a failed one is beyond all.
-    pub over_per_interval: Vec<u64>,
 }
 
 /// What others took of the CPUs of a measurement: other processes, and other virtual machines by
@@ -415,7 +350,7 @@ pub struct Filled {
 pub type Probe = Step;
 
 /// One measured run of one cell in one block: fresh server, fresh data.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Trial {
     /// Block, from 0.
     pub block: u32,
@@ -458,13 +393,32 @@ pub struct Trial {
     /// remove; `None` where nothing is left. What was measured before stands.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_removed: Option<Failure>,
-    /// Measured phases; may be partly filled when the trial failed later.
-    pub phases: Vec<PhaseResult>,
+    /// What was measured, in the order of time: a steady phase is one point, a ladder one for each
+    /// of its stages. Of a trial that failed, those that were over before.
+    pub points: Vec<Point>,
+    /// What was finished in the course of time, by phase.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub series: Vec<Series>,
+    /// When servers answered nothing, by time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outages: Vec<Outage>,
     /// What disturbed it.
     pub noise: Noise,
     /// Why it has no (complete) result.
     pub failure: Option<Failure>,
 }
+impl Trial {
+    /// The point that is a whole phase, which was steady; `None` where there is none.
+    pub fn point(&self, phase: &str) -> Option<&Point> {
+        self.points.iter().find(|point| point.phase == phase && point.stage.is_none())
+    }
+
+    /// What was finished in the course of a phase.
+    pub fn series(&self, phase: &str) -> Option<&Series> {
+        self.series.iter().find(|series| series.phase == phase)
+    }
+}
+
 /// What was recorded of one operation's times in one interval of a phase.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Interval {

@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use crate::ranking::{Ranked, Size, doubt_of, sizes, views};
 use crate::recorded::Recorded;
 use crate::search::commas;
-use crate::series::MeasuredPhase;
+use crate::series::MeasuredPoint;
 use crate::show;
 use crate::view::{AdviceView, RankingView};
 
@@ -24,7 +24,7 @@ pub(crate) struct Advised {
 /// The table, what it rests on, and the order of all targets.
 pub(crate) fn advice(
     recorded: &Recorded,
-    phases: &[MeasuredPhase<'_>],
+    phases: &[MeasuredPoint<'_>],
     profiles: &[&str],
 ) -> Advised {
     let plan = &recorded.header.plan;

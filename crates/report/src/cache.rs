@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use crate::notes::Notes;
 use crate::rows::over_blocks;
-use crate::series::{MeasuredPhase, Point};
+use crate::series::{InBlock, MeasuredPoint};
 use crate::view::Value;
 
 /// Says which targets were filled fast, and which by saves.
@@ -49,7 +49,7 @@ pub(crate) fn lists(plan: &Plan, notes: &mut Notes) {
 }
 
 /// Adds the metrics: geometric means over blocks like rates; what is 0 everywhere is left out.
-pub(crate) fn metrics(points: &[Point<'_>], seed: u64, metrics: &mut BTreeMap<String, Value>) {
+pub(crate) fn metrics(points: &[InBlock<'_>], seed: u64, metrics: &mut BTreeMap<String, Value>) {
     let mut each = |name: &str, of: fn(&Counts) -> (u64, u64)| {
         let shares = points.iter().map(|p| of(&p.result.counts)).filter(|(_, of)| *of > 0);
         let value = over_blocks(shares.map(|(part, all)| part as f64 / all as f64), seed);
@@ -61,16 +61,16 @@ pub(crate) fn metrics(points: &[Point<'_>], seed: u64, metrics: &mut BTreeMap<St
     if points.iter().all(|p| p.result.operation == "read") {
         each("hit_ratio", |c| (c.ok, c.ok + c.miss));
     }
-    let wholes = points.iter().filter(|p| p.result.operation == p.phase.phase);
-    let stale: Vec<f64> = wholes.filter_map(|p| Some(p.stale_members? as f64)).collect();
+    let wholes = points.iter().filter(|p| p.result.operation == p.point.phase);
+    let stale: Vec<f64> = wholes.filter_map(|p| Some(p.trial.stale_members? as f64)).collect();
     if !stale.is_empty() {
         let none = Value::alone(0.0);
         let some = over_blocks(stale.into_iter(), seed).map(|(value, _)| value);
         metrics.insert("stale_members".into(), some.unwrap_or(none));
     }
     let mut sizes = |name: &str, of: fn(&Filled) -> u64| {
-        let sizes = points.iter().filter(|p| p.result.operation == p.phase.phase);
-        let sizes = sizes.filter_map(|p| p.filled.map(|filled| of(&filled) as f64));
+        let sizes = points.iter().filter(|p| p.result.operation == p.point.phase);
+        let sizes = sizes.filter_map(|p| p.trial.filled.map(|filled| of(&filled) as f64));
         let value = over_blocks(sizes, seed);
         metrics.extend(value.map(|(value, _)| (name.to_string(), value)));
     };
@@ -80,7 +80,7 @@ pub(crate) fn metrics(points: &[Point<'_>], seed: u64, metrics: &mut BTreeMap<St
 
 /// What was done to the page cache, and what was taken of a memory limit.
 pub(crate) fn memory_notes(
-    phase: &MeasuredPhase<'_>,
+    phase: &MeasuredPoint<'_>,
     workload: &AppCache,
 ) -> impl Iterator<Item = String> {
     let cold = (workload.page_cache == PageCache::Cold).then(|| cold_note(phase, workload));
@@ -88,7 +88,7 @@ pub(crate) fn memory_notes(
     [cold, limited].into_iter().flatten()
 }
 
-fn cold_note(phase: &MeasuredPhase<'_>, workload: &AppCache) -> String {
+fn cold_note(phase: &MeasuredPoint<'_>, workload: &AppCache) -> String {
     let done = |how: Emptied| phase.trials.iter().any(|(t, _)| t.emptied == Some(how));
     let how = match (done(Emptied::Machine), done(Emptied::Files)) {
         (true, false) => "the page cache of the machine was emptied, with names and inodes",
@@ -108,7 +108,7 @@ fn cold_note(phase: &MeasuredPhase<'_>, workload: &AppCache) -> String {
     )
 }
 
-fn limit_note(phase: &MeasuredPhase<'_>, limit_bytes: u64) -> String {
+fn limit_note(phase: &MeasuredPoint<'_>, limit_bytes: u64) -> String {
     let taken: Vec<MemoryUse> = phase.trials.iter().filter_map(|(t, _)| t.memory).collect();
     let most = |of: fn(&MemoryUse) -> Option<u64>| match taken.iter().filter_map(of).max() {
         Some(bytes) => format_bytes(bytes),

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use crate::pairs::against;
 use crate::standings::standings;
-use crate::view::{RampStage, RampView, Row, StageInTime, View};
+use crate::view::{ALL, RampStage, RampView, Row, StageInTime, View};
 
 pub use probes::render_probes;
 pub use samples::{samples_header, samples_line};
@@ -133,11 +133,12 @@ pub fn render(view: &View) -> String {
 /// An operation of a stage of a ramp, as a row of results with the stage's own columns.
 fn stage_row(view: &View, (ramp, stage): (&RampView, &RampStage), operation: &str) -> Vec<String> {
     let found = &stage.operations[operation];
-    let whole = operation == "ramp";
+    let whole = operation == ALL;
     // Rates and costs are those of all operations together.
     let own = stage.metrics.iter().filter(|_| whole);
     let metrics = found.metrics.iter().chain(own);
-    let name = if whole { operation.into() } else { format!("ramp.{operation}") };
+    let phase = &ramp.operation;
+    let name = if whole { phase.clone() } else { format!("{phase}.{operation}") };
     let row = Row {
         blocks: stage.blocks,
         metrics: metrics.map(|(name, value)| (name.clone(), *value)).collect(),
@@ -285,7 +286,7 @@ fn stage_of_block(
     (block, number): (u32, u32),
     stage: &StageInTime,
 ) -> Vec<String> {
-    let row = row_of_ramp(view, ramp, "ramp".into());
+    let row = row_of_ramp(view, ramp, ramp.operation.clone());
     let mut fields = place(view, &row);
     fields[PLACE_CLIENTS] = stage.clients.to_string();
     let ns_p99 = |times: &str| stage.ns_p99.filter(|_| ramp.times == times).map(|ns| ns as f64);

@@ -5,8 +5,8 @@ use model::plan::Effort;
 use model::study::{Advice, AdviceRow, Claim, Expectation};
 use model::{
     Calibration, Cell, Conditions, Connections, Counts, Generation, Header, Layout, Load, Names,
-    Noise, OperationResult, Order, Phase, PhaseResult, Plan, PlannedTarget, Product, Scale, Seal,
-    SealStatus, Sessions, Slowest, Stop, Trial, Workload,
+    Noise, OperationResult, Order, Phase, Plan, PlannedTarget, Point, Product, Scale, Seal,
+    SealStatus, Series, Sessions, Slowest, Stop, Trial, Workload,
 };
 use stats::Histogram;
 use std::collections::BTreeMap;
@@ -198,60 +198,44 @@ fn trial(plan: &Plan, cell: &Cell, block: u32, position: u32, rates: Rates) -> T
         + 0.02 * wave(f64::from(block) * 2.3)
         + 0.004 * wave(f64::from(block) * 5.1 + f64::from(position) * 1.7);
     let clients = cell.load.clients();
-    let phases = cell.workload.phases().iter().map(|p| {
-        let rate = |operation: &str| rates(&cell.target, operation, clients) * noise;
-        phase(p, product, clients, rate)
-    });
-    Trial {
+    let mut trial = Trial {
         block,
         position,
         cell: cell.id.clone(),
         started_unix_ms: 1_790_000_000_000 + u64::from(block) * 10_000,
         took_ns: 8_000_000_000,
-        probe: None,
-        filled: None,
-        stale_members: None,
-        read_back: None,
-        clock_step_ms: None,
-        not_removed: None,
-        emptied: None,
-        memory: None,
         version: product.map(|p| version(p).into()),
-        phases: phases.collect(),
         noise: Noise { hiccup_ns_max: 400_000, ..Noise::default() },
-        failure: None,
+        ..Trial::default()
+    };
+    for phase in cell.workload.phases() {
+        let rate = |operation: &str| rates(&cell.target, operation, clients) * noise;
+        trial.series.push(Series {
+            phase: phase.name.clone(),
+            interval_ns: 100_000_000,
+            done_per_interval: vec![(rate(&phase.name) / 10.0) as u64; 10],
+            ..Series::default()
+        });
+        trial.points.push(point(phase, product, clients, rate));
     }
+    trial
 }
 
-fn phase(
-    p: &Phase,
-    product: Option<Product>,
-    clients: u32,
-    rate: impl Fn(&str) -> f64,
-) -> PhaseResult {
+fn point(p: &Phase, product: Option<Product>, clients: u32, rate: impl Fn(&str) -> f64) -> Point {
     let mut operations = vec![operation(&p.name, rate(&p.name), clients)];
     if p.name == "page" {
         operations.push(operation("open", rate("open"), clients));
         operations.push(operation("close", rate("close"), clients));
     }
-    PhaseResult {
+    Point {
         phase: p.name.clone(),
-        wall_ns: 1_000_000_000,
+        length_ns: 1_000_000_000,
+        clients,
         generator_cpu_ns: OPERATIONS * 3_000,
-        generator_run_delay_ns: 0,
-        disturbance: model::Disturbance::default(),
         server_cpu_ns: (product != Some(Product::Files)).then_some(OPERATIONS * 5_000),
         own_share: 0.02,
-        restored: Vec::new(),
-        unsent: 0,
-        interval_ns: 100_000_000,
-        due: None,
-        done_per_interval: vec![(rate(&p.name) / 10.0) as u64; 10],
-        reads_per_interval: Vec::new(),
-        begun_ns: 0,
-        outages: Vec::new(),
-        stages: Vec::new(),
         operations,
+        ..Point::default()
     }
 }
 
@@ -289,12 +273,12 @@ pub(crate) fn change(
     recorded: &mut Recorded,
     target: &str,
     operation: &str,
-    with: impl Fn(&mut PhaseResult, usize),
+    with: impl Fn(&mut Point, usize),
 ) {
     let cells = recorded.header.plan.cells.clone();
     let of_target = |id: &str| cells.iter().any(|c| c.id == id && c.target == target);
     for trial in recorded.trials.iter_mut().filter(|t| of_target(&t.cell)) {
-        for phase in &mut trial.phases {
+        for phase in &mut trial.points {
             if let Some(i) = phase.operations.iter().position(|o| o.operation == operation) {
                 with(phase, i);
             }
@@ -304,9 +288,15 @@ pub(crate) fn change(
 
 /// Sets every phase's rate over time.
 pub(crate) fn set_intervals(recorded: &mut Recorded, counts: &[u64]) {
-    for phase in recorded.trials.iter_mut().flat_map(|t| &mut t.phases) {
-        phase.done_per_interval = counts.to_vec();
+    for series in recorded.trials.iter_mut().flat_map(|t| &mut t.series) {
+        series.done_per_interval = counts.to_vec();
     }
+}
+
+/// Gives a phase of a trial another name.
+pub(crate) fn rename(trial: &mut Trial, from: &str, to: &str) {
+    trial.points.iter_mut().filter(|p| p.phase == from).for_each(|p| p.phase = to.into());
+    trial.series.iter_mut().filter(|s| s.phase == from).for_each(|s| s.phase = to.into());
 }
 
 /// A statement about a ratio of rates.

@@ -8,7 +8,7 @@ use model::{AppCache, Load, Workload};
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::distribution::CONFIDENCE;
-use crate::series::{MeasuredPhase, Operation};
+use crate::series::{MeasuredPoint, Operation};
 use crate::view::{GrowthPoint, GrowthView, Row, Value};
 
 /// What the points of a curve are compared by.
@@ -24,7 +24,7 @@ struct Curve<'a> {
 }
 
 /// Every curve, ordered as results are shown: profile, load, operation, target.
-pub(crate) fn growth(phases: &[MeasuredPhase<'_>], rows: &[Row]) -> Vec<GrowthView> {
+pub(crate) fn growth(phases: &[MeasuredPoint<'_>], rows: &[Row]) -> Vec<GrowthView> {
     let mut curves: Vec<Curve<'_>> = Vec::new();
     for phase in phases {
         let Workload::AppCache(cache) = &phase.cell.workload else { continue };
@@ -93,7 +93,7 @@ impl Curve<'_> {
         let mut blocks: BTreeMap<u32, Vec<(f64, f64)>> = BTreeMap::new();
         for (cache, operation) in &self.sizes {
             let size = if grows == "records" { cache.keys as f64 } else { cache.records_of_tag() };
-            let measured = operation.points.iter().filter(|p| p.measured());
+            let measured = operation.blocks.iter().filter(|p| p.measured());
             for point in measured.filter(|p| !p.result.service.is_empty()) {
                 blocks.entry(point.block).or_default().push((size, point.result.service.mean_ns()));
             }

@@ -18,7 +18,7 @@ use crate::recorded::Recorded;
 use crate::rows::rows;
 use crate::rules::rules;
 use crate::search::{by_rate, search};
-use crate::series::{MeasuredPhase, measured};
+use crate::series::{MeasuredPoint, measured};
 use crate::validity::{Findings, check_cells, check_phase, check_replication, check_run};
 use crate::view::{Comparison, RampView, Row, VIEW_FORMAT, Value, View};
 
@@ -46,8 +46,8 @@ fn judge_cells(recorded: &Recorded, searched: Option<(&Recorded, &Search)>) -> V
     if found.is_none() {
         check_cells(recorded, &mut findings);
     }
-    // Rows of a whole ramp would mix what a store bears with what it does not.
-    let phases: Vec<_> = phases.into_iter().filter(|p| !ramp::is_ramp(p.cell)).collect();
+    // Stages are told as ramps, by what a store bears and what it does not.
+    let phases: Vec<_> = phases.into_iter().filter(|p| !p.cell.load.is_ladder()).collect();
     let cells = cells(recorded, &phases, found.is_none(), (&mut findings, &mut notes));
     let (ramps, ramp_views) = ramp::judged(recorded, &mut findings, &mut notes);
     check_replication(plan, &phases, &ramps, &mut findings);
@@ -106,7 +106,7 @@ fn judge_cells(recorded: &Recorded, searched: Option<(&Recorded, &Search)>) -> V
 /// All comparisons; ratios of so few blocks that they tell no two targets apart have no interval.
 fn compared(
     recorded: &Recorded,
-    (phases, cells): (&[MeasuredPhase<'_>], &[Row]),
+    (phases, cells): (&[MeasuredPoint<'_>], &[Row]),
     (ramps, views): (&[Ramp<'_>], &[RampView]),
 ) -> Vec<Comparison> {
     let mut comparisons = comparisons(recorded, phases);
@@ -122,7 +122,7 @@ fn compared(
 /// phases are not `held` against the rules.
 fn cells(
     recorded: &Recorded,
-    phases: &[MeasuredPhase<'_>],
+    phases: &[MeasuredPoint<'_>],
     held: bool,
     (findings, notes): (&mut Findings, &mut Notes),
 ) -> Vec<Row> {

@@ -208,7 +208,8 @@ fn ramps(view: &View) -> String {
             }
             cells
         });
-        let table = pipes(&ramp::stage_header(found), "rrrrrrrrrr", rows);
+        let header = ramp::stage_header(found);
+        let table = pipes(&header, &"r".repeat(header.len()), rows);
         body += &format!("\nStages of {}, the knee bold:\n\n{table}", plain(&name));
     }
     if !view.ramps.is_empty() {

@@ -6,7 +6,7 @@ use model::{Header, Kv, Load, NullRate, Product, Program};
 
 use crate::recorded::Recorded;
 use crate::rules::BUSY_SHARE_MAX;
-use crate::series::MeasuredPhase;
+use crate::series::MeasuredPoint;
 use crate::show;
 use crate::validity::{Findings, busy, median};
 
@@ -14,7 +14,7 @@ use crate::validity::{Findings, busy, median};
 /// server was seen to have no rest while the generator had. A record that knows of no null server,
 /// as those of older versions, is not judged.
 pub(crate) fn check(
-    phase: &MeasuredPhase<'_>,
+    phase: &MeasuredPoint<'_>,
     kv: &Kv,
     recorded: &Recorded,
     findings: &mut Findings,
@@ -29,7 +29,7 @@ pub(crate) fn check(
     let (rate, seen, cure) = match phase.cell.load.in_phase(phase.name) {
         Load::Closed { .. } => {
             let whole = phase.operations.iter().find(|o| o.whole)?;
-            let rate = median(whole.points.iter().map(|p| p.result.rate_per_s))?;
+            let rate = median(whole.blocks.iter().map(|p| p.result.rate_per_s))?;
             let cure = "give it more --threads and CPUs, or measure on a larger machine";
             (rate, "the server answered", cure)
         }
@@ -83,7 +83,7 @@ pub(crate) fn check(
 /// The share that the target used of the CPUs it can use, where it used nearly all of them while
 /// the generator had rest: that is seen, not inferred, so the target was the slower one.
 pub(crate) fn at_its_limit(
-    phase: &MeasuredPhase<'_>,
+    phase: &MeasuredPoint<'_>,
     kv: &Kv,
     header: &Header,
     known: &NullRate,

@@ -1,10 +1,10 @@
 //! When a server gave no service while it was measured: said beside the figures, which are then of
 //! no one state.
 
-use model::{Outage, PhaseResult, Trial};
+use model::{Outage, Trial};
 
 use crate::notes::Notes;
-use crate::series::MeasuredPhase;
+use crate::series::MeasuredPoint;
 use crate::show;
 use crate::validity::Findings;
 
@@ -23,30 +23,34 @@ fn clause(outage: &Outage) -> String {
     format!("{server} gave no service for {length}{end}{then}")
 }
 
+/// Those of a phase.
+fn within<'a>(trial: &'a Trial, phase: &str) -> impl Iterator<Item = &'a Outage> {
+    trial.outages.iter().filter(move |outage| outage.phase == phase)
+}
+
 /// All of a phase in all blocks, as clauses; `None` where there are none.
-pub(crate) fn of_phase(phase: &MeasuredPhase<'_>) -> Option<String> {
-    let outages = phase.trials.iter().flat_map(|(_, measured)| &measured.outages);
-    let clauses: Vec<String> = outages.map(clause).collect();
+pub(crate) fn of_phase(phase: &MeasuredPoint<'_>) -> Option<String> {
+    let clauses: Vec<String> =
+        phase.trials.iter().flat_map(|(trial, _)| within(trial, phase.name)).map(clause).collect();
     (!clauses.is_empty()).then(|| clauses.join(", "))
 }
 
 /// The footnotes that rows of a phase with outages carry.
-pub(crate) fn notes(phase: &MeasuredPhase<'_>, notes: &mut Notes) -> Vec<usize> {
-    let note = |(trial, measured): &(&Trial, &PhaseResult)| {
+pub(crate) fn notes(phase: &MeasuredPoint<'_>, notes: &mut Notes) -> Vec<usize> {
+    let mut note = |trial: &Trial| {
         let place = format!("{}, block {}", phase.label(), trial.block + 1);
-        let outages = measured.outages.iter();
+        let outages = within(trial, phase.name);
         outages.map(|o| notes.add(format!("{place}: {}", clause(o)))).collect::<Vec<_>>()
     };
-    phase.trials.iter().flat_map(note).collect()
+    phase.trials.iter().flat_map(|(trial, _)| note(trial)).collect()
 }
 
 /// Finds fault with a run in which a server gave no service while it was measured.
 pub(crate) fn check(trials: &[Trial], findings: &mut Findings) {
     let of_trial = |trial: &Trial| {
-        let outages = trial.phases.iter().flat_map(|phase| &phase.outages);
         let told =
             |outage| format!("`{}`, block {}: {}", trial.cell, trial.block + 1, clause(outage));
-        outages.map(told).collect::<Vec<_>>()
+        trial.outages.iter().map(told).collect::<Vec<_>>()
     };
     let mut told: Vec<String> = trials.iter().flat_map(of_trial).collect();
     let all = told.len();

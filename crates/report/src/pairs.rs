@@ -4,7 +4,7 @@ use model::Load;
 use stats::{Histogram, Paired, Stricter};
 
 use crate::recorded::Recorded;
-use crate::series::{MeasuredPhase, Operation};
+use crate::series::{MeasuredPoint, Operation};
 use crate::view::{Comparison, Value};
 
 /// Chance of one or more false differences in a whole run.
@@ -12,9 +12,9 @@ pub(crate) const ALPHA: f64 = 0.05;
 
 /// Two targets whose blocks were matched, before they are judged.
 struct Pair<'a> {
-    phase: &'a MeasuredPhase<'a>,
+    phase: &'a MeasuredPoint<'a>,
     operation: &'a Operation<'a>,
-    other: &'a MeasuredPhase<'a>,
+    other: &'a MeasuredPoint<'a>,
     metric: &'static str,
     a: Vec<f64>,
     b: Vec<f64>,
@@ -23,7 +23,7 @@ struct Pair<'a> {
 }
 
 /// All comparisons of a run, in the order in which results are shown.
-pub(crate) fn comparisons(recorded: &Recorded, phases: &[MeasuredPhase<'_>]) -> Vec<Comparison> {
+pub(crate) fn comparisons(recorded: &Recorded, phases: &[MeasuredPoint<'_>]) -> Vec<Comparison> {
     let pairs = pairs(phases, recorded.header.plan.timeout_ns);
     let paired: Vec<Paired<'_>> = pairs.iter().map(|p| Paired { a: &p.a, b: &p.b }).collect();
     let zone = recorded.header.plan.equivalence_zone;
@@ -42,7 +42,7 @@ impl Pair<'_> {
     }
 }
 
-fn pairs<'a>(phases: &'a [MeasuredPhase<'a>], timeout_ns: u64) -> Vec<Pair<'a>> {
+fn pairs<'a>(phases: &'a [MeasuredPoint<'a>], timeout_ns: u64) -> Vec<Pair<'a>> {
     let mut found = Vec::new();
     for (i, phase) in phases.iter().enumerate() {
         for operation in &phase.operations {
@@ -56,7 +56,7 @@ fn pairs<'a>(phases: &'a [MeasuredPhase<'a>], timeout_ns: u64) -> Vec<Pair<'a>> 
     found
 }
 
-fn same_place(a: &MeasuredPhase<'_>, b: &MeasuredPhase<'_>) -> bool {
+fn same_place(a: &MeasuredPoint<'_>, b: &MeasuredPoint<'_>) -> bool {
     a.cell.workload.profile() == b.cell.workload.profile()
         && a.cell.load == b.cell.load
         && a.name == b.name
@@ -65,16 +65,16 @@ fn same_place(a: &MeasuredPhase<'_>, b: &MeasuredPhase<'_>) -> bool {
 
 /// The two operations' values in the blocks that have both; `None` when there is no such block.
 fn pair<'a>(
-    phase: &'a MeasuredPhase<'a>,
-    other: &'a MeasuredPhase<'a>,
+    phase: &'a MeasuredPoint<'a>,
+    other: &'a MeasuredPoint<'a>,
     (operation, twin): (&'a Operation<'a>, &Operation<'_>),
     timeout_ns: u64,
 ) -> Option<Pair<'a>> {
     let metric = phase.compared_by(operation);
     let (mut a, mut b) = (Vec::new(), Vec::new());
     let mut strict = (Vec::new(), Vec::new());
-    for point in operation.points.iter().filter(|p| p.usable()) {
-        let matching = twin.points.iter().find(|t| t.block == point.block && t.usable());
+    for point in operation.blocks.iter().filter(|p| p.usable()) {
+        let matching = twin.blocks.iter().find(|t| t.block == point.block && t.usable());
         let Some(matching) = matching else { continue };
         let (one, two) = (point.result, matching.result);
         if metric == "rate_per_s" {

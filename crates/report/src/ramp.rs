@@ -16,7 +16,7 @@ mod limits;
 mod place;
 mod saturation;
 
-use model::{Cell, OperationResult, PEAK, PhaseResult, RAMP, StageResult, Trial, Workload};
+use model::{Cell, OperationResult, PEAK, Point, Trial};
 use stats::Histogram;
 use stats::compare::FEWEST_BLOCKS;
 use stats::knee::{Knee, Stage, Way, knee, pace, value_at, ways, within};
@@ -37,15 +37,11 @@ pub(crate) use claims::judge as judge_claim;
 /// How many standard deviations fewer requests than planned are put down to the draw of arrivals.
 const DRAW: f64 = 4.0;
 
-/// True for a cell whose load is raised in stages until its store breaks.
-pub(crate) fn is_ramp(cell: &Cell) -> bool {
-    let has_ramp = cell.workload.phases().iter().any(|phase| phase.name == RAMP);
-    matches!(cell.workload, Workload::Kv(_)) && has_ramp
-}
-
-/// One cell's ramps.
+/// The ramps of a cell's phase.
 pub(crate) struct Ramp<'a> {
     pub(crate) cell: &'a Cell,
+    /// Name of the phase.
+    pub(crate) phase: &'a str,
     /// In block order; also of trials that failed in their course.
     pub(crate) climbs: Vec<Climb<'a>>,
 }
@@ -53,7 +49,6 @@ pub(crate) struct Ramp<'a> {
 /// The ramp of one block.
 pub(crate) struct Climb<'a> {
     pub(crate) trial: &'a Trial,
-    pub(crate) phase: &'a PhaseResult,
     /// In the order of time.
     pub(crate) stages: Vec<Seen<'a>>,
     /// The stages of the way up, in rising order of what was planned.
@@ -64,7 +59,7 @@ pub(crate) struct Climb<'a> {
 
 /// One stage, and whether it held.
 pub(crate) struct Seen<'a> {
-    pub(crate) result: &'a StageResult,
+    pub(crate) result: &'a Point,
     pub(crate) rule: Stage,
     pub(crate) way: Way,
 }
@@ -93,42 +88,43 @@ pub(crate) fn judged<'a>(
 
 /// All ramps of a record, in the plan's order; cells without any stage are left out.
 fn ramps(recorded: &Recorded) -> Vec<Ramp<'_>> {
-    let cells = recorded.header.plan.cells.iter().filter(|cell| is_ramp(cell));
-    let ramp = |cell| Ramp { cell, climbs: climbs(recorded, cell) };
-    cells.map(ramp).filter(|ramp| !ramp.climbs.is_empty()).collect()
+    let cells = recorded.header.plan.cells.iter().filter(|cell| cell.load.is_ladder());
+    let phases =
+        cells.flat_map(|cell| cell.workload.phases().iter().map(move |p| (cell, p.name.as_str())));
+    let ramp = |(cell, phase)| Ramp { cell, phase, climbs: climbs(recorded, cell, phase) };
+    phases.map(ramp).filter(|ramp| !ramp.climbs.is_empty()).collect()
 }
 
-fn climbs<'a>(recorded: &'a Recorded, cell: &Cell) -> Vec<Climb<'a>> {
+fn climbs<'a>(recorded: &'a Recorded, cell: &Cell, phase: &'a str) -> Vec<Climb<'a>> {
     let mut by_block = BTreeMap::new();
     for trial in recorded.trials.iter().filter(|t| t.cell == cell.id) {
         by_block.insert(trial.block, trial);
     }
-    by_block.into_values().filter_map(Climb::of).collect()
+    by_block.into_values().filter_map(|trial| Climb::of(trial, phase)).collect()
 }
 
 impl<'a> Climb<'a> {
-    fn of(trial: &'a Trial) -> Option<Self> {
-        let phase = trial.phases.iter().find(|p| p.phase == RAMP)?;
-        let known: Vec<(&StageResult, &OperationResult)> = phase
-            .stages
-            .iter()
+    fn of(trial: &'a Trial, phase: &str) -> Option<Self> {
+        let stages = trial.points.iter().filter(|p| p.stage.is_some() && p.phase == phase);
+        let known: Vec<(&Point, &OperationResult)> = stages
             .filter(|stage| stage.length_ns > 0 && !is_rest(stage))
-            .filter_map(|stage| Some((stage, whole(stage)?)))
+            .filter_map(|stage| Some((stage, stage.whole()?)))
             .collect();
+        let interval_ns = trial.series(phase).map_or(0, |series| series.interval_ns);
         let planned: Vec<f64> = known.iter().map(|(stage, _)| planned(stage)).collect();
-        let served = |(stage, whole): &(&StageResult, &OperationResult)| {
+        let served = |(stage, whole): &(&Point, &OperationResult)| {
             (planned_clients(stage), whole.rate_per_s)
         };
         let pace = pace(&known.iter().map(served).collect::<Vec<_>>());
-        let seen = |((stage, whole), way): ((&'a StageResult, &OperationResult), Way)| {
-            let rule = rule(phase, (stage, whole), pace.unwrap_or(0.0));
+        let seen = |((stage, whole), way): ((&'a Point, &OperationResult), Way)| {
+            let rule = rule((stage, whole), interval_ns, pace.unwrap_or(0.0));
             Seen { result: stage, rule, way }
         };
         let stages: Vec<Seen<'_>> = known.into_iter().zip(ways(&planned)).map(seen).collect();
         let mut up: Vec<usize> = (0..stages.len()).filter(|i| stages[*i].way == Way::Up).collect();
         up.sort_by(|a, b| planned[*a].total_cmp(&planned[*b]));
         let knee = knee(&up.iter().map(|i| stages[*i].rule).collect::<Vec<_>>());
-        (!stages.is_empty()).then_some(Self { trial, phase, stages, up, knee })
+        (!stages.is_empty()).then_some(Self { trial, stages, up, knee })
     }
 
     /// True where the trial came to its end.
@@ -171,9 +167,7 @@ impl<'a> Climb<'a> {
 
     /// Requests a second with all clients at work, just before.
     pub(crate) fn peak(&self) -> Option<f64> {
-        let phase = self.trial.phases.iter().find(|p| p.phase == PEAK)?;
-        let whole = phase.operations.iter().find(|o| o.operation == PEAK);
-        whole.or(phase.operations.last()).map(|o| o.rate_per_s)
+        self.trial.point(PEAK)?.whole().map(|whole| whole.rate_per_s)
     }
 
     /// The most that was answered a second, in any stage or with all clients at work. Beyond what
@@ -230,7 +224,7 @@ impl Seen<'_> {
 
     /// What stands for all operations; a stage without any is none of a climb.
     pub(crate) fn whole(&self) -> Option<&OperationResult> {
-        whole(self.result)
+        self.result.whole()
     }
 
     /// A quantile of all operations' times, nanoseconds; `None` where it is not known: without an
@@ -241,7 +235,7 @@ impl Seen<'_> {
 
     /// The same of one operation.
     pub(crate) fn quantile_of(&self, operation: &str, q: f64) -> Option<f64> {
-        let found = self.result.operations.iter().find(|o| o.operation == operation)?;
+        let found = self.result.operation(operation)?;
         quantile(self.result, found, q)
     }
 
@@ -262,42 +256,37 @@ impl Seen<'_> {
     }
 }
 
-fn quantile(stage: &StageResult, operation: &OperationResult, q: f64) -> Option<f64> {
+fn quantile(stage: &Point, operation: &OperationResult, q: f64) -> Option<f64> {
     let times = operation.counts.times(times(stage, operation), 0);
     times.and_failed(unsent_of(stage, operation), 0).known(q).map(|ns| ns as f64)
 }
 
 /// Requests that were due and never sent, which are no operation of a kind.
-pub(crate) fn unsent_of(stage: &StageResult, operation: &OperationResult) -> u64 {
-    let is_whole = whole(stage).is_some_and(|whole| whole.operation == operation.operation);
+pub(crate) fn unsent_of(stage: &Point, operation: &OperationResult) -> u64 {
+    let is_whole = stage.whole().is_some_and(|whole| whole.operation == operation.operation);
     if is_whole { stage.unsent } else { 0 }
 }
 
 /// The times that tell how long users wait.
-pub(crate) fn times<'a>(stage: &StageResult, operation: &'a OperationResult) -> &'a Histogram {
+pub(crate) fn times<'a>(stage: &Point, operation: &'a OperationResult) -> &'a Histogram {
     if stage.planned_per_s.is_some() { &operation.response } else { &operation.service }
 }
 
 /// True for the time between two steps in which nothing is asked.
-fn is_rest(stage: &StageResult) -> bool {
+fn is_rest(stage: &Point) -> bool {
     stage.planned_per_s == Some(0.0)
 }
 
-/// What stands for all operations of a stage.
-fn whole(stage: &StageResult) -> Option<&OperationResult> {
-    stage.operations.iter().find(|o| o.operation == RAMP).or(stage.operations.last())
-}
-
 /// What a stage is ordered by: its rate, or its clients.
-pub(crate) fn planned(stage: &StageResult) -> f64 {
+pub(crate) fn planned(stage: &Point) -> f64 {
     stage.planned_per_s.unwrap_or_else(|| planned_clients(stage))
 }
 
-fn planned_clients(stage: &StageResult) -> f64 {
+fn planned_clients(stage: &Point) -> f64 {
     f64::from(stage.clients)
 }
 
-fn rule(phase: &PhaseResult, (stage, whole): (&StageResult, &OperationResult), pace: f64) -> Stage {
+fn rule((stage, whole): (&Point, &OperationResult), interval_ns: u64, pace: f64) -> Stage {
     let seconds = stage.length_ns as f64 / 1e9;
     let answered_per_s = whole.rate_per_s;
     let total = whole.counts.total() + stage.unsent;
@@ -308,6 +297,6 @@ fn rule(phase: &PhaseResult, (stage, whole): (&StageResult, &OperationResult), p
     // Records of before know nothing of what could not be sent at all.
     let planned = planned_per_s * seconds;
     let due = (total as f64).max(planned - DRAW * planned.sqrt());
-    let interval_s = phase.interval_ns as f64 / 1e9;
-    Stage::open(due, answered_per_s * seconds, seconds, interval_s, error_share)
+    let answered = answered_per_s * seconds;
+    Stage::open(due, answered, seconds, interval_ns as f64 / 1e9, error_share)
 }

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use crate::pairs::ALPHA;
 use crate::recorded::Recorded;
-use crate::series::MeasuredPhase;
+use crate::series::MeasuredPoint;
 use crate::view::{RankedView, RankingView, TargetRates, Value};
 
 /// A target's scores by block: by the rates that are shown, and by those of wall time.
@@ -57,7 +57,7 @@ pub(crate) fn doubt_of(ranking: &[Ranked]) -> Option<Doubt> {
 pub(crate) fn sizes<'a>(
     recorded: &'a Recorded,
     advice: &'a Advice,
-    phases: &[MeasuredPhase<'_>],
+    phases: &[MeasuredPoint<'_>],
     profiles: &[&str],
 ) -> BTreeMap<&'a String, Size> {
     let plan = &recorded.header.plan;
@@ -142,12 +142,12 @@ fn nothing(recorded: &Recorded, advice: &Advice, clients: u32) -> String {
 fn rates(
     plan: &Plan,
     advice: &Advice,
-    phases: &[MeasuredPhase<'_>],
+    phases: &[MeasuredPoint<'_>],
     profile: &str,
     clients: u32,
 ) -> Vec<TargetRates> {
     let load = load(clients);
-    let here: Vec<&MeasuredPhase<'_>> = phases
+    let here: Vec<&MeasuredPoint<'_>> = phases
         .iter()
         .filter(|p| p.cell.workload.profile() == profile && p.cell.load == load)
         .collect();
@@ -167,11 +167,11 @@ fn rates(
 
 /// An operation's rate in every block that has one, and that by wall time.
 fn by_block(
-    own: &[&MeasuredPhase<'_>],
+    own: &[&MeasuredPoint<'_>],
     operation: &str,
 ) -> Option<(BTreeMap<u32, f64>, BTreeMap<u32, f64>)> {
     let (phase, found) = own.iter().find_map(|p| Some((p, p.operation(operation)?)))?;
-    let usable = found.points.iter().filter(|p| p.usable());
+    let usable = found.blocks.iter().filter(|p| p.usable());
     let rates = usable.map(|point| {
         // The list sets the rate of its parts; what the store can do is the rate of its calls,
         // which have no work of the clients between them.

@@ -1,6 +1,6 @@
 //! One row of results for each operation of each measured phase.
 
-use model::{Counts, Load, OperationResult, PhaseResult, Plan, Restored, Slowest, Workload};
+use model::{Counts, Load, OperationResult, Plan, Point, Restored, Slowest, Workload};
 use stats::episodes::EPISODES_MIN;
 use stats::interval::blocks_without_assumptions;
 use stats::{Estimate, Histogram, Times, Warning};
@@ -14,7 +14,7 @@ use crate::distribution::{
 use crate::notes::Notes;
 use crate::recorded::Recorded;
 use crate::rules::{ANSWERED_MIN, FREE_SHARE_MIN};
-use crate::series::{MeasuredPhase, Operation, Point};
+use crate::series::{InBlock, MeasuredPoint, Operation};
 use crate::show;
 use crate::validity;
 use crate::view::{BlockPoint, CurvePoint, Row, RowCharts, Value};
@@ -28,7 +28,7 @@ const CURVE: [f64; 22] = [
 /// The rows of one phase; `phase_notes` are footnotes that all of them carry.
 pub(crate) fn rows(
     recorded: &Recorded,
-    phase: &MeasuredPhase<'_>,
+    phase: &MeasuredPoint<'_>,
     phase_notes: &[usize],
     notes: &mut Notes,
 ) -> Vec<Row> {
@@ -44,22 +44,22 @@ pub(crate) fn rows(
 }
 
 fn row(
-    phase: &MeasuredPhase<'_>,
+    phase: &MeasuredPoint<'_>,
     operation: &Operation<'_>,
     phase_notes: &[usize],
     notes: &mut Notes,
     plan: &Plan,
 ) -> Row {
     let seed = plan.seed;
-    let points = &operation.points;
+    let points = &operation.blocks;
     let counts = counted(operation);
     let of = |times: fn(&OperationResult) -> &Histogram, course: fn(&Slowest) -> &[u64]| {
-        let times = |p: &Point<'_>| {
+        let times = |p: &InBlock<'_>| {
             let all = p.result.counts.times(times(p.result), plan.timeout_ns);
             // What was never sent is no operation of a kind.
-            let unsent = if operation.whole { p.phase.unsent } else { 0 };
+            let unsent = if operation.whole { p.point.unsent } else { 0 };
             let all = all.and_failed(unsent, plan.timeout_ns);
-            OfBlock::new(all, p.result.slowest.as_ref().map(course), p.phase.wall_ns)
+            OfBlock::new(all, p.result.slowest.as_ref().map(course), p.point.length_ns)
         };
         Merged::of(points.iter().map(times))
     };
@@ -111,7 +111,7 @@ fn row(
 
 /// Footnotes of counts: of the parts that an operation stands for, then of itself.
 fn told_of_parts_and_whole(
-    phase: &MeasuredPhase<'_>,
+    phase: &MeasuredPoint<'_>,
     operation: &Operation<'_>,
     counts: &Counts,
     notes: &mut Notes,
@@ -184,10 +184,10 @@ fn estimated(values: impl Iterator<Item = f64>, seed: u64) -> Option<(Vec<f64>, 
 }
 
 /// Adds rates by each way of counting, and what is doubtful about them.
-fn rates(points: &[Point<'_>], seed: u64, metrics: &mut BTreeMap<String, Value>) -> Vec<Doubt> {
+fn rates(points: &[InBlock<'_>], seed: u64, metrics: &mut BTreeMap<String, Value>) -> Vec<Doubt> {
     let usable = || points.iter().filter(|p| p.usable());
     let rate = over_blocks(usable().map(|p| p.result.rate_per_s), seed);
-    let wall = over_blocks(usable().map(Point::wall_rate_per_s), seed);
+    let wall = over_blocks(usable().map(InBlock::wall_rate_per_s), seed);
     let calls = points.iter().filter(|p| !p.few).filter_map(|p| p.result.calls_rate_per_s);
     let calls = over_blocks(calls, seed);
     let doubts = rate.iter().flat_map(|(_, doubts)| doubts.clone()).collect();
@@ -219,16 +219,16 @@ fn error_share(counts: &Counts) -> Option<(String, Value)> {
 }
 
 /// CPU time of server and generator by the operations done in the phase.
-fn cpu_per_operation(points: &[Point<'_>], seed: u64, metrics: &mut BTreeMap<String, Value>) {
-    let each = |cpu: fn(&PhaseResult) -> Option<u64>| {
+fn cpu_per_operation(points: &[InBlock<'_>], seed: u64, metrics: &mut BTreeMap<String, Value>) {
+    let each = |cpu: fn(&Point) -> Option<u64>| {
         let per_operation = points
             .iter()
-            .filter_map(|p| Some(cpu(p.phase)? as f64 / p.result.counts.total() as f64));
+            .filter_map(|p| Some(cpu(p.point)? as f64 / p.result.counts.total() as f64));
         over_blocks(per_operation, seed).map(|(value, _)| value)
     };
     let server = each(|p| p.server_cpu_ns);
     let generator = each(|p| Some(p.generator_cpu_ns));
-    let taken = points.iter().map(|p| p.phase.disturbance.share_of(p.phase.wall_ns));
+    let taken = points.iter().map(|p| p.point.disturbance.share_of(p.point.length_ns));
     let share = taken.sum::<f64>() / points.len() as f64;
     metrics.insert("taken_share".into(), Value::alone(share));
     metrics.extend(server.map(|v| ("server_cpu_ns_per_op".into(), v)));
@@ -236,9 +236,13 @@ fn cpu_per_operation(points: &[Point<'_>], seed: u64, metrics: &mut BTreeMap<Str
 }
 
 /// Time in which clients saved again what cleans had removed, by the operations done.
-fn restoring_per_operation(points: &[Point<'_>], seed: u64, metrics: &mut BTreeMap<String, Value>) {
+fn restoring_per_operation(
+    points: &[InBlock<'_>],
+    seed: u64,
+    metrics: &mut BTreeMap<String, Value>,
+) {
     let each = points.iter().map(|p| {
-        let restoring_ns: u64 = p.phase.restored.iter().map(|r| r.restoring_ns).sum();
+        let restoring_ns: u64 = p.point.restored.iter().map(|r| r.restoring_ns).sum();
         restoring_ns as f64 / p.result.counts.total() as f64
     });
     let value = over_blocks(each, seed).map(|(value, _)| value);
@@ -246,7 +250,7 @@ fn restoring_per_operation(points: &[Point<'_>], seed: u64, metrics: &mut BTreeM
 }
 
 /// Waits for locks, where there were any: how long, and what share of the operations waited.
-fn locks(points: &[Point<'_>], waits: &Merged, seed: u64, metrics: &mut BTreeMap<String, Value>) {
+fn locks(points: &[InBlock<'_>], waits: &Merged, seed: u64, metrics: &mut BTreeMap<String, Value>) {
     let percentiles = waits.percentiles().into_iter();
     let kept = percentiles.filter(|(name, ..)| matches!(*name, "p50" | "p99"));
     metrics.extend(kept.map(|(name, value, _)| (format!("lock_wait_ns_{name}"), value)));
@@ -264,7 +268,7 @@ fn locks(points: &[Point<'_>], waits: &Merged, seed: u64, metrics: &mut BTreeMap
             share(&mut others.map(|(_, p)| p.result))
         };
         let without: Vec<f64> = (0..points.len()).map(without).collect();
-        let own = |p: &Point<'_>| share(&mut [p.result].into_iter());
+        let own = |p: &InBlock<'_>| share(&mut [p.result].into_iter());
         let own: Vec<f64> = points.iter().map(own).collect();
         let value = over_all(all, (&own, &without), (0.0, 1.0), seed);
         metrics.insert("lock_wait_share".into(), value);
@@ -294,7 +298,7 @@ fn unsure_note((name, unsure): (&str, Unsure)) -> Option<String> {
 }
 
 /// Blocks without a rate, since too few operations were answered in them.
-fn few_note(points: &[Point<'_>], place: &str) -> Option<String> {
+fn few_note(points: &[InBlock<'_>], place: &str) -> Option<String> {
     let few = points.iter().filter(|p| p.few).count();
     (few > 0).then(|| {
         format!(
@@ -310,7 +314,7 @@ fn few_note(points: &[Point<'_>], place: &str) -> Option<String> {
 /// An operation's counts in all blocks.
 fn counted(operation: &Operation<'_>) -> Counts {
     let mut counts = Counts::default();
-    for point in &operation.points {
+    for point in &operation.blocks {
         counts.merge(&point.result.counts);
     }
     counts
@@ -319,7 +323,7 @@ fn counted(operation: &Operation<'_>) -> Counts {
 /// Counts that break no rule and yet should be known; what was `told` of parts of the operation
 /// is not repeated for the whole.
 fn count_notes(
-    phase: &MeasuredPhase<'_>,
+    phase: &MeasuredPoint<'_>,
     operation: &Operation<'_>,
     (counts, told): (&Counts, &Counts),
     notes: &mut Notes,
@@ -359,27 +363,33 @@ fn charts(
     let curve = |times: &Times| {
         CURVE.iter().filter_map(|q| Some(CurvePoint { q: *q, ns: times.known(*q)? })).collect()
     };
-    let usable: Vec<&Point<'_>> = operation.points.iter().filter(|p| p.usable()).collect();
-    let interval_s = usable.first().map_or(0.0, |p| p.phase.interval_ns as f64 / 1e9);
+    let usable: Vec<&InBlock<'_>> = operation.blocks.iter().filter(|p| p.usable()).collect();
+    let interval_s =
+        usable.first().and_then(|p| p.series()).map_or(0.0, |s| s.interval_ns as f64 / 1e9);
     // Counts by interval are those of the whole phase.
     let with_series = operation.whole && interval_s > 0.0;
-    let series = |p: &&Point<'_>| -> Vec<f64> {
+    let series = |p: &&InBlock<'_>| -> Option<Vec<f64>> {
+        let series = p.series()?;
         // The last interval is cut short by the end of the phase and would look like a fall.
-        let whole = (p.phase.wall_ns / p.phase.interval_ns.max(1)) as usize;
-        let counts = p.phase.done_per_interval.iter().take(whole);
-        counts.map(|n| *n as f64 / interval_s).collect()
+        let whole = (p.point.length_ns / series.interval_ns.max(1)) as usize;
+        let counts = series.done_per_interval.iter().take(whole);
+        Some(counts.map(|n| *n as f64 / interval_s).collect())
     };
-    let hits = |p: &&Point<'_>| -> Vec<Option<f64>> {
+    let hits = |p: &&InBlock<'_>| -> Vec<Option<f64>> {
         let share = |(reads, missed): &(u64, u64)| {
             (*reads > 0).then(|| (reads - missed) as f64 / *reads as f64)
         };
-        p.phase.reads_per_interval.iter().map(share).collect()
+        p.series().iter().flat_map(|series| &series.reads_per_interval).map(share).collect()
     };
     let of_reads = usable.iter().filter(|p| p.result.operation == "read");
     RowCharts {
         time_curve: curve(times),
         lock_wait_curve: curve(lock_wait),
-        rate_series: if with_series { usable.iter().map(series).collect() } else { Vec::new() },
+        rate_series: if with_series {
+            usable.iter().filter_map(series).collect()
+        } else {
+            Vec::new()
+        },
         hit_series: of_reads.map(hits).filter(|series| !series.is_empty()).collect(),
         interval_s,
         rate_by_block: usable.iter().map(|p| p.result.rate_per_s).collect(),
@@ -387,12 +397,12 @@ fn charts(
     }
 }
 
-fn block_point(point: &Point<'_>, timeout_ns: u64) -> BlockPoint {
+fn block_point(point: &InBlock<'_>, timeout_ns: u64) -> BlockPoint {
     let OperationResult { service, counts, rate_per_s, .. } = point.result;
-    let PhaseResult { wall_ns, own_share, restored, .. } = point.phase;
+    let Point { length_ns, own_share, restored, .. } = point.point;
     let sum = |of: fn(&Restored) -> u64| restored.iter().map(of).sum::<u64>();
     let free_ns = match restored.len() as u64 {
-        0 => (*wall_ns as f64 * (1.0 - own_share)) as u64,
+        0 => (*length_ns as f64 * (1.0 - own_share)) as u64,
         clients => sum(|r| r.free_ns) / clients,
     };
     let times = counts.times(service, timeout_ns);

@@ -4,7 +4,7 @@
 //! reasons why it may not be the store's doing: clients that were all busy, or a generator that was
 //! late or near its own limit.
 
-use model::{Blame, Cell, Counts, Plan, Search, Trial};
+use model::{Blame, Cell, Counts, Plan, Point, Search, Trial};
 use stats::search::{Found, Next, Purpose, Seen, Settings};
 use stats::tail::{Judgement, Tail};
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use crate::judge::unsealed;
 use crate::notes::Notes;
 use crate::recorded::Recorded;
 use crate::rules::{BLAMED_MAX, CONTRADICTED_MAX, MISS_SHARE_MAX, WIDTH_MAX, WRONG_MAX};
-use crate::series::MeasuredPhase;
+use crate::series::MeasuredPoint;
 use crate::show;
 use crate::validity::Findings;
 use crate::view::{ProbeView, SearchView, Time, Value};
@@ -82,7 +82,7 @@ struct Judged<'a> {
 pub(crate) fn search(
     recorded: &Recorded,
     search: &Search,
-    phases: &[MeasuredPhase<'_>],
+    phases: &[MeasuredPoint<'_>],
     findings: &mut Findings,
     notes: &mut Notes,
 ) -> SearchView {
@@ -302,7 +302,7 @@ impl Judged<'_> {
     fn check(&self, findings: &mut Findings, notes: &mut Notes) {
         let mut counts = Counts::default();
         for trial in &self.trials {
-            let whole = trial.phases.first().and_then(|p| p.operations.last());
+            let whole = trial.points.first().and_then(Point::whole);
             if let Some(whole) = whole {
                 counts.merge(&whole.counts);
             }
@@ -419,8 +419,8 @@ impl Judged<'_> {
     }
 
     fn probe(&self, index: usize, seen: &Seen, trial: &Trial) -> ProbeView {
-        let phase = trial.phases.first();
-        let whole = phase.and_then(|p| p.operations.last());
+        let point = trial.points.first();
+        let whole = point.and_then(Point::whole);
         let verdict = match self.settings.judge(seen) {
             _ if seen.broke => "broke",
             _ if !seen.is_judged() => "",
@@ -455,7 +455,7 @@ impl Judged<'_> {
             response_ns_p50: quantile(0.5),
             response_ns_p99: quantile(0.99),
             error_share: whole.map(share),
-            taken_share: phase.map_or(0.0, |p| p.disturbance.share_of(p.wall_ns)),
+            taken_share: point.map_or(0.0, |p| p.disturbance.share_of(p.length_ns)),
             over_shares: seen.batches.iter().map(|b| Tail::of([&b[..]]).share()).collect(),
             verdict: verdict.into(),
             reason,

@@ -1,55 +1,55 @@
-//! Trials ordered by what they measured: cell, phase, operation, block.
+//! What trials measured, over all blocks: points of a cell, and the operations of each.
 
 use model::{
-    Cell, Filled, Load, OperationResult, PageCache, Phase, PhaseResult, Plan, Product, Stop, Trial,
+    Cell, Load, OperationResult, PageCache, Phase, Plan, Point, Product, Series, Stop, Trial,
     Workload,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::recorded::Recorded;
 use crate::rules::{ANSWERED_MIN, FREE_SHARE_MIN};
 
-/// One phase of one cell over all blocks.
+/// One point of one cell over all blocks: a steady phase, or a stage of a ladder.
 #[derive(Debug)]
-pub(crate) struct MeasuredPhase<'a> {
+pub(crate) struct MeasuredPoint<'a> {
     pub(crate) cell: &'a Cell,
     /// Of a cache's backend several.
     pub(crate) products: Vec<Product>,
+    /// Name of its phase.
     pub(crate) name: &'a str,
-    /// As planned; `None` when the record holds a phase that the plan does not.
+    /// Its number in a ladder, from 0; `None` of a steady phase.
+    pub(crate) stage: Option<u32>,
+    /// Its phase as planned; `None` when the record holds a phase that the plan does not.
     pub(crate) planned: Option<&'a Phase>,
     /// In block order; trials that failed are not among them.
-    pub(crate) trials: Vec<(&'a Trial, &'a PhaseResult)>,
-    /// The operation that stands for the whole phase first.
+    pub(crate) trials: Vec<(&'a Trial, &'a Point)>,
+    /// The operation that stands for the whole point first.
     pub(crate) operations: Vec<Operation<'a>>,
 }
 
-/// One operation of a phase over all blocks.
+/// One operation of a point over all blocks.
 #[derive(Debug)]
 pub(crate) struct Operation<'a> {
     /// Name of the row: `read`, `mixed`, `mixed.read`.
     pub(crate) name: String,
-    /// True for the operation that stands for the whole phase.
+    /// True for the operation that stands for the whole point.
     pub(crate) whole: bool,
     /// In block order.
-    pub(crate) points: Vec<Point<'a>>,
+    pub(crate) blocks: Vec<InBlock<'a>>,
 }
 
-/// One operation of a phase in one block.
+/// One operation of a point in one block.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Point<'a> {
+pub(crate) struct InBlock<'a> {
     pub(crate) block: u32,
-    pub(crate) phase: &'a PhaseResult,
-    /// What the stores took when the trial had filled them.
-    pub(crate) filled: Option<Filled>,
-    /// What its tags' indexes said of records that were gone, after the trial.
-    pub(crate) stale_members: Option<u64>,
+    pub(crate) trial: &'a Trial,
+    pub(crate) point: &'a Point,
     pub(crate) result: &'a OperationResult,
     /// True where fewer operations were answered than a rate or a comparison may rest on.
     pub(crate) few: bool,
 }
 
-impl Point<'_> {
+impl InBlock<'_> {
     /// True when there is a rate to speak of.
     pub(crate) fn usable(&self) -> bool {
         !self.few && self.measured()
@@ -60,13 +60,18 @@ impl Point<'_> {
         self.result.rate_per_s.is_finite() && self.result.rate_per_s > 0.0
     }
 
+    /// What was finished in the course of its phase.
+    pub(crate) fn series(&self) -> Option<&Series> {
+        self.trial.series(&self.point.phase)
+    }
+
     /// The rate by wall time: the clients' own work between calls is a part of it.
     pub(crate) fn wall_rate_per_s(&self) -> f64 {
-        self.result.rate_per_s * (1.0 - self.phase.own_share)
+        self.result.rate_per_s * (1.0 - self.point.own_share)
     }
 }
 
-impl MeasuredPhase<'_> {
+impl MeasuredPoint<'_> {
     /// The metric by which targets are compared: the rate, unless think time, the other operations
     /// of a mix or the plan set it rather than the store.
     pub(crate) fn compared_by(&self, operation: &Operation<'_>) -> &'static str {
@@ -116,18 +121,18 @@ impl MeasuredPhase<'_> {
             return;
         }
         let clients = u64::from(self.cell.load.clients());
-        for point in self.operations.iter_mut().flat_map(|o| &mut o.points) {
-            let PhaseResult { phase, wall_ns, restored, operations, .. } = point.phase;
-            let enough_ns = FREE_SHARE_MIN * (wall_ns * clients) as f64;
+        for one in self.operations.iter_mut().flat_map(|o| &mut o.blocks) {
+            let Point { phase, length_ns, restored, .. } = one.point;
+            let enough_ns = FREE_SHARE_MIN * (length_ns * clients) as f64;
             let free_ns: u64 = restored.iter().map(|r| r.free_ns).sum();
-            let whole = operations.iter().find(|o| o.operation == *phase).unwrap_or(point.result);
+            let whole = one.point.operation(phase).unwrap_or(one.result);
             let few_in_all = !restored.is_empty()
                 && whole.service.count() < ANSWERED_MIN * clients
                 && (free_ns as f64) < enough_ns;
-            let own = &point.result.service;
+            let own = &one.result.service;
             let few_of_kind =
                 own.count() < ANSWERED_MIN && own.mean_ns() * (own.count() as f64) < enough_ns;
-            point.few = few_in_all || few_of_kind;
+            one.few = few_in_all || few_of_kind;
         }
     }
 
@@ -154,20 +159,26 @@ impl MeasuredPhase<'_> {
         self.operations.iter().filter(move |o| alone || !o.whole)
     }
 
-    /// Cell and phase, for sentences: `redis/steady/8 read`.
+    /// Cell, phase and stage, for sentences: `redis/steady/8` read, `redis/steady/8` mixed stage 2.
     pub(crate) fn label(&self) -> String {
-        format!("`{}` {}", self.cell.id, self.name)
+        let stage = self.stage.map_or_else(String::new, |n| format!(" stage {}", n + 1));
+        format!("`{}` {}{stage}", self.cell.id, self.name)
+    }
+
+    /// What was finished in the course of its phase, in block order.
+    pub(crate) fn series(&self) -> impl Iterator<Item = &Series> {
+        self.trials.iter().filter_map(|(trial, _)| trial.series(self.name))
     }
 }
 
 /// All that was measured, ordered as results are shown: profile, load, phase, target.
-pub(crate) fn measured(recorded: &Recorded) -> Vec<MeasuredPhase<'_>> {
+pub(crate) fn measured(recorded: &Recorded) -> Vec<MeasuredPoint<'_>> {
     let plan = &recorded.header.plan;
-    let mut found: Vec<MeasuredPhase<'_>> = Vec::new();
+    let mut found: Vec<MeasuredPoint<'_>> = Vec::new();
     for cell in &plan.cells {
         let trials = trials_of(recorded, &cell.id);
-        for name in phase_names(cell, &trials) {
-            found.extend(phase_of(plan, cell, name, &trials));
+        for place in places(cell, &trials) {
+            found.extend(point_of(plan, cell, place, &trials));
         }
     }
     found.sort_by_key(|p| order(plan, p));
@@ -184,57 +195,54 @@ fn trials_of<'a>(recorded: &'a Recorded, cell: &str) -> Vec<&'a Trial> {
     by_block.into_values().filter(|t| t.failure.is_none()).collect()
 }
 
-/// Names of the planned phases, then of any others that were recorded.
-fn phase_names<'a>(cell: &'a Cell, trials: &[&'a Trial]) -> Vec<&'a str> {
+/// Phases and stages: of the planned phases first, then any others that were recorded.
+fn places<'a>(cell: &'a Cell, trials: &[&'a Trial]) -> Vec<(&'a str, Option<u32>)> {
     let mut names: Vec<&str> = cell.workload.phases().iter().map(|p| p.name.as_str()).collect();
-    for phase in trials.iter().flat_map(|t| &t.phases) {
-        if !names.contains(&phase.phase.as_str()) {
-            names.push(&phase.phase);
-        }
+    let mut found = BTreeSet::new();
+    for point in trials.iter().flat_map(|t| &t.points) {
+        let at = names.iter().position(|name| *name == point.phase).unwrap_or_else(|| {
+            names.push(&point.phase);
+            names.len() - 1
+        });
+        found.insert((at, point.stage));
     }
-    names
+    found.into_iter().map(|(at, stage)| (names[at], stage)).collect()
 }
 
-fn phase_of<'a>(
+fn point_of<'a>(
     plan: &'a Plan,
     cell: &'a Cell,
-    name: &'a str,
+    (name, stage): (&'a str, Option<u32>),
     trials: &[&'a Trial],
-) -> Option<MeasuredPhase<'a>> {
-    let trials: Vec<(&Trial, &PhaseResult)> = trials
-        .iter()
-        .filter_map(|t| Some((*t, t.phases.iter().find(|p| p.phase == name)?)))
-        .collect();
-    let mut phase = MeasuredPhase {
+) -> Option<MeasuredPoint<'a>> {
+    let own = |trial: &&'a Trial| {
+        let mut points = trial.points.iter();
+        Some((*trial, points.find(|p| p.phase == name && p.stage == stage)?))
+    };
+    let trials: Vec<(&Trial, &Point)> = trials.iter().filter_map(own).collect();
+    let mut point = MeasuredPoint {
         cell,
         products: plan.target(&cell.target).map_or(Vec::new(), |t| t.products().to_vec()),
         name,
+        stage,
         planned: cell.workload.phases().iter().find(|p| p.name == name),
         operations: operations_of(name, &trials),
         trials,
     };
-    phase.mark_few();
-    (!phase.operations.is_empty()).then_some(phase)
+    point.mark_few();
+    (!point.operations.is_empty()).then_some(point)
 }
 
-fn operations_of<'a>(phase: &str, trials: &[(&'a Trial, &'a PhaseResult)]) -> Vec<Operation<'a>> {
+fn operations_of<'a>(phase: &str, trials: &[(&'a Trial, &'a Point)]) -> Vec<Operation<'a>> {
     let mut found: Vec<Operation<'a>> = Vec::new();
-    for (trial, result) in trials {
-        for operation in result.operations.iter().filter(|o| o.counts.total() > 0) {
-            let whole = operation.operation == phase;
-            let name =
-                if whole { phase.into() } else { format!("{phase}.{}", operation.operation) };
-            let point = Point {
-                block: trial.block,
-                phase: result,
-                filled: trial.filled,
-                stale_members: trial.stale_members,
-                result: operation,
-                few: false,
-            };
+    for (trial, point) in trials {
+        for result in point.operations.iter().filter(|o| o.counts.total() > 0) {
+            let whole = result.operation == phase;
+            let name = if whole { phase.into() } else { format!("{phase}.{}", result.operation) };
+            let one = InBlock { block: trial.block, trial, point, result, few: false };
             match found.iter_mut().find(|o| o.name == name) {
-                Some(known) => known.points.push(point),
-                None => found.push(Operation { name, whole, points: vec![point] }),
+                Some(known) => known.blocks.push(one),
+                None => found.push(Operation { name, whole, blocks: vec![one] }),
             }
         }
     }
@@ -243,7 +251,7 @@ fn operations_of<'a>(phase: &str, trials: &[(&'a Trial, &'a PhaseResult)]) -> Ve
 }
 
 /// Position in the order in which results are shown.
-fn order(plan: &Plan, phase: &MeasuredPhase<'_>) -> (usize, u32, bool, usize, usize) {
+fn order(plan: &Plan, phase: &MeasuredPoint<'_>) -> (usize, u32, bool, usize, usize) {
     let workload = &phase.cell.workload;
     let at = |found: Option<usize>| found.unwrap_or(usize::MAX);
     (

@@ -1,7 +1,7 @@
 //! What others took of the CPUs of a measurement, and where it is too much. Nothing is left out and
 //! no figure is corrected for it.
 
-use model::{Disturbance, Disturber, PhaseResult, TAKEN_SHARE_MAX, Trial};
+use model::{Disturbance, Disturber, Point, TAKEN_SHARE_MAX, Trial};
 use std::collections::BTreeMap;
 
 use crate::notes::Notes;
@@ -13,12 +13,12 @@ use crate::validity::Findings;
 /// What to do about it.
 const CURE: &str = "stop what else runs there, or measure on a quieter machine";
 
-/// What was taken over all phases of a trial, and how long these were.
+/// What was taken over all points of a trial, and how long these were.
 fn of_trial(trial: &Trial) -> (Disturbance, u64) {
-    let sum = |(sum, length_ns): (Disturbance, u64), phase: &PhaseResult| {
-        (sum.plus(phase.disturbance), length_ns + phase.wall_ns)
+    let sum = |(sum, length_ns): (Disturbance, u64), point: &Point| {
+        (sum.plus(point.disturbance), length_ns + point.length_ns)
     };
-    trial.phases.iter().fold((Disturbance::default(), 0), sum)
+    trial.points.iter().fold((Disturbance::default(), 0), sum)
 }
 
 /// The same as shares of the time: of the generator, and of the server where that is known.
@@ -29,19 +29,19 @@ pub(crate) fn shares(trial: &Trial) -> (f64, Option<f64>) {
 }
 
 /// A phase of a cell in all of its trials.
-type Measured<'a> = Vec<(&'a Trial, &'a PhaseResult)>;
+type Measured<'a> = Vec<(&'a Trial, &'a Point)>;
 
 /// Finds fault with a run in which a phase of a cell was disturbed in most of its trials: a target
 /// that is disturbed alone is behind the others for that.
 pub(crate) fn check_trials(trials: &[Trial], findings: &mut Findings) {
     let mut measured: BTreeMap<(&str, &str), Measured<'_>> = BTreeMap::new();
     for trial in trials {
-        for phase in &trial.phases {
-            measured.entry((&trial.cell, &phase.phase)).or_default().push((trial, phase));
+        for point in trial.points.iter().filter(|point| point.stage.is_none()) {
+            measured.entry((&trial.cell, &point.phase)).or_default().push((trial, point));
         }
     }
-    let is_disturbed = |(_, phase): &&(&Trial, &PhaseResult)| {
-        phase.disturbance.share_of(phase.wall_ns) > TAKEN_SHARE_MAX
+    let is_disturbed = |(_, point): &&(&Trial, &Point)| {
+        point.disturbance.share_of(point.length_ns) > TAKEN_SHARE_MAX
     };
     let share = |measured: &Measured<'_>| {
         measured.iter().filter(is_disturbed).count() as f64 / measured.len() as f64

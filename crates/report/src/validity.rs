@@ -1,7 +1,7 @@
 //! May the numbers be used? The rules of [`crate::rules`] applied to one run.
 
 use model::{
-    Counts, ErrorClass, Generation, Header, Kv, Load, PhaseResult, Plan, SealStatus, Stop, Trial,
+    Counts, ErrorClass, Generation, Header, Kv, Load, Plan, Point, SealStatus, Stop, Trial,
     Workload,
 };
 use stats::compare::FEWEST_BLOCKS;
@@ -19,7 +19,7 @@ use crate::rules::{
     BUSY_SHARE_MAX, DRIFT_SHARE_MAX, ERROR_SHARE_MAX, LENGTH_SHARE_MIN, LONGEST_SHARE_MAX,
     MISS_SHARE_MAX, OWN_SHARE_MAX, OWN_SHARE_NOTE, SILENCE_MIN, WRONG_MAX,
 };
-use crate::series::{MeasuredPhase, Operation};
+use crate::series::{MeasuredPoint, Operation};
 use crate::show;
 use crate::taken::check_trials;
 use crate::view::Validity;
@@ -65,7 +65,7 @@ impl Findings {
 /// Fewest repetitions of each cell, of its phases or its ramp, that a run may have to be VALID.
 pub(crate) fn check_replication(
     plan: &Plan,
-    phases: &[MeasuredPhase<'_>],
+    phases: &[MeasuredPoint<'_>],
     ramps: &[Ramp<'_>],
     findings: &mut Findings,
 ) {
@@ -162,7 +162,7 @@ fn why_no_trial(recorded: &Recorded) -> String {
 
 /// Rules about one phase; gives the footnotes that all its rows carry.
 pub(crate) fn check_phase(
-    phase: &MeasuredPhase<'_>,
+    phase: &MeasuredPoint<'_>,
     recorded: &Recorded,
     findings: &mut Findings,
     notes: &mut Notes,
@@ -205,16 +205,16 @@ pub(crate) fn check_phase(
 
 /// Whether each block of a phase lasted as long as planned: nothing is answered any more where one
 /// server of several is gone and every client waits for it.
-fn check_length(phase: &MeasuredPhase<'_>, findings: &mut Findings) {
+fn check_length(phase: &MeasuredPoint<'_>, findings: &mut Findings) {
     let Some(Stop::AfterNs(planned_ns)) = phase.planned.map(|planned| planned.stop) else { return };
     if phase.cell.load.is_staged() {
         return;
     }
     // Where few operations follow one another, the last may have been long before the end.
-    let silent_ns = |measured: &PhaseResult| {
-        let operations = measured.operations.last().map_or(0, |whole| whole.counts.total());
-        let usual_ns = measured.wall_ns / operations.max(1);
-        let silent_ns = planned_ns.saturating_sub(measured.wall_ns);
+    let silent_ns = |measured: &Point| {
+        let operations = measured.whole().map_or(0, |whole| whole.counts.total());
+        let usual_ns = measured.length_ns / operations.max(1);
+        let silent_ns = planned_ns.saturating_sub(measured.length_ns);
         (operations > 0 && silent_ns > usual_ns.saturating_mul(SILENCE_MIN)).then_some(silent_ns)
     };
     let longest = phase.trials.iter().filter_map(|(_, measured)| silent_ns(measured)).max();
@@ -241,9 +241,9 @@ pub(crate) fn pinning_notes(header: &Header, notes: &mut Notes) -> Vec<usize> {
         .collect()
 }
 
-fn check_counts(phase: &MeasuredPhase<'_>, operation: &Operation<'_>, findings: &mut Findings) {
+fn check_counts(phase: &MeasuredPoint<'_>, operation: &Operation<'_>, findings: &mut Findings) {
     let mut counts = Counts::default();
-    for point in &operation.points {
+    for point in &operation.blocks {
         counts.merge(&point.result.counts);
     }
     let all = counts.total();
@@ -293,7 +293,7 @@ pub(crate) fn too_many_missing(what: &str, (n, all): (u64, u64), things: &str) -
 }
 
 /// What a workload's data are called.
-pub(crate) fn things(phase: &MeasuredPhase<'_>) -> &'static str {
+pub(crate) fn things(phase: &MeasuredPoint<'_>) -> &'static str {
     match phase.cell.workload {
         Workload::Sessions(_) => "sessions",
         Workload::Kv(_) => "keys",
@@ -316,7 +316,7 @@ pub(crate) fn classes(counts: &Counts) -> String {
 }
 
 /// Names the lifetime of sessions as the cause where a trial outlived it.
-fn expired(phase: &MeasuredPhase<'_>) -> String {
+fn expired(phase: &MeasuredPoint<'_>) -> String {
     let ttl_s = phase.cell.workload.ttl_s();
     let longest_ns = phase.trials.iter().map(|(t, _)| t.took_ns).max().unwrap_or(0);
     if ttl_s == 0 || u128::from(ttl_s) * 1_000_000_000 >= u128::from(longest_ns) {
@@ -330,7 +330,7 @@ fn expired(phase: &MeasuredPhase<'_>) -> String {
 }
 
 /// The generator's own share of the clients' time; a footnote where it is merely high.
-fn check_generator(phase: &MeasuredPhase<'_>, findings: &mut Findings) -> Option<String> {
+fn check_generator(phase: &MeasuredPoint<'_>, findings: &mut Findings) -> Option<String> {
     if phase.is_files_alone() {
         return None;
     }
@@ -357,18 +357,18 @@ fn check_generator(phase: &MeasuredPhase<'_>, findings: &mut Findings) -> Option
 
 /// CPU time by time in the median trial: of a thread of the generator, and of the server, in CPUs,
 /// where it can be seen.
-pub(crate) fn busy(phase: &MeasuredPhase<'_>, kv: &Kv) -> Option<(f64, Option<f64>)> {
-    let busy = |ns: u64, wall_ns: u64| ns as f64 / wall_ns as f64;
+pub(crate) fn busy(phase: &MeasuredPoint<'_>, kv: &Kv) -> Option<(f64, Option<f64>)> {
+    let busy = |ns: u64, length_ns: u64| ns as f64 / length_ns as f64;
     let threads = f64::from(kv.threads.max(1));
     // Where nothing was answered there is no time to set it against.
-    let timed = || phase.trials.iter().filter(|(_, p)| p.wall_ns > 0);
-    let own = median(timed().map(|(_, p)| busy(p.generator_cpu_ns, p.wall_ns) / threads))?;
-    let seen = timed().filter_map(|(_, p)| Some(busy(p.server_cpu_ns?, p.wall_ns)));
+    let timed = || phase.trials.iter().filter(|(_, p)| p.length_ns > 0);
+    let own = median(timed().map(|(_, p)| busy(p.generator_cpu_ns, p.length_ns) / threads))?;
+    let seen = timed().filter_map(|(_, p)| Some(busy(p.server_cpu_ns?, p.length_ns)));
     Some((own, median(seen)))
 }
 
 /// Whether an event loop offered what was planned; a footnote where that cannot be told.
-fn check_offered(phase: &MeasuredPhase<'_>, kv: &Kv, findings: &mut Findings) -> Option<String> {
+fn check_offered(phase: &MeasuredPoint<'_>, kv: &Kv, findings: &mut Findings) -> Option<String> {
     let label = phase.label();
     let unsent: u64 = phase.trials.iter().map(|(_, p)| p.unsent).sum();
     if unsent > 0 {
@@ -407,7 +407,7 @@ fn check_offered(phase: &MeasuredPhase<'_>, kv: &Kv, findings: &mut Findings) ->
 }
 
 /// Whether the rate moves within the phase, in block after block.
-fn check_drift(phase: &MeasuredPhase<'_>, findings: &mut Findings) -> Option<String> {
+fn check_drift(phase: &MeasuredPoint<'_>, findings: &mut Findings) -> Option<String> {
     if phase.cell.load.is_staged() {
         return None;
     }
@@ -419,7 +419,7 @@ fn check_drift(phase: &MeasuredPhase<'_>, findings: &mut Findings) -> Option<Str
             show::percent(share)
         ));
     }
-    let blocks = phase.trials.iter().map(|(_, p)| p.done_per_interval.as_slice());
+    let blocks = phase.series().map(|series| series.done_per_interval.as_slice());
     let change = match is_steady(blocks, DRIFT_SHARE_MAX) {
         Steady::Yes => return None,
         Steady::TooShort => return too_short(phase, findings),
@@ -451,13 +451,13 @@ fn check_drift(phase: &MeasuredPhase<'_>, findings: &mut Findings) -> Option<Str
 
 /// A phase of too few intervals, or blocks, to judge whether its rate was steady: one that ends by
 /// time can be longer, so the run is UNREPLICATED; of others it is a footnote.
-fn too_short(phase: &MeasuredPhase<'_>, findings: &mut Findings) -> Option<String> {
+fn too_short(phase: &MeasuredPoint<'_>, findings: &mut Findings) -> Option<String> {
     let stop = phase.planned.map(|planned| planned.stop);
     let judged = phase.keeps_its_data() && phase.trials.len() >= FEWEST_BLOCKS;
     let Some(Stop::AfterNs(planned_ns)) = stop.filter(|_| judged) else {
         return Some("too short, or too few blocks, to judge whether the rate was steady".into());
     };
-    let interval_ns = phase.trials.iter().map(|(_, p)| p.interval_ns).max().unwrap_or(0);
+    let interval_ns = phase.series().map(|series| series.interval_ns).max().unwrap_or(0);
     let sentence = format!(
         "{} of measurement in a block are too short to judge whether the rate was steady, {} are \
          the least: --duration, or for a study --set measure_ms=",
@@ -471,10 +471,10 @@ fn too_short(phase: &MeasuredPhase<'_>, findings: &mut Findings) -> Option<Strin
 }
 
 /// The longest operation as a share of its phase, in the median trial.
-fn longest_share(phase: &MeasuredPhase<'_>) -> Option<f64> {
-    let share = |p: &PhaseResult| {
+fn longest_share(phase: &MeasuredPoint<'_>) -> Option<f64> {
+    let share = |p: &Point| {
         let longest_ns = p.operations.iter().map(|o| o.service.max_ns()).max()?;
-        Some(longest_ns as f64 / p.wall_ns.max(1) as f64)
+        Some(longest_ns as f64 / p.length_ns.max(1) as f64)
     };
     median(phase.trials.iter().filter_map(|(_, p)| share(p)))
 }

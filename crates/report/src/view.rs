@@ -14,7 +14,7 @@ mod ramps;
 mod value;
 
 pub use growth::{GrowthPoint, GrowthView};
-pub(crate) use ramps::SAME_RATE;
+pub(crate) use ramps::{ALL, SAME_RATE};
 pub use ramps::{
     PlaceView, RampBlock, RampCharts, RampOperation, RampPoint, RampStage, RampView, Saturation,
     SaturationSeries, StageInTime,

@@ -4,7 +4,7 @@ import type { CustomSeriesOption, LineSeriesOption, SeriesOption } from "echarts
 import type { Context } from "../context";
 import * as format from "../format";
 import * as theme from "../theme";
-import type { RampStage, RampView, Value } from "../view";
+import { ALL, type RampStage, type RampView, type Value } from "../view";
 import { rateAxis, timeAxis } from "./axes";
 import { type Drawing, filled, type LegendEntry, mount, tip, zoom } from "./base";
 import { figure, selector } from "./figure";
@@ -101,7 +101,7 @@ function rampTip(params: unknown, chosen: Chosen, looks: Map<string, theme.Look>
     value: `${format.time(10 ** log)} at ${format.rateShort(rate)}/s`,
   }));
   const name = PERCENTILES.find((p) => p.value === chosen.percentile)?.name ?? "";
-  return tip(`${name} of ${chosen.operation === "ramp" ? "all operations" : chosen.operation}`, rows);
+  return tip(`${name} of ${chosen.operation === ALL ? "all operations" : chosen.operation}`, rows);
 }
 
 function drawing(context: Context, chosen: Chosen): Drawing {
@@ -150,13 +150,13 @@ export function byProfile(ramps: readonly RampView[]): { name: string; value: Ra
 
 function operationsOf(ramps: readonly RampView[]): { name: string; value: string }[] {
   const names = new Set(ramps.flatMap((ramp) => ramp.stages.flatMap((stage) => Object.keys(stage.operations))));
-  const single = [...names].filter((name) => name !== "ramp");
-  return [{ name: "all", value: "ramp" }, ...single.map((name) => ({ name, value: name }))];
+  const single = [...names].filter((name) => name !== ALL);
+  return [{ name: "all", value: ALL }, ...single.map((name) => ({ name, value: name }))];
 }
 
 /** The chart of times by rate; null where no load was raised in stages. */
 export function rampLatency(context: Context): HTMLElement | null {
-  const ramps = (context.view.ramps ?? []).filter((ramp) => rampPoints(ramp, "up", "ramp", "p99").length > 0);
+  const ramps = (context.view.ramps ?? []).filter((ramp) => rampPoints(ramp, "up", ALL, "p99").length > 0);
   if (ramps.length === 0) return null;
   const byName = selector("Profile", byProfile(ramps), () => {
     operation.offer(operationsOf(byName.value()));

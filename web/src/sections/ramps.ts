@@ -5,7 +5,7 @@ import { type Context, targetName } from "../context";
 import { chip, h, labelled, scrollBox, section, tableHead } from "../dom";
 import * as format from "../format";
 import { validityMark } from "../validity";
-import type { Comparison, RampStage, RampView, Value } from "../view";
+import { ALL, type Comparison, type RampStage, type RampView, type Value } from "../view";
 
 const OUTCOMES: Record<string, string> = {
   "never-missed": "at least",
@@ -122,7 +122,7 @@ export function downOf(ramp: RampView, stage: RampStage): RampStage | undefined 
 }
 
 function stageRow(ramp: RampView, stage: RampStage, operations: readonly string[]): HTMLElement {
-  const counts = stage.operations["ramp"]?.counts;
+  const counts = stage.operations[ALL]?.counts;
   const all = counts === undefined ? 0 : counts.ok + counts.miss + counts.error + counts.wrong + counts.stale + stage.unsent;
   const share = (n: number | undefined): string => (n === undefined || n === 0 || all === 0 ? "0" : format.percent(n / all));
   const time = (of: RampStage | undefined, operation: string, percentile: string): string => {
@@ -143,10 +143,10 @@ function stageRow(ramp: RampView, stage: RampStage, operations: readonly string[
     h("th", { scope: "row", class: "number" }, isClosed ? format.count(asked) : format.rate(asked)),
     number(format.rate(stage.metrics["rate_per_s"]?.center ?? Number.NaN)),
     h("td", {}, held),
-    number(time(stage, "ramp", "p50")),
-    number(time(stage, "ramp", "p99")),
+    number(time(stage, ALL, "p50")),
+    number(time(stage, ALL, "p99")),
     operations.map((operation) => number(time(stage, operation, "p99"))),
-    number(time(downOf(ramp, stage), "ramp", "p99")),
+    number(time(downOf(ramp, stage), ALL, "p99")),
     number(share((counts?.error ?? 0) + stage.unsent)),
     number(share(counts?.miss)),
     number(used("server_cpus")),
@@ -156,7 +156,7 @@ function stageRow(ramp: RampView, stage: RampStage, operations: readonly string[
 
 function stages(ramp: RampView, title: string): HTMLElement {
   const names = new Set(ramp.stages.flatMap((stage) => Object.keys(stage.operations)));
-  const operations = [...names].filter((name) => name !== "ramp").sort().reverse();
+  const operations = [...names].filter((name) => name !== ALL).sort().reverse();
   const columns = [
     ramp.times === "service" ? "clients" : "asked/s",
     "answered/s",

@@ -73,7 +73,7 @@ fn hits_add_up(place: &Place, summary: &Value, name: &str) {
     let trials = place.record().trials();
     let trial = trials.iter().find(|t| t["cell"] == cell.as_str()).unwrap();
     let over_time: Vec<(u64, u64)> =
-        serde_json::from_value(trial["phases"][0]["reads_per_interval"].clone()).unwrap();
+        serde_json::from_value(trial["series"][0]["reads_per_interval"].clone()).unwrap();
     let reads = row(summary, name, "list.read");
     let all: u64 = ["ok", "miss", "stale"].iter().map(|kind| count(reads, kind)).sum();
     assert_eq!(over_time.iter().map(|(reads, _)| reads).sum::<u64>(), all);

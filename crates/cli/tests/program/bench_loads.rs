@@ -1,7 +1,7 @@
 //! `bench` with loads that are more than a rate and a mix: YCSB's D and F, stages, and thousands of
 //! connections.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::process::Command;
 
 use super::common::{Place, count, installed, row};
@@ -126,27 +126,29 @@ fn stages_change_the_rate_and_are_told_apart() {
     let mut command = bench(&place, &["--stages", stages, "--even", "--keys", "500"]);
     command.args(["--op", "get=0.8,set=0.2", "--blocks", "2"]);
     let summary = Place::finish(command).measured().json();
-    let whole = row(&summary, "redis", "mixed");
-    good(whole);
+    let ramp = &summary["ramps"][0];
     let stage = |length_ns: u64, from: u64, to: u64| serde_json::json!({"length_ns": length_ns, "from_per_s": from, "to_per_s": to});
     let expected =
         [stage(S * 2 / 5, 500, 500), stage(S / 2, 500, 2_500), stage(S * 2 / 5, 2_500, 2_500)];
-    assert_eq!(whole["load"]["stages"], Value::from(expected.to_vec()));
-    assert_eq!(whole["load"]["rate_per_s"], 2_500);
-    let mut all = 0;
-    for (number, due) in [(1, 200), (2, 750), (3, 1_000)] {
-        let stage = row(&summary, "redis", &format!("mixed.stage-{number}"));
-        // Of both blocks; of those due in the warm-up a few are answered after it.
-        assert!(count(stage, "ok").abs_diff(2 * due) <= 30, "{stage}");
-        assert!(stage["metrics"]["response_ns_p99"]["center"].as_f64().unwrap() > 0.0);
-        all += count(stage, "ok");
-    }
-    assert_eq!(all, count(whole, "ok"));
-    let stages = place.record().trials()[0]["phases"][0]["stages"].clone();
-    let planned = |stage: &Value| stage["planned_per_s"].as_f64().unwrap().round();
-    let planned: Vec<f64> = stages.as_array().unwrap().iter().map(planned).collect();
+    assert_eq!(ramp["load"]["stages"], Value::from(expected.to_vec()));
+    assert_eq!((&ramp["operation"], &ramp["load"]["rate_per_s"]), (&"mixed".into(), &2_500.into()));
     // Of the one that rises without its first fifth.
-    assert_eq!(planned, [500.0, 1_700.0, 2_500.0]);
+    for (stage, planned) in ramp["stages"].as_array().unwrap().iter().zip([500, 1_700, 2_500]) {
+        let own = stage["metrics"]["planned_per_s"]["center"].as_f64().unwrap();
+        assert!((own - f64::from(planned)).abs() < 1.0, "{own}");
+        let all = &stage["operations"]["all"];
+        // Of both blocks, each without the first fifth of its length.
+        let length_s = if planned == 1_700 { 0.4 } else { 0.32 };
+        let due = (2.0 * length_s * f64::from(planned)) as u64;
+        assert!(count(all, "ok").abs_diff(due) <= 10, "{due}: {}", all["counts"]);
+        let parts = ["get", "set"].map(|name| count(&stage["operations"][name], "ok"));
+        assert_eq!(parts.iter().sum::<u64>(), count(all, "ok"));
+        assert!(all["metrics"]["response_ns_p99"]["center"].as_f64().unwrap() > 0.0);
+    }
+    assert_eq!(ramp["stages"].as_array().unwrap().len(), 3);
+    assert_eq!((&ramp["outcome"], &summary["cells"]), (&"never-missed".into(), &json!([])));
+    let sentence = ramp["sentence"].as_str().unwrap();
+    assert!(sentence.starts_with("redis sustains at least 2,"), "{sentence}");
     // A rate that rises by plan is no drift.
     let reasons = summary["reasons"].to_string();
     assert!(!reasons.contains("the rate"), "{reasons}");
@@ -166,20 +168,17 @@ fn clients_come_and_go_by_stages() {
     let stages = "400ms:1,400ms:1-20,400ms:20";
     let arguments = ["--client-stages", stages, "--think", "2ms", "--keys", "500", "--blocks", "1"];
     let summary = Place::finish(bench(&place, &arguments)).measured().json();
-    let whole = row(&summary, "redis", "mixed");
-    good(whole);
-    assert_eq!(whole["load"]["clients"], 20);
+    let ramp = &summary["ramps"][0];
+    assert_eq!((&ramp["load"]["clients"], &ramp["times"]), (&20.into(), &"service".into()));
     let stage = |from: u64, to: u64| serde_json::json!({"length_ns": S * 2 / 5, "from_clients": from, "to_clients": to});
     let expected = [stage(1, 1), stage(1, 20), stage(20, 20)];
-    assert_eq!(whole["load"]["stages"], Value::from(expected.to_vec()));
-    let counts = [1, 2, 3]
-        .map(|number| count(row(&summary, "redis", &format!("mixed.stage-{number}")), "ok"));
-    // With a pause of 2 ms a client sends at most 200 requests in a stage.
-    assert!(counts[0] <= 201 && counts[0] * 2 < counts[1] && counts[1] < counts[2], "{counts:?}");
-    assert_eq!(counts.iter().sum::<u64>(), count(whole, "ok"));
-    let stages = place.record().trials()[0]["phases"][0]["stages"].clone();
-    let clients = |stage: &Value| stage["clients"].as_u64().unwrap();
-    let clients: Vec<u64> = stages.as_array().unwrap().iter().map(clients).collect();
+    assert_eq!(ramp["load"]["stages"], Value::from(expected.to_vec()));
+    let stages = ramp["stages"].as_array().unwrap();
+    let counts: Vec<u64> =
+        stages.iter().map(|stage| count(&stage["operations"]["all"], "ok")).collect();
+    // With a pause of 2 ms a client sends at most 160 requests in the settled part of a stage.
+    assert!(counts[0] <= 161 && counts[0] * 2 < counts[1] && counts[1] < counts[2], "{counts:?}");
+    let clients: Vec<u64> = stages.iter().map(|s| s["clients"].as_u64().unwrap()).collect();
     assert_eq!(clients, [1, 12, 20]);
     let text = place.on_records(&["show"]).measured().stdout;
     let told = "1 client for 0.4 s, then 1 to 20 clients in 0.4 s, then 20 clients for 0.4 s";

@@ -63,8 +63,7 @@ fn errors(row: &Value, class: &str) -> u64 {
 /// Requests answered in the last whole second of the only phase.
 fn answered_at_the_end(place: &Place) -> u64 {
     let trial = place.record().trials().remove(0);
-    let phase = &trial["phases"][0];
-    let done = phase["done_per_interval"].as_array().unwrap();
+    let done = trial["series"][0]["done_per_interval"].as_array().unwrap();
     done.iter().rev().take(10).map(|n| n.as_u64().unwrap()).sum()
 }
 
@@ -109,7 +108,7 @@ fn one_of_several_servers_that_is_killed_fails_the_trial() {
 }
 
 /// A closed load on so many servers, of which the last stands still for two seconds: the summary,
-/// the only phase, and the server's address.
+/// the only trial, and the server's address.
 fn one_stands_still(count: usize, timeout: &str) -> (Value, Value, String) {
     let servers: Vec<_> = (0..count).map(|_| PortServer::memcached(&[])).collect();
     let places: Vec<_> = servers.iter().map(|s| format!("127.0.0.1:{}", s.port)).collect();
@@ -124,8 +123,8 @@ fn one_stands_still(count: usize, timeout: &str) -> (Value, Value, String) {
     std::thread::sleep(Duration::from_secs(2));
     last.signal(Signal::SIGCONT);
     let summary = run.finish_within(PATIENCE).measured().json();
-    let phase = place.record().trials().remove(0)["phases"][0].clone();
-    (summary, phase, places.last().unwrap().clone())
+    let trial = place.record().trials().remove(0);
+    (summary, trial, places.last().unwrap().clone())
 }
 
 /// The clients of a closed load wait for it in a request each, and the others answer them before
@@ -137,11 +136,11 @@ fn one_of_several_servers_that_stands_still_for_seconds_is_told() {
     }
     // Short time-outs lose requests, long ones none.
     for timeout in ["5s", "500ms"] {
-        let (summary, phase, place) = one_stands_still(3, timeout);
+        let (summary, trial, place) = one_stands_still(3, timeout);
         let told = format!("{place} gave no service for ");
         let is_told = |r: &Value| r.as_str().unwrap().contains(&told);
         assert_eq!(among(&summary["reasons"], is_told).len(), 1, "{}", summary["reasons"]);
-        let outages = phase["outages"].as_array().unwrap();
+        let outages = trial["outages"].as_array().unwrap();
         assert_eq!(outages.len(), 1, "{timeout}: {outages:?}");
         let length_ns = outages[0]["length_ns"].as_u64().unwrap();
         assert!((1_700_000_000..4_000_000_000).contains(&length_ns), "{timeout}: {length_ns}");
@@ -155,8 +154,8 @@ fn a_server_that_stands_still_alone_is_slow_and_not_gone() {
     if !installed(&["memcached", "setpriv"]) {
         return;
     }
-    let (summary, phase, _) = one_stands_still(1, "5s");
-    assert_eq!(phase["outages"], Value::Null);
+    let (summary, trial, _) = one_stands_still(1, "5s");
+    assert_eq!(trial["outages"], Value::Null);
     let slowest = &row(&summary, "x", "mixed")["metrics"]["response_ns_max"];
     assert!(slowest["center"].as_f64().unwrap() > 1.9e9, "{slowest}");
 }
@@ -237,9 +236,9 @@ fn a_server_that_stands_still_for_a_while_is_measured_on() {
     assert!((1..=4).contains(&count(mixed, "error")), "{mixed}");
     assert!(answered_at_the_end(&place) > 100, "{mixed}");
     // It lost requests, so that it was gone for as long as it stood still.
-    let phase = &place.record().trials()[0]["phases"][0];
-    let length_ns = phase["outages"][0]["length_ns"].as_u64().unwrap_or(0);
-    assert!((550_000_000..2_000_000_000).contains(&length_ns), "{}", phase["outages"]);
+    let outages = &place.record().trials()[0]["outages"];
+    let length_ns = outages[0]["length_ns"].as_u64().unwrap_or(0);
+    assert!((550_000_000..2_000_000_000).contains(&length_ns), "{outages}");
     assert_eq!(server.keys(), [""; 0]);
 }
 
@@ -358,5 +357,5 @@ fn a_pause_of_the_server_is_seen_in_full() {
     // A sixth of the requests were due meanwhile, and their mean wait is half of the pause.
     assert!(metric("response_ns_mean") > 30e6, "{mixed}");
     // It is there, and no outage.
-    assert_eq!(place.record().trials()[0]["phases"][0]["outages"], Value::Null);
+    assert_eq!(place.record().trials()[0]["outages"], Value::Null);
 }

@@ -32,16 +32,16 @@ fn is_measured(server: &PortServer) {
     wait_until("keys are read", Duration::from_secs(30), reads);
 }
 
-/// The only phase of the only trial.
-fn phase(place: &Place) -> Value {
-    place.record().trials().remove(0)["phases"][0].clone()
+/// The only trial.
+fn trial(place: &Place) -> Value {
+    place.record().trials().remove(0)
 }
 
 /// Requests answered in the last whole second of a phase that was planned to last so long.
-fn answered_at_the_end(phase: &Value, planned_ns: u64) -> u64 {
-    let wall_ns = phase["wall_ns"].as_u64().unwrap();
-    assert!(wall_ns > planned_ns / 10 * 9, "{wall_ns} of {planned_ns}");
-    let done = phase["done_per_interval"].as_array().unwrap();
+fn answered_at_the_end(trial: &Value, planned_ns: u64) -> u64 {
+    let length_ns = trial["points"][0]["length_ns"].as_u64().unwrap();
+    assert!(length_ns > planned_ns / 10 * 9, "{length_ns} of {planned_ns}");
+    let done = trial["series"][0]["done_per_interval"].as_array().unwrap();
     done.iter().skip(planned_ns as usize / 100_000_000 - 10).map(|n| n.as_u64().unwrap()).sum()
 }
 
@@ -73,11 +73,11 @@ fn a_primary_dies(more: &[&str]) {
     drop(cluster.0.remove(1));
     let summary = run.finish_within(PATIENCE).code(4).json();
     assert_eq!(summary["failures"], serde_json::json!([]));
-    let phase = phase(&place);
-    assert!(answered_at_the_end(&phase, 9_000_000_000) > 100, "{phase}");
+    let trial = trial(&place);
+    assert!(answered_at_the_end(&trial, 9_000_000_000) > 100, "{trial}");
     let heir_answered = cluster.0.iter().find(|s| s.port == heir).unwrap().calls("get");
     assert!(heir_answered > 100, "{heir_answered}");
-    let outages = phase["outages"].as_array().unwrap();
+    let outages = trial["outages"].as_array().unwrap();
     assert_eq!(outages.len(), 1, "{outages:?}");
     assert_eq!(outages[0]["server"], format!("127.0.0.1:{dies}"));
     assert_eq!(outages[0]["taken_over_by"], format!("127.0.0.1:{heir}"));
@@ -164,8 +164,8 @@ fn a_primary_that_hands_over_loses_nothing() {
     let summary = run.finish_within(PATIENCE).measured().json();
     let mixed = row(&summary, "c", "mixed");
     assert_eq!(count(mixed, "error"), 0, "{mixed}");
-    let phase = phase(&place);
-    assert!(answered_at_the_end(&phase, 4_000_000_000) > 100, "{phase}");
+    let trial = trial(&place);
+    assert!(answered_at_the_end(&trial, 4_000_000_000) > 100, "{trial}");
     assert!(heir.calls("get") > 100);
     assert_emptied(&cluster);
 }
@@ -205,9 +205,9 @@ fn a_server_that_joins_under_load_is_asked() {
     let summary = run.finish_within(PATIENCE).measured().json();
     let mixed = row(&summary, "c", "mixed");
     assert_eq!(count(mixed, "error"), 0, "{mixed}");
-    let phase = phase(&place);
-    assert!(answered_at_the_end(&phase, 8_000_000_000) > 100, "{phase}");
+    let trial = trial(&place);
+    assert!(answered_at_the_end(&trial, 8_000_000_000) > 100, "{trial}");
     assert!(cluster.0[3].calls("get") > 100);
-    assert_eq!(phase["outages"], Value::Null);
+    assert_eq!(trial["outages"], Value::Null);
     assert_emptied(&cluster);
 }

@@ -415,7 +415,7 @@ fn histograms_of_any_range_stay_small() {
     let mut trial = foreign.first_trial();
     // One request of 100 years, in 60 bytes; as counters by value each takes 400 kB.
     let far = stats_of(u64::MAX / 4);
-    let phase = &mut trial["phases"][0];
+    let phase = &mut trial["points"][0];
     let operation = phase["operations"][0].clone();
     let many = (0..2_000).map(|n| {
         let mut operation = operation.clone();
@@ -459,18 +459,18 @@ fn numbers_that_nobody_measured_are_refused_by_name() {
         shown.error(&["header.json`", &format!("{key}`"), "expected"]);
     }
     let mut trial = foreign.first_trial();
-    trial["phases"][0]["wall_ns"] = json!(u64::MAX);
+    trial["points"][0]["length_ns"] = json!(u64::MAX);
     foreign.restore();
     foreign.trials(&[foreign.first_trial(), trial]);
     let shown = foreign.reads(&["show", &path], "a phase of 584 years").code(2);
-    shown.error(&["trials.jsonl`, line 2", "`wall_ns`", "expected"]);
+    shown.error(&["trials.jsonl`, line 2", "`length_ns`", "expected"]);
 }
 
 #[test]
 fn many_small_things_take_no_long_time() {
     let foreign = Foreign::new();
     let mut small = foreign.first_trial();
-    small["phases"] = json!([]);
+    small["points"] = json!([]);
     let of = |n: u32| {
         let mut trial = small.clone();
         trial["block"] = json!(n);

@@ -45,9 +45,9 @@ fn a_private_server_is_sampled_and_exported() {
             of_trial.iter().filter_map(|s| s["store_commands"].parse().ok()).collect();
         assert!(told.len() >= 3 && told.is_sorted(), "{told:?}");
         assert!(told.last() > told.first(), "{told:?}");
-        let phase = &trial["phases"][0];
+        let phase = &trial["points"][0];
         let begun_ns = phase["begun_ns"].as_u64().unwrap();
-        let ended_ns = begun_ns + phase["wall_ns"].as_u64().unwrap();
+        let ended_ns = begun_ns + phase["length_ns"].as_u64().unwrap();
         let within = |at_ns: u64| (begun_ns..ended_ns).contains(&at_ns);
         assert!(of_trial.iter().filter(|s| within(number(s, "at_ns"))).count() >= 3, "{phase}");
         assert!(ended_ns <= number(last, "at_ns"), "{phase}");

@@ -16,7 +16,7 @@ use super::pacer::{Arrivals, Stage};
 use super::protocol::{Greeting, Judged, Parser};
 use super::recorder::WireRecorder;
 use super::route::{Layout, Route, Survey};
-use super::stages::{Marks, spans, uses};
+use super::stages::{Marks, spans, steady_rate_per_s, uses};
 use super::stream::{Address, Tls};
 use super::surveying::Surveying;
 use super::work::Work;
@@ -310,7 +310,11 @@ pub fn run<P: Parser + Default>(
     watcher: &mut dyn FnMut(Moment<'_>),
 ) -> Outcome {
     let shared = Shared::new(offer, work, servers, stop);
-    let mut outcome = Outcome::default();
+    let mut outcome = Outcome {
+        clients: offer.clients,
+        planned_per_s: steady_rate_per_s(offer, work),
+        ..Outcome::default()
+    };
     let (spans, mut ended) = (spans(offer, work), Vec::new());
     let mut marks = Marks::default();
     let (mut before, mut after) = (ReadAt::default(), ReadAt::default());
@@ -374,7 +378,7 @@ pub(crate) fn fresh(offer: &Offer, work: &Work) -> WireRecorder {
         slowest::interval_ns(length_ns),
     );
     let limits_ns: &[u64] = if is_open { &offer.limits_ns } else { &[] };
-    recorder.with_stages(&spans(offer, work), work.follows).with_limits(limits_ns)
+    recorder.with_stages(&spans(offer, work)).with_limits(limits_ns)
 }
 
 /// The life of one thread.

@@ -131,7 +131,7 @@ impl Outages {
         self.changed(&all);
     }
 
-    /// Those within the measurement, which began and ended then, by time.
+    /// Those within the measurement, which began and ended then, by time; of a phase without name.
     pub(crate) fn within(&self, (from_ns, to_ns): (u64, u64), nodes: &[Address]) -> Vec<Outage> {
         let outage = |gone: &Gone| {
             let until_ns = gone.until_ns.or(gone.open_ns);
@@ -140,6 +140,7 @@ impl Outages {
             let length_ns = end_ns.saturating_sub(begun_ns);
             let to_the_end = until_ns.is_none_or(|until_ns| until_ns > to_ns);
             gone.counts(length_ns).then(|| Outage {
+                phase: String::new(),
                 server: nodes[gone.node].to_string(),
                 begun_ns: begun_ns - from_ns,
                 length_ns,

@@ -2,11 +2,12 @@
 
 use std::time::Instant;
 
-use model::{Disturbance, Failure, Outage, PhaseResult};
+use model::{Disturbance, Failure, Outage, Point, Series};
 use workloads::kv::Written;
 
 use super::recorder::{INTERVAL_NS, WireRecorder};
-use super::stages::{StageUse, stage_results};
+use super::stages::{StageUse, stage_points};
+use crate::meter::PhaseRecord;
 
 /// What a load gave.
 #[derive(Debug, Default)]
@@ -15,6 +16,11 @@ pub struct Outcome {
     pub recorder: WireRecorder,
     /// When the measurement began; `None` for a load that nobody offered.
     pub begun: Option<Instant>,
+    /// Clients that there were.
+    pub clients: u32,
+    /// Requests that were planned a second, where their rate stays the same; `None` under a closed
+    /// load.
+    pub planned_per_s: Option<f64>,
     /// From the start of the measurement to the last reply, nanoseconds.
     pub wall_ns: u64,
     /// CPU time of the threads from the start of the measurement, nanoseconds.
@@ -46,28 +52,45 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// The same as a measured phase of a trial.
-    pub fn into_phase(self, phase: &str, names: &[&str]) -> PhaseResult {
-        let seconds = self.wall_ns as f64 / 1e9;
+    /// The same as a measured phase: the stages that were over where the load had some, else one
+    /// point.
+    pub fn into_phase(self, phase: &str, names: &[&str]) -> PhaseRecord {
         let (stages, uses) = (&self.recorder.stages, &self.stage_uses);
-        PhaseResult {
-            stages: stage_results(stages, uses, (phase, names), self.whole_ns),
+        let mut points = if stages.is_empty() {
+            vec![self.point(phase, names)]
+        } else {
+            stage_points(stages, uses, (phase, names), self.whole_ns)
+        };
+        if let Some(first) = points.first_mut() {
+            first.warmup.wrong += self.recorder.wrong_in_warmup;
+        }
+        let series = Series {
             phase: phase.into(),
-            wall_ns: self.wall_ns,
+            begun_ns: 0,
+            interval_ns: INTERVAL_NS,
+            done_per_interval: self.recorder.done_per_interval().to_vec(),
+            reads_per_interval: Vec::new(),
+        };
+        let of_phase = |outage| Outage { phase: phase.into(), ..outage };
+        let outages = self.outages.into_iter().map(of_phase).collect();
+        PhaseRecord { begun: self.begun, points, series, outages }
+    }
+
+    fn point(&self, phase: &str, names: &[&str]) -> Point {
+        let seconds = self.wall_ns as f64 / 1e9;
+        Point {
+            phase: phase.into(),
+            length_ns: self.wall_ns,
+            planned_per_s: self.planned_per_s,
+            clients: self.clients,
             operations: self.recorder.results(phase, names, seconds),
+            unsent: self.unsent,
             generator_cpu_ns: self.generator_cpu_ns,
             generator_run_delay_ns: self.generator_run_delay_ns,
             server_cpu_ns: self.server_cpu_ns,
             disturbance: self.disturbance,
-            own_share: 0.0,
-            restored: Vec::new(),
-            unsent: self.unsent,
-            outages: self.outages,
-            interval_ns: INTERVAL_NS,
             due: self.recorder.due.as_ref().map(|due| due.to_due()),
-            done_per_interval: self.recorder.done_per_interval().to_vec(),
-            reads_per_interval: Vec::new(),
-            begun_ns: 0,
+            ..Point::default()
         }
     }
 }

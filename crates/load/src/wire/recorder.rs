@@ -48,8 +48,6 @@ pub struct WireRecorder {
     rows: Vec<Row>,
     /// Empty unless the load has stages.
     pub(crate) stages: Vec<StageRows>,
-    /// True where stages are no rows among those of the operations.
-    stages_apart: bool,
     /// Requests answered in each interval of [`INTERVAL_NS`] from the start of the measurement.
     done_per_interval: Vec<u64>,
     /// What was due in each interval; `None` without limits.
@@ -209,11 +207,9 @@ impl WireRecorder {
         Self { rows: vec![Row::new(open, slowest_ns); operations], ..Self::default() }
     }
 
-    /// The same, telling apart what was due in each stage; `apart` where they are no rows among
-    /// those of the operations.
-    pub(crate) fn with_stages(mut self, spans: &[Span], apart: bool) -> Self {
+    /// The same, telling apart what was due in each stage.
+    pub(crate) fn with_stages(mut self, spans: &[Span]) -> Self {
         self.stages = spans.iter().map(|s| StageRows::new(*s, &self.rows)).collect();
-        self.stages_apart = apart;
         self
     }
 
@@ -278,7 +274,6 @@ impl WireRecorder {
         }
         if self.stages.is_empty() {
             self.stages.clone_from(&other.stages);
-            self.stages_apart = other.stages_apart;
         } else {
             for (own, theirs) in self.stages.iter_mut().zip(&other.stages) {
                 own.merge(theirs);
@@ -344,20 +339,11 @@ impl WireRecorder {
         self.rows.iter().map(Row::answered).sum()
     }
 
-    /// Result rows: each operation that happened, each of several stages (`stage-1`, …) with what
-    /// was due in it, and all together under `phase` where there are several operations; the row
-    /// that stands for all is the last. `seconds` is the length of the measurement.
+    /// Result rows: each operation that happened, and all together under `phase` where there are
+    /// several operations; the row that stands for all is the last. `seconds` is the length of the
+    /// measurement.
     pub fn results(&self, phase: &str, names: &[&str], seconds: f64) -> Vec<OperationResult> {
-        let mut results = results(&self.rows, (phase, names), seconds);
-        if self.stages.len() > 1 && !self.stages_apart {
-            let stages = self.stages.iter().enumerate().map(|(i, stage)| {
-                let (row, seconds) = stage.whole();
-                result(&format!("stage-{}", i + 1), &row, seconds)
-            });
-            let last = results.len().saturating_sub(1);
-            results.splice(last..last, stages.collect::<Vec<_>>());
-        }
-        results
+        results(&self.rows, (phase, names), seconds)
     }
 }
 

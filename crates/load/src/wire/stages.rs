@@ -1,7 +1,7 @@
 //! The stages of a load: which parts of its measurement they are, what was recorded in each, and
 //! what was used meanwhile.
 
-use model::{ClientStage, Disturbance, SETTLE_SHARE, StageResult};
+use model::{ClientStage, Disturbance, Point, SETTLE_SHARE};
 
 use super::engine::{Offer, Pacing};
 use super::pacer::Stage;
@@ -82,8 +82,8 @@ pub(crate) fn spans(offer: &Offer, work: &Work) -> Vec<Span> {
 #[derive(Clone, Debug)]
 pub(crate) struct StageRows {
     span: Span,
-    /// All operations outside of its recorded part: until it has settled and, of the last stage,
-    /// behind its end.
+    /// Its warm-up, all operations together: until it has settled and, of the last stage, behind
+    /// its end.
     outside: Row,
     /// From there on, by operation.
     rows: Vec<Row>,
@@ -134,13 +134,6 @@ impl StageRows {
         self.all().for_each(Row::clear);
         self.answered.fill(0);
         self.unsent = 0;
-    }
-
-    /// All of it, its beginning included, and its length in seconds.
-    pub(crate) fn whole(&self) -> (Row, f64) {
-        let mut whole = self.outside.clone();
-        self.rows.iter().for_each(|row| whole.merge(row));
-        (whole, (self.span.ends_ns - self.span.begins_ns) as f64 / 1e9)
     }
 }
 
@@ -277,16 +270,16 @@ pub(crate) fn uses<'a>(
     uses
 }
 
-/// The results of the stages that were over at `until_ns` from the start of the measurement.
-pub(crate) fn stage_results(
+/// The points of the stages that were over at `until_ns` from the start of the measurement.
+pub(crate) fn stage_points(
     stages: &[StageRows],
     uses: &[StageUse],
     (phase, names): (&str, &[&str]),
     until_ns: u64,
-) -> Vec<StageResult> {
+) -> Vec<Point> {
     let over = stages.iter().zip(uses).enumerate();
     let over = over.take_while(|(_, (stage, _))| stage.span.ends_ns <= until_ns);
-    let stage_result = |(number, (stage, used)): (usize, (&StageRows, &StageUse))| {
+    let point = |(number, (stage, used)): (usize, (&StageRows, &StageUse))| {
         let Span { from_ns, planned_per_s, clients, .. } = stage.span;
         let mut operations = results(&stage.rows, (phase, names), stage.span.seconds());
         // The rate is that of the answers, also where those were due before, or will be counted
@@ -300,21 +293,32 @@ pub(crate) fn stage_results(
                 slowest.begin_at(from_ns);
             }
         }
-        StageResult {
-            stage: number as u32,
-            from_ns,
+        Point {
+            phase: phase.into(),
+            stage: Some(number as u32),
+            begun_ns: from_ns,
             length_ns: stage.span.length_ns(),
             planned_per_s,
             clients,
             operations,
             unsent: stage.unsent,
-            server_cpu_ns: used.server_cpu_ns,
+            warmup: stage.outside.counts().clone(),
             generator_cpu_ns: used.generator.cpu_ns,
             generator_run_delay_ns: used.generator.run_delay_ns,
+            server_cpu_ns: used.server_cpu_ns,
             disturbance: used.disturbance,
+            ..Point::default()
         }
     };
-    over.map(stage_result).collect()
+    over.map(point).collect()
+}
+
+/// Requests that are planned a second where their rate stays the same; `None` under a closed load.
+pub(crate) fn steady_rate_per_s(offer: &Offer, work: &Work) -> Option<f64> {
+    let Pacing::Open { stages, .. } = &offer.pacing else { return None };
+    let [stage] = &stages[..] else { return None };
+    let rate_per_s = f64::midpoint(stage.rate_from_per_s, stage.rate_to_per_s);
+    Some(rate_per_s * work.requests_each() as f64)
 }
 
 #[cfg(test)]

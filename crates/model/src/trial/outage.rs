@@ -6,11 +6,13 @@ use serde::{Deserialize, Serialize};
 /// requests waiting and answered nothing, until it, or the server that took over from it, was back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outage {
+    /// Name of the phase in which it was.
+    pub phase: String,
     /// Address of the server.
     pub server: String,
     /// When the first request that it lost or left waiting was sent, or when it answered last if
-    /// that was later, nanoseconds since the phase's measurement began; 0 where that was in the
-    /// warm-up.
+    /// that was later, nanoseconds since the trial began; the start of the phase's measurement
+    /// where that was in the warm-up.
     pub begun_ns: u64,
     /// How long nothing was answered, nanoseconds; at least [`Outage::SHORTEST_NS`], and at least
     /// [`Outage::SILENCE_NS`] where no request was lost.

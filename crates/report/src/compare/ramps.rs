@@ -36,7 +36,8 @@ pub(super) fn common(a: &View, b: &View) -> Common {
 }
 
 fn same(a: &RampView, b: &RampView) -> bool {
-    a.target == b.target && a.workload == b.workload && a.load == b.load
+    a.target == b.target
+        && (&a.workload, &a.operation, &a.load) == (&b.workload, &b.operation, &b.load)
 }
 
 /// Why nothing is decided by a ramp.

@@ -1,6 +1,5 @@
 //! The highest rates of two targets, compared block by block by the rules of all comparisons.
 
-use model::RAMP;
 use model::study::HighestRate;
 use stats::Paired;
 
@@ -48,7 +47,7 @@ pub(crate) fn comparisons(
     let mut pairs = Vec::new();
     for (i, a) in ramps.iter().enumerate() {
         for (j, b) in ramps.iter().enumerate().skip(i + 1) {
-            if views[i].workload != views[j].workload {
+            if views[i].workload != views[j].workload || views[i].operation != views[j].operation {
                 continue;
             }
             for (metric, which) in COMPARED {
@@ -79,7 +78,7 @@ fn comparison(
     let bounded = bounded(judged.verdict, (a, b));
     Some(Comparison {
         workload: a.workload.clone(),
-        operation: RAMP.into(),
+        operation: a.operation.clone(),
         load: a.load.clone(),
         metric: metric.into(),
         blocks: blocks as u32,

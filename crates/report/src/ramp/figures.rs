@@ -1,6 +1,6 @@
 //! A ramp over all blocks: highest rates, what happens at shares of the knee, and every stage.
 
-use model::{Counts, OperationResult, Plan, RAMP, Slowest, StageResult};
+use model::{Counts, OperationResult, Plan, Point, Slowest};
 use stats::knee::{ERROR_SHARE, Way};
 use stats::{Histogram, Times};
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,7 +15,7 @@ use crate::search::grouped;
 use crate::show;
 use crate::validity::classes;
 use crate::view::{
-    RampBlock, RampCharts, RampOperation, RampPoint, RampStage, RampView, StageInTime, Value,
+    ALL, RampBlock, RampCharts, RampOperation, RampPoint, RampStage, RampView, StageInTime, Value,
 };
 
 /// Shares of the knee at which times and costs are told.
@@ -42,6 +42,7 @@ impl Ramp<'_> {
         let open = self.climbs.iter().any(is_open);
         RampView {
             workload: self.cell.workload.profile().into(),
+            operation: self.phase.into(),
             target: self.cell.target.clone(),
             load: self.cell.load.clone(),
             blocks: self.whole().count() as u32,
@@ -215,7 +216,7 @@ impl Ramp<'_> {
     pub(crate) fn operations(&self) -> BTreeSet<&str> {
         let stages = self.climbs.iter().flat_map(|climb| &climb.stages);
         let names = stages.flat_map(|s| &s.result.operations).map(|o| o.operation.as_str());
-        names.filter(|name| *name != RAMP).collect()
+        names.filter(|name| *name != self.phase).collect()
     }
 
     /// The stages of all blocks: those of the way up by their place in rising order, those of the
@@ -242,7 +243,7 @@ impl Ramp<'_> {
             RampBlock {
                 block: climb.trial.block,
                 failed: !climb.is_whole(),
-                stages: climb.stages.iter().map(|stage| in_time(climb, stage)).collect(),
+                stages: climb.stages.iter().map(in_time).collect(),
                 saturation: samples.and_then(|samples| saturation(samples)),
             }
         };
@@ -281,18 +282,20 @@ fn stage((number, way): (u32, Way), all: &[&Seen<'_>], plan: &Plan) -> RampStage
         Some(s.result.generator_run_delay_ns as f64 / s.result.length_ns as f64)
     });
     put("taken_share", &|s| Some(s.result.disturbance.share_of(s.result.length_ns)));
-    let names: BTreeSet<&str> =
-        all.iter().flat_map(|s| s.result.operations.iter().map(|o| o.operation.as_str())).collect();
+    let parts = |stage: &Point| -> Vec<String> {
+        let names = stage.operations.iter().map(|o| o.operation.clone());
+        names.filter(|name| *name != stage.phase).collect()
+    };
+    let names: BTreeSet<String> = all.iter().flat_map(|s| parts(s.result)).collect();
     let of = |name: &str| -> Vec<OfStage<'_>> {
         let results = all.iter().flat_map(|s| s.result.operations.iter().map(|o| (s.result, o)));
         results.filter(|(_, o)| o.operation == name).collect()
     };
     let mut operations: BTreeMap<String, RampOperation> =
-        names.iter().map(|name| ((*name).to_string(), operation(&of(name), plan))).collect();
-    // A load of one operation has no row for all.
+        names.iter().map(|name| (name.clone(), operation(&of(name), plan))).collect();
     let wholes: Vec<OfStage<'_>> =
         all.iter().filter_map(|s| Some((s.result, s.whole()?))).collect();
-    operations.entry(RAMP.into()).or_insert_with(|| operation(&wholes, plan));
+    operations.insert(ALL.into(), operation(&wholes, plan));
     RampStage {
         number,
         way: if way == Way::Up { "up" } else { "down" }.into(),
@@ -311,7 +314,7 @@ type Read = fn(&OperationResult) -> &Histogram;
 type Course = fn(&Slowest) -> &[u64];
 
 /// An operation of a stage.
-type OfStage<'a> = (&'a StageResult, &'a OperationResult);
+type OfStage<'a> = (&'a Point, &'a OperationResult);
 
 fn operation(results: &[OfStage<'_>], plan: &Plan) -> RampOperation {
     let mut found = RampOperation::default();
@@ -346,8 +349,8 @@ fn operation(results: &[OfStage<'_>], plan: &Plan) -> RampOperation {
 /// Percentiles of a stage: it is short, and rarer ones would rest on too few requests.
 const KEPT: [&str; 3] = ["p50", "p99", "p999"];
 
-fn in_time(climb: &Climb<'_>, stage: &Seen<'_>) -> StageInTime {
-    let from_ns = climb.phase.begun_ns + stage.result.from_ns;
+fn in_time(stage: &Seen<'_>) -> StageInTime {
+    let from_ns = stage.result.begun_ns;
     StageInTime {
         from_s: from_ns as f64 / 1e9,
         to_s: (from_ns + stage.result.length_ns) as f64 / 1e9,

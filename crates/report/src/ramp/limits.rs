@@ -1,7 +1,7 @@
 //! Whose limit a ramp met, and what of it breaks a rule. That requests fail or wait beyond the knee
 //! is what a ramp is for.
 
-use model::{Counts, PhaseResult, Sample, StoreCounters};
+use model::{Counts, Point, Sample, StoreCounters};
 use stats::knee::{ERROR_SHARE, Stage, Way};
 
 use super::{Climb, Ramp, Seen, planned};
@@ -70,7 +70,7 @@ fn waited(seen: &Seen<'_>, threads: f64) -> f64 {
 /// True where the server had no rest in a stage: one of its threads was busy, or they waited for a
 /// CPU. Without samples, where it used as much as one CPU. What cannot be seen had rest.
 fn served(climb: &Climb<'_>, seen: &Seen<'_>, recorded: &Recorded) -> bool {
-    let from_ns = climb.phase.begun_ns + seen.result.from_ns;
+    let from_ns = seen.result.begun_ns;
     let span = from_ns..from_ns + seen.result.length_ns;
     let samples = recorded.samples_of(climb.trial);
     match samples.and_then(|samples| threads_within(samples, span)) {
@@ -90,9 +90,9 @@ pub(crate) fn check(
     let place = format!("`{}`", ramp.cell.id);
     let mut counts = Counts::default();
     for climb in &ramp.climbs {
-        for phase in &climb.trial.phases {
-            // What stands for all is the last, or the only one.
-            phase.operations.last().into_iter().for_each(|whole| counts.merge(&whole.counts));
+        for point in &climb.trial.points {
+            point.whole().into_iter().for_each(|whole| counts.merge(&whole.counts));
+            counts.merge(&point.warmup);
         }
     }
     if counts.wrong > WRONG_MAX {
@@ -117,7 +117,8 @@ pub(crate) fn check(
     };
     note(missed, "found nothing: the server had removed the key, or its lifetime was over");
     note(counts.error, &format!("failed: {}", classes(&counts)));
-    let unsent: u64 = ramp.climbs.iter().map(|climb| climb.phase.unsent).sum();
+    let points = ramp.climbs.iter().flat_map(|climb| &climb.trial.points);
+    let unsent: u64 = points.map(|point| point.unsent).sum();
     if unsent > 0 {
         notes.add(format!(
             "{place}: {unsent} more operations were due and never sent: they waited for a client \
@@ -133,15 +134,16 @@ pub(crate) fn check(
 /// acknowledged: such a get finds it, unless the server evicted it or its lifetime is shorter than
 /// a pair may have taken.
 fn lost_pairs(ramp: &Ramp<'_>, place: &str, recorded: &Recorded) -> Option<String> {
-    let planned = |phase: &PhaseResult| {
-        ramp.cell.workload.phases().iter().find(|planned| planned.name == phase.phase)
+    let planned = |point: &Point| {
+        ramp.cell.workload.phases().iter().find(|planned| planned.name == point.phase)
     };
-    let in_pairs = |phase: &PhaseResult| planned(phase).is_some_and(|p| p.control.is_none());
-    let phases = ramp.climbs.iter().flat_map(|climb| &climb.trial.phases);
+    let in_pairs = |point: &Point| planned(point).is_some_and(|p| p.control.is_none());
+    let points = ramp.climbs.iter().flat_map(|climb| &climb.trial.points);
     let (mut reads, mut slowest_ns) = (Counts::default(), 0);
-    for phase in phases.filter(|phase| in_pairs(phase)) {
-        let of = |name: &str| phase.operations.iter().find(|o| o.operation == name);
-        let (Some(set), Some(get)) = (of("set"), of("get")) else { continue };
+    for point in points.filter(|point| in_pairs(point)) {
+        let (Some(set), Some(get)) = (point.operation("set"), point.operation("get")) else {
+            continue;
+        };
         reads.merge(&get.counts);
         slowest_ns = slowest_ns.max(set.service.max_ns() + get.service.max_ns());
     }

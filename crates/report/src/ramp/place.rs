@@ -8,7 +8,7 @@
 //! - place: √(a₁/a₂ · b₁/b₂), what comes first by what comes second, whichever it is;
 //! - operation: √(a₁/b₂ · a₂/b₁), in which each place stands above and below the line once.
 
-use model::{Cell, Counts, PhaseResult, Workload};
+use model::{Cell, Counts, Point, Workload};
 use stats::Doubt;
 use stats::knee::ERROR_SHARE;
 use std::collections::BTreeMap;
@@ -90,7 +90,7 @@ impl<'a> Controls<'a> {
             (Place::First, true) | (Place::Second, false) => self.pair,
             (Place::First, false) | (Place::Second, true) => self.swapped,
         };
-        let found = result(climb, phase)?.operations.iter().find(|o| o.operation == operation)?;
+        let found = result(climb, phase)?.operation(operation)?;
         let ns = found.counts.times(&found.service, 0).known(q)? as f64;
         (ns > 0.0).then_some(ns)
     }
@@ -130,7 +130,7 @@ impl<'a> Controls<'a> {
             for phase in [self.pair, self.swapped, self.apart] {
                 let Some(found) = result(climb, phase) else { continue };
                 unsent += found.unsent;
-                found.operations.last().into_iter().for_each(|whole| counts.merge(&whole.counts));
+                found.whole().into_iter().for_each(|whole| counts.merge(&whole.counts));
             }
         }
         let total = counts.total() + unsent;
@@ -145,8 +145,8 @@ impl<'a> Controls<'a> {
     }
 }
 
-fn result<'a>(climb: &Climb<'a>, phase: &str) -> Option<&'a PhaseResult> {
-    climb.trial.phases.iter().find(|p| p.phase == phase)
+fn result<'a>(climb: &Climb<'a>, phase: &str) -> Option<&'a Point> {
+    climb.trial.point(phase)
 }
 
 impl Ramp<'_> {
@@ -157,8 +157,7 @@ impl Ramp<'_> {
         let mut metrics = BTreeMap::new();
         let times = |read: Read<'_>| over_blocks(self.whole().filter_map(read), seed);
         let ratios = |read: Read<'_>| ratio_over_blocks(self.whole().filter_map(read), seed);
-        let pair =
-            |climb: &Climb<'_>| Some(result(climb, controls.pair)?.operations.last()?.rate_per_s);
+        let pair = |climb: &Climb<'_>| Some(result(climb, controls.pair)?.whole()?.rate_per_s);
         let mut put = |name: String, value: Option<Value>| {
             metrics.extend(value.map(|value| (name, value)));
         };

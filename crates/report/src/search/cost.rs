@@ -25,11 +25,11 @@ impl Judged<'_> {
         let trials: Vec<&Trial> = self.pairs().filter(|(s, _)| near(s)).map(|(_, t)| t).collect();
         let reads: [(&str, Read); 3] = [
             ("server_cpus", |t| {
-                let phase = t.phases.first()?;
-                Some(phase.server_cpu_ns? as f64 / phase.wall_ns.max(1) as f64)
+                let point = t.points.first()?;
+                Some(point.server_cpu_ns? as f64 / point.length_ns.max(1) as f64)
             }),
-            ("server_cpu_ns_per_op", |t| by_operation(t, t.phases.first()?.server_cpu_ns?)),
-            ("generator_cpu_ns_per_op", |t| by_operation(t, t.phases.first()?.generator_cpu_ns)),
+            ("server_cpu_ns_per_op", |t| by_operation(t, t.points.first()?.server_cpu_ns?)),
+            ("generator_cpu_ns_per_op", |t| by_operation(t, t.points.first()?.generator_cpu_ns)),
         ];
         let seed = self.recorded.header.plan.seed;
         let over = |(name, read): (&str, Read)| {
@@ -41,6 +41,6 @@ impl Judged<'_> {
 }
 
 fn by_operation(trial: &Trial, cpu_ns: u64) -> Option<f64> {
-    let answered = trial.phases.first()?.operations.last()?.counts.total();
+    let answered = trial.points.first()?.whole()?.counts.total();
     (answered > 0).then(|| cpu_ns as f64 / answered as f64)
 }

@@ -9,7 +9,7 @@ use super::Judged;
 use crate::notes::Notes;
 use crate::null;
 use crate::rules::{BUSY_SHARE_MAX, UNHURRIED_FACTOR_MAX};
-use crate::series::MeasuredPhase;
+use crate::series::MeasuredPoint;
 use crate::show;
 
 /// Rates up to so many times the answer are looked at for what limited it.
@@ -26,7 +26,7 @@ impl Judged<'_> {
     pub(super) fn limited_by(
         &self,
         found: Option<Found>,
-        phases: &[MeasuredPhase<'_>],
+        phases: &[MeasuredPoint<'_>],
         notes: &mut Notes,
     ) -> Option<LimitedBy> {
         let Some(Found::Rate { center, .. }) = found else { return None };
@@ -37,7 +37,7 @@ impl Judged<'_> {
     /// rest.
     fn by_clients(&self, center: f64) -> Option<LimitedBy> {
         let rest = self.pairs().find(|(s, _)| s.purpose == Purpose::Rest)?;
-        let usual_ns = rest.1.phases.first()?.operations.last()?.service.quantile_ns(0.5) as f64;
+        let usual_ns = rest.1.points.first()?.whole()?.service.quantile_ns(0.5) as f64;
         let near = center..center * NEAR;
         let failing = || {
             // Who has no CPU keeps others waiting, whatever they could do.
@@ -49,9 +49,9 @@ impl Judged<'_> {
             })
         };
         let unhurried = |trial: &Trial| {
-            let Some(phase) = trial.phases.first() else { return false };
-            let Some(whole) = phase.operations.last() else { return false };
-            let busy = phase.server_cpu_ns.map(|ns| ns as f64 / phase.wall_ns.max(1) as f64);
+            let Some(point) = trial.points.first() else { return false };
+            let Some(whole) = point.whole() else { return false };
+            let busy = point.server_cpu_ns.map(|ns| ns as f64 / point.length_ns.max(1) as f64);
             let slow = |limit_ns: u64| {
                 let over = whole.service.recorded().filter(|(ns, _)| *ns > limit_ns);
                 over.map(|(_, n)| n).sum::<u64>() as f64 / whole.service.count().max(1) as f64
@@ -79,7 +79,7 @@ impl Judged<'_> {
     fn by_generator(
         &self,
         center: f64,
-        phases: &[MeasuredPhase<'_>],
+        phases: &[MeasuredPoint<'_>],
         notes: &mut Notes,
     ) -> Option<LimitedBy> {
         let header = &self.recorded.header;

@@ -64,8 +64,8 @@ fn a_target_that_lacks_the_slow_blocks_is_not_the_best_for_that() {
         );
     for trial in &mut recorded.trials {
         if trial.block < 3 {
-            let slowly = |p: &mut model::PhaseResult| p.operations[0].rate_per_s /= 4.0;
-            trial.phases.iter_mut().for_each(slowly);
+            let slowly = |p: &mut model::Point| p.operations[0].rate_per_s /= 4.0;
+            trial.points.iter_mut().for_each(slowly);
         }
     }
     recorded.trials.retain(|t| t.block >= 3 || t.cell.starts_with("redis"));

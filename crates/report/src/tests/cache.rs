@@ -7,7 +7,7 @@ use model::{
 };
 use std::collections::BTreeMap;
 
-use crate::fixture::{Rates, run};
+use crate::fixture::{Rates, rename, run};
 use crate::recorded::Recorded;
 use crate::view::{Validity, View};
 use crate::{csv, judge, markdown, text};
@@ -72,11 +72,9 @@ pub(super) fn caches(blocks: u32, rates: Rates) -> Recorded {
         let (store_bytes, server_memory_bytes) =
             if is_redis { (0, 40 << 20) } else { (80 << 20, 0) };
         trial.filled = Some(Filled { store_bytes, server_memory_bytes });
-        for phase in &mut trial.phases {
-            // The fixture knows sessions alone: its change becomes a clean.
-            if phase.phase == "change" {
-                phase.phase = "clean".into();
-            }
+        // The fixture knows sessions alone: its change becomes a clean.
+        rename(trial, "change", "clean");
+        for phase in &mut trial.points {
             let last = phase.operations.last_mut().unwrap();
             last.operation.clone_from(&phase.phase);
             last.rate_per_s = rates(if is_redis { "redis" } else { "files" }, &phase.phase, 8)
@@ -136,13 +134,14 @@ fn of_operations_of_one_list_the_place_is_told() {
         cache.phases = vec![phase("ops", &[])];
     }
     for trial in &mut recorded.trials {
-        let mut whole = trial.phases[0].clone();
-        whole.operations = trial.phases.iter().flat_map(|p| p.operations.clone()).collect();
+        let mut whole = trial.points[0].clone();
+        whole.operations = trial.points.iter().flat_map(|p| p.operations.clone()).collect();
         let mut all = whole.operations[0].clone();
         all.operation = "ops".into();
         whole.operations.push(all);
-        whole.phase = "ops".into();
-        trial.phases = vec![whole];
+        let first = whole.phase.clone();
+        trial.points = vec![whole];
+        rename(trial, &first, "ops");
     }
     let claim = judge(&recorded).claims.remove(0);
     assert!(claim.note.contains(apart), "{}: {}", claim.verdict, claim.note);
@@ -183,7 +182,7 @@ fn two_blocks_decide_no_order() {
 fn hits_are_all_only_where_none_missed() {
     let mut recorded = caches(3, rates);
     for trial in &mut recorded.trials {
-        let read = trial.phases.iter_mut().find(|p| p.phase == "read").unwrap();
+        let read = trial.points.iter_mut().find(|p| p.phase == "read").unwrap();
         let counts = &mut read.operations.last_mut().unwrap().counts;
         counts.ok = 1_000_000;
         counts.miss = u64::from(trial.cell.starts_with("redis"));
@@ -204,7 +203,7 @@ fn hits_are_all_only_where_none_missed() {
 fn a_rate_can_be_made_again_from_what_is_told_of_saving_again() {
     let mut recorded = caches(3, rates);
     for trial in &mut recorded.trials {
-        let clean = trial.phases.iter_mut().find(|p| p.phase == "clean").unwrap();
+        let clean = trial.points.iter_mut().find(|p| p.phase == "clean").unwrap();
         // Clients were free for different times, and differently fast in them.
         clean.restored = (1..=8)
             .map(|n| Restored {
@@ -331,14 +330,15 @@ fn a_list_is_judged_by_its_parts() {
         cache.phases = vec![phase("list", &[])];
     }
     for trial in &mut recorded.trials {
-        let mut parts = std::mem::take(&mut trial.phases);
+        let mut parts = std::mem::take(&mut trial.points);
         let mut list = parts.remove(0);
-        list.phase = "list".into();
         let mut whole = list.operations[0].clone();
         whole.operation = "list".into();
         list.operations.extend(parts.into_iter().flat_map(|p| p.operations));
         list.operations.push(whole);
-        trial.phases = vec![list];
+        let first = list.phase.clone();
+        trial.points = vec![list];
+        rename(trial, &first, "list");
     }
     let weights = ["read", "write", "clean"].map(|o| (o.to_string(), 1.0));
     recorded.header.plan.advice = Some(Advice {
@@ -367,7 +367,7 @@ fn what_was_lost_stands_beside_what_was_missed() {
     assert!(!text::render(&none, 100, false).contains("Not as expected"));
     assert!(!markdown::render(&none).contains("Not as expected"));
     for trial in recorded.trials.iter_mut().filter(|t| t.cell.starts_with("redis")) {
-        let write = trial.phases.iter_mut().find(|p| p.phase == "write").unwrap();
+        let write = trial.points.iter_mut().find(|p| p.phase == "write").unwrap();
         let counts = &mut write.operations[0].counts;
         counts.ok -= 5;
         (counts.miss, counts.lost, counts.stale) = (4, 3, 1);
@@ -425,8 +425,8 @@ fn a_cold_page_cache_is_told_with_what_was_done() {
 #[test]
 fn a_rate_that_rises_while_the_page_cache_fills_is_steady_enough() {
     let rising = |mut recorded: Recorded| {
-        for phase in recorded.trials.iter_mut().flat_map(|t| &mut t.phases) {
-            phase.done_per_interval = (0..20).map(|n| 100 + 10 * n).collect();
+        for series in recorded.trials.iter_mut().flat_map(|t| &mut t.series) {
+            series.done_per_interval = (0..20).map(|n| 100 + 10 * n).collect();
         }
         judge(&recorded)
     };

@@ -3,7 +3,7 @@
 use model::{Load, Trial};
 
 use super::outputs::plain;
-use super::ramp::{REDIS, Store, of, ramp_of, ramped};
+use super::ramp::{REDIS, Store, of, ramped, stages, truncate_stages};
 use super::search::{STORE, searched_in};
 use super::width::{everything, too_wide};
 use crate::compare::render;
@@ -51,7 +51,7 @@ fn ramps_are_compared_by_what_stores_bear_and_what_it_costs() {
 #[test]
 fn a_server_whose_cpu_is_not_known_has_no_line_of_it() {
     let unseen = |trial: &mut Trial| {
-        for stage in &mut ramp_of(trial).stages {
+        for stage in stages(trial) {
             stage.server_cpu_ns = None;
         }
     };
@@ -66,7 +66,7 @@ fn a_server_whose_cpu_is_not_known_has_no_line_of_it() {
 #[test]
 fn two_ramps_next_to_each_other() {
     let faster = |trial: &mut Trial| {
-        for stage in &mut ramp_of(trial).stages {
+        for stage in stages(trial) {
             stage.server_cpu_ns = stage.server_cpu_ns.map(|ns| ns / 2);
         }
     };
@@ -103,7 +103,7 @@ fn the_highest_rate_within_a_limit_reaches_up_to_the_next_stage() {
     let shown = format!(", {:.1}]", tenth.hi.unwrap() / 1e3);
     assert!(line(&text, "p99 below 1.00 ms").contains(&shown), "{shown} in {text}");
     // Where the last stage keeps it, nobody knows how much more would.
-    let low = |trial: &mut Trial| ramp_of(trial).stages.truncate(5);
+    let low = |trial: &mut Trial| truncate_stages(trial, 5);
     let text = compared(&redis(1.0, low), &redis(2.0, |_| ()));
     let words = line(&text, "p99 below 1.00 ms");
     assert!(words.contains("≥ 47.0 k/s  ") && words.ends_with("undecided"), "{text}");
@@ -111,9 +111,9 @@ fn the_highest_rate_within_a_limit_reaches_up_to_the_next_stage() {
 
 #[test]
 fn a_ramp_that_did_not_find_the_stores_own_limit_decides_nothing() {
-    let short = |trial: &mut Trial| ramp_of(trial).stages.truncate(9);
+    let short = |trial: &mut Trial| truncate_stages(trial, 9);
     let starved = |trial: &mut Trial| {
-        for stage in &mut ramp_of(trial).stages {
+        for stage in stages(trial) {
             stage.server_cpu_ns = stage.server_cpu_ns.map(|ns| ns / 2);
             stage.generator_cpu_ns = stage.length_ns * 98 / 100;
         }
@@ -192,7 +192,7 @@ fn searches_are_compared_by_the_rates_found() {
 fn that_the_machine_was_slower_is_told() {
     let slower = |factor: f64| {
         searched_in(5, STORE, |trial| {
-            for phase in &mut trial.phases {
+            for phase in &mut trial.points {
                 phase.server_cpu_ns = phase.server_cpu_ns.map(|ns| (ns as f64 * factor) as u64);
             }
         })
@@ -258,7 +258,7 @@ fn runs_of_different_kinds_have_nothing_in_common() {
 
 /// Pairs of views that have something of each kind in common.
 fn pairs() -> Vec<(View, View)> {
-    let short = |trial: &mut Trial| ramp_of(trial).stages.truncate(9);
+    let short = |trial: &mut Trial| truncate_stages(trial, 9);
     let idle = super::search::Store { busy_ns: 110_000, server_cpu_share: 0.3, ..STORE };
     let mut other = everything();
     other.header.conditions.facts[0].value = "never".into();
@@ -277,7 +277,7 @@ fn pairs() -> Vec<(View, View)> {
 fn two_runs_differ_by_wall_time_too_or_not_at_all() {
     let of = |factor: f64, own_share: f64| {
         let mut recorded = run(&["files"], 6, usual);
-        for phase in recorded.trials.iter_mut().flat_map(|t| &mut t.phases) {
+        for phase in recorded.trials.iter_mut().flat_map(|t| &mut t.points) {
             phase.own_share = own_share;
             phase.operations.iter_mut().for_each(|o| o.rate_per_s *= factor);
         }

@@ -72,8 +72,8 @@ fn who_took_the_cpus_is_told_where_it_was_notable_and_changes_no_verdict() {
     assert_eq!(told(&recorded), None);
     let validity = |recorded: &Recorded| judge(recorded).validity;
     let before = validity(&recorded);
-    for phase in recorded.trials.iter_mut().flat_map(|trial| &mut trial.phases) {
-        phase.disturbance.server_ns = Some(phase.wall_ns / 50);
+    for phase in recorded.trials.iter_mut().flat_map(|trial| &mut trial.points) {
+        phase.disturbance.server_ns = Some(phase.length_ns / 50);
     }
     let sum = "CPUs of generator and server were taken, mostly by rsync (840 ms), \
                kworker/1:2 of the kernel (120 ms), ended process 4711 (60.0 ms)";
@@ -82,8 +82,8 @@ fn who_took_the_cpus_is_told_where_it_was_notable_and_changes_no_verdict() {
     recorded.trials[0].noise.disturbers.as_mut().unwrap().incomplete = true;
     assert!(told(&recorded).unwrap().ends_with(", and perhaps others"));
     // Where it was too much, the reason names them.
-    for phase in recorded.trials.iter_mut().flat_map(|trial| &mut trial.phases) {
-        phase.disturbance.server_ns = Some(phase.wall_ns / 5);
+    for phase in recorded.trials.iter_mut().flat_map(|trial| &mut trial.points) {
+        phase.disturbance.server_ns = Some(phase.length_ns / 5);
     }
     let view = judge(&recorded);
     let named = |reason: &String| reason.contains("mostly by rsync (210 ms)");

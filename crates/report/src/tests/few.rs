@@ -5,6 +5,7 @@ use model::study::{Claim, Expectation};
 use stats::Histogram;
 
 use super::cache::{caches, rates};
+use crate::fixture::rename;
 use crate::recorded::Recorded;
 use crate::standings::standings;
 use crate::view::View;
@@ -20,7 +21,7 @@ fn with_few_of(target: &str, operations: u64, blocks: u32, takes_ns: u64) -> Rec
     let mut recorded = caches(6, rates);
     let of_target = |cell: &str| cell.starts_with(target);
     for trial in recorded.trials.iter_mut().filter(|t| of_target(&t.cell) && t.block < blocks) {
-        let clean = trial.phases.iter_mut().find(|p| p.phase == "clean").unwrap();
+        let clean = trial.points.iter_mut().find(|p| p.phase == "clean").unwrap();
         let free_ns = operations * takes_ns / 8;
         let told = Restored { answered: operations / 8, free_ns, restoring_ns: 900_000_000 };
         clean.restored = vec![told; 8];
@@ -106,9 +107,9 @@ fn one_clean_of_a_mix_gives_no_rate_of_cleans() {
         phase.name = "mixed".into();
         phase.mix.insert("read".into(), 1.0);
     }
-    for phase in recorded.trials.iter_mut().flat_map(|t| &mut t.phases) {
-        if phase.phase == "clean" {
-            phase.phase = "mixed".into();
+    recorded.trials.iter_mut().for_each(|trial| rename(trial, "clean", "mixed"));
+    for phase in recorded.trials.iter_mut().flat_map(|t| &mut t.points) {
+        if phase.phase == "mixed" {
             let mut whole = phase.operations.remove(0);
             whole.operation = "mixed".into();
             let mut clean = whole.clone();

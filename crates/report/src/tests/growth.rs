@@ -83,8 +83,12 @@ fn cache(keys: u64, tags: u64) -> AppCache {
 fn measure(trial: &mut Trial, cache: &AppCache, cost_ns: impl Fn(&str) -> f64) {
     let block = f64::from(trial.block + 1);
     let luck = block * (1.0 + 0.01 * (block * (cache.keys + cache.tags) as f64).sin());
-    trial.phases.truncate(cache.phases.len());
-    for (phase, planned) in trial.phases.iter_mut().zip(&cache.phases) {
+    trial.points.truncate(cache.phases.len());
+    trial.series.truncate(cache.phases.len());
+    for (series, planned) in trial.series.iter_mut().zip(&cache.phases) {
+        series.phase.clone_from(&planned.name);
+    }
+    for (phase, planned) in trial.points.iter_mut().zip(&cache.phases) {
         phase.phase.clone_from(&planned.name);
         let operation = phase.operations.last_mut().unwrap();
         operation.operation.clone_from(&planned.name);

@@ -82,7 +82,7 @@ fn less_than_five_points_apart_is_not_told() {
 #[test]
 fn a_mix_is_told_by_its_reads() {
     let mut recorded = caches(6, rates);
-    for phase in recorded.trials.iter_mut().flat_map(|t| &mut t.phases) {
+    for phase in recorded.trials.iter_mut().flat_map(|t| &mut t.points) {
         let is_files = phase.server_cpu_ns.is_none();
         if phase.phase == "write" {
             let mut read = phase.operations[0].clone();

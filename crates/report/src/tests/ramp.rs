@@ -2,9 +2,9 @@
 
 use model::study::{Claim, Expectation, HighestRate};
 use model::{
-    Cell, Counts, ErrorClass, Failure, Kv, KvOperation, Load, OperationResult, PEAK, Phase,
-    PhaseResult, ProcessUse, Product, RampSteps, Sample, StageResult, Stop, StoreCounters,
-    ThreadCpu, Trial, Workload,
+    Cell, Counts, ErrorClass, Failure, Kv, KvOperation, Load, OperationResult, PEAK, Phase, Point,
+    ProcessUse, Product, RampSteps, Sample, Series, Stop, StoreCounters, ThreadCpu, Trial,
+    Workload,
 };
 use stats::Histogram;
 use std::collections::BTreeMap;
@@ -55,9 +55,11 @@ pub(super) fn of(stores: &[(&str, Store)], blocks: u32, with: impl Fn(&mut Trial
             let drift = if *name == "redis" { 0.01 } else { 0.005 };
             let luck = 1.0 + drift * f64::from(block);
             let store = Store { capacity: store.capacity * luck, ..*store };
-            let phases = vec![peak(store), ramp(store, &shares())];
             let cell = format!("{name}/open/64");
-            let mut trial = Trial { block, cell, phases, ..model.clone() };
+            let mut points = vec![peak(store)];
+            points.extend(ramp(store, &shares()));
+            let series = [PEAK, "ramp"].map(series).to_vec();
+            let mut trial = Trial { block, cell, points, series, ..model.clone() };
             with(&mut trial);
             recorded.trials.push(trial);
         }
@@ -148,66 +150,66 @@ fn operations(store: Store, name: &str, due: f64) -> Vec<OperationResult> {
     ]
 }
 
-pub(super) fn phase(
-    name: &str,
-    operations: Vec<OperationResult>,
-    stages: Vec<StageResult>,
-) -> PhaseResult {
-    let wall_ns = STAGE_NS * stages.len().max(1) as u64;
-    PhaseResult {
+pub(super) fn point(name: &str, operations: Vec<OperationResult>) -> Point {
+    Point {
         phase: name.into(),
-        restored: Vec::new(),
-        wall_ns,
-        generator_cpu_ns: wall_ns / 2,
-        generator_run_delay_ns: 0,
-        disturbance: model::Disturbance::default(),
-        server_cpu_ns: Some(wall_ns / 2),
-        own_share: 0.0,
-        unsent: 0,
-        interval_ns: 100_000_000,
-        due: None,
-        done_per_interval: Vec::new(),
-        reads_per_interval: Vec::new(),
-        outages: Vec::new(),
+        length_ns: STAGE_NS,
+        clients: 64,
+        generator_cpu_ns: STAGE_NS / 2,
+        server_cpu_ns: Some(STAGE_NS / 2),
         begun_ns: if name == PEAK { STAGE_NS } else { 2 * STAGE_NS },
-        stages,
         operations,
+        ..Point::default()
     }
 }
 
-fn peak(store: Store) -> PhaseResult {
-    phase(PEAK, operations(store, PEAK, 0.999 * store.capacity), Vec::new())
+pub(super) fn series(phase: &str) -> Series {
+    Series { phase: phase.into(), interval_ns: 100_000_000, ..Series::default() }
 }
 
-fn ramp(store: Store, shares: &[u32]) -> PhaseResult {
+fn peak(store: Store) -> Point {
+    point(PEAK, operations(store, PEAK, 0.999 * store.capacity))
+}
+
+fn ramp(store: Store, shares: &[u32]) -> Vec<Point> {
     let stage = |(i, share): (usize, &u32)| {
         let planned = f64::from(*share) * store.capacity / 1e3;
         let length_ns = STAGE_NS - SETTLE_NS;
         let answered = planned.min(store.capacity);
-        StageResult {
-            stage: i as u32,
-            from_ns: i as u64 * STAGE_NS + SETTLE_NS,
+        let begun_ns = (2 + i as u64) * STAGE_NS + SETTLE_NS;
+        Point {
+            stage: Some(i as u32),
+            begun_ns,
             length_ns,
             planned_per_s: Some(planned),
-            clients: 64,
-            operations: operations(store, "ramp", planned),
-            unsent: 0,
             server_cpu_ns: Some(((answered * store.cpu_ns) as u64).min(length_ns)),
             generator_cpu_ns: (answered * 4_000.0 * 0.8) as u64,
             generator_run_delay_ns: 1_000_000,
-            disturbance: model::Disturbance::default(),
+            ..point("ramp", operations(store, "ramp", planned))
         }
     };
-    let stages: Vec<StageResult> = shares.iter().enumerate().map(stage).collect();
-    phase("ramp", operations(store, "ramp", store.capacity), stages)
+    shares.iter().enumerate().map(stage).collect()
 }
 
 pub(super) fn found<'a>(view: &'a View, target: &str) -> &'a RampView {
     view.ramps.iter().find(|ramp| ramp.target == target).unwrap()
 }
 
-pub(super) fn ramp_of(trial: &mut Trial) -> &mut PhaseResult {
-    trial.phases.iter_mut().find(|p| p.phase == "ramp").unwrap()
+fn stages_at(trial: &Trial) -> std::ops::Range<usize> {
+    let from = trial.points.iter().position(|p| p.stage.is_some()).unwrap_or(trial.points.len());
+    from..from + trial.points.iter().filter(|p| p.stage.is_some()).count()
+}
+
+/// The stages of its ramp.
+pub(super) fn stages(trial: &mut Trial) -> &mut [Point] {
+    let at = stages_at(trial);
+    &mut trial.points[at]
+}
+
+/// Leaves no more than so many stages.
+pub(super) fn truncate_stages(trial: &mut Trial, count: usize) {
+    let at = stages_at(trial);
+    trial.points.drain((at.start + count).min(at.end)..at.end);
 }
 
 fn near(value: f64, expected: f64, share: f64) -> bool {
@@ -257,7 +259,7 @@ fn shares_of_the_knee_lie_between_stages() {
 #[test]
 fn both_ways_stand_beside_each_other() {
     let slow_to_recover = |trial: &mut Trial| {
-        for stage in &mut ramp_of(trial).stages[UP.len()..] {
+        for stage in &mut stages(trial)[UP.len()..] {
             let whole = stage.operations.last_mut().unwrap();
             whole.response = exponential(9e6, 1_000);
         }
@@ -267,7 +269,7 @@ fn both_ways_stand_beside_each_other() {
     let ways: Vec<&str> = stages.iter().map(|stage| stage.way.as_str()).collect();
     assert_eq!(ways, [["up"; 12].as_slice(), ["down"; 11].as_slice()].concat());
     assert_eq!(stages.iter().map(|s| s.held).collect::<Vec<_>>()[9..13], [3, 0, 0, 0]);
-    let p99 = |i: usize| stages[i].time("ramp", "p99").unwrap().center;
+    let p99 = |i: usize| stages[i].time("all", "p99").unwrap().center;
     assert!(p99(22) > 20.0 * p99(0), "the way down was slow");
     let shown = text::render(&view, 120, false);
     let line = shown.lines().find(|line| line.trim_start().starts_with("9,")).unwrap();
@@ -277,8 +279,8 @@ fn both_ways_stand_beside_each_other() {
 #[test]
 fn shuffled_stages_are_ordered_by_what_they_asked_for() {
     let shuffle = |trial: &mut Trial| {
-        let stages = &mut ramp_of(trial).stages;
-        stages.truncate(UP.len());
+        truncate_stages(trial, UP.len());
+        let stages = stages(trial);
         stages.swap(0, 9);
         stages.swap(3, 11);
     };
@@ -307,7 +309,7 @@ fn highest_rates_are_compared_over_blocks() {
 fn a_ramp_that_is_never_too_much_is_the_least_that_is_known() {
     let lower = |trial: &mut Trial| {
         if trial.cell.starts_with("memcached") {
-            ramp_of(trial).stages.truncate(9);
+            truncate_stages(trial, 9);
         }
     };
     let view = judge(&ramped(3, lower));
@@ -324,7 +326,7 @@ fn a_ramp_that_is_never_too_much_is_the_least_that_is_known() {
 fn the_generators_limit_is_no_limit_of_the_store() {
     let starved = |trial: &mut Trial| {
         if trial.cell.starts_with("memcached") {
-            for stage in &mut ramp_of(trial).stages {
+            for stage in stages(trial) {
                 stage.server_cpu_ns = stage.server_cpu_ns.map(|ns| ns / 2);
                 stage.generator_cpu_ns = stage.length_ns * 98 / 100;
             }
@@ -347,7 +349,7 @@ fn the_generators_limit_is_no_limit_of_the_store() {
 fn a_store_that_breaks_is_told_with_how_far_it_came() {
     let dies = |trial: &mut Trial| {
         if trial.cell.starts_with("redis") {
-            ramp_of(trial).stages.truncate(7);
+            truncate_stages(trial, 7);
             let message = "the server ended with signal 9".into();
             trial.failure = Some(Failure { class: ErrorClass::Closed, message });
         }
@@ -367,9 +369,7 @@ fn a_store_that_breaks_is_told_with_how_far_it_came() {
 fn failing_beyond_the_knee_is_no_fault_and_wrong_values_are() {
     let with = |change: fn(&mut Counts)| {
         judge(&ramped(3, move |trial| {
-            let phase = ramp_of(trial);
-            change(&mut phase.stages[11].operations.last_mut().unwrap().counts);
-            change(&mut phase.operations.last_mut().unwrap().counts);
+            change(&mut stages(trial)[11].operations.last_mut().unwrap().counts);
         }))
     };
     let failing = with(|counts| {
@@ -388,10 +388,10 @@ fn failing_beyond_the_knee_is_no_fault_and_wrong_values_are() {
 
 #[test]
 fn stages_that_stumble_are_told() {
-    fn stumble(trial: &mut Trial, stages: &[usize]) {
-        let stages = if trial.block < 2 { stages } else { &[] };
-        for stage in stages {
-            let stage = &mut ramp_of(trial).stages[*stage];
+    fn stumble(trial: &mut Trial, which: &[usize]) {
+        let which = if trial.block < 2 { which } else { &[] };
+        for stage in which {
+            let stage = &mut stages(trial)[*stage];
             stage.operations.last_mut().unwrap().rate_per_s *= 0.7;
         }
     }
@@ -407,7 +407,7 @@ fn stages_that_stumble_are_told() {
     assert!(twice.reasons[0].contains("in 2 of 3 blocks 4 stages"), "{:?}", twice.reasons);
     assert_eq!(knee(&twice), knee(&clean));
     let never = judge(&ramped(3, |trial| {
-        for stage in &mut ramp_of(trial).stages {
+        for stage in stages(trial) {
             stage.operations.last_mut().unwrap().rate_per_s *= 0.7;
         }
     }));
@@ -419,7 +419,7 @@ fn stages_that_stumble_are_told() {
 #[test]
 fn clients_that_wait_break_where_they_get_less() {
     let closed = |trial: &mut Trial| {
-        for stage in &mut ramp_of(trial).stages {
+        for stage in stages(trial) {
             stage.clients = 20 * (stage.planned_per_s.unwrap() / 100.0) as u32;
             stage.planned_per_s = None;
         }
@@ -625,7 +625,8 @@ fn the_page_of_a_long_run_stays_small() {
     let stores: Vec<(&str, Store)> = names.map(|name| (name, store(90_000.0))).into();
     let shares: Vec<u32> = (1..=60).map(|i| i * 20).chain((1..60).rev().map(|i| i * 20)).collect();
     let mut recorded = of(&stores, 1, |trial| {
-        *ramp_of(trial) = ramp(store(90_000.0), &shares);
+        truncate_stages(trial, 0);
+        trial.points.extend(ramp(store(90_000.0), &shares));
     });
     recorded.samples =
         names.iter().map(|name| sampled(&format!("{name}/open/64"), 0, 1_800)).collect();

@@ -3,14 +3,14 @@
 use model::study::Expectation;
 use model::{Counts, ErrorClass, Trial, Workload};
 
-use super::ramp::{found, ramp_of, ramped, sampled};
+use super::ramp::{found, ramped, sampled, stages};
 use crate::recorded::Recorded;
 use crate::view::{Validity, View};
 use crate::{judge, text};
 
 /// Takes so much of what the stages answered, from one of them on.
 fn slow_down(trial: &mut Trial, from: usize, factor: f64) {
-    for stage in ramp_of(trial).stages.iter_mut().skip(from) {
+    for stage in stages(trial).iter_mut().skip(from) {
         stage.operations.last_mut().unwrap().rate_per_s *= factor;
     }
 }
@@ -22,9 +22,7 @@ fn notes(view: &View) -> String {
 #[test]
 fn what_was_never_sent_counts_as_failed() {
     let never_sent = |trial: &mut Trial| {
-        let ramp = ramp_of(trial);
-        ramp.unsent = 5_000;
-        ramp.stages[3].unsent = 5_000;
+        stages(trial)[3].unsent = 5_000;
     };
     let view = judge(&ramped(3, never_sent));
     let stage = &found(&view, "redis").stages[3];
@@ -40,7 +38,7 @@ fn what_was_never_sent_counts_as_failed() {
 #[test]
 fn what_works_off_a_queue_is_no_highest_rate() {
     let bursts = |trial: &mut Trial| {
-        for stage in &mut ramp_of(trial).stages[2..4] {
+        for stage in &mut stages(trial)[2..4] {
             stage.operations.last_mut().unwrap().rate_per_s *= 9.0;
         }
     };
@@ -52,7 +50,7 @@ fn what_works_off_a_queue_is_no_highest_rate() {
 #[test]
 fn a_store_that_fails_from_the_start_says_how() {
     let full = |trial: &mut Trial| {
-        for stage in &mut ramp_of(trial).stages {
+        for stage in stages(trial) {
             let mut counts = Counts::default();
             (0..100).for_each(|_| counts.fail(ErrorClass::Full, "OOM command not allowed"));
             stage.operations.last_mut().unwrap().counts = counts;
@@ -70,10 +68,12 @@ fn a_store_that_fails_from_the_start_says_how() {
 /// One in `every` gets of each ramp finds nothing.
 fn forgetful(every: u64) -> Recorded {
     ramped(3, |trial| {
-        let get = ramp_of(trial).operations.iter_mut().find(|o| o.operation == "get").unwrap();
-        let missed = get.counts.ok / every;
-        get.counts.ok -= missed;
-        get.counts.miss += missed;
+        for stage in stages(trial) {
+            let get = stage.operations.iter_mut().find(|o| o.operation == "get").unwrap();
+            let missed = get.counts.ok / every;
+            get.counts.ok -= missed;
+            get.counts.miss += missed;
+        }
     })
 }
 
@@ -147,7 +147,7 @@ fn comparisons_of_what_is_only_bounded_blame_the_bound() {
         if trial.block.is_multiple_of(2) == trial.cell.starts_with("redis") {
             slow_down(trial, 5, 0.7);
         }
-        for stage in &mut ramp_of(trial).stages {
+        for stage in stages(trial) {
             stage.server_cpu_ns = stage.server_cpu_ns.map(|ns| ns / 2);
             stage.generator_cpu_ns = stage.length_ns * 97 / 100;
         }

@@ -4,7 +4,7 @@
 use model::study::{Claim, Expectation};
 use model::{Control, ErrorClass, OperationResult, Phase, Stop, Trial, Workload};
 
-use super::ramp::{claim, found, operation, phase, ramped};
+use super::ramp::{claim, found, operation, point, ramped, series};
 use crate::recorded::Recorded;
 use crate::view::{ClaimView, PlaceView, View};
 use crate::{html, json, judge, markdown, text};
@@ -31,23 +31,27 @@ fn controlled(blocks: u32, times: Times, with: impl Fn(&mut Trial)) -> Recorded 
     let mut recorded = ramped(blocks, |trial| {
         // Blocks differ a little, in either direction.
         let luck = if trial.block % 2 == 0 { 1.01 } else { 0.99 };
-        let made = controls().map(|(name, sequence)| {
-            let time = |operation: &str| {
-                let by_get = if sequence.is_empty() { times.apart } else { times.in_pairs };
-                let own = if operation == "set" { by_get * luck } else { 1.0 };
-                let place =
-                    if sequence.first() == Some(&operation) { times.place * luck } else { 1.0 };
-                50e3 * own * place
-            };
-            let of = |name: &str, mean: f64, rate| operation(name, mean, (rate, rate));
-            let all: Vec<OperationResult> = vec![
-                of("set", time("set"), 12_000.0),
-                of("get", time("get"), 12_000.0),
-                of(name, 60e3, 24_000.0),
-            ];
-            phase(name, all, Vec::new())
-        });
-        trial.phases.splice(1..1, made);
+        let made: Vec<_> = controls()
+            .into_iter()
+            .map(|(name, sequence)| {
+                let time = |operation: &str| {
+                    let by_get = if sequence.is_empty() { times.apart } else { times.in_pairs };
+                    let own = if operation == "set" { by_get * luck } else { 1.0 };
+                    let place =
+                        if sequence.first() == Some(&operation) { times.place * luck } else { 1.0 };
+                    50e3 * own * place
+                };
+                let of = |name: &str, mean: f64, rate| operation(name, mean, (rate, rate));
+                let all: Vec<OperationResult> = vec![
+                    of("set", time("set"), 12_000.0),
+                    of("get", time("get"), 12_000.0),
+                    of(name, 60e3, 24_000.0),
+                ];
+                trial.series.push(series(name));
+                point(name, all)
+            })
+            .collect();
+        trial.points.splice(1..1, made);
         with(trial);
     });
     for cell in &mut recorded.header.plan.cells {
@@ -161,7 +165,7 @@ fn controls_that_found_nothing_or_failed_decide_nothing() {
     let times = Times { place: 1.0, in_pairs: 2.0, apart: 2.0 };
     let spoil = |with: fn(&mut OperationResult)| {
         judge(&controlled(4, times, |trial| {
-            let phase = trial.phases.iter_mut().find(|p| p.phase == APART).unwrap();
+            let phase = trial.points.iter_mut().find(|p| p.phase == APART).unwrap();
             with(phase.operations.last_mut().unwrap());
         }))
     };

@@ -1,9 +1,9 @@
 //! Ramps beside others that take CPUs: what that delays counts, and is told.
 
-use model::{Disturbance, StageResult, Trial};
+use model::{Disturbance, Point, Trial};
 use stats::Histogram;
 
-use super::ramp::{found, ramp_of, ramped};
+use super::ramp::{found, ramped, stages};
 use crate::judge;
 use crate::view::{Validity, View};
 
@@ -11,7 +11,7 @@ const PAUSE_NS: u64 = 8_000_000;
 
 /// Delays one request in twenty of each operation by a pause; others had the CPUs for so much of
 /// the time, of generator and server.
-fn delay(stage: &mut StageResult, (generator, server): (f64, f64)) {
+fn delay(stage: &mut Point, (generator, server): (f64, f64)) {
     for own in &mut stage.operations {
         let (mut slow, n) = (Histogram::new(), own.response.count() / 20);
         slow.record_many(PAUSE_NS, n);
@@ -24,7 +24,9 @@ fn delay(stage: &mut StageResult, (generator, server): (f64, f64)) {
 
 fn delayed(taken: (f64, f64)) -> View {
     let with = move |trial: &mut Trial| {
-        ramp_of(trial).stages.iter_mut().for_each(|stage| delay(stage, taken));
+        for stage in stages(trial) {
+            delay(stage, taken);
+        }
     };
     judge(&ramped(3, with))
 }
@@ -62,7 +64,7 @@ fn with_too_much_taken_a_ramp_is_not_steady() {
 fn a_stage_that_missed_while_others_had_the_cpus_does_not_tell_the_knee() {
     let knee = judge(&ramped(3, |_| ()));
     let held = found(&knee, "redis").stages.iter().take_while(|stage| stage.held == 3).count();
-    let with = move |trial: &mut Trial| delay(&mut ramp_of(trial).stages[held], (0.06, 0.0));
+    let with = move |trial: &mut Trial| delay(&mut stages(trial)[held], (0.06, 0.0));
     let view = judge(&ramped(3, with));
     assert_eq!(view.validity, Validity::NotSteady, "{}", notes(&view));
     let told = view.reasons.join("\n");

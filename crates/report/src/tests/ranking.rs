@@ -35,8 +35,8 @@ fn uneven(blocks: u32, rates: Rates) -> Recorded {
     recorded.trials.retain(|t| t.block != 2 || !t.cell.starts_with("redis"));
     for trial in &mut recorded.trials {
         let is_mysql = trial.cell.starts_with("mysql");
-        trial.phases.retain(|p| !is_mysql || p.phase != "write");
-        for (i, phase) in trial.phases.iter_mut().enumerate() {
+        trial.points.retain(|p| !is_mysql || p.phase != "write");
+        for (i, phase) in trial.points.iter_mut().enumerate() {
             let at = f64::from(trial.block * 7 + trial.position * 3) + i as f64;
             let skew = if trial.block % 4 == 1 && i == 1 { 0.81 } else { 1.0 };
             let rate = &mut phase.operations[0].rate_per_s;
@@ -175,7 +175,7 @@ fn with_own_share(own_share: f64) -> View {
     let mut recorded = run(&["files", "redis"], 6, rates);
     recorded.header.plan.advice = Some(advice());
     for trial in recorded.trials.iter_mut().filter(|t| t.cell.starts_with("redis")) {
-        trial.phases.iter_mut().for_each(|phase| phase.own_share = own_share);
+        trial.points.iter_mut().for_each(|phase| phase.own_share = own_share);
     }
     judge(&recorded)
 }

@@ -1,10 +1,10 @@
 //! Rows: names, metrics, their intervals and notes.
 
-use crate::fixture::{OPERATIONS, change, pages, run, sessions, usual};
+use crate::fixture::{OPERATIONS, change, pages, rename, run, sessions, usual};
 use crate::judge;
 use crate::recorded::Recorded;
 use crate::view::{Row, View};
-use model::PhaseResult;
+use model::Point;
 
 fn row<'a>(view: &'a View, target: &str, operation: &str, clients: u32) -> &'a Row {
     let found =
@@ -48,7 +48,7 @@ fn the_rate_is_the_geometric_mean_over_blocks_with_its_interval() {
     let mut recorded = run(&["files"], 4, usual);
     for trial in &mut recorded.trials {
         let rate = [100.0, 200.0, 200.0, 400.0][trial.block as usize];
-        trial.phases.iter_mut().for_each(|p| p.operations[0].rate_per_s = rate);
+        trial.points.iter_mut().for_each(|p| p.operations[0].rate_per_s = rate);
     }
     let view = judge(&recorded);
     let row = row(&view, "files", "read", 8);
@@ -74,7 +74,7 @@ fn ends_lie_within_the_blocks_and_those_of_few_are_called_a_range() {
         let mut recorded = run(&["files"], rates.len() as u32, usual);
         for trial in &mut recorded.trials {
             let rate = rates[trial.block as usize];
-            trial.phases.iter_mut().for_each(|p| p.operations[0].rate_per_s = rate);
+            trial.points.iter_mut().for_each(|p| p.operations[0].rate_per_s = rate);
         }
         let view = judge(&recorded);
         let row = row(&view, "files", "read", 8);
@@ -121,9 +121,9 @@ fn mixed() -> Recorded {
             }
         });
     }
-    for phase in recorded.trials.iter_mut().flat_map(|t| &mut t.phases) {
-        if phase.phase == "read" {
-            phase.phase = "mixed".into();
+    recorded.trials.iter_mut().for_each(|trial| rename(trial, "read", "mixed"));
+    for phase in recorded.trials.iter_mut().flat_map(|t| &mut t.points) {
+        if phase.phase == "mixed" {
             let mut all = phase.operations[0].clone();
             all.operation = "mixed".into();
             phase.operations.push(all);
@@ -135,7 +135,7 @@ fn mixed() -> Recorded {
 #[test]
 fn what_a_part_counts_is_not_noted_again_for_the_whole() {
     let mut recorded = mixed();
-    let phases = recorded.trials.iter_mut().flat_map(|t| &mut t.phases);
+    let phases = recorded.trials.iter_mut().flat_map(|t| &mut t.points);
     for phase in phases.filter(|p| p.phase == "mixed") {
         for operation in &mut phase.operations {
             operation.counts.miss = 3;
@@ -173,9 +173,9 @@ fn operations_of_a_mix_are_compared_by_time() {
 
 #[test]
 fn percentiles_that_rest_on_too_little_have_no_interval_and_say_why() {
-    let changed = |with: &dyn Fn(&mut PhaseResult)| {
+    let changed = |with: &dyn Fn(&mut Point)| {
         let mut recorded = run(&["files"], 4, usual);
-        recorded.trials.iter_mut().flat_map(|t| &mut t.phases).for_each(with);
+        recorded.trials.iter_mut().flat_map(|t| &mut t.points).for_each(with);
         judge(&recorded)
     };
     let told = |view: &View, start: &str| view.footnotes.iter().any(|n| n.starts_with(start));
@@ -187,13 +187,13 @@ fn percentiles_that_rest_on_too_little_have_no_interval_and_say_why() {
     assert!(told(&short, "p99 and rarer percentiles rest on less than 20 s of measurement"));
     assert!(has(&short, "service_ns_p95") && !has(&short, "service_ns_p99"));
 
-    let long = changed(&|phase| phase.wall_ns = 30_000_000_000);
+    let long = changed(&|phase| phase.length_ns = 30_000_000_000);
     assert!(told(&long, "p99.9 and rarer percentiles rest on less than 200 s of"));
     assert!(has(&long, "service_ns_p99") && !has(&long, "service_ns_p999"));
 
     // As many slow operations in one stall.
     let stalled = changed(&|phase| {
-        phase.wall_ns = 60_000_000_000;
+        phase.length_ns = 60_000_000_000;
         for slowest in phase.operations.iter_mut().filter_map(|o| o.slowest.as_mut()) {
             slowest.service.sort_unstable();
         }

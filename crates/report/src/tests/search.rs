@@ -1,8 +1,8 @@
 //! Searches: from probes in a record to the answer, and every reason why there is none.
 
 use model::{
-    Beyond, Cell, Counts, Disturbance, Due, ErrorClass, Failure, Kv, KvOperation, Load, NullRate,
-    OperationResult, Phase, PhaseResult, Search, Stop, Trial, Workload,
+    Beyond, Cell, Counts, Due, ErrorClass, Failure, Kv, KvOperation, Load, NullRate,
+    OperationResult, Phase, Point, Search, Series, Stop, Trial, Workload,
 };
 use stats::Histogram;
 use stats::search::{Next, Purpose, Step};
@@ -48,7 +48,7 @@ fn trial(store: Store, number: u32, step: Step) -> Trial {
     service.record_many(ns, 1_000);
     response.record_many(ns, 990);
     response.record_many(3 * ns, 10);
-    let wall_ns = (seconds * planned.max(answered) / answered * 1e9) as u64;
+    let length_ns = (seconds * planned.max(answered) / answered * 1e9) as u64;
     let counts = Counts { ok: (answered * seconds) as u64, ..Counts::default() };
     let whole = OperationResult {
         operation: "get".into(),
@@ -62,47 +62,35 @@ fn trial(store: Store, number: u32, step: Step) -> Trial {
         slowest: None,
     };
     let beyond = Beyond { limit_ns: 1_000_000, over_per_interval: vec![over; spans] };
-    let phase = PhaseResult {
+    let point = Point {
         phase: "get".into(),
-        wall_ns,
+        length_ns,
         operations: vec![whole],
-        generator_cpu_ns: wall_ns / 2,
-        generator_run_delay_ns: 0,
-        disturbance: Disturbance::default(),
-        server_cpu_ns: Some((wall_ns as f64 * store.server_cpu_share) as u64),
-        own_share: 0.0,
-        restored: Vec::new(),
-        unsent: 0,
-        interval_ns: 100_000_000,
-        reads_per_interval: Vec::new(),
-        begun_ns: 0,
-        outages: Vec::new(),
-        stages: Vec::new(),
-        done_per_interval: vec![(answered / 10.0) as u64; spans],
+        generator_cpu_ns: length_ns / 2,
+        server_cpu_ns: Some((length_ns as f64 * store.server_cpu_share) as u64),
         due: (!is_peak).then(|| Due {
             due_per_interval: vec![due; spans],
             beyond: vec![beyond],
             late: 0,
         }),
+        ..Point::default()
+    };
+    let series = Series {
+        phase: "get".into(),
+        interval_ns: 100_000_000,
+        done_per_interval: vec![(answered / 10.0) as u64; spans],
+        ..Series::default()
     };
     Trial {
         block: number,
-        position: 0,
         cell: CELL.into(),
         probe: Some(step),
         started_unix_ms: 1_790_000_000_000 + u64::from(number) * 1_500,
         took_ns: 1_400_000_000,
         version: Some("Redis 7.0.15".into()),
-        filled: None,
-        stale_members: None,
-        read_back: None,
-        clock_step_ms: None,
-        not_removed: None,
-        emptied: None,
-        memory: None,
-        phases: vec![phase],
-        noise: model::Noise::default(),
-        failure: None,
+        points: vec![point],
+        series: vec![series],
+        ..Trial::default()
     }
 }
 
@@ -255,12 +243,12 @@ fn a_generator_near_its_own_limit_is_told_unless_the_server_had_no_rest() {
 }
 
 /// Of the n-th trial all requests are beyond the limit; it was disturbed as `more` says.
-fn missing(nth: u32, more: impl Fn(&mut PhaseResult)) -> impl Fn(&mut Trial) {
+fn missing(nth: u32, more: impl Fn(&mut Point)) -> impl Fn(&mut Trial) {
     move |trial: &mut Trial| {
         if trial.block != nth {
             return;
         }
-        let phase = &mut trial.phases[0];
+        let phase = &mut trial.points[0];
         if let Some(due) = &mut phase.due {
             due.beyond[0].over_per_interval.clone_from(&due.due_per_interval);
         }
@@ -269,8 +257,8 @@ fn missing(nth: u32, more: impl Fn(&mut PhaseResult)) -> impl Fn(&mut Trial) {
 }
 
 /// So much of its time others had the server's CPUs, in percent.
-fn take(phase: &mut PhaseResult, percent: u64) {
-    phase.disturbance.server_ns = Some(phase.wall_ns * percent / 100);
+fn take(phase: &mut Point, percent: u64) {
+    phase.disturbance.server_ns = Some(phase.length_ns * percent / 100);
 }
 
 #[test]
@@ -290,7 +278,7 @@ fn a_probe_that_others_disturbed_counts_like_any_other() {
 
 #[test]
 fn a_search_whose_misses_others_may_be_to_blame_for_is_not_steady() {
-    let taken = |percent| judge(&searched(STORE, move |trial| take(&mut trial.phases[0], percent)));
+    let taken = |percent| judge(&searched(STORE, move |trial| take(&mut trial.points[0], percent)));
     // As much as requests may be beyond the limit.
     assert_eq!(taken(1).validity, Validity::Valid, "{:?}", taken(1).reasons);
     let view = taken(2);
@@ -308,7 +296,7 @@ fn how_long_the_answer_was_held_is_told() {
     assert_eq!(search.held_s, Some(10.0));
     let stalls = |trial: &mut Trial| {
         let step = trial.probe.filter(|step| step.purpose == Purpose::Hold);
-        if let Some(due) = trial.phases[0].due.as_mut().filter(|_| step.is_some()) {
+        if let Some(due) = trial.points[0].due.as_mut().filter(|_| step.is_some()) {
             let requests = due.due_per_interval[0];
             for over in due.beyond[0].over_per_interval.iter_mut().step_by(20) {
                 *over = requests;
@@ -328,7 +316,7 @@ fn probes_that_disagree_are_not_steady() {
     let changes = |trial: &mut Trial| {
         let Some(step) = trial.probe.filter(|s| s.purpose == Purpose::Hold) else { return };
         let beyond = step.rate_per_s > 60_000;
-        if let Some(due) = trial.phases[0].due.as_mut().filter(|_| beyond) {
+        if let Some(due) = trial.points[0].due.as_mut().filter(|_| beyond) {
             due.beyond[0].over_per_interval.clone_from(&due.due_per_interval);
         }
     };
@@ -343,7 +331,7 @@ fn probes_that_disagree_are_not_steady() {
 fn a_probe_whose_answers_came_late_has_a_queue_that_grew() {
     let late = |trial: &mut Trial| {
         if trial.block == 2 {
-            trial.phases[0].wall_ns += 100_000_000;
+            trial.points[0].length_ns += 100_000_000;
         }
     };
     let first = &judge(&searched(STORE, late)).search.unwrap().probes[1];
@@ -353,7 +341,7 @@ fn a_probe_whose_answers_came_late_has_a_queue_that_grew() {
 #[test]
 fn nothing_is_said_of_a_store_that_only_a_late_generator_asked() {
     let late = |trial: &mut Trial| {
-        if let Some(due) = &mut trial.phases[0].due {
+        if let Some(due) = &mut trial.points[0].due {
             due.beyond[0].over_per_interval.clone_from(&due.due_per_interval);
             due.late = due.due_per_interval.iter().sum();
         }
@@ -372,7 +360,7 @@ fn nothing_is_said_of_a_store_that_only_a_late_generator_asked() {
 #[test]
 fn a_server_that_answers_nothing_is_told_with_its_cause() {
     let refusing = |trial: &mut Trial| {
-        trial.phases.clear();
+        trial.points.clear();
         let message = "the server answered `ERR max number of clients reached`".to_string();
         trial.failure = Some(Failure { class: ErrorClass::Refused, message });
     };
@@ -396,7 +384,7 @@ fn notes_that_are_shown_are_numbered_from_one() {
 
 /// The server of a trial was killed.
 fn dies(trial: &mut Trial) {
-    trial.phases.clear();
+    trial.points.clear();
     let message = "the server died (signal 9)".to_string();
     trial.failure = Some(Failure { class: ErrorClass::Closed, message });
 }
@@ -450,7 +438,7 @@ fn a_server_that_dies_below_the_answer_is_a_failed_trial() {
 fn a_server_that_dies_over_and_over_ends_it_with_what_is_known() {
     let mortal = |trial: &mut Trial| {
         if trial.block > 6 {
-            trial.phases.clear();
+            trial.points.clear();
             let message = "cannot connect".to_string();
             trial.failure = Some(Failure { class: ErrorClass::Refused, message });
         }
@@ -462,7 +450,7 @@ fn a_server_that_dies_over_and_over_ends_it_with_what_is_known() {
 
 #[test]
 fn wrong_values_spoil_a_search() {
-    let lying = |trial: &mut Trial| trial.phases[0].operations[0].counts.wrong = 1;
+    let lying = |trial: &mut Trial| trial.points[0].operations[0].counts.wrong = 1;
     let view = judge(&searched(STORE, lying));
     assert_eq!(view.validity, Validity::Invalid);
     assert!(view.reasons.iter().any(|r| r.contains("wrong")), "{:?}", view.reasons);

@@ -29,7 +29,7 @@ fn words(view: &View) -> String {
 fn stays_slow(trial: &mut Trial) {
     let is_rest = trial.probe.is_some_and(|step| step.purpose == Purpose::Rest);
     if is_rest && (3..=5).contains(&trial.block) {
-        let service = &mut trial.phases[0].operations[0].service;
+        let service = &mut trial.points[0].operations[0].service;
         *service = stats::Histogram::new();
         service.record_many(5_000_000, 1_000);
     }
@@ -76,7 +76,7 @@ fn a_long_message_stands_below_the_table_with_the_number_of_its_probe() {
     let message = "the server died ".to_string() + &"of something long, ".repeat(10);
     let mortal = |trial: &mut Trial| {
         if trial.probe.is_some_and(|p| p.rate_per_s > 105_000) {
-            trial.phases.clear();
+            trial.points.clear();
             trial.failure =
                 Some(Failure { class: ErrorClass::Closed, message: message.trim().into() });
         }

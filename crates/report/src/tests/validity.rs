@@ -39,7 +39,7 @@ fn an_undisturbed_run_is_valid() {
 fn one_wrong_value_is_too_many() {
     let mut recorded = good();
     let mut once = false;
-    for phase in recorded.trials.iter_mut().flat_map(|t| &mut t.phases) {
+    for phase in recorded.trials.iter_mut().flat_map(|t| &mut t.points) {
         if phase.phase == "read" && !once {
             phase.operations[0].counts.wrong = 1;
             once = true;
@@ -184,8 +184,8 @@ fn drift_is_judged_by_what_the_phase_does() {
     assert!(view.reasons.iter().all(|r| !r.contains(" write:")));
     assert!(noted(&view, "write: the rate falls"), "writes grow their data");
 
-    for phase in recorded.trials.iter_mut().flat_map(|t| &mut t.phases) {
-        phase.operations[0].service.record(phase.wall_ns / 3);
+    for phase in recorded.trials.iter_mut().flat_map(|t| &mut t.points) {
+        phase.operations[0].service.record(phase.length_ns / 3);
     }
     let long = judge(&recorded);
     assert_eq!(long.validity, Validity::Valid, "{:?}", long.reasons);
@@ -193,7 +193,7 @@ fn drift_is_judged_by_what_the_phase_does() {
 
     let mut some = good();
     for trial in some.trials.iter_mut().filter(|t| t.block < 2) {
-        trial.phases.iter_mut().for_each(|p| p.done_per_interval.clone_from(&falling));
+        trial.series.iter_mut().for_each(|s| s.done_per_interval.clone_from(&falling));
     }
     let open = judge(&some);
     assert_eq!(open.validity, Validity::Valid, "2 of 5 blocks may be the host's doing");
@@ -212,8 +212,8 @@ fn cpus_that_others_had_make_a_run_unsteady_and_their_share_of_all_does_not() {
         let is_disturbed = |t: &&mut model::Trial| t.cell.starts_with(target) && t.block < blocks;
         for trial in recorded.trials.iter_mut().filter(is_disturbed) {
             (trial.noise.steal_share, trial.noise.other_cpu_share) = (0.4, 0.4);
-            for phase in &mut trial.phases {
-                let ns = |share: f64| (phase.wall_ns as f64 * share) as u64;
+            for phase in &mut trial.points {
+                let ns = |share: f64| (phase.length_ns as f64 * share) as u64;
                 phase.disturbance.generator_ns = ns(of_generator);
                 phase.disturbance.server_ns = Some(ns(of_server));
             }
@@ -250,7 +250,7 @@ fn too_few_blocks_have_neither_interval_nor_ranking_and_say_so() {
     assert_eq!(judge(&recorded).validity, Validity::Unreplicated);
     // What is worse comes first.
     let mut wrong = run(&ALL, 1, usual);
-    wrong.trials[0].phases[0].operations[0].counts.wrong = 1;
+    wrong.trials[0].points[0].operations[0].counts.wrong = 1;
     assert_eq!(judge(&wrong).validity, Validity::Invalid);
 }
 
@@ -328,8 +328,8 @@ fn a_phase_whose_end_nobody_answered_is_invalid() {
     let shortened = |share: f64, operations: u64| {
         let mut recorded = good();
         for trial in recorded.trials.iter_mut().filter(|t| t.block == 1) {
-            for phase in &mut trial.phases {
-                phase.wall_ns = (phase.wall_ns as f64 * share) as u64;
+            for phase in &mut trial.points {
+                phase.length_ns = (phase.length_ns as f64 * share) as u64;
                 let whole = phase.operations.last_mut().unwrap();
                 whole.counts = model::Counts { ok: operations, ..model::Counts::default() };
             }
@@ -394,9 +394,9 @@ fn a_generator_without_rest_is_the_bottleneck_only_beside_a_server_that_rests() 
         let mut recorded = run(&["redis"], 5, usual);
         as_kv(&mut recorded, load, 1.0);
         change(&mut recorded, "redis", "read", |phase, _| {
-            let wall_ns = phase.wall_ns as f64;
-            phase.generator_cpu_ns = (wall_ns * own) as u64;
-            phase.server_cpu_ns = server.map(|share| (wall_ns * share) as u64);
+            let length_ns = phase.length_ns as f64;
+            phase.generator_cpu_ns = (length_ns * own) as u64;
+            phase.server_cpu_ns = server.map(|share| (length_ns * share) as u64);
         });
         judge(&recorded)
     };
@@ -441,6 +441,7 @@ fn a_time_without_service_is_told_and_not_steady() {
     let load = open();
     as_kv(&mut recorded, &load, 1.0);
     let outage = model::Outage {
+        phase: "read".into(),
         server: "127.0.0.1:7003".into(),
         begun_ns: 300_000_000,
         length_ns: 231_000_000,
@@ -448,7 +449,7 @@ fn a_time_without_service_is_told_and_not_steady() {
         to_the_end: false,
     };
     let trial = recorded.trials.iter_mut().find(|t| t.block == 1).unwrap();
-    trial.phases.iter_mut().find(|p| p.phase == "read").unwrap().outages.push(outage);
+    trial.outages.push(outage);
     let view = judge(&recorded);
     let told = "block 2: 127.0.0.1:7003 gave no service for 231 ms; its slots were taken over by \
                 127.0.0.1:7006";
@@ -458,8 +459,8 @@ fn a_time_without_service_is_told_and_not_steady() {
     let notes: Vec<&String> = row.footnotes.iter().map(|n| &view.footnotes[*n]).collect();
     assert!(notes.iter().any(|note| note.contains(told)), "{notes:?}");
     // A lower rate brings no server back.
-    let mut phases = recorded.trials.iter_mut().flat_map(|t| &mut t.phases);
-    phases.find(|phase| !phase.outages.is_empty()).unwrap().unsent = 3;
+    let trial = recorded.trials.iter_mut().find(|t| !t.outages.is_empty()).unwrap();
+    trial.points.iter_mut().find(|p| p.phase == "read").unwrap().unsent = 3;
     let view = judge(&recorded);
     assert_eq!(view.validity, Validity::Invalid);
     let unsent = "3 requests were due and could not be sent within the time-out: 127.0.0.1:7003";
@@ -475,9 +476,8 @@ fn a_rate_that_moves_by_plan_is_no_drift() {
             unreachable!("it is open")
         };
         as_kv(&mut recorded, &Load::Open { rate_per_s, poisson, clients, pipeline, stages }, 1.0);
-        change(&mut recorded, "redis", "read", |phase, _| {
-            phase.done_per_interval = (0..20).map(|i| 100 + 50 * i).collect();
-        });
+        let rising: Vec<u64> = (0..20).map(|i| 100 + 50 * i).collect();
+        set_intervals(&mut recorded, &rising);
         judge(&recorded)
     };
     assert_eq!(view(Vec::new()).validity, Validity::NotSteady);
@@ -553,9 +553,9 @@ fn a_server_that_is_seen_at_its_limit_is_measured_also_when_the_null_server_is_n
         recorded.header.plan.targets[0].program = program;
         for operation in ["write", "read", "change"] {
             change(&mut recorded, "redis", operation, |phase, _| {
-                let wall_ns = phase.wall_ns as f64;
-                phase.generator_cpu_ns = (wall_ns * own) as u64;
-                phase.server_cpu_ns = server.map(|share| (wall_ns * share) as u64);
+                let length_ns = phase.length_ns as f64;
+                phase.generator_cpu_ns = (length_ns * own) as u64;
+                phase.server_cpu_ns = server.map(|share| (length_ns * share) as u64);
             });
         }
         judge(&recorded)
@@ -573,8 +573,8 @@ fn a_server_that_is_seen_at_its_limit_is_measured_also_when_the_null_server_is_n
     settings.insert("io-threads".into(), "2".into());
     for operation in ["write", "read", "change"] {
         change(&mut threaded, "redis", operation, |phase, _| {
-            phase.generator_cpu_ns = phase.wall_ns / 2;
-            phase.server_cpu_ns = Some(phase.wall_ns * 96 / 100);
+            phase.generator_cpu_ns = phase.length_ns / 2;
+            phase.server_cpu_ns = Some(phase.length_ns * 96 / 100);
         });
     }
     assert_eq!(judge(&threaded).validity, Validity::Invalid);

@@ -48,7 +48,7 @@ pub(super) fn everything() -> Recorded {
             page_cache_bytes: 200 << 20,
             oom_kills: 0,
         });
-        for phase in &mut trial.phases {
+        for phase in &mut trial.points {
             let whole = phase.operations[0].clone();
             let parts: &[&str] = match phase.phase.as_str() {
                 "list" | "mixed" => &["read", "write", "clean"],

@@ -4,7 +4,7 @@
 use super::table::{Line, Paint, Table, paragraph};
 use crate::search::{commas, grouped};
 use crate::show;
-use crate::view::{Comparison, RampStage, RampView, SAME_RATE, Value, View};
+use crate::view::{ALL, Comparison, RampStage, RampView, SAME_RATE, Value, View};
 
 /// Column names of [`share_cells`], but for the shares themselves, which stand in front.
 const COSTS: [&str; 2] = ["CPU/op server", "generator"];
@@ -12,14 +12,17 @@ const COSTS: [&str; 2] = ["CPU/op server", "generator"];
 /// The first column of stages under a closed load, which asks for no rate.
 const CLIENTS: &str = "clients";
 
+/// Operations that have columns of their own.
+const PAIR: [&str; 2] = ["set", "get"];
+const PAIR_HEADER: [&str; 2] = ["p99 set", "p99 get"];
 /// Column names of [`stage_cells`].
 const STAGE_HEADER: [&str; 10] = [
     "asked/s",
     "answered/s",
     "p50",
     "p99",
-    "p99 set",
-    "p99 get",
+    PAIR_HEADER[0],
+    PAIR_HEADER[1],
     "p99 down",
     "failed",
     "missed",
@@ -195,7 +198,7 @@ fn stages(ramp: &RampView, columns: usize) -> Table {
             Line::Cells(cells, knee)
         })
         .collect();
-    let mut header = stage_header(ramp).to_vec();
+    let mut header = stage_header(ramp);
     header[0] = if header[0] == CLIENTS { "  clients" } else { "  asked/s" };
     let mut table = Table { header, right: &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9], gap: 2, lines };
     for leave_out in [None, Some("p50"), Some("p99"), Some("missed")] {
@@ -216,12 +219,22 @@ fn stages(ramp: &RampView, columns: usize) -> Table {
 }
 
 /// Column names of [`stage_rows`].
-pub(crate) fn stage_header(ramp: &RampView) -> [&'static str; 10] {
-    let mut header = STAGE_HEADER;
+pub(crate) fn stage_header(ramp: &RampView) -> Vec<&'static str> {
+    let mut header = STAGE_HEADER.to_vec();
     if ramp.times == "service" {
         header[0] = CLIENTS;
     }
+    if !has_pairs(ramp) {
+        header.retain(|name| !PAIR_HEADER.contains(name));
+    }
     header
+}
+
+/// Whether there are columns for [`PAIR`].
+fn has_pairs(ramp: &RampView) -> bool {
+    let there =
+        |operation: &&str| ramp.stages.iter().any(|s| s.operations.contains_key(*operation));
+    PAIR.iter().all(there)
 }
 
 /// The cells of every stage of the way up in the order of [`stage_header`], and whether it is the
@@ -244,7 +257,7 @@ fn stage_cells(ramp: &RampView, stage: &RampStage) -> Vec<String> {
         stage.metrics.get(name).map_or_else(|| "–".into(), |v: &Value| grouped(v.center))
     };
     let time = |operation: &str, percentile: &str| ns(stage.time(operation, percentile).as_ref());
-    let counts = stage.operations.get("ramp").map(|all| all.counts.clone()).unwrap_or_default();
+    let counts = stage.operations.get(ALL).map(|all| all.counts.clone()).unwrap_or_default();
     let all = counts.total() + stage.unsent;
     let share = |n: u64| if n == 0 { "0".into() } else { show::percent(n as f64 / all as f64) };
     let cpus = |name: &str| {
@@ -253,18 +266,18 @@ fn stage_cells(ramp: &RampView, stage: &RampStage) -> Vec<String> {
     let mark = if stage.held < stage.blocks { "!" } else { "" };
     let asked =
         if ramp.times == "service" { commas(stage.clients.into()) } else { rate("asked_per_s") };
-    vec![
-        format!("{mark}{asked}"),
-        rate("rate_per_s"),
-        time("ramp", "p50"),
-        time("ramp", "p99"),
-        time("set", "p99"),
-        time("get", "p99"),
-        ns(on_the_way_down(ramp, stage).and_then(|down| down.time("ramp", "p99")).as_ref()),
+    let mut cells =
+        vec![format!("{mark}{asked}"), rate("rate_per_s"), time(ALL, "p50"), time(ALL, "p99")];
+    if has_pairs(ramp) {
+        cells.extend(PAIR.map(|operation| time(operation, "p99")));
+    }
+    cells.extend([
+        ns(on_the_way_down(ramp, stage).and_then(|down| down.time(ALL, "p99")).as_ref()),
         share(counts.error + stage.unsent),
         share(counts.miss),
         format!("{}+{}", cpus("server_cpus"), cpus("generator_cpus")),
-    ]
+    ]);
+    cells
 }
 
 /// The stage of the way down that asks for as much.

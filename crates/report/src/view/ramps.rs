@@ -6,6 +6,9 @@ use std::collections::BTreeMap;
 
 use super::Value;
 
+/// What stands for all operations of a stage.
+pub(crate) const ALL: &str = "all";
+
 /// Part of a rate by which two may differ and still be of one and the same stage.
 pub(crate) const SAME_RATE: f64 = 0.01;
 
@@ -14,6 +17,8 @@ pub(crate) const SAME_RATE: f64 = 0.01;
 pub struct RampView {
     /// Profile of the study.
     pub workload: String,
+    /// Name of the phase, as that of rows of results.
+    pub operation: String,
     /// Name of the target.
     pub target: String,
     /// How operations were offered.
@@ -116,7 +121,7 @@ pub struct RampStage {
     /// `generator_cpu_ns_per_op`, `generator_run_delay_share`, `taken_share` (of its time, for
     /// which others had the CPUs of generator or server).
     pub metrics: BTreeMap<String, Value>,
-    /// By operation; `ramp` is all together.
+    /// By operation; [`ALL`] is all together.
     pub operations: BTreeMap<String, RampOperation>,
 }
 

@@ -1,0 +1,93 @@
+//! What was measured in one span under one offered load.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Counts, Disturbance, OperationResult, Restored, is_zero};
+
+/// One span under one offered load: a steady phase, or a stage of a ladder without its beginning,
+/// in which the store settles.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Point {
+    /// Name of the phase that it is, or is a stage of.
+    pub phase: String,
+    /// Number of the stage, from 0; `None` where the phase was steady.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stage: Option<u32>,
+    /// When its span began, nanoseconds since the trial began: the clock of
+    /// [`Sample::at_ns`](crate::Sample::at_ns).
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub begun_ns: u64,
+    /// How long it lasted, nanoseconds; of a steady phase from the first client's start to the last
+    /// client's end.
+    pub length_ns: u64,
+    /// Requests per second that were planned, in the mean; `None` under a closed load.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub planned_per_s: Option<f64>,
+    /// Clients at work, in the mean; of an open load those that share it.
+    pub clients: u32,
+    /// What was due in it under an open load, what was answered in it under a closed one. A point
+    /// of several operations has one more, the last, named like the phase, for all.
+    pub operations: Vec<OperationResult>,
+    /// Requests that were due in it and never sent, because the time-out had passed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unsent: u64,
+    /// How operations of the warm-up ended, which are in no other figure. Of a stage these are all
+    /// around its span that are no other's.
+    #[serde(default, skip_serializing_if = "Counts::is_empty")]
+    pub warmup: Counts,
+    /// CPU time of the client threads.
+    pub generator_cpu_ns: u64,
+    /// Time in which client threads were ready to run and waited for a CPU, nanoseconds.
+    pub generator_run_delay_ns: u64,
+    /// CPU time of the server's processes; `None` where there are none, or not ours to see.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server_cpu_ns: Option<u64>,
+    /// What others took of the CPUs meanwhile.
+    #[serde(default)]
+    pub disturbance: Disturbance,
+    /// Share of the clients' time spent outside of operations: drawing values, checking.
+    #[serde(default)]
+    pub own_share: f64,
+    /// Where clients saved again what cleans had removed, the times of each that the rate is made
+    /// of (see [`Restored::rate_per_s`]). Empty elsewhere.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub restored: Vec<Restored>,
+    /// What was due in each interval of a load with limits; `None` without any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub due: Option<Due>,
+}
+
+impl Point {
+    /// All operations together: the last, or the only one. `None` where nothing was done.
+    pub fn whole(&self) -> Option<&OperationResult> {
+        self.operations.last()
+    }
+
+    /// One operation by its name.
+    pub fn operation(&self, name: &str) -> Option<&OperationResult> {
+        self.operations.iter().find(|o| o.operation == name)
+    }
+}
+
+/// What was due in the course of an open load, and what of it was late.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Due {
+    /// Requests due in each interval of [`Series::interval_ns`](super::Series::interval_ns) from
+    /// the start of the point, as far as they were sent.
+    pub due_per_interval: Vec<u64>,
+    /// For each limit, those of them that were beyond it.
+    pub beyond: Vec<Beyond>,
+    /// Requests that the generator sent late by itself, a client being free: by more than half of
+    /// the strictest limit.
+    #[serde(default)]
+    pub late: u64,
+}
+
+/// Requests beyond one limit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Beyond {
+    /// The limit: response time in nanoseconds; the largest number for requests that failed.
+    pub limit_ns: u64,
+    /// Requests beyond it, by the interval in which they were due; a failed one is beyond all.
+    pub over_per_interval: Vec<u64>,
+}
