@@ -5,6 +5,7 @@ use stats::compare::FEWEST_BLOCKS;
 use std::collections::BTreeMap;
 
 use crate::advice::advice;
+use crate::checks;
 use crate::claims::{claims, plain_profiles};
 use crate::context;
 use crate::data;
@@ -50,6 +51,7 @@ fn judge_cells(recorded: &Recorded, searched: Option<(&Recorded, &Search)>) -> V
     let phases: Vec<_> = phases.into_iter().filter(|p| !p.cell.load.is_ladder()).collect();
     let cells = cells(recorded, &phases, found.is_none(), (&mut findings, &mut notes));
     let (ramps, ramp_views) = ramp::judged(recorded, &mut findings, &mut notes);
+    checks::check(whole, &ramps, &mut findings, &mut notes);
     check_replication(plan, &phases, &ramps, &mut findings);
     let comparisons = compared(recorded, (&phases, &cells), (&ramps, &ramp_views));
     context::notes(recorded, &comparisons, &mut notes);

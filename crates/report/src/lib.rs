@@ -4,7 +4,8 @@
 //! Nothing here reads a clock, a file or a socket; the page's assets are embedded by build.rs.
 //!
 //! - [`view`]: the judged result as plain data, the one form that every output is made from.
-//! - [`mod@rules`]: the fixed rules of validity, each limit with its reason.
+//! - [`mod@rules`]: the fixed rules of validity, each limit with its reason; `checks` applies them
+//!   to what was measured (`measurement`), whatever the schedule of its load.
 //! - [`judge()`]: record to view, by way of trials ordered by cell and operation (`series`), rows
 //!   (`rows`, `distribution`), comparisons (`pairs`, `hits`), `growth`, `validity`, `claims` (with
 //!   `cases`), `advice` with its `ranking`, and what stands around them (`context`, `data`,
@@ -36,6 +37,7 @@ pub mod view;
 mod advice;
 mod cache;
 mod cases;
+mod checks;
 mod claims;
 mod context;
 mod data;
@@ -43,6 +45,7 @@ mod distribution;
 mod growth;
 mod hits;
 mod judge;
+mod measurement;
 mod notes;
 mod null;
 mod outages;

@@ -29,7 +29,7 @@ use crate::show::{RANGE, ends_name};
 use crate::validity::{Findings, pinning_notes};
 use crate::view::RampView;
 use figures::views;
-use limits::{check, told_by_samples};
+use limits::check;
 
 pub(crate) use against::{bears_more, comparisons};
 pub(crate) use claims::judge as judge_claim;
@@ -73,8 +73,7 @@ pub(crate) fn judged<'a>(
     let ramps = ramps(recorded);
     let views = views(recorded, &ramps);
     for (ramp, view) in ramps.iter().zip(&views) {
-        check(ramp, view, recorded, findings, notes);
-        told_by_samples(ramp, recorded, notes);
+        check(ramp, view, findings, notes);
     }
     if !ramps.is_empty() {
         pinning_notes(&recorded.header, notes);

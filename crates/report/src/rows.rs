@@ -348,7 +348,10 @@ fn count_notes(
     note(|c| c.lock_timeouts, "gave up waiting for the session's lock");
     note(
         |c| c.miss,
-        &format!("did not find their {}", validity::things(phase).trim_end_matches('s')),
+        &format!(
+            "did not find their {}",
+            validity::things(&phase.cell.workload).trim_end_matches('s')
+        ),
     );
     note(|c| c.error, &format!("failed: {}", validity::classes(counts)));
     found

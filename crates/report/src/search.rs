@@ -4,7 +4,7 @@
 //! reasons why it may not be the store's doing: clients that were all busy, or a generator that was
 //! late or near its own limit.
 
-use model::{Blame, Cell, Counts, Plan, Point, Search, Trial};
+use model::{Blame, Cell, Plan, Point, Search, Trial};
 use stats::search::{Found, Next, Purpose, Seen, Settings};
 use stats::tail::{Judgement, Tail};
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use crate::judge::unsealed;
 use crate::notes::Notes;
 use crate::recorded::Recorded;
-use crate::rules::{BLAMED_MAX, CONTRADICTED_MAX, MISS_SHARE_MAX, WIDTH_MAX, WRONG_MAX};
+use crate::rules::{BLAMED_MAX, CONTRADICTED_MAX, WIDTH_MAX};
 use crate::series::MeasuredPoint;
 use crate::show;
 use crate::validity::Findings;
@@ -298,33 +298,8 @@ impl Judged<'_> {
         self.seen.iter().zip(self.trials.iter().copied())
     }
 
-    /// Wrong and missing values, and a generator that was late too often.
+    /// Probes that contradict each other, and those who may be to blame for what they missed.
     fn check(&self, findings: &mut Findings, notes: &mut Notes) {
-        let mut counts = Counts::default();
-        for trial in &self.trials {
-            let whole = trial.points.first().and_then(Point::whole);
-            if let Some(whole) = whole {
-                counts.merge(&whole.counts);
-            }
-        }
-        let all = counts.total();
-        if counts.wrong > WRONG_MAX {
-            findings.invalid.push(format!(
-                "{} of {all} values were wrong (of another length or content than was written)",
-                counts.wrong
-            ));
-        }
-        let cell = self.recorded.header.plan.cells.first();
-        let planned = cell.is_none_or(|c| c.workload.misses_are_planned());
-        if !planned && counts.miss as f64 > MISS_SHARE_MAX * all as f64 {
-            findings.invalid.push(format!(
-                "{} of {all} keys that should exist were not found (at most {} may be missing): \
-                 the server removed them, because its memory was full or their time was over (give \
-                 it more memory, or the run fewer --keys)",
-                counts.miss,
-                show::percent(MISS_SHARE_MAX)
-            ));
-        }
         let (against, probes) = self.settings.contradictions(&self.seen);
         if against as f64 > CONTRADICTED_MAX * probes as f64 {
             let sentence = format!(

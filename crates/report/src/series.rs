@@ -136,11 +136,6 @@ impl MeasuredPoint<'_> {
         }
     }
 
-    /// True where nothing but reads is done.
-    pub(crate) fn only_reads(&self) -> bool {
-        self.planned.is_some_and(|p| !p.mix.is_empty() && p.mix.keys().all(|o| o == "read"))
-    }
-
     /// The operation by its bare name: the one that the phase consists of, or its part of a list,
     /// which is the only phase that its profile has.
     pub(crate) fn operation(&self, name: &str) -> Option<&Operation<'_>> {
@@ -151,12 +146,6 @@ impl MeasuredPoint<'_> {
     /// True where a list says which operation comes next.
     pub(crate) fn is_list(&self) -> bool {
         self.planned.is_some_and(|p| p.mix.is_empty())
-    }
-
-    /// The operations that are not sums of others.
-    pub(crate) fn single_operations(&self) -> impl Iterator<Item = &Operation<'_>> {
-        let alone = self.operations.len() == 1;
-        self.operations.iter().filter(move |o| alone || !o.whole)
     }
 
     /// Cell, phase and stage, for sentences: `redis/steady/8` read, `redis/steady/8` mixed stage 2.

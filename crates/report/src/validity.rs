@@ -16,12 +16,11 @@ use crate::ramp::Ramp;
 use crate::read_back;
 use crate::recorded::Recorded;
 use crate::rules::{
-    BUSY_SHARE_MAX, DRIFT_SHARE_MAX, ERROR_SHARE_MAX, LENGTH_SHARE_MIN, LONGEST_SHARE_MAX,
-    MISS_SHARE_MAX, OWN_SHARE_MAX, OWN_SHARE_NOTE, SILENCE_MIN, WRONG_MAX,
+    BUSY_SHARE_MAX, DRIFT_SHARE_MAX, LENGTH_SHARE_MIN, LONGEST_SHARE_MAX, OWN_SHARE_MAX,
+    OWN_SHARE_NOTE, SILENCE_MIN,
 };
-use crate::series::{MeasuredPoint, Operation};
+use crate::series::MeasuredPoint;
 use crate::show;
-use crate::taken::check_trials;
 use crate::view::Validity;
 
 /// What a clean removed is saved again before the next call, so that there is something to remove.
@@ -90,7 +89,6 @@ pub(crate) fn check_replication(
 /// Rules about the run as a whole.
 pub(crate) fn check_run(recorded: &Recorded, findings: &mut Findings, notes: &mut Notes) {
     check_targets(recorded, findings);
-    check_trials(&recorded.trials, findings);
     read_back::check(recorded, findings, notes);
     outages::check(&recorded.trials, findings);
 }
@@ -167,9 +165,6 @@ pub(crate) fn check_phase(
     findings: &mut Findings,
     notes: &mut Notes,
 ) -> Vec<usize> {
-    for operation in phase.single_operations() {
-        check_counts(phase, operation, findings);
-    }
     check_length(phase, findings);
     let mut carried = Vec::new();
     if phase.cleaned_anew() {
@@ -241,60 +236,9 @@ pub(crate) fn pinning_notes(header: &Header, notes: &mut Notes) -> Vec<usize> {
         .collect()
 }
 
-fn check_counts(phase: &MeasuredPoint<'_>, operation: &Operation<'_>, findings: &mut Findings) {
-    let mut counts = Counts::default();
-    for point in &operation.blocks {
-        counts.merge(&point.result.counts);
-    }
-    let all = counts.total();
-    let what = format!("`{}` {}", phase.cell.id, operation.name);
-    let share = |n: u64| n as f64 / all as f64;
-    if counts.wrong > WRONG_MAX {
-        let plural = if counts.wrong == 1 { "" } else { "s" };
-        findings.invalid.push(format!(
-            "{what}: {} wrong value{plural} in {all} operations (of another length or content \
-             than was written)",
-            counts.wrong
-        ));
-    }
-    if share(counts.error) > ERROR_SHARE_MAX {
-        findings.invalid.push(format!(
-            "{what}: {} of {all} operations failed ({}; at most {} may): {}",
-            counts.error,
-            show::percent(share(counts.error)),
-            show::percent(ERROR_SHARE_MAX),
-            classes(&counts)
-        ));
-    }
-    let missing = match phase.cell.workload {
-        // Where nobody writes, nothing may vanish; beside writes and cleans some layouts lose
-        // records by their own races, which is a footnote.
-        Workload::AppCache(_) if phase.only_reads() => counts.lost,
-        Workload::AppCache(_) => 0,
-        _ if phase.cell.workload.misses_are_planned() => 0,
-        _ => counts.miss,
-    };
-    if let Some(text) = too_many_missing(&what, (missing, all), things(phase)) {
-        findings.invalid.push(text + &expired(phase));
-    }
-}
-
-/// What breaks the rule of misses, where so many of all that should exist were not found.
-pub(crate) fn too_many_missing(what: &str, (n, all): (u64, u64), things: &str) -> Option<String> {
-    let share = n as f64 / all as f64;
-    (share > MISS_SHARE_MAX).then(|| {
-        format!(
-            "{what}: {n} of {all} {things} that should exist were not found ({}; at most {} may be \
-             missing)",
-            show::percent(share),
-            show::percent(MISS_SHARE_MAX)
-        )
-    })
-}
-
 /// What a workload's data are called.
-pub(crate) fn things(phase: &MeasuredPoint<'_>) -> &'static str {
-    match phase.cell.workload {
+pub(crate) fn things(workload: &Workload) -> &'static str {
+    match workload {
         Workload::Sessions(_) => "sessions",
         Workload::Kv(_) => "keys",
         Workload::AppCache(_) => "records",
@@ -313,20 +257,6 @@ pub(crate) fn classes(counts: &Counts) -> String {
         None => format!("{n} {class}"),
     };
     classes.iter().map(named).collect::<Vec<_>>().join(", ")
-}
-
-/// Names the lifetime of sessions as the cause where a trial outlived it.
-fn expired(phase: &MeasuredPoint<'_>) -> String {
-    let ttl_s = phase.cell.workload.ttl_s();
-    let longest_ns = phase.trials.iter().map(|(t, _)| t.took_ns).max().unwrap_or(0);
-    if ttl_s == 0 || u128::from(ttl_s) * 1_000_000_000 >= u128::from(longest_ns) {
-        return String::new();
-    }
-    format!(
-        ": they expired, since {} live {ttl_s} s and a trial took {} s; raise `ttl_s`",
-        things(phase),
-        longest_ns / 1_000_000_000
-    )
 }
 
 /// The generator's own share of the clients' time; a footnote where it is merely high.

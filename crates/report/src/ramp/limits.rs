@@ -1,17 +1,17 @@
 //! Whose limit a ramp met, and what of it breaks a rule. That requests fail or wait beyond the knee
 //! is what a ramp is for.
 
-use model::{Counts, Point, Sample, StoreCounters};
+use model::Counts;
 use stats::knee::{ERROR_SHARE, Stage, Way};
 
 use super::{Climb, Ramp, Seen, planned};
 use crate::notes::Notes;
 use crate::ramp::saturation::threads_within;
 use crate::recorded::Recorded;
-use crate::rules::{BUSY_SHARE_MAX, NOISY_TRIALS_MAX, WRONG_MAX};
+use crate::rules::{BUSY_SHARE_MAX, NOISY_TRIALS_MAX};
 use crate::show;
 use crate::taken;
-use crate::validity::{Findings, classes, too_many_missing};
+use crate::validity::{Findings, classes};
 use crate::view::RampView;
 
 /// Share of a stage for which threads may wait for a CPU: with more, a generator was not there to
@@ -20,8 +20,6 @@ const WAITED_SHARE_MAX: f64 = 0.1;
 
 /// Share of the stages of a way up that may contradict its knee.
 const AGAINST_SHARE_MAX: f64 = 0.1;
-/// What a server that counts lifetimes in whole seconds may take off one.
-const SECOND_NS: u64 = 1_000_000_000;
 /// Share of the 99th percentile at the knee that may be the requests' lag.
 const LAG_SHARE_NOTE: f64 = 0.5;
 
@@ -80,13 +78,7 @@ fn served(climb: &Climb<'_>, seen: &Seen<'_>, recorded: &Recorded) -> bool {
 }
 
 /// Rules and footnotes.
-pub(crate) fn check(
-    ramp: &Ramp<'_>,
-    view: &RampView,
-    recorded: &Recorded,
-    findings: &mut Findings,
-    notes: &mut Notes,
-) {
+pub(crate) fn check(ramp: &Ramp<'_>, view: &RampView, findings: &mut Findings, notes: &mut Notes) {
     let place = format!("`{}`", ramp.cell.id);
     let mut counts = Counts::default();
     for climb in &ramp.climbs {
@@ -95,27 +87,15 @@ pub(crate) fn check(
             counts.merge(&point.warmup);
         }
     }
-    if counts.wrong > WRONG_MAX {
-        let plural = if counts.wrong == 1 { "" } else { "s" };
-        findings.invalid.push(format!(
-            "{place}: {} wrong value{plural} in {} operations (of another length or content than \
-             was written)",
-            counts.wrong,
-            counts.total()
-        ));
-    }
     if view.outcome == "never-held" {
         findings.invalid.push(view.sentence.clone());
     }
-    let lost = lost_pairs(ramp, &place, recorded);
-    let missed = if lost.is_none() { counts.miss } else { 0 };
-    findings.invalid.extend(lost);
     let mut note = |n: u64, what: &str| {
         if n > 0 {
             notes.add(format!("{place}: {n} of {} operations {what}", counts.total()));
         }
     };
-    note(missed, "found nothing: the server had removed the key, or its lifetime was over");
+    note(counts.miss, "found nothing: the server had removed the key, or its lifetime was over");
     note(counts.error, &format!("failed: {}", classes(&counts)));
     let points = ramp.climbs.iter().flat_map(|climb| &climb.trial.points);
     let unsent: u64 = points.map(|point| point.unsent).sum();
@@ -130,34 +110,9 @@ pub(crate) fn check(
     check_way_back(ramp, &place, notes);
 }
 
-/// What breaks the rule of misses where a get follows the set of its own key, once that is
-/// acknowledged: such a get finds it, unless the server evicted it or its lifetime is shorter than
-/// a pair may have taken.
-fn lost_pairs(ramp: &Ramp<'_>, place: &str, recorded: &Recorded) -> Option<String> {
-    let planned = |point: &Point| {
-        ramp.cell.workload.phases().iter().find(|planned| planned.name == point.phase)
-    };
-    let in_pairs = |point: &Point| planned(point).is_some_and(|p| p.control.is_none());
-    let points = ramp.climbs.iter().flat_map(|climb| &climb.trial.points);
-    let (mut reads, mut slowest_ns) = (Counts::default(), 0);
-    for point in points.filter(|point| in_pairs(point)) {
-        let (Some(set), Some(get)) = (point.operation("set"), point.operation("get")) else {
-            continue;
-        };
-        reads.merge(&get.counts);
-        slowest_ns = slowest_ns.max(set.service.max_ns() + get.service.max_ns());
-    }
-    let lifetime_ns = ramp.cell.workload.ttl_s().saturating_mul(SECOND_NS);
-    if lifetime_ns > 0 && slowest_ns + SECOND_NS >= lifetime_ns {
-        return None;
-    }
-    let missing = reads.miss.saturating_sub(evicted(ramp, recorded));
-    too_many_missing(&format!("{place} get"), (missing, reads.total()), "keys")
-}
-
 /// What others took of the CPUs below the knee, and how long the generator waited for its own.
 fn check_taken(ramp: &Ramp<'_>, place: &str, findings: &mut Findings, notes: &mut Notes) {
-    taken::check_ramp(ramp, place, findings, notes);
+    taken::note_ramp(ramp, place, notes);
     let waited = waited_up_to_knee(ramp);
     if waited > WAITED_SHARE_MAX {
         let words = format!(
@@ -231,50 +186,6 @@ fn check_knees(ramp: &Ramp<'_>, place: &str, findings: &mut Findings, notes: &mu
             "{place}: at the knee more than {} of the 99th percentile is time before requests \
              were sent: they waited for a client, or the generator was late",
             show::percent(LAG_SHARE_NOTE)
-        ));
-    }
-}
-
-/// By how much what a server counts grew while it was sampled, in all climbs.
-fn counted(ramp: &Ramp<'_>, recorded: &Recorded, read: fn(&StoreCounters) -> Option<u64>) -> u64 {
-    let samples = ramp.climbs.iter().filter_map(|climb| recorded.samples_of(climb.trial));
-    let grown = |samples: &Vec<Sample>| {
-        let mut told = samples.iter().filter_map(|s| read(s.store.as_ref()?));
-        let first = told.next()?;
-        Some(told.next_back()?.saturating_sub(first))
-    };
-    samples.filter_map(grown).sum()
-}
-
-fn evicted(ramp: &Ramp<'_>, recorded: &Recorded) -> u64 {
-    counted(ramp, recorded, |store| store.evicted)
-}
-
-/// Footnotes on what the server said of itself while it was sampled.
-pub(crate) fn told_by_samples(ramp: &Ramp<'_>, recorded: &Recorded, notes: &mut Notes) {
-    let place = format!("`{}`", ramp.cell.id);
-    let evicted = evicted(ramp, recorded);
-    if evicted > 0 {
-        notes.add(format!(
-            "{place}: the server removed {evicted} keys because its memory was full: its rates \
-             have that work in them (a larger limit of its memory avoids it)"
-        ));
-    }
-    let refused = counted(ramp, recorded, |store| store.refused);
-    if refused > 0 {
-        notes.add(format!(
-            "{place}: the server refused {refused} connections because it had too many (raise its \
-             limit of them)"
-        ));
-    }
-    let swapped = |s: &Sample| s.server.as_ref().map(|server| server.swapped_bytes);
-    let samples = ramp.climbs.iter().filter_map(|climb| recorded.samples_of(climb.trial));
-    let most = samples.flatten().filter_map(swapped).max();
-    if let Some(most @ 1..) = most {
-        notes.add(format!(
-            "{place}: up to {} of the server's memory were swapped out: it waited for the disk \
-             (give it less data, or the machine more memory)",
-            stats::format_bytes(most)
         ));
     }
 }

@@ -81,7 +81,7 @@ fn forgetful(every: u64) -> Recorded {
 fn a_get_that_misses_its_own_set_breaks_the_rule_of_misses() {
     let view = judge(&forgetful(100));
     assert_eq!(view.validity, Validity::Invalid);
-    let told = "`redis/open/64` get: ";
+    let told = "`redis/open/64` ramp.get: ";
     let reason = view.reasons.iter().find(|r| r.starts_with(told)).unwrap();
     assert!(reason.contains("keys that should exist were not found"), "{reason}");
     assert!(reason.contains("at most 0.1 % may"), "{reason}");

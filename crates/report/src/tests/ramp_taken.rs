@@ -55,8 +55,9 @@ fn what_others_delay_counts_and_is_told() {
 fn with_too_much_taken_a_ramp_is_not_steady() {
     let view = delayed((0.0, 0.06));
     assert_eq!(view.validity, Validity::NotSteady);
-    let told = view.reasons.iter().find(|reason| reason.contains("others had the CPUs")).unwrap();
-    assert!(told.starts_with("`redis/open/64`: ") && told.ends_with("quieter machine"), "{told}");
+    let told = view.reasons.iter().find(|reason| reason.contains("had the CPUs of generator")).unwrap();
+    assert!(told.contains("`memcached/open/64` ramp in 3 of 3 trials"), "{told}");
+    assert!(told.ends_with("quieter machine"), "{told}");
 }
 
 /// The knee is known by the stage above it.
@@ -67,6 +68,6 @@ fn a_stage_that_missed_while_others_had_the_cpus_does_not_tell_the_knee() {
     let with = move |trial: &mut Trial| delay(&mut stages(trial)[held], (0.06, 0.0));
     let view = judge(&ramped(3, with));
     assert_eq!(view.validity, Validity::NotSteady, "{}", notes(&view));
-    let told = view.reasons.join("\n");
+    let told = notes(&view);
     assert!(told.contains("for 0 % of the time up to the knee, and for 6 %"), "{told}");
 }
