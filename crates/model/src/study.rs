@@ -2,27 +2,36 @@
 //!
 //! docs/FORMAT.md describes the file. Unknown keys are errors that list the known ones.
 //!
-//! - [`wire`]: the file as it is written.
+//! - [`wire`]: the file as it is written, but for what is its workload's own.
 //! - [`statements`]: its statements and its recommendation table.
-//! - `keys`, `faults`: what must stand in it, and what makes no sense; `sizes`: of lists of sizes.
-//! - [`choices`]: what a user adds on the command line, `--set` keys included.
-//! - [`planning`]: study and choices become a [`crate::Plan`]; [`ramp`]: those of ramps; `targets`:
-//!   its stores.
+//! - `workload`: what a workload is. Each has a module: `sessions`, `app_cache`, `ramp`.
+//! - `phases`: phases of operations by weights, which some workloads have.
+//! - `faults`: what makes no sense in a file.
+//! - [`choices`]: what a user adds on the command line; `set`: keys of `--set`.
+//! - `planning`: study and choices become a [`crate::Plan`]; `targets`: its stores.
 
+mod app_cache;
 pub mod choices;
 mod faults;
-mod keys;
-pub mod planning;
-pub mod ramp;
-mod sizes;
+mod phases;
+mod planning;
+mod ramp;
+mod sessions;
+mod set;
 pub mod statements;
 mod targets;
 pub mod wire;
+mod workload;
 
-pub use choices::{Choices, TargetChoice, decided_by_files};
+pub use app_cache::decided_by_files;
+pub use choices::{Choices, TargetChoice};
 pub use ramp::RAMP;
 pub use statements::{Advice, AdviceRow, Claim, Expectation, HighestRate};
-pub use wire::{Study, StudyWorkload};
+pub use wire::Study;
+pub use workload::StudyWorkload;
+
+/// What makes no sense in a file, and its byte offset.
+type Fault = (usize, String);
 
 /// A study or a choice that cannot be used.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]

@@ -88,27 +88,29 @@ struct Planned {
 /// The study's first profile with lists, with what the user set.
 fn planned(arguments: &DataSet, seed: u64) -> Result<Planned, CliError> {
     let study = studies::load(&arguments.study)?;
-    let Some(profile) = study.profiles.iter().find(|p| p.as_original) else {
+    let mut choices = Choices {
+        scale: arguments.scale.into(),
+        budget_s: None,
+        sets: vec![("profile".into(), "all".into())],
+        targets: Vec::new(),
+        control: false,
+        seed,
+        timeout_ms: None,
+        files: None,
+    };
+    let all = study.plan(&choices)?;
+    let Some((cell, _)) = all.caches().find(|(_, cache)| cache.as_original) else {
         return Err(CliError::usage(format!(
             "study `{}` has no profile with lists of operations (expected one with `as_original`, \
              as in --study app-cache)",
             study.name
         )));
     };
-    let mut sets = sets(&arguments.sets)?;
-    if !sets.iter().any(|(key, _)| key == "profile") {
-        sets.push(("profile".into(), profile.name.get_ref().clone()));
+    choices.sets = sets(&arguments.sets)?;
+    if !choices.sets.iter().any(|(key, _)| key == "profile") {
+        choices.sets.push(("profile".into(), cell.workload.study_profile().into()));
     }
-    let plan = study.plan(&Choices {
-        scale: arguments.scale.into(),
-        budget_s: None,
-        sets,
-        targets: Vec::new(),
-        control: false,
-        seed,
-        timeout_ms: None,
-        files: None,
-    })?;
+    let plan = study.plan(&choices)?;
     let most = plan.cells.into_iter().max_by_key(|cell| cell.load.clients());
     let with_lists = most.and_then(|cell| match cell.workload {
         Workload::AppCache(cache) => Some((cell.load.clients(), cache)),

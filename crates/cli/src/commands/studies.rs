@@ -29,7 +29,7 @@ pub(crate) fn run(arguments: &Studies) -> Result<ExitCode, CliError> {
 
 fn describe(study: &Study) -> String {
     let targets: Vec<&str> = study.target_names().collect();
-    let chosen = study.defaults.profile.get_ref();
+    let chosen = study.profile.get_ref();
     let profiles = study.profiles.iter().map(|profile| {
         let name = profile.name.get_ref();
         let default = if chosen.contains(name) { " (default)" } else { "" };

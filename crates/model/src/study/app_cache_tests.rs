@@ -1,8 +1,8 @@
-use super::tests::choices;
 use super::*;
-use crate::app_cache::{Backend, DataFiles, Fill};
-use crate::plan::{Product, Scale};
-use crate::study::{Choices, TargetChoice};
+use crate::app_cache::Backend;
+use crate::plan::{Plan, Stop};
+use crate::study::TargetChoice;
+use crate::study::planning::tests::choices;
 
 const APP_CACHE: &str = include_str!("../../../../studies/app-cache.toml");
 
@@ -205,7 +205,8 @@ fn a_fast_fill_is_planned_where_a_backend_can() {
     );
     let text = APP_CACHE.replace("fill = \"fast\"", "");
     let study = Study::parse("s.toml", &text).unwrap();
-    assert_eq!(study.defaults.fill, Fill::Save);
+    let saved = study.plan(&choices()).unwrap();
+    assert!(caches(&saved).iter().all(|cache| cache.fill == Fill::Save));
     let older = serde_json::to_string(caches(&plan(&[], &[]).unwrap())[0]).unwrap();
     let older = older.replace(",\"fill\":\"save\"", "");
     let older: AppCache = serde_json::from_str(&older).unwrap();
@@ -311,9 +312,9 @@ fn faults_in_a_study_are_located() {
     assert_eq!(
         text,
         format!(
-            "study `s.toml`, line {line}: `think_ms` is no key of a study of workload `app-cache` \
-             (known only to these: `tags`, `min_tags`, `max_tags`, `min_rec_size`, \
-             `max_rec_size`, `write_chance`, `clean_chance`, `magento`, `fill` and `memory_limit`)"
+            "study `s.toml`, line {line}: unknown field `think_ms`, expected one of `tags`, \
+             `min_tags`, `max_tags`, `min_rec_size`, `max_rec_size`, `write_chance`, \
+             `clean_chance`, `magento`, `fill`, `memory_limit`"
         )
     );
     assert!(fault("magento = true", "").0.ends_with("missing field `magento`"));
@@ -325,7 +326,10 @@ fn faults_in_a_study_are_located() {
     assert!(fault("page_cache = \"cold\"", "page_cache = \"icy\"").0.contains("`warm` or `cold`"));
     let (text, at) = fault("magento = true", "magento = true\nmemory_limit = \"1MiB\"");
     assert!(text.contains(&format!("line {}: memory_limit `1MiB` does not fit", at + 1)), "{text}");
-    assert!(fault("max_tags = 15", "max_tags = 2001").0.contains("min_tags <= max_tags <= tags"));
+    assert!(fault("tags = 2000 ", "tags = 10 ").0.contains("min_tags <= max_tags <= tags"));
+    let (text, line) = fault("write_chance = 1000", "write_chance = 0");
+    let expected = "write_chance `0` does not fit (expected 1 to 1000000)";
+    assert_eq!(text, format!("study `s.toml`, line {line}: {expected}"));
     let (text, line) = fault("{ keys = 1000, tags = 100 },", "{ keys = 1000, tags = 2 },");
     assert_eq!(
         text,

@@ -1,225 +1,233 @@
 //! A study and a user's choices become a plan.
 
-use super::choices::{Choices, Resolved};
-use super::ramp::LatencyLimit;
-use super::wire::{Profile, StopKind, Study, StudyPhase, StudyWorkload};
-use super::{StudyError, ramp};
-use crate::app_cache::{AppCache, DataSize, Fill};
+use toml::Spanned;
+
+use super::choices::Choices;
+use super::set::{self, Key, list, number, put};
+use super::targets::{Settings, Stores, check_cm_setting};
+use super::wire::{Study, StudyScale};
+use super::workload::{Keys, OfScale, Own};
+use super::{StudyError, quoted_list};
+use crate::app_cache::CM_PREFIX;
 use crate::load::Load;
-use crate::memory::{MemoryLimit, PageCache};
-use crate::plan::{Cell, Effort, Phase, Plan, PlannedTarget, Sessions, Stop, Workload};
+use crate::plan::{Cell, Effort, Plan, PlannedTarget, Product, Workload};
+
+/// Keys of `--set` that every study has, besides `profile`.
+pub(super) const SHARED: &[Key<Study, StudyScale>] = &[
+    Key("clients", |own, _, text| {
+        put(&mut own.clients, list(text, &(1..=4096)), "1 to 4096, or several as in `1,8`")
+    }),
+    Key("verify_one_in", |own, _, text| number(&mut own.verify_one_in, text, 1..=1_000_000, "")),
+    Key("equivalence_zone", |own, _, text| {
+        number(&mut own.equivalence_zone, text, 0.001..=1.0, "")
+    }),
+    Key("timeout_ms", |own, _, text| number(&mut own.timeout_ms, text, 1..=3_600_000, "")),
+    Key("warmup_ms", |_, scale, text| number(&mut scale.warmup_ms, text, 0..=3_600_000, "")),
+    Key("measure_ms", |_, scale, text| number(&mut scale.measure_ms, text, 1..=86_400_000, "")),
+    Key("blocks_min", |_, scale, text| number(&mut scale.blocks_min, text, 1..=10_000, "")),
+    Key("blocks_max", |_, scale, text| number(&mut scale.blocks_max, text, 1..=10_000, "")),
+    Key("budget_s", |_, scale, text| number(&mut scale.budget_s, text, 0.0..=604_800.0, "seconds")),
+];
+
+/// A study with what a user chose put over its values.
+pub(super) struct Run<'a, K: Keys> {
+    pub(super) choices: &'a Choices,
+    /// The study with its values after `--set` and `--timeout`.
+    pub(super) study: Study,
+    /// The chosen scale, after `--set` and `--budget`.
+    pub(super) scale: StudyScale,
+    /// Values of the workload, after `--set`.
+    pub(super) defaults: K,
+    /// Those of the chosen scale.
+    pub(super) size: K::Size,
+    /// Every profile, as the workload reads it.
+    pub(super) profiles: Vec<K::Profile>,
+    pub(super) settings: Settings,
+    pub(super) targets: Vec<PlannedTarget>,
+}
+
+impl<'a, K: Keys> Run<'a, K> {
+    pub(super) fn new(study: &Study, choices: &'a Choices) -> Result<Self, StudyError> {
+        let Own { defaults, mut scales, profiles } = study.own()?;
+        let scale = study.scales.get(&choices.scale).zip(scales.remove(&choices.scale));
+        let Some((scale, OfScale { size })) = scale else {
+            let known = quoted_list(study.scales.keys().map(|s| s.name()));
+            let (name, scale) = (&study.name, choices.scale.name());
+            return Err(StudyError::Choice(format!(
+                "study `{name}` has no scale `{scale}` (known: {known})"
+            )));
+        };
+        let (study, scale, settings) = (study.clone(), scale.clone(), Settings::default());
+        let targets = Vec::new();
+        let mut run = Self { choices, study, scale, defaults, size, profiles, settings, targets };
+        for (key, value) in &choices.sets {
+            run.set(key, value)?;
+        }
+        if choices.files.is_some() {
+            run.study.takes_files()?;
+        }
+        if let Some(budget_s) = choices.budget_s {
+            run.scale.budget_s = budget_s;
+            // Who sets a time means it, also where fewer blocks fit than the scale would demand.
+            if !run.is_set("blocks_min") {
+                run.scale.blocks_min = 1;
+            }
+        }
+        run.study.timeout_ms = choices.timeout_ms.unwrap_or(run.study.timeout_ms);
+        run.agree_on_blocks()?;
+        run.targets = run.study.planned_targets(choices, &run.settings, K::STORES)?;
+        Ok(run)
+    }
+
+    /// Whether the user set a key.
+    pub(super) fn is_set(&self, key: &str) -> bool {
+        self.choices.sets.iter().any(|(k, _)| k == key)
+    }
+
+    /// Numbers of clients, ascending, each once.
+    pub(super) fn clients(&self) -> Vec<u32> {
+        let mut clients = self.study.clients.clone();
+        clients.sort_unstable();
+        clients.dedup();
+        clients
+    }
+
+    /// The profiles that run.
+    pub(super) fn chosen(&self) -> impl Iterator<Item = &K::Profile> {
+        let all = self.study.profiles.iter().zip(&self.profiles);
+        all.filter(|(profile, _)| self.study.runs(profile)).map(|(_, own)| own)
+    }
+
+    /// A workload under a load, on each target.
+    pub(super) fn on_each_target(
+        &self,
+        load: &Load,
+        workload: impl Fn(&PlannedTarget) -> Workload,
+    ) -> impl Iterator<Item = Cell> {
+        let suffix = if load.one_session() { "-one" } else { "" };
+        self.targets.iter().map(move |target| {
+            let (workload, load, target) = (workload(target), load.clone(), target.name.clone());
+            let id = format!("{target}/{}/{}{suffix}", workload.profile(), load.clients());
+            Cell { id, target, workload, load }
+        })
+    }
+
+    fn set(&mut self, key: &str, value: &str) -> Result<(), StudyError> {
+        if key == "profile" {
+            *self.study.profile.get_mut() = profiles(&self.study, value)?;
+            return Ok(());
+        }
+        let shared = set::set(SHARED, (&mut self.study, &mut self.scale), (key, value));
+        let values = (&mut self.defaults, &mut self.size);
+        match shared.or_else(|| set::set(K::SET, values, (key, value))) {
+            Some(set) => set.map_err(|expected| set::bad(key, value, &expected)),
+            None => self.server_setting(key, value),
+        }
+    }
+
+    /// The one that the user set wins over the scale's own.
+    fn agree_on_blocks(&mut self) -> Result<(), StudyError> {
+        let (min, max) = (self.scale.blocks_min, self.scale.blocks_max);
+        match (self.is_set("blocks_min"), self.is_set("blocks_max")) {
+            _ if min <= max => {}
+            (true, true) => {
+                let problem = format!("--set blocks_min=`{min}` is more than blocks_max=`{max}`");
+                return Err(StudyError::Choice(problem));
+            }
+            (false, true) => self.scale.blocks_min = max,
+            (true | false, false) => self.scale.blocks_max = min,
+        }
+        Ok(())
+    }
+
+    fn server_setting(&mut self, key: &str, value: &str) -> Result<(), StudyError> {
+        if K::STORES == Stores::Caches && key.starts_with(CM_PREFIX) {
+            check_cm_setting(key, value)?;
+            self.settings.cm.insert(key.into(), value.into());
+            return Ok(());
+        }
+        let product = key.split_once('.').and_then(|(product, name)| {
+            let product = Product::ALL.into_iter().find(|p| p.name() == product)?;
+            let has_server = K::STORES.servers().contains(&product);
+            (has_server && !name.is_empty()).then_some((product, name))
+        });
+        let Some((product, name)) = product else { return Err(self.unknown(key)) };
+        self.settings.servers.entry(product).or_default().insert(name.into(), value.into());
+        Ok(())
+    }
+
+    fn unknown(&self, key: &str) -> StudyError {
+        let mut settings: Vec<String> =
+            K::STORES.servers().iter().map(|product| format!("{}.NAME", product.name())).collect();
+        if K::STORES == Stores::Caches {
+            settings.push(format!("{CM_PREFIX}NAME"));
+        }
+        let own = K::SET.iter().map(|key| key.0);
+        let known = ["profile"].into_iter().chain(own).chain(SHARED.iter().map(|key| key.0));
+        StudyError::Choice(format!(
+            "unknown key `{key}` in --set for study `{}` (known: {}, and {} for settings of \
+             servers and software)",
+            self.study.name,
+            quoted_list(known),
+            quoted_list(settings.iter().map(String::as_str))
+        ))
+    }
+}
+
+fn profiles(study: &Study, value: &str) -> Result<Vec<String>, StudyError> {
+    if value == "all" {
+        return Ok(study.profile_names().map(String::from).collect());
+    }
+    let mut chosen: Vec<String> = Vec::new();
+    for name in value.split(',') {
+        if !study.profile_names().any(|p| p == name) {
+            let known = quoted_list(study.profile_names());
+            return Err(StudyError::Choice(format!(
+                "unknown profile `{name}` in --set profile (known: {known}; several with commas, \
+                 or `all`)"
+            )));
+        }
+        if !chosen.iter().any(|c| c == name) {
+            chosen.push(name.into());
+        }
+    }
+    Ok(chosen)
+}
 
 impl Study {
-    /// Lists everything that a run with these choices will do.
-    pub fn plan(&self, choices: &Choices) -> Result<Plan, StudyError> {
-        let resolved = Resolved::new(self, choices)?;
-        let targets = self.planned_targets(choices, &resolved)?;
-        let profiles: Vec<&Profile> =
-            self.profiles.iter().filter(|p| resolved.profiles.contains(p.name.get_ref())).collect();
-        let cells = profiles
-            .iter()
-            .flat_map(|profile| {
-                let sizes = resolved.data_sizes(profile, choices.scale);
-                sizes.into_iter().map(move |size| (*profile, size))
-            })
-            .flat_map(|(profile, size)| {
-                let loads = match self.workload {
-                    StudyWorkload::Ramp => ramp::loads(profile, &resolved, choices.seed),
-                    StudyWorkload::Sessions | StudyWorkload::AppCache => loads(profile, &resolved),
-                };
-                loads.into_iter().map(move |load| (profile, size, load))
-            })
-            .flat_map(|(profile, size, load)| {
-                targets.iter().map(move |t| (profile, size, load.clone(), t))
-            })
-            .map(|(profile, size, load, target)| self.cell(profile, size, load, target, &resolved))
-            .collect();
-        let plan = Plan {
-            study: self.name.clone(),
-            title: self.title.clone(),
-            question: self.question.clone(),
-            source: self.source.clone(),
+    pub(super) fn planned<K: Keys>(&self, choices: &Choices) -> Result<Plan, StudyError> {
+        let run = Run::<K>::new(self, choices)?;
+        let cells = K::cells(&run)?;
+        if let Some(problem) = run.defaults.contradiction() {
+            return Err(StudyError::Choice(format!("--set: {problem}")));
+        }
+        let Run { study, scale, defaults, targets, .. } = run;
+        let profiles = study.profiles.iter().filter(|profile| study.runs(profile));
+        Ok(Plan {
             scale: choices.scale,
-            profiles: profiles.iter().map(|p| p.name.get_ref().clone()).collect(),
+            profiles: profiles.map(|p| p.name.get_ref().clone()).collect(),
             seed: choices.seed,
             effort: Effort {
-                budget_ns: (resolved.size.budget_s * 1e9) as u64,
-                blocks_min: resolved.size.blocks_min,
-                blocks_max: resolved.size.blocks_max,
+                budget_ns: (scale.budget_s * 1e9) as u64,
+                blocks_min: scale.blocks_min,
+                blocks_max: scale.blocks_max,
             },
-            equivalence_zone: resolved.defaults.equivalence_zone,
-            timeout_ns: resolved.defaults.timeout_ms * 1_000_000,
+            equivalence_zone: study.equivalence_zone,
+            timeout_ns: study.timeout_ms * 1_000_000,
             cells,
             targets,
-            claims: self.claims.iter().map(|c| c.get_ref().clone()).collect(),
-            advice: self.advice.as_ref().map(|a| a.get_ref().clone()),
+            claims: study.claims.into_iter().map(Spanned::into_inner).collect(),
+            advice: study.advice.map(Spanned::into_inner),
             search: None,
-            limit_ns: resolved.defaults.limit.map(LatencyLimit::ns),
-        };
-        files_suit(&plan)?;
-        Ok(plan)
+            limit_ns: defaults.limit_ns(),
+            study: study.name,
+            title: study.title,
+            question: study.question,
+            source: study.source,
+        })
     }
-
-    fn cell(
-        &self,
-        profile: &Profile,
-        data: Option<DataSize>,
-        load: Load,
-        target: &PlannedTarget,
-        resolved: &Resolved,
-    ) -> Cell {
-        let size = &resolved.size;
-        let phases = |operations: u64| {
-            let phase = |p| phase(p, profile, operations, resolved);
-            profile.phases.iter().map(phase).collect()
-        };
-        let workload = match self.workload {
-            StudyWorkload::Sessions => {
-                Workload::Sessions(sessions(profile, &load, resolved, phases(size.sessions)))
-            }
-            StudyWorkload::AppCache => {
-                let phases = phases(size.ops);
-                Workload::AppCache(app_cache(profile, data, &load, target, resolved, phases))
-            }
-            StudyWorkload::Ramp => Workload::Kv(ramp::workload(profile, &load, resolved)),
-        };
-        let suffix = if load.one_session() { "-one" } else { "" };
-        let (target, clients) = (target.name.clone(), load.clients());
-        let id = format!("{target}/{}/{clients}{suffix}", workload.profile());
-        Cell { id, target, workload, load }
-    }
-}
-
-/// Whether the files that are read suit every profile: one data set, and a list for each client
-/// that follows one.
-fn files_suit(plan: &Plan) -> Result<(), StudyError> {
-    let Some(files) = plan.files() else { return Ok(()) };
-    for (cell, cache) in plan.caches() {
-        let (name, clients) = (cell.workload.study_profile(), cell.load.clients());
-        if cache.sizes_of.is_some() {
-            return Err(StudyError::Choice(format!(
-                "--data-set `{}` holds one data set, but profile `{name}` measures several \
-                 (expected another --set profile)",
-                files.directory
-            )));
-        }
-        if cache.as_original && files.lists == 0 {
-            return Err(StudyError::Choice(format!(
-                "--data-set `{}` holds no list of operations, which profile `{name}` follows \
-                 (expected `ops-client_0.json` to `ops-client_{}.json` in it, or a profile that \
-                 draws its operations, as in --set profile=weighted)",
-                files.directory,
-                clients.saturating_sub(1)
-            )));
-        }
-        if cache.as_original && files.lists < clients {
-            return Err(StudyError::Choice(format!(
-                "--data-set `{}` has lists for {} clients (expected {clients} for profile \
-                 `{name}`, up to `ops-client_{}.json`; --set clients={} uses what is there)",
-                files.directory,
-                files.lists,
-                clients - 1,
-                files.lists
-            )));
-        }
-    }
-    Ok(())
-}
-
-fn loads(profile: &Profile, resolved: &Resolved) -> Vec<Load> {
-    let mut clients = resolved.defaults.clients.clone();
-    clients.sort_unstable();
-    clients.dedup();
-    let own = clients.iter().map(|c| Load::closed(*c));
-    let mut loads: Vec<Load> = own.collect();
-    if let Some(most) = clients.last().filter(|c| profile.one_session && **c > 1) {
-        loads.push(Load::Closed {
-            clients: *most,
-            one_session: true,
-            pipeline: 1,
-            stages: Vec::new(),
-        });
-    }
-    loads
-}
-
-fn sessions(profile: &Profile, load: &Load, resolved: &Resolved, phases: Vec<Phase>) -> Sessions {
-    let defaults = &resolved.defaults;
-    let filled = match profile.stop {
-        StopKind::Time => resolved.size.sessions.max(u64::from(load.clients())),
-        StopKind::Count => 0,
-    };
-    Sessions {
-        profile: profile.name.get_ref().clone(),
-        layout: profile.layout,
-        connections: profile.connections,
-        names: profile.names,
-        order: profile.order,
-        generation: defaults.generation,
-        filled,
-        value_bytes: defaults.value_bytes,
-        ttl_s: defaults.ttl_s,
-        verify_one_in: defaults.verify_one_in,
-        think_ns: (defaults.think_ms * 1e6) as u64,
-        phases,
-    }
-}
-
-fn app_cache(
-    profile: &Profile,
-    data: Option<DataSize>,
-    load: &Load,
-    target: &PlannedTarget,
-    resolved: &Resolved,
-    phases: Vec<Phase>,
-) -> AppCache {
-    let defaults = &resolved.defaults;
-    let name = profile.name.get_ref();
-    let DataSize { keys, tags } = data.unwrap_or_else(|| {
-        let tags = resolved.files.as_ref().map_or(defaults.tags, |files| files.tags);
-        DataSize { keys: resolved.size.keys, tags }
-    });
-    AppCache {
-        profile: data.map_or_else(|| name.clone(), |data| format!("{name}/{data}")),
-        sizes_of: data.map(|_| name.clone()),
-        keys: keys.max(u64::from(load.clients())),
-        tags,
-        tags_of_record: (defaults.min_tags, defaults.max_tags),
-        record_bytes: (defaults.min_rec_size, defaults.max_rec_size),
-        write_chance: defaults.write_chance,
-        clean_chance: defaults.clean_chance,
-        as_original: profile.as_original,
-        magento: defaults.magento,
-        fill: target.backend.map_or(Fill::Save, |backend| defaults.fill.on(backend)),
-        verify_one_in: defaults.verify_one_in,
-        files: resolved.files.clone(),
-        page_cache: profile.page_cache,
-        memory_limit_bytes: defaults.memory_limit.map(MemoryLimit::bytes),
-        phases,
-    }
-}
-
-fn phase(phase: &StudyPhase, profile: &Profile, operations: u64, resolved: &Resolved) -> Phase {
-    let size = &resolved.size;
-    let (warmup_ns, stop) = match profile.stop {
-        StopKind::Time => {
-            let measured_ns = (size.measure_ms as f64 * phase.length * 1e6) as u64;
-            let warmup_ms = match profile.page_cache {
-                PageCache::Warm => size.warmup_ms,
-                PageCache::Cold => 0,
-            };
-            (warmup_ms * 1_000_000, Stop::AfterNs(measured_ns.max(1)))
-        }
-        StopKind::Count => (0, Stop::Count(operations)),
-    };
-    let mix = phase.mix.get_ref().clone();
-    Phase { name: phase.name.clone(), mix, warmup_ns, stop, control: None }
 }
 
 #[cfg(test)]
 #[path = "planning_tests.rs"]
 pub(super) mod tests;
-
-#[cfg(test)]
-#[path = "app_cache_tests.rs"]
-mod app_cache_tests;

@@ -1,6 +1,6 @@
 use super::*;
 use crate::study::TargetChoice;
-use crate::{Generation, Program, Scale};
+use crate::{Generation, Program, Scale, Sessions, Stop};
 
 const SESSIONS: &str = include_str!("../../../../studies/sessions.toml");
 
@@ -170,6 +170,30 @@ fn blocks_follow_what_was_set() {
 fn a_target_given_twice_is_refused() {
     let targets = ["redis", "redis=redis://h"].map(|t| TargetChoice::parse(t).unwrap()).to_vec();
     assert!(study().plan(&Choices { targets, ..choices() }).is_err());
+}
+
+#[test]
+fn values_of_a_file_have_the_ranges_of_set() {
+    let read = |from: &str, to: &str| {
+        assert!(SESSIONS.contains(from), "{from}");
+        Study::parse("s.toml", &SESSIONS.replacen(from, to, 1))
+    };
+    for (from, to, problem) in [
+        ("clients = [1, 8]", "clients = [1, 0]", "clients `1,0` does not fit (expected 1 to 4096"),
+        ("timeout_ms = 10000", "timeout_ms = 0", "timeout_ms `0` does not fit (expected 1 to"),
+        ("blocks_max = 60", "blocks_max = 0", "blocks_max `0` does not fit (expected 1 to 10000)"),
+        ("budget_s = 0.0", "budget_s = nan", "budget_s `nan` does not fit (expected 0 to 604800"),
+        ("think_ms = 5.0", "think_ms = -1.0", "think_ms `-1.0` does not fit (expected 0 to 60000"),
+        ("sessions = 20000", "sessions = 0", "sessions `0` does not fit (expected 1 to 100000000)"),
+    ] {
+        let line = SESSIONS[..SESSIONS.find(from).unwrap()].lines().count();
+        let text = read(from, to).unwrap_err().to_string();
+        let is_there = |at| text.starts_with(&format!("study `s.toml`, line {at}: {problem}"));
+        assert!(is_there(line) || is_there(line + 1), "{line}: {text}");
+    }
+    let same = read("timeout_ms = 10000", "timeout_ms = 0x2710").unwrap();
+    assert_eq!(same.plan(&choices()).unwrap().timeout_ns, 10_000_000_000);
+    assert!(read("sessions = 20000", "sessions = 20_000").is_ok());
 }
 
 #[test]

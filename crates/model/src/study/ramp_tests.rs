@@ -1,7 +1,7 @@
 use super::*;
-use crate::study::TargetChoice;
 use crate::study::planning::tests::choices;
-use crate::{Plan, PlannedTarget, Product, Program, Scale, Workload};
+use crate::study::{Choices, Study, TargetChoice};
+use crate::{Plan, PlannedTarget, Product, Program, Scale};
 
 const RAMP_STUDY: &str = include_str!("../../../../studies/ramp.toml");
 
@@ -154,7 +154,7 @@ fn a_program_that_cannot_serve_a_product_is_refused() {
     let cache = include_str!("../../../../studies/app-cache.toml");
     let cache = cache.replacen("[[targets]]\n", &format!("[[targets]]\n{own}\n"), 1);
     let text = Study::parse("c.toml", &cache).unwrap_err().to_string();
-    assert!(text.contains("`program` is no key of a study of workload `app-cache`"), "{text}");
+    assert!(text.contains("`program` is no key of a study of application caches"), "{text}");
 }
 
 #[test]
@@ -257,16 +257,22 @@ fn faults_of_a_file_are_located() {
     for (from, to, line_has, problem) in [
         ("permille = [20, 50,", "permille = [20, 20,", "permille", "ascending numbers"),
         ("groups = 20", "groups = 0", "groups", "1 to 1000"),
-        ("stage_ms = ", "stage_ms = 99 #", "profile", "100 to 86400000"),
+        ("stage_ms = 600", "stage_ms = 99", "stage_ms", "`99` does not fit (expected 100 to"),
+        ("threads = 1", "threads = 0", "threads", "`0` does not fit (expected 1 to 1024 threads)"),
         ("groups = 20", "permille = [1]", "putra-2024", "has no groups"),
         ("pace = \"clients\"", "pace = \"open\"", "putra-2024", "has no permille"),
-        ("limit = \"1ms\"", "limit = \"fast\"", "limit", "no limit of latency (expected 1us"),
-        ("stages = 20", "stages = 0", "profile = [", "must be above 0"),
+        (
+            "limit = \"1ms\"",
+            "limit = \"fast\"",
+            "limit",
+            "limit `fast` does not fit (expected 1us to 60s",
+        ),
+        ("stages = 20", "stages = 0", "stages = 0", "`0` does not fit (expected 1 to 1000)"),
         (
             "pace = \"clients\"\n",
             "pace = \"clients\"\nstop = \"time\"\n",
             "stop",
-            "is no key of a study",
+            "unknown field `stop`, expected one of `name`",
         ),
         ("product = \"memcached\"", "product = \"files\"", "name", "files keeps no values by key"),
         ("ttl_s = 20 ", "", "[defaults]", "missing field `ttl_s`"),

@@ -2,26 +2,85 @@
 
 use std::collections::BTreeMap;
 
-use super::choices::{Choices, Resolved, TargetChoice, check_cm_setting};
-use super::wire::{Study, StudyTarget, StudyWorkload};
+use super::choices::{Choices, TargetChoice};
+use super::set::bad;
+use super::wire::{Study, StudyTarget};
 use super::{StudyError, quoted_list};
-use crate::app_cache::{Backend, CM_PREFIX};
+use crate::app_cache::{Backend, CM_PREFIX, CM_SETTINGS};
 use crate::plan::{PlannedTarget, Product};
 use crate::program::Program;
 use crate::target::{Endpoint, NO_SESSIONS};
+
+/// What a workload asks of its stores.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Stores {
+    /// They keep sessions.
+    Sessions,
+    /// They speak a key-value protocol.
+    Keys,
+    /// They are backends of an application cache.
+    Caches,
+}
+
+impl Stores {
+    /// Products whose servers there may be.
+    pub(super) fn servers(self) -> &'static [Product] {
+        match self {
+            Self::Sessions => &[Product::Redis, Product::Mysql],
+            Self::Keys => &[Product::Redis, Product::Memcached],
+            Self::Caches => &[Product::Redis, Product::Mysql, Product::Memcached],
+        }
+    }
+
+    /// Why a target of a study cannot be such a store.
+    pub(super) fn fault(self, target: &StudyTarget) -> Option<String> {
+        let StudyTarget { name, product, program, backend, .. } = target;
+        let of_server = product.map(|_| "product").or(program.map(|_| "program"));
+        let of_cache = backend.map(|_| "backend");
+        let (what, needed, fits, alien) = match self {
+            Self::Sessions => {
+                ("sessions", "product", product.map(Product::keeps_sessions), of_cache)
+            }
+            Self::Keys => ("values by key", "product", product.map(Product::keeps_keys), of_cache),
+            Self::Caches => ("application caches", "backend", backend.map(|_| true), of_server),
+        };
+        let product = target.product().name();
+        let problem = match (alien, fits, program) {
+            (Some(key), ..) => {
+                format!("`{key}` is no key of a study of {what} (expected `{needed}`)")
+            }
+            (_, None, _) => format!("missing field `{needed}`"),
+            (_, Some(false), _) => format!("{product} keeps no {what}"),
+            (_, _, Some(program)) if target.product() != Product::Redis => {
+                format!("{} is no {product} server (expected redis)", program.name())
+            }
+            _ => return None,
+        };
+        Some(format!("target `{}`: {problem}", name.get_ref()))
+    }
+}
+
+/// Settings of servers and software that the user set.
+#[derive(Default)]
+pub(super) struct Settings {
+    pub(super) servers: BTreeMap<Product, BTreeMap<String, String>>,
+    /// Of `Cm_Cache_Backend_Redis`, with their prefix.
+    pub(super) cm: BTreeMap<String, String>,
+}
 
 impl Study {
     pub(super) fn planned_targets(
         &self,
         choices: &Choices,
-        resolved: &Resolved,
+        settings: &Settings,
+        stores: Stores,
     ) -> Result<Vec<PlannedTarget>, StudyError> {
         let mut targets: Vec<PlannedTarget> = Vec::new();
         if choices.targets.is_empty() {
             for own in self.targets.iter().filter(|t| !t.on_request) {
                 let server = (own.product(), own.program);
                 let target = planned(own.name.get_ref(), server, own.backend);
-                let settings = self.settings(&target, resolved)?;
+                let settings = self.settings(&target, settings)?;
                 targets.push(PlannedTarget { settings, ..target });
             }
         }
@@ -32,75 +91,55 @@ impl Study {
                     choice.name
                 )));
             }
-            if let (Some(limit), Some(endpoint)) =
-                (resolved.defaults.memory_limit, &choice.endpoint)
-                && endpoint.product() != Product::Files
-            {
-                return Err(StudyError::Choice(format!(
-                    "memory_limit of {limit} cannot be set for target `{}`: the server at its URL \
-                     is not ours to limit (leave memory_limit out, or the URL: a private server is \
-                     started)",
-                    choice.name
-                )));
-            }
-            let target = match self.workload {
-                StudyWorkload::Sessions => self.chosen_store(choice)?,
-                StudyWorkload::AppCache => self.chosen_cache(choice)?,
-                StudyWorkload::Ramp => self.chosen_server(choice)?,
+            let target = match stores {
+                Stores::Sessions | Stores::Keys => self.chosen_server(choice, stores)?,
+                Stores::Caches => self.chosen_cache(choice)?,
             };
-            let mut settings = self.settings(&target, resolved)?;
+            let mut settings = self.settings(&target, settings)?;
             if choice.endpoint.is_some() {
                 settings.retain(|key, _| key.starts_with(CM_PREFIX));
             }
             let address = choice.endpoint.as_ref().map(ToString::to_string);
             targets.push(PlannedTarget { address, named: true, settings, ..target });
         }
-        settings_used(&targets, resolved)?;
+        settings_used(&targets, settings)?;
         if choices.control {
             targets.push(self.control_target(&targets)?);
         }
         Ok(targets)
     }
 
-    /// A store of sessions.
-    fn chosen_store(&self, choice: &TargetChoice) -> Result<PlannedTarget, StudyError> {
-        let server = self.server_of(choice)?;
-        let unfit = match &choice.endpoint {
-            Some(endpoint) => endpoint.no_sessions(),
-            None => (!server.0.keeps_sessions()).then_some(NO_SESSIONS),
+    /// A server or files: the product at a URL; else what is started, and there the study's target
+    /// of that name goes first.
+    fn chosen_server(
+        &self,
+        choice: &TargetChoice,
+        stores: Stores,
+    ) -> Result<PlannedTarget, StudyError> {
+        let of_study = self.target(&choice.name).filter(|_| choice.endpoint.is_none());
+        let of_study = of_study.map(|t| (t.product(), t.program));
+        let Some(server) = of_study.or_else(|| choice.server()) else {
+            let (name, known) = (&choice.name, quoted_list(self.target_names()));
+            return Err(StudyError::Choice(format!(
+                "unknown target `{name}` (known: {known}; give another store as --target \
+                 {name}=URL)"
+            )));
+        };
+        let unfit = match (stores, &choice.endpoint) {
+            (Stores::Keys, _) => (!server.0.keeps_keys()).then(|| {
+                format!(
+                    "{} keeps no values by key here (expected redis or memcached, or a URL of a \
+                     server that speaks as one of them)",
+                    server.0.name()
+                )
+            }),
+            (_, Some(endpoint)) => endpoint.no_sessions().map(String::from),
+            (_, None) => (!server.0.keeps_sessions()).then(|| NO_SESSIONS.into()),
         };
         match unfit {
             Some(why) => Err(StudyError::Choice(format!("target `{}`: {why}", choice.name))),
             None => Ok(planned(&choice.name, server, None)),
         }
-    }
-
-    /// A server of keys and values.
-    fn chosen_server(&self, choice: &TargetChoice) -> Result<PlannedTarget, StudyError> {
-        let name = &choice.name;
-        let (product, program) = self.server_of(choice)?;
-        if product.keeps_keys() {
-            return Ok(planned(name, (product, program), None));
-        }
-        Err(StudyError::Choice(format!(
-            "target `{name}`: {} keeps no values by key here (expected redis or memcached, or a \
-             URL of a server that speaks as one of them)",
-            product.name()
-        )))
-    }
-
-    /// The product at a URL; else what is started: the study's target of that name goes first.
-    fn server_of(&self, choice: &TargetChoice) -> Result<(Product, Option<Program>), StudyError> {
-        let name = &choice.name;
-        let of_study = self.target(name).filter(|_| choice.endpoint.is_none());
-        let of_study = of_study.map(|t| (t.product(), t.program));
-        of_study.or_else(|| choice.server()).ok_or_else(|| {
-            let known = quoted_list(self.target_names());
-            StudyError::Choice(format!(
-                "unknown target `{name}` (known: {known}; give another store as \
-                 --target {name}=URL)"
-            ))
-        })
     }
 
     /// A backend of an application cache: its name says whose layout it is, also at a URL.
@@ -125,9 +164,8 @@ impl Study {
     fn control_target(&self, targets: &[PlannedTarget]) -> Result<PlannedTarget, StudyError> {
         let wanted = self.control.get_ref();
         let original = targets.iter().find(|t| &t.name == wanted).or_else(|| targets.first());
-        let Some(original) = original else {
-            return Err(StudyError::Choice("--aa needs a target to measure twice".into()));
-        };
+        let none = || StudyError::Choice("--aa needs a target to measure twice".into());
+        let original = original.ok_or_else(none)?;
         Ok(PlannedTarget {
             name: format!("{}-again", original.name),
             control_of: Some(original.name.clone()),
@@ -140,7 +178,7 @@ impl Study {
     fn settings(
         &self,
         target: &PlannedTarget,
-        resolved: &Resolved,
+        set: &Settings,
     ) -> Result<BTreeMap<String, String>, StudyError> {
         let same_kind = |t: &&StudyTarget| match (t.backend, target.backend) {
             (Some(own), Some(backend)) => own.products() == backend.products(),
@@ -149,14 +187,14 @@ impl Study {
         let found = self.target(&target.name).or_else(|| self.targets.iter().find(same_kind));
         let mut settings = found.map(|t| t.settings.clone()).unwrap_or_default();
         for product in target.products() {
-            let set = resolved.settings.get(product).into_iter().flatten();
+            let set = set.servers.get(product).into_iter().flatten();
             settings.extend(set.map(|(name, value)| match target.backend {
                 Some(_) => (format!("{}.{name}", product.name()), value.clone()),
                 None => (name.clone(), value.clone()),
             }));
         }
         if target.backend.is_some_and(Backend::uses_cm_redis) {
-            settings.extend(resolved.cm_settings.clone());
+            settings.extend(set.cm.clone());
         }
         for (key, value) in settings.iter().filter(|_| target.backend.is_some()) {
             let is_of = |p: &Product| key.starts_with(&format!("{}.", p.name()));
@@ -194,33 +232,30 @@ fn planned(
 }
 
 /// Refuses settings that no chosen target would get.
-fn settings_used(targets: &[PlannedTarget], resolved: &Resolved) -> Result<(), StudyError> {
+fn settings_used(targets: &[PlannedTarget], set: &Settings) -> Result<(), StudyError> {
     let chosen = || quoted_list(targets.iter().map(|t| t.name.as_str()));
-    for (product, settings) in &resolved.settings {
-        let mut of_product = targets.iter().filter(|t| t.products().contains(product)).peekable();
-        let has_target = of_product.peek().is_some();
+    for (product, settings) in &set.servers {
+        let of_product = || targets.iter().filter(|t| t.products().contains(product));
         let Some((name, value)) = settings.first_key_value() else { continue };
-        if of_product.any(|t| t.address.is_none()) {
+        if of_product().any(|t| t.address.is_none()) {
             continue;
         }
-        let product = product.name();
+        let (product, chosen, has_target) = (product.name(), chosen(), of_product().count() > 0);
         let why = if has_target {
             format!(
-                "the {product} server is at a URL and not ours to configure (chosen: {}; set it \
-                 there yourself, or leave the URL out: a private server is started)",
-                chosen()
+                "the {product} server is at a URL and not ours to configure (chosen: {chosen}; set \
+                 it there yourself, or leave the URL out: a private server is started)"
             )
         } else {
             format!(
-                "no chosen target has a {product} server (chosen: {}; leave the setting out, or \
-                 choose such a target by --target)",
-                chosen()
+                "no chosen target has a {product} server (chosen: {chosen}; leave the setting out, \
+                 or choose such a target by --target)"
             )
         };
         return Err(no_use(&format!("{product}.{name}"), value, &why));
     }
     let has_cm = targets.iter().any(|t| t.backend.is_some_and(Backend::uses_cm_redis));
-    match resolved.cm_settings.first_key_value() {
+    match set.cm.first_key_value() {
         Some((key, value)) if !has_cm => {
             let using = Backend::ALL.into_iter().filter(|b| b.uses_cm_redis()).map(Backend::name);
             let why = format!(
@@ -270,4 +305,19 @@ fn unfit_for(backend: Backend, endpoint: &Endpoint) -> Option<String> {
          `protocol=3`)"
             .into()
     })
+}
+
+/// Whether a setting of `Cm_Cache_Backend_Redis` exists and takes that value.
+pub(super) fn check_cm_setting(key: &str, value: &str) -> Result<(), StudyError> {
+    let name = key.strip_prefix(CM_PREFIX).unwrap_or(key);
+    let Some((_, values)) = CM_SETTINGS.iter().find(|(known, _)| *known == name) else {
+        let known = CM_SETTINGS.map(|(known, _)| format!("{CM_PREFIX}{known}"));
+        let known = quoted_list(known.iter().map(String::as_str));
+        return Err(StudyError::Choice(format!("unknown setting `{key}` (known: {known})")));
+    };
+    if values.contains(&value) {
+        return Ok(());
+    }
+    let values: Vec<String> = values.iter().map(|value| format!("`{value}`")).collect();
+    Err(bad(key, value, &values.join(" or ")))
 }

@@ -1,0 +1,267 @@
+//! The workload `app-cache`: the application cache of a shop, records with tags.
+
+mod sizes;
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+use toml::Spanned;
+
+use super::phases::{StopKind, StudyPhase};
+use super::planning::Run;
+use super::set::{Key, named, number, put};
+use super::targets::Stores;
+use super::workload::{Keys, Own};
+use super::{Choices, Fault, Study, StudyError, StudyWorkload};
+use crate::app_cache::{AppCache, DataFiles, DataSize, Fill};
+use crate::load::Load;
+use crate::memory::{MemoryLimit, PageCache};
+use crate::plan::{Cell, Phase, PlannedTarget, Product, Scale, Workload};
+
+/// Records, tags, operations.
+const COUNT: RangeInclusive<u64> = 1..=100_000_000;
+/// Bytes of a record.
+const RECORD: RangeInclusive<u64> = 1..=16 << 20;
+const CHANCE: RangeInclusive<u64> = 1..=1_000_000;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Defaults {
+    /// Tags that records choose from.
+    tags: u64,
+    /// Fewest tags of a record.
+    min_tags: u64,
+    /// Most tags of a record.
+    max_tags: u64,
+    /// Fewest bytes of a record.
+    min_rec_size: u64,
+    /// Most bytes of a record.
+    max_rec_size: u64,
+    /// One in this many operations plus one is a write, where it is no clean.
+    write_chance: u64,
+    /// One in this many operations plus one is a clean.
+    clean_chance: u64,
+    /// Whether what Magento puts before a backend is part of it.
+    magento: bool,
+    #[serde(default)]
+    fill: Fill,
+    /// Memory limit of the targets; none where it is left out.
+    memory_limit: Option<MemoryLimit>,
+    /// Data sets of the profile with sizes that the user set, instead of its own.
+    #[serde(skip)]
+    sizes: Option<Vec<DataSize>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Size {
+    /// Records of the data set.
+    keys: u64,
+    /// Operations of each client in count-bounded profiles.
+    ops: u64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Profile {
+    name: Spanned<String>,
+    #[serde(rename = "about")]
+    _about: IgnoredAny,
+    stop: StopKind,
+    /// True for the lists, popularity and quirks of the original benchmark.
+    #[serde(default)]
+    as_original: bool,
+    /// Data sets that are measured one by one, instead of the one of `keys` and `tags`; for every
+    /// scale of the study, or none.
+    #[serde(default)]
+    sizes: BTreeMap<Scale, Spanned<Vec<DataSize>>>,
+    #[serde(default)]
+    page_cache: PageCache,
+    phases: Vec<StudyPhase>,
+}
+
+impl Keys for Defaults {
+    type Size = Size;
+    type Profile = Profile;
+    const SET: &'static [Key<Self, Size>] = &[
+        Key("keys", |_, size, text| number(&mut size.keys, text, COUNT, "")),
+        Key("tags", |own, _, text| number(&mut own.tags, text, COUNT, "")),
+        Key("sizes", |own, _, text| {
+            put(&mut own.sizes, sizes::parse(text).map(Some), sizes::EXPECTED)
+        }),
+        Key("min_tags", |own, _, text| number(&mut own.min_tags, text, 0..=1000, "")),
+        Key("max_tags", |own, _, text| number(&mut own.max_tags, text, 0..=1000, "")),
+        Key("min_rec_size", |own, _, text| number(&mut own.min_rec_size, text, RECORD, "bytes")),
+        Key("max_rec_size", |own, _, text| number(&mut own.max_rec_size, text, RECORD, "bytes")),
+        Key("ops", |_, size, text| number(&mut size.ops, text, COUNT, "")),
+        Key("write_chance", |own, _, text| number(&mut own.write_chance, text, CHANCE, "")),
+        Key("clean_chance", |own, _, text| number(&mut own.clean_chance, text, CHANCE, "")),
+        Key("magento", |own, _, text| {
+            let (on, off) = (matches!(text, "on" | "true"), matches!(text, "off" | "false"));
+            put(&mut own.magento, (on || off).then_some(on), "`on` or `off`")
+        }),
+        Key("fill", |own, _, text| put(&mut own.fill, named(text), "`save` or `fast`")),
+        Key("memory_limit", |own, _, text| {
+            put(&mut own.memory_limit, MemoryLimit::parse(text).map(Some), MemoryLimit::EXPECTED)
+        }),
+    ];
+    const STORES: Stores = Stores::Caches;
+    const OPERATIONS: &'static [&'static str] = &["read", "write", "clean"];
+
+    fn fault(own: &Own<Self>) -> Option<Fault> {
+        own.profiles.iter().find_map(|profile| {
+            let fault = |phase: &StudyPhase| phase.fault(Self::OPERATIONS, profile.as_original);
+            profile.phases.iter().find_map(fault).or_else(|| sizes::fault_in_file(profile, own))
+        })
+    }
+
+    fn contradiction(&self) -> Option<String> {
+        let Self { tags, min_tags, max_tags, min_rec_size, max_rec_size, .. } = self;
+        if min_tags > max_tags || max_tags > tags {
+            return Some(format!(
+                "min_tags `{min_tags}`, max_tags `{max_tags}` and tags `{tags}` do not fit \
+                 (expected min_tags <= max_tags <= tags)"
+            ));
+        }
+        (min_rec_size > max_rec_size).then(|| {
+            format!(
+                "min_rec_size `{min_rec_size}` and max_rec_size `{max_rec_size}` do not fit \
+                 (expected min_rec_size <= max_rec_size)"
+            )
+        })
+    }
+
+    fn cells(run: &Run<'_, Self>) -> Result<Vec<Cell>, StudyError> {
+        files_decide_alone(run.choices)?;
+        sizes::agree(run)?;
+        can_be_limited(run)?;
+        let mut cells = Vec::new();
+        for profile in run.chosen() {
+            for data in sizes::of(profile, run) {
+                for load in run.clients().into_iter().map(Load::closed) {
+                    let cache = app_cache(profile, data, &load, run);
+                    files_suit(&cache, load.clients())?;
+                    cells.extend(run.on_each_target(&load, |target| {
+                        let fill = target.backend.map_or(Fill::Save, |b| cache.fill.on(b));
+                        Workload::AppCache(AppCache { fill, ..cache.clone() })
+                    }));
+                }
+            }
+        }
+        Ok(cells)
+    }
+}
+
+/// Whether every target is ours to limit.
+fn can_be_limited(run: &Run<'_, Defaults>) -> Result<(), StudyError> {
+    let is_theirs = |t: &&PlannedTarget| t.address.is_some() && t.product != Product::Files;
+    let theirs = run.targets.iter().find(is_theirs);
+    let (Some(limit), Some(target)) = (run.defaults.memory_limit, theirs) else { return Ok(()) };
+    Err(StudyError::Choice(format!(
+        "memory_limit of {limit} cannot be set for target `{}`: the server at its URL is not ours \
+         to limit (leave memory_limit out, or the URL: a private server is started)",
+        target.name
+    )))
+}
+
+/// The workload of a profile under a load, on a store that can be filled in any way.
+fn app_cache(
+    profile: &Profile,
+    data: Option<DataSize>,
+    load: &Load,
+    run: &Run<'_, Defaults>,
+) -> AppCache {
+    let Run { defaults, size, scale, study, choices, .. } = run;
+    let name = profile.name.get_ref();
+    let files = choices.files.as_ref();
+    let of_files = |files: &DataFiles| DataSize { keys: files.keys, tags: files.tags };
+    let drawn = DataSize { keys: size.keys, tags: defaults.tags };
+    let DataSize { keys, tags } = data.unwrap_or_else(|| files.map_or(drawn, of_files));
+    let ops = files.map_or(0, |files| files.ops);
+    let ops = if ops > 0 { ops } else { size.ops };
+    let phase = |phase: &StudyPhase| {
+        let planned = phase.planned(profile.stop, ops, scale);
+        let is_warm = profile.page_cache == PageCache::Warm;
+        Phase { warmup_ns: if is_warm { planned.warmup_ns } else { 0 }, ..planned }
+    };
+    AppCache {
+        profile: data.map_or_else(|| name.clone(), |data| format!("{name}/{data}")),
+        sizes_of: data.map(|_| name.clone()),
+        keys: keys.max(u64::from(load.clients())),
+        tags,
+        tags_of_record: (defaults.min_tags, defaults.max_tags),
+        record_bytes: (defaults.min_rec_size, defaults.max_rec_size),
+        write_chance: defaults.write_chance,
+        clean_chance: defaults.clean_chance,
+        as_original: profile.as_original,
+        magento: defaults.magento,
+        fill: defaults.fill,
+        verify_one_in: study.verify_one_in,
+        files: files.cloned(),
+        page_cache: profile.page_cache,
+        memory_limit_bytes: defaults.memory_limit.map(MemoryLimit::bytes),
+        phases: profile.phases.iter().map(phase).collect(),
+    }
+}
+
+/// Whether files of a data set decide what this `--set` key does elsewhere.
+pub fn decided_by_files(key: &str) -> bool {
+    let data = ["keys", "tags", "min_tags", "max_tags", "min_rec_size", "max_rec_size"];
+    data.contains(&key) || ["ops", "write_chance", "clean_chance"].contains(&key)
+}
+
+impl Study {
+    /// Errors where a data set's files mean nothing to the study.
+    pub fn takes_files(&self) -> Result<(), StudyError> {
+        let problem = "--data-set is for studies of application caches";
+        let wrong =
+            || StudyError::Choice(format!("{problem} (study `{}` measures none)", self.name));
+        (self.workload == StudyWorkload::AppCache).then_some(()).ok_or_else(wrong)
+    }
+}
+
+/// Refuses what files decide where it is set as well.
+fn files_decide_alone(choices: &Choices) -> Result<(), StudyError> {
+    let set = choices.sets.iter().find(|(key, _)| decided_by_files(key));
+    let (Some(files), Some((key, value))) = (&choices.files, set) else { return Ok(()) };
+    Err(StudyError::Choice(format!(
+        "--set {key}=`{value}` cannot be: the files of --data-set `{}` decide it (leave one of the \
+         two out; `cachedyno data-set` writes files of other sizes)",
+        files.directory
+    )))
+}
+
+/// Whether the files that are read suit a profile: one data set, and a list for each client that
+/// follows one.
+fn files_suit(cache: &AppCache, clients: u32) -> Result<(), StudyError> {
+    let Some(files) = &cache.files else { return Ok(()) };
+    let name = cache.sizes_of.as_ref().unwrap_or(&cache.profile);
+    let (directory, lists) = (&files.directory, files.lists);
+    let problem = if cache.sizes_of.is_some() {
+        format!(
+            "holds one data set, but profile `{name}` measures several (expected another --set \
+             profile)"
+        )
+    } else if cache.as_original && lists == 0 {
+        format!(
+            "holds no list of operations, which profile `{name}` follows (expected \
+             `ops-client_0.json` to `ops-client_{}.json` in it, or a profile that draws its \
+             operations, as in --set profile=weighted)",
+            clients.saturating_sub(1)
+        )
+    } else if cache.as_original && lists < clients {
+        format!(
+            "has lists for {lists} clients (expected {clients} for profile `{name}`, up to \
+             `ops-client_{}.json`; --set clients={lists} uses what is there)",
+            clients - 1
+        )
+    } else {
+        return Ok(());
+    };
+    Err(StudyError::Choice(format!("--data-set `{directory}` {problem}")))
+}
+
+#[cfg(test)]
+#[path = "app_cache_tests.rs"]
+mod tests;

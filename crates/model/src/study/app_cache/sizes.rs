@@ -1,0 +1,110 @@
+//! Lists of data sets by their sizes, so that a run shows how a cost grows with them.
+
+use super::{COUNT, Defaults, Profile};
+use crate::app_cache::DataSize;
+use crate::study::planning::Run;
+use crate::study::workload::Own;
+use crate::study::{Fault, StudyError, quoted_list};
+
+/// By how much records of a tag may differ from size to size and count as the same.
+const SAME_WITHIN: f64 = 0.1;
+
+/// What users are told to give.
+pub(super) const EXPECTED: &str = "numbers of records and tags, as in `2000x200,20000x2000`";
+
+/// Reads `2000x200,20000x2000`: of each size its records and its tags.
+pub(super) fn parse(text: &str) -> Option<Vec<DataSize>> {
+    let size = |part: &str| {
+        let (keys, tags) = part.trim().split_once('x')?;
+        Some(DataSize { keys: keys.parse().ok()?, tags: tags.parse().ok()? })
+    };
+    text.split(',').map(size).collect()
+}
+
+/// What makes no sense in a list of sizes whose records have at most `max_tags` tags.
+fn fault(sizes: &[DataSize], max_tags: u64) -> Option<String> {
+    if sizes.len() < 2 {
+        return Some("fewer than two sizes show no growth (expected two or more)".into());
+    }
+    let of_one = sizes.iter().enumerate().find_map(|(i, size)| {
+        if !COUNT.contains(&size.keys) || !COUNT.contains(&size.tags) {
+            return Some(format!("size `{size}` (expected 1 to {} records and tags)", COUNT.end()));
+        }
+        if size.tags < max_tags {
+            return Some(format!("size `{size}` has fewer tags than max_tags `{max_tags}`"));
+        }
+        sizes[..i].contains(size).then(|| format!("size `{size}` twice"))
+    });
+    of_one.or_else(|| {
+        let same_keys = sizes.iter().all(|size| size.keys == sizes[0].keys);
+        let per_tag = |size: &DataSize| size.keys as f64 / size.tags as f64;
+        let per_tags = || sizes.iter().map(per_tag);
+        let widest = per_tags().fold(0.0, f64::max) / per_tags().fold(f64::INFINITY, f64::min);
+        (!same_keys && widest > 1.0 + SAME_WITHIN).then(|| {
+            let names: Vec<String> = sizes.iter().map(ToString::to_string).collect();
+            format!(
+                "sizes {} change both the records and the records of a tag, so that neither's part \
+                 can be told (expected the same number of records, or the same share of tags)",
+                quoted_list(names.iter().map(String::as_str))
+            )
+        })
+    })
+}
+
+/// The data sets of a profile: its own sizes or those that the user set, else `None` for the one of
+/// `keys` and `tags`.
+pub(super) fn of(profile: &Profile, run: &Run<'_, Defaults>) -> Vec<Option<DataSize>> {
+    match (profile.sizes.get(&run.choices.scale), &run.defaults.sizes) {
+        (None, _) => vec![None],
+        (Some(_), Some(set)) => set.iter().copied().map(Some).collect(),
+        (Some(own), None) => own.get_ref().iter().copied().map(Some).collect(),
+    }
+}
+
+/// Lists of sizes that say nothing of growth, or that are missing for a scale.
+pub(super) fn fault_in_file(profile: &Profile, own: &Own<Defaults>) -> Option<Fault> {
+    let missing = own.scales.keys().find(|scale| !profile.sizes.contains_key(*scale));
+    if let Some(scale) = missing.filter(|_| !profile.sizes.is_empty()) {
+        let (name, scale) = (profile.name.get_ref(), scale.name());
+        let problem = format!("profile `{name}` has no sizes for scale `{scale}`");
+        return Some((profile.name.span().start, problem));
+    }
+    profile.sizes.values().find_map(|list| {
+        let problem = fault(list.get_ref(), own.defaults.max_tags)?;
+        Some((list.span().start, problem))
+    })
+}
+
+/// Refuses choices that would do nothing, and sizes that do not fit what else was set.
+pub(super) fn agree(run: &Run<'_, Defaults>) -> Result<(), StudyError> {
+    let names = |profiles: &[&Profile]| {
+        quoted_list(profiles.iter().map(|profile| profile.name.get_ref().as_str()))
+    };
+    let has_sizes = |profile: &&Profile| !profile.sizes.is_empty();
+    let (growing, others): (Vec<_>, Vec<_>) = run.chosen().partition(has_sizes);
+    if run.defaults.sizes.is_some() && growing.len() != 1 {
+        let all: Vec<&Profile> = run.profiles.iter().filter(has_sizes).collect();
+        return Err(StudyError::Choice(format!(
+            "--set sizes fits `{}` of the chosen profiles (expected one, by --set profile=NAME; \
+             with sizes are: {})",
+            growing.len(),
+            names(&all)
+        )));
+    }
+    let set = ["keys", "tags"].into_iter().find(|key| run.is_set(key));
+    if let (Some(key), true) = (set, others.is_empty()) {
+        return Err(StudyError::Choice(format!(
+            "--set {key} would change nothing: {} {} (expected --set sizes=RECORDSxTAGS,…)",
+            names(&growing),
+            if growing.len() == 1 { "has sizes of its own" } else { "have sizes of their own" }
+        )));
+    }
+    for profile in growing {
+        let sizes: Vec<DataSize> = of(profile, run).into_iter().flatten().collect();
+        if let Some(problem) = fault(&sizes, run.defaults.max_tags) {
+            let name = profile.name.get_ref();
+            return Err(StudyError::Choice(format!("--set: profile `{name}`: {problem}")));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,66 @@
+//! Phases of workloads that draw operations by weights, for a time or a number of them.
+
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use toml::Spanned;
+
+use super::wire::StudyScale;
+use super::{Fault, quoted_list};
+use crate::plan::{Phase, Stop};
+
+/// How a profile's phases end.
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum StopKind {
+    /// After `measure_ms`, on data filled beforehand.
+    Time,
+    /// After a number of operations of each client.
+    Count,
+}
+
+/// A measured phase.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct StudyPhase {
+    name: String,
+    /// Operations and weights; empty where the original's list decides.
+    mix: Spanned<BTreeMap<String, f64>>,
+    /// Duration in units of the scale's `measure_ms`; 1 where it is left out.
+    length: Option<f64>,
+}
+
+impl StudyPhase {
+    /// A mix of unknown operations, or by which nothing can be drawn; or any where a list decides.
+    pub(super) fn fault(&self, known: &[&str], is_listed: bool) -> Option<Fault> {
+        let mix = self.mix.get_ref();
+        let unknown = mix.keys().find(|o| !known.contains(&o.as_str()));
+        let is_drawn = !mix.is_empty() && mix.values().all(|w| w.is_finite() && *w > 0.0);
+        let problem = match unknown {
+            Some(name) => unknown_operation(name, known),
+            None if is_listed && !mix.is_empty() => {
+                "the original's list decides (expected an empty mix: `{}`)".into()
+            }
+            None if !is_listed && !is_drawn => "weights of a mix must be above 0".into(),
+            None => return None,
+        };
+        Some((self.mix.span().start, problem))
+    }
+
+    /// The phase of a plan; `operations` is how many each client does where it stops by count.
+    pub(super) fn planned(&self, stop: StopKind, operations: u64, scale: &StudyScale) -> Phase {
+        let (warmup_ns, stop) = match stop {
+            StopKind::Time => {
+                let length = self.length.unwrap_or(1.0);
+                let measured_ns = (scale.measure_ms as f64 * length * 1e6) as u64;
+                (scale.warmup_ms * 1_000_000, Stop::AfterNs(measured_ns.max(1)))
+            }
+            StopKind::Count => (0, Stop::Count(operations)),
+        };
+        let (name, mix) = (self.name.clone(), self.mix.get_ref().clone());
+        Phase { name, mix, warmup_ns, stop, control: None }
+    }
+}
+
+pub(super) fn unknown_operation(operation: &str, known: &[&str]) -> String {
+    format!("unknown operation `{operation}` (known: {})", quoted_list(known.iter().copied()))
+}

@@ -1,0 +1,122 @@
+//! The workload `sessions`: sessions of a shop.
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use toml::Spanned;
+
+use super::phases::{StopKind, StudyPhase};
+use super::planning::Run;
+use super::set::{Key, THINK_MS, VALUE_BYTES, named, number, put};
+use super::targets::Stores;
+use super::workload::{Keys, Own};
+use super::{Fault, StudyError};
+use crate::load::Load;
+use crate::plan::{Cell, Connections, Generation, Layout, Names, Order, Sessions, Workload};
+
+const PLAIN_OPERATIONS: [&str; 3] = ["write", "read", "change"];
+const PAGE_OPERATIONS: [&str; 1] = ["page"];
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Defaults {
+    /// Bytes of a value.
+    value_bytes: usize,
+    /// Lifetime of a session in seconds.
+    ttl_s: u64,
+    generation: Generation,
+    /// Pause within a page, milliseconds.
+    think_ms: f64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Size {
+    /// Sessions that exist in time-bounded profiles, over all clients; those that each client makes
+    /// in count-bounded ones.
+    sessions: u64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Profile {
+    name: Spanned<String>,
+    #[serde(rename = "about")]
+    _about: IgnoredAny,
+    layout: Layout,
+    connections: Connections,
+    names: Names,
+    order: Order,
+    stop: StopKind,
+    /// True to add a load in which all clients ask for one session.
+    #[serde(default)]
+    one_session: bool,
+    phases: Vec<StudyPhase>,
+}
+
+impl Keys for Defaults {
+    type Size = Size;
+    type Profile = Profile;
+    const SET: &'static [Key<Self, Size>] = &[
+        Key("value_bytes", |own, _, text| number(&mut own.value_bytes, text, VALUE_BYTES, "bytes")),
+        Key("ttl_s", |own, _, text| number(&mut own.ttl_s, text, 1..=31_536_000, "seconds")),
+        Key("generation", |own, _, text| {
+            put(&mut own.generation, named(text), "`inside` or `outside`")
+        }),
+        Key("think_ms", |own, _, text| number(&mut own.think_ms, text, THINK_MS, "milliseconds")),
+        Key("sessions", |_, size, text| number(&mut size.sessions, text, 1..=100_000_000, "")),
+    ];
+    const STORES: Stores = Stores::Sessions;
+    const OPERATIONS: &'static [&'static str] = &PLAIN_OPERATIONS;
+
+    fn fault(own: &Own<Self>) -> Option<Fault> {
+        own.profiles.iter().find_map(|profile| {
+            let known: &[&str] = match profile.layout {
+                Layout::Plain => &PLAIN_OPERATIONS,
+                Layout::Page => &PAGE_OPERATIONS,
+            };
+            profile.phases.iter().find_map(|phase| phase.fault(known, false))
+        })
+    }
+
+    fn cells(run: &Run<'_, Self>) -> Result<Vec<Cell>, StudyError> {
+        let mut cells = Vec::new();
+        for profile in run.chosen() {
+            for load in loads(profile, run) {
+                let workload = Workload::Sessions(sessions(profile, &load, run));
+                cells.extend(run.on_each_target(&load, |_| workload.clone()));
+            }
+        }
+        Ok(cells)
+    }
+}
+
+fn loads(profile: &Profile, run: &Run<'_, Defaults>) -> Vec<Load> {
+    let clients = run.clients();
+    let mut loads: Vec<Load> = clients.iter().map(|c| Load::closed(*c)).collect();
+    if let Some(&clients) = clients.last().filter(|c| profile.one_session && **c > 1) {
+        loads.push(Load::Closed { clients, one_session: true, pipeline: 1, stages: Vec::new() });
+    }
+    loads
+}
+
+fn sessions(profile: &Profile, load: &Load, run: &Run<'_, Defaults>) -> Sessions {
+    let Run { defaults, size, scale, study, .. } = run;
+    let phase = |phase: &StudyPhase| phase.planned(profile.stop, size.sessions, scale);
+    Sessions {
+        profile: profile.name.get_ref().clone(),
+        layout: profile.layout,
+        connections: profile.connections,
+        names: profile.names,
+        order: profile.order,
+        generation: defaults.generation,
+        filled: match profile.stop {
+            StopKind::Time => size.sessions.max(u64::from(load.clients())),
+            StopKind::Count => 0,
+        },
+        value_bytes: defaults.value_bytes,
+        ttl_s: defaults.ttl_s,
+        verify_one_in: study.verify_one_in,
+        think_ns: (defaults.think_ms * 1e6) as u64,
+        phases: profile.phases.iter().map(phase).collect(),
+    }
+}

@@ -1,0 +1,99 @@
+//! Keys of `--set`. Each is declared once, with the values that it takes on the command line and in
+//! a file.
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use std::fmt::Display;
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+use toml::Value;
+use toml::de::{DeTable, ValueDeserializer};
+
+use super::{Fault, StudyError};
+
+/// A key: its name, and how a value gets to its place among those of all scales (`V`) or of one
+/// scale (`S`). Errors: what is expected instead.
+pub(super) struct Key<V, S>(
+    pub(super) &'static str,
+    pub(super) fn(&mut V, &mut S, &str) -> Result<(), String>,
+);
+
+/// Pauses that several workloads have, milliseconds.
+pub(super) const THINK_MS: RangeInclusive<f64> = 0.0..=60_000.0;
+/// Bytes of a value of several workloads.
+pub(super) const VALUE_BYTES: RangeInclusive<usize> = 32..=16 << 20;
+
+/// Sets a key; `None` where none has this name. Errors: what is expected instead.
+pub(super) fn set<V, S>(
+    keys: &[Key<V, S>],
+    (values, size): (&mut V, &mut S),
+    (name, text): (&str, &str),
+) -> Option<Result<(), String>> {
+    keys.iter().find(|key| key.0 == name).map(|key| key.1(values, size, text))
+}
+
+/// The first value of a file that `--set` would refuse, in the tables that paths of names lead to.
+pub(super) fn fault<V, S>(
+    keys: &[Key<V, S>],
+    (values, size): (&mut V, &mut S),
+    document: &DeTable<'_>,
+    paths: [&[&str]; 2],
+) -> Option<Fault> {
+    let inner = |table, name: &&str| DeTable::get(table, *name)?.get_ref().as_table();
+    let tables = paths.into_iter().filter_map(|path| path.iter().try_fold(document, inner));
+    tables.flatten().find_map(|(name, value)| {
+        let at = value.span().start;
+        let text = as_typed(&Value::deserialize(ValueDeserializer::from(value.clone())).ok()?);
+        let expected = set(keys, (values, size), (name.get_ref(), &text))?.err()?;
+        let problem = format!("{name} `{text}` does not fit (expected {expected})");
+        Some((at, problem))
+    })
+}
+
+/// A value as `--set` takes it.
+fn as_typed(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(list) => list.iter().map(as_typed).collect::<Vec<_>>().join(","),
+        other => other.to_string(),
+    }
+}
+
+/// Puts a value in its place, if there is one.
+pub(super) fn put<T>(place: &mut T, value: Option<T>, expected: &str) -> Result<(), String> {
+    *place = value.ok_or(expected)?;
+    Ok(())
+}
+
+/// Puts a number within a range in its place; an error tells the range with its unit.
+pub(super) fn number<T: FromStr + PartialOrd + Display>(
+    place: &mut T,
+    text: &str,
+    range: RangeInclusive<T>,
+    unit: &str,
+) -> Result<(), String> {
+    let expected = format!("{} to {} {unit}", range.start(), range.end());
+    put(place, within(text, &range), expected.trim_end())
+}
+
+/// What a file calls so.
+pub(super) fn named<T: DeserializeOwned>(text: &str) -> Option<T> {
+    Value::from(text).try_into().ok()
+}
+
+/// Numbers with commas between them.
+pub(super) fn list<T: FromStr + PartialOrd>(
+    text: &str,
+    range: &RangeInclusive<T>,
+) -> Option<Vec<T>> {
+    text.split(',').map(|number| within(number, range)).collect()
+}
+
+/// A number within a range.
+pub(super) fn within<T: FromStr + PartialOrd>(text: &str, range: &RangeInclusive<T>) -> Option<T> {
+    text.trim().parse().ok().filter(|number| range.contains(number))
+}
+
+pub(super) fn bad(key: &str, value: &str, expected: &str) -> StudyError {
+    StudyError::Choice(format!("--set {key}=`{value}` does not fit (expected {expected})"))
+}
