@@ -2,7 +2,7 @@
 //! value is and what it consists of.
 //!
 //! - [`random`]: the numbers that choices are drawn from.
-//! - [`names`]: how keys are named, and the digits of their numbers; `uuid` writes them as UUIDs.
+//! - [`names`]: how keys are named; `digits` writes their numbers, and `uuid` writes UUIDs.
 //! - [`distribution`]: which keys are asked for, as users spell it; [`choice`] draws them, with
 //!   `zipf`, `ycsb` and `permutation`.
 //! - [`sizes`]: how long values and names are; `published` holds distributions from papers.
@@ -17,6 +17,7 @@
 //! agree on it.
 
 pub mod choice;
+mod digits;
 pub mod distribution;
 pub mod mix;
 pub mod names;
@@ -33,14 +34,15 @@ mod ycsb;
 mod zipf;
 
 pub use choice::{ChoiceError, KEYS_MAX, KeyChoice};
+pub use digits::write_over_zeros;
 pub use distribution::{Distribution, DistributionError};
 pub use mix::{Inserts, Mix, MixError, Weights, WeightsError};
-pub use names::{KeyNames, NamesError, UUID, write_over_zeros};
+pub use names::{KeyNames, NamesError, UUID};
 pub use preset::{Preset, PresetError};
 pub use random::{Random, Stream};
 pub use sizes::{Sizes, SizesError};
-pub use user::{JSON, values_of};
-pub use values::{ValueCheck, Values};
+pub use user::JSON;
+pub use values::{ValueCheck, Values, values_of};
 pub use written::{SAMPLED_MIN, Written};
 
 /// Number of a key, from 0.

@@ -7,8 +7,6 @@
 use std::ops::Range;
 
 use super::uuid::Uuids;
-use super::values::Values;
-use super::{Sizes, SizesError};
 
 /// How values of this kind are spelled where sizes are.
 pub const JSON: &str = "json";
@@ -38,16 +36,6 @@ pub(super) fn user(uuids: Uuids, key: u64, version: &[u8], drawn: &[u8]) -> [u8;
         rest = later;
     }
     user
-}
-
-/// How long values are and what they consist of, by what users write for it: a size, or [`JSON`].
-///
-/// Errors: text that names no sizes.
-pub fn values_of(text: &str, seed: u64) -> Result<(Sizes, Values), SizesError> {
-    if text == JSON {
-        return Ok((Sizes::all(USER_BYTES), Values::users(seed)));
-    }
-    Ok((text.parse()?, Values::new(seed)))
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
 use super::*;
-use crate::kv::{Key, KeyNames, ValueCheck};
+use crate::kv::{Key, KeyNames, ValueCheck, Values, values_of};
 use proptest::prelude::*;
 use std::collections::HashSet;
 

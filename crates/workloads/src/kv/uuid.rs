@@ -1,7 +1,7 @@
 //! Names that are UUIDs of version 4 (RFC 9562), as applications draw them, and are told apart by
 //! construction: the last twelve digits are those of the key's number in decimal.
 
-use super::write_over_zeros;
+use super::digits::write_over_zeros;
 use crate::values::{mix, mix_in, scatter};
 
 /// Characters of a UUID.

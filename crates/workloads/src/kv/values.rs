@@ -16,6 +16,7 @@ use std::sync::Arc;
 
 use super::user::{DRAWN_BYTES, USER_BYTES, USERNAME, user};
 use super::uuid::Uuids;
+use super::{JSON, Sizes, SizesError};
 use crate::values::{ALPHABET, GOLDEN, STAMP, mix, scatter, value_into};
 
 /// Characters of the pool, a power of two; small enough to stay in a CPU's own cache.
@@ -203,6 +204,16 @@ impl Values {
             .wrapping_add((bytes as u64).wrapping_mul(FACTORS[2]));
         scatter(self.base.wrapping_add(parts)) as usize % POOL
     }
+}
+
+/// How long values are and what they consist of, by what users write for it: a size, or [`JSON`].
+///
+/// Errors: text that names no sizes.
+pub fn values_of(text: &str, seed: u64) -> Result<(Sizes, Values), SizesError> {
+    if text == JSON {
+        return Ok((Sizes::all(USER_BYTES), Values::users(seed)));
+    }
+    Ok((text.parse()?, Values::new(seed)))
 }
 
 /// `version` in base 62, the highest digit first.
