@@ -7,10 +7,9 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use crate::ArchiveError;
 use crate::directory::Directory;
-use crate::reader::{parse, unreadable};
-use crate::writer::{json, written};
+use crate::json::{json, parse};
+use crate::{ArchiveError, unreadable, written};
 
 /// Name of the calibration in the directory of records.
 pub const CALIBRATION: &str = "calibration.json";

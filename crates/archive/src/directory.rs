@@ -17,7 +17,7 @@ use std::io::{self, BufWriter, ErrorKind, Read as _, Write};
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
-use crate::ArchiveError;
+use crate::{ArchiveError, unreadable, written};
 
 /// What the user's umask leaves of it.
 const MODE: Mode = Mode::from_bits_truncate(0o666);
@@ -50,6 +50,14 @@ impl Directory {
         let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
         let file = nix::fcntl::open(path, flags, Mode::empty())?.into();
         Ok(Self { file, path: path.to_path_buf() })
+    }
+
+    /// Opens the directory of a record that the user named.
+    pub(crate) fn of_record(path: &Path) -> Result<Self, ArchiveError> {
+        Self::open(path).map_err(|e| match e.kind() {
+            ErrorKind::NotFound | ErrorKind::NotADirectory => ArchiveError::NotARecord(path.into()),
+            _ => unreadable(path, e),
+        })
     }
 
     /// Opens a directory in this one, and never through a link.
@@ -143,11 +151,11 @@ impl Directory {
     }
 
     pub(crate) fn unreadable(&self, name: &str, source: io::Error) -> ArchiveError {
-        ArchiveError::Io { doing: "read", path: self.place(name), source }
+        unreadable(&self.place(name), source)
     }
 
     pub(crate) fn unwritten(&self, name: &str, source: io::Error) -> ArchiveError {
-        ArchiveError::Io { doing: "written", path: self.place(name), source }
+        written(&self.place(name), source)
     }
 
     /// A new file whose name nothing else has.
@@ -193,7 +201,7 @@ fn irregular(what: &str) -> io::Error {
 /// Errors: something else than a regular file has that name, such as a link or a device, or the
 /// operating system refuses.
 pub fn write_page(path: &Path, text: &[u8]) -> Result<(), ArchiveError> {
-    let failed = |source| ArchiveError::Io { doing: "written", path: path.to_path_buf(), source };
+    let failed = |source| written(path, source);
     match path.symlink_metadata() {
         Ok(known) if known.is_symlink() => return Err(failed(irregular("a symbolic link"))),
         Ok(known) if known.is_dir() => return Err(failed(irregular("a directory"))),
@@ -222,11 +230,24 @@ pub fn write_new(
 /// Writes a file that is made from a record into it, whole or not at all: [`crate::REPORT`] or
 /// [`crate::SUMMARY`].
 pub fn write_derived(record: &Path, name: &str, text: &[u8]) -> Result<(), ArchiveError> {
-    let failed = |source| ArchiveError::Io { doing: "written", path: record.join(name), source };
+    let failed = |source| written(&record.join(name), source);
     Directory::open(record).map_err(failed)?.write_whole(name, text)
 }
 
 /// Reads such a file; `None` where there is none that can be read.
 pub fn read_derived(record: &Path, name: &str) -> Option<Vec<u8>> {
     Directory::open(record).ok()?.read(name).ok()?
+}
+
+/// Adds bytes at the end of a file and syncs it to disk.
+pub(crate) fn append_whole(file: &mut File, path: &Path, bytes: &[u8]) -> Result<(), ArchiveError> {
+    let before = file.metadata().map_err(|e| written(path, e))?.len();
+    let done = file.write_all(bytes).and_then(|()| file.sync_data());
+    done.map_err(|e| {
+        // What fitted of them is taken back, so that the file stays a list of whole lines.
+        match file.set_len(before) {
+            Ok(()) => written(path, e),
+            Err(also) => written(path, std::io::Error::other(format!("{e}; then {also}"))),
+        }
+    })
 }

@@ -9,8 +9,8 @@
 use model::Interval;
 use std::fmt::Write as _;
 
-use crate::directory::Directory;
-use crate::writer::{append_whole, utc};
+use crate::directory::{Directory, append_whole};
+use crate::time::utc;
 use crate::{ArchiveError, LATENCY_LOG};
 
 /// Adds the intervals of a trial to the log of a run that began at `started_unix_ms`.

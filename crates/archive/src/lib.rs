@@ -19,10 +19,12 @@ mod calibration;
 mod columns;
 mod directory;
 mod hlog;
+mod json;
 mod numbers;
 mod reader;
 mod samples;
 mod seal;
+mod time;
 mod writer;
 
 pub use calibration::{CALIBRATION, read_calibration, write_calibration};
@@ -34,7 +36,7 @@ pub use writer::Writer;
 use model::Failure;
 use serde::{Deserialize, Serialize};
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Name of the directory that holds records, unless the user names another.
 pub const RECORDS: &str = "cachedyno-records";
@@ -130,6 +132,16 @@ pub enum ArchiveError {
     /// Another cachedyno writes it at this moment.
     #[error("record `{}` is in use by another cachedyno", .0.display())]
     InUse(PathBuf),
+}
+
+/// The error of a file or directory that cannot be written.
+fn written(path: &Path, source: io::Error) -> ArchiveError {
+    ArchiveError::Io { doing: "written", path: path.to_path_buf(), source }
+}
+
+/// The error of one that cannot be read.
+fn unreadable(path: &Path, source: io::Error) -> ArchiveError {
+    ArchiveError::Io { doing: "read", path: path.to_path_buf(), source }
 }
 
 fn cure(doing: &str) -> &'static str {

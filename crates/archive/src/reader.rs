@@ -10,6 +10,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use crate::directory::Directory;
+use crate::json::parse;
 use crate::{ArchiveError, HEADER, LOCK, TARGETS, TRIALS, TargetLine, numbers, seal};
 
 /// A record as read.
@@ -59,7 +60,7 @@ pub struct Listed {
 impl Record {
     /// Reads a record.
     pub fn read(path: &Path) -> Result<Self, ArchiveError> {
-        Self::of(&open(path)?)
+        Self::of(&Directory::of_record(path)?)
     }
 
     pub(crate) fn of(directory: &Directory) -> Result<Self, ArchiveError> {
@@ -98,14 +99,6 @@ pub(crate) fn ending(
     Ok(Ending { seal, changed, running })
 }
 
-/// The directory of a record that the user named.
-pub(crate) fn open(path: &Path) -> Result<Directory, ArchiveError> {
-    Directory::open(path).map_err(|e| match e.kind() {
-        ErrorKind::NotFound | ErrorKind::NotADirectory => ArchiveError::NotARecord(path.into()),
-        _ => unreadable(path, e),
-    })
-}
-
 /// All records below `records`, oldest first; directories that are no records are passed over, and
 /// so are links: what they lead to is not below. Records that cannot be read do not hide the
 /// others: their names, and what is wrong with them, are handed to `unreadable`.
@@ -116,9 +109,9 @@ pub fn list(
     let all = match Directory::open(records) {
         Ok(all) => all,
         Err(e) if e.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(e) => return Err(self::unreadable(records, e)),
+        Err(e) => return Err(crate::unreadable(records, e)),
     };
-    let entries = fs::read_dir(records).map_err(|e| self::unreadable(records, e))?;
+    let entries = fs::read_dir(records).map_err(|e| crate::unreadable(records, e))?;
     let mut found = Vec::new();
     for entry in entries.filter_map(Result::ok) {
         let Ok(record) = all.below(&entry.file_name()) else { continue };
@@ -164,7 +157,7 @@ fn listed(record: &Directory) -> Result<Listed, ArchiveError> {
 pub fn find(records: &Path, wanted: &str) -> Result<PathBuf, ArchiveError> {
     let as_path = Path::new(wanted);
     if as_path.is_dir() {
-        return match open(as_path)?.file(HEADER)? {
+        return match Directory::of_record(as_path)?.file(HEADER)? {
             Some(_) => Ok(as_path.to_path_buf()),
             None => Err(ArchiveError::NotARecord(as_path.to_path_buf())),
         };
@@ -232,7 +225,7 @@ fn in_use(record: &Directory) -> bool {
 
 /// Id of the run whose record a directory is; `None` where it is no record.
 pub fn run_of(directory: &Path) -> Option<String> {
-    Some(header(&open(directory).ok()?).ok()?.run)
+    Some(header(&Directory::of_record(directory).ok()?).ok()?.run)
 }
 
 pub(crate) fn header(record: &Directory) -> Result<Header, ArchiveError> {
@@ -264,20 +257,4 @@ fn lines<T: DeserializeOwned>(record: &Directory, name: &str) -> Result<Vec<T>, 
         problem,
     })?;
     lines().zip(1..).map(|(text, line)| parse(&path, line, text)).collect()
-}
-
-pub(crate) fn parse<T: DeserializeOwned>(
-    path: &Path,
-    line: usize,
-    text: &[u8],
-) -> Result<T, ArchiveError> {
-    serde_json::from_slice(text).map_err(|e| ArchiveError::Damaged {
-        path: path.to_path_buf(),
-        line,
-        problem: e.to_string(),
-    })
-}
-
-pub(crate) fn unreadable(path: &Path, source: std::io::Error) -> ArchiveError {
-    ArchiveError::Io { doing: "read", path: path.to_path_buf(), source }
 }

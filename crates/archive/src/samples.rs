@@ -16,10 +16,9 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use crate::columns::Line;
-use crate::directory::Directory;
-use crate::reader::{self, parse};
-use crate::writer::{append_whole, json, written};
-use crate::{ArchiveError, SAMPLES};
+use crate::directory::{Directory, append_whole};
+use crate::json::{json, parse};
+use crate::{ArchiveError, SAMPLES, written};
 
 /// Bytes of a line beside [`LINE_FACTOR`] times the packed file.
 const LINE_BYTES: u64 = 16 << 20;
@@ -81,7 +80,7 @@ impl PackedSamples {
     /// Errors: the file cannot be read, or is damaged before its last member; a torn last one is
     /// ignored.
     pub fn read(record: &Path) -> Result<Self, ArchiveError> {
-        let record = reader::open(record)?;
+        let record = Directory::of_record(record)?;
         Self::of(record.place(SAMPLES), record.read(SAMPLES)?.unwrap_or_default())
     }
 

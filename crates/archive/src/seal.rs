@@ -11,8 +11,7 @@ use std::fmt::Write as _;
 use std::io::{self, Read as _};
 
 use crate::directory::Directory;
-use crate::reader::parse;
-use crate::writer::json;
+use crate::json::{json, parse};
 use crate::{ArchiveError, HEADER, LATENCY_LOG, SAMPLES, SEAL, TARGETS, TRIALS};
 
 /// The files that a run writes, in the order in which they are named.

@@ -1,4 +1,5 @@
 use super::*;
+use crate::directory::Directory;
 use model::{
     Choices, Conditions, ErrorClass, Event, Header, Interval, Scale, Seal, SealStatus, Sink, Study,
     Trial,
@@ -86,7 +87,7 @@ fn what_was_written_is_read() {
 fn a_run_that_is_sealed_while_it_is_read_was_not_killed() {
     let records = tempfile::tempdir().unwrap();
     let mut writer = Writer::create(records.path(), &header("aabbccdd", 0)).unwrap();
-    let directory = reader::open(writer.path()).unwrap();
+    let directory = Directory::of_record(writer.path()).unwrap();
     let ending = reader::ending(&directory, |_| {
         writer.event(&Event::RunEnded(seal())).unwrap();
         false

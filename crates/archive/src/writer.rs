@@ -1,16 +1,17 @@
 //! Writing a record: a sink of events.
 
-use jiff::Timestamp;
 use model::{Event, Header, Sink, SinkError};
 use serde::Serialize;
 use std::fs::{self, File, TryLockError};
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Read as _};
 use std::path::Path;
 
-use crate::directory::Directory;
+use crate::directory::{Directory, append_whole};
+use crate::json::json;
+use crate::time::utc;
 use crate::{
     ArchiveError, HEADER, LATENCY_LOG, LOCK, SEAL, TARGETS, TRIALS, TargetLine, hlog, reader,
-    samples, seal,
+    samples, seal, written,
 };
 
 /// Writes one record; holds its lock as long as it lives.
@@ -44,7 +45,7 @@ impl Writer {
 
     /// Opens an unsealed or interrupted record to add the missing trials.
     pub fn resume(path: &Path) -> Result<Self, ArchiveError> {
-        let record = reader::open(path)?;
+        let record = Directory::of_record(path)?;
         let started_unix_ms = reader::header(&record)?.started_unix_ms;
         let mut writer = Self::open(record, started_unix_ms)?;
         let record = &writer.record;
@@ -149,37 +150,10 @@ fn directory_name(header: &Header) -> String {
     format!("{}-{}-{}", time.strftime("%Y%m%dT%H%M%SZ"), header.plan.study, header.run)
 }
 
-/// The time that is so many milliseconds after 1970 began.
-pub(crate) fn utc(unix_ms: u64) -> Timestamp {
-    let unix_ms = i64::try_from(unix_ms).unwrap_or(i64::MAX);
-    Timestamp::from_millisecond(unix_ms).unwrap_or(Timestamp::UNIX_EPOCH)
-}
-
-pub(crate) fn written(path: &Path, source: std::io::Error) -> ArchiveError {
-    ArchiveError::Io { doing: "written", path: path.to_path_buf(), source }
-}
-
-pub(crate) fn json(path: &Path, value: &impl Serialize) -> Result<Vec<u8>, ArchiveError> {
-    serde_json::to_vec(value).map_err(|e| written(path, e.into()))
-}
-
 fn append_line(file: &mut File, path: &Path, value: &impl Serialize) -> Result<(), ArchiveError> {
     let mut line = json(path, value)?;
     line.push(b'\n');
     append_whole(file, path, &line)
-}
-
-/// Adds bytes at the end of a file and syncs it to disk.
-pub(crate) fn append_whole(file: &mut File, path: &Path, bytes: &[u8]) -> Result<(), ArchiveError> {
-    let before = file.metadata().map_err(|e| written(path, e))?.len();
-    let done = file.write_all(bytes).and_then(|()| file.sync_data());
-    done.map_err(|e| {
-        // What fitted of them is taken back, so that the file stays a list of whole lines.
-        match file.set_len(before) {
-            Ok(()) => written(path, e),
-            Err(also) => written(path, std::io::Error::other(format!("{e}; then {also}"))),
-        }
-    })
 }
 
 /// Cuts off a last line that has no end.

@@ -1,0 +1,9 @@
+//! Points in time as records tell them.
+
+use jiff::Timestamp;
+
+/// The time that is so many milliseconds after 1970 began.
+pub(crate) fn utc(unix_ms: u64) -> Timestamp {
+    let unix_ms = i64::try_from(unix_ms).unwrap_or(i64::MAX);
+    Timestamp::from_millisecond(unix_ms).unwrap_or(Timestamp::UNIX_EPOCH)
+}
