@@ -1,6 +1,7 @@
 //! A run for Prometheus: counters since the run began, and gauges of what is under way.
 //!
-//! - `buckets`: distributions; `usage`: what server and generator take.
+//! - `family`: metrics of one name; `buckets`: distributions; `usage`: what server and generator
+//!   take.
 //! - `text` and `protobuf`: the forms; [`Form`]: which one a scraper gets.
 //!
 //! A cell's own counters of server and store begin anew with each trial, whose server is a fresh
@@ -8,6 +9,7 @@
 
 mod accept;
 mod buckets;
+mod family;
 mod protobuf;
 mod text;
 mod usage;
@@ -17,47 +19,9 @@ use std::collections::BTreeMap;
 
 pub(crate) use accept::Form;
 use buckets::Distribution;
+use family::{Family, Kind, Value};
 use text::Dialect;
 pub(crate) use usage::threads;
-
-/// Names and values, in order.
-type Labels = Vec<(&'static str, String)>;
-
-/// What a number is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    /// Never falls but to begin anew; its name ends in `_total`.
-    Counter,
-    /// Rises and falls.
-    Gauge,
-    /// A distribution of seconds.
-    Histogram,
-}
-
-enum Value {
-    Number(f64),
-    Times(Box<Distribution>),
-}
-
-/// All metrics of one name.
-struct Family {
-    name: &'static str,
-    help: &'static str,
-    kind: Kind,
-    metrics: Vec<(Labels, Value)>,
-}
-
-impl Family {
-    fn new(kind: Kind, name: &'static str, help: &'static str) -> Self {
-        Self { name, help, kind, metrics: Vec::new() }
-    }
-
-    /// The same with one metric more.
-    fn with(mut self, labels: Labels, number: f64) -> Self {
-        self.metrics.push((labels, Value::Number(number)));
-        self
-    }
-}
 
 /// What was recorded of one operation in one phase of one cell, since the run began.
 #[derive(Clone, Debug, Default)]

@@ -6,7 +6,7 @@
 use prost::Message;
 
 use super::buckets::{Distribution, SCHEMA, ZERO_THRESHOLD};
-use super::{Family, Kind, Labels, Value};
+use super::family::{Family, Kind, Labels, Value};
 
 #[derive(Clone, PartialEq, Message)]
 struct MetricFamily {

@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use super::{Family, Kind, Labels, Value};
+use super::family::{Family, Kind, Labels, Value};
 
 /// Which of the two text formats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

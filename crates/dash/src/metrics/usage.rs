@@ -3,8 +3,8 @@
 use model::{ProcessUse, Sample, StoreCounters};
 use std::collections::BTreeMap;
 
-use super::Kind::{Counter, Gauge};
-use super::{Family, Kind, Labels};
+use super::family::Kind::{Counter, Gauge};
+use super::family::{Family, Kind, Labels};
 
 /// What a store tells: name, help, kind and where it stands.
 type Told = (&'static str, &'static str, Kind, fn(&StoreCounters) -> Option<f64>);
