@@ -4,9 +4,9 @@ use model::{Generation, Phase, Stop};
 use std::time::{Duration, Instant};
 use workloads::{Client, StoreError};
 
-use crate::clients::{Shared, TICK};
 use crate::recorder::{InCalls, Recorder, Timed, Whole};
 use crate::share::{ClientShare, nanos};
+use crate::state::{Shared, TICK};
 use crate::watch::ThreadUse;
 
 /// Failures in a row after which a client gives up: the store is not going to recover.

@@ -13,13 +13,13 @@
 //! single clients are never summed: those of clients that did not run at the same time would add
 //! up to more than there was.
 
-use model::{ErrorClass, Failure, Generation, Phase, Point, ReadBack, Restored, Series, Stop};
+use model::{ErrorClass, Failure, Phase, Point, ReadBack, Restored, Series, Stop};
 use nix::sched::{CpuSet, sched_setaffinity};
 use nix::unistd::Pid;
 use std::panic::{self, AssertUnwindSafe};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, RecvTimeoutError};
-use std::sync::{Barrier, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 use workloads::Client;
@@ -29,38 +29,11 @@ use crate::client_loop::ClientLoop;
 use crate::meter::{Finished, Meter, PhaseRecord, Progress, ReadAt};
 use crate::recorder::{InCalls, Recorder};
 use crate::share::{ClientShare, nanos};
+use crate::state::{Engine, Shared, TICK};
 use crate::telling::Telling;
 
 /// How long what was written may be read back, of which there may be much, or large.
 pub const READ_BACK_MAX: Duration = Duration::from_secs(5);
-/// How often a client hands its records to all, and how often progress is told.
-pub(crate) const TICK: Duration = Duration::from_millis(250);
-
-/// What to offer, and how.
-pub struct Engine<'a> {
-    /// Phases, in order.
-    pub phases: &'a [Phase],
-    /// Whether values are drawn inside the timed span.
-    pub generation: Generation,
-    /// CPUs for the client threads; empty to leave them where they are.
-    pub cpus: &'a [usize],
-    /// How long clients wait for an answer, nanoseconds.
-    pub timeout_ns: u64,
-    /// Set by someone else to end the trial early.
-    pub stop: &'a AtomicBool,
-}
-
-/// Shared by all threads of a trial.
-pub(crate) struct Shared<'a> {
-    pub(crate) engine: &'a Engine<'a>,
-    gate: Barrier,
-    clients: usize,
-    /// When the phase at hand began, the same for all clients.
-    begun: Mutex<Instant>,
-    merged: Mutex<Recorder>,
-    failure: Mutex<Option<Failure>>,
-    failed: AtomicBool,
-}
 
 enum Report {
     Filled,
@@ -75,15 +48,7 @@ impl Engine<'_> {
         meter: &mut dyn Meter,
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> Finished {
-        let shared = Shared {
-            engine: self,
-            gate: Barrier::new(clients.len() + 1),
-            clients: clients.len(),
-            begun: Mutex::new(Instant::now()),
-            merged: Mutex::default(),
-            failure: Mutex::default(),
-            failed: AtomicBool::new(false),
-        };
+        let shared = Shared::new(self, clients.len());
         let names = clients.first().map_or(&[][..], |c| c.operations());
         let count = clients.len();
         let mut phases = Vec::new();
@@ -128,28 +93,6 @@ impl Engine<'_> {
 }
 
 impl Shared<'_> {
-    pub(crate) fn over(&self) -> bool {
-        self.failed.load(Ordering::Relaxed) || self.engine.stop.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn fail(&self, class: ErrorClass, message: String) {
-        let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
-        failure.get_or_insert(Failure { class, message });
-        self.failed.store(true, Ordering::Relaxed);
-    }
-
-    /// Waits as long, or until the run is over.
-    pub(crate) fn wait(&self, duration: Duration) {
-        let until = Instant::now() + duration;
-        while !self.over() {
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return;
-            }
-            thread::sleep(left.min(TICK));
-        }
-    }
-
     /// The coordinator's part of a phase, entered when all clients were let go; with when its
     /// measurement began.
     fn phase(
@@ -244,14 +187,6 @@ impl Shared<'_> {
         }
         let recorder = telling.end(&self.merged, progress);
         (shares, recorder)
-    }
-
-    pub(crate) fn lock_begun(&self) -> std::sync::MutexGuard<'_, Instant> {
-        self.begun.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) fn lock_merged(&self) -> std::sync::MutexGuard<'_, Recorder> {
-        self.merged.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// One client's way through the trial; what it read back in the end.

@@ -1,8 +1,8 @@
 use super::*;
 use crate::meter::Reading;
-use model::{Connections, Held, Layout, Names, Order, Sessions};
+use model::{Connections, Generation, Held, Layout, Names, Order, Sessions};
 use std::collections::BTreeMap;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicBool, AtomicU64};
 use workloads::{Answer, Call, LockWait, Outcome, StoreError};
 
 const MS: u64 = 1_000_000;

@@ -1,7 +1,7 @@
 //! The engines, and the one way of measuring that they share.
 //!
 //! - [`clients`]: a thread a client, each with its own blocking connection, as a PHP worker has;
-//!   `client_loop`: its way through a phase.
+//!   `client_loop`: its way through a phase; `state`: what all of them share.
 //! - [`wire`]: event loops over many connections, with pipelining and planned arrivals.
 //! - [`meter`]: what they ask and tell while they run.
 //! - [`recorder`]: what clients count and time, each by itself and merged; `telling`: in the course
@@ -17,10 +17,12 @@ pub mod meter;
 pub mod recorder;
 mod share;
 mod slowest;
+mod state;
 mod telling;
 pub mod watch;
 pub mod wire;
 
-pub use clients::{Engine, READ_BACK_MAX};
+pub use clients::READ_BACK_MAX;
 pub use meter::{Finished, Latest, Meter, PhaseRecord, Progress, Reading, Unseen};
 pub use recorder::Recorder;
+pub use state::Engine;
