@@ -4,6 +4,9 @@ use model::{ErrorClass, Failure};
 use std::io;
 use std::path::Path;
 
+/// Longest path of a unix socket that Linux takes (unix(7): 108 bytes with the closing zero).
+pub const SOCKET_PATH_BYTES_MAX: usize = 107;
+
 /// What went wrong in this crate.
 #[derive(Debug, thiserror::Error)]
 pub enum RigError {
@@ -47,7 +50,7 @@ pub enum RigError {
     #[error(
         "socket path `{path}` has {bytes} bytes (expected at most {}; set TMPDIR to a shorter \
          path)",
-        crate::scratch::SOCKET_PATH_BYTES_MAX
+        SOCKET_PATH_BYTES_MAX
     )]
     SocketPath {
         /// The path.

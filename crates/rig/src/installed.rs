@@ -1,7 +1,7 @@
 //! Which servers can be started here.
 
 use crate::search::SearchPath;
-use crate::{child, mariadb, memcached, redis};
+use crate::{child, mariadb, memcached, programs, redis};
 use model::{Product, Program};
 use std::path::{Path, PathBuf};
 
@@ -25,13 +25,13 @@ pub struct Installed {
 /// Looks for every server that this crate can start and asks it for its version.
 pub fn installed(search: &SearchPath) -> Vec<Installed> {
     let own = [
-        (Product::Redis, redis::PROGRAM, redis::PACKAGE, search.find(&[redis::PROGRAM])),
-        (Product::Mysql, mariadb::PROGRAM, mariadb::PACKAGE, mariadb::find_server(search)),
+        (Product::Redis, programs::REDIS, redis::PACKAGE, search.find(&[programs::REDIS])),
+        (Product::Mysql, programs::MARIADB, mariadb::PACKAGE, mariadb::find_server(search)),
         (
             Product::Memcached,
-            memcached::PROGRAM,
+            programs::MEMCACHED,
             memcached::PACKAGE,
-            search.find(&[memcached::PROGRAM]),
+            search.find(&[programs::MEMCACHED]),
         ),
     ];
     let own = own.map(|(product, program, package, path)| {

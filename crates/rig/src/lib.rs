@@ -39,6 +39,8 @@ pub mod ownerless;
 pub mod page_cache;
 mod process;
 mod procfs;
+mod programs;
+mod random;
 pub mod redis;
 pub mod reference;
 mod removal;

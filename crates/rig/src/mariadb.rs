@@ -8,6 +8,7 @@ use crate::child;
 use crate::error::{Result, RigError};
 use crate::guard::Guard;
 use crate::process::{Launch, Process};
+use crate::programs;
 use crate::scratch::Scratch;
 use crate::search::SearchPath;
 use crate::server::{Server, ServerSpec};
@@ -25,7 +26,6 @@ use std::time::Duration;
 /// The database that every server of ours has; the account is `root` without a password.
 pub const DATABASE: &str = "cachedyno";
 
-pub(crate) const PROGRAM: &str = "mariadbd";
 pub(crate) const PACKAGE: &str = "mariadb-server";
 const INSTALLER: &str = "mariadb-install-db";
 
@@ -45,8 +45,8 @@ impl MariadbTemplate {
     ///
     /// Errors: server or installer are missing; the installer failed, with its last words.
     pub fn make(guard: &Guard, parent: &Path, search: &SearchPath) -> Result<Self> {
-        let program =
-            find_server(search).ok_or(RigError::Missing { program: PROGRAM, package: PACKAGE })?;
+        let program = find_server(search)
+            .ok_or(RigError::Missing { program: programs::MARIADB, package: PACKAGE })?;
         let installer = search
             .find(&[INSTALLER, "mysql_install_db"])
             .ok_or(RigError::Missing { program: INSTALLER, package: PACKAGE })?;
@@ -134,7 +134,7 @@ pub fn start_mariadb(
     arguments.push(with_path("--init-file=", &init_file));
     arguments.extend(spec.settings.iter().map(|(name, value)| setting(name, value).into()));
     let launch = Launch {
-        name: PROGRAM,
+        name: programs::MARIADB,
         program: template.program.clone(),
         arguments,
         directory: &directory,
@@ -162,7 +162,7 @@ pub fn start_mariadb(
 
 /// The server's program; one called `mysqld` counts only if it says that it is MariaDB.
 pub(crate) fn find_server(search: &SearchPath) -> Option<PathBuf> {
-    search.find(&[PROGRAM]).or_else(|| {
+    search.find(&[programs::MARIADB]).or_else(|| {
         let program = search.find(&["mysqld"])?;
         let output = child::command(&program).arg("--version").output().ok()?;
         String::from_utf8_lossy(&output.stdout).contains("MariaDB").then_some(program)

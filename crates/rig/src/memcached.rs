@@ -6,6 +6,7 @@
 use crate::error::{Result, RigError};
 use crate::guard::Guard;
 use crate::process::{Launch, Process};
+use crate::programs;
 use crate::scratch::Scratch;
 use crate::server::{Server, ServerSpec};
 use crate::settings::check_settings;
@@ -18,7 +19,6 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-pub(crate) const PROGRAM: &str = "memcached";
 pub(crate) const PACKAGE: &str = "memcached";
 
 const READY_WITHIN: Duration = Duration::from_secs(10);
@@ -39,8 +39,8 @@ pub const SETTINGS: [(&str, &str, &str); 6] = [
 /// Errors: the program is missing; a setting is not of [`SETTINGS`] or is refused by the server,
 /// whose own words are then in the message; no answer in time.
 pub fn start_memcached(guard: &Guard, spec: &ServerSpec) -> Result<Server> {
-    let missing = RigError::Missing { program: PROGRAM, package: PACKAGE };
-    let program = spec.search.find(&[PROGRAM]).ok_or(missing)?;
+    let missing = RigError::Missing { program: programs::MEMCACHED, package: PACKAGE };
+    let program = spec.search.find(&[programs::MEMCACHED]).ok_or(missing)?;
     check_settings(Product::Memcached, None, &spec.settings)?;
     let data = Scratch::new(guard, &spec.data_parent)?;
     let sockets = Scratch::for_sockets(guard)?;
@@ -53,7 +53,7 @@ pub fn start_memcached(guard: &Guard, spec: &ServerSpec) -> Result<Server> {
     }
     arguments.extend(options(&spec.settings).into_iter().map(OsString::from));
     let launch = Launch {
-        name: PROGRAM,
+        name: programs::MEMCACHED,
         program,
         arguments,
         directory: sockets.path(),

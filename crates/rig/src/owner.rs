@@ -23,7 +23,7 @@
 //! group outlives: `cachedyno-<8 hex>-<namespaces>-<program>-<guard>`, with `.` within each.
 
 use crate::procfs::Identity;
-use crate::scratch::random;
+use crate::random::random;
 use std::fmt;
 use std::fs;
 

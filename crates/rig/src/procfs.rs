@@ -3,7 +3,7 @@
 //! Source: proc(5), `/proc/<pid>/stat` and `/proc/<pid>/task/<tid>/schedstat`.
 
 use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use nix::unistd::{Pid, SysconfVar, sysconf};
 use std::fs;
 
 /// One process, for as long as the host is up.
@@ -160,6 +160,12 @@ impl SchedStat {
 pub(crate) fn numbers(text: &[u8]) -> impl Iterator<Item = u64> {
     let words = text.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
     words.filter_map(|word| std::str::from_utf8(word).ok()?.parse().ok())
+}
+
+/// Nanoseconds of a clock tick, the unit of times in `/proc`.
+pub(crate) fn ns_per_tick() -> f64 {
+    let per_second = sysconf(SysconfVar::CLK_TCK).ok().flatten().unwrap_or(100);
+    1e9 / per_second as f64
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@
 use crate::error::{Result, RigError};
 use crate::guard::Guard;
 use crate::process::{Launch, Process};
+use crate::programs;
 use crate::scratch::Scratch;
 use crate::server::{Server, ServerSpec};
 use crate::settings::check_settings;
@@ -19,7 +20,6 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-pub(crate) const PROGRAM: &str = "redis-server";
 pub(crate) const PACKAGE: &str = "redis-server";
 
 const READY_WITHIN: Duration = Duration::from_secs(10);
@@ -30,7 +30,7 @@ const READY_WITHIN: Duration = Duration::from_secs(10);
 /// Errors: the program is missing; a setting is refused, by us or by the server, whose own words
 /// are then in the message; no answer in time.
 pub fn start_redis(guard: &Guard, spec: &ServerSpec) -> Result<Server> {
-    let name = spec.program.map_or(PROGRAM, Program::name);
+    let name = spec.program.map_or(programs::REDIS, Program::name);
     let package = spec.program.map_or(PACKAGE, Program::package);
     let missing = RigError::Missing { program: name, package };
     let program = spec.search.find(&[name]).ok_or(missing)?;

@@ -4,19 +4,15 @@
 //! Sockets live in a short scratch under `$TMPDIR` or `/tmp`, because a socket's path fits
 //! 107 bytes only; data lives in a scratch on the disk under test.
 
-use crate::error::{Result, RigError};
+use crate::error::{Result, RigError, SOCKET_PATH_BYTES_MAX};
 use crate::guard::Guard;
 use crate::owner::{FIRST_LINE, MARK, Owner, new_name};
 use crate::removal::remove_owned;
 use std::fs::{self, DirBuilder, File};
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::{self, ErrorKind, Write as _};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-
-/// Longest path of a unix socket that Linux takes (unix(7): 108 bytes with the closing zero).
-pub const SOCKET_PATH_BYTES_MAX: usize = 107;
 
 /// What a directory's name and the longest socket's name in it add to the parent's path.
 const SOCKET_NAME_BYTES: usize = "/cachedyno-01234567/server.sock".len();
@@ -127,9 +123,4 @@ fn write_mark(path: &Path, guard: &Guard) -> io::Result<File> {
     file.write_all(text.as_bytes())?;
     file.sync_all()?;
     Ok(file)
-}
-
-/// The standard library seeds its hash maps from the kernel's random numbers.
-pub(crate) fn random() -> u32 {
-    RandomState::new().build_hasher().finish() as u32
 }

@@ -7,55 +7,15 @@
 //! list.
 
 use crate::error::{Result, RigError};
+use crate::programs;
 use model::{Product, Program};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+mod form;
 mod lists;
 
-/// What the value of a setting looks like.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
-    /// A number, with a unit where the server knows one: `-1`, `0.5`, `64mb`.
-    Number,
-    /// A whole number from 1.
-    Count,
-    /// `yes` or `no`.
-    YesNo,
-    /// Keywords and numbers: `allkeys-lru`, `900 1 300 10`, `mrr=on,mrr_sort_keys=off`, or nothing.
-    Words,
-}
-
-impl Form {
-    /// Whether a value has this form. None has a byte with which a value could end, begin another
-    /// setting, or name a file.
-    fn fits(self, value: &str) -> bool {
-        let digits = value.strip_prefix('-').unwrap_or(value);
-        match self {
-            Self::Number => {
-                digits.starts_with(|c: char| c.is_ascii_digit())
-                    && digits.chars().all(|c| c.is_ascii_alphanumeric() || c == '.')
-            }
-            Self::Count => value.parse::<u32>().is_ok_and(|number| number > 0),
-            Self::YesNo => matches!(value, "yes" | "no"),
-            Self::Words => {
-                value.chars().all(|c| c.is_ascii_alphanumeric() || " .,_=+-".contains(c))
-            }
-        }
-    }
-
-    fn expected(self) -> &'static str {
-        match self {
-            Self::Number => "a number, with a unit where the server takes one",
-            Self::Count => "a whole number, 1 or more",
-            Self::YesNo => "`yes` or `no`",
-            Self::Words => "words of letters, digits and ` .,_=+-`",
-        }
-    }
-}
-
-/// A line of a list: names, separated by spaces, and what their values look like.
-type Names = (Form, &'static str);
+use form::{Form, Names};
 
 /// The settings that one server takes.
 struct Allowed {
@@ -68,15 +28,15 @@ struct Allowed {
 fn allowed(product: Product, program: Option<Program>) -> Option<Allowed> {
     let (name, lists, mixes_dashes): (_, &[&[Names]], _) = match (product, program) {
         (Product::Files, _) => return None,
-        (Product::Redis, None) => (crate::redis::PROGRAM, &[&lists::REDIS], false),
+        (Product::Redis, None) => (programs::REDIS, &[&lists::REDIS], false),
         (Product::Redis, Some(program @ Program::Valkey)) => {
             (program.name(), &[&lists::REDIS, &lists::VALKEY], false)
         }
         (Product::Redis, Some(program @ Program::Keydb)) => {
             (program.name(), &[&lists::REDIS, &lists::KEYDB], false)
         }
-        (Product::Mysql, _) => (crate::mariadb::PROGRAM, &[&lists::MARIADB], true),
-        (Product::Memcached, _) => (crate::memcached::PROGRAM, &[&lists::MEMCACHED], true),
+        (Product::Mysql, _) => (programs::MARIADB, &[&lists::MARIADB], true),
+        (Product::Memcached, _) => (programs::MEMCACHED, &[&lists::MEMCACHED], true),
     };
     Some(Allowed { program: name, lists, mixes_dashes })
 }

@@ -8,8 +8,7 @@
 use std::fs;
 
 use crate::cpu::process_cpu_ns;
-use crate::noise::ns_per_tick;
-use crate::procfs::{children_cpu_ticks, numbers};
+use crate::procfs::{children_cpu_ticks, ns_per_tick, numbers};
 
 /// Processes with their children.
 #[derive(Clone, Debug, Default)]

@@ -1,6 +1,6 @@
 //! Processor, kernel and what takes time from us.
 
-use super::{Facts, Root, chosen, warn_if};
+use super::facts::{Facts, Root, chosen, warn_if};
 use crate::cpu::parse_list;
 use crate::noise::CpuTicks;
 use std::collections::BTreeSet;

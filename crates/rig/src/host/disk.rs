@@ -1,6 +1,6 @@
 //! The disk under test: file system, mount options, device. Source: proc(5) for `mountinfo`.
 
-use super::{Facts, Root, bytes, chosen, warn_if};
+use super::facts::{Facts, Root, bytes, chosen, warn_if};
 use crate::free::Free;
 use std::path::{Path, PathBuf};
 

@@ -1,7 +1,7 @@
 //! Limits of this process and of its control group. Sources: cgroups(7), the kernel's
 //! "Control Group v2" page, proc(5).
 
-use super::{Facts, Root, bytes, warn_if};
+use super::facts::{Facts, Root, bytes, warn_if};
 
 const GROUP: &str = "limits";
 const GIB: u64 = 1 << 30;

@@ -1,6 +1,6 @@
 //! Memory: size, huge pages, swap, overcommit.
 
-use super::{Facts, Root, bytes, chosen, warn_if};
+use super::facts::{Facts, Root, bytes, chosen, warn_if};
 use crate::free::meminfo_bytes;
 
 const GROUP: &str = "memory";

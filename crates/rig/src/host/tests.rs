@@ -1,5 +1,7 @@
+use super::facts::{bytes, chosen};
 use super::*;
 use std::collections::BTreeMap;
+use std::fs;
 use std::os::unix::fs::symlink;
 
 /// A directory with texts as another host's kernel would give them.

@@ -16,6 +16,7 @@ use crate::guard::Guard;
 use crate::owner::{Owner, new_name};
 use model::MemoryUse;
 use place::Place;
+pub(crate) use place::procs;
 use std::fs;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -138,9 +139,4 @@ fn move_to(group: &Path) -> Result<()> {
     let moved = fs::OpenOptions::new().write(true).open(&file);
     // 0 stands for the process that writes.
     moved.and_then(|mut f| f.write_all(b"0")).map_err(RigError::io("move this process to", &file))
-}
-
-/// The file that lists the processes of a group, and moves those whose ids are written to it.
-pub(crate) fn procs(group: &Path) -> PathBuf {
-    group.join("cgroup.procs")
 }

@@ -7,7 +7,6 @@
 //! below the parent that handed us the controller. To leave our own group is to leave its limit:
 //! where it has one, that is refused.
 
-use super::procs;
 use crate::error::{Result, RigError};
 use crate::host::limits::{V1_MEMORY, V2, directories};
 use model::{ErrorClass, MemoryUse};
@@ -207,6 +206,11 @@ fn stat(group: &Path, name: &str) -> Option<u64> {
 fn word(text: &str, name: &str) -> Option<u64> {
     let mut lines = text.lines().filter_map(|line| line.split_once(' '));
     lines.find(|(key, _)| *key == name)?.1.trim().parse().ok()
+}
+
+/// The file that lists the processes of a group, and moves those whose ids are written to it.
+pub(crate) fn procs(group: &Path) -> PathBuf {
+    group.join("cgroup.procs")
 }
 
 #[cfg(test)]

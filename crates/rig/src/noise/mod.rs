@@ -12,11 +12,11 @@ pub(crate) use disturbers::is_permitted;
 pub use taken::{Taken, TakenReader};
 
 use crate::cpu::own_cpu_ns;
+use crate::procfs::ns_per_tick;
 use crate::tree::ProcessTree;
 use disturbers::Watch;
 use hiccup::Hiccups;
 use model::Noise;
-use nix::unistd::{SysconfVar, sysconf};
 use others::Others;
 use std::fs;
 use std::time::Instant;
@@ -141,12 +141,6 @@ impl Sample {
 /// clocks may be a little negative.
 fn share(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { (part / whole).clamp(0.0, 1.0) } else { 0.0 }
-}
-
-/// Nanoseconds of a clock tick, the unit of times in `/proc`.
-pub(crate) fn ns_per_tick() -> f64 {
-    let per_second = sysconf(SysconfVar::CLK_TCK).ok().flatten().unwrap_or(100);
-    1e9 / per_second as f64
 }
 
 /// The total of the line `some avg10=… avg60=… avg300=… total=<µs>`.

@@ -3,8 +3,7 @@
 use model::Busy;
 use std::collections::BTreeMap;
 
-use super::ns_per_tick;
-use crate::procfs::{Work, processes};
+use crate::procfs::{Work, ns_per_tick, processes};
 
 /// Most processes that are told.
 const TOLD_MAX: usize = 3;

@@ -11,9 +11,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::time::Instant;
 
-use super::ns_per_tick;
 use crate::cpu::own_cpu_ns;
-use crate::procfs::SchedStat;
+use crate::procfs::{SchedStat, ns_per_tick};
 use crate::tree::ProcessTree;
 
 /// What a thread waits for its CPU each time it wakes up, with nobody else there, nanoseconds.

@@ -1,7 +1,6 @@
 //! Where a reference server listens, and the sockets that it accepts.
 
-use crate::error::{Result, RigError};
-use crate::scratch::SOCKET_PATH_BYTES_MAX;
+use crate::error::{Result, RigError, SOCKET_PATH_BYTES_MAX};
 use nix::sys::socket::{
     Backlog, ControlMessageOwned, MsgFlags, listen, recvmsg, setsockopt, sockopt,
 };

@@ -5,8 +5,8 @@
 //! nor change who may do what. Sources: `redis.conf` of Redis 6.0 to 8.0, of Valkey 8.1 and of
 //! `KeyDB` 6.3; `mariadbd --verbose --help` of 10.6 to 11.4.
 
-use super::Form::{Count, Number, Words, YesNo};
-use super::Names;
+use super::form::Form::{Count, Number, Words, YesNo};
+use super::form::Names;
 
 /// What `redis-server` takes, and its kin besides their own.
 pub(super) const REDIS: [Names; 2] = [

@@ -1,7 +1,7 @@
 //! One connection of the null server: a read, its answers, a write.
 
-use super::Mailbox;
 use super::answers::{Answers, Batch, Speech};
+use super::mailbox::Mailbox;
 use crate::reference::listen::Socket;
 use crate::reference::scan::Parts;
 use std::io::{self, ErrorKind, Read, Write};

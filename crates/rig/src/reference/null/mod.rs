@@ -11,21 +11,27 @@
 //! a request. Another thread, asleep most of the time, takes connections and deals them out.
 //!
 //! Parts: `worker` waits, `connection` reads and writes, `answers` knows what is said, `commands`
-//! finds a command's name, `memory` remembers.
+//! finds a command's name, `memory` remembers; `mailbox` is what threads share.
 
 mod answers;
 mod commands;
 mod connection;
+mod mailbox;
 mod memory;
+mod settings;
 mod worker;
 
-use super::listen::{Listen, Listener, Socket};
+pub use settings::NullSettings;
+
+use super::listen::{Listen, Listener};
 use super::wake::Wake;
-use crate::cpu::{allowed_by_the_system, cpu_set, pin_current_thread};
+use crate::cpu::pin_current_thread;
 use crate::error::{Result, RigError};
 use answers::Answers;
+use mailbox::Mailbox;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use settings::NAME;
 use std::io::{self, ErrorKind};
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -35,71 +41,8 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use worker::Worker;
 
-/// Name of this server in errors.
-const NAME: &str = "null-server";
-/// Most threads.
-const THREADS_MAX: usize = 1024;
-/// Longest value.
-const VALUE_BYTES_MAX: usize = 64 << 20;
-/// Most keys that are remembered.
-const REMEMBER_MAX: usize = 1 << 28;
 /// Pause when there are no file descriptors left for another connection.
 const PAUSE: Duration = Duration::from_millis(10);
-
-/// What kind of null server to start.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NullSettings {
-    /// Where it listens.
-    pub listen: Listen,
-    /// Threads that answer, 1 to 1024.
-    pub threads: usize,
-    /// CPUs for the threads, one each, in turn; empty for all that the caller may use.
-    pub cpus: Vec<usize>,
-    /// Length of the values in replies, 0 to 64 MiB.
-    pub value_bytes: usize,
-    /// Every key is missing: reads are answered by nil. Not together with `remember`.
-    pub miss: bool,
-    /// Keys whose last value is kept, up to 2²⁸; 0 keeps none.
-    pub remember: usize,
-}
-
-impl Default for NullSettings {
-    /// One thread on any CPU, a free port of 127.0.0.1, values of 1 KiB, nothing remembered.
-    fn default() -> Self {
-        Self {
-            listen: Listen::default(),
-            threads: 1,
-            cpus: Vec::new(),
-            value_bytes: 1024,
-            miss: false,
-            remember: 0,
-        }
-    }
-}
-
-impl NullSettings {
-    fn check(&self) -> Result<()> {
-        let wrong = |name: &str, problem, expected| {
-            Err(RigError::Setting { program: NAME, name: name.into(), problem, expected })
-        };
-        match self {
-            Self { threads: 0, .. } => wrong("threads", "is 0", "1 to 1024"),
-            Self { threads, .. } if *threads > THREADS_MAX => {
-                wrong("threads", "is too large", "1 to 1024")
-            }
-            Self { value_bytes, .. } if *value_bytes > VALUE_BYTES_MAX => {
-                wrong("value", "is too large", "0 B to 64 MiB")
-            }
-            Self { remember, .. } if *remember > REMEMBER_MAX => {
-                wrong("remember", "is too large", "0 to 268435456")
-            }
-            Self { miss: true, remember: 1.., .. } => {
-                wrong("miss", "contradicts `remember`", "one of them")
-            }
-            _ => cpu_set(&self.cpus, &allowed_by_the_system()).map(drop),
-        }
-    }
-}
 
 /// What a null server has done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -108,16 +51,6 @@ pub struct Served {
     pub connections: u64,
     /// Requests answered (or, where memcached's protocol wants that, rightly not answered).
     pub requests: u64,
-}
-
-/// What the thread that takes connections shares with one that answers.
-#[derive(Debug)]
-struct Mailbox {
-    wake: Wake,
-    /// Connections that the thread has not taken over yet.
-    sockets: Mutex<Vec<Socket>>,
-    /// Written by the answering thread alone.
-    requests: AtomicU64,
 }
 
 /// A running null server; stops when it is dropped.

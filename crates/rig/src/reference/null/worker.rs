@@ -1,8 +1,8 @@
 //! One thread of the null server: an event loop over its connections.
 
-use super::Mailbox;
 use super::answers::Answers;
 use super::connection::{Connection, Hands, Next};
+use super::mailbox::Mailbox;
 use crate::reference::listen::Socket;
 use nix::errno::Errno;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};

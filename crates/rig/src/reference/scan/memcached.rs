@@ -2,7 +2,7 @@
 //! of the length that one of the words tells
 //! (<https://github.com/memcached/memcached/blob/master/doc/protocol.txt>).
 
-use super::{Broken, Found, Parts, VALUE_BYTES_MAX};
+use super::parts::{self, Broken, Found, Parts, VALUE_BYTES_MAX};
 
 /// Which word of a storage command tells the length of its data; `None` for other commands.
 fn length_word(command: &[u8]) -> Option<usize> {
@@ -14,12 +14,12 @@ fn length_word(command: &[u8]) -> Option<usize> {
 }
 
 pub(super) fn request(bytes: &[u8], parts: &mut Parts) -> Result<Found, Broken> {
-    let Some((line, start)) = super::line(bytes)? else { return Ok(Found::More { missing: 1 }) };
-    super::split(line, parts);
+    let Some((line, start)) = parts::line(bytes)? else { return Ok(Found::More { missing: 1 }) };
+    parts::split(line, parts);
     let Some(word) = length_word(parts.word(bytes, 0)) else {
         return Ok(Found::Whole { used: start });
     };
-    let length = super::number(parts.word(bytes, word)).filter(|n| *n <= VALUE_BYTES_MAX);
+    let length = parts::number(parts.word(bytes, word)).filter(|n| *n <= VALUE_BYTES_MAX);
     let Some(length) = length else { return Err(Broken("a length of at most 512 MiB")) };
     let end = start + length;
     if bytes.len() < end + 2 {

@@ -5,16 +5,12 @@
 //! same start when there are more; values are skipped by their length and never looked at.
 
 mod memcached;
+mod parts;
 mod resp;
 
-use std::ops::Range;
+pub(super) use parts::{Broken, Found, Parts, number};
 
-/// Longest line: of a head, of inline RESP, of memcached's text.
-const LINE_BYTES_MAX: usize = 64 << 10;
-/// Longest value, the limit of Redis (`proto-max-bulk-len`).
-const VALUE_BYTES_MAX: usize = 512 << 20;
-/// Most words of a request.
-const WORDS_MAX: usize = 1 << 20;
+use parts::LINE_BYTES_MAX;
 
 /// What a connection speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,60 +50,6 @@ const MEMCACHED: [&[u8]; 24] = [
     b"quit",
 ];
 
-/// The places of one request in the scanned bytes; kept and filled again, so that scanning
-/// allocates nothing.
-#[derive(Debug, Default)]
-pub(super) struct Parts {
-    words: Vec<Range<usize>>,
-    /// The data block of a storage command of memcached; empty otherwise.
-    data: Range<usize>,
-}
-
-impl Parts {
-    /// How many words; 0 for an empty request, which is not answered.
-    pub(super) fn len(&self) -> usize {
-        self.words.len()
-    }
-
-    /// A word by its number, the command being 0; empty where there is none.
-    pub(super) fn word<'a>(&self, bytes: &'a [u8], number: usize) -> &'a [u8] {
-        self.words.get(number).map_or(&[], |range| &bytes[range.clone()])
-    }
-
-    /// The words from this number on.
-    pub(super) fn words<'a>(
-        &'a self,
-        bytes: &'a [u8],
-        from: usize,
-    ) -> impl ExactSizeIterator<Item = &'a [u8]> {
-        let ranges = self.words.get(from..).unwrap_or_default();
-        ranges.iter().map(|range| &bytes[range.clone()])
-    }
-
-    /// The data block.
-    pub(super) fn data<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
-        &bytes[self.data.clone()]
-    }
-
-    fn clear(&mut self) {
-        self.words.clear();
-        self.data = 0..0;
-    }
-}
-
-/// What the bytes so far hold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Found {
-    /// A whole request in the first `used` bytes.
-    Whole { used: usize },
-    /// Not yet whole; at least so many bytes are missing.
-    More { missing: usize },
-}
-
-/// Bytes that are of no request: what was expected instead, in the server's own words.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Broken(pub(super) &'static str);
-
 /// What a connection speaks, by its first bytes; `None` until they tell.
 pub(super) fn protocol(bytes: &[u8]) -> Option<Protocol> {
     let first = *bytes.first()?;
@@ -134,38 +76,6 @@ pub(super) fn request(
         Protocol::Resp => resp::request(bytes, parts),
         Protocol::Memcached => memcached::request(bytes, parts),
     }
-}
-
-/// The line at the start of `bytes` without its end, and where the next one begins; `None` while it
-/// is not whole.
-fn line(bytes: &[u8]) -> Result<Option<(&[u8], usize)>, Broken> {
-    let Some(end) = bytes.iter().take(LINE_BYTES_MAX).position(|b| *b == b'\n') else {
-        let long = bytes.len() >= LINE_BYTES_MAX;
-        return if long { Err(Broken("a line of at most 64 KiB")) } else { Ok(None) };
-    };
-    let line = &bytes[..end];
-    Ok(Some((line.strip_suffix(b"\r").unwrap_or(line), end + 1)))
-}
-
-/// Notes the words of a line, which stands at the start of the scanned bytes.
-fn split(line: &[u8], parts: &mut Parts) {
-    let mut at = 0;
-    for word in line.split(|b| *b == b' ') {
-        if !word.is_empty() {
-            parts.words.push(at..at + word.len());
-        }
-        at += word.len() + 1;
-    }
-}
-
-/// A number of decimal digits alone; `None` for anything else or more than nine of them.
-pub(super) fn number(digits: &[u8]) -> Option<usize> {
-    let add = |sum: usize, digit: &u8| {
-        let digit = digit.wrapping_sub(b'0');
-        (digit < 10).then(|| sum * 10 + usize::from(digit))
-    };
-    let few = (1..=9).contains(&digits.len());
-    digits.iter().try_fold(0, add).filter(|_| few)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Requests of RESP: `*<n>\r\n` and n times `$<length>\r\n<bytes>\r\n`, or words on a line
 //! (<https://redis.io/docs/latest/develop/reference/protocol-spec/>).
 
-use super::{Broken, Found, Parts, VALUE_BYTES_MAX, WORDS_MAX};
+use super::parts::{self, Broken, Found, Parts, VALUE_BYTES_MAX, WORDS_MAX};
 
 /// A number and where the line after it begins; `None` while the line is not whole.
 #[inline]
@@ -66,7 +66,7 @@ pub(super) fn request(bytes: &[u8], parts: &mut Parts) -> Result<Found, Broken> 
 
 /// Words on a line, as people type them.
 fn inline(bytes: &[u8], parts: &mut Parts) -> Result<Found, Broken> {
-    let Some((line, used)) = super::line(bytes)? else { return Ok(Found::More { missing: 1 }) };
-    super::split(line, parts);
+    let Some((line, used)) = parts::line(bytes)? else { return Ok(Found::More { missing: 1 }) };
+    parts::split(line, parts);
     Ok(Found::Whole { used })
 }

@@ -1,10 +1,10 @@
 //! The thread of a scripted server: waits for requests, and sends replies when they are due.
 
-use super::ScriptedSettings;
 use super::connection::{Connection, Sent, State};
 use super::record::Record;
 use super::schedule::{Dice, Schedule};
 use super::script::Script;
+use super::settings::ScriptedSettings;
 use super::store::Store;
 use crate::reference::listen::{Listener, Socket};
 use crate::reference::scan::Parts;

@@ -1,8 +1,10 @@
 //! Answers of memcached's text protocol and of its meta commands
 //! (<https://github.com/memcached/memcached/blob/master/doc/protocol.txt>).
 
-use super::{Answers, Then, push_number};
+use super::ready::{Ready, push_number};
+use crate::reference::null::commands::Commands;
 use crate::reference::scan::Parts;
+use std::ops::ControlFlow;
 
 /// How the commands of a group are answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,24 +54,29 @@ pub(super) const COMMANDS: [(Answer, &[&str]); 18] = [
 
 /// One request and where its answer goes.
 struct Asked<'a> {
-    answers: &'a Answers,
+    answers: &'a Ready,
     bytes: &'a [u8],
     parts: &'a Parts,
     out: &'a mut Vec<u8>,
 }
 
-impl Answers {
-    /// Answers one request of memcached's text protocol, which has at least one word.
-    #[inline]
-    pub(super) fn memcached(&self, bytes: &[u8], parts: &Parts, out: &mut Vec<u8>) -> Then {
-        let mut asked = Asked { answers: self, bytes, parts, out };
-        match self.memcached.find(parts.word(bytes, 0)) {
-            Some(Answer::Quit) => return Then::Close,
-            Some(answer) => asked.answer(answer),
-            None => asked.say("ERROR\r\n"),
-        }
-        Then::Continue
+/// Answers one request of memcached's text protocol, which has at least one word. Breaks where the
+/// connection ends after it.
+#[inline]
+pub(super) fn answer(
+    commands: &Commands<Answer>,
+    answers: &Ready,
+    bytes: &[u8],
+    parts: &Parts,
+    out: &mut Vec<u8>,
+) -> ControlFlow<()> {
+    let mut asked = Asked { answers, bytes, parts, out };
+    match commands.find(parts.word(bytes, 0)) {
+        Some(Answer::Quit) => return ControlFlow::Break(()),
+        Some(answer) => asked.answer(answer),
+        None => asked.say("ERROR\r\n"),
     }
+    ControlFlow::Continue(())
 }
 
 impl<'a> Asked<'a> {

@@ -1,12 +1,14 @@
 //! What the null server says.
 
 mod memcached;
+mod ready;
 mod resp;
 
-use super::NullSettings;
 use super::commands::Commands;
 use super::memory::Memory;
+use super::settings::NullSettings;
 use crate::reference::scan::{self, Broken, Found, Parts, Protocol};
+use ready::Ready;
 
 /// Answers of one turn are at most this long, but for the last of them; the rest waits.
 const OUT_BYTES_MAX: usize = 1 << 20;
@@ -36,27 +38,12 @@ pub(super) struct Batch {
     pub(super) close: bool,
 }
 
-/// What is to be done after an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Then {
-    Continue,
-    Close,
-}
-
-/// Ready answers, shared by all threads.
+/// All answers, shared by all threads.
 #[derive(Debug)]
 pub(super) struct Answers {
     resp: Commands<resp::Answer>,
     memcached: Commands<memcached::Answer>,
-    /// The value as a bulk string of RESP.
-    bulk: Vec<u8>,
-    /// The value as it follows the key in memcached's text protocol: ` 0 <length>`, and the rest of
-    /// the answer.
-    text: Vec<u8>,
-    /// The value as it follows the flags in a meta answer.
-    value: Vec<u8>,
-    miss: bool,
-    memory: Option<Memory>,
+    ready: Ready,
 }
 
 impl Answers {
@@ -65,14 +52,11 @@ impl Answers {
         let (mut bulk, mut text) = (Vec::new(), Vec::new());
         resp::bulk(&mut bulk, &value);
         memcached::value(&mut text, 0, &value, false);
+        let memory = (settings.remember > 0).then(|| Memory::new(settings.remember));
         Self {
             resp: Commands::new(&resp::COMMANDS),
             memcached: Commands::new(&memcached::COMMANDS),
-            bulk,
-            text,
-            value,
-            miss: settings.miss,
-            memory: (settings.remember > 0).then(|| Memory::new(settings.remember)),
+            ready: Ready { bulk, text, value, miss: settings.miss, memory },
         }
     }
 
@@ -114,10 +98,15 @@ impl Answers {
             }
             batch.requests += 1;
             let then = match protocol {
-                Protocol::Resp => self.resp(&mut speech.resp3, rest, parts, out),
-                Protocol::Memcached => self.memcached(rest, parts, out),
+                Protocol::Resp => {
+                    let resp3 = &mut speech.resp3;
+                    resp::answer(&self.resp, &self.ready, resp3, rest, parts, out)
+                }
+                Protocol::Memcached => {
+                    memcached::answer(&self.memcached, &self.ready, rest, parts, out)
+                }
             };
-            if then == Then::Close {
+            if then.is_break() {
                 batch.close = true;
                 break;
             }
@@ -135,21 +124,6 @@ fn refuse(protocol: Protocol, Broken(expected): Broken, out: &mut Vec<u8>) {
     for text in [before, expected, after] {
         out.extend_from_slice(text.as_bytes());
     }
-}
-
-/// Appends a number in decimal digits.
-fn push_number(out: &mut Vec<u8>, mut number: usize) {
-    let mut digits = [0; 20];
-    let mut at = digits.len();
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (number % 10) as u8;
-        number /= 10;
-        if number == 0 {
-            break;
-        }
-    }
-    out.extend_from_slice(&digits[at..]);
 }
 
 #[cfg(test)]

@@ -4,8 +4,10 @@ mod commands;
 
 pub(super) use commands::{Answer, COMMANDS};
 
-use super::{Answers, Then, push_number};
+use super::ready::{Ready, push_number};
+use crate::reference::null::commands::Commands;
 use crate::reference::scan::{Parts, number};
+use std::ops::ControlFlow;
 
 /// Elements of the longest range that is answered.
 const RANGE_MAX: usize = 4096;
@@ -27,39 +29,39 @@ const SCRIPT: &[u8] = b"0000000000000000000000000000000000000000";
 
 /// One request and where its answer goes.
 struct Asked<'a> {
-    answers: &'a Answers,
+    answers: &'a Ready,
     resp3: bool,
     bytes: &'a [u8],
     parts: &'a Parts,
     out: &'a mut Vec<u8>,
 }
 
-impl Answers {
-    /// Answers one request of RESP, which has at least one word.
-    #[inline]
-    pub(super) fn resp(
-        &self,
-        resp3: &mut bool,
-        bytes: &[u8],
-        parts: &Parts,
-        out: &mut Vec<u8>,
-    ) -> Then {
-        let mut asked = Asked { answers: self, resp3: *resp3, bytes, parts, out };
-        match self.resp.find(parts.word(bytes, 0)) {
-            Some(Answer::Hello) => *resp3 = asked.hello(),
-            Some(Answer::Reset) => {
-                *resp3 = false;
-                asked.say("+RESET\r\n");
-            }
-            Some(Answer::Quit) => {
-                asked.say("+OK\r\n");
-                return Then::Close;
-            }
-            Some(answer) => asked.answer(answer),
-            None => asked.unknown(),
+/// Answers one request of RESP, which has at least one word. Breaks where the connection ends after
+/// it.
+#[inline]
+pub(super) fn answer(
+    commands: &Commands<Answer>,
+    answers: &Ready,
+    resp3: &mut bool,
+    bytes: &[u8],
+    parts: &Parts,
+    out: &mut Vec<u8>,
+) -> ControlFlow<()> {
+    let mut asked = Asked { answers, resp3: *resp3, bytes, parts, out };
+    match commands.find(parts.word(bytes, 0)) {
+        Some(Answer::Hello) => *resp3 = asked.hello(),
+        Some(Answer::Reset) => {
+            *resp3 = false;
+            asked.say("+RESET\r\n");
         }
-        Then::Continue
+        Some(Answer::Quit) => {
+            asked.say("+OK\r\n");
+            return ControlFlow::Break(());
+        }
+        Some(answer) => asked.answer(answer),
+        None => asked.unknown(),
     }
+    ControlFlow::Continue(())
 }
 
 impl<'a> Asked<'a> {
