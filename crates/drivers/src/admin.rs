@@ -9,9 +9,7 @@ use model::{Backend, Endpoint, ErrorClass, Failure, Layout, StoreCounters};
 use workloads::store::{Closed, Found, StoreError};
 
 use crate::wire::Dialect;
-use crate::{
-    SessionOptions, fault, files, kv, memcached, mysql, open_page_store, open_session_store, redis,
-};
+use crate::{SessionOptions, fault, kv, open_page_store, open_session_store};
 
 /// What a store tells about itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -200,17 +198,6 @@ pub trait Admin: Send {
     fn room(&mut self) -> Result<Vec<Room>, Failure> {
         Ok(Vec::new())
     }
-}
-
-/// Connects for administration; errors as [`open_session_store`].
-pub fn admin(endpoint: &Endpoint, timeout: Duration) -> Result<Box<dyn Admin>, Failure> {
-    match endpoint {
-        Endpoint::Files { directory } => files::open_admin(directory),
-        Endpoint::Redis { .. } => redis::open_admin(endpoint, timeout),
-        Endpoint::Mysql { .. } => mysql::open_admin(endpoint, timeout),
-        Endpoint::Memcached(memcached) => memcached::open_admin(memcached, timeout),
-    }
-    .map_err(fault::failure)
 }
 
 /// Checks a command without asking a server.

@@ -3,51 +3,23 @@
 //! Those on one product stand in its folder; those on two are here.
 
 mod dice;
+mod expiry;
 mod levels;
 mod simple;
 mod two_levels;
-
-use std::collections::BTreeMap;
-use std::path::PathBuf;
-use std::time::Duration;
 
 use model::{Backend, Endpoint, ErrorClass, Failure};
 use workloads::app_cache::TaggedCache;
 use workloads::store::StoreError;
 
 use crate::memcached::{Symfony, ZendMemcached};
-use crate::{clock, fault, files, mysql, redis};
+use crate::{CacheOptions, fault, files, mysql, redis};
 use simple::SimpleTwoLevels;
 use two_levels::TwoLevels;
 
 pub(crate) use dice::Dice;
+pub(crate) use expiry::{expire_s, now_s};
 pub(crate) use levels::SlowLevel;
-
-/// The time, in seconds since 1970, at which records expire that never do (Zend, Magento).
-const NEVER: i64 = 9_999_999_999;
-
-/// Seconds since 1970, which these layouts store.
-pub(crate) fn now_s() -> i64 {
-    clock::now_s().cast_signed()
-}
-
-/// When a record expires that is stored now.
-pub(crate) fn expire_s(lifetime_s: Option<u64>) -> i64 {
-    lifetime_s.map_or(NEVER, |s| now_s().saturating_add(i64::try_from(s).unwrap_or(i64::MAX)))
-}
-
-/// What a client of an application cache needs to know.
-#[derive(Clone, Debug)]
-pub struct CacheOptions {
-    /// Where the backend's stores are, in the order of [`Backend::products`].
-    pub endpoints: Vec<Endpoint>,
-    /// Directory of the backend's files; empty for a backend without files.
-    pub directory: PathBuf,
-    /// Time after which an unanswered call fails, above zero.
-    pub timeout: Duration,
-    /// What differs from the defaults of `Cm_Cache_Backend_Redis`, by [`model::CM_SETTINGS`].
-    pub cm_settings: BTreeMap<String, String>,
-}
 
 /// Opens one client of a backend: servers are connected to, logged in to and asked for one answer.
 pub fn open_tagged_cache(

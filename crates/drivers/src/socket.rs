@@ -3,6 +3,7 @@
 //! What a server answers to one request is bounded in time and in bytes below all protocols, TLS
 //! included: a server that sends a byte now and then, or without end, is given up.
 
+use std::fmt::Display;
 use std::io::{self, Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::os::fd::AsRawFd as _;
@@ -12,8 +13,8 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use load::wire::Tls;
-use model::{ErrorClass, NetAddress};
+use load::wire::{Address, Tls};
+use model::{ErrorClass, Failure, NetAddress};
 use nix::errno::Errno;
 use nix::sys::socket::{
     AddressFamily, MsgFlags, SockFlag, SockType, UnixAddr, connect, recv, setsockopt, socket,
@@ -22,11 +23,8 @@ use nix::sys::socket::{
 use nix::sys::time::TimeVal;
 use workloads::store::StoreError;
 
+use crate::bounded::Bounded;
 use crate::{fault, tls};
-
-/// Most bytes of an answer: a value of 64 MiB, the longest that the protocols' readers take, with
-/// its head and what TLS adds.
-const ANSWER_BYTES_MAX: usize = 66 << 20;
 
 /// Such a connection. Each read and write is bounded by the time-out, and so are all of them
 /// together from one [`Socket::begin`] to the next.
@@ -34,64 +32,6 @@ pub(crate) enum Socket {
     Tcp(Bounded<TcpStream>),
     Unix(Bounded<UnixStream>),
     Tls(Box<tls::Blocking>),
-}
-
-/// A socket whose answer to one request is bounded.
-pub(crate) struct Bounded<S> {
-    socket: S,
-    timeout: Duration,
-    until: Instant,
-    /// Bytes that may still come.
-    left: usize,
-    has_read: bool,
-}
-
-impl<S> Bounded<S> {
-    fn new(socket: S, timeout: Duration) -> Self {
-        let until = Instant::now() + timeout;
-        Self { socket, timeout, until, left: ANSWER_BYTES_MAX, has_read: false }
-    }
-
-    fn begin(&mut self) {
-        self.until = Instant::now() + self.timeout;
-        self.left = ANSWER_BYTES_MAX;
-        self.has_read = false;
-    }
-
-    fn in_time(&self) -> io::Result<()> {
-        if Instant::now() < self.until { Ok(()) } else { Err(io::ErrorKind::TimedOut.into()) }
-    }
-}
-
-impl<S: Read> Read for Bounded<S> {
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        // The first read is bounded by the socket itself, and may come late: what was answered
-        // meanwhile is there.
-        if self.has_read {
-            self.in_time()?;
-        }
-        if self.left == 0 {
-            let words =
-                format!("the answer is longer than {} MiB (expected less)", ANSWER_BYTES_MAX >> 20);
-            return Err(io::Error::new(io::ErrorKind::FileTooLarge, words));
-        }
-        self.has_read = true;
-        let most = into.len().min(self.left);
-        let read = self.socket.read(&mut into[..most])?;
-        self.left -= read;
-        Ok(read)
-    }
-}
-
-impl<S: Write> Write for Bounded<S> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.in_time()?;
-        self.socket.write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.socket.flush()
-    }
 }
 
 impl Socket {
@@ -219,4 +159,18 @@ fn unix(path: &Path, timeout: Duration) -> io::Result<UnixStream> {
     setsockopt(&fd, sockopt::ReceiveTimeout, &limit)?;
     connect(fd.as_raw_fd(), &UnixAddr::new(path)?)?;
     Ok(UnixStream::from(fd))
+}
+
+/// The address of a server; of several, the first.
+pub(crate) fn resolve(address: &NetAddress) -> Result<Address, Failure> {
+    let (host, port) = match address {
+        NetAddress::Unix(path) => return Ok(Address::Unix(path.clone())),
+        NetAddress::Tcp(host, port) => (host.as_str(), *port),
+    };
+    let unknown = |e: &dyn Display| Failure {
+        class: ErrorClass::Refused,
+        message: format!("host `{host}` has no address: {e}"),
+    };
+    let mut found = (host, port).to_socket_addrs().map_err(|e| unknown(&e))?;
+    found.next().map(Address::Tcp).ok_or_else(|| unknown(&"none is known"))
 }

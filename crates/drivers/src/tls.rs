@@ -25,7 +25,7 @@ use rustls::{
 };
 use workloads::store::StoreError;
 
-use crate::socket::Bounded;
+use crate::bounded::Bounded;
 
 /// What is checked of a server's certificate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

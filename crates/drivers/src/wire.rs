@@ -1,16 +1,14 @@
 //! Key-value load by the wire engine: how each product's operations are spelled, which servers
 //! there are, and what is said to them first.
 
-use std::fmt::Display;
-use std::net::ToSocketAddrs;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use load::Meter;
 use load::wire::route::Survey;
 use load::wire::template::Template;
-use load::wire::{Address, Moment, Offer, Operation, Outcome, Servers, Work};
-use model::{Endpoint, ErrorClass, Failure, NetAddress, Product, Spelling};
+use load::wire::{Moment, Offer, Operation, Outcome, Servers, Work};
+use model::{Endpoint, ErrorClass, Failure, Product, Spelling};
 use workloads::kv::{KeyNames, Sizes};
 
 use crate::fault::failure;
@@ -19,6 +17,7 @@ use crate::redis::Replies;
 use crate::redis::hello::{Login, hello};
 use crate::redis::requests::{self, CommandError, Holes};
 use crate::redis::survey::ClusterSurvey;
+use crate::socket::resolve;
 use crate::{memcached, tls};
 
 /// Name under which a server lists our connections.
@@ -93,20 +92,6 @@ fn redis_servers(endpoint: &Endpoint, timeout: Duration) -> Result<Servers, Fail
     let survey = ClusterSurvey::of(endpoint, &members, timeout);
     let survey = survey.map(|survey| Box::new(survey) as Box<dyn Survey>);
     Ok(Servers { nodes, tls, hello, hello_replies, route, survey })
-}
-
-/// The address of a server; of several, the first.
-pub(crate) fn resolve(address: &NetAddress) -> Result<Address, Failure> {
-    let (host, port) = match address {
-        NetAddress::Unix(path) => return Ok(Address::Unix(path.clone())),
-        NetAddress::Tcp(host, port) => (host.as_str(), *port),
-    };
-    let unknown = |e: &dyn Display| Failure {
-        class: ErrorClass::Refused,
-        message: format!("host `{host}` has no address: {e}"),
-    };
-    let mut found = (host, port).to_socket_addrs().map_err(|e| unknown(&e))?;
-    found.next().map(Address::Tcp).ok_or_else(|| unknown(&"none is known"))
 }
 
 impl Dialect {

@@ -11,7 +11,8 @@
 use workloads::app_cache::{CleanMode, Effort, LoadEffect, TaggedCache};
 use workloads::store::{Found, StoreError};
 
-use super::{Dice, NEVER, SlowLevel, expire_s};
+use super::expiry::NEVER;
+use super::{Dice, SlowLevel, expire_s};
 use crate::memcached::ZendMemcached;
 use crate::php::Value;
 

@@ -14,7 +14,8 @@ use nix::sys::stat::{Mode, fstat, mkdirat};
 use nix::unistd::{UnlinkatFlags, unlinkat};
 use workloads::store::StoreError;
 
-use super::{Directory, check_id, is_room};
+use super::directory::{Directory, check_id};
+use super::is_room;
 use crate::{Admin, Facts, Patience, SessionOptions, admin, fault};
 
 struct FilesAdmin {

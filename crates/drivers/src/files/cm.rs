@@ -22,9 +22,9 @@ use nix::fcntl::OFlag;
 use workloads::app_cache::{CleanMode, Effort, TaggedCache};
 use workloads::store::{Found, StoreError};
 
+use super::directory::{Directory, check_id};
 use super::stream::Stream;
 use super::tree::{At, Tree, wrong};
-use super::{Directory, check_id};
 use crate::cache::{Dice, expire_s, now_s};
 use crate::php::Value;
 

@@ -13,7 +13,8 @@ use nix::fcntl::OFlag;
 use nix::unistd::Uid;
 use workloads::store::{Closed, Found, Opened, PageStore, StoreError};
 
-use super::{Directory, check_id, close, lock};
+use super::directory::{Directory, check_id, close};
+use super::lock;
 use crate::fault;
 
 const PREFIX: &str = "sess_";

@@ -15,7 +15,7 @@ use nix::fcntl::{AtFlags, OFlag};
 use nix::sys::stat::fstatat;
 use workloads::store::{Found, SessionStore, StoreError};
 
-use super::{Directory, check_id, close};
+use super::directory::{Directory, check_id, close};
 use crate::fault;
 
 pub(super) struct Plain {

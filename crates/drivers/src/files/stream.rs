@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use workloads::store::StoreError;
 
-use super::lock;
 use super::tree::{At, wrong};
+use super::{directory, lock};
 use crate::fault;
 
 /// Bytes that a stream reads at once.
@@ -86,7 +86,7 @@ impl<'a> Stream<'a> {
     /// Closes what was written; the file's lock ends with it.
     pub(super) fn close(self) -> Result<(), StoreError> {
         let at = self.at;
-        super::close(self.file).map_err(|e| wrong("close", at, &e))
+        directory::close(self.file).map_err(|e| wrong("close", at, &e))
     }
 
     pub(super) fn file(&self) -> &File {

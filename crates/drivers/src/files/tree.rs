@@ -21,7 +21,7 @@ use nix::sys::stat::{FchmodatFlags, FileStat, Mode, SFlag, fchmodat, fstat, fsta
 use nix::unistd::{AccessFlags, UnlinkatFlags, faccessat, unlinkat};
 use workloads::store::StoreError;
 
-use super::Directory;
+use super::directory::Directory;
 use crate::fault;
 
 /// Where a file is: the name of a directory, empty for the cache's own, and its name in that.

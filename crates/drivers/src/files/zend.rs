@@ -24,9 +24,9 @@ use nix::sys::stat::{Mode, fchmod};
 use workloads::app_cache::{CleanMode, Effort, LoadEffect, TaggedCache};
 use workloads::store::{Found, StoreError};
 
+use super::directory::{Directory, FILE_MODE, check_id};
 use super::stream::Stream;
 use super::tree::{At, Tree, wrong};
-use super::{Directory, FILE_MODE, check_id};
 use crate::cache::{SlowLevel, expire_s, now_s};
 use crate::php::Value;
 

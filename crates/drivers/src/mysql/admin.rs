@@ -12,7 +12,8 @@ use model::{Backend, Endpoint, ErrorClass, Failure, Layout, StoreCounters};
 use nix::sys::socket;
 use workloads::store::StoreError;
 
-use super::{Server, magento, sql};
+use super::server::Server;
+use super::{magento, sql};
 use crate::{Admin, Facts, Patience, SessionOptions, admin, fault};
 
 /// Longest value of the types TEXT and BLOB; longer ones need the medium types.

@@ -19,7 +19,8 @@ use model::Endpoint;
 use workloads::app_cache::{CleanMode, Effort, TaggedCache};
 use workloads::store::{Found, StoreError};
 
-use super::{Server, sql};
+use super::server::Server;
+use super::sql;
 use crate::CacheOptions;
 use crate::clock::now_s;
 

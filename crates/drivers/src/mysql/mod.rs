@@ -3,6 +3,7 @@
 //! - [`plain`]: the 2019 script's table, by kept prepared statements or a connection a call.
 //! - [`page`]: Symfony's session handler with its transaction as the lock (Shopware's default).
 //! - [`magento`]: Magento's tables of an application cache.
+//! - [`server`]: where a server is, and its errors as ours.
 //! - [`sql`]: statements as text with their values quoted.
 //! - [`admin`]: what is done around a run.
 
@@ -10,25 +11,17 @@ mod admin;
 mod magento;
 mod page;
 mod plain;
+mod server;
 mod sql;
 
-use std::io;
-use std::time::Duration;
-
-use ::mysql::consts::CapabilityFlags;
-use ::mysql::error::DriverError;
-use ::mysql::{Conn, Error, MySqlError, Opts, OptsBuilder};
-use model::{Connections, Endpoint, ErrorClass, Failure, NetAddress};
+use model::{Connections, Endpoint, ErrorClass, Failure};
 use workloads::app_cache::TaggedCache;
 use workloads::store::{PageStore, SessionStore, StoreError};
 
 use crate::{CacheOptions, SessionOptions, fault};
 
 pub(crate) use admin::open_admin;
-
-/// Longest packet that is sent or accepted; asking the server for its own limit would be one
-/// more statement on every connection.
-const PACKET_BYTES_MAX: usize = 64 << 20;
+use server::Server;
 
 pub(crate) fn open_plain(
     endpoint: &Endpoint,
@@ -58,134 +51,4 @@ pub(crate) fn open_cache(options: &CacheOptions) -> Result<Box<dyn TaggedCache>,
         return Err(Failure { class: ErrorClass::Other, message });
     };
     Ok(Box::new(magento::Magento::open(endpoint, options).map_err(fault::failure)?))
-}
-
-/// A server and how it is reached.
-struct Server {
-    options: Opts,
-    address: String,
-    timeout: Duration,
-}
-
-impl Server {
-    fn new(endpoint: &Endpoint, timeout: Duration) -> Result<Self, StoreError> {
-        Self::with_statements(endpoint, timeout, Vec::new())
-    }
-
-    /// A server to which every connection says `statements` first.
-    fn with_statements(
-        endpoint: &Endpoint,
-        timeout: Duration,
-        statements: Vec<String>,
-    ) -> Result<Self, StoreError> {
-        let Endpoint::Mysql { address, user, password, database } = endpoint else {
-            return Err(StoreError::fatal(ErrorClass::Other, "not a MySQL endpoint"));
-        };
-        let builder = OptsBuilder::new()
-            .user(Some(user.as_str()))
-            .pass(password.as_ref().map(|p| p.reveal().to_string()))
-            .db_name(Some(database.as_str()))
-            // Over TCP when TCP was asked for, also on loopback.
-            .prefer_socket(false)
-            .tcp_nodelay(true)
-            .max_allowed_packet(Some(PACKET_BYTES_MAX))
-            .tcp_connect_timeout(Some(timeout))
-            .read_timeout(Some(timeout))
-            .write_timeout(Some(timeout))
-            // An unchanged row counts as found.
-            .additional_capabilities(CapabilityFlags::CLIENT_FOUND_ROWS)
-            .init(statements);
-        let builder = match address {
-            NetAddress::Tcp(host, port) => {
-                builder.ip_or_hostname(Some(host.as_str())).tcp_port(*port)
-            }
-            NetAddress::Unix(path) => {
-                let Some(path) = path.to_str() else {
-                    let message = format!("socket path `{}` is not UTF-8", path.display());
-                    return Err(StoreError::fatal(ErrorClass::Other, message));
-                };
-                builder.socket(Some(path))
-            }
-        };
-        Ok(Self { options: builder.into(), address: address.to_string(), timeout })
-    }
-
-    fn connect(&self) -> Result<Conn, StoreError> {
-        Conn::new(self.options.clone()).map_err(|e| match e {
-            Error::DriverError(DriverError::ConnectTimeout) => {
-                fault::connecting(io::ErrorKind::TimedOut, &self.address, self.timeout)
-            }
-            Error::DriverError(DriverError::CouldNotConnect(Some((_, _, kind)))) => {
-                fault::connecting(kind, &self.address, self.timeout)
-            }
-            other => self.error(&other),
-        })
-    }
-
-    /// An error of the library as one of ours.
-    fn error(&self, e: &Error) -> StoreError {
-        let under = match e {
-            Error::MySqlError(e) => return reply(e),
-            Error::IoError(e) => Some(e),
-            Error::CodecError(e) => {
-                std::error::Error::source(e).and_then(|under| under.downcast_ref::<io::Error>())
-            }
-            _ => None,
-        };
-        if let Some(e) = under {
-            return fault::connection(e, self.timeout);
-        }
-        let message = fault::words(e.to_string().as_bytes()).to_lowercase();
-        StoreError::fatal(ErrorClass::Protocol, message)
-    }
-}
-
-/// An error that the server reports, by its number: the table of server errors of MySQL
-/// (<https://dev.mysql.com/doc/mysql-errors/8.4/en/server-error-reference.html>) and of MariaDB
-/// (<https://mariadb.com/kb/en/mariadb-error-code-reference/>).
-fn reply(e: &MySqlError) -> StoreError {
-    let text = fault::words(e.message.as_bytes());
-    let class = match e.code {
-        1045 | 1698 => {
-            let message = format!(
-                "user or password was not accepted (`{}`; expected those of the target's URL)",
-                e.code
-            );
-            return StoreError::fatal(ErrorClass::Denied, message);
-        }
-        1044 | 1130 | 1142 | 1143 | 1227 | 1370 => ErrorClass::Denied,
-        1040 | 1129 | 1203 | 1226 => ErrorClass::Refused,
-        1021 | 1114 => ErrorClass::Full,
-        1026 | 1030 if text.contains(" 28 ") || text.contains("No space left") => ErrorClass::Full,
-        1205 | 1213 => ErrorClass::Lock,
-        1969 | 3024 => ErrorClass::Timeout,
-        1053 | 1079 | 1927 => {
-            return StoreError::fatal(ErrorClass::Closed, format!("the server ended: `{text}`"));
-        }
-        _ => ErrorClass::Reply,
-    };
-    StoreError::soft(class, format!("the server answered `{} {text}`", e.code))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn class(code: u16, message: &str) -> (ErrorClass, bool) {
-        let e = reply(&MySqlError { state: "HY000".into(), message: message.into(), code });
-        (e.class, e.fatal)
-    }
-
-    #[test]
-    fn errors_have_their_class() {
-        assert_eq!(class(1045, "Access denied for user"), (ErrorClass::Denied, true));
-        assert_eq!(class(1040, "Too many connections"), (ErrorClass::Refused, false));
-        assert_eq!(class(1114, "The table 't' is full"), (ErrorClass::Full, false));
-        let storage = "Got error 28 \"No space left on device\" from storage engine InnoDB";
-        assert_eq!(class(1030, storage), (ErrorClass::Full, false));
-        assert_eq!(class(1030, "Got error 122 from storage engine"), (ErrorClass::Reply, false));
-        assert_eq!(class(1213, "Deadlock found"), (ErrorClass::Lock, false));
-        assert_eq!(class(1053, "Server shutdown in progress"), (ErrorClass::Closed, true));
-        assert_eq!(class(1146, "Table doesn't exist"), (ErrorClass::Reply, false));
-    }
 }

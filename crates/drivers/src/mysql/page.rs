@@ -17,7 +17,8 @@ use ::mysql::{Conn, Error, Row};
 use model::{Endpoint, ErrorClass};
 use workloads::store::{Closed, Found, LockWait, Opened, PageStore, StoreError};
 
-use super::{Server, sql};
+use super::server::Server;
+use super::sql;
 use crate::SessionOptions;
 use crate::clock::now_s;
 

@@ -7,7 +7,8 @@ use ::mysql::{Conn, Error, Row, Statement};
 use model::ErrorClass;
 use workloads::store::{Found, SessionStore, StoreError};
 
-use super::{Server, sql};
+use super::server::Server;
+use super::sql;
 
 /// One connection with prepared statements, kept.
 pub(super) struct Persistent {

@@ -10,9 +10,10 @@ use model::{Endpoint, ErrorClass, Failure, Layout, StoreCounters};
 use workloads::store::StoreError;
 
 use super::counters::{counters, info, room};
+use super::errors::known;
 use super::own_keys;
 use super::page::{KEY_PREFIX, LOCK_SUFFIX};
-use super::resp::Tree;
+use super::resp::{Tree, text};
 use super::version::{is_of_cluster, version};
 use super::wire::Wire;
 use super::{InTurn, cluster_members, is_cluster, members};
@@ -263,15 +264,6 @@ fn passes(e: &StoreError) -> bool {
         || passing.iter().any(|code| e.message.contains(code))
 }
 
-/// The reply; `None` where the server does not know the command.
-pub(super) fn known(reply: Result<Tree, StoreError>) -> Result<Option<Tree>, StoreError> {
-    match reply {
-        Ok(tree) => Ok(Some(tree)),
-        Err(e) if !e.fatal && e.message.to_lowercase().contains("unknown command") => Ok(None),
-        Err(e) => Err(e),
-    }
-}
-
 fn scanned(tree: Tree) -> Result<(Vec<u8>, Vec<Vec<u8>>), StoreError> {
     if let Tree::List(parts) = tree
         && let Ok([Tree::Text(cursor), Tree::List(keys)]) = <[Tree; 2]>::try_from(parts)
@@ -280,14 +272,6 @@ fn scanned(tree: Tree) -> Result<(Vec<u8>, Vec<Vec<u8>>), StoreError> {
         return Ok((cursor, keys.into_iter().filter_map(bytes).collect()));
     }
     Err(StoreError::fatal(ErrorClass::Protocol, "`SCAN` was not answered by a cursor and keys"))
-}
-
-pub(super) fn text(tree: Tree) -> String {
-    match tree {
-        Tree::Text(bytes) | Tree::Error(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
-        Tree::Integer(n) => n.to_string(),
-        Tree::Nil | Tree::List(_) => String::new(),
-    }
 }
 
 /// Says how a cluster is reached, of which one server alone was given.

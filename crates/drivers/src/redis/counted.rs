@@ -10,9 +10,9 @@ use model::{Endpoint, ErrorClass};
 use workloads::app_cache::Effort;
 use workloads::store::StoreError;
 
+use super::errors::{refused, unexpected};
 use super::resp::{Reply, append, begin};
 use super::wire::Wire;
-use super::{refused, unexpected};
 
 /// Bytes of requests that are sent before their replies are waited for: the server works on them
 /// while the next are made.

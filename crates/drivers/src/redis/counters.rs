@@ -8,7 +8,8 @@ use std::str::FromStr;
 use model::{ErrorClass, StoreCounters};
 use workloads::store::StoreError;
 
-use super::admin::{known, text};
+use super::errors::known;
+use super::resp::text;
 use super::wire::Wire;
 use crate::Room;
 

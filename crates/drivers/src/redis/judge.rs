@@ -3,7 +3,7 @@
 
 use load::wire::protocol::{Judged, Malformed, Plain, Shape};
 
-use super::error_class;
+use super::errors::error_class;
 use crate::fault;
 
 /// Digits of the longest length; so many fit in 64 bits.

@@ -28,10 +28,11 @@ use workloads::app_cache::{CleanMode, Effort, TaggedCache};
 use workloads::store::{Found, StoreError};
 
 use super::counted::{Counted, Names, Scan, digits};
+use super::errors::unexpected;
 use super::gathered::Gathered;
+use super::php;
 use super::resp::Reply;
 use super::stale::{Index, stale_members};
-use super::{php, unexpected};
 use crate::clock::now_s;
 use crate::fault;
 

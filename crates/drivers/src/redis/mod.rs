@@ -18,6 +18,7 @@ pub mod cm;
 mod control;
 mod counted;
 mod counters;
+mod errors;
 mod gathered;
 pub mod hello;
 mod judge;
@@ -48,7 +49,6 @@ use crate::{CacheOptions, SessionOptions, fault};
 use chosen::{Chosen, ReadFrom};
 use cluster::SlotMap;
 use cm::{CmOptions, CmRedis};
-use resp::Reply;
 use wire::Wire;
 
 pub(crate) use admin::open_admin;
@@ -195,44 +195,4 @@ fn with_address(cluster: &Endpoint, host: &str, address: NetAddress) -> Endpoint
         }
     }
     one
-}
-
-/// The class of an error reply, by the code that begins it or, where that says nothing, by its
-/// words.
-fn error_class(text: &str) -> ErrorClass {
-    match text.split(' ').next().unwrap_or_default() {
-        "NOAUTH" | "WRONGPASS" | "NOPERM" | "DENIED" => ErrorClass::Denied,
-        "OOM" => ErrorClass::Full,
-        _ if text.starts_with("ERR max number of clients") => ErrorClass::Refused,
-        // A password for an account without one, in all versions; a wrong one before Redis 6.
-        _ if text.starts_with("ERR AUTH ")
-            || text.starts_with("ERR Client sent AUTH")
-            || text == "ERR invalid password" =>
-        {
-            ErrorClass::Denied
-        }
-        _ => ErrorClass::Reply,
-    }
-}
-
-/// An error reply as an error of its class.
-fn refused(words: &[u8]) -> StoreError {
-    let text = fault::words(words);
-    let class = error_class(&text);
-    let fatal = class == ErrorClass::Refused;
-    let cure = match text.split(' ').next() {
-        Some("LOADING") => " (wait until it has read its data)",
-        Some("NOAUTH") => fault::PASSWORD,
-        _ => "",
-    };
-    StoreError { class, message: format!("the server answered `{text}`{cure}"), fatal }
-}
-
-/// A reply of a type that the command never gives; the connection is no longer trusted.
-fn unexpected(command: &str, reply: &Reply<'_>) -> StoreError {
-    if let Reply::Error(words) = reply {
-        return refused(words);
-    }
-    let message = format!("`{command}` was answered by {}", reply.kind());
-    StoreError::fatal(ErrorClass::Protocol, message)
 }

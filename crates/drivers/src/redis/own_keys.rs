@@ -7,8 +7,7 @@
 use model::ErrorClass;
 use workloads::store::StoreError;
 
-use super::admin::text;
-use super::resp::Tree;
+use super::resp::{Tree, text};
 use super::wire::Wire;
 use crate::command::{CommandError, Part, Piece, arguments, is_one_of, pieces};
 use crate::fault;

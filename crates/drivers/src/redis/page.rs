@@ -13,9 +13,9 @@ use std::time::{Duration, Instant};
 use model::ErrorClass;
 use workloads::store::{Closed, Found, LockWait, Opened, PageStore, StoreError};
 
+use super::errors::{refused, unexpected};
 use super::resp::Reply;
 use super::wire::Wire;
-use super::{refused, unexpected};
 
 pub(super) const KEY_PREFIX: &str = model::leftovers::PAGE_KEYS;
 pub(super) const LOCK_SUFFIX: &str = "_LOCK";

@@ -3,8 +3,8 @@
 
 use workloads::store::{Found, SessionStore, StoreError};
 
+use super::errors::unexpected;
 use super::resp::Reply;
-use super::unexpected;
 use super::wire::Wire;
 
 pub(super) struct Plain {

@@ -183,6 +183,15 @@ pub enum Tree {
     List(Vec<Tree>),
 }
 
+/// The words of a reply, or its number; empty for nothing and for an array.
+pub(super) fn text(tree: Tree) -> String {
+    match tree {
+        Tree::Text(bytes) | Tree::Error(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+        Tree::Integer(n) => n.to_string(),
+        Tree::Nil | Tree::List(_) => String::new(),
+    }
+}
+
 /// How far a reply of any type has come. Each byte is looked at about once, however the reply is
 /// cut into pieces.
 #[derive(Debug)]

@@ -13,6 +13,7 @@ use super::chosen::Chosen;
 use super::cluster::{NODES_MAX, SlotMap, referred};
 use super::wire::Wire;
 use super::{is_cluster, place, with_address};
+use crate::socket::resolve;
 use crate::tls;
 
 /// Longest time that one server is waited for, and after which no further one is asked.
@@ -81,7 +82,7 @@ impl ClusterSurvey {
         let mut numbers = Vec::new();
         for (node, must) in map.nodes().iter().zip(must) {
             let address = NetAddress::Tcp(node.host.clone(), node.port);
-            let address = match crate::wire::resolve(&address) {
+            let address = match resolve(&address) {
                 Ok(address) => address,
                 Err(_) if must => return None,
                 Err(_) => {

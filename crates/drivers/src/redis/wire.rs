@@ -11,10 +11,10 @@ use load::wire::Tls;
 use model::{Endpoint, ErrorClass, Secret};
 use workloads::store::StoreError;
 
+use super::errors::{refused, unexpected};
 use super::resp::{
     BULK_BYTES_MAX, Coming, Malformed, Reply, Shape, Step, Tree, encode, parse, parse_tree,
 };
-use super::{refused, unexpected};
 use crate::socket::Socket;
 use crate::{fault, tls};
 

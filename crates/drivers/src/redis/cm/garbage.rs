@@ -8,8 +8,8 @@ use model::ErrorClass;
 use workloads::store::StoreError;
 
 use super::super::counted::{Names, Scan, digits};
+use super::super::errors::unexpected;
 use super::super::resp::Reply;
-use super::super::unexpected;
 use super::{CmRedis, IDS, RECORD, TAG, TAGS, scripts};
 
 /// Ids that are taken out of a set at once.

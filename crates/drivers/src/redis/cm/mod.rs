@@ -33,10 +33,10 @@ pub use compress::Compression;
 pub use options::{CmOptions, Removal};
 
 use super::counted::{Counted, Names, digits};
+use super::errors::unexpected;
 use super::gathered::Gathered;
 use super::resp::Reply;
 use super::stale::{Index, stale_members};
-use super::unexpected;
 use crate::cache::SlowLevel;
 use crate::fault;
 use crate::tags::once;

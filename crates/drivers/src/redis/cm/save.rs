@@ -3,8 +3,8 @@
 use workloads::store::StoreError;
 
 use super::super::counted::digits;
+use super::super::errors::unexpected;
 use super::super::resp::Reply;
-use super::super::unexpected;
 use super::{CmRedis, IDS, RECORD, TAG, TAGS, compress, scripts};
 use crate::clock::now_s;
 

@@ -1,0 +1,37 @@
+//! What clients need to know besides the endpoint.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use model::{Connections, Endpoint};
+
+/// What a client of a session store needs to know.
+#[derive(Clone, Debug)]
+pub struct SessionOptions {
+    /// When connections are made. Matters to the plain layout of MySQL only: files have none,
+    /// Redis and every page store keep theirs.
+    pub connections: Connections,
+    /// Lifetime of a session in seconds, at least 1. Files have none.
+    pub ttl_s: u64,
+    /// Time after which an unanswered call fails, above zero.
+    pub timeout: Duration,
+    /// Table of MySQL, a plain identifier that [`Admin::prepare`](crate::Admin::prepare) created.
+    pub table: String,
+    /// Table of MySQL, a plain identifier that [`Admin::prepare`](crate::Admin::prepare)
+    /// created.
+    pub directory: PathBuf,
+}
+
+/// What a client of an application cache needs to know.
+#[derive(Clone, Debug)]
+pub struct CacheOptions {
+    /// Where the backend's stores are, in the order of [`model::Backend::products`].
+    pub endpoints: Vec<Endpoint>,
+    /// Directory of the backend's files; empty for a backend without files.
+    pub directory: PathBuf,
+    /// Time after which an unanswered call fails, above zero.
+    pub timeout: Duration,
+    /// What differs from the defaults of `Cm_Cache_Backend_Redis`, by [`model::CM_SETTINGS`].
+    pub cm_settings: BTreeMap<String, String>,
+}

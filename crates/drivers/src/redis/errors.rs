@@ -1,0 +1,56 @@
+//! Replies that are errors, or that a command never gives, as errors of ours.
+
+use model::ErrorClass;
+use workloads::store::StoreError;
+
+use super::resp::{Reply, Tree};
+use crate::fault;
+
+/// The class of an error reply, by the code that begins it or, where that says nothing, by its
+/// words.
+pub(super) fn error_class(text: &str) -> ErrorClass {
+    match text.split(' ').next().unwrap_or_default() {
+        "NOAUTH" | "WRONGPASS" | "NOPERM" | "DENIED" => ErrorClass::Denied,
+        "OOM" => ErrorClass::Full,
+        _ if text.starts_with("ERR max number of clients") => ErrorClass::Refused,
+        // A password for an account without one, in all versions; a wrong one before Redis 6.
+        _ if text.starts_with("ERR AUTH ")
+            || text.starts_with("ERR Client sent AUTH")
+            || text == "ERR invalid password" =>
+        {
+            ErrorClass::Denied
+        }
+        _ => ErrorClass::Reply,
+    }
+}
+
+/// An error reply as an error of its class.
+pub(super) fn refused(words: &[u8]) -> StoreError {
+    let text = fault::words(words);
+    let class = error_class(&text);
+    let fatal = class == ErrorClass::Refused;
+    let cure = match text.split(' ').next() {
+        Some("LOADING") => " (wait until it has read its data)",
+        Some("NOAUTH") => fault::PASSWORD,
+        _ => "",
+    };
+    StoreError { class, message: format!("the server answered `{text}`{cure}"), fatal }
+}
+
+/// A reply of a type that the command never gives; the connection is no longer trusted.
+pub(super) fn unexpected(command: &str, reply: &Reply<'_>) -> StoreError {
+    if let Reply::Error(words) = reply {
+        return refused(words);
+    }
+    let message = format!("`{command}` was answered by {}", reply.kind());
+    StoreError::fatal(ErrorClass::Protocol, message)
+}
+
+/// The reply; `None` where the server does not know the command.
+pub(super) fn known(reply: Result<Tree, StoreError>) -> Result<Option<Tree>, StoreError> {
+    match reply {
+        Ok(tree) => Ok(Some(tree)),
+        Err(e) if !e.fatal && e.message.to_lowercase().contains("unknown command") => Ok(None),
+        Err(e) => Err(e),
+    }
+}

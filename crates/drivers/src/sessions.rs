@@ -1,0 +1,50 @@
+//! Opening clients of session stores.
+
+use model::{Endpoint, ErrorClass, Failure};
+use workloads::store::{PageStore, SessionStore};
+
+use crate::{SessionOptions, fault, files, memcached, mysql, redis};
+
+/// Opens one client of the plain layout.
+///
+/// Servers are connected to, logged in to and asked for one answer, so that a wrong password
+/// (`Denied`), nobody listening (`Refused`) and a hanging server (`Timeout`) show here.
+pub fn open_session_store(
+    endpoint: &Endpoint,
+    options: &SessionOptions,
+) -> Result<Box<dyn SessionStore>, Failure> {
+    check(options)?;
+    match endpoint {
+        Endpoint::Files { .. } => files::open_plain(options),
+        Endpoint::Redis { .. } => redis::open_plain(endpoint, options),
+        Endpoint::Mysql { .. } => mysql::open_plain(endpoint, options),
+        Endpoint::Memcached(_) => Err(memcached::no_sessions()),
+    }
+    .map_err(fault::failure)
+}
+
+/// Opens one client of a shop's session handler; errors as [`open_session_store`].
+pub fn open_page_store(
+    endpoint: &Endpoint,
+    options: &SessionOptions,
+) -> Result<Box<dyn PageStore>, Failure> {
+    check(options)?;
+    match endpoint {
+        Endpoint::Files { .. } => files::open_page(options),
+        Endpoint::Redis { .. } => redis::open_page(endpoint, options),
+        Endpoint::Mysql { .. } => mysql::open_page(endpoint, options),
+        Endpoint::Memcached(_) => Err(memcached::no_sessions()),
+    }
+    .map_err(fault::failure)
+}
+
+fn check(options: &SessionOptions) -> Result<(), Failure> {
+    let wrong = |message: &str| Err(Failure { class: ErrorClass::Other, message: message.into() });
+    if options.ttl_s == 0 {
+        return wrong("a lifetime of `0` seconds stores nothing (expected at least 1: ttl_s)");
+    }
+    if options.timeout.is_zero() {
+        return wrong("a time-out of `0` ends every call (expected more: timeout)");
+    }
+    Ok(())
+}
