@@ -1,66 +1,9 @@
-//! The command line as clap reads it.
+//! Arguments of commands, and how their texts are read.
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
-use crate::commands::null_server::NullArguments;
-use crate::commands::scripted_server::ScriptedArguments;
-
-/// Which cache or session store is fastest here, where each breaks, and how sure that is.
-#[derive(Debug, Parser)]
-#[command(name = "cachedyno", version = crate::studies::TOOL_VERSION, about, max_term_width = 100)]
-#[command(
-    after_help = "Exit codes: 0 done, and VALID or UNREPLICATED, 1 unexpected failure, 2 usage or \
-    study error, 3 a named target cannot be used, 4 the run is INVALID or NOT-STEADY, 130 \
-    interrupted."
-)]
-pub(crate) struct Arguments {
-    #[command(subcommand)]
-    pub(crate) command: Command,
-}
-
-/// What to do.
-#[derive(Debug, Subcommand)]
-pub(crate) enum Command {
-    /// Measure a study on real stores and say which is fastest
-    Run(Box<Run>),
-    /// Write a data set of an application cache as files that the original benchmark reads
-    DataSet(crate::commands::data_set::DataSet),
-    /// Put key-value load of your own on servers
-    Bench(Box<crate::commands::bench::Bench>),
-    /// Find the highest rate that a server bears within limits of latency and errors
-    FindMax(Box<crate::commands::find_max::FindMax>),
-    /// List the shipped studies, or print one to start your own from
-    Studies(Studies),
-    /// Say which stores are installed, what on this host would disturb a measurement, and what
-    /// killed runs left here
-    Doctor(Doctor),
-    /// Measure what this machine can do and what the generator costs, for later records
-    Calibrate(crate::commands::calibrate::Calibrate),
-    /// List the records of earlier runs
-    List(List),
-    /// Show the result of a run again
-    Show(Show),
-    /// Make the page of a run again and print its path
-    Report(Report),
-    /// Print the numbers of a run for other programs
-    Export(Export),
-    /// Remove what a killed run left in an existing store
-    Clean(crate::commands::clean::Clean),
-    /// Compare what two runs have in common: results, ramps, searches
-    Compare(Compare),
-    /// Run the tests of redis-benchmark, with its flags and its output, and correct its figures
-    #[command(disable_help_flag = true, disable_version_flag = true)]
-    RedisBenchmark {
-        /// As redis-benchmark takes them; --help lists them
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-        arguments: Vec<std::ffi::OsString>,
-    },
-    /// Serve RESP and memcached at the least cost, to see what a generator can do at most
-    NullServer(NullArguments),
-    /// Serve RESP and memcached at times and with faults that are known, to judge a generator by
-    ScriptedServer(ScriptedArguments),
-}
+use crate::exit::CliError;
 
 /// How a result is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -304,4 +247,30 @@ pub(crate) struct Compare {
     pub(crate) with: String,
     #[command(flatten)]
     pub(crate) records: Records,
+}
+
+/// The pairs of `--set`.
+pub(crate) fn sets(pairs: &[String]) -> Result<Vec<(String, String)>, CliError> {
+    let split = |pair: &String| match pair.split_once('=') {
+        Some((key, value)) => Ok((key.to_string(), value.to_string())),
+        None => Err(CliError::usage(format!("--set `{pair}` is not of the form KEY=VALUE"))),
+    };
+    pairs.iter().map(split).collect()
+}
+
+/// Time-outs are kept in whole milliseconds.
+pub(crate) fn timeout_ms(text: Option<&str>) -> Result<Option<u64>, CliError> {
+    match duration_ns("--timeout", text)? {
+        Some(ns) if ns < 1_000_000 => {
+            let text = text.unwrap_or_default();
+            Err(CliError::usage(format!("--timeout `{text}` is too short (expected 1ms or more)")))
+        }
+        ns => Ok(ns.map(|ns| ns / 1_000_000)),
+    }
+}
+
+/// A time of a flag in nanoseconds.
+pub(crate) fn duration_ns(flag: &str, text: Option<&str>) -> Result<Option<u64>, CliError> {
+    let parse = |text| stats::parse_duration_ns(text);
+    text.map(parse).transpose().map_err(|e| CliError::usage(format!("{flag}: {e}")))
 }

@@ -1,4 +1,4 @@
-//! One file a command.
+//! One file a command; `measuring` and `serving` hold what several do alike.
 
 pub(crate) mod bench;
 pub(crate) mod calibrate;
@@ -9,6 +9,7 @@ pub(crate) mod doctor;
 pub(crate) mod export;
 pub(crate) mod find_max;
 pub(crate) mod list;
+mod measuring;
 pub(crate) mod null_server;
 pub(crate) mod redis_benchmark;
 pub(crate) mod report;

@@ -6,9 +6,6 @@
 use archive::ArchiveError;
 use model::{Failure, StudyError};
 use std::fmt;
-use std::process::ExitCode;
-
-use crate::{output, secrets};
 
 /// Done, and the result is VALID or UNREPLICATED.
 pub(crate) const DONE: u8 = 0;
@@ -38,6 +35,11 @@ impl CliError {
     pub(crate) fn failed(message: impl Into<String>) -> Self {
         Self { code: FAILED, message: message.into() }
     }
+
+    /// The exit code that it stands for.
+    pub(crate) fn code(&self) -> u8 {
+        self.code
+    }
 }
 
 impl fmt::Display for CliError {
@@ -66,23 +68,4 @@ impl From<rig::RigError> for CliError {
     fn from(error: rig::RigError) -> Self {
         Self::failed(Failure::from(error).message)
     }
-}
-
-/// Prints the error and gives its exit code.
-pub(crate) fn print(error: &CliError) -> ExitCode {
-    output::say(&secrets::masked(&format!("error: {error}")));
-    ExitCode::from(error.code)
-}
-
-/// Prints what clap found wrong, or the help that was asked for, and gives its exit code.
-pub(crate) fn of_clap(error: &clap::Error) -> ExitCode {
-    match output::say_clap(error) {
-        Ok(()) => ExitCode::from(if error.use_stderr() { USAGE } else { DONE }),
-        Err(error) => print(&error),
-    }
-}
-
-/// The guard has nobody to talk to: its exit code is all it says.
-pub(crate) fn of_guard(done: &std::io::Result<()>) -> ExitCode {
-    ExitCode::from(if done.is_ok() { DONE } else { FAILED })
 }

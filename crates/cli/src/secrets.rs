@@ -18,7 +18,6 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::OnceLock;
 
-use crate::commands::redis_benchmark;
 use crate::exit::CliError;
 
 /// Environment variable with the number of the open file that hands passwords, by name, to the
@@ -31,13 +30,13 @@ static CARRIED: OnceLock<BTreeMap<String, Secret>> = OnceLock::new();
 /// Bytes of the shortest part of an argument that is looked for in a message.
 const REPEATED_LEAST: usize = 3;
 
-/// Starts the program anew without passwords on its command line, if there are any.
-pub(crate) fn leave_the_process_list() -> Result<(), CliError> {
+/// Starts the program anew without passwords on its command line, if there are any. The command
+/// `cleaning_itself` spells addresses in another way, and cleans its own command line.
+pub(crate) fn leave_the_process_list(cleaning_itself: &str) -> Result<(), CliError> {
     // Closes the file, which must not stay open.
     CARRIED.get_or_init(read_carrier);
     let arguments: Vec<OsString> = env::args_os().collect();
-    if arguments.get(1).is_some_and(|command| command == redis_benchmark::COMMAND) {
-        // Its addresses are spelled in another way; it cleans its own command line.
+    if arguments.get(1).is_some_and(|command| command == cleaning_itself) {
         return Ok(());
     }
     let mut secrets = BTreeMap::new();

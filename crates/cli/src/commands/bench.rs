@@ -8,7 +8,7 @@ pub(super) mod flags;
 pub(super) mod targets;
 
 use self::flags::{KvFlags, Times, read};
-use super::run;
+use crate::args::duration_ns;
 use crate::exit::CliError;
 
 /// Name under which runs of this command are recorded.
@@ -105,7 +105,7 @@ fn client_stages(arguments: &Bench) -> Result<Option<ClientStages>, CliError> {
 }
 
 fn times(arguments: &Bench) -> Result<Times, CliError> {
-    let time = |flag, text: &str| run::duration_ns(flag, Some(text)).map(Option::unwrap_or_default);
+    let time = |flag, text: &str| duration_ns(flag, Some(text)).map(Option::unwrap_or_default);
     let measured_ns = match (stages(arguments)?, client_stages(arguments)?) {
         (Some(stages), _) => stages.length_ns(),
         (None, Some(stages)) => stages.length_ns(),
@@ -117,6 +117,6 @@ fn times(arguments: &Bench) -> Result<Times, CliError> {
     Ok(Times {
         warmup_ns: time("--warmup", &arguments.warmup)?,
         measured_ns,
-        think_ns: run::duration_ns("--think", arguments.think.as_deref())?.unwrap_or(0),
+        think_ns: duration_ns("--think", arguments.think.as_deref())?.unwrap_or(0),
     })
 }

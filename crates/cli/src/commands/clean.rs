@@ -7,9 +7,9 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use super::bench::targets::TlsFlags;
-use super::run;
 use crate::args::Records;
 use crate::exit::CliError;
+use crate::signals::watch_signals;
 use crate::{output, secrets};
 
 /// Arguments of `clean`.
@@ -50,7 +50,7 @@ pub(crate) fn run(arguments: &Clean) -> Result<ExitCode, CliError> {
              has ended)"
         )));
     }
-    let stop = run::watch_signals(None)?;
+    let stop = watch_signals(None)?;
     let endpoints = secrets::endpoints(&choices, &arguments.password_files)?;
     for (name, endpoint) in &endpoints {
         let planned = plan.target(name).filter(|target| is_at(target, endpoint));

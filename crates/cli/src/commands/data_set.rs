@@ -10,9 +10,9 @@ use std::process::ExitCode;
 use workloads::app_cache::files::{DATA_FILE, operations_file, write_data, write_operations};
 use workloads::app_cache::{DataSet as Records, Lists};
 
-use super::run::{random, sets};
-use crate::args::Scale;
+use crate::args::{Scale, sets};
 use crate::exit::CliError;
+use crate::random::random;
 use crate::{output, studies};
 
 /// Arguments of `data-set`.

@@ -6,7 +6,7 @@ use model::{Load, Search, Slo};
 use std::process::ExitCode;
 
 use super::bench::flags::{KvFlags, Times, read};
-use super::run;
+use crate::args::duration_ns;
 use crate::exit::CliError;
 use crate::sense;
 
@@ -59,7 +59,7 @@ pub(crate) fn run(arguments: &FindMax) -> Result<ExitCode, CliError> {
         pipeline: flags.pipeline,
         stages: Vec::new(),
     };
-    let warmup_ns = run::duration_ns("--warmup", Some(&arguments.warmup))?.unwrap_or(0);
+    let warmup_ns = duration_ns("--warmup", Some(&arguments.warmup))?.unwrap_or(0);
     sense::search(&search, warmup_ns).map_err(CliError::usage)?;
     let times = Times { warmup_ns, measured_ns: search.probe_ns, think_ns: 0 };
     let workload = flags.workload(times)?;
@@ -99,7 +99,7 @@ fn named(target: &str) -> String {
 fn search(arguments: &FindMax) -> Result<Search, CliError> {
     let slos: Vec<Slo> =
         arguments.slos.iter().map(|text| read("--slo", text)).collect::<Result<_, _>>()?;
-    let probe_ns = run::duration_ns("--probe", Some(&arguments.probe))?.unwrap_or(0);
+    let probe_ns = duration_ns("--probe", Some(&arguments.probe))?.unwrap_or(0);
     if probe_ns < PROBE_NS_MIN {
         let text = &arguments.probe;
         return Err(CliError::usage(format!(

@@ -18,10 +18,11 @@ use workloads::kv::{Distribution, KEYS_MAX, KeyChoice, KeyNames, Preset, Sizes, 
 
 use super::targets::{self, TlsFlags};
 use crate::alone::alone;
-use crate::args::{Format, OWN_HELP, Records, Serve};
-use crate::commands::run;
+use crate::args::{Format, OWN_HELP, Records, Serve, duration_ns, timeout_ms};
+use crate::commands::measuring;
 use crate::exit::CliError;
 use crate::ownerless;
+use crate::random::random;
 use crate::sense::{self, UNDER_WAY_MAX};
 use crate::{limits, secrets, serve};
 
@@ -190,10 +191,10 @@ impl KvFlags {
         let setup = self.setup(choices)?;
         let _alone = alone(&setup.guard, &ownerless::disks(&setup))?;
         let silent = self.quiet || self.format != Format::Text;
-        let mut header = run::header(plan, &setup, (&self.records.out, silent))?;
+        let mut header = measuring::header(plan, &setup, (&self.records.out, silent))?;
         header.conditions.facts.extend(targets::doubts(choices));
         let writer = Writer::create(&self.records.out, &header)?;
-        run::carry_out(header, Vec::new(), writer, &setup, (self.quiet, self.format), served)
+        measuring::carry_out(header, Vec::new(), writer, &setup, (self.quiet, self.format), served)
     }
 
     /// A plan with a cell for each target; what is wrong shows before anything starts.
@@ -223,7 +224,7 @@ impl KvFlags {
             workload: Workload::Kv(workload.clone()),
             load: load.clone(),
         };
-        let timeout_ms = run::timeout_ms(Some(&self.timeout))?.unwrap_or_default();
+        let timeout_ms = timeout_ms(Some(&self.timeout))?.unwrap_or_default();
         Ok(Plan {
             study: study.into(),
             title: format!("Key-value load: {}", workload.profile),
@@ -231,7 +232,7 @@ impl KvFlags {
             source: String::new(),
             scale: Scale::Standard,
             profiles: vec![workload.profile.clone()],
-            seed: self.seed.map_or_else(run::random, Ok)?,
+            seed: self.seed.map_or_else(random, Ok)?,
             effort: Effort { budget_ns: 0, blocks_min: blocks, blocks_max: blocks },
             equivalence_zone: EQUIVALENCE_ZONE,
             timeout_ns: timeout_ms * 1_000_000,
@@ -342,7 +343,7 @@ impl KvFlags {
     }
 
     fn ttl_s(&self, preset: Option<&Preset>) -> Result<u64, CliError> {
-        match run::duration_ns("--ttl", self.ttl.as_deref())? {
+        match duration_ns("--ttl", self.ttl.as_deref())? {
             Some(ns) if ns < 1_000_000_000 => {
                 let text = self.ttl.as_deref().unwrap_or_default();
                 Err(CliError::usage(format!("--ttl `{text}` is too short (expected 1s or more)")))

@@ -10,8 +10,9 @@ use load::wire::protocol::Shape;
 use load::wire::template::Segment;
 use model::target::mask_text;
 
-use super::arguments::{ArgumentError, Data};
-use super::numbers;
+use super::arguments::Data;
+use super::error::ArgumentError;
+use super::numbers::{self, replaced};
 
 /// A test.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -195,7 +196,9 @@ impl Test {
         let request = requests::split(&words, &holes);
         let request = request.map_err(|e| ArgumentError::Other(e.to_string()))?;
         let segments = match below {
-            Some(below) => numbers::place(request.segments, below, common),
+            Some(below) => {
+                numbers::place(request.segments, below, common.data.is_sequential, common.seed)
+            }
             None => request.segments,
         };
         Ok((segments, request.shape))
@@ -211,18 +214,6 @@ fn value(bytes: usize) -> Vec<u8> {
         b'0' + (state >> 16 & 63) as u8
     };
     (0..bytes).map(|_| next()).collect()
-}
-
-pub(super) fn replaced(text: &[u8], what: &[u8], by: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = numbers::find(rest, what) {
-        out.extend_from_slice(&rest[..at]);
-        out.extend_from_slice(by);
-        rest = &rest[at + what.len()..];
-    }
-    out.extend_from_slice(rest);
-    out
 }
 
 /// Bytes of a request, an array of strings, with values of `value_bytes`.

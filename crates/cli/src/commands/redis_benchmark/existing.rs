@@ -11,7 +11,7 @@ use drivers::redis::{Control, Tree};
 use stats::format_bytes;
 
 use super::arguments::Options;
-use super::catalogue::{TAG, Test, replaced};
+use super::catalogue::{TAG, Test};
 use super::server::Site;
 use super::{numbers, offering};
 
@@ -221,7 +221,7 @@ impl Questions<'_> {
         let is_cluster = self.options.server.is_cluster;
         let patterns: Vec<Vec<u8>> = if numbers::find(pattern, TAG).is_some() && is_cluster {
             let tags = offering::tag_names(self.site);
-            tags.iter().map(|tag| replaced(pattern, TAG, tag)).collect()
+            tags.iter().map(|tag| numbers::replaced(pattern, TAG, tag)).collect()
         } else {
             vec![pattern.to_vec()]
         };

@@ -12,6 +12,7 @@
 mod arguments;
 mod catalogue;
 mod distribution;
+mod error;
 mod existing;
 mod idle;
 mod notes;
@@ -42,7 +43,9 @@ use self::progress::Follower;
 use self::server::Site;
 use crate::exit::{CliError, DONE, FAILED, INTERRUPTED};
 use crate::output::{print, print_returning};
+use crate::random::random;
 use crate::secrets;
+use crate::signals::watch_signals;
 use crate::studies::TOOL_VERSION;
 
 /// The newest redis-benchmark whose flags, tests and output these are.
@@ -112,7 +115,7 @@ struct Run<'a> {
 impl<'a> Run<'a> {
     /// Reads what is asked for, and finds the servers.
     fn new(options: &'a Options) -> Result<Self, CliError> {
-        let seed = options.offered.seed.map_or_else(super::run::random, Ok)?;
+        let seed = options.offered.seed.map_or_else(random, Ok)?;
         let (tests, unknown) = if options.data.command.is_empty() {
             catalogue::tests(&options.data)
         } else {
@@ -131,7 +134,7 @@ impl<'a> Run<'a> {
         if !options.is_idle {
             warn(&existing::warning(&mut site, options, &tests).into_iter().collect::<Vec<_>>());
         }
-        let (stop, stock) = (super::run::watch_signals(None)?, Stock::new(seed));
+        let (stop, stock) = (watch_signals(None)?, Stock::new(seed));
         let (corrected, doubts) = (Vec::new(), Vec::new());
         Ok(Self { options, site, stock, tests: tests.into(), stop, corrected, doubts })
     }

@@ -3,8 +3,6 @@
 
 use load::wire::template::Segment;
 
-use super::catalogue::{Common, replaced};
-
 /// What stands for a number drawn anew each time it occurs.
 const ANEW: &[u8] = b"__rand_int__";
 /// What stands for numbers that are the same wherever they occur in a request; from
@@ -35,12 +33,17 @@ pub(super) fn filled(word: &[u8], number: u64) -> Vec<u8> {
     all.fold(word.to_vec(), |word, hole| replaced(&word, hole, digits.as_bytes()))
 }
 
-/// Puts the numbers below `below` in their places. Counting, each of the kinds has a counter of its
-/// own, which goes on from one request to the next.
-pub(super) fn place(segments: Vec<Segment>, below: u64, common: &Common<'_>) -> Vec<Segment> {
+/// Puts the numbers below `below` in their places, drawn by `seed` or counted up. Counting, each of
+/// the kinds has a counter of its own, which goes on from one request to the next.
+pub(super) fn place(
+    segments: Vec<Segment>,
+    below: u64,
+    is_sequential: bool,
+    seed: u64,
+) -> Vec<Segment> {
     let mut placed: Vec<Segment> =
-        segments.into_iter().flat_map(|s| cut(s, below, common)).collect();
-    if common.data.is_sequential {
+        segments.into_iter().flat_map(|s| cut(s, below, is_sequential, seed)).collect();
+    if is_sequential {
         let anew = |s: &Segment| matches!(s, Segment::Digits { .. });
         let step = placed.iter().filter(|s| anew(s)).count() as u64;
         for (first, segment) in placed.iter_mut().filter(|s| anew(s)).enumerate() {
@@ -51,7 +54,7 @@ pub(super) fn place(segments: Vec<Segment>, below: u64, common: &Common<'_>) -> 
 }
 
 /// Cuts a literal where shared numbers stand in it.
-fn cut(segment: Segment, below: u64, common: &Common<'_>) -> Vec<Segment> {
+fn cut(segment: Segment, below: u64, is_sequential: bool, seed: u64) -> Vec<Segment> {
     let Segment::Literal(bytes) = segment else { return vec![segment] };
     let mut parts = Vec::new();
     let mut rest = bytes.as_slice();
@@ -62,8 +65,8 @@ fn cut(segment: Segment, below: u64, common: &Common<'_>) -> Vec<Segment> {
     };
     while let Some((at, which)) = next(rest) {
         parts.push(Segment::Literal(rest[..at].to_vec()));
-        let stream = common.seed.wrapping_add(which as u64);
-        parts.push(if common.data.is_sequential {
+        let stream = seed.wrapping_add(which as u64);
+        parts.push(if is_sequential {
             Segment::Counted { step: 1, first: 0, below }
         } else {
             Segment::Shared { stream, below }
@@ -77,4 +80,17 @@ fn cut(segment: Segment, below: u64, common: &Common<'_>) -> Vec<Segment> {
 /// Where `wanted` first stands in `text`.
 pub(super) fn find(text: &[u8], wanted: &[u8]) -> Option<usize> {
     text.windows(wanted.len()).position(|window| window == wanted)
+}
+
+/// A text with `by` wherever `what` stood.
+pub(super) fn replaced(text: &[u8], what: &[u8], by: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = find(rest, what) {
+        out.extend_from_slice(&rest[..at]);
+        out.extend_from_slice(by);
+        rest = &rest[at + what.len()..];
+    }
+    out.extend_from_slice(rest);
+    out
 }

@@ -6,7 +6,7 @@
 
 use model::Secret;
 
-use super::arguments::ArgumentError;
+use super::error::ArgumentError;
 
 /// Schemes and whether they mean TLS.
 const SCHEMES: [(&str, bool); 4] =
