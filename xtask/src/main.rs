@@ -8,9 +8,11 @@
 //! - [`rooms`]: no clock, socket or process in pure rooms; printing, exiting and `unwrap` only
 //!   where they belong.
 //! - [`dead`]: every source file is reached from its crate's root.
+//! - [`circles`]: no circles of imports between the files of a crate.
 //! - [`words`]: what no text of the project may contain.
 //! - [`docs`]: links resolve, and every study is documented.
-//! - [`repo`], [`rust`], [`modules`]: the files, their tokens, and how they hang together.
+//! - [`repo`], [`rust`], [`modules`], [`imports`]: the files, their tokens, and how they hang
+//!   together.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -19,8 +21,10 @@ use std::process::ExitCode;
 use repo::{Repo, Violation};
 
 mod arrows;
+mod circles;
 mod dead;
 mod docs;
+mod imports;
 mod limits;
 mod modules;
 mod repo;
@@ -29,8 +33,15 @@ mod rust;
 mod words;
 
 /// Every check, in the order in which they are run.
-const CHECKS: [fn(&Repo) -> Vec<Violation>; 6] =
-    [limits::check, arrows::check, rooms::check, dead::check, words::check, docs::check];
+const CHECKS: [fn(&Repo) -> Vec<Violation>; 7] = [
+    limits::check,
+    arrows::check,
+    rooms::check,
+    dead::check,
+    circles::check,
+    words::check,
+    docs::check,
+];
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);

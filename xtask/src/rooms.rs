@@ -2,7 +2,7 @@
 //! belong to `cli`, to this crate and to tests; one file prints, and one starts other programs.
 
 use crate::repo::{File, Repo, Violation};
-use crate::rust::Source;
+use crate::rust::{Path, Source};
 
 /// Rooms that are pure functions of what they are given.
 const PURE_ROOMS: [&str; 4] = ["stats", "model", "workloads", "report"];
@@ -71,7 +71,7 @@ fn impure_paths(file: &File, source: &Source) -> Vec<Violation> {
     }
     let writing = if room == "report" { &WRITING[..] } else { &[] };
     let mut found = Vec::new();
-    for (path, line) in source.paths() {
+    for Path { text: path, line, .. } in source.paths() {
         let ban = IMPURE.iter().chain(writing).find(|(banned, _)| names(&path, banned));
         if let Some((_, what)) = ban {
             let text = format!(
@@ -107,7 +107,7 @@ fn misplaced_calls(file: &File, source: &Source) -> Vec<Violation> {
         };
         found.push(file.violation(token.first, text));
     }
-    for (path, line) in source.paths() {
+    for Path { text: path, line, .. } in source.paths() {
         if names(&path, "process::exit") {
             let text = "`process::exit` outside of cli: return an error".to_owned();
             found.push(file.violation(line, text));
@@ -130,7 +130,7 @@ fn unfiltered(file: &File, source: &Source) -> Vec<Violation> {
                 found.push(file.violation(token.first, text));
             }
         }
-        for (path, line) in source.paths() {
+        for Path { text: path, line, .. } in source.paths() {
             if WRITERS.iter().any(|writer| names(&path, writer)) {
                 let text = format!("`{path}` prints unfiltered: use `output`");
                 found.push(file.violation(line, text));
@@ -138,7 +138,7 @@ fn unfiltered(file: &File, source: &Source) -> Vec<Violation> {
         }
     }
     if !STARTERS.contains(&file.path.as_str()) {
-        for (path, line) in source.paths() {
+        for Path { text: path, line, .. } in source.paths() {
             if names(&path, "Command::new") {
                 let text = format!("`{path}` hands on passwords: use `rig`'s `child::command`");
                 found.push(file.violation(line, text));

@@ -45,6 +45,18 @@ pub(crate) struct Function {
     pub(crate) last: usize,
 }
 
+/// A path `a::b::c` as it stands in the source, or spelled out from the groups of a `use`.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Path {
+    /// Its segments with `::` between them; the last is `*` when all names are imported, and empty
+    /// before generic arguments.
+    pub(crate) text: String,
+    /// Line of its first word; in a group, of the first word of its own.
+    pub(crate) line: usize,
+    /// Index of the token of that word.
+    pub(crate) at: usize,
+}
+
 /// A source file as tokens.
 pub(crate) struct Source {
     /// All tokens in order.
@@ -136,8 +148,8 @@ impl Source {
         spans
     }
 
-    /// Every path `a::b::c` with its line; the groups of a `use` are spelled out in full.
-    pub(crate) fn paths(&self) -> Vec<(String, usize)> {
+    /// Every path, also of a single word, in the order of the tokens.
+    pub(crate) fn paths(&self) -> Vec<Path> {
         let mut found = Vec::new();
         let mut at = 0;
         while at < self.tokens.len() {
@@ -151,39 +163,43 @@ impl Source {
     }
 
     /// Reads the path at `at`, whose group's prefix is `prefix`; returns the index after it.
-    fn path(&self, mut at: usize, prefix: &str, found: &mut Vec<(String, usize)>) -> usize {
-        let mut path = prefix.to_owned();
-        let line = self.tokens[at].first;
+    fn path(&self, mut at: usize, prefix: &str, found: &mut Vec<Path>) -> usize {
+        let mut text = prefix.to_owned();
+        let (first, line) = (at, self.tokens[at].first);
         loop {
-            path.push_str(&self.tokens[at].text);
+            text.push_str(&self.tokens[at].text);
             at += 1;
             if !self.reads(at, &[":", ":"]) {
                 break;
             }
-            path.push_str("::");
+            text.push_str("::");
             at += 2;
             let Some(next) = self.tokens.get(at) else { break };
             if next.is("{") {
-                return self.group(at, &path, found);
+                return self.group(at, &text, found);
             }
             if next.kind != Kind::Word {
+                text.push_str(if next.is("*") { "*" } else { "" });
                 break;
             }
         }
-        found.push((path, line));
+        found.push(Path { text, line, at: first });
         at
     }
 
     /// Reads the group that opens at `open`; returns the index after its closing brace.
-    fn group(&self, open: usize, prefix: &str, found: &mut Vec<(String, usize)>) -> usize {
+    fn group(&self, open: usize, prefix: &str, found: &mut Vec<Path>) -> usize {
         let end = self.closing(open);
         let mut at = open + 1;
         while at < end {
-            at = if self.tokens[at].kind == Kind::Word {
-                self.path(at, prefix, found)
-            } else {
-                at + 1
-            };
+            if self.tokens[at].kind == Kind::Word {
+                at = self.path(at, prefix, found);
+                continue;
+            }
+            if self.tokens[at].is("*") {
+                found.push(Path { text: format!("{prefix}*"), line: self.tokens[at].first, at });
+            }
+            at += 1;
         }
         end + 1
     }
@@ -366,10 +382,12 @@ mod tests {
 
     #[test]
     fn paths_of_a_use_are_spelled_out() {
-        let text = "use std::{fs, net::{TcpStream, self}, time as t};\nx::y(z);";
-        let got: Vec<_> = Source::read(text).paths().into_iter().map(|(p, _)| p).collect();
-        for path in ["std::fs", "std::net::TcpStream", "std::net::self", "std::time", "x::y", "z"] {
-            assert!(got.iter().any(|g| g == path), "{path} is not in {got:?}");
-        }
+        let text = "use std::{fs, net::{TcpStream, self, *}};\nx::y(z); use a::*;";
+        let paths = Source::read(text).paths();
+        let got: Vec<_> = paths.iter().map(|p| (p.text.as_str(), p.line)).collect();
+        let expected = ["use", "std::fs", "std::net::TcpStream", "std::net::self", "std::net::*"]
+            .map(|path| (path, 1));
+        assert_eq!(got[..5], expected);
+        assert_eq!(got[5..], [("x::y", 2), ("z", 2), ("use", 2), ("a::*", 2)]);
     }
 }
