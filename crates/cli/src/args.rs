@@ -16,6 +16,24 @@ pub(crate) enum Format {
     Markdown,
 }
 
+/// What is printed of a run.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct Printing {
+    /// Print nothing but the result
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+    /// How the result is printed
+    #[arg(long, value_enum, default_value = "text")]
+    pub(crate) format: Format,
+}
+
+impl Printing {
+    /// True where nothing is said while it is measured.
+    pub(crate) fn is_silent(self) -> bool {
+        self.quiet || self.format != Format::Text
+    }
+}
+
 /// How much is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Scale {
@@ -89,7 +107,6 @@ pub(crate) enum Fill {
 
 /// Arguments of `run`.
 #[derive(Debug, Args)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct Run {
     /// Name of a shipped study, or the path of a study file
     #[arg(required_unless_present = "resume")]
@@ -138,12 +155,8 @@ pub(crate) struct Run {
     pub(crate) serve: Serve,
     #[command(flatten)]
     pub(crate) resume: Resume,
-    /// Print nothing but the result
-    #[arg(long, short)]
-    pub(crate) quiet: bool,
-    /// How the result is printed
-    #[arg(long, value_enum, default_value = "text")]
-    pub(crate) format: Format,
+    #[command(flatten)]
+    pub(crate) printing: Printing,
     #[command(flatten)]
     pub(crate) records: Records,
 }

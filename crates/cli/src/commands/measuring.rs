@@ -20,7 +20,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::{calibrate, doctor};
-use crate::args::Format;
+use crate::args::{Format, Printing};
 use crate::exit::{CliError, DONE, INTERRUPTED, NOT_VALID, TARGET};
 use crate::output;
 use crate::progress::{Collector, Display};
@@ -77,12 +77,12 @@ pub(super) fn carry_out(
     earlier: Vec<Trial>,
     mut writer: Writer,
     setup: &Setup,
-    (quiet, format): (bool, Format),
+    printing: Printing,
     served: Option<Listener>,
 ) -> Result<ExitCode, CliError> {
     let records = writer.path().parent().unwrap_or(Path::new("."));
-    let stop = watch_signals((!quiet).then(|| last_words(&header, records)))?;
-    let silent = quiet || format != Format::Text;
+    let stop = watch_signals((!printing.quiet).then(|| last_words(&header, records)))?;
+    let silent = printing.is_silent();
     let mut dash = served.map(|l| serve::start(l, setup, silent)).transpose()?;
     let mut display = Display::new(silent);
     let mut collector = Collector::default();
@@ -116,8 +116,8 @@ pub(super) fn carry_out(
     if let Some(dash) = &mut dash {
         dash.report(page.clone());
     }
-    super::print(&view, format)?;
-    if let Some(page) = page.filter(|_| format == Format::Text) {
+    super::print(&view, printing.format)?;
+    if let Some(page) = page.filter(|_| printing.format == Format::Text) {
         output::print(&format!("\npage: {}\n", page.display()))?;
     }
     let interrupted = stop.load(Ordering::Relaxed);

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 use super::measuring::{carry_out, given_as, header, owned, resuming};
 use crate::alone::alone;
-use crate::args::{Fill, Format, Run, duration_ns, sets, timeout_ms};
+use crate::args::{Fill, Run, duration_ns, sets, timeout_ms};
 use crate::exit::CliError;
 use crate::ownerless;
 use crate::random::random;
@@ -28,8 +28,7 @@ pub(crate) fn run(arguments: &Run) -> Result<ExitCode, CliError> {
         Some(run) => resume(arguments, run, &choices, &setup)?,
         None => begin(arguments, &choices, &setup)?,
     };
-    let (quiet, format) = (arguments.quiet, arguments.format);
-    carry_out(header, earlier, writer, &setup, (quiet, format), served)
+    carry_out(header, earlier, writer, &setup, arguments.printing, served)
 }
 
 fn target_choices(arguments: &Run) -> Result<Vec<TargetChoice>, CliError> {
@@ -59,7 +58,7 @@ fn begin(arguments: &Run, targets: &[TargetChoice], setup: &Setup) -> Result<Beg
         .map_err(CliError::usage)?;
     trust::check_settings(&plan)?;
     limits::allow(CLIENTS, &plan)?;
-    let silent = arguments.quiet || arguments.format != Format::Text;
+    let silent = arguments.printing.is_silent();
     let alone = alone(&setup.guard, &ownerless::disks(setup))?;
     let header = header(plan, setup, (&arguments.records.out, silent))?;
     let writer = Writer::create(&arguments.records.out, &header)?;

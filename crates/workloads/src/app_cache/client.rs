@@ -48,6 +48,15 @@ enum Prepared {
     Nothing,
 }
 
+/// The phase under way.
+#[derive(Default)]
+struct PhaseState {
+    /// Its index.
+    number: u64,
+    chances: Chances,
+    follows_list: bool,
+}
+
 /// One client of an application cache.
 pub struct AppCacheClient {
     shop: Magento,
@@ -55,9 +64,7 @@ pub struct AppCacheClient {
     share: Share,
     ledger: Arc<Ledger>,
     filled: u64,
-    phase: u64,
-    chances: Chances,
-    follows_list: bool,
+    phase: PhaseState,
     /// A tag whose records this client removed and must save again.
     to_restore: Option<u64>,
     /// What went wrong in saving cleaned records again.
@@ -89,9 +96,7 @@ impl AppCacheClient {
             share,
             ledger,
             filled: 0,
-            phase: 0,
-            chances: Chances::default(),
-            follows_list: false,
+            phase: PhaseState::default(),
             to_restore: None,
             fault: None,
             prepared: Prepared::Nothing,
@@ -128,12 +133,12 @@ impl AppCacheClient {
     /// Operation `n` of the phase; `None` where the client's list has none.
     fn choose(&self, n: u64) -> Option<Operation> {
         let (ledger, client) = (&self.ledger, self.share.client);
-        if self.follows_list {
+        if self.phase.follows_list {
             return ledger.lists().operation(ledger.data(), client, n);
         }
         let draw = self.draw_of(n);
         let chosen = mix_in(draw, 1);
-        Some(match self.chances.choose(draw).unwrap_or(READ) {
+        Some(match self.phase.chances.choose(draw).unwrap_or(READ) {
             WRITE => Operation::Write(ledger.data().choose(chosen, Choice::Volatility)),
             CLEAN => Operation::Clean(pick(chosen, ledger.data().tags())),
             _ => Operation::Read(ledger.data().choose(chosen, Choice::Popularity)),
@@ -141,7 +146,7 @@ impl AppCacheClient {
     }
 
     fn draw_of(&self, n: u64) -> u64 {
-        mix(&[self.share.seed, u64::from(self.share.client), self.phase, n])
+        mix(&[self.share.seed, u64::from(self.share.client), self.phase.number, n])
     }
 
     /// Spells a record's id and looks up its tags.
@@ -204,7 +209,7 @@ impl AppCacheClient {
     }
 
     fn restore_later(&mut self, tag: u64) {
-        if !self.follows_list {
+        if !self.phase.follows_list {
             self.to_restore = Some(tag);
         }
     }
@@ -323,10 +328,12 @@ impl Client for AppCacheClient {
     }
 
     fn start_phase(&mut self, phase: usize) {
-        self.phase = phase as u64;
         let mix = &self.workload.phases[phase].mix;
-        self.follows_list = self.workload.as_original && mix.is_empty();
-        self.chances = Chances::new(mix, &OPERATIONS);
+        self.phase = PhaseState {
+            number: phase as u64,
+            chances: Chances::new(mix, &OPERATIONS),
+            follows_list: self.workload.as_original && mix.is_empty(),
+        };
     }
 
     /// Saves the records again that the last clean removed. After a fault the rest stays away.

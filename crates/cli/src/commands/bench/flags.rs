@@ -18,7 +18,7 @@ use workloads::kv::{Distribution, KEYS_MAX, KeyChoice, KeyNames, Preset, Sizes, 
 
 use super::targets::{self, TlsFlags};
 use crate::alone::alone;
-use crate::args::{Format, OWN_HELP, Records, Serve, duration_ns, timeout_ms};
+use crate::args::{OWN_HELP, Printing, Records, Serve, duration_ns, timeout_ms};
 use crate::commands::measuring;
 use crate::exit::CliError;
 use crate::ownerless;
@@ -48,7 +48,6 @@ const DIST_HELP: &str = "How often each is chosen: uniform, zipf:0.99, ycsb-zipf
 
 /// Flags of every command that puts key-value load on servers.
 #[derive(Debug, Args)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct KvFlags {
     /// Operations and their weights [default: get=0.9,set=0.1]
     #[arg(long, value_name = "NAME=WEIGHT,...", conflicts_with_all = ["preset", "commands"])]
@@ -126,12 +125,8 @@ pub(crate) struct KvFlags {
     pub(in crate::commands) disk: PathBuf,
     #[command(flatten)]
     pub(in crate::commands) serve: Serve,
-    /// Print nothing but the result
-    #[arg(long, short)]
-    pub(in crate::commands) quiet: bool,
-    /// How the result is printed
-    #[arg(long, value_enum, default_value = "text")]
-    pub(in crate::commands) format: Format,
+    #[command(flatten)]
+    pub(in crate::commands) printing: Printing,
     #[command(flatten)]
     pub(in crate::commands) tls: TlsFlags,
     #[command(flatten)]
@@ -190,11 +185,11 @@ impl KvFlags {
         limits::allow("--clients", &plan)?;
         let setup = self.setup(choices)?;
         let _alone = alone(&setup.guard, &ownerless::disks(&setup))?;
-        let silent = self.quiet || self.format != Format::Text;
+        let silent = self.printing.is_silent();
         let mut header = measuring::header(plan, &setup, (&self.records.out, silent))?;
         header.conditions.facts.extend(targets::doubts(choices));
         let writer = Writer::create(&self.records.out, &header)?;
-        measuring::carry_out(header, Vec::new(), writer, &setup, (self.quiet, self.format), served)
+        measuring::carry_out(header, Vec::new(), writer, &setup, self.printing, served)
     }
 
     /// A plan with a cell for each target; what is wrong shows before anything starts.
