@@ -1,7 +1,8 @@
-//! How long functions, files and lines may be; tests aside.
+//! How long functions, files and lines may be, and how many parameters and fields there may be;
+//! tests aside.
 
-use crate::repo::{File, Repo, Violation, extension};
-use crate::rust::{Kind, Source, Token};
+use crate::repo::{File, Repo, Violation, extension, is_held};
+use crate::rust::{Function, Kind, Source, Struct, Token};
 
 /// Lines of a function, from `fn` to the closing brace.
 const FUNCTION_LINES: usize = 70;
@@ -12,12 +13,23 @@ const FILE_LINES: usize = 500;
 /// Characters of a line of Rust.
 const COLUMNS: usize = 100;
 
-/// Checks all three limits.
+/// Parameters of a function besides `self`, where a tuple counts as many as it has parts.
+const PARAMETERS: usize = 6;
+
+/// Named fields of a struct. One that derives clap's `Args` or `Parser` may have more: it is a list
+/// of flags, and nothing but clap makes it.
+const FIELDS: usize = 20;
+
+/// Checks all limits.
 pub(crate) fn check(repo: &Repo) -> Vec<Violation> {
     let mut found: Vec<_> = repo.files.iter().filter_map(file_length).collect();
     for (file, source) in repo.rust() {
         found.extend(function_lengths(file, source));
         found.extend(line_widths(file, source));
+        if is_held(&file.path) {
+            found.extend(parameters(file, source));
+            found.extend(fields(file, source));
+        }
     }
     found
 }
@@ -51,6 +63,34 @@ fn function_lengths(file: &File, source: &Source) -> Vec<Violation> {
         }
     }
     found
+}
+
+/// Functions with too many parameters.
+fn parameters(file: &File, source: &Source) -> Vec<Violation> {
+    let many = source.functions().into_iter().filter(|f| f.parameters > PARAMETERS);
+    let many = many.filter(|f| !file.is_test_line(f.first));
+    let text = |f: &Function| {
+        format!(
+            "function `{}` has {} parameters with tuples unpacked, the limit is {PARAMETERS}: make \
+             a struct of those that belong together",
+            f.name, f.parameters
+        )
+    };
+    many.map(|f| file.violation(f.first, text(&f))).collect()
+}
+
+/// Structs with too many fields.
+fn fields(file: &File, source: &Source) -> Vec<Violation> {
+    let many = source.structs().into_iter().filter(|s| s.fields > FIELDS && !s.is_command_line);
+    let many = many.filter(|s| !file.is_test_line(s.line));
+    let text = |s: &Struct| {
+        format!(
+            "struct `{}` has {} fields, the limit is {FIELDS}: make structs of those that belong \
+             together",
+            s.name, s.fields
+        )
+    };
+    many.map(|s| file.violation(s.line, text(&s))).collect()
 }
 
 /// Lines that are too wide; lines of tests that hold a literal may be.
@@ -104,6 +144,31 @@ mod tests {
         assert_eq!(of("a/src/a.rs", &("//\n".repeat(500) + tests)), [""; 0]);
         assert_eq!(of("a/data.json", &"1\n".repeat(900)), [""; 0]);
         assert_eq!(of("a/src/tests.rs", &"//\n".repeat(900)), [""; 0]);
+    }
+
+    #[test]
+    fn a_function_of_7_parameters_fails_however_they_are_written() {
+        assert_eq!(
+            of("a/src/a.rs", "fn f(&self, (a, b): (u8, u8), c: [u8; 3], d: D, e: E, g: G) {}"),
+            [""; 0]
+        );
+        let seven = "fn f(&self, (a, b): (u8, u8), (c, d): &(u8, u8), e: E, g: G, h: H) {}";
+        let expected = "a/src/a.rs:1: function `f` has 7 parameters with tuples unpacked, the \
+                        limit is 6: make a struct of those that belong together";
+        assert_eq!(of("a/src/a.rs", seven), [expected]);
+        assert_eq!(of("a/src/tests.rs", seven), [""; 0]);
+    }
+
+    #[test]
+    fn a_struct_of_21_fields_fails_unless_it_is_a_command_line() {
+        let fields = |number: usize| format!("struct S {{\n{}}}\n", "    a: A,\n".repeat(number));
+        assert_eq!(of("a/src/a.rs", &fields(20)), [""; 0]);
+        let expected = "a/src/a.rs:1: struct `S` has 21 fields, the limit is 20: make structs of \
+                        those that belong together";
+        assert_eq!(of("a/src/a.rs", &fields(21)), [expected]);
+        for derive in ["#[derive(Debug, Args)]\n", "#[derive(Parser)]\n#[command(x)]\npub "] {
+            assert_eq!(of("a/src/a.rs", &(derive.to_owned() + &fields(21))), [""; 0]);
+        }
     }
 
     #[test]

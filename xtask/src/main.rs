@@ -3,7 +3,7 @@
 //! Reads every file of the repository and prints one line a violation, `path:line: what, and the
 //! cure`. Exit code 0 when there is none, 1 when there are, 2 for wrong usage or no repository.
 //!
-//! - [`limits`]: length of functions, files and lines.
+//! - [`limits`]: length of functions, files and lines; numbers of parameters and fields.
 //! - [`arrows`]: which crate may use which, and client libraries only in drivers.
 //! - [`rooms`]: no clock, socket or process in pure rooms; printing, exiting and `unwrap` only
 //!   where they belong.

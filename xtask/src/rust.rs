@@ -3,6 +3,8 @@
 //! Comments vanish; a string, raw string or character becomes one token, so that braces and words
 //! inside it count for nothing.
 
+use std::ops::Range;
+
 /// What a token is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -43,6 +45,21 @@ pub(crate) struct Function {
     pub(crate) first: usize,
     /// Line of the closing brace.
     pub(crate) last: usize,
+    /// Number of its parameters besides `self`; a tuple counts as many as it has parts.
+    pub(crate) parameters: usize,
+}
+
+/// A struct with named fields.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Struct {
+    /// Its name.
+    pub(crate) name: String,
+    /// Line of the word `struct`.
+    pub(crate) line: usize,
+    /// Number of its fields.
+    pub(crate) fields: usize,
+    /// True when it derives `Args` or `Parser` of clap.
+    pub(crate) is_command_line: bool,
 }
 
 /// A path `a::b::c` as it stands in the source, or spelled out from the groups of a `use`.
@@ -123,10 +140,95 @@ impl Source {
             let Some(body) = self.body_or_end(i + 2) else { continue };
             if self.tokens[body].is("{") {
                 let last = self.tokens[self.closing(body)].last;
-                found.push(Function { name: pair[1].text.clone(), first: pair[0].first, last });
+                let (name, first) = (pair[1].text.clone(), pair[0].first);
+                found.push(Function { name, first, last, parameters: self.parameters(i + 2) });
             }
         }
         found
+    }
+
+    /// Structs with named fields.
+    pub(crate) fn structs(&self) -> Vec<Struct> {
+        let mut found = Vec::new();
+        for (i, pair) in self.tokens.windows(2).enumerate() {
+            let body = self.body_or_end(i + 2).filter(|_| pair[0].is("struct"));
+            let Some(body) = body.filter(|body| self.tokens[*body].is("{")) else { continue };
+            let before = self.tokens[..i].iter().rev();
+            let mut own = before.take_while(|t| !["{", "}", ";"].iter().any(|end| t.is(end)));
+            found.push(Struct {
+                name: pair[1].text.clone(),
+                line: pair[0].first,
+                fields: self.parts(body + 1..self.closing(body)).len(),
+                is_command_line: own.any(|t| t.is("Args") || t.is("Parser")),
+            });
+        }
+        found
+    }
+
+    /// Number of parameters of the function whose generics, or else parameters, open at `at`.
+    fn parameters(&self, at: usize) -> usize {
+        let open = if self.reads(at, &["<"]) { self.after(at) } else { at };
+        let types = self.parts(open + 1..self.after(open) - 1).into_iter();
+        types.filter_map(|part| self.type_of(part)).map(|of| self.width(of)).sum()
+    }
+
+    /// What stands behind the colon of a parameter; `None` for `self`.
+    fn type_of(&self, part: Range<usize>) -> Option<Range<usize>> {
+        let mut at = part.start;
+        while at < part.end && !self.reads(at, &["self"]) {
+            if self.reads(at, &[":", ":"]) {
+                at += 2;
+            } else if self.reads(at, &[":"]) {
+                return Some(at + 1..part.end);
+            } else {
+                at = self.after(at);
+            }
+        }
+        None
+    }
+
+    /// 1 for a type, and for a tuple or a reference to one the sum of its parts.
+    fn width(&self, mut of: Range<usize>) -> usize {
+        while ["&", "mut", "'"].iter().any(|word| self.reads(of.start, &[word])) {
+            of.start += if self.reads(of.start, &["'"]) { 2 } else { 1 };
+        }
+        if !self.reads(of.start, &["("]) || self.after(of.start) != of.end {
+            return 1;
+        }
+        let parts = self.parts(of.start + 1..of.end - 1);
+        parts.into_iter().map(|part| self.width(part)).sum::<usize>().max(1)
+    }
+
+    /// What stands between commas, those in brackets aside.
+    fn parts(&self, of: Range<usize>) -> Vec<Range<usize>> {
+        let (mut found, mut start, mut at) = (Vec::new(), of.start, of.start);
+        while at < of.end {
+            let after = self.after(at);
+            if self.reads(at, &[","]) {
+                found.push(start..at);
+                start = after;
+            }
+            at = after;
+        }
+        found.push(start..of.end);
+        found.retain(|part| !part.is_empty());
+        found
+    }
+
+    /// Index after the token at `at`, or after what it opens, angle brackets of types too.
+    fn after(&self, at: usize) -> usize {
+        if ["(", "[", "{"].iter().any(|open| self.reads(at, &[open])) {
+            return self.closing(at) + 1;
+        }
+        if !self.reads(at, &["<"]) {
+            return at + 1;
+        }
+        let mut inside = at + 1;
+        while inside < self.tokens.len() && !self.reads(inside, &[">"]) {
+            let is_arrow = self.reads(inside, &["-", ">"]);
+            inside = if is_arrow { inside + 2 } else { self.after(inside) };
+        }
+        inside + 1
     }
 
     /// Spans of items whose `#[cfg(…)]` asks for `test`.
@@ -369,6 +471,33 @@ mod tests {
         let found: Vec<_> =
             Source::read(text).functions().into_iter().map(|f| (f.name, f.first, f.last)).collect();
         assert_eq!(found, [("one".to_owned(), 4, 7), ("two".to_owned(), 6, 6)]);
+    }
+
+    #[test]
+    fn parameters_are_counted_with_tuples_unpacked() {
+        for (parameters, number) in [
+            ("()", 0),
+            ("(&mut self, a: u8,)", 1),
+            ("(self: Box<Self>, a: u8)", 1),
+            ("<F: Fn(u8, u8) -> Vec<(u8, u8)>, const N: usize>(a: F, b: [u8; N])", 2),
+            ("((a, b): (u8, u8), c: ())", 3),
+            ("(pair: &'a mut (u8, (u8, Option<(u8, u8)>)))", 3),
+            ("(f: impl Fn(u8) -> (u8, u8), a::P { x, y }: a::P<u8, u8>)", 2),
+            ("(a: &(dyn Fn(u8, u8) + Send), b: &[(u8, u8)])", 2),
+        ] {
+            let text = format!("fn f{parameters} -> (u8, u8, u8) {{}}");
+            assert_eq!(Source::read(&text).functions()[0].parameters, number, "{text}");
+        }
+    }
+
+    #[test]
+    fn structs_are_found_with_their_fields() {
+        let text = "struct A;\nstruct B(u8, u8);\n#[derive(Args)]\n#[x]\npub(crate) struct C<T> {\n \
+                    #[arg(a, b)]\n pub a: Vec<(T, T)>,\n b: u8,\n}\nstruct D where A: B { a: A }\n";
+        let found = Source::read(text).structs();
+        let found: Vec<_> =
+            found.iter().map(|s| (&*s.name, s.line, s.fields, s.is_command_line)).collect();
+        assert_eq!(found, [("C", 5, 2, true), ("D", 10, 1, false)]);
     }
 
     #[test]
