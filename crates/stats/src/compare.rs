@@ -17,14 +17,12 @@
 
 use std::fmt;
 
+pub use crate::interval::FEWEST_BLOCKS;
 use crate::interval::{self, Estimate, Interval, IntervalError, RESAMPLES, Warning};
 use crate::student::{self, Moments};
 
 #[cfg(test)]
 mod tests;
-
-/// Blocks below which nothing is decided.
-pub const FEWEST_BLOCKS: usize = 3;
 
 /// Seed of the resampling for ratios: a constant, so that equal blocks give equal ratios.
 const SEED: u64 = 0;

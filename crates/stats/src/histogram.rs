@@ -14,13 +14,11 @@ use std::borrow::Cow;
 
 mod stored;
 
+pub use stored::SIGNIFICANT_DIGITS;
 use stored::{Place, Stored};
 
 /// Counters by value.
 type Counters = hdrhistogram::Histogram<u64>;
-
-/// Significant decimal digits kept: a value is stored within 0.1 %.
-pub const SIGNIFICANT_DIGITS: u8 = 3;
 
 /// The largest duration told apart, 146 years: as far as an `HdrHistogram` grows.
 pub const LARGEST_NS: u64 = i64::MAX as u64 / 2;

@@ -14,12 +14,14 @@
 
 use std::fmt;
 
-use crate::compare::FEWEST_BLOCKS;
 use crate::random::SplitMix64;
 use crate::student::{self, Moments};
 
 #[cfg(test)]
 mod tests;
+
+/// Blocks below which nothing is decided.
+pub const FEWEST_BLOCKS: usize = 3;
 
 /// Resamples of a bootstrap.
 pub const RESAMPLES: usize = 10_000;

@@ -3,7 +3,9 @@
 use super::knee::{Crossing, crossing, monotone};
 use super::*;
 use crate::random::SplitMix64;
+use crate::tail::Batch;
 use proptest::prelude::*;
+use std::collections::BTreeMap;
 
 /// Spans in which requests are counted.
 const SPAN_NS: u64 = 100_000_000;

@@ -14,7 +14,8 @@ use flate2::read::ZlibDecoder;
 use std::borrow::Cow;
 use std::io::Read as _;
 
-use super::SIGNIFICANT_DIGITS;
+/// Significant decimal digits kept: a value is stored within 0.1 %.
+pub const SIGNIFICANT_DIGITS: u8 = 3;
 
 const COOKIE: u32 = 0x1c84_9313;
 const COOKIE_COMPRESSED: u32 = 0x1c84_9314;

@@ -1,7 +1,7 @@
 //! The bracket: rates from below the peak, upwards or downwards until one holds and one fails, then
 //! bisection.
 
-use super::{Found, Pooled, Seen, Settings, ends, share_of};
+use super::probes::{Found, Pooled, Seen, Settings, ends, share_of};
 use crate::tail::Judgement;
 
 /// The lowest rate that is tried, as a share of the peak.

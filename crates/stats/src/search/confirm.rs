@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::bracket::STEP_UP;
 use super::knee::{Crossing, crossing};
-use super::{Found, Next, Purpose, Seen, Settings, batches, probe};
+use super::probes::{Found, Next, Purpose, Seen, Settings, batches, probe};
 use crate::random::SplitMix64;
 use crate::student;
 use crate::tail::{Batch, Judgement, Tail};

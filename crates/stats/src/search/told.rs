@@ -1,6 +1,6 @@
 //! What the probes of a search say besides its answer.
 
-use super::{Pooled, Seen, Settings, Together, ends};
+use super::probes::{Pooled, Seen, Settings, Together, ends};
 use crate::tail::Judgement;
 
 impl Settings {
