@@ -21,7 +21,8 @@ fn sum<'a>(points: impl Iterator<Item = &'a Point>) -> (Disturbance, u64) {
     })
 }
 
-/// What was taken over all points of a trial as shares of the time: of the generator, and of the server where that is known.
+/// What was taken over all points of a trial as shares of the time: of the generator, and of the
+/// server where that is known.
 pub(crate) fn shares(trial: &Trial) -> (f64, Option<f64>) {
     let (taken, length_ns) = sum(trial.points.iter());
     let share = |ns: u64| (ns as f64 / length_ns.max(1) as f64).min(1.0);

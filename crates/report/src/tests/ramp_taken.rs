@@ -55,7 +55,8 @@ fn what_others_delay_counts_and_is_told() {
 fn with_too_much_taken_a_ramp_is_not_steady() {
     let view = delayed((0.0, 0.06));
     assert_eq!(view.validity, Validity::NotSteady);
-    let told = view.reasons.iter().find(|reason| reason.contains("had the CPUs of generator")).unwrap();
+    let told =
+        view.reasons.iter().find(|reason| reason.contains("had the CPUs of generator")).unwrap();
     assert!(told.contains("`memcached/open/64` ramp in 3 of 3 trials"), "{told}");
     assert!(told.ends_with("quieter machine"), "{told}");
 }
