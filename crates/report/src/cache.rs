@@ -5,8 +5,8 @@ use model::{AppCache, Counts, Emptied, Fill, Filled, MemoryUse, PageCache, Plan}
 use stats::format_bytes;
 use std::collections::BTreeMap;
 
+use crate::blocks::over_blocks;
 use crate::notes::Notes;
-use crate::rows::over_blocks;
 use crate::series::{InBlock, MeasuredPoint};
 use crate::view::Value;
 

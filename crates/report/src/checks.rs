@@ -176,13 +176,13 @@ fn told_by_samples(cell: &str, recorded: &Recorded, notes: &mut Notes) {
 }
 
 /// What was sampled in each trial of a cell.
-fn samples<'a>(cell: &str, recorded: &'a Recorded) -> impl Iterator<Item = &'a Vec<Sample>> {
-    latest(recorded, cell).into_iter().filter_map(|trial| recorded.samples_of(trial))
+fn samples<'a>(cell: &str, recorded: &'a Recorded) -> impl Iterator<Item = &'a [Sample]> {
+    latest(recorded, cell).into_iter().map(|trial| recorded.samples_of(trial))
 }
 
 /// By how much what a cell's servers count grew while they were sampled, in all trials.
 fn counted(cell: &str, recorded: &Recorded, read: fn(&StoreCounters) -> Option<u64>) -> u64 {
-    let grown = |samples: &Vec<Sample>| {
+    let grown = |samples: &[Sample]| {
         let mut told = samples.iter().filter_map(|s| read(s.store.as_ref()?));
         let first = told.next()?;
         Some(told.next_back()?.saturating_sub(first))

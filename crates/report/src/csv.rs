@@ -8,6 +8,7 @@ mod samples;
 use model::{Counts, Load};
 use std::collections::BTreeMap;
 
+use crate::metrics;
 use crate::pairs::against;
 use crate::standings::standings;
 use crate::view::{ALL, RampStage, RampView, Row, StageInTime, View};
@@ -16,7 +17,7 @@ pub use probes::render_probes;
 pub use samples::{samples_header, samples_line};
 
 /// Metrics in the order of their columns, each as centre, `_lo` and `_hi`.
-const METRICS: [&str; 23] = [
+const METRICS: [&str; 21] = [
     "rate_per_s",
     "service_ns_p50",
     "service_ns_p90",
@@ -34,8 +35,6 @@ const METRICS: [&str; 23] = [
     "response_ns_p9999",
     "response_ns_max",
     "response_ns_mean",
-    "server_cpu_ns_per_op",
-    "generator_cpu_ns_per_op",
     "lock_wait_ns_p50",
     "lock_wait_ns_p99",
     "lock_wait_ns_max",
@@ -69,17 +68,7 @@ const GROWTH: [&str; 6] = ["grows", "size", "slope", "slope_lo", "slope_hi", "gr
 
 /// Columns of stages of ramps: number, way, and what is told of the stage as a whole. Rows of an
 /// open load at one rate have that as planned, and the others empty.
-const STAGE: [&str; 9] = [
-    "stage",
-    "way",
-    "blocks_held",
-    PLANNED,
-    "asked_per_s",
-    "server_cpus",
-    "generator_cpus",
-    "generator_run_delay_share",
-    "taken_share",
-];
+const STAGE: [&str; 5] = ["stage", "way", "blocks_held", PLANNED, "asked_per_s"];
 
 /// Column of the rate at which requests were due.
 const PLANNED: &str = "planned_per_s";
@@ -111,6 +100,7 @@ pub fn render(view: &View) -> String {
     header.extend(GROWTH.map(String::from));
     header.extend(of_metric(&LAST_METRIC));
     header.extend(STAGE.map(String::from));
+    header.extend(metrics::METRICS.iter().flat_map(|metric| of_metric(&metric.key)));
     let mut text = line(&header);
     for table in standings(view) {
         for group in &table.groups {
@@ -145,13 +135,10 @@ fn stage_row(view: &View, (ramp, stage): (&RampView, &RampStage), operation: &st
         counts: found.counts.clone(),
         ..row_of_ramp(view, ramp, name)
     };
-    let mut fields = self::row(view, &row, None);
-    let at = fields.len() - STAGE.len();
-    fields.truncate(at);
-    let of_stage = |name: &&str| number(stage.metrics.get(*name).map(|v| v.center));
-    fields.extend([stage.number.to_string(), stage.way.clone(), stage.held.to_string()]);
-    fields.extend(STAGE[3..].iter().map(of_stage));
-    fields
+    let of_stage = |name: &str| number(stage.metrics.get(name).map(|v| v.center));
+    let [planned, asked] = [PLANNED, "asked_per_s"].map(of_stage);
+    let (number, held) = (stage.number.to_string(), stage.held.to_string());
+    fields(view, &row, None, [number, stage.way.clone(), held, planned, asked])
 }
 
 /// A row of a ramp, with nothing measured yet.
@@ -173,6 +160,12 @@ fn row_of_ramp(view: &View, ramp: &RampView, operation: String) -> Row {
 }
 
 fn row(view: &View, row: &Row, best: Option<&Row>) -> Vec<String> {
+    let planned = number(planned_per_s(&row.load));
+    fields(view, row, best, [String::new(), String::new(), String::new(), planned, String::new()])
+}
+
+/// A row with its columns of [`STAGE`].
+fn fields(view: &View, row: &Row, best: Option<&Row>, stage: [String; STAGE.len()]) -> Vec<String> {
     let mut fields = place(view, row);
     fields.push(row.blocks.to_string());
     let of_metric = |metric: &&str| {
@@ -195,10 +188,8 @@ fn row(view: &View, row: &Row, best: Option<&Row>) -> Vec<String> {
     fields.push(row.counts.lost.to_string());
     fields.extend(growth(view, row));
     fields.extend(of_metric(&LAST_METRIC));
-    let planned = planned_per_s(&row.load);
-    let of_row = |name| row.metrics.get(name).map(|value| value.center);
-    let of_stage = |name| if name == PLANNED { planned } else { of_row(name) };
-    fields.extend(STAGE.map(|name| number(of_stage(name))));
+    fields.extend(stage);
+    fields.extend(metrics::METRICS.iter().flat_map(|metric| of_metric(&metric.key)));
     fields
 }
 

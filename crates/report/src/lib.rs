@@ -35,6 +35,7 @@ pub mod text;
 pub mod view;
 
 mod advice;
+mod blocks;
 mod cache;
 mod cases;
 mod checks;
@@ -46,6 +47,7 @@ mod growth;
 mod hits;
 mod judge;
 mod measurement;
+mod metrics;
 mod notes;
 mod null;
 mod outages;

@@ -16,15 +16,16 @@ mod limits;
 mod place;
 mod saturation;
 
-use model::{Cell, OperationResult, PEAK, Point, Trial};
+use model::{Cell, OperationResult, PEAK, Point, Sample, Trial};
 use stats::Histogram;
 use stats::compare::FEWEST_BLOCKS;
 use stats::knee::{Knee, Stage, Way, knee, pace, value_at, ways, within};
 use std::collections::BTreeMap;
 
+use crate::blocks::Doubt;
+use crate::metrics::Whole;
 use crate::notes::Notes;
 use crate::recorded::Recorded;
-use crate::rows::Doubt;
 use crate::show::{RANGE, ends_name};
 use crate::validity::{Findings, pinning_notes};
 use crate::view::RampView;
@@ -62,6 +63,8 @@ pub(crate) struct Seen<'a> {
     pub(crate) result: &'a Point,
     pub(crate) rule: Stage,
     pub(crate) way: Way,
+    /// What was sampled in its trial.
+    samples: &'a [Sample],
 }
 
 /// All ramps with what they come to, each held against the rules.
@@ -99,11 +102,12 @@ fn climbs<'a>(recorded: &'a Recorded, cell: &Cell, phase: &'a str) -> Vec<Climb<
     for trial in recorded.trials.iter().filter(|t| t.cell == cell.id) {
         by_block.insert(trial.block, trial);
     }
-    by_block.into_values().filter_map(|trial| Climb::of(trial, phase)).collect()
+    let climb = |trial| Climb::of(trial, phase, recorded.samples_of(trial));
+    by_block.into_values().filter_map(climb).collect()
 }
 
 impl<'a> Climb<'a> {
-    fn of(trial: &'a Trial, phase: &str) -> Option<Self> {
+    fn of(trial: &'a Trial, phase: &str, samples: &'a [Sample]) -> Option<Self> {
         let stages = trial.points.iter().filter(|p| p.stage.is_some() && p.phase == phase);
         let known: Vec<(&Point, &OperationResult)> = stages
             .filter(|stage| stage.length_ns > 0 && !is_rest(stage))
@@ -117,7 +121,7 @@ impl<'a> Climb<'a> {
         let pace = pace(&known.iter().map(served).collect::<Vec<_>>());
         let seen = |((stage, whole), way): ((&'a Point, &OperationResult), Way)| {
             let rule = rule((stage, whole), interval_ns, pace.unwrap_or(0.0));
-            Seen { result: stage, rule, way }
+            Seen { result: stage, rule, way, samples }
         };
         let stages: Vec<Seen<'_>> = known.into_iter().zip(ways(&planned)).map(seen).collect();
         let mut up: Vec<usize> = (0..stages.len()).filter(|i| stages[*i].way == Way::Up).collect();
@@ -248,10 +252,9 @@ impl Seen<'_> {
         self.result.generator_cpu_ns as f64 / self.result.length_ns as f64
     }
 
-    /// CPU time by the requests that were answered, nanoseconds.
-    pub(crate) fn cpu_ns_per_op(&self, cpus: f64) -> Option<f64> {
-        let rate = self.rule.answered_per_s;
-        (rate > 0.0).then(|| cpus * 1e9 / rate)
+    /// What it tells beside the times of its operations.
+    fn whole_point(&self) -> Whole<'_> {
+        Whole { point: self.result, samples: self.samples }
     }
 }
 

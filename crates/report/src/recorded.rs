@@ -62,8 +62,8 @@ impl Recorded {
         own.max_by(|a, b| a.rate_per_s.partial_cmp(&b.rate_per_s).unwrap_or(Ordering::Equal))
     }
 
-    /// What was sampled in a trial.
-    pub(crate) fn samples_of(&self, trial: &Trial) -> Option<&Vec<Sample>> {
-        self.samples.get(&(trial.block, trial.cell.clone()))
+    /// What was sampled in a trial, in the order of time; empty where nothing was.
+    pub(crate) fn samples_of(&self, trial: &Trial) -> &[Sample] {
+        self.samples.get(&(trial.block, trial.cell.clone())).map_or(&[], Vec::as_slice)
     }
 }

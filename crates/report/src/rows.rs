@@ -1,16 +1,14 @@
 //! One row of results for each operation of each measured phase.
 
-use model::{Counts, Load, OperationResult, Plan, Point, Restored, Slowest, Workload};
+use model::{Counts, Load, OperationResult, Point, Restored, Slowest, Workload};
 use stats::episodes::EPISODES_MIN;
-use stats::interval::blocks_without_assumptions;
-use stats::{Estimate, Histogram, Times, Warning};
+use stats::{Histogram, Times};
 use std::collections::BTreeMap;
-use std::fmt;
 
+use crate::blocks::{Doubt, over_blocks};
 use crate::cache;
-use crate::distribution::{
-    CONFIDENCE, Merged, OfBlock, PERCENTILES, Unsure, over_all, seconds_min,
-};
+use crate::distribution::{Merged, OfBlock, PERCENTILES, Unsure, over_all, seconds_min};
+use crate::metrics::{Whole, over_points};
 use crate::notes::Notes;
 use crate::recorded::Recorded;
 use crate::rules::{ANSWERED_MIN, FREE_SHARE_MIN};
@@ -32,9 +30,8 @@ pub(crate) fn rows(
     phase_notes: &[usize],
     notes: &mut Notes,
 ) -> Vec<Row> {
-    let plan = &recorded.header.plan;
     let mut rows: Vec<Row> =
-        phase.operations.iter().map(|o| row(phase, o, phase_notes, notes, plan)).collect();
+        phase.operations.iter().map(|o| row(recorded, phase, o, phase_notes, notes)).collect();
     let null = recorded.null_rate(&phase.cell.id, phase.name).and_then(|null| null.rate_per_s);
     if let (Some(center), Some(whole)) = (null, rows.iter_mut().find(|r| r.operation == phase.name))
     {
@@ -44,12 +41,13 @@ pub(crate) fn rows(
 }
 
 fn row(
+    recorded: &Recorded,
     phase: &MeasuredPoint<'_>,
     operation: &Operation<'_>,
     phase_notes: &[usize],
     notes: &mut Notes,
-    plan: &Plan,
 ) -> Row {
+    let plan = &recorded.header.plan;
     let seed = plan.seed;
     let points = &operation.blocks;
     let counts = counted(operation);
@@ -77,7 +75,7 @@ fn row(
     let unsure_response = times("response", &response, seed, &mut metrics);
     times("lag", &lag, seed, &mut metrics);
     if operation.whole {
-        cpu_per_operation(points, seed, &mut metrics);
+        metrics.extend(over_points(&wholes(points, recorded), seed));
         restoring_per_operation(points, seed, &mut metrics);
     }
     locks(points, &lock_wait, seed, &mut metrics);
@@ -109,6 +107,11 @@ fn row(
     }
 }
 
+/// The points of an operation's blocks, and what was sampled meanwhile.
+fn wholes<'a>(blocks: &[InBlock<'a>], recorded: &'a Recorded) -> Vec<Whole<'a>> {
+    blocks.iter().map(|b| Whole { point: b.point, samples: recorded.samples_of(b.trial) }).collect()
+}
+
 /// Footnotes of counts: of the parts that an operation stands for, then of itself.
 fn told_of_parts_and_whole(
     phase: &MeasuredPoint<'_>,
@@ -124,63 +127,6 @@ fn told_of_parts_and_whole(
     }
     found.extend(count_notes(phase, operation, (counts, &told), notes));
     found
-}
-
-/// A doubt about a value over blocks.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Doubt {
-    /// Its ends are the lowest and the highest of fewer blocks than an interval needs.
-    Range,
-    Estimate(Warning),
-}
-
-impl fmt::Display for Doubt {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Range => write!(
-                f,
-                "the ends beside a value are the lowest and the highest of its blocks: a range, \
-                 no 95 % interval ({} blocks give one)",
-                blocks_without_assumptions(1.0 - CONFIDENCE)
-            ),
-            Self::Estimate(warning) => warning.fmt(f),
-        }
-    }
-}
-
-/// A metric with one value a block; values that are no positive number are no block. Its ends lie
-/// within what was observed, which of few blocks is a range.
-pub(crate) fn over_blocks(
-    values: impl Iterator<Item = f64>,
-    seed: u64,
-) -> Option<(Value, Vec<Doubt>)> {
-    let (values, estimate) = estimated(values, seed)?;
-    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
-    let most = values.iter().copied().fold(0.0, f64::max);
-    let value = Value::of(&estimate).within((least, most));
-    if value.lo.is_none() {
-        return Some((value, Vec::new()));
-    }
-    let need = blocks_without_assumptions(1.0 - CONFIDENCE);
-    let is_range =
-        values.len() < need && least < most && value.lo.zip(value.hi) == Some((least, most));
-    let doubts = if is_range {
-        vec![Doubt::Range]
-    } else {
-        estimate.warnings.iter().copied().map(Doubt::Estimate).collect()
-    };
-    Some((value, doubts))
-}
-
-/// A ratio with one value a block, by which something is decided: with its whole interval.
-pub(crate) fn ratio_over_blocks(values: impl Iterator<Item = f64>, seed: u64) -> Option<Value> {
-    estimated(values, seed).map(|(_, estimate)| Value::of(&estimate))
-}
-
-fn estimated(values: impl Iterator<Item = f64>, seed: u64) -> Option<(Vec<f64>, Estimate)> {
-    let values: Vec<f64> = values.filter(|v| v.is_finite() && *v > 0.0).collect();
-    let estimate = stats::geometric_mean_interval(&values, CONFIDENCE, seed).ok()?;
-    Some((values, estimate))
 }
 
 /// Adds rates by each way of counting, and what is doubtful about them.
@@ -216,23 +162,6 @@ fn times(
 fn error_share(counts: &Counts) -> Option<(String, Value)> {
     let share = counts.error as f64 / counts.total() as f64;
     (counts.error > 0).then(|| ("error_share".into(), Value::alone(share)))
-}
-
-/// CPU time of server and generator by the operations done in the phase.
-fn cpu_per_operation(points: &[InBlock<'_>], seed: u64, metrics: &mut BTreeMap<String, Value>) {
-    let each = |cpu: fn(&Point) -> Option<u64>| {
-        let per_operation = points
-            .iter()
-            .filter_map(|p| Some(cpu(p.point)? as f64 / p.result.counts.total() as f64));
-        over_blocks(per_operation, seed).map(|(value, _)| value)
-    };
-    let server = each(|p| p.server_cpu_ns);
-    let generator = each(|p| Some(p.generator_cpu_ns));
-    let taken = points.iter().map(|p| p.point.disturbance.share_of(p.point.length_ns));
-    let share = taken.sum::<f64>() / points.len() as f64;
-    metrics.insert("taken_share".into(), Value::alone(share));
-    metrics.extend(server.map(|v| ("server_cpu_ns_per_op".into(), v)));
-    metrics.extend(generator.map(|v| ("generator_cpu_ns_per_op".into(), v)));
 }
 
 /// Time in which clients saved again what cleans had removed, by the operations done.

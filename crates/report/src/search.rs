@@ -37,6 +37,7 @@ pub(crate) fn by_rate(recorded: &Recorded, search: &Search) -> Recorded {
     let plan = &mut by_rate.header.plan;
     let cells = std::mem::take(&mut plan.cells);
     by_rate.trials.clear();
+    by_rate.samples.clear();
     let mut repeated: BTreeMap<String, u32> = BTreeMap::new();
     for trial in &recorded.trials {
         let cell = cells.iter().find(|c| c.id == trial.cell);
@@ -46,6 +47,10 @@ pub(crate) fn by_rate(recorded: &Recorded, search: &Search) -> Recorded {
         }
         let id = Search::cell_id(&cell.id, step);
         let block = repeated.entry(id.clone()).or_default();
+        let samples = recorded.samples_of(trial);
+        if !samples.is_empty() {
+            by_rate.samples.insert((*block, id.clone()), samples.to_vec());
+        }
         by_rate.trials.push(Trial { cell: id.clone(), block: *block, ..trial.clone() });
         *block += 1;
         if !plan.cells.iter().any(|c| c.id == id) {

@@ -6,10 +6,10 @@ use stats::Doubt;
 use super::against::{highest, paired};
 use super::place::Controls;
 use super::{Climb, Ramp, Seen};
+use crate::blocks::ratio_over_blocks;
 use crate::cases::{Case, Together, together};
 use crate::claims::{Judged, judge_ends, not_run};
 use crate::recorded::Recorded;
-use crate::rows::ratio_over_blocks;
 use crate::show;
 use crate::view::{RampView, Value};
 

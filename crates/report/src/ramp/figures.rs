@@ -6,11 +6,12 @@ use stats::{Histogram, Times};
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Climb, Ramp, Seen, unsent_of};
+use crate::blocks::over_blocks;
 use crate::distribution::{Merged, OfBlock};
+use crate::metrics::{METRICS, Whole, over_points};
 use crate::ramp::limits::{Limited, limited};
 use crate::ramp::saturation::saturation;
 use crate::recorded::Recorded;
-use crate::rows::over_blocks;
 use crate::search::grouped;
 use crate::show;
 use crate::validity::classes;
@@ -202,8 +203,9 @@ impl Ramp<'_> {
                     put(format!("{operation}.ns_{name}"), &|s| s.quantile_of(operation, q));
                 }
             }
-            put("server_cpu_ns_per_op".into(), &|s| s.cpu_ns_per_op(s.server_cpus()?));
-            put("generator_cpu_ns_per_op".into(), &|s| s.cpu_ns_per_op(s.generator_cpus()));
+            for metric in &METRICS {
+                put(metric.key.into(), &|s| metric.read(&s.whole_point()));
+            }
         }
         let value = |(name, values): (String, Vec<f64>)| {
             Some((name, over_blocks(values.into_iter(), seed)?.0))
@@ -239,12 +241,12 @@ impl Ramp<'_> {
 
     fn charts(&self, recorded: &Recorded, drawn: usize) -> RampCharts {
         let block = |(i, climb): (usize, &Climb<'_>)| {
-            let samples = recorded.samples_of(climb.trial).filter(|_| i < drawn);
+            let samples = recorded.samples_of(climb.trial);
             RampBlock {
                 block: climb.trial.block,
                 failed: !climb.is_whole(),
                 stages: climb.stages.iter().map(in_time).collect(),
-                saturation: samples.and_then(|samples| saturation(samples)),
+                saturation: (i < drawn).then(|| saturation(samples)).flatten(),
             }
         };
         RampCharts { blocks: self.climbs.iter().enumerate().map(block).collect() }
@@ -274,14 +276,8 @@ fn stage((number, way): (u32, Way), all: &[&Seen<'_>], plan: &Plan) -> RampStage
     put("planned_per_s", &|s| s.result.planned_per_s);
     put("asked_per_s", &|s| Some(s.rule.asked_per_s));
     put("rate_per_s", &|s| Some(s.rule.answered_per_s));
-    put("server_cpus", &|s| s.server_cpus());
-    put("generator_cpus", &|s| Some(s.generator_cpus()));
-    put("server_cpu_ns_per_op", &|s| s.cpu_ns_per_op(s.server_cpus()?));
-    put("generator_cpu_ns_per_op", &|s| s.cpu_ns_per_op(s.generator_cpus()));
-    put("generator_run_delay_share", &|s| {
-        Some(s.result.generator_run_delay_ns as f64 / s.result.length_ns as f64)
-    });
-    put("taken_share", &|s| Some(s.result.disturbance.share_of(s.result.length_ns)));
+    let wholes: Vec<Whole<'_>> = all.iter().map(|seen| seen.whole_point()).collect();
+    metrics.extend(over_points(&wholes, seed));
     let parts = |stage: &Point| -> Vec<String> {
         let names = stage.operations.iter().map(|o| o.operation.clone());
         names.filter(|name| *name != stage.phase).collect()

@@ -70,8 +70,7 @@ fn waited(seen: &Seen<'_>, threads: f64) -> f64 {
 fn served(climb: &Climb<'_>, seen: &Seen<'_>, recorded: &Recorded) -> bool {
     let from_ns = seen.result.begun_ns;
     let span = from_ns..from_ns + seen.result.length_ns;
-    let samples = recorded.samples_of(climb.trial);
-    match samples.and_then(|samples| threads_within(samples, span)) {
+    match threads_within(recorded.samples_of(climb.trial), span) {
         Some(threads) => threads.busiest > BUSY_SHARE_MAX || threads.waited > WAITED_SHARE_MAX,
         None => seen.server_cpus().is_some_and(|cpus| cpus > BUSY_SHARE_MAX),
     }

@@ -14,8 +14,8 @@ use stats::knee::ERROR_SHARE;
 use std::collections::BTreeMap;
 
 use super::{Climb, Ramp};
+use crate::blocks::{over_blocks, ratio_over_blocks};
 use crate::recorded::Recorded;
-use crate::rows::{over_blocks, ratio_over_blocks};
 use crate::search::grouped;
 use crate::show;
 use crate::validity::classes;

@@ -1,0 +1,65 @@
+//! Values over blocks: a centre, and ends that lie within what was observed.
+
+use stats::interval::blocks_without_assumptions;
+use stats::{Estimate, Warning};
+use std::fmt;
+
+use crate::distribution::CONFIDENCE;
+use crate::view::Value;
+
+/// A doubt about a value over blocks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Doubt {
+    /// Its ends are the lowest and the highest of fewer blocks than an interval needs.
+    Range,
+    Estimate(Warning),
+}
+
+impl fmt::Display for Doubt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Range => write!(
+                f,
+                "the ends beside a value are the lowest and the highest of its blocks: a range, \
+                 no 95 % interval ({} blocks give one)",
+                blocks_without_assumptions(1.0 - CONFIDENCE)
+            ),
+            Self::Estimate(warning) => warning.fmt(f),
+        }
+    }
+}
+
+/// A metric with one value a block; values that are no positive number are no block. Its ends lie
+/// within what was observed, which of few blocks is a range.
+pub(crate) fn over_blocks(
+    values: impl Iterator<Item = f64>,
+    seed: u64,
+) -> Option<(Value, Vec<Doubt>)> {
+    let (values, estimate) = estimated(values, seed)?;
+    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = values.iter().copied().fold(0.0, f64::max);
+    let value = Value::of(&estimate).within((least, most));
+    if value.lo.is_none() {
+        return Some((value, Vec::new()));
+    }
+    let need = blocks_without_assumptions(1.0 - CONFIDENCE);
+    let is_range =
+        values.len() < need && least < most && value.lo.zip(value.hi) == Some((least, most));
+    let doubts = if is_range {
+        vec![Doubt::Range]
+    } else {
+        estimate.warnings.iter().copied().map(Doubt::Estimate).collect()
+    };
+    Some((value, doubts))
+}
+
+/// A ratio with one value a block, by which something is decided: with its whole interval.
+pub(crate) fn ratio_over_blocks(values: impl Iterator<Item = f64>, seed: u64) -> Option<Value> {
+    estimated(values, seed).map(|(_, estimate)| Value::of(&estimate))
+}
+
+fn estimated(values: impl Iterator<Item = f64>, seed: u64) -> Option<(Vec<f64>, Estimate)> {
+    let values: Vec<f64> = values.filter(|v| v.is_finite() && *v > 0.0).collect();
+    let estimate = stats::geometric_mean_interval(&values, CONFIDENCE, seed).ok()?;
+    Some((values, estimate))
+}

@@ -1,0 +1,196 @@
+//! What a point tells as a whole, beside the times of its operations.
+//!
+//! Each metric is written once, here: rows, stages of ramps, shares of a knee and costs of a search
+//! have all of them, and so have their outputs.
+
+use model::{Point, Sample};
+use std::collections::BTreeMap;
+
+use crate::blocks::over_blocks;
+use crate::view::Value;
+
+/// A point, and what was sampled in its trial.
+#[derive(Clone, Copy)]
+pub(crate) struct Whole<'a> {
+    pub(crate) point: &'a Point,
+    /// In the order of time; empty where nothing was sampled.
+    pub(crate) samples: &'a [Sample],
+}
+
+/// How values of blocks become one.
+#[derive(Clone, Copy, PartialEq)]
+enum Mean {
+    /// Their geometric mean, with an interval; what is not above 0 is no value.
+    Geometric,
+    /// Their arithmetic mean, as of shares, which may be 0.
+    Arithmetic,
+}
+
+/// One metric.
+pub(crate) struct Metric {
+    /// Its key in the summary, which ends in its unit.
+    pub(crate) key: &'static str,
+    mean: Mean,
+    read: fn(&Whole<'_>) -> Option<f64>,
+}
+
+/// All of them, in the order of their columns in CSV: new ones come last.
+pub(crate) const METRICS: [Metric; 7] = [
+    geometric("server_cpu_ns_per_op", |w| w.per_op(w.point.server_cpu_ns? as f64)),
+    geometric("generator_cpu_ns_per_op", |w| w.per_op(w.point.generator_cpu_ns as f64)),
+    geometric("server_cpus", |w| w.by_time(w.point.server_cpu_ns?)),
+    geometric("generator_cpus", |w| w.by_time(w.point.generator_cpu_ns)),
+    arithmetic("generator_run_delay_share", |w| w.by_time(w.point.generator_run_delay_ns)),
+    arithmetic("taken_share", |w| Some(w.point.disturbance.share_of(w.point.length_ns))),
+    geometric("server_switches_per_op", |w| w.per_op(w.grown(switches)?)),
+];
+
+/// Context switches of the server's threads.
+fn switches(sample: &Sample) -> Option<u64> {
+    let server = sample.server.as_ref()?;
+    Some(server.voluntary_switches + server.involuntary_switches)
+}
+
+const fn geometric(key: &'static str, read: fn(&Whole<'_>) -> Option<f64>) -> Metric {
+    Metric { key, mean: Mean::Geometric, read }
+}
+
+const fn arithmetic(key: &'static str, read: fn(&Whole<'_>) -> Option<f64>) -> Metric {
+    Metric { key, mean: Mean::Arithmetic, read }
+}
+
+impl Metric {
+    /// Its value of one point.
+    pub(crate) fn read(&self, whole: &Whole<'_>) -> Option<f64> {
+        (self.read)(whole)
+    }
+
+    /// One value for those of several points.
+    pub(crate) fn over(&self, values: &[f64], seed: u64) -> Option<Value> {
+        match self.mean {
+            Mean::Geometric => over_blocks(values.iter().copied(), seed).map(|(value, _)| value),
+            Mean::Arithmetic if values.is_empty() => None,
+            Mean::Arithmetic => {
+                Some(Value::alone(values.iter().sum::<f64>() / values.len() as f64))
+            }
+        }
+    }
+}
+
+/// Every metric over points that repeat each other.
+pub(crate) fn over_points(wholes: &[Whole<'_>], seed: u64) -> BTreeMap<String, Value> {
+    let of = |metric: &Metric| {
+        let values: Vec<f64> = wholes.iter().filter_map(|whole| metric.read(whole)).collect();
+        Some((metric.key.to_string(), metric.over(&values, seed)?))
+    };
+    METRICS.iter().filter_map(of).collect()
+}
+
+impl Whole<'_> {
+    /// Operations that were carried out in its span: of a stage those answered, which may have been
+    /// due before.
+    fn operations(&self) -> f64 {
+        let Some(whole) = self.point.whole() else { return 0.0 };
+        match self.point.stage {
+            Some(_) => whole.rate_per_s * self.point.length_ns as f64 / 1e9,
+            None => whole.counts.total() as f64,
+        }
+    }
+
+    fn per_op(&self, amount: f64) -> Option<f64> {
+        let operations = self.operations();
+        (operations > 0.0).then(|| amount / operations)
+    }
+
+    /// By the length of its span, both nanoseconds.
+    fn by_time(&self, ns: u64) -> Option<f64> {
+        (self.point.length_ns > 0).then(|| ns as f64 / self.point.length_ns as f64)
+    }
+
+    /// By how much a counter grew in its span, on straight lines between samples; `None` where it
+    /// is not known on both sides of begin and end.
+    fn grown(&self, read: fn(&Sample) -> Option<u64>) -> Option<f64> {
+        let (begun_ns, ended_ns) =
+            (self.point.begun_ns, self.point.begun_ns + self.point.length_ns);
+        let told = |sample: &Sample| Some((sample.at_ns as f64, read(sample)? as f64));
+        let at = |at_ns: u64| {
+            let behind = self.samples.partition_point(|sample| sample.at_ns <= at_ns);
+            let (x0, y0) = self.samples[..behind].iter().rev().find_map(told)?;
+            let (x1, y1) = self.samples[behind..].iter().find_map(told)?;
+            Some(y0 + (y1 - y0) * (at_ns as f64 - x0) / (x1 - x0))
+        };
+        Some((at(ended_ns)? - at(begun_ns)?).max(0.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use model::{Counts, OperationResult, ProcessUse};
+    use stats::Histogram;
+
+    fn sample(at_ns: u64, switches: Option<u64>) -> Sample {
+        let used = |n| ProcessUse {
+            voluntary_switches: n / 2,
+            involuntary_switches: n / 2,
+            ..ProcessUse::default()
+        };
+        Sample { at_ns, server: switches.map(used), ..Sample::default() }
+    }
+
+    fn point(stage: Option<u32>) -> Point {
+        let whole = OperationResult {
+            operation: "get".into(),
+            counts: Counts { ok: 50, ..Counts::default() },
+            rate_per_s: 1e9,
+            calls_rate_per_s: None,
+            service: Histogram::new(),
+            response: Histogram::new(),
+            lag: Histogram::new(),
+            lock_wait: Histogram::new(),
+            slowest: None,
+        };
+        let operations = vec![whole];
+        Point {
+            phase: "get".into(),
+            stage,
+            begun_ns: 150,
+            length_ns: 100,
+            operations,
+            ..Point::default()
+        }
+    }
+
+    fn switches_per_op(samples: &[Sample], stage: Option<u32>) -> Option<f64> {
+        let point = point(stage);
+        let metric = METRICS.iter().find(|m| m.key == "server_switches_per_op").unwrap();
+        metric.read(&Whole { point: &point, samples })
+    }
+
+    #[test]
+    fn counters_are_read_between_samples() {
+        let samples = [
+            sample(100, Some(1_000)),
+            sample(200, Some(2_000)),
+            sample(240, None),
+            sample(300, Some(4_000)),
+        ];
+        // 1,500 at 150, 3,000 at 250.
+        assert_eq!(switches_per_op(&samples, None), Some(1_500.0 / 50.0));
+        assert_eq!(
+            switches_per_op(&samples, Some(0)),
+            Some(1_500.0 / 100.0),
+            "by those answered in it"
+        );
+        assert_eq!(switches_per_op(&samples[..3], None), None, "nothing is told behind its end");
+        assert_eq!(switches_per_op(&samples[1..], None), None, "nor before its begin");
+        assert_eq!(switches_per_op(&[], None), None);
+    }
+
+    #[test]
+    fn shares_of_zero_count() {
+        let metric = METRICS.iter().find(|m| m.key == "taken_share").unwrap();
+        assert_eq!(metric.over(&[0.0, 0.1], 0).map(|v| v.center), Some(0.05));
+        assert_eq!(metric.over(&[], 0), None);
+    }
+}
