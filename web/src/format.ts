@@ -96,10 +96,16 @@ export function percent(fraction: number): string {
 
 /** A size in binary units: `80 MiB`, `1.46 GiB`. */
 export function bytes(n: number): string {
+  const { number, unit } = bytesParts(n);
+  return `${number} ${unit}`;
+}
+
+/** The same in two parts. */
+export function bytesParts(n: number): { number: string; unit: string } {
   for (const [size, unit] of [[2 ** 30, "GiB"], [2 ** 20, "MiB"], [2 ** 10, "KiB"]] as const) {
-    if (n >= size) return `${Number((n / size).toPrecision(3))} ${unit}`;
+    if (n >= size) return { number: `${Number((n / size).toPrecision(3))}`, unit };
   }
-  return `${Math.round(n)} B`;
+  return { number: `${Math.round(n)}`, unit: "B" };
 }
 
 /** A quantile as a percentage: `0.999` is `99.9 %`. */

@@ -35,7 +35,7 @@ pub(crate) struct Metric {
 }
 
 /// All of them, in the order of their columns in CSV: new ones come last.
-pub(crate) const METRICS: [Metric; 7] = [
+pub(crate) const METRICS: [Metric; 10] = [
     geometric("server_cpu_ns_per_op", |w| w.per_op(w.point.server_cpu_ns? as f64)),
     geometric("generator_cpu_ns_per_op", |w| w.per_op(w.point.generator_cpu_ns as f64)),
     geometric("server_cpus", |w| w.by_time(w.point.server_cpu_ns?)),
@@ -43,12 +43,25 @@ pub(crate) const METRICS: [Metric; 7] = [
     arithmetic("generator_run_delay_share", |w| w.by_time(w.point.generator_run_delay_ns)),
     arithmetic("taken_share", |w| Some(w.point.disturbance.share_of(w.point.length_ns))),
     geometric("server_switches_per_op", |w| w.per_op(w.grown(switches)?)),
+    geometric("network_received_bytes_per_op", |w| w.per_op(w.grown(received)?)),
+    geometric("network_sent_bytes_per_op", |w| w.per_op(w.grown(sent)?)),
+    geometric("network_bytes_per_op", |w| w.per_op(w.grown(received)? + w.grown(sent)?)),
 ];
 
 /// Context switches of the server's threads.
 fn switches(sample: &Sample) -> Option<u64> {
     let server = sample.server.as_ref()?;
     Some(server.voluntary_switches + server.involuntary_switches)
+}
+
+/// Bytes that the server has received, by its own account, and those that it has sent: all of its
+/// traffic, so that asking it for its counters, ten times a second, is a part of both.
+fn received(sample: &Sample) -> Option<u64> {
+    sample.store.as_ref()?.received_bytes
+}
+
+fn sent(sample: &Sample) -> Option<u64> {
+    sample.store.as_ref()?.sent_bytes
 }
 
 const fn geometric(key: &'static str, read: fn(&Whole<'_>) -> Option<f64>) -> Metric {

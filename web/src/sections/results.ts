@@ -12,9 +12,11 @@ interface Column {
   title: string;
   unit: string;
   metric: string;
+  /** A size in bytes, and not a time. */
+  isSize?: boolean;
 }
 
-/** Columns of times and CPU for a load. */
+/** Columns of times and costs for a load. */
 function timeColumns(load: Load): Column[] {
   const times = format.times(load);
   const unit = `${times} time`;
@@ -24,13 +26,14 @@ function timeColumns(load: Load): Column[] {
     { title: "p99.9", unit, metric: `${times}_ns_p999` },
     { title: "server CPU", unit: "per operation", metric: "server_cpu_ns_per_op" },
     { title: "own CPU", unit: "per operation", metric: "generator_cpu_ns_per_op" },
+    { title: "network", unit: "per operation", metric: "network_bytes_per_op", isSize: true },
   ];
 }
 
-function timeCell(value: Value | undefined, blocks: number): HTMLTableCellElement {
+function costCell(value: Value | undefined, blocks: number, isSize: boolean): HTMLTableCellElement {
   if (value === undefined) return h("td", { class: "number none" }, format.NONE);
-  const { number, unit } = format.timeParts(value.center);
-  const ends = format.interval(value, format.time);
+  const { number, unit } = (isSize ? format.bytesParts : format.timeParts)(value.center);
+  const ends = format.interval(value, isSize ? format.bytes : format.time);
   return h(
     "td",
     { class: "number", title: ends === "" ? undefined : `${format.timeEndsName(blocks)} ${ends}` },
@@ -136,7 +139,7 @@ function resultRow(context: Context, op: OperationGroup, row: Row, shared: Share
     ),
     rateCell(row.metrics["rate_per_s"], largest),
     verdictCell(context, op, row),
-    timeColumns(row.load).map((column) => timeCell(row.metrics[column.metric], row.blocks)),
+    timeColumns(row.load).map((column) => costCell(row.metrics[column.metric], row.blocks, column.isSize === true)),
     h("td", { class: "number" }, row.blocks),
     shared.withProblems ? problemCell(row) : null,
   );
