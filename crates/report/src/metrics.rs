@@ -120,19 +120,20 @@ impl Whole<'_> {
         (self.point.length_ns > 0).then(|| ns as f64 / self.point.length_ns as f64)
     }
 
-    /// By how much a counter grew in its span, on straight lines between samples; `None` where it
-    /// is not known on both sides of begin and end.
+    /// By how much a counter grew in its span, from the samples within it, which say how fast it
+    /// grew: at begin and end it may have grown at another rate just before or behind. `None` where
+    /// they cover less than half of the span.
     fn grown(&self, read: fn(&Sample) -> Option<u64>) -> Option<f64> {
-        let (begun_ns, ended_ns) =
-            (self.point.begun_ns, self.point.begun_ns + self.point.length_ns);
-        let told = |sample: &Sample| Some((sample.at_ns as f64, read(sample)? as f64));
-        let at = |at_ns: u64| {
-            let behind = self.samples.partition_point(|sample| sample.at_ns <= at_ns);
-            let (x0, y0) = self.samples[..behind].iter().rev().find_map(told)?;
-            let (x1, y1) = self.samples[behind..].iter().find_map(told)?;
-            Some(y0 + (y1 - y0) * (at_ns as f64 - x0) / (x1 - x0))
-        };
-        Some((at(ended_ns)? - at(begun_ns)?).max(0.0))
+        let (begun_ns, length_ns) = (self.point.begun_ns, self.point.length_ns);
+        let from = self.samples.partition_point(|sample| sample.at_ns < begun_ns);
+        let to = self.samples.partition_point(|sample| sample.at_ns <= begun_ns + length_ns);
+        let told = |sample: &Sample| Some((sample.at_ns, read(sample)?));
+        let within = self.samples.get(from..to)?;
+        let (first_ns, first) = within.iter().find_map(told)?;
+        let (last_ns, last) = within.iter().rev().find_map(told)?;
+        let covered_ns = last_ns - first_ns;
+        let grown = last.saturating_sub(first) as f64;
+        (covered_ns * 2 >= length_ns.max(1)).then(|| grown * length_ns as f64 / covered_ns as f64)
     }
 }
 
@@ -180,23 +181,22 @@ mod tests {
         metric.read(&Whole { point: &point, samples })
     }
 
+    /// The point begins at 150 and ends at 250.
     #[test]
-    fn counters_are_read_between_samples() {
+    fn counters_are_read_by_the_samples_within() {
         let samples = [
-            sample(100, Some(1_000)),
-            sample(200, Some(2_000)),
-            sample(240, None),
-            sample(300, Some(4_000)),
+            sample(140, Some(0)),
+            sample(160, Some(2_000)),
+            sample(200, None),
+            sample(240, Some(4_000)),
+            sample(260, Some(90_000)),
         ];
-        // 1,500 at 150, 3,000 at 250.
-        assert_eq!(switches_per_op(&samples, None), Some(1_500.0 / 50.0));
-        assert_eq!(
-            switches_per_op(&samples, Some(0)),
-            Some(1_500.0 / 100.0),
-            "by those answered in it"
-        );
-        assert_eq!(switches_per_op(&samples[..3], None), None, "nothing is told behind its end");
-        assert_eq!(switches_per_op(&samples[1..], None), None, "nor before its begin");
+        let grown = 2_000.0 * 100.0 / 80.0;
+        assert_eq!(switches_per_op(&samples, None), Some(grown / 50.0));
+        assert_eq!(switches_per_op(&samples, Some(0)), Some(grown / 100.0), "by those answered");
+        assert_eq!(switches_per_op(&samples[..3], None), None, "one says nothing");
+        let near = [sample(190, Some(1)), sample(230, Some(2))];
+        assert_eq!(switches_per_op(&near, None), None, "less than half of the span");
         assert_eq!(switches_per_op(&[], None), None);
     }
 

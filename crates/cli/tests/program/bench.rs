@@ -56,19 +56,18 @@ fn bytes_by_operation_are_those_of_request_and_reply() {
         }
         let place = Place::new();
         let arguments = [target, "--op", "get", "--value", "1KiB", "--pipeline", "8"];
-        let mut command = bench(&place, &arguments);
-        command.args(["--duration", "1s"]);
-        let summary = Place::finish(command).measured().json();
+        let summary = Place::finish(bench(&place, &arguments)).measured().json();
         let get = row(&summary, target, "get");
         let metric = |name: &str| get["metrics"][name]["center"].as_f64().unwrap();
         let sent = metric("network_sent_bytes_per_op");
         let received = metric("network_received_bytes_per_op");
         // Length and line ends of RESP; name, flags and lines of memcached's text.
         let least = f64::from(if reply > 0 { reply } else { 1_024 + 20 });
-        assert!((least - 1.0..least + 120.0).contains(&sent), "{target}: {sent} of {least}");
-        assert!((15.0..100.0).contains(&received), "{target}: {received}");
+        // What was counted is of the samples within, and their rate a little off that of all.
+        assert!((0.8 * least..1.3 * least).contains(&sent), "{target}: {sent} of {least}");
+        assert!((12.0..100.0).contains(&received), "{target}: {received}");
         let both = metric("network_bytes_per_op");
-        assert!((both / (sent + received) - 1.0).abs() < 0.1, "{both}");
+        assert!((both / (sent + received) - 1.0).abs() < 0.05, "{both}");
     }
 }
 
