@@ -177,6 +177,8 @@ export interface RampView {
   operation: string;
   target: string;
   load: Load;
+  /** True where operations follow each other on the same key. */
+  in_pairs: boolean;
   blocks: number;
   times: "response" | "service";
   /** `found`, `never-missed`, `generator`, `never-held` or `broken`. */

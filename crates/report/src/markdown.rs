@@ -200,7 +200,7 @@ fn ramps(view: &View) -> String {
         }
     }
     for found in &view.ramps {
-        let name = format!("{}{}", found.target, ramp::of_profile(view, found));
+        let name = format!("{}{} ({})", found.target, ramp::of_profile(view, found), found.load);
         let rows = ramp::stage_rows(found).into_iter().map(|(cells, knee)| {
             let mut cells: Vec<String> = cells.iter().map(|c| plain(c)).collect();
             if knee {
@@ -213,7 +213,7 @@ fn ramps(view: &View) -> String {
         body += &format!("\nStages of {}, the knee bold:\n\n{table}", plain(&name));
     }
     if !view.ramps.is_empty() {
-        body += &format!("\n{}\n", plain(ramp::NOTE));
+        body += &format!("\n{}\n", plain(&ramp::note(view)));
     }
     section("Ramps", &body)
 }

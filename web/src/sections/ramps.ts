@@ -194,7 +194,7 @@ export function ramps(context: Context): HTMLElement | null {
       against.length === 0 ? null : h("ul", { class: "prose" }, against.map((c) => compared(c))),
       places(own),
       h("h3", {}, profiles.length > 1 ? `Stages, ${name}` : "Stages", validityMark(context.view)),
-      own.map((ramp) => stages(ramp, format.plural(ramp.stages.length, "stage"))),
+      own.map((ramp) => stages(ramp, `${format.load(ramp.load)}: ${format.plural(ramp.stages.length, "stage")}`)),
     ];
   });
   return section(
@@ -205,7 +205,9 @@ export function ramps(context: Context): HTMLElement | null {
       { class: "hint" },
       "The knee is the rate on the way up below which a store answered all that it was asked for, and above which it did not; its interval reaches up to the stage above it. ",
       "CPU is a share of one CPU; p99 stands at shares of each store's own knee, CPU/op at the knee. ",
-      "Of a pair the set is always sent first: among the stages, set and get differ by their place as well, and say nothing of which costs more.",
+      all.some((ramp) => ramp.in_pairs)
+        ? "Of a pair the set is always sent first: among the stages, set and get differ by their place as well, and say nothing of which costs more."
+        : "",
     ),
     parts.flat(),
   );

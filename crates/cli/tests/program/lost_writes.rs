@@ -102,7 +102,7 @@ fn a_ramp_on_a_store_that_forgets_keys_is_invalid() {
     let text = reason(&summary);
     assert!(text.contains("keys read back after the load") && text.contains("missing"), "{text}");
     let missed = among(&summary["reasons"], |r| {
-        r.as_str().unwrap().contains(" get: ") && r.as_str().unwrap().contains("were not found")
+        r.as_str().unwrap().contains(" ramp.get: ") && r.as_str().unwrap().contains("not found")
     });
     assert_eq!(missed.len(), 1, "{}", summary["reasons"]);
 }

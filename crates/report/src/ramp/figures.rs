@@ -1,6 +1,6 @@
 //! A ramp over all blocks: highest rates, what happens at shares of the knee, and every stage.
 
-use model::{Counts, OperationResult, Plan, Point, Slowest};
+use model::{Counts, OperationResult, Plan, Point, Slowest, Workload};
 use stats::knee::{ERROR_SHARE, Way};
 use stats::{Histogram, Times};
 use std::collections::{BTreeMap, BTreeSet};
@@ -46,6 +46,7 @@ impl Ramp<'_> {
             operation: self.phase.into(),
             target: self.cell.target.clone(),
             load: self.cell.load.clone(),
+            in_pairs: matches!(&self.cell.workload, Workload::Kv(kv) if kv.follows),
             blocks: self.whole().count() as u32,
             times: if open { "response" } else { "service" }.into(),
             sentence: self.sentence(outcome, &metrics, limited.as_ref(), limit_ns),

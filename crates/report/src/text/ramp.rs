@@ -30,11 +30,19 @@ const STAGE_HEADER: [&str; 10] = [
 ];
 
 /// What the numbers are.
-pub(crate) const NOTE: &str = "knee: the last stage on the way up that answered all it was \
+const NOTE: &str = "knee: the last stage on the way up that answered all it was \
      asked for, as stages below it did, its interval up to the next, which did not; p99 down: the \
      same stage on the way back; CPU s+g: CPUs that server and generator used; a stage marked ! \
-     did not hold in every block; p99 set and p99 get: of a pair the set is always sent first, so \
+     did not hold in every block";
+/// The same of operations that follow each other.
+const NOTE_OF_PAIRS: &str = "; p99 set and p99 get: of a pair the set is always sent first, so \
      the two columns differ by their place as well and say nothing of which operation costs more";
+
+/// What columns mean.
+pub(crate) fn note(view: &View) -> String {
+    let in_pairs = view.ramps.iter().any(|ramp| ramp.in_pairs);
+    format!("{NOTE}{}", if in_pairs { NOTE_OF_PAIRS } else { "" })
+}
 
 /// The whole section.
 pub(crate) fn render(view: &View, columns: usize, paint: Paint) -> String {
@@ -60,10 +68,11 @@ pub(crate) fn render(view: &View, columns: usize, paint: Paint) -> String {
         }
     }
     for ramp in &view.ramps {
-        let title = format!("{}{}", ramp.target, of_profile(view, ramp));
-        text += &format!("\n{}\n{}", paint.bold(&title), stages(ramp, columns).fit(paint, columns));
+        let title = format!("{}{}: {}", ramp.target, of_profile(view, ramp), ramp.load);
+        let table = stages(ramp, columns).fit(paint, columns);
+        text += &format!("\n{}{table}", paint.title(&title, columns));
     }
-    text + &paragraph("", 0, NOTE, columns)
+    text + &paragraph("", 0, &note(view), columns)
 }
 
 /// The ramps of each profile, in the view's order.

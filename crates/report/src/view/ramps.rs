@@ -23,6 +23,9 @@ pub struct RampView {
     pub target: String,
     /// How operations were offered.
     pub load: Load,
+    /// True where operations follow each other on the same key, as the get of a pair follows its
+    /// set.
+    pub in_pairs: bool,
     /// Blocks with a whole ramp.
     pub blocks: u32,
     /// Which times tell how long users wait: `response` or `service`.
