@@ -37,59 +37,105 @@ pub(crate) fn check(
             let cure = "plan a lower --rate, or give the generator more --threads and CPUs";
             (rate_per_s as f64, "the plan is", cure)
         }
-        // Above what the store bears by intent: judged stage by stage.
+        // Judged by its knee.
         Load::Ramp { .. } => return None,
     };
-    let factor = null / rate;
-    if factor < 1.0 {
-        let text = format!(
-            "{label}: {seen} {}, the null server only {}, so its measurement was disturbed and \
-             whether the generator was the limit is not known: measure on a quieter machine",
-            show::rate(rate),
-            show::rate(null),
-        );
-        findings.not_steady("the null server was disturbed", text);
-        return None;
-    }
-    if factor < NULL_FACTOR_MIN * (1.0 + NULL_FACTOR_CHANCE) {
-        let is_closed = matches!(phase.cell.load.in_phase(phase.name), Load::Closed { .. });
-        if let Some(share) = at_its_limit(phase, kv, header, known).filter(|_| is_closed) {
-            return Some(format!(
-                "{label}: the generator reaches only {} as much on a null server, but the target \
-                 used {} of the CPUs it can use and the generator had rest: the rate is the \
-                 target's, its times contain waiting for the generator",
-                show::ratio(null / rate),
-                show::percent(share),
-            ));
-        }
-        if factor >= NULL_FACTOR_MIN * (1.0 - NULL_FACTOR_CHANCE) {
-            return Some(format!(
-                "{label}: the generator reaches {} as much on a null server, too near to \
-                 {NULL_FACTOR_MIN}× to say whether it was the limit ({cure})",
-                show::ratio(factor)
-            ));
-        }
-        findings.invalid.push(format!(
+    let is_closed = matches!(phase.cell.load.in_phase(phase.name), Load::Closed { .. });
+    let own_limit = || at_its_limit(busy(phase, kv)?, header, &phase.cell.target, known);
+    match nearness(rate, null, || own_limit().filter(|_| is_closed)) {
+        Nearness::Clear => return None,
+        Nearness::Disturbed => disturbed(&format!("{label}: {seen}"), rate, null, findings),
+        Nearness::Bound(factor) => findings.invalid.push(format!(
             "{label}: generator-bound, {seen} {} and the generator reaches {} on a null server \
              ({} as much, at least {NULL_FACTOR_MIN}× must be): {cure}",
             show::rate(rate),
             show::rate(null),
-            show::ratio(null / rate),
-        ));
+            show::ratio(factor),
+        )),
+        near => return near.note(&label, cure),
     }
     None
 }
 
-/// The share that the target used of the CPUs it can use, where it used nearly all of them while
-/// the generator had rest: that is seen, not inferred, so the target was the slower one.
+/// How near a rate is to what the generator reaches on the null server, in factors.
+pub(crate) enum Nearness {
+    /// Far enough.
+    Clear,
+    /// Near, but the target used that share of the CPUs it can use, and the generator had rest.
+    OwnLimit(f64, f64),
+    /// Too near to the limit to say.
+    Undecided(f64),
+    /// The generator may have been the limit.
+    Bound(f64),
+    /// The null server was slower, so that something disturbed it.
+    Disturbed,
+}
+
+/// How near `rate` is to the null server's; `own_limit` tells the share of its CPUs that the target
+/// used where it was seen to be the slower one ([`at_its_limit`]).
+pub(crate) fn nearness(
+    rate: f64,
+    null_per_s: f64,
+    own_limit: impl FnOnce() -> Option<f64>,
+) -> Nearness {
+    let factor = null_per_s / rate;
+    if factor >= NULL_FACTOR_MIN * (1.0 + NULL_FACTOR_CHANCE) {
+        return Nearness::Clear;
+    }
+    if factor < 1.0 {
+        return Nearness::Disturbed;
+    }
+    match own_limit() {
+        Some(share) => Nearness::OwnLimit(factor, share),
+        None if factor >= NULL_FACTOR_MIN * (1.0 - NULL_FACTOR_CHANCE) => {
+            Nearness::Undecided(factor)
+        }
+        None => Nearness::Bound(factor),
+    }
+}
+
+/// Finds fault with a null server that was slower than `what` is said of.
+pub(crate) fn disturbed(what: &str, rate: f64, null_per_s: f64, findings: &mut Findings) {
+    let text = format!(
+        "{what} {}, the null server only {}, so its measurement was disturbed and whether the \
+         generator was the limit is not known: measure on a quieter machine",
+        show::rate(rate),
+        show::rate(null_per_s),
+    );
+    findings.not_steady("the null server was disturbed", text);
+}
+
+impl Nearness {
+    /// The footnote where nothing follows from it.
+    pub(crate) fn note(&self, label: &str, cure: &str) -> Option<String> {
+        match self {
+            Self::OwnLimit(factor, share) => Some(format!(
+                "{label}: the generator reaches only {} as much on a null server, but the target \
+                 used {} of the CPUs it can use and the generator had rest: the rate is the \
+                 target's, its times contain waiting for the generator",
+                show::ratio(*factor),
+                show::percent(*share),
+            )),
+            Self::Undecided(factor) => Some(format!(
+                "{label}: the generator reaches {} as much on a null server, too near to \
+                 {NULL_FACTOR_MIN}× to say whether it was the limit ({cure})",
+                show::ratio(*factor)
+            )),
+            Self::Clear | Self::Bound(_) | Self::Disturbed => None,
+        }
+    }
+}
+
+/// The share that a target used of the CPUs it can use, where it used nearly all of them while the
+/// generator had rest: that is seen, not inferred, so the target was the slower one. `own` are the
+/// CPUs that a thread of the generator used, `server` those of the server.
 pub(crate) fn at_its_limit(
-    phase: &MeasuredPoint<'_>,
-    kv: &Kv,
+    (own, server): (f64, Option<f64>),
     header: &Header,
+    target: &str,
     known: &NullRate,
 ) -> Option<f64> {
-    let (own, server) = busy(phase, kv)?;
-    let target = header.plan.target(&phase.cell.target)?;
+    let target = header.plan.target(target)?;
     // Redis and Valkey carry commands out on one thread, and read and write on as many as they are
     // told; KeyDB does all of it on several.
     let io_threads = target.settings.iter().find(|(name, _)| name.ends_with("io-threads"));

@@ -76,7 +76,7 @@ pub(crate) fn judged<'a>(
     let ramps = ramps(recorded);
     let views = views(recorded, &ramps);
     for (ramp, view) in ramps.iter().zip(&views) {
-        check(ramp, view, findings, notes);
+        check(ramp, view, recorded, findings, notes);
     }
     if !ramps.is_empty() {
         pinning_notes(&recorded.header, notes);

@@ -104,7 +104,7 @@ pub(crate) fn search(
         Next::Done(found) => (Some(found), None),
         Next::Probe(_) => (None, Some(judged.why_early())),
     };
-    let limited_by = judged.limited_by(found, phases, notes);
+    let limited_by = judged.limited_by(found, phases, findings, notes);
     let costs = match found {
         Some(Found::Rate { center, .. }) => judged.costs(center),
         _ => BTreeMap::new(),

@@ -2,16 +2,18 @@
 //! is what a ramp is for.
 
 use model::Counts;
+use model::calibration::NULL_FACTOR_MIN;
 use stats::knee::{ERROR_SHARE, Stage, Way};
 
 use super::{Climb, Ramp, Seen, planned};
 use crate::notes::Notes;
+use crate::null::{self, Nearness};
 use crate::ramp::saturation::threads_within;
 use crate::recorded::Recorded;
 use crate::rules::{BUSY_SHARE_MAX, NOISY_TRIALS_MAX};
 use crate::show;
 use crate::taken;
-use crate::validity::{Findings, classes};
+use crate::validity::{Findings, classes, median};
 use crate::view::RampView;
 
 /// Share of a stage for which threads may wait for a CPU: with more, a generator was not there to
@@ -40,7 +42,7 @@ pub(crate) fn limited(ramp: &Ramp<'_>, recorded: &Recorded) -> Option<Limited> {
     };
     let limited: Vec<_> = missed.iter().filter(at_rest).filter(busy).collect();
     if limited.len() * 2 <= missed.len() {
-        return None;
+        return by_null(ramp, recorded);
     }
     let (_, seen) = limited.first()?;
     let server = seen.server_cpus().map_or_else(String::new, |cpus| {
@@ -50,7 +52,7 @@ pub(crate) fn limited(ramp: &Ramp<'_>, recorded: &Recorded) -> Option<Limited> {
     let cure = if waited(seen, threads) > WAITED_SHARE_MAX {
         "stop what else runs there, or measure on a quieter or larger machine"
     } else {
-        "give it more threads (--set threads=N) and CPUs, or measure on a larger machine"
+        CURE
     };
     let why = format!(
         "the generator was the limit, in the first stage above the knee its threads used {} of \
@@ -59,6 +61,38 @@ pub(crate) fn limited(ramp: &Ramp<'_>, recorded: &Recorded) -> Option<Limited> {
         show::percent(waited(seen, threads)),
     );
     Some(Limited { why })
+}
+
+/// The same where the knee is too near to what the generator reaches on a server that does nothing.
+fn by_null(ramp: &Ramp<'_>, recorded: &Recorded) -> Option<Limited> {
+    let (Nearness::Bound(factor), _, null) = near_null(ramp, recorded)? else { return None };
+    let why = format!(
+        "the generator may be the limit, it reaches {} on a null server ({} as much as the knee, \
+         at least {NULL_FACTOR_MIN}× must be): {CURE}",
+        show::rate(null),
+        show::ratio(factor)
+    );
+    Some(Limited { why })
+}
+
+/// What a larger generator takes.
+const CURE: &str =
+    "give it more threads (--set threads=N) and CPUs, or measure on a larger machine";
+
+/// How near the knee is to the rate that the generator reaches on the null server, and both.
+fn near_null(ramp: &Ramp<'_>, recorded: &Recorded) -> Option<(Nearness, f64, f64)> {
+    let known = recorded.null_rate(&ramp.cell.id, ramp.phase)?;
+    let null = known.rate_per_s?;
+    let knee = median(ramp.whole().filter_map(|climb| Some(climb.held()?.rate())))?;
+    let threads = f64::from(ramp.cell.threads());
+    // The stage above the knee was too much for whoever was the slower one.
+    let above = || ramp.whole().filter_map(|climb| climb.missed().or_else(|| climb.held()));
+    let own_limit = || {
+        let own = median(above().map(|seen| seen.generator_cpus() / threads))?;
+        let server = median(above().filter_map(Seen::server_cpus));
+        null::at_its_limit((own, server), &recorded.header, &ramp.cell.target, known)
+    };
+    Some((null::nearness(knee, null, own_limit), knee, null))
 }
 
 fn waited(seen: &Seen<'_>, threads: f64) -> f64 {
@@ -77,8 +111,23 @@ fn served(climb: &Climb<'_>, seen: &Seen<'_>, recorded: &Recorded) -> bool {
 }
 
 /// Rules and footnotes.
-pub(crate) fn check(ramp: &Ramp<'_>, view: &RampView, findings: &mut Findings, notes: &mut Notes) {
+pub(crate) fn check(
+    ramp: &Ramp<'_>,
+    view: &RampView,
+    recorded: &Recorded,
+    findings: &mut Findings,
+    notes: &mut Notes,
+) {
     let place = format!("`{}`", ramp.cell.id);
+    match near_null(ramp, recorded) {
+        Some((Nearness::Disturbed, knee, null)) => {
+            null::disturbed(&format!("{place}: the knee is"), knee, null, findings);
+        }
+        Some((near, ..)) => near.note(&place, CURE).into_iter().for_each(|note| {
+            notes.add(note);
+        }),
+        None => {}
+    }
     let mut counts = Counts::default();
     for climb in &ramp.climbs {
         for point in &climb.trial.points {

@@ -1,16 +1,17 @@
 //! What held the answer of a search down that is not the store: its clients, or the generator.
 
-use model::calibration::{NULL_FACTOR_CHANCE, NULL_FACTOR_MIN};
+use model::calibration::NULL_FACTOR_MIN;
 use model::{Blame, Trial, Workload};
 use stats::search::{Found, Purpose};
 use stats::tail::Judgement;
 
 use super::Judged;
 use crate::notes::Notes;
-use crate::null;
+use crate::null::{self, Nearness};
 use crate::rules::{BUSY_SHARE_MAX, UNHURRIED_FACTOR_MAX};
 use crate::series::MeasuredPoint;
 use crate::show;
+use crate::validity::{Findings, busy};
 
 /// Rates up to so many times the answer are looked at for what limited it.
 const NEAR: f64 = 1.3;
@@ -27,10 +28,11 @@ impl Judged<'_> {
         &self,
         found: Option<Found>,
         phases: &[MeasuredPoint<'_>],
+        findings: &mut Findings,
         notes: &mut Notes,
     ) -> Option<LimitedBy> {
         let Some(Found::Rate { center, .. }) = found else { return None };
-        self.by_clients(center).or_else(|| self.by_generator(center, phases, notes))
+        self.by_clients(center).or_else(|| self.by_generator(center, phases, findings, notes))
     }
 
     /// Above the answer requests waited for a free client, while the store answered as it does at
@@ -80,6 +82,7 @@ impl Judged<'_> {
         &self,
         center: f64,
         phases: &[MeasuredPoint<'_>],
+        findings: &mut Findings,
         notes: &mut Notes,
     ) -> Option<LimitedBy> {
         let header = &self.recorded.header;
@@ -90,38 +93,27 @@ impl Judged<'_> {
             notes.add(format!("not checked against the null server: {why}"));
             return None;
         };
-        let factor = null / center;
-        if factor >= NULL_FACTOR_MIN * (1.0 + NULL_FACTOR_CHANCE) {
-            return None;
-        }
-        let times = show::ratio(factor);
         let peak = phases.iter().find(|p| Some(&p.cell.id) == Some(&known.cell));
-        let share = peak.and_then(|peak| match &peak.cell.workload {
-            Workload::Kv(kv) => null::at_its_limit(peak, kv, header, known),
+        let own_limit = || match &peak?.cell.workload {
+            Workload::Kv(kv) => {
+                null::at_its_limit(busy(peak?, kv)?, header, &peak?.cell.target, known)
+            }
             _ => None,
-        });
-        if let Some(share) = share {
-            notes.add(format!(
-                "the generator reaches only {times} as much on a null server, but at the peak the \
-                 target used {} of the CPUs it can use and the generator had rest: the rate is the \
-                 target's, its times contain waiting for the generator",
-                show::percent(share),
-            ));
-            return None;
+        };
+        let cure = "give it more --threads and CPUs, or measure on a larger machine";
+        let near = null::nearness(center, null, own_limit);
+        if let Some(note) = near.note("at the peak", cure) {
+            notes.add(note);
         }
-        if factor >= NULL_FACTOR_MIN * (1.0 - NULL_FACTOR_CHANCE) {
-            notes.add(format!(
-                "the generator reaches {times} as much on a null server, too near to \
-                 {NULL_FACTOR_MIN}× to say whether it was the limit (give it more --threads and \
-                 CPUs, or measure on a larger machine)"
-            ));
-            return None;
+        if let Nearness::Disturbed = near {
+            null::disturbed("the answer is", center, null, findings);
         }
+        let Nearness::Bound(factor) = near else { return None };
         let why = format!(
-            "the generator may be the limit, it reaches {} on a null server ({times} as much, at \
-             least {NULL_FACTOR_MIN}× must be): give it more --threads and CPUs, or measure on a \
-             larger machine",
+            "the generator may be the limit, it reaches {} on a null server ({} as much, at least \
+             {NULL_FACTOR_MIN}× must be): {cure}",
             show::rate(null),
+            show::ratio(factor),
         );
         Some(LimitedBy { outcome: "generator", why })
     }

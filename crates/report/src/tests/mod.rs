@@ -19,6 +19,7 @@ mod ramp_taken;
 mod ranking;
 mod read_back;
 mod rows;
+mod schedules;
 mod search;
 mod search_told;
 mod validity;

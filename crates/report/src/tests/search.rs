@@ -141,7 +141,7 @@ fn planned(rounds: u32) -> Recorded {
 }
 
 /// Searches a store to the end, each probe changed by `with`.
-fn searched(store: Store, with: impl Fn(&mut Trial)) -> Recorded {
+pub(super) fn searched(store: Store, with: impl Fn(&mut Trial)) -> Recorded {
     searched_in(2, store, with)
 }
 

@@ -384,6 +384,13 @@ fn as_kv(recorded: &mut Recorded, load: &Load, filled_share: f64) {
     }
 }
 
+/// A run of keys and values under a closed load, 10,000 operations a second each.
+pub(super) fn kv_run() -> Recorded {
+    let mut recorded = run(&["redis"], 5, |_, _, _| 10_000.0);
+    as_kv(&mut recorded, &Load::closed(8), 1.0);
+    recorded
+}
+
 fn open() -> Load {
     Load::Open { rate_per_s: 1_000, poisson: true, clients: 8, pipeline: 1, stages: Vec::new() }
 }
