@@ -176,6 +176,7 @@ function stages(ramp: RampView, title: string): HTMLElement {
     "details",
     { class: "group" },
     h("summary", {}, h("span", { class: "group-name" }, targetName(ramp.target)), h("span", { class: "sub" }, title)),
+    h("p", { class: "hint" }, format.load(ramp.load)),
     scrollBox(`Stages of ${ramp.target}`, table),
   );
 }
@@ -194,7 +195,7 @@ export function ramps(context: Context): HTMLElement | null {
       against.length === 0 ? null : h("ul", { class: "prose" }, against.map((c) => compared(c))),
       places(own),
       h("h3", {}, profiles.length > 1 ? `Stages, ${name}` : "Stages", validityMark(context.view)),
-      own.map((ramp) => stages(ramp, `${format.load(ramp.load)}: ${format.plural(ramp.stages.length, "stage")}`)),
+      own.map((ramp) => stages(ramp, format.plural(ramp.stages.length, "stage"))),
     ];
   });
   return section(
