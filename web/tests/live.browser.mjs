@@ -94,7 +94,7 @@ describe("a run under way", () => {
     await page.locator("a#report").click();
     await page.locator("#answer h1").waitFor();
     assert.match(await page.title(), /Key-value load/);
-    assert.ok((await page.locator("#results table").count()) > 0, "the report has no results");
+    assert.ok((await page.locator("#ramps table").count()) > 0, "the report has no ramp");
     await page.close();
     await narrow.page.close();
   });

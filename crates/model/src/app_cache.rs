@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::memory::PageCache;
-use crate::plan::{Phase, PlannedTarget, Product};
+use crate::phase::Phase;
+use crate::product::Product;
 
 /// Which software's layout keeps the records of an application cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -153,36 +154,6 @@ pub const CM_SETTINGS: [(&str, &[&str]); 4] = [
 
 /// What the settings of [`CM_SETTINGS`] begin with.
 pub const CM_PREFIX: &str = "cm.";
-
-impl PlannedTarget {
-    /// What was chosen of `Cm_Cache_Backend_Redis`, by the names of [`CM_SETTINGS`].
-    pub fn cm_settings(&self) -> BTreeMap<String, String> {
-        let own = |(key, value): (&String, &String)| {
-            Some((key.strip_prefix(CM_PREFIX)?.to_string(), value.clone()))
-        };
-        self.settings.iter().filter_map(own).collect()
-    }
-
-    /// The stores that it consists of: one, or those of its backend in their order.
-    pub fn products(&self) -> &[Product] {
-        match self.backend {
-            Some(backend) => backend.products(),
-            None => std::slice::from_ref(&self.product),
-        }
-    }
-
-    /// Settings of one of its private servers, as that server spells them.
-    pub fn settings_of(&self, product: Product) -> BTreeMap<String, String> {
-        if self.backend.is_none() {
-            return self.settings.clone();
-        }
-        let own = |(key, value): (&String, &String)| {
-            let name = key.strip_prefix(product.name())?.strip_prefix('.')?;
-            Some((name.to_string(), value.clone()))
-        };
-        self.settings.iter().filter_map(own).collect()
-    }
-}
 
 /// A data set by its size: one of several that a profile measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

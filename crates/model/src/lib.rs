@@ -21,7 +21,9 @@ pub mod event;
 pub mod leftovers;
 pub mod load;
 pub mod memory;
+mod phase;
 pub mod plan;
+mod product;
 pub mod program;
 mod ranges;
 pub mod read_back;
@@ -33,6 +35,7 @@ pub mod stages;
 pub mod study;
 pub mod target;
 pub mod trial;
+mod zero;
 
 pub use app_cache::{AppCache, Backend, CM_PREFIX, CM_SETTINGS, DataFiles, DataSize, Fill};
 pub use calibration::{Calibration, NullRate};

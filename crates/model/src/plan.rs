@@ -6,50 +6,14 @@
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::app_cache::{AppCache, Backend, DataFiles};
+use crate::app_cache::{AppCache, Backend, CM_PREFIX, DataFiles};
 use crate::load::Load;
 use crate::program::Program;
 use crate::search::Search;
 use crate::study::{Advice, Claim};
 
-/// Which kind of store a target is; decides the driver and the server that a rig starts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Product {
-    /// One file a session in a directory.
-    Files,
-    /// A server of the Redis protocol.
-    Redis,
-    /// A server of the MySQL protocol (MariaDB's serves as well).
-    Mysql,
-    /// Servers of memcached's protocol, for keys and values, and in front of other stores.
-    Memcached,
-}
-
-impl Product {
-    /// The bare name that starts a private server of this product.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Files => "files",
-            Self::Redis => "redis",
-            Self::Mysql => "mysql",
-            Self::Memcached => "memcached",
-        }
-    }
-
-    /// True for what sessions can be kept in.
-    pub fn keeps_sessions(self) -> bool {
-        self != Self::Memcached
-    }
-
-    /// True for what speaks a key-value protocol.
-    pub fn keeps_keys(self) -> bool {
-        matches!(self, Self::Redis | Self::Memcached)
-    }
-
-    /// Every product, in the order in which they are listed to users.
-    pub const ALL: [Self; 4] = [Self::Files, Self::Redis, Self::Mysql, Self::Memcached];
-}
+pub use crate::phase::{Control, Phase, Stop};
+pub use crate::product::Product;
 
 /// How much of a study is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -96,6 +60,37 @@ pub struct PlannedTarget {
     pub control_of: Option<String>,
     /// True when the user named this target: if it cannot be used, the run fails with exit code 3.
     pub named: bool,
+}
+
+impl PlannedTarget {
+    /// What was chosen of `Cm_Cache_Backend_Redis`, by the names of
+    /// [`CM_SETTINGS`](crate::app_cache::CM_SETTINGS).
+    pub fn cm_settings(&self) -> BTreeMap<String, String> {
+        let own = |(key, value): (&String, &String)| {
+            Some((key.strip_prefix(CM_PREFIX)?.to_string(), value.clone()))
+        };
+        self.settings.iter().filter_map(own).collect()
+    }
+
+    /// The stores that it consists of: one, or those of its backend in their order.
+    pub fn products(&self) -> &[Product] {
+        match self.backend {
+            Some(backend) => backend.products(),
+            None => std::slice::from_ref(&self.product),
+        }
+    }
+
+    /// Settings of one of its private servers, as that server spells them.
+    pub fn settings_of(&self, product: Product) -> BTreeMap<String, String> {
+        if self.backend.is_none() {
+            return self.settings.clone();
+        }
+        let own = |(key, value): (&String, &String)| {
+            let name = key.strip_prefix(product.name())?.strip_prefix('.')?;
+            Some((name.to_string(), value.clone()))
+        };
+        self.settings.iter().filter_map(own).collect()
+    }
 }
 
 /// Whether values are drawn inside the timed span.
@@ -153,48 +148,6 @@ pub enum Order {
     /// Uniformly at random among the client's own.
     #[default]
     Random,
-}
-
-/// When a phase ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Stop {
-    /// After this many nanoseconds; an operation under way is finished and counted.
-    AfterNs(u64),
-    /// After this many operations of each client.
-    Count(u64),
-}
-
-/// One measured part of a trial.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Phase {
-    /// Name of the phase and of its result rows: `write`, `read`, `change`, `clean`, `mixed`, ….
-    pub name: String,
-    /// Operations and their weights; weights need not sum to 1. Empty where a list says what comes
-    /// next ([`AppCache::as_original`]).
-    pub mix: BTreeMap<String, f64>,
-    /// Nanoseconds of unrecorded operations before the measurement; 0 for none.
-    pub warmup_ns: u64,
-    /// When it ends.
-    pub stop: Stop,
-    /// Keys and values: what sets it apart from the other phases; `None` where nothing does.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub control: Option<Control>,
-}
-
-/// A phase that offers a workload's operations in an order of its own, at a steady part of the
-/// load, so that what an operation takes is told apart from what its place takes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Control {
-    /// Operations that follow each other on one key, in this order; the first is paced. Empty where
-    /// each operation arrives by itself.
-    pub sequence: Vec<String>,
-    /// Thousandths of the load: of the peak of a ramp, of the rate of an open load, of the clients
-    /// of a closed one; above 0.
-    pub permille: u32,
-    /// Keys that operations choose from, the first ones of the workload; all are written just
-    /// before the phase. At least 1.
-    pub keys: u64,
 }
 
 /// The session workload of one cell.

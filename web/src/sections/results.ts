@@ -115,13 +115,16 @@ function bestChip(op: OperationGroup, fewest: number): HTMLElement {
 /** What the rows of one table have in common. */
 interface Shared {
   withProblems: boolean;
+  /** Those of times and costs; a size that no row has is none. */
+  columns: readonly Column[];
   notes: ReadonlySet<number>;
 }
 
 function sharedBy(group: Group): Shared {
   const rows = group.operations.flatMap((op) => op.rows);
   const notes = (rows[0]?.footnotes ?? []).filter((note) => rows.every((row) => row.footnotes.includes(note)));
-  return { withProblems: rows.some((row) => problems(row.counts).length > 0), notes: new Set(notes) };
+  const columns = timeColumns(group.load).filter((column) => column.isSize !== true || rows.some((row) => column.metric in row.metrics));
+  return { withProblems: rows.some((row) => problems(row.counts).length > 0), columns, notes: new Set(notes) };
 }
 
 function resultRow(context: Context, op: OperationGroup, row: Row, shared: Shared): HTMLTableRowElement {
@@ -139,7 +142,7 @@ function resultRow(context: Context, op: OperationGroup, row: Row, shared: Share
     ),
     rateCell(row.metrics["rate_per_s"], largest),
     verdictCell(context, op, row),
-    timeColumns(row.load).map((column) => costCell(row.metrics[column.metric], row.blocks, column.isSize === true)),
+    shared.columns.map((column) => costCell(row.metrics[column.metric], row.blocks, column.isSize === true)),
     h("td", { class: "number" }, row.blocks),
     shared.withProblems ? problemCell(row) : null,
   );
@@ -155,7 +158,7 @@ function table(context: Context, group: Group, shared: Shared): HTMLTableElement
     heading("store", "", ""),
     heading("rate", `operations/s, ${format.endsName(fewest)}`, "number"),
     heading("verdict", "against the best", ""),
-    ...timeColumns(group.load).map((column) => heading(column.title, column.unit, "number")),
+    ...shared.columns.map((column) => heading(column.title, column.unit, "number")),
     heading("blocks", "", "number"),
     ...(shared.withProblems ? [heading("problems", "over all blocks", "")] : []),
   ];

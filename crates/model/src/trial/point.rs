@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Counts, Disturbance, OperationResult, Restored, is_zero};
+use super::counts::Counts;
+use super::disturbance::Disturbance;
+use super::operation::{OperationResult, Restored};
+use crate::zero::is_zero;
 
 /// One span under one offered load: a steady phase, or a stage of a ladder without its beginning,
 /// in which the store settles.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::is_zero;
+use crate::zero::is_zero;
 
 /// Operations of a phase that were finished in each interval, over all clients.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -2,7 +2,8 @@
 
 use stats::{Histogram, Times};
 
-use super::{Counts, ErrorClass};
+use super::counts::Counts;
+use super::failure::ErrorClass;
 
 impl Counts {
     /// The times of the operations so counted: those answered took `answered`, and one that timed

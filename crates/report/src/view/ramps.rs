@@ -124,7 +124,7 @@ pub struct RampStage {
     /// `generator_cpu_ns_per_op`, `generator_run_delay_share`, `taken_share` (of its time, for
     /// which others had the CPUs of generator or server).
     pub metrics: BTreeMap<String, Value>,
-    /// By operation; [`ALL`] is all together.
+    /// By operation; `all` is all together.
     pub operations: BTreeMap<String, RampOperation>,
 }
 

@@ -1,0 +1,80 @@
+//! Why something failed.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// Why an operation or a trial failed, by class.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ErrorClass {
+    /// No answer within the time-out.
+    Timeout,
+    /// Nobody listens, or the connection limit is reached.
+    Refused,
+    /// The connection broke or the server ended.
+    Closed,
+    /// User or password was not accepted, or a right is missing.
+    Denied,
+    /// No space left: disk, quota or the server's memory limit.
+    Full,
+    /// The server answered with an error.
+    Reply,
+    /// The answer is not of the protocol.
+    Protocol,
+    /// A session's lock could not be had in time.
+    Lock,
+    /// The server's program is not installed.
+    Missing,
+    /// The server did not start.
+    Start,
+    /// The store is not empty, or otherwise not ours to use.
+    NotOurs,
+    /// A fault of the operating system or of cachedyno itself.
+    Other,
+}
+
+impl fmt::Display for ErrorClass {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Timeout => "timed out",
+            Self::Refused => "refused",
+            Self::Closed => "connection lost",
+            Self::Denied => "denied",
+            Self::Full => "full",
+            Self::Reply => "error reply",
+            Self::Protocol => "malformed reply",
+            Self::Lock => "lock not available",
+            Self::Missing => "not installed",
+            Self::Start => "did not start",
+            Self::NotOurs => "unsafe for others",
+            Self::Other => "failed",
+        })
+    }
+}
+
+/// Why a trial or a target has no result.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("{class}: {message}")]
+pub struct Failure {
+    /// The class of the fault.
+    pub class: ErrorClass,
+    /// One sentence for people; free of credentials. Where a server died, the last lines of its
+    /// log come behind [`Failure::LOG`].
+    pub message: String,
+}
+
+impl Failure {
+    /// What stands between the reason and the last lines of a server's log, which are joined by
+    /// ` | `.
+    pub const LOG: &str = "; its log: ";
+
+    /// The message without a log.
+    pub fn reason(&self) -> &str {
+        self.message.split(Self::LOG).next().unwrap_or(&self.message)
+    }
+
+    /// The last lines of the server's log, where there are some.
+    pub fn log(&self) -> Option<&str> {
+        self.message.split_once(Self::LOG).map(|(_, log)| log)
+    }
+}
