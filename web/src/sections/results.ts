@@ -24,9 +24,9 @@ function timeColumns(load: Load): Column[] {
     { title: "p50", unit, metric: `${times}_ns_p50` },
     { title: "p99", unit, metric: `${times}_ns_p99` },
     { title: "p99.9", unit, metric: `${times}_ns_p999` },
-    { title: "server CPU", unit: "per operation", metric: "server_cpu_ns_per_op" },
-    { title: "own CPU", unit: "per operation", metric: "generator_cpu_ns_per_op" },
-    { title: "network", unit: "per operation", metric: "network_bytes_per_op", isSize: true },
+    { title: "server CPU", unit: "per op", metric: "server_cpu_ns_per_op" },
+    { title: "own CPU", unit: "per op", metric: "generator_cpu_ns_per_op" },
+    { title: "network", unit: "per op", metric: "network_bytes_per_op", isSize: true },
   ];
 }
 
@@ -156,7 +156,7 @@ function table(context: Context, group: Group, shared: Shared): HTMLTableElement
   const fewest = Math.min(...group.operations.flatMap((op) => op.rows.map((row) => row.blocks)));
   const columns = [
     heading("store", "", ""),
-    heading("rate", `operations/s, ${format.endsName(fewest)}`, "number"),
+    heading("rate", `ops/s, ${format.endsName(fewest)}`, "number"),
     heading("verdict", "against the best", ""),
     ...shared.columns.map((column) => heading(column.title, column.unit, "number")),
     heading("blocks", "", "number"),
