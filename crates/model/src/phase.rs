@@ -19,7 +19,7 @@ pub struct Phase {
     /// Name of the phase and of its result rows: `write`, `read`, `change`, `clean`, `mixed`, ….
     pub name: String,
     /// Operations and their weights; weights need not sum to 1. Empty where a list says what comes
-    /// next ([`AppCache::as_original`]).
+    /// next ([`AppCache::as_original`](crate::AppCache::as_original)).
     pub mix: BTreeMap<String, f64>,
     /// Nanoseconds of unrecorded operations before the measurement; 0 for none.
     pub warmup_ns: u64,

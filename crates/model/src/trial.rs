@@ -160,6 +160,7 @@ pub struct Interval {
     pub length_ns: u64,
     /// The longest time in it, nanoseconds.
     pub max_ns: u64,
-    /// All times in it, as [`Histogram::encode`] writes them: kept small, for there may be many.
+    /// All times in it, as [`Histogram::encode`](stats::Histogram::encode) writes them: kept small,
+    /// for there may be many.
     pub encoded: String,
 }
