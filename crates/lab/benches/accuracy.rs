@@ -34,7 +34,7 @@ mod plain;
 
 use common::{Outcome, arguments, number};
 use load::wire::pacer::{Arrivals, Stage};
-use load::wire::recorder::Row;
+use load::wire::row::Row;
 use load::wire::{Address, Pacing, Until};
 use plain::Plain;
 use rig::reference::{Listen, NullServer, NullSettings, ScriptedServer, ScriptedSettings};

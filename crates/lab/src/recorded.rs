@@ -1,6 +1,6 @@
 //! What is told a few times a second while a phase runs.
 
-use load::wire::recorder::INTERVAL_NS;
+use load::wire::row::INTERVAL_NS;
 use load::wire::{Moment, Offer, Pacing};
 use load::{Latest, Progress};
 use model::{Event, Recorded, RecordedOperation};

@@ -3,29 +3,8 @@
 use std::collections::VecDeque;
 use std::io;
 
-use super::protocol::Greeting;
+use super::request::{Pending, UNTIMED};
 use super::stream::Stream;
-use super::work::Drawn;
-
-/// A time that is not known yet.
-pub(crate) const UNTIMED: u64 = u64::MAX;
-
-/// A request that waits for its reply.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Pending {
-    /// Part of what a new connection says first.
-    Hello(Greeting),
-    /// A request of the load.
-    Request {
-        drawn: Drawn,
-        /// When it should have been sent, nanoseconds of the engine's clock.
-        intended_ns: u64,
-        /// When it was sent.
-        sent_ns: u64,
-        /// How often it was sent on to another server.
-        hops: u8,
-    },
-}
 
 /// How far a connection is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

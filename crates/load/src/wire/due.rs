@@ -6,7 +6,7 @@
 
 use model::{Beyond, Due};
 
-use super::recorder::{INTERVAL_NS, Times};
+use super::row::{INTERVAL_NS, Times};
 
 /// Requests by the interval in which they were due.
 #[derive(Clone, Debug, Default)]

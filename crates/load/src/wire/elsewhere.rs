@@ -6,24 +6,16 @@ use std::collections::HashSet;
 
 use model::ErrorClass;
 
-use super::connection::{Connection, Pending};
-use super::linking::Node;
-use super::protocol::{Greeting, Parser};
-use super::reading::{Answered, UNASKED};
-use super::recorder::Times;
+use super::connection::Connection;
+use super::links::Node;
+use super::protocol::{Greeting, Parser, UNASKED};
+use super::request::{Answered, Pending, Referred};
+use super::row::Times;
 use super::stream::Address;
 use super::worker::Worker;
 
 /// Times that a request is sent on to another server before it counts as failed.
 const HOPS_MAX: u8 = 8;
-
-/// A request that a server referred to another one, which cannot be asked yet.
-pub(super) struct Referred {
-    client: u32,
-    answered: Answered,
-    address: String,
-    for_good: bool,
-}
 
 impl<P: Parser + Default> Worker<'_, P> {
     /// Sends a request to the server that it was referred to, at once or when that can be asked;
@@ -45,7 +37,7 @@ impl<P: Parser + Default> Worker<'_, P> {
         let waits = self.shared.surveying.may_change();
         if waits {
             self.shared.surveying.want(Some(address));
-            self.referred.push(referred);
+            self.links.referred.push(referred);
         }
         waits
     }
@@ -56,17 +48,17 @@ impl<P: Parser + Default> Worker<'_, P> {
         let (drawn, times) = (answered.drawn, answered.times);
         let mut name = Vec::new();
         self.shared.work.names.append(&mut name, drawn.key);
-        let Some(node) = self.route.moved(&name, address, *for_good) else { return false };
+        let Some(node) = self.links.route.moved(&name, address, *for_good) else { return false };
         self.needs(node);
-        let asking = if *for_good { &b""[..] } else { self.route.asking() };
+        let asking = if *for_good { &b""[..] } else { self.links.route.asking() };
         let there = self.at(*client, node);
-        if !self.connections[there].is_open() {
+        if !self.links.connections[there].is_open() {
             return false;
         }
         let scratch = &mut self.scratch[node];
         scratch.extend_from_slice(asking);
-        self.shared.work.append(&self.streams, scratch, &drawn);
-        let pending = &mut self.connections[there].pending;
+        self.shared.work.append(&self.requests.streams, scratch, &drawn);
+        let pending = &mut self.links.connections[there].pending;
         if !asking.is_empty() {
             let (harmless, secret) = (true, false);
             pending.push_back(Pending::Hello(Greeting { expect: UNASKED, harmless, secret }));
@@ -81,10 +73,10 @@ impl<P: Parser + Default> Worker<'_, P> {
     /// Takes over what was learnt of where keys live, and sends what waited for it; done every
     /// tick.
     pub(super) fn follow_keys(&mut self, now: u64) {
-        if self.shared.surveying.generation() != self.generation {
+        if self.shared.surveying.generation() != self.links.generation {
             self.take_over_layout();
         }
-        for referred in std::mem::take(&mut self.referred) {
+        for referred in std::mem::take(&mut self.links.referred) {
             let Referred { client, answered, address, .. } = &referred;
             if now.saturating_sub(answered.times.sent_ns) > self.shared.offer.timeout_ns {
                 let message = format!(
@@ -96,36 +88,37 @@ impl<P: Parser + Default> Worker<'_, P> {
                 self.answered(*client, now);
             } else if !self.send_on(&referred) {
                 self.shared.surveying.want(Some(address));
-                self.referred.push(referred);
+                self.links.referred.push(referred);
             }
         }
     }
 
     fn take_over_layout(&mut self) {
         let standing = self.shared.surveying.standing();
-        self.generation = standing.generation;
-        self.route = standing.route.fresh();
-        self.add_nodes(&standing.nodes[self.nodes.len()..]);
-        for node in 0..self.nodes.len() {
+        self.links.generation = standing.generation;
+        self.links.route = standing.route.fresh();
+        self.add_nodes(&standing.nodes[self.links.nodes.len()..]);
+        for node in 0..self.links.nodes.len() {
             if standing.has_keys(node) {
                 self.needs(node);
             } else {
-                self.nodes[node].is_needed = false;
+                self.links.nodes[node].is_needed = false;
             }
         }
         // Those that waited for a server that has no keys any more; who thinks comes by himself.
-        let thinking: HashSet<u32> = self.thinking.iter().map(|Reverse((_, c))| *c).collect();
-        let clients = 0..self.clients.len() as u32;
+        let thinking: HashSet<u32> =
+            self.clients.thinking.iter().map(|Reverse((_, c))| *c).collect();
+        let clients = 0..self.clients.all.len() as u32;
         clients.filter(|c| !thinking.contains(c)).for_each(|client| self.may_send(client));
     }
 
     /// Adds servers, to which no client is connected yet.
     pub(super) fn add_nodes(&mut self, addresses: &[Address]) {
         for address in addresses {
-            let node = self.nodes.len() as u32;
-            let clients = 0..self.clients.len() as u32;
-            self.connections.extend(clients.map(|client| Connection::new(client, node)));
-            self.nodes.push(Node::new(address.clone()));
+            let node = self.links.nodes.len() as u32;
+            let clients = 0..self.clients.all.len() as u32;
+            self.links.connections.extend(clients.map(|client| Connection::new(client, node)));
+            self.links.nodes.push(Node::new(address.clone()));
             self.scratch.push(Vec::new());
         }
     }
@@ -133,6 +126,6 @@ impl<P: Parser + Default> Worker<'_, P> {
     /// Takes note that a server is asked, so that it must be reached.
     fn needs(&mut self, node: usize) {
         let now = self.shared.now_ns();
-        self.nodes[node].needed(now);
+        self.links.nodes[node].needed(now);
     }
 }

@@ -12,18 +12,9 @@
 
 use std::collections::VecDeque;
 
-use workloads::kv::{Inserts, Key};
+use workloads::kv::Key;
 
-use super::work::{Drawn, Streams, Work};
-
-/// Which requests of a load insert a key that nobody wrote before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Inserting {
-    /// Index of the operation that does; what the mix says of it is of no account.
-    pub operation: usize,
-    /// Which of a thread's requests it is.
-    pub which: Inserts,
-}
+use super::work::{Drawn, Inserting, Streams, Work};
 
 /// What a thread has inserted.
 #[derive(Debug)]

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use workloads::kv::{Distribution, KeyChoice, KeyNames, Mix, Sizes, Values};
+use workloads::kv::{Distribution, Inserts, KeyChoice, KeyNames, Mix, Sizes, Values};
 
 use super::*;
 use crate::wire::protocol::Shape;

@@ -5,10 +5,12 @@ use std::io;
 use model::{ErrorClass, Outage};
 use nix::sys::epoll::{EpollEvent, EpollFlags};
 
-use super::connection::{Connection, Pending, State};
+use super::connection::{Connection, State};
+use super::links::Node;
 use super::protocol::Parser;
-use super::recorder::Times;
-use super::stream::{Address, Stream};
+use super::request::Pending;
+use super::row::Times;
+use super::stream::Stream;
 use super::work::Drawn;
 use super::worker::{TICK_NS, Worker};
 
@@ -30,45 +32,12 @@ const LISTENS_NS: u64 = 100_000_000;
 /// Silence after which it is watched by all threads whether it becomes an outage.
 const SUSPECTED_NS: u64 = Outage::SILENCE_NS / 2;
 
-/// What a thread knows of a server.
-#[derive(Clone, Debug)]
-pub(super) struct Node {
-    pub(super) address: Address,
-    /// False where it has no keys any more and is not referred to, so that nobody asks it.
-    pub(super) is_needed: bool,
-    /// When it answered a request last; 0 for never.
-    answered_ns: u64,
-    /// Until when it may have answered while the thread did not run.
-    unheard_ns: u64,
-    /// Connections to it that can be used.
-    open: u32,
-    /// Since when there is none, although there was or should be; 0 where there is one.
-    down_since_ns: u64,
-    /// Why a connection to it broke last.
-    last_fault: Option<(ErrorClass, String)>,
-}
-
-impl Node {
-    pub(super) fn new(address: Address) -> Self {
-        let (answered_ns, unheard_ns, open, down_since_ns, last_fault) = (0, 0, 0, 0, None);
-        Self { address, is_needed: true, answered_ns, unheard_ns, open, down_since_ns, last_fault }
-    }
-
-    /// Must be reached from now on, if that was not so before.
-    pub(super) fn needed(&mut self, now: u64) {
-        if !self.is_needed {
-            self.down_since_ns = if self.open == 0 { now } else { 0 };
-        }
-        self.is_needed = true;
-    }
-}
-
 impl<P: Parser + Default> Worker<'_, P> {
     /// Opens every connection; returns when all are open, or the load has failed.
     pub(super) fn connect_all(&mut self) {
         let (mut next, mut tick_ns) = (0, self.shared.now_ns() + TICK_NS);
-        while !self.shared.over() && self.open < self.connections.len() {
-            while next < self.connections.len() && self.may_open() {
+        while !self.shared.over() && self.links.open < self.links.connections.len() {
+            while next < self.links.connections.len() && self.may_open() {
                 self.connect(next);
                 next += 1;
             }
@@ -83,14 +52,14 @@ impl<P: Parser + Default> Worker<'_, P> {
 
     /// True when one more connection may be opened now.
     pub(super) fn may_open(&self) -> bool {
-        self.opening < OPENING_MAX
+        self.links.opening < OPENING_MAX
     }
 
     /// Ends a connection on which nothing is under way, and makes it anew.
     pub(super) fn hang_up(&mut self, index: usize) {
         // One that broke meanwhile is made anew without this.
-        if self.connections[index].hang_up() {
-            self.open -= 1;
+        if self.links.connections[index].hang_up() {
+            self.links.open -= 1;
             self.node_of(index).open -= 1;
             self.connect(index);
         }
@@ -99,11 +68,11 @@ impl<P: Parser + Default> Worker<'_, P> {
     fn connect(&mut self, index: usize) {
         let now = self.shared.now_ns();
         let servers = self.shared.servers;
-        let connection = &mut self.connections[index];
-        let address = &self.nodes[connection.node as usize].address;
+        let connection = &mut self.links.connections[index];
+        let address = &self.links.nodes[connection.node as usize].address;
         connection.attempts += 1;
         connection.state = State::Opening { since_ns: now };
-        self.opening += 1;
+        self.links.opening += 1;
         connection.watches_out = true;
         let event = watched(index, true);
         let stream = Stream::connect(address, servers.tls.as_ref())
@@ -111,8 +80,9 @@ impl<P: Parser + Default> Worker<'_, P> {
         match stream {
             Ok(stream) => connection.stream = Some(stream),
             Err(e) if e.kind() == io::ErrorKind::WouldBlock && self.may_wait(index) => {
-                self.opening -= 1;
-                self.connections[index].state = State::Down { retry_at_ns: now + RETRY_NS_FIRST };
+                self.links.opening -= 1;
+                self.links.connections[index].state =
+                    State::Down { retry_at_ns: now + RETRY_NS_FIRST };
             }
             Err(e) => self.broken(index, &e),
         }
@@ -121,7 +91,7 @@ impl<P: Parser + Default> Worker<'_, P> {
     /// A unix socket whose queue of new connections is full refuses at once, where TCP would try
     /// again by itself; true while there is time to do the same.
     fn may_wait(&self, index: usize) -> bool {
-        let tried_ns = u64::from(self.connections[index].attempts) * RETRY_NS_FIRST;
+        let tried_ns = u64::from(self.links.connections[index].attempts) * RETRY_NS_FIRST;
         tried_ns < self.shared.offer.timeout_ns
     }
 
@@ -140,7 +110,7 @@ impl<P: Parser + Default> Worker<'_, P> {
     /// Asks to be told when the socket takes more as long as something waits for that, and not
     /// longer: a unix socket tells it each time that the server has read.
     pub(super) fn watch(&mut self, index: usize) {
-        let connection = &mut self.connections[index];
+        let connection = &mut self.links.connections[index];
         let wants_out = connection.wants_out();
         if wants_out == connection.watches_out {
             return;
@@ -153,7 +123,7 @@ impl<P: Parser + Default> Worker<'_, P> {
     }
 
     fn writable(&mut self, index: usize) {
-        let connection = &mut self.connections[index];
+        let connection = &mut self.links.connections[index];
         let Some(stream) = &connection.stream else { return };
         let opening = matches!(connection.state, State::Opening { .. });
         let done = if opening && !connection.greeted {
@@ -163,7 +133,7 @@ impl<P: Parser + Default> Worker<'_, P> {
         };
         if let Err(e) = done {
             // A server that has too many connections says so and hangs up, without reading.
-            if opening && self.connections[index].greeted {
+            if opening && self.links.connections[index].greeted {
                 self.readable(index, true);
             }
             self.broken(index, &e);
@@ -173,7 +143,7 @@ impl<P: Parser + Default> Worker<'_, P> {
     /// Says what is to be said first.
     fn greet(&mut self, index: usize) -> io::Result<()> {
         let servers = self.shared.servers;
-        let connection = &mut self.connections[index];
+        let connection = &mut self.links.connections[index];
         connection.greeted = true;
         connection.pending.extend(servers.hello_replies.iter().map(|hello| Pending::Hello(*hello)));
         connection.send(&servers.hello)?;
@@ -185,7 +155,7 @@ impl<P: Parser + Default> Worker<'_, P> {
 
     /// A connection can be used.
     pub(super) fn opened(&mut self, index: usize) {
-        let connection = &mut self.connections[index];
+        let connection = &mut self.links.connections[index];
         connection.state = State::Open;
         if connection.lost {
             self.recorder.reconnects += 1;
@@ -196,10 +166,10 @@ impl<P: Parser + Default> Worker<'_, P> {
         let was_down = node.open == 0;
         node.down_since_ns = 0;
         node.open += 1;
-        self.opening -= 1;
-        self.open += 1;
+        self.links.opening -= 1;
+        self.links.open += 1;
         let now = self.shared.now_ns();
-        if was_down && self.running {
+        if was_down && self.clock.running {
             self.retry_soon(number, now);
         }
         if self.shared.outages.awaits(number) {
@@ -211,7 +181,7 @@ impl<P: Parser + Default> Worker<'_, P> {
     /// A server that was down is back: no client waits for it any longer.
     fn retry_soon(&mut self, node: usize, now: u64) {
         let range = self.at(0, node)..self.at(0, node + 1);
-        for connection in &mut self.connections[range] {
+        for connection in &mut self.links.connections[range] {
             if let State::Down { retry_at_ns } = &mut connection.state {
                 *retry_at_ns = now;
             }
@@ -221,16 +191,16 @@ impl<P: Parser + Default> Worker<'_, P> {
     /// A server answered a request, and not by an error.
     #[inline]
     pub(super) fn served(&mut self, index: usize, now: u64) {
-        let node = self.connections[index].node as usize;
+        let node = self.links.connections[index].node as usize;
         if self.shared.outages.awaits(node) {
-            self.shared.outages.served(node, now, |node| self.nodes[node].answered_ns);
+            self.shared.outages.served(node, now, |node| self.links.nodes[node].answered_ns);
         }
-        self.nodes[node].answered_ns = now;
+        self.links.nodes[node].answered_ns = now;
     }
 
     /// A server answered a request by an error.
     pub(super) fn refused(&self, index: usize) {
-        let node = self.connections[index].node as usize;
+        let node = self.links.connections[index].node as usize;
         if self.shared.outages.awaits(node) {
             self.shared.outages.refused(node);
         }
@@ -239,7 +209,7 @@ impl<P: Parser + Default> Worker<'_, P> {
     /// A connection broke by a fault of the socket.
     pub(super) fn broken(&mut self, index: usize, e: &io::Error) {
         let address = self.address(index);
-        let opening = matches!(self.connections[index].state, State::Opening { .. });
+        let opening = matches!(self.links.connections[index].state, State::Opening { .. });
         let class = match e.kind() {
             io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound => ErrorClass::Refused,
             io::ErrorKind::InvalidData => ErrorClass::Protocol,
@@ -259,14 +229,14 @@ impl<P: Parser + Default> Worker<'_, P> {
 
     /// Makes the connections of clients that hung up anew, where there is more to be sent.
     pub(super) fn redial(&mut self, now: u64) {
-        while !self.hung_up.is_empty() && !self.all_sent(now) && self.may_open() {
-            let Some(client) = self.hung_up.pop_front() else { return };
+        while !self.clients.hung_up.is_empty() && !self.all_sent(now) && self.may_open() {
+            let Some(client) = self.clients.hung_up.pop_front() else { return };
             // Under a rate the next one may be under way already.
-            if self.clients[client as usize].in_flight > 0 {
+            if self.clients.all[client as usize].in_flight > 0 {
                 continue;
             }
-            self.clients[client as usize].redials_since_ns = now;
-            for node in 0..self.nodes.len() {
+            self.clients.all[client as usize].redials_since_ns = now;
+            for node in 0..self.links.nodes.len() {
                 self.hang_up(self.at(client, node));
             }
         }
@@ -275,22 +245,22 @@ impl<P: Parser + Default> Worker<'_, P> {
     /// A connection cannot be used any more: what was under way on it is counted as failed.
     pub(super) fn lost(&mut self, index: usize, class: ErrorClass, message: String) {
         let now = self.shared.now_ns();
-        let connection = &mut self.connections[index];
+        let connection = &mut self.links.connections[index];
         let was_opening = match connection.state {
             State::Down { .. } => return,
             State::Opening { .. } => {
-                self.opening -= 1;
+                self.links.opening -= 1;
                 true
             }
             State::Open => {
-                self.open -= 1;
+                self.links.open -= 1;
                 self.node_of(index).open -= 1;
                 false
             }
         };
         let retry_at_ns = now + self.pause_ns(index);
-        let under_way = self.connections[index].close(retry_at_ns);
-        let client = self.connections[index].client;
+        let under_way = self.links.connections[index].close(retry_at_ns);
+        let client = self.links.connections[index].client;
         let mut lost_ns = None;
         for pending in under_way {
             if let Pending::Request { drawn, intended_ns, sent_ns, .. } = pending {
@@ -300,18 +270,18 @@ impl<P: Parser + Default> Worker<'_, P> {
                 self.unanswered(&drawn, &times, (class, &message));
             }
         }
-        let number = self.connections[index].node as usize;
-        let node = &mut self.nodes[number];
+        let number = self.links.connections[index].node as usize;
+        let node = &mut self.links.nodes[number];
         if node.open == 0 && node.down_since_ns == 0 {
             node.down_since_ns = now;
         }
         // A connection that was idle may be ended by any server.
         let unreached_ns = (was_opening && node.open == 0).then_some(node.down_since_ns);
         let since_ns = lost_ns.or(unreached_ns).filter(|_| node.is_needed);
-        if let Some(since_ns) = since_ns.filter(|_| self.running) {
+        if let Some(since_ns) = since_ns.filter(|_| self.clock.running) {
             self.shared.outages.lost(number, since_ns.max(node.answered_ns));
         }
-        if !self.running || !self.shared.offer.reconnects || class == ErrorClass::Denied {
+        if !self.clock.running || !self.shared.offer.reconnects || class == ErrorClass::Denied {
             self.shared.fail(class, message);
         } else {
             self.node_of(index).last_fault = Some((class, message));
@@ -322,7 +292,7 @@ impl<P: Parser + Default> Worker<'_, P> {
     /// How long after its loss a connection is made anew. One to each server that is down is tried
     /// often, so that its return is seen soon.
     fn pause_ns(&self, index: usize) -> u64 {
-        let connection = &self.connections[index];
+        let connection = &self.links.connections[index];
         let most_ns = if connection.client == 0 { LOOKED_FOR_NS } else { RETRY_NS_MAX };
         let doubled = RETRY_NS_FIRST << connection.attempts.saturating_sub(1).min(16);
         doubled.min(most_ns)
@@ -333,37 +303,37 @@ impl<P: Parser + Default> Worker<'_, P> {
         self.written_as(drawn, (0, 0), false);
         if self.is_measured(times.intended_ns, times.done_ns) {
             let operation = drawn.operation as usize;
-            self.recorder.unanswered(operation, times, failed, self.measured_from_ns);
+            self.recorder.unanswered(operation, times, failed, self.clock.measured_from_ns);
         }
     }
 
     fn node_of(&mut self, index: usize) -> &mut Node {
-        let node = self.connections[index].node as usize;
-        &mut self.nodes[node]
+        let node = self.links.connections[index].node as usize;
+        &mut self.links.nodes[node]
     }
 
     /// A request of that client is over.
     pub(super) fn ended(&mut self, client: u32, drawn: &Drawn) {
-        if let Some(inserted) = &mut self.inserted {
+        if let Some(inserted) = &mut self.requests.inserted {
             inserted.ended(drawn);
         }
-        self.under_way -= 1;
-        self.clients[client as usize].in_flight -= 1;
+        self.requests.under_way -= 1;
+        self.clients.all[client as usize].in_flight -= 1;
     }
 
     /// Looks at time-outs and retries; done every tick.
     pub(super) fn look_after(&mut self, now: u64) {
-        if self.running {
+        if self.clock.running {
             self.follow_keys(now);
         }
-        let mut needed = self.nodes.iter().filter(|node| node.is_needed);
-        if needed.any(|node| (node.open as usize) < self.clients.len()) {
+        let mut needed = self.links.nodes.iter().filter(|node| node.is_needed);
+        if needed.any(|node| (node.open as usize) < self.clients.all.len()) {
             self.retry(now);
         }
         self.time_out(now);
-        if self.running {
+        if self.clock.running {
             self.bear_with(now);
-            if now >= self.listened_ns + LISTENS_NS {
+            if now >= self.links.listened_ns + LISTENS_NS {
                 self.listen(now);
             }
         }
@@ -371,12 +341,12 @@ impl<P: Parser + Default> Worker<'_, P> {
 
     /// Looks for servers that leave requests waiting and answer nothing.
     fn listen(&mut self, now: u64) {
-        let was_away = now >= self.listened_ns + 2 * LISTENS_NS;
-        self.listened_ns = now;
-        let several = self.nodes.iter().filter(|node| node.is_needed).count() > 1;
-        for number in 0..self.nodes.len() {
+        let was_away = now >= self.links.listened_ns + 2 * LISTENS_NS;
+        self.links.listened_ns = now;
+        let several = self.links.nodes.iter().filter(|node| node.is_needed).count() > 1;
+        for number in 0..self.links.nodes.len() {
             let awaited = self.shared.outages.awaits(number);
-            let node = &mut self.nodes[number];
+            let node = &mut self.links.nodes[number];
             if was_away {
                 node.unheard_ns = now;
             }
@@ -389,7 +359,7 @@ impl<P: Parser + Default> Worker<'_, P> {
             if !may_be_silent || now.saturating_sub(since_ns) < suspected_ns {
                 continue;
             }
-            let own = &self.connections[self.at(0, number)..self.at(0, number + 1)];
+            let own = &self.links.connections[self.at(0, number)..self.at(0, number + 1)];
             let oldest_ns = own.iter().filter_map(Connection::oldest_sent_ns).min();
             let since_ns = oldest_ns.map(|oldest_ns| oldest_ns.max(since_ns));
             if let Some(since_ns) = since_ns
@@ -404,7 +374,8 @@ impl<P: Parser + Default> Worker<'_, P> {
     /// several is gone: whoever asks it next waits.
     fn bear_with(&self, now: u64) {
         let timeout_ns = self.shared.offer.timeout_ns;
-        for node in self.nodes.iter().filter(|node| node.is_needed && node.down_since_ns > 0) {
+        for node in self.links.nodes.iter().filter(|node| node.is_needed && node.down_since_ns > 0)
+        {
             self.shared.surveying.want(None);
             if now.saturating_sub(node.down_since_ns) <= timeout_ns {
                 continue;
@@ -424,14 +395,14 @@ impl<P: Parser + Default> Worker<'_, P> {
 
     /// Tries again to make the connections that were tried before, where it is time.
     fn retry(&mut self, now: u64) {
-        for index in 0..self.connections.len() {
+        for index in 0..self.links.connections.len() {
             if !self.may_open() {
                 return;
             }
-            let connection = &self.connections[index];
-            let tried = self.running || connection.attempts > 0;
+            let connection = &self.links.connections[index];
+            let tried = self.clock.running || connection.attempts > 0;
             if tried
-                && self.nodes[connection.node as usize].is_needed
+                && self.links.nodes[connection.node as usize].is_needed
                 && matches!(connection.state, State::Down { retry_at_ns } if retry_at_ns <= now)
             {
                 self.connect(index);
@@ -444,10 +415,10 @@ impl<P: Parser + Default> Worker<'_, P> {
     fn time_out(&mut self, now: u64) {
         let timeout_ns = self.shared.offer.timeout_ns;
         let ticks = (timeout_ns / LOOKS_A_TIMEOUT / TICK_NS).clamp(1, SWEEP_TICKS_MAX) as usize;
-        for _ in 0..self.connections.len().div_ceil(ticks) {
-            let index = self.next_look;
-            self.next_look = (index + 1) % self.connections.len();
-            let connection = &self.connections[index];
+        for _ in 0..self.links.connections.len().div_ceil(ticks) {
+            let index = self.links.next_look;
+            self.links.next_look = (index + 1) % self.links.connections.len();
+            let connection = &self.links.connections[index];
             let (since, timeout_ns) = match connection.state {
                 State::Down { .. } => (None, timeout_ns),
                 State::Opening { since_ns } => (Some(since_ns), timeout_ns.min(OPENING_NS_MAX)),
@@ -463,8 +434,8 @@ impl<P: Parser + Default> Worker<'_, P> {
 
     /// Where the server of a connection is, for people.
     pub(super) fn address(&self, index: usize) -> String {
-        let node = self.connections[index].node as usize;
-        self.nodes[node].address.to_string()
+        let node = self.links.connections[index].node as usize;
+        self.links.nodes[node].address.to_string()
     }
 }
 

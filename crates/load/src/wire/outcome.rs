@@ -5,7 +5,8 @@ use std::time::Instant;
 use model::{Disturbance, Failure, Outage, Point, Series};
 use workloads::kv::Written;
 
-use super::recorder::{INTERVAL_NS, WireRecorder};
+use super::recorder::WireRecorder;
+use super::row::INTERVAL_NS;
 use super::stages::{StageUse, stage_points};
 use crate::meter::PhaseRecord;
 

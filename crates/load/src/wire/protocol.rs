@@ -32,6 +32,9 @@ pub struct Expect {
     pub key: u64,
 }
 
+/// What nobody asked for may still be a message that the protocol allows at any time.
+pub(crate) const UNASKED: Expect = Expect { shape: Shape::Any, bytes: None, verify: false, key: 0 };
+
 /// The reply to one of the first requests on a connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Greeting {

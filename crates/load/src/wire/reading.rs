@@ -4,17 +4,15 @@ use std::io;
 
 use model::ErrorClass;
 
-use super::connection::{Pending, State};
-use super::protocol::{Expect, Greeting, Judged, Parser, Plain, Shape, Step};
-use super::recorder::Times;
+use super::connection::State;
+use super::protocol::{Greeting, Judged, Parser, Plain, Step, UNASKED};
+use super::request::{Answered, Pending};
+use super::row::Times;
 use super::work::{Drawn, Read};
 use super::worker::Worker;
 
 /// Longest piece that a parser may ask to see at once.
 const REST_BYTES_MAX: usize = 128 << 10;
-/// What nobody asked for may still be a message that the protocol allows at any time.
-pub(super) const UNASKED: Expect = Expect { shape: Shape::Any, bytes: None, verify: false, key: 0 };
-
 /// Requests that follow each other and were answered in the same way at the same time, as those of
 /// one write mostly are.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -22,14 +20,6 @@ struct Alike {
     operation: u32,
     times: Times,
     plain: Plain,
-}
-
-/// A request whose reply has come.
-#[derive(Clone, Copy)]
-pub(super) struct Answered {
-    pub(super) drawn: Drawn,
-    pub(super) times: Times,
-    pub(super) hops: u8,
 }
 
 impl<P: Parser + Default> Worker<'_, P> {
@@ -46,7 +36,7 @@ impl<P: Parser + Default> Worker<'_, P> {
 
     fn read(&mut self, index: usize, inbox: &mut [u8], ended: bool) -> io::Result<()> {
         loop {
-            let connection = &mut self.connections[index];
+            let connection = &mut self.links.connections[index];
             let Some(stream) = &mut connection.stream else { return Ok(()) };
             let kept = connection.rest.len();
             inbox[..kept].copy_from_slice(&connection.rest);
@@ -72,13 +62,13 @@ impl<P: Parser + Default> Worker<'_, P> {
         let now = self.shared.now_ns();
         let mut at = 0;
         while at < bytes.len() {
-            if self.plain {
+            if self.requests.plain {
                 at += self.take_in_plain(index, &bytes[at..], now);
             }
             if at == bytes.len() {
                 return;
             }
-            let connection = &mut self.connections[index];
+            let connection = &mut self.links.connections[index];
             if connection.stream.is_none() {
                 return;
             }
@@ -115,7 +105,7 @@ impl<P: Parser + Default> Worker<'_, P> {
         let work = self.shared.work;
         let (mut at, mut last, mut requests) = (0, None, 0);
         loop {
-            let connection = &mut self.connections[index];
+            let connection = &mut self.links.connections[index];
             let reply = match connection.pending.front() {
                 Some(Pending::Request { drawn, intended_ns, sent_ns, .. }) if at < bytes.len() => {
                     let expect = work.expect(drawn);
@@ -142,7 +132,7 @@ impl<P: Parser + Default> Worker<'_, P> {
                 }
             }
             if let Some(alike) = last {
-                self.plainly_answered(self.connections[index].client, alike, requests);
+                self.plainly_answered(self.links.connections[index].client, alike, requests);
             }
             if reply.is_none() {
                 if at > 0 {
@@ -157,14 +147,14 @@ impl<P: Parser + Default> Worker<'_, P> {
     /// Whether a request counts: under a plan by when it was due, so that what waits at the end of
     /// the warm-up is not added to what is planned behind it, else by when it ended.
     pub(super) fn is_measured(&self, intended_ns: u64, ended_ns: u64) -> bool {
-        let at_ns = if self.pacer.is_some() { intended_ns } else { ended_ns };
-        at_ns >= self.measured_from_ns
+        let at_ns = if self.requests.pacer.is_some() { intended_ns } else { ended_ns };
+        at_ns >= self.clock.measured_from_ns
     }
 
     fn plainly_answered(&mut self, client: u32, alike: Alike, requests: u32) {
         let Alike { operation, times, plain } = alike;
-        self.under_way -= u64::from(requests);
-        self.clients[client as usize].in_flight -= requests;
+        self.requests.under_way -= u64::from(requests);
+        self.clients.all[client as usize].in_flight -= requests;
         self.record(operation as usize, &times, &plain.into(), requests);
         self.answered(client, times.done_ns);
     }
@@ -173,7 +163,12 @@ impl<P: Parser + Default> Worker<'_, P> {
     fn record(&mut self, operation: usize, times: &Times, judged: &Judged, requests: u32) {
         if self.is_measured(times.intended_ns, times.done_ns) {
             let requests = u64::from(requests);
-            self.recorder.answered(operation, times, judged, (requests, self.measured_from_ns));
+            self.recorder.answered(
+                operation,
+                times,
+                judged,
+                (requests, self.clock.measured_from_ns),
+            );
             self.last_done_ns = times.done_ns;
         } else if *judged == Judged::Wrong {
             self.recorder.wrong_in_warmup += u64::from(requests);
@@ -182,7 +177,7 @@ impl<P: Parser + Default> Worker<'_, P> {
 
     /// A reply is whole.
     fn settle(&mut self, index: usize, judged: &Judged, done_ns: u64) {
-        match self.connections[index].pending.pop_front() {
+        match self.links.connections[index].pending.pop_front() {
             Some(Pending::Request { drawn, intended_ns, sent_ns, hops }) => {
                 let times = Times { intended_ns, sent_ns, done_ns };
                 self.request_answered(index, Answered { drawn, times, hops }, judged);
@@ -204,7 +199,7 @@ impl<P: Parser + Default> Worker<'_, P> {
     }
 
     fn hello_answered(&mut self, index: usize, greeting: Greeting, judged: &Judged) {
-        let opening = matches!(self.connections[index].state, State::Opening { .. });
+        let opening = matches!(self.links.connections[index].state, State::Opening { .. });
         match judged {
             // That it is one connection too many is told as the reply to whatever comes first.
             Judged::Error(class, words) if !greeting.harmless || *class == ErrorClass::Refused => {
@@ -213,14 +208,14 @@ impl<P: Parser + Default> Worker<'_, P> {
                 let message = format!("{} answered `{words}`", self.address(index));
                 self.lost(index, *class, message);
             }
-            _ if opening && self.connections[index].pending.is_empty() => self.opened(index),
+            _ if opening && self.links.connections[index].pending.is_empty() => self.opened(index),
             _ => {}
         }
     }
 
     fn request_answered(&mut self, index: usize, answered: Answered, judged: &Judged) {
         let Answered { drawn, times, .. } = answered;
-        let client = self.connections[index].client;
+        let client = self.links.connections[index].client;
         match judged {
             Judged::Elsewhere { address, for_good } => {
                 if self.refer(client, answered, address, *for_good) {
@@ -273,10 +268,11 @@ impl<P: Parser + Default> Worker<'_, P> {
         if !work.follows || next >= work.operations.len() {
             return false;
         }
-        let drawn = work.draw_of(&self.streams, answered.drawn.n, next, answered.drawn.key);
-        let connection = &mut self.connections[index];
+        let drawn =
+            work.draw_of(&self.requests.streams, answered.drawn.n, next, answered.drawn.key);
+        let connection = &mut self.links.connections[index];
         let scratch = &mut self.scratch[connection.node as usize];
-        work.append(&self.streams, scratch, &drawn);
+        work.append(&self.requests.streams, scratch, &drawn);
         let Times { intended_ns, sent_ns, done_ns } = answered.times;
         let intended_ns = done_ns - sent_ns.saturating_sub(intended_ns);
         let pending = Pending::Request { drawn, intended_ns, sent_ns: done_ns, hops: 0 };
@@ -287,16 +283,16 @@ impl<P: Parser + Default> Worker<'_, P> {
     /// Appends the write of a read-modify-write, to be sent when all of this reading is settled.
     fn write_after(&mut self, index: usize, read: Read, answered: &Answered) {
         let drawn = answered.drawn.after(read);
-        let connection = &mut self.connections[index];
+        let connection = &mut self.links.connections[index];
         let scratch = &mut self.scratch[connection.node as usize];
-        self.shared.work.append(&self.streams, scratch, &drawn);
+        self.shared.work.append(&self.requests.streams, scratch, &drawn);
         let Times { intended_ns, sent_ns, .. } = answered.times;
         connection.pending.push_back(Pending::Request { drawn, intended_ns, sent_ns, hops: 0 });
     }
 
     /// Sends what [`Self::write_after`] has appended.
     fn send_writes(&mut self, index: usize) {
-        let connection = &self.connections[index];
+        let connection = &self.links.connections[index];
         let node = connection.node as usize;
         if connection.stream.is_none() {
             self.scratch[node].clear();

@@ -3,10 +3,10 @@
 
 use model::{ClientStage, Disturbance, Point, SETTLE_SHARE};
 
-use super::engine::{Offer, Pacing};
+use super::offer::{Offer, Pacing};
 use super::pacer::Stage;
 use super::protocol::Judged;
-use super::recorder::{Row, Times, results};
+use super::row::{Row, Times, results};
 use super::work::Work;
 use crate::meter::ReadAt;
 use crate::watch::ThreadUse;

@@ -2,9 +2,8 @@
 
 use std::sync::Arc;
 
-use workloads::kv::{Key, KeyChoice, KeyNames, Mix, Random, Sizes, Stream, Values};
+use workloads::kv::{Inserts, Key, KeyChoice, KeyNames, Mix, Random, Sizes, Stream, Values};
 
-use super::inserts::Inserting;
 use super::protocol::{Expect, Judged, Shape};
 use super::template::{Filling, Template};
 
@@ -28,6 +27,15 @@ pub struct Operation {
     /// of a read-modify-write. Both are one request, from the sending of the first to the reply to
     /// the second, and its time-out is for both.
     pub then: Option<Box<Operation>>,
+}
+
+/// Which requests of a load insert a key that nobody wrote before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Inserting {
+    /// Index of the operation that does; what the mix says of it is of no account.
+    pub operation: usize,
+    /// Which of a thread's requests it is.
+    pub which: Inserts,
 }
 
 /// Operations on data: what a thread sends is a pure function of (seed, number of the request).

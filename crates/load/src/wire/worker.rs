@@ -5,33 +5,32 @@
 //! share nothing but the start, the stop and the place where records are handed over.
 //!
 //! Parts: this file sends and waits, `turns` says who may send, `linking` makes connections and
-//! bears their loss, `reading` takes in replies, `elsewhere` follows keys to other servers,
-//! `watching` tells what the thread does itself.
+//! bears their loss, `reading` takes in replies, `elsewhere` follows keys to other servers.
+//! `clients`, `links` and `watching` hold what it knows of its clients, connections and itself.
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
 use std::io;
 use std::ops::RangeInclusive;
 
 use model::ErrorClass;
 use nix::errno::Errno;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
-use workloads::kv::{Random, Written};
+use workloads::kv::Written;
 
-use super::connection::{Connection, Pending, UNTIMED};
-use super::crowd::Crowd;
-use super::elsewhere::Referred;
-use super::engine::{Pacing, Shared, Until, fresh};
+use super::clients::Clients;
 use super::inserts::Inserted;
-use super::linking::Node;
+use super::links::Links;
+use super::offer::{Offer, Pacing, Until};
 use super::pacer::Pacer;
 use super::protocol::Parser;
 use super::recorder::WireRecorder;
-use super::route::Route;
+use super::request::{Pending, UNTIMED};
+use super::row::Times;
+use super::shared::Shared;
 use super::stages::{self, Marks, spans};
 use super::timer::Timer;
-use super::turns::{Client, pauses};
-use super::work::{Drawn, Streams};
+use super::watching::Spinning;
+use super::work::{Drawn, Streams, Work};
 use crate::watch::ThreadUse;
 
 /// Room for what is read at once.
@@ -61,6 +60,55 @@ pub(crate) struct Share {
     pub(crate) written: Option<Written>,
 }
 
+/// When a load begins, is measured and ends; nanoseconds of the engine's clock.
+pub(super) struct Clock {
+    pub(super) begun_ns: u64,
+    pub(super) measured_from_ns: u64,
+    ends_ns: u64,
+    /// True from the start on.
+    pub(super) running: bool,
+}
+
+/// A thread's share of the requests: what they are drawn from, and when they are due.
+pub(super) struct Requests {
+    pub(super) streams: Streams,
+    /// Keys inserted by this thread, where the load inserts any.
+    pub(super) inserted: Option<Inserted>,
+    /// Requests drawn by this thread.
+    pub(super) drawn: u64,
+    pub(super) under_way: u64,
+    /// True when nothing follows from a reply but its counting: no write, no key to be known.
+    pub(super) plain: bool,
+    pub(super) pacer: Option<Pacer>,
+    /// When the next request of an open load is due.
+    due_ns: Option<u64>,
+    /// When a request was due last and no client was free.
+    starved_ns: u64,
+}
+
+impl Requests {
+    /// Nothing is drawn yet.
+    fn new(offer: &Offer, work: &Work, index: u32) -> Self {
+        let thread = (index, offer.threads);
+        let pacer = match &offer.pacing {
+            Pacing::Closed { .. } => None,
+            Pacing::Open { arrivals, stages } => {
+                Some(Pacer::new(*arrivals, stages, thread, work.seed_of(offer.number)))
+            }
+        };
+        Self {
+            streams: work.streams(offer.number),
+            inserted: Inserted::new(work, thread),
+            drawn: 0,
+            under_way: 0,
+            plain: work.is_plain(),
+            pacer,
+            due_ns: None,
+            starved_ns: 0,
+        }
+    }
+}
+
 /// A thread's own state.
 pub(crate) struct Worker<'a, P> {
     pub(super) shared: &'a Shared<'a>,
@@ -70,133 +118,47 @@ pub(crate) struct Worker<'a, P> {
     timer: Timer,
     /// How much earlier than needed it wakes up, where it may; follows how late it was.
     early_ns: u64,
-    /// Those of all clients to one server, then those to the next: see [`Worker::at`].
-    pub(super) connections: Vec<Connection<P>>,
-    pub(super) clients: Vec<Client>,
-    /// Clients that may send.
-    pub(super) free: VecDeque<u32>,
-    /// Clients whose connections are to be made anew.
-    pub(super) hung_up: VecDeque<u32>,
-    /// Clients that think, by the time at which they may send again.
-    pub(super) thinking: BinaryHeap<Reverse<(u64, u32)>>,
-    /// What pauses are drawn from.
-    pub(super) pauses: Random,
-    pub(super) route: Box<dyn Route>,
-    /// Which of the engine's layouts it follows.
-    pub(super) generation: u64,
-    /// Requests that were referred to a server that cannot be asked yet.
-    pub(super) referred: Vec<Referred>,
+    /// For the place of a connection see [`Worker::at`].
+    pub(super) links: Links<P>,
+    pub(super) clients: Clients,
+    pub(super) requests: Requests,
+    pub(super) clock: Clock,
+    spinning: Spinning,
     pub(super) inbox: Vec<u8>,
     /// What is to be sent, by node; empty between two sendings.
     pub(super) scratch: Vec<Vec<u8>>,
     name: Vec<u8>,
-    pub(super) streams: Streams,
     pub(super) recorder: WireRecorder,
-    /// Requests drawn by this thread.
-    pub(super) drawn: u64,
     /// Writes of this thread, where they are kept.
     pub(super) written: Option<Written>,
-    /// Keys inserted by this thread, where the load inserts any.
-    pub(super) inserted: Option<Inserted>,
-    pub(super) under_way: u64,
-    /// True when nothing follows from a reply but its counting: no write, no key to be known.
-    pub(super) plain: bool,
-    /// Which clients of a closed load are at work, where that changes.
-    pub(super) crowd: Option<Crowd>,
-    /// How many are, and until when.
-    pub(super) at_work: u32,
-    pub(super) crowd_changes_ns: u64,
-    pub(super) pacer: Option<Pacer>,
-    /// When the next request of an open load is due.
-    pub(super) due_ns: Option<u64>,
-    /// When a request was due last and no client was free.
-    pub(super) starved_ns: u64,
-    /// When the present turn of the event loop began, and what had been drawn by then.
-    pub(super) turn: (u64, u64),
-    /// Since when it only looked for replies; `None` when anything was done.
-    pub(super) idle_since_ns: Option<u64>,
-    /// Time spent so, and how much of it was told to who asks for all threads.
-    pub(super) spun_ns: u64,
-    pub(super) told_spun_ns: u64,
-    pub(super) begun_ns: u64,
-    pub(super) measured_from_ns: u64,
-    ends_ns: u64,
     pub(super) last_done_ns: u64,
-    pub(super) opening: usize,
-    pub(super) open: usize,
-    /// The connection that is looked at next for a time-out.
-    pub(super) next_look: usize,
-    /// When it was looked last whether servers are silent.
-    pub(super) listened_ns: u64,
-    pub(super) running: bool,
-    /// What it knows of each server.
-    pub(super) nodes: Vec<Node>,
 }
 
 impl<'a, P: Parser + Default> Worker<'a, P> {
     /// A thread with its clients; nothing is connected yet.
     pub(crate) fn new(shared: &'a Shared<'a>, index: u32) -> io::Result<Self> {
-        let (offer, standing) = (shared.offer, shared.surveying.standing());
-        let threads = offer.threads;
-        let clients = offer.clients / threads + u32::from(index < offer.clients % threads);
+        let (offer, work, standing) = (shared.offer, shared.work, shared.surveying.standing());
         let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
         let timer = Timer::new()?;
         epoll.add(&timer, EpollEvent::new(EpollFlags::EPOLLIN, TIMER))?;
-        let (crowd, pacer) = match &offer.pacing {
-            Pacing::Closed { stages, .. } => {
-                let crowd = || Crowd::new(stages, (index, threads));
-                ((!stages.is_empty()).then(crowd), None)
-            }
-            Pacing::Open { arrivals, stages } => {
-                let seed = shared.work.seed_of(offer.number);
-                (None, Some(Pacer::new(*arrivals, stages, (index, threads), seed)))
-            }
-        };
+        let (begun_ns, measured_from_ns, ends_ns, running) = (0, u64::MAX, u64::MAX, false);
         let mut worker = Self {
             shared,
             index: index as usize,
             epoll,
             timer,
             early_ns: *EARLY_NS.end(),
-            connections: Vec::new(),
-            clients: vec![Client::default(); clients as usize],
-            free: VecDeque::new(),
-            hung_up: VecDeque::new(),
-            thinking: BinaryHeap::new(),
-            pauses: pauses(shared.work.seed_of(offer.number), index),
-            route: standing.route.fresh(),
-            generation: standing.generation,
-            referred: Vec::new(),
+            links: Links::new(&standing),
+            clients: Clients::new(offer, index, work.seed_of(offer.number)),
+            requests: Requests::new(offer, work, index),
+            clock: Clock { begun_ns, measured_from_ns, ends_ns, running },
+            spinning: Spinning::default(),
             inbox: vec![0; INBOX_BYTES],
             scratch: Vec::new(),
             name: Vec::new(),
-            streams: shared.work.streams(offer.number),
-            recorder: fresh(offer, shared.work),
-            drawn: 0,
-            written: shared.work.keeps_writes.then(Written::default),
-            inserted: Inserted::new(shared.work, (index, threads)),
-            under_way: 0,
-            plain: shared.work.is_plain(),
-            crowd,
-            at_work: clients,
-            crowd_changes_ns: u64::MAX,
-            pacer,
-            due_ns: None,
-            starved_ns: 0,
-            turn: (0, 0),
-            idle_since_ns: None,
-            spun_ns: 0,
-            told_spun_ns: 0,
-            begun_ns: 0,
-            measured_from_ns: u64::MAX,
-            ends_ns: u64::MAX,
+            recorder: WireRecorder::of(offer, work),
+            written: work.keeps_writes.then(Written::default),
             last_done_ns: 0,
-            opening: 0,
-            open: 0,
-            next_look: 0,
-            listened_ns: 0,
-            running: false,
-            nodes: Vec::new(),
         };
         worker.add_nodes(&standing.nodes);
         Ok(worker)
@@ -204,7 +166,7 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
 
     /// Index of a client's connection to a server.
     pub(super) fn at(&self, client: u32, node: usize) -> usize {
-        node * self.clients.len() + client as usize
+        node * self.clients.all.len() + client as usize
     }
 
     /// Connects, waits for the others, offers its share of the load and reads until all is
@@ -217,15 +179,15 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
         self.begin();
         let mut used_before = None;
         let spans = spans(self.shared.offer, self.shared.work);
-        let mut marks = Marks::new(&spans, self.measured_from_ns);
-        let (mut tick_ns, mut ticks) = (self.begun_ns + TICK_NS, 0);
+        let mut marks = Marks::new(&spans, self.clock.measured_from_ns);
+        let (mut tick_ns, mut ticks) = (self.clock.begun_ns + TICK_NS, 0);
         loop {
             let now = self.shared.now_ns();
-            self.turns(now);
-            if used_before.is_none() && now >= self.measured_from_ns {
-                used_before = Some(self.used());
+            self.spinning.turns(now, self.requests.drawn);
+            if used_before.is_none() && now >= self.clock.measured_from_ns {
+                used_before = Some(self.spinning.used());
             }
-            marks.look(now, || self.used());
+            marks.look(now, || self.spinning.used());
             if now >= tick_ns {
                 tick_ns = now + TICK_NS;
                 ticks += 1;
@@ -235,18 +197,18 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
                 }
             }
             self.dispatch(now);
-            if self.shared.over() || (self.all_sent(now) && self.under_way == 0) {
+            if self.shared.over() || (self.all_sent(now) && self.requests.under_way == 0) {
                 break;
             }
             self.wait(tick_ns);
         }
         let unsent = self.unsent();
         self.shared.hand_over_last(self.index, &mut self.recorder);
-        marks.end(|| self.used());
+        marks.end(|| self.spinning.used());
         Share {
             marks,
             last_done_ns: self.last_done_ns,
-            used: self.used().since(used_before.unwrap_or_else(|| self.used())),
+            used: self.spinning.used().since(used_before.unwrap_or_else(|| self.spinning.used())),
             unsent,
             written: self.written.take(),
         }
@@ -254,38 +216,39 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
 
     fn begin(&mut self) {
         let offer = self.shared.offer;
-        self.begun_ns = self.shared.begun_ns();
-        self.measured_from_ns = self.begun_ns + offer.warmup_ns;
+        self.clock.begun_ns = self.shared.begun_ns();
+        self.clock.measured_from_ns = self.clock.begun_ns + offer.warmup_ns;
         if let Until::AfterNs(ns) = offer.until {
-            self.ends_ns = self.measured_from_ns + ns;
+            self.clock.ends_ns = self.clock.measured_from_ns + ns;
         }
-        (self.running, self.listened_ns) = (true, self.begun_ns);
+        (self.clock.running, self.links.listened_ns) = (true, self.clock.begun_ns);
         self.next_due();
-        if self.crowd.is_some() {
-            self.at_work = 0;
-            return self.come_and_go(self.begun_ns);
+        if self.clients.crowd.is_some() {
+            self.clients.at_work = 0;
+            return self.come_and_go(self.clock.begun_ns);
         }
-        (0..self.clients.len() as u32).for_each(|client| self.starts(client, self.begun_ns));
+        (0..self.clients.all.len() as u32)
+            .for_each(|client| self.starts(client, self.clock.begun_ns));
     }
 
     /// True when nothing more is to be sent.
     pub(super) fn all_sent(&self, now: u64) -> bool {
-        if self.pacer.is_some() && self.due_ns.is_none() {
+        if self.requests.pacer.is_some() && self.requests.due_ns.is_none() {
             return true;
         }
         match self.shared.offer.until {
             Until::Requests(all) => self.number() >= all,
             // What was due before the end is sent, however late.
-            Until::AfterNs(_) => match self.due_ns {
-                Some(due) => due >= self.ends_ns || now >= self.gives_up_ns(),
-                None => now >= self.ends_ns,
+            Until::AfterNs(_) => match self.requests.due_ns {
+                Some(due) => due >= self.clock.ends_ns || now >= self.gives_up_ns(),
+                None => now >= self.clock.ends_ns,
             },
         }
     }
 
     /// When an open load stops trying to send what was due.
     fn gives_up_ns(&self) -> u64 {
-        self.ends_ns.saturating_add(self.shared.offer.timeout_ns)
+        self.clock.ends_ns.saturating_add(self.shared.offer.timeout_ns)
     }
 
     /// Requests that were due before the end and are not sent.
@@ -296,9 +259,10 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
             return 0;
         }
         let (mut unsent, requests) = (0, self.shared.work.requests_each() as u64);
-        while let Some(due_ns) = self.due_ns.filter(|due_ns| *due_ns < self.ends_ns) {
+        while let Some(due_ns) = self.requests.due_ns.filter(|due_ns| *due_ns < self.clock.ends_ns)
+        {
             unsent += requests;
-            let since_ns = due_ns.saturating_sub(self.measured_from_ns);
+            let since_ns = due_ns.saturating_sub(self.clock.measured_from_ns);
             stages::unsent(&mut self.recorder.stages, since_ns, requests);
             self.next_due();
         }
@@ -307,28 +271,28 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
 
     /// Number of this thread's next request among those of all.
     fn number(&self) -> u64 {
-        self.drawn * u64::from(self.shared.offer.threads) + self.index as u64
+        self.requests.drawn * u64::from(self.shared.offer.threads) + self.index as u64
     }
 
     fn next_due(&mut self) {
-        let next = self.pacer.as_mut().and_then(Pacer::next_ns);
-        self.due_ns = next.map(|ns| self.begun_ns + ns);
+        let next = self.requests.pacer.as_mut().and_then(Pacer::next_ns);
+        self.requests.due_ns = next.map(|ns| self.clock.begun_ns + ns);
     }
 
     /// Sends what can be sent now.
     pub(super) fn dispatch(&mut self, now: u64) {
         self.redial(now);
-        if now >= self.crowd_changes_ns {
+        if now >= self.clients.crowd_changes_ns {
             self.come_and_go(now);
         }
-        while let Some(Reverse((at, client))) = self.thinking.peek().copied() {
+        while let Some(Reverse((at, client))) = self.clients.thinking.peek().copied() {
             if at > now {
                 break;
             }
-            self.thinking.pop();
+            self.clients.thinking.pop();
             self.may_send(client);
         }
-        if self.pacer.is_none() {
+        if self.requests.pacer.is_none() {
             while !self.all_sent(now) {
                 let Some(client) = self.next_free() else { return };
                 self.send(client, now);
@@ -337,7 +301,7 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
         }
         while self.due_by(now).is_some() {
             let Some(client) = self.next_free() else {
-                self.starved_ns = now;
+                self.requests.starved_ns = now;
                 return;
             };
             self.send(client, now);
@@ -347,29 +311,31 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
 
     /// When the next request of an open load is due, where that is by `now`.
     fn due_by(&self, now: u64) -> Option<u64> {
-        self.due_ns.filter(|due| *due <= now && !self.all_sent(now))
+        self.requests.due_ns.filter(|due| *due <= now && !self.all_sent(now))
     }
 
     /// Draws and sends as many requests as a client has room for, in an open load of those that are
     /// due by `now`, in one write to each server.
     fn send(&mut self, client: u32, now: u64) {
         let work = self.shared.work;
-        let own = self.clients[client as usize];
-        let drawn_before = self.drawn;
+        let own = self.clients.all[client as usize];
+        let drawn_before = self.requests.drawn;
         for _ in own.in_flight..self.shared.offer.pipeline {
             let n = self.number();
             let intended_ns = self.due_by(now);
             let is_over = matches!(self.shared.offer.until, Until::Requests(all) if n >= all);
-            if is_over || (self.pacer.is_some() && intended_ns.is_none()) {
+            if is_over || (self.requests.pacer.is_some() && intended_ns.is_none()) {
                 break;
             }
-            let drawn = match &mut self.inserted {
-                None => work.draw(&self.streams, n),
-                Some(inserted) => inserted.draw(work, &self.streams, (n, self.drawn)),
+            let drawn = match &mut self.requests.inserted {
+                None => work.draw(&self.requests.streams, n),
+                Some(inserted) => {
+                    inserted.draw(work, &self.requests.streams, (n, self.requests.drawn))
+                }
             };
-            self.drawn += 1;
+            self.requests.drawn += 1;
             let node = self.node(&drawn);
-            work.append(&self.streams, &mut self.scratch[node], &drawn);
+            work.append(&self.requests.streams, &mut self.scratch[node], &drawn);
             if let Some(intended_ns) = intended_ns {
                 self.sent_at(intended_ns, now);
                 self.next_due();
@@ -377,16 +343,16 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
             let intended_ns = intended_ns.unwrap_or(UNTIMED);
             let pending = Pending::Request { drawn, intended_ns, sent_ns: UNTIMED, hops: 0 };
             let connection = self.at(client, node);
-            self.connections[connection].pending.push_back(pending);
+            self.links.connections[connection].pending.push_back(pending);
         }
-        let requests = self.drawn - drawn_before;
-        self.clients[client as usize].in_flight += requests as u32;
-        self.under_way += requests;
+        let requests = self.requests.drawn - drawn_before;
+        self.clients.all[client as usize].in_flight += requests as u32;
+        self.requests.under_way += requests;
         let sent_ns = self.shared.now_ns();
         let since_ns = if own.redials_since_ns > 0 { own.redials_since_ns } else { sent_ns };
         for node in 0..self.scratch.len() {
             let connection = self.at(client, node);
-            self.connections[connection].stamp(sent_ns, since_ns);
+            self.links.connections[connection].stamp(sent_ns, since_ns);
             self.send_scratch(connection, node);
         }
     }
@@ -396,11 +362,20 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
         if self.scratch[node].is_empty() {
             return;
         }
-        let sent = self.connections[connection].send(&self.scratch[node]);
+        let sent = self.links.connections[connection].send(&self.scratch[node]);
         self.scratch[node].clear();
         match sent {
             Ok(()) => self.watch(connection),
             Err(e) => self.broken(connection, &e),
+        }
+    }
+
+    /// Takes note of a planned request that is sent later than it was due although a client was
+    /// free.
+    fn sent_at(&mut self, intended_ns: u64, sent_ns: u64) {
+        let own = self.requests.starved_ns < intended_ns && self.is_measured(intended_ns, sent_ns);
+        if let Some(due) = self.recorder.due.as_mut().filter(|_| own) {
+            due.was_late(&Times { intended_ns, sent_ns, done_ns: sent_ns });
         }
     }
 
@@ -410,22 +385,22 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
         }
         self.name.clear();
         self.shared.work.names.append(&mut self.name, drawn.key);
-        self.route.node(&self.name)
+        self.links.route.node(&self.name)
     }
 
     /// Waits for the sockets, for what is due next or for the tick, and takes in what came.
     pub(super) fn wait(&mut self, tick_ns: u64) {
         let now = self.shared.now_ns();
-        let thinking = self.thinking.peek().map(|Reverse((at, _))| *at);
+        let thinking = self.clients.thinking.peek().map(|Reverse((at, _))| *at);
         // What is due waits for a client, not for the time, where none is free.
-        let due = self.due_ns.filter(|_| !self.free.is_empty());
+        let due = self.requests.due_ns.filter(|_| !self.clients.free.is_empty());
         let until = due.or(thinking).map_or(tick_ns, |at| at.min(tick_ns));
-        let until = until.min(self.crowd_changes_ns);
+        let until = until.min(self.clients.crowd_changes_ns);
         let left = until.saturating_sub(now);
         let spins = self.shared.offer.spin;
         let early = if spins { self.early_ns } else { 0 };
         // A reply to a planned request is looked for without sleeping: waking up would be counted.
-        let awaits = spins && self.pacer.is_some() && self.under_way > 0;
+        let awaits = spins && self.requests.pacer.is_some() && self.requests.under_way > 0;
         let timeout = if left <= early || awaits {
             EpollTimeout::ZERO
         } else {
@@ -446,8 +421,7 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
             }
         };
         if looks && count == 0 {
-            let did_nothing = self.turn.1 == self.drawn;
-            self.idle_since_ns = Some(if did_nothing { self.turn.0 } else { now });
+            self.spinning.found_nothing(now, self.requests.drawn);
         }
         for event in &events[..count] {
             match event.data() {

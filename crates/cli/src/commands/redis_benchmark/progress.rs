@@ -1,7 +1,7 @@
 //! The line that tells how far a test is.
 
 use load::wire::Moment;
-use load::wire::recorder::INTERVAL_NS;
+use load::wire::row::INTERVAL_NS;
 
 use super::arguments::Style;
 use super::output::{self, Progress};
@@ -41,7 +41,7 @@ impl<'a> Follower<'a> {
             return;
         }
         self.printed_ns = moment.at_ns;
-        let mean_ms = |row: load::wire::recorder::Row| row.service().mean_ns() / 1e6;
+        let mean_ms = |row: load::wire::row::Row| row.service().mean_ns() / 1e6;
         let progress = Progress {
             title: self.title,
             rps: self.rates(moment),

@@ -1,0 +1,64 @@
+//! What a thread knows of its clients.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use workloads::kv::Random;
+
+use super::crowd::Crowd;
+use super::offer::{Offer, Pacing};
+
+/// Stream of [`Random`] that pauses are drawn from.
+const PAUSES: u64 = 0x7061_7573;
+
+/// What a client has under way.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Client {
+    pub(super) in_flight: u32,
+    /// True while it stands in the queue of those that may send.
+    pub(super) queued: bool,
+    /// When its connections began to be made anew; 0 for those of the start.
+    pub(super) redials_since_ns: u64,
+}
+
+/// A thread's clients.
+pub(super) struct Clients {
+    pub(super) all: Vec<Client>,
+    /// Those that may send.
+    pub(super) free: VecDeque<u32>,
+    /// Those whose connections are to be made anew.
+    pub(super) hung_up: VecDeque<u32>,
+    /// Those that think, by the time at which they may send again.
+    pub(super) thinking: BinaryHeap<Reverse<(u64, u32)>>,
+    /// What pauses are drawn from.
+    pub(super) pauses: Random,
+    /// Which of a closed load are at work, where that changes.
+    pub(super) crowd: Option<Crowd>,
+    /// How many are, and until when.
+    pub(super) at_work: u32,
+    pub(super) crowd_changes_ns: u64,
+}
+
+impl Clients {
+    /// The share of thread `index`; pauses are drawn by `seed`.
+    pub(super) fn new(offer: &Offer, index: u32, seed: u64) -> Self {
+        let threads = offer.threads;
+        let clients = offer.clients / threads + u32::from(index < offer.clients % threads);
+        let crowd = match &offer.pacing {
+            Pacing::Closed { stages, .. } if !stages.is_empty() => {
+                Some(Crowd::new(stages, (index, threads)))
+            }
+            _ => None,
+        };
+        Self {
+            all: vec![Client::default(); clients as usize],
+            free: VecDeque::new(),
+            hung_up: VecDeque::new(),
+            thinking: BinaryHeap::new(),
+            pauses: Random::new(seed, PAUSES, u64::from(index)),
+            crowd,
+            at_work: clients,
+            crowd_changes_ns: u64::MAX,
+        }
+    }
+}
