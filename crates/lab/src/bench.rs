@@ -17,7 +17,8 @@ use std::time::Duration;
 use crate::demand::Demand;
 use crate::machine::Machine;
 use crate::ready::{Ready, Store, unremoved};
-use crate::{room, unix_ms};
+use crate::wall::unix_ms;
+use crate::{app_cache, room};
 
 /// What a run needs that is not in its plan: places, and credentials.
 pub struct Setup {
@@ -93,7 +94,7 @@ impl<'a> Bench<'a> {
         let mut facts = None;
         for (number, (_, workload)) in layouts.into_iter().enumerate() {
             let mut ready = self.ready(target, workload, &format!("check{number}"))?;
-            let checked = ready.checked();
+            let checked = checked(&mut ready);
             // Also after a fault: what is left in an existing store is ours to remove.
             let finished = ready.finish(stop);
             facts = Some(checked?);
@@ -317,6 +318,20 @@ pub fn remove_leftovers(
     let mut layouts = plan.layouts(&target.name).into_iter();
     let swept = layouts.try_for_each(|layout| admin.sweep(layout, &own, patience));
     swept.map_err(|failure| unremoved(&own, failure))
+}
+
+/// Facts, after one session or record was written and read.
+fn checked(ready: &mut Ready) -> Result<Facts, Failure> {
+    let facts = ready.facts()?;
+    if let Some(backend) = ready.backend {
+        app_cache::verify(backend, &ready.cache_options())?;
+    } else if ready.is_kv {
+        ready.stores[0].admin.probe(&format!("{}verify", ready.prefix))?;
+    } else {
+        let id = format!("{}verify", ready.prefix);
+        ready.stores[0].admin.verify(ready.layout, &ready.options, &id)?;
+    }
+    Ok(facts)
 }
 
 /// Connects for administration, and says what to look at where TLS is in the way.

@@ -12,7 +12,7 @@ use stats::format_bytes;
 use std::fmt;
 use workloads::kv::values_of;
 
-use crate::kv;
+use crate::names::{self, unreadable};
 
 /// What a server keeps for a key besides its name and value: entry, object and bucket, of which
 /// there are twice as many while a table grows.
@@ -147,8 +147,8 @@ fn stored(name_bytes: f64, value_bytes: f64, ttl_s: u64) -> f64 {
 
 /// What one key of a workload takes, in the mean.
 pub(crate) fn key_bytes(kv: &Kv, own: &str) -> Result<f64, Failure> {
-    let names = kv::names(kv, own, 0).map_err(kv::unreadable)?;
-    let (sizes, _) = values_of(&kv.value_bytes, 0).map_err(kv::unreadable)?;
+    let names = names::of(kv, own, 0).map_err(unreadable)?;
+    let (sizes, _) = values_of(&kv.value_bytes, 0).map_err(unreadable)?;
     let grown_bytes = most_of_commands(kv, drivers::kv::grows_to_bytes) as f64;
     let value_bytes = sent_bytes(kv, sizes.mean()) + grown_bytes;
     Ok(stored(names.bytes_max() as f64, value_bytes, kv.ttl_s))
@@ -185,7 +185,7 @@ fn in_flight_bytes(kv: &Kv, element_bytes: usize, added: f64) -> f64 {
 }
 
 fn of_kv(kv: &Kv, load: &Load, own: &str) -> Result<Demand, Failure> {
-    let (sizes, _) = values_of(&kv.value_bytes, 0).map_err(kv::unreadable)?;
+    let (sizes, _) = values_of(&kv.value_bytes, 0).map_err(unreadable)?;
     let reads = kv.filled_share == 0.0 && kv.operations.iter().all(|o| o.name == "get");
     let keys = if reads { 0 } else { kv.keys };
     let adds = |name: &str| {

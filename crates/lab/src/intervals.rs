@@ -7,7 +7,7 @@ use load::wire::{Moment, WireRecorder};
 use model::Interval;
 use stats::Histogram;
 
-use crate::unix_ms;
+use crate::wall::unix_ms;
 
 /// Shortest interval, the last one aside.
 const LENGTH_NS: u64 = 1_000_000_000;

@@ -8,20 +8,18 @@ use model::{
     ClientStage, Control, ErrorClass, Failure, Kv, Load, PEAK, Phase, Plan, Point, RampSteps,
     RateStage, Stop,
 };
-use std::fmt::Display;
 use std::iter;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
-use workloads::kv::{
-    Distribution, Inserts, KEYS_MAX, KeyChoice, KeyNames, Mix, Sizes, UUID, Values, values_of,
-};
+use workloads::kv::{Distribution, Inserts, KeyChoice, KeyNames, Mix, Sizes, Values, values_of};
 
+use crate::demand;
 use crate::intervals::Intervals;
+use crate::names::{self, unreadable};
 use crate::ready::Ready;
 use crate::recorded::{self, told};
 use crate::room::Watched;
-use crate::{demand, read_back};
 
 /// Requests under way at once while filling, by a client.
 const FILL_PIPELINE: u32 = 16;
@@ -63,7 +61,7 @@ impl<'a> Offered<'a> {
     /// The same on servers that are no target; `own` is put before every key's name.
     pub(crate) fn open_at(self, access: Access, own: &str) -> Result<Opened<'a>, Failure> {
         let filled = (self.kv.keys as f64 * self.kv.filled_share).round() as u64;
-        let names = names(self.kv, own, self.seed).map_err(unreadable)?;
+        let names = names::of(self.kv, own, self.seed).map_err(unreadable)?;
         let work = self.work(access.dialect, &names)?;
         let fill = match filled {
             0 => None,
@@ -96,7 +94,7 @@ impl<'a> Offered<'a> {
             verify_one_in: kv.verify_one_in,
             inserting: None,
             follows: kv.follows,
-            keeps_writes: read_back::unfollowed(kv).is_none(),
+            keeps_writes: unfollowed(kv).is_none(),
         })
     }
 
@@ -463,21 +461,9 @@ fn ended(finished: &mut Finished, outcome: &mut Outcome) {
     finished.failure.clone_from(&outcome.failure);
 }
 
-/// Names of the keys: the run's own prefix, that of the workload, and the number.
-pub(crate) fn names(kv: &Kv, own: &str, seed: u64) -> Result<KeyNames, String> {
-    let prefix = format!("{own}{}", kv.key_prefix);
-    match &kv.key_bytes {
-        None => KeyNames::new(&prefix).map_err(|e| e.to_string()),
-        Some(text) if text == UUID => KeyNames::uuids(&prefix, seed).map_err(|e| e.to_string()),
-        Some(text) => {
-            let sizes: Sizes = text.parse().map_err(|e| format!("{e}"))?;
-            let inserts = kv.operations.iter().any(|o| o.name == drivers::kv::INSERT);
-            let keys = if inserts { KEYS_MAX } else { kv.keys };
-            KeyNames::sized(&prefix, sizes, seed, keys).map_err(|e| e.to_string())
-        }
-    }
-}
-
-pub(crate) fn unreadable(e: impl Display) -> Failure {
-    Failure { class: ErrorClass::Other, message: e.to_string() }
+/// Why what keys hold does not follow from the load's own writes; `None` where it does.
+pub(crate) fn unfollowed(kv: &Kv) -> Option<String> {
+    let keeps = |name: &str, command| drivers::kv::keeps_values(name, command);
+    let other = kv.operations.iter().find(|o| !keeps(&o.name, o.command.as_deref()))?;
+    Some(format!("what keys hold does not follow from operation `{}`", other.name))
 }

@@ -11,7 +11,8 @@
 //! - `room`: memory of servers that were there before, which is never filled; `machine`: the same
 //!   of this machine's memory and disks; `demand`: what a cell writes.
 //! - `recorded`: what is told a few times a second while a phase runs.
-//! - `words`: what servers said, fit for people; `wall`: whether the wall clock was set.
+//! - `words`: what servers said, fit for people; `wall`: the wall clock, and whether it was set.
+//! - `names`: how keys are named.
 //! - [`schedule`]: the order of cells in a block.
 //! - [`effort`]: when enough was measured.
 //! - [`sinks`]: those who listen.
@@ -27,6 +28,7 @@ pub mod effort;
 mod intervals;
 mod kv;
 mod machine;
+mod names;
 pub mod null;
 mod read_back;
 pub mod ready;
@@ -45,7 +47,7 @@ use rig::Shelf;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 
 pub use bench::{Bench, Setup, remove_leftovers};
 pub use effort::Enough;
@@ -53,14 +55,10 @@ pub use null::null_rates;
 pub use ready::Ready;
 pub use sinks::Sinks;
 pub use trial::Measured;
+pub use wall::unix_ms;
 
 /// Failed trials in a row after which a target is left out of the rest of the run.
 const FAILURES_IN_A_ROW: u32 = 3;
-
-/// Nanoseconds of the wall clock in milliseconds since 1970-01-01 UTC.
-pub fn unix_ms() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_millis() as u64)
-}
 
 /// A run that has ended.
 pub struct Ended {

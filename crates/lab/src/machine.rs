@@ -9,7 +9,9 @@ use stats::format_bytes;
 use std::path::{Path, PathBuf};
 
 use crate::demand::Demand;
-use crate::room::USABLE_TENTHS;
+
+/// Tenths of a server's memory, and of what this machine has free, that may be in use.
+pub(crate) const USABLE_TENTHS: u64 = 9;
 
 /// Memory of this machine and a disk of it, as they were before the run wrote anything.
 #[derive(Clone, Debug)]

@@ -1,13 +1,13 @@
 //! Reads back what a load wrote last, to see whether the store kept what it acknowledged.
 
 use load::{Finished, READ_BACK_MAX};
-use model::{AppCache, Held, Kv, ReadBack, Workload};
+use model::{AppCache, Held, ReadBack, Workload};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use workloads::app_cache::magento;
 use workloads::kv::Written;
 
-use crate::kv::Opened;
+use crate::kv::{Opened, unfollowed};
 use crate::ready::Ready;
 
 /// Lifetimes count whole seconds and may end so much earlier.
@@ -117,11 +117,4 @@ fn filled(workload: &Workload) -> u64 {
         Workload::Sessions(sessions) => sessions.filled,
         Workload::AppCache(cache) => cache.keys,
     }
-}
-
-/// Why what keys hold does not follow from the load's own writes; `None` where it does.
-pub(crate) fn unfollowed(kv: &Kv) -> Option<String> {
-    let keeps = |name: &str, command| drivers::kv::keeps_values(name, command);
-    let other = kv.operations.iter().find(|o| !keeps(&o.name, o.command.as_deref()))?;
-    Some(format!("what keys hold does not follow from operation `{}`", other.name))
 }

@@ -10,7 +10,6 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 use workloads::kv::{Key, KeyNames};
 
-use crate::app_cache;
 use crate::machine::Machine;
 
 /// Keys whose removal is asked for at once.
@@ -90,27 +89,13 @@ impl Ready {
         self.stores.iter().all(|s| s.product == Product::Files)
     }
 
-    /// Facts, after one session or record was written and read.
-    pub(crate) fn checked(&mut self) -> Result<Facts, Failure> {
-        let facts = self.facts()?;
-        if let Some(backend) = self.backend {
-            app_cache::verify(backend, &self.cache_options())?;
-        } else if self.is_kv {
-            self.stores[0].admin.probe(&format!("{}verify", self.prefix))?;
-        } else {
-            let id = format!("{}verify", self.prefix);
-            self.stores[0].admin.verify(self.layout, &self.options, &id)?;
-        }
-        Ok(facts)
-    }
-
     /// Products and versions as the servers report them now.
     pub fn version(&mut self) -> Result<String, Failure> {
         Ok(self.facts()?.version)
     }
 
     /// Facts of all stores; settings of a backend's stores with the product before them.
-    fn facts(&mut self) -> Result<Facts, Failure> {
+    pub(crate) fn facts(&mut self) -> Result<Facts, Failure> {
         let mut versions = Vec::new();
         let mut all =
             Facts { version: String::new(), empty: Some(true), configuration: Vec::new() };

@@ -15,11 +15,9 @@ use std::thread;
 use std::time::Duration;
 
 use crate::demand::Demand;
-use crate::machine::Machine;
+use crate::machine::{Machine, USABLE_TENTHS};
 use crate::ready::Ready;
 
-/// Tenths of a server's memory that may be in use.
-pub(crate) const USABLE_TENTHS: u64 = 9;
 /// Time after which a connection that asks is given up, and how soon another one is made.
 const TIMEOUT: Duration = Duration::from_secs(1);
 const RETRY: Duration = Duration::from_millis(100);

@@ -19,8 +19,8 @@ use crate::read_back::{self, Removals};
 use crate::room::{self, Watched};
 use crate::sampler::Sampler;
 use crate::trial::{Measured, ServerMeter, explain, run_delay_share};
-use crate::wall::Clocks;
-use crate::{Bench, Ready, Setup, Sinks, check_targets, null, recorded, schedule, unix_ms, words};
+use crate::wall::{Clocks, unix_ms};
+use crate::{Bench, Ready, Setup, Sinks, check_targets, null, recorded, schedule, words};
 
 /// Why no more is probed when all is known.
 const OVER: &str = "the search is over";

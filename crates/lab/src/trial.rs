@@ -19,8 +19,8 @@ use crate::read_back::{self, Removals};
 use crate::ready::Ready;
 use crate::room::Watched;
 use crate::sampler::Sampler;
-use crate::wall::Clocks;
-use crate::{app_cache, kv, room, schedule, unix_ms, words};
+use crate::wall::{Clocks, unix_ms};
+use crate::{app_cache, kv, room, schedule, words};
 
 /// A process that is killed closes its connections before its end can be seen.
 const DEATH_SEEN_WITHIN: Duration = Duration::from_millis(500);
@@ -33,6 +33,12 @@ pub struct Measured {
     pub intervals: Vec<Interval>,
     /// What server and generator used meanwhile, from when the store was ready until the end.
     pub samples: Vec<Sample>,
+}
+
+/// When a trial began, and what ends it early.
+struct Course<'a> {
+    begun: Instant,
+    stop: &'a AtomicBool,
 }
 
 /// Runs one cell at (block, position), and tells how it goes on; `None` when the user stopped it,
@@ -68,7 +74,7 @@ pub fn run(
         failure: None,
     };
     let mut measured = Measured { trial, intervals: Vec::new(), samples: Vec::new() };
-    match measure(bench, cell, &mut measured, (begun, stop), tell) {
+    match measure(bench, cell, &mut measured, &Course { begun, stop }, tell) {
         Ok(intervals) => measured.intervals = intervals?,
         Err(failure) => measured.trial.failure = Some(failure),
     }
@@ -83,7 +89,7 @@ fn measure(
     bench: &mut Bench<'_>,
     cell: &Cell,
     measured: &mut Measured,
-    (begun, stop): (Instant, &AtomicBool),
+    course: &Course<'_>,
     tell: &mut dyn FnMut(Event),
 ) -> Result<Option<Vec<Interval>>, Failure> {
     let Some(target) = bench.plan.target(&cell.target) else {
@@ -93,11 +99,12 @@ fn measure(
     let trial = &mut measured.trial;
     let label = format!("{}_{}", trial.block, trial.position);
     let mut ready = bench.ready(target, &cell.workload, &label)?;
-    let sampler = Sampler::start(&ready, &bench.setup.pinning.generator, begun);
+    let sampler = Sampler::start(&ready, &bench.setup.pinning.generator, course.begun);
     let progress = &mut |p: Progress<'_>| sampler.events(&cell.id, p).for_each(&mut *tell);
     let watched = Watched::of(&ready, &bench.setup.pinning.generator);
-    let (offered, filled_up) = room::watched(watched, stop, |stop| {
-        offer(bench, &mut ready, cell, trial, (begun, stop), progress)
+    let (offered, filled_up) = room::watched(watched, course.stop, |stop| {
+        let course = Course { stop, ..*course };
+        offer(bench, &mut ready, cell, trial, &course, progress)
     });
     let offered = filled_up.map_or(offered, Err);
     let offered = offered.map_err(|failure| explain(failure, &ready));
@@ -106,7 +113,7 @@ fn measure(
     trial.memory = memory.as_ref().ok().copied().flatten();
     let is_own = !ready.server_pids().is_empty();
     // Also after a fault or an interruption: what is left in an existing store is ours to remove.
-    let cleaned = ready.finish(stop);
+    let cleaned = ready.finish(course.stop);
     measured.trial.not_removed = cleaned.as_ref().err().filter(|_| !is_own).cloned();
     let intervals = offered?;
     memory?;
@@ -123,9 +130,10 @@ fn offer(
     ready: &mut Ready,
     cell: &Cell,
     trial: &mut Trial,
-    (begun, stop): (Instant, &AtomicBool),
+    course: &Course<'_>,
     progress: &mut dyn FnMut(Progress<'_>),
 ) -> Result<Option<Vec<Interval>>, Failure> {
+    let Course { begun, stop } = *course;
     trial.version = Some(ready.version()?);
     let seed = schedule::data_seed(bench.plan, trial.block);
     let (cpus, timeout_ns) = (bench.client_cpus(ready), bench.plan.timeout_ns);

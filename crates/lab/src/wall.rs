@@ -3,12 +3,15 @@
 //! All that is measured is timed by the monotonic clock, which nobody can set. Only the times of
 //! day in a record are the wall clock's.
 
-use std::time::{Duration, Instant};
-
-use crate::unix_ms;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// How far both may be apart before it is told: slewing and rounding are less.
 const STEP_MS_MIN: i64 = 1_000;
+
+/// Milliseconds of the wall clock since 1970-01-01 UTC.
+pub fn unix_ms() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |d| d.as_millis() as u64)
+}
 
 /// Both clocks at one moment.
 #[derive(Clone, Copy, Debug)]

@@ -26,7 +26,7 @@ use std::time::Duration;
 use workloads::kv::{Distribution, KeyChoice, KeyNames, Mix, Sizes, Values};
 
 use crate::null::endpoint;
-use crate::unix_ms;
+use crate::wall::unix_ms;
 use bare::{Bare, Batch};
 
 /// Clients of every load.

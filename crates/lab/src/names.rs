@@ -1,0 +1,25 @@
+//! How the keys of a workload are named.
+
+use model::{ErrorClass, Failure, Kv};
+use std::fmt::Display;
+use workloads::kv::{KEYS_MAX, KeyNames, Sizes, UUID};
+
+/// Names of the keys: the run's own prefix, that of the workload, and the number.
+pub(crate) fn of(kv: &Kv, own: &str, seed: u64) -> Result<KeyNames, String> {
+    let prefix = format!("{own}{}", kv.key_prefix);
+    match &kv.key_bytes {
+        None => KeyNames::new(&prefix).map_err(|e| e.to_string()),
+        Some(text) if text == UUID => KeyNames::uuids(&prefix, seed).map_err(|e| e.to_string()),
+        Some(text) => {
+            let sizes: Sizes = text.parse().map_err(|e| format!("{e}"))?;
+            let inserts = kv.operations.iter().any(|o| o.name == drivers::kv::INSERT);
+            let keys = if inserts { KEYS_MAX } else { kv.keys };
+            KeyNames::sized(&prefix, sizes, seed, keys).map_err(|e| e.to_string())
+        }
+    }
+}
+
+/// A part of a workload that cannot be read, and why.
+pub(crate) fn unreadable(e: impl Display) -> Failure {
+    Failure { class: ErrorClass::Other, message: e.to_string() }
+}
