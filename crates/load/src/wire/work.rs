@@ -150,6 +150,7 @@ impl Work {
     }
 
     /// Draws request `n`, counted over all threads.
+    #[inline]
     pub(crate) fn draw(&self, streams: &Streams, n: u64) -> Drawn {
         self.draw_with_newest(streams, n, Key(self.keys.keys() - 1), |key| key)
     }
@@ -163,11 +164,18 @@ impl Work {
         newest: Key,
         which: impl Fn(Key) -> Key,
     ) -> Drawn {
+        let (random, operation, key) = self.chosen(streams, n, newest);
+        self.drawn(random, n, operation, which(key))
+    }
+
+    /// The operation and the key of request `n`, and the random numbers that follow. The only place
+    /// where keys are picked, so that the compiler inlines the picking.
+    fn chosen(&self, streams: &Streams, n: u64, newest: Key) -> (Random, usize, Key) {
         let mut random = streams.choices.at(n);
         let chosen = self.operations.len() > 1 && !self.follows;
         let operation = if chosen { self.mix.pick(&mut random) } else { 0 };
         let key = self.keys.pick_with_newest(&mut random, n, newest);
-        self.drawn(random, n, operation, which(key))
+        (random, operation, key)
     }
 
     /// Request `n` as this operation on this key.
