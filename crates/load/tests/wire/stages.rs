@@ -50,7 +50,7 @@ fn each_stage_has_what_was_due_in_it() {
     assert_eq!(counts.iter().sum::<u64>(), all, "{counts:?}");
     assert!((points[1].planned_per_s.unwrap() - 680.0).abs() < 1e-6, "of its settled part");
     let settled = &points[1].operations[0];
-    assert!((settled.rate_per_s - 680.0).abs() < 15.0, "{}", settled.rate_per_s);
+    assert!((settled.rate_per_s - 680.0).abs() < 50.0, "{}", settled.rate_per_s);
     assert_eq!(settled.response.count(), settled.counts.ok);
 }
 
