@@ -37,7 +37,8 @@ struct Open {
     slowest: Slowest,
 }
 
-/// Length of an interval of [`WireRecorder::done_per_interval`](super::WireRecorder::done_per_interval), nanoseconds.
+/// Length of an interval of
+/// [`WireRecorder::done_per_interval`](super::WireRecorder::done_per_interval), nanoseconds.
 pub const INTERVAL_NS: u64 = 100_000_000;
 
 impl Row {
