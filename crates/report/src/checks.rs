@@ -3,7 +3,7 @@
 
 use model::{Counts, Point, Sample, StoreCounters, Trial, Workload};
 
-use crate::measurement::{Measurement, latest, measurements};
+use crate::measurement::{Measurement, measurements};
 use crate::notes::Notes;
 use crate::ramp::Ramp;
 use crate::recorded::Recorded;
@@ -177,7 +177,7 @@ fn told_by_samples(cell: &str, recorded: &Recorded, notes: &mut Notes) {
 
 /// What was sampled in each trial of a cell.
 fn samples<'a>(cell: &str, recorded: &'a Recorded) -> impl Iterator<Item = &'a [Sample]> {
-    latest(recorded, cell).into_iter().map(|trial| recorded.samples_of(trial))
+    recorded.latest(cell).into_iter().map(|trial| recorded.samples_of(trial))
 }
 
 /// By how much what a cell's servers count grew while they were sampled, in all trials.

@@ -5,7 +5,7 @@ use model::{Cell, Counts, Phase, Point, Trial};
 use std::collections::BTreeMap;
 
 use crate::ramp::{Climb, Ramp};
-use crate::recorded::Recorded;
+use crate::recorded::{Recorded, phase_names};
 
 /// All points of a phase of a cell: one a trial of a steady load, one a stage of a ladder, one a
 /// probe of a search.
@@ -29,15 +29,9 @@ pub(crate) fn measurements<'a>(
 ) -> Vec<Measurement<'a>> {
     let mut found = Vec::new();
     for cell in &recorded.header.plan.cells {
-        let trials = latest(recorded, &cell.id);
+        let trials = recorded.latest(&cell.id);
         let planned = cell.workload.phases();
-        let mut names: Vec<&str> = planned.iter().map(|phase| phase.name.as_str()).collect();
-        for point in trials.iter().flat_map(|trial| &trial.points) {
-            if !names.contains(&point.phase.as_str()) {
-                names.push(&point.phase);
-            }
-        }
-        for phase in names {
+        for phase in phase_names(cell, &trials) {
             let ramp = ramps.iter().find(|ramp| ramp.cell.id == cell.id && ramp.phase == phase);
             let measurement = Measurement {
                 cell,
@@ -53,13 +47,6 @@ pub(crate) fn measurements<'a>(
         }
     }
     found
-}
-
-/// Trials of a cell by block; a later entry of a block replaces an earlier one.
-pub(crate) fn latest<'a>(recorded: &'a Recorded, cell: &str) -> Vec<&'a Trial> {
-    let own = recorded.trials.iter().filter(|trial| trial.cell == cell);
-    let by_block: BTreeMap<u32, &Trial> = own.map(|trial| (trial.block, trial)).collect();
-    by_block.into_values().collect()
 }
 
 fn points<'a>(trials: &[&'a Trial], phase: &str) -> Vec<(&'a Trial, &'a Point)> {

@@ -20,7 +20,6 @@ use model::{Cell, OperationResult, PEAK, Point, Sample, Trial};
 use stats::Histogram;
 use stats::compare::FEWEST_BLOCKS;
 use stats::knee::{Knee, Stage, Way, knee, pace, value_at, ways, within};
-use std::collections::BTreeMap;
 
 use crate::blocks::Doubt;
 use crate::metrics::Whole;
@@ -98,12 +97,8 @@ fn ramps(recorded: &Recorded) -> Vec<Ramp<'_>> {
 }
 
 fn climbs<'a>(recorded: &'a Recorded, cell: &Cell, phase: &'a str) -> Vec<Climb<'a>> {
-    let mut by_block = BTreeMap::new();
-    for trial in recorded.trials.iter().filter(|t| t.cell == cell.id) {
-        by_block.insert(trial.block, trial);
-    }
     let climb = |trial| Climb::of(trial, phase, recorded.samples_of(trial));
-    by_block.into_values().filter_map(climb).collect()
+    recorded.latest(&cell.id).into_iter().filter_map(climb).collect()
 }
 
 impl<'a> Climb<'a> {

@@ -1,6 +1,6 @@
 //! A run's record as the judgement reads it.
 
-use model::{Failure, Header, NullRate, Sample, Seal, Trial};
+use model::{Cell, Failure, Header, NullRate, Sample, Seal, Trial};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
@@ -62,8 +62,26 @@ impl Recorded {
         own.max_by(|a, b| a.rate_per_s.partial_cmp(&b.rate_per_s).unwrap_or(Ordering::Equal))
     }
 
+    /// Trials of a cell by block; a later entry of a block replaces an earlier one.
+    pub(crate) fn latest(&self, cell: &str) -> Vec<&Trial> {
+        let own = self.trials.iter().filter(|trial| trial.cell == cell);
+        let by_block: BTreeMap<u32, &Trial> = own.map(|trial| (trial.block, trial)).collect();
+        by_block.into_values().collect()
+    }
+
     /// What was sampled in a trial, in the order of time; empty where nothing was.
     pub(crate) fn samples_of(&self, trial: &Trial) -> &[Sample] {
         self.samples.get(&(trial.block, trial.cell.clone())).map_or(&[], Vec::as_slice)
     }
+}
+
+/// Names of a cell's planned phases, then of any others that were recorded.
+pub(crate) fn phase_names<'a>(cell: &'a Cell, trials: &[&'a Trial]) -> Vec<&'a str> {
+    let mut names: Vec<&str> = cell.workload.phases().iter().map(|p| p.name.as_str()).collect();
+    for point in trials.iter().flat_map(|trial| &trial.points) {
+        if !names.contains(&point.phase.as_str()) {
+            names.push(&point.phase);
+        }
+    }
+    names
 }

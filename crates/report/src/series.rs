@@ -4,12 +4,11 @@ use model::{
     Cell, Load, OperationResult, PageCache, Phase, Plan, Point, Product, Series, Stop, Trial,
     Workload,
 };
-use std::collections::{BTreeMap, BTreeSet};
 
-use crate::recorded::Recorded;
+use crate::recorded::{Recorded, phase_names};
 use crate::rules::{ANSWERED_MIN, FREE_SHARE_MIN};
 
-/// One point of one cell over all blocks: a steady phase, or a stage of a ladder.
+/// One steady phase of one cell over all blocks. Stages of ladders are none: see [`crate::ramp`].
 #[derive(Debug)]
 pub(crate) struct MeasuredPoint<'a> {
     pub(crate) cell: &'a Cell,
@@ -17,8 +16,6 @@ pub(crate) struct MeasuredPoint<'a> {
     pub(crate) products: Vec<Product>,
     /// Name of its phase.
     pub(crate) name: &'a str,
-    /// Its number in a ladder, from 0; `None` of a steady phase.
-    pub(crate) stage: Option<u32>,
     /// Its phase as planned; `None` when the record holds a phase that the plan does not.
     pub(crate) planned: Option<&'a Phase>,
     /// In block order; trials that failed are not among them.
@@ -148,10 +145,9 @@ impl MeasuredPoint<'_> {
         self.planned.is_some_and(|p| p.mix.is_empty())
     }
 
-    /// Cell, phase and stage, for sentences: `redis/steady/8` read, `redis/steady/8` mixed stage 2.
+    /// Cell and phase, for sentences: `redis/steady/8` read.
     pub(crate) fn label(&self) -> String {
-        let stage = self.stage.map_or_else(String::new, |n| format!(" stage {}", n + 1));
-        format!("`{}` {}{stage}", self.cell.id, self.name)
+        format!("`{}` {}", self.cell.id, self.name)
     }
 
     /// What was finished in the course of its phase, in block order.
@@ -165,55 +161,28 @@ pub(crate) fn measured(recorded: &Recorded) -> Vec<MeasuredPoint<'_>> {
     let plan = &recorded.header.plan;
     let mut found: Vec<MeasuredPoint<'_>> = Vec::new();
     for cell in &plan.cells {
-        let trials = trials_of(recorded, &cell.id);
-        for place in places(cell, &trials) {
-            found.extend(point_of(plan, cell, place, &trials));
+        let mut trials = recorded.latest(&cell.id);
+        trials.retain(|trial| trial.failure.is_none());
+        for name in phase_names(cell, &trials) {
+            found.extend(point_of(plan, cell, name, &trials));
         }
     }
     found.sort_by_key(|p| order(plan, p));
     found
 }
 
-/// Trials of a cell by block; a later entry of a block replaces an earlier one, and failed trials
-/// are left out.
-fn trials_of<'a>(recorded: &'a Recorded, cell: &str) -> Vec<&'a Trial> {
-    let mut by_block = BTreeMap::new();
-    for trial in recorded.trials.iter().filter(|t| t.cell == cell) {
-        by_block.insert(trial.block, trial);
-    }
-    by_block.into_values().filter(|t| t.failure.is_none()).collect()
-}
-
-/// Phases and stages: of the planned phases first, then any others that were recorded.
-fn places<'a>(cell: &'a Cell, trials: &[&'a Trial]) -> Vec<(&'a str, Option<u32>)> {
-    let mut names: Vec<&str> = cell.workload.phases().iter().map(|p| p.name.as_str()).collect();
-    let mut found = BTreeSet::new();
-    for point in trials.iter().flat_map(|t| &t.points) {
-        let at = names.iter().position(|name| *name == point.phase).unwrap_or_else(|| {
-            names.push(&point.phase);
-            names.len() - 1
-        });
-        found.insert((at, point.stage));
-    }
-    found.into_iter().map(|(at, stage)| (names[at], stage)).collect()
-}
-
 fn point_of<'a>(
     plan: &'a Plan,
     cell: &'a Cell,
-    (name, stage): (&'a str, Option<u32>),
+    name: &'a str,
     trials: &[&'a Trial],
 ) -> Option<MeasuredPoint<'a>> {
-    let own = |trial: &&'a Trial| {
-        let mut points = trial.points.iter();
-        Some((*trial, points.find(|p| p.phase == name && p.stage == stage)?))
-    };
-    let trials: Vec<(&Trial, &Point)> = trials.iter().filter_map(own).collect();
+    let trials: Vec<(&Trial, &Point)> =
+        trials.iter().filter_map(|trial| Some((*trial, trial.point(name)?))).collect();
     let mut point = MeasuredPoint {
         cell,
         products: plan.target(&cell.target).map_or(Vec::new(), |t| t.products().to_vec()),
         name,
-        stage,
         planned: cell.workload.phases().iter().find(|p| p.name == name),
         operations: operations_of(name, &trials),
         trials,
