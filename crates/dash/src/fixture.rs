@@ -110,6 +110,7 @@ pub(crate) fn sampled(second: u64) -> Event {
         misses: count,
         evicted: count,
         expired: count,
+        saving: None,
         received_bytes: count,
         sent_bytes: count,
     };

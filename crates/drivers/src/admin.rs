@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use model::{Backend, Endpoint, ErrorClass, Failure, Layout, StoreCounters};
+use model::{Act, Backend, Endpoint, ErrorClass, Fact, Failure, Layout, StoreCounters};
 use workloads::store::{Closed, Found, StoreError};
 
 use crate::wire::Dialect;
@@ -191,6 +191,18 @@ pub trait Admin: Send {
     /// own.
     fn counters(&mut self) -> Result<Option<StoreCounters>, Failure> {
         Ok(None)
+    }
+
+    /// Numbers about the store that are no counters: what the last save cost, what a key takes. Of
+    /// several servers one after the other; empty where it tells none.
+    fn numbers(&mut self) -> Result<Vec<Fact>, Failure> {
+        Ok(Vec::new())
+    }
+
+    /// Does something to the store that a plan asks for. Errors: also a store that cannot.
+    fn act(&mut self, act: Act) -> Result<(), Failure> {
+        let message = format!("the plan asks for {act:?}, which this store cannot do");
+        Err(Failure { class: ErrorClass::Other, message })
     }
 
     /// How much memory is left, of each server by itself, of a cluster of each primary. Empty where

@@ -257,9 +257,8 @@ fn header(seed: u64, search: Search) -> Header {
         verify_one_in: 64,
         threads: 1,
         think_ns: 0,
-        think_is_drawn: false,
-        follows: false,
         phases: vec![phase],
+        ..Kv::default()
     };
     Header {
         format: model::record::RECORD_FORMAT,

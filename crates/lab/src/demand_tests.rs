@@ -18,9 +18,8 @@ pub(crate) fn kv(keys: u64, value_bytes: &str) -> (Kv, Load) {
         verify_one_in: 1,
         threads: 1,
         think_ns: 0,
-        think_is_drawn: false,
-        follows: false,
         phases: vec![phase(&[("get", 1.0), ("set", 1.0)], Stop::AfterNs(2_000_000_000))],
+        ..Kv::default()
     };
     (kv, Load::closed(10))
 }

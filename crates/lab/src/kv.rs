@@ -5,8 +5,8 @@ use load::wire::pacer::{Arrivals, Stage};
 use load::wire::{Inserting, Moment, Offer, Operation, Outcome, Pacing, Think, Until, Work};
 use load::{Finished, Latest, Meter, PhaseRecord, Progress};
 use model::{
-    ClientStage, Control, ErrorClass, Failure, Kv, Load, PEAK, Phase, Plan, Point, RampSteps,
-    RateStage, Stop,
+    Action, ClientStage, Control, Endpoint, ErrorClass, FILL, Failure, Kv, Load, PEAK, Phase, Plan,
+    Point, RampSteps, RateStage, Stop,
 };
 use std::iter;
 use std::sync::Arc;
@@ -14,6 +14,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 use workloads::kv::{Distribution, Inserts, KeyChoice, KeyNames, Mix, Sizes, Values, values_of};
 
+use crate::actions::Acting;
 use crate::demand;
 use crate::intervals::Intervals;
 use crate::names::{self, unreadable};
@@ -49,13 +50,17 @@ pub(crate) struct Opened<'a> {
     key_bytes: f64,
     /// Zero of the clock by which writes of all its loads are kept.
     since: Instant,
+    /// The stores that actions of the plan are done to.
+    endpoints: Vec<Endpoint>,
 }
 
 impl<'a> Offered<'a> {
     /// Reads the cell's texts and the servers' addresses; connects nothing yet.
     pub(crate) fn open(self, ready: &Ready) -> Result<Opened<'a>, Failure> {
         let timeout = Duration::from_nanos(self.plan.timeout_ns);
-        self.open_at(drivers::wire::access(ready.endpoint(), timeout)?, ready.prefix())
+        let access = drivers::wire::access(ready.endpoint(), timeout)?;
+        let opened = self.open_at(access, ready.prefix())?;
+        Ok(Opened { endpoints: ready.endpoints().cloned().collect(), ..opened })
     }
 
     /// The same on servers that are no target; `own` is put before every key's name.
@@ -69,7 +74,8 @@ impl<'a> Offered<'a> {
         };
         let key_bytes = demand::key_bytes(self.kv, own)?;
         let since = Instant::now();
-        Ok(Opened { offered: self, access, work, fill, filled, key_bytes, since })
+        let endpoints = Vec::new();
+        Ok(Opened { offered: self, access, work, fill, filled, key_bytes, since, endpoints })
     }
 
     fn work(&self, dialect: Dialect, names: &KeyNames) -> Result<Work, Failure> {
@@ -207,7 +213,7 @@ impl Opened<'_> {
         let filling = self.offered.filling(self.access.dialect, &self.work.names, &self.work, keys);
         match filling {
             Ok(work) => {
-                let mut told = told("fill", self.offered.plan.timeout_ns, |_| None, progress);
+                let mut told = told(FILL, self.offered.plan.timeout_ns, |_| None, progress);
                 let mut outcome = self.one(&self.fill_offer(keys), &work, stop, meter, &mut told);
                 ended(finished, &mut outcome);
             }
@@ -226,7 +232,7 @@ impl Opened<'_> {
     ) -> Finished {
         let mut finished = Finished::default();
         let Some(fill) = &self.fill else { return finished };
-        let mut told = told("fill", self.offered.plan.timeout_ns, |_| None, progress);
+        let mut told = told(FILL, self.offered.plan.timeout_ns, |_| None, progress);
         let mut first = 0;
         while first < self.filled && finished.failure.is_none() && !finished.interrupted {
             let batch = match watched.as_deref_mut() {
@@ -240,6 +246,11 @@ impl Opened<'_> {
                     let offer = self.fill_offer(count);
                     let mut outcome = self.one(&offer, &work, stop, meter, &mut told);
                     ended(&mut finished, &mut outcome);
+                    let step = outcome.into_phase(FILL, &["set"]);
+                    match &mut finished.fill {
+                        Some(fill) => fill.followed_by(step),
+                        None => finished.fill = Some(step),
+                    }
                     first += count;
                 }
                 Err(failure) => finished.failure = Some(failure),
@@ -281,17 +292,27 @@ impl Opened<'_> {
             Some(Latest { planned_per_s, ..latest })
         };
         let mut told = told(&phase.name, offer.timeout_ns, latest, progress);
+        let begins = Instant::now() + Duration::from_nanos(phase.warmup_ns);
+        let of_phase = |action: &&Action| action.phase == phase.name;
+        let actions = self.kv().actions.iter().filter(of_phase).cloned().collect();
+        let acting = Acting::start(actions, self.endpoints.clone(), begins);
         let mut outcome = self.one(offer, &work, stop, meter, &mut |moment| {
             intervals.take(&moment);
             told(moment);
         });
+        let acted = acting.map_or(Ok(()), Acting::stop);
         finished.intervals.append(&mut intervals.into_vec());
         ended(finished, &mut outcome);
+        finished.failure = finished.failure.take().or(acted.err());
         let failed = finished.failure.is_some();
-        let phase = outcome.into_phase(&phase.name, &names);
+        let mut phase = outcome.into_phase(&phase.name, &names);
+        if let Some(last) = phase.points.last_mut().filter(|_| finished.interrupted) {
+            let (class, message) = (ErrorClass::Timeout, "it was stopped".into());
+            last.failure = Some(Failure { class, message });
+        }
         // Of a load with stages those are kept that were over before it failed.
-        let is_over = |point: &Point| !failed || point.stage.is_some();
-        if !finished.interrupted && phase.points.iter().any(is_over) {
+        let is_over = |p: &Point| p.length_ns > 0 && (!failed || p.stage.is_some());
+        if phase.points.iter().any(is_over) {
             finished.phases.push(phase);
         }
     }

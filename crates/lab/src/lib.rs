@@ -4,6 +4,7 @@
 //! - [`ready`]: what was made ready for one trial.
 //! - [`trial`]: one measured run of one cell; `kv` does it on the wire engine, `app_cache` opens
 //!   the clients of an application cache, `sampler` reads what server and generator use meanwhile.
+//! - `actions`: what is done to a target meanwhile; `deadline`: work that ends at a time.
 //! - [`data_files`]: records and lists of an application cache that are read and not drawn.
 //! - [`calibrate`]: what this machine can do and what the generator costs on it.
 //! - [`mod@null`]: what the generator reaches with the same load on a server that does nothing.
@@ -19,10 +20,12 @@
 //!
 //! The way of a run is [`run`]: check every target, then blocks of trials, then the seal.
 
+mod actions;
 mod app_cache;
 pub mod bench;
 pub mod calibrate;
 pub mod data_files;
+mod deadline;
 mod demand;
 pub mod effort;
 mod intervals;

@@ -1,7 +1,7 @@
 //! What was made ready for one trial: one store, or the several of a cache's backend.
 
 use drivers::{Admin, CacheOptions, Facts, Patience, Room, SessionOptions};
-use model::{Backend, Endpoint, ErrorClass, Failure, Layout, MemoryUse, NetAddress, Product};
+use model::{Backend, Endpoint, ErrorClass, Fact, Failure, Layout, MemoryUse, NetAddress, Product};
 use rig::{Inside, MemoryGroup, Server, Shelf};
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, ToSocketAddrs as _};
@@ -136,6 +136,12 @@ impl Ready {
     pub(crate) fn evicted(&mut self) -> u64 {
         let told = self.stores.iter_mut().filter_map(|store| store.admin.counters().ok().flatten());
         told.filter_map(|counters| counters.evicted).sum()
+    }
+
+    /// Numbers about its stores, as far as they tell.
+    pub(crate) fn numbers(&mut self) -> Vec<Fact> {
+        let told = self.stores.iter_mut().filter_map(|store| store.admin.numbers().ok());
+        told.flatten().collect()
     }
 
     /// What was taken of the memory limit so far; `None` where there is none.

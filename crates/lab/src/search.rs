@@ -143,24 +143,10 @@ impl Searching<'_, '_, '_> {
     fn empty(&self, step: Step) -> Trial {
         Trial {
             block: self.trials.len() as u32,
-            position: 0,
             cell: self.what.cell.id.clone(),
             probe: Some(step),
             started_unix_ms: unix_ms(),
-            took_ns: 0,
-            version: None,
-            filled: None,
-            stale_members: None,
-            read_back: None,
-            clock_step_ms: None,
-            not_removed: None,
-            emptied: None,
-            memory: None,
-            points: Vec::new(),
-            series: Vec::new(),
-            outages: Vec::new(),
-            noise: Noise::default(),
-            failure: None,
+            ..Trial::default()
         }
     }
 

@@ -1,12 +1,12 @@
 //! One measured run of one cell: start, connect, fill, warm up, measure, drain, stop.
 
-use load::{Engine, Meter, Progress, Reading};
+use load::{Engine, Finished, Meter, Progress, Reading};
 use model::{
     Cell, Emptied, ErrorClass, Event, Failure, Filled, Interval, Layout, Load, MemoryUse, Noise,
     PageCache, Point, Sample, Sessions, Trial, Workload,
 };
 use rig::{Inside, NoiseRecorder, ProcessTree, TakenReader};
-use stats::format_bytes;
+use stats::{format_bytes, format_ns};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -20,7 +20,7 @@ use crate::ready::Ready;
 use crate::room::Watched;
 use crate::sampler::Sampler;
 use crate::wall::{Clocks, unix_ms};
-use crate::{app_cache, kv, room, schedule, words};
+use crate::{actions, app_cache, deadline, kv, room, schedule, words};
 
 /// A process that is killed closes its connections before its end can be seen.
 const DEATH_SEEN_WITHIN: Duration = Duration::from_millis(500);
@@ -57,21 +57,7 @@ pub fn run(
         position,
         cell: cell.id.clone(),
         started_unix_ms: unix_ms(),
-        took_ns: 0,
-        probe: None,
-        version: None,
-        filled: None,
-        stale_members: None,
-        read_back: None,
-        clock_step_ms: None,
-        not_removed: None,
-        emptied: None,
-        memory: None,
-        points: Vec::new(),
-        series: Vec::new(),
-        outages: Vec::new(),
-        noise: Noise::default(),
-        failure: None,
+        ..Trial::default()
     };
     let mut measured = Measured { trial, intervals: Vec::new(), samples: Vec::new() };
     match measure(bench, cell, &mut measured, &Course { begun, stop }, tell) {
@@ -109,6 +95,7 @@ fn measure(
     let offered = filled_up.map_or(offered, Err);
     let offered = offered.map_err(|failure| explain(failure, &ready));
     measured.samples = sampler.stop();
+    trial.events.extend(actions::saves(&measured.samples));
     let memory = ready.memory_use();
     trial.memory = memory.as_ref().ok().copied().flatten();
     let is_own = !ready.server_pids().is_empty();
@@ -168,7 +155,14 @@ fn offer(
             ready.will_write(load.names(), kv.keys);
             let recorder = record();
             let mut watched = Watched::of(ready, generator);
-            let mut finished = load.run(watched.as_mut(), stop, &mut meter, progress);
+            let deadline_ns = Some(kv.deadline_ns).filter(|ns| *ns > 0);
+            let deadline = deadline_ns.map(|ns| Instant::now() + Duration::from_nanos(ns));
+            let (mut finished, is_late) = deadline::within(deadline, stop, |stop| {
+                load.run(watched.as_mut(), stop, &mut meter, progress)
+            });
+            if is_late {
+                ended_late(&mut finished, kv.deadline_ns);
+            }
             let noise = recorder.stop();
             read_back::of_keys(ready, &load, &mut finished, stop);
             (finished, noise)
@@ -176,6 +170,7 @@ fn offer(
     };
     finished.record(begun, trial);
     trial.noise = Noise { run_delay_share: run_delay_share(&trial.points, cell), ..noise };
+    trial.facts = ready.numbers();
     trial.filled = meter.filled;
     trial.emptied = meter.emptied;
     match finished.failure {
@@ -188,6 +183,19 @@ fn offer(
         trial.stale_members = app_cache::stale_members(backend, &ready.cache_options())?;
     }
     Ok(Some(finished.intervals))
+}
+
+/// Says what a deadline ended: the phase that was stopped, or the trial where none was under way.
+fn ended_late(finished: &mut Finished, deadline_ns: u64) {
+    finished.interrupted = false;
+    let deadline = format_ns(deadline_ns as f64);
+    let message = format!("the trial reached its deadline of {deadline}");
+    let failure = Failure { class: ErrorClass::Timeout, message };
+    let points = finished.phases.iter_mut().flat_map(|phase| &mut phase.points);
+    match points.last().and_then(|point| point.failure.as_mut()) {
+        Some(of_point) => *of_point = failure,
+        None => finished.failure = Some(failure),
+    }
 }
 
 /// One client a thread, each with its own connection.

@@ -83,11 +83,10 @@ impl Engine<'_> {
         let failure = shared.failure.into_inner().unwrap_or_else(PoisonError::into_inner);
         Finished {
             phases,
-            intervals: Vec::new(),
-            written: None,
             read_back,
             failure,
             interrupted: self.stop.load(Ordering::Relaxed),
+            ..Finished::default()
         }
     }
 }

@@ -118,7 +118,10 @@ pub struct Latest {
 /// What a trial's load gave.
 #[derive(Debug, Default)]
 pub struct Finished {
-    /// Phases measured to their end, and of one that failed the stages that were over.
+    /// The filling before them, as far as it came.
+    pub fill: Option<PhaseRecord>,
+    /// Phases measured to their end, of one that failed the stages that were over, and of one that
+    /// was stopped what there was by then.
     pub phases: Vec<PhaseRecord>,
     /// What was recorded in the course of time, where the engine tells it.
     pub intervals: Vec<Interval>,
@@ -140,12 +143,13 @@ impl Finished {
 
     /// Moves all points, series and outages to a trial that began at `zero`.
     pub fn record(&mut self, zero: Instant, trial: &mut Trial) {
+        if let Some(mut fill) = self.fill.take() {
+            fill.shift(zero);
+            trial.fill = fill.points.pop();
+            trial.series.push(fill.series);
+        }
         for mut phase in self.phases.drain(..) {
-            let begun = phase.begun.unwrap_or(zero);
-            let begun_ns = begun.saturating_duration_since(zero).as_nanos() as u64;
-            phase.series.begun_ns += begun_ns;
-            phase.points.iter_mut().for_each(|point| point.begun_ns += begun_ns);
-            phase.outages.iter_mut().for_each(|outage| outage.begun_ns += begun_ns);
+            phase.shift(zero);
             trial.points.append(&mut phase.points);
             trial.series.push(phase.series);
             trial.outages.append(&mut phase.outages);
@@ -168,6 +172,40 @@ pub struct PhaseRecord {
 }
 
 impl PhaseRecord {
+    /// Lets all of its times count from `zero`.
+    fn shift(&mut self, zero: Instant) {
+        let begun = self.begun.unwrap_or(zero);
+        let begun_ns = begun.saturating_duration_since(zero).as_nanos() as u64;
+        self.series.begun_ns += begun_ns;
+        self.points.iter_mut().for_each(|point| point.begun_ns += begun_ns);
+        self.outages.iter_mut().for_each(|outage| outage.begun_ns += begun_ns);
+    }
+
+    /// Adds what followed on this without a pause worth telling, as one steady span.
+    pub fn followed_by(&mut self, next: Self) {
+        let Some((own, theirs)) = self.points.first_mut().zip(next.points.into_iter().next())
+        else {
+            return;
+        };
+        let length_ns = own.length_ns + theirs.length_ns;
+        for operation in &mut own.operations {
+            let of_next = theirs.operations.iter().find(|o| o.operation == operation.operation);
+            if let Some(next) = of_next {
+                operation.counts.merge(&next.counts);
+                operation.service.merge(&next.service);
+                operation.response.merge(&next.response);
+            }
+            let seconds = length_ns.max(1) as f64 / 1e9;
+            operation.rate_per_s = operation.service.count() as f64 / seconds;
+        }
+        own.length_ns = length_ns;
+        own.generator_cpu_ns += theirs.generator_cpu_ns;
+        own.generator_run_delay_ns += theirs.generator_run_delay_ns;
+        own.server_cpu_ns =
+            own.server_cpu_ns.zip(theirs.server_cpu_ns).map(|(own, theirs)| own + theirs);
+        self.series.done_per_interval.extend(next.series.done_per_interval);
+    }
+
     /// All operations of a phase that was steady; `None` where nothing was done.
     pub fn whole(&self) -> Option<&OperationResult> {
         self.points.first().filter(|point| point.stage.is_none())?.whole()

@@ -1,5 +1,6 @@
 //! The nouns of cachedyno; docs/GLOSSARY.md defines each.
 //!
+//! - [`action`]: what a run does to a target besides its load.
 //! - [`app_cache`]: the application cache of a shop, and the software that keeps it.
 //! - [`stages`]: the rate of an open load over time, or the clients of a closed one.
 //! - [`study`]: the TOML a study is written in, read with located errors.
@@ -15,6 +16,7 @@
 //! - [`calibration`]: what the machine and the generator can do.
 //! - [`event`]: the only thing the runner speaks in, and the trait of those who listen.
 
+pub mod action;
 pub mod app_cache;
 pub mod calibration;
 pub mod event;
@@ -37,10 +39,11 @@ pub mod target;
 pub mod trial;
 mod zero;
 
+pub use action::{Act, Action};
 pub use app_cache::{AppCache, Backend, CM_PREFIX, CM_SETTINGS, DataFiles, DataSize, Fill};
 pub use calibration::{Calibration, NullRate};
 pub use event::{Event, Recorded, RecordedOperation, Sink, SinkError};
-pub use load::{Load, PEAK, RampSteps};
+pub use load::{FILL, Load, PEAK, RampSteps};
 pub use memory::{Emptied, MemoryLimit, MemoryUse, PageCache};
 pub use plan::{
     Cell, Connections, Control, Effort, Generation, Kv, KvOperation, Layout, Names, Order, Phase,
@@ -56,6 +59,7 @@ pub use stages::{ClientStage, ClientStages, RateStage, RateStages, SETTLE_SHARE,
 pub use study::{Choices, RAMP, Study, StudyError, TargetChoice};
 pub use target::{Endpoint, Memcached, NetAddress, RedisWay, Secret, Spelling, TlsFiles, UrlError};
 pub use trial::{
-    Beyond, Busy, Counts, Disturbance, Disturber, Disturbers, Due, ErrorClass, Failure, Filled,
-    Interval, Noise, OperationResult, Outage, Point, Probe, Restored, Series, Slowest, Trial,
+    Beyond, Busy, Counts, Disturbance, Disturber, Disturbers, Due, ErrorClass, EventKind, Fact,
+    Failure, Filled, Interval, Noise, OperationResult, Outage, Point, Probe, Restored, Series,
+    Silence, Slowest, Trial, TrialEvent,
 };

@@ -7,6 +7,9 @@ use crate::stages::{ClientStage, RateStage};
 /// Name of the phase in which a ramp learns how much a store answers at most.
 pub const PEAK: &str = "peak";
 
+/// Name of what is told and recorded of the filling before the first phase.
+pub const FILL: &str = "fill";
+
 /// How operations are offered.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]

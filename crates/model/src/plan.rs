@@ -6,11 +6,13 @@
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::action::Action;
 use crate::app_cache::{AppCache, Backend, CM_PREFIX, DataFiles};
 use crate::load::Load;
 use crate::program::Program;
 use crate::search::Search;
 use crate::study::{Advice, Claim};
+use crate::zero::is_zero;
 
 pub use crate::phase::{Control, Phase, Stop};
 pub use crate::product::Product;
@@ -181,7 +183,7 @@ pub struct Sessions {
 
 /// The key-value workload of one cell, spelled as users spell it: the room that draws operations
 /// reads these texts, and has read them before a plan is made.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Kv {
     /// Name of the workload in results, for example `ycsb-b`.
     pub profile: String,
@@ -219,6 +221,13 @@ pub struct Kv {
     pub follows: bool,
     /// Measured phases, in order.
     pub phases: Vec<Phase>,
+    /// What is done to the target meanwhile, by time within each phase.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub actions: Vec<Action>,
+    /// Time after which a trial ends with what it has, counted from when its store was ready; 0 for
+    /// no limit.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub deadline_ns: u64,
 }
 
 impl Kv {

@@ -95,6 +95,9 @@ pub struct StoreCounters {
     /// Keys removed because their lifetime was over.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expired: Option<u64>,
+    /// Servers that are saving their data to disk now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub saving: Option<u64>,
     /// Bytes received from clients.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub received_bytes: Option<u64>,
@@ -132,6 +135,7 @@ impl StoreCounters {
             misses: sum(self.misses, other.misses),
             evicted: sum(self.evicted, other.evicted),
             expired: sum(self.expired, other.expired),
+            saving: sum(self.saving, other.saving),
             received_bytes: sum(self.received_bytes, other.received_bytes),
             sent_bytes: sum(self.sent_bytes, other.sent_bytes),
         }

@@ -9,22 +9,28 @@ use crate::read_back::ReadBack;
 mod counts;
 mod disturbance;
 mod disturbers;
+mod fact;
 mod failure;
+mod happened;
 mod operation;
 mod outage;
 mod point;
 mod series;
+mod silence;
 mod slowest;
 mod times;
 
 pub use counts::Counts;
 pub use disturbance::Disturbance;
 pub use disturbers::{Disturber, Disturbers};
+pub use fact::Fact;
 pub use failure::{ErrorClass, Failure};
+pub use happened::{EventKind, TrialEvent};
 pub use operation::{OperationResult, Restored};
 pub use outage::Outage;
 pub use point::{Beyond, Due, Point};
 pub use series::Series;
+pub use silence::Silence;
 pub use slowest::Slowest;
 
 /// What disturbed a trial, from the filling to the end of its last phase.
@@ -119,6 +125,9 @@ pub struct Trial {
     /// remove; `None` where nothing is left. What was measured before stands.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_removed: Option<Failure>,
+    /// The filling before the first phase, of keys and values; `None` where nothing was filled in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fill: Option<Point>,
     /// What was measured, in the order of time: a steady phase is one point, a ladder one for each
     /// of its stages. Of a trial that failed, those that were over before.
     pub points: Vec<Point>,
@@ -128,6 +137,12 @@ pub struct Trial {
     /// When servers answered nothing, by time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outages: Vec<Outage>,
+    /// What happened to its stores, by time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<TrialEvent>,
+    /// Numbers about its stores and their host.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub facts: Vec<Fact>,
     /// What disturbed it.
     pub noise: Noise,
     /// Why it has no (complete) result.

@@ -9,6 +9,7 @@ use crate::checks;
 use crate::claims::{claims, plain_profiles};
 use crate::context;
 use crate::data;
+use crate::facts::{events, facts};
 use crate::growth::growth;
 use crate::hits;
 use crate::notes::Notes;
@@ -90,6 +91,8 @@ fn judge_cells(recorded: &Recorded, searched: Option<(&Recorded, &Search)>) -> V
         cells,
         comparisons,
         ramps: ramp_views,
+        facts: facts(whole),
+        events: events(whole),
         advice: advised.rows,
         advice_basis: advised.basis,
         advice_weights: plan.advice.iter().flat_map(|a| a.weights.clone()).collect(),

@@ -11,6 +11,7 @@
 //!   `cases`), `advice` with its `ranking`, and what stands around them (`context`, `data`,
 //!   `notes`).
 //! - `ramp`: where a store breaks when its load is raised in stages.
+//! - `facts`: numbers about stores, and what events did to rates.
 //! - `search`: what a search for the highest rate found, by the same rules as in the run.
 //! - [`text`], [`csv`], [`markdown`], [`json`], [`html`]: the outputs.
 //! - [`calibration`]: what `calibrate` found, as text.
@@ -43,6 +44,7 @@ mod claims;
 mod context;
 mod data;
 mod distribution;
+mod facts;
 mod growth;
 mod hits;
 mod judge;

@@ -3,7 +3,8 @@
 use crate::show;
 use crate::standings::{Standing, doubts, marks, standings};
 use crate::text::{
-    effort, facts, growth, orders, problems, ramp, reasons, search, settings, shown_footnotes,
+    course, effort, facts, growth, orders, problems, ramp, reasons, search, settings,
+    shown_footnotes,
 };
 use crate::view::{Validity, View};
 
@@ -17,6 +18,7 @@ pub fn render(view: &View) -> String {
         effort_of_operations(view),
         growth_of_costs(view),
         ramps(view),
+        numbers(view),
         not_run(view),
         failures(view),
         claims(view),
@@ -173,6 +175,18 @@ fn settings_of_targets(view: &View) -> String {
         .map(|(target, settings)| format!("- {}: {}\n", plain(target), plain(settings)))
         .collect();
     section("Settings", &lines)
+}
+
+fn numbers(view: &View) -> String {
+    let mut body = String::new();
+    for (title, facts) in course::groups(view) {
+        let rows = facts.iter().map(|f| course::cells(f).iter().map(|cell| plain(cell)).collect());
+        body += &format!("{}\n\n{}\n", plain(&title), pipes(&course::HEADER, "llll", rows));
+    }
+    for (trial, events) in course::happened(view) {
+        body += &format!("- {}: {}\n", plain(&trial), plain(&events));
+    }
+    section("Numbers about stores", &body)
 }
 
 fn ramps(view: &View) -> String {

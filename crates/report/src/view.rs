@@ -9,10 +9,12 @@ use std::collections::BTreeMap;
 
 use crate::rules::Rule;
 
+mod course;
 mod growth;
 mod ramps;
 mod value;
 
+pub use course::{EventView, FactView};
 pub use growth::{GrowthPoint, GrowthView};
 pub(crate) use ramps::{ALL, SAME_RATE};
 pub use ramps::{
@@ -349,6 +351,12 @@ pub struct View {
     /// What ramps found; left out where there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ramps: Vec<RampView>,
+    /// Numbers about stores and what happened to them; left out where there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub facts: Vec<FactView>,
+    /// What happened to targets, in the order of time; left out where nothing did.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<EventView>,
     /// Judged statements.
     pub claims: Vec<ClaimView>,
     /// The recommendation table.

@@ -1,6 +1,7 @@
 //! Pure arithmetic of measuring: no clock, no socket, no process, no global randomness.
 //!
 //! - [`compare`]: two targets paired by block; the verdicts of a whole run.
+//! - [`mod@dip`]: what an event did to a rate: how low it fell, and when it was back.
 //! - [`episodes`]: how sure a quantile is when what is slow comes in episodes.
 //! - [`growth`]: how a cost grows with a size: the exponent of a power law.
 //! - [`histogram`]: a distribution of nanoseconds, mergeable and storable.
@@ -19,6 +20,7 @@ compile_error!(
 );
 
 pub mod compare;
+pub mod dip;
 pub mod episodes;
 pub mod growth;
 pub mod histogram;
@@ -34,6 +36,7 @@ mod random;
 mod student;
 
 pub use compare::{Comparison, Doubt, Paired, Stricter, Verdict, strict_verdicts, verdicts};
+pub use dip::{Dip, dip};
 pub use growth::{Growth, Slope, power_law_slope, slope_over_blocks};
 pub use histogram::Histogram;
 pub use interval::{Estimate, Interval, IntervalError, Warning, geometric_mean_interval};

@@ -6,10 +6,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use load::wire::route::Route;
-use model::{Endpoint, ErrorClass, Failure, Layout, StoreCounters};
+use model::{Act, Endpoint, ErrorClass, Fact, Failure, Layout, StoreCounters};
 use workloads::store::StoreError;
 
-use super::counters::{counters, info, room};
+use super::counters::{counters, facts, info, room};
 use super::errors::known;
 use super::own_keys;
 use super::page::{KEY_PREFIX, LOCK_SUFFIX};
@@ -417,6 +417,28 @@ impl Admin for RedisAdmin {
             Ok(counters(&text))
         };
         admin::counted(self.servers.iter_mut().map(of_server))
+    }
+
+    fn numbers(&mut self) -> Result<Vec<Fact>, Failure> {
+        let mut all = Vec::new();
+        for server in &mut self.servers {
+            let text = info(&mut server.wire, &mut server.takes_one_section);
+            all.append(&mut facts(&text.map_err(fault::failure)?));
+        }
+        Ok(all)
+    }
+
+    fn act(&mut self, act: Act) -> Result<(), Failure> {
+        let Act::Save = act;
+        for server in &mut self.servers {
+            match server.wire.ask(&[b"BGSAVE"]) {
+                Err(e) if !e.message.contains("already in progress") => {
+                    return Err(fault::failure(e));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
     }
 
     fn room(&mut self) -> Result<Vec<Room>, Failure> {

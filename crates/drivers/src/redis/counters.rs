@@ -5,7 +5,7 @@
 
 use std::str::FromStr;
 
-use model::{ErrorClass, StoreCounters};
+use model::{ErrorClass, Fact, StoreCounters};
 use workloads::store::StoreError;
 
 use super::errors::known;
@@ -13,15 +13,15 @@ use super::resp::text;
 use super::wire::Wire;
 use crate::Room;
 
-const SECTIONS: [&[u8]; 4] = [b"clients", b"memory", b"stats", b"keyspace"];
+const SECTIONS: [&[u8]; 5] = [b"clients", b"memory", b"persistence", b"stats", b"keyspace"];
 
 /// The sections with counters, one after the other; `takes_one_section` is remembered from one time
 /// to the next. Empty where the server does not know `INFO`, or does not let us ask.
 pub(super) fn info(wire: &mut Wire, takes_one_section: &mut bool) -> Result<String, StoreError> {
     let is_denied = |e: &StoreError| e.class == ErrorClass::Denied && !e.fatal;
     if !*takes_one_section {
-        let [clients, memory, stats, keyspace] = SECTIONS;
-        match known(wire.ask(&[b"INFO", clients, memory, stats, keyspace])) {
+        let [clients, memory, persistence, stats, keyspace] = SECTIONS;
+        match known(wire.ask(&[b"INFO", clients, memory, persistence, stats, keyspace])) {
             Ok(reply) => return Ok(reply.map(text).unwrap_or_default()),
             Err(e) if is_denied(&e) => return Ok(String::new()),
             // A syntax error, in whatever words; others, such as `BUSY`, pass.
@@ -79,9 +79,27 @@ pub(super) fn counters(info: &str) -> StoreCounters {
         misses: field("keyspace_misses"),
         evicted: field("evicted_keys"),
         expired: field("expired_keys"),
+        saving: field("rdb_bgsave_in_progress"),
         received_bytes: field("total_net_input_bytes"),
         sent_bytes: field("total_net_output_bytes"),
     }
+}
+
+/// What these sections tell about the last save, where there was one, and about each key.
+pub(super) fn facts(info: &str) -> Vec<Fact> {
+    let number = |name: &str| field::<f64>(info, name);
+    let saved = |name| number(name).filter(|_| number("rdb_last_bgsave_time_sec") >= Some(0.0));
+    let data_bytes = number("used_memory").zip(number("used_memory_startup")).map(|(a, b)| a - b);
+    let keys = keys(info).filter(|keys| *keys > 0);
+    let told = [
+        ("copied_bytes", saved("rdb_last_cow_size")),
+        ("fork_ns", saved("latest_fork_usec").map(|us| us * 1e3)),
+        ("bytes_per_key", data_bytes.zip(keys).map(|(bytes, keys)| bytes / keys as f64)),
+    ];
+    let fact = |(name, value): (&str, Option<f64>)| {
+        Some(Fact { name: name.into(), value: value?, source: "INFO".into() })
+    };
+    told.into_iter().filter_map(fact).collect()
 }
 
 /// Sums `db0:keys=1,expires=0,…` over the databases; an empty one has no line.
@@ -121,6 +139,21 @@ mod tests {
         assert_eq!(counters("maxmemory:4096\r\n").limit_bytes, Some(4096));
         assert_eq!(counters("# Keyspace\r\n").keys, Some(0));
         assert_eq!(counters("redis_version:7.0.15\r\n"), StoreCounters::default());
+    }
+
+    #[test]
+    fn facts_of_a_save_need_one() {
+        let info = "used_memory:2000000\r\nused_memory_startup:1000000\r\n\
+                    rdb_last_bgsave_time_sec:-1\r\nrdb_last_cow_size:0\r\n\
+                    latest_fork_usec:0\r\n# Keyspace\r\ndb0:keys=10000,expires=0\r\n";
+        let names = |info: &str| {
+            facts(info).into_iter().map(|fact| (fact.name, fact.value)).collect::<Vec<_>>()
+        };
+        assert_eq!(names(info), [("bytes_per_key".to_string(), 100.0)]);
+        let saved = info.replace("sec:-1", "sec:0").replace("cow_size:0", "cow_size:4096");
+        let saved = saved.replace("usec:0", "usec:250");
+        let first = &names(&saved)[..2];
+        assert_eq!(first, [("copied_bytes".into(), 4096.0), ("fork_ns".into(), 250_000.0)]);
     }
 
     #[test]

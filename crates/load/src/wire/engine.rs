@@ -83,6 +83,7 @@ pub fn run<P: Parser + Default>(
     outcome.begun = Some(shared.zero + Duration::from_nanos(measured_from_ns));
     let last_done_ns = ended.iter().map(|s| s.last_done_ns).max().unwrap_or(0);
     outcome.wall_ns = last_done_ns.saturating_sub(measured_from_ns);
+    outcome.offered_ns = shared.ended_ns().saturating_sub(measured_from_ns);
     outcome.generator_cpu_ns = ended.iter().map(|s| s.used.cpu_ns).sum();
     outcome.generator_user_ns = ended.iter().map(|s| s.used.user_ns).sum();
     outcome.generator_run_delay_ns = ended.iter().map(|s| s.used.run_delay_ns).sum();

@@ -13,6 +13,7 @@
 //! - [`recorder`]: what is counted and timed, by operation in [`row`]s; `due` by when it was due,
 //!   where there are limits; `stages` by stage, with what was used in each.
 
+mod answered;
 mod clients;
 mod connection;
 mod crowd;

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use model::{Disturbance, Failure, Outage, Point, Series};
+use model::{Disturbance, Failure, Outage, Point, Series, Silence};
 use workloads::kv::Written;
 
 use super::recorder::WireRecorder;
@@ -24,6 +24,8 @@ pub struct Outcome {
     pub planned_per_s: Option<f64>,
     /// From the start of the measurement to the last reply, nanoseconds.
     pub wall_ns: u64,
+    /// From the start of the measurement to when no more was offered, nanoseconds.
+    pub(super) offered_ns: u64,
     /// CPU time of the threads from the start of the measurement, nanoseconds.
     pub generator_cpu_ns: u64,
     /// The part of it in user mode, nanoseconds.
@@ -77,6 +79,12 @@ impl Outcome {
         PhaseRecord { begun: self.begun, points, series, outages }
     }
 
+    /// When operations were not answered.
+    fn silences(&self, names: &[&str]) -> Vec<Silence> {
+        let served = self.recorder.served.iter().zip(names);
+        served.flat_map(|(served, name)| served.silences(name, self.offered_ns)).collect()
+    }
+
     fn point(&self, phase: &str, names: &[&str]) -> Point {
         let seconds = self.wall_ns as f64 / 1e9;
         Point {
@@ -91,6 +99,7 @@ impl Outcome {
             server_cpu_ns: self.server_cpu_ns,
             disturbance: self.disturbance,
             due: self.recorder.due.as_ref().map(|due| due.to_due()),
+            silences: self.silences(names),
             ..Point::default()
         }
     }

@@ -2,6 +2,7 @@
 
 use model::{ErrorClass, OperationResult};
 
+use super::answered::Answered;
 use super::due::DueCounts;
 use super::offer::{Offer, Pacing, Until};
 use super::protocol::Judged;
@@ -14,6 +15,8 @@ use crate::slowest;
 #[derive(Clone, Debug, Default)]
 pub struct WireRecorder {
     rows: Vec<Row>,
+    /// When each operation was answered.
+    pub(super) served: Vec<Answered>,
     /// Empty unless the load has stages.
     pub(crate) stages: Vec<StageRows>,
     /// Requests answered in each interval of [`INTERVAL_NS`] from the start of the measurement.
@@ -50,7 +53,8 @@ impl WireRecorder {
     /// For `operations` kinds of request; `open` where requests have an intended start of their
     /// own. The longest times are kept for intervals of `slowest_ns`.
     fn new(operations: usize, open: bool, slowest_ns: u64) -> Self {
-        Self { rows: vec![Row::new(open, slowest_ns); operations], ..Self::default() }
+        let served = vec![Answered::default(); operations];
+        Self { rows: vec![Row::new(open, slowest_ns); operations], served, ..Self::default() }
     }
 
     /// The same, telling apart what was due in each stage.
@@ -84,7 +88,9 @@ impl WireRecorder {
         if !self.rows[operation].reply(times, judged, counted) {
             return;
         }
-        let interval = ((times.done_ns - from_ns) / INTERVAL_NS) as usize;
+        let at_ns = times.done_ns - from_ns;
+        self.served[operation].at(at_ns);
+        let interval = (at_ns / INTERVAL_NS) as usize;
         if self.done_per_interval.len() <= interval {
             self.done_per_interval.resize(interval + 1, 0);
         }
@@ -114,6 +120,10 @@ impl WireRecorder {
     pub fn merge(&mut self, other: &Self) {
         if self.rows.len() < other.rows.len() {
             self.rows.resize_with(other.rows.len(), Row::default);
+            self.served.resize_with(other.rows.len(), Answered::default);
+        }
+        for (own, theirs) in self.served.iter_mut().zip(&other.served) {
+            own.merge(theirs);
         }
         for (own, theirs) in self.rows.iter_mut().zip(&other.rows) {
             own.merge(theirs);
@@ -150,6 +160,7 @@ impl WireRecorder {
     /// Forgets everything and keeps the memory.
     pub(crate) fn clear(&mut self) {
         self.rows.iter_mut().for_each(Row::clear);
+        self.served.iter_mut().for_each(Answered::clear);
         self.stages.iter_mut().for_each(StageRows::clear);
         self.done_per_interval.fill(0);
         if let Some(due) = &mut self.due {

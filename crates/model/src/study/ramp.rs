@@ -390,6 +390,7 @@ fn workload(profile: &Profile, load: &Load, run: &Run<'_, Defaults>) -> Kv {
         think_is_drawn: think_ms > 0.0,
         follows: true,
         phases,
+        ..Kv::default()
     }
 }
 

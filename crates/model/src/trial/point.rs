@@ -4,7 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use super::counts::Counts;
 use super::disturbance::Disturbance;
+use super::failure::Failure;
 use super::operation::{OperationResult, Restored};
+use super::silence::Silence;
 use crate::zero::is_zero;
 
 /// One span under one offered load: a steady phase, or a stage of a ladder without its beginning,
@@ -58,6 +60,13 @@ pub struct Point {
     /// What was due in each interval of a load with limits; `None` without any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub due: Option<Due>,
+    /// When an operation was not answered, of a steady phase of keys and values: for each operation
+    /// by time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub silences: Vec<Silence>,
+    /// Why it ended before its time; its figures are those up to there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<Failure>,
 }
 
 impl Point {

@@ -97,9 +97,9 @@ fn cell(target: &str) -> Cell {
             verify_one_in: 64,
             threads: 1,
             think_ns: 0,
-            think_is_drawn: false,
             follows: true,
             phases: vec![phase(PEAK), phase("ramp")],
+            ..Kv::default()
         }),
         load: Load::Ramp {
             clients: 64,

@@ -118,9 +118,8 @@ fn planned(rounds: u32) -> Recorded {
         verify_one_in: 64,
         threads: 1,
         think_ns: 0,
-        think_is_drawn: false,
-        follows: false,
         phases: vec![phase],
+        ..Kv::default()
     };
     plan.study = "find-max".into();
     plan.title = "Highest rate with p99<1ms: get=1".into();

@@ -377,9 +377,8 @@ fn as_kv(recorded: &mut Recorded, load: &Load, filled_share: f64) {
             verify_one_in: 64,
             threads: 1,
             think_ns: 0,
-            think_is_drawn: false,
-            follows: false,
             phases,
+            ..Kv::default()
         });
     }
 }

@@ -3,6 +3,7 @@
 
 pub(crate) mod table;
 
+pub(crate) mod course;
 pub(crate) mod effort;
 pub(crate) mod growth;
 mod locks;
@@ -30,6 +31,7 @@ pub fn render(view: &View, columns: usize, colour: bool) -> String {
         effort::render(view, columns, paint),
         growth::render(view, columns, paint),
         ramp::render(view, columns, paint),
+        course::render(view, columns, paint),
         failures(view, columns, paint),
         claims(view, columns, paint),
         advice(view, columns, paint),

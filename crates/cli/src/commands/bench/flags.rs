@@ -282,9 +282,8 @@ impl KvFlags {
             verify_one_in: self.verify,
             threads: self.threads,
             think_ns: times.think_ns,
-            think_is_drawn: false,
-            follows: false,
             phases: vec![phase(weights, times)],
+            ..Kv::default()
         })
     }
 

@@ -1,0 +1,99 @@
+//! In which milliseconds anything was answered, so that times without service can be told to the
+//! millisecond, however little or much was asked.
+
+use model::Silence;
+
+/// How finely is told whether anything was answered, nanoseconds.
+const STEP_NS: u64 = 1_000_000;
+/// Steps of which it is told: those of a day.
+const STEPS_MAX: u64 = 24 * 3_600_000;
+
+/// One bit a step, from the start of the measurement on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Answered(Vec<u64>);
+
+impl Answered {
+    /// Takes note of a reply so long after the start of the measurement.
+    pub(crate) fn at(&mut self, ns: u64) {
+        let step = ns / STEP_NS;
+        let word = (step / 64) as usize;
+        if self.0.len() <= word {
+            if step >= STEPS_MAX {
+                return;
+            }
+            self.0.resize(word + 1, 0);
+        }
+        self.0[word] |= 1 << (step % 64);
+    }
+
+    pub(crate) fn merge(&mut self, other: &Self) {
+        if self.0.len() < other.0.len() {
+            self.0.resize(other.0.len(), 0);
+        }
+        for (own, theirs) in self.0.iter_mut().zip(&other.0) {
+            *own |= theirs;
+        }
+    }
+
+    /// Forgets everything and keeps the memory.
+    pub(crate) fn clear(&mut self) {
+        self.0.fill(0);
+    }
+
+    /// The times of at least [`Silence::SHORTEST_NS`] in which nothing of an operation was
+    /// answered, in a measurement of that length.
+    pub(crate) fn silences(&self, operation: &str, length_ns: u64) -> Vec<Silence> {
+        let steps = (length_ns / STEP_NS).min(STEPS_MAX);
+        let is_set = |step: u64| {
+            self.0.get((step / 64) as usize).is_some_and(|word| word >> (step % 64) & 1 == 1)
+        };
+        let (mut found, mut from) = (Vec::new(), 0);
+        for step in 0..=steps {
+            if step < steps && !is_set(step) {
+                continue;
+            }
+            let length_ns = (step - from) * STEP_NS;
+            if length_ns >= Silence::SHORTEST_NS {
+                found.push(Silence {
+                    operation: operation.into(),
+                    begun_ns: from * STEP_NS,
+                    length_ns,
+                });
+            }
+            from = step + 1;
+        }
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    #[test]
+    fn silences_are_between_answers_of_all_threads() {
+        let (mut one, mut other) = (Answered::default(), Answered::default());
+        (0..=100).for_each(|ms| one.at(ms * MS));
+        one.at(1_000 * MS);
+        other.at(150 * MS + 1);
+        one.merge(&other);
+        let told: Vec<(u64, u64)> = one
+            .silences("get", 1_300 * MS)
+            .into_iter()
+            .map(|silence| (silence.begun_ns / MS, silence.length_ns / MS))
+            .collect();
+        assert_eq!(told, [(151, 849), (1_001, 299)]);
+        one.clear();
+        let all = Silence { operation: "set".into(), begun_ns: 0, length_ns: 200 * MS };
+        assert_eq!(one.silences("set", 200 * MS), [all]);
+    }
+
+    #[test]
+    fn what_is_answered_after_a_day_takes_no_memory() {
+        let mut answered = Answered::default();
+        answered.at(STEPS_MAX * STEP_NS);
+        assert_eq!(answered, Answered::default());
+    }
+}

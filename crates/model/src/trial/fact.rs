@@ -1,0 +1,14 @@
+//! Numbers about a store or its host.
+
+use serde::{Deserialize, Serialize};
+
+/// A number about a store or its host that is no time or count of a point.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Fact {
+    /// A stable name, as metrics have it, for example `copied_bytes`.
+    pub name: String,
+    /// In the unit of the name's ending: `_bytes`, `_ns`, `_share`; else a count.
+    pub value: f64,
+    /// Who says so: `INFO`, `memory group`.
+    pub source: String,
+}

@@ -1,0 +1,54 @@
+//! What happened to a target at a time.
+
+use serde::{Deserialize, Serialize};
+
+/// Something that happened to a target in the course of a trial.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TrialEvent {
+    /// When, nanoseconds since the trial began: the clock of
+    /// [`Sample::at_ns`](crate::Sample::at_ns).
+    pub at_ns: u64,
+    /// What.
+    pub kind: EventKind,
+    /// To whom: the address of a server, a device; empty where the target has only one.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub subject: String,
+}
+
+/// What can happen to a target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum EventKind {
+    /// A server began to save its data to disk, because it was asked to or by itself.
+    SaveBegan,
+    /// A server ended saving its data.
+    SaveEnded,
+    /// A server could not save its data.
+    SaveFailed,
+    /// A server was killed by the plan.
+    Killed,
+    /// A server became the primary.
+    Promoted,
+    /// A server became a replica.
+    Demoted,
+    /// A replica has all data of its primary and follows it.
+    ReplicaAttached,
+    /// A replica lost its primary.
+    ReplicaDetached,
+}
+
+impl EventKind {
+    /// For people.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::SaveBegan => "save began",
+            Self::SaveEnded => "save ended",
+            Self::SaveFailed => "save failed",
+            Self::Killed => "killed",
+            Self::Promoted => "promoted to primary",
+            Self::Demoted => "became a replica",
+            Self::ReplicaAttached => "replica in sync",
+            Self::ReplicaDetached => "replica lost its primary",
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! Numbers about stores, those that were told and those that follow from what happened in the course
+//! of a trial.
+
+use model::{Cell, EventKind, FILL, Point, Series, Silence, Trial, TrialEvent};
+use stats::format_bytes;
+use std::collections::BTreeMap;
+
+use crate::recorded::Recorded;
+use crate::show;
+use crate::view::{EventView, FactView, Value};
+
+/// Blocks from which the ends of a fact are told.
+const ENDS_FROM: usize = 3;
+/// Source of what follows from what clients saw.
+const CLIENTS: &str = "clients";
+
+/// Names of facts for people; of others the name itself is told.
+const LABELS: [(&str, &str); 14] = [
+    ("bytes_per_key", "memory of a key and its value"),
+    ("copied_bytes", "copied while saving"),
+    ("fork_ns", "fork"),
+    ("fill_per_s", "filling, keys"),
+    ("fill_ns", "filling"),
+    ("rate_before_save_per_s", "rate before the save"),
+    ("save_lowest_rate_share", "lowest rate during the save, of the rate before"),
+    ("save_recovery_ns", "from the begin of the save until the rate was back"),
+    ("save_ns", "save"),
+    ("rate_before_kill_per_s", "rate before the kill"),
+    ("kill_lowest_rate_share", "lowest rate after the kill, of the rate before"),
+    ("kill_recovery_ns", "from the kill until the rate was back"),
+    ("writes_lost", "acknowledged writes lost, of those read back"),
+    ("writes_read_back", "acknowledged writes read back"),
+];
+
+/// What is estimated around an event: its begin, its end where it has one, and its name.
+const AROUND: [(EventKind, Option<EventKind>, &str); 2] =
+    [(EventKind::SaveBegan, Some(EventKind::SaveEnded), "save"), (EventKind::Killed, None, "kill")];
+
+/// A number of one trial; without a value where it took longer than was measured.
+struct Told {
+    name: String,
+    source: String,
+    value: Option<f64>,
+}
+
+impl Told {
+    fn by_clients(name: String, value: Option<f64>) -> Self {
+        Self { name, source: CLIENTS.into(), value }
+    }
+}
+
+/// The facts of every cell, over its blocks.
+pub(crate) fn facts(recorded: &Recorded) -> Vec<FactView> {
+    recorded.header.plan.cells.iter().flat_map(|cell| of_cell(recorded, cell)).collect()
+}
+
+/// What happened to every target.
+pub(crate) fn events<'a>(recorded: &'a Recorded) -> Vec<EventView> {
+    let of_cell = |cell: &'a Cell| {
+        let trials = recorded.latest(&cell.id);
+        trials.into_iter().flat_map(move |trial| trial.events.iter().map(move |e| (cell, trial, e)))
+    };
+    let view = |(cell, trial, event): (&Cell, &Trial, &TrialEvent)| {
+        let within = |s: &&Series| s.begun_ns <= event.at_ns && event.at_ns < end_ns(s);
+        let series = trial.series.iter().find(within);
+        EventView {
+            target: cell.target.clone(),
+            workload: cell.workload.profile().into(),
+            load: cell.load.clone(),
+            block: trial.block,
+            phase: series.map(|series| series.phase.clone()),
+            at_s: (event.at_ns - series.map_or(0, |series| series.begun_ns)) as f64 / 1e9,
+            kind: event.kind,
+            what: event.kind.words(),
+            subject: event.subject.clone(),
+        }
+    };
+    recorded.header.plan.cells.iter().flat_map(of_cell).map(view).collect()
+}
+
+fn end_ns(series: &Series) -> u64 {
+    series.begun_ns + series.interval_ns * series.done_per_interval.len() as u64
+}
+
+fn of_cell(recorded: &Recorded, cell: &Cell) -> Vec<FactView> {
+    let mut found: Vec<FactView> = Vec::new();
+    for trial in recorded.latest(&cell.id) {
+        for Told { name, source, value } in of_trial(trial) {
+            let same = |fact: &&mut FactView| fact.name == name && fact.source == source;
+            let fact = match found.iter_mut().find(same) {
+                Some(fact) => fact,
+                None => {
+                    found.push(empty(cell, &name, &source));
+                    let last = found.len() - 1;
+                    &mut found[last]
+                }
+            };
+            match value {
+                Some(value) => {
+                    fact.by_block.insert(trial.block, value);
+                }
+                None => fact.beyond += 1,
+            }
+        }
+    }
+    for fact in &mut found {
+        fact.value = value(&fact.by_block);
+        fact.shown = shown(fact);
+    }
+    found
+}
+
+fn empty(cell: &Cell, name: &str, source: &str) -> FactView {
+    FactView {
+        target: cell.target.clone(),
+        workload: cell.workload.profile().into(),
+        load: cell.load.clone(),
+        name: name.into(),
+        label: label(name),
+        source: source.into(),
+        value: Value::alone(0.0),
+        shown: String::new(),
+        by_block: BTreeMap::new(),
+        beyond: 0,
+    }
+}
+
+fn label(name: &str) -> String {
+    let known = LABELS.iter().find(|(own, _)| *own == name);
+    match (known, name.strip_suffix(".unavailable_ns")) {
+        (Some((_, label)), _) => (*label).into(),
+        (None, Some(operation)) => format!("`{operation}` without service, longest"),
+        (None, None) => name.replace('_', " "),
+    }
+}
+
+/// The value in the unit of the name, with its ends; or that it took longer than was measured.
+fn shown(fact: &FactView) -> String {
+    let name = fact.name.as_str();
+    let number = |value: f64| match name {
+        _ if name.ends_with("_ns") => show::ns(value),
+        _ if name.ends_with("_per_s") => show::rate(value),
+        _ if name.ends_with("_share") => show::percent(value),
+        _ if name.contains("bytes") => format_bytes(value.round() as u64),
+        _ => format!("{value:.0}"),
+    };
+    let beyond = match (fact.beyond, fact.by_block.len()) {
+        (0, _) => String::new(),
+        (_, 0) => return "not within what was measured".into(),
+        (beyond, _) => format!("; not within what was measured in {beyond} more block(s)"),
+    };
+    let ends = match show::bounds(&fact.value) {
+        Some((lo, hi)) if lo < hi => format!(" [{}, {}]", number(lo), number(hi)),
+        _ => String::new(),
+    };
+    number(fact.value.center) + &ends + &beyond
+}
+
+fn value(by_block: &BTreeMap<u32, f64>) -> Value {
+    let values = || by_block.values().copied();
+    let mean = values().sum::<f64>() / by_block.len().max(1) as f64;
+    if by_block.len() < ENDS_FROM {
+        return Value::alone(mean);
+    }
+    Value::new(mean, values().reduce(f64::min), values().reduce(f64::max))
+}
+
+fn of_trial(trial: &Trial) -> Vec<Told> {
+    let told = trial.facts.iter().map(|fact| Told {
+        name: fact.name.clone(),
+        source: fact.source.clone(),
+        value: Some(fact.value),
+    });
+    let mut all: Vec<Told> = trial.fill.iter().flat_map(filling).chain(told).collect();
+    for point in trial.points.iter().filter(|point| point.stage.is_none()) {
+        if let Some(series) = trial.series(&point.phase) {
+            all.extend(around(trial, point, series));
+        }
+    }
+    if trial.events.iter().any(|event| event.kind == EventKind::Killed)
+        && let Some(read_back) = &trial.read_back
+    {
+        for (name, count) in
+            [("writes_read_back", read_back.read), ("writes_lost", read_back.lost())]
+        {
+            all.push(Told::by_clients(name.into(), Some(count as f64)));
+        }
+    }
+    all
+}
+
+/// How fast a store was filled.
+fn filling(fill: &Point) -> Vec<Told> {
+    let rate = fill.operation(FILL).or_else(|| fill.whole()).map(|whole| whole.rate_per_s);
+    let told = [("fill_per_s", rate), ("fill_ns", Some(fill.length_ns as f64))];
+    let by_clients =
+        |(name, value): (&str, Option<f64>)| Some(Told::by_clients(name.into(), Some(value?)));
+    told.into_iter().filter_map(by_clients).collect()
+}
+
+/// What the first event of each kind did to the rate and to each operation of a steady phase.
+fn around(trial: &Trial, point: &Point, series: &Series) -> Vec<Told> {
+    let mut all = Vec::new();
+    for (begins, ends, name) in AROUND {
+        let within = |e: &&TrialEvent| (series.begun_ns..end_ns(series)).contains(&e.at_ns);
+        let mut events = trial.events.iter().filter(within);
+        let Some(began) = events.find(|event| event.kind == begins) else { continue };
+        let ended = events.find(|event| Some(event.kind) == ends);
+        let at = |ns: u64| ((ns - series.begun_ns) / series.interval_ns.max(1)) as usize;
+        let last = series.done_per_interval.len();
+        let span = (at(began.at_ns), ended.map_or(last, |ended| at(ended.at_ns)));
+        if let Some(ended) = ended {
+            let length_ns = (ended.at_ns - began.at_ns) as f64;
+            all.push(Told::by_clients(format!("{name}_ns"), Some(length_ns)));
+        }
+        if let Some(dip) = stats::dip(&series.done_per_interval, series.interval_ns, span) {
+            let recovery_ns = dip.recovery_ns.map(|ns| ns as f64);
+            all.extend([
+                Told::by_clients(format!("rate_before_{name}_per_s"), Some(dip.before_per_s)),
+                Told::by_clients(format!("{name}_lowest_rate_share"), Some(dip.lowest_share)),
+                Told::by_clients(format!("{name}_recovery_ns"), recovery_ns),
+            ]);
+        }
+        if begins == EventKind::Killed {
+            all.extend(silent(point));
+        }
+    }
+    all
+}
+
+/// The longest time in which each operation was not answered.
+fn silent(point: &Point) -> Vec<Told> {
+    let names = point.operations.iter().map(|o| &o.operation).filter(|o| **o != point.phase);
+    let longest = |name: &String| {
+        let own = point.silences.iter().filter(|silence| silence.operation == *name);
+        let longest_ns = own.map(|silence: &Silence| silence.length_ns).max().unwrap_or(0);
+        Told::by_clients(format!("{name}.unavailable_ns"), Some(longest_ns as f64))
+    };
+    names.map(longest).collect()
+}
