@@ -4,11 +4,12 @@
 //!
 //! - [`wire`]: the file as it is written, but for what is its workload's own.
 //! - [`statements`]: its statements and its recommendation table.
-//! - `workload`: what a workload is. Each has a module: `sessions`, `app_cache`, `ramp`.
+//! - `workload`: which module is asked, by workload: `sessions`, `app_cache` or `ramp`.
 //! - `phases`: phases of operations by weights, which some workloads have.
 //! - `faults`: what makes no sense in a file.
 //! - [`choices`]: what a user adds on the command line; `set`: keys of `--set`.
-//! - `planning`: study and choices become a [`crate::Plan`]; `targets`: its stores.
+//! - `planning`: what a workload is, and how study and choices become a [`crate::Plan`];
+//!   `targets`: its stores.
 
 mod app_cache;
 pub mod choices;
@@ -27,8 +28,7 @@ pub use app_cache::decided_by_files;
 pub use choices::{Choices, TargetChoice};
 pub use ramp::RAMP;
 pub use statements::{Advice, AdviceRow, Claim, Expectation, HighestRate};
-pub use wire::Study;
-pub use workload::StudyWorkload;
+pub use wire::{Study, StudyWorkload};
 
 /// What makes no sense in a file, and its byte offset.
 type Fault = (usize, String);

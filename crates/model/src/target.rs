@@ -12,78 +12,23 @@ use std::fmt;
 use std::path::PathBuf;
 use url::Url;
 
-use crate::plan::Product;
+use crate::product::Product;
 
+mod address;
 mod mask;
 mod memcached;
+mod parts;
+mod percent;
 mod redis;
 
+use parts::{known_queries, part, password, query, tcp, unix, user};
+use percent::{decode, hides_bytes};
+
+pub use address::{NetAddress, Secret, TlsFiles};
 pub use mask::{mask_text, without_password};
 pub use memcached::{Memcached, Spelling};
+pub use parts::UrlError;
 pub use redis::RedisWay;
-
-/// A password. Prints as `***`; only [`Secret::reveal`] gives the text.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Secret(String);
-
-impl Secret {
-    /// Wraps a password.
-    pub fn new(text: impl Into<String>) -> Self {
-        Self(text.into())
-    }
-
-    /// The password itself, for the one place that sends it to the server.
-    pub fn reveal(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("***")
-    }
-}
-
-/// How a server is addressed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum NetAddress {
-    /// Host name or address, and port.
-    Tcp(String, u16),
-    /// Path of a unix socket.
-    Unix(PathBuf),
-}
-
-impl fmt::Display for NetAddress {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Tcp(host, port) => write!(f, "{host}:{port}"),
-            Self::Unix(path) => write!(f, "unix socket {}", path.display()),
-        }
-    }
-}
-
-/// How TLS is spoken to a server: whom it trusts, and how it proves who it is. By default the
-/// system's authorities are trusted, and the server's certificate must be for its host.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct TlsFiles {
-    /// PEM file of trusted authorities; `None` for the system's.
-    pub ca_file: Option<PathBuf>,
-    /// PEM file of the client's own certificate.
-    pub certificate: Option<PathBuf>,
-    /// PEM file of its private key.
-    pub key: Option<PathBuf>,
-    /// The server's name, asked for and checked; `None` for the host.
-    pub name: Option<String>,
-    /// True to check nothing of the server's certificate.
-    pub is_insecure: bool,
-}
-
-impl TlsFiles {
-    /// What a record says of it, after a comma.
-    fn words(&self) -> &'static str {
-        if self.is_insecure { ", TLS without verification" } else { ", TLS" }
-    }
-}
 
 /// A reachable store, with what is needed to log in.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -121,33 +66,6 @@ pub enum Endpoint {
     },
 }
 
-/// A target URL that cannot be used.
-#[derive(Debug, thiserror::Error, PartialEq, Eq)]
-pub enum UrlError {
-    /// Not a URL at all.
-    #[error("`{0}` is not a URL (expected {FORMS})")]
-    NotUrl(String),
-    /// A scheme that this version does not know.
-    #[error("unknown scheme `{0}` (expected {FORMS})")]
-    Scheme(String),
-    /// A part is missing or malformed.
-    #[error("{part} of `{url}` is {problem} (expected {expected})")]
-    Part {
-        /// The URL with its password masked.
-        url: String,
-        /// Which part.
-        part: &'static str,
-        /// What is wrong with it.
-        problem: String,
-        /// What would be right.
-        expected: &'static str,
-    },
-}
-
-const FORMS: &str = "redis://host:port/db, rediss:// for TLS, redis+cluster://host:port, \
-     redis+unix:///socket, memcached://host:port,host:port, memcached+unix:///socket, \
-     mysql://user:password@host/database, mysql+unix:///socket?database=NAME or file:///directory";
-
 /// What is said where a study of sessions names memcached.
 pub(crate) const NO_SESSIONS: &str = "memcached is no session store here (expected files, redis \
      or mysql; `bench` measures memcached)";
@@ -164,13 +82,13 @@ impl Endpoint {
             });
         }
         if let Some(memcached) = memcached::parse(text) {
-            return memcached;
+            return memcached.map(Self::Memcached);
         }
         let url = Url::parse(text).map_err(|_| UrlError::NotUrl(mask_text(text)))?;
         match url.scheme() {
             "file" => parse_file(&url),
             "redis" | "rediss" | "redis+unix" | "redis+cluster" | "rediss+cluster" => {
-                redis::parse(&url)
+                parse_redis(&url)
             }
             "mysql" => Ok(Self::Mysql {
                 address: tcp(&url, 3306)?,
@@ -187,6 +105,12 @@ impl Endpoint {
             other if text.contains("://") => Err(UrlError::Scheme(other.into())),
             _ => Err(UrlError::NotUrl(mask_text(text))),
         }
+    }
+
+    /// One server of the Redis protocol that asks for no login: its database 0, by RESP2, without
+    /// TLS.
+    pub fn redis(address: NetAddress) -> Self {
+        Self::Redis { address, user: None, password: None, database: 0, way: RedisWay::default() }
     }
 
     /// A text from the other side without the endpoint's password, which it may repeat.
@@ -286,10 +210,6 @@ impl fmt::Display for Endpoint {
     }
 }
 
-fn part(url: &Url, part: &'static str, problem: &str, expected: &'static str) -> UrlError {
-    UrlError::Part { url: mask_text(url.as_str()), part, problem: mask_text(problem), expected }
-}
-
 fn parse_file(url: &Url) -> Result<Endpoint, UrlError> {
     let expected = "file:///absolute/directory";
     match url.to_file_path() {
@@ -298,34 +218,32 @@ fn parse_file(url: &Url) -> Result<Endpoint, UrlError> {
     }
 }
 
-fn tcp(url: &Url, default_port: u16) -> Result<NetAddress, UrlError> {
-    match url.host_str() {
-        Some(host) if !host.is_empty() => {
-            let host = host.trim_start_matches('[').trim_end_matches(']');
-            Ok(NetAddress::Tcp(host.into(), url.port().unwrap_or(default_port)))
-        }
-        _ => Err(part(url, "host", "missing", "a host name or address")),
+/// Reads `redis://`, `rediss://`, `redis+cluster://`, `rediss+cluster://` and `redis+unix://`.
+fn parse_redis(url: &Url) -> Result<Endpoint, UrlError> {
+    let is_unix = url.scheme() == "redis+unix";
+    known_queries(url, if is_unix { "db, user, password, protocol" } else { "cluster, protocol" })?;
+    let way = RedisWay::of(url)?;
+    let (address, database) = if is_unix {
+        (unix(url)?, redis::database(url, &query(url, "db").unwrap_or_default())?)
+    } else {
+        (tcp(url, 6379)?, redis::database(url, url.path().trim_matches('/'))?)
+    };
+    if way.is_cluster && database != 0 {
+        return Err(part(
+            url,
+            "database",
+            &format!("`{database}`"),
+            "0, as a cluster has no other",
+        ));
     }
-}
-
-fn unix(url: &Url) -> Result<NetAddress, UrlError> {
-    let path = decode(url.path());
-    if path.trim_matches('/').is_empty() {
-        return Err(part(url, "socket path", "missing", "three slashes and an absolute path"));
-    }
-    if path.split_once(':').is_some_and(|(_, after)| after.contains('@')) {
-        let expected = "the login in the query, as in ?user=NAME&password=TEXT";
-        return Err(part(url, "socket path", "invalid: it holds a login", expected));
-    }
-    Ok(NetAddress::Unix(path.into()))
-}
-
-fn user(url: &Url) -> Option<String> {
-    non_empty(&decode(url.username()))
-}
-
-fn password(url: &Url) -> Option<Secret> {
-    url.password().map(|p| Secret::new(decode(p)))
+    let carried = |name| if is_unix { query(url, name) } else { None };
+    Ok(Endpoint::Redis {
+        address,
+        user: user(url).or_else(|| carried("user")),
+        password: password(url).or_else(|| carried("password").map(Secret::new)),
+        database,
+        way,
+    })
 }
 
 fn mysql_database(url: &Url, text: &str) -> Result<String, UrlError> {
@@ -339,44 +257,6 @@ fn mysql_database(url: &Url, text: &str) -> Result<String, UrlError> {
         return Err(part(url, "database", &format!("`{name}`"), expected));
     }
     Ok(name)
-}
-
-fn query(url: &Url, key: &str) -> Option<String> {
-    url.query_pairs().find(|(k, _)| k == key).map(|(_, v)| v.into_owned())
-}
-
-/// Refuses what a URL asks for and nobody reads; `known` separated by commas.
-fn known_queries(url: &Url, known: &'static str) -> Result<(), UrlError> {
-    let unknown = |key: &str| known.split(", ").all(|name| name != key);
-    match url.query_pairs().find(|(key, _)| unknown(key)) {
-        None => Ok(()),
-        // Where a password has an `&` in it, a part of it looks like a key.
-        Some((key, value)) if !value.is_empty() && query(url, "password").is_none() => {
-            Err(part(url, "query", &format!("`{key}`, which is unknown"), known))
-        }
-        Some(_) => Err(part(url, "query", "invalid: it has an unknown key", known)),
-    }
-}
-
-fn non_empty(text: &str) -> Option<String> {
-    (!text.is_empty()).then(|| text.to_string())
-}
-
-fn decode(text: &str) -> String {
-    // A query pair decodes `%XX`; a `+` in a password or path stays a plus.
-    url::form_urlencoded::parse(
-        format!("v={}", text.replace('+', "%2B").replace('&', "%26")).as_bytes(),
-    )
-    .next()
-    .map(|(_, v)| v.into_owned())
-    .unwrap_or_default()
-}
-
-/// Whether the text is no longer UTF-8 when it is decoded.
-fn hides_bytes(text: &str) -> bool {
-    let lost = |text: &str| text.matches(char::REPLACEMENT_CHARACTER).count();
-    let told = text.to_ascii_uppercase().matches("%EF%BF%BD").count();
-    lost(&decode(text)) > lost(text) + told
 }
 
 #[cfg(test)]

@@ -1,85 +1,28 @@
 //! The workload `app-cache`: the application cache of a shop, records with tags.
 
 mod sizes;
+mod tables;
 
-use serde::Deserialize;
-use serde::de::IgnoredAny;
-use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
-use toml::Spanned;
 
-use super::phases::{StopKind, StudyPhase};
-use super::planning::Run;
+pub(super) use self::tables::Defaults;
+use self::tables::{COUNT, Profile, Size};
+use super::phases::StudyPhase;
+use super::planning::{Keys, Own, Run};
 use super::set::{Key, named, number, put};
 use super::targets::Stores;
-use super::workload::{Keys, Own};
-use super::{Choices, Fault, Study, StudyError, StudyWorkload};
+use super::wire::{Study, StudyWorkload};
+use super::{Choices, Fault, StudyError};
 use crate::app_cache::{AppCache, DataFiles, DataSize, Fill};
 use crate::load::Load;
 use crate::memory::{MemoryLimit, PageCache};
-use crate::plan::{Cell, Phase, PlannedTarget, Product, Scale, Workload};
+use crate::phase::Phase;
+use crate::plan::{Cell, PlannedTarget, Workload};
+use crate::product::Product;
 
-/// Records, tags, operations.
-const COUNT: RangeInclusive<u64> = 1..=100_000_000;
 /// Bytes of a record.
 const RECORD: RangeInclusive<u64> = 1..=16 << 20;
 const CHANCE: RangeInclusive<u64> = 1..=1_000_000;
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Defaults {
-    /// Tags that records choose from.
-    tags: u64,
-    /// Fewest tags of a record.
-    min_tags: u64,
-    /// Most tags of a record.
-    max_tags: u64,
-    /// Fewest bytes of a record.
-    min_rec_size: u64,
-    /// Most bytes of a record.
-    max_rec_size: u64,
-    /// One in this many operations plus one is a write, where it is no clean.
-    write_chance: u64,
-    /// One in this many operations plus one is a clean.
-    clean_chance: u64,
-    /// Whether what Magento puts before a backend is part of it.
-    magento: bool,
-    #[serde(default)]
-    fill: Fill,
-    /// Memory limit of the targets; none where it is left out.
-    memory_limit: Option<MemoryLimit>,
-    /// Data sets of the profile with sizes that the user set, instead of its own.
-    #[serde(skip)]
-    sizes: Option<Vec<DataSize>>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Size {
-    /// Records of the data set.
-    keys: u64,
-    /// Operations of each client in count-bounded profiles.
-    ops: u64,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Profile {
-    name: Spanned<String>,
-    #[serde(rename = "about")]
-    _about: IgnoredAny,
-    stop: StopKind,
-    /// True for the lists, popularity and quirks of the original benchmark.
-    #[serde(default)]
-    as_original: bool,
-    /// Data sets that are measured one by one, instead of the one of `keys` and `tags`; for every
-    /// scale of the study, or none.
-    #[serde(default)]
-    sizes: BTreeMap<Scale, Spanned<Vec<DataSize>>>,
-    #[serde(default)]
-    page_cache: PageCache,
-    phases: Vec<StudyPhase>,
-}
 
 impl Keys for Defaults {
     type Size = Size;

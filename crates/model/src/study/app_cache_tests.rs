@@ -1,6 +1,7 @@
 use super::*;
 use crate::app_cache::Backend;
-use crate::plan::{Plan, Stop};
+use crate::phase::Stop;
+use crate::plan::{Plan, Scale};
 use crate::study::TargetChoice;
 use crate::study::planning::tests::choices;
 

@@ -2,7 +2,8 @@
 
 use super::StudyError;
 use crate::app_cache::DataFiles;
-use crate::plan::{Product, Scale};
+use crate::plan::Scale;
+use crate::product::Product;
 use crate::program::Program;
 use crate::target::{Endpoint, mask_text};
 

@@ -5,11 +5,10 @@ use toml::de::DeTable;
 
 use super::choices::is_target_name;
 use super::phases::unknown_operation;
-use super::planning::SHARED;
+use super::planning::{Keys, Own, SHARED};
 use super::statements::{Advice, Claim, Expectation};
 use super::targets::Stores;
 use super::wire::{STUDY_FORMAT, Study};
-use super::workload::Keys;
 use super::{Fault, RAMP, StudyError, quoted_list, set};
 
 impl Study {
@@ -17,7 +16,7 @@ impl Study {
         &self,
         document: &DeTable<'_>,
     ) -> Result<Option<Fault>, StudyError> {
-        let mut own = self.own::<K>()?;
+        let mut own = self.own::<Own<K>>()?;
         Ok(self
             .fault_in_head()
             .or_else(|| self.fault_in_names(K::STORES))

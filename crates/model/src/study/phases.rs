@@ -6,7 +6,7 @@ use toml::Spanned;
 
 use super::wire::StudyScale;
 use super::{Fault, quoted_list};
-use crate::plan::{Phase, Stop};
+use crate::phase::{Phase, Stop};
 
 /// How a profile's phases end.
 #[derive(Clone, Copy, PartialEq, Eq, Deserialize)]

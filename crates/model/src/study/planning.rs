@@ -1,16 +1,20 @@
-//! A study and a user's choices become a plan.
+//! What a workload is, and how a study and a user's choices become a plan.
 
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use std::collections::BTreeMap;
 use toml::Spanned;
+use toml::de::DeTable;
 
 use super::choices::Choices;
 use super::set::{self, Key, list, number, put};
 use super::targets::{Settings, Stores, check_cm_setting};
 use super::wire::{Study, StudyScale};
-use super::workload::{Keys, OfScale, Own};
-use super::{StudyError, quoted_list};
+use super::{Fault, StudyError, quoted_list};
 use crate::app_cache::CM_PREFIX;
 use crate::load::Load;
-use crate::plan::{Cell, Effort, Plan, PlannedTarget, Product, Workload};
+use crate::plan::{Cell, Effort, Plan, PlannedTarget, Scale, Workload};
+use crate::product::Product;
 
 /// Keys of `--set` that every study has, besides `profile`.
 pub(super) const SHARED: &[Key<Study, StudyScale>] = &[
@@ -28,6 +32,68 @@ pub(super) const SHARED: &[Key<Study, StudyScale>] = &[
     Key("blocks_max", |_, scale, text| number(&mut scale.blocks_max, text, 1..=10_000, "")),
     Key("budget_s", |_, scale, text| number(&mut scale.budget_s, text, 0.0..=604_800.0, "seconds")),
 ];
+
+/// What a module says of its workload; it is the table `[defaults]` that implements this.
+pub(super) trait Keys: DeserializeOwned + 'static {
+    /// The table `size` of a scale.
+    type Size: DeserializeOwned + 'static;
+    /// A table of `[[profiles]]`.
+    type Profile: DeserializeOwned;
+    /// Keys of `--set`: those of both tables, and others.
+    const SET: &'static [Key<Self, Self::Size>];
+    /// What its stores must be.
+    const STORES: Stores;
+    /// Operations that claims can be about.
+    const OPERATIONS: &'static [&'static str];
+    /// Whether its load is raised, as claims about ramps need it.
+    const IS_RAISED: bool = false;
+
+    /// What makes no sense in a file, but for single values out of range.
+    fn fault(own: &Own<Self>) -> Option<Fault>;
+
+    /// Values that contradict each other, in a file or after `--set`.
+    fn contradiction(&self) -> Option<String> {
+        None
+    }
+
+    /// What is measured: profile by profile, load by load, on each target. Errors: choices that
+    /// contradict each other, or that would change nothing.
+    fn cells(run: &Run<'_, Self>) -> Result<Vec<Cell>, StudyError>;
+
+    /// The limit of latency that a highest rate is told for, nanoseconds.
+    fn limit_ns(&self) -> Option<u64> {
+        None
+    }
+}
+
+/// The parts of a study file that are its workload's own.
+#[derive(Deserialize)]
+#[serde(bound = "K: Keys")]
+pub(super) struct Own<K: Keys> {
+    pub(super) defaults: K,
+    pub(super) scales: BTreeMap<Scale, OfScale<K::Size>>,
+    pub(super) profiles: Vec<K::Profile>,
+}
+
+/// What is a workload's own of a scale.
+#[derive(Deserialize)]
+pub(super) struct OfScale<S> {
+    pub(super) size: S,
+}
+
+impl<K: Keys> Own<K> {
+    pub(super) fn fault(&mut self, document: &DeTable<'_>) -> Option<Fault> {
+        let out_of_range = self.scales.iter_mut().find_map(|(scale, own)| {
+            let paths = [&["defaults"][..], &["scales", scale.name(), "size"]];
+            set::fault(K::SET, (&mut self.defaults, &mut own.size), document, paths)
+        });
+        let contradiction = || {
+            let at = document.get("defaults").map_or(0, |defaults| defaults.span().start);
+            Some((at, self.defaults.contradiction()?))
+        };
+        out_of_range.or_else(contradiction).or_else(|| K::fault(self))
+    }
+}
 
 /// A study with what a user chose put over its values.
 pub(super) struct Run<'a, K: Keys> {

@@ -6,13 +6,13 @@ use stats::SplitMix64;
 use std::ops::{Range, RangeInclusive};
 use toml::Spanned;
 
-use super::planning::Run;
+use super::planning::{Keys, Own, Run};
 use super::set::{Key, THINK_MS, VALUE_BYTES, list, named, number, put, within};
 use super::targets::Stores;
-use super::workload::{Keys, Own};
 use super::{Fault, StudyError};
 use crate::load::{Load, PEAK, RampSteps};
-use crate::plan::{Cell, Control, Kv, KvOperation, Phase, Stop, Workload};
+use crate::phase::{Control, Phase, Stop};
+use crate::plan::{Cell, Kv, KvOperation, Workload};
 use crate::stages::{ClientStage, SETTLE_SHARE, STAGE_CLIENTS_MAX, STAGE_RATE_MAX};
 
 /// Name of the phase whose load is raised.

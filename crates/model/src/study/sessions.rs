@@ -5,10 +5,9 @@ use serde::de::IgnoredAny;
 use toml::Spanned;
 
 use super::phases::{StopKind, StudyPhase};
-use super::planning::Run;
+use super::planning::{Keys, Own, Run};
 use super::set::{Key, THINK_MS, VALUE_BYTES, named, number, put};
 use super::targets::Stores;
-use super::workload::{Keys, Own};
 use super::{Fault, StudyError};
 use crate::load::Load;
 use crate::plan::{Cell, Connections, Generation, Layout, Names, Order, Sessions, Workload};

@@ -7,7 +7,8 @@ use super::set::bad;
 use super::wire::{Study, StudyTarget};
 use super::{StudyError, quoted_list};
 use crate::app_cache::{Backend, CM_PREFIX, CM_SETTINGS};
-use crate::plan::{PlannedTarget, Product};
+use crate::plan::PlannedTarget;
+use crate::product::Product;
 use crate::program::Program;
 use crate::target::{Endpoint, NO_SESSIONS};
 

@@ -2,20 +2,32 @@
 //! modules of workloads are the reference of the format.
 
 use serde::Deserialize;
-use serde::de::IgnoredAny;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use std::collections::BTreeMap;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::statements::{Advice, Claim};
-use super::workload::{Keys, Own};
-use super::{Fault, StudyError, StudyWorkload};
+use super::{Fault, StudyError};
 use crate::app_cache::Backend;
-use crate::plan::{Product, Scale};
+use crate::plan::Scale;
+use crate::product::Product;
 use crate::program::Program;
 
 /// Version of the study format that this code reads.
 pub const STUDY_FORMAT: u32 = 1;
+
+/// What a study's stores are used for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StudyWorkload {
+    /// Sessions of a shop.
+    Sessions,
+    /// The application cache of a shop: records with tags.
+    AppCache,
+    /// Keys and values under a load that is raised until the store breaks.
+    Ramp,
+}
 
 /// A study file.
 #[derive(Clone, Debug, Deserialize)]
@@ -156,7 +168,7 @@ impl Study {
     }
 
     /// What is its workload's own. Errors: a key is unknown, missing, or of another type.
-    pub(super) fn own<K: Keys>(&self) -> Result<Own<K>, StudyError> {
+    pub(super) fn own<T: DeserializeOwned>(&self) -> Result<T, StudyError> {
         toml::from_str(&self.text).map_err(|e| located(&self.file, &self.text, &e))
     }
 

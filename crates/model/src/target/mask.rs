@@ -4,7 +4,7 @@
 //! may be one, only what cannot be a password is shown: the scheme, what follows the last `@`, and
 //! the values of keys that are known to be harmless. In doubt, it is masked.
 
-use super::decode;
+use super::percent::decode;
 
 /// What stands in the place of what is not shown.
 const MASK: &str = "***";

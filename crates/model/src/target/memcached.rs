@@ -2,10 +2,9 @@
 
 use url::Url;
 
-use super::{
-    Endpoint, NetAddress, Secret, TlsFiles, UrlError, known_queries, mask_text, part, password,
-    query, tcp, unix, user,
-};
+use super::address::{NetAddress, Secret, TlsFiles};
+use super::mask::mask_text;
+use super::parts::{UrlError, known_queries, part, password, query, tcp, unix, user};
 
 /// The port where nothing is said.
 const PORT: u16 = 11211;
@@ -46,7 +45,7 @@ impl std::fmt::Display for Memcached {
 
 /// Reads `memcached://` and `memcacheds://` with hosts separated by commas, and
 /// `memcached+unix://`; `None` for another scheme.
-pub(super) fn parse(text: &str) -> Option<Result<Endpoint, UrlError>> {
+pub(super) fn parse(text: &str) -> Option<Result<Memcached, UrlError>> {
     let (scheme, rest) = text.split_once("://")?;
     match scheme {
         "memcached" | "memcacheds" => Some(network(scheme, rest)),
@@ -55,7 +54,7 @@ pub(super) fn parse(text: &str) -> Option<Result<Endpoint, UrlError>> {
     }
 }
 
-fn network(scheme: &str, rest: &str) -> Result<Endpoint, UrlError> {
+fn network(scheme: &str, rest: &str) -> Result<Memcached, UrlError> {
     let end = rest.find(['/', '?']).unwrap_or(rest.len());
     let (authority, tail) = rest.split_at(end);
     let (login, hosts) = match authority.rsplit_once('@') {
@@ -87,15 +86,15 @@ fn network(scheme: &str, rest: &str) -> Result<Endpoint, UrlError> {
         }
         all.servers.extend(other.servers);
     }
-    Ok(Endpoint::Memcached(all))
+    Ok(all)
 }
 
-fn socket(text: &str) -> Result<Endpoint, UrlError> {
+fn socket(text: &str) -> Result<Memcached, UrlError> {
     let url = Url::parse(text).map_err(|_| UrlError::NotUrl(mask_text(text)))?;
     known_queries(&url, "protocol")?;
     let mut endpoint = speaking(&url)?;
     endpoint.servers.push(unix(&url)?);
-    Ok(Endpoint::Memcached(endpoint))
+    Ok(endpoint)
 }
 
 /// All but the servers.
@@ -117,6 +116,7 @@ fn speaking(url: &Url) -> Result<Memcached, UrlError> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Endpoint;
     use super::*;
 
     fn read(text: &str) -> Memcached {

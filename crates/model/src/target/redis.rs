@@ -2,10 +2,8 @@
 
 use url::Url;
 
-use super::{
-    Endpoint, NetAddress, Secret, TlsFiles, UrlError, known_queries, part, password, query, tcp,
-    unix, user,
-};
+use super::address::TlsFiles;
+use super::parts::{UrlError, part, query};
 
 /// How a server of the Redis protocol is spoken to, besides the login. By default without TLS, as
 /// one server that has all keys, by RESP2.
@@ -20,6 +18,16 @@ pub struct RedisWay {
 }
 
 impl RedisWay {
+    /// What a URL asks for.
+    pub(super) fn of(url: &Url) -> Result<Self, UrlError> {
+        let scheme = url.scheme();
+        Ok(Self {
+            tls: scheme.starts_with("rediss").then(TlsFiles::default),
+            is_cluster: scheme.ends_with("+cluster") || is_cluster(url)?,
+            is_resp3: is_resp3(url)?,
+        })
+    }
+
     /// Words for what differs from the default, each with a comma before it.
     pub(super) fn words(&self) -> String {
         let tls = self.tls.as_ref().map_or("", TlsFiles::words);
@@ -27,39 +35,6 @@ impl RedisWay {
         let resp3 = if self.is_resp3 { ", RESP3" } else { "" };
         [tls, cluster, resp3].concat()
     }
-}
-
-/// Reads `redis://`, `rediss://`, `redis+cluster://`, `rediss+cluster://` and `redis+unix://`.
-pub(super) fn parse(url: &Url) -> Result<Endpoint, UrlError> {
-    let scheme = url.scheme();
-    let is_unix = scheme == "redis+unix";
-    known_queries(url, if is_unix { "db, user, password, protocol" } else { "cluster, protocol" })?;
-    let way = RedisWay {
-        tls: scheme.starts_with("rediss").then(TlsFiles::default),
-        is_cluster: scheme.ends_with("+cluster") || is_cluster(url)?,
-        is_resp3: is_resp3(url)?,
-    };
-    let (address, database) = if is_unix {
-        (unix(url)?, database(url, &query(url, "db").unwrap_or_default())?)
-    } else {
-        (tcp(url, 6379)?, database(url, url.path().trim_matches('/'))?)
-    };
-    if way.is_cluster && database != 0 {
-        return Err(part(
-            url,
-            "database",
-            &format!("`{database}`"),
-            "0, as a cluster has no other",
-        ));
-    }
-    let carried = |name| if is_unix { query(url, name) } else { None };
-    Ok(Endpoint::Redis {
-        address,
-        user: user(url).or_else(|| carried("user")),
-        password: password(url).or_else(|| carried("password").map(Secret::new)),
-        database,
-        way,
-    })
 }
 
 fn is_cluster(url: &Url) -> Result<bool, UrlError> {
@@ -80,7 +55,8 @@ fn is_resp3(url: &Url) -> Result<bool, UrlError> {
     }
 }
 
-fn database(url: &Url, text: &str) -> Result<u32, UrlError> {
+/// The number of the database that a part of a URL names; 0 where it is empty.
+pub(super) fn database(url: &Url, text: &str) -> Result<u32, UrlError> {
     if text.is_empty() {
         return Ok(0);
     }
@@ -88,16 +64,9 @@ fn database(url: &Url, text: &str) -> Result<u32, UrlError> {
         .map_err(|_| part(url, "database", &format!("`{text}`"), "a number, 0 to 15 by default"))
 }
 
-impl Endpoint {
-    /// One server of the Redis protocol that asks for no login: its database 0, by RESP2, without
-    /// TLS.
-    pub fn redis(address: NetAddress) -> Self {
-        Self::Redis { address, user: None, password: None, database: 0, way: RedisWay::default() }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::Endpoint;
     use super::*;
 
     fn way(text: &str) -> RedisWay {

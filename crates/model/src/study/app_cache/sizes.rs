@@ -1,9 +1,8 @@
 //! Lists of data sets by their sizes, so that a run shows how a cost grows with them.
 
-use super::{COUNT, Defaults, Profile};
+use super::tables::{COUNT, Defaults, Profile};
 use crate::app_cache::DataSize;
-use crate::study::planning::Run;
-use crate::study::workload::Own;
+use crate::study::planning::{Own, Run};
 use crate::study::{Fault, StudyError, quoted_list};
 
 /// By how much records of a tag may differ from size to size and count as the same.

@@ -1,0 +1,67 @@
+//! How a server is addressed, and what opens it: passwords and TLS.
+
+use std::fmt;
+use std::path::PathBuf;
+
+/// A password. Prints as `***`; only [`Secret::reveal`] gives the text.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Wraps a password.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// The password itself, for the one place that sends it to the server.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("***")
+    }
+}
+
+/// How a server is addressed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NetAddress {
+    /// Host name or address, and port.
+    Tcp(String, u16),
+    /// Path of a unix socket.
+    Unix(PathBuf),
+}
+
+impl fmt::Display for NetAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(host, port) => write!(f, "{host}:{port}"),
+            Self::Unix(path) => write!(f, "unix socket {}", path.display()),
+        }
+    }
+}
+
+/// How TLS is spoken to a server: whom it trusts, and how it proves who it is. By default the
+/// system's authorities are trusted, and the server's certificate must be for its host.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TlsFiles {
+    /// PEM file of trusted authorities; `None` for the system's.
+    pub ca_file: Option<PathBuf>,
+    /// PEM file of the client's own certificate.
+    pub certificate: Option<PathBuf>,
+    /// PEM file of its private key.
+    pub key: Option<PathBuf>,
+    /// The server's name, asked for and checked; `None` for the host.
+    pub name: Option<String>,
+    /// True to check nothing of the server's certificate.
+    pub is_insecure: bool,
+}
+
+impl TlsFiles {
+    /// What a record says of it, after a comma.
+    pub(super) fn words(&self) -> &'static str {
+        if self.is_insecure { ", TLS without verification" } else { ", TLS" }
+    }
+}
