@@ -4,6 +4,7 @@ use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
 use crate::exit::CliError;
+use crate::kin::targets_help;
 
 /// How a result is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -63,14 +64,6 @@ pub(crate) struct Records {
     pub(crate) out: PathBuf,
 }
 
-const TARGET_HELP: &str = "Measure only this target; with a URL, an existing store\n\n\
-    In studies of sessions and ramps, valkey and keydb are started as redis is; Dragonfly, Garnet \
-    and Kvrocks are measured where they run, by a redis:// URL.\n\n\
-    URLs: redis://[user:password@]host:port/db, redis+unix:///socket?db=N, \
-    mysql://user:password@host/database, mysql+unix:///socket?database=NAME&user=NAME, \
-    file:///directory (the run works in a new directory in it). A password can also come from \
-    the environment as CACHEDYNO_PASSWORD_NAME, or from --password-file.";
-
 const FILL_HELP: &str = "How an application cache is filled; the same as --set fill=fast\n\n\
     What is there afterwards is the same. A backend that cannot fill fast saves, and the result \
     says so.";
@@ -127,7 +120,7 @@ pub(crate) struct Run {
     #[arg(long, value_enum, conflicts_with = "resume", long_help = FILL_HELP)]
     pub(crate) fill: Option<Fill>,
     /// Measure only this target; with a URL, an existing store
-    #[arg(long = "target", value_name = "NAME[=URL]", long_help = TARGET_HELP)]
+    #[arg(long = "target", value_name = "NAME[=URL]", long_help = targets_help())]
     pub(crate) targets: Vec<String>,
     /// Read the password of a target from a file
     #[arg(long = "password-file", value_name = "NAME=FILE")]

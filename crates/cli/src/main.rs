@@ -8,6 +8,7 @@ mod command_line;
 mod commands;
 mod exit;
 mod foreign;
+mod kin;
 mod limits;
 mod output;
 mod ownerless;

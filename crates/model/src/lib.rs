@@ -6,6 +6,7 @@
 //! - [`study`]: the TOML a study is written in, read with located errors.
 //! - [`leftovers`]: what a killed run may have left in a store of others.
 //! - [`load`]: how operations are offered.
+//! - [`program`]: servers that speak as Redis does, under other names.
 //! - [`plan`]: what a run will do, every cell listed; made from a study and the user's choices.
 //! - [`memory`]: what may stay in memory while a trial runs.
 //! - [`shell`]: commands as a shell reads them.
@@ -49,7 +50,7 @@ pub use plan::{
     Cell, Connections, Control, Effort, Generation, Kv, KvOperation, Layout, Names, Order, Phase,
     Plan, PlannedTarget, Product, Scale, Sessions, Stop, Workload,
 };
-pub use program::Program;
+pub use program::{Kin, Program};
 pub use read_back::{Held, ReadBack};
 pub use record::{Condition, Conditions, Header, Seal, SealStatus};
 pub use saturation::{NetworkUse, ProcessUse, SAMPLE_NS, Sample, StoreCounters, ThreadCpu};

@@ -2,7 +2,7 @@
 //! and controls.
 
 use model::leftovers::{KILLED, leftovers};
-use model::{Plan, PlannedTarget, Product, Program, Search, Trial};
+use model::{Kin, Plan, PlannedTarget, Product, Program, Search, Trial};
 use std::collections::BTreeMap;
 
 use crate::cache;
@@ -24,17 +24,7 @@ const BUSY_TOLD_MAX: usize = 3;
 /// CPU time is counted in ticks of 10 ms: of a shorter run it says nothing.
 const BUSY_TOLD_FROM_NS: u64 = 1_000_000_000;
 /// Programs of servers, which may be what was measured where that is given by its address.
-const SERVERS: [&str; 9] = [
-    "redis-server",
-    "valkey-server",
-    "keydb-server",
-    "dragonfly",
-    "kvrocks",
-    "GarnetServer",
-    "memcached",
-    "mariadbd",
-    "mysqld",
-];
+const SERVERS: [&str; 4] = ["redis-server", "memcached", "mariadbd", "mysqld"];
 
 /// All planned targets, also those that were not measured.
 pub(crate) fn targets(recorded: &Recorded) -> Vec<TargetView> {
@@ -192,7 +182,8 @@ fn busiest(recorded: &Recorded, notes: &mut Notes) {
         .iter()
         .take(BUSY_TOLD_MAX)
         .map(|(name, ns)| {
-            let itself = by_address && SERVERS.contains(name);
+            let itself = by_address
+                && (SERVERS.contains(name) || Kin::all().any(|kin| kin.program == *name));
             let itself = if itself { ", perhaps the measured one" } else { "" };
             format!("{name} ({} of one CPU{itself})", show::percent(of_a_cpu(*ns)))
         })

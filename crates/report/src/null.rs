@@ -2,7 +2,7 @@
 //! not measured, the generator was.
 
 use model::calibration::{NULL_FACTOR_CHANCE, NULL_FACTOR_MIN};
-use model::{Header, Kv, Load, NullRate, Product, Program};
+use model::{Header, Kv, Load, NullRate, Product};
 
 use crate::recorded::Recorded;
 use crate::rules::BUSY_SHARE_MAX;
@@ -136,11 +136,11 @@ pub(crate) fn at_its_limit(
     known: &NullRate,
 ) -> Option<f64> {
     let target = header.plan.target(target)?;
-    // Redis and Valkey carry commands out on one thread, and read and write on as many as they are
-    // told; KeyDB does all of it on several.
+    // Redis carries commands out on one thread, and reads and writes on as many as it is told.
     let io_threads = target.settings.iter().find(|(name, _)| name.ends_with("io-threads"));
     let io_threads = io_threads.and_then(|(_, count)| count.parse::<u32>().ok()).unwrap_or(1);
-    let has_one = target.product == Product::Redis && target.program != Some(Program::Keydb);
+    let has_one =
+        target.product == Product::Redis && target.program.is_none_or(|p| p.has_one_thread);
     let usable =
         if has_one { io_threads } else { known.server_cpus }.clamp(1, known.server_cpus.max(1));
     let share = server? / f64::from(usable);

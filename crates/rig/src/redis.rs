@@ -31,7 +31,7 @@ const READY_WITHIN: Duration = Duration::from_secs(10);
 /// are then in the message; no answer in time.
 pub fn start_redis(guard: &Guard, spec: &ServerSpec) -> Result<Server> {
     let name = spec.program.map_or(programs::REDIS, Program::name);
-    let package = spec.program.map_or(PACKAGE, Program::package);
+    let package = spec.program.map_or(PACKAGE, |program| program.package);
     let missing = RigError::Missing { program: name, package };
     let program = spec.search.find(&[name]).ok_or(missing)?;
     check_settings(Product::Redis, spec.program, &spec.settings)?;

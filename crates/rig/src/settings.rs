@@ -20,25 +20,24 @@ use form::{Form, Names};
 /// The settings that one server takes.
 struct Allowed {
     program: &'static str,
-    lists: &'static [&'static [Names]],
+    names: Vec<Names>,
     /// True where the server takes `-` and `_` for the same.
     mixes_dashes: bool,
 }
 
 fn allowed(product: Product, program: Option<Program>) -> Option<Allowed> {
-    let (name, lists, mixes_dashes): (_, &[&[Names]], _) = match (product, program) {
-        (Product::Files, _) => return None,
-        (Product::Redis, None) => (programs::REDIS, &[&lists::REDIS], false),
-        (Product::Redis, Some(program @ Program::Valkey)) => {
-            (program.name(), &[&lists::REDIS, &lists::VALKEY], false)
-        }
-        (Product::Redis, Some(program @ Program::Keydb)) => {
-            (program.name(), &[&lists::REDIS, &lists::KEYDB], false)
-        }
-        (Product::Mysql, _) => (programs::MARIADB, &[&lists::MARIADB], true),
-        (Product::Memcached, _) => (programs::MEMCACHED, &[&lists::MEMCACHED], true),
+    let (own, names, mixes_dashes): (_, &[Names], _) = match product {
+        Product::Files => return None,
+        Product::Redis => (programs::REDIS, &lists::REDIS, false),
+        Product::Mysql => (programs::MARIADB, &lists::MARIADB, true),
+        Product::Memcached => (programs::MEMCACHED, &lists::MEMCACHED, true),
     };
-    Some(Allowed { program: name, lists, mixes_dashes })
+    let of_kin = program.map(|p| [(Form::Number, p.numbers), (Form::Words, p.words)]);
+    Some(Allowed {
+        program: program.map_or(own, Program::name),
+        names: names.iter().copied().chain(of_kin.into_iter().flatten()).collect(),
+        mixes_dashes,
+    })
 }
 
 /// Whether a private server of the product, or that program of its kin, may be started with these
@@ -79,10 +78,8 @@ fn plain(name: &str, mixes_dashes: bool) -> Cow<'_, str> {
 }
 
 fn form_of(allowed: &Allowed, plain: &str) -> Option<Form> {
-    let lines = allowed.lists.iter().copied().flatten();
-    let line =
-        |(form, names): &Names| names.split_whitespace().any(|n| n == plain).then_some(*form);
-    lines.into_iter().find_map(line)
+    let is_on = |(_, names): &&Names| names.split_whitespace().any(|name| name == plain);
+    allowed.names.iter().find(is_on).map(|(form, _)| *form)
 }
 
 #[cfg(test)]
@@ -127,7 +124,10 @@ mod tests {
         for pair in [("memory", "64"), ("item-size", "1m"), ("growth", "1.25")] {
             assert_eq!(check(Product::Memcached, None, &[pair]), None, "{pair:?}");
         }
-        assert_eq!(check(Product::Redis, Some(Program::Keydb), &[("server-threads", "2")]), None);
+        assert_eq!(
+            check(Product::Redis, Program::of_target("keydb"), &[("server-threads", "2")]),
+            None
+        );
         assert!(check(Product::Redis, None, &[("server-threads", "2")]).is_some());
     }
 
@@ -229,14 +229,18 @@ mod tests {
         let (_, section) = document.split_once("#### Settings of private servers").unwrap();
         let section = section.split_once("\n##").map_or(section, |(section, _)| section);
         let listed: Vec<&str> = section.split('`').skip(1).step_by(2).collect();
-        for (server, list) in [
+        let of_kin = |program: Program| (program.kin.title, [program.numbers, program.words]);
+        let kin = Program::ALL.map(of_kin);
+        let own = [
             ("Redis", &lists::REDIS[..]),
-            ("Valkey", &lists::VALKEY),
-            ("KeyDB", &lists::KEYDB),
             ("MariaDB", &lists::MARIADB),
             ("memcached", &lists::MEMCACHED),
-        ] {
-            for name in list.iter().flat_map(|(_, names)| names.split_whitespace()) {
+        ];
+        let own =
+            own.iter().flat_map(|(server, list)| list.iter().map(|(_, names)| (*server, *names)));
+        let kin = kin.into_iter().flat_map(|(server, lists)| lists.map(|names| (server, names)));
+        for (server, names) in own.chain(kin) {
+            for name in names.split_whitespace() {
                 assert!(listed.contains(&name), "{server}: `{name}` is not in docs/FORMAT.md");
             }
         }

@@ -401,13 +401,12 @@ fn a_server_ends_with_the_thread_that_started_it() {
 #[test]
 fn installed_servers_tell_their_version() {
     for server in installed(&SearchPath::of_process()) {
-        let (word, program) = match server.name {
-            "redis" => ("Redis", "redis-server"),
-            "mysql" => ("MariaDB", "mariadbd"),
-            "memcached" => ("memcached", "memcached"),
-            "valkey" => ("Valkey", "valkey-server"),
-            "keydb" => ("KeyDB", "keydb-server"),
-            other => panic!("{other} needs no server"),
+        let (word, program) = match (server.name, Program::of_target(server.name)) {
+            (_, Some(program)) => (program.kin.title, program.name()),
+            ("redis", _) => ("Redis", "redis-server"),
+            ("mysql", _) => ("MariaDB", "mariadbd"),
+            ("memcached", _) => ("memcached", "memcached"),
+            (other, _) => panic!("{other} needs no server"),
         };
         assert_eq!(server.program, program);
         if is_installed(program) {

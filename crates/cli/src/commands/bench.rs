@@ -1,6 +1,7 @@
 //! `cachedyno bench TARGET…`: key-value load of one's own, with a record and a page like a study's.
 
 use clap::{Args, value_parser};
+use model::program::BY_URL;
 use model::{ClientStages, Load, RateStages};
 use std::process::ExitCode;
 
@@ -10,6 +11,7 @@ pub(super) mod targets;
 use self::flags::{KvFlags, Times, read};
 use crate::args::duration_ns;
 use crate::exit::CliError;
+use crate::kin::{private_servers, titles};
 
 /// Name under which runs of this command are recorded.
 const STUDY: &str = "bench";
@@ -27,13 +29,16 @@ const AFTER_HELP: &str = "Examples:\n  \
     Latency under --rate is counted from the moment at which a request should have been sent, so \
     that a stall of the server is seen in full.";
 
+fn targets_help() -> String {
+    let (private, others) = (private_servers(), titles(BY_URL));
+    format!("Stores to measure: {private} for a private server, or NAME=URL, as for {others}")
+}
+
 /// Arguments of `bench`.
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP, allow_negative_numbers = true)]
 pub(crate) struct Bench {
-    /// Stores to measure: `redis`, `valkey`, `keydb` or `memcached` for a private server, or
-    /// NAME=URL, as for Dragonfly, Garnet and Kvrocks
-    #[arg(value_name = "TARGET", required = true)]
+    #[arg(value_name = "TARGET", required = true, help = targets_help())]
     targets: Vec<String>,
     #[command(flatten)]
     flags: KvFlags,

@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use super::bench::flags::{KvFlags, Times, read};
 use crate::args::duration_ns;
 use crate::exit::CliError;
+use crate::kin::private_servers;
 use crate::sense;
 
 /// Name under which runs of this command are recorded.
@@ -22,12 +23,15 @@ const AFTER_HELP: &str = "Examples:\n  \
     A limit is a percentile and a time (p50<200us, p99<1ms, p99.9<5ms), or a share of failed \
     requests (error<0.01%). Times are counted from the moment at which a request was due.";
 
+fn target_help() -> String {
+    format!("The store: {} for a private server, a URL, or NAME=URL", private_servers())
+}
+
 /// Arguments of `find-max`.
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP, allow_negative_numbers = true)]
 pub(crate) struct FindMax {
-    /// The store: `redis`, `valkey`, `keydb` or `memcached` for a private server, a URL, or
-    /// NAME=URL
+    #[arg(help = target_help())]
     target: String,
     /// A limit that must hold, such as p99<1ms or error<0.01%; of several, all must
     #[arg(long = "slo", value_name = "LIMIT", required = true)]

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
+use model::{Kin, Program};
 use nix::sys::signal::Signal;
 
 use super::common::{
@@ -110,10 +111,7 @@ fn bench_starts_redis_and_another_program_side_by_side() {
 
 #[test]
 fn a_program_that_is_not_installed_is_named_with_its_cure() {
-    for (name, program, offered) in [
-        ("valkey", "valkey-server", "in Debian from 13 on"),
-        ("keydb", "keydb-server", "from KeyDB's own repository"),
-    ] {
+    for Program { target: name, kin: Kin { program, .. }, package, .. } in Program::ALL {
         if is_there(program, &["/usr/local/sbin", "/usr/sbin", "/sbin"].map(PathBuf::from)) {
             skipped(&format!("{program} lies in a directory that is always searched"));
             continue;
@@ -123,7 +121,7 @@ fn a_program_that_is_not_installed_is_named_with_its_cure() {
         command.args(["--format", "json"]).env("PATH", "/nonexistent");
         let summary = Place::finish(command).code(3).json();
         let why = target(&summary, name)["not_run"].as_str().unwrap();
-        let expected = format!("{program} is not installed (apt-get install {program}, {offered})");
+        let expected = format!("{program} is not installed (apt-get install {package})");
         assert_eq!(why, format!("not installed: {expected}"));
         place.assert_nothing_left();
     }
@@ -133,9 +131,7 @@ fn a_program_that_is_not_installed_is_named_with_its_cure() {
 fn installed_programs_are_measured_under_their_own_name() {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let directories: Vec<PathBuf> = std::env::split_paths(&path).collect();
-    for (name, program, product) in
-        [("valkey", "valkey-server", "Valkey "), ("keydb", "keydb-server", "KeyDB ")]
-    {
+    for Program { target: name, kin: Kin { program, title, .. }, .. } in Program::ALL {
         if !is_there(program, &directories) {
             skipped(&format!("{program} is not installed"));
             continue;
@@ -143,8 +139,8 @@ fn installed_programs_are_measured_under_their_own_name() {
         let place = Place::new();
         let summary = Place::finish(bench(&place, &[name])).measured().json();
         let told = target(&summary, name)["product"].as_str().unwrap();
-        let version = told.strip_prefix(product).unwrap_or_else(|| panic!("{told}"));
-        assert!(version.starts_with(|c: char| c.is_ascii_digit()), "{told}");
+        let version = told.strip_prefix(title).unwrap_or_else(|| panic!("{told}"));
+        assert!(version[1..].starts_with(|c: char| c.is_ascii_digit()), "{told}");
         assert!(count(row(&summary, name, "mixed"), "ok") > 50);
         place.assert_nothing_left();
     }

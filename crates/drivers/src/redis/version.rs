@@ -1,38 +1,35 @@
 //! What `INFO server` tells of a server: its name, its version, and whether it is a cluster's.
 
+use model::Kin;
+
 /// Whether the answer of `INFO server` is that of one of a cluster's; Valkey gives the field a name
 /// of its own.
 pub(super) fn is_of_cluster(info: &str) -> bool {
     info.lines().any(|line| matches!(line, "redis_mode:cluster" | "server_mode:cluster"))
 }
 
-/// Servers that tell Redis' version for the sake of old clients: the field with their own, and
-/// their name. Sources: `INFO server` in their `src/server.c`, `src/server/server_family.cc`,
-/// `libs/server/Metrics/Info/GarnetInfoMetrics.cs` and `src/server/server.cc`.
-const RELATED: [(&str, &str); 4] = [
-    ("valkey_version", "Valkey"),
-    ("dragonfly_version", "Dragonfly"),
-    ("garnet_version", "Garnet"),
-    ("kvrocks_version", "Kvrocks"),
-];
-
 /// `Redis 7.0.15` from the answer of `INFO server`, and `Valkey 8.1.1` from a server that speaks
-/// as Redis does.
+/// as Redis does, and tells Redis' version for the sake of old clients.
 pub(super) fn version(info: &str) -> String {
     let field = |name: &str| {
         let of_line = |line: &str| line.strip_prefix(name)?.strip_prefix(':').map(str::to_string);
         info.lines().find_map(of_line)
     };
-    let own = RELATED.iter().find_map(|(of, name)| Some((*name, field(of)?)));
-    // Dragonfly's is `df-v1.40.1`.
-    if let Some((name, own)) = &own {
-        return format!("{name} {}", own.trim_start_matches("df-").trim_start_matches('v'));
-    }
-    // KeyDB's own version stands in Redis' field.
-    let program = field("executable").unwrap_or_default();
-    let is_keydb = program.rsplit('/').next().is_some_and(|file| file.starts_with("keydb"));
-    let name = if is_keydb { "KeyDB" } else { "Redis" };
-    format!("{name} {}", field("redis_version").unwrap_or_else(|| "of unknown version".into()))
+    let executable = field("executable").unwrap_or_default();
+    let file = executable.rsplit('/').next().unwrap_or_default();
+    let of_kin = Kin::all().find_map(|kin| {
+        let version = match kin.version_field {
+            Some(name) => field(name)?,
+            None if file.starts_with(kin.program) => field("redis_version")?,
+            None => return None,
+        };
+        // Dragonfly's is `df-v1.40.1`.
+        let number = version.trim_start_matches(|c: char| !c.is_ascii_digit());
+        Some(format!("{} {number}", kin.title))
+    });
+    of_kin.unwrap_or_else(|| {
+        format!("Redis {}", field("redis_version").unwrap_or_else(|| "of unknown version".into()))
+    })
 }
 
 #[cfg(test)]
@@ -46,7 +43,7 @@ mod tests {
     }
 
     /// Beginnings of answers, shortened: that of KeyDB from github.com/Snapchat/KeyDB/issues/981,
-    /// those of the others in the order in which the sources at [`RELATED`] write the fields.
+    /// those of the others in the order in which their sources write the fields.
     #[test]
     fn what_speaks_as_redis_is_told_by_its_own_name() {
         let valkey = "# Server\r\nredis_version:7.2.4\r\nserver_name:valkey\r\n\

@@ -65,7 +65,7 @@ impl TargetChoice {
             return Some((endpoint.product(), None));
         }
         let own = Product::ALL.into_iter().find(|p| p.name() == self.name);
-        let program = || Program::ALL.into_iter().find(|p| p.target() == self.name);
+        let program = || Program::of_target(&self.name);
         own.map(|p| (p, None)).or_else(|| Some((Product::Redis, Some(program()?))))
     }
 }

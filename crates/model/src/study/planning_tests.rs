@@ -104,7 +104,7 @@ fn a_study_that_does_not_name_valkey_gives_it_what_redis_gets() {
     let sets = vec![("redis.appendonly".into(), "yes".into())];
     let plan = study().plan(&Choices { sets, targets, ..choices() }).unwrap();
     let (redis, valkey) = (plan.target("redis").unwrap(), plan.target("valkey").unwrap());
-    assert_eq!((redis.program, valkey.program), (None, Some(Program::Valkey)));
+    assert_eq!((redis.program, valkey.program), (None, Program::of_target("valkey")));
     assert_eq!(valkey.settings["appendonly"], "yes");
     assert_eq!(redis.settings, valkey.settings);
 }

@@ -123,8 +123,8 @@ fn programs_in_place_of_redis_are_planned_and_recorded() {
     for (name, program, text) in [
         ("redis", None, None),
         ("redis-again", None, None),
-        ("valkey", Some(Program::Valkey), Some(r#""program":"valkey-server""#)),
-        ("keydb", Some(Program::Keydb), Some(r#""program":"keydb-server""#)),
+        ("valkey", Program::of_target("valkey"), Some(r#""program":"valkey-server""#)),
+        ("keydb", Program::of_target("keydb"), Some(r#""program":"keydb-server""#)),
     ] {
         let target = plan.target(name).unwrap();
         assert_eq!((target.product, target.program), (Product::Redis, program), "{name}");
@@ -150,7 +150,10 @@ fn a_program_that_cannot_serve_a_product_is_refused() {
     let expected = "target `memcached`: valkey-server is no memcached server (expected redis)";
     assert!(text.ends_with(expected), "{text}");
     let text = error(own, "program = \"sh\"");
-    assert!(text.contains("unknown variant `sh`, expected `valkey-server` or"), "{text}");
+    assert!(
+        text.contains("unknown program `sh` (known: `valkey-server`, `keydb-server`"),
+        "{text}"
+    );
     let cache = include_str!("../../../../studies/app-cache.toml");
     let cache = cache.replacen("[[targets]]\n", &format!("[[targets]]\n{own}\n"), 1);
     let text = Study::parse("c.toml", &cache).unwrap_err().to_string();

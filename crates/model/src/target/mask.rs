@@ -5,26 +5,24 @@
 //! the values of keys that are known to be harmless. In doubt, it is masked.
 
 use super::percent::decode;
+use crate::program::Program;
 
 /// What stands in the place of what is not shown.
 const MASK: &str = "***";
 
 /// Schemes of stores, with which a URL begins even where its `://` is mistyped.
-const SCHEMES: [&str; 15] = [
+const SCHEMES: [&str; 12] = [
     "redis",
     "rediss",
     "redis+unix",
     "redis+cluster",
     "rediss+cluster",
-    "valkey",
-    "valkeys",
     "memcached",
     "memcacheds",
     "memcached+unix",
     "mysql",
     "mysql+unix",
     "mariadb",
-    "keydb",
     "unix",
 ];
 
@@ -99,11 +97,12 @@ fn may_be_url(text: &str) -> bool {
 fn misspelled_scheme(text: &str) -> Option<usize> {
     let lower = text.trim_start().to_ascii_lowercase();
     let blank = text.len() - text.trim_start().len();
-    let fits = |scheme: &&str| {
-        let after = lower.strip_prefix(*scheme);
-        after.is_some_and(|a| a.starts_with([':', ';']) || a.starts_with('/') && a.contains(':'))
-    };
-    SCHEMES.iter().find(|scheme| fits(scheme)).map(|scheme| blank + scheme.len())
+    let end = lower.find([':', ';', '/'])?;
+    let (scheme, after) = lower.split_at(end);
+    let is_left = !after.starts_with('/') || after.contains(':');
+    let is_kin = |program: Program| matches!(scheme.strip_prefix(program.target), Some("" | "s"));
+    let is_known = SCHEMES.contains(&scheme) || Program::ALL.into_iter().any(is_kin);
+    (is_left && is_known).then_some(blank + end)
 }
 
 fn mask_url(text: &str) -> String {

@@ -585,11 +585,11 @@ fn a_server_that_is_seen_at_its_limit_is_measured_also_when_the_null_server_is_n
     }
     assert_eq!(judge(&threaded).validity, Validity::Invalid);
     // Both have two CPUs: Valkey can use one of them, KeyDB both.
-    let view = judged_with(Some(Program::Valkey), 0.7, Some(0.96));
+    let view = judged_with(Program::of_target("valkey"), 0.7, Some(0.96));
     assert_eq!(view.validity, Validity::Valid, "{:?}", view.reasons);
     assert_eq!(view.targets[0].place, "a private valkey-server, started fresh for each trial");
     for (server, validity) in [(0.96, Validity::Invalid), (1.92, Validity::Valid)] {
-        let view = judged_with(Some(Program::Keydb), 0.7, Some(server));
+        let view = judged_with(Program::of_target("keydb"), 0.7, Some(server));
         assert_eq!(view.validity, validity, "{:?}", view.reasons);
     }
 }

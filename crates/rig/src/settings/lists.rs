@@ -2,13 +2,14 @@
 //!
 //! A name belongs here when it changes how fast a server is or how much it holds, its value is a
 //! number or keywords, and it can neither load code, run a command, name a file, open an address
-//! nor change who may do what. Sources: `redis.conf` of Redis 6.0 to 8.0, of Valkey 8.1 and of
-//! `KeyDB` 6.3; `mariadbd --verbose --help` of 10.6 to 11.4.
+//! nor change who may do what. Sources: `redis.conf` of Redis 6.0 to 8.0; `mariadbd
+//! --verbose --help` of 10.6 to 11.4.
 
 use super::form::Form::{Count, Number, Words, YesNo};
 use super::form::Names;
 
-/// What `redis-server` takes, and its kin besides their own.
+/// What `redis-server` takes, and programs in its place besides what their rows in
+/// [`model::program`] say.
 pub(super) const REDIS: [Names; 2] = [
     (
         Number,
@@ -38,21 +39,6 @@ pub(super) const REDIS: [Names; 2] = [
          rdb-save-incremental-fsync rdbchecksum rdbcompression save \
          stop-writes-on-bgsave-error",
     ),
-];
-
-/// What `valkey-server` takes besides.
-pub(super) const VALKEY: [Names; 1] = [(
-    Number,
-    "commandlog-execution-slower-than commandlog-large-reply-max-len \
-         commandlog-large-request-max-len commandlog-reply-larger-than \
-         commandlog-request-larger-than commandlog-slow-execution-max-len \
-         events-per-io-thread prefetch-batch-max-size",
-)];
-
-/// What `keydb-server` takes besides.
-pub(super) const KEYDB: [Names; 2] = [
-    (Number, "min-clients-per-thread server-threads"),
-    (Words, "active-client-balancing enable-async-commands server-thread-affinity"),
 ];
 
 /// What `mariadbd` takes, with `_` for `-`.

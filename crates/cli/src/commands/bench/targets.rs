@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use workloads::kv::Sizes;
 
 use crate::exit::CliError;
+use crate::kin::{private_servers, titles};
 use crate::limits;
 
 /// Connections that a private server takes unless its settings say otherwise.
@@ -93,10 +94,11 @@ pub(super) fn dialect(choice: &TargetChoice) -> Result<Dialect, CliError> {
     let server = server(choice);
     server.and_then(|(p, _)| Dialect::of(p, choice.endpoint.as_ref())).ok_or_else(|| {
         CliError::usage(format!(
-            "target `{}` is no key-value server (expected `redis`, `valkey`, `keydb`, `memcached`, \
-             or NAME=URL with redis://host:port/db, rediss://, redis+cluster://, \
-             redis+unix:///socket or memcached://host:port)",
-            choice.name
+            "target `{}` is no key-value server (expected {}, or NAME=URL with \
+             redis://host:port/db, rediss://, redis+cluster://, redis+unix:///socket or \
+             memcached://host:port)",
+            choice.name,
+            private_servers()
         ))
     })
 }
@@ -182,10 +184,11 @@ fn settings(
             return Err(CliError::usage(message));
         };
         let prefix = key.split_once('.').map(|(prefix, _)| prefix);
-        if Program::ALL.iter().any(|program| Some(program.target()) == prefix) {
+        if prefix.is_some_and(|prefix| Program::of_target(prefix).is_some()) {
+            let kin = titles(Program::ALL.map(|program| program.kin));
             return Err(CliError::usage(format!(
-                "--set `{pair}` cannot be: settings of Redis, Valkey and KeyDB are for all of \
-                 them (expected redis.NAME=VALUE)"
+                "--set `{pair}` cannot be: settings of Redis are for {kin} as well (expected \
+                 redis.NAME=VALUE)"
             )));
         }
         let named = key.split_once('.').and_then(|(product, name)| {
