@@ -1,6 +1,6 @@
 //! Removing directories by descriptors, so that nobody who can write beside them turns the removal
 //! on something else: no link is followed, no other mount entered, and what is removed is what was
-//! looked at.
+//! looked at. A file that holds swap is switched off before it goes.
 //!
 //! `remove_dir_all` of the standard library goes by descriptors as well, but takes a path only, and
 //! enters mounts. The files driver's tree keeps open directories for a measured cache; it neither
@@ -10,9 +10,10 @@ use crate::owner::{MARK, MARK_BYTES_MAX, is_our_name};
 use nix::dir::{Dir, Type};
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, openat};
+use nix::libc;
 use nix::sys::stat::{FileStat, Mode, SFlag, fstat, fstatat};
 use nix::unistd::{UnlinkatFlags, unlinkat};
-use std::ffi::{CStr, OsStr, OsString};
+use std::ffi::{CStr, CString, OsStr, OsString};
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read as _};
 use std::os::fd::{AsFd, AsRawFd as _, OwnedFd};
@@ -189,6 +190,12 @@ fn remove_below(
         let name = name.as_c_str();
         if kind != Some(Type::Directory) {
             match remove_at(&directory, name, UnlinkatFlags::NoRemoveDir) {
+                // So the kernel protects a file that holds swap.
+                Err(e) if e.raw_os_error() == Some(Errno::EPERM as i32) => {
+                    switch_off(&directory, name, of)?;
+                    remove_at(&directory, name, UnlinkatFlags::NoRemoveDir)?;
+                    continue;
+                }
                 // Some file systems do not tell the kind while they list.
                 Err(e) if e.kind() == io::ErrorKind::IsADirectory => {}
                 done => {
@@ -211,6 +218,29 @@ fn remove_below(
         remove_at(&directory, name, UnlinkatFlags::RemoveDir)?;
     }
     Ok(())
+}
+
+/// Switches a file off that holds swap; nothing where it holds none. What is still swapped out is
+/// read back first. Only a file of the directory's owner, without another name elsewhere: swap that
+/// is none of ours stays.
+#[expect(unsafe_code, reason = "swapoff has no safe form")]
+fn switch_off(directory: impl AsFd, name: &CStr, of: &Of) -> io::Result<()> {
+    let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
+    let file = openat(&directory, name, flags, Mode::empty())?;
+    let stat = fstat(&file)?;
+    if stat.st_uid != of.owner || stat.st_nlink != 1 {
+        return Err(Errno::EPERM.into());
+    }
+    let path = CString::new(format!("/proc/self/fd/{}", file.as_raw_fd()))?;
+    // SAFETY: the path ends with a zero and lives until the call returns.
+    match Errno::result(unsafe { libc::swapoff(path.as_ptr()) }) {
+        Err(Errno::ENOMEM) => Err(io::Error::other(
+            "what is swapped out to it does not fit into memory (end programs that use much of it)",
+        )),
+        // Not in use.
+        Err(Errno::EINVAL) | Ok(_) => Ok(()),
+        Err(e) => Err(e.into()),
+    }
 }
 
 fn bytes_below(directory: impl AsFd, mount: u64, depth: usize) -> u64 {
