@@ -80,7 +80,11 @@ impl<'a> Bench<'a> {
     /// every layout of the plan, and leaves nothing behind.
     pub fn check(&mut self, target: &PlannedTarget, stop: &AtomicBool) -> Result<Facts, Failure> {
         let mut layouts: Vec<(Layout, &Workload)> = Vec::new();
-        for cell in self.plan.cells.iter().filter(|c| c.target == target.name) {
+        let cells = self.plan.cells.iter().filter(|c| c.target == target.name);
+        let mut cells: Vec<_> = cells.collect();
+        // A limit or swap that cannot be had fails the trials that need it, and no others.
+        cells.sort_by_key(|cell| cell.workload.memory().map(|plan| plan.swap_bytes));
+        for cell in cells {
             let layout = cell.workload.layout();
             if !layouts.iter().any(|(l, _)| *l == layout) {
                 layouts.push((layout, &cell.workload));
@@ -124,12 +128,9 @@ impl<'a> Bench<'a> {
             Workload::Kv(_) | Workload::AppCache(_) => (0, Connections::Persistent),
         };
         let layout = workload.layout();
-        let limit_bytes = match workload {
-            Workload::AppCache(cache) => cache.memory_limit_bytes,
-            Workload::Sessions(_) | Workload::Kv(_) => None,
-        };
-        let group = limit_bytes.map(|bytes| MemoryGroup::new(&self.setup.guard, bytes));
-        let group = group.transpose()?;
+        let Setup { guard, disk, .. } = self.setup;
+        let group =
+            workload.memory().map(|plan| MemoryGroup::new(guard, plan, disk)).transpose()?;
         let (mut stores, mut directory) = (Vec::new(), PathBuf::new());
         for product in target.products() {
             let store = self.store(target, *product, group.as_ref());
@@ -198,8 +199,8 @@ impl<'a> Bench<'a> {
             None => own_names(product, &self.run),
         };
         if let Some(machine) = &machine {
-            // In a control group memory has a limit of its own.
-            let limit_bytes = group.map_or_else(|| limit(admin.as_mut()), |_| Some(0));
+            let limit_bytes =
+                group.map_or_else(|| limit(admin.as_mut()), |group| Some(group.plan().limit_bytes));
             if let Some(demand) = Demand::of_target(self.plan, &target.name, &own)? {
                 machine.fits(product, &demand, limit_bytes)?;
             }

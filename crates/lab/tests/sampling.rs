@@ -4,8 +4,8 @@
 
 use cachedyno_lab::{Setup, Sinks, run, unix_ms};
 use model::{
-    Choices, Conditions, Event, Header, Plan, Sample, Scale, Sink, SinkError, Study, TargetChoice,
-    ThreadCpu, Trial,
+    Choices, Conditions, ErrorClass, Event, Header, Load, MemoryPlan, Plan, Sample, Scale, Sink,
+    SinkError, Study, TargetChoice, ThreadCpu, Trial, Workload,
 };
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -24,6 +24,7 @@ fn role_guard() {
 
 const SESSIONS: (&str, &str) = ("sessions", include_str!("../../../studies/sessions.toml"));
 const CACHES: (&str, &str) = ("app-cache", include_str!("../../../studies/app-cache.toml"));
+const RAMP: (&str, &str) = ("ramp", include_str!("../../../studies/ramp.toml"));
 
 fn plan(study: (&str, &str), target: &str, sets: &[(&str, &str)]) -> Plan {
     let always = [("clients", "2"), ("blocks_min", "1"), ("blocks_max", "1"), ("warmup_ms", "50")];
@@ -272,4 +273,45 @@ fn a_server_that_dies_ends_its_samples_and_no_others() {
     let last = samples.last().unwrap();
     assert!(last.server.is_none() && last.store.is_none(), "{last:?}");
     assert!(last.generator.cpu_ns > 0);
+}
+
+#[test]
+fn a_store_beyond_its_memory_swaps_and_is_killed_without_swap() {
+    if !is_installed("redis-server") {
+        return;
+    }
+    let sets = [("keys", "8000"), ("value_bytes", "16384"), ("measure_ms", "300")];
+    let mut plan = plan(RAMP, "redis", &sets);
+    let mut cell = plan.cells.remove(0);
+    cell.load = Load::closed(4);
+    for (id, swap_bytes) in [("swap", 256 << 20), ("none", 0)] {
+        let Workload::Kv(kv) = &mut cell.workload else { panic!("{:?}", cell.workload) };
+        kv.filled_share = 1.0;
+        kv.phases.truncate(1);
+        kv.memory = Some(MemoryPlan { limit_bytes: 64 << 20, swap_bytes });
+        plan.cells.insert(0, model::Cell { id: id.into(), ..cell.clone() });
+    }
+    plan.cells.truncate(2);
+    let mut heard = Heard::default();
+    heard.run(plan);
+    if heard.trials.is_empty() {
+        println!("skipped: no control group with a memory limit can be made here");
+        return;
+    }
+    let trial = |id: &str| heard.trials.iter().find(|trial| trial.cell == id).unwrap();
+    let failure = trial("none").failure.as_ref().unwrap();
+    assert_eq!(failure.class, ErrorClass::Full);
+    assert!(failure.message.contains("used up its memory_limit of 64 MiB and died"), "{failure}");
+    let swapping = trial("swap");
+    if let Some(failure) = &swapping.failure {
+        assert!(failure.message.contains("holds no swap"), "{failure}");
+        println!("skipped in part: {failure}");
+        return;
+    }
+    let memory = swapping.memory.unwrap();
+    assert_eq!(memory.oom_kills, 0);
+    assert!(memory.swap.unwrap().used_bytes > 50 << 20, "{memory:?}");
+    let samples = &heard.samples[&(0, "swap".into())];
+    let swapped = |sample: &Sample| sample.server.as_ref().map(|server| server.swapped_bytes);
+    assert!(samples.iter().filter_map(swapped).max() > Some(50 << 20));
 }

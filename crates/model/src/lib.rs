@@ -45,7 +45,7 @@ pub use app_cache::{AppCache, Backend, CM_PREFIX, CM_SETTINGS, DataFiles, DataSi
 pub use calibration::{Calibration, NullRate};
 pub use event::{Event, Recorded, RecordedOperation, Sink, SinkError};
 pub use load::{FILL, Load, PEAK, RampSteps};
-pub use memory::{Emptied, MemoryLimit, MemoryUse, PageCache};
+pub use memory::{Emptied, MemoryLimit, MemoryPlan, MemoryUse, PageCache, SwapUse};
 pub use plan::{
     Cell, Connections, Control, Effort, Generation, Kv, KvOperation, Layout, Names, Order, Phase,
     Plan, PlannedTarget, Product, Scale, Sessions, Stop, Workload,

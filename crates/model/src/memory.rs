@@ -77,6 +77,16 @@ impl TryFrom<String> for MemoryLimit {
     }
 }
 
+/// What a target may take of memory, and where the rest of its data goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemoryPlan {
+    /// The most memory, page cache included, bytes.
+    pub limit_bytes: u64,
+    /// Swap besides, in a file on the disk under test, bytes; 0 for none.
+    #[serde(default)]
+    pub swap_bytes: u64,
+}
+
 /// What a target took of its memory limit, from the start of its servers to the end of the trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryUse {
@@ -88,6 +98,26 @@ pub struct MemoryUse {
     pub page_cache_bytes: u64,
     /// Processes that the kernel killed since the limit was used up.
     pub oom_kills: u64,
+    /// What it took of the planned swap; `None` where there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub swap: Option<SwapUse>,
+}
+
+/// What a target took of its swap.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SwapUse {
+    /// The limit, bytes.
+    pub limit_bytes: u64,
+    /// The most that was in use, bytes; `None` where the kernel does not tell.
+    pub peak_bytes: Option<u64>,
+    /// In use at the end, bytes.
+    pub used_bytes: u64,
+    /// Read back from swap, bytes.
+    pub read_bytes: u64,
+    /// Written to swap, bytes.
+    pub written_bytes: u64,
+    /// True where the kernel counts reads and writes of the whole machine only.
+    pub of_machine: bool,
 }
 
 #[cfg(test)]

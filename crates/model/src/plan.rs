@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::action::Action;
 use crate::app_cache::{AppCache, Backend, CM_PREFIX, DataFiles};
 use crate::load::Load;
+use crate::memory::MemoryPlan;
 use crate::program::Program;
 use crate::search::Search;
 use crate::study::{Advice, Claim};
@@ -219,6 +220,9 @@ pub struct Kv {
     /// first, and its client sends each next one when the one before is answered well.
     #[serde(default, skip_serializing_if = "is_false")]
     pub follows: bool,
+    /// What its private server may take of memory; `None` for no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<MemoryPlan>,
     /// Measured phases, in order.
     pub phases: Vec<Phase>,
     /// What is done to the target meanwhile, by time within each phase.
@@ -323,6 +327,17 @@ impl Workload {
             Self::Sessions(_) => false,
             Self::Kv(kv) => kv.filled_share < 1.0 || !kv.operations.iter().all(keeps),
             Self::AppCache(_) => true,
+        }
+    }
+
+    /// What the private servers may take of memory; `None` for no limit.
+    pub fn memory(&self) -> Option<MemoryPlan> {
+        match self {
+            Self::Sessions(_) => None,
+            Self::Kv(kv) => kv.memory,
+            Self::AppCache(cache) => cache
+                .memory_limit_bytes
+                .map(|limit_bytes| MemoryPlan { limit_bytes, swap_bytes: 0 }),
         }
     }
 

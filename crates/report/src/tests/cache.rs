@@ -450,6 +450,7 @@ fn a_memory_limit_is_told_with_what_was_taken() {
             peak_bytes: is_files.then_some((240 << 20) + u64::from(trial.block)),
             page_cache_bytes: 200 << 20,
             oom_kills: u64::from(is_files && trial.block == 1),
+            swap: None,
         });
     }
     let view = judge(&recorded);

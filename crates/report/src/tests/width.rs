@@ -47,6 +47,7 @@ pub(super) fn everything() -> Recorded {
             peak_bytes: Some(240 << 20),
             page_cache_bytes: 200 << 20,
             oom_kills: 0,
+            swap: None,
         });
         for phase in &mut trial.points {
             let whole = phase.operations[0].clone();

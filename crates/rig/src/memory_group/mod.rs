@@ -1,4 +1,5 @@
-//! A control group of our own with a memory limit, for the processes of a target.
+//! A control group of our own with a memory limit, for the processes of a target, and swap for what
+//! is beyond.
 //!
 //! Page cache is charged to whom touches it first, so clients of files have to be in it as well:
 //! our own process moves in for the time that they work ([`MemoryGroup::enter`]). What it had
@@ -8,19 +9,22 @@
 //! when its processes have ended.
 //!
 //! - `place`: which version of control groups there is, and where a group can be made.
+//! - `swap`: where what is beyond the limit goes.
 
 mod place;
+mod swap;
 
 use crate::error::{Result, RigError};
 use crate::guard::Guard;
 use crate::owner::{Owner, new_name};
-use model::MemoryUse;
+use model::{MemoryPlan, MemoryUse};
 use place::Place;
 pub(crate) use place::procs;
 use std::fs;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+use swap::Swap;
 
 /// Time that a group may need to become empty after its last process was waited for.
 const EMPTY_WITHIN: Duration = Duration::from_secs(5);
@@ -30,17 +34,23 @@ const EMPTY_WITHIN: Duration = Duration::from_secs(5);
 pub struct MemoryGroup {
     place: Place,
     path: PathBuf,
-    limit_bytes: u64,
+    plan: MemoryPlan,
+    /// What the machine had read and written of swap before.
+    swapped_before: (u64, u64),
+    swap: Option<Swap>,
     guard: Guard,
 }
 
 impl MemoryGroup {
-    /// Makes a group that takes at most `limit_bytes` of memory, page cache included, and no swap.
+    /// Makes a group that takes at most that much memory, page cache included, and beyond it only
+    /// the planned swap, in a file of its own on the disk of `disk`.
     ///
     /// Errors: control groups with a memory controller are missing or not ours to make; a group
-    /// above allows less. The text says what to do.
-    pub fn new(guard: &Guard, limit_bytes: u64) -> Result<Self> {
+    /// above allows less; there can be no swap. The text says what to do.
+    pub fn new(guard: &Guard, plan: MemoryPlan, disk: &Path) -> Result<Self> {
         let place = Place::find(Path::new("/"), std::process::id())?;
+        let bytes = Some(plan.swap_bytes).filter(|bytes| *bytes > 0);
+        let swap = bytes.map(|bytes| Swap::on(guard, disk, bytes)).transpose()?;
         let owner = guard.owner().map_or_else(String::new, Owner::suffix);
         loop {
             let path = place.parent.join(new_name() + &owner);
@@ -55,9 +65,10 @@ impl MemoryGroup {
                 Err(e) => return Err(place.refused(&e)),
                 Ok(()) => {}
             }
+            let swapped_before = place.swapped();
             // From here on, dropping it removes it.
-            let group = Self { place, path, limit_bytes, guard: guard.clone() };
-            group.place.limit(&group.path, limit_bytes)?;
+            let group = Self { place, path, plan, swapped_before, swap, guard: guard.clone() };
+            group.place.limit(&group.path, plan)?;
             return Ok(group);
         }
     }
@@ -65,6 +76,11 @@ impl MemoryGroup {
     /// Its directory in the file system of control groups.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Its limits.
+    pub fn plan(&self) -> MemoryPlan {
+        self.plan
     }
 
     /// Moves this process into the group, until what is given back is dropped.
@@ -75,12 +91,15 @@ impl MemoryGroup {
 
     /// What was taken so far.
     pub fn usage(&self) -> Result<MemoryUse> {
-        self.place.usage(&self.path, self.limit_bytes)
+        self.place.usage(&self.path, self.plan, self.swapped_before)
     }
 
     /// Removes it now, with a word when that fails; the guard then tries again in the end.
-    pub fn remove(self) -> Result<()> {
-        self.remove_now()
+    pub fn remove(mut self) -> Result<()> {
+        let removed = self.remove_now();
+        // Its processes have ended, so that nothing has to be read back.
+        let swap = self.swap.take().map_or(Ok(()), Swap::remove);
+        removed.and(swap)
     }
 
     fn remove_now(&self) -> Result<()> {

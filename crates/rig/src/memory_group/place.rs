@@ -7,9 +7,10 @@
 //! below the parent that handed us the controller. To leave our own group is to leave its limit:
 //! where it has one, that is refused.
 
+use super::swap::page_bytes;
 use crate::error::{Result, RigError};
 use crate::host::limits::{V1_MEMORY, V2, directories};
-use model::{ErrorClass, MemoryUse};
+use model::{ErrorClass, MemoryPlan, MemoryUse, SwapUse};
 use stats::format_bytes;
 use std::fs;
 use std::io;
@@ -17,6 +18,8 @@ use std::path::{Path, PathBuf};
 
 /// The largest page of any machine that Linux runs on, bytes.
 const PAGE_BYTES_MAX: u64 = 64 << 10;
+/// The kernel's own default.
+const SWAPPINESS: u64 = 60;
 
 /// Version of control groups whose memory controller is in use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,50 +71,64 @@ impl Place {
         Ok(Self { version: Version::V2, own, parent, root: root.into() })
     }
 
-    /// Sets the limit of a group that was made here, and forbids it to swap.
-    pub(super) fn limit(&self, group: &Path, limit_bytes: u64) -> Result<()> {
-        let set = |name: &str, value: &str| {
-            let file = group.join(name);
-            fs::write(&file, value).map_err(RigError::io("set", &file))
-        };
-        let bytes = limit_bytes.to_string();
-        let above = match self.version {
-            Version::V1 => {
-                set("memory.limit_in_bytes", &bytes)?;
-                // The second limit is that of memory and swap together. Where swap is not
-                // accounted for, no swappiness means no swap.
-                if group.join("memory.memsw.limit_in_bytes").exists() {
-                    set("memory.memsw.limit_in_bytes", &bytes)?;
-                } else {
-                    set("memory.swappiness", "0")?;
-                }
-                stat(group, "hierarchical_memory_limit")
-            }
-            Version::V2 => {
-                set("memory.max", &bytes)?;
-                if group.join("memory.swap.max").exists() {
-                    set("memory.swap.max", "0")?;
-                } else if self.swaps() {
-                    return Err(unfit(
-                        ErrorClass::Other,
-                        "this kernel does not limit the swap of a group, which would hide the \
-                         limit (expected no swap: `swapoff -a`)",
-                    ));
-                }
-                let above = self.parent.ancestors().take_while(|d| d.starts_with(&self.root));
-                above.filter_map(|directory| number(&directory.join("memory.max"))).min()
-            }
+    /// Sets the limits of a group that was made here: of memory, and of swap besides, which is
+    /// forbidden where none is planned.
+    pub(super) fn limit(&self, group: &Path, plan: MemoryPlan) -> Result<()> {
+        let MemoryPlan { limit_bytes, swap_bytes } = plan;
+        let (memory_above, swap_above) = match self.version {
+            Version::V1 => limit_version_1(group, plan)?,
+            Version::V2 => self.limit_version_2(group, plan)?,
         };
         // The kernel rounds a limit down to whole pages.
-        let less = |above: &u64| above / PAGE_BYTES_MAX < limit_bytes / PAGE_BYTES_MAX;
-        match above.filter(less) {
-            None => Ok(()),
-            Some(above) => {
-                let (limit, above) = (format_bytes(limit_bytes), format_bytes(above));
-                let what = format!("{limit} is more than the {above} that a group above allows");
-                Err(unfit(ErrorClass::Full, &what))
+        let is_less = |above: u64, bytes: u64| above.saturating_add(PAGE_BYTES_MAX) <= bytes;
+        for (what, bytes, above) in
+            [("", limit_bytes, memory_above), (" of swap", swap_bytes, swap_above)]
+        {
+            if let Some(above) = above.filter(|above| is_less(*above, bytes)) {
+                let (bytes, above) = (format_bytes(bytes), format_bytes(above));
+                let why =
+                    format!("{bytes}{what} is more than the {above} that a group above allows");
+                return Err(unfit(ErrorClass::Full, &why));
             }
         }
+        Ok(())
+    }
+
+    /// What the groups above allow, of memory and of swap; `None` for no limit.
+    fn limit_version_2(
+        &self,
+        group: &Path,
+        plan: MemoryPlan,
+    ) -> Result<(Option<u64>, Option<u64>)> {
+        let is_there = |name: &str| group.join(name).exists();
+        set(group, "memory.max", plan.limit_bytes)?;
+        if is_there("memory.swap.max") {
+            set(group, "memory.swap.max", plan.swap_bytes)?;
+        } else if plan.swap_bytes > 0 {
+            return Err(unaccounted());
+        } else if self.swaps() {
+            return Err(unfit(
+                ErrorClass::Other,
+                "this kernel does not limit the swap of a group, which would hide the limit \
+                 (expected no swap: `swapoff -a`)",
+            ));
+        }
+        if plan.swap_bytes > 0 && number(&self.root.join("proc/sys/vm/swappiness")) == Some(0) {
+            return Err(unfit(
+                ErrorClass::Other,
+                "vm.swappiness is 0, with which no group swaps (expected `sysctl \
+                 vm.swappiness=60`)",
+            ));
+        }
+        // Compressed pages would stay in memory, and the disk idle.
+        if plan.swap_bytes > 0 && is_there("memory.zswap.max") {
+            set(group, "memory.zswap.max", 0)?;
+        }
+        let least = |name: &str| {
+            let above = self.parent.ancestors().take_while(|d| d.starts_with(&self.root));
+            above.filter_map(|directory| number(&directory.join(name))).min()
+        };
+        Ok((least("memory.max"), least("memory.swap.max")))
     }
 
     fn swaps(&self) -> bool {
@@ -119,8 +136,20 @@ impl Place {
         fs::read_to_string(self.root.join("proc/swaps")).is_ok_and(|s| s.lines().count() > 1)
     }
 
-    /// What a group that was made here has taken.
-    pub(super) fn usage(&self, group: &Path, limit_bytes: u64) -> Result<MemoryUse> {
+    /// What the machine has read and written of swap since it booted, pages.
+    pub(super) fn swapped(&self) -> (u64, u64) {
+        let text = fs::read_to_string(self.root.join("proc/vmstat")).unwrap_or_default();
+        let pages = |name| word(&text, name).unwrap_or(0);
+        (pages("pswpin"), pages("pswpout"))
+    }
+
+    /// What a group that was made here has taken; `before` is what [`Self::swapped`] gave then.
+    pub(super) fn usage(
+        &self,
+        group: &Path,
+        plan: MemoryPlan,
+        before: (u64, u64),
+    ) -> Result<MemoryUse> {
         let (peak, events) = match self.version {
             Version::V1 => ("memory.max_usage_in_bytes", "memory.oom_control"),
             Version::V2 => ("memory.peak", "memory.events"),
@@ -129,11 +158,34 @@ impl Place {
         let events = fs::read_to_string(&file).map_err(RigError::io("read", &file))?;
         let list = |name| stat(group, name).unwrap_or(0);
         Ok(MemoryUse {
-            limit_bytes,
+            limit_bytes: plan.limit_bytes,
             peak_bytes: number(&group.join(peak)),
             page_cache_bytes: list("active_file") + list("inactive_file"),
             oom_kills: word(&events, "oom_kill").unwrap_or(0),
+            swap: (plan.swap_bytes > 0).then(|| self.swap_usage(group, plan, before)),
         })
+    }
+
+    fn swap_usage(&self, group: &Path, plan: MemoryPlan, before: (u64, u64)) -> SwapUse {
+        // Groups count since Linux 6.12, of version 2 only.
+        let of_group = stat(group, "pswpin").zip(stat(group, "pswpout"));
+        let of_machine = || {
+            let (read, written) = self.swapped();
+            (read.saturating_sub(before.0), written.saturating_sub(before.1))
+        };
+        let (read, written) = of_group.unwrap_or_else(of_machine);
+        let now = match self.version {
+            Version::V1 => stat(group, "swap"),
+            Version::V2 => number(&group.join("memory.swap.current")),
+        };
+        SwapUse {
+            limit_bytes: plan.swap_bytes,
+            peak_bytes: number(&group.join("memory.swap.peak")),
+            used_bytes: now.unwrap_or(0),
+            read_bytes: read * page_bytes(),
+            written_bytes: written * page_bytes(),
+            of_machine: of_group.is_none(),
+        }
     }
 
     /// Why a group could not be made.
@@ -187,6 +239,40 @@ fn parent_of_version_2(own: &Path, above: Option<PathBuf>) -> Result<PathBuf> {
         ));
     }
     Ok(above)
+}
+
+/// What the groups above allow, of memory and of memory and swap together less our memory.
+fn limit_version_1(group: &Path, plan: MemoryPlan) -> Result<(Option<u64>, Option<u64>)> {
+    let MemoryPlan { limit_bytes, swap_bytes } = plan;
+    set(group, "memory.limit_in_bytes", limit_bytes)?;
+    // The second limit is that of memory and swap together. Where swap is not accounted for, no
+    // swappiness means no swap.
+    if group.join("memory.memsw.limit_in_bytes").exists() {
+        set(group, "memory.memsw.limit_in_bytes", limit_bytes.saturating_add(swap_bytes))?;
+    } else if swap_bytes > 0 {
+        return Err(unaccounted());
+    } else {
+        set(group, "memory.swappiness", 0)?;
+    }
+    if swap_bytes > 0 && number(&group.join("memory.swappiness")) == Some(0) {
+        set(group, "memory.swappiness", SWAPPINESS)?;
+    }
+    let both = stat(group, "hierarchical_memsw_limit");
+    let swap = both.map(|both| both.saturating_sub(limit_bytes));
+    Ok((stat(group, "hierarchical_memory_limit"), swap))
+}
+
+fn set(group: &Path, name: &str, value: u64) -> Result<()> {
+    let file = group.join(name);
+    fs::write(&file, value.to_string()).map_err(RigError::io("set", &file))
+}
+
+fn unaccounted() -> RigError {
+    unfit(
+        ErrorClass::Missing,
+        "this kernel does not account for the swap of a group (expected `swapaccount=1` on its \
+         command line)",
+    )
 }
 
 fn unfit(class: ErrorClass, problem: &str) -> RigError {

@@ -36,6 +36,10 @@ fn text(group: &Path, file: &str) -> String {
     fs::read_to_string(group.join(file)).unwrap()
 }
 
+fn plan(limit_bytes: u64, swap_bytes: u64) -> MemoryPlan {
+    MemoryPlan { limit_bytes, swap_bytes }
+}
+
 const SCOPE: &str = "sys/fs/cgroup/system.slice/run.scope";
 
 /// Version 2 with our process in a scope, and what the slice above hands on.
@@ -64,11 +68,11 @@ fn version_1_makes_its_group_below_our_own() {
     assert_eq!((place.version, &place.own, &place.parent), (Version::V1, &own, &own));
     let files = ["memory.limit_in_bytes", "memory.memsw.limit_in_bytes", "memory.swappiness"];
     let group = made(&place, &files);
-    place.limit(&group, 64 << 20).unwrap();
+    place.limit(&group, plan(64 << 20, 0)).unwrap();
     assert_eq!(files.map(|f| text(&group, f)), ["67108864", "67108864", ""]);
     // Where swap is not accounted for there is no second limit.
     fs::remove_file(group.join("memory.memsw.limit_in_bytes")).unwrap();
-    place.limit(&group, 64 << 20).unwrap();
+    place.limit(&group, plan(64 << 20, 0)).unwrap();
     assert_eq!(text(&group, "memory.swappiness"), "0");
 
     fs::write(group.join("memory.max_usage_in_bytes"), "67100000\n").unwrap();
@@ -82,10 +86,11 @@ fn version_1_makes_its_group_below_our_own() {
         peak_bytes: Some(67_100_000),
         page_cache_bytes: 12_288,
         oom_kills: 2,
+        swap: None,
     };
-    assert_eq!(place.usage(&group, 64 << 20).unwrap(), taken);
-    place.limit(&group, 50_000_100).unwrap();
-    let error = place.limit(&group, 64 << 20).unwrap_err().to_string();
+    assert_eq!(place.usage(&group, plan(64 << 20, 0), (0, 0)).unwrap(), taken);
+    place.limit(&group, plan(50_000_100, 0)).unwrap();
+    let error = place.limit(&group, plan(64 << 20, 0)).unwrap_err().to_string();
     assert!(
         error.contains("64 MiB is more than the 47.7 MiB that a group above allows"),
         "{error}"
@@ -110,19 +115,22 @@ fn version_2_makes_its_group_beside_our_own() {
     assert_eq!(place.own, root.path().join(SCOPE));
     assert_eq!(place.parent, root.path().join("sys/fs/cgroup/system.slice"));
     let group = made(&place, &["memory.max", "memory.swap.max"]);
-    place.limit(&group, 256 << 20).unwrap();
+    place.limit(&group, plan(256 << 20, 0)).unwrap();
     assert_eq!(text(&group, "memory.max"), "268435456");
     assert_eq!(text(&group, "memory.swap.max"), "0");
-    let error = place.limit(&group, 2 << 30).unwrap_err().to_string();
+    let error = place.limit(&group, plan(2 << 30, 0)).unwrap_err().to_string();
     assert!(error.contains("2 GiB is more than the 1 GiB that a group above allows"), "{error}");
 
     fs::write(group.join("memory.events"), "oom 1\noom_kill 1\noom_group_kill 0\n").unwrap();
     fs::write(group.join("memory.stat"), "anon 7\ninactive_file 1\nactive_file 2\n").unwrap();
-    let taken = place.usage(&group, 256 << 20).unwrap();
+    let taken = place.usage(&group, plan(256 << 20, 0), (0, 0)).unwrap();
     // `memory.peak` came with Linux 5.19.
     assert_eq!((taken.peak_bytes, taken.page_cache_bytes, taken.oom_kills), (None, 3, 1));
     fs::write(group.join("memory.peak"), "268435456\n").unwrap();
-    assert_eq!(place.usage(&group, 256 << 20).unwrap().peak_bytes, Some(268_435_456));
+    assert_eq!(
+        place.usage(&group, plan(256 << 20, 0), (0, 0)).unwrap().peak_bytes,
+        Some(268_435_456)
+    );
 }
 
 #[test]
@@ -161,10 +169,10 @@ fn swap_that_cannot_be_limited_hides_no_limit() {
     let root = version_2("memory\n", "max\n");
     let place = found(&root).unwrap();
     let group = made(&place, &["memory.max"]);
-    place.limit(&group, 64 << 20).unwrap();
+    place.limit(&group, plan(64 << 20, 0)).unwrap();
     fs::write(root.path().join("proc/swaps"), "Filename Type Size\n/dev/sdb partition 9\n")
         .unwrap();
-    let error = place.limit(&group, 64 << 20).unwrap_err().to_string();
+    let error = place.limit(&group, plan(64 << 20, 0)).unwrap_err().to_string();
     assert!(error.contains("does not limit the swap of a group"), "{error}");
 }
 
@@ -188,4 +196,85 @@ fn a_group_that_may_not_be_made_says_who_may() {
     let error = place.refused(&io::ErrorKind::PermissionDenied.into());
     assert_eq!(error.class(), ErrorClass::Denied);
     assert!(error.to_string().contains("expected root, or groups handed over"), "{error}");
+}
+
+const LIMIT: u64 = 64 << 20;
+const SWAP: u64 = 256 << 20;
+
+#[test]
+fn version_1_limits_memory_and_swap_together() {
+    let root = host(&[
+        ("proc/self/cgroup", "4:memory:/\n"),
+        ("proc/vmstat", "pswpin 10\npswpout 30\n"),
+        ("sys/fs/cgroup/memory/cgroup.procs", "4711\n"),
+    ]);
+    let place = found(&root).unwrap();
+    let files = ["memory.limit_in_bytes", "memory.memsw.limit_in_bytes", "memory.swappiness"];
+    let group = made(&place, &files);
+    place.limit(&group, plan(LIMIT, SWAP)).unwrap();
+    assert_eq!(files.map(|f| text(&group, f)), ["67108864", "335544320", ""]);
+    // Without swappiness a group is killed before it swaps.
+    fs::write(group.join("memory.swappiness"), "0\n").unwrap();
+    place.limit(&group, plan(LIMIT, SWAP)).unwrap();
+    assert_eq!(text(&group, "memory.swappiness"), "60");
+
+    fs::write(group.join("memory.oom_control"), "oom_kill 0\n").unwrap();
+    let above = "hierarchical_memory_limit 67108864\nhierarchical_memsw_limit 134217728\n";
+    fs::write(group.join("memory.stat"), [above, "swap 8192\n"].concat()).unwrap();
+    let page = page_bytes();
+    let taken = SwapUse {
+        limit_bytes: SWAP,
+        peak_bytes: None,
+        used_bytes: 8192,
+        read_bytes: 2 * page,
+        written_bytes: 25 * page,
+        of_machine: true,
+    };
+    assert_eq!(place.usage(&group, plan(LIMIT, SWAP), (8, 5)).unwrap().swap, Some(taken));
+    let error = place.limit(&group, plan(LIMIT, SWAP)).unwrap_err();
+    assert_eq!(error.class(), ErrorClass::Full);
+    let (error, why) = (error.to_string(), "256 MiB of swap is more than the 64 MiB that a group");
+    assert!(error.contains(why), "{error}");
+
+    fs::remove_file(group.join("memory.memsw.limit_in_bytes")).unwrap();
+    let error = place.limit(&group, plan(LIMIT, SWAP)).unwrap_err().to_string();
+    assert!(error.contains("expected `swapaccount=1` on its command line"), "{error}");
+}
+
+#[test]
+fn version_2_limits_swap_by_itself() {
+    let root = version_2("memory\n", "max\n");
+    let place = found(&root).unwrap();
+    let files = ["memory.max", "memory.swap.max", "memory.zswap.max"];
+    let group = made(&place, &files);
+    place.limit(&group, plan(LIMIT, SWAP)).unwrap();
+    assert_eq!(files.map(|f| text(&group, f)), ["67108864", "268435456", "0"]);
+
+    fs::write(group.join("memory.events"), "oom_kill 0\n").unwrap();
+    fs::write(group.join("memory.stat"), "pswpin 3\npswpout 4\n").unwrap();
+    fs::write(group.join("memory.swap.current"), "8192\n").unwrap();
+    fs::write(group.join("memory.swap.peak"), "12288\n").unwrap();
+    let page = page_bytes();
+    let taken = SwapUse {
+        limit_bytes: SWAP,
+        peak_bytes: Some(12_288),
+        used_bytes: 8192,
+        read_bytes: 3 * page,
+        written_bytes: 4 * page,
+        of_machine: false,
+    };
+    assert_eq!(place.usage(&group, plan(LIMIT, SWAP), (8, 5)).unwrap().swap, Some(taken));
+
+    let refusal = || place.limit(&group, plan(LIMIT, SWAP)).unwrap_err().to_string();
+    let slice = root.path().join("sys/fs/cgroup/system.slice/memory.swap.max");
+    fs::write(&slice, "0\n").unwrap();
+    let why = "256 MiB of swap is more than the 0 B that a group above allows";
+    assert!(refusal().contains(why), "{}", refusal());
+    place.limit(&group, plan(LIMIT, 0)).unwrap();
+    fs::write(&slice, "max\n").unwrap();
+    fs::create_dir_all(root.path().join("proc/sys/vm")).unwrap();
+    fs::write(root.path().join("proc/sys/vm/swappiness"), "0\n").unwrap();
+    assert!(refusal().contains("`sysctl vm.swappiness=60`"), "{}", refusal());
+    fs::remove_file(group.join("memory.swap.max")).unwrap();
+    assert!(refusal().contains("`swapaccount=1`"), "{}", refusal());
 }
