@@ -12,6 +12,13 @@ use std::fmt;
 #[derive(Debug, Default)]
 struct Column(Vec<i64>);
 
+impl Column {
+    /// True where nothing was ever told.
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
 /// No difference of two readings of a counter is that large.
 const NOT_TOLD: i64 = i64::MIN;
 
@@ -67,6 +74,8 @@ pub(crate) struct Line {
     /// By the counter's name. Fragmentation is in thousandths.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     store: BTreeMap<String, Column>,
+    #[serde(default, skip_serializing_if = "Column::is_empty")]
+    group_bytes: Column,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     network: Option<Network>,
 }
@@ -113,6 +122,7 @@ impl Line {
             server: has_server.then(|| Process::of(samples.iter().map(|s| s.server.as_ref()))),
             generator: Process::of(samples.iter().map(|s| Some(&s.generator))),
             store: store_columns(samples),
+            group_bytes: column(samples.iter().map(|s| s.group_bytes)),
             network: network.map(|n| Network::of(&n.interface, samples)),
         }
     }
@@ -129,6 +139,7 @@ impl Line {
         let store = self.store.iter();
         let store = store.map(|(name, column)| Ok((name.as_str(), Readings::of(column, length)?)));
         let mut store = store.collect::<Result<Vec<_>, Problem>>()?;
+        let mut group_bytes = Readings::of(&self.group_bytes, length)?;
         let mut last = 0_u64;
         Ok(self.at_ns.iter().map(move |difference| {
             last = last.wrapping_add_signed(*difference);
@@ -137,6 +148,7 @@ impl Line {
                 server: server.as_mut().and_then(ProcessReadings::told),
                 generator: generator.told().unwrap_or_default(),
                 store: store_told(&mut store),
+                group_bytes: group_bytes.told(),
                 network: network.as_mut().and_then(NetworkReadings::told),
             }
         }))
@@ -188,7 +200,7 @@ fn store_told(columns: &mut [(&str, Readings<'_>)]) -> Option<StoreCounters> {
 const FRAGMENTATION: &str = "fragmentation";
 
 /// The whole numbers that a store tells, by name.
-fn counters(store: &mut StoreCounters) -> [(&'static str, &mut Option<u64>); 12] {
+fn counters(store: &mut StoreCounters) -> [(&'static str, &mut Option<u64>); 13] {
     [
         ("used_bytes", &mut store.used_bytes),
         ("limit_bytes", &mut store.limit_bytes),
@@ -200,6 +212,7 @@ fn counters(store: &mut StoreCounters) -> [(&'static str, &mut Option<u64>); 12]
         ("misses", &mut store.misses),
         ("evicted", &mut store.evicted),
         ("expired", &mut store.expired),
+        ("saving", &mut store.saving),
         ("received_bytes", &mut store.received_bytes),
         ("sent_bytes", &mut store.sent_bytes),
     ]

@@ -1,6 +1,6 @@
 //! What is done to a target in the course of a phase, and what happened to it.
 
-use model::{Action, Endpoint, EventKind, Failure, Sample, TrialEvent};
+use model::{Action, Endpoint, EventKind, Fact, Failure, Sample, TrialEvent};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -66,6 +66,18 @@ pub(crate) fn saves(samples: &[Sample]) -> Vec<TrialEvent> {
     events
 }
 
+/// What the kernel copied while servers saved, by their control group: the most memory of the first
+/// save, less what there was before it.
+pub(crate) fn copied(samples: &[Sample], events: &[TrialEvent]) -> Option<Fact> {
+    let at = |kind| events.iter().find(|event| event.kind == kind).map(|event| event.at_ns);
+    let (began_ns, ended_ns) = (at(EventKind::SaveBegan)?, at(EventKind::SaveEnded)?);
+    let before = samples.iter().rfind(|sample| sample.at_ns < began_ns)?.group_bytes?;
+    let during = samples.iter().filter(|s| (began_ns..=ended_ns).contains(&s.at_ns));
+    let most = during.filter_map(|sample| sample.group_bytes).max()?;
+    let value = most.saturating_sub(before) as f64;
+    Some(Fact { name: "copied_bytes".into(), value, source: "memory group".into() })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -82,5 +94,10 @@ mod tests {
         let events = saves(&samples.map(sample));
         let told: Vec<(u64, EventKind)> = events.iter().map(|e| (e.at_ns, e.kind)).collect();
         assert_eq!(told, [(2, EventKind::SaveBegan), (5, EventKind::SaveEnded)]);
+        let with_memory = samples.into_iter().zip([100, 130, 190, 170, 110]);
+        let samples: Vec<Sample> = with_memory
+            .map(|(told, bytes)| Sample { group_bytes: Some(bytes), ..sample(told) })
+            .collect();
+        assert_eq!(copied(&samples, &events).unwrap().value, 90.0);
     }
 }

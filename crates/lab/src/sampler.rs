@@ -8,8 +8,9 @@
 use drivers::Admin;
 use load::Progress;
 use model::{Endpoint, Event, Failure, SAMPLE_NS, Sample, StoreCounters};
-use rig::{InterfaceReader, UsageReader, pin_current_thread};
+use rig::{InterfaceReader, UsageReader, anonymous_bytes, pin_current_thread};
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender, TrySendError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -47,12 +48,14 @@ impl Sampler {
     pub(crate) fn start(ready: &Ready, generator: &[usize], zero: Instant) -> Self {
         let endpoints: Vec<Endpoint> = ready.endpoints().cloned().collect();
         let (servers, cpus) = (ready.server_pids(), generator.to_vec());
+        let group = ready.group.as_ref().map(|group| group.path().to_path_buf());
         let (stop, stopped) = mpsc::channel();
         let (told, live) = mpsc::sync_channel(LIVE_MAX);
         let run = move || {
             // Where it is refused, it runs anywhere.
             let _ = pin_current_thread(&cpus);
-            sample(Readers::new(&servers, endpoints), zero, &stopped, &told)
+            let readers = Readers { group, ..Readers::new(&servers, endpoints) };
+            sample(readers, zero, &stopped, &told)
         };
         let thread = thread::Builder::new().name("sampler".into()).spawn(run).ok();
         Self { stop: Some(stop), live, thread }
@@ -162,6 +165,8 @@ struct Readers {
     server: UsageReader,
     generator: UsageReader,
     network: Option<InterfaceReader>,
+    /// The servers' control group.
+    group: Option<PathBuf>,
     asking: Option<Asking>,
 }
 
@@ -172,6 +177,7 @@ impl Readers {
             server: UsageReader::new(servers).with_children(),
             generator: UsageReader::new(&[std::process::id()]),
             network,
+            group: None,
             asking: Asking::start(endpoints),
         }
     }
@@ -185,6 +191,7 @@ impl Readers {
             at_ns,
             server: self.server.read(),
             generator,
+            group_bytes: self.group.as_deref().and_then(anonymous_bytes),
             network: self.network.as_mut().and_then(InterfaceReader::read),
             store: asked.and_then(|(asking, asked)| asking.told(asked)),
         }

@@ -96,6 +96,7 @@ fn measure(
     let offered = offered.map_err(|failure| explain(failure, &ready));
     measured.samples = sampler.stop();
     trial.events.extend(actions::saves(&measured.samples));
+    trial.facts.extend(actions::copied(&measured.samples, &trial.events));
     let memory = ready.memory_use();
     trial.memory = memory.as_ref().ok().copied().flatten();
     let is_own = !ready.server_pids().is_empty();
@@ -170,7 +171,7 @@ fn offer(
     };
     finished.record(begun, trial);
     trial.noise = Noise { run_delay_share: run_delay_share(&trial.points, cell), ..noise };
-    trial.facts = ready.numbers();
+    trial.facts.extend(ready.numbers());
     trial.filled = meter.filled;
     trial.emptied = meter.emptied;
     match finished.failure {

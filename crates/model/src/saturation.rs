@@ -21,6 +21,9 @@ pub struct Sample {
     /// What the server tells about itself; `None` where it told nothing in time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub store: Option<StoreCounters>,
+    /// Memory of the target's control group besides the page cache, bytes; `None` without one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group_bytes: Option<u64>,
     /// Traffic of the network interface that leads to the server; `None` for unix sockets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<NetworkUse>,

@@ -12,6 +12,7 @@
 //!   `targets`: its stores.
 
 mod app_cache;
+mod beyond_ram;
 pub mod choices;
 mod faults;
 mod phases;

@@ -16,20 +16,20 @@ const CLIENTS: &str = "clients";
 
 /// Names of facts for people; of others the name itself is told.
 const LABELS: [(&str, &str); 14] = [
-    ("bytes_per_key", "memory of a key and its value"),
+    ("bytes_per_key", "memory of a key"),
     ("copied_bytes", "copied while saving"),
     ("fork_ns", "fork"),
-    ("fill_per_s", "filling, keys"),
+    ("fill_per_s", "keys filled"),
     ("fill_ns", "filling"),
     ("rate_before_save_per_s", "rate before the save"),
-    ("save_lowest_rate_share", "lowest rate during the save, of the rate before"),
-    ("save_recovery_ns", "from the begin of the save until the rate was back"),
+    ("save_lowest_rate_share", "lowest in the save, of that"),
+    ("save_recovery_ns", "rate back after the save began"),
     ("save_ns", "save"),
     ("rate_before_kill_per_s", "rate before the kill"),
-    ("kill_lowest_rate_share", "lowest rate after the kill, of the rate before"),
-    ("kill_recovery_ns", "from the kill until the rate was back"),
-    ("writes_lost", "acknowledged writes lost, of those read back"),
-    ("writes_read_back", "acknowledged writes read back"),
+    ("kill_lowest_rate_share", "lowest after the kill, of that"),
+    ("kill_recovery_ns", "rate back after the kill"),
+    ("writes_lost", "acknowledged writes lost"),
+    ("writes_read_back", "writes read back"),
 ];
 
 /// What is estimated around an event: its begin, its end where it has one, and its name.
@@ -129,7 +129,7 @@ fn label(name: &str) -> String {
     let known = LABELS.iter().find(|(own, _)| *own == name);
     match (known, name.strip_suffix(".unavailable_ns")) {
         (Some((_, label)), _) => (*label).into(),
-        (None, Some(operation)) => format!("`{operation}` without service, longest"),
+        (None, Some(operation)) => format!("{operation} not answered"),
         (None, None) => name.replace('_', " "),
     }
 }
@@ -146,8 +146,8 @@ fn shown(fact: &FactView) -> String {
     };
     let beyond = match (fact.beyond, fact.by_block.len()) {
         (0, _) => String::new(),
-        (_, 0) => return "not within what was measured".into(),
-        (beyond, _) => format!("; not within what was measured in {beyond} more block(s)"),
+        (_, 0) => return "not before the end".into(),
+        (beyond, _) => format!("; in {beyond} blocks not before the end"),
     };
     let ends = match show::bounds(&fact.value) {
         Some((lo, hi)) if lo < hi => format!(" [{}, {}]", number(lo), number(hi)),

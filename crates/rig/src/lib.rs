@@ -63,7 +63,7 @@ pub use installed::{Installed, installed};
 pub use interface::{InterfaceReader, stays_here};
 pub use mariadb::{MariadbTemplate, start_mariadb};
 pub use memcached::start_memcached;
-pub use memory_group::{Inside, MemoryGroup};
+pub use memory_group::{Inside, MemoryGroup, anonymous_bytes};
 pub use noise::{NoiseRecorder, Taken, TakenReader};
 pub use page_cache::empty_page_cache;
 pub use redis::start_redis;

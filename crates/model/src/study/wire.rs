@@ -27,6 +27,8 @@ pub enum StudyWorkload {
     AppCache,
     /// Keys and values under a load that is raised until the store breaks.
     Ramp,
+    /// Keys and values that outgrow memory, and what a save costs.
+    BeyondRam,
 }
 
 /// A study file.

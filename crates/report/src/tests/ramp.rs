@@ -573,7 +573,7 @@ pub(super) fn sampled(cell: &str, block: u32, seconds: u64) -> ((u32, String), V
             evicted: Some(0),
             ..StoreCounters::default()
         };
-        Sample { at_ns, server: Some(server), generator, store: Some(store), network: None }
+        Sample { at_ns, server: Some(server), generator, store: Some(store), ..Sample::default() }
     };
     ((block, cell.into()), (0..=seconds * 10).map(sample).collect())
 }

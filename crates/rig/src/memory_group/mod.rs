@@ -19,6 +19,7 @@ use crate::guard::Guard;
 use crate::owner::{Owner, new_name};
 use model::{MemoryPlan, MemoryUse};
 use place::Place;
+pub use place::anonymous_bytes;
 pub(crate) use place::procs;
 use std::fs;
 use std::io::{ErrorKind, Write};

@@ -288,6 +288,14 @@ fn stat(group: &Path, name: &str) -> Option<u64> {
     word(&fs::read_to_string(group.join("memory.stat")).ok()?, name)
 }
 
+/// What the processes of a group have in memory besides the page cache, bytes; `None` where the
+/// kernel does not tell.
+pub fn anonymous_bytes(group: &Path) -> Option<u64> {
+    let list = fs::read_to_string(group.join("memory.stat")).ok()?;
+    // As versions 2 and 1 call it.
+    word(&list, "anon").or_else(|| word(&list, "rss"))
+}
+
 /// The number after `name` at the start of a line.
 fn word(text: &str, name: &str) -> Option<u64> {
     let mut lines = text.lines().filter_map(|line| line.split_once(' '));

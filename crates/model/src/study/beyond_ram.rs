@@ -1,0 +1,189 @@
+//! The workload `beyond-ram`: keys and values that outgrow memory, and what a save costs.
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use toml::Spanned;
+
+use super::planning::{Keys, Own, Run};
+use super::set::{Key, VALUE_BYTES, number, put};
+use super::targets::Stores;
+
+use super::{Fault, StudyError};
+use crate::action::{Act, Action};
+use crate::load::Load;
+use crate::memory::{MemoryLimit, MemoryPlan};
+use crate::plan::{Cell, Kv, KvOperation, Phase, Stop, Workload};
+
+/// Operations, each of which is a phase.
+const OPERATIONS: [&str; 2] = ["set", "get"];
+/// Names of keys as `redis-benchmark` made them in 2013: 21 bytes.
+const KEY_PREFIX: &str = "key:rand:";
+const KEY_BYTES: u64 = 21;
+/// What Redis takes of a key besides its name and value: an entry of the hash table (24 bytes), its
+/// slot (8, or 16 after the table grew), an object (16), and the heads of two strings (8).
+const ENTRY_BYTES: u64 = 24 + 12 + 16 + 8;
+/// Largest amount of data, in times the memory.
+const DATA_MAX: f64 = 8.0;
+/// Memory of a store that is not to swap, in times its data: a save may copy all of them.
+const ROOM: u64 = 4;
+/// Swap in times the data.
+const SWAP: u64 = 2;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Defaults {
+    /// Bytes of a value.
+    value_bytes: usize,
+    /// Time after which a trial ends with what it has, seconds.
+    deadline_s: u64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Size {
+    /// Memory of the store.
+    memory: MemoryLimit,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Profile {
+    name: Spanned<String>,
+    #[serde(rename = "about")]
+    _about: IgnoredAny,
+    /// Data in times the memory; each is a workload of its own.
+    data: Spanned<Vec<f64>>,
+    /// Operations, in the order of their phases.
+    operations: Spanned<Vec<String>>,
+    /// Length of a phase in units of the scale's `measure_ms`.
+    length: f64,
+    /// Requests that a client sends at once.
+    pipeline: u32,
+    /// True where memory is limited, and the rest of the data goes to swap.
+    #[serde(default)]
+    swap: bool,
+    /// When the store saves its data, as a share of the first phase.
+    save_at: Option<Spanned<f64>>,
+}
+
+impl Keys for Defaults {
+    type Size = Size;
+    type Profile = Profile;
+    const SET: &'static [Key<Self, Size>] = &[
+        Key("value_bytes", |own, _, text| number(&mut own.value_bytes, text, VALUE_BYTES, "bytes")),
+        Key("deadline_s", |own, _, text| number(&mut own.deadline_s, text, 1..=86_400, "seconds")),
+        Key("memory", |_, size, text| {
+            put(&mut size.memory, MemoryLimit::parse(text), MemoryLimit::EXPECTED)
+        }),
+    ];
+    const STORES: Stores = Stores::Keys;
+    const OPERATIONS: &'static [&'static str] = &OPERATIONS;
+
+    fn fault(own: &Own<Self>) -> Option<Fault> {
+        own.profiles.iter().find_map(fault_in_profile)
+    }
+
+    fn cells(run: &Run<'_, Self>) -> Result<Vec<Cell>, StudyError> {
+        let mut cells = Vec::new();
+        for profile in run.chosen() {
+            for clients in run.clients() {
+                let pipeline = profile.pipeline;
+                let load = Load::Closed { clients, one_session: false, pipeline, stages: vec![] };
+                for data in profile.data.get_ref() {
+                    let kv = workload(profile, *data, run);
+                    cells.extend(run.on_each_target(&load, |_| Workload::Kv(kv.clone())));
+                }
+            }
+        }
+        Ok(cells)
+    }
+}
+
+fn fault_in_profile(profile: &Profile) -> Option<Fault> {
+    let Profile { data, operations, save_at, .. } = profile;
+    let is_share = |share: &f64| (0.0..1.0).contains(share);
+    let is_amount = |data: &f64| *data > 0.0 && *data <= DATA_MAX;
+    let is_known = |name: &String| OPERATIONS.contains(&name.as_str());
+    if data.get_ref().is_empty() || !data.get_ref().iter().all(is_amount) {
+        return Some((
+            data.span().start,
+            format!("data must be numbers above 0, up to {DATA_MAX}"),
+        ));
+    }
+    if operations.get_ref().is_empty() || !operations.get_ref().iter().all(is_known) {
+        return Some((operations.span().start, "operations must be `set` or `get`".into()));
+    }
+    let save_at = save_at.as_ref().filter(|at| !is_share(at.get_ref()));
+    save_at.map(|at| (at.span().start, "save_at must be a share from 0 to below 1".into()))
+}
+
+/// The workload of a profile with so many times the memory of data.
+fn workload(profile: &Profile, data: f64, run: &Run<'_, Defaults>) -> Kv {
+    let Run { defaults, size, scale, study, .. } = run;
+    let memory_bytes = size.memory.bytes();
+    let data_bytes = (memory_bytes as f64 * data) as u64;
+    let length_ns = ((scale.measure_ms as f64 * profile.length * 1e6) as u64).max(1);
+    let operations = profile.operations.get_ref();
+    let phase = |name: &String| Phase {
+        name: name.clone(),
+        mix: [(name.clone(), 1.0)].into(),
+        warmup_ns: scale.warmup_ms * 1_000_000,
+        stop: Stop::AfterNs(length_ns),
+        control: None,
+    };
+    let save = |at: &Spanned<f64>| Action {
+        phase: operations.first().cloned().unwrap_or_default(),
+        at_ns: (length_ns as f64 * at.get_ref()) as u64,
+        what: Act::Save,
+    };
+    let memory = if profile.swap {
+        MemoryPlan { limit_bytes: memory_bytes, swap_bytes: data_bytes * SWAP }
+    } else {
+        MemoryPlan { limit_bytes: data_bytes.max(memory_bytes) * ROOM, swap_bytes: 0 }
+    };
+    let name = profile.name.get_ref();
+    Kv {
+        profile: if profile.data.get_ref().len() > 1 {
+            format!("{name}-{data}")
+        } else {
+            name.clone()
+        },
+        operations: OPERATIONS.map(|name| KvOperation { name: name.into(), command: None }).into(),
+        keys: (data_bytes / redis_bytes(defaults.value_bytes as u64)).max(1),
+        distribution: "uniform".into(),
+        key_prefix: KEY_PREFIX.into(),
+        key_bytes: None,
+        value_bytes: defaults.value_bytes.to_string(),
+        filled_share: 1.0,
+        verify_one_in: study.verify_one_in,
+        threads: 1,
+        phases: operations.iter().map(phase).collect(),
+        actions: profile.save_at.iter().map(save).collect(),
+        deadline_ns: defaults.deadline_s * 1_000_000_000,
+        memory: Some(memory),
+        ..Kv::default()
+    }
+}
+
+/// Memory that Redis takes of a key with such a value, about: jemalloc rounds each string up.
+fn redis_bytes(value_bytes: u64) -> u64 {
+    ENTRY_BYTES + size_class(KEY_BYTES + 2) + size_class(value_bytes + 6)
+}
+
+/// What jemalloc gives for so many bytes: multiples of 16 up to 128, then four sizes a doubling
+/// (jemalloc(3), size classes).
+fn size_class(bytes: u64) -> u64 {
+    let spacing = if bytes <= 128 { 16 } else { 1 << ((bytes - 1).ilog2() - 2) };
+    bytes.next_multiple_of(spacing)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strings_are_rounded_up_as_jemalloc_does() {
+        let classes = [23, 64, 128, 129, 1006, 1024, 1025, 4000].map(size_class);
+        assert_eq!(classes, [32, 64, 128, 160, 1024, 1024, 1280, 4096]);
+    }
+}
