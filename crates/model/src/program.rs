@@ -54,8 +54,8 @@ pub struct Program {
 
 impl Program {
     /// Every program, in the order in which they are listed to users. Sources: `redis.conf` and
-    /// `INFO server` of Valkey 8.1 and KeyDB 6.3.
-    pub const ALL: [Self; 2] = [
+    /// `INFO server` of Valkey 8.1, KeyDB 6.3 and Redict 7.3.
+    pub const ALL: [Self; 3] = [
         Self {
             kin: Kin {
                 title: "Valkey",
@@ -78,6 +78,18 @@ impl Program {
             numbers: "min-clients-per-thread server-threads",
             words: "active-client-balancing enable-async-commands server-thread-affinity",
             has_one_thread: false,
+        },
+        Self {
+            kin: Kin {
+                title: "Redict",
+                program: "redict-server",
+                version_field: Some("redict_version"),
+            },
+            target: "redict",
+            package: "redict-server, in Ubuntu from 25.04 on",
+            numbers: "",
+            words: "",
+            has_one_thread: true,
         },
     ];
 

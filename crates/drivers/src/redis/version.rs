@@ -55,6 +55,8 @@ mod tests {
         assert_eq!(version(keydb), "KeyDB 6.3.4");
         let redis = keydb.replace("/data/keydb-server", "/keydb/redis-server");
         assert_eq!(version(&redis), "Redis 6.3.4");
+        let redict = "# Server\r\nredis_version:7.2.4\r\nredict_version:7.3.2\r\n";
+        assert_eq!(version(redict), "Redict 7.3.2");
         let dragonfly = "# Server\r\nredis_version:7.4.0\r\ndragonfly_version:df-v1.40.1\r\n\
                          redis_mode:standalone\r\narch_bits:64\r\nmultiplexing_api:iouring\r\n";
         assert_eq!(version(dragonfly), "Dragonfly 1.40.1");
