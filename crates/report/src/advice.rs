@@ -7,9 +7,8 @@ use std::cmp::Reverse;
 
 use crate::ranking::{Ranked, Size, doubt_of, sizes, views};
 use crate::recorded::Recorded;
-use crate::search::commas;
 use crate::series::MeasuredPoint;
-use crate::show;
+use crate::show::{self, commas};
 use crate::view::{AdviceView, RankingView};
 
 /// What the advice of a study comes to; all empty without advice in the study.

@@ -70,7 +70,7 @@ pub(crate) fn claims(
     recorded: &Recorded,
     rows: &[Row],
     comparisons: &[Comparison],
-    ramps: (&[Ramp<'_>], &[RampView]),
+    ramps: &[(Ramp<'_>, RampView)],
 ) -> Vec<ClaimView> {
     let plan = &recorded.header.plan;
     let profiles = plain_profiles(plan, rows);
@@ -78,7 +78,8 @@ pub(crate) fn claims(
     let (of_ramps, of_rows): (Vec<&Claim>, Vec<&Claim>) =
         plan.claims.iter().partition(|claim| claim.expect.is_of_ramps());
     for claim in of_ramps {
-        let mut profiles: Vec<&str> = ramps.1.iter().map(|view| view.workload.as_str()).collect();
+        let mut profiles: Vec<&str> =
+            ramps.iter().map(|(_, view)| view.workload.as_str()).collect();
         profiles.dedup();
         for profile in &profiles {
             let judged = ramp::judge_claim(&claim.expect, profile, recorded, ramps);

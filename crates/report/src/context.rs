@@ -5,13 +5,12 @@ use model::leftovers::{KILLED, leftovers};
 use model::{Plan, PlannedTarget, Product, Program, Search, Trial};
 use std::collections::BTreeMap;
 
+use crate::blocks::median;
 use crate::cache;
 use crate::notes::Notes;
 use crate::recorded::{Recorded, TargetState};
-use crate::search::commas;
-use crate::show;
+use crate::show::{self, commas};
 use crate::taken::{shares, who};
-use crate::validity::median;
 use crate::view::{Comparison, FailureView, NoiseView, TargetView};
 
 /// Lines of a server's log that a failure shows at most.

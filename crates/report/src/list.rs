@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 
-use crate::search::grouped;
+use crate::show::grouped;
 use crate::text::table::{Line, Paint, Table, paragraph, width};
 use crate::view::Validity;
 

@@ -3,7 +3,7 @@
 use model::study::HighestRate;
 use stats::Paired;
 
-use super::{Climb, Ramp};
+use super::climb::{Climb, Ramp};
 use crate::pairs::ALPHA;
 use crate::recorded::Recorded;
 use crate::view::{Comparison, RampView, Value};
@@ -38,22 +38,18 @@ pub(crate) fn paired(
 }
 
 /// Every pair of targets of a profile.
-pub(crate) fn comparisons(
-    recorded: &Recorded,
-    ramps: &[Ramp<'_>],
-    views: &[RampView],
-) -> Vec<Comparison> {
+pub(crate) fn comparisons(recorded: &Recorded, ramps: &[(Ramp<'_>, RampView)]) -> Vec<Comparison> {
     let limit_ns = recorded.header.plan.limit_ns;
     let mut pairs = Vec::new();
-    for (i, a) in ramps.iter().enumerate() {
-        for (j, b) in ramps.iter().enumerate().skip(i + 1) {
-            if views[i].workload != views[j].workload || views[i].operation != views[j].operation {
+    for (i, (a, of_a)) in ramps.iter().enumerate() {
+        for (b, of_b) in &ramps[i + 1..] {
+            if of_a.workload != of_b.workload || of_a.operation != of_b.operation {
                 continue;
             }
             for (metric, which) in COMPARED {
                 let values = paired(a, b, |climb| highest(climb, which, limit_ns));
                 if !values.0.is_empty() {
-                    pairs.push((metric, &views[i], &views[j], values));
+                    pairs.push((metric, of_a, of_b, values));
                 }
             }
         }

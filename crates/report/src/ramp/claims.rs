@@ -4,8 +4,8 @@ use model::study::Expectation;
 use stats::Doubt;
 
 use super::against::{highest, paired};
+use super::climb::{Climb, Ramp, Seen};
 use super::place::Controls;
-use super::{Climb, Ramp, Seen};
 use crate::blocks::ratio_over_blocks;
 use crate::cases::{Case, Together, together};
 use crate::claims::{Judged, judge_ends, not_run};
@@ -16,7 +16,7 @@ use crate::view::{RampView, Value};
 /// What such a statement is judged by: the ramps of one profile, each with its view.
 struct Ground<'a> {
     recorded: &'a Recorded,
-    ramps: Vec<(&'a Ramp<'a>, &'a RampView)>,
+    ramps: Vec<&'a (Ramp<'a>, RampView)>,
 }
 
 /// Judges a statement on the ramps of a profile.
@@ -24,9 +24,9 @@ pub(crate) fn judge(
     expect: &Expectation,
     profile: &str,
     recorded: &Recorded,
-    all: (&[Ramp<'_>], &[RampView]),
+    all: &[(Ramp<'_>, RampView)],
 ) -> Judged {
-    let ramps = all.0.iter().zip(all.1).filter(|(_, view)| view.workload == profile).collect();
+    let ramps = all.iter().filter(|(_, view)| view.workload == profile).collect();
     let ground = Ground { recorded, ramps };
     match expect {
         Expectation::Capacity { a, b, figure, min, max } => {
@@ -66,7 +66,7 @@ impl Ground<'_> {
     fn of(&self, target: &str) -> Result<(&Ramp<'_>, &RampView), Judged> {
         let found = self.ramps.iter().find(|(_, view)| view.target == target);
         let missing = || not_run(format!("{target} was not measured"));
-        found.map(|(ramp, view)| (*ramp, *view)).ok_or_else(missing)
+        found.map(|(ramp, view)| (ramp, view)).ok_or_else(missing)
     }
 
     /// The first of both targets of which only the least is known that it bears.

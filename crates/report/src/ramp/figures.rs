@@ -5,16 +5,14 @@ use stats::knee::{ERROR_SHARE, Way};
 use stats::{Histogram, Times};
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Climb, Ramp, Seen, unsent_of};
+use super::climb::{Climb, Ramp, Seen, ramps, unsent_of};
 use crate::blocks::over_blocks;
 use crate::distribution::{Merged, OfBlock};
 use crate::metrics::{METRICS, Whole, over_points};
-use crate::ramp::limits::{Limited, limited};
+use crate::ramp::limited::{Limited, limited};
 use crate::ramp::saturation::saturation;
 use crate::recorded::Recorded;
-use crate::search::grouped;
-use crate::show;
-use crate::validity::classes;
+use crate::show::{self, classes, grouped};
 use crate::view::{
     ALL, RampBlock, RampCharts, RampOperation, RampPoint, RampStage, RampView, StageInTime, Value,
 };
@@ -25,10 +23,12 @@ const SHARES: [f64; 5] = [0.25, 0.5, 0.75, 0.9, 1.0];
 /// Trials whose samples are drawn: more would make a page that opens slowly.
 const DRAWN_MAX: usize = 12;
 
-/// All ramps for people.
-pub(crate) fn views(recorded: &Recorded, ramps: &[Ramp<'_>]) -> Vec<RampView> {
+/// All ramps of a record, each with what it comes to.
+pub(crate) fn judged(recorded: &Recorded) -> Vec<(Ramp<'_>, RampView)> {
+    let ramps = ramps(recorded);
     let drawn = (DRAWN_MAX / ramps.len().max(1)).max(1);
-    ramps.iter().map(|ramp| ramp.view(recorded, drawn)).collect()
+    let views: Vec<RampView> = ramps.iter().map(|ramp| ramp.view(recorded, drawn)).collect();
+    ramps.into_iter().zip(views).collect()
 }
 
 type Metrics = BTreeMap<String, Value>;
@@ -58,11 +58,6 @@ impl Ramp<'_> {
             metrics,
             limit_ns,
         }
-    }
-
-    /// The ramps that came to their end.
-    pub(crate) fn whole(&self) -> impl Iterator<Item = &Climb<'_>> {
-        self.climbs.iter().filter(|climb| climb.is_whole())
     }
 
     fn outcome(&self, limited: Option<&Limited>) -> &'static str {

@@ -360,7 +360,7 @@ fn a_run_under_way_is_neither_killed_nor_valid() {
 }
 
 /// The same run as one of keys and values: a closed load of one thread.
-fn as_kv(recorded: &mut Recorded, load: &Load, filled_share: f64) {
+pub(super) fn as_kv(recorded: &mut Recorded, load: &Load, filled_share: f64) {
     for cell in &mut recorded.header.plan.cells {
         let phases = cell.workload.phases().to_vec();
         cell.load = load.clone();
@@ -391,7 +391,7 @@ pub(super) fn kv_run() -> Recorded {
     recorded
 }
 
-fn open() -> Load {
+pub(super) fn open() -> Load {
     Load::Open { rate_per_s: 1_000, poisson: true, clients: 8, pipeline: 1, stages: Vec::new() }
 }
 

@@ -2,8 +2,7 @@
 //! stage, the way up and the way down beside each other.
 
 use super::table::{Line, Paint, Table, paragraph};
-use crate::search::{commas, grouped};
-use crate::show;
+use crate::show::{self, commas, grouped};
 use crate::view::{ALL, Comparison, RampStage, RampView, SAME_RATE, Value, View};
 
 /// Column names of [`share_cells`], but for the shares themselves, which stand in front.

@@ -2,8 +2,8 @@
 
 use super::section;
 use super::table::{Line, Paint, Table, paragraph};
-use crate::search::{FELL_BEHIND, STILL_SLOW, commas, grouped};
-use crate::show;
+use crate::search::{FELL_BEHIND, STILL_SLOW};
+use crate::show::{self, commas, grouped};
 use crate::view::{ProbeView, SearchView, Time, View};
 
 /// Columns of the probes.
