@@ -9,7 +9,7 @@ use crate::ranking::{Ranked, Size, doubt_of, sizes, views};
 use crate::recorded::Recorded;
 use crate::series::MeasuredPoint;
 use crate::show::{self, commas};
-use crate::view::{AdviceView, RankingView};
+use crate::view::{AdviceView, Agreement, RankingView};
 
 /// What the advice of a study comes to; all empty without advice in the study.
 #[derive(Default)]
@@ -71,7 +71,7 @@ fn view(row: &AdviceRow, size: Option<&Size>) -> AdviceView {
     };
     let (recommended, why, agreement) = match recommendation {
         Ok(ranking) => recommend(row, ranking),
-        Err(why) => (None, why, "undecided"),
+        Err(why) => (None, why, Agreement::Undecided),
     };
     AdviceView {
         shop: row.shop.clone(),
@@ -81,24 +81,25 @@ fn view(row: &AdviceRow, size: Option<&Size>) -> AdviceView {
         source_recommends: row.source.join(" or "),
         recommended,
         why,
-        agreement: agreement.into(),
+        agreement,
     }
 }
 
 /// Recommendation, reason and agreement from a ranking of at least two targets.
-fn recommend(row: &AdviceRow, ranking: &[Ranked]) -> (Option<String>, String, &'static str) {
+fn recommend(row: &AdviceRow, ranking: &[Ranked]) -> (Option<String>, String, Agreement) {
     let best = &ranking[0].target;
     let level = |r: &&Ranked| r.behind.is_none_or(|b| b.verdict != Verdict::Faster);
     let tied: Vec<&Ranked> = ranking.iter().filter(level).collect();
     if tied.len() == 1 {
-        let agreement = if row.source.contains(best) { "same" } else { "different" };
+        let agreement =
+            if row.source.contains(best) { Agreement::Same } else { Agreement::Different };
         return (Some(best.clone()), clearly_best(row, ranking), agreement);
     }
     let names: Vec<&str> = tied.iter().map(|r| r.target.as_str()).collect();
     let among = |source: &String| names.contains(&source.as_str());
     let was_measured = |source: &String| ranking.iter().any(|r| r.target == *source);
     let cannot_tell = row.source.iter().any(among) || !row.source.iter().any(was_measured);
-    let agreement = if cannot_tell { "undecided" } else { "different" };
+    let agreement = if cannot_tell { Agreement::Undecided } else { Agreement::Different };
     (Some(names.join(" or ")), no_clear_best(row, &tied, doubt_of(ranking)), agreement)
 }
 

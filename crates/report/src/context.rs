@@ -3,6 +3,7 @@
 
 use model::leftovers::{KILLED, leftovers};
 use model::{Plan, PlannedTarget, Product, Program, Search, Trial};
+use stats::Verdict;
 use std::collections::BTreeMap;
 
 use crate::blocks::median;
@@ -371,7 +372,7 @@ fn control(plan: &Plan, comparisons: &[Comparison], notes: &mut Notes) {
             .filter(|c| [&c.a, &c.b].contains(&&target.name) && [&c.a, &c.b].contains(&original))
             .collect();
         let false_alarms =
-            own.iter().filter(|c| matches!(c.verdict.as_str(), "faster" | "slower")).count();
+            own.iter().filter(|c| matches!(c.verdict, Verdict::Faster | Verdict::Slower)).count();
         let text = match (own.len(), false_alarms) {
             (0, _) => format!("A/A control: {original} was not measured twice in the same block"),
             (n, 0) => format!(

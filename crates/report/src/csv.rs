@@ -138,7 +138,7 @@ fn stage_row(view: &View, (ramp, stage): (&RampView, &RampStage), operation: &st
     let of_stage = |name: &str| number(stage.metrics.get(name).map(|v| v.center));
     let [planned, asked] = [PLANNED, "asked_per_s"].map(of_stage);
     let (number, held) = (stage.number.to_string(), stage.held.to_string());
-    fields(view, &row, None, [number, stage.way.clone(), held, planned, asked])
+    fields(view, &row, None, [number, stage.way.to_string(), held, planned, asked])
 }
 
 /// A row of a ramp, with nothing measured yet.
@@ -183,7 +183,7 @@ fn fields(view: &View, row: &Row, best: Option<&Row>, stage: [String; STAGE.len(
         best.and_then(|best| against(&view.comparisons, place, &row.target, &best.target));
     fields.push(best.map(|b| b.target.clone()).unwrap_or_default());
     fields.push(number(comparison.as_ref().map(|c| c.ratio.center)));
-    fields.push(comparison.map(|c| c.verdict).unwrap_or_default());
+    fields.push(comparison.map_or_else(String::new, |c| c.verdict.to_string()));
     fields.extend(LATER_METRICS.iter().flat_map(of_metric));
     fields.push(row.counts.lost.to_string());
     fields.extend(growth(view, row));
@@ -213,7 +213,7 @@ fn growth(view: &View, row: &Row) -> [String; GROWTH.len()] {
     let slope = curve.slope.map(|s| [Some(s.center), s.lo, s.hi]).unwrap_or_default();
     let [slope, lo, hi] = slope.map(number);
     let size = number(Some(point.size(&curve.grows)));
-    [curve.grows.clone(), size, slope, lo, hi, curve.verdict.clone()]
+    [curve.grows.clone(), size, slope, lo, hi, curve.verdict.to_string()]
 }
 
 fn counts(counts: &Counts) -> [u64; COUNTS.len()] {

@@ -4,11 +4,12 @@ use model::SealStatus;
 use std::collections::BTreeSet;
 
 use crate::recorded::Recorded;
+use crate::view::Status;
 
 /// Status, why no more was measured, wall seconds and whole blocks, of a search its probes. A run
 /// without a seal lasted at least until its last trial ended, and its whole blocks are those with
 /// a trial of every cell.
-pub(crate) fn ending(recorded: &Recorded) -> (String, String, f64, u32) {
+pub(crate) fn ending(recorded: &Recorded) -> (Status, String, f64, u32) {
     let started = recorded.header.started_unix_ms;
     // A wall clock that was set says nothing of how long it took.
     let steps_ms: i64 = recorded.trials.iter().filter_map(|t| t.clock_step_ms).sum();
@@ -16,8 +17,8 @@ pub(crate) fn ending(recorded: &Recorded) -> (String, String, f64, u32) {
         |end: u64| end.saturating_add_signed(-steps_ms).saturating_sub(started) as f64 / 1e3;
     if let Some(seal) = &recorded.seal {
         let status = match seal.status {
-            SealStatus::Complete => "complete",
-            SealStatus::Interrupted => "interrupted",
+            SealStatus::Complete => Status::Complete,
+            SealStatus::Interrupted => Status::Interrupted,
         };
         let took = if seal.resumed {
             // Between its trials it may have lain for hours.
@@ -25,14 +26,14 @@ pub(crate) fn ending(recorded: &Recorded) -> (String, String, f64, u32) {
         } else {
             seconds(seal.finished_unix_ms)
         };
-        return (status.into(), seal.stopped_because.clone(), took, seal.blocks);
+        return (status, seal.stopped_because.clone(), took, seal.blocks);
     }
     let ends = recorded.trials.iter().map(|t| t.started_unix_ms + t.took_ns / 1_000_000);
     let took = ends.max().map_or(0.0, seconds);
     let is_search = recorded.header.plan.search.is_some();
     let blocks = if is_search { recorded.trials.len() as u32 } else { whole_blocks(recorded) };
-    let status = if recorded.running { "running" } else { "unsealed" };
-    (status.into(), unsealed(recorded).into(), took, blocks)
+    let status = if recorded.running { Status::Running } else { Status::Unsealed };
+    (status, unsealed(recorded).into(), took, blocks)
 }
 
 /// Why a record has no end.

@@ -274,7 +274,7 @@ fn advice(view: &View) -> String {
             plain(&a.factory),
             plain(&a.source_recommends),
             a.recommended.as_ref().map_or_else(|| "–".into(), |r| plain(r)),
-            a.agreement.clone(),
+            a.agreement.to_string(),
         ]
     });
     let header =

@@ -21,8 +21,6 @@ use crate::view::{ProbeView, SearchView, Time, Value};
 mod cost;
 mod limited;
 
-use limited::LimitedBy;
-
 /// Why a probe missed whose last answers came late.
 pub(crate) const FELL_BEHIND: &str = "queue grew";
 /// What may have made a probe miss.
@@ -81,6 +79,12 @@ struct Judged<'a> {
     seen: Vec<Seen>,
     trials: Vec<&'a Trial>,
     target: &'a str,
+}
+
+/// What held a rate down.
+struct LimitedBy {
+    outcome: &'static str,
+    why: String,
 }
 
 /// What was found, and whether it may be used. `phases` are those of [`by_rate`].

@@ -188,7 +188,7 @@ fn lead(view: &View, best: &Row, rows: &[&Row]) -> String {
     let place = (best.workload.as_str(), best.operation.as_str(), &best.load);
     let ahead = |other: &&Row| {
         against(&view.comparisons, place, &best.target, &other.target)
-            .is_some_and(|c| c.verdict == "faster")
+            .is_some_and(|c| c.verdict == Verdict::Faster)
     };
     if others.all(ahead) { "fastest".into() } else { "no clear lead".into() }
 }
@@ -198,7 +198,7 @@ fn distance(view: &View, row: &Row, best: &str) -> (String, Option<String>) {
     let place = (row.workload.as_str(), row.operation.as_str(), &row.load);
     match against(&view.comparisons, place, &row.target, best) {
         Some(c) => {
-            let doubt = c.doubt.filter(|_| c.verdict == Verdict::Undecided.name());
+            let doubt = c.doubt.filter(|_| c.verdict == Verdict::Undecided);
             (format!("{} {}", c.verdict, show::ratio(c.ratio.center)), doubt)
         }
         None => ("not compared".into(), None),

@@ -5,12 +5,14 @@
 
 use model::{Calibration, Conditions, Load, Product};
 use serde::{Deserialize, Serialize};
+use stats::Verdict;
 use std::collections::BTreeMap;
 
 mod growth;
 mod ramps;
 mod rows;
 mod value;
+mod words;
 
 pub use growth::{GrowthPoint, GrowthView};
 pub(crate) use ramps::{ALL, SAME_RATE};
@@ -21,6 +23,7 @@ pub use ramps::{
 pub use rows::{BlockPoint, CurvePoint, Row, RowCharts};
 pub use stats::Time;
 pub use value::Value;
+pub use words::{Agreement, ClaimVerdict, RampOutcome, StageWay, Status};
 
 /// Version of the JSON that [`View`] serialises to.
 pub const VIEW_FORMAT: u32 = 1;
@@ -89,9 +92,8 @@ pub struct Comparison {
     pub blocks: u32,
     /// How many times as fast `a` is as `b`: above 1, `a` is the faster.
     pub ratio: Value,
-    /// `faster`, `slower`, `equal` or `undecided`: `a` against `b`, corrected for the number of
-    /// comparisons in the run.
-    pub verdict: String,
+    /// `a` against `b`, corrected for the number of comparisons in the run.
+    pub verdict: Verdict,
     /// Why it is undecided, or other doubts.
     pub doubt: Option<String>,
 }
@@ -111,8 +113,8 @@ pub struct ClaimView {
     pub expected: String,
     /// The measured ratio; null when not run.
     pub measured: Option<Value>,
-    /// `confirmed`, `refuted`, `undecided` or `not run`.
-    pub verdict: String,
+    /// What was found.
+    pub verdict: ClaimVerdict,
     /// One sentence of explanation.
     pub note: String,
 }
@@ -134,8 +136,8 @@ pub struct AdviceView {
     pub recommended: Option<String>,
     /// Why, in one sentence with the ratio and its interval.
     pub why: String,
-    /// `same`, `different` or `undecided`, against the source.
-    pub agreement: String,
+    /// Against the source.
+    pub agreement: Agreement,
 }
 
 /// All targets in the order of their scores by the study's weights, for one load.
@@ -164,8 +166,8 @@ pub struct RankedView {
     /// How many times the best target's score is its own; null for the best itself, and where no
     /// block has both.
     pub ratio: Option<Value>,
-    /// `slower`, `equal` or `undecided`, against the best; null for the best itself.
-    pub verdict: Option<String>,
+    /// Against the best; null for the best itself.
+    pub verdict: Option<Verdict>,
 }
 
 /// A target's rates in single blocks.
@@ -235,8 +237,8 @@ pub struct View {
     pub reasons: Vec<String>,
     /// What was not steady, in a few words each.
     pub unsteady: Vec<String>,
-    /// `complete`, `interrupted`, `running` or `unsealed` (killed).
-    pub status: String,
+    /// How it ended.
+    pub status: Status,
     /// Why no more blocks were added.
     pub stopped_because: String,
     /// Start, milliseconds since 1970-01-01 UTC.

@@ -3,7 +3,7 @@
 use model::Load;
 use stats::search::A_ROUND;
 
-use super::{COST, Common, Compared, Group, HIGHEST, Measured, slower};
+use super::common::{COST, Common, Compared, Group, HIGHEST, Measured, slower};
 use crate::view::{SearchView, Value, View};
 
 /// Both searches, where both runs are some.

@@ -14,7 +14,8 @@ use crate::ramp::saturation::saturation;
 use crate::recorded::Recorded;
 use crate::show::{self, classes, grouped};
 use crate::view::{
-    ALL, RampBlock, RampCharts, RampOperation, RampPoint, RampStage, RampView, StageInTime, Value,
+    ALL, RampBlock, RampCharts, RampOperation, RampOutcome, RampPoint, RampStage, RampView,
+    StageInTime, StageWay, Value,
 };
 
 /// Shares of the knee at which times and costs are told.
@@ -50,7 +51,7 @@ impl Ramp<'_> {
             blocks: self.whole().count() as u32,
             times: if open { "response" } else { "service" }.into(),
             sentence: self.sentence(outcome, &metrics, limited.as_ref(), limit_ns),
-            outcome: outcome.into(),
+            outcome,
             place: self.place(recorded),
             at: SHARES.iter().filter_map(|share| self.at(*share, seed)).collect(),
             stages: self.stages(&recorded.header.plan),
@@ -60,20 +61,20 @@ impl Ramp<'_> {
         }
     }
 
-    fn outcome(&self, limited: Option<&Limited>) -> &'static str {
+    fn outcome(&self, limited: Option<&Limited>) -> RampOutcome {
         let mut whole = self.whole().peekable();
         if whole.peek().is_none() {
-            return "broken";
+            return RampOutcome::Broken;
         }
         let knees: Vec<_> = whole.map(|climb| climb.knee).collect();
         if knees.iter().all(|knee| knee.held.is_none()) {
-            "never-held"
+            RampOutcome::NeverHeld
         } else if limited.is_some() {
-            "generator"
+            RampOutcome::Generator
         } else if knees.iter().any(|knee| knee.missed.is_none()) {
-            "never-missed"
+            RampOutcome::NeverMissed
         } else {
-            "found"
+            RampOutcome::Found
         }
     }
 
@@ -107,7 +108,7 @@ impl Ramp<'_> {
 
     fn sentence(
         &self,
-        outcome: &str,
+        outcome: RampOutcome,
         metrics: &Metrics,
         limited: Option<&Limited>,
         limit_ns: Option<u64>,
@@ -130,20 +131,20 @@ impl Ramp<'_> {
             }
         });
         match outcome {
-            "found" => format!(
+            RampOutcome::Found => format!(
                 "{target} bears {knee}{cpus}{within}; the most that it answered, to stages or with \
                  all clients at work, was {reached}"
             ),
-            "never-missed" => format!(
+            RampOutcome::NeverMissed => format!(
                 "{target} sustains at least {least}{cpus}{within}; some blocks never reached \
                  saturation: raise the rates"
             ),
-            "generator" => format!(
+            RampOutcome::Generator => format!(
                 "{target} sustains at least {least}{cpus}{within}; {}",
                 limited.map_or("", |l| &l.why)
             ),
-            "never-held" => self.never_held(&reached),
-            _ => self.broken(),
+            RampOutcome::NeverHeld => self.never_held(&reached),
+            RampOutcome::Broken => self.broken(),
         }
     }
 
@@ -290,7 +291,7 @@ fn stage((number, way): (u32, Way), all: &[&Seen<'_>], plan: &Plan) -> RampStage
     operations.insert(ALL.into(), operation(&wholes, plan));
     RampStage {
         number,
-        way: if way == Way::Up { "up" } else { "down" }.into(),
+        way: if way == Way::Up { StageWay::Up } else { StageWay::Down },
         clients: all.iter().map(|s| s.result.clients).max().unwrap_or(0),
         blocks: all.len() as u32,
         held: all.iter().filter(|s| s.rule.holds()).count() as u32,

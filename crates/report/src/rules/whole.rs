@@ -7,6 +7,7 @@ use crate::ending::{unsealed, whole_blocks};
 use crate::findings::Findings;
 use crate::measurement::Measurement;
 use crate::recorded::Recorded;
+use crate::view::RampOutcome;
 
 /// Targets that the user named.
 pub(super) fn named_targets(recorded: &Recorded, _: &[Measurement<'_>], findings: &mut Findings) {
@@ -111,7 +112,9 @@ pub(super) fn repetitions(recorded: &Recorded, all: &[Measurement<'_>], findings
 
 /// A ladder that shows nothing.
 pub(super) fn never_held(measurement: &Measurement<'_>, findings: &mut Findings) {
-    if let Some((_, view)) = measurement.ramp.filter(|(_, view)| view.outcome == "never-held") {
+    if let Some((_, view)) =
+        measurement.ramp.filter(|(_, view)| view.outcome == RampOutcome::NeverHeld)
+    {
         findings.invalid.push(view.sentence.clone());
     }
 }

@@ -5,7 +5,7 @@ use model::{Blame, Trial, Workload};
 use stats::search::{Found, Purpose};
 use stats::tail::Judgement;
 
-use super::Judged;
+use super::{Judged, LimitedBy};
 use crate::findings::Findings;
 use crate::limits::{BUSY_SHARE_MAX, UNHURRIED_FACTOR_MAX};
 use crate::notes::Notes;
@@ -15,12 +15,6 @@ use crate::show;
 
 /// Rates up to so many times the answer are looked at for what limited it.
 const NEAR: f64 = 1.3;
-
-/// What held a rate down.
-pub(super) struct LimitedBy {
-    pub(super) outcome: &'static str,
-    pub(super) why: String,
-}
 
 impl Judged<'_> {
     /// What held the answer down that is not the store.

@@ -112,7 +112,7 @@ fn an_order_is_judged_from_both_ends_and_by_its_width() {
         narrowest("clean", &["read", "write"]),
     ];
     let claims = judge(&recorded).claims;
-    let verdicts: Vec<&str> = claims.iter().map(|c| c.verdict.as_str()).collect();
+    let verdicts: Vec<&str> = claims.iter().map(|c| c.verdict.name()).collect();
     assert_eq!(verdicts, ["confirmed", "refuted", "confirmed", "refuted"], "{claims:#?}");
     assert_eq!(claims[0].expected, "files fastest (read at 8 clients)");
     assert!(claims[1].note.contains("does not hold in 1 case;"), "{}", claims[1].note);
@@ -172,7 +172,7 @@ fn two_blocks_decide_no_order() {
         narrowest("write", &["read", "clean"]),
     ];
     for claim in judge(&recorded).claims {
-        assert_eq!(claim.verdict, "undecided", "{claim:#?}");
+        assert_eq!(claim.verdict.name(), "undecided", "{claim:#?}");
         let start = "cannot be decided (2 blocks; 3 are needed)";
         assert!(claim.note.starts_with(start), "{}", claim.note);
     }
@@ -354,10 +354,10 @@ fn a_list_is_judged_by_its_parts() {
     recorded.header.plan.claims = vec![highest("redis", "clean")];
     let view = judge(&recorded);
     assert!(view.cells.iter().any(|r| r.operation == "list.clean"));
-    assert_ne!(view.claims[0].verdict, "not run", "{:?}", view.claims[0]);
+    assert_ne!(view.claims[0].verdict.name(), "not run", "{:?}", view.claims[0]);
     let [advice] = &view.advice[..] else { panic!("one row of advice") };
     assert_eq!(advice.source_recommends, "redis or files");
-    assert_eq!((advice.recommended.as_deref(), &*advice.agreement), (Some("redis"), "same"));
+    assert_eq!((advice.recommended.as_deref(), advice.agreement.name()), (Some("redis"), "same"));
 }
 
 #[test]

@@ -106,7 +106,7 @@ fn curve<'a>(view: &'a View, target: &str, operation: &str) -> &'a GrowthView {
 
 /// Verdicts of files' and Redis' cleans and of files' reads.
 fn verdicts(view: &View) -> [&str; 3] {
-    let of = |target, operation| curve(view, target, operation).verdict.as_str();
+    let of = |target, operation| curve(view, target, operation).verdict.name();
     [of("files", "clean"), of("redis", "clean"), of("files", "read")]
 }
 
@@ -160,11 +160,11 @@ fn only_blocks_with_all_sizes_have_a_slope() {
     recorded.trials.retain(|t| !t.cell.contains("20000x"));
     let view = judge(&recorded);
     assert_eq!(curve(&view, "redis", "read").points.len(), 2);
-    assert_eq!(curve(&view, "redis", "read").verdict, "does not grow");
+    assert_eq!(curve(&view, "redis", "read").verdict.name(), "does not grow");
     recorded.trials.retain(|t| !t.cell.contains("5000x"));
     let view = judge(&recorded);
     let alone = curve(&view, "redis", "read");
-    assert_eq!((alone.points.len(), alone.slope, &*alone.verdict), (1, None, "undecided"));
+    assert_eq!((alone.points.len(), alone.slope, alone.verdict.name()), (1, None, "undecided"));
     let part = part(&text::render(&view, 80, false));
     let is_alone = |l: &str| l.contains(" – ") && l.ends_with("undecided");
     assert_eq!(part.lines().filter(|l| is_alone(l)).count(), 4, "{part}");
@@ -174,7 +174,7 @@ fn only_blocks_with_all_sizes_have_a_slope() {
 fn fewer_than_three_blocks_have_a_slope_and_decide_nothing() {
     let view = judge(&grown(&BY_RECORDS, 1, usual));
     let files = curve(&view, "files", "clean");
-    assert_eq!((files.slope.unwrap().lo, &*files.verdict), (None, "undecided"));
+    assert_eq!((files.slope.unwrap().lo, files.verdict.name()), (None, "undecided"));
     let view = judge(&grown(&BY_RECORDS, 2, usual));
     assert!(curve(&view, "files", "clean").slope.unwrap().lo.is_some());
     assert_eq!(verdicts(&view), ["undecided"; 3]);

@@ -1,6 +1,7 @@
 //! Scores by the study's weights and by others: what the page does by itself must be the same.
 
 use serde_json::json;
+use stats::Verdict;
 use std::collections::BTreeMap;
 
 use crate::fixture::{Rates, advice, run, usual};
@@ -114,7 +115,7 @@ fn an_order_of_two_blocks_says_that_it_is_none() {
     let view = judge(&recorded);
     for ranking in &view.rankings {
         assert_eq!(ranking.doubt.as_deref(), Some("2 blocks; 3 are needed"));
-        assert!(ranking.targets[1..].iter().all(|r| r.verdict.as_deref() == Some("undecided")));
+        assert!(ranking.targets[1..].iter().all(|r| r.verdict == Some(Verdict::Undecided)));
     }
     for output in [text::render(&view, 140, false), markdown::render(&view)] {
         let lines: Vec<&str> =
@@ -184,13 +185,13 @@ fn with_own_share(own_share: f64) -> View {
 fn a_verdict_holds_by_wall_time_too_or_is_none() {
     let read = |view: &View| {
         let read = view.comparisons.iter().find(|c| c.operation == "read").unwrap();
-        (read.verdict.clone(), read.doubt.clone().unwrap_or_default())
+        (read.verdict, read.doubt.clone().unwrap_or_default())
     };
-    let ranked = |view: &View| view.rankings[0].targets[1].verdict.clone().unwrap();
+    let ranked = |view: &View| view.rankings[0].targets[1].verdict.unwrap();
     let alike = with_own_share(0.02);
-    assert_eq!((read(&alike), &*ranked(&alike)), (("slower".into(), String::new()), "slower"));
+    assert_eq!((read(&alike), ranked(&alike)), ((Verdict::Slower, String::new()), Verdict::Slower));
     let apart = with_own_share(0.095);
     let (verdict, doubt) = read(&apart);
-    assert_eq!((&*verdict, &*ranked(&apart)), ("undecided", "undecided"));
+    assert_eq!([verdict, ranked(&apart)], [Verdict::Undecided; 2]);
     assert!(doubt.starts_with("slower without the clients' own work between calls, "), "{doubt}");
 }

@@ -146,7 +146,7 @@ fn a_cell_that_a_complete_run_left_out_is_missed() {
     assert!(reason(&view, Validity::Invalid).contains("`redis/steady/8` was never measured"));
     recorded.seal.as_mut().unwrap().status = SealStatus::Interrupted;
     let view = judge(&recorded);
-    assert_eq!((view.validity, view.status.as_str()), (Validity::Valid, "interrupted"));
+    assert_eq!((view.validity, view.status.name()), (Validity::Valid, "interrupted"));
 }
 
 #[test]
@@ -238,7 +238,8 @@ fn too_few_blocks_have_neither_interval_nor_ranking_and_say_so() {
         let text = reason(&view, Validity::Unreplicated);
         assert!(text.contains("3 are the fewest") && text.contains("--budget"), "{text}");
         assert!(view.cells.iter().all(|r| r.metrics.values().all(|v| v.lo.is_none())));
-        let open = |c: &crate::view::Comparison| c.verdict == "undecided" && c.ratio.lo.is_none();
+        let open =
+            |c: &crate::view::Comparison| c.verdict.name() == "undecided" && c.ratio.lo.is_none();
         assert!(view.comparisons.iter().all(open));
         let text = crate::text::render(&view, 140, false);
         assert!(text.contains("UNREPLICATED") && !text.contains("* redis"), "{text}");
@@ -315,7 +316,7 @@ fn a_killed_run_counts_its_whole_blocks_itself() {
     recorded.seal = None;
     recorded.trials.pop();
     let view = judge(&recorded);
-    assert_eq!((view.status.as_str(), view.blocks), ("unsealed", 4));
+    assert_eq!((view.status.name(), view.blocks), ("unsealed", 4));
     assert!((view.took_s - 48.0).abs() < 1e-9, "{}", view.took_s);
     recorded.trials.truncate(5);
     let view = judge(&recorded);
@@ -351,7 +352,7 @@ fn a_run_under_way_is_neither_killed_nor_valid() {
     let mut recorded = good();
     (recorded.seal, recorded.running) = (None, true);
     let view = judge(&recorded);
-    assert_eq!((view.status.as_str(), view.blocks), ("running", 5));
+    assert_eq!((view.status.name(), view.blocks), ("running", 5));
     assert_eq!(view.stopped_because, "the run is under way");
     assert_eq!(view.validity, Validity::Unreplicated);
     assert!(view.reasons[0].contains("under way, 5 whole blocks"), "{:?}", view.reasons);
@@ -437,7 +438,7 @@ fn a_run_whose_first_trial_is_under_way_is_not_invalid() {
     recorded.trials.clear();
     (recorded.seal, recorded.running) = (None, true);
     let view = judge(&recorded);
-    assert_eq!((view.validity, &*view.status), (Validity::Unreplicated, "running"));
+    assert_eq!((view.validity, view.status.name()), (Validity::Unreplicated, "running"));
     let told = "the run is under way, 0 whole blocks of it are measured so far";
     assert_eq!(view.reasons, [told]);
 }

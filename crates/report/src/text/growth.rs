@@ -104,7 +104,7 @@ pub(crate) fn cells(curve: &GrowthView) -> Vec<String> {
         curve.target.clone(),
         costs.join(" → "),
         curve.slope.as_ref().map_or_else(|| "–".into(), slope),
-        curve.verdict.clone(),
+        curve.verdict.to_string(),
     ]
 }
 

@@ -11,10 +11,15 @@ pub(crate) mod ramp;
 mod results;
 pub(crate) mod search;
 
+use stats::Verdict;
+
 use crate::calibration;
 use crate::show;
-use crate::view::{AdviceView, ClaimView, RankedView, RankingView, TargetView, Validity, View};
-use table::{Line, Paint, Table, paragraph, width};
+use crate::view::{
+    AdviceView, ClaimVerdict, ClaimView, RankedView, RankingView, Status, TargetView, Validity,
+    View,
+};
+use table::{Line, Paint, Table, paragraph, section, width};
 
 /// The whole result for a terminal of `columns` columns, with or without colours. What colour says,
 /// words or marks say as well.
@@ -87,10 +92,10 @@ pub(crate) fn facts(view: &View) -> String {
         let (study, scale, blocks) = (&view.study, &view.scale, view.blocks);
         format!("{study}, {scale} scale, {blocks} block{plural}, {took}, run {run}")
     };
-    if view.status != "complete" {
+    if view.status != Status::Complete {
         facts += &format!(", {}", view.status);
     }
-    if !view.stopped_because.is_empty() && view.stopped_because != view.status {
+    if !view.stopped_because.is_empty() && view.stopped_because != view.status.name() {
         facts += &format!(" ({})", view.stopped_because);
     }
     if !view.changed.is_empty() {
@@ -105,10 +110,6 @@ fn duration(seconds: f64) -> String {
     }
     let seconds = seconds.round() as u64;
     format!("{} min {} s", seconds / 60, seconds % 60)
-}
-
-fn section(title: &str, paint: Paint, body: &str) -> String {
-    if body.is_empty() { String::new() } else { format!("{}\n{body}", paint.bold(title)) }
 }
 
 fn not_run(view: &View, columns: usize, paint: Paint) -> String {
@@ -146,10 +147,10 @@ fn claims(view: &View, columns: usize, paint: Paint) -> String {
 
 fn claim(claim: &ClaimView, columns: usize, paint: Paint) -> String {
     let verdict = format!("{:<9}", claim.verdict);
-    let painted = match claim.verdict.as_str() {
-        "confirmed" => paint.good(&verdict),
-        "refuted" => paint.doubtful(&verdict),
-        _ => paint.dim(&verdict),
+    let painted = match claim.verdict {
+        ClaimVerdict::Confirmed => paint.good(&verdict),
+        ClaimVerdict::Refuted => paint.doubtful(&verdict),
+        ClaimVerdict::Undecided | ClaimVerdict::NotRun => paint.dim(&verdict),
     };
     let place = claim.workload.as_ref().map_or(String::new(), |w| format!(" on {w}"));
     let measured =
@@ -171,7 +172,7 @@ fn advice(view: &View, columns: usize, paint: Paint) -> String {
             a.factory.clone(),
             a.source_recommends.clone(),
             a.recommended.clone().unwrap_or_else(|| "–".into()),
-            a.agreement.clone(),
+            a.agreement.to_string(),
         ]
     };
     let table = Table {
@@ -211,8 +212,8 @@ pub(crate) fn reasons(advice: &[AdviceView]) -> Vec<(String, String)> {
 
 /// What a place in an order says against the first but that it is slower, which an order says by
 /// itself.
-fn level(ranked: &RankedView) -> Option<&str> {
-    ranked.verdict.as_deref().filter(|verdict| *verdict != "slower")
+fn level(ranked: &RankedView) -> Option<Verdict> {
+    ranked.verdict.filter(|verdict| *verdict != Verdict::Slower)
 }
 
 /// Sizes of shop, each with all targets by their scores and their ratios to the highest, and how

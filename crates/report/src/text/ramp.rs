@@ -1,9 +1,11 @@
 //! Ramps: what each target bears in a sentence, times and costs at shares of its knee, and every
 //! stage, the way up and the way down beside each other.
 
+use stats::Verdict;
+
 use super::table::{Line, Paint, Table, paragraph};
 use crate::show::{self, commas, grouped};
-use crate::view::{ALL, Comparison, RampStage, RampView, SAME_RATE, Value, View};
+use crate::view::{ALL, Comparison, RampStage, RampView, SAME_RATE, StageWay, Value, View};
 
 /// Column names of [`share_cells`], but for the shares themselves, which stand in front.
 const COSTS: [&str; 2] = ["CPU/op server", "generator"];
@@ -106,7 +108,7 @@ pub(crate) fn comparisons(view: &View) -> Vec<String> {
             _ => return None,
         };
         let doubt = c.doubt.as_ref().map_or_else(String::new, |doubt| format!(" ({doubt})"));
-        let (a, b, verdict) = (&c.a, &c.b, verdict(&c.verdict));
+        let (a, b, verdict) = (&c.a, &c.b, verdict(c.verdict));
         let ratio = show::ratio_value(&c.ratio);
         Some(format!("{a} against {b}: {what} {ratio}, {verdict}{doubt}"))
     };
@@ -114,11 +116,11 @@ pub(crate) fn comparisons(view: &View) -> Vec<String> {
 }
 
 /// Of rates: `higher` and not `faster`.
-fn verdict(word: &str) -> &str {
-    match word {
-        "faster" => "higher",
-        "slower" => "lower",
-        same => same,
+fn verdict(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Faster => "higher",
+        Verdict::Slower => "lower",
+        same => same.name(),
     }
 }
 
@@ -248,7 +250,7 @@ fn has_pairs(ramp: &RampView) -> bool {
 /// The cells of every stage of the way up in the order of [`stage_header`], and whether it is the
 /// knee.
 pub(crate) fn stage_rows(ramp: &RampView) -> Vec<(Vec<String>, bool)> {
-    let up = ramp.stages.iter().filter(|stage| stage.way == "up");
+    let up = ramp.stages.iter().filter(|stage| stage.way == StageWay::Up);
     let knee = ramp.metrics.get("knee_per_s").and_then(|knee| {
         let far = |stage: &&RampStage| {
             let rate = ramp.rate_of(stage).map_or(0.0, |rate| rate.center);
@@ -294,5 +296,5 @@ fn on_the_way_down<'a>(ramp: &'a RampView, stage: &RampStage) -> Option<&'a Ramp
         s.metrics.get("planned_per_s").map_or(f64::from(s.clients), |value| value.center)
     };
     let alike = |s: &&RampStage| (planned(s) / planned(stage) - 1.0).abs() < SAME_RATE;
-    ramp.stages.iter().filter(|s| s.way == "down").find(alike)
+    ramp.stages.iter().filter(|s| s.way == StageWay::Down).find(alike)
 }

@@ -1,7 +1,6 @@
 //! What a search found, in one sentence, and every probe in a line.
 
-use super::section;
-use super::table::{Line, Paint, Table, paragraph};
+use super::table::{Line, Paint, Table, paragraph, section};
 use crate::search::{FELL_BEHIND, STILL_SLOW};
 use crate::show::{self, commas, grouped};
 use crate::view::{ProbeView, SearchView, Time, View};

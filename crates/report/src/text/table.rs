@@ -234,6 +234,11 @@ pub(crate) fn paragraph(first: &str, indent: usize, text: &str, columns: usize) 
     lines.join("\n").replace('\u{a0}', " ") + "\n"
 }
 
+/// A body under its title; nothing where there is no body.
+pub(crate) fn section(title: &str, paint: Paint, body: &str) -> String {
+    if body.is_empty() { String::new() } else { format!("{}\n{body}", paint.bold(title)) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
