@@ -9,16 +9,7 @@ use crate::ranking::{Ranked, Size, doubt_of, sizes, views};
 use crate::recorded::Recorded;
 use crate::series::MeasuredPoint;
 use crate::show::{self, commas};
-use crate::view::{AdviceView, Agreement, RankingView};
-
-/// What the advice of a study comes to; all empty without advice in the study.
-#[derive(Default)]
-pub(crate) struct Advised {
-    pub(crate) rows: Vec<AdviceView>,
-    /// The sentence about what it rests on.
-    pub(crate) basis: Option<String>,
-    pub(crate) rankings: Vec<RankingView>,
-}
+use crate::view::{AdviceView, Advised, Agreement};
 
 /// The table, what it rests on, and the order of all targets.
 pub(crate) fn advice(
@@ -32,8 +23,9 @@ pub(crate) fn advice(
     let mut used: Vec<&str> = sizes.values().filter_map(|s| s.profile.as_deref()).collect();
     used.dedup();
     Advised {
-        rows: advice.rows.iter().map(|row| view(row, sizes.get(&row.size))).collect(),
-        basis: Some(basis(plan, advice, &used)),
+        advice: advice.rows.iter().map(|row| view(row, sizes.get(&row.size))).collect(),
+        advice_basis: Some(basis(plan, advice, &used)),
+        advice_weights: advice.weights.clone(),
         rankings: views(&sizes),
     }
 }

@@ -33,7 +33,7 @@ pub fn render(a: &View, b: &View, columns: usize, colour: bool) -> String {
         parts.push(paint.title("The runs differ in more than time:", columns) + &lines);
     }
     let kinds = [rows::common(a, b), ramps::common(a, b), searches::common(a, b)];
-    let zone = a.equivalence_zone.max(b.equivalence_zone);
+    let zone = a.asked.equivalence_zone.max(b.asked.equivalence_zone);
     let has_common = kinds.iter().any(|common| !common.groups.is_empty());
     let shown = kinds.iter().filter(|common| !common.groups.is_empty());
     parts.extend(shown.map(|common| common.render(zone, columns, paint)));

@@ -143,7 +143,7 @@ fn stage_row(view: &View, (ramp, stage): (&RampView, &RampStage), operation: &st
 
 /// A row of a ramp, with nothing measured yet.
 fn row_of_ramp(view: &View, ramp: &RampView, operation: String) -> Row {
-    let target = view.targets.iter().find(|t| t.name == ramp.target);
+    let target = view.setup.targets.iter().find(|t| t.name == ramp.target);
     Row {
         target: ramp.target.clone(),
         product: target.and_then(|t| t.product.clone()),

@@ -4,36 +4,44 @@ use model::SealStatus;
 use std::collections::BTreeSet;
 
 use crate::recorded::Recorded;
-use crate::view::Status;
+use crate::view::{Course, Status};
 
-/// Status, why no more was measured, wall seconds and whole blocks, of a search its probes. A run
-/// without a seal lasted at least until its last trial ended, and its whole blocks are those with
-/// a trial of every cell.
-pub(crate) fn ending(recorded: &Recorded) -> (Status, String, f64, u32) {
-    let started = recorded.header.started_unix_ms;
+/// How a run went; blocks of a search are its probes. A run without a seal lasted at least until
+/// its last trial ended, and its whole blocks are those with a trial of every cell.
+pub(crate) fn course(recorded: &Recorded) -> Course {
+    let started_unix_ms = recorded.header.started_unix_ms;
     // A wall clock that was set says nothing of how long it took.
     let steps_ms: i64 = recorded.trials.iter().filter_map(|t| t.clock_step_ms).sum();
-    let seconds =
-        |end: u64| end.saturating_add_signed(-steps_ms).saturating_sub(started) as f64 / 1e3;
+    let seconds = |end: u64| {
+        end.saturating_add_signed(-steps_ms).saturating_sub(started_unix_ms) as f64 / 1e3
+    };
+    let ends = recorded.trials.iter().map(|t| t.started_unix_ms + t.took_ns / 1_000_000);
+    let is_search = recorded.header.plan.search.is_some();
+    let mut course = Course {
+        status: if recorded.running { Status::Running } else { Status::Unsealed },
+        stopped_because: unsealed(recorded).into(),
+        started_unix_ms,
+        took_s: ends.max().map_or(0.0, seconds),
+        resumed: false,
+        blocks: if is_search { recorded.trials.len() as u32 } else { whole_blocks(recorded) },
+        changed: Vec::new(),
+    };
     if let Some(seal) = &recorded.seal {
-        let status = match seal.status {
+        course.status = match seal.status {
             SealStatus::Complete => Status::Complete,
             SealStatus::Interrupted => Status::Interrupted,
         };
-        let took = if seal.resumed {
+        course.stopped_because.clone_from(&seal.stopped_because);
+        course.resumed = seal.resumed;
+        course.blocks = seal.blocks;
+        course.took_s = if seal.resumed {
             // Between its trials it may have lain for hours.
             recorded.trials.iter().map(|t| t.took_ns as f64 / 1e9).sum()
         } else {
             seconds(seal.finished_unix_ms)
         };
-        return (status, seal.stopped_because.clone(), took, seal.blocks);
     }
-    let ends = recorded.trials.iter().map(|t| t.started_unix_ms + t.took_ns / 1_000_000);
-    let took = ends.max().map_or(0.0, seconds);
-    let is_search = recorded.header.plan.search.is_some();
-    let blocks = if is_search { recorded.trials.len() as u32 } else { whole_blocks(recorded) };
-    let status = if recorded.running { Status::Running } else { Status::Unsealed };
-    (status, unsealed(recorded).into(), took, blocks)
+    course
 }
 
 /// Why a record has no end.

@@ -8,7 +8,7 @@ use crate::advice::advice;
 use crate::claims::{claims, plain_profiles};
 use crate::context;
 use crate::data;
-use crate::ending::ending;
+use crate::ending::course;
 use crate::findings::Findings;
 use crate::footnotes;
 use crate::growth::growth;
@@ -22,7 +22,7 @@ use crate::rows::rows;
 use crate::rules::{self, OfPhases, rules};
 use crate::search::{by_rate, search};
 use crate::series::{MeasuredPoint, measured};
-use crate::view::{Comparison, RampView, Row, VIEW_FORMAT, Value, View};
+use crate::view::{Asked, Comparison, RampView, Row, Setup, VIEW_FORMAT, Value, View};
 
 /// Judges a run: validity, comparisons, claims and advice, with the data of all charts.
 ///
@@ -53,53 +53,57 @@ fn judge_cells(recorded: &Recorded, searched: Option<(&Recorded, &Search)>) -> V
     plan.cells.iter().for_each(|cell| footnotes::told_by_samples(&cell.id, whole, &mut notes));
     let comparisons = compared(recorded, (&phases, &cells), &ramps);
     context::notes(recorded, &comparisons, &mut notes);
-    let advised = advice(recorded, &phases, &plain_profiles(plan, &cells));
     let unsteady = findings.unsteady.iter().map(ToString::to_string).collect();
     let (validity, reasons) = findings.judgement();
-    let (status, stopped_because, took_s, blocks) = ending(whole);
     View {
         format: VIEW_FORMAT,
         run: recorded.header.run.clone(),
+        asked: asked(recorded),
+        validity,
+        reasons,
+        unsteady,
+        course: course(whole),
+        setup: setup(recorded, whole),
+        growth: growth(&phases, &cells),
+        claims: claims(recorded, &cells, &comparisons, &ramps),
+        advised: advice(recorded, &phases, &plain_profiles(plan, &cells)),
+        cells,
+        comparisons,
+        ramps: ramps.into_iter().map(|(_, view)| view).collect(),
+        failures: context::failures(whole),
+        footnotes: notes.into_texts(),
+        rules: rules(),
+        search: found,
+    }
+}
+
+fn asked(recorded: &Recorded) -> Asked {
+    let plan = &recorded.header.plan;
+    Asked {
         study: plan.study.clone(),
         title: plan.title.clone(),
         question: plan.question.clone(),
         source: plan.source.clone(),
         scale: plan.scale.name().into(),
         profiles: plan.profiles.clone(),
-        validity,
-        reasons,
-        unsteady,
-        status,
-        stopped_because,
-        started_unix_ms: recorded.header.started_unix_ms,
-        took_s,
-        resumed: whole.seal.as_ref().is_some_and(|seal| seal.resumed),
-        blocks,
         seed: plan.seed,
-        tool: recorded.header.tool.clone(),
-        command: recorded.header.command.clone(),
         equivalence_zone: plan.equivalence_zone,
         fewest_blocks: FEWEST_BLOCKS,
         generation: generation(recorded),
         data: data::by_profile(plan),
+    }
+}
+
+/// `whole` has the probes of a search, each a trial of its own.
+fn setup(recorded: &Recorded, whole: &Recorded) -> Setup {
+    let header = &recorded.header;
+    Setup {
+        tool: header.tool.clone(),
+        command: header.command.clone(),
         targets: context::targets(recorded),
-        growth: growth(&phases, &cells),
-        claims: claims(recorded, &cells, &comparisons, &ramps),
-        cells,
-        comparisons,
-        ramps: ramps.into_iter().map(|(_, view)| view).collect(),
-        advice: advised.rows,
-        advice_basis: advised.basis,
-        advice_weights: plan.advice.iter().flat_map(|a| a.weights.clone()).collect(),
-        rankings: advised.rankings,
-        failures: context::failures(whole),
+        conditions: header.conditions.clone(),
+        calibration: header.calibration.clone(),
         noise: context::noise(&whole.trials),
-        conditions: recorded.header.conditions.clone(),
-        calibration: recorded.header.calibration.clone(),
-        changed: Vec::new(),
-        footnotes: notes.into_texts(),
-        rules: rules(),
-        search: found,
     }
 }
 

@@ -29,9 +29,9 @@ pub fn render(view: &View) -> String {
 }
 
 fn heading(view: &View) -> String {
-    let mut text = format!("# {}\n\n", plain(&view.title));
-    if !view.question.is_empty() {
-        text += &format!("{}\n\n", plain(&view.question));
+    let mut text = format!("# {}\n\n", plain(&view.asked.title));
+    if !view.asked.question.is_empty() {
+        text += &format!("{}\n\n", plain(&view.asked.question));
     }
     if let Some(search) = &view.search {
         let peak = search::peak(search).unwrap_or_default();
@@ -82,7 +82,7 @@ fn results(view: &View) -> String {
             format!(" (notes {})", marks(table.footnotes.iter()))
         };
         text += &format!("## {}, {}{notes}\n\n", plain(table.workload), table.load);
-        if let Some(data) = view.data.get(table.workload) {
+        if let Some(data) = view.asked.data.get(table.workload) {
             text += &format!("{}\n\n", plain(data));
         }
         let rows = table.groups.iter().flat_map(|group| {
@@ -219,7 +219,7 @@ fn ramps(view: &View) -> String {
 }
 
 fn not_run(view: &View) -> String {
-    let targets = view.targets.iter().filter_map(|t| Some((t, t.not_run.as_ref()?)));
+    let targets = view.setup.targets.iter().filter_map(|t| Some((t, t.not_run.as_ref()?)));
     let lines: String =
         targets.map(|(t, why)| format!("- {}: {}\n", plain(&t.name), plain(why))).collect();
     section("Not run", &lines)
@@ -263,10 +263,10 @@ fn claims(view: &View) -> String {
 }
 
 fn advice(view: &View) -> String {
-    if view.advice.is_empty() {
+    if view.advised.advice.is_empty() {
         return String::new();
     }
-    let rows = view.advice.iter().map(|a| {
+    let rows = view.advised.advice.iter().map(|a| {
         vec![
             plain(&a.shop),
             plain(&a.size),
@@ -280,10 +280,10 @@ fn advice(view: &View) -> String {
     let header =
         ["shop", "size", "concurrent requests", "delivered", "source", "here", "agreement"];
     let mut body = pipes(&header, "llrllll", rows) + "\n";
-    for (places, why) in reasons(&view.advice) {
+    for (places, why) in reasons(&view.advised.advice) {
         body += &format!("- {}: {}\n", plain(&places), plain(&why));
     }
-    if let Some(basis) = &view.advice_basis {
+    if let Some(basis) = &view.advised.advice_basis {
         body += &format!("\n{}\n", plain(basis));
     }
     let orders: String = orders(view)
@@ -297,10 +297,10 @@ fn advice(view: &View) -> String {
 }
 
 fn conditions(view: &View) -> String {
-    if view.conditions.facts.is_empty() {
+    if view.setup.conditions.facts.is_empty() {
         return String::new();
     }
-    let rows = view.conditions.facts.iter().map(|c| {
+    let rows = view.setup.conditions.facts.iter().map(|c| {
         let warning = c.warning.as_deref().unwrap_or_default();
         vec![plain(&c.group), plain(&c.name), plain(&c.value), plain(warning)]
     });

@@ -174,7 +174,8 @@ fn best<'a>(view: &View, rows: &[&'a Row]) -> Option<&'a str> {
 
 /// True of a row with enough blocks to compare that is no control.
 fn may_be_best(view: &View, row: &Row) -> bool {
-    let is_control = view.targets.iter().any(|t| t.name == row.target && t.control_of.is_some());
+    let is_control =
+        view.setup.targets.iter().any(|t| t.name == row.target && t.control_of.is_some());
     row.blocks as usize >= FEWEST_BLOCKS && !is_control
 }
 

@@ -212,13 +212,57 @@ pub struct NoiseView {
     pub meaning: String,
 }
 
-/// The judged result of a run.
+/// The judged result of a run. Groups are no objects in JSON: their keys stand beside the others.
 #[derive(Clone, Debug, Serialize)]
 pub struct View {
     /// [`VIEW_FORMAT`].
     pub format: u32,
     /// Id of the run.
     pub run: String,
+    /// What was asked.
+    #[serde(flatten)]
+    pub asked: Asked,
+    /// May the numbers be used?
+    pub validity: Validity,
+    /// Why not.
+    pub reasons: Vec<String>,
+    /// What was not steady, in a few words each.
+    pub unsteady: Vec<String>,
+    /// How the run went.
+    #[serde(flatten)]
+    pub course: Course,
+    /// What was measured, with what and where.
+    #[serde(flatten)]
+    pub setup: Setup,
+    /// Rows of results.
+    pub cells: Vec<Row>,
+    /// Every pair of targets.
+    pub comparisons: Vec<Comparison>,
+    /// Growth with the size of the data set; left out where no profile measures several sizes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub growth: Vec<GrowthView>,
+    /// What ramps found; left out where there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ramps: Vec<RampView>,
+    /// What a search for the highest rate found; left out of other runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub search: Option<SearchView>,
+    /// Judged statements.
+    pub claims: Vec<ClaimView>,
+    /// What is recommended.
+    #[serde(flatten)]
+    pub advised: Advised,
+    /// Failed trials.
+    pub failures: Vec<FailureView>,
+    /// Warnings that rows point to; those that no row points to concern the whole run.
+    pub footnotes: Vec<String>,
+    /// The fixed rules that decided `validity`.
+    pub rules: Vec<Rule>,
+}
+
+/// What was asked, and by which study.
+#[derive(Clone, Debug, Serialize)]
+pub struct Asked {
     /// Name of the study.
     pub study: String,
     /// Its title.
@@ -231,12 +275,23 @@ pub struct View {
     pub scale: String,
     /// Profiles measured.
     pub profiles: Vec<String>,
-    /// May the numbers be used?
-    pub validity: Validity,
-    /// Why not.
-    pub reasons: Vec<String>,
-    /// What was not steady, in a few words each.
-    pub unsteady: Vec<String>,
+    /// Seed.
+    pub seed: u64,
+    /// Equivalence zone as a fraction.
+    pub equivalence_zone: f64,
+    /// Blocks below which nothing is decided.
+    pub fewest_blocks: usize,
+    /// `inside` or `outside`: whether the drawing of values is in the timed span, by profile.
+    pub generation: BTreeMap<String, String>,
+    /// What data each profile of an application cache has, one sentence by its name with the size;
+    /// left out where there is none.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub data: BTreeMap<String, String>,
+}
+
+/// How the run went, and how it ended.
+#[derive(Clone, Debug, Serialize)]
+pub struct Course {
     /// How it ended.
     pub status: Status,
     /// Why no more blocks were added.
@@ -250,36 +305,32 @@ pub struct View {
     pub resumed: bool,
     /// Whole blocks.
     pub blocks: u32,
-    /// Seed.
-    pub seed: u64,
+    /// Files of the record that were changed after it was sealed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub changed: Vec<String>,
+}
+
+/// What was measured, with what and where.
+#[derive(Clone, Debug, Serialize)]
+pub struct Setup {
     /// Version and commit of cachedyno.
     pub tool: String,
     /// Command line.
     pub command: Vec<String>,
-    /// Equivalence zone as a fraction.
-    pub equivalence_zone: f64,
-    /// Blocks below which nothing is decided.
-    pub fewest_blocks: usize,
-    /// `inside` or `outside`: whether the drawing of values is in the timed span, by profile.
-    pub generation: BTreeMap<String, String>,
-    /// What data each profile of an application cache has, one sentence by its name with the size;
-    /// left out where there is none.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub data: BTreeMap<String, String>,
     /// Targets, also those not run.
     pub targets: Vec<TargetView>,
-    /// Rows of results.
-    pub cells: Vec<Row>,
-    /// Every pair of targets.
-    pub comparisons: Vec<Comparison>,
-    /// Growth with the size of the data set; left out where no profile measures several sizes.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub growth: Vec<GrowthView>,
-    /// What ramps found; left out where there are none.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub ramps: Vec<RampView>,
-    /// Judged statements.
-    pub claims: Vec<ClaimView>,
+    /// Conditions under which it was measured.
+    pub conditions: Conditions,
+    /// What this machine was found to do; left out where it was not calibrated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub calibration: Option<Calibration>,
+    /// Disturbances.
+    pub noise: Vec<NoiseView>,
+}
+
+/// What the advice of a study comes to; all empty without advice in the study.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Advised {
     /// The recommendation table.
     pub advice: Vec<AdviceView>,
     /// What the advice rests on: weights and sizes, one sentence.
@@ -288,32 +339,13 @@ pub struct View {
     pub advice_weights: BTreeMap<String, f64>,
     /// The order of all targets by these weights, few clients first.
     pub rankings: Vec<RankingView>,
-    /// Failed trials.
-    pub failures: Vec<FailureView>,
-    /// Disturbances.
-    pub noise: Vec<NoiseView>,
-    /// Conditions under which it was measured.
-    pub conditions: Conditions,
-    /// What this machine was found to do; left out where it was not calibrated.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub calibration: Option<Calibration>,
-    /// Files of the record that were changed after it was sealed.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub changed: Vec<String>,
-    /// Warnings that rows point to; those that no row points to concern the whole run.
-    pub footnotes: Vec<String>,
-    /// The fixed rules that decided `validity`.
-    pub rules: Vec<Rule>,
-    /// What a search for the highest rate found; left out of other runs.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub search: Option<SearchView>,
 }
 
 impl View {
     /// Says that these files of the record were changed after it was sealed.
     pub fn mark_changed(&mut self, files: Vec<String>) {
         self.footnotes.extend(changed_words(&files));
-        self.changed = files;
+        self.course.changed = files;
     }
 }
 
@@ -397,7 +429,7 @@ impl View {
         for row in &mut summary.cells {
             row.charts = None;
         }
-        for ranking in &mut summary.rankings {
+        for ranking in &mut summary.advised.rankings {
             ranking.rates.clear();
         }
         for ramp in &mut summary.ramps {

@@ -197,7 +197,7 @@ pub(super) fn slower(
     target: &str,
     costs: [Option<Value>; 2],
 ) -> Option<String> {
-    let [one, two] = [a, b].map(|view| view.targets.iter().find(|t| t.name == target));
+    let [one, two] = [a, b].map(|view| view.setup.targets.iter().find(|t| t.name == target));
     let (one, two) = (one?, two?);
     let alike = one.product == two.product && one.settings == two.settings;
     if !alike || of_measuring(a) != of_measuring(b) {
@@ -227,7 +227,7 @@ const OF_OUTPUT_ALONE: [&str; 2] = ["--quiet", "-q"];
 
 /// A run's arguments as far as they may change what an operation costs.
 fn of_measuring(view: &View) -> Vec<&str> {
-    let mut rest = view.command.iter().skip(1).map(String::as_str);
+    let mut rest = view.setup.command.iter().skip(1).map(String::as_str);
     let mut kept = Vec::new();
     while let Some(argument) = rest.next() {
         let name = argument.split_once('=').map_or(argument, |(name, _)| name);

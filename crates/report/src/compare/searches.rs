@@ -80,7 +80,7 @@ fn overlap(a: &SearchView, b: &SearchView) -> Option<&'static str> {
 
 /// The one target of a search.
 pub(super) fn target(view: &View) -> &str {
-    view.targets.first().map_or("", |target| &target.name)
+    view.setup.targets.first().map_or("", |target| &target.name)
 }
 
 /// What was asked of the store, each by its name.

@@ -11,7 +11,7 @@ fn advised(targets: &[&str], blocks: u32, rates: Rates) -> View {
 }
 
 fn row<'a>(view: &'a View, shop: &str, size: &str) -> &'a AdviceView {
-    view.advice.iter().find(|a| a.shop == shop && a.size == size).unwrap()
+    view.advised.advice.iter().find(|a| a.shop == shop && a.size == size).unwrap()
 }
 
 const ALL: [&str; 3] = ["files", "redis", "mysql"];
@@ -65,7 +65,7 @@ fn a_state_of_delivery_that_was_not_measured_is_named() {
 #[test]
 fn too_little_gives_no_recommendation() {
     let none = |view: &View, part: &str| {
-        for row in &view.advice {
+        for row in &view.advised.advice {
             assert_eq!((&row.recommended, row.agreement.name()), (&None, "undecided"));
             assert!(row.why.contains(part), "{}", row.why);
         }
@@ -116,7 +116,7 @@ fn a_tie_without_the_source_among_the_measured_is_undecided() {
 
 #[test]
 fn the_basis_names_weights_sizes_profile_and_file() {
-    let basis = advised(&ALL, 3, usual).advice_basis.unwrap();
+    let basis = advised(&ALL, 3, usual).advised.advice_basis.unwrap();
     for part in [
         "profile steady",
         // As the phases are measured.
@@ -127,5 +127,5 @@ fn the_basis_names_weights_sizes_profile_and_file() {
     ] {
         assert!(basis.contains(part), "{basis}");
     }
-    assert!(judge(&run(&ALL, 3, usual)).advice_basis.is_none());
+    assert!(judge(&run(&ALL, 3, usual)).advised.advice_basis.is_none());
 }

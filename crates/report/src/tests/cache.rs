@@ -159,8 +159,8 @@ fn the_data_of_a_profile_are_told_beside_its_results() {
     let title = markdown.find("## steady, 8 clients").unwrap();
     let below = markdown[title..].lines().nth(2);
     assert_eq!(below, Some(told.trim_end()), "{markdown}");
-    assert_eq!(view.data["steady"], told.trim_end());
-    assert!(judge(&run(&["files"], 3, crate::fixture::usual)).data.is_empty());
+    assert_eq!(view.asked.data["steady"], told.trim_end());
+    assert!(judge(&run(&["files"], 3, crate::fixture::usual)).asked.data.is_empty());
 }
 
 #[test]
@@ -317,7 +317,7 @@ fn effort_and_sizes_stand_in_every_output() {
     }
     assert!(markdown::render(&view).contains("## Effort of an operation"));
     assert!(csv::render(&view).contains(",server_memory_bytes,"));
-    let place = &view.targets.iter().find(|t| t.name == "redis").unwrap().place;
+    let place = &view.setup.targets.iter().find(|t| t.name == "redis").unwrap().place;
     assert_eq!(place, "private servers, started fresh for each trial");
     assert!(view.footnotes.iter().any(|n| n.contains("saved again before the client's next call")));
 }
@@ -355,7 +355,7 @@ fn a_list_is_judged_by_its_parts() {
     let view = judge(&recorded);
     assert!(view.cells.iter().any(|r| r.operation == "list.clean"));
     assert_ne!(view.claims[0].verdict.name(), "not run", "{:?}", view.claims[0]);
-    let [advice] = &view.advice[..] else { panic!("one row of advice") };
+    let [advice] = &view.advised.advice[..] else { panic!("one row of advice") };
     assert_eq!(advice.source_recommends, "redis or files");
     assert_eq!((advice.recommended.as_deref(), advice.agreement.name()), (Some("redis"), "same"));
 }

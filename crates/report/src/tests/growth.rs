@@ -143,7 +143,7 @@ fn sizes_are_compared_apart() {
     let sizes = ["by-size/2000x200", "by-size/5000x500", "by-size/20000x2000"];
     let expected: Vec<_> = sizes.iter().flat_map(|s| [(*s, "read"), (*s, "clean")]).collect();
     assert_eq!(places, expected);
-    assert_eq!(view.generation.keys().collect::<Vec<_>>(), ["by-size"]);
+    assert_eq!(view.asked.generation.keys().collect::<Vec<_>>(), ["by-size"]);
 }
 
 #[test]
@@ -222,8 +222,8 @@ fn advice_rests_on_the_largest_size_and_names_it() {
         recorded.header.plan.advice = Some(advice.clone());
         recorded.trials.retain(|t| without.is_empty() || !t.cell.contains(without));
         let view = judge(&recorded);
-        let recommended = view.advice[0].recommended.clone().unwrap();
-        (recommended, view.rankings[0].workload.clone(), view.advice_basis.unwrap())
+        let recommended = view.advised.advice[0].recommended.clone().unwrap();
+        (recommended, view.advised.rankings[0].workload.clone(), view.advised.advice_basis.unwrap())
     };
     let (recommended, workload, basis) = advised(&BY_RECORDS, "");
     assert_eq!((&*recommended, &*workload), ("redis", "by-size/20000x2000"));

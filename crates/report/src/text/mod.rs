@@ -47,11 +47,11 @@ pub fn render(view: &View, columns: usize, colour: bool) -> String {
 
 fn heading(view: &View, columns: usize, paint: Paint) -> String {
     let (word, painted) = (view.validity.heading(), painted(view.validity, paint));
-    let space = columns.saturating_sub(width(&view.title) + width(word));
+    let space = columns.saturating_sub(width(&view.asked.title) + width(word));
     let mut text = if space < 2 {
-        format!("{}{painted}\n", paint.title(&view.title, columns))
+        format!("{}{painted}\n", paint.title(&view.asked.title, columns))
     } else {
-        format!("{}{}{painted}\n", paint.bold(&view.title), " ".repeat(space.min(60)))
+        format!("{}{}{painted}\n", paint.bold(&view.asked.title), " ".repeat(space.min(60)))
     };
     text += &search::result(view, columns, paint);
     text += &paragraph("", 0, &facts(view), columns);
@@ -77,9 +77,9 @@ pub(crate) fn painted(validity: Validity, paint: Paint) -> String {
 
 /// Study, scale, size and end of the run, one line.
 pub(crate) fn facts(view: &View) -> String {
-    let plural = if view.blocks == 1 { "" } else { "s" };
-    let (mut took, run) = (duration(view.took_s), &view.run);
-    if view.resumed {
+    let plural = if view.course.blocks == 1 { "" } else { "s" };
+    let (mut took, run) = (duration(view.course.took_s), &view.run);
+    if view.course.resumed {
         took += " of trials (resumed)";
     }
     let mut facts = if let Some(search) = &view.search {
@@ -87,19 +87,24 @@ pub(crate) fn facts(view: &View) -> String {
             0 => String::new(),
             rests => format!(" ({rests} of them rests)"),
         };
-        format!("{}, {} probe{plural}{rests}, {took}, run {run}", view.study, view.blocks)
+        format!(
+            "{}, {} probe{plural}{rests}, {took}, run {run}",
+            view.asked.study, view.course.blocks
+        )
     } else {
-        let (study, scale, blocks) = (&view.study, &view.scale, view.blocks);
+        let (study, scale, blocks) = (&view.asked.study, &view.asked.scale, view.course.blocks);
         format!("{study}, {scale} scale, {blocks} block{plural}, {took}, run {run}")
     };
-    if view.status != Status::Complete {
-        facts += &format!(", {}", view.status);
+    if view.course.status != Status::Complete {
+        facts += &format!(", {}", view.course.status);
     }
-    if !view.stopped_because.is_empty() && view.stopped_because != view.status.name() {
-        facts += &format!(" ({})", view.stopped_because);
+    if !view.course.stopped_because.is_empty()
+        && view.course.stopped_because != view.course.status.name()
+    {
+        facts += &format!(" ({})", view.course.stopped_because);
     }
-    if !view.changed.is_empty() {
-        facts += &format!(", changed after it was sealed ({})", view.changed.join(", "));
+    if !view.course.changed.is_empty() {
+        facts += &format!(", changed after it was sealed ({})", view.course.changed.join(", "));
     }
     facts
 }
@@ -114,6 +119,7 @@ fn duration(seconds: f64) -> String {
 
 fn not_run(view: &View, columns: usize, paint: Paint) -> String {
     let lines: String = view
+        .setup
         .targets
         .iter()
         .filter_map(|t| Some((t, t.not_run.as_ref()?)))
@@ -162,7 +168,7 @@ fn claim(claim: &ClaimView, columns: usize, paint: Paint) -> String {
 }
 
 fn advice(view: &View, columns: usize, paint: Paint) -> String {
-    if view.advice.is_empty() {
+    if view.advised.advice.is_empty() {
         return String::new();
     }
     let cells = |a: &AdviceView| {
@@ -179,13 +185,13 @@ fn advice(view: &View, columns: usize, paint: Paint) -> String {
         header: vec!["  shop", "size (requests)", "delivered", "source", "here", "agreement"],
         right: &[],
         gap: 2,
-        lines: view.advice.iter().map(|a| Line::Cells(cells(a), false)).collect(),
+        lines: view.advised.advice.iter().map(|a| Line::Cells(cells(a), false)).collect(),
     };
     let mut body = table.fit(paint, columns);
-    for (places, why) in reasons(&view.advice) {
+    for (places, why) in reasons(&view.advised.advice) {
         body += &paragraph(&format!("  {places}: "), 4, &why, columns);
     }
-    if let Some(basis) = &view.advice_basis {
+    if let Some(basis) = &view.advised.advice_basis {
         body += &paragraph("  ", 2, basis, columns);
     }
     for (sizes, order) in orders(view) {
@@ -237,7 +243,7 @@ pub(crate) fn orders(view: &View) -> Vec<(String, String)> {
         let size = format!("{} ({})", ranking.sizes.join(", "), ranking.clients);
         (size, said + &targets.join(", "))
     };
-    view.rankings.iter().map(order).collect()
+    view.advised.rankings.iter().map(order).collect()
 }
 
 fn settings_of_targets(view: &View, columns: usize, paint: Paint) -> String {
@@ -255,24 +261,28 @@ pub(crate) fn settings(view: &View) -> Vec<(&str, String)> {
         value => format!("{name} {value}"),
     };
     let measured = |t: &&TargetView| t.control_of.is_none() && t.not_run.is_none();
-    let given = view.targets.iter().filter(measured).filter(|t| !t.settings.is_empty());
+    let given = view.setup.targets.iter().filter(measured).filter(|t| !t.settings.is_empty());
     given
         .map(|t| (t.name.as_str(), t.settings.iter().map(setting).collect::<Vec<_>>().join(", ")))
         .collect()
 }
 
 fn disturbances(view: &View, columns: usize, paint: Paint) -> String {
-    let noise: Vec<String> =
-        view.noise.iter().map(|n| format!("{} {} (worst {})", n.name, n.median, n.worst)).collect();
+    let noise: Vec<String> = view
+        .setup
+        .noise
+        .iter()
+        .map(|n| format!("{} {} (worst {})", n.name, n.median, n.worst))
+        .collect();
     let mut body = if noise.is_empty() {
         String::new()
     } else {
         paragraph("  ", 2, &format!("median trial: {}", noise.join(", ")), columns)
     };
-    if let Some(known) = &view.calibration {
+    if let Some(known) = &view.setup.calibration {
         body += &paragraph("  calibrated: ", 4, &calibration::meaning(known), columns);
     }
-    for fact in &view.conditions.facts {
+    for fact in &view.setup.conditions.facts {
         if let Some(warning) = &fact.warning {
             let text = format!("{}: {}; {warning}", fact.name, fact.value);
             body += &paragraph("  ! ", 4, &text, columns);

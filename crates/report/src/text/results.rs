@@ -78,7 +78,7 @@ fn one(
 
 /// What data a profile has, where that is told.
 fn about(view: &View, profile: &str, columns: usize) -> String {
-    view.data.get(profile).map_or_else(String::new, |data| paragraph("", 0, data, columns))
+    view.asked.data.get(profile).map_or_else(String::new, |data| paragraph("", 0, data, columns))
 }
 
 fn table(standings: &Standings<'_>, layout: Layout) -> Table {
