@@ -12,6 +12,7 @@
 //!   `footnotes`, `ending`).
 //! - `ramp`: where a store breaks when its load is raised in stages.
 //! - `search`: what a search for the highest rate found, by the same rules as in the run.
+//! - `sheet`: sections of a result, made once and shown by both `text` and `markdown`.
 //! - [`text`], [`csv`], [`markdown`], [`json`], [`html`]: the outputs.
 //! - [`calibration`]: what `calibrate` found, as text.
 //! - [`compare`]: two runs next to each other.
@@ -62,6 +63,7 @@ mod rows;
 mod rules;
 mod search;
 mod series;
+mod sheet;
 mod show;
 mod standings;
 mod taken;

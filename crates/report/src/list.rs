@@ -125,7 +125,7 @@ fn table(entries: &[Entry], targets: impl Fn(&[String]) -> String) -> Table {
         Line::Cells(cells, false)
     };
     let header = vec!["run", "started (UTC)", "study", "scale", "state", TARGETS];
-    Table { header, right: &[], gap: 2, lines: entries.iter().map(line).collect() }
+    Table { header, right: Vec::new(), gap: 2, lines: entries.iter().map(line).collect() }
 }
 
 /// As many as fit into `room` columns, which are no fewer than [`TARGETS_MIN`]; the first is cut

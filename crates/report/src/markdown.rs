@@ -1,31 +1,26 @@
 //! The result as Markdown with pipe tables, for a wiki, an issue or a commit.
 
+use crate::sheet::{Block, Section};
 use crate::show;
 use crate::standings::{Standing, doubts, marks, standings};
-use crate::text::{
-    effort, facts, growth, orders, problems, ramp, reasons, search, settings, shown_footnotes,
-};
+use crate::text::table::{Line, Table};
+use crate::text::{facts, not_run, search, sections, shown_footnotes};
 use crate::view::{Validity, View};
 
 /// The whole result; a heading of the first level, all else below it.
 pub fn render(view: &View) -> String {
-    let parts = [
+    let [found, behind] = sections(view);
+    let mut parts = vec![
         heading(view),
         probes(view),
         if view.search.is_none() { results(view) } else { String::new() },
-        not_as_expected(view),
-        effort_of_operations(view),
-        growth_of_costs(view),
-        ramps(view),
-        not_run(view),
-        failures(view),
-        claims(view),
-        advice(view),
-        settings_of_targets(view),
-        conditions(view),
-        footnotes(view),
     ];
-    parts.iter().filter(|p| !p.is_empty()).cloned().collect::<Vec<_>>().join("\n")
+    parts.extend(found.iter().map(shown));
+    parts.extend([shown(&not_run(view)), failures(view), claims(view)]);
+    parts.extend(behind.iter().map(shown));
+    parts.extend([conditions(view), footnotes(view)]);
+    parts.retain(|part| !part.is_empty());
+    parts.join("\n")
 }
 
 fn heading(view: &View) -> String {
@@ -131,98 +126,43 @@ fn pipes(header: &[&str], align: &str, rows: impl Iterator<Item = Vec<String>>) 
     text
 }
 
-fn not_as_expected(view: &View) -> String {
-    let (header, lines) = problems::lines(view);
-    if lines.is_empty() {
-        return String::new();
-    }
-    let align = format!("lll{}", "r".repeat(header.len() - 3));
-    let rows = lines.iter().map(|cells| cells.iter().map(|cell| plain(cell)).collect());
-    section("Not as expected", &format!("{}\n{}\n", pipes(&header, &align, rows), problems::NOTE))
-}
-
-fn effort_of_operations(view: &View) -> String {
-    let mut rows = effort::rows(view).peekable();
-    if rows.peek().is_none() {
-        return String::new();
-    }
-    let cells = |r| effort::cells(r).iter().map(|cell| plain(cell)).collect();
-    let mut body = pipes(&effort::HEADER, "llrrrrr", rows.map(cells)) + "\n";
-    for size in effort::sizes(view) {
-        body += &format!("- {}\n", plain(&size));
-    }
-    section("Effort of an operation", &body)
-}
-
-fn growth_of_costs(view: &View) -> String {
+/// A section as every output has it; items next to each other are one list.
+fn shown(section: &Section) -> String {
     let mut body = String::new();
-    for curves in growth::tables(view) {
-        let rows = curves.iter().map(|c| growth::cells(c).iter().map(|cell| plain(cell)).collect());
-        body += &format!("{}\n\n", plain(&growth::title(&curves)));
-        body += &(pipes(&growth::HEADER, "lllll", rows) + "\n");
+    let mut in_list = false;
+    for block in &section.blocks {
+        let is_item = matches!(block, Block::Item(_));
+        let goes_on = in_list && is_item;
+        if !body.is_empty() && !goes_on {
+            body.push('\n');
+        }
+        in_list = is_item;
+        body += &match block {
+            Block::Title(title) => format!("### {}\n", plain(title)),
+            Block::Item(text) => format!("- {}\n", plain(text)),
+            Block::Note(text) => format!("{}\n", plain(text)),
+            Block::Table(forms) => forms.first().map_or_else(String::new, table),
+        };
     }
-    if !body.is_empty() {
-        body += &format!("{}\n", plain(growth::NOTE));
-    }
-    section("Growth of the cost", &body)
+    self::section(section.title, &body)
 }
 
-fn settings_of_targets(view: &View) -> String {
-    let lines: String = settings(view)
-        .iter()
-        .map(|(target, settings)| format!("- {}: {}\n", plain(target), plain(settings)))
-        .collect();
-    section("Settings", &lines)
-}
-
-fn ramps(view: &View) -> String {
-    let mut body: String =
-        view.ramps.iter().map(|r| format!("- {}\n", plain(&r.sentence))).collect();
-    body +=
-        &ramp::comparisons(view).iter().map(|c| format!("- {}\n", plain(c))).collect::<String>();
-    for ramps in ramp::by_profile(view) {
-        let rows = ramps.iter().map(|r| ramp::share_cells(r).iter().map(|c| plain(c)).collect());
-        let table = pipes(&ramp::share_header(), "lrrrrrrr", rows);
-        let profile = ramp::of_profile(view, ramps[0]);
-        body += &format!("\np99 at shares of the knee{}:\n\n{table}", plain(&profile));
-    }
-    for ramps in ramp::by_profile(view) {
-        let rows = ramp::place_rows(&ramps);
-        if rows.is_empty() {
-            continue;
-        }
-        let rows = rows.iter().map(|cells| cells.iter().map(|cell| plain(cell)).collect());
-        let table = pipes(&ramp::PLACE_HEADER, "llrrrrrr", rows);
-        let profile = ramp::of_profile(view, ramps[0]);
-        body += &format!("\n{}{}:\n\n{table}\n", ramp::PLACES, plain(&profile));
-        for found in ramps.iter().filter_map(|ramp| ramp.place.as_ref()) {
-            body += &format!("- {}\n", plain(&found.sentence));
-        }
-    }
-    for found in &view.ramps {
-        let name = format!("{}{} ({})", found.target, ramp::of_profile(view, found), found.load);
-        let rows = ramp::stage_rows(found).into_iter().map(|(cells, knee)| {
-            let mut cells: Vec<String> = cells.iter().map(|c| plain(c)).collect();
-            if knee {
-                cells[0] = format!("**{}**", cells[0]);
+/// What is emphasised has its first cell bold.
+fn table(table: &Table) -> String {
+    let header: Vec<&str> = table.header.iter().map(|name| name.trim()).collect();
+    let side = |i: usize| if table.right.contains(&i) { 'r' } else { 'l' };
+    let align: String = (0..header.len()).map(side).collect();
+    let row = |line: &Line| match line {
+        Line::Heading(heading) => vec![plain(heading)],
+        Line::Cells(cells, is_strong) => {
+            let mut cells: Vec<String> = cells.iter().map(|cell| plain(cell.trim())).collect();
+            if let Some(first) = cells.first_mut().filter(|_| *is_strong) {
+                *first = format!("**{first}**");
             }
             cells
-        });
-        let header = ramp::stage_header(found);
-        let table = pipes(&header, &"r".repeat(header.len()), rows);
-        body += &format!("\nStages of {}, the knee bold:\n\n{table}", plain(&name));
-    }
-    if !view.ramps.is_empty() {
-        body += &format!("\n{}\n", plain(&ramp::note(view)));
-    }
-    section("Ramps", &body)
-}
-
-fn not_run(view: &View) -> String {
-    let targets = view.setup.targets.iter().filter_map(|t| Some((t, t.not_run.as_ref()?)));
-    let lines: String =
-        targets.map(|(t, why)| format!("- {}: {}\n", plain(&t.name), plain(why))).collect();
-    section("Not run", &lines)
+        }
+    };
+    pipes(&header, &align, table.lines.iter().map(row))
 }
 
 fn failures(view: &View) -> String {
@@ -260,40 +200,6 @@ fn claims(view: &View) -> String {
     });
     let header = ["verdict", "statement", "source", "profile", "expected", "measured", "note"];
     section("Claims, judged on this machine", &pipes(&header, "lllllll", rows))
-}
-
-fn advice(view: &View) -> String {
-    if view.advised.advice.is_empty() {
-        return String::new();
-    }
-    let rows = view.advised.advice.iter().map(|a| {
-        vec![
-            plain(&a.shop),
-            plain(&a.size),
-            a.clients.to_string(),
-            plain(&a.factory),
-            plain(&a.source_recommends),
-            a.recommended.as_ref().map_or_else(|| "–".into(), |r| plain(r)),
-            a.agreement.to_string(),
-        ]
-    });
-    let header =
-        ["shop", "size", "concurrent requests", "delivered", "source", "here", "agreement"];
-    let mut body = pipes(&header, "llrllll", rows) + "\n";
-    for (places, why) in reasons(&view.advised.advice) {
-        body += &format!("- {}: {}\n", plain(&places), plain(&why));
-    }
-    if let Some(basis) = &view.advised.advice_basis {
-        body += &format!("\n{}\n", plain(basis));
-    }
-    let orders: String = orders(view)
-        .iter()
-        .map(|(sizes, o)| format!("- {}: {}\n", plain(sizes), plain(o)))
-        .collect();
-    if !orders.is_empty() {
-        body += &format!("\nOrder by these weights:\n\n{orders}");
-    }
-    section("Advice", &body)
 }
 
 fn conditions(view: &View) -> String {

@@ -122,7 +122,7 @@ impl Group {
     fn table(&self, names: &[&'static str], zone: f64, short: bool) -> Table {
         let header = [names, &["A", "B", "B by A", "verdict"]].concat();
         let lines = self.lines.iter().map(|compared| compared.line(zone, short)).collect();
-        Table { header, right: &[], gap: 2, lines }
+        Table { header, right: Vec::new(), gap: 2, lines }
     }
 }
 

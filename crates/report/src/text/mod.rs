@@ -3,21 +3,22 @@
 
 pub(crate) mod table;
 
-pub(crate) mod effort;
-pub(crate) mod growth;
+mod effort;
+mod growth;
 mod locks;
-pub(crate) mod problems;
-pub(crate) mod ramp;
+mod problems;
+mod ramp;
 mod results;
 pub(crate) mod search;
 
 use stats::Verdict;
 
 use crate::calibration;
+use crate::sheet::{Block, Section};
 use crate::show;
 use crate::view::{
-    AdviceView, ClaimVerdict, ClaimView, RankedView, RankingView, Status, TargetView, Validity,
-    View,
+    AdviceView, Advised, ClaimVerdict, ClaimView, RankedView, RankingView, Status, TargetView,
+    Validity, View,
 };
 use table::{Line, Paint, Table, paragraph, section, width};
 
@@ -25,24 +26,20 @@ use table::{Line, Paint, Table, paragraph, section, width};
 /// words or marks say as well.
 pub fn render(view: &View, columns: usize, colour: bool) -> String {
     let paint = Paint { on: colour };
-    let parts = [
+    let shown = |section: &Section| section.text(columns, paint);
+    let [found, behind] = sections(view);
+    let mut parts = vec![
         heading(view, columns, paint),
-        not_run(view, columns, paint),
+        shown(&not_run(view)),
         search::probes(view, columns, paint),
         if view.search.is_none() { results::render(view, columns, paint) } else { String::new() },
-        problems::render(view, columns, paint),
-        locks::render(view, columns, paint),
-        effort::render(view, columns, paint),
-        growth::render(view, columns, paint),
-        ramp::render(view, columns, paint),
-        failures(view, columns, paint),
-        claims(view, columns, paint),
-        advice(view, columns, paint),
-        settings_of_targets(view, columns, paint),
-        disturbances(view, columns, paint),
-        footnotes(view, columns, paint),
     ];
-    parts.iter().filter(|p| !p.is_empty()).cloned().collect::<Vec<_>>().join("\n")
+    parts.extend(found.iter().map(shown));
+    parts.extend([failures(view, columns, paint), claims(view, columns, paint)]);
+    parts.extend(behind.iter().map(shown));
+    parts.extend([disturbances(view, columns, paint), footnotes(view, columns, paint)]);
+    parts.retain(|part| !part.is_empty());
+    parts.join("\n")
 }
 
 fn heading(view: &View, columns: usize, paint: Paint) -> String {
@@ -117,15 +114,20 @@ fn duration(seconds: f64) -> String {
     format!("{} min {} s", seconds / 60, seconds % 60)
 }
 
-fn not_run(view: &View, columns: usize, paint: Paint) -> String {
-    let lines: String = view
-        .setup
-        .targets
-        .iter()
-        .filter_map(|t| Some((t, t.not_run.as_ref()?)))
-        .map(|(t, why)| paragraph(&format!("  {}: ", t.name), 4, why, columns))
-        .collect();
-    section("Not run", paint, &lines)
+/// Sections before failures and claims, and those behind them, in the order in which they are
+/// shown.
+pub(crate) fn sections(view: &View) -> [Vec<Section>; 2] {
+    let found =
+        [problems::section, locks::section, effort::section, growth::section, ramp::section];
+    let behind = vec![advice(view), settings_of_targets(view)];
+    [found.iter().map(|section| section(view)).collect(), behind]
+}
+
+/// Targets that were not measured, and why.
+pub(crate) fn not_run(view: &View) -> Section {
+    let targets = view.setup.targets.iter();
+    let told = targets.filter_map(|t| Some(format!("{}: {}", t.name, t.not_run.as_ref()?)));
+    Section { title: "Not run", blocks: told.map(Block::Item).collect() }
 }
 
 fn failures(view: &View, columns: usize, paint: Paint) -> String {
@@ -167,9 +169,11 @@ fn claim(claim: &ClaimView, columns: usize, paint: Paint) -> String {
     paragraph(&format!("  {verdict}  "), 13, &body, columns).replacen(&verdict, &painted, 1)
 }
 
-fn advice(view: &View, columns: usize, paint: Paint) -> String {
-    if view.advised.advice.is_empty() {
-        return String::new();
+fn advice(view: &View) -> Section {
+    let title = "Advice";
+    let Advised { advice, advice_basis, .. } = &view.advised;
+    if advice.is_empty() {
+        return Section { title, blocks: Vec::new() };
     }
     let cells = |a: &AdviceView| {
         vec![
@@ -183,25 +187,19 @@ fn advice(view: &View, columns: usize, paint: Paint) -> String {
     };
     let table = Table {
         header: vec!["  shop", "size (requests)", "delivered", "source", "here", "agreement"],
-        right: &[],
+        right: Vec::new(),
         gap: 2,
-        lines: view.advised.advice.iter().map(|a| Line::Cells(cells(a), false)).collect(),
+        lines: advice.iter().map(|a| Line::Cells(cells(a), false)).collect(),
     };
-    let mut body = table.fit(paint, columns);
-    for (places, why) in reasons(&view.advised.advice) {
-        body += &paragraph(&format!("  {places}: "), 4, &why, columns);
-    }
-    if let Some(basis) = &view.advised.advice_basis {
-        body += &paragraph("  ", 2, basis, columns);
-    }
-    for (sizes, order) in orders(view) {
-        body += &paragraph(&format!("  order, {sizes}: "), 4, &order, columns);
-    }
-    section("Advice", paint, &body)
+    let said = reasons(advice).into_iter().map(|(places, why)| format!("{places}: {why}"));
+    let orders = orders(view).into_iter().map(|(sizes, order)| format!("order, {sizes}: {order}"));
+    let said = said.chain(advice_basis.clone()).chain(orders);
+    let blocks = [Block::Table(vec![table])].into_iter().chain(said.map(Block::Item)).collect();
+    Section { title, blocks }
 }
 
 /// Each reason once, with all rows that it stands for.
-pub(crate) fn reasons(advice: &[AdviceView]) -> Vec<(String, String)> {
+fn reasons(advice: &[AdviceView]) -> Vec<(String, String)> {
     let mut reasons: Vec<(String, String)> = Vec::new();
     for row in advice {
         let place = format!("{}, {}", row.shop, row.size);
@@ -224,7 +222,7 @@ fn level(ranked: &RankedView) -> Option<Verdict> {
 
 /// Sizes of shop, each with all targets by their scores and their ratios to the highest, and how
 /// far that is an order.
-pub(crate) fn orders(view: &View) -> Vec<(String, String)> {
+fn orders(view: &View) -> Vec<(String, String)> {
     let order = |ranking: &RankingView| {
         let place = |ranked: &RankedView| {
             let ratio = ranked.ratio.as_ref().map_or(String::new(), |v| {
@@ -246,16 +244,13 @@ pub(crate) fn orders(view: &View) -> Vec<(String, String)> {
     view.advised.rankings.iter().map(order).collect()
 }
 
-fn settings_of_targets(view: &View, columns: usize, paint: Paint) -> String {
-    let lines: String = settings(view)
-        .iter()
-        .map(|(target, settings)| paragraph(&format!("  {target}: "), 4, settings, columns))
-        .collect();
-    section("Settings", paint, &lines)
+fn settings_of_targets(view: &View) -> Section {
+    let told = settings(view).into_iter().map(|(target, given)| format!("{target}: {given}"));
+    Section { title: "Settings", blocks: told.map(Block::Item).collect() }
 }
 
 /// Targets with the settings that they were given; a control has those of its target.
-pub(crate) fn settings(view: &View) -> Vec<(&str, String)> {
+fn settings(view: &View) -> Vec<(&str, String)> {
     let setting = |(name, value): (&String, &String)| match value.as_str() {
         "" => format!("{name} empty"),
         value => format!("{name} {value}"),

@@ -111,7 +111,7 @@ fn table(standings: &Standings<'_>, layout: Layout) -> Table {
         }
         lines.extend(group_lines(group, layout, &standings.footnotes));
     }
-    let mut table = Table { header, right, gap: layout.gap, lines };
+    let mut table = Table { header, right: right.to_vec(), gap: layout.gap, lines };
     let last = table.header.len() - 1;
     if !layout.notes || standings_without_marks(standings) {
         table.header[last] = "";

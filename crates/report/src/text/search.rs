@@ -58,7 +58,7 @@ pub(crate) fn probes(view: &View, columns: usize, paint: Paint) -> String {
     };
     let table = Table {
         header: HEADER.to_vec(),
-        right: &[0, 2, 3, 4, 5, 6, 7],
+        right: vec![0, 2, 3, 4, 5, 6, 7],
         gap: 2,
         lines: rows(search).into_iter().map(line).collect(),
     };
