@@ -4,7 +4,7 @@ use crate::sheet::{Block, Section};
 use crate::show;
 use crate::standings::{Standing, doubts, marks, standings};
 use crate::text::table::{Line, Table};
-use crate::text::{facts, not_run, search, sections, shown_footnotes};
+use crate::text::{facts, failures, not_run, search, sections, shown_footnotes};
 use crate::view::{Validity, View};
 
 /// The whole result; a heading of the first level, all else below it.
@@ -16,7 +16,7 @@ pub fn render(view: &View) -> String {
         if view.search.is_none() { results(view) } else { String::new() },
     ];
     parts.extend(found.iter().map(shown));
-    parts.extend([shown(&not_run(view)), failures(view), claims(view)]);
+    parts.extend([shown(&not_run(view)), shown(&failures(view)), claims(view)]);
     parts.extend(behind.iter().map(shown));
     parts.extend([conditions(view), footnotes(view)]);
     parts.retain(|part| !part.is_empty());
@@ -163,24 +163,6 @@ fn table(table: &Table) -> String {
         }
     };
     pipes(&header, &align, table.lines.iter().map(row))
-}
-
-fn failures(view: &View) -> String {
-    if view.failures.is_empty() {
-        return String::new();
-    }
-    let rows = view.failures.iter().map(|f| {
-        vec![(f.block + 1).to_string(), plain(&f.cell), plain(&f.class), plain(&f.reason)]
-    });
-    let number = if view.search.is_some() { "probe" } else { "block" };
-    let table = pipes(&[number, "cell", "class", "reason"], "rlll", rows);
-    let logged = view.failures.iter().filter_map(|f| Some((f, f.log.as_ref()?)));
-    let logs: String = logged
-        .map(|(f, log)| {
-            format!("\nLog of {} in {number} {}: {}\n", plain(&f.cell), f.block + 1, plain(log))
-        })
-        .collect();
-    section("Failed trials", &(table + &logs))
 }
 
 fn claims(view: &View) -> String {

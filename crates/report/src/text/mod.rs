@@ -17,8 +17,8 @@ use crate::calibration;
 use crate::sheet::{Block, Section};
 use crate::show;
 use crate::view::{
-    AdviceView, Advised, ClaimVerdict, ClaimView, RankedView, RankingView, Status, TargetView,
-    Validity, View,
+    AdviceView, Advised, ClaimVerdict, ClaimView, FailureView, RankedView, RankingView, Status,
+    TargetView, Validity, View,
 };
 use table::{Line, Paint, Table, paragraph, section, width};
 
@@ -35,7 +35,7 @@ pub fn render(view: &View, columns: usize, colour: bool) -> String {
         if view.search.is_none() { results::render(view, columns, paint) } else { String::new() },
     ];
     parts.extend(found.iter().map(shown));
-    parts.extend([failures(view, columns, paint), claims(view, columns, paint)]);
+    parts.extend([shown(&failures(view)), claims(view, columns, paint)]);
     parts.extend(behind.iter().map(shown));
     parts.extend([disturbances(view, columns, paint), footnotes(view, columns, paint)]);
     parts.retain(|part| !part.is_empty());
@@ -130,22 +130,22 @@ pub(crate) fn not_run(view: &View) -> Section {
     Section { title: "Not run", blocks: told.map(Block::Item).collect() }
 }
 
-fn failures(view: &View, columns: usize, paint: Paint) -> String {
-    let lines: String = view
-        .failures
-        .iter()
-        .map(|f| {
-            let start = if view.search.is_some() {
-                format!("  probe {} ({}): ", f.block + 1, f.cell)
-            } else {
-                format!("  {} in block {}: ", f.cell, f.block + 1)
-            };
-            let reason = paragraph(&start, 4, &format!("{}: {}", f.class, f.reason), columns);
-            let log = f.log.as_ref().map(|log| paragraph("    its log: ", 6, log, columns));
-            reason + &log.unwrap_or_default()
-        })
-        .collect();
-    section("Failed trials", paint, &lines)
+/// Failed trials, and the logs of servers that died.
+pub(crate) fn failures(view: &View) -> Section {
+    let told = |f: &FailureView| {
+        let number = f.block + 1;
+        let place = if view.search.is_some() {
+            format!("probe {number} ({})", f.cell)
+        } else {
+            format!("{} in block {number}", f.cell)
+        };
+        let log = f.log.as_ref().map(|log| Block::Item(format!("its log: {log}")));
+        [Some(Block::Item(format!("{place}: {}: {}", f.class, f.reason))), log]
+    };
+    Section {
+        title: "Failed trials",
+        blocks: view.failures.iter().flat_map(told).flatten().collect(),
+    }
 }
 
 fn claims(view: &View, columns: usize, paint: Paint) -> String {
