@@ -7,19 +7,9 @@ use std::cmp::Reverse;
 
 use crate::ranking::{Ranked, Size, doubt_of, sizes, views};
 use crate::recorded::Recorded;
-use crate::search::commas;
 use crate::series::MeasuredPoint;
-use crate::show;
-use crate::view::{AdviceView, RankingView};
-
-/// What the advice of a study comes to; all empty without advice in the study.
-#[derive(Default)]
-pub(crate) struct Advised {
-    pub(crate) rows: Vec<AdviceView>,
-    /// The sentence about what it rests on.
-    pub(crate) basis: Option<String>,
-    pub(crate) rankings: Vec<RankingView>,
-}
+use crate::show::{self, commas};
+use crate::view::{AdviceView, Advised, Agreement};
 
 /// The table, what it rests on, and the order of all targets.
 pub(crate) fn advice(
@@ -33,8 +23,9 @@ pub(crate) fn advice(
     let mut used: Vec<&str> = sizes.values().filter_map(|s| s.profile.as_deref()).collect();
     used.dedup();
     Advised {
-        rows: advice.rows.iter().map(|row| view(row, sizes.get(&row.size))).collect(),
-        basis: Some(basis(plan, advice, &used)),
+        advice: advice.rows.iter().map(|row| view(row, sizes.get(&row.size))).collect(),
+        advice_basis: Some(basis(plan, advice, &used)),
+        advice_weights: advice.weights.clone(),
         rankings: views(&sizes),
     }
 }
@@ -72,7 +63,7 @@ fn view(row: &AdviceRow, size: Option<&Size>) -> AdviceView {
     };
     let (recommended, why, agreement) = match recommendation {
         Ok(ranking) => recommend(row, ranking),
-        Err(why) => (None, why, "undecided"),
+        Err(why) => (None, why, Agreement::Undecided),
     };
     AdviceView {
         shop: row.shop.clone(),
@@ -82,24 +73,25 @@ fn view(row: &AdviceRow, size: Option<&Size>) -> AdviceView {
         source_recommends: row.source.join(" or "),
         recommended,
         why,
-        agreement: agreement.into(),
+        agreement,
     }
 }
 
 /// Recommendation, reason and agreement from a ranking of at least two targets.
-fn recommend(row: &AdviceRow, ranking: &[Ranked]) -> (Option<String>, String, &'static str) {
+fn recommend(row: &AdviceRow, ranking: &[Ranked]) -> (Option<String>, String, Agreement) {
     let best = &ranking[0].target;
     let level = |r: &&Ranked| r.behind.is_none_or(|b| b.verdict != Verdict::Faster);
     let tied: Vec<&Ranked> = ranking.iter().filter(level).collect();
     if tied.len() == 1 {
-        let agreement = if row.source.contains(best) { "same" } else { "different" };
+        let agreement =
+            if row.source.contains(best) { Agreement::Same } else { Agreement::Different };
         return (Some(best.clone()), clearly_best(row, ranking), agreement);
     }
     let names: Vec<&str> = tied.iter().map(|r| r.target.as_str()).collect();
     let among = |source: &String| names.contains(&source.as_str());
     let was_measured = |source: &String| ranking.iter().any(|r| r.target == *source);
     let cannot_tell = row.source.iter().any(among) || !row.source.iter().any(was_measured);
-    let agreement = if cannot_tell { "undecided" } else { "different" };
+    let agreement = if cannot_tell { Agreement::Undecided } else { Agreement::Different };
     (Some(names.join(" or ")), no_clear_best(row, &tied, doubt_of(ranking)), agreement)
 }
 

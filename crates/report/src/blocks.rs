@@ -63,3 +63,10 @@ fn estimated(values: impl Iterator<Item = f64>, seed: u64) -> Option<(Vec<f64>, 
     let estimate = stats::geometric_mean_interval(&values, CONFIDENCE, seed).ok()?;
     Some((values, estimate))
 }
+
+/// The middle value, the upper of two; `None` without values.
+pub(crate) fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    values.get(values.len() / 2).copied()
+}

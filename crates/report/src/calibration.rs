@@ -116,7 +116,7 @@ fn shapes(shapes: &[ShapeCost]) -> Table {
             "CPU u+s µs",
             "CPU ratio",
         ],
-        right: &[2, 3, 4, 5, 6, 7],
+        right: vec![2, 3, 4, 5, 6, 7],
         gap: 2,
         lines: shapes.iter().map(|s| Line::Cells(cells(s), false)).collect(),
     }

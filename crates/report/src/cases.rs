@@ -2,7 +2,7 @@
 
 use stats::Doubt;
 
-use crate::view::Value;
+use crate::view::{ClaimVerdict, Value};
 
 /// One case of a statement.
 pub(crate) struct Case {
@@ -18,8 +18,7 @@ pub(crate) struct Case {
 
 /// What all cases say together.
 pub(crate) struct Together<'a> {
-    /// `confirmed`, `refuted` or `undecided`.
-    pub(crate) verdict: &'static str,
+    pub(crate) verdict: ClaimVerdict,
     /// In how many cases it holds, does not hold or is open, and the place of `case`.
     pub(crate) words: String,
     /// The case that the verdict rests on: of those that refute the surest, of those that are open
@@ -61,15 +60,23 @@ pub(crate) fn together(
     let (verdict, words, case) = if fails > 0 {
         let words = format!("does not hold in {}", part(fails, all));
         let others = others(&[("holds", count(Stand::Holds)), ("is open", open)]);
-        ("refuted", format!("{words}{others}; surest is"), least(Stand::Fails, &nearest)?)
+        (
+            ClaimVerdict::Refuted,
+            format!("{words}{others}; surest is"),
+            least(Stand::Fails, &nearest)?,
+        )
     } else if open > 0 {
         let why = doubt.map_or_else(String::new, |doubt| format!(" ({doubt})"));
         let words = format!("cannot be decided{why} in {}", part(open, all));
         let others = others(&[("holds", count(Stand::Holds))]);
-        ("undecided", format!("{words}{others}; farthest from it is"), least(Stand::Open, &center)?)
+        (
+            ClaimVerdict::Undecided,
+            format!("{words}{others}; farthest from it is"),
+            least(Stand::Open, &center)?,
+        )
     } else {
         let words = format!("holds in {}; closest is", part(all, all));
-        ("confirmed", words, least(Stand::Holds, &center)?)
+        (ClaimVerdict::Confirmed, words, least(Stand::Holds, &center)?)
     };
     Some(Together { verdict, words: format!("{words} {}", case.place), case })
 }
@@ -116,7 +123,7 @@ mod tests {
             case(2.0, 1.5, 3.0),
         ];
         let found = together(&cases, (1.0, f64::INFINITY), None).unwrap();
-        assert_eq!(found.verdict, "refuted");
+        assert_eq!(found.verdict, ClaimVerdict::Refuted);
         assert_eq!(found.case.ratio.hi, Some(0.9));
         let words = "does not hold in 2 of 5 cases, holds in 2 and is open in 1; surest is the \
                      one of 0.8";
@@ -129,11 +136,11 @@ mod tests {
         let found = together(&cases, (0.0, 1.0), None).unwrap();
         let words = "cannot be decided in 2 of 3 cases, holds in 1; farthest from it is the one of \
                      0.99";
-        assert_eq!((found.verdict, found.words.as_str()), ("undecided", words));
+        assert_eq!((found.verdict, found.words.as_str()), (ClaimVerdict::Undecided, words));
         let found = together(&cases[..1], (0.0, 1.0), None).unwrap();
         assert_eq!(
             (found.verdict, found.words.as_str()),
-            ("confirmed", "holds in 1 case; closest is the one of 0.5")
+            (ClaimVerdict::Confirmed, "holds in 1 case; closest is the one of 0.5")
         );
         assert!(together(&[], (0.0, 1.0), None).is_none());
     }

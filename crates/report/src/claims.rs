@@ -1,6 +1,8 @@
 //! Statements of a study against what was measured. A statement about another machine that is
 //! refuted here is a result, not a failure.
 
+pub(crate) mod judged;
+
 use model::study::{Claim, Expectation};
 use model::{Load, Plan, Workload};
 use stats::{Doubt, Verdict};
@@ -12,7 +14,8 @@ use crate::pairs::against;
 use crate::ramp::{self, Ramp};
 use crate::recorded::Recorded;
 use crate::show;
-use crate::view::{ClaimView, Comparison, RampView, Row, Value};
+use crate::view::{ClaimVerdict, ClaimView, Comparison, RampView, Row, Value};
+use judged::{Judged, Said, not_run, undecided};
 
 /// What the judgement of a claim looks at.
 struct Ground<'a> {
@@ -24,9 +27,6 @@ struct Ground<'a> {
     /// Whether a ratio was looked at that compares misses with hits.
     misses: Cell<bool>,
 }
-
-/// Verdict, measured ratio and note.
-pub(crate) struct Judged(pub(crate) &'static str, pub(crate) Option<Value>, pub(crate) String);
 
 /// A measured ratio, which decides something only where a comparison would.
 #[derive(Clone)]
@@ -42,7 +42,7 @@ impl Ratio {
     fn of(found: &Comparison) -> Self {
         let value = found.ratio;
         let is_clear = value.interval().is_some_and(|(lo, hi)| 1.0 < lo || hi < 1.0);
-        let is_open = found.verdict == Verdict::Undecided.name();
+        let is_open = found.verdict == Verdict::Undecided;
         let doubt = found.doubt.as_ref().filter(|_| is_clear && is_open);
         let (a, b) = (&found.a, &found.b);
         let beside = |why: &String| format!("; in the table {a} against {b} is undecided: {why}");
@@ -60,17 +60,13 @@ impl Ratio {
     }
 }
 
-pub(crate) fn not_run(why: String) -> Judged {
-    Judged("not run", None, why)
-}
-
 /// Every claim on every profile of plain operations that was measured; those of ramps on every
 /// profile with ramps.
 pub(crate) fn claims(
     recorded: &Recorded,
     rows: &[Row],
     comparisons: &[Comparison],
-    ramps: (&[Ramp<'_>], &[RampView]),
+    ramps: &[(Ramp<'_>, RampView)],
 ) -> Vec<ClaimView> {
     let plan = &recorded.header.plan;
     let profiles = plain_profiles(plan, rows);
@@ -78,7 +74,8 @@ pub(crate) fn claims(
     let (of_ramps, of_rows): (Vec<&Claim>, Vec<&Claim>) =
         plan.claims.iter().partition(|claim| claim.expect.is_of_ramps());
     for claim in of_ramps {
-        let mut profiles: Vec<&str> = ramps.1.iter().map(|view| view.workload.as_str()).collect();
+        let mut profiles: Vec<&str> =
+            ramps.iter().map(|(_, view)| view.workload.as_str()).collect();
         profiles.dedup();
         for profile in &profiles {
             let judged = ramp::judge_claim(&claim.expect, profile, recorded, ramps);
@@ -140,7 +137,7 @@ fn view(claim: &Claim, profile: Option<&str>, judged: Judged) -> ClaimView {
         workload: profile.map(Into::into),
         expected: expected(&claim.expect),
         measured,
-        verdict: verdict.into(),
+        verdict,
         note,
     }
 }
@@ -231,7 +228,7 @@ fn judge(expectation: &Expectation, ground: &Ground<'_>) -> Judged {
         Expectation::Ratio { a, b, operation, clients, min, max } => {
             let max = max.unwrap_or(f64::INFINITY);
             match ground.ratio(operation, *clients, a, b) {
-                Ok(ratio) => judge_ratio(&ratio, (a, b), *min, max),
+                Ok(ratio) => judge_ratio(&ratio, Said { a, b, min: *min, max }),
                 Err(missing) => not_run(missing),
             }
         }
@@ -321,79 +318,26 @@ impl Ground<'_> {
     }
 }
 
-fn judge_ratio(ratio: &Ratio, (a, b): (&str, &str), min: f64, max: f64) -> Judged {
-    let Some((lo, hi)) = ratio.ends() else {
+fn judge_ratio(ratio: &Ratio, said: Said<'_>) -> Judged {
+    let Some(ends) = ratio.ends() else {
         let doubt = ratio.doubt().map_or_else(String::new, |doubt| doubt.to_string());
-        return Judged("undecided", Some(ratio.value), doubt);
+        return undecided(Some(ratio.value), doubt);
     };
-    let judge = |ends| judge_ends(ratio.value, ends, (a, b), (min, max));
-    let Judged(verdict, measured, note) = judge((lo, hi));
+    let judge = |ends| said.judge(ratio.value, ends);
+    let Judged(verdict, measured, note) = judge(ends);
     let by_free_rate = show::bounds(&ratio.value).map(|ends| judge(ends).0);
-    match (verdict, by_free_rate) {
-        ("undecided", Some(free @ ("confirmed" | "refuted"))) => {
+    let clear = |verdict: &ClaimVerdict| *verdict != ClaimVerdict::Undecided;
+    match (clear(&verdict), by_free_rate.filter(clear)) {
+        (true, _) => Judged(verdict, measured, note + &ratio.beside),
+        (false, Some(free)) => {
             let note = format!(
                 "{free} only without the clients' own work between calls, or without failures, and \
                  not with them"
             );
             Judged(verdict, measured, note)
         }
-        ("undecided", _) => Judged(verdict, measured, note),
-        _ => Judged(verdict, measured, note + &ratio.beside),
+        (false, None) => Judged(verdict, measured, note),
     }
-}
-
-/// The same of a ratio from enough blocks, with the ends of its interval.
-pub(crate) fn judge_ends(
-    ratio: Value,
-    (lo, hi): (f64, f64),
-    (a, b): (&str, &str),
-    (min, max): (f64, f64),
-) -> Judged {
-    let center = ratio.center;
-    let times = show::ratio(center);
-    if min <= lo && hi <= max {
-        let note = if center >= 1.0 {
-            format!("holds: {a} is {times} as fast as {b}")
-        } else {
-            format!("holds: {a} has {times} the rate of {b}")
-        };
-        return Judged("confirmed", Some(ratio), note);
-    }
-    if hi < min || max < lo {
-        return Judged("refuted", Some(ratio), refuted(center, (lo, hi), (a, b), (min, max)));
-    }
-    let edge = if lo < min { min } else { max };
-    let note = format!("the interval reaches over {}: more blocks narrow it", show::ratio(edge));
-    Judged("undecided", Some(ratio), note)
-}
-
-/// What still holds of a ratio statement whose range is missed.
-fn refuted(center: f64, ends: (f64, f64), names: (&str, &str), range: (f64, f64)) -> String {
-    let ((lo, hi), (a, b), (min, max)) = (ends, names, range);
-    if min < 1.0 && 1.0 < max {
-        let (first, second, by) = if center > 1.0 { (a, b, center) } else { (b, a, 1.0 / center) };
-        return format!("not alike here: {first} is {} as fast as {second}", show::ratio(by));
-    }
-    // Which of the two the statement holds to be faster, and the ratios seen from there.
-    let a_first = min >= 1.0;
-    let turn = |x: f64| if a_first { x } else { 1.0 / x };
-    let (first, second) = if a_first { (a, b) } else { (b, a) };
-    let (low, high) = if a_first { (lo, hi) } else { (turn(hi), turn(lo)) };
-    let (least, most) = if a_first { (min, max) } else { (turn(max), turn(min)) };
-    let by = show::ratio(turn(center));
-    if low > 1.0 {
-        let limit = if low > most {
-            format!("at most {}", show::ratio(most))
-        } else {
-            format!("at least {}", show::ratio(least))
-        };
-        return format!("direction holds: {first} is faster, but by {by} rather than {limit}");
-    }
-    if high < 1.0 {
-        let turned = show::ratio(1.0 / turn(center));
-        return format!("direction does not hold: {second} is faster here, {turned}");
-    }
-    format!("no difference is shown here: {first} is {by} as fast as {second}")
 }
 
 /// Which end of the order a target is said to stand at.
@@ -443,14 +387,14 @@ fn judge_end(
     } else {
         format!("; without {}, which has no result", left_out.join(" and "))
     };
-    let beside = if verdict == "undecided" { "" } else { &case.beside };
+    let beside = if verdict == ClaimVerdict::Undecided { "" } else { &case.beside };
     let times = show::ratio(case.ratio.center);
     let note = format!("{words}, where {target} has {times} its rate{beside}{missing}");
     Judged(verdict, Some(case.ratio), note)
 }
 
 /// That nothing follows, and why where that is known.
-fn undecided(doubt: Option<Doubt>) -> String {
+fn cannot_be_decided(doubt: Option<Doubt>) -> String {
     let why = doubt.map_or_else(String::new, |doubt| format!(" ({doubt})"));
     format!("cannot be decided{why}")
 }
@@ -476,9 +420,9 @@ fn judge_narrowest(operation: &str, than: &[String], clients: u32, ground: &Grou
         doubt = doubt.or(theirs.doubt());
     }
     let (verdict, words) = match (all_wider, one_narrower) {
-        (true, _) => ("confirmed", "holds".into()),
-        (_, true) => ("refuted", "does not hold".into()),
-        _ => ("undecided", undecided(doubt)),
+        (true, _) => (ClaimVerdict::Confirmed, "holds".into()),
+        (_, true) => (ClaimVerdict::Refuted, "does not hold".into()),
+        _ => (ClaimVerdict::Undecided, cannot_be_decided(doubt)),
     };
     // Operations of one flow are no independent arrivals, and there is no control of it.
     if ground.row_of(operation) != operation {

@@ -3,15 +3,15 @@
 
 use model::leftovers::{KILLED, leftovers};
 use model::{Kin, Plan, PlannedTarget, Product, Program, Search, Trial};
+use stats::Verdict;
 use std::collections::BTreeMap;
 
+use crate::blocks::median;
 use crate::cache;
 use crate::notes::Notes;
 use crate::recorded::{Recorded, TargetState};
-use crate::search::commas;
-use crate::show;
+use crate::show::{self, commas};
 use crate::taken::{shares, who};
-use crate::validity::median;
 use crate::view::{Comparison, FailureView, NoiseView, TargetView};
 
 /// Lines of a server's log that a failure shows at most.
@@ -363,7 +363,7 @@ fn control(plan: &Plan, comparisons: &[Comparison], notes: &mut Notes) {
             .filter(|c| [&c.a, &c.b].contains(&&target.name) && [&c.a, &c.b].contains(&original))
             .collect();
         let false_alarms =
-            own.iter().filter(|c| matches!(c.verdict.as_str(), "faster" | "slower")).count();
+            own.iter().filter(|c| matches!(c.verdict, Verdict::Faster | Verdict::Slower)).count();
         let text = match (own.len(), false_alarms) {
             (0, _) => format!("A/A control: {original} was not measured twice in the same block"),
             (n, 0) => format!(

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use crate::metrics;
 use crate::pairs::against;
 use crate::standings::standings;
-use crate::view::{ALL, RampStage, RampView, Row, StageInTime, View};
+use crate::view::{ALL, BlockPoint, GrowthView, RampStage, RampView, Row, StageInTime, View};
 
 pub use probes::render_probes;
 pub use samples::{samples_header, samples_line};
@@ -53,67 +53,33 @@ const LATER_METRICS: [&str; 8] = [
     "stale_members",
 ];
 
-/// A metric whose columns came later still, behind [`GROWTH`].
+/// A metric whose columns came later still.
 const LAST_METRIC: &str = "restoring_ns_per_op";
-
-/// Columns that say which row it is, also of [`render_blocks`].
-const PLACE: [&str; 8] =
-    ["run", "validity", "workload", "clients", "one_session", "operation", "target", "product"];
-
-/// Where among them the clients are.
-const PLACE_CLIENTS: usize = 3;
-
-/// Columns of rows of a profile with sizes: what grows, how much of it there is, and the slope.
-const GROWTH: [&str; 6] = ["grows", "size", "slope", "slope_lo", "slope_hi", "growth"];
-
-/// Columns of stages of ramps: number, way, and what is told of the stage as a whole. Rows of an
-/// open load at one rate have that as planned, and the others empty.
-const STAGE: [&str; 5] = ["stage", "way", "blocks_held", PLANNED, "asked_per_s"];
 
 /// Column of the rate at which requests were due.
 const PLANNED: &str = "planned_per_s";
 
-/// Counts in the order of their columns.
-const COUNTS: [&str; 9] = [
-    "ok",
-    "miss",
-    "error",
-    "wrong",
-    "stale",
-    "lock_waits",
-    "lock_attempts",
-    "lock_broken",
-    "lock_timeouts",
-];
+/// A field behind the name of its column.
+type Field = (String, String);
 
 /// One line a row of results, after a line of column names. Columns behind the counts compare with
 /// the best of the same operation: its name, how many times as fast as it this row is, the verdict.
 pub fn render(view: &View) -> String {
-    let mut header: Vec<String> = PLACE.iter().map(ToString::to_string).collect();
-    header.push("blocks".into());
-    let of_metric = |m: &&str| [m.to_string(), format!("{m}_lo"), format!("{m}_hi")];
-    header.extend(METRICS.iter().flat_map(of_metric));
-    header.extend(COUNTS.iter().map(ToString::to_string));
-    header.extend(["best", "ratio_to_best", "verdict_to_best"].map(String::from));
-    header.extend(LATER_METRICS.iter().flat_map(of_metric));
-    header.push("lost".into());
-    header.extend(GROWTH.map(String::from));
-    header.extend(of_metric(&LAST_METRIC));
-    header.extend(STAGE.map(String::from));
-    header.extend(metrics::METRICS.iter().flat_map(|metric| of_metric(&metric.key)));
-    let mut text = line(&header);
+    let mut text = header(&fields(view, &empty_row(), None, Stage::default()));
     for table in standings(view) {
         for group in &table.groups {
             let best = group.standings.iter().find(|s| s.best).map(|s| s.row);
             for standing in &group.standings {
-                text += &line(&row(view, standing.row, best));
+                let stage =
+                    Stage { planned_per_s: planned_per_s(&standing.row.load), ..Stage::default() };
+                text += &values(&fields(view, standing.row, best, stage));
             }
         }
     }
     for ramp in &view.ramps {
         for stage in &ramp.stages {
             for operation in stage.operations.keys() {
-                text += &line(&stage_row(view, (ramp, stage), operation));
+                text += &values(&stage_row(view, (ramp, stage), operation));
             }
         }
     }
@@ -121,7 +87,7 @@ pub fn render(view: &View) -> String {
 }
 
 /// An operation of a stage of a ramp, as a row of results with the stage's own columns.
-fn stage_row(view: &View, (ramp, stage): (&RampView, &RampStage), operation: &str) -> Vec<String> {
+fn stage_row(view: &View, (ramp, stage): (&RampView, &RampStage), operation: &str) -> Vec<Field> {
     let found = &stage.operations[operation];
     let whole = operation == ALL;
     // Rates and costs are those of all operations together.
@@ -135,21 +101,32 @@ fn stage_row(view: &View, (ramp, stage): (&RampView, &RampStage), operation: &st
         counts: found.counts.clone(),
         ..row_of_ramp(view, ramp, name)
     };
-    let of_stage = |name: &str| number(stage.metrics.get(name).map(|v| v.center));
-    let [planned, asked] = [PLANNED, "asked_per_s"].map(of_stage);
-    let (number, held) = (stage.number.to_string(), stage.held.to_string());
-    fields(view, &row, None, [number, stage.way.clone(), held, planned, asked])
+    let of_stage = |name: &str| stage.metrics.get(name).map(|v| v.center);
+    let [planned_per_s, asked_per_s] = [PLANNED, "asked_per_s"].map(of_stage);
+    fields(view, &row, None, Stage { of: Some(stage), planned_per_s, asked_per_s })
 }
 
 /// A row of a ramp, with nothing measured yet.
 fn row_of_ramp(view: &View, ramp: &RampView, operation: String) -> Row {
-    let target = view.targets.iter().find(|t| t.name == ramp.target);
+    let target = view.setup.targets.iter().find(|t| t.name == ramp.target);
     Row {
         target: ramp.target.clone(),
         product: target.and_then(|t| t.product.clone()),
         workload: ramp.workload.clone(),
         operation,
         load: ramp.load.clone(),
+        ..empty_row()
+    }
+}
+
+/// A row of nothing, which has all columns.
+fn empty_row() -> Row {
+    Row {
+        target: String::new(),
+        product: None,
+        workload: String::new(),
+        operation: String::new(),
+        load: Load::closed(1),
         blocks: 0,
         compared_by: String::new(),
         metrics: BTreeMap::new(),
@@ -159,36 +136,55 @@ fn row_of_ramp(view: &View, ramp: &RampView, operation: String) -> Row {
     }
 }
 
-fn row(view: &View, row: &Row, best: Option<&Row>) -> Vec<String> {
-    let planned = number(planned_per_s(&row.load));
-    fields(view, row, best, [String::new(), String::new(), String::new(), planned, String::new()])
+/// What only rows of stages have, but for the rate that an open load without stages has as well.
+#[derive(Clone, Copy, Default)]
+struct Stage<'a> {
+    of: Option<&'a RampStage>,
+    planned_per_s: Option<f64>,
+    asked_per_s: Option<f64>,
 }
 
-/// A row with its columns of [`STAGE`].
-fn fields(view: &View, row: &Row, best: Option<&Row>, stage: [String; STAGE.len()]) -> Vec<String> {
+fn field(name: &str, value: impl Into<String>) -> Field {
+    (name.into(), value.into())
+}
+
+/// All columns of a row; behind the counts it is compared with the best of the same operation.
+fn fields(view: &View, row: &Row, best: Option<&Row>, stage: Stage<'_>) -> Vec<Field> {
     let mut fields = place(view, row);
-    fields.push(row.blocks.to_string());
+    fields.push(field("blocks", row.blocks.to_string()));
     let of_metric = |metric: &&str| {
         let value = row.metrics.get(*metric);
         let center = match value {
             Some(bound) if bound.at_least => format!(">={}", number(Some(bound.center))),
             value => number(value.map(|v| v.center)),
         };
-        [center, number(value.and_then(|v| v.lo)), number(value.and_then(|v| v.hi))]
+        [
+            field(metric, center),
+            (format!("{metric}_lo"), number(value.and_then(|v| v.lo))),
+            (format!("{metric}_hi"), number(value.and_then(|v| v.hi))),
+        ]
     };
     fields.extend(METRICS.iter().flat_map(of_metric));
-    fields.extend(counts(&row.counts).map(|n| n.to_string()));
+    fields.extend(counts(&row.counts).map(|(name, n)| field(name, n.to_string())));
     let place = (row.workload.as_str(), row.operation.as_str(), &row.load);
     let comparison =
         best.and_then(|best| against(&view.comparisons, place, &row.target, &best.target));
-    fields.push(best.map(|b| b.target.clone()).unwrap_or_default());
-    fields.push(number(comparison.as_ref().map(|c| c.ratio.center)));
-    fields.push(comparison.map(|c| c.verdict).unwrap_or_default());
+    fields.push(field("best", best.map(|b| b.target.clone()).unwrap_or_default()));
+    fields.push(field("ratio_to_best", number(comparison.as_ref().map(|c| c.ratio.center))));
+    let verdict = comparison.map_or_else(String::new, |c| c.verdict.to_string());
+    fields.push(field("verdict_to_best", verdict));
     fields.extend(LATER_METRICS.iter().flat_map(of_metric));
-    fields.push(row.counts.lost.to_string());
+    fields.push(field("lost", row.counts.lost.to_string()));
     fields.extend(growth(view, row));
     fields.extend(of_metric(&LAST_METRIC));
-    fields.extend(stage);
+    let told = |read: fn(&RampStage) -> String| stage.of.map(read).unwrap_or_default();
+    fields.extend([
+        field("stage", told(|stage| stage.number.to_string())),
+        field("way", told(|stage| stage.way.to_string())),
+        field("blocks_held", told(|stage| stage.held.to_string())),
+        field(PLANNED, number(stage.planned_per_s)),
+        field("asked_per_s", number(stage.asked_per_s)),
+    ]);
     fields.extend(metrics::METRICS.iter().flat_map(|metric| of_metric(&metric.key)));
     fields
 }
@@ -202,107 +198,128 @@ fn planned_per_s(load: &Load) -> Option<f64> {
 }
 
 /// The growth curve that a row is a point of; empty fields for other rows.
-fn growth(view: &View, row: &Row) -> [String; GROWTH.len()] {
+fn growth(view: &View, row: &Row) -> [Field; 6] {
     let place = (&row.target, &row.operation, &row.load);
     let of_row = view.growth.iter().find_map(|curve| {
         let own = (&curve.target, &curve.operation, &curve.load) == place;
         let mut points = curve.points.iter().filter(|_| own);
         Some((curve, points.find(|p| p.workload == row.workload)?))
     });
-    let Some((curve, point)) = of_row else { return <[String; GROWTH.len()]>::default() };
-    let slope = curve.slope.map(|s| [Some(s.center), s.lo, s.hi]).unwrap_or_default();
-    let [slope, lo, hi] = slope.map(number);
-    let size = number(Some(point.size(&curve.grows)));
-    [curve.grows.clone(), size, slope, lo, hi, curve.verdict.clone()]
+    let slope = of_row.and_then(|(curve, _)| curve.slope);
+    let told = |read: fn(&GrowthView) -> String| of_row.map(|(c, _)| read(c)).unwrap_or_default();
+    [
+        field("grows", told(|curve| curve.grows.clone())),
+        field("size", number(of_row.map(|(curve, point)| point.size(&curve.grows)))),
+        field("slope", number(slope.map(|s| s.center))),
+        field("slope_lo", number(slope.and_then(|s| s.lo))),
+        field("slope_hi", number(slope.and_then(|s| s.hi))),
+        field("growth", told(|curve| curve.verdict.to_string())),
+    ]
 }
 
-fn counts(counts: &Counts) -> [u64; COUNTS.len()] {
-    let Counts { ok, miss, error, wrong, stale, .. } = counts;
-    let Counts { lock_waits, lock_attempts, lock_broken, lock_timeouts, .. } = counts;
-    [*ok, *miss, *error, *wrong, *stale, *lock_waits, *lock_attempts, *lock_broken, *lock_timeouts]
+fn counts(counts: &Counts) -> [(&'static str, u64); 9] {
+    [
+        ("ok", counts.ok),
+        ("miss", counts.miss),
+        ("error", counts.error),
+        ("wrong", counts.wrong),
+        ("stale", counts.stale),
+        ("lock_waits", counts.lock_waits),
+        ("lock_attempts", counts.lock_attempts),
+        ("lock_broken", counts.lock_broken),
+        ("lock_timeouts", counts.lock_timeouts),
+    ]
 }
-
-/// Columns of a stage in the course of a block's ramp.
-const STAGE_IN_TIME: [&str; 6] =
-    ["stage_in_time", "from_s", "to_s", PLANNED, "response_ns_p99", "held"];
 
 /// One line a block and row, after a line of column names: what the intervals are made of; then of
 /// each ramp a line a block and stage, in the order of time. A view without charts has no blocks
 /// and gives the column names alone.
 pub fn render_blocks(view: &View) -> String {
-    let mut header: Vec<String> = PLACE.iter().map(ToString::to_string).collect();
-    let own = [
-        "block",
-        "rate_per_s",
-        "service_ns_mean",
-        "service_ns_p50",
-        "service_ns_p99",
-        "service_ns_p999",
-        "ok",
-        "not_ok",
-        "free_ns",
-        "restoring_ns",
-    ];
-    header.extend(own.map(String::from));
-    header.extend(STAGE_IN_TIME.map(String::from));
-    let mut text = line(&header);
+    let mut text = header(&fields_of_block(view, &empty_row(), &OfBlock::default()));
     for row in &view.cells {
         for point in row.charts.iter().flat_map(|c| &c.by_block) {
-            let mut fields = place(view, row);
-            fields.push(point.block.to_string());
-            fields.extend([number(Some(point.rate_per_s)), number(Some(point.service_ns_mean))]);
-            let times = [point.service_ns_p50, point.service_ns_p99, point.service_ns_p999];
-            fields.extend(times.map(|n| n.map(|n| n.to_string()).unwrap_or_default()));
-            let counted = [point.ok, point.not_ok, point.free_ns, point.restoring_ns];
-            fields.extend(counted.map(|n| n.to_string()));
-            fields.extend(STAGE_IN_TIME.map(|_| String::new()));
-            text += &line(&fields);
+            let of = OfBlock { block: point.block, point: Some(point), ..OfBlock::default() };
+            text += &values(&fields_of_block(view, row, &of));
         }
     }
     for ramp in &view.ramps {
         for block in ramp.charts.iter().flat_map(|charts| &charts.blocks) {
-            for (stage, number) in block.stages.iter().zip(1_u32..) {
-                let fields = stage_of_block(view, ramp, (block.block, number), stage);
-                text += &line(&fields);
+            for stage in block.stages.iter().zip(1_u32..) {
+                let row = row_of_ramp(view, ramp, ramp.operation.clone());
+                let of = OfBlock { block: block.block, stage: Some((ramp, stage)), point: None };
+                text += &values(&fields_of_block(view, &row, &of));
             }
         }
     }
     text
 }
 
-/// A stage of a block's ramp, `number` in the order of time from 1.
-fn stage_of_block(
-    view: &View,
-    ramp: &RampView,
-    (block, number): (u32, u32),
-    stage: &StageInTime,
-) -> Vec<String> {
-    let row = row_of_ramp(view, ramp, ramp.operation.clone());
-    let mut fields = place(view, &row);
-    fields[PLACE_CLIENTS] = stage.clients.to_string();
-    let ns_p99 = |times: &str| stage.ns_p99.filter(|_| ramp.times == times).map(|ns| ns as f64);
-    fields.extend([block.to_string(), self::number(Some(stage.answered_per_s))]);
-    fields.extend([String::new(), String::new(), self::number(ns_p99("service"))]);
-    fields.extend([const { String::new() }; 5]);
-    let seconds = [stage.from_s, stage.to_s].map(|s| self::number(Some(s)));
-    fields.push(number.to_string());
-    fields.extend(seconds);
-    fields.extend([self::number(stage.planned_per_s), self::number(ns_p99("response"))]);
-    fields.push(stage.holds.to_string());
+/// What a line of a block is about: a point, or a stage with its number in the order of time.
+#[derive(Default)]
+struct OfBlock<'a> {
+    block: u32,
+    point: Option<&'a BlockPoint>,
+    stage: Option<(&'a RampView, (&'a StageInTime, u32))>,
+}
+
+fn fields_of_block(view: &View, row: &Row, of: &OfBlock<'_>) -> Vec<Field> {
+    let whole = |read: fn(&BlockPoint) -> Option<u64>| {
+        of.point.and_then(read).map(|n| n.to_string()).unwrap_or_default()
+    };
+    let stage = of.stage.map(|(_, (stage, _))| stage);
+    let seconds = |read: fn(&StageInTime) -> f64| number(stage.map(read));
+    let rate = of.point.map(|p| p.rate_per_s).or(stage.map(|s| s.answered_per_s));
+    let stage_p99 = |times: &str| {
+        let ns_p99 = of.stage.filter(|(ramp, _)| ramp.times == times)?.1.0.ns_p99?;
+        Some(number(Some(ns_p99 as f64)))
+    };
+    let mut fields = place(view, row);
+    if let (Some(stage), Some(clients)) = (stage, fields.iter_mut().find(|f| f.0 == "clients")) {
+        clients.1 = stage.clients.to_string();
+    }
+    let service_p99 = stage_p99("service").unwrap_or_else(|| whole(|p| p.service_ns_p99));
+    fields.extend([
+        field("block", of.block.to_string()),
+        field("rate_per_s", number(rate)),
+        field("service_ns_mean", number(of.point.map(|p| p.service_ns_mean))),
+        field("service_ns_p50", whole(|p| p.service_ns_p50)),
+        field("service_ns_p99", service_p99),
+        field("service_ns_p999", whole(|p| p.service_ns_p999)),
+        field("ok", whole(|p| Some(p.ok))),
+        field("not_ok", whole(|p| Some(p.not_ok))),
+        field("free_ns", whole(|p| Some(p.free_ns))),
+        field("restoring_ns", whole(|p| Some(p.restoring_ns))),
+        field("stage_in_time", of.stage.map_or_else(String::new, |(_, (_, n))| n.to_string())),
+        field("from_s", seconds(|s| s.from_s)),
+        field("to_s", seconds(|s| s.to_s)),
+        field(PLANNED, number(stage.and_then(|s| s.planned_per_s))),
+        field("response_ns_p99", stage_p99("response").unwrap_or_default()),
+        field("held", stage.map_or_else(String::new, |s| s.holds.to_string())),
+    ]);
     fields
 }
 
-fn place(view: &View, row: &Row) -> Vec<String> {
+/// Which row it is.
+fn place(view: &View, row: &Row) -> Vec<Field> {
     vec![
-        view.run.clone(),
-        view.validity.heading().into(),
-        row.workload.clone(),
-        row.load.clients().to_string(),
-        row.load.one_session().to_string(),
-        row.operation.clone(),
-        row.target.clone(),
-        row.product.clone().unwrap_or_default(),
+        field("run", view.run.clone()),
+        field("validity", view.validity.heading()),
+        field("workload", row.workload.clone()),
+        field("clients", row.load.clients().to_string()),
+        field("one_session", row.load.one_session().to_string()),
+        field("operation", row.operation.clone()),
+        field("target", row.target.clone()),
+        field("product", row.product.clone().unwrap_or_default()),
     ]
+}
+
+/// The line of column names.
+fn header(fields: &[Field]) -> String {
+    line(&fields.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>())
+}
+
+fn values(fields: &[Field]) -> String {
+    line(&fields.iter().map(|(_, value)| value.clone()).collect::<Vec<_>>())
 }
 
 /// Six significant digits: far finer than any interval.

@@ -4,7 +4,7 @@ use model::{AppCache, Plan};
 use stats::format_bytes;
 use std::collections::BTreeMap;
 
-use crate::search::commas;
+use crate::show::commas;
 
 /// A sentence for each profile of an application cache, by its name with the size.
 pub(crate) fn by_profile(plan: &Plan) -> BTreeMap<String, String> {

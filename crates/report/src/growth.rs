@@ -71,7 +71,7 @@ impl Curve<'_> {
             metric: METRIC.into(),
             points,
             slope: slope.map(value),
-            verdict: slope.map_or(stats::Growth::Undecided, |s| s.growth()).name().into(),
+            verdict: slope.map_or(stats::Growth::Undecided, |s| s.growth()),
         }
     }
 

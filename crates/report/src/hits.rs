@@ -2,7 +2,7 @@
 //! with hits, and a miss is cheaper than a hit on most layouts. Rows, comparisons and claims say
 //! so.
 
-use crate::rules::HITS_APART_MAX;
+use crate::limits::HITS_APART_MAX;
 use crate::show;
 use crate::standings::{Group, standings};
 use crate::view::{Comparison, Row, View};

@@ -4,15 +4,16 @@
 //! Nothing here reads a clock, a file or a socket; the page's assets are embedded by build.rs.
 //!
 //! - [`view`]: the judged result as plain data, the one form that every output is made from.
-//! - [`mod@rules`]: the fixed rules of validity, each limit with its reason; `checks` applies them
-//!   to what was measured (`measurement`), whatever the schedule of its load.
+//! - `rules`: the list of the fixed rules of validity, each with what it is applied to
+//!   (`measurement`); [`limits`]: their limits, each with its reason.
 //! - [`judge()`]: record to view, by way of trials ordered by cell and operation (`series`), rows
-//!   (`rows`, `distribution`), comparisons (`pairs`, `hits`), `growth`, `validity`, `claims` (with
+//!   (`rows`, `distribution`), comparisons (`pairs`, `hits`), `growth`, `claims` (with
 //!   `cases`), `advice` with its `ranking`, and what stands around them (`context`, `data`,
-//!   `notes`).
+//!   `footnotes`, `ending`).
 //! - `ramp`: where a store breaks when its load is raised in stages.
 //! - `facts`: numbers about stores, and what events did to rates.
 //! - `search`: what a search for the highest rate found, by the same rules as in the run.
+//! - `sheet`: sections of a result, made once and shown by both `text` and `markdown`.
 //! - [`text`], [`csv`], [`markdown`], [`json`], [`html`]: the outputs.
 //! - [`calibration`]: what `calibrate` found, as text.
 //! - [`compare`]: two runs next to each other.
@@ -29,9 +30,9 @@ pub mod compare;
 pub mod csv;
 pub mod html;
 pub mod json;
+pub mod limits;
 pub mod list;
 pub mod markdown;
-pub mod rules;
 pub mod text;
 pub mod view;
 
@@ -39,12 +40,14 @@ mod advice;
 mod blocks;
 mod cache;
 mod cases;
-mod checks;
 mod claims;
 mod context;
 mod data;
 mod distribution;
+mod ending;
 mod facts;
+mod findings;
+mod footnotes;
 mod growth;
 mod hits;
 mod judge;
@@ -59,12 +62,13 @@ mod ranking;
 mod read_back;
 mod recorded;
 mod rows;
+mod rules;
 mod search;
 mod series;
+mod sheet;
 mod show;
 mod standings;
 mod taken;
-mod validity;
 
 #[cfg(test)]
 mod fixture;
@@ -73,5 +77,5 @@ mod tests;
 
 pub use judge::judge;
 pub use recorded::{Recorded, TargetState};
-pub use rules::{Rule, rules};
-pub use view::{View, changed_words};
+pub use rules::rules;
+pub use view::{Rule, View, changed_words};

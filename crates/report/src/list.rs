@@ -2,9 +2,9 @@
 
 use serde::Deserialize;
 
-use crate::search::grouped;
+use crate::show::grouped;
 use crate::text::table::{Line, Paint, Table, paragraph, width};
-use crate::view::Validity;
+use crate::view::{Status, Validity};
 
 /// Columns that targets need at least, so that a few are told.
 const TARGETS_MIN: usize = 12;
@@ -37,7 +37,7 @@ pub struct Entry {
 /// What a run came to, of its summary as it was written when the run ended.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Glance {
-    status: String,
+    status: Status,
     validity: Validity,
     search: Option<Sought>,
 }
@@ -64,7 +64,8 @@ impl Entry {
     /// Of a complete run whether it may be used. A summary that tells of an earlier end, before the
     /// run was resumed, says nothing.
     fn at_a_glance(&self) -> Option<&Glance> {
-        let ended = |glance: &&Glance| self.status == "complete" && glance.status == "complete";
+        let is_complete = self.status == Status::Complete.name();
+        let ended = |glance: &&Glance| is_complete && glance.status == Status::Complete;
         self.glance.as_ref().filter(ended)
     }
 
@@ -124,7 +125,7 @@ fn table(entries: &[Entry], targets: impl Fn(&[String]) -> String) -> Table {
         Line::Cells(cells, false)
     };
     let header = vec!["run", "started (UTC)", "study", "scale", "state", TARGETS];
-    Table { header, right: &[], gap: 2, lines: entries.iter().map(line).collect() }
+    Table { header, right: Vec::new(), gap: 2, lines: entries.iter().map(line).collect() }
 }
 
 /// As many as fit into `room` columns, which are no fewer than [`TARGETS_MIN`]; the first is cut

@@ -1,39 +1,32 @@
 //! The result as Markdown with pipe tables, for a wiki, an issue or a commit.
 
+use crate::sheet::{Block, Section};
 use crate::show;
 use crate::standings::{Standing, doubts, marks, standings};
-use crate::text::{
-    course, effort, facts, growth, orders, problems, ramp, reasons, search, settings,
-    shown_footnotes,
-};
+use crate::text::table::{Line, Table};
+use crate::text::{facts, failures, not_run, search, sections, shown_footnotes};
 use crate::view::{Validity, View};
 
 /// The whole result; a heading of the first level, all else below it.
 pub fn render(view: &View) -> String {
-    let parts = [
+    let [found, behind] = sections(view);
+    let mut parts = vec![
         heading(view),
         probes(view),
         if view.search.is_none() { results(view) } else { String::new() },
-        not_as_expected(view),
-        effort_of_operations(view),
-        growth_of_costs(view),
-        ramps(view),
-        numbers(view),
-        not_run(view),
-        failures(view),
-        claims(view),
-        advice(view),
-        settings_of_targets(view),
-        conditions(view),
-        footnotes(view),
     ];
-    parts.iter().filter(|p| !p.is_empty()).cloned().collect::<Vec<_>>().join("\n")
+    parts.extend(found.iter().map(shown));
+    parts.extend([shown(&not_run(view)), shown(&failures(view)), claims(view)]);
+    parts.extend(behind.iter().map(shown));
+    parts.extend([conditions(view), footnotes(view)]);
+    parts.retain(|part| !part.is_empty());
+    parts.join("\n")
 }
 
 fn heading(view: &View) -> String {
-    let mut text = format!("# {}\n\n", plain(&view.title));
-    if !view.question.is_empty() {
-        text += &format!("{}\n\n", plain(&view.question));
+    let mut text = format!("# {}\n\n", plain(&view.asked.title));
+    if !view.asked.question.is_empty() {
+        text += &format!("{}\n\n", plain(&view.asked.question));
     }
     if let Some(search) = &view.search {
         let peak = search::peak(search).unwrap_or_default();
@@ -84,7 +77,7 @@ fn results(view: &View) -> String {
             format!(" (notes {})", marks(table.footnotes.iter()))
         };
         text += &format!("## {}, {}{notes}\n\n", plain(table.workload), table.load);
-        if let Some(data) = view.data.get(table.workload) {
+        if let Some(data) = view.asked.data.get(table.workload) {
             text += &format!("{}\n\n", plain(data));
         }
         let rows = table.groups.iter().flat_map(|group| {
@@ -133,128 +126,43 @@ fn pipes(header: &[&str], align: &str, rows: impl Iterator<Item = Vec<String>>) 
     text
 }
 
-fn not_as_expected(view: &View) -> String {
-    let (header, lines) = problems::lines(view);
-    if lines.is_empty() {
-        return String::new();
-    }
-    let align = format!("lll{}", "r".repeat(header.len() - 3));
-    let rows = lines.iter().map(|cells| cells.iter().map(|cell| plain(cell)).collect());
-    section("Not as expected", &format!("{}\n{}\n", pipes(&header, &align, rows), problems::NOTE))
-}
-
-fn effort_of_operations(view: &View) -> String {
-    let mut rows = effort::rows(view).peekable();
-    if rows.peek().is_none() {
-        return String::new();
-    }
-    let cells = |r| effort::cells(r).iter().map(|cell| plain(cell)).collect();
-    let mut body = pipes(&effort::HEADER, "llrrrrr", rows.map(cells)) + "\n";
-    for size in effort::sizes(view) {
-        body += &format!("- {}\n", plain(&size));
-    }
-    section("Effort of an operation", &body)
-}
-
-fn growth_of_costs(view: &View) -> String {
+/// A section as every output has it; items next to each other are one list.
+fn shown(section: &Section) -> String {
     let mut body = String::new();
-    for curves in growth::tables(view) {
-        let rows = curves.iter().map(|c| growth::cells(c).iter().map(|cell| plain(cell)).collect());
-        body += &format!("{}\n\n", plain(&growth::title(&curves)));
-        body += &(pipes(&growth::HEADER, "lllll", rows) + "\n");
-    }
-    if !body.is_empty() {
-        body += &format!("{}\n", plain(growth::NOTE));
-    }
-    section("Growth of the cost", &body)
-}
-
-fn settings_of_targets(view: &View) -> String {
-    let lines: String = settings(view)
-        .iter()
-        .map(|(target, settings)| format!("- {}: {}\n", plain(target), plain(settings)))
-        .collect();
-    section("Settings", &lines)
-}
-
-fn numbers(view: &View) -> String {
-    let mut body = String::new();
-    for (title, facts) in course::groups(view) {
-        let rows = facts.iter().map(|f| course::cells(f).iter().map(|cell| plain(cell)).collect());
-        body += &format!("{}\n\n{}\n", plain(&title), pipes(&course::HEADER, "llll", rows));
-    }
-    for (trial, events) in course::happened(view) {
-        body += &format!("- {}: {}\n", plain(&trial), plain(&events));
-    }
-    section("Numbers about stores", &body)
-}
-
-fn ramps(view: &View) -> String {
-    let mut body: String =
-        view.ramps.iter().map(|r| format!("- {}\n", plain(&r.sentence))).collect();
-    body +=
-        &ramp::comparisons(view).iter().map(|c| format!("- {}\n", plain(c))).collect::<String>();
-    for ramps in ramp::by_profile(view) {
-        let rows = ramps.iter().map(|r| ramp::share_cells(r).iter().map(|c| plain(c)).collect());
-        let table = pipes(&ramp::share_header(), "lrrrrrrr", rows);
-        let profile = ramp::of_profile(view, ramps[0]);
-        body += &format!("\np99 at shares of the knee{}:\n\n{table}", plain(&profile));
-    }
-    for ramps in ramp::by_profile(view) {
-        let rows = ramp::place_rows(&ramps);
-        if rows.is_empty() {
-            continue;
+    let mut in_list = false;
+    for block in &section.blocks {
+        let is_item = matches!(block, Block::Item(_));
+        let goes_on = in_list && is_item;
+        if !body.is_empty() && !goes_on {
+            body.push('\n');
         }
-        let rows = rows.iter().map(|cells| cells.iter().map(|cell| plain(cell)).collect());
-        let table = pipes(&ramp::PLACE_HEADER, "llrrrrrr", rows);
-        let profile = ramp::of_profile(view, ramps[0]);
-        body += &format!("\n{}{}:\n\n{table}\n", ramp::PLACES, plain(&profile));
-        for found in ramps.iter().filter_map(|ramp| ramp.place.as_ref()) {
-            body += &format!("- {}\n", plain(&found.sentence));
-        }
+        in_list = is_item;
+        body += &match block {
+            Block::Title(title) => format!("### {}\n", plain(title)),
+            Block::Item(text) => format!("- {}\n", plain(text)),
+            Block::Note(text) => format!("{}\n", plain(text)),
+            Block::Table(forms) => forms.first().map_or_else(String::new, table),
+        };
     }
-    for found in &view.ramps {
-        let name = format!("{}{} ({})", found.target, ramp::of_profile(view, found), found.load);
-        let rows = ramp::stage_rows(found).into_iter().map(|(cells, knee)| {
-            let mut cells: Vec<String> = cells.iter().map(|c| plain(c)).collect();
-            if knee {
-                cells[0] = format!("**{}**", cells[0]);
+    self::section(section.title, &body)
+}
+
+/// What is emphasised has its first cell bold.
+fn table(table: &Table) -> String {
+    let header: Vec<&str> = table.header.iter().map(|name| name.trim()).collect();
+    let side = |i: usize| if table.right.contains(&i) { 'r' } else { 'l' };
+    let align: String = (0..header.len()).map(side).collect();
+    let row = |line: &Line| match line {
+        Line::Heading(heading) => vec![plain(heading)],
+        Line::Cells(cells, is_strong) => {
+            let mut cells: Vec<String> = cells.iter().map(|cell| plain(cell.trim())).collect();
+            if let Some(first) = cells.first_mut().filter(|_| *is_strong) {
+                *first = format!("**{first}**");
             }
             cells
-        });
-        let header = ramp::stage_header(found);
-        let table = pipes(&header, &"r".repeat(header.len()), rows);
-        body += &format!("\nStages of {}, the knee bold:\n\n{table}", plain(&name));
-    }
-    if !view.ramps.is_empty() {
-        body += &format!("\n{}\n", plain(&ramp::note(view)));
-    }
-    section("Ramps", &body)
-}
-
-fn not_run(view: &View) -> String {
-    let targets = view.targets.iter().filter_map(|t| Some((t, t.not_run.as_ref()?)));
-    let lines: String =
-        targets.map(|(t, why)| format!("- {}: {}\n", plain(&t.name), plain(why))).collect();
-    section("Not run", &lines)
-}
-
-fn failures(view: &View) -> String {
-    if view.failures.is_empty() {
-        return String::new();
-    }
-    let rows = view.failures.iter().map(|f| {
-        vec![(f.block + 1).to_string(), plain(&f.cell), plain(&f.class), plain(&f.reason)]
-    });
-    let number = if view.search.is_some() { "probe" } else { "block" };
-    let table = pipes(&[number, "cell", "class", "reason"], "rlll", rows);
-    let logged = view.failures.iter().filter_map(|f| Some((f, f.log.as_ref()?)));
-    let logs: String = logged
-        .map(|(f, log)| {
-            format!("\nLog of {} in {number} {}: {}\n", plain(&f.cell), f.block + 1, plain(log))
-        })
-        .collect();
-    section("Failed trials", &(table + &logs))
+        }
+    };
+    pipes(&header, &align, table.lines.iter().map(row))
 }
 
 fn claims(view: &View) -> String {
@@ -276,45 +184,11 @@ fn claims(view: &View) -> String {
     section("Claims, judged on this machine", &pipes(&header, "lllllll", rows))
 }
 
-fn advice(view: &View) -> String {
-    if view.advice.is_empty() {
-        return String::new();
-    }
-    let rows = view.advice.iter().map(|a| {
-        vec![
-            plain(&a.shop),
-            plain(&a.size),
-            a.clients.to_string(),
-            plain(&a.factory),
-            plain(&a.source_recommends),
-            a.recommended.as_ref().map_or_else(|| "–".into(), |r| plain(r)),
-            a.agreement.clone(),
-        ]
-    });
-    let header =
-        ["shop", "size", "concurrent requests", "delivered", "source", "here", "agreement"];
-    let mut body = pipes(&header, "llrllll", rows) + "\n";
-    for (places, why) in reasons(&view.advice) {
-        body += &format!("- {}: {}\n", plain(&places), plain(&why));
-    }
-    if let Some(basis) = &view.advice_basis {
-        body += &format!("\n{}\n", plain(basis));
-    }
-    let orders: String = orders(view)
-        .iter()
-        .map(|(sizes, o)| format!("- {}: {}\n", plain(sizes), plain(o)))
-        .collect();
-    if !orders.is_empty() {
-        body += &format!("\nOrder by these weights:\n\n{orders}");
-    }
-    section("Advice", &body)
-}
-
 fn conditions(view: &View) -> String {
-    if view.conditions.facts.is_empty() {
+    if view.setup.conditions.facts.is_empty() {
         return String::new();
     }
-    let rows = view.conditions.facts.iter().map(|c| {
+    let rows = view.setup.conditions.facts.iter().map(|c| {
         let warning = c.warning.as_deref().unwrap_or_default();
         vec![plain(&c.group), plain(&c.name), plain(&c.value), plain(warning)]
     });

@@ -1,61 +1,17 @@
-//! The rule of the null server: a target that is nearly as fast as a server that does nothing was
-//! not measured, the generator was.
+//! What tells the limit of the generator from that of a store: how near a rate is to what the
+//! generator reaches on a server that does nothing, and who was busy.
 
 use model::calibration::{NULL_FACTOR_CHANCE, NULL_FACTOR_MIN};
-use model::{Header, Kv, Load, NullRate, Product};
+use model::{Header, NullRate, Point, Product, Program, Trial};
 
-use crate::recorded::Recorded;
-use crate::rules::BUSY_SHARE_MAX;
-use crate::series::MeasuredPoint;
+use crate::blocks::median;
+use crate::findings::Findings;
+use crate::limits::BUSY_SHARE_MAX;
 use crate::show;
-use crate::validity::{Findings, busy, median};
 
-/// Judges a key-value phase; a footnote where it could not be put on the null server, or where the
-/// server was seen to have no rest while the generator had. A record that knows of no null server,
-/// as those of older versions, is not judged.
-pub(crate) fn check(
-    phase: &MeasuredPoint<'_>,
-    kv: &Kv,
-    recorded: &Recorded,
-    findings: &mut Findings,
-) -> Option<String> {
-    let header = &recorded.header;
-    let known = recorded.null_rate(&phase.cell.id, phase.name)?;
-    let label = phase.label();
-    let Some(null) = known.rate_per_s else {
-        let why = known.not_checked.as_deref().unwrap_or("no reason was recorded");
-        return Some(format!("{label}: not checked against the null server: {why}"));
-    };
-    let (rate, seen, cure) = match phase.cell.load.in_phase(phase.name) {
-        Load::Closed { .. } => {
-            let whole = phase.operations.iter().find(|o| o.whole)?;
-            let rate = median(whole.blocks.iter().map(|p| p.result.rate_per_s))?;
-            let cure = "give it more --threads and CPUs, or measure on a larger machine";
-            (rate, "the server answered", cure)
-        }
-        Load::Open { rate_per_s, .. } => {
-            let cure = "plan a lower --rate, or give the generator more --threads and CPUs";
-            (rate_per_s as f64, "the plan is", cure)
-        }
-        // Judged by its knee.
-        Load::Ramp { .. } => return None,
-    };
-    let is_closed = matches!(phase.cell.load.in_phase(phase.name), Load::Closed { .. });
-    let own_limit = || at_its_limit(busy(phase, kv)?, header, &phase.cell.target, known);
-    match nearness(rate, null, || own_limit().filter(|_| is_closed)) {
-        Nearness::Clear => return None,
-        Nearness::Disturbed => disturbed(&format!("{label}: {seen}"), rate, null, findings),
-        Nearness::Bound(factor) => findings.invalid.push(format!(
-            "{label}: generator-bound, {seen} {} and the generator reaches {} on a null server \
-             ({} as much, at least {NULL_FACTOR_MIN}× must be): {cure}",
-            show::rate(rate),
-            show::rate(null),
-            show::ratio(factor),
-        )),
-        near => return near.note(&label, cure),
-    }
-    None
-}
+/// What a larger generator takes for a ramp.
+pub(crate) const RAMP_CURE: &str =
+    "give it more threads (--set threads=N) and CPUs, or measure on a larger machine";
 
 /// How near a rate is to what the generator reaches on the null server, in factors.
 pub(crate) enum Nearness {
@@ -145,4 +101,21 @@ pub(crate) fn at_its_limit(
         if has_one { io_threads } else { known.server_cpus }.clamp(1, known.server_cpus.max(1));
     let share = server? / f64::from(usable);
     (share > BUSY_SHARE_MAX && own <= BUSY_SHARE_MAX).then_some(share.min(1.0))
+}
+
+/// CPU time by time in the median point: of a thread of the generator, and of the server, in CPUs,
+/// where it can be seen.
+pub(crate) fn busy(points: &[(&Trial, &Point)], threads: u32) -> Option<(f64, Option<f64>)> {
+    let busy = |ns: u64, length_ns: u64| ns as f64 / length_ns as f64;
+    let threads = f64::from(threads.max(1));
+    // Where nothing was answered there is no time to set it against.
+    let timed = || points.iter().filter(|(_, p)| p.length_ns > 0);
+    let own = median(timed().map(|(_, p)| busy(p.generator_cpu_ns, p.length_ns) / threads))?;
+    let seen = timed().filter_map(|(_, p)| Some(busy(p.server_cpu_ns?, p.length_ns)));
+    Some((own, median(seen)))
+}
+
+/// Share of a point for which each of the generator's threads waited for a CPU.
+pub(crate) fn waited(point: &Point, threads: f64) -> f64 {
+    point.generator_run_delay_ns as f64 / point.length_ns.max(1) as f64 / threads
 }

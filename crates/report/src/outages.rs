@@ -1,12 +1,14 @@
 //! When a server gave no service while it was measured: said beside the figures, which are then of
 //! no one state.
 
-use model::{Outage, Trial};
+use model::{Outage, Point, Trial};
 
+use crate::findings::Findings;
+use crate::measurement::Measurement;
 use crate::notes::Notes;
+use crate::recorded::Recorded;
 use crate::series::MeasuredPoint;
 use crate::show;
-use crate::validity::Findings;
 
 /// Outages that are told one by one among the reasons; of more their number.
 const TOLD_MAX: usize = 3;
@@ -28,10 +30,12 @@ fn within<'a>(trial: &'a Trial, phase: &str) -> impl Iterator<Item = &'a Outage>
     trial.outages.iter().filter(move |outage| outage.phase == phase)
 }
 
-/// All of a phase in all blocks, as clauses; `None` where there are none.
-pub(crate) fn of_phase(phase: &MeasuredPoint<'_>) -> Option<String> {
-    let clauses: Vec<String> =
-        phase.trials.iter().flat_map(|(trial, _)| within(trial, phase.name)).map(clause).collect();
+/// All of the phases of some points, as clauses; `None` where there are none.
+pub(crate) fn of_points(points: &[(&Trial, &Point)]) -> Option<String> {
+    let of = |(trial, point): &(&Trial, &Point)| {
+        within(trial, &point.phase).map(clause).collect::<Vec<_>>()
+    };
+    let clauses: Vec<String> = points.iter().flat_map(of).collect();
     (!clauses.is_empty()).then(|| clauses.join(", "))
 }
 
@@ -46,13 +50,13 @@ pub(crate) fn notes(phase: &MeasuredPoint<'_>, notes: &mut Notes) -> Vec<usize> 
 }
 
 /// Finds fault with a run in which a server gave no service while it was measured.
-pub(crate) fn check(trials: &[Trial], findings: &mut Findings) {
+pub(crate) fn check(recorded: &Recorded, _: &[Measurement<'_>], findings: &mut Findings) {
     let of_trial = |trial: &Trial| {
         let told =
             |outage| format!("`{}`, block {}: {}", trial.cell, trial.block + 1, clause(outage));
         trial.outages.iter().map(told).collect::<Vec<_>>()
     };
-    let mut told: Vec<String> = trials.iter().flat_map(of_trial).collect();
+    let mut told: Vec<String> = recorded.trials.iter().flat_map(of_trial).collect();
     let all = told.len();
     if all > TOLD_MAX {
         told.truncate(TOLD_MAX);

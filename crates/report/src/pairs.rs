@@ -118,7 +118,7 @@ fn comparison(pair: &Pair<'_>, judged: stats::Comparison) -> Option<Comparison> 
         b: pair.other.cell.target.clone(),
         blocks: ratio.blocks as u32,
         ratio: Value::of(&ratio).decided_with(strict),
-        verdict: judged.verdict.name().into(),
+        verdict: judged.verdict,
         doubt: judged.doubt.map(|doubt| doubt.to_string()),
     })
 }
@@ -142,16 +142,11 @@ pub(crate) fn against(
 
 /// The same comparison seen from the other target.
 fn turned(c: &Comparison) -> Comparison {
-    let verdict = match c.verdict.as_str() {
-        "faster" => "slower",
-        "slower" => "faster",
-        same => same,
-    };
     Comparison {
         a: c.b.clone(),
         b: c.a.clone(),
         ratio: c.ratio.turned(),
-        verdict: verdict.into(),
+        verdict: c.verdict.turned(),
         ..c.clone()
     }
 }

@@ -113,14 +113,10 @@ pub(crate) fn views(sizes: &BTreeMap<&String, Size>) -> Vec<RankingView> {
 
 /// Seen from the target: how many times the best one's score is its own.
 fn ranked_view(ranked: &Ranked) -> RankedView {
-    let verdict = ranked.behind.map(|b| match b.verdict {
-        Verdict::Faster => Verdict::Slower.name(),
-        other => other.name(),
-    });
     RankedView {
         target: ranked.target.clone(),
         ratio: ranked.behind.map(|b| b.ratio.turned()),
-        verdict: verdict.map(Into::into),
+        verdict: ranked.behind.map(|b| b.verdict.turned()),
     }
 }
 

@@ -1,35 +1,20 @@
 //! Whether stores kept what they acknowledged.
 
-use model::{ReadBack, Trial, Workload};
-use std::collections::BTreeMap;
+use model::{Cell, ReadBack, Trial};
 
-use crate::notes::Notes;
+use crate::findings::Findings;
+use crate::limits::LOST_WRITES_MAX;
 use crate::recorded::Recorded;
-use crate::rules::LOST_WRITES_MAX;
-use crate::validity::Findings;
+use crate::show;
 
-/// Finds fault with targets that lost acknowledged writes, and notes what could not be read.
-pub(crate) fn check(recorded: &Recorded, findings: &mut Findings, notes: &mut Notes) {
-    let mut of_cells: BTreeMap<&str, Vec<(&Trial, &ReadBack)>> = BTreeMap::new();
-    for trial in &recorded.trials {
-        if let Some(read_back) = &trial.read_back {
-            of_cells.entry(&trial.cell).or_default().push((trial, read_back));
-        }
-    }
-    for cell in &recorded.header.plan.cells {
-        let Some(trials) = of_cells.get(cell.id.as_str()) else { continue };
-        let things = match cell.workload {
-            Workload::Sessions(_) => "sessions",
-            Workload::Kv(_) => "keys",
-            Workload::AppCache(_) => "records",
-        };
-        if let Some(sentence) = lost(trials, things) {
-            findings.invalid.push(format!("`{}`: {sentence}", cell.id));
-        }
-        if let Some(text) = unread(&cell.id, trials, things) {
-            notes.add(text);
-        }
-    }
+/// Finds fault with a store that lost acknowledged writes, and notes what could not be read.
+pub(crate) fn check(_: &Recorded, cell: &Cell, trials: &[&Trial], findings: &mut Findings) {
+    let read = trials.iter().filter_map(|trial| Some((*trial, trial.read_back.as_ref()?)));
+    let trials: Vec<(&Trial, &ReadBack)> = read.collect();
+    let things = show::things(&cell.workload);
+    let lost = lost(&trials, things).map(|sentence| format!("`{}`: {sentence}", cell.id));
+    findings.invalid.extend(lost);
+    findings.footnotes.extend(unread(&cell.id, &trials, things));
 }
 
 /// What was not read back of keys, sessions or records, of the first block that has something to

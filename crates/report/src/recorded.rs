@@ -1,6 +1,6 @@
 //! A run's record as the judgement reads it.
 
-use model::{Cell, Failure, Header, NullRate, Sample, Seal, Trial};
+use model::{Cell, Failure, Header, NullRate, Sample, Seal, StoreCounters, Trial};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
@@ -72,6 +72,16 @@ impl Recorded {
     /// What was sampled in a trial, in the order of time; empty where nothing was.
     pub(crate) fn samples_of(&self, trial: &Trial) -> &[Sample] {
         self.samples.get(&(trial.block, trial.cell.clone())).map_or(&[], Vec::as_slice)
+    }
+
+    /// By how much what a cell's servers count grew while they were sampled, in all trials.
+    pub(crate) fn counted(&self, cell: &str, read: fn(&StoreCounters) -> Option<u64>) -> u64 {
+        let grown = |trial: &Trial| {
+            let mut told = self.samples_of(trial).iter().filter_map(|s| read(s.store.as_ref()?));
+            let first = told.next()?;
+            Some(told.next_back()?.saturating_sub(first))
+        };
+        self.latest(cell).into_iter().filter_map(grown).sum()
     }
 }
 

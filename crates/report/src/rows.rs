@@ -8,13 +8,12 @@ use std::collections::BTreeMap;
 use crate::blocks::{Doubt, over_blocks};
 use crate::cache;
 use crate::distribution::{Merged, OfBlock, PERCENTILES, Unsure, over_all, seconds_min};
+use crate::limits::{ANSWERED_MIN, FREE_SHARE_MIN};
 use crate::metrics::{Whole, over_points};
 use crate::notes::Notes;
 use crate::recorded::Recorded;
-use crate::rules::{ANSWERED_MIN, FREE_SHARE_MIN};
 use crate::series::{InBlock, MeasuredPoint, Operation};
 use crate::show;
-use crate::validity;
 use crate::view::{BlockPoint, CurvePoint, Row, RowCharts, Value};
 
 /// Quantiles of a charted curve: evenly spread by the logarithm of the share above them.
@@ -277,12 +276,9 @@ fn count_notes(
     note(|c| c.lock_timeouts, "gave up waiting for the session's lock");
     note(
         |c| c.miss,
-        &format!(
-            "did not find their {}",
-            validity::things(&phase.cell.workload).trim_end_matches('s')
-        ),
+        &format!("did not find their {}", show::things(&phase.cell.workload).trim_end_matches('s')),
     );
-    note(|c| c.error, &format!("failed: {}", validity::classes(counts)));
+    note(|c| c.error, &format!("failed: {}", show::classes(counts)));
     found
 }
 

@@ -1,265 +1,307 @@
-//! The fixed rules by which a run is VALID, UNREPLICATED, NOT-STEADY or INVALID. They were set
-//! before any result was seen, and no option changes them.
+//! The fixed rules by which a run is VALID, UNREPLICATED, NOT-STEADY or INVALID: [`RULES`] is the
+//! list of all. To change a rule, start at its entry: it names the limit (with its reason in
+//! [`limits`](crate::limits)), what people read about it, and the function that applies it.
+//!
+//! A rule is written once, for everything in its scope, whatever the schedule of the load: steady,
+//! a ladder or a search. Where it asks nothing of a point that looks for a limit, the function says
+//! so as a condition on the point's part ([`Part`](crate::measurement::Part)).
+//!
+//! - `served`: whether what was asked for was done; `read_back`: whether it was kept.
+//! - `generator`: whether the generator had the time to ask for it.
+//! - `steadiness`: whether it stayed as it was; `outages`, `taken`: whether anything came between.
+//! - `whole`: whether all was measured that was planned.
+
+mod generator;
+mod served;
+mod steadiness;
+mod whole;
 
 use model::calibration::NULL_FACTOR_MIN;
-use model::{Outage, TAKEN_SHARE_MAX};
-use serde::Serialize;
+use model::{Cell, Outage, TAKEN_SHARE_MAX, Trial};
 use stats::compare::FEWEST_BLOCKS;
+use std::collections::BTreeMap;
 
-/// Share of its planned length that a phase must last: what ended it early kept the rest from being
-/// measured, and its rate is that of before.
-pub const LENGTH_SHARE_MIN: f64 = 0.8;
+use crate::findings::Findings;
+use crate::limits::{
+    AGAINST_SHARE_MAX, BLAMED_MAX, BUSY_SHARE_MAX, CONTRADICTED_MAX, DRIFT_SHARE_MAX,
+    ERROR_SHARE_MAX, LENGTH_SHARE_MIN, LOST_WRITES_MAX, MISS_SHARE_MAX, OWN_SHARE_MAX,
+    UNHURRIED_FACTOR_MAX, WAITED_SHARE_MAX, WIDTH_MAX, WRONG_MAX,
+};
+use crate::measurement::{Counted, Measurement};
+use crate::notes::Notes;
+use crate::recorded::Recorded;
+use crate::view::Rule;
+use crate::{outages, read_back, taken};
 
-/// Mean times between two operations for which nothing must have been answered to be told from
-/// chance: of independent ones, one pause in five hundred million is so long.
-pub const SILENCE_MIN: u64 = 20;
-
-/// Wrong values allowed. A store that returns other data than it was given is not measured but
-/// broken, so one is too many.
-pub const WRONG_MAX: u64 = 0;
-
-/// Sampled writes that a store may acknowledge and not keep, for the same reason.
-pub const LOST_WRITES_MAX: u64 = 0;
-
-/// Share of a phase's operations that may fail. Failing is often faster than working, so failures
-/// flatter a rate; one in a thousand moves it by less than any interval given here.
-pub const ERROR_SHARE_MAX: f64 = 0.001;
-
-/// Share of their CPUs' time that the threads of a closed load may use while the server's has room.
-pub const BUSY_SHARE_MAX: f64 = 0.9;
-
-/// Share of a search's probes that missed a limit which others or the generator may be to blame
-/// for: more of their time was taken, or more of their requests were sent late, than may be beyond
-/// the limit. They count all the same; with more of them the store may bear more than was found.
-pub const BLAMED_MAX: f64 = 0.25;
-
-/// Share of a search's probes that may contradict others: surely more requests beyond a limit than
-/// may be, at a rate no higher than one that surely held. Simulated queues that stay as they are
-/// have fewer in 19 of 20 searches.
-pub const CONTRADICTED_MAX: f64 = 0.1;
-
-/// Upper by lower end of a search's interval. With more, what short probes say and what long ones
-/// hold have little to do with each other.
-pub const WIDTH_MAX: f64 = 1.5;
-
-/// How many times its median at rest a store may need where clients, not the store, were the limit
-/// of a search: it had no queue then.
-pub const UNHURRIED_FACTOR_MAX: f64 = 1.5;
-
-/// Share of an operation's sessions that should exist and may be missing. A miss is cheaper than a
-/// hit, for the same reason as with errors.
-pub const MISS_SHARE_MAX: f64 = 0.001;
-
-/// Share of the clients' time that the generator may need for itself, in the median trial. Above
-/// it the rate says more of the generator than of the server.
-pub const OWN_SHARE_MAX: f64 = 0.2;
-
-/// The same share from which on a footnote warns.
-pub const OWN_SHARE_NOTE: f64 = 0.1;
-
-/// Change of the rate's fitted line over a phase, as a share of its mean, that counts as drift.
-/// Less leaves the mean within 5 % of what the phase began and ended with.
-pub const DRIFT_SHARE_MAX: f64 = 0.1;
-
-/// Share of a phase that its longest operation may last, in the median trial, for drift to be
-/// judged. Where few operations follow one another, the course of the rate says when they began.
-pub const LONGEST_SHARE_MAX: f64 = 0.25;
-
-/// Share of the trials of a phase that may be disturbed: one noisy minute is what blocks are
-/// repeated for.
-pub const NOISY_TRIALS_MAX: f64 = 0.5;
-
-/// Operations that a client must have answered in a block, in the mean of all clients, for a phase
-/// with cleans to have a rate there; and those of one kind, over all clients, for that kind to have
-/// one. In such a phase the time that a rate is by may be arbitrarily short. One operation of each
-/// client may have begun before the measurement and is likelier a long one: of ten, it is a tenth.
-/// Fewer will do where they took [`FREE_SHARE_MIN`].
-pub const ANSWERED_MIN: u64 = 10;
-
-/// Share of the clients' time that operations must have taken for a few of them to have a rate. One
-/// that lasts longer than its phase is slow for certain, not by chance.
-pub const FREE_SHARE_MIN: f64 = 0.5;
-
-/// Difference of two targets' shares of reads that found their record from which on a comparison is
-/// one of misses with hits. Were a miss free, so many would make a rate a twentieth too high, which
-/// is more than the zone in which two targets count as equal.
-pub const HITS_APART_MAX: f64 = 0.05;
-
-/// One fixed rule, for people.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Rule {
+/// A rule, and what it is applied to.
+pub(crate) struct Applied {
     /// What is looked at.
-    pub name: &'static str,
+    name: &'static str,
     /// The limit, with its unit.
-    pub limit: String,
+    limit: fn() -> String,
     /// What follows beyond it, and why.
-    pub meaning: &'static str,
+    meaning: &'static str,
+    scope: Scope,
 }
 
-/// All rules, in the order in which they are judged.
-pub fn rules() -> Vec<Rule> {
-    [rules_of_the_run(), rules_of_the_generator(), rules_of_the_machine()].concat()
+/// Everything that a rule is applied to, and the function that does it. A trial alone breaks no
+/// rule of figures: these are over all trials.
+enum Scope {
+    /// Each operation of each phase of each cell.
+    Operation(fn(&Measurement<'_>, &Counted, &mut Findings)),
+    /// The points of each phase of each cell.
+    Points(fn(&Measurement<'_>, &mut Findings)),
+    /// The trials of each cell of a target that answered.
+    Trials(fn(&Recorded, &Cell, &[&Trial], &mut Findings)),
+    /// The run.
+    Run(fn(&Recorded, &[Measurement<'_>], &mut Findings)),
+    /// The answer of a search: applied by [`search`](crate::search) while it looks for one.
+    Answer,
 }
 
-fn rule(name: &'static str, limit: String, meaning: &'static str) -> Rule {
-    Rule { name, limit, meaning }
-}
-
-fn above(share: f64) -> String {
-    format!("{} %", share * 100.0)
-}
-
-fn rules_of_the_run() -> Vec<Rule> {
-    vec![
-        rule(
-            "blocks",
-            "at least 1 whole one".into(),
-            "INVALID: what was not measured cannot be compared",
-        ),
-        rule(
-            "repetitions",
-            format!("at least {FEWEST_BLOCKS} blocks of each cell"),
-            "UNREPLICATED: fewer give neither an interval nor a ranking, and cannot be compared",
-        ),
-        rule(
-            "failed trials",
-            "0".into(),
-            "INVALID: a target that answered must finish every trial; of a search, probes above \
-            the answer may fail",
-        ),
-        rule(
-            "cut short",
-            format!("{} of a phase's planned length at least", above(LENGTH_SHARE_MIN)),
-            "INVALID: what ended it early is not in its figures",
-        ),
-        rule_of_outages(),
-        rule(
-            "missing cells",
-            "0".into(),
-            "INVALID: a complete run measured every cell of every \
-            target that answered",
-        ),
-        rule(
-            "named targets",
-            "all usable".into(),
-            "INVALID: a target that the user named must be \
-            measured; one that is merely not installed need not",
-        ),
-        rule(
-            "wrong values",
-            WRONG_MAX.to_string(),
-            "INVALID: the store returned other data than \
-            it was given",
-        ),
-        rule(
-            "lost writes",
-            LOST_WRITES_MAX.to_string(),
-            "INVALID: of a sample read back after the load, the store did not keep what it had \
-             acknowledged, and no eviction or lifetime explains it",
-        ),
-        rule(
-            "errors",
-            format!("{} of operations", above(ERROR_SHARE_MAX)),
-            "INVALID: failing is \
-            often faster than working",
-        ),
-        rule(
-            "misses",
-            format!("{} of sessions that should exist", above(MISS_SHARE_MAX)),
-            "INVALID: a miss is cheaper than a hit",
-        ),
-    ]
-}
-
-fn rule_of_outages() -> Rule {
-    rule(
-        "outages",
-        format!(
-            "no server that loses requests or connections and gives no service for {} ms; of \
-             several, none that is silent for {} s while requests wait for it",
-            Outage::SHORTEST_NS / 1_000_000,
-            Outage::SILENCE_NS / 1_000_000_000
-        ),
-        "NOT-STEADY: figures of a time in which a server was gone, or another one took over, \
-        are of no one state; the silence of a server that is alone is in its response times",
-    )
-}
-
-fn rules_of_the_generator() -> Vec<Rule> {
-    vec![
-        rule(
-            "generator's own work",
-            format!("{} of the clients' time in the median trial", above(OWN_SHARE_MAX)),
-            "INVALID: the generator was measured, not the server; a \
-            footnote from half of it on",
-        ),
-        rule(
-            "generator's CPUs",
-            format!("{} busy, with the server's less so", above(BUSY_SHARE_MAX)),
-            "INVALID: the generator was measured, not the server; a footnote where the server's \
-            CPU cannot be seen",
-        ),
-        rule(
-            "null server",
-            format!("at least {NULL_FACTOR_MIN} times as fast as the target, or as the plan"),
-            "INVALID: the generator was measured, not the server; a footnote where a key-value \
-            load cannot be put on the null server",
-        ),
-        rule("unsent requests", "0".into(), "INVALID: the planned rate was not offered"),
-        rule(
-            "late generator",
-            format!("{} of a search's probes that missed a limit", above(BLAMED_MAX)),
-            "INVALID: the generator was searched, not the server; such a probe had more requests \
-            sent late than may be beyond the limit",
-        ),
-        rule(
-            "contradictions",
-            format!("{} of a search's probes", above(CONTRADICTED_MAX)),
-            "NOT-STEADY: store or machine changed while it was searched, since lower rates missed \
-            a limit that higher ones kept",
-        ),
-        rule(
-            "disturbed probes",
-            format!("{} of a search's probes that missed a limit", above(BLAMED_MAX)),
-            "NOT-STEADY: the store may bear more; in such a probe others had the CPUs of generator \
-            or server for longer than requests may be beyond the limit. It counts like any other",
-        ),
-        rule(
-            "wide interval",
-            format!("upper end above {WIDTH_MAX} times the lower, of a search"),
-            "NOT-STEADY: its probes disagree",
-        ),
-        rule(
-            "busy clients",
-            format!("{UNHURRIED_FACTOR_MAX} times the median at rest"),
-            "INVALID: a search whose failing probes answer so quickly met the limit of its clients",
-        ),
-    ]
-}
-
-fn rules_of_the_machine() -> Vec<Rule> {
-    vec![
-        rule(
-            "drift",
+/// All rules, in the order in which they are applied.
+const RULES: &[Applied] = &[
+    Applied {
+        name: "named targets",
+        limit: || "all usable".into(),
+        meaning: "INVALID: a target that the user named must be measured; one that is merely not \
+                  installed need not",
+        scope: Scope::Run(whole::named_targets),
+    },
+    Applied {
+        name: "blocks",
+        limit: || "at least 1 whole one".into(),
+        meaning: "INVALID: what was not measured cannot be compared",
+        scope: Scope::Run(whole::blocks),
+    },
+    Applied {
+        name: "failed trials",
+        limit: || "0".into(),
+        meaning: "INVALID: a target that answered must finish every trial; of a search, probes \
+                  above the answer may fail",
+        scope: Scope::Trials(whole::failed_trials),
+    },
+    Applied {
+        name: "missing cells",
+        limit: || "0".into(),
+        meaning: "INVALID: a complete run measured every cell of every target that answered",
+        scope: Scope::Trials(whole::missing_cells),
+    },
+    Applied {
+        name: "cut short",
+        limit: || format!("{} of a phase's planned length at least", share(LENGTH_SHARE_MIN)),
+        meaning: "INVALID: what ended it early is not in its figures",
+        scope: Scope::Points(served::cut_short),
+    },
+    Applied {
+        name: "wrong values",
+        limit: || WRONG_MAX.to_string(),
+        meaning: "INVALID: the store returned other data than it was given",
+        scope: Scope::Operation(served::wrong),
+    },
+    Applied {
+        name: "lost writes",
+        limit: || LOST_WRITES_MAX.to_string(),
+        meaning: "INVALID: of a sample read back after the load, the store did not keep what it \
+                  had acknowledged, and no eviction or lifetime explains it",
+        scope: Scope::Trials(read_back::check),
+    },
+    Applied {
+        name: "errors",
+        limit: || format!("{} of operations", share(ERROR_SHARE_MAX)),
+        meaning: "INVALID: failing is often faster than working; a stage or a probe that looks \
+                  for a limit may fail",
+        scope: Scope::Operation(served::failed),
+    },
+    Applied {
+        name: "misses",
+        limit: || format!("{} of sessions that should exist", share(MISS_SHARE_MAX)),
+        meaning: "INVALID: a miss is cheaper than a hit",
+        scope: Scope::Operation(served::missing),
+    },
+    Applied {
+        name: "lowest stage",
+        limit: || "held in a block".into(),
+        meaning: "INVALID: a ramp of which no stage held shows nothing",
+        scope: Scope::Points(whole::never_held),
+    },
+    Applied {
+        name: "generator's own work",
+        limit: || format!("{} of the clients' time in the median trial", share(OWN_SHARE_MAX)),
+        meaning: "INVALID: the generator was measured, not the server; a footnote from half of it \
+                  on",
+        scope: Scope::Points(generator::own_work),
+    },
+    Applied {
+        name: "unsent requests",
+        limit: || "0".into(),
+        meaning: "INVALID: the planned rate was not offered; those of a stage or a probe that \
+                  looks for a limit have failed",
+        scope: Scope::Points(generator::unsent),
+    },
+    Applied {
+        name: "generator's CPUs",
+        limit: || format!("{} busy, with the server's less so", share(BUSY_SHARE_MAX)),
+        meaning: "INVALID: the generator was measured, not the server; a footnote where the \
+                  server's CPU cannot be seen",
+        scope: Scope::Points(generator::busy_threads),
+    },
+    Applied {
+        name: "waiting generator",
+        limit: || format!("{} of the time without a CPU", share(WAITED_SHARE_MAX)),
+        meaning: "NOT-STEADY: requests that are due at a time were sent late; of a ramp the \
+                  stages up to the knee count, of a search the long runs",
+        scope: Scope::Points(generator::waiting),
+    },
+    Applied {
+        name: "null server",
+        limit: || format!("at least {NULL_FACTOR_MIN} times as fast as the target, or as the plan"),
+        meaning: "INVALID: the generator was measured, not the server; a footnote where a \
+                  key-value load cannot be put on the null server",
+        scope: Scope::Points(generator::null_server),
+    },
+    Applied {
+        name: "busy clients",
+        limit: || format!("{UNHURRIED_FACTOR_MAX} times the median at rest"),
+        meaning: "INVALID: a search whose failing probes answer so quickly met the limit of its \
+                  clients",
+        scope: Scope::Answer,
+    },
+    Applied {
+        name: "late generator",
+        limit: || format!("{} of a search's probes that missed a limit", share(BLAMED_MAX)),
+        meaning: "INVALID: the generator was searched, not the server; such a probe had more \
+                  requests sent late than may be beyond the limit",
+        scope: Scope::Answer,
+    },
+    Applied {
+        name: "disturbed probes",
+        limit: || format!("{} of a search's probes that missed a limit", share(BLAMED_MAX)),
+        meaning: "NOT-STEADY: the store may bear more; in such a probe others had the CPUs of \
+                  generator or server for longer than requests may be beyond the limit. It counts \
+                  like any other",
+        scope: Scope::Answer,
+    },
+    Applied {
+        name: "contradictions",
+        limit: || format!("{} of a search's probes", share(CONTRADICTED_MAX)),
+        meaning: "NOT-STEADY: store or machine changed while it was searched, since lower rates \
+                  missed a limit that higher ones kept",
+        scope: Scope::Answer,
+    },
+    Applied {
+        name: "wide interval",
+        limit: || format!("upper end above {WIDTH_MAX} times the lower, of a search"),
+        meaning: "NOT-STEADY: its probes disagree",
+        scope: Scope::Answer,
+    },
+    Applied {
+        name: "contradicted knee",
+        limit: || format!("{} of the way up, in half of the blocks", share(AGAINST_SHARE_MAX)),
+        meaning: "NOT-STEADY: store or machine changed while a ramp went up, since stages did not \
+                  hold below the knee or held above it",
+        scope: Scope::Points(steadiness::contradicted),
+    },
+    Applied {
+        name: "drift",
+        limit: || {
+            format!("{} of the mean rate over a phase, surely, over all blocks", {
+                share(DRIFT_SHARE_MAX)
+            })
+        },
+        meaning: "NOT-STEADY: the rate depends on when it was measured; a footnote where data \
+                  grow, a phase ends by count, the page cache is cold or one operation lasts a \
+                  quarter of the phase",
+        scope: Scope::Points(steadiness::drift),
+    },
+    Applied {
+        name: "outages",
+        limit: || {
             format!(
-                "{} of the mean rate over a phase, surely, over all blocks",
-                above(DRIFT_SHARE_MAX)
-            ),
-            "NOT-STEADY: the rate depends on when it was measured; a \
-            footnote where data grow, a phase ends by count, the page cache is cold or one \
-            operation lasts a quarter of the phase",
-        ),
-        rule(
-            "taken CPUs",
+                "no server that loses requests or connections and gives no service for {} ms; of \
+                 several, none that is silent for {} s while requests wait for it",
+                Outage::SHORTEST_NS / 1_000_000,
+                Outage::SILENCE_NS / 1_000_000_000
+            )
+        },
+        meaning: "NOT-STEADY: figures of a time in which a server was gone, or another one took \
+                  over, are of no one state; the silence of a server that is alone is in its \
+                  response times",
+        scope: Scope::Run(outages::check),
+    },
+    Applied {
+        name: "taken CPUs",
+        limit: || {
             format!(
                 "{} of the time of generator or server in at most half of the trials of each \
                  phase, and of a ramp's stages up to the knee and above it",
-                above(TAKEN_SHARE_MAX)
-            ),
-            "NOT-STEADY: other processes or virtual machines had the CPU; nothing is left out for \
-            that",
-        ),
-    ]
+                share(TAKEN_SHARE_MAX)
+            )
+        },
+        meaning: "NOT-STEADY: other processes or virtual machines had the CPU; nothing is left \
+                  out for that",
+        scope: Scope::Run(taken::check),
+    },
+    Applied {
+        name: "repetitions",
+        limit: || format!("at least {FEWEST_BLOCKS} blocks of each cell"),
+        meaning: "UNREPLICATED: fewer give neither an interval nor a ranking, and cannot be \
+                  compared",
+        scope: Scope::Run(whole::repetitions),
+    },
+];
+
+fn share(share: f64) -> String {
+    format!("{} %", share * 100.0)
+}
+
+/// All rules for people, in the order in which they are applied.
+pub fn rules() -> Vec<Rule> {
+    let told =
+        |rule: &Applied| Rule { name: rule.name, limit: (rule.limit)(), meaning: rule.meaning };
+    RULES.iter().map(told).collect()
+}
+
+/// Footnotes by cell and phase, for the rows that carry them.
+pub(crate) type OfPhases<'a> = BTreeMap<(&'a str, &'a str), Vec<usize>>;
+
+/// Applies every rule to everything in its scope.
+pub(crate) fn apply<'a>(
+    recorded: &Recorded,
+    all: &[Measurement<'a>],
+    findings: &mut Findings,
+    notes: &mut Notes,
+) -> OfPhases<'a> {
+    let mut carried = OfPhases::new();
+    for rule in RULES {
+        match rule.scope {
+            Scope::Operation(check) => {
+                for one in all {
+                    one.operations().iter().for_each(|counted| check(one, counted, findings));
+                }
+            }
+            Scope::Points(check) => {
+                for one in all {
+                    check(one, findings);
+                    let told = findings.footnotes.drain(..).map(|text| notes.add(text));
+                    carried.entry((&one.cell.id, one.phase)).or_default().extend(told);
+                }
+            }
+            Scope::Trials(check) => {
+                let cells = recorded.header.plan.cells.iter();
+                for cell in cells.filter(|cell| recorded.unavailable(&cell.target).is_none()) {
+                    let own = recorded.trials.iter().filter(|trial| trial.cell == cell.id);
+                    check(recorded, cell, &own.collect::<Vec<_>>(), findings);
+                }
+            }
+            Scope::Run(check) => check(recorded, all, findings),
+            Scope::Answer => {}
+        }
+        findings.footnotes.drain(..).for_each(|text| {
+            notes.add(text);
+        });
+    }
+    carried
 }
 
 #[cfg(test)]

@@ -9,19 +9,17 @@ use stats::search::{Found, Next, Purpose, Seen, Settings};
 use stats::tail::{Judgement, Tail};
 use std::collections::BTreeMap;
 
-use crate::judge::unsealed;
+use crate::ending::unsealed;
+use crate::findings::Findings;
+use crate::limits::{BLAMED_MAX, CONTRADICTED_MAX, WIDTH_MAX};
 use crate::notes::Notes;
 use crate::recorded::Recorded;
-use crate::rules::{BLAMED_MAX, CONTRADICTED_MAX, WIDTH_MAX};
 use crate::series::MeasuredPoint;
-use crate::show;
-use crate::validity::Findings;
+use crate::show::{self, grouped};
 use crate::view::{ProbeView, SearchView, Time, Value};
 
 mod cost;
 mod limited;
-
-use limited::LimitedBy;
 
 /// Why a probe missed whose last answers came late.
 pub(crate) const FELL_BEHIND: &str = "queue grew";
@@ -81,6 +79,12 @@ struct Judged<'a> {
     seen: Vec<Seen>,
     trials: Vec<&'a Trial>,
     target: &'a str,
+}
+
+/// What held a rate down.
+struct LimitedBy {
+    outcome: &'static str,
+    why: String,
 }
 
 /// What was found, and whether it may be used. `phases` are those of [`by_rate`].
@@ -456,23 +460,4 @@ fn purpose(purpose: Purpose) -> &'static str {
 /// `123,000/s`.
 fn per_s(rate: f64) -> String {
     grouped(rate) + "/s"
-}
-
-/// To three digits, with commas between thousands: `123,000`.
-pub(crate) fn grouped(rate: f64) -> String {
-    let step = 10_f64.powi((rate.max(1.0).log10().floor() as i32 - 2).max(0));
-    commas(((rate / step).round() * step) as u64)
-}
-
-/// With commas between thousands.
-pub(crate) fn commas(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }

@@ -1,19 +1,19 @@
 //! What trials measured, over all blocks: points of a cell, and the operations of each.
 
 use model::{
-    Cell, Load, OperationResult, PageCache, Phase, Plan, Point, Product, Series, Stop, Trial,
+    Cell, Load, OperationResult, Phase, Plan, PlannedTarget, Point, Product, Series, Trial,
     Workload,
 };
 
+use crate::limits::{ANSWERED_MIN, FREE_SHARE_MIN};
 use crate::recorded::{Recorded, phase_names};
-use crate::rules::{ANSWERED_MIN, FREE_SHARE_MIN};
 
 /// One steady phase of one cell over all blocks. Stages of ladders are none: see [`crate::ramp`].
 #[derive(Debug)]
 pub(crate) struct MeasuredPoint<'a> {
     pub(crate) cell: &'a Cell,
     /// Of a cache's backend several.
-    pub(crate) products: Vec<Product>,
+    pub(crate) products: &'a [Product],
     /// Name of its phase.
     pub(crate) name: &'a str,
     /// Its phase as planned; `None` when the record holds a phase that the plan does not.
@@ -80,41 +80,14 @@ impl MeasuredPoint<'_> {
         }
     }
 
-    /// True when the phase has a fixed length and leaves as many sessions, keys or records as it
-    /// found. A write of a cache replaces a record, and what a clean removes is saved again.
-    pub(crate) fn keeps_its_data(&self) -> bool {
-        let is_cache = matches!(self.cell.workload, Workload::AppCache(_));
-        self.planned.is_some_and(|p| {
-            let adds = |name| p.mix.get(name).is_some_and(|w| *w > 0.0);
-            let grows = !is_cache && (adds("write") || adds("insert"));
-            matches!(p.stop, Stop::AfterNs(_)) && !grows
-        })
-    }
-
-    /// True where the page cache was empty when the phase began, and so fills in its course.
-    pub(crate) fn is_cold(&self) -> bool {
-        matches!(&self.cell.workload, Workload::AppCache(c) if c.page_cache == PageCache::Cold)
-    }
-
-    /// True where all of the target is files, whose work is the generator's own.
-    pub(crate) fn is_files_alone(&self) -> bool {
-        self.products.iter().all(|p| *p == Product::Files)
-    }
-
     /// True where files are a part of the target.
     pub(crate) fn has_files(&self) -> bool {
         self.products.contains(&Product::Files)
     }
 
-    /// True where what cleans remove is saved again between the calls.
-    pub(crate) fn cleaned_anew(&self) -> bool {
-        matches!(self.cell.workload, Workload::AppCache(_))
-            && self.planned.is_some_and(|p| p.mix.contains_key("clean"))
-    }
-
     /// Marks blocks of a phase with cleans in which too little was answered for a rate.
     fn mark_few(&mut self) {
-        if !self.cleaned_anew() {
+        if !cleaned_anew(&self.cell.workload, self.planned) {
             return;
         }
         let clients = u64::from(self.cell.load.clients());
@@ -149,11 +122,17 @@ impl MeasuredPoint<'_> {
     pub(crate) fn label(&self) -> String {
         format!("`{}` {}", self.cell.id, self.name)
     }
+}
 
-    /// What was finished in the course of its phase, in block order.
-    pub(crate) fn series(&self) -> impl Iterator<Item = &Series> {
-        self.trials.iter().filter_map(|(trial, _)| trial.series(self.name))
-    }
+/// True where all of a target is files, whose work is the generator's own.
+pub(crate) fn is_files_alone(products: &[Product]) -> bool {
+    products.iter().all(|product| *product == Product::Files)
+}
+
+/// True where what cleans remove is saved again between the calls of a phase.
+pub(crate) fn cleaned_anew(workload: &Workload, planned: Option<&Phase>) -> bool {
+    matches!(workload, Workload::AppCache(_))
+        && planned.is_some_and(|planned| planned.mix.contains_key("clean"))
 }
 
 /// All that was measured, ordered as results are shown: profile, load, phase, target.
@@ -181,7 +160,7 @@ fn point_of<'a>(
         trials.iter().filter_map(|trial| Some((*trial, trial.point(name)?))).collect();
     let mut point = MeasuredPoint {
         cell,
-        products: plan.target(&cell.target).map_or(Vec::new(), |t| t.products().to_vec()),
+        products: plan.target(&cell.target).map_or(&[], PlannedTarget::products),
         name,
         planned: cell.workload.phases().iter().find(|p| p.name == name),
         operations: operations_of(name, &trials),

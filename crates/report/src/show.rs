@@ -1,5 +1,6 @@
-//! Numbers as people read them: [`stats::units`] for the view's own values.
+//! Numbers and names as people read them: [`stats::units`] for the view's own values.
 
+use model::{Counts, ErrorClass, Workload};
 use stats::interval::blocks_without_assumptions;
 use stats::units::{
     Unit, format_ns, format_percent, format_rate, format_ratio, format_value_with_interval,
@@ -110,4 +111,46 @@ pub(crate) fn ends_name(blocks: u32) -> &'static str {
 /// Both ends that are shown, where it has them.
 pub(crate) fn bounds(value: &Value) -> Option<(f64, f64)> {
     Some((value.lo?, value.hi?))
+}
+
+/// To three digits, with commas between thousands: `123,000`.
+pub(crate) fn grouped(rate: f64) -> String {
+    let step = 10_f64.powi((rate.max(1.0).log10().floor() as i32 - 2).max(0));
+    commas(((rate / step).round() * step) as u64)
+}
+
+/// With commas between thousands.
+pub(crate) fn commas(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// What a workload's data are called.
+pub(crate) fn things(workload: &Workload) -> &'static str {
+    match workload {
+        Workload::Sessions(_) => "sessions",
+        Workload::Kv(_) => "keys",
+        Workload::AppCache(_) => "records",
+    }
+}
+
+/// The classes of failed operations, the most frequent first.
+pub(crate) fn classes(counts: &Counts) -> String {
+    let mut classes: Vec<(&ErrorClass, &u64)> = counts.errors_by_class.iter().collect();
+    if classes.is_empty() {
+        return "no class was recorded".into();
+    }
+    classes.sort_by_key(|(_, n)| std::cmp::Reverse(**n));
+    let named = |(class, n): &(&ErrorClass, &u64)| match counts.error_examples.get(class) {
+        Some(words) => format!("{n} {class} (such as: {words})"),
+        None => format!("{n} {class}"),
+    };
+    classes.iter().map(named).collect::<Vec<_>>().join(", ")
 }

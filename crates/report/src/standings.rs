@@ -174,7 +174,8 @@ fn best<'a>(view: &View, rows: &[&'a Row]) -> Option<&'a str> {
 
 /// True of a row with enough blocks to compare that is no control.
 fn may_be_best(view: &View, row: &Row) -> bool {
-    let is_control = view.targets.iter().any(|t| t.name == row.target && t.control_of.is_some());
+    let is_control =
+        view.setup.targets.iter().any(|t| t.name == row.target && t.control_of.is_some());
     row.blocks as usize >= FEWEST_BLOCKS && !is_control
 }
 
@@ -188,7 +189,7 @@ fn lead(view: &View, best: &Row, rows: &[&Row]) -> String {
     let place = (best.workload.as_str(), best.operation.as_str(), &best.load);
     let ahead = |other: &&Row| {
         against(&view.comparisons, place, &best.target, &other.target)
-            .is_some_and(|c| c.verdict == "faster")
+            .is_some_and(|c| c.verdict == Verdict::Faster)
     };
     if others.all(ahead) { "fastest".into() } else { "no clear lead".into() }
 }
@@ -198,7 +199,7 @@ fn distance(view: &View, row: &Row, best: &str) -> (String, Option<String>) {
     let place = (row.workload.as_str(), row.operation.as_str(), &row.load);
     match against(&view.comparisons, place, &row.target, best) {
         Some(c) => {
-            let doubt = c.doubt.filter(|_| c.verdict == Verdict::Undecided.name());
+            let doubt = c.doubt.filter(|_| c.verdict == Verdict::Undecided);
             (format!("{} {}", c.verdict, show::ratio(c.ratio.center)), doubt)
         }
         None => ("not compared".into(), None),

@@ -4,12 +4,13 @@
 use model::{Disturbance, Disturber, Point, TAKEN_SHARE_MAX, Trial};
 use std::collections::BTreeMap;
 
+use crate::findings::Findings;
+use crate::limits::NOISY_TRIALS_MAX;
 use crate::measurement::Measurement;
 use crate::notes::Notes;
 use crate::ramp::{Climb, Ramp};
-use crate::rules::NOISY_TRIALS_MAX;
+use crate::recorded::Recorded;
 use crate::show;
-use crate::validity::Findings;
 
 /// What to do about it.
 const CURE: &str = "stop what else runs there, or measure on a quieter machine";
@@ -32,7 +33,7 @@ pub(crate) fn shares(trial: &Trial) -> (f64, Option<f64>) {
 /// Finds fault with a run in which what was measured was disturbed in most of its trials: a target
 /// that is disturbed alone is behind the others for that. Of a ladder both the stages up to the
 /// knee and the one above it count, by which the knee is known.
-pub(crate) fn check(all: &[Measurement<'_>], findings: &mut Findings) {
+pub(crate) fn check(_: &Recorded, all: &[Measurement<'_>], findings: &mut Findings) {
     let is_disturbed = |groups: &Vec<Vec<&Point>>| {
         groups.iter().any(|group| mean_share(group.iter().copied()) > TAKEN_SHARE_MAX)
     };

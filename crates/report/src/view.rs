@@ -3,26 +3,29 @@
 //! Serialised, it is the JSON summary that docs/FORMAT.md describes (without `charts`), and the
 //! data of the HTML page (with them). Keys are stable.
 
-use model::{Calibration, Conditions, Counts, Load, Product};
+use model::{Calibration, Conditions, Load, Product};
 use serde::{Deserialize, Serialize};
+use stats::Verdict;
 use std::collections::BTreeMap;
 
-use crate::rules::Rule;
-
-mod course;
 mod growth;
+mod happened;
 mod ramps;
+mod rows;
 mod value;
+mod words;
 
-pub use course::{EventView, FactView};
 pub use growth::{GrowthPoint, GrowthView};
+pub use happened::{EventView, FactView};
 pub(crate) use ramps::{ALL, SAME_RATE};
 pub use ramps::{
     PlaceView, RampBlock, RampCharts, RampOperation, RampPoint, RampStage, RampView, Saturation,
     SaturationSeries, StageInTime,
 };
+pub use rows::{BlockPoint, CurvePoint, Row, RowCharts};
 pub use stats::Time;
 pub use value::Value;
+pub use words::{Agreement, ClaimVerdict, RampOutcome, StageWay, Status};
 
 /// Version of the JSON that [`View`] serialises to.
 pub const VIEW_FORMAT: u32 = 1;
@@ -39,6 +42,17 @@ pub enum Validity {
     NotSteady,
     /// A rule about correctness does not hold.
     Invalid,
+}
+
+/// One fixed rule, for people.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Rule {
+    /// What is looked at.
+    pub name: &'static str,
+    /// The limit, with its unit.
+    pub limit: String,
+    /// What follows beyond it, and why.
+    pub meaning: &'static str,
 }
 
 /// A target as measured.
@@ -58,90 +72,6 @@ pub struct TargetView {
     pub not_run: Option<String>,
     /// The target that it repeats, for the A/A control.
     pub control_of: Option<String>,
-}
-
-/// One point of a latency curve.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct CurvePoint {
-    /// Quantile, 0 to 1.
-    pub q: f64,
-    /// Time at it, nanoseconds.
-    pub ns: u64,
-}
-
-/// What only charts need of a row.
-#[derive(Clone, Debug, Default, Serialize)]
-pub struct RowCharts {
-    /// Service time by quantile, all trials merged; under an open load the response time.
-    pub time_curve: Vec<CurvePoint>,
-    /// Lock waits by quantile, all trials merged; empty where no lock was waited for.
-    pub lock_wait_curve: Vec<CurvePoint>,
-    /// Rate over time, one series a block: operations per second in each interval.
-    pub rate_series: Vec<Vec<f64>>,
-    /// Share of reads that found their record over time, one series a block in which any missed;
-    /// null in an interval without reads. Empty for other operations.
-    pub hit_series: Vec<Vec<Option<f64>>>,
-    /// Length of an interval of `rate_series` and `hit_series`, seconds.
-    pub interval_s: f64,
-    /// Rate of each block, operations per second, in block order.
-    pub rate_by_block: Vec<f64>,
-    /// What each block gave, in block order.
-    pub by_block: Vec<BlockPoint>,
-}
-
-/// One row's result in one block.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct BlockPoint {
-    /// Block, from 0.
-    pub block: u32,
-    /// Operations per second.
-    pub rate_per_s: f64,
-    /// Mean service time, nanoseconds.
-    pub service_ns_mean: f64,
-    /// Median service time, nanoseconds.
-    pub service_ns_p50: Option<u64>,
-    /// 99th percentile of the service time, nanoseconds.
-    pub service_ns_p99: Option<u64>,
-    /// 99.9th percentile of the service time, nanoseconds.
-    pub service_ns_p999: Option<u64>,
-    /// Operations answered as expected.
-    pub ok: u64,
-    /// Operations that ended otherwise: misses, errors, wrong and stale values.
-    pub not_ok: u64,
-    /// Time of the phase that a rate is by, of a client in the mean, nanoseconds: its wall time
-    /// without preparing, checking and saving again.
-    pub free_ns: u64,
-    /// Time in which clients saved again what cleans had removed, all together, nanoseconds.
-    pub restoring_ns: u64,
-}
-
-/// Target × workload × load × operation: one row of results.
-#[derive(Clone, Debug, Serialize)]
-pub struct Row {
-    /// Name of the target.
-    pub target: String,
-    /// Product and version.
-    pub product: Option<String>,
-    /// Profile of the study.
-    pub workload: String,
-    /// Operation: `write`, `read`, `change`, `mixed`, `mixed.read`, `page`, `page.open`, ….
-    pub operation: String,
-    /// How operations were offered.
-    pub load: Load,
-    /// Blocks with a usable result.
-    pub blocks: u32,
-    /// The metric by which targets are compared at this operation: `rate_per_s`, or
-    /// `service_ns_mean` or `response_ns_mean` (see [`Comparison::metric`]).
-    pub compared_by: String,
-    /// Metrics by their stable names, for example `rate_per_s`, `service_ns_p99`.
-    pub metrics: BTreeMap<String, Value>,
-    /// Counts over all blocks.
-    pub counts: Counts,
-    /// Indices into [`View::footnotes`].
-    pub footnotes: Vec<usize>,
-    /// Data for charts; left out of the summary.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub charts: Option<RowCharts>,
 }
 
 /// Two targets at the same operation and load.
@@ -164,9 +94,8 @@ pub struct Comparison {
     pub blocks: u32,
     /// How many times as fast `a` is as `b`: above 1, `a` is the faster.
     pub ratio: Value,
-    /// `faster`, `slower`, `equal` or `undecided`: `a` against `b`, corrected for the number of
-    /// comparisons in the run.
-    pub verdict: String,
+    /// `a` against `b`, corrected for the number of comparisons in the run.
+    pub verdict: Verdict,
     /// Why it is undecided, or other doubts.
     pub doubt: Option<String>,
 }
@@ -186,8 +115,8 @@ pub struct ClaimView {
     pub expected: String,
     /// The measured ratio; null when not run.
     pub measured: Option<Value>,
-    /// `confirmed`, `refuted`, `undecided` or `not run`.
-    pub verdict: String,
+    /// What was found.
+    pub verdict: ClaimVerdict,
     /// One sentence of explanation.
     pub note: String,
 }
@@ -209,8 +138,8 @@ pub struct AdviceView {
     pub recommended: Option<String>,
     /// Why, in one sentence with the ratio and its interval.
     pub why: String,
-    /// `same`, `different` or `undecided`, against the source.
-    pub agreement: String,
+    /// Against the source.
+    pub agreement: Agreement,
 }
 
 /// All targets in the order of their scores by the study's weights, for one load.
@@ -239,8 +168,8 @@ pub struct RankedView {
     /// How many times the best target's score is its own; null for the best itself, and where no
     /// block has both.
     pub ratio: Option<Value>,
-    /// `slower`, `equal` or `undecided`, against the best; null for the best itself.
-    pub verdict: Option<String>,
+    /// Against the best; null for the best itself.
+    pub verdict: Option<Verdict>,
 }
 
 /// A target's rates in single blocks.
@@ -285,62 +214,28 @@ pub struct NoiseView {
     pub meaning: String,
 }
 
-/// The judged result of a run.
+/// The judged result of a run. Groups are no objects in JSON: their keys stand beside the others.
 #[derive(Clone, Debug, Serialize)]
 pub struct View {
     /// [`VIEW_FORMAT`].
     pub format: u32,
     /// Id of the run.
     pub run: String,
-    /// Name of the study.
-    pub study: String,
-    /// Its title.
-    pub title: String,
-    /// The question it answers.
-    pub question: String,
-    /// Where the study comes from.
-    pub source: String,
-    /// Scale.
-    pub scale: String,
-    /// Profiles measured.
-    pub profiles: Vec<String>,
+    /// What was asked.
+    #[serde(flatten)]
+    pub asked: Asked,
     /// May the numbers be used?
     pub validity: Validity,
     /// Why not.
     pub reasons: Vec<String>,
     /// What was not steady, in a few words each.
     pub unsteady: Vec<String>,
-    /// `complete`, `interrupted`, `running` or `unsealed` (killed).
-    pub status: String,
-    /// Why no more blocks were added.
-    pub stopped_because: String,
-    /// Start, milliseconds since 1970-01-01 UTC.
-    pub started_unix_ms: u64,
-    /// Wall seconds; of a run that was resumed, those of its trials together.
-    pub took_s: f64,
-    /// True where it was interrupted or killed before and taken up again; else left out.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub resumed: bool,
-    /// Whole blocks.
-    pub blocks: u32,
-    /// Seed.
-    pub seed: u64,
-    /// Version and commit of cachedyno.
-    pub tool: String,
-    /// Command line.
-    pub command: Vec<String>,
-    /// Equivalence zone as a fraction.
-    pub equivalence_zone: f64,
-    /// Blocks below which nothing is decided.
-    pub fewest_blocks: usize,
-    /// `inside` or `outside`: whether the drawing of values is in the timed span, by profile.
-    pub generation: BTreeMap<String, String>,
-    /// What data each profile of an application cache has, one sentence by its name with the size;
-    /// left out where there is none.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub data: BTreeMap<String, String>,
-    /// Targets, also those not run.
-    pub targets: Vec<TargetView>,
+    /// How the run went.
+    #[serde(flatten)]
+    pub course: Course,
+    /// What was measured, with what and where.
+    #[serde(flatten)]
+    pub setup: Setup,
     /// Rows of results.
     pub cells: Vec<Row>,
     /// Every pair of targets.
@@ -357,8 +252,93 @@ pub struct View {
     /// What happened to targets, in the order of time; left out where nothing did.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<EventView>,
+    /// What a search for the highest rate found; left out of other runs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub search: Option<SearchView>,
     /// Judged statements.
     pub claims: Vec<ClaimView>,
+    /// What is recommended.
+    #[serde(flatten)]
+    pub advised: Advised,
+    /// Failed trials.
+    pub failures: Vec<FailureView>,
+    /// Warnings that rows point to; those that no row points to concern the whole run.
+    pub footnotes: Vec<String>,
+    /// The fixed rules that decided `validity`.
+    pub rules: Vec<Rule>,
+}
+
+/// What was asked, and by which study.
+#[derive(Clone, Debug, Serialize)]
+pub struct Asked {
+    /// Name of the study.
+    pub study: String,
+    /// Its title.
+    pub title: String,
+    /// The question it answers.
+    pub question: String,
+    /// Where the study comes from.
+    pub source: String,
+    /// Scale.
+    pub scale: String,
+    /// Profiles measured.
+    pub profiles: Vec<String>,
+    /// Seed.
+    pub seed: u64,
+    /// Equivalence zone as a fraction.
+    pub equivalence_zone: f64,
+    /// Blocks below which nothing is decided.
+    pub fewest_blocks: usize,
+    /// `inside` or `outside`: whether the drawing of values is in the timed span, by profile.
+    pub generation: BTreeMap<String, String>,
+    /// What data each profile of an application cache has, one sentence by its name with the size;
+    /// left out where there is none.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub data: BTreeMap<String, String>,
+}
+
+/// How the run went, and how it ended.
+#[derive(Clone, Debug, Serialize)]
+pub struct Course {
+    /// How it ended.
+    pub status: Status,
+    /// Why no more blocks were added.
+    pub stopped_because: String,
+    /// Start, milliseconds since 1970-01-01 UTC.
+    pub started_unix_ms: u64,
+    /// Wall seconds; of a run that was resumed, those of its trials together.
+    pub took_s: f64,
+    /// True where it was interrupted or killed before and taken up again; else left out.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub resumed: bool,
+    /// Whole blocks.
+    pub blocks: u32,
+    /// Files of the record that were changed after it was sealed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub changed: Vec<String>,
+}
+
+/// What was measured, with what and where.
+#[derive(Clone, Debug, Serialize)]
+pub struct Setup {
+    /// Version and commit of cachedyno.
+    pub tool: String,
+    /// Command line.
+    pub command: Vec<String>,
+    /// Targets, also those not run.
+    pub targets: Vec<TargetView>,
+    /// Conditions under which it was measured.
+    pub conditions: Conditions,
+    /// What this machine was found to do; left out where it was not calibrated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub calibration: Option<Calibration>,
+    /// Disturbances.
+    pub noise: Vec<NoiseView>,
+}
+
+/// What the advice of a study comes to; all empty without advice in the study.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Advised {
     /// The recommendation table.
     pub advice: Vec<AdviceView>,
     /// What the advice rests on: weights and sizes, one sentence.
@@ -367,32 +347,13 @@ pub struct View {
     pub advice_weights: BTreeMap<String, f64>,
     /// The order of all targets by these weights, few clients first.
     pub rankings: Vec<RankingView>,
-    /// Failed trials.
-    pub failures: Vec<FailureView>,
-    /// Disturbances.
-    pub noise: Vec<NoiseView>,
-    /// Conditions under which it was measured.
-    pub conditions: Conditions,
-    /// What this machine was found to do; left out where it was not calibrated.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub calibration: Option<Calibration>,
-    /// Files of the record that were changed after it was sealed.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub changed: Vec<String>,
-    /// Warnings that rows point to; those that no row points to concern the whole run.
-    pub footnotes: Vec<String>,
-    /// The fixed rules that decided `validity`.
-    pub rules: Vec<Rule>,
-    /// What a search for the highest rate found; left out of other runs.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub search: Option<SearchView>,
 }
 
 impl View {
     /// Says that these files of the record were changed after it was sealed.
     pub fn mark_changed(&mut self, files: Vec<String>) {
         self.footnotes.extend(changed_words(&files));
-        self.changed = files;
+        self.course.changed = files;
     }
 }
 
@@ -476,7 +437,7 @@ impl View {
         for row in &mut summary.cells {
             row.charts = None;
         }
-        for ranking in &mut summary.rankings {
+        for ranking in &mut summary.advised.rankings {
             ranking.rates.clear();
         }
         for ramp in &mut summary.ramps {

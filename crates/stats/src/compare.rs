@@ -15,6 +15,7 @@
 //! depend on each other. A verdict also needs the interval that is printed with it to lie wholly
 //! on its side of the edge, so the two never contradict each other.
 
+use serde::Serialize;
 use std::fmt;
 
 pub use crate::interval::FEWEST_BLOCKS;
@@ -42,7 +43,8 @@ pub struct Paired<'a> {
 }
 
 /// The first target of a comparison against the second.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Verdict {
     /// Faster by more than the zone.
     Faster,
@@ -62,6 +64,16 @@ impl Verdict {
             Self::Slower => "slower",
             Self::Equal => "equal",
             Self::Undecided => "undecided",
+        }
+    }
+
+    /// The same seen from the second target.
+    #[must_use]
+    pub fn turned(self) -> Self {
+        match self {
+            Self::Faster => Self::Slower,
+            Self::Slower => Self::Faster,
+            same => same,
         }
     }
 }

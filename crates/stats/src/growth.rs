@@ -7,6 +7,7 @@
 //! interval. Slopes may be 0 or less, so no logarithm is taken of them, and sizes and costs may be
 //! in any unit.
 
+use serde::{Serialize, Serializer};
 use std::fmt;
 
 use crate::compare::Doubt;
@@ -58,6 +59,12 @@ impl Growth {
             Self::Shrinks => "shrinks",
             Self::Undecided => "undecided",
         }
+    }
+}
+
+impl Serialize for Growth {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name())
     }
 }
 

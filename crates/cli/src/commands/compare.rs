@@ -25,7 +25,7 @@ pub(crate) fn run(arguments: &Compare) -> Result<ExitCode, CliError> {
 
 /// Refuses a run of fewer blocks than tell anything apart; searches have rounds instead.
 fn replicated(view: &View) -> Result<(), CliError> {
-    let (blocks, fewest) = (view.blocks, view.fewest_blocks);
+    let (blocks, fewest) = (view.course.blocks, view.asked.fewest_blocks);
     if view.search.is_some() {
         return Ok(());
     }

@@ -20,7 +20,7 @@ pub(crate) fn run(arguments: &Export) -> Result<ExitCode, CliError> {
     }
     let text = super::judged(records, run, |view| {
         if !arguments.json {
-            say_changed(&view.changed);
+            say_changed(&view.course.changed);
         }
         Ok(if arguments.csv {
             ::report::csv::render(&view)
@@ -31,7 +31,7 @@ pub(crate) fn run(arguments: &Export) -> Result<ExitCode, CliError> {
         } else if view.search.is_some() {
             ::report::csv::render_probes(&view)
         } else {
-            let (run, study) = (&view.run, &view.study);
+            let (run, study) = (&view.run, &view.asked.study);
             return Err(CliError::usage(format!(
                 "--csv-probes: run `{run}` of {study} has no probes (expected a run of find-max)"
             )));

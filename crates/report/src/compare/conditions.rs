@@ -14,20 +14,20 @@ pub(super) fn differences(a: &View, b: &View) -> Vec<String> {
             found.push(format!("{name}: A {}, B {}", named(one), named(two)));
         }
     };
-    check("study", &a.study, &b.study);
-    check("scale", &a.scale, &b.scale);
-    check("cachedyno", &a.tool, &b.tool);
+    check("study", &a.asked.study, &b.asked.study);
+    check("scale", &a.asked.scale, &b.asked.scale);
+    check("cachedyno", &a.setup.tool, &b.setup.tool);
     check("arguments", &arguments(a), &arguments(b));
     check("validity", a.validity.heading(), b.validity.heading());
     search_differences(a, b, &mut check);
     ramp_differences(a, b, &mut check);
-    for target in &a.targets {
-        if let Some(twin) = b.targets.iter().find(|t| t.name == target.name) {
+    for target in &a.setup.targets {
+        if let Some(twin) = b.setup.targets.iter().find(|t| t.name == target.name) {
             target_differences(target, twin, &mut check);
         }
     }
     let facts = |view: &View| -> BTreeMap<(String, String), String> {
-        let facts = view.conditions.facts.iter();
+        let facts = view.setup.conditions.facts.iter();
         facts.map(|c| ((c.group.clone(), c.name.clone()), c.value.clone())).collect()
     };
     let (one, two) = (facts(a), facts(b));
@@ -41,7 +41,7 @@ pub(super) fn differences(a: &View, b: &View) -> Vec<String> {
 
 /// The command line without the program's own name.
 fn arguments(view: &View) -> String {
-    view.command.get(1..).unwrap_or_default().join(" ")
+    view.setup.command.get(1..).unwrap_or_default().join(" ")
 }
 
 fn search_differences(a: &View, b: &View, check: &mut impl FnMut(&str, &str, &str)) {

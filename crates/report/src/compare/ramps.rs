@@ -3,10 +3,10 @@
 //! Between two stages nothing is known of a store, and two runs need not have met the same side of
 //! it: the interval of each highest rate that is a stage's reaches up to the next stage.
 
-use super::{COST, Common, Compared, Group, HIGHEST, Measured, paired, slower};
+use super::common::{COST, Common, Compared, Group, HIGHEST, Measured, paired, slower};
 use crate::ramp::bears_more;
 use crate::show;
-use crate::view::{RampView, SAME_RATE, Value, View};
+use crate::view::{RampOutcome, RampView, SAME_RATE, StageWay, Value, View};
 
 /// What the intervals are.
 const NOTE: &str = "the intervals of the knee and of the highest rate within the limit reach up to \
@@ -42,7 +42,7 @@ fn same(a: &RampView, b: &RampView) -> bool {
 
 /// Why nothing is decided by a ramp.
 fn doubt(run: &str, ramp: &RampView) -> Option<String> {
-    if ramp.outcome == "found" {
+    if ramp.outcome == RampOutcome::Found {
         return None;
     }
     Some(match bears_more(ramp) {
@@ -90,7 +90,7 @@ fn cost(ramp: &RampView) -> Option<Value> {
 /// there is none.
 fn within_limit(ramp: &RampView) -> Option<Value> {
     let within = *ramp.metrics.get("within_limit_per_s")?;
-    let up = ramp.stages.iter().filter(|stage| stage.way == "up");
+    let up = ramp.stages.iter().filter(|stage| stage.way == StageWay::Up);
     let mut up = up.filter_map(|stage| ramp.rate_of(stage));
     let own = up.find(|rate| rate.center >= within.center * (1.0 - SAME_RATE));
     let next = own.and_then(|_| up.next());

@@ -1,6 +1,6 @@
 //! Rows of results that both runs have. A row of pages is compared by its service time.
 
-use super::{Common, Compared, Group, Measured, RATE, TIME, paired};
+use super::common::{Common, Compared, Group, Measured, RATE, TIME, paired};
 use crate::standings::standings;
 use crate::view::{Row, View};
 

@@ -3,7 +3,7 @@
 use model::Load;
 use stats::search::A_ROUND;
 
-use super::{COST, Common, Compared, Group, HIGHEST, Measured, slower};
+use super::common::{COST, Common, Compared, Group, HIGHEST, Measured, slower};
 use crate::view::{SearchView, Value, View};
 
 /// Both searches, where both runs are some.
@@ -80,7 +80,7 @@ fn overlap(a: &SearchView, b: &SearchView) -> Option<&'static str> {
 
 /// The one target of a search.
 pub(super) fn target(view: &View) -> &str {
-    view.targets.first().map_or("", |target| &target.name)
+    view.setup.targets.first().map_or("", |target| &target.name)
 }
 
 /// What was asked of the store, each by its name.

@@ -46,7 +46,7 @@ fn row(view: &View, probe: &ProbeView, limits: usize) -> Vec<String> {
     let mut fields = vec![
         view.run.clone(),
         view.validity.heading().into(),
-        view.targets.first().map(|target| target.name.clone()).unwrap_or_default(),
+        view.setup.targets.first().map(|target| target.name.clone()).unwrap_or_default(),
         probe.number.to_string(),
         probe.purpose.clone(),
         probe.rate_per_s.map(|rate| rate.to_string()).unwrap_or_default(),

@@ -1,12 +1,12 @@
 //! The highest rates of two targets, compared block by block by the rules of all comparisons.
 
 use model::study::HighestRate;
-use stats::Paired;
+use stats::{Paired, Verdict};
 
-use super::{Climb, Ramp};
+use super::climb::{Climb, Ramp};
 use crate::pairs::ALPHA;
 use crate::recorded::Recorded;
-use crate::view::{Comparison, RampView, Value};
+use crate::view::{Comparison, RampOutcome, RampView, Value};
 
 /// What is compared: the metric's name, and which of the highest rates it is.
 const COMPARED: [(&str, HighestRate); 3] = [
@@ -38,22 +38,18 @@ pub(crate) fn paired(
 }
 
 /// Every pair of targets of a profile.
-pub(crate) fn comparisons(
-    recorded: &Recorded,
-    ramps: &[Ramp<'_>],
-    views: &[RampView],
-) -> Vec<Comparison> {
+pub(crate) fn comparisons(recorded: &Recorded, ramps: &[(Ramp<'_>, RampView)]) -> Vec<Comparison> {
     let limit_ns = recorded.header.plan.limit_ns;
     let mut pairs = Vec::new();
-    for (i, a) in ramps.iter().enumerate() {
-        for (j, b) in ramps.iter().enumerate().skip(i + 1) {
-            if views[i].workload != views[j].workload || views[i].operation != views[j].operation {
+    for (i, (a, of_a)) in ramps.iter().enumerate() {
+        for (b, of_b) in &ramps[i + 1..] {
+            if of_a.workload != of_b.workload || of_a.operation != of_b.operation {
                 continue;
             }
             for (metric, which) in COMPARED {
                 let values = paired(a, b, |climb| highest(climb, which, limit_ns));
                 if !values.0.is_empty() {
-                    pairs.push((metric, &views[i], &views[j], values));
+                    pairs.push((metric, of_a, of_b, values));
                 }
             }
         }
@@ -85,29 +81,27 @@ fn comparison(
         a: a.target.clone(),
         b: b.target.clone(),
         ratio: Value::of(&ratio),
-        verdict: if bounded.is_some() { "undecided" } else { judged.verdict.name() }.into(),
+        verdict: if bounded.is_some() { Verdict::Undecided } else { judged.verdict },
         doubt: bounded.or(judged.doubt.map(|doubt| doubt.to_string())),
     })
 }
 
 /// Why a verdict cannot be given where a rate is only the least that its store bears.
-fn bounded(verdict: stats::Verdict, (a, b): (&RampView, &RampView)) -> Option<String> {
+fn bounded(verdict: Verdict, (a, b): (&RampView, &RampView)) -> Option<String> {
     match verdict {
-        stats::Verdict::Faster => bears_more(b),
-        stats::Verdict::Slower => bears_more(a),
+        Verdict::Faster => bears_more(b),
+        Verdict::Slower => bears_more(a),
         // What bounds a rate on one side only is no matter of more blocks.
-        stats::Verdict::Equal | stats::Verdict::Undecided => {
-            [a, b].into_iter().find_map(bears_more)
-        }
+        Verdict::Equal | Verdict::Undecided => [a, b].into_iter().find_map(bears_more),
     }
 }
 
 /// Why a store bears more than its ramp tells; `None` where the ramp found its limit, or nothing.
 pub(crate) fn bears_more(view: &RampView) -> Option<String> {
-    let why = match view.outcome.as_str() {
-        "generator" => "the generator was the limit",
-        _ if view.is_lower_bound() => "no stage was too much for it",
-        _ => return None,
+    let why = match view.outcome {
+        RampOutcome::Generator => "the generator was the limit",
+        RampOutcome::NeverMissed => "no stage was too much for it",
+        RampOutcome::Found | RampOutcome::NeverHeld | RampOutcome::Broken => return None,
     };
     Some(format!("{} bears more than was shown: {why}", view.target))
 }

@@ -4,19 +4,19 @@ use model::study::Expectation;
 use stats::Doubt;
 
 use super::against::{highest, paired};
+use super::climb::{Climb, Ramp, Seen};
 use super::place::Controls;
-use super::{Climb, Ramp, Seen};
 use crate::blocks::ratio_over_blocks;
 use crate::cases::{Case, Together, together};
-use crate::claims::{Judged, judge_ends, not_run};
+use crate::claims::judged::{Judged, Said, not_run, undecided};
 use crate::recorded::Recorded;
 use crate::show;
-use crate::view::{RampView, Value};
+use crate::view::{ClaimVerdict, RampView, Value};
 
 /// What such a statement is judged by: the ramps of one profile, each with its view.
 struct Ground<'a> {
     recorded: &'a Recorded,
-    ramps: Vec<(&'a Ramp<'a>, &'a RampView)>,
+    ramps: Vec<&'a (Ramp<'a>, RampView)>,
 }
 
 /// Judges a statement on the ramps of a profile.
@@ -24,9 +24,9 @@ pub(crate) fn judge(
     expect: &Expectation,
     profile: &str,
     recorded: &Recorded,
-    all: (&[Ramp<'_>], &[RampView]),
+    all: &[(Ramp<'_>, RampView)],
 ) -> Judged {
-    let ramps = all.0.iter().zip(all.1).filter(|(_, view)| view.workload == profile).collect();
+    let ramps = all.iter().filter(|(_, view)| view.workload == profile).collect();
     let ground = Ground { recorded, ramps };
     match expect {
         Expectation::Capacity { a, b, figure, min, max } => {
@@ -36,14 +36,14 @@ pub(crate) fn judge(
                 Ok(_) if ground.open(a, b).is_some() => {
                     let target = ground.open(a, b).unwrap_or_default();
                     let note = format!("{target} bears more than was shown");
-                    Judged("undecided", ratio.ok(), note)
+                    undecided(ratio.ok(), note)
                 }
                 Ok(ratio) => match ratio.interval() {
                     Some(ends) => {
-                        let range = (*min, max.unwrap_or(f64::INFINITY));
-                        judge_ends(ratio, ends, (a, b), range)
+                        let max = max.unwrap_or(f64::INFINITY);
+                        Said { a, b, min: *min, max }.judge(ratio, ends)
                     }
-                    None => Judged("undecided", Some(ratio), "the blocks bound nothing".into()),
+                    None => undecided(Some(ratio), "the blocks bound nothing"),
                 },
                 Err(undecided) => undecided,
             }
@@ -66,7 +66,7 @@ impl Ground<'_> {
     fn of(&self, target: &str) -> Result<(&Ramp<'_>, &RampView), Judged> {
         let found = self.ramps.iter().find(|(_, view)| view.target == target);
         let missing = || not_run(format!("{target} was not measured"));
-        found.map(|(ramp, view)| (*ramp, *view)).ok_or_else(missing)
+        found.map(|(ramp, view)| (ramp, view)).ok_or_else(missing)
     }
 
     /// The first of both targets of which only the least is known that it bears.
@@ -83,10 +83,7 @@ impl Ground<'_> {
             return Err(not_run(format!("{what} was not reached in any block")));
         };
         match Doubt::about(blocks) {
-            Some(doubt) => {
-                let note = format!("{what} is known of {doubt}");
-                Err(Judged("undecided", Some(value), note))
-            }
+            Some(doubt) => Err(undecided(Some(value), format!("{what} is known of {doubt}"))),
             None => Ok(value),
         }
     }
@@ -137,7 +134,7 @@ impl Ground<'_> {
         });
         let change = match change {
             Ok(change) => change,
-            Err(undecided) => return undecided,
+            Err(open) => return open,
         };
         let words =
             |share: f64| at(share).map_or_else(|_| String::new(), |v| show::ratio(v.center));
@@ -176,7 +173,7 @@ impl Ground<'_> {
                     );
                     cases.push(Case { ratio: apart, ends, place: target.clone(), beside });
                 }
-                Err(undecided) => return undecided,
+                Err(open) => return open,
             }
         }
         let Some(Together { verdict, words, case }) = together(&cases, range, None) else {
@@ -190,10 +187,10 @@ impl Ground<'_> {
         let (ramp, view) = self.of(target)?;
         let Some(controls) = Controls::of(ramp.cell) else {
             let why = "no control in this record: in its pairs one operation always comes first";
-            return Err(Judged("undecided", None, why.into()));
+            return Err(undecided(None, why));
         };
         if let Some(doubt) = view.place.as_ref().and_then(|place| place.doubt.as_ref()) {
-            return Err(Judged("undecided", None, format!("of the controls of {target}, {doubt}")));
+            return Err(undecided(None, format!("of the controls of {target}, {doubt}")));
         }
         let what = |how: &str| format!("{} and {} {how} on {target}", names.0, names.1);
         let apart = self.each((target, target), &what("each by itself"), |climb, _| {
@@ -234,7 +231,7 @@ impl Ground<'_> {
             });
             match ratio {
                 Ok(ratio) => cases.push(case(ratio, place)),
-                Err(undecided) => return undecided,
+                Err(open) => return open,
             }
         }
         let Some(Together { verdict, words, case }) = together(&cases, (min, max), None) else {
@@ -262,7 +259,7 @@ impl Ground<'_> {
             });
             match ratio {
                 Ok(ratio) => cases.push(case(ratio, target.clone())),
-                Err(undecided) => return undecided,
+                Err(open) => return open,
             }
         }
         let Some(Together { verdict, words, case }) = together(&cases, (0.0, within), None) else {
@@ -279,7 +276,7 @@ impl Ground<'_> {
     fn pick(&self, (target, over): (&str, &str), share: f64) -> Judged {
         let knees = match self.ratio(target, over, |climb| Some(climb.held()?.rate())) {
             Ok(knees) => knees,
-            Err(undecided) => return undecided,
+            Err(open) => return open,
         };
         let place = format!("{} of the lower knee", show::percent(share));
         let speed = self.each((target, over), &place, |one, two| {
@@ -289,7 +286,7 @@ impl Ground<'_> {
         });
         let speed = match speed {
             Ok(speed) => speed,
-            Err(undecided) => return undecided,
+            Err(open) => return open,
         };
         let edge = 1.0 / (1.0 + self.recorded.header.plan.equivalence_zone);
         let surely_behind = |v: &Value| v.interval().is_some_and(|(_, hi)| hi < edge);
@@ -303,13 +300,13 @@ impl Ground<'_> {
             show::ratio_value(&speed)
         );
         let (verdict, pick) = match (surely_behind(&knees), surely_behind(&speed)) {
-            (true, true) => ("refuted", format!("here rather {over}")),
-            (true, false) => ("refuted", format!("here {over} for high rates")),
-            (false, true) => ("refuted", format!("here {over} for short times")),
+            (true, true) => (ClaimVerdict::Refuted, format!("here rather {over}")),
+            (true, false) => (ClaimVerdict::Refuted, format!("here {over} for high rates")),
+            (false, true) => (ClaimVerdict::Refuted, format!("here {over} for short times")),
             _ if not_behind(&knees) && not_behind(&speed) => {
-                ("confirmed", format!("here as well {target}"))
+                (ClaimVerdict::Confirmed, format!("here as well {target}"))
             }
-            _ => ("undecided", "here nothing speaks clearly for one of them".into()),
+            _ => (ClaimVerdict::Undecided, "here nothing speaks clearly for one of them".into()),
         };
         Judged(verdict, Some(knees), format!("{pick}: {seen}"))
     }
@@ -330,9 +327,9 @@ fn case(ratio: Value, place: String) -> Case {
 /// The same of a single ratio that must be at least `min`.
 fn one_sided(ratio: Value, min: f64, note: &str) -> Judged {
     let (verdict, word) = match ratio.interval() {
-        Some((_, hi)) if hi < min => ("refuted", "does not hold"),
-        Some((lo, _)) if min <= lo => ("confirmed", "holds"),
-        _ => ("undecided", "cannot be decided"),
+        Some((_, hi)) if hi < min => (ClaimVerdict::Refuted, "does not hold"),
+        Some((lo, _)) if min <= lo => (ClaimVerdict::Confirmed, "holds"),
+        _ => (ClaimVerdict::Undecided, "cannot be decided"),
     };
     Judged(verdict, Some(ratio), format!("{word}: {note}"))
 }

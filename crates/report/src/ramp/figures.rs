@@ -5,18 +5,17 @@ use stats::knee::{ERROR_SHARE, Way};
 use stats::{Histogram, Times};
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Climb, Ramp, Seen, unsent_of};
+use super::climb::{Climb, Ramp, Seen, ramps, unsent_of};
 use crate::blocks::over_blocks;
 use crate::distribution::{Merged, OfBlock};
 use crate::metrics::{METRICS, Whole, over_points};
-use crate::ramp::limits::{Limited, limited};
+use crate::ramp::limited::{Limited, limited};
 use crate::ramp::saturation::saturation;
 use crate::recorded::Recorded;
-use crate::search::grouped;
-use crate::show;
-use crate::validity::classes;
+use crate::show::{self, classes, grouped};
 use crate::view::{
-    ALL, RampBlock, RampCharts, RampOperation, RampPoint, RampStage, RampView, StageInTime, Value,
+    ALL, RampBlock, RampCharts, RampOperation, RampOutcome, RampPoint, RampStage, RampView,
+    StageInTime, StageWay, Value,
 };
 
 /// Shares of the knee at which times and costs are told.
@@ -25,10 +24,12 @@ const SHARES: [f64; 5] = [0.25, 0.5, 0.75, 0.9, 1.0];
 /// Trials whose samples are drawn: more would make a page that opens slowly.
 const DRAWN_MAX: usize = 12;
 
-/// All ramps for people.
-pub(crate) fn views(recorded: &Recorded, ramps: &[Ramp<'_>]) -> Vec<RampView> {
+/// All ramps of a record, each with what it comes to.
+pub(crate) fn judged(recorded: &Recorded) -> Vec<(Ramp<'_>, RampView)> {
+    let ramps = ramps(recorded);
     let drawn = (DRAWN_MAX / ramps.len().max(1)).max(1);
-    ramps.iter().map(|ramp| ramp.view(recorded, drawn)).collect()
+    let views: Vec<RampView> = ramps.iter().map(|ramp| ramp.view(recorded, drawn)).collect();
+    ramps.into_iter().zip(views).collect()
 }
 
 type Metrics = BTreeMap<String, Value>;
@@ -50,7 +51,7 @@ impl Ramp<'_> {
             blocks: self.whole().count() as u32,
             times: if open { "response" } else { "service" }.into(),
             sentence: self.sentence(outcome, &metrics, limited.as_ref(), limit_ns),
-            outcome: outcome.into(),
+            outcome,
             place: self.place(recorded),
             at: SHARES.iter().filter_map(|share| self.at(*share, seed)).collect(),
             stages: self.stages(&recorded.header.plan),
@@ -60,25 +61,20 @@ impl Ramp<'_> {
         }
     }
 
-    /// The ramps that came to their end.
-    pub(crate) fn whole(&self) -> impl Iterator<Item = &Climb<'_>> {
-        self.climbs.iter().filter(|climb| climb.is_whole())
-    }
-
-    fn outcome(&self, limited: Option<&Limited>) -> &'static str {
+    fn outcome(&self, limited: Option<&Limited>) -> RampOutcome {
         let mut whole = self.whole().peekable();
         if whole.peek().is_none() {
-            return "broken";
+            return RampOutcome::Broken;
         }
         let knees: Vec<_> = whole.map(|climb| climb.knee).collect();
         if knees.iter().all(|knee| knee.held.is_none()) {
-            "never-held"
+            RampOutcome::NeverHeld
         } else if limited.is_some() {
-            "generator"
+            RampOutcome::Generator
         } else if knees.iter().any(|knee| knee.missed.is_none()) {
-            "never-missed"
+            RampOutcome::NeverMissed
         } else {
-            "found"
+            RampOutcome::Found
         }
     }
 
@@ -112,7 +108,7 @@ impl Ramp<'_> {
 
     fn sentence(
         &self,
-        outcome: &str,
+        outcome: RampOutcome,
         metrics: &Metrics,
         limited: Option<&Limited>,
         limit_ns: Option<u64>,
@@ -135,20 +131,20 @@ impl Ramp<'_> {
             }
         });
         match outcome {
-            "found" => format!(
+            RampOutcome::Found => format!(
                 "{target} bears {knee}{cpus}{within}; the most that it answered, to stages or with \
                  all clients at work, was {reached}"
             ),
-            "never-missed" => format!(
+            RampOutcome::NeverMissed => format!(
                 "{target} sustains at least {least}{cpus}{within}; some blocks never reached \
                  saturation: raise the rates"
             ),
-            "generator" => format!(
+            RampOutcome::Generator => format!(
                 "{target} sustains at least {least}{cpus}{within}; {}",
                 limited.map_or("", |l| &l.why)
             ),
-            "never-held" => self.never_held(&reached),
-            _ => self.broken(),
+            RampOutcome::NeverHeld => self.never_held(&reached),
+            RampOutcome::Broken => self.broken(),
         }
     }
 
@@ -295,7 +291,7 @@ fn stage((number, way): (u32, Way), all: &[&Seen<'_>], plan: &Plan) -> RampStage
     operations.insert(ALL.into(), operation(&wholes, plan));
     RampStage {
         number,
-        way: if way == Way::Up { "up" } else { "down" }.into(),
+        way: if way == Way::Up { StageWay::Up } else { StageWay::Down },
         clients: all.iter().map(|s| s.result.clients).max().unwrap_or(0),
         blocks: all.len() as u32,
         held: all.iter().filter(|s| s.rule.holds()).count() as u32,

@@ -13,12 +13,10 @@ use stats::Doubt;
 use stats::knee::ERROR_SHARE;
 use std::collections::BTreeMap;
 
-use super::{Climb, Ramp};
+use super::climb::{Climb, Ramp};
 use crate::blocks::{over_blocks, ratio_over_blocks};
 use crate::recorded::Recorded;
-use crate::search::grouped;
-use crate::show;
-use crate::validity::classes;
+use crate::show::{self, classes, grouped};
 use crate::view::{PlaceView, Value};
 
 /// Share of a control's operations that may find nothing: a miss takes another time than a value.

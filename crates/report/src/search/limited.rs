@@ -5,22 +5,16 @@ use model::{Blame, Trial, Workload};
 use stats::search::{Found, Purpose};
 use stats::tail::Judgement;
 
-use super::Judged;
+use super::{Judged, LimitedBy};
+use crate::findings::Findings;
+use crate::limits::{BUSY_SHARE_MAX, UNHURRIED_FACTOR_MAX};
 use crate::notes::Notes;
-use crate::null::{self, Nearness};
-use crate::rules::{BUSY_SHARE_MAX, UNHURRIED_FACTOR_MAX};
+use crate::null::{self, Nearness, busy};
 use crate::series::MeasuredPoint;
 use crate::show;
-use crate::validity::{Findings, busy};
 
 /// Rates up to so many times the answer are looked at for what limited it.
 const NEAR: f64 = 1.3;
-
-/// What held a rate down.
-pub(super) struct LimitedBy {
-    pub(super) outcome: &'static str,
-    pub(super) why: String,
-}
 
 impl Judged<'_> {
     /// What held the answer down that is not the store.
@@ -95,9 +89,12 @@ impl Judged<'_> {
         };
         let peak = phases.iter().find(|p| Some(&p.cell.id) == Some(&known.cell));
         let own_limit = || match &peak?.cell.workload {
-            Workload::Kv(kv) => {
-                null::at_its_limit(busy(peak?, kv)?, header, &peak?.cell.target, known)
-            }
+            Workload::Kv(kv) => null::at_its_limit(
+                busy(&peak?.trials, kv.threads)?,
+                header,
+                &peak?.cell.target,
+                known,
+            ),
             _ => None,
         };
         let cure = "give it more --threads and CPUs, or measure on a larger machine";

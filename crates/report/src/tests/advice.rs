@@ -11,7 +11,7 @@ fn advised(targets: &[&str], blocks: u32, rates: Rates) -> View {
 }
 
 fn row<'a>(view: &'a View, shop: &str, size: &str) -> &'a AdviceView {
-    view.advice.iter().find(|a| a.shop == shop && a.size == size).unwrap()
+    view.advised.advice.iter().find(|a| a.shop == shop && a.size == size).unwrap()
 }
 
 const ALL: [&str; 3] = ["files", "redis", "mysql"];
@@ -21,7 +21,7 @@ fn a_clear_best_is_recommended_with_its_ratio() {
     let view = advised(&ALL, 5, usual);
     let shopware = row(&view, "Shopware", "medium to large");
     assert_eq!((shopware.recommended.as_deref(), shopware.clients), (Some("redis"), 8));
-    assert_eq!(shopware.agreement, "same");
+    assert_eq!(shopware.agreement.name(), "same");
     assert!(shopware.why.starts_with("redis does 8.40× ["), "{}", shopware.why);
     assert!(shopware.why.contains("the work of mysql, the state of delivery, and 2.10× ["));
     let magento = row(&view, "Magento 2", "medium to large");
@@ -34,11 +34,11 @@ fn no_clear_difference_is_said_and_speaks_for_staying() {
     let view = advised(&ALL, 5, usual);
     let magento = row(&view, "Magento 2", "small");
     assert_eq!(magento.recommended.as_deref(), Some("redis or files"));
-    assert_eq!(magento.agreement, "undecided");
+    assert_eq!(magento.agreement.name(), "undecided");
     assert!(magento.why.starts_with("no clear difference here (redis against files: 1.01× ["));
     assert!(magento.why.contains("files is the state of delivery, so nothing shown here speaks"));
     let shopware = row(&view, "Shopware", "small");
-    assert_eq!(shopware.agreement, "undecided");
+    assert_eq!(shopware.agreement.name(), "undecided");
     assert!(!shopware.why.contains("state of delivery"), "{}", shopware.why);
 }
 
@@ -50,9 +50,9 @@ fn the_state_of_delivery_may_be_the_best_and_the_source_may_differ() {
     let view = advised(&ALL, 5, files_first);
     let magento = row(&view, "Magento 2", "medium to large");
     assert_eq!(magento.recommended.as_deref(), Some("files"));
-    assert_eq!(magento.agreement, "different");
+    assert_eq!(magento.agreement.name(), "different");
     assert!(magento.why.starts_with("files is the state of delivery and does 4.76× ["));
-    assert_eq!(row(&view, "Magento 2", "small").agreement, "same");
+    assert_eq!(row(&view, "Magento 2", "small").agreement.name(), "same");
 }
 
 #[test]
@@ -65,8 +65,8 @@ fn a_state_of_delivery_that_was_not_measured_is_named() {
 #[test]
 fn too_little_gives_no_recommendation() {
     let none = |view: &View, part: &str| {
-        for row in &view.advice {
-            assert_eq!((&row.recommended, row.agreement.as_str()), (&None, "undecided"));
+        for row in &view.advised.advice {
+            assert_eq!((&row.recommended, row.agreement.name()), (&None, "undecided"));
             assert!(row.why.contains(part), "{}", row.why);
         }
     };
@@ -87,7 +87,7 @@ fn one_block_or_two_recommend_nothing_clearly() {
         let view = advised(&ALL, blocks, usual);
         let large = row(&view, "Magento 2", "medium to large");
         assert_eq!(large.recommended.as_deref(), Some("redis or files or mysql"));
-        assert_eq!(large.agreement, "undecided");
+        assert_eq!(large.agreement.name(), "undecided");
         let start = format!("no difference can be decided ({doubt}): redis against files: 2.");
         assert!(large.why.starts_with(&start) && !large.why.contains("undecided"), "{}", large.why);
     }
@@ -104,19 +104,19 @@ fn a_tie_without_the_source_among_the_measured_is_undecided() {
     let view = judge(&recorded);
     let level = row(&view, "Magento 2", "small");
     assert_eq!(level.recommended.as_deref(), Some("redis or files"));
-    assert_eq!(level.agreement, "undecided", "the source's store was not measured");
+    assert_eq!(level.agreement.name(), "undecided", "the source's store was not measured");
     // Measured, it is clearly behind both: then the source is contradicted.
     let mut recorded = run(&ALL, 5, usual);
     recorded.header.plan.advice = Some(advice);
     let view = judge(&recorded);
     let level = row(&view, "Magento 2", "small");
     assert_eq!(level.recommended.as_deref(), Some("redis or files"));
-    assert_eq!(level.agreement, "different");
+    assert_eq!(level.agreement.name(), "different");
 }
 
 #[test]
 fn the_basis_names_weights_sizes_profile_and_file() {
-    let basis = advised(&ALL, 3, usual).advice_basis.unwrap();
+    let basis = advised(&ALL, 3, usual).advised.advice_basis.unwrap();
     for part in [
         "profile steady",
         // As the phases are measured.
@@ -127,5 +127,5 @@ fn the_basis_names_weights_sizes_profile_and_file() {
     ] {
         assert!(basis.contains(part), "{basis}");
     }
-    assert!(judge(&run(&ALL, 3, usual)).advice_basis.is_none());
+    assert!(judge(&run(&ALL, 3, usual)).advised.advice_basis.is_none());
 }

@@ -112,7 +112,7 @@ fn an_order_is_judged_from_both_ends_and_by_its_width() {
         narrowest("clean", &["read", "write"]),
     ];
     let claims = judge(&recorded).claims;
-    let verdicts: Vec<&str> = claims.iter().map(|c| c.verdict.as_str()).collect();
+    let verdicts: Vec<&str> = claims.iter().map(|c| c.verdict.name()).collect();
     assert_eq!(verdicts, ["confirmed", "refuted", "confirmed", "refuted"], "{claims:#?}");
     assert_eq!(claims[0].expected, "files fastest (read at 8 clients)");
     assert!(claims[1].note.contains("does not hold in 1 case;"), "{}", claims[1].note);
@@ -159,8 +159,8 @@ fn the_data_of_a_profile_are_told_beside_its_results() {
     let title = markdown.find("## steady, 8 clients").unwrap();
     let below = markdown[title..].lines().nth(2);
     assert_eq!(below, Some(told.trim_end()), "{markdown}");
-    assert_eq!(view.data["steady"], told.trim_end());
-    assert!(judge(&run(&["files"], 3, crate::fixture::usual)).data.is_empty());
+    assert_eq!(view.asked.data["steady"], told.trim_end());
+    assert!(judge(&run(&["files"], 3, crate::fixture::usual)).asked.data.is_empty());
 }
 
 #[test]
@@ -172,7 +172,7 @@ fn two_blocks_decide_no_order() {
         narrowest("write", &["read", "clean"]),
     ];
     for claim in judge(&recorded).claims {
-        assert_eq!(claim.verdict, "undecided", "{claim:#?}");
+        assert_eq!(claim.verdict.name(), "undecided", "{claim:#?}");
         let start = "cannot be decided (2 blocks; 3 are needed)";
         assert!(claim.note.starts_with(start), "{}", claim.note);
     }
@@ -317,7 +317,7 @@ fn effort_and_sizes_stand_in_every_output() {
     }
     assert!(markdown::render(&view).contains("## Effort of an operation"));
     assert!(csv::render(&view).contains(",server_memory_bytes,"));
-    let place = &view.targets.iter().find(|t| t.name == "redis").unwrap().place;
+    let place = &view.setup.targets.iter().find(|t| t.name == "redis").unwrap().place;
     assert_eq!(place, "private servers, started fresh for each trial");
     assert!(view.footnotes.iter().any(|n| n.contains("saved again before the client's next call")));
 }
@@ -354,10 +354,10 @@ fn a_list_is_judged_by_its_parts() {
     recorded.header.plan.claims = vec![highest("redis", "clean")];
     let view = judge(&recorded);
     assert!(view.cells.iter().any(|r| r.operation == "list.clean"));
-    assert_ne!(view.claims[0].verdict, "not run", "{:?}", view.claims[0]);
-    let [advice] = &view.advice[..] else { panic!("one row of advice") };
+    assert_ne!(view.claims[0].verdict.name(), "not run", "{:?}", view.claims[0]);
+    let [advice] = &view.advised.advice[..] else { panic!("one row of advice") };
     assert_eq!(advice.source_recommends, "redis or files");
-    assert_eq!((advice.recommended.as_deref(), &*advice.agreement), (Some("redis"), "same"));
+    assert_eq!((advice.recommended.as_deref(), advice.agreement.name()), (Some("redis"), "same"));
 }
 
 #[test]

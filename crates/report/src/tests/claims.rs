@@ -32,7 +32,7 @@ fn lowest(target: &str) -> Claim {
 #[test]
 fn a_ratio_within_the_range_is_confirmed() {
     let claim = judged(ratio("redis", "files", "read", 8, (1.9, 2.3)), 5, usual);
-    assert_eq!(claim.verdict, "confirmed");
+    assert_eq!(claim.verdict.name(), "confirmed");
     assert_eq!(claim.note, "holds: redis is 2.10× as fast as files");
     assert_eq!(claim.expected, "redis / files from 1.90× to 2.30× (read, 8 clients)");
     let value = claim.measured.unwrap();
@@ -44,11 +44,11 @@ fn a_ratio_within_the_range_is_confirmed() {
 fn a_range_without_upper_end_and_the_turned_pair_are_judged_too() {
     let open = judged(ratio("redis", "files", "read", 8, (1.5, f64::INFINITY)), 5, usual);
     assert_eq!(
-        (open.verdict.as_str(), open.expected.contains("at least 1.50×")),
+        (open.verdict.name(), open.expected.contains("at least 1.50×")),
         ("confirmed", true)
     );
     let turned = judged(ratio("files", "redis", "read", 8, (0.4, 0.55)), 5, usual);
-    assert_eq!(turned.verdict, "confirmed");
+    assert_eq!(turned.verdict.name(), "confirmed");
     assert!((turned.measured.unwrap().center - 1.0 / 2.1).abs() < 0.005);
 }
 
@@ -56,7 +56,7 @@ fn a_range_without_upper_end_and_the_turned_pair_are_judged_too() {
 fn what_holds_of_a_refuted_statement_is_said() {
     let note = |a: &str, b: &str, min: f64, max: f64| {
         let claim = judged(ratio(a, b, "read", 8, (min, max)), 5, usual);
-        assert_eq!(claim.verdict, "refuted");
+        assert_eq!(claim.verdict.name(), "refuted");
         claim.note
     };
     assert_eq!(
@@ -81,7 +81,7 @@ fn what_holds_of_a_refuted_statement_is_said() {
 #[test]
 fn an_interval_over_an_edge_or_too_few_blocks_decide_nothing() {
     let edge = judged(ratio("redis", "files", "read", 8, (2.1, 3.0)), 5, usual);
-    assert_eq!(edge.verdict, "undecided");
+    assert_eq!(edge.verdict.name(), "undecided");
     assert_eq!(edge.note, "the interval reaches over 2.10×: more blocks narrow it");
     for (blocks, doubt) in [(1, "1 block; 3 are needed"), (2, "2 blocks; 3 are needed")] {
         // Nearly alike blocks: what counts is how many there are.
@@ -90,15 +90,15 @@ fn an_interval_over_an_edge_or_too_few_blocks_decide_nothing() {
             ratio("redis", "files", "read", 8, (1e5, f64::INFINITY)),
         ] {
             let few = judged(claim, blocks, usual);
-            assert_eq!((few.verdict.as_str(), few.note.as_str()), ("undecided", doubt));
+            assert_eq!((few.verdict.name(), few.note.as_str()), ("undecided", doubt));
             assert!(few.measured.is_some());
         }
         let last = judged(lowest("mysql"), blocks, apart);
-        assert_eq!(last.verdict, "undecided");
+        assert_eq!(last.verdict.name(), "undecided");
         let start = format!("cannot be decided ({doubt}) in all 8 cases; farthest from it is ");
         assert!(last.note.starts_with(&start), "{}", last.note);
     }
-    assert_eq!(judged(lowest("mysql"), 3, apart).verdict, "confirmed");
+    assert_eq!(judged(lowest("mysql"), 3, apart).verdict.name(), "confirmed");
 }
 
 /// Stores so far apart that even the interval over two blocks does not reach from one to another.
@@ -118,7 +118,11 @@ fn what_failed_is_not_called_unmeasured() {
             let message = "the server died".to_string();
             trial.failure = Some(Failure { class: ErrorClass::Closed, message });
         }
-        judge(recorded).claims.into_iter().map(|c| (c.verdict, c.note)).collect::<Vec<_>>()
+        judge(recorded)
+            .claims
+            .into_iter()
+            .map(|c| (c.verdict.to_string(), c.note))
+            .collect::<Vec<_>>()
     };
     let said = fail(&mut recorded, &["redis/steady/8"]);
     let of_load = "read with 8 clients on redis has no result: the failed trials say why";
@@ -137,7 +141,7 @@ fn what_failed_is_not_called_unmeasured() {
 fn what_was_not_measured_is_not_judged() {
     let why = |claim: Claim| {
         let view = judged(claim, 3, usual);
-        assert_eq!((view.verdict.as_str(), view.measured), ("not run", None));
+        assert_eq!((view.verdict.name(), view.measured), ("not run", None));
         view.note
     };
     assert_eq!(why(ratio("valkey", "files", "read", 8, (1.0, 2.0))), "valkey was not measured");
@@ -153,24 +157,24 @@ fn without_a_plain_profile_a_claim_is_listed_as_not_run() {
         sessions(cell).layout = Layout::Page;
     }
     let claims = judge(&recorded).claims;
-    assert_eq!((claims[0].verdict.as_str(), &claims[0].workload), ("not run", &None));
+    assert_eq!((claims[0].verdict.name(), &claims[0].workload), ("not run", &None));
 }
 
 #[test]
 fn the_slowest_is_judged_in_every_case_by_the_closest() {
     let holds = judged(lowest("mysql"), 5, usual);
-    assert_eq!(holds.verdict, "confirmed");
+    assert_eq!(holds.verdict.name(), "confirmed");
     assert!(holds.note.starts_with("holds in all 8 cases; closest is "), "{}", holds.note);
     assert!((holds.measured.unwrap().center - 0.5).abs() < 0.01, "{:?}", holds.measured);
     let fails = judged(lowest("files"), 5, usual);
-    assert_eq!(fails.verdict, "refuted");
+    assert_eq!(fails.verdict.name(), "refuted");
     assert!((fails.measured.unwrap().center - 4.0).abs() < 0.05, "{:?}", fails.measured);
     let counted = "does not hold in 4 of 8 cases, holds in ";
     assert!(fails.note.starts_with(counted), "{}", fails.note);
     let surest = "surest is read at 8 concurrent against mysql, where files has 4.00× its rate";
     assert!(fails.note.ends_with(surest), "{}", fails.note);
-    assert_eq!(judged(lowest("mysql"), 1, usual).verdict, "undecided");
-    assert_eq!(judged(lowest("valkey"), 5, usual).verdict, "not run");
+    assert_eq!(judged(lowest("mysql"), 1, usual).verdict.name(), "undecided");
+    assert_eq!(judged(lowest("valkey"), 5, usual).verdict.name(), "not run");
 }
 
 /// Redis a little more than the equivalence zone ahead of files.
@@ -199,9 +203,9 @@ fn a_claim_says_why_the_table_leaves_its_pair_open() {
     });
     let pair = pair.unwrap();
     let family = "clear alone but not among 18 comparisons: more blocks would tell";
-    assert_eq!((pair.verdict.as_str(), pair.doubt.as_deref()), ("undecided", Some(family)));
+    assert_eq!((pair.verdict.name(), pair.doubt.as_deref()), ("undecided", Some(family)));
     for claim in &view.claims[..2] {
-        assert_eq!(claim.verdict, "confirmed", "{claim:#?}");
+        assert_eq!(claim.verdict.name(), "confirmed", "{claim:#?}");
         let end = format!(" is undecided: {family}");
         assert!(claim.note.contains("; in the table redis against "), "{}", claim.note);
         assert!(claim.note.ends_with(&end), "{}", claim.note);
@@ -222,6 +226,6 @@ fn the_slowest_of_those_measured_names_who_was_missing() {
     let message = "not on the path".to_string();
     recorded.targets[1].unavailable = Some(Failure { class: ErrorClass::Missing, message });
     let claim = &judge(&recorded).claims[0];
-    assert_eq!(claim.verdict, "confirmed");
+    assert_eq!(claim.verdict.name(), "confirmed");
     assert!(claim.note.ends_with("without redis, which has no result"), "{}", claim.note);
 }

@@ -25,7 +25,7 @@ fn a_wall_clock_that_was_set_is_told_and_is_no_part_of_the_time_that_it_took() {
         told.starts_with(&format!("{start}+3,600 s during trial {cell} of block 2,")),
         "{told}"
     );
-    assert_eq!(after.took_s.to_bits(), before.took_s.to_bits());
+    assert_eq!(after.course.took_s.to_bits(), before.course.took_s.to_bits());
     assert_eq!(after.cells[0].metrics, before.cells[0].metrics, "what was measured stays");
     recorded.trials[7].clock_step_ms = Some(-61_000);
     assert!(note(&judge(&recorded), &format!("{start}-61 s")).is_some());
@@ -107,7 +107,7 @@ fn who_else_was_at_work_is_told_where_it_was_much() {
         "other processes of this machine: backup (12 % of one CPU), kdamond.0 (2 % of one CPU)";
     assert_eq!(told(&recorded).as_deref(), Some(note));
     // The noise of all of them together has another base, which stands beside it.
-    let noise = judge(&recorded).noise;
+    let noise = judge(&recorded).setup.noise;
     let others = noise.iter().find(|noise| noise.name == "other processes").unwrap();
     assert_eq!((&*others.median, &*others.worst), ("0 % of all CPUs", "0 %"));
 }

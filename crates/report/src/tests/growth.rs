@@ -106,7 +106,7 @@ fn curve<'a>(view: &'a View, target: &str, operation: &str) -> &'a GrowthView {
 
 /// Verdicts of files' and Redis' cleans and of files' reads.
 fn verdicts(view: &View) -> [&str; 3] {
-    let of = |target, operation| curve(view, target, operation).verdict.as_str();
+    let of = |target, operation| curve(view, target, operation).verdict.name();
     [of("files", "clean"), of("redis", "clean"), of("files", "read")]
 }
 
@@ -143,7 +143,7 @@ fn sizes_are_compared_apart() {
     let sizes = ["by-size/2000x200", "by-size/5000x500", "by-size/20000x2000"];
     let expected: Vec<_> = sizes.iter().flat_map(|s| [(*s, "read"), (*s, "clean")]).collect();
     assert_eq!(places, expected);
-    assert_eq!(view.generation.keys().collect::<Vec<_>>(), ["by-size"]);
+    assert_eq!(view.asked.generation.keys().collect::<Vec<_>>(), ["by-size"]);
 }
 
 #[test]
@@ -160,11 +160,11 @@ fn only_blocks_with_all_sizes_have_a_slope() {
     recorded.trials.retain(|t| !t.cell.contains("20000x"));
     let view = judge(&recorded);
     assert_eq!(curve(&view, "redis", "read").points.len(), 2);
-    assert_eq!(curve(&view, "redis", "read").verdict, "does not grow");
+    assert_eq!(curve(&view, "redis", "read").verdict.name(), "does not grow");
     recorded.trials.retain(|t| !t.cell.contains("5000x"));
     let view = judge(&recorded);
     let alone = curve(&view, "redis", "read");
-    assert_eq!((alone.points.len(), alone.slope, &*alone.verdict), (1, None, "undecided"));
+    assert_eq!((alone.points.len(), alone.slope, alone.verdict.name()), (1, None, "undecided"));
     let part = part(&text::render(&view, 80, false));
     let is_alone = |l: &str| l.contains(" – ") && l.ends_with("undecided");
     assert_eq!(part.lines().filter(|l| is_alone(l)).count(), 4, "{part}");
@@ -174,7 +174,7 @@ fn only_blocks_with_all_sizes_have_a_slope() {
 fn fewer_than_three_blocks_have_a_slope_and_decide_nothing() {
     let view = judge(&grown(&BY_RECORDS, 1, usual));
     let files = curve(&view, "files", "clean");
-    assert_eq!((files.slope.unwrap().lo, &*files.verdict), (None, "undecided"));
+    assert_eq!((files.slope.unwrap().lo, files.verdict.name()), (None, "undecided"));
     let view = judge(&grown(&BY_RECORDS, 2, usual));
     assert!(curve(&view, "files", "clean").slope.unwrap().lo.is_some());
     assert_eq!(verdicts(&view), ["undecided"; 3]);
@@ -222,8 +222,8 @@ fn advice_rests_on_the_largest_size_and_names_it() {
         recorded.header.plan.advice = Some(advice.clone());
         recorded.trials.retain(|t| without.is_empty() || !t.cell.contains(without));
         let view = judge(&recorded);
-        let recommended = view.advice[0].recommended.clone().unwrap();
-        (recommended, view.rankings[0].workload.clone(), view.advice_basis.unwrap())
+        let recommended = view.advised.advice[0].recommended.clone().unwrap();
+        (recommended, view.advised.rankings[0].workload.clone(), view.advised.advice_basis.unwrap())
     };
     let (recommended, workload, basis) = advised(&BY_RECORDS, "");
     assert_eq!((&*recommended, &*workload), ("redis", "by-size/20000x2000"));

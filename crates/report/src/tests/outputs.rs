@@ -267,7 +267,7 @@ fn reasons_of_undecided_rows_are_told_with_the_rows_but_for_the_most_frequent_on
     let mut reads = view.comparisons.iter_mut().filter(|c| c.operation == "read");
     reads.next().unwrap().doubt = Some("too coarse".into());
     for comparison in &mut view.comparisons {
-        comparison.verdict = "undecided".into();
+        comparison.verdict = stats::Verdict::Undecided;
         comparison.doubt.get_or_insert_with(|| "too wide".into());
     }
     let told = "undecided, if not named below: too wide\n\
@@ -296,7 +296,7 @@ fn the_ratio_of_two_runs_has_the_recovered_interval() {
     // Half-widths of 3 and 4 on logarithms make one of 5.
     let above = value(1.0, (-3f64).exp(), 3f64.exp());
     let below = value(2.0, 2.0 * (-4f64).exp(), 2.0 * 4f64.exp());
-    let got = compare::ratio(&above, &below);
+    let got = compare::common::ratio(&above, &below);
     assert!((got.center - 0.5).abs() < 1e-12);
     assert!((got.lo.unwrap().ln() - (0.5f64.ln() - 5.0)).abs() < 1e-9);
     assert!((got.hi.unwrap().ln() - (0.5f64.ln() + 5.0)).abs() < 1e-9);

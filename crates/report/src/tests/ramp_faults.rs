@@ -58,7 +58,7 @@ fn a_store_that_fails_from_the_start_says_how() {
     };
     let view = judge(&ramped(3, full));
     let redis = found(&view, "redis");
-    assert_eq!((redis.outcome.as_str(), view.validity), ("never-held", Validity::Invalid));
+    assert_eq!((redis.outcome.name(), view.validity), ("never-held", Validity::Invalid));
     let told = "redis failed already in the lowest stage: 300 of 300 operations";
     assert!(redis.sentence.starts_with(told), "{}", redis.sentence);
     assert!(redis.sentence.contains("OOM command not allowed"), "{}", redis.sentence);
@@ -137,7 +137,7 @@ fn blocks_without_a_knee_are_told() {
     }));
     let told = "`redis/open/64`: in 1 of 3 blocks not even the lowest stage held";
     assert!(notes(&view).contains(told), "{}", notes(&view));
-    assert_eq!(found(&view, "redis").outcome, "found");
+    assert_eq!(found(&view, "redis").outcome.name(), "found");
 }
 
 #[test]
@@ -153,10 +153,13 @@ fn comparisons_of_what_is_only_bounded_blame_the_bound() {
         }
     };
     let view = judge(&ramped(4, starved));
-    assert_eq!(found(&view, "redis").outcome, "generator");
+    assert_eq!(found(&view, "redis").outcome.name(), "generator");
     let knees = view.comparisons.iter().find(|c| c.metric == "knee_per_s").unwrap();
     let doubt = knees.doubt.as_deref().unwrap_or_default();
-    assert!(knees.verdict == "undecided" && doubt.contains("bears more than was shown"), "{doubt}");
+    assert!(
+        knees.verdict.name() == "undecided" && doubt.contains("bears more than was shown"),
+        "{doubt}"
+    );
 }
 
 #[test]

@@ -103,7 +103,7 @@ fn near(value: f64, expected: f64) -> bool {
 fn a_set_that_only_comes_first_takes_no_longer() {
     let view = judged(Times { place: 5.0, in_pairs: 1.0, apart: 1.0 });
     let claim = verdict(&view);
-    assert_eq!(claim.verdict, "refuted", "{}", claim.note);
+    assert_eq!(claim.verdict.name(), "refuted", "{}", claim.note);
     // The ramp's own pairs say otherwise of redis, and decide nothing.
     assert!(claim.note.contains("in the ramp's pairs, whose order is always the same"));
     let found = place(&view, "redis");
@@ -117,20 +117,20 @@ fn a_set_that_only_comes_first_takes_no_longer() {
     // Neither does a claim hold that asks for any difference at all.
     let mut recorded = controlled(4, Times { place: 5.0, in_pairs: 1.0, apart: 1.0 }, |_| ());
     recorded.header.plan.claims = vec![slower(1.0, None)];
-    assert_ne!(verdict(&judge(&recorded)).verdict, "confirmed");
+    assert_ne!(verdict(&judge(&recorded)).verdict.name(), "confirmed");
 }
 
 #[test]
 fn a_set_that_takes_twice_as_long_is_confirmed_at_any_place() {
     let view = judged(Times { place: 1.0, in_pairs: 2.0, apart: 2.0 });
-    assert_eq!(verdict(&view).verdict, "confirmed", "{}", verdict(&view).note);
+    assert_eq!(verdict(&view).verdict.name(), "confirmed", "{}", verdict(&view).note);
     assert!(near(verdict(&view).measured.unwrap().center, 2.0));
     let sentence = &place(&view, "memcached").sentence;
     assert!(sentence.contains("no effect of its place is shown"), "{sentence}");
     let view = judged(Times { place: 3.0, in_pairs: 2.0, apart: 2.0 });
-    assert_eq!(verdict(&view).verdict, "confirmed", "{}", verdict(&view).note);
+    assert_eq!(verdict(&view).verdict.name(), "confirmed", "{}", verdict(&view).note);
     let view = judged(Times { place: 0.5, in_pairs: 2.0, apart: 2.0 });
-    assert_eq!(verdict(&view).verdict, "confirmed", "{}", verdict(&view).note);
+    assert_eq!(verdict(&view).verdict.name(), "confirmed", "{}", verdict(&view).note);
     assert!(near(place(&view, "redis").metrics["first_by_second.ns_p99"].center, 0.5));
 }
 
@@ -138,7 +138,7 @@ fn a_set_that_takes_twice_as_long_is_confirmed_at_any_place() {
 fn controls_that_disagree_decide_nothing() {
     for (in_pairs, apart) in [(2.0, 1.0), (1.0, 2.0)] {
         let view = judged(Times { place: 2.0, in_pairs, apart });
-        assert_eq!(verdict(&view).verdict, "undecided", "{}", verdict(&view).note);
+        assert_eq!(verdict(&view).verdict.name(), "undecided", "{}", verdict(&view).note);
     }
 }
 
@@ -147,7 +147,7 @@ fn without_controls_nothing_is_decided() {
     let mut recorded = ramped(4, |_| ());
     recorded.header.plan.claims = vec![slower(1.0, None)];
     let view = judge(&recorded);
-    assert_eq!(verdict(&view).verdict, "undecided");
+    assert_eq!(verdict(&view).verdict.name(), "undecided");
     assert!(verdict(&view).note.starts_with("no control in this record"));
     assert!(found(&view, "redis").place.is_none());
     assert!(!text::render(&view, 100, false).contains("Place in a pair"));
@@ -170,17 +170,17 @@ fn controls_that_found_nothing_or_failed_decide_nothing() {
         }))
     };
     let missed = spoil(|whole| whole.counts.miss += 3_000);
-    assert_eq!(verdict(&missed).verdict, "undecided");
+    assert_eq!(verdict(&missed).verdict.name(), "undecided");
     assert!(verdict(&missed).note.contains("found nothing"), "{}", verdict(&missed).note);
     let failed = spoil(|whole| {
         for _ in 0..3_000 {
             whole.counts.fail(ErrorClass::Timeout, "no answer");
         }
     });
-    assert_eq!(verdict(&failed).verdict, "undecided");
+    assert_eq!(verdict(&failed).verdict.name(), "undecided");
     assert!(place(&failed, "redis").doubt.as_ref().unwrap().contains("failed (12000 timed out"));
     let few = judge(&controlled(2, times, |_| ()));
-    assert_eq!(verdict(&few).verdict, "undecided");
+    assert_eq!(verdict(&few).verdict.name(), "undecided");
     assert!(place(&few, "redis").doubt.is_some());
 }
 

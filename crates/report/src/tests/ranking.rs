@@ -1,6 +1,7 @@
 //! Scores by the study's weights and by others: what the page does by itself must be the same.
 
 use serde_json::json;
+use stats::Verdict;
 use std::collections::BTreeMap;
 
 use crate::fixture::{Rates, advice, run, usual};
@@ -67,13 +68,15 @@ fn scores_by_any_weights_are_those_that_the_page_computes() {
     let mut cases = Vec::new();
     for blocks in [1, 2, 7, 12] {
         let view = judge(&uneven(blocks, rates));
-        let [_, large] = &view.rankings[..] else { panic!("two sizes: {:?}", view.rankings) };
+        let [_, large] = &view.advised.rankings[..] else {
+            panic!("two sizes: {:?}", view.advised.rankings)
+        };
         let by = |weights: [f64; 3]| {
             let names = ["change", "read", "write"].map(String::from);
             let weights: BTreeMap<_, _> = names.into_iter().zip(weights).collect();
             json!({ "weights": weights, "order": order(&weights, &large.rates) })
         };
-        let study = &view.advice_weights;
+        let study = &view.advised.advice_weights;
         let mut orders = vec![json!({ "weights": study, "order": order(study, &large.rates) })];
         let others = [[9.0, 1.0, 3.0], [1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [0.0, 7.25, 0.001]];
         orders.extend(others.map(by));
@@ -83,7 +86,7 @@ fn scores_by_any_weights_are_those_that_the_page_computes() {
 }
 
 fn large(recorded: &Recorded) -> RankingView {
-    judge(recorded).rankings.into_iter().find(|r| r.clients == 8).unwrap()
+    judge(recorded).advised.rankings.into_iter().find(|r| r.clients == 8).unwrap()
 }
 
 #[test]
@@ -112,9 +115,9 @@ fn an_order_of_two_blocks_says_that_it_is_none() {
     let mut recorded = run(&ALL, 2, rates);
     recorded.header.plan.advice = Some(advice());
     let view = judge(&recorded);
-    for ranking in &view.rankings {
+    for ranking in &view.advised.rankings {
         assert_eq!(ranking.doubt.as_deref(), Some("2 blocks; 3 are needed"));
-        assert!(ranking.targets[1..].iter().all(|r| r.verdict.as_deref() == Some("undecided")));
+        assert!(ranking.targets[1..].iter().all(|r| r.verdict == Some(Verdict::Undecided)));
     }
     for output in [text::render(&view, 140, false), markdown::render(&view)] {
         let lines: Vec<&str> =
@@ -127,7 +130,7 @@ fn an_order_of_two_blocks_says_that_it_is_none() {
     let mut recorded = run(&["files", "redis"], 3, clear);
     recorded.header.plan.advice = Some(advice());
     let view = judge(&recorded);
-    assert!(view.rankings.iter().all(|r| r.doubt.is_none()));
+    assert!(view.advised.rankings.iter().all(|r| r.doubt.is_none()));
     let shown = text::render(&view, 140, false);
     assert!(shown.contains("order, medium to large (8): files, redis 0.0"), "{shown}");
 }
@@ -138,7 +141,7 @@ fn sizes_of_one_load_share_a_ranking() {
     let sizes = &mut recorded.header.plan.advice.as_mut().unwrap().sizes;
     sizes.insert("small".into(), 8);
     let view = judge(&recorded);
-    let [only] = &view.rankings[..] else { panic!("{:?}", view.rankings) };
+    let [only] = &view.advised.rankings[..] else { panic!("{:?}", view.advised.rankings) };
     assert_eq!(only.sizes, ["medium to large", "small"]);
 }
 
@@ -161,7 +164,7 @@ fn the_order_stands_under_the_advice_and_its_rates_on_the_page_alone() {
 
     recorded.header.plan.advice = None;
     let view = judge(&recorded);
-    assert!(view.rankings.is_empty() && view.advice_weights.is_empty());
+    assert!(view.advised.rankings.is_empty() && view.advised.advice_weights.is_empty());
     assert!(!text::render(&view, 140, false).contains("order, "));
 }
 
@@ -184,13 +187,13 @@ fn with_own_share(own_share: f64) -> View {
 fn a_verdict_holds_by_wall_time_too_or_is_none() {
     let read = |view: &View| {
         let read = view.comparisons.iter().find(|c| c.operation == "read").unwrap();
-        (read.verdict.clone(), read.doubt.clone().unwrap_or_default())
+        (read.verdict, read.doubt.clone().unwrap_or_default())
     };
-    let ranked = |view: &View| view.rankings[0].targets[1].verdict.clone().unwrap();
+    let ranked = |view: &View| view.advised.rankings[0].targets[1].verdict.unwrap();
     let alike = with_own_share(0.02);
-    assert_eq!((read(&alike), &*ranked(&alike)), (("slower".into(), String::new()), "slower"));
+    assert_eq!((read(&alike), ranked(&alike)), ((Verdict::Slower, String::new()), Verdict::Slower));
     let apart = with_own_share(0.095);
     let (verdict, doubt) = read(&apart);
-    assert_eq!((&*verdict, &*ranked(&apart)), ("undecided", "undecided"));
+    assert_eq!([verdict, ranked(&apart)], [Verdict::Undecided; 2]);
     assert!(doubt.starts_with("slower without the clients' own work between calls, "), "{doubt}");
 }

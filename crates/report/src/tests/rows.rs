@@ -108,7 +108,7 @@ fn pages_have_an_own_row_and_one_for_each_part() {
     let page = view.comparisons.iter().find(|c| c.operation == "page").unwrap();
     // Clients by rate is the time, so the ratio of times is that of the rates.
     assert!((page.ratio.center - 1.0 / 2.1).abs() < 0.01, "{:?}", page.ratio);
-    assert_eq!((page.a.as_str(), page.verdict.as_str()), ("files", "slower"));
+    assert_eq!((page.a.as_str(), page.verdict.name()), ("files", "slower"));
 }
 
 /// A run whose reads are a part of a mix.

@@ -1,12 +1,13 @@
 //! Each rule, broken under each schedule of a load that it can meet: steady, a ladder, a search.
 
-use model::{Counts, ErrorClass, NullRate, Outage, Point, ReadBack, Trial};
+use model::{Counts, ErrorClass, Failure, NullRate, Outage, Point, ReadBack, Trial};
 
 use super::ramp::ramped;
 use super::search::{STORE, searched};
-use super::validity::kv_run;
+use super::validity::{as_kv, kv_run, open};
+use crate::fixture::run;
 use crate::judge;
-use crate::recorded::Recorded;
+use crate::recorded::{Recorded, TargetState};
 use crate::view::{Validity, View};
 
 /// A run of each schedule, VALID, and changed by `with` trial by trial.
@@ -29,6 +30,19 @@ fn assert_told(schedule: &str, view: &View, validity: Validity, words: &str) {
     let told = view.reasons.iter().any(|reason| reason.contains(words));
     assert!(told, "{schedule}: no `{words}` in {:?}", view.reasons);
     assert_eq!(view.validity, validity, "{schedule}: {:?}", view.reasons);
+}
+
+/// The rule is broken under these schedules, and under no other one.
+fn broken_only(under: &[&str], with: impl Fn(&mut Trial), (validity, words): (Validity, &str)) {
+    for (schedule, recorded) in each(&with) {
+        let view = judge(&recorded);
+        if under.contains(&schedule) {
+            assert_told(schedule, &view, validity, words);
+        } else {
+            let told = view.reasons.iter().any(|reason| reason.contains(words));
+            assert!(!told, "{schedule}: {:?}", view.reasons);
+        }
+    }
 }
 
 /// Changes the counts of every operation of a point, what stands for all included.
@@ -127,7 +141,12 @@ fn the_null_server() {
             let view = judge(&recorded);
             if validity == Validity::Invalid && schedule == "ladder" {
                 // The least that the store bears is known, and said.
-                assert_eq!(view.ramps[0].outcome, "generator", "{:?}", view.ramps[0].sentence);
+                assert_eq!(
+                    view.ramps[0].outcome.name(),
+                    "generator",
+                    "{:?}",
+                    view.ramps[0].sentence
+                );
                 assert!(view.ramps[0].sentence.contains(words), "{}", view.ramps[0].sentence);
                 continue;
             }
@@ -136,6 +155,7 @@ fn the_null_server() {
     }
 }
 
+/// Beyond its knee, or the limits of a search, failing is an answer.
 #[test]
 fn failures_where_all_must_be_served() {
     let failing = |trial: &mut Trial| {
@@ -144,13 +164,121 @@ fn failures_where_all_must_be_served() {
             (0..50).for_each(|_| counts.fail(ErrorClass::Timeout, "no answer"));
         });
     };
-    let [(_, steady), ladder, search] = each(&failing);
-    assert_told("steady", &judge(&steady), Validity::Invalid, "operations failed");
-    // Beyond its knee, or the limits of a search, failing is an answer.
-    for (schedule, recorded) in [ladder, search] {
-        let reasons = judge(&recorded).reasons;
-        let is_told = |reason: &String| reason.contains("operations failed");
-        assert!(!reasons.iter().any(is_told), "{schedule}: {reasons:?}");
+    broken_only(&["steady"], failing, (Validity::Invalid, "operations failed"));
+}
+
+/// What was due in a stage or in a probe at a rate, and nobody answered, has failed there; a peak
+/// has nothing else that tells.
+#[test]
+fn points_that_were_cut_short() {
+    let told = (Validity::Invalid, "nothing was answered in the last");
+    let shortened = |point: &mut Point| point.length_ns /= 2;
+    let paced = |trial: &mut Trial| {
+        let is_probe = trial.probe.is_some_and(|step| step.rate_per_s > 0);
+        trial.points.iter_mut().filter(|p| is_probe || p.stage.is_some()).for_each(shortened);
+    };
+    broken_only(&[], paced, told);
+    let others = |trial: &mut Trial| {
+        let is_probe = trial.probe.is_some_and(|step| step.rate_per_s > 0);
+        trial.points.iter_mut().filter(|p| !is_probe && p.stage.is_none()).for_each(shortened);
+    };
+    broken_only(&["steady", "ladder", "search"], others, told);
+}
+
+#[test]
+fn the_generators_own_work() {
+    let own = |trial: &mut Trial| trial.points.iter_mut().for_each(|point| point.own_share = 0.3);
+    broken(own, Validity::Invalid, "of their time on the generator's own work");
+}
+
+/// Those of a stage or a probe have failed there.
+#[test]
+fn unsent_requests() {
+    let unsent = |trial: &mut Trial| trial.points.iter_mut().for_each(|point| point.unsent = 3);
+    broken_only(
+        &["steady"],
+        unsent,
+        (Validity::Invalid, "requests were due and could not be sent"),
+    );
+}
+
+/// Where a limit is looked for, what was found is the least that a store bears.
+#[test]
+fn threads_without_rest() {
+    let busy = |trial: &mut Trial| {
+        for point in &mut trial.points {
+            point.generator_cpu_ns = point.length_ns;
+            point.server_cpu_ns = Some(point.length_ns / 2);
+        }
+    };
+    broken_only(&["steady"], busy, (Validity::Invalid, "generator-bound, its threads used"));
+}
+
+/// Clients that wait for their replies may wait for a CPU as well.
+#[test]
+fn a_generator_that_waits_for_a_cpu() {
+    let waits = |trial: &mut Trial| {
+        for point in &mut trial.points {
+            point.generator_run_delay_ns = point.length_ns / 5;
+        }
+    };
+    let told = (Validity::NotSteady, "of the time for a CPU");
+    broken_only(&["ladder", "search"], waits, told);
+    let mut paced = run(&["redis"], 5, |_, _, _| 10_000.0);
+    as_kv(&mut paced, &open(), 1.0);
+    paced.trials.iter_mut().for_each(waits);
+    assert_told("steady at a rate", &judge(&paced), told.0, told.1);
+}
+
+/// A store that changes contradicts the knee of a ladder and the answer of a search.
+#[test]
+fn drift() {
+    let falling = |trial: &mut Trial| {
+        for series in &mut trial.series {
+            series.done_per_interval = (0..20).map(|i| 1_000 - 20 * i).collect();
+        }
+    };
+    broken_only(&["steady"], falling, (Validity::NotSteady, "the rate falls by"));
+}
+
+#[test]
+fn targets_that_were_named() {
+    for (schedule, mut recorded) in each(&|_| {}) {
+        let mut named = recorded.header.plan.targets[0].clone();
+        (named.name, named.named) = ("another".into(), true);
+        recorded.header.plan.targets.push(named);
+        let failure = Failure { class: ErrorClass::Refused, message: "nobody listens".into() };
+        let name = "another".into();
+        recorded.targets.push(TargetState {
+            name,
+            unavailable: Some(failure),
+            ..TargetState::default()
+        });
+        let words = "target `another` was named and cannot be used";
+        assert_told(schedule, &judge(&recorded), Validity::Invalid, words);
+    }
+}
+
+/// A search repeats the rates around its answer as often as it was told to.
+#[test]
+fn repetitions() {
+    for (schedule, mut recorded) in each(&|_| {}) {
+        if schedule != "search" {
+            recorded.trials.retain(|trial| trial.block < 2);
+            let words = "2 blocks of a cell";
+            assert_told(schedule, &judge(&recorded), Validity::Unreplicated, words);
+        }
+    }
+}
+
+#[test]
+fn cells_without_a_trial() {
+    for (schedule, mut recorded) in each(&|_| {}) {
+        let mut cell = recorded.header.plan.cells[0].clone();
+        cell.id += "-more";
+        recorded.header.plan.cells.push(cell);
+        let words = "-more` was never measured";
+        assert_told(schedule, &judge(&recorded), Validity::Invalid, words);
     }
 }
 
@@ -158,7 +286,7 @@ fn failures_where_all_must_be_served() {
 fn failed_trials() {
     let failed = |trial: &mut Trial| {
         trial.failure =
-            Some(model::Failure { class: ErrorClass::Closed, message: "the server died".into() });
+            Some(Failure { class: ErrorClass::Closed, message: "the server died".into() });
     };
     for (schedule, recorded) in each(&failed) {
         let view = judge(&recorded);

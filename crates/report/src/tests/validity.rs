@@ -114,7 +114,7 @@ fn a_target_that_is_not_installed_matters_only_when_named() {
     };
     let view = with(false);
     assert_eq!(view.validity, Validity::Valid, "{:?}", view.reasons);
-    assert!(view.targets[2].not_run.as_ref().unwrap().contains("mariadbd"));
+    assert!(view.setup.targets[2].not_run.as_ref().unwrap().contains("mariadbd"));
     let view = with(true);
     let reason = reason(&view, Validity::Invalid);
     assert!(reason.contains("target `mysql` was named and cannot be used (not installed)"));
@@ -146,7 +146,7 @@ fn a_cell_that_a_complete_run_left_out_is_missed() {
     assert!(reason(&view, Validity::Invalid).contains("`redis/steady/8` was never measured"));
     recorded.seal.as_mut().unwrap().status = SealStatus::Interrupted;
     let view = judge(&recorded);
-    assert_eq!((view.validity, view.status.as_str()), (Validity::Valid, "interrupted"));
+    assert_eq!((view.validity, view.course.status.name()), (Validity::Valid, "interrupted"));
 }
 
 #[test]
@@ -238,7 +238,8 @@ fn too_few_blocks_have_neither_interval_nor_ranking_and_say_so() {
         let text = reason(&view, Validity::Unreplicated);
         assert!(text.contains("3 are the fewest") && text.contains("--budget"), "{text}");
         assert!(view.cells.iter().all(|r| r.metrics.values().all(|v| v.lo.is_none())));
-        let open = |c: &crate::view::Comparison| c.verdict == "undecided" && c.ratio.lo.is_none();
+        let open =
+            |c: &crate::view::Comparison| c.verdict.name() == "undecided" && c.ratio.lo.is_none();
         assert!(view.comparisons.iter().all(open));
         let text = crate::text::render(&view, 140, false);
         assert!(text.contains("UNREPLICATED") && !text.contains("* redis"), "{text}");
@@ -271,7 +272,7 @@ fn warnings_of_pinning_and_generation_travel_with_the_rows() {
         let note = view.footnotes.iter().position(|n| n.contains(part)).unwrap();
         assert!(view.cells.iter().all(|r| r.footnotes.contains(&note)), "{part}");
     }
-    assert_eq!(view.generation["steady"], "inside");
+    assert_eq!(view.asked.generation["steady"], "inside");
 }
 
 #[test]
@@ -315,8 +316,8 @@ fn a_killed_run_counts_its_whole_blocks_itself() {
     recorded.seal = None;
     recorded.trials.pop();
     let view = judge(&recorded);
-    assert_eq!((view.status.as_str(), view.blocks), ("unsealed", 4));
-    assert!((view.took_s - 48.0).abs() < 1e-9, "{}", view.took_s);
+    assert_eq!((view.course.status.name(), view.course.blocks), ("unsealed", 4));
+    assert!((view.course.took_s - 48.0).abs() < 1e-9, "{}", view.course.took_s);
     recorded.trials.truncate(5);
     let view = judge(&recorded);
     assert_eq!(view.validity, Validity::Invalid);
@@ -351,8 +352,8 @@ fn a_run_under_way_is_neither_killed_nor_valid() {
     let mut recorded = good();
     (recorded.seal, recorded.running) = (None, true);
     let view = judge(&recorded);
-    assert_eq!((view.status.as_str(), view.blocks), ("running", 5));
-    assert_eq!(view.stopped_because, "the run is under way");
+    assert_eq!((view.course.status.name(), view.course.blocks), ("running", 5));
+    assert_eq!(view.course.stopped_because, "the run is under way");
     assert_eq!(view.validity, Validity::Unreplicated);
     assert!(view.reasons[0].contains("under way, 5 whole blocks"), "{:?}", view.reasons);
     recorded.trials.truncate(5);
@@ -360,7 +361,7 @@ fn a_run_under_way_is_neither_killed_nor_valid() {
 }
 
 /// The same run as one of keys and values: a closed load of one thread.
-fn as_kv(recorded: &mut Recorded, load: &Load, filled_share: f64) {
+pub(super) fn as_kv(recorded: &mut Recorded, load: &Load, filled_share: f64) {
     for cell in &mut recorded.header.plan.cells {
         let phases = cell.workload.phases().to_vec();
         cell.load = load.clone();
@@ -390,7 +391,7 @@ pub(super) fn kv_run() -> Recorded {
     recorded
 }
 
-fn open() -> Load {
+pub(super) fn open() -> Load {
     Load::Open { rate_per_s: 1_000, poisson: true, clients: 8, pipeline: 1, stages: Vec::new() }
 }
 
@@ -436,7 +437,7 @@ fn a_run_whose_first_trial_is_under_way_is_not_invalid() {
     recorded.trials.clear();
     (recorded.seal, recorded.running) = (None, true);
     let view = judge(&recorded);
-    assert_eq!((view.validity, &*view.status), (Validity::Unreplicated, "running"));
+    assert_eq!((view.validity, view.course.status.name()), (Validity::Unreplicated, "running"));
     let told = "the run is under way, 0 whole blocks of it are measured so far";
     assert_eq!(view.reasons, [told]);
 }
@@ -587,7 +588,10 @@ fn a_server_that_is_seen_at_its_limit_is_measured_also_when_the_null_server_is_n
     // Both have two CPUs: Valkey can use one of them, KeyDB both.
     let view = judged_with(Program::of_target("valkey"), 0.7, Some(0.96));
     assert_eq!(view.validity, Validity::Valid, "{:?}", view.reasons);
-    assert_eq!(view.targets[0].place, "a private valkey-server, started fresh for each trial");
+    assert_eq!(
+        view.setup.targets[0].place,
+        "a private valkey-server, started fresh for each trial"
+    );
     for (server, validity) in [(0.96, Validity::Invalid), (1.92, Validity::Valid)] {
         let view = judged_with(Program::of_target("keydb"), 0.7, Some(server));
         assert_eq!(view.validity, validity, "{:?}", view.reasons);

@@ -1,37 +1,29 @@
 //! What an operation of an application cache asks of its stores, and what the filled stores take.
 
 use super::problems::has_parts;
-use super::table::{Line, Paint, Table, paragraph};
+use crate::sheet::{Block, Section, explained};
 use crate::show;
 use crate::view::{Row, Value, View};
 use stats::{format_bytes, format_rate};
 
 /// Column names of [`cells`].
-pub(crate) const HEADER: [&str; 7] =
+const HEADER: [&str; 7] =
     ["operation", "target", "calls/s", "hits", "round trips", "commands", "files"];
 
 const NOTE: &str = "calls/s: operations by time in calls, summed over clients, as the original \
                     benchmark gives it; the others are means of an operation";
 
 /// One line a row that counted its effort, then a line with the sizes of the stores.
-pub(crate) fn render(view: &View, columns: usize, paint: Paint) -> String {
-    let lines: Vec<Line> = rows(view).map(|r| Line::Cells(cells(r), false)).collect();
-    if lines.is_empty() {
-        return String::new();
+pub(crate) fn section(view: &View) -> Section {
+    let mut blocks = explained(HEADER.to_vec(), 2, rows(view).map(cells), NOTE);
+    if !blocks.is_empty() {
+        blocks.extend(sizes(view).into_iter().map(Block::Item));
     }
-    let header = HEADER.to_vec();
-    let table = Table { header, right: &[2, 3, 4, 5, 6], gap: 2, lines };
-    let title = paint.bold("Effort of an operation");
-    let mut text =
-        format!("{title}\n{}{}", table.fit(paint, columns), paragraph("", 0, NOTE, columns));
-    for size in sizes(view) {
-        text += &paragraph("  ", 4, &size, columns);
-    }
-    text
+    Section { title: "Effort of an operation", blocks }
 }
 
 /// Rows that counted their effort, whole phases of several operations left out.
-pub(crate) fn rows(view: &View) -> impl Iterator<Item = &Row> {
+fn rows(view: &View) -> impl Iterator<Item = &Row> {
     let counted = |r: &&Row| {
         !has_parts(view, r)
             && ["round_trips_per_op", "files_per_op"].iter().any(|m| r.metrics.contains_key(*m))
@@ -40,7 +32,7 @@ pub(crate) fn rows(view: &View) -> impl Iterator<Item = &Row> {
 }
 
 /// Operation with its profile, target, and the metrics in the order of [`HEADER`].
-pub(crate) fn cells(row: &Row) -> Vec<String> {
+fn cells(row: &Row) -> Vec<String> {
     let metric = |name: &str, text: fn(f64) -> String| {
         row.metrics.get(name).map_or("–".into(), |value| text(value.center))
     };
@@ -58,7 +50,7 @@ pub(crate) fn cells(row: &Row) -> Vec<String> {
 
 /// What each target's stores took when they were filled, and what their indexes still said of
 /// records that were gone at the end; a sentence of each for each profile and load.
-pub(crate) fn sizes(view: &View) -> Vec<String> {
+fn sizes(view: &View) -> Vec<String> {
     let taken = |row: &Row| {
         let size = |name: &str, what: &str| {
             let value: &Value = row.metrics.get(name)?;

@@ -1,33 +1,30 @@
 //! How costs grow with the size of the data set: a table for each profile with sizes and load.
 
-use super::table::{Line, Paint, Table, paragraph};
+use super::table::{Line, Table};
+use crate::sheet::{Block, Section};
 use crate::show;
 use crate::view::{GrowthView, Value, View};
 use stats::units::BOUNDED;
 
 /// Column names of [`cells`].
-pub(crate) const HEADER: [&str; 5] =
-    ["operation", "target", "mean service time", "slope [95 %]", "the cost"];
+const HEADER: [&str; 5] = ["operation", "target", "mean service time", "slope [95 %]", "the cost"];
 
 /// What a slope is.
-pub(crate) const NOTE: &str = "slope: the exponent by which the mean service time grows with the \
+const NOTE: &str = "slope: the exponent by which the mean service time grows with the \
                                size: 0 is a cost that does not depend on it, 1 one in proportion \
                                to it";
 
 /// All tables.
-pub(crate) fn render(view: &View, columns: usize, paint: Paint) -> String {
-    let tables = tables(view);
-    if tables.is_empty() {
-        return String::new();
+pub(crate) fn section(view: &View) -> Section {
+    let mut blocks = Vec::new();
+    for curves in tables(view) {
+        blocks.push(Block::Note(title(&curves)));
+        blocks.push(Block::Table(vec![table(&curves, false), table(&curves, true)]));
     }
-    let mut text = format!("{}\n", paint.bold("Growth of the cost"));
-    for curves in &tables {
-        text += &paragraph("", 0, &title(curves), columns);
-        let wide = table(curves, false);
-        let table = if wide.width() <= columns { wide } else { table(curves, true) };
-        text += &table.fit(paint, columns);
+    if !blocks.is_empty() {
+        blocks.push(Block::Note(NOTE.into()));
     }
-    text + &paragraph("", 0, NOTE, columns)
+    Section { title: "Growth of the cost", blocks }
 }
 
 /// In full, or with the operation as a line of its own and of the costs the first and the last.
@@ -50,11 +47,11 @@ fn table(curves: &[&GrowthView], narrow: bool) -> Table {
         header.remove(0);
         header[0] = "  target";
     }
-    Table { header, right: &[], gap: if narrow { 1 } else { 2 }, lines }
+    Table { header, right: Vec::new(), gap: if narrow { 1 } else { 2 }, lines }
 }
 
 /// The curves of each profile and load, in the view's order.
-pub(crate) fn tables(view: &View) -> Vec<Vec<&GrowthView>> {
+fn tables(view: &View) -> Vec<Vec<&GrowthView>> {
     let mut tables: Vec<Vec<&GrowthView>> = Vec::new();
     for curve in &view.growth {
         let same = |t: &&mut Vec<&GrowthView>| {
@@ -69,7 +66,7 @@ pub(crate) fn tables(view: &View) -> Vec<Vec<&GrowthView>> {
 }
 
 /// Profile, load and sizes: `by-records, 4 clients: 2000, 5000 and 20000 records, 75 of a tag`.
-pub(crate) fn title(curves: &[&GrowthView]) -> String {
+fn title(curves: &[&GrowthView]) -> String {
     // A target that failed at a size has fewer points than others.
     let Some(most) = curves.iter().max_by_key(|curve| curve.points.len()) else {
         return String::new();
@@ -97,14 +94,14 @@ fn count(n: f64) -> String {
 }
 
 /// A curve in the order of [`HEADER`].
-pub(crate) fn cells(curve: &GrowthView) -> Vec<String> {
+fn cells(curve: &GrowthView) -> Vec<String> {
     let costs: Vec<String> = curve.points.iter().map(|p| show::ns(p.cost.center)).collect();
     vec![
         curve.operation.clone(),
         curve.target.clone(),
         costs.join(" → "),
         curve.slope.as_ref().map_or_else(|| "–".into(), slope),
-        curve.verdict.clone(),
+        curve.verdict.to_string(),
     ]
 }
 

@@ -1,32 +1,23 @@
 //! How often clients waited for a session's lock, and for how long.
 
-use super::table::{Line, Paint, Table, paragraph};
+use crate::sheet::{Section, explained};
 use crate::view::{Row, View};
 use stats::{format_ns, format_percent};
 
+const NOTE: &str = "waited: share of opens that found the session's lock taken; gave up: no lock \
+                    within the handler's tries; lost: the lock was gone or somebody else's before \
+                    the close";
+
 /// One line a target and load at which some lock was waited for, lost or given up.
-pub(crate) fn render(view: &View, columns: usize, paint: Paint) -> String {
+pub(crate) fn section(view: &View) -> Section {
     let waited = |r: &&Row| {
         let c = &r.counts;
         // Parts of an operation repeat what its own row says.
         !r.operation.contains('.') && c.lock_waits + c.lock_timeouts + c.lock_broken > 0
     };
-    let lines: Vec<Line> =
-        view.cells.iter().filter(waited).map(|r| Line::Cells(cells(r), false)).collect();
-    if lines.is_empty() {
-        return String::new();
-    }
-    let table = Table {
-        header: vec!["  target", "load", "waited", "p50", "p99", "longest", "gave up", "lost"],
-        right: &[2, 3, 4, 5, 6, 7],
-        gap: 2,
-        lines,
-    };
-    let note = "waited: share of opens that found the session's lock taken; gave up: no lock \
-                within the handler's tries; lost: the lock was gone or somebody else's before the \
-                close";
-    let title = paint.bold("Locks of sessions");
-    format!("{title}\n{}{}", table.fit(paint, columns), paragraph("", 0, note, columns))
+    let header = vec!["  target", "load", "waited", "p50", "p99", "longest", "gave up", "lost"];
+    let rows = view.cells.iter().filter(waited).map(cells);
+    Section { title: "Locks of sessions", blocks: explained(header, 2, rows, NOTE) }
 }
 
 fn cells(row: &Row) -> Vec<String> {

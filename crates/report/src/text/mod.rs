@@ -3,52 +3,53 @@
 
 pub(crate) mod table;
 
-pub(crate) mod course;
-pub(crate) mod effort;
-pub(crate) mod growth;
+mod effort;
+mod growth;
+mod happened;
 mod locks;
-pub(crate) mod problems;
-pub(crate) mod ramp;
+mod problems;
+mod ramp;
 mod results;
 pub(crate) mod search;
 
+use stats::Verdict;
+
 use crate::calibration;
+use crate::sheet::{Block, Section};
 use crate::show;
-use crate::view::{AdviceView, ClaimView, RankedView, RankingView, TargetView, Validity, View};
-use table::{Line, Paint, Table, paragraph, width};
+use crate::view::{
+    AdviceView, Advised, ClaimVerdict, ClaimView, FailureView, RankedView, RankingView, Status,
+    TargetView, Validity, View,
+};
+use table::{Line, Paint, Table, paragraph, section, width};
 
 /// The whole result for a terminal of `columns` columns, with or without colours. What colour says,
 /// words or marks say as well.
 pub fn render(view: &View, columns: usize, colour: bool) -> String {
     let paint = Paint { on: colour };
-    let parts = [
+    let shown = |section: &Section| section.text(columns, paint);
+    let [found, behind] = sections(view);
+    let mut parts = vec![
         heading(view, columns, paint),
-        not_run(view, columns, paint),
+        shown(&not_run(view)),
         search::probes(view, columns, paint),
         if view.search.is_none() { results::render(view, columns, paint) } else { String::new() },
-        problems::render(view, columns, paint),
-        locks::render(view, columns, paint),
-        effort::render(view, columns, paint),
-        growth::render(view, columns, paint),
-        ramp::render(view, columns, paint),
-        course::render(view, columns, paint),
-        failures(view, columns, paint),
-        claims(view, columns, paint),
-        advice(view, columns, paint),
-        settings_of_targets(view, columns, paint),
-        disturbances(view, columns, paint),
-        footnotes(view, columns, paint),
     ];
-    parts.iter().filter(|p| !p.is_empty()).cloned().collect::<Vec<_>>().join("\n")
+    parts.extend(found.iter().map(shown));
+    parts.extend([shown(&failures(view)), claims(view, columns, paint)]);
+    parts.extend(behind.iter().map(shown));
+    parts.extend([disturbances(view, columns, paint), footnotes(view, columns, paint)]);
+    parts.retain(|part| !part.is_empty());
+    parts.join("\n")
 }
 
 fn heading(view: &View, columns: usize, paint: Paint) -> String {
     let (word, painted) = (view.validity.heading(), painted(view.validity, paint));
-    let space = columns.saturating_sub(width(&view.title) + width(word));
+    let space = columns.saturating_sub(width(&view.asked.title) + width(word));
     let mut text = if space < 2 {
-        format!("{}{painted}\n", paint.title(&view.title, columns))
+        format!("{}{painted}\n", paint.title(&view.asked.title, columns))
     } else {
-        format!("{}{}{painted}\n", paint.bold(&view.title), " ".repeat(space.min(60)))
+        format!("{}{}{painted}\n", paint.bold(&view.asked.title), " ".repeat(space.min(60)))
     };
     text += &search::result(view, columns, paint);
     text += &paragraph("", 0, &facts(view), columns);
@@ -74,9 +75,9 @@ pub(crate) fn painted(validity: Validity, paint: Paint) -> String {
 
 /// Study, scale, size and end of the run, one line.
 pub(crate) fn facts(view: &View) -> String {
-    let plural = if view.blocks == 1 { "" } else { "s" };
-    let (mut took, run) = (duration(view.took_s), &view.run);
-    if view.resumed {
+    let plural = if view.course.blocks == 1 { "" } else { "s" };
+    let (mut took, run) = (duration(view.course.took_s), &view.run);
+    if view.course.resumed {
         took += " of trials (resumed)";
     }
     let mut facts = if let Some(search) = &view.search {
@@ -84,19 +85,24 @@ pub(crate) fn facts(view: &View) -> String {
             0 => String::new(),
             rests => format!(" ({rests} of them rests)"),
         };
-        format!("{}, {} probe{plural}{rests}, {took}, run {run}", view.study, view.blocks)
+        format!(
+            "{}, {} probe{plural}{rests}, {took}, run {run}",
+            view.asked.study, view.course.blocks
+        )
     } else {
-        let (study, scale, blocks) = (&view.study, &view.scale, view.blocks);
+        let (study, scale, blocks) = (&view.asked.study, &view.asked.scale, view.course.blocks);
         format!("{study}, {scale} scale, {blocks} block{plural}, {took}, run {run}")
     };
-    if view.status != "complete" {
-        facts += &format!(", {}", view.status);
+    if view.course.status != Status::Complete {
+        facts += &format!(", {}", view.course.status);
     }
-    if !view.stopped_because.is_empty() && view.stopped_because != view.status {
-        facts += &format!(" ({})", view.stopped_because);
+    if !view.course.stopped_because.is_empty()
+        && view.course.stopped_because != view.course.status.name()
+    {
+        facts += &format!(" ({})", view.course.stopped_because);
     }
-    if !view.changed.is_empty() {
-        facts += &format!(", changed after it was sealed ({})", view.changed.join(", "));
+    if !view.course.changed.is_empty() {
+        facts += &format!(", changed after it was sealed ({})", view.course.changed.join(", "));
     }
     facts
 }
@@ -109,36 +115,38 @@ fn duration(seconds: f64) -> String {
     format!("{} min {} s", seconds / 60, seconds % 60)
 }
 
-fn section(title: &str, paint: Paint, body: &str) -> String {
-    if body.is_empty() { String::new() } else { format!("{}\n{body}", paint.bold(title)) }
+/// Sections before failures and claims, and those behind them, in the order in which they are
+/// shown.
+pub(crate) fn sections(view: &View) -> [Vec<Section>; 2] {
+    let found =
+        [problems::section, locks::section, effort::section, growth::section, ramp::section, happened::section];
+    let behind = vec![advice(view), settings_of_targets(view)];
+    [found.iter().map(|section| section(view)).collect(), behind]
 }
 
-fn not_run(view: &View, columns: usize, paint: Paint) -> String {
-    let lines: String = view
-        .targets
-        .iter()
-        .filter_map(|t| Some((t, t.not_run.as_ref()?)))
-        .map(|(t, why)| paragraph(&format!("  {}: ", t.name), 4, why, columns))
-        .collect();
-    section("Not run", paint, &lines)
+/// Targets that were not measured, and why.
+pub(crate) fn not_run(view: &View) -> Section {
+    let targets = view.setup.targets.iter();
+    let told = targets.filter_map(|t| Some(format!("{}: {}", t.name, t.not_run.as_ref()?)));
+    Section { title: "Not run", blocks: told.map(Block::Item).collect() }
 }
 
-fn failures(view: &View, columns: usize, paint: Paint) -> String {
-    let lines: String = view
-        .failures
-        .iter()
-        .map(|f| {
-            let start = if view.search.is_some() {
-                format!("  probe {} ({}): ", f.block + 1, f.cell)
-            } else {
-                format!("  {} in block {}: ", f.cell, f.block + 1)
-            };
-            let reason = paragraph(&start, 4, &format!("{}: {}", f.class, f.reason), columns);
-            let log = f.log.as_ref().map(|log| paragraph("    its log: ", 6, log, columns));
-            reason + &log.unwrap_or_default()
-        })
-        .collect();
-    section("Failed trials", paint, &lines)
+/// Failed trials, and the logs of servers that died.
+pub(crate) fn failures(view: &View) -> Section {
+    let told = |f: &FailureView| {
+        let number = f.block + 1;
+        let place = if view.search.is_some() {
+            format!("probe {number} ({})", f.cell)
+        } else {
+            format!("{} in block {number}", f.cell)
+        };
+        let log = f.log.as_ref().map(|log| Block::Item(format!("its log: {log}")));
+        [Some(Block::Item(format!("{place}: {}: {}", f.class, f.reason))), log]
+    };
+    Section {
+        title: "Failed trials",
+        blocks: view.failures.iter().flat_map(told).flatten().collect(),
+    }
 }
 
 fn claims(view: &View, columns: usize, paint: Paint) -> String {
@@ -148,10 +156,10 @@ fn claims(view: &View, columns: usize, paint: Paint) -> String {
 
 fn claim(claim: &ClaimView, columns: usize, paint: Paint) -> String {
     let verdict = format!("{:<9}", claim.verdict);
-    let painted = match claim.verdict.as_str() {
-        "confirmed" => paint.good(&verdict),
-        "refuted" => paint.doubtful(&verdict),
-        _ => paint.dim(&verdict),
+    let painted = match claim.verdict {
+        ClaimVerdict::Confirmed => paint.good(&verdict),
+        ClaimVerdict::Refuted => paint.doubtful(&verdict),
+        ClaimVerdict::Undecided | ClaimVerdict::NotRun => paint.dim(&verdict),
     };
     let place = claim.workload.as_ref().map_or(String::new(), |w| format!(" on {w}"));
     let measured =
@@ -162,9 +170,11 @@ fn claim(claim: &ClaimView, columns: usize, paint: Paint) -> String {
     paragraph(&format!("  {verdict}  "), 13, &body, columns).replacen(&verdict, &painted, 1)
 }
 
-fn advice(view: &View, columns: usize, paint: Paint) -> String {
-    if view.advice.is_empty() {
-        return String::new();
+fn advice(view: &View) -> Section {
+    let title = "Advice";
+    let Advised { advice, advice_basis, .. } = &view.advised;
+    if advice.is_empty() {
+        return Section { title, blocks: Vec::new() };
     }
     let cells = |a: &AdviceView| {
         vec![
@@ -173,30 +183,24 @@ fn advice(view: &View, columns: usize, paint: Paint) -> String {
             a.factory.clone(),
             a.source_recommends.clone(),
             a.recommended.clone().unwrap_or_else(|| "–".into()),
-            a.agreement.clone(),
+            a.agreement.to_string(),
         ]
     };
     let table = Table {
         header: vec!["  shop", "size (requests)", "delivered", "source", "here", "agreement"],
-        right: &[],
+        right: Vec::new(),
         gap: 2,
-        lines: view.advice.iter().map(|a| Line::Cells(cells(a), false)).collect(),
+        lines: advice.iter().map(|a| Line::Cells(cells(a), false)).collect(),
     };
-    let mut body = table.fit(paint, columns);
-    for (places, why) in reasons(&view.advice) {
-        body += &paragraph(&format!("  {places}: "), 4, &why, columns);
-    }
-    if let Some(basis) = &view.advice_basis {
-        body += &paragraph("  ", 2, basis, columns);
-    }
-    for (sizes, order) in orders(view) {
-        body += &paragraph(&format!("  order, {sizes}: "), 4, &order, columns);
-    }
-    section("Advice", paint, &body)
+    let said = reasons(advice).into_iter().map(|(places, why)| format!("{places}: {why}"));
+    let orders = orders(view).into_iter().map(|(sizes, order)| format!("order, {sizes}: {order}"));
+    let said = said.chain(advice_basis.clone()).chain(orders);
+    let blocks = [Block::Table(vec![table])].into_iter().chain(said.map(Block::Item)).collect();
+    Section { title, blocks }
 }
 
 /// Each reason once, with all rows that it stands for.
-pub(crate) fn reasons(advice: &[AdviceView]) -> Vec<(String, String)> {
+fn reasons(advice: &[AdviceView]) -> Vec<(String, String)> {
     let mut reasons: Vec<(String, String)> = Vec::new();
     for row in advice {
         let place = format!("{}, {}", row.shop, row.size);
@@ -213,13 +217,13 @@ pub(crate) fn reasons(advice: &[AdviceView]) -> Vec<(String, String)> {
 
 /// What a place in an order says against the first but that it is slower, which an order says by
 /// itself.
-fn level(ranked: &RankedView) -> Option<&str> {
-    ranked.verdict.as_deref().filter(|verdict| *verdict != "slower")
+fn level(ranked: &RankedView) -> Option<Verdict> {
+    ranked.verdict.filter(|verdict| *verdict != Verdict::Slower)
 }
 
 /// Sizes of shop, each with all targets by their scores and their ratios to the highest, and how
 /// far that is an order.
-pub(crate) fn orders(view: &View) -> Vec<(String, String)> {
+fn orders(view: &View) -> Vec<(String, String)> {
     let order = |ranking: &RankingView| {
         let place = |ranked: &RankedView| {
             let ratio = ranked.ratio.as_ref().map_or(String::new(), |v| {
@@ -238,42 +242,43 @@ pub(crate) fn orders(view: &View) -> Vec<(String, String)> {
         let size = format!("{} ({})", ranking.sizes.join(", "), ranking.clients);
         (size, said + &targets.join(", "))
     };
-    view.rankings.iter().map(order).collect()
+    view.advised.rankings.iter().map(order).collect()
 }
 
-fn settings_of_targets(view: &View, columns: usize, paint: Paint) -> String {
-    let lines: String = settings(view)
-        .iter()
-        .map(|(target, settings)| paragraph(&format!("  {target}: "), 4, settings, columns))
-        .collect();
-    section("Settings", paint, &lines)
+fn settings_of_targets(view: &View) -> Section {
+    let told = settings(view).into_iter().map(|(target, given)| format!("{target}: {given}"));
+    Section { title: "Settings", blocks: told.map(Block::Item).collect() }
 }
 
 /// Targets with the settings that they were given; a control has those of its target.
-pub(crate) fn settings(view: &View) -> Vec<(&str, String)> {
+fn settings(view: &View) -> Vec<(&str, String)> {
     let setting = |(name, value): (&String, &String)| match value.as_str() {
         "" => format!("{name} empty"),
         value => format!("{name} {value}"),
     };
     let measured = |t: &&TargetView| t.control_of.is_none() && t.not_run.is_none();
-    let given = view.targets.iter().filter(measured).filter(|t| !t.settings.is_empty());
+    let given = view.setup.targets.iter().filter(measured).filter(|t| !t.settings.is_empty());
     given
         .map(|t| (t.name.as_str(), t.settings.iter().map(setting).collect::<Vec<_>>().join(", ")))
         .collect()
 }
 
 fn disturbances(view: &View, columns: usize, paint: Paint) -> String {
-    let noise: Vec<String> =
-        view.noise.iter().map(|n| format!("{} {} (worst {})", n.name, n.median, n.worst)).collect();
+    let noise: Vec<String> = view
+        .setup
+        .noise
+        .iter()
+        .map(|n| format!("{} {} (worst {})", n.name, n.median, n.worst))
+        .collect();
     let mut body = if noise.is_empty() {
         String::new()
     } else {
         paragraph("  ", 2, &format!("median trial: {}", noise.join(", ")), columns)
     };
-    if let Some(known) = &view.calibration {
+    if let Some(known) = &view.setup.calibration {
         body += &paragraph("  calibrated: ", 4, &calibration::meaning(known), columns);
     }
-    for fact in &view.conditions.facts {
+    for fact in &view.setup.conditions.facts {
         if let Some(warning) = &fact.warning {
             let text = format!("{}: {}; {warning}", fact.name, fact.value);
             body += &paragraph("  ! ", 4, &text, columns);

@@ -2,7 +2,7 @@
 
 use model::Counts;
 
-use super::table::{Line, Paint, Table, paragraph};
+use crate::sheet::{Section, explained};
 use crate::view::{Row, View};
 
 /// A way to end, and how many operations did.
@@ -18,24 +18,18 @@ const ENDINGS: [Ending; 5] = [
 ];
 
 /// What the columns of [`lines`] mean.
-pub(crate) const NOTE: &str = "missed: not found; lost: of these, records of a cache that nobody \
+const NOTE: &str = "missed: not found; lost: of these, records of a cache that nobody \
                                had removed; wrong: of another length or content than written; \
                                stale: older than it may be";
 
 /// One line a row in which some operation did not end as expected.
-pub(crate) fn render(view: &View, columns: usize, paint: Paint) -> String {
+pub(crate) fn section(view: &View) -> Section {
     let (header, lines) = lines(view);
-    if lines.is_empty() {
-        return String::new();
-    }
-    let lines = lines.into_iter().map(|cells| Line::Cells(cells, false)).collect();
-    let table = Table { header, right: &[3, 4, 5, 6, 7, 8], gap: 2, lines };
-    let title = paint.bold("Not as expected");
-    format!("{title}\n{}{}", table.fit(paint, columns), paragraph("", 0, NOTE, columns))
+    Section { title: "Not as expected", blocks: explained(header, 3, lines.into_iter(), NOTE) }
 }
 
 /// Column names and lines; a way to end that no operation took has no column.
-pub(crate) fn lines(view: &View) -> (Vec<&'static str>, Vec<Vec<String>>) {
+fn lines(view: &View) -> (Vec<&'static str>, Vec<Vec<String>>) {
     let unexpected =
         |r: &&Row| !has_parts(view, r) && ENDINGS.iter().any(|(_, n)| n(&r.counts) > 0);
     let rows: Vec<&Row> = view.cells.iter().filter(unexpected).collect();

@@ -1,10 +1,12 @@
 //! Ramps: what each target bears in a sentence, times and costs at shares of its knee, and every
 //! stage, the way up and the way down beside each other.
 
-use super::table::{Line, Paint, Table, paragraph};
-use crate::search::{commas, grouped};
-use crate::show;
-use crate::view::{ALL, Comparison, RampStage, RampView, SAME_RATE, Value, View};
+use stats::Verdict;
+
+use super::table::{Line, Table};
+use crate::sheet::{Block, Section};
+use crate::show::{self, commas, grouped};
+use crate::view::{ALL, Comparison, RampStage, RampView, SAME_RATE, StageWay, Value, View};
 
 /// Column names of [`share_cells`], but for the shares themselves, which stand in front.
 const COSTS: [&str; 2] = ["CPU/op server", "generator"];
@@ -39,44 +41,64 @@ const NOTE_OF_PAIRS: &str = "; p99 set and p99 get: of a pair the set is always 
      the two columns differ by their place as well and say nothing of which operation costs more";
 
 /// What columns mean.
-pub(crate) fn note(view: &View) -> String {
+fn note(view: &View) -> String {
     let in_pairs = view.ramps.iter().any(|ramp| ramp.in_pairs);
     format!("{NOTE}{}", if in_pairs { NOTE_OF_PAIRS } else { "" })
 }
 
 /// The whole section.
-pub(crate) fn render(view: &View, columns: usize, paint: Paint) -> String {
-    if view.ramps.is_empty() {
-        return String::new();
-    }
-    let mut text = format!("{}\n", paint.bold("Ramps"));
-    for ramp in &view.ramps {
-        text += &paragraph("  ", 4, &format!("{}{}", profile(view, ramp), ramp.sentence), columns);
-    }
-    for words in comparisons(view) {
-        text += &paragraph("  ", 4, &words, columns);
-    }
+pub(crate) fn section(view: &View) -> Section {
+    let sentence = |ramp: &RampView| format!("{}{}", profile(view, ramp), ramp.sentence);
+    let said = view.ramps.iter().map(sentence).chain(comparisons(view));
+    let mut blocks: Vec<Block> = said.map(Block::Item).collect();
     for ramps in by_profile(view) {
         let title = format!("p99 at shares of the knee{}", of_profile(view, ramps[0]));
-        text += &format!("\n{}\n{}", paint.bold(&title), shares(&ramps).fit(paint, columns));
+        let rows = ramps.iter().map(|ramp| share_cells(ramp));
+        blocks.extend([Block::Title(title), Block::Table(vec![indented(share_header(), 1, rows)])]);
     }
-    for ramps in by_profile(view).iter().filter(|ramps| !place_rows(ramps).is_empty()) {
-        let title = format!("{PLACES}{}", of_profile(view, ramps[0]));
-        text += &format!("\n{}\n{}", paint.bold(&title), places(ramps).fit(paint, columns));
-        for found in ramps.iter().filter_map(|ramp| ramp.place.as_ref()) {
-            text += &paragraph("  ", 4, &found.sentence, columns);
+    for ramps in by_profile(view) {
+        let rows = place_rows(&ramps);
+        if !rows.is_empty() {
+            blocks.push(Block::Title(format!("{PLACES}{}", of_profile(view, ramps[0]))));
+            let table = indented(PLACE_HEADER.to_vec(), 2, rows.into_iter());
+            blocks.push(Block::Table(vec![table]));
         }
+        let places = ramps.iter().filter_map(|ramp| ramp.place.as_ref());
+        blocks.extend(places.map(|found| Block::Item(found.sentence.clone())));
     }
     for ramp in &view.ramps {
         let title = format!("{}{}: {}", ramp.target, of_profile(view, ramp), ramp.load);
-        let table = stages(ramp, columns).fit(paint, columns);
-        text += &format!("\n{}{table}", paint.title(&title, columns));
+        blocks.extend([Block::Title(title), Block::Table(stages(ramp))]);
     }
-    text + &paragraph("", 0, &note(view), columns)
+    if !view.ramps.is_empty() {
+        blocks.push(Block::Note(note(view)));
+    }
+    Section { title: "Ramps", blocks }
+}
+
+/// A table that stands in by two, whose columns are numbers from one on.
+fn indented(
+    mut header: Vec<&'static str>,
+    numbers: usize,
+    rows: impl Iterator<Item = Vec<String>>,
+) -> Table {
+    if let Some(first) = header.first_mut().filter(|first| **first == "target") {
+        *first = "  target";
+    }
+    let line = |mut cells: Vec<String>| {
+        cells[0].insert_str(0, "  ");
+        Line::Cells(cells, false)
+    };
+    Table {
+        right: (numbers..header.len()).collect(),
+        header,
+        gap: 2,
+        lines: rows.map(line).collect(),
+    }
 }
 
 /// The ramps of each profile, in the view's order.
-pub(crate) fn by_profile(view: &View) -> Vec<Vec<&RampView>> {
+fn by_profile(view: &View) -> Vec<Vec<&RampView>> {
     let mut found: Vec<Vec<&RampView>> = Vec::new();
     for ramp in &view.ramps {
         match found.iter_mut().find(|known| known[0].workload == ramp.workload) {
@@ -93,12 +115,12 @@ fn profile(view: &View, ramp: &RampView) -> String {
 }
 
 /// `, open` where there are several profiles.
-pub(crate) fn of_profile(view: &View, ramp: &RampView) -> String {
+fn of_profile(view: &View, ramp: &RampView) -> String {
     if by_profile(view).len() > 1 { format!(", {}", ramp.workload) } else { String::new() }
 }
 
 /// Each comparison of highest rates in words.
-pub(crate) fn comparisons(view: &View) -> Vec<String> {
+fn comparisons(view: &View) -> Vec<String> {
     let words = |c: &Comparison| {
         let what = match c.metric.as_str() {
             "reached_per_s" => "highest rate reached",
@@ -107,7 +129,7 @@ pub(crate) fn comparisons(view: &View) -> Vec<String> {
             _ => return None,
         };
         let doubt = c.doubt.as_ref().map_or_else(String::new, |doubt| format!(" ({doubt})"));
-        let (a, b, verdict) = (&c.a, &c.b, verdict(&c.verdict));
+        let (a, b, verdict) = (&c.a, &c.b, verdict(c.verdict));
         let ratio = show::ratio_value(&c.ratio);
         Some(format!("{a} against {b}: {what} {ratio}, {verdict}{doubt}"))
     };
@@ -115,37 +137,24 @@ pub(crate) fn comparisons(view: &View) -> Vec<String> {
 }
 
 /// Of rates: `higher` and not `faster`.
-fn verdict(word: &str) -> &str {
-    match word {
-        "faster" => "higher",
-        "slower" => "lower",
-        same => same,
+fn verdict(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Faster => "higher",
+        Verdict::Slower => "lower",
+        same => same.name(),
     }
-}
-
-fn shares(ramps: &[&RampView]) -> Table {
-    let mut header = vec!["  target"];
-    header.extend(SHARES);
-    header.extend(COSTS);
-    let line = |ramp: &&RampView| {
-        let mut cells = share_cells(ramp);
-        cells[0].insert_str(0, "  ");
-        Line::Cells(cells, false)
-    };
-    let lines = ramps.iter().map(line).collect();
-    Table { header, right: &[1, 2, 3, 4, 5, 6, 7], gap: 2, lines }
 }
 
 /// Names of the shares of a knee that are told.
 const SHARES: [&str; 5] = ["25 %", "50 %", "75 %", "90 %", "100 %"];
 
 /// Column names of [`share_cells`].
-pub(crate) fn share_header() -> Vec<&'static str> {
+fn share_header() -> Vec<&'static str> {
     ["target"].into_iter().chain(SHARES).chain(COSTS).collect()
 }
 
 /// A target's p99 at each share of its knee, and what an operation costs at the knee.
-pub(crate) fn share_cells(ramp: &RampView) -> Vec<String> {
+fn share_cells(ramp: &RampView) -> Vec<String> {
     let of = |name: &str| {
         let points = ramp.at.iter();
         let point = points.into_iter().find(|p| format!("{:.0} %", p.share * 100.0) == name);
@@ -163,14 +172,14 @@ fn ns(value: Option<&Value>) -> String {
 }
 
 /// Title of the table of places.
-pub(crate) const PLACES: &str = "Place in a pair, apart from the operation (service time)";
+const PLACES: &str = "Place in a pair, apart from the operation (service time)";
 
 /// Column names of [`place_rows`].
-pub(crate) const PLACE_HEADER: [&str; 8] =
+const PLACE_HEADER: [&str; 8] =
     ["target", "operation", "p50 first", "second", "by itself", "p99 first", "second", "by itself"];
 
 /// The times of each operation at each place, of the targets that have controls.
-pub(crate) fn place_rows(ramps: &[&RampView]) -> Vec<Vec<String>> {
+fn place_rows(ramps: &[&RampView]) -> Vec<Vec<String>> {
     let mut rows = Vec::new();
     for (ramp, found) in ramps.iter().filter_map(|ramp| Some((ramp, ramp.place.as_ref()?))) {
         for operation in &found.operations {
@@ -187,48 +196,26 @@ pub(crate) fn place_rows(ramps: &[&RampView]) -> Vec<Vec<String>> {
     rows
 }
 
-fn places(ramps: &[&RampView]) -> Table {
-    let mut header = PLACE_HEADER.to_vec();
-    header[0] = "  target";
-    let line = |mut cells: Vec<String>| {
-        cells[0].insert_str(0, "  ");
-        Line::Cells(cells, false)
-    };
-    let lines = place_rows(ramps).into_iter().map(line).collect();
-    Table { header, right: &[2, 3, 4, 5, 6, 7], gap: 2, lines }
-}
-
-/// All columns, or on a narrow terminal those without which the rest says nothing.
-fn stages(ramp: &RampView, columns: usize) -> Table {
-    let lines = stage_rows(ramp)
-        .into_iter()
-        .map(|(mut cells, knee)| {
-            cells[0].insert_str(0, "  ");
-            Line::Cells(cells, knee)
-        })
-        .collect();
+/// All columns, then without those without which the rest still says something.
+fn stages(ramp: &RampView) -> Vec<Table> {
     let mut header = stage_header(ramp);
     header[0] = if header[0] == CLIENTS { "  clients" } else { "  asked/s" };
-    let mut table = Table { header, right: &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9], gap: 2, lines };
-    for leave_out in [None, Some("p50"), Some("p99"), Some("missed")] {
-        if let Some(at) = table.header.iter().position(|name| Some(*name) == leave_out) {
-            table.header.remove(at);
-            for line in &mut table.lines {
-                if let Line::Cells(cells, _) = line {
-                    cells.remove(at);
-                }
-            }
-        }
-        if table.width() <= columns {
-            break;
-        }
-        table.gap = 1;
+    let line = |(mut cells, knee): (Vec<String>, bool)| {
+        cells[0].insert_str(0, "  ");
+        Line::Cells(cells, knee)
+    };
+    let lines = stage_rows(ramp).into_iter().map(line).collect();
+    let mut forms = vec![Table { right: (0..header.len()).collect(), header, gap: 2, lines }];
+    for leave_out in ["p50", "p99", "missed"] {
+        let mut narrower = Table { gap: 1, ..forms[forms.len() - 1].clone() };
+        narrower.remove(leave_out);
+        forms.push(narrower);
     }
-    table
+    forms
 }
 
 /// Column names of [`stage_rows`].
-pub(crate) fn stage_header(ramp: &RampView) -> Vec<&'static str> {
+fn stage_header(ramp: &RampView) -> Vec<&'static str> {
     let mut header = STAGE_HEADER.to_vec();
     if ramp.times == "service" {
         header[0] = CLIENTS;
@@ -248,8 +235,8 @@ fn has_pairs(ramp: &RampView) -> bool {
 
 /// The cells of every stage of the way up in the order of [`stage_header`], and whether it is the
 /// knee.
-pub(crate) fn stage_rows(ramp: &RampView) -> Vec<(Vec<String>, bool)> {
-    let up = ramp.stages.iter().filter(|stage| stage.way == "up");
+fn stage_rows(ramp: &RampView) -> Vec<(Vec<String>, bool)> {
+    let up = ramp.stages.iter().filter(|stage| stage.way == StageWay::Up);
     let knee = ramp.metrics.get("knee_per_s").and_then(|knee| {
         let far = |stage: &&RampStage| {
             let rate = ramp.rate_of(stage).map_or(0.0, |rate| rate.center);
@@ -295,5 +282,5 @@ fn on_the_way_down<'a>(ramp: &'a RampView, stage: &RampStage) -> Option<&'a Ramp
         s.metrics.get("planned_per_s").map_or(f64::from(s.clients), |value| value.center)
     };
     let alike = |s: &&RampStage| (planned(s) / planned(stage) - 1.0).abs() < SAME_RATE;
-    ramp.stages.iter().filter(|s| s.way == "down").find(alike)
+    ramp.stages.iter().filter(|s| s.way == StageWay::Down).find(alike)
 }

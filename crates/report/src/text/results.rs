@@ -78,7 +78,7 @@ fn one(
 
 /// What data a profile has, where that is told.
 fn about(view: &View, profile: &str, columns: usize) -> String {
-    view.data.get(profile).map_or_else(String::new, |data| paragraph("", 0, data, columns))
+    view.asked.data.get(profile).map_or_else(String::new, |data| paragraph("", 0, data, columns))
 }
 
 fn table(standings: &Standings<'_>, layout: Layout) -> Table {
@@ -111,7 +111,7 @@ fn table(standings: &Standings<'_>, layout: Layout) -> Table {
         }
         lines.extend(group_lines(group, layout, &standings.footnotes));
     }
-    let mut table = Table { header, right, gap: layout.gap, lines };
+    let mut table = Table { header, right: right.to_vec(), gap: layout.gap, lines };
     let last = table.header.len() - 1;
     if !layout.notes || standings_without_marks(standings) {
         table.header[last] = "";

@@ -1,9 +1,8 @@
 //! What a search found, in one sentence, and every probe in a line.
 
-use super::section;
-use super::table::{Line, Paint, Table, paragraph};
-use crate::search::{FELL_BEHIND, STILL_SLOW, commas, grouped};
-use crate::show;
+use super::table::{Line, Paint, Table, paragraph, section};
+use crate::search::{FELL_BEHIND, STILL_SLOW};
+use crate::show::{self, commas, grouped};
 use crate::view::{ProbeView, SearchView, Time, View};
 
 /// Columns of the probes.
@@ -59,7 +58,7 @@ pub(crate) fn probes(view: &View, columns: usize, paint: Paint) -> String {
     };
     let table = Table {
         header: HEADER.to_vec(),
-        right: &[0, 2, 3, 4, 5, 6, 7],
+        right: vec![0, 2, 3, 4, 5, 6, 7],
         gap: 2,
         lines: rows(search).into_iter().map(line).collect(),
     };

@@ -65,7 +65,7 @@ pub(crate) enum Line {
 pub(crate) struct Table {
     pub(crate) header: Vec<&'static str>,
     /// Columns set to the right.
-    pub(crate) right: &'static [usize],
+    pub(crate) right: Vec<usize>,
     /// Spaces between columns.
     pub(crate) gap: usize,
     pub(crate) lines: Vec<Line>,
@@ -158,6 +158,18 @@ impl Table {
         text
     }
 
+    /// Leaves out a column, where it is there.
+    pub(crate) fn remove(&mut self, name: &str) {
+        let Some(at) = self.header.iter().position(|known| *known == name) else { return };
+        self.header.remove(at);
+        self.right = self.right.iter().map(|i| if *i > at { i - 1 } else { *i }).collect();
+        for line in &mut self.lines {
+            if let Line::Cells(cells, _) = line {
+                cells.remove(at);
+            }
+        }
+    }
+
     /// All lines, the header first, each with a line feed.
     pub(crate) fn render(&self, paint: Paint) -> String {
         let widths = self.widths();
@@ -234,6 +246,11 @@ pub(crate) fn paragraph(first: &str, indent: usize, text: &str, columns: usize) 
     lines.join("\n").replace('\u{a0}', " ") + "\n"
 }
 
+/// A body under its title; nothing where there is no body.
+pub(crate) fn section(title: &str, paint: Paint, body: &str) -> String {
+    if body.is_empty() { String::new() } else { format!("{}\n{body}", paint.bold(title)) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -242,7 +259,7 @@ mod tests {
     fn columns_line_up_by_characters_and_empty_ones_vanish() {
         let table = Table {
             header: vec!["what", "", "time"],
-            right: &[2],
+            right: vec![2],
             gap: 2,
             lines: vec![
                 Line::Cells(vec!["a".into(), String::new(), "1 µs".into()], false),
@@ -259,7 +276,7 @@ mod tests {
         let cells = ["a store with a name", "", "99 s", "7"].map(String::from).to_vec();
         let table = Table {
             header: vec!["store", "empty", "time of an answer", ""],
-            right: &[],
+            right: Vec::new(),
             gap: 2,
             lines: vec![Line::Heading("read".into()), Line::Cells(cells, true)],
         };

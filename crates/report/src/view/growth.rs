@@ -2,6 +2,7 @@
 
 use model::Load;
 use serde::Serialize;
+use stats::Growth;
 
 use super::Value;
 
@@ -25,9 +26,8 @@ pub struct GrowthView {
     /// Exponent of the power law cost = c · size^slope, mean over blocks; null where fewer than two
     /// sizes were measured in the same block.
     pub slope: Option<Value>,
-    /// `does not grow`, `grows slower`, `grows in proportion`, `grows faster`, `shrinks` or
-    /// `undecided`.
-    pub verdict: String,
+    /// What the slope says.
+    pub verdict: Growth,
 }
 
 /// One size of a growth curve.

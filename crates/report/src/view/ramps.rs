@@ -4,7 +4,7 @@ use model::{Counts, Load};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-use super::Value;
+use super::{RampOutcome, StageWay, Value};
 
 /// What stands for all operations of a stage.
 pub(crate) const ALL: &str = "all";
@@ -30,10 +30,8 @@ pub struct RampView {
     pub blocks: u32,
     /// Which times tell how long users wait: `response` or `service`.
     pub times: String,
-    /// `found`; `never-missed` where every stage held, `generator` where the generator was the
-    /// limit, and then rates are the least that the store bears; `never-held` where not even the
-    /// lowest stage held; `broken` where no ramp came to its end.
-    pub outcome: String,
+    /// What it found.
+    pub outcome: RampOutcome,
     /// The outcome for people.
     pub sentence: String,
     /// Highest rates: `reached_per_s`, `knee_per_s`, `missed_per_s` (what the first stage asked for
@@ -58,7 +56,7 @@ pub struct RampView {
 impl RampView {
     /// True where its rates are only the least that the store bears.
     pub(crate) fn is_lower_bound(&self) -> bool {
-        matches!(self.outcome.as_str(), "never-missed" | "generator")
+        matches!(self.outcome, RampOutcome::NeverMissed | RampOutcome::Generator)
     }
 
     /// The rate that a stage stands for, requests a second: what was asked for under an open load,
@@ -109,8 +107,8 @@ pub struct RampPoint {
 pub struct RampStage {
     /// Its number in this list, from 1.
     pub number: u32,
-    /// `up` or `down`.
-    pub way: String,
+    /// The way that it is a part of.
+    pub way: StageWay,
     /// Clients at work.
     pub clients: u32,
     /// Blocks that have it.

@@ -2,33 +2,30 @@
 
 use model::Load;
 
-use super::table::{Line, Paint, Table, paragraph};
+use super::table::{Line, Table};
+use crate::sheet::{Block, Section};
 use crate::view::{EventView, FactView, View};
 
-/// Column names of [`cells`].
-pub(crate) const HEADER: [&str; 4] = ["target", "number", "value", "says"];
-
-/// Facts of each profile and load, then the events of each trial.
-pub(crate) fn render(view: &View, columns: usize, paint: Paint) -> String {
-    let mut text = String::new();
+/// Facts of each profile and load in a table, then the events of each trial.
+pub(crate) fn section(view: &View) -> Section {
+    let mut blocks = Vec::new();
     for (title, facts) in groups(view) {
-        let lines = facts.iter().map(|fact| Line::Cells(cells(fact), false)).collect();
-        let table = Table { header: HEADER.to_vec(), right: &[], gap: 2, lines };
-        text += &paint.title(&title, columns);
-        text += &table.fit(paint, columns);
+        let cells = |fact: &&FactView| {
+            let FactView { target, label, shown, source, .. } = fact;
+            Line::Cells([target, label, shown, source].map(String::clone).into(), false)
+        };
+        let header = vec!["target", "number", "value", "says"];
+        let lines = facts.iter().map(cells).collect();
+        blocks.push(Block::Note(title));
+        blocks.push(Block::Table(vec![Table { header, right: Vec::new(), gap: 2, lines }]));
     }
-    let told: String = happened(view)
-        .iter()
-        .map(|(trial, events)| paragraph(&format!("  {trial}: "), 4, events, columns))
-        .collect();
-    if !told.is_empty() {
-        text += &(paint.bold("What happened, and when") + "\n" + &told);
-    }
-    text
+    let events = happened(view).into_iter();
+    blocks.extend(events.map(|(trial, events)| Block::Item(format!("{trial}: {events}"))));
+    Section { title: "Numbers about stores, and events", blocks }
 }
 
 /// Facts of the same profile and load under a title, in the view's order.
-pub(crate) fn groups(view: &View) -> Vec<(String, Vec<&FactView>)> {
+fn groups(view: &View) -> Vec<(String, Vec<&FactView>)> {
     let mut groups: Vec<((&str, &Load), Vec<&FactView>)> = Vec::new();
     for fact in &view.facts {
         let key = (fact.workload.as_str(), &fact.load);
@@ -37,18 +34,12 @@ pub(crate) fn groups(view: &View) -> Vec<(String, Vec<&FactView>)> {
             None => groups.push((key, vec![fact])),
         }
     }
-    let title =
-        |(workload, load): (&str, &Load)| format!("Numbers about stores: {workload}, {load}");
-    groups.into_iter().map(|(key, facts)| (title(key), facts)).collect()
-}
-
-/// A fact in the order of [`HEADER`].
-pub(crate) fn cells(fact: &FactView) -> Vec<String> {
-    vec![fact.target.clone(), fact.label.clone(), fact.shown.clone(), fact.source.clone()]
+    let titled = |((workload, load), facts)| (format!("{workload}, {load}"), facts);
+    groups.into_iter().map(titled).collect()
 }
 
 /// The events of each trial with its name, by time.
-pub(crate) fn happened(view: &View) -> Vec<(String, String)> {
+fn happened(view: &View) -> Vec<(String, String)> {
     let mut trials: Vec<(String, String)> = Vec::new();
     for event in &view.events {
         let EventView { target, workload, block, .. } = event;

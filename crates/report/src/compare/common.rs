@@ -1,0 +1,265 @@
+//! What two runs have in common, and how it is shown.
+
+use stats::Doubt;
+
+use crate::show;
+use crate::text::table::{Line, Paint, Table, paragraph};
+use crate::view::{Value, View};
+
+/// What both runs have of one kind.
+pub(super) struct Common {
+    /// One and several of that kind.
+    pub(super) names: [&'static str; 2],
+    /// Columns that tell what is compared.
+    pub(super) header: &'static [&'static str],
+    /// Empty where the runs have nothing of the kind in common.
+    pub(super) groups: Vec<Group>,
+    /// What is to be known of the values.
+    pub(super) notes: Vec<String>,
+    /// How many only A has, and only B.
+    pub(super) alone: [usize; 2],
+}
+
+/// What is compared under one title.
+pub(super) struct Group {
+    pub(super) title: String,
+    pub(super) lines: Vec<Compared>,
+}
+
+/// One quantity of both runs.
+pub(super) struct Compared {
+    /// What it is, one text a column.
+    pub(super) names: Vec<String>,
+    pub(super) kind: &'static Kind,
+    pub(super) a: Measured,
+    pub(super) b: Measured,
+    /// The same of both by wall time, where the clients' own work is left out of the others: a
+    /// difference must be one by both.
+    pub(super) by_wall: Option<[Value; 2]>,
+    /// Repetitions of the run that has fewer; 0 where nothing can be decided.
+    pub(super) repeated: u32,
+}
+
+/// What one run has of a quantity.
+#[derive(Clone, Copy)]
+pub(super) struct Measured {
+    /// `None` where it was not found.
+    pub(super) value: Option<Value>,
+    /// True where it is only the least that may be.
+    pub(super) at_least: bool,
+}
+
+/// How a quantity is shown, and which of two is the better.
+pub(super) struct Kind {
+    /// With its interval.
+    whole: fn(&Value) -> String,
+    /// The same in less space.
+    short: fn(&Value) -> String,
+    less_is_better: bool,
+    /// What B is where it is the better, and the worse.
+    words: [&'static str; 2],
+}
+
+/// Operations a second at a load that is the same for all.
+pub(super) const RATE: Kind = Kind {
+    whole: show::rate_value,
+    short: show::rate_value_short,
+    less_is_better: false,
+    words: ["faster", "slower"],
+};
+
+/// Mean time of an operation.
+pub(super) const TIME: Kind = Kind {
+    whole: |v| show::ns(v.center),
+    short: |v| show::ns(v.center),
+    less_is_better: true,
+    words: ["faster", "slower"],
+};
+
+/// The most that a store bears.
+pub(super) const HIGHEST: Kind = Kind { words: ["higher", "lower"], ..RATE };
+
+/// CPU time of an operation.
+pub(super) const COST: Kind = Kind {
+    whole: show::ns_value,
+    short: show::ns_value_short,
+    less_is_better: true,
+    words: ["cheaper", "dearer"],
+};
+
+impl Kind {
+    /// How many times as good the second is.
+    fn ratio(&self, one: &Value, two: &Value) -> Value {
+        if self.less_is_better { ratio(one, two) } else { ratio(two, one) }
+    }
+}
+
+impl Common {
+    /// All groups with whole intervals, or where one does not fit all with half-widths.
+    pub(super) fn render(&self, zone: f64, columns: usize, paint: Paint) -> String {
+        let tight = |group: &Group| Table { gap: 1, ..group.table(self.header, zone, false) };
+        let short = self.groups.iter().any(|group| tight(group).width() > columns);
+        let shown = |group: &Group| {
+            let table = group.table(self.header, zone, short);
+            paint.title(&group.title, columns) + &table.fit(paint, columns)
+        };
+        let notes = self.notes.iter().map(|note| paragraph("  ", 4, note, columns));
+        self.groups.iter().map(shown).collect::<Vec<_>>().join("\n") + &notes.collect::<String>()
+    }
+
+    pub(super) fn left_out(&self, columns: usize) -> String {
+        let [one, several] = self.names;
+        let words = |(run, count): (&str, &usize)| match count {
+            0 => String::new(),
+            1 => paragraph("", 0, &format!("1 {one} is in {run} alone."), columns),
+            n => paragraph("", 0, &format!("{n} {several} are in {run} alone."), columns),
+        };
+        ["A", "B"].into_iter().zip(&self.alone).map(words).collect()
+    }
+}
+
+impl Group {
+    fn table(&self, names: &[&'static str], zone: f64, short: bool) -> Table {
+        let header = [names, &["A", "B", "B by A", "verdict"]].concat();
+        let lines = self.lines.iter().map(|compared| compared.line(zone, short)).collect();
+        Table { header, right: Vec::new(), gap: 2, lines }
+    }
+}
+
+impl Compared {
+    /// Names, both values, ratio and verdict; emphasised where the runs differ.
+    fn line(&self, zone: f64, short: bool) -> Line {
+        let text = if short { self.kind.short } else { self.kind.whole };
+        let shown = |measured: Measured| {
+            let known = |value: Value| {
+                if !measured.at_least {
+                    return text(&value);
+                }
+                format!("≥ {}", text(&Value::alone(value.lo.unwrap_or(value.center))))
+            };
+            measured.value.map_or_else(|| "–".into(), known)
+        };
+        let mut cells = self.names.clone();
+        cells.extend([shown(self.a), shown(self.b)]);
+        let (Some(one), Some(two)) = (self.a.value, self.b.value) else {
+            cells.extend(["–".into(), "undecided".into()]);
+            return Line::Cells(cells, false);
+        };
+        let ratio = self.kind.ratio(&one, &two);
+        let by_wall = self.by_wall.map(|[one, two]| self.kind.ratio(&one, &two));
+        let verdict = self.verdict(&ratio, zone);
+        let holds = by_wall.is_none_or(|ratio| self.verdict(&ratio, zone) == verdict);
+        let [better, worse] = self.kind.words;
+        let (word, differs) = match if holds { verdict } else { stats::Verdict::Undecided } {
+            stats::Verdict::Faster => (better, true),
+            stats::Verdict::Slower => (worse, true),
+            same => (same.name(), false),
+        };
+        cells.extend([show::ratio_value(&ratio), word.into()]);
+        Line::Cells(cells, differs)
+    }
+
+    /// The verdict of one ratio by itself.
+    fn verdict(&self, ratio: &Value, zone: f64) -> stats::Verdict {
+        let known = Doubt::about(self.repeated as usize).is_none();
+        let bounds = ratio.interval().filter(|_| known);
+        let Some((lo, hi)) = bounds.filter(|_| !self.a.at_least && !self.b.at_least) else {
+            return stats::Verdict::Undecided;
+        };
+        let edge = 1.0 + zone;
+        if lo > edge {
+            stats::Verdict::Faster
+        } else if hi < 1.0 / edge {
+            stats::Verdict::Slower
+        } else if lo >= 1.0 / edge && hi <= edge {
+            stats::Verdict::Equal
+        } else {
+            stats::Verdict::Undecided
+        }
+    }
+}
+
+impl Measured {
+    /// What was measured as it is.
+    pub(super) fn of(value: Option<Value>) -> Self {
+        Self { value, at_least: false }
+    }
+}
+
+/// By how much a store's CPU time for the same work may differ on a machine that is as fast.
+const AS_FAST: f64 = 1.1;
+
+/// That the machine was not as fast in both runs: the same store with the same settings needed more
+/// CPU time for the same operations near its limit, where it is as busy in both. Runs with other
+/// arguments may have other keys or values.
+pub(super) fn slower(
+    [a, b]: [&View; 2],
+    target: &str,
+    costs: [Option<Value>; 2],
+) -> Option<String> {
+    let [one, two] = [a, b].map(|view| view.setup.targets.iter().find(|t| t.name == target));
+    let (one, two) = (one?, two?);
+    let alike = one.product == two.product && one.settings == two.settings;
+    if !alike || of_measuring(a) != of_measuring(b) {
+        return None;
+    }
+    let [cost, other] = costs;
+    let by = ratio(&other?, &cost?);
+    let (lo, hi) = by.interval()?;
+    let (slower, times) = match (lo, hi) {
+        (lo, _) if lo > 1.0 => ("B", by.center),
+        (_, hi) if hi < 1.0 => ("A", 1.0 / by.center),
+        _ => return None,
+    };
+    (times >= AS_FAST).then(|| {
+        format!(
+            "the same {target} needed {} the CPU time for each operation in {slower}: the machine \
+             was slower there, if nothing else about it changed, and rates may differ by as much \
+             for that alone (measure both again, in turn)",
+            show::ratio(times)
+        )
+    })
+}
+
+/// Flags that change nothing of what is measured, those with a value and those without.
+const OF_OUTPUT: [&str; 4] = ["--seed", "--out", "--format", "--serve"];
+const OF_OUTPUT_ALONE: [&str; 2] = ["--quiet", "-q"];
+
+/// A run's arguments as far as they may change what an operation costs.
+fn of_measuring(view: &View) -> Vec<&str> {
+    let mut rest = view.setup.command.iter().skip(1).map(String::as_str);
+    let mut kept = Vec::new();
+    while let Some(argument) = rest.next() {
+        let name = argument.split_once('=').map_or(argument, |(name, _)| name);
+        if OF_OUTPUT.contains(&argument) {
+            rest.next();
+        } else if !OF_OUTPUT.contains(&name) && !OF_OUTPUT_ALONE.contains(&argument) {
+            kept.push(argument);
+        }
+    }
+    kept
+}
+
+/// The ratio of two independent values; without an interval where either has none.
+pub(crate) fn ratio(above: &Value, below: &Value) -> Value {
+    let center = above.center / below.center;
+    let (Some(one), Some(two)) = (above.interval(), below.interval()) else {
+        return Value::alone(center);
+    };
+    let down = (above.center / one.0).ln().hypot((two.1 / below.center).ln());
+    let up = (one.1 / above.center).ln().hypot((below.center / two.0).ln());
+    Value::new(center, Some(center * (-down).exp()), Some(center * up.exp()))
+}
+
+/// Pairs of what is the same in both, in A's order, and how many of each have no twin.
+pub(super) fn paired<'a, T>(
+    a: &[&'a T],
+    b: &[&'a T],
+    same: impl Fn(&T, &T) -> bool,
+) -> (Vec<(&'a T, &'a T)>, [usize; 2]) {
+    let twin = |one: &&'a T| b.iter().find(|two| same(one, two)).map(|two| (*one, *two));
+    let pairs: Vec<(&T, &T)> = a.iter().filter_map(twin).collect();
+    let alone = b.iter().filter(|two| !a.iter().any(|one| same(one, two))).count();
+    let left = a.len() - pairs.len();
+    (pairs, [left, alone])
+}

@@ -1,0 +1,68 @@
+//! How a run ended, and how far it came.
+
+use model::SealStatus;
+use std::collections::BTreeSet;
+
+use crate::recorded::Recorded;
+use crate::view::{Course, Status};
+
+/// How a run went; blocks of a search are its probes. A run without a seal lasted at least until
+/// its last trial ended, and its whole blocks are those with a trial of every cell.
+pub(crate) fn course(recorded: &Recorded) -> Course {
+    let started_unix_ms = recorded.header.started_unix_ms;
+    // A wall clock that was set says nothing of how long it took.
+    let steps_ms: i64 = recorded.trials.iter().filter_map(|t| t.clock_step_ms).sum();
+    let seconds = |end: u64| {
+        end.saturating_add_signed(-steps_ms).saturating_sub(started_unix_ms) as f64 / 1e3
+    };
+    let ends = recorded.trials.iter().map(|t| t.started_unix_ms + t.took_ns / 1_000_000);
+    let is_search = recorded.header.plan.search.is_some();
+    let mut course = Course {
+        status: if recorded.running { Status::Running } else { Status::Unsealed },
+        stopped_because: unsealed(recorded).into(),
+        started_unix_ms,
+        took_s: ends.max().map_or(0.0, seconds),
+        resumed: false,
+        blocks: if is_search { recorded.trials.len() as u32 } else { whole_blocks(recorded) },
+        changed: Vec::new(),
+    };
+    if let Some(seal) = &recorded.seal {
+        course.status = match seal.status {
+            SealStatus::Complete => Status::Complete,
+            SealStatus::Interrupted => Status::Interrupted,
+        };
+        course.stopped_because.clone_from(&seal.stopped_because);
+        course.resumed = seal.resumed;
+        course.blocks = seal.blocks;
+        course.took_s = if seal.resumed {
+            // Between its trials it may have lain for hours.
+            recorded.trials.iter().map(|t| t.took_ns as f64 / 1e9).sum()
+        } else {
+            seconds(seal.finished_unix_ms)
+        };
+    }
+    course
+}
+
+/// Why a record has no end.
+pub(crate) fn unsealed(recorded: &Recorded) -> &'static str {
+    if recorded.running {
+        "the run is under way"
+    } else {
+        "the run was killed, or its record could not be written to the end"
+    }
+}
+
+/// Blocks in which every cell of every target that answered was measured.
+pub(crate) fn whole_blocks(recorded: &Recorded) -> u32 {
+    let plan = &recorded.header.plan;
+    let available = |target: &str| recorded.unavailable(target).is_none();
+    let cells: Vec<_> = plan.cells.iter().filter(|c| available(&c.target)).collect();
+    let blocks: BTreeSet<u32> = recorded.trials.iter().map(|t| t.block).collect();
+    let whole = |block: &&u32| {
+        let measured =
+            |cell: &str| recorded.trials.iter().any(|t| t.block == **block && t.cell == cell);
+        cells.iter().all(|c| measured(&c.id))
+    };
+    blocks.iter().filter(whole).count() as u32
+}

@@ -1,0 +1,88 @@
+//! What is to be known of a phase or a cell beside the rules.
+
+use model::{Generation, Header, Sample, Workload};
+
+use crate::cache;
+use crate::notes::Notes;
+use crate::outages;
+use crate::recorded::Recorded;
+use crate::series::{MeasuredPoint, cleaned_anew, is_files_alone};
+
+/// What a clean removed is saved again before the next call, so that there is something to remove.
+const CLEANED_ANEW: &str = "\
+    records that a clean removed are saved again before the client's next call, untimed: rates and \
+    times are those of the calls, but CPU time contains that work, and so does what other clients \
+    waited for";
+
+/// The footnotes that all rows of a phase carry.
+pub(crate) fn of_phase(
+    phase: &MeasuredPoint<'_>,
+    recorded: &Recorded,
+    notes: &mut Notes,
+) -> Vec<usize> {
+    let workload = &phase.cell.workload;
+    let mut carried = Vec::new();
+    if cleaned_anew(workload, phase.planned) {
+        carried.push(notes.add(CLEANED_ANEW));
+    }
+    if let Workload::AppCache(cache) = workload {
+        carried.extend(cache::memory_notes(phase, cache).map(|text| notes.add(text)));
+    }
+    if workload.generation() == Generation::Inside {
+        carried.push(notes.add(format!(
+            "profile {}: values are drawn inside the timed span, as the 2019 script did; rates \
+             and times contain that work, which is the same for every target",
+            workload.profile()
+        )));
+    }
+    if is_files_alone(phase.products) {
+        carried.push(notes.add(
+            "files have no server process: the CPU of their work, also that of the file system, \
+             is counted with the generator's",
+        ));
+    }
+    carried.extend(pinning(&recorded.header, notes));
+    carried.extend(outages::notes(phase, notes));
+    carried
+}
+
+/// What is doubtful about how CPUs were divided.
+pub(crate) fn pinning(header: &Header, notes: &mut Notes) -> Vec<usize> {
+    let facts = header.conditions.facts.iter().filter(|c| c.group == "pinning");
+    let warned = facts.filter_map(|fact| Some((fact, fact.warning.as_ref()?)));
+    warned
+        .map(|(fact, warning)| notes.add(format!("{}: {}; {warning}", fact.name, fact.value)))
+        .collect()
+}
+
+/// Footnotes on what a cell's servers said of themselves while they were sampled.
+pub(crate) fn told_by_samples(cell: &str, recorded: &Recorded, notes: &mut Notes) {
+    let evicted = recorded.counted(cell, |store| store.evicted);
+    if evicted > 0 {
+        notes.add(format!(
+            "`{cell}`: the server removed {evicted} keys because its memory was full: its rates \
+             have that work in them (a larger limit of its memory avoids it)"
+        ));
+    }
+    let refused = recorded.counted(cell, |store| store.refused);
+    if refused > 0 {
+        notes.add(format!(
+            "`{cell}`: the server refused {refused} connections because it had too many (raise its \
+             limit of them)"
+        ));
+    }
+    let plans = &recorded.header.plan.cells;
+    let own = plans.iter().find(|own| own.id == cell).and_then(|own| own.workload.memory());
+    if own.is_some_and(|memory| memory.swap_bytes > 0) {
+        return;
+    }
+    let swapped = |s: &Sample| s.server.as_ref().map(|server| server.swapped_bytes);
+    let samples = recorded.latest(cell).into_iter().flat_map(|trial| recorded.samples_of(trial));
+    if let Some(most @ 1..) = samples.filter_map(swapped).max() {
+        notes.add(format!(
+            "`{cell}`: up to {} of the server's memory were swapped out: it waited for the disk \
+             (give it less data, or the machine more memory)",
+            stats::format_bytes(most)
+        ));
+    }
+}

@@ -1,0 +1,168 @@
+//! Whether the generator had the time to do what was planned: else it was measured, not the store.
+
+use model::calibration::NULL_FACTOR_MIN;
+use model::{Load, Point, Trial, Workload};
+
+use crate::blocks::median;
+use crate::findings::Findings;
+use crate::limits::{BUSY_SHARE_MAX, OWN_SHARE_MAX, OWN_SHARE_NOTE, WAITED_SHARE_MAX};
+use crate::measurement::Measurement;
+use crate::null::{self, Nearness, busy};
+use crate::outages;
+use crate::ramp::near_null;
+use crate::series::{cleaned_anew, is_files_alone};
+use crate::show;
+
+/// The generator's own share of the clients' time: of all points that figures rest on, since a
+/// limit that the generator's work makes is none of the store's.
+pub(super) fn own_work(measurement: &Measurement<'_>, findings: &mut Findings) {
+    // Files are worked on by the clients themselves, and so is what a clean removed.
+    if is_files_alone(measurement.products)
+        || cleaned_anew(&measurement.cell.workload, measurement.planned)
+    {
+        return;
+    }
+    let label = measurement.label();
+    let Some(own) = median(measurement.decisive().map(|point| point.own_share)) else { return };
+    if own > OWN_SHARE_MAX {
+        findings.invalid.push(format!(
+            "{label}: generator-bound, the clients spent {} of their time on the generator's own \
+             work in the median trial (at most {} may): give the generator more CPUs or use fewer \
+             clients",
+            show::percent(own),
+            show::percent(OWN_SHARE_MAX)
+        ));
+    } else if own > OWN_SHARE_NOTE {
+        findings.footnotes.push(format!(
+            "{label}: the clients spent {} of their time on the generator's own work; the store \
+             may be faster than shown",
+            show::percent(own)
+        ));
+    }
+}
+
+/// Requests that were due and never sent: of held points. Of others they are failures.
+pub(super) fn unsent(measurement: &Measurement<'_>, findings: &mut Findings) {
+    let held = measurement.held();
+    let unsent: u64 = held.iter().map(|(_, point)| point.unsent).sum();
+    if unsent > 0 {
+        let why = outages::of_points(&held).unwrap_or_else(|| {
+            "offer a lower rate, or allow more under way with --clients or --pipeline".into()
+        });
+        findings.invalid.push(format!(
+            "{}: {unsent} requests were due and could not be sent within the time-out: {why}",
+            measurement.label()
+        ));
+    }
+}
+
+/// Event loops without rest beside a server that rests: of held points of a closed load. Under an
+/// open load a thread may keep its CPU busy by waiting; there the lag tells. A peak only says where
+/// a limit may be looked for, and what is found there is set against the null server.
+pub(super) fn busy_threads(measurement: &Measurement<'_>, findings: &mut Findings) {
+    let Workload::Kv(kv) = &measurement.cell.workload else { return };
+    let is_closed = |at: &(&Trial, &Point)| !measurement.is_paced(*at);
+    let closed: Vec<_> = measurement.held().into_iter().filter(is_closed).collect();
+    let Some((own, server)) = busy(&closed, kv.threads).filter(|(own, _)| *own > BUSY_SHARE_MAX)
+    else {
+        return;
+    };
+    let (label, own) = (measurement.label(), show::percent(own));
+    match server {
+        Some(server) if server > BUSY_SHARE_MAX => {}
+        Some(server) => findings.invalid.push(format!(
+            "{label}: generator-bound, its threads used {own} of their CPUs and the server {} of \
+             one: give it more with --threads",
+            show::percent(server)
+        )),
+        None => findings.footnotes.push(format!(
+            "{label}: the generator's threads used {own} of their CPUs; the server may be faster \
+             than shown (try more --threads)"
+        )),
+    }
+}
+
+/// A generator that waits for a CPU sends late: of points at a rate, as long as the store was
+/// below its limit. Beyond it, clients that are all waiting make requests late as well.
+pub(super) fn waiting(measurement: &Measurement<'_>, findings: &mut Findings) {
+    let threads = f64::from(measurement.cell.threads());
+    let below = measurement.decisive.iter().filter_map(|(trial, groups)| {
+        let first = groups.first()?.iter();
+        Some(first.filter(|point| measurement.is_paced((trial, point))))
+    });
+    let shares: Vec<f64> = below.flatten().map(|point| null::waited(point, threads)).collect();
+    let waited = shares.iter().sum::<f64>() / shares.len().max(1) as f64;
+    if waited > WAITED_SHARE_MAX {
+        let place = if measurement.ramp.is_some() {
+            format!("`{}`: up to the knee", measurement.cell.id)
+        } else {
+            format!("{}:", measurement.label())
+        };
+        let sentence = format!(
+            "{place} the generator waited {} of the time for a CPU: stop what else runs there, \
+             give it CPUs of its own, or measure on a quieter machine",
+            show::percent(waited)
+        );
+        findings.not_steady("the generator had no CPU", sentence);
+    }
+}
+
+/// A target that is nearly as fast as a server that does nothing was not measured, the generator
+/// was. Of a held point its rate is set against the null server; of a ladder the knee, which is
+/// then the least that the store bears (see `ramp`); of a search its answer, for which the same
+/// holds (see `search`). A footnote where a load could not be put on the null server, or where the
+/// server was seen to have no rest while the generator had. A record that knows of no null server
+/// is not judged.
+pub(super) fn null_server(measurement: &Measurement<'_>, findings: &mut Findings) {
+    let Measurement { recorded, cell, phase, .. } = measurement;
+    if let Some((ramp, _)) = measurement.ramp {
+        let place = format!("`{}`", cell.id);
+        match near_null(ramp, recorded) {
+            Some((Nearness::Disturbed, knee, null)) => {
+                null::disturbed(&format!("{place}: the knee is"), knee, null, findings);
+            }
+            Some((near, ..)) => findings.footnotes.extend(near.note(&place, null::RAMP_CURE)),
+            None => {}
+        }
+        return;
+    }
+    let (held, label) = (measurement.held(), measurement.label());
+    let Workload::Kv(kv) = &cell.workload else { return };
+    let known = recorded.null_rate(&cell.id, phase).filter(|_| !held.is_empty());
+    let Some(known) = known else { return };
+    let Some(null) = known.rate_per_s else {
+        let why = known.not_checked.as_deref().unwrap_or("no reason was recorded");
+        findings.footnotes.push(format!("{label}: not checked against the null server: {why}"));
+        return;
+    };
+    let answered = || median(held.iter().filter_map(|(_, point)| Some(point.whole()?.rate_per_s)));
+    let (rate, seen, cure) = match cell.load.in_phase(phase) {
+        Load::Open { rate_per_s, .. } => {
+            let cure = "plan a lower --rate, or give the generator more --threads and CPUs";
+            (Some(rate_per_s as f64), "the plan is", cure)
+        }
+        Load::Closed { .. } | Load::Ramp { .. } => {
+            let cure = "give it more --threads and CPUs, or measure on a larger machine";
+            (answered(), "the server answered", cure)
+        }
+    };
+    let Some(rate) = rate else { return };
+    let own_limit = || {
+        let is_closed = held.first().is_some_and(|at| !measurement.is_paced(*at));
+        let busy = busy(&held, kv.threads).filter(|_| is_closed)?;
+        null::at_its_limit(busy, &recorded.header, &cell.target, known)
+    };
+    match null::nearness(rate, null, own_limit) {
+        Nearness::Disturbed => {
+            null::disturbed(&format!("{label}: {seen}"), rate, null, findings);
+        }
+        Nearness::Bound(factor) => findings.invalid.push(format!(
+            "{label}: generator-bound, {seen} {} and the generator reaches {} on a null server \
+             ({} as much, at least {NULL_FACTOR_MIN}× must be): {cure}",
+            show::rate(rate),
+            show::rate(null),
+            show::ratio(factor),
+        )),
+        near => findings.footnotes.extend(near.note(&label, cure)),
+    }
+}

@@ -1,0 +1,139 @@
+//! Whether what was asked for was done, and all of it.
+
+use model::{Counts, Point, StoreCounters, Trial, Workload};
+
+use crate::findings::Findings;
+use crate::limits::{ERROR_SHARE_MAX, LENGTH_SHARE_MIN, MISS_SHARE_MAX, SILENCE_MIN, WRONG_MAX};
+use crate::measurement::{Counted, Measurement, Part};
+use crate::show;
+
+/// What a server that counts lifetimes in whole seconds may take off one.
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// Wrong values: of every point, in the warm-up as well.
+pub(super) fn wrong(measurement: &Measurement<'_>, operation: &Counted, findings: &mut Findings) {
+    let Counts { wrong, .. } = operation.all;
+    if wrong > WRONG_MAX {
+        let plural = if wrong == 1 { "" } else { "s" };
+        findings.invalid.push(format!(
+            "`{}` {}: {wrong} wrong value{plural} in {} operations (of another length or content \
+             than was written)",
+            measurement.cell.id,
+            operation.name,
+            operation.all.total()
+        ));
+    }
+}
+
+/// What should exist and was not found: of every point that is in a figure. What finds nothing
+/// while a limit is looked for is answered too quickly, so the limit found would be too high.
+pub(super) fn missing(measurement: &Measurement<'_>, operation: &Counted, findings: &mut Findings) {
+    let is_control = |at: &(&Trial, &Point)| measurement.part(at) == Part::Control;
+    if operation.is_warmup || measurement.points.iter().any(is_control) {
+        return;
+    }
+    let (workload, counts) = (&measurement.cell.workload, &operation.all);
+    let missing = match workload {
+        // Where nobody writes, nothing may vanish; beside writes and cleans some layouts lose
+        // records by their own races, which is a footnote.
+        Workload::AppCache(_) if measurement.only_reads() => counts.lost,
+        Workload::AppCache(_) => 0,
+        Workload::Kv(kv) if kv.follows => match excused_pairs(measurement) {
+            Some(excused) => counts.miss.saturating_sub(excused),
+            None => return,
+        },
+        other if other.misses_are_planned() => 0,
+        _ => counts.miss,
+    };
+    let share = missing as f64 / counts.total().max(1) as f64;
+    if share > MISS_SHARE_MAX {
+        findings.invalid.push(format!(
+            "`{}` {}: {missing} of {} {} that should exist were not found ({}; at most {} may be \
+             missing){}",
+            measurement.cell.id,
+            operation.name,
+            counts.total(),
+            show::things(workload),
+            show::percent(share),
+            show::percent(MISS_SHARE_MAX),
+            expired(measurement)
+        ));
+    }
+}
+
+/// Misses that evictions explain where a read follows the write of its own key, once that is
+/// acknowledged; `None` where a lifetime may be over by then.
+fn excused_pairs(measurement: &Measurement<'_>) -> Option<u64> {
+    let slowest_ns = |(_, point): &(&Trial, &Point)| {
+        let parts = point.operations.iter().filter(|o| o.operation != point.phase);
+        parts.map(|o| o.service.max_ns()).sum::<u64>()
+    };
+    let slowest_ns = measurement.points.iter().map(slowest_ns).max().unwrap_or(0);
+    let lifetime_ns = measurement.cell.workload.ttl_s().saturating_mul(SECOND_NS);
+    if lifetime_ns > 0 && slowest_ns + SECOND_NS >= lifetime_ns {
+        return None;
+    }
+    let evicted = |store: &StoreCounters| store.evicted;
+    Some(measurement.recorded.counted(&measurement.cell.id, evicted))
+}
+
+/// Names the lifetime of sessions as the cause where a trial outlived it.
+fn expired(measurement: &Measurement<'_>) -> String {
+    let workload = &measurement.cell.workload;
+    let ttl_s = workload.ttl_s();
+    let longest_ns = measurement.points.iter().map(|(t, _)| t.took_ns).max().unwrap_or(0);
+    if ttl_s == 0 || u128::from(ttl_s) * 1_000_000_000 >= u128::from(longest_ns) {
+        return String::new();
+    }
+    format!(
+        ": they expired, since {} live {ttl_s} s and a trial took {} s; raise `ttl_s`",
+        show::things(workload),
+        longest_ns / 1_000_000_000
+    )
+}
+
+/// Failures: of held points. Beyond its knee or the limits of a search a store may fail, and by
+/// failures both are known; a control of pairs doubts what it tells.
+pub(super) fn failed(measurement: &Measurement<'_>, operation: &Counted, findings: &mut Findings) {
+    let counts = &operation.held;
+    let share = counts.error as f64 / counts.total().max(1) as f64;
+    if share > ERROR_SHARE_MAX {
+        findings.invalid.push(format!(
+            "`{}` {}: {} of {} operations failed ({}; at most {} may): {}",
+            measurement.cell.id,
+            operation.name,
+            counts.error,
+            counts.total(),
+            show::percent(share),
+            show::percent(ERROR_SHARE_MAX),
+            show::classes(counts)
+        ));
+    }
+}
+
+/// Whether each point lasted as long as planned: nothing is answered any more where one server of
+/// several is gone and every client waits for it. Not asked where requests that nobody answers make
+/// a point miss (see [`Measurement::planned_ns`]).
+pub(super) fn cut_short(measurement: &Measurement<'_>, findings: &mut Findings) {
+    let whole = measurement.points.iter().filter(|(trial, _)| trial.failure.is_none());
+    let silent = |at: &(&Trial, &Point)| {
+        let (point, planned_ns) = (at.1, measurement.planned_ns(*at)?);
+        let operations = point.whole().map_or(0, |whole| whole.counts.total());
+        // Where few operations follow one another, the last may have been long before the end.
+        let usual_ns = point.length_ns / operations.max(1);
+        let silent_ns = planned_ns.saturating_sub(point.length_ns);
+        let is_told = operations > 0 && silent_ns > usual_ns.saturating_mul(SILENCE_MIN);
+        is_told.then_some((silent_ns, planned_ns))
+    };
+    let Some((silent_ns, planned_ns)) = whole.filter_map(silent).max() else { return };
+    if silent_ns as f64 / planned_ns.max(1) as f64 > 1.0 - LENGTH_SHARE_MIN {
+        findings.invalid.push(format!(
+            "{}: nothing was answered in the last {} of {} (at most {} may be): see what became of \
+             the server",
+            measurement.label(),
+            show::ns(silent_ns as f64),
+            show::ns(planned_ns as f64),
+            show::percent(1.0 - LENGTH_SHARE_MIN)
+        ));
+    }
+}

@@ -1,0 +1,98 @@
+//! Whether what was measured stayed as it was.
+
+use model::{Point, Stop};
+use stats::compare::FEWEST_BLOCKS;
+use stats::steady::{FEWEST_INTERVALS, Steady, is_steady};
+
+use crate::blocks::median;
+use crate::findings::Findings;
+use crate::limits::{DRIFT_SHARE_MAX, LONGEST_SHARE_MAX};
+use crate::measurement::Measurement;
+use crate::ramp::against_words;
+use crate::show;
+
+/// Whether the rate moves within the phase, in block after block: of held points whose load stays
+/// the same. A stage or a probe is too short for it; there a store that changes contradicts itself,
+/// for which ladders and searches have rules of their own.
+pub(super) fn drift(measurement: &Measurement<'_>, findings: &mut Findings) {
+    let held = measurement.held();
+    if held.is_empty() || measurement.changes_by_plan() {
+        return;
+    }
+    let label = measurement.label();
+    let longest = |(_, point): &(_, &Point)| longest_share(point);
+    let longest = median(held.iter().filter_map(longest));
+    if let Some(share) = longest.filter(|share| *share > LONGEST_SHARE_MAX) {
+        findings.footnotes.push(format!(
+            "{label}: one operation lasted {} of its phase, too much to judge whether the rate was \
+             steady",
+            show::percent(share)
+        ));
+        return;
+    }
+    let blocks = measurement.series().map(|series| series.done_per_interval.as_slice());
+    let change = match is_steady(blocks, DRIFT_SHARE_MAX) {
+        Steady::Yes => return,
+        Steady::TooShort => return too_short(measurement, held.len(), findings),
+        Steady::NotShown(lo, hi) => {
+            findings.footnotes.push(format!(
+                "{label}: steadiness is not shown, within the phase the rate changes by {} to {} \
+                 of its mean (more blocks, or longer ones, tell)",
+                show::signed_percent(lo),
+                show::signed_percent(hi)
+            ));
+            return;
+        }
+        Steady::No(change) => change,
+    };
+    let direction = if change > 0.0 { "rises" } else { "falls" };
+    let text = format!(
+        "{label}: the rate {direction} by {} of its mean within the phase, in block after block",
+        show::percent(change.abs())
+    );
+    if measurement.is_cold() {
+        findings.footnotes.push(format!("{text}, as it does where the page cache fills"));
+    } else if measurement.keeps_its_data() {
+        let sentence = format!("{text}: warm up longer or measure longer");
+        findings.not_steady("rates drifted while they were measured", sentence);
+    } else {
+        let text = format!("{text}, as it may where data grow or clients end one by one");
+        findings.footnotes.push(text);
+    }
+}
+
+/// A phase of too few intervals, or blocks, to judge whether its rate was steady: one that ends by
+/// time can be longer, so the run is UNREPLICATED; of others it is a footnote.
+fn too_short(measurement: &Measurement<'_>, blocks: usize, findings: &mut Findings) {
+    let stop = measurement.planned.map(|planned| planned.stop);
+    let judged = measurement.keeps_its_data() && blocks >= FEWEST_BLOCKS;
+    let Some(Stop::AfterNs(planned_ns)) = stop.filter(|_| judged) else {
+        let text = "too short, or too few blocks, to judge whether the rate was steady";
+        findings.footnotes.push(text.into());
+        return;
+    };
+    let interval_ns = measurement.series().map(|series| series.interval_ns).max().unwrap_or(0);
+    findings.unreplicated(format!(
+        "{} of measurement in a block are too short to judge whether the rate was steady, {} are \
+         the least: --duration, or for a study --set measure_ms=",
+        show::ns(planned_ns as f64),
+        show::ns(((FEWEST_INTERVALS as u64 + 1) * interval_ns) as f64)
+    ));
+}
+
+/// The longest operation of a point as a share of it.
+fn longest_share(point: &Point) -> Option<f64> {
+    let longest_ns = point.operations.iter().map(|o| o.service.max_ns()).max()?;
+    Some(longest_ns as f64 / point.length_ns.max(1) as f64)
+}
+
+/// Stages that did not hold below the knee, or held above it: what a store that changes does to a
+/// ladder.
+pub(super) fn contradicted(measurement: &Measurement<'_>, findings: &mut Findings) {
+    let Some((ramp, _)) = measurement.ramp else { return };
+    if ramp.is_contradicted() {
+        let cure = "measure on a quieter machine, or with longer stages";
+        let sentence = format!("{}: {cure}", against_words(ramp));
+        findings.not_steady("stages contradict the knee", sentence);
+    }
+}

@@ -1,0 +1,120 @@
+//! Whether all was measured that was planned.
+
+use model::{Cell, SealStatus, Trial};
+use stats::compare::FEWEST_BLOCKS;
+
+use crate::ending::{unsealed, whole_blocks};
+use crate::findings::Findings;
+use crate::measurement::Measurement;
+use crate::recorded::Recorded;
+use crate::view::RampOutcome;
+
+/// Targets that the user named.
+pub(super) fn named_targets(recorded: &Recorded, _: &[Measurement<'_>], findings: &mut Findings) {
+    for target in recorded.header.plan.targets.iter().filter(|t| t.named) {
+        if let Some(failure) = recorded.unavailable(&target.name) {
+            findings.invalid.push(format!(
+                "target `{}` was named and cannot be used ({}): the reason stands where it is \
+                 listed as not run",
+                target.name, failure.class
+            ));
+        }
+    }
+}
+
+/// Whole blocks. A search has none, and says itself what is missing of it.
+pub(super) fn blocks(recorded: &Recorded, _: &[Measurement<'_>], findings: &mut Findings) {
+    if recorded.header.plan.search.is_some() {
+        return;
+    }
+    if recorded.trials.is_empty() && !recorded.running {
+        findings.invalid.push(format!("no trial was measured{}", why_no_trial(recorded)));
+        return;
+    }
+    let blocks = recorded.seal.as_ref().map_or_else(|| whole_blocks(recorded), |s| s.blocks);
+    if recorded.running {
+        let text = format!("the run is under way, {blocks} whole blocks of it are measured so far");
+        findings.unreplicated(text);
+    } else if blocks == 0 {
+        let text = "the run ended before every cell was measured once: go on with --resume";
+        findings.invalid.push(text.into());
+    }
+}
+
+/// Why nothing was measured, as far as the record tells.
+fn why_no_trial(recorded: &Recorded) -> String {
+    let missing: Vec<String> = recorded
+        .targets
+        .iter()
+        .filter_map(|t| Some(format!("{} {}", t.name, t.unavailable.as_ref()?.class)))
+        .collect();
+    if !missing.is_empty() {
+        return format!(" ({}; see what was not run)", missing.join(", "));
+    }
+    match &recorded.seal {
+        Some(seal) => format!(" ({})", seal.stopped_because),
+        None => format!(" ({})", unsealed(recorded)),
+    }
+}
+
+/// Trials that failed. Of a search they are probes, and by those that failed its limit is known: it
+/// says where one failed that should not have.
+pub(super) fn failed_trials(
+    recorded: &Recorded,
+    cell: &Cell,
+    trials: &[&Trial],
+    findings: &mut Findings,
+) {
+    let failures: Vec<_> = trials.iter().filter_map(|t| t.failure.as_ref()).collect();
+    if let Some(first) = failures.first().filter(|_| recorded.header.plan.search.is_none()) {
+        findings.invalid.push(format!(
+            "`{}`: {} of {} trials failed, first: {}: {}",
+            cell.id,
+            failures.len(),
+            trials.len(),
+            first.class,
+            first.reason()
+        ));
+    }
+}
+
+/// Cells of a complete run without any trial.
+pub(super) fn missing_cells(
+    recorded: &Recorded,
+    cell: &Cell,
+    trials: &[&Trial],
+    findings: &mut Findings,
+) {
+    let complete = recorded.seal.as_ref().is_some_and(|s| s.status == SealStatus::Complete);
+    if complete && trials.is_empty() && !recorded.trials.is_empty() {
+        findings.invalid.push(format!("`{}` was never measured", cell.id));
+    }
+}
+
+/// Fewest repetitions of a phase that a run may have to be VALID. A search repeats the rates around
+/// its answer as often as it was told to.
+pub(super) fn repetitions(recorded: &Recorded, all: &[Measurement<'_>], findings: &mut Findings) {
+    let plan = &recorded.header.plan;
+    let repetitions = all.iter().map(|one| one.decisive.len()).filter(|have| *have > 0);
+    let fewest = repetitions.min().filter(|have| *have < FEWEST_BLOCKS && plan.search.is_none());
+    let Some(have) = fewest else { return };
+    let plural = if have == 1 { "" } else { "s" };
+    let cure = if plan.study == "bench" {
+        "--blocks 3"
+    } else {
+        "a longer --budget, or --set blocks_min=3"
+    };
+    findings.unreplicated(format!(
+        "{have} block{plural} of a cell, {FEWEST_BLOCKS} are the fewest for an interval or a \
+         ranking: {cure}"
+    ));
+}
+
+/// A ladder that shows nothing.
+pub(super) fn never_held(measurement: &Measurement<'_>, findings: &mut Findings) {
+    if let Some((_, view)) =
+        measurement.ramp.filter(|(_, view)| view.outcome == RampOutcome::NeverHeld)
+    {
+        findings.invalid.push(view.sentence.clone());
+    }
+}

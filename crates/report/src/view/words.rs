@@ -1,0 +1,98 @@
+//! Verdicts and outcomes: each a word that JSON, tables and people read.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// Declares an enum each of whose variants is one word.
+macro_rules! words {
+    ($(#[$about:meta])* $name:ident {
+        $($(#[$meaning:meta])* $variant:ident = $word:literal,)+
+    }) => {
+        $(#[$about])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+        pub enum $name {
+            $($(#[$meaning])* #[serde(rename = $word)] $variant,)+
+        }
+
+        impl $name {
+            /// The word.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $word,)+
+                }
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(self.name())
+            }
+        }
+    };
+}
+
+words! {
+    /// What was found about a statement.
+    ClaimVerdict {
+        /// It holds here.
+        Confirmed = "confirmed",
+        /// It does not hold here.
+        Refuted = "refuted",
+        /// Neither is shown.
+        Undecided = "undecided",
+        /// What it is about was not measured.
+        NotRun = "not run",
+    }
+}
+
+words! {
+    /// How a recommendation stands to that of the study's source.
+    Agreement {
+        /// It is the same.
+        Same = "same",
+        /// It is another one.
+        Different = "different",
+        /// The measurements cannot say.
+        Undecided = "undecided",
+    }
+}
+
+words! {
+    /// How a run ended.
+    Status {
+        /// As planned.
+        Complete = "complete",
+        /// It was stopped, and can be resumed.
+        Interrupted = "interrupted",
+        /// It has not.
+        Running = "running",
+        /// It was killed.
+        Unsealed = "unsealed",
+    }
+}
+
+words! {
+    /// What a ramp found.
+    RampOutcome {
+        /// The most that the store bears.
+        Found = "found",
+        /// Every stage held: rates are the least that the store bears.
+        NeverMissed = "never-missed",
+        /// The generator was the limit: rates are the least that the store bears.
+        Generator = "generator",
+        /// Not even the lowest stage held.
+        NeverHeld = "never-held",
+        /// No ramp came to its end.
+        Broken = "broken",
+    }
+}
+
+words! {
+    /// Which way of a ramp a stage is a part of.
+    StageWay {
+        /// Up to the highest stage.
+        Up = "up",
+        /// Down from it.
+        Down = "down",
+    }
+}
