@@ -35,6 +35,7 @@ fn sample(n: u64) -> Sample {
             evicted: Some(if n == 6 { 4 } else { 0 }),
             ..StoreCounters::default()
         }),
+        group_bytes: (n != 2).then_some(3_000_000 + 4096 * n),
         network: (n > 0).then(|| NetworkUse {
             interface: "lo".into(),
             received_bytes: 1_000_000 * n,

@@ -126,6 +126,7 @@ pub(crate) fn sampled(second: u64) -> Event {
         server: Some(used.clone()),
         generator: used,
         store: Some(store),
+        group_bytes: None,
         network: Some(network),
     };
     Event::Sampled { cell: CELL.into(), sample: Box::new(sample) }

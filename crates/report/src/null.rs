@@ -2,7 +2,7 @@
 //! generator reaches on a server that does nothing, and who was busy.
 
 use model::calibration::{NULL_FACTOR_CHANCE, NULL_FACTOR_MIN};
-use model::{Header, NullRate, Point, Product, Program, Trial};
+use model::{Header, NullRate, Point, Product, Trial};
 
 use crate::blocks::median;
 use crate::findings::Findings;

@@ -118,8 +118,14 @@ fn duration(seconds: f64) -> String {
 /// Sections before failures and claims, and those behind them, in the order in which they are
 /// shown.
 pub(crate) fn sections(view: &View) -> [Vec<Section>; 2] {
-    let found =
-        [problems::section, locks::section, effort::section, growth::section, ramp::section, happened::section];
+    let found = [
+        problems::section,
+        locks::section,
+        effort::section,
+        growth::section,
+        ramp::section,
+        happened::section,
+    ];
     let behind = vec![advice(view), settings_of_targets(view)];
     [found.iter().map(|section| section(view)).collect(), behind]
 }
