@@ -193,8 +193,12 @@ fn a_server_deep_in_swap_is_stopped_within_seconds() {
 
 /// The role at work, with the ids of its server and its guard, and its control group.
 fn owner(base: &Path) -> (Child, u32, u32, PathBuf) {
-    let mut owner =
-        role("role_owner").env("RIG_TEST_BASE", base).stdout(Stdio::piped()).spawn().unwrap();
+    let mut owner = role("role_owner")
+        .env("RIG_TEST_BASE", base)
+        .env("TMPDIR", base)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
     let lines = BufReader::new(owner.stdout.take().unwrap()).lines();
     let line = lines.map(Result::unwrap).find(|l| l.contains("owned ")).unwrap();
     let words: Vec<&str> = line.split_once("owned ").unwrap().1.split(' ').collect();
