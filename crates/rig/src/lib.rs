@@ -69,7 +69,7 @@ pub use page_cache::empty_page_cache;
 pub use redis::start_redis;
 pub use scratch::Scratch;
 pub use search::SearchPath;
-pub use server::{Server, ServerSpec};
+pub use server::{Role, Server, ServerSpec};
 pub use settings::check_settings;
 pub use shelf::Shelf;
 pub use size::{directory_bytes, process_memory_bytes};
