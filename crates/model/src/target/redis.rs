@@ -17,9 +17,15 @@ pub struct RedisWay {
     pub is_cluster: bool,
     /// True to speak RESP3.
     pub is_resp3: bool,
+    /// Sentinels that know which server is the primary now, and have its password; empty where the
+    /// server stays the same.
+    pub sentinels: Vec<NetAddress>,
 }
 
 impl RedisWay {
+    /// What Sentinels call the primary.
+    pub const SENTINEL_NAME: &str = "primary";
+
     /// Words for what differs from the default, each with a comma before it.
     pub(super) fn words(&self) -> String {
         let tls = self.tls.as_ref().map_or("", TlsFiles::words);
@@ -38,6 +44,7 @@ pub(super) fn parse(url: &Url) -> Result<Endpoint, UrlError> {
         tls: scheme.starts_with("rediss").then(TlsFiles::default),
         is_cluster: scheme.ends_with("+cluster") || is_cluster(url)?,
         is_resp3: is_resp3(url)?,
+        sentinels: Vec::new(),
     };
     let (address, database) = if is_unix {
         (unix(url)?, database(url, &query(url, "db").unwrap_or_default())?)
@@ -113,7 +120,7 @@ mod tests {
         assert_eq!(way("redis://h?cluster=false&protocol=2"), RedisWay::default());
         let tls = Some(TlsFiles::default());
         assert_eq!(way("rediss://h"), RedisWay { tls: tls.clone(), ..RedisWay::default() });
-        let all = RedisWay { tls, is_cluster: true, is_resp3: true };
+        let all = RedisWay { tls, is_cluster: true, is_resp3: true, ..RedisWay::default() };
         assert_eq!(way("rediss://h?cluster=true&protocol=3"), all);
         assert_eq!(way("rediss+cluster://h?protocol=3"), all);
         assert!(way("redis+cluster://h:7000/0").is_cluster);
