@@ -272,7 +272,7 @@ impl<'a> Bench<'a> {
         };
         let guard = &self.setup.guard;
         let server = match product {
-            Product::Redis => rig::start_redis(guard, &spec)?,
+            Product::Redis => return Ok(rig::start_replicated(guard, &spec)?),
             Product::Memcached => rig::start_memcached(guard, &spec)?,
             Product::Files | Product::Mysql => {
                 let template = match self.template.take() {
