@@ -16,6 +16,7 @@ use crate::memcached::requests::KEY_BYTES_MAX;
 use crate::redis::Replies;
 use crate::redis::hello::{Login, hello};
 use crate::redis::requests::{self, CommandError, Holes};
+use crate::redis::sentinel;
 use crate::redis::survey::ClusterSurvey;
 use crate::socket::resolve;
 use crate::{memcached, tls};
@@ -42,7 +43,7 @@ pub struct Access {
 }
 
 /// Reads where the servers of an endpoint are. Only a cluster is connected to, which must tell
-/// within `timeout` who has its slots.
+/// within `timeout` who has its slots, and Sentinels, which must tell who is the primary.
 ///
 /// Errors: a product that has no wire protocol here, a host that has no address, files of TLS that
 /// cannot be read, a cluster that does not tell.
@@ -91,6 +92,7 @@ fn redis_servers(endpoint: &Endpoint, timeout: Duration) -> Result<Servers, Fail
     let (hello, hello_replies) = said.map(|s| (s.bytes, s.replies)).unwrap_or_default();
     let survey = ClusterSurvey::of(endpoint, &members, timeout);
     let survey = survey.map(|survey| Box::new(survey) as Box<dyn Survey>);
+    let survey = survey.or_else(|| sentinel::survey(endpoint, timeout));
     Ok(Servers { nodes, tls, hello, hello_replies, route, survey })
 }
 

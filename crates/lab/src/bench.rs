@@ -6,7 +6,9 @@ use model::{
     Backend, Connections, Endpoint, ErrorClass, Failure, Layout, MemoryUse, Plan, PlannedTarget,
     Product, Workload,
 };
-use rig::{Guard, MariadbTemplate, MemoryGroup, Pinning, SearchPath, Server, ServerSpec, Shelf};
+use rig::{
+    Guard, MariadbTemplate, MemoryGroup, Pinning, Role, SearchPath, Server, ServerSpec, Shelf,
+};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::path::{Path, PathBuf};
@@ -58,8 +60,8 @@ pub struct Bench<'a> {
     machines: BTreeMap<PathBuf, Machine>,
 }
 
-/// Where a store is, the server started for it, and what its files lie on.
-type Placed = (Endpoint, Option<Server>, Option<Arc<Shelf>>);
+/// Where a store is, the servers started for it, and what its files lie on.
+type Placed = (Endpoint, Vec<(Role, Server)>, Option<Arc<Shelf>>);
 
 impl<'a> Bench<'a> {
     /// Nothing is started yet.
@@ -183,13 +185,13 @@ impl<'a> Bench<'a> {
             None => Some(self.setup.disk.clone()),
         };
         let machine = disk.map(|disk| self.machine(&disk));
-        let (endpoint, server, lies_on) = match (existing, product) {
+        let (endpoint, servers, lies_on) = match (existing, product) {
             (Some(Endpoint::Files { directory }), _) => self.directory(&directory)?,
-            (Some(endpoint), _) => (endpoint, None, None),
+            (Some(endpoint), _) => (endpoint, Vec::new(), None),
             (None, Product::Files) => self.directory(&self.setup.disk.clone())?,
             (None, product) => {
-                let server = self.server(product, target, group)?;
-                (server.endpoint().clone(), Some(server), None)
+                let (endpoint, servers) = self.servers(product, target, group)?;
+                (endpoint, servers, None)
             }
         };
         let mut admin = admin(&endpoint, Duration::from_nanos(self.plan.timeout_ns))?;
@@ -202,12 +204,13 @@ impl<'a> Bench<'a> {
             let limit_bytes =
                 group.map_or_else(|| limit(admin.as_mut()), |group| Some(group.plan().limit_bytes));
             if let Some(demand) = Demand::of_target(self.plan, &target.name, &own)? {
-                machine.fits(product, &demand, limit_bytes)?;
+                let copies = servers.iter().filter(|(role, _)| *role == Role::Replica).count() + 1;
+                machine.fits(product, (&demand, copies), limit_bytes)?;
             }
         }
         let rooms =
             if shared { self.admit(target, &endpoint, admin.as_mut(), &own)? } else { Vec::new() };
-        Ok(Store { product, endpoint, admin, own, rooms, machine, written: None, server, lies_on })
+        Ok(Store { product, endpoint, admin, own, rooms, machine, written: None, servers, lies_on })
     }
 
     /// This machine as it was when the run first used a directory.
@@ -251,15 +254,15 @@ impl<'a> Bench<'a> {
             Entry::Vacant(free) => free.insert(Arc::new(Shelf::new(&self.setup.guard, parent)?)),
         };
         let endpoint = Endpoint::Files { directory: place.directory()? };
-        Ok((endpoint, None, Some(place.clone())))
+        Ok((endpoint, Vec::new(), Some(place.clone())))
     }
 
-    fn server(
+    fn servers(
         &mut self,
         product: Product,
         target: &PlannedTarget,
         group: Option<&MemoryGroup>,
-    ) -> Result<Server, Failure> {
+    ) -> Result<(Endpoint, Vec<(Role, Server)>), Failure> {
         let spec = ServerSpec {
             program: target.program,
             settings: target.settings_of(product),
@@ -269,17 +272,18 @@ impl<'a> Bench<'a> {
             ..ServerSpec::new(self.setup.disk.clone())
         };
         let guard = &self.setup.guard;
-        match product {
-            Product::Redis => return Ok(rig::start_redis(guard, &spec)?),
-            Product::Memcached => return Ok(rig::start_memcached(guard, &spec)?),
-            Product::Files | Product::Mysql => {}
-        }
-        let template = match self.template.take() {
-            Some(template) => template,
-            None => MariadbTemplate::make(guard, &self.setup.disk, &self.search)?,
+        let server = match product {
+            Product::Redis => return Ok(rig::start_replicated(guard, &spec)?),
+            Product::Memcached => rig::start_memcached(guard, &spec)?,
+            Product::Files | Product::Mysql => {
+                let template = match self.template.take() {
+                    Some(template) => template,
+                    None => MariadbTemplate::make(guard, &self.setup.disk, &self.search)?,
+                };
+                rig::start_mariadb(guard, self.template.insert(template), &spec)?
+            }
         };
-        let server = rig::start_mariadb(guard, self.template.insert(template), &spec)?;
-        Ok(server)
+        Ok((server.endpoint().clone(), vec![(Role::Primary, server)]))
     }
 
     /// Ends the bench; what its trials left on the disk stays as long as what is returned.

@@ -36,11 +36,12 @@ impl Machine {
     pub(crate) fn fits(
         &self,
         product: Product,
-        demand: &Demand,
+        (demand, copies): (&Demand, usize),
         limit_bytes: Option<u64>,
     ) -> Result<(), Failure> {
         let (bytes, sum, before, what) = if product.keeps_keys() {
-            let bytes = demand.bytes_on_one_of(1).min(limit_bytes.unwrap_or(u64::MAX));
+            let each = demand.bytes_on_one_of(1).min(limit_bytes.unwrap_or(u64::MAX));
+            let bytes = each.saturating_mul(copies as u64);
             (bytes, demand.to_string(), self.before.memory_bytes, "this machine's memory".into())
         } else {
             let (bytes, sum) = demand.on_disk();
@@ -142,7 +143,7 @@ mod tests {
     fn what_does_not_fit_is_refused() {
         let fits = |product, keys, limit| {
             let demand = crate::room::tests::demand(keys);
-            machine().fits(product, &demand, limit).map_err(|failure| failure.message)
+            machine().fits(product, (&demand, 1), limit).map_err(|failure| failure.message)
         };
         assert_eq!(fits(Product::Redis, 1_000_000, None), Ok(()));
         let refused = fits(Product::Redis, 100_000_000, None).unwrap_err();

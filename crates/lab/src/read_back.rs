@@ -32,6 +32,9 @@ pub(crate) fn of_keys(
 /// Reads back on the connection around the run.
 fn read(ready: &mut Ready, store: &Opened<'_>, written: &Written, stop: &AtomicBool) -> ReadBack {
     let mut read_back = ReadBack::default();
+    if let Err(e) = ready.reconnect() {
+        return ReadBack { unread: Some(e.to_string()), ..read_back };
+    }
     let until = Instant::now() + READ_BACK_MAX;
     let lifetime = Duration::from_secs(store.kv().ttl_s);
     let mut name = Vec::new();

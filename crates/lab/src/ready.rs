@@ -2,7 +2,7 @@
 
 use drivers::{Admin, CacheOptions, Facts, Patience, Room, SessionOptions};
 use model::{Backend, Endpoint, ErrorClass, Fact, Failure, Layout, MemoryUse, NetAddress, Product};
-use rig::{Inside, MemoryGroup, Server, Shelf};
+use rig::{Inside, MemoryGroup, Role, Server, Shelf};
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::sync::Arc;
@@ -48,7 +48,8 @@ pub(crate) struct Store {
     /// Names and number of the keys that the trial fills and reads, and since when it may insert
     /// further ones.
     pub(crate) written: Option<(KeyNames, u64, Instant)>,
-    pub(crate) server: Option<Server>,
+    /// Those started for it, the primary first; none where it was there before, or is files.
+    pub(crate) servers: Vec<(Role, Server)>,
     /// What its directory lies on, where it consists of files.
     pub(crate) lies_on: Option<Arc<Shelf>>,
 }
@@ -115,13 +116,24 @@ impl Ready {
 
     /// Processes of the private servers.
     pub fn server_pids(&self) -> Vec<u32> {
-        self.stores.iter().filter_map(|s| Some(s.server.as_ref()?.pid())).collect()
+        self.servers().map(|(_, server)| server.pid()).collect()
     }
 
-    /// Name of a private server that no longer runs, and why; `None` while all do.
+    /// The private servers, each with what it was started as: of a store its primary first.
+    pub fn servers(&self) -> impl Iterator<Item = (Role, &Server)> {
+        self.stores.iter().flat_map(|s| &s.servers).map(|(role, server)| (*role, server))
+    }
+
+    /// Name of a private server that no longer runs, and why; `None` while all do. Where others
+    /// have the same data, it is missed once all of these have died.
     pub fn server_died(&self) -> Option<(&'static str, String)> {
-        let mut servers = self.stores.iter().filter_map(|s| s.server.as_ref());
-        servers.find_map(|server| Some((server.name(), server.died()?)))
+        self.stores.iter().find_map(|store| {
+            let keeps_data = |(role, _): &&(Role, Server)| *role != Role::Sentinel;
+            let all = store.servers.iter().filter(keeps_data);
+            let deaths =
+                all.map(|(_, s)| Some((s.name(), s.died()?))).collect::<Option<Vec<_>>>()?;
+            deaths.into_iter().next()
+        })
     }
 
     /// Moves the clients, which are this process, into the control group where there is one and
@@ -160,6 +172,14 @@ impl Ready {
         Ok(removed?)
     }
 
+    /// Connects to it anew for administration: another server may have taken over.
+    pub(crate) fn reconnect(&mut self) -> Result<(), Failure> {
+        for store in self.stores.iter_mut().filter(|store| store.servers.len() > 1) {
+            store.admin = drivers::admin(&store.endpoint, self.options.timeout)?;
+        }
+        Ok(())
+    }
+
     /// Takes note of the keys that the trial may write, for stores that cannot list them.
     pub(crate) fn will_write(&mut self, names: &KeyNames, keys: u64) {
         let store = &mut self.stores[0];
@@ -171,13 +191,14 @@ impl Ready {
 
 impl Store {
     fn finish(mut self, layout: Layout, patience: &mut Patience<'_>) -> Result<(), Failure> {
-        match self.server.take() {
-            Some(server) => Ok(server.stop()?),
-            None if self.lies_on.as_ref().is_some_and(|shelf| shelf.has_room()) => Ok(()),
-            None if self.own.is_empty() && matches!(self.endpoint, Endpoint::Redis { .. }) => {
+        let stopped: Vec<_> = self.servers.drain(..).map(|(_, server)| server.stop()).collect();
+        match stopped.is_empty() {
+            false => Ok(stopped.into_iter().collect::<Result<(), _>>()?),
+            true if self.lies_on.as_ref().is_some_and(|shelf| shelf.has_room()) => Ok(()),
+            true if self.own.is_empty() && matches!(self.endpoint, Endpoint::Redis { .. }) => {
                 Ok(())
             }
-            None => {
+            true => {
                 let cleaned = self.admin.clean(layout, &self.own, patience);
                 let cleaned = cleaned.and_then(|()| self.remove_written(patience));
                 cleaned.map_err(|failure| unremoved(&self.own, failure))
@@ -284,7 +305,7 @@ mod tests {
             admin: Box::new(Yes),
             own: "run-1-".into(),
             written: Some((KeyNames::new("run-1-").unwrap(), 10, Instant::now())),
-            server: None,
+            servers: Vec::new(),
             lies_on: None,
             rooms: Vec::new(),
             machine: None,

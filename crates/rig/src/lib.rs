@@ -5,7 +5,8 @@
 //! - [`ownerless`]: what killed runs left, found and removed.
 //! - [`scratch`]: owned temporary directories for sockets and data.
 //! - [`shelf`]: directories for the files of trials, in fresh places of the disk.
-//! - [`server`]: a started server; [`redis`], [`memcached`] and [`mariadb`] start one.
+//! - [`server`]: a started server; [`redis`], [`memcached`] and [`mariadb`] start one, [`sentinel`]
+//!   several that copy each other.
 //! - [`search`] and [`mod@installed`]: where programs are found, and which servers are there.
 //! - [`size`]: what a store takes of memory and disk.
 //! - [`usage`] and [`interface`]: what processes use, and the traffic to a server, read again and
@@ -46,6 +47,7 @@ pub mod reference;
 mod removal;
 pub mod scratch;
 pub mod search;
+pub mod sentinel;
 pub mod server;
 pub mod settings;
 pub mod shelf;
@@ -69,7 +71,8 @@ pub use page_cache::empty_page_cache;
 pub use redis::start_redis;
 pub use scratch::Scratch;
 pub use search::SearchPath;
-pub use server::{Server, ServerSpec};
+pub use sentinel::start_replicated;
+pub use server::{Role, Server, ServerSpec};
 pub use settings::check_settings;
 pub use shelf::Shelf;
 pub use size::{directory_bytes, process_memory_bytes};

@@ -13,8 +13,10 @@ use crate::server::{Server, ServerSpec};
 use crate::settings::check_settings;
 use model::{Endpoint, NetAddress, Product, Program};
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
+use std::iter;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -30,22 +32,43 @@ const READY_WITHIN: Duration = Duration::from_secs(10);
 /// Errors: the program is missing; a setting is refused, by us or by the server, whose own words
 /// are then in the message; no answer in time.
 pub fn start_redis(guard: &Guard, spec: &ServerSpec) -> Result<Server> {
+    check_settings(Product::Redis, spec.program, &spec.settings)?;
+    let sockets = Scratch::for_sockets(guard)?;
+    let socket = sockets.socket("server.sock")?;
+    let mut lines = b"port 0\nunixsocketperm 700\nunixsocket ".to_vec();
+    lines.extend(quoted(&socket));
+    let endpoint = Endpoint::redis(NetAddress::Unix(socket.clone()));
+    let mut server = spawn(guard, spec, sockets, endpoint, (&lines, &[]))?;
+    let deadline = spec.deadline.unwrap_or(READY_WITHIN);
+    server.process.wait_until_ready(deadline, |left| ping(&socket, left))?;
+    server.settings.insert("port".into(), "0".into());
+    Ok(server)
+}
+
+/// Starts the program, which listens as the `lines` of its configuration say, and does not wait for
+/// it; `arguments` follow the configuration file.
+pub(crate) fn spawn(
+    guard: &Guard,
+    spec: &ServerSpec,
+    sockets: Scratch,
+    endpoint: Endpoint,
+    (lines, arguments): (&[u8], &[&str]),
+) -> Result<Server> {
     let name = spec.program.map_or(programs::REDIS, Program::name);
     let package = spec.program.map_or(PACKAGE, |program| program.package);
     let missing = RigError::Missing { program: name, package };
     let program = spec.search.find(&[name]).ok_or(missing)?;
-    check_settings(Product::Redis, spec.program, &spec.settings)?;
     let data = Scratch::new(guard, &spec.data_parent)?;
-    let sockets = Scratch::for_sockets(guard)?;
-    let socket = sockets.socket("server.sock")?;
     let directory = data.subdirectory("data")?;
     let configuration = sockets.path().join("redis.conf");
-    fs::write(&configuration, configuration_text(&socket, &directory, &spec.settings))
+    fs::write(&configuration, configuration_text(lines, &directory, &spec.settings))
         .map_err(RigError::io("write", &configuration))?;
     let launch = Launch {
         name,
         program,
-        arguments: vec![configuration.into()],
+        arguments: iter::once((&configuration).into())
+            .chain(arguments.iter().map(OsString::from))
+            .collect(),
         directory: &directory,
         log: sockets.path().join("server.log"),
         cpus: spec.cpus.as_deref(),
@@ -53,21 +76,15 @@ pub fn start_redis(guard: &Guard, spec: &ServerSpec) -> Result<Server> {
         search: &spec.search,
     };
     let process = Process::spawn(guard, launch)?;
-    process.wait_until_ready(spec.deadline.unwrap_or(READY_WITHIN), |left| ping(&socket, left))?;
-    let mut settings = BTreeMap::from([("port".to_string(), "0".to_string())]);
-    settings.extend(spec.settings.clone());
-    let endpoint = Endpoint::redis(NetAddress::Unix(socket));
-    Ok(Server { process, endpoint, settings, data, sockets })
+    Ok(Server { process, endpoint, settings: spec.settings.clone(), data, sockets })
 }
 
 fn configuration_text(
-    socket: &Path,
+    lines: &[u8],
     directory: &Path,
     settings: &BTreeMap<String, String>,
 ) -> Vec<u8> {
-    let mut text = b"port 0\nunixsocketperm 700\ndaemonize no\nlogfile \"\"\nunixsocket ".to_vec();
-    text.extend(quoted(socket));
-    text.extend_from_slice(b"\ndir ");
+    let mut text = [lines, b"\ndaemonize no\nlogfile \"\"\ndir "].concat();
     text.extend(quoted(directory));
     text.push(b'\n');
     for (name, value) in settings {
@@ -118,9 +135,9 @@ mod tests {
             ("appendonly".to_string(), "yes".to_string()),
             ("save".to_string(), String::new()),
         ]);
-        let text = configuration_text(Path::new("/t/a b"), Path::new("/d\"\n"), &settings);
+        let text = configuration_text(b"port 0", Path::new("/d\"\n"), &settings);
         let text = String::from_utf8(text).unwrap();
-        assert!(text.contains("\nunixsocket \"/t/a b\"\n"));
+        assert!(text.starts_with("port 0\n"));
         assert!(text.contains("\ndir \"/d\\x22\\x0a\"\n"));
         assert!(text.ends_with("\nappendonly yes\nsave \"\"\n"));
     }

@@ -44,6 +44,17 @@ impl ServerSpec {
     }
 }
 
+/// What a server was started as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Takes writes.
+    Primary,
+    /// Copies the primary.
+    Replica,
+    /// Watches both, and has no data.
+    Sentinel,
+}
+
 /// A running server, ours alone. Dropping it kills it and removes its directories: its data is
 /// thrown away, so SIGKILL is the right end.
 ///
@@ -60,7 +71,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Where it listens: a unix socket.
+    /// Where it listens: a unix socket, or a port of 127.0.0.1 where servers speak to each other.
     pub fn endpoint(&self) -> &Endpoint {
         &self.endpoint
     }

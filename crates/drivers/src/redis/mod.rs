@@ -8,7 +8,8 @@
 //! - [`cm`], `symfony`, `laravel`: layouts of application caches, over the counting connection of
 //!   `counted`; `gathered` fills their sets, `php` is how PHP writes values.
 //! - `replies`, [`requests`], [`cluster`], [`chosen`]: what the event loop of `load` sends and
-//!   reads, and where; `survey` learns where anew; `own_keys`: which commands are safe on a server
+//!   reads, and where; `survey` learns where anew, and [`sentinel`] which server is the primary;
+//!   `own_keys`: which commands are safe on a server
 //!   that others use.
 
 mod admin;
@@ -32,6 +33,7 @@ pub mod requests;
 mod resp;
 #[cfg(test)]
 mod resp_tests;
+pub mod sentinel;
 mod stale;
 pub(crate) mod survey;
 mod symfony;
@@ -134,11 +136,15 @@ pub fn cache_key_patterns(backend: Backend) -> &'static [&'static str] {
 }
 
 /// The servers of an endpoint, of a cluster its primaries, each as an endpoint of its own; and
-/// which of them a key lives on. Only a cluster is connected to.
+/// which of them a key lives on; where there are Sentinels, the present primary. Only a cluster and
+/// these are connected to.
 pub(crate) fn members(
     endpoint: &Endpoint,
     timeout: Duration,
 ) -> Result<(Box<dyn Route>, Vec<Endpoint>), StoreError> {
+    if let Some(primary) = sentinel::present(endpoint, timeout) {
+        return Ok((Box::new(sentinel::Only(0)), vec![primary?]));
+    }
     if !is_cluster(endpoint) {
         return Ok((Box::new(Single), vec![endpoint.clone()]));
     }

@@ -198,8 +198,9 @@ impl<P: Parser + Default> Worker<'_, P> {
         self.links.nodes[node].answered_ns = now;
     }
 
-    /// A server answered a request by an error.
+    /// A server answered a request by an error: another one may have taken over.
     pub(super) fn refused(&self, index: usize) {
+        self.shared.surveying.want(None);
         let node = self.links.connections[index].node as usize;
         if self.shared.outages.awaits(node) {
             self.shared.outages.refused(node);

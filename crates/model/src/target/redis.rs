@@ -2,7 +2,7 @@
 
 use url::Url;
 
-use super::address::TlsFiles;
+use super::address::{NetAddress, TlsFiles};
 use super::parts::{UrlError, part, query};
 
 /// How a server of the Redis protocol is spoken to, besides the login. By default without TLS, as
@@ -15,9 +15,15 @@ pub struct RedisWay {
     pub is_cluster: bool,
     /// True to speak RESP3.
     pub is_resp3: bool,
+    /// Sentinels that know which server is the primary now, and have its password; empty where the
+    /// server stays the same.
+    pub sentinels: Vec<NetAddress>,
 }
 
 impl RedisWay {
+    /// What Sentinels call the primary.
+    pub const SENTINEL_NAME: &str = "primary";
+
     /// What a URL asks for.
     pub(super) fn of(url: &Url) -> Result<Self, UrlError> {
         let scheme = url.scheme();
@@ -25,6 +31,7 @@ impl RedisWay {
             tls: scheme.starts_with("rediss").then(TlsFiles::default),
             is_cluster: scheme.ends_with("+cluster") || is_cluster(url)?,
             is_resp3: is_resp3(url)?,
+            sentinels: Vec::new(),
         })
     }
 
@@ -82,7 +89,7 @@ mod tests {
         assert_eq!(way("redis://h?cluster=false&protocol=2"), RedisWay::default());
         let tls = Some(TlsFiles::default());
         assert_eq!(way("rediss://h"), RedisWay { tls: tls.clone(), ..RedisWay::default() });
-        let all = RedisWay { tls, is_cluster: true, is_resp3: true };
+        let all = RedisWay { tls, is_cluster: true, is_resp3: true, ..RedisWay::default() };
         assert_eq!(way("rediss://h?cluster=true&protocol=3"), all);
         assert_eq!(way("rediss+cluster://h?protocol=3"), all);
         assert!(way("redis+cluster://h:7000/0").is_cluster);

@@ -10,7 +10,9 @@ use super::form::Names;
 
 /// What `redis-server` takes, and programs in its place besides what their rows in
 /// [`model::program`] say.
-pub(super) const REDIS: [Names; 2] = [
+pub(super) const REDIS: [Names; 3] = [
+    // How many replicas and Sentinels are started with it, and when these act.
+    (Count, "down-after-milliseconds failover-timeout parallel-syncs replicas sentinels"),
     (
         Number,
         "active-defrag-cycle-max active-defrag-cycle-min active-defrag-ignore-bytes \

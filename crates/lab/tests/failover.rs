@@ -1,0 +1,174 @@
+//! A replica takes over from a primary that is killed under load.
+
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "helpers of tests fail like tests")]
+
+use cachedyno_lab::{Bench, Setup, trial};
+use drivers::redis::sentinel::{Role as Told, RoleReader};
+use model::{
+    Choices, ErrorClass, Event, Load, Phase, Plan, Scale, Stop, Study, TargetChoice, Workload,
+};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use rig::{Guard, Pinning, Role, SearchPath, guard_main};
+use std::collections::BTreeMap;
+use std::fs;
+use std::process::Command;
+use std::sync::atomic::AtomicBool;
+use std::thread;
+use std::time::{Duration, Instant};
+
+const S: u64 = 1_000_000_000;
+const STUDY: &str = include_str!("../../../studies/ramp.toml");
+
+#[test]
+#[ignore = "a role that other tests start as a process of its own"]
+fn role_guard() {
+    guard_main(std::io::stdin().lock()).unwrap();
+}
+
+/// Reads and writes at a steady rate for eight seconds, on a primary with one replica.
+fn plan() -> Plan {
+    let sets =
+        [("redis.replicas", "1"), ("redis.sentinels", "3"), ("keys", "1000"), ("clients", "16")];
+    let choices = Choices {
+        scale: Scale::Quick,
+        budget_s: None,
+        sets: sets.map(|(key, value)| (key.to_string(), value.to_string())).to_vec(),
+        targets: vec![TargetChoice::parse("redis").unwrap()],
+        control: false,
+        seed: 1,
+        timeout_ms: Some(20_000),
+        files: None,
+    };
+    let mut plan = Study::parse("ramp", STUDY).unwrap().plan(&choices).unwrap();
+    plan.cells.truncate(1);
+    let cell = &mut plan.cells[0];
+    let (rate_per_s, clients, stages) = (2000, 16, Vec::new());
+    cell.load = Load::Open { rate_per_s, poisson: true, clients, pipeline: 1, stages };
+    let Workload::Kv(kv) = &mut cell.workload else { panic!("{:?}", cell.workload) };
+    kv.filled_share = 1.0;
+    (kv.ttl_s, kv.follows) = (0, false);
+    kv.phases = vec![Phase {
+        name: "mixed".into(),
+        mix: kv.operations.iter().map(|o| (o.name.clone(), 1.0)).collect(),
+        warmup_ns: 0,
+        stop: Stop::AfterNs(8 * S),
+        control: None,
+    }];
+    plan
+}
+
+fn setup(disk: &tempfile::TempDir) -> Setup {
+    let mut guard = Command::new(std::env::current_exe().unwrap());
+    guard.args(["--ignored", "--exact", "role_guard", "--nocapture", "--test-threads=1"]);
+    Setup {
+        guard: Guard::start_as(guard).unwrap(),
+        disk: disk.path().into(),
+        pinning: Pinning::for_this_process(),
+        endpoints: BTreeMap::new(),
+        allow_shared: false,
+        resumes: false,
+        i_own_this_server: false,
+    }
+}
+
+fn is_installed(program: &str) -> bool {
+    let found = SearchPath::of_process().find(&[program]).is_some();
+    if !found {
+        println!("skipped: {program} is not installed");
+    }
+    found
+}
+
+/// The server of this process that was started first, which is the primary.
+fn primary() -> Pid {
+    let own = std::process::id();
+    let children = fs::read_dir(format!("/proc/{own}/task")).unwrap().flatten();
+    let lists = children.map(|t| fs::read_to_string(t.path().join("children")).unwrap_or_default());
+    let pids: Vec<u32> = lists
+        .flat_map(|l| l.split(' ').filter_map(|p| p.parse().ok()).collect::<Vec<_>>())
+        .collect();
+    let is_server = |pid: &&u32| {
+        let title = fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        title.contains("redis-server 127.0.0.1:") && !title.contains("[sentinel]")
+    };
+    Pid::from_raw(pids.iter().filter(is_server).min().unwrap().cast_signed())
+}
+
+#[test]
+fn the_load_goes_on_at_the_server_that_takes_over() {
+    if !is_installed("redis-server") {
+        return;
+    }
+    let (plan, disk) = (plan(), tempfile::tempdir().unwrap());
+    let setup = setup(&disk);
+    let mut bench = Bench::new(&plan, "5a3b1e00", &setup);
+    let (mut begun, mut is_dead) = (None, false);
+    let mut tell = |event: Event| {
+        if let Event::Progress { phase, .. } = event
+            && phase == "mixed"
+            && begun.get_or_insert_with(Instant::now).elapsed() > Duration::from_secs(1)
+            && !is_dead
+        {
+            kill(primary(), Signal::SIGKILL).unwrap();
+            is_dead = true;
+        }
+    };
+    let stop = AtomicBool::new(false);
+    let trial = trial::run(&mut bench, &plan.cells[0], (0, 0), &stop, &mut tell).unwrap().trial;
+    assert!(trial.failure.is_none(), "{trial:?}");
+    let [outage] = &trial.outages[..] else { panic!("{:?}", trial.outages) };
+    assert!((S..5 * S).contains(&outage.begun_ns), "{outage:?}");
+    // It is missed for a second before a replica is promoted.
+    assert!((S..5 * S).contains(&outage.length_ns), "{outage:?}");
+    assert!(outage.taken_over_by.as_ref().is_some_and(|by| *by != outage.server), "{outage:?}");
+    for operation in &trial.points[0].operations {
+        let counts = &operation.counts;
+        // What was under way when it died.
+        assert!(counts.error <= 16, "{counts:?}");
+        assert!(counts.errors_by_class.keys().all(|class| *class == ErrorClass::Closed));
+        assert_eq!((counts.miss, counts.wrong), (0, 0), "{counts:?}");
+    }
+    let done = &trial.series[0].done_per_interval;
+    assert!(done[70..79].iter().sum::<u64>() > 1000, "{done:?}");
+    let read_back = trial.read_back.unwrap();
+    assert!(read_back.read > 900 && read_back.unread.is_none(), "{read_back:?}");
+    assert!(fs::read_dir(disk.path()).unwrap().next().is_none());
+}
+
+#[test]
+fn servers_tell_what_they_are() {
+    if !is_installed("redis-server") {
+        return;
+    }
+    let (plan, disk) = (plan(), tempfile::tempdir().unwrap());
+    let setup = setup(&disk);
+    let mut bench = Bench::new(&plan, "5a3b1e00", &setup);
+    let ready = bench.ready(&plan.targets[0], &plan.cells[0].workload, "x").unwrap();
+    let servers: Vec<_> = ready.servers().collect();
+    let mut readers: Vec<RoleReader> = servers
+        .iter()
+        .map(|(_, server)| RoleReader::new(server.endpoint().clone(), Duration::from_secs(1)))
+        .collect();
+    let mut told = |n: usize| readers[n].role();
+    let Told::Primary { replicas, .. } = told(0).unwrap() else { panic!("{:?}", told(0)) };
+    assert_eq!(replicas.len(), 1);
+    let Told::Replica { link, .. } = told(1).unwrap() else { panic!("{:?}", told(1)) };
+    assert_eq!(link, "connected");
+    let Told::Sentinel { primary: first } = told(2).unwrap() else { panic!("{:?}", told(2)) };
+    assert_eq!(servers[2].0, Role::Sentinel);
+
+    kill(Pid::from_raw(servers[0].1.pid().cast_signed()), Signal::SIGKILL).unwrap();
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !matches!(told(1), Ok(Told::Primary { .. })) {
+        assert!(Instant::now() < deadline, "{:?}", told(1));
+        thread::sleep(Duration::from_millis(10));
+    }
+    while matches!(told(2), Ok(Told::Sentinel { primary }) if primary == first) {
+        assert!(Instant::now() < deadline, "{:?}", told(2));
+        thread::sleep(Duration::from_millis(10));
+    }
+    let class = told(0).unwrap_err().class;
+    assert!(matches!(class, ErrorClass::Refused | ErrorClass::Closed), "{class}");
+    assert_eq!(ready.server_died(), None);
+}

@@ -1,0 +1,217 @@
+//! Starts a Redis primary with replicas, and Sentinels that promote one of these when it dies.
+//!
+//! They speak to each other, which unix sockets do not allow: they listen on ports of 127.0.0.1,
+//! and ask for a password that is drawn for each start. How many there are, and when Sentinels
+//! act, are settings of the plan ([`COUNTS`], [`OF_SENTINELS`]); all others reach primary and
+//! replicas alike.
+
+use crate::error::{Result, RigError};
+use crate::guard::Guard;
+use crate::programs;
+use crate::random::random;
+use crate::redis::{spawn, start_redis};
+use crate::scratch::Scratch;
+use crate::server::{Role, Server, ServerSpec};
+use crate::settings::check_settings;
+use model::{Endpoint, NetAddress, Product, Program, RedisWay, Secret};
+use std::collections::BTreeMap;
+use std::io::{Read as _, Write as _};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::ops::Range;
+use std::time::Duration;
+
+/// Settings that say how many replicas and Sentinels are started with a server.
+const COUNTS: [&str; 2] = ["replicas", "sentinels"];
+/// More of them tell nothing else.
+const COUNT_MAX: usize = 9;
+/// Settings of Sentinels with their values here, where a plan has none: the defaults of 30 s and
+/// three minutes are longer than a study waits.
+const OF_SENTINELS: [(&str, &str); 3] =
+    [("down-after-milliseconds", "1000"), ("failover-timeout", "5000"), ("parallel-syncs", "1")];
+/// The kernel gives none of these to outgoing connections: one of those could meet itself at the
+/// port of a server that has died.
+const PORTS: Range<u16> = 10_000..32_768;
+/// Ports that are tried; others may be taken.
+const PORTS_TRIED: usize = 100;
+/// Sentinels learn of each other by messages that each sends every two seconds.
+const READY_WITHIN: Duration = Duration::from_secs(30);
+
+/// Starts a Redis server; where its settings say so, with replicas and Sentinels, and returns once
+/// the replicas are in sync and each Sentinel knows all others. How clients reach it, and all
+/// servers, the primary first. Call it from a thread that lives as long as the run; see [`Server`].
+///
+/// Errors: as [`start_redis`].
+pub fn start_replicated(
+    guard: &Guard,
+    spec: &ServerSpec,
+) -> Result<(Endpoint, Vec<(Role, Server)>)> {
+    let [replicas, sentinels] = counts(spec)?;
+    if replicas == 0 {
+        let server = start_redis(guard, spec)?;
+        return Ok((server.endpoint().clone(), vec![(Role::Primary, server)]));
+    }
+    check_settings(Product::Redis, spec.program, &spec.settings)?;
+    let rest = |(name, _): &(&String, &String)| {
+        !COUNTS.contains(&&***name) && OF_SENTINELS.iter().all(|(own, _)| own != *name)
+    };
+    let settings = spec.settings.iter().filter(rest).map(|(n, v)| (n.clone(), v.clone()));
+    let group = Group { guard, spec: ServerSpec { settings: settings.collect(), ..spec.clone() } };
+    let [a, b, c, d] = [random(), random(), random(), random()];
+    let password = format!("{a:08x}{b:08x}{c:08x}{d:08x}");
+    let primary = group.start(&password, &[])?;
+    let port = port(&primary);
+    let mut servers = vec![(Role::Primary, primary)];
+    for _ in 0..replicas {
+        let lines = [format!("replicaof 127.0.0.1 {port}")];
+        servers.push((Role::Replica, group.start(&password, &lines)?));
+    }
+    for (_, replica) in &servers[1..] {
+        wait(replica, spec, "replication", |info| info.contains("master_link_status:up"))?;
+    }
+    let watch = watch(spec, port, (sentinels, &password));
+    for _ in 0..sentinels {
+        servers.push((Role::Sentinel, group.start_sentinel(&password, &watch)?));
+    }
+    let knows =
+        format!("status=ok,address=127.0.0.1:{port},slaves={replicas},sentinels={sentinels}");
+    for (_, sentinel) in &servers[1 + replicas..] {
+        wait(sentinel, spec, "sentinel", |info| info.lines().any(|line| line.ends_with(&knows)))?;
+    }
+    let watched = servers[1 + replicas..].iter().filter_map(|(_, s)| address(s)).collect();
+    let mut endpoint = servers[0].1.endpoint().clone();
+    if let Endpoint::Redis { way, .. } = &mut endpoint {
+        way.sentinels = watched;
+    }
+    Ok((endpoint, servers))
+}
+
+/// What servers of a group have in common.
+struct Group<'a> {
+    guard: &'a Guard,
+    /// With the settings of primary and replicas.
+    spec: ServerSpec,
+}
+
+impl Group<'_> {
+    /// Starts a server that keeps data, and waits until it answers.
+    fn start(&self, password: &str, lines: &[String]) -> Result<Server> {
+        // A replica that comes first waits five seconds for a second one by default.
+        let own = format!("masterauth {password}\nrepl-diskless-sync-delay 0");
+        let lines = [own, lines.concat()].join("\n");
+        let server = self.listen(password, (&lines, &[]), &self.spec)?;
+        wait(&server, &self.spec, "replication", |info| info.contains("role:"))?;
+        Ok(server)
+    }
+
+    fn start_sentinel(&self, password: &str, lines: &str) -> Result<Server> {
+        let spec = ServerSpec { settings: BTreeMap::new(), ..self.spec.clone() };
+        self.listen(password, (lines, &["--sentinel"]), &spec)
+    }
+
+    fn listen(
+        &self,
+        password: &str,
+        (lines, arguments): (&str, &[&str]),
+        spec: &ServerSpec,
+    ) -> Result<Server> {
+        let port = free_port(spec)?;
+        let lines = format!("bind 127.0.0.1\nport {port}\nrequirepass {password}\n{lines}");
+        let endpoint = Endpoint::redis(NetAddress::Tcp(Ipv4Addr::LOCALHOST.to_string(), port));
+        let endpoint = endpoint.with_password(Some(Secret::new(password)));
+        let files = Scratch::for_sockets(self.guard)?;
+        spawn(self.guard, spec, files, endpoint, (lines.as_bytes(), arguments))
+    }
+}
+
+/// Numbers of replicas and Sentinels.
+fn counts(spec: &ServerSpec) -> Result<[usize; 2]> {
+    let mut counts = [0; 2];
+    for (count, name) in counts.iter_mut().zip(COUNTS) {
+        let Some(text) = spec.settings.get(name) else { continue };
+        let number = text.parse().ok().filter(|n| (1..=COUNT_MAX).contains(n));
+        *count = number.ok_or_else(|| unfit(spec, name, "a whole number from 1 to 9"))?;
+    }
+    match spec.settings.keys().find(|name| OF_SENTINELS.iter().any(|(own, _)| own == name)) {
+        Some(name) if counts[1] == 0 => Err(unfit(spec, name, "`sentinels` beside it")),
+        _ if counts[1] > 0 && counts[0] == 0 => {
+            Err(unfit(spec, COUNTS[1], "`replicas` beside it: there is nothing to promote"))
+        }
+        _ => Ok(counts),
+    }
+}
+
+fn unfit(spec: &ServerSpec, name: &str, expected: &'static str) -> RigError {
+    let program = spec.program.map_or(programs::REDIS, Program::name);
+    RigError::Setting { program, name: name.into(), problem: "is of no use", expected }
+}
+
+/// Lines that say which primary Sentinels watch, and how.
+fn watch(spec: &ServerSpec, port: u16, (sentinels, password): (usize, &str)) -> String {
+    let name = RedisWay::SENTINEL_NAME;
+    let quorum = sentinels / 2 + 1;
+    let mut lines = vec![
+        format!("monitor {name} 127.0.0.1 {port} {quorum}"),
+        format!("auth-pass {name} {password}"),
+    ];
+    lines.extend(OF_SENTINELS.map(|(own, default)| {
+        let value = spec.settings.get(own).map_or(default, String::as_str);
+        format!("{own} {name} {value}")
+    }));
+    lines.iter().map(|line| format!("sentinel {line}")).collect::<Vec<_>>().join("\n")
+}
+
+/// A port on which nobody listens. Another program may take it before the server does, which then
+/// says so and does not start.
+fn free_port(spec: &ServerSpec) -> Result<u16> {
+    let drawn = || PORTS.start + (random() % u32::from(PORTS.end - PORTS.start)) as u16;
+    let is_free = |port: &u16| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok();
+    (0..PORTS_TRIED).map(|_| drawn()).find(is_free).ok_or_else(|| RigError::Start {
+        program: spec.program.map_or(programs::REDIS, Program::name).into(),
+        reason: format!("no free port was found among {} to {}", PORTS.start, PORTS.end - 1),
+    })
+}
+
+fn address(server: &Server) -> Option<NetAddress> {
+    match &server.endpoint {
+        Endpoint::Redis { address, .. } => Some(address.clone()),
+        _ => None,
+    }
+}
+
+fn port(server: &Server) -> u16 {
+    match address(server) {
+        Some(NetAddress::Tcp(_, port)) => port,
+        _ => 0,
+    }
+}
+
+/// Waits until a section of what a server tells is as it should be.
+fn wait(
+    server: &Server,
+    spec: &ServerSpec,
+    section: &str,
+    is_ready: impl Fn(&str) -> bool,
+) -> Result<()> {
+    server.process.wait_until_ready(spec.deadline.unwrap_or(READY_WITHIN), |left| {
+        match info(server, section, left) {
+            Ok(info) if is_ready(&info) => Ok(()),
+            Ok(info) => Err(format!("it tells `{}`", info.replace("\r\n", " "))),
+            Err(e) => Err(format!("its port gives: {e}")),
+        }
+    })
+}
+
+/// A section of `INFO`.
+fn info(server: &Server, section: &str, patience: Duration) -> std::io::Result<String> {
+    let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port(server)));
+    let password = server.endpoint.password().map_or("", Secret::reveal);
+    let mut stream = TcpStream::connect_timeout(&address, patience)?;
+    stream.set_read_timeout(Some(patience))?;
+    stream.set_write_timeout(Some(patience))?;
+    stream.write_all(format!("AUTH {password}\r\nINFO {section}\r\n").as_bytes())?;
+    // It answers what it was asked, and hangs up.
+    stream.shutdown(Shutdown::Write)?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer)?;
+    Ok(answer)
+}

@@ -1,0 +1,172 @@
+//! A primary, its replica and Sentinels, started and stopped.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "helpers of tests fail and tell like tests"
+)]
+
+mod common;
+
+use cachedyno_rig::{Role, SearchPath, Server, ServerSpec, guard_main, start_replicated};
+use common::{entries, eventually, guard, role, runs};
+use model::{Endpoint, NetAddress, Program, Secret};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+#[test]
+#[ignore = "a role that other tests start as a process of its own"]
+fn role_guard() {
+    guard_main(std::io::stdin().lock()).unwrap();
+}
+
+/// Starts all, tells their processes and waits to be killed.
+#[test]
+#[ignore = "a role that other tests start as a process of its own"]
+fn role_owner() {
+    let base = PathBuf::from(std::env::var_os("RIG_TEST_BASE").unwrap());
+    let (_, servers) = start_replicated(&guard(), &spec(&base, &[])).unwrap();
+    let pids: Vec<String> = servers.iter().map(|(_, s)| s.pid().to_string()).collect();
+    let mut out = std::io::stdout();
+    writeln!(out, "owned {}", pids.join(" ")).unwrap();
+    out.flush().unwrap();
+    std::thread::sleep(std::time::Duration::from_secs(600));
+}
+
+fn is_installed() -> bool {
+    let found = SearchPath::of_process().find(&["redis-server"]).is_some();
+    if !found {
+        println!("skipped: redis-server is not installed");
+    }
+    found
+}
+
+/// One replica and three Sentinels, with further settings.
+fn spec(base: &Path, more: &[(&str, &str)]) -> ServerSpec {
+    let all = [("replicas", "1"), ("sentinels", "3"), ("save", "")];
+    let settings = all.iter().chain(more).map(|(n, v)| ((*n).to_string(), (*v).to_string()));
+    ServerSpec { settings: settings.collect(), ..ServerSpec::new(base) }
+}
+
+fn place(endpoint: &Endpoint) -> (String, u16) {
+    match endpoint {
+        Endpoint::Redis { address: NetAddress::Tcp(host, port), .. } => (host.clone(), *port),
+        other => panic!("{other} is not on a port"),
+    }
+}
+
+fn ask(server: &Server, commands: &str) -> String {
+    let mut stream = TcpStream::connect(place(server.endpoint())).unwrap();
+    stream.write_all(format!("{commands}\r\n").as_bytes()).unwrap();
+    stream.shutdown(Shutdown::Write).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
+fn login(server: &Server) -> String {
+    format!("AUTH {}", server.endpoint().password().map(Secret::reveal).unwrap())
+}
+
+#[test]
+fn a_replica_takes_over_and_nothing_is_left() {
+    if !is_installed() {
+        return;
+    }
+    let (base, guard) = (tempfile::tempdir().unwrap(), guard());
+    let spec = spec(base.path(), &[("down-after-milliseconds", "300"), ("maxmemory", "9mb")]);
+    let (endpoint, servers) = start_replicated(&guard, &spec).unwrap();
+    let roles: Vec<Role> = servers.iter().map(|(role, _)| *role).collect();
+    assert_eq!(
+        roles,
+        [Role::Primary, Role::Replica, Role::Sentinel, Role::Sentinel, Role::Sentinel]
+    );
+    let Endpoint::Redis { way, .. } = &endpoint else { panic!("{endpoint}") };
+    assert_eq!(way.sentinels.len(), 3);
+    for (role, server) in &servers {
+        assert_eq!(place(server.endpoint()).0, "127.0.0.1");
+        assert!(ask(server, "INFO server").starts_with("-NOAUTH"), "{role:?}");
+        let told = ask(server, &format!("{}\r\nCONFIG GET maxmemory", login(server)));
+        assert_eq!(told.contains("9437184"), *role != Role::Sentinel, "{role:?}: {told}");
+        let pid = server.pid();
+        let arguments = fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap();
+        assert!(!arguments.contains(endpoint.password().unwrap().reveal()), "{arguments}");
+    }
+    let (primary, replica) = (&servers[0].1, &servers[1].1);
+    assert!(ask(primary, &format!("{}\r\nSET key value", login(primary))).contains("+OK\r\n+OK"));
+    let get = format!("{}\r\nGET key", login(replica));
+    eventually("it is copied", || ask(replica, &get).contains("$5\r\nvalue"));
+
+    kill(Pid::from_raw(primary.pid().cast_signed()), Signal::SIGKILL).unwrap();
+    let port = place(replica.endpoint()).1;
+    for (_, sentinel) in &servers[2..] {
+        let question = format!("{}\r\nINFO sentinel", login(sentinel));
+        let follows = format!("address=127.0.0.1:{port},");
+        eventually("each Sentinel knows", || ask(sentinel, &question).contains(&follows));
+    }
+    let got = ask(replica, &format!("{}\r\nGET key\r\nSET key other", login(replica)));
+    assert!(got.contains("$5\r\nvalue\r\n+OK\r\n"), "{got}");
+    assert!(primary.died().unwrap().starts_with("was killed by signal 9"));
+
+    let pids: Vec<u32> = servers.iter().map(|(_, server)| server.pid()).collect();
+    for (_, server) in servers {
+        server.stop().unwrap();
+    }
+    assert!(pids.iter().all(|pid| !runs(*pid)));
+    assert!(entries(base.path()).is_empty());
+}
+
+#[test]
+fn a_killed_owner_leaves_none_of_them() {
+    if !is_installed() {
+        return;
+    }
+    let base = tempfile::tempdir().unwrap();
+    let mut command = role("role_owner");
+    let mut owner =
+        command.env("RIG_TEST_BASE", base.path()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(owner.stdout.take().unwrap()).lines();
+    let told = lines.find_map(|line| Some(line.unwrap().split_once("owned ")?.1.to_string()));
+    let pids: Vec<u32> = told.unwrap().split(' ').map(|pid| pid.parse().unwrap()).collect();
+    assert!(pids.len() == 5 && pids.iter().all(|pid| runs(*pid)), "{pids:?}");
+    owner.kill().unwrap();
+    owner.wait().unwrap();
+    eventually("the servers end", || pids.iter().all(|pid| !runs(*pid)));
+    eventually("their data goes", || entries(base.path()).is_empty());
+}
+
+#[test]
+fn programs_in_place_of_redis_do_the_same() {
+    let Some(redis) = SearchPath::of_process().find(&["redis-server"]) else {
+        println!("skipped: redis-server is not installed");
+        return;
+    };
+    let (base, programs, guard) =
+        (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap(), guard());
+    let program = Program::ALL[0];
+    std::os::unix::fs::symlink(redis, programs.path().join(program.name())).unwrap();
+    let search = SearchPath::new([programs.path().to_path_buf()]);
+    let spec = ServerSpec { program: Some(program), search, ..spec(base.path(), &[]) };
+    let (_, servers) = start_replicated(&guard, &spec).unwrap();
+    assert!(servers.iter().all(|(_, server)| server.name() == "valkey-server"));
+}
+
+#[test]
+fn what_no_sentinel_could_do_is_refused() {
+    let (base, guard) = (tempfile::tempdir().unwrap(), guard());
+    for (settings, told) in [
+        (vec![("sentinels", "3")], "`sentinels` of redis-server is of no use (expected `replicas`"),
+        (vec![("replicas", "10")], "(expected a whole number from 1 to 9)"),
+        (vec![("replicas", "1"), ("parallel-syncs", "1")], "(expected `sentinels` beside it)"),
+    ] {
+        let settings = settings.into_iter().map(|(n, v)| (n.to_string(), v.to_string())).collect();
+        let spec = ServerSpec { settings, ..ServerSpec::new(base.path()) };
+        let error = start_replicated(&guard, &spec).unwrap_err().to_string();
+        assert!(error.contains(told), "{error}");
+    }
+}
