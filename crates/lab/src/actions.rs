@@ -1,6 +1,6 @@
 //! What is done to a target in the course of a phase, and what happened to it.
 
-use model::{Action, Endpoint, EventKind, Fact, Failure, Sample, TrialEvent};
+use model::{Act, Action, Endpoint, EventKind, Fact, Failure, Sample, TrialEvent};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -8,11 +8,14 @@ use std::time::{Duration, Instant};
 /// How long a server may take to begin what it is asked for.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
+/// Something that happened, and to whom.
+pub(crate) type Happened = (Instant, EventKind, String);
+
 /// The actions of one phase, done by a thread of their own.
 pub(crate) struct Acting {
     /// Dropped to end the thread.
     stop: mpsc::Sender<()>,
-    thread: JoinHandle<Result<(), Failure>>,
+    thread: JoinHandle<Result<Vec<Happened>, Failure>>,
 }
 
 impl Acting {
@@ -29,26 +32,34 @@ impl Acting {
         actions.sort_by_key(|action| action.at_ns);
         let (stop, stopped) = mpsc::channel::<()>();
         let run = move || {
+            let mut happened = Vec::new();
             for action in actions {
                 let due = begins + Duration::from_nanos(action.at_ns);
                 let left = due.saturating_duration_since(Instant::now());
                 if !matches!(stopped.recv_timeout(left), Err(RecvTimeoutError::Timeout)) {
                     break;
                 }
-                for endpoint in &endpoints {
-                    drivers::admin(endpoint, TIMEOUT)?.act(action.what)?;
-                }
+                happened.extend(done(action.what, &endpoints)?);
             }
-            Ok(())
+            Ok(happened)
         };
         Some(Self { stop, thread: thread::spawn(run) })
     }
 
-    /// Ends it; actions that are not due yet are not done. Errors: one could not be done.
-    pub(crate) fn stop(self) -> Result<(), Failure> {
+    /// Ends it; actions that are not due yet are not done. What happened by them. Errors: one could
+    /// not be done.
+    pub(crate) fn stop(self) -> Result<Vec<Happened>, Failure> {
         drop(self.stop);
-        self.thread.join().unwrap_or(Ok(()))
+        self.thread.join().unwrap_or(Ok(Vec::new()))
     }
+}
+
+/// Does it now, and says what no sample will tell.
+fn done(act: Act, endpoints: &[Endpoint]) -> Result<Vec<Happened>, Failure> {
+    for endpoint in endpoints {
+        drivers::admin(endpoint, TIMEOUT)?.act(act)?;
+    }
+    Ok(Vec::new())
 }
 
 /// What samples tell of saves, of those that a server began by itself as well: to the time from one

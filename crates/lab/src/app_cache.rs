@@ -1,7 +1,7 @@
 //! Clients of an application cache: opened for a trial, or once to see that the cache works.
 
 use drivers::CacheOptions;
-use model::{AppCache, Backend, ErrorClass, Failure, Load};
+use model::{AppCache, Backend, ErrorClass, Fact, Failure, Load};
 use std::sync::Arc;
 use workloads::app_cache::{AppCacheClient, CleanMode, Ledger, TaggedCache};
 use workloads::{Client, Found, Share, StoreError};
@@ -34,16 +34,19 @@ fn steps(cache: &mut dyn TaggedCache) -> Result<(), StoreError> {
     }
 }
 
-/// What is left in the indexes of a cache that nobody uses any more.
+/// What is left in the indexes of a cache that nobody uses any more; `None` where nothing is listed
+/// by tag.
 pub(crate) fn stale_members(
     backend: Backend,
     options: &CacheOptions,
-) -> Result<Option<u64>, Failure> {
+) -> Result<Option<Fact>, Failure> {
     let counted = drivers::open_tagged_cache(backend, options)?.stale_members();
-    counted.map_err(failure).map_err(|Failure { class, message }| {
+    let counted = counted.map_err(failure).map_err(|Failure { class, message }| {
         let message = format!("while stale members were counted: {message}");
         Failure { class, message }
-    })
+    })?;
+    let (name, source) = (Fact::STALE_MEMBERS.into(), "store".into());
+    Ok(counted.map(|members| Fact { name, value: members as f64, source }))
 }
 
 fn failure(StoreError { class, message, .. }: StoreError) -> Failure {

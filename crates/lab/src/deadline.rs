@@ -1,5 +1,8 @@
 //! Work that ends at a time, with what it has by then.
 
+use load::Finished;
+use model::{ErrorClass, Failure};
+use stats::format_ns;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
@@ -8,9 +11,38 @@ use std::time::{Duration, Instant};
 /// How soon the work learns that the user stopped it.
 const STOPPED_WITHIN: Duration = Duration::from_millis(10);
 
+/// Offers a load that ends after so many nanoseconds with what it has by then; 0 for no deadline.
+/// What was stopped says so: the point under way, or the trial where none was.
+pub(crate) fn within(
+    deadline_ns: u64,
+    stop: &AtomicBool,
+    offer: impl FnOnce(&AtomicBool) -> Finished,
+) -> Finished {
+    let deadline = Some(deadline_ns).filter(|ns| *ns > 0);
+    let deadline = deadline.map(|ns| Instant::now() + Duration::from_nanos(ns));
+    let (mut finished, is_late) = until(deadline, stop, offer);
+    if is_late {
+        ended_late(&mut finished, deadline_ns);
+    }
+    finished
+}
+
+/// Says what a deadline ended: the phase that was stopped, or the trial where none was under way.
+fn ended_late(finished: &mut Finished, deadline_ns: u64) {
+    finished.interrupted = false;
+    let deadline = format_ns(deadline_ns as f64);
+    let message = format!("the trial reached its deadline of {deadline}");
+    let failure = Failure { class: ErrorClass::Timeout, message };
+    let points = finished.phases.iter_mut().flat_map(|phase| &mut phase.points);
+    match points.last().and_then(|point| point.failure.as_mut()) {
+        Some(of_point) => *of_point = failure,
+        None => finished.failure = Some(failure),
+    }
+}
+
 /// Does work that ends early when the flag that it is given is set: when `stop` is, and at the
 /// deadline. Whether the deadline ended it.
-pub(crate) fn within<T>(
+fn until<T>(
     deadline: Option<Instant>,
     stop: &AtomicBool,
     work: impl FnOnce(&AtomicBool) -> T,
@@ -52,10 +84,10 @@ mod tests {
     fn work_ends_at_its_deadline_or_when_it_is_stopped() {
         let stop = AtomicBool::new(false);
         let soon = Some(Instant::now() + Duration::from_millis(20));
-        assert!(within(soon, &stop, wait).1);
+        assert!(until(soon, &stop, wait).1);
         let late = Some(Instant::now() + Duration::from_secs(3_600));
-        assert!(!within(late, &stop, |_| ()).1);
+        assert!(!until(late, &stop, |_| ()).1);
         stop.store(true, Ordering::Relaxed);
-        assert!(!within(late, &stop, wait).1);
+        assert!(!until(late, &stop, wait).1);
     }
 }

@@ -300,10 +300,13 @@ impl Opened<'_> {
             intervals.take(&moment);
             told(moment);
         });
-        let acted = acting.map_or(Ok(()), Acting::stop);
+        let acted = acting.map_or(Ok(Vec::new()), Acting::stop);
         finished.intervals.append(&mut intervals.into_vec());
         ended(finished, &mut outcome);
-        finished.failure = finished.failure.take().or(acted.err());
+        match acted {
+            Ok(happened) => finished.events.extend(happened),
+            Err(failure) => finished.failure = finished.failure.take().or(Some(failure)),
+        }
         let failed = finished.failure.is_some();
         let mut phase = outcome.into_phase(&phase.name, &names);
         if let Some(last) = phase.points.last_mut().filter(|_| finished.interrupted) {

@@ -1,12 +1,12 @@
 //! One measured run of one cell: start, connect, fill, warm up, measure, drain, stop.
 
-use load::{Engine, Finished, Meter, Progress, Reading};
+use load::{Engine, Meter, Progress, Reading};
 use model::{
     Cell, Emptied, ErrorClass, Event, Failure, Filled, Interval, Layout, Load, MemoryUse, Noise,
     PageCache, Point, Sample, Sessions, Trial, Workload,
 };
 use rig::{Inside, NoiseRecorder, ProcessTree, TakenReader};
-use stats::{format_bytes, format_ns};
+use stats::format_bytes;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -156,14 +156,9 @@ fn offer(
             ready.will_write(load.names(), kv.keys);
             let recorder = record();
             let mut watched = Watched::of(ready, generator);
-            let deadline_ns = Some(kv.deadline_ns).filter(|ns| *ns > 0);
-            let deadline = deadline_ns.map(|ns| Instant::now() + Duration::from_nanos(ns));
-            let (mut finished, is_late) = deadline::within(deadline, stop, |stop| {
+            let mut finished = deadline::within(kv.deadline_ns, stop, |stop| {
                 load.run(watched.as_mut(), stop, &mut meter, progress)
             });
-            if is_late {
-                ended_late(&mut finished, kv.deadline_ns);
-            }
             let noise = recorder.stop();
             read_back::of_keys(ready, &load, &mut finished, stop);
             (finished, noise)
@@ -181,22 +176,9 @@ fn offer(
     }
     trial.read_back = removals.explain(finished.read_back, ready, &cell.workload);
     if let Some(backend) = ready.backend {
-        trial.stale_members = app_cache::stale_members(backend, &ready.cache_options())?;
+        trial.facts.extend(app_cache::stale_members(backend, &ready.cache_options())?);
     }
     Ok(Some(finished.intervals))
-}
-
-/// Says what a deadline ended: the phase that was stopped, or the trial where none was under way.
-fn ended_late(finished: &mut Finished, deadline_ns: u64) {
-    finished.interrupted = false;
-    let deadline = format_ns(deadline_ns as f64);
-    let message = format!("the trial reached its deadline of {deadline}");
-    let failure = Failure { class: ErrorClass::Timeout, message };
-    let points = finished.phases.iter_mut().flat_map(|phase| &mut phase.points);
-    match points.last().and_then(|point| point.failure.as_mut()) {
-        Some(of_point) => *of_point = failure,
-        None => finished.failure = Some(failure),
-    }
 }
 
 /// One client a thread, each with its own connection.

@@ -1,8 +1,8 @@
 //! What an engine asks and tells while it runs, and what it gives in the end.
 
 use model::{
-    Disturbance, Failure, Interval, OperationResult, Outage, Point, ReadBack, RecordedOperation,
-    Series, Trial,
+    Disturbance, EventKind, Failure, Interval, OperationResult, Outage, Point, ReadBack,
+    RecordedOperation, Series, Trial, TrialEvent,
 };
 use stats::Time;
 use std::time::Instant;
@@ -123,6 +123,8 @@ pub struct Finished {
     /// Phases measured to their end, of one that failed the stages that were over, and of one that
     /// was stopped what there was by then.
     pub phases: Vec<PhaseRecord>,
+    /// What happened to the servers, and to which, where somebody watches them.
+    pub events: Vec<(Instant, EventKind, String)>,
     /// What was recorded in the course of time, where the engine tells it.
     pub intervals: Vec<Interval>,
     /// What was written to a sample of keys, where the engine keeps that.
@@ -141,7 +143,7 @@ impl Finished {
         self.phases.iter().find(|phase| phase.series.phase == name)
     }
 
-    /// Moves all points, series and outages to a trial that began at `zero`.
+    /// Moves all points, series, outages and events to a trial that began at `zero`.
     pub fn record(&mut self, zero: Instant, trial: &mut Trial) {
         if let Some(mut fill) = self.fill.take() {
             fill.shift(zero);
@@ -154,6 +156,11 @@ impl Finished {
             trial.series.push(phase.series);
             trial.outages.append(&mut phase.outages);
         }
+        let at_ns = |at: Instant| at.saturating_duration_since(zero).as_nanos() as u64;
+        let told = self.events.drain(..);
+        let event = |(at, kind, subject)| TrialEvent { at_ns: at_ns(at), kind, subject };
+        trial.events.extend(told.map(event));
+        trial.events.sort_by_key(|event| event.at_ns);
     }
 }
 

@@ -20,3 +20,12 @@ pub enum Act {
     /// Each server saves its data to disk in the background, as `BGSAVE` does.
     Save,
 }
+
+impl Act {
+    /// True where clients cannot be served for a while.
+    pub fn takes_service_away(self) -> bool {
+        match self {
+            Self::Save => false,
+        }
+    }
+}

@@ -341,6 +341,17 @@ impl Workload {
         }
     }
 
+    /// True where the plan takes service away, or memory: that something fails is then an answer.
+    pub fn may_fail(&self) -> bool {
+        match self {
+            Self::Sessions(_) | Self::AppCache(_) => false,
+            Self::Kv(kv) => {
+                kv.actions.iter().any(|action| action.what.takes_service_away())
+                    || kv.memory.is_some_and(|memory| memory.swap_bytes > 0)
+            }
+        }
+    }
+
     /// Lifetime of what is written in seconds; 0 for none.
     pub fn ttl_s(&self) -> u64 {
         match self {

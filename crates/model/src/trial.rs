@@ -108,10 +108,6 @@ pub struct Trial {
     /// What was taken of the memory limit; `None` where there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<MemoryUse>,
-    /// Entries of tags' indexes that named a record which was gone, after the last phase; `None`
-    /// where nothing is listed by tag.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stale_members: Option<u64>,
     /// What the store still held of what it acknowledged; `None` where that does not follow from
     /// what clients wrote.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -152,6 +148,11 @@ impl Trial {
     /// The point that is a whole phase, which was steady; `None` where there is none.
     pub fn point(&self, phase: &str) -> Option<&Point> {
         self.points.iter().find(|point| point.phase == phase && point.stage.is_none())
+    }
+
+    /// A number about its stores by its name.
+    pub fn fact(&self, name: &str) -> Option<f64> {
+        self.facts.iter().find(|fact| fact.name == name).map(|fact| fact.value)
     }
 
     /// What was finished in the course of a phase.

@@ -1,7 +1,7 @@
 //! What only rows of an application cache have: effort of an operation, hits, sizes of stores, and
 //! what was allowed to be in memory.
 
-use model::{AppCache, Counts, Emptied, Fill, Filled, MemoryUse, PageCache, Plan};
+use model::{AppCache, Counts, Emptied, Fact, Fill, Filled, MemoryUse, PageCache, Plan};
 use stats::format_bytes;
 use std::collections::BTreeMap;
 
@@ -62,7 +62,7 @@ pub(crate) fn metrics(points: &[InBlock<'_>], seed: u64, metrics: &mut BTreeMap<
         each("hit_ratio", |c| (c.ok, c.ok + c.miss));
     }
     let wholes = points.iter().filter(|p| p.result.operation == p.point.phase);
-    let stale: Vec<f64> = wholes.filter_map(|p| Some(p.trial.stale_members? as f64)).collect();
+    let stale: Vec<f64> = wholes.filter_map(|p| p.trial.fact(Fact::STALE_MEMBERS)).collect();
     if !stale.is_empty() {
         let none = Value::alone(0.0);
         let some = over_blocks(stale.into_iter(), seed).map(|(value, _)| value);

@@ -1,7 +1,7 @@
-//! Numbers about stores, those that were told and those that follow from what happened in the course
-//! of a trial.
+//! Numbers about stores, those that were told and those that follow from what happened in the
+//! course of a trial.
 
-use model::{Cell, EventKind, FILL, Point, Series, Silence, Trial, TrialEvent};
+use model::{Cell, EventKind, FILL, Fact, Point, Series, Silence, Trial, TrialEvent};
 use stats::format_bytes;
 use std::collections::BTreeMap;
 
@@ -166,7 +166,9 @@ fn value(by_block: &BTreeMap<u32, f64>) -> Value {
 }
 
 fn of_trial(trial: &Trial) -> Vec<Told> {
-    let told = trial.facts.iter().map(|fact| Told {
+    // Rows have those.
+    let own = trial.facts.iter().filter(|fact| fact.name != Fact::STALE_MEMBERS);
+    let told = own.map(|fact| Told {
         name: fact.name.clone(),
         source: fact.source.clone(),
         value: Some(fact.value),

@@ -19,7 +19,7 @@ pub(crate) enum Part {
     /// It tells an operation apart from its place in a pair, and what does so carries its doubt.
     Control,
     /// It looks for a limit, where failing is an answer: a stage of a ladder, the peak before it, a
-    /// probe of a search.
+    /// probe of a search, and all of a cell from which the plan takes service or memory away.
     Probing,
 }
 
@@ -131,7 +131,11 @@ impl<'a> Measurement<'a> {
     pub(crate) fn part(&self, (trial, point): &(&Trial, &Point)) -> Part {
         if self.is_control() {
             Part::Control
-        } else if trial.probe.is_some() || point.stage.is_some() || is_peak(self.cell, self.phase) {
+        } else if trial.probe.is_some()
+            || point.stage.is_some()
+            || is_peak(self.cell, self.phase)
+            || self.cell.workload.may_fail()
+        {
             Part::Probing
         } else {
             Part::Held

@@ -16,8 +16,8 @@ pub struct Dip {
     pub before_per_s: f64,
     /// The lowest rate while the event lasted, as a share of that.
     pub lowest_share: f64,
-    /// From the event's begin until the rate was back and stayed, nanoseconds; 0 where it never fell,
-    /// `None` where it did not come back.
+    /// From the event's begin until the rate was back and stayed, nanoseconds; 0 where it never
+    /// fell, `None` where it did not come back.
     pub recovery_ns: Option<u64>,
 }
 

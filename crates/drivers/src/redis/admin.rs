@@ -429,9 +429,11 @@ impl Admin for RedisAdmin {
     }
 
     fn act(&mut self, act: Act) -> Result<(), Failure> {
-        let Act::Save = act;
+        let command: &[u8] = match act {
+            Act::Save => b"BGSAVE",
+        };
         for server in &mut self.servers {
-            match server.wire.ask(&[b"BGSAVE"]) {
+            match server.wire.ask(&[command]) {
                 Err(e) if !e.message.contains("already in progress") => {
                     return Err(fault::failure(e));
                 }

@@ -12,3 +12,9 @@ pub struct Fact {
     /// Who says so: `INFO`, `memory group`.
     pub source: String,
 }
+
+impl Fact {
+    /// Name of the entries of tags' indexes that named a record which was gone, after the last
+    /// phase.
+    pub const STALE_MEMBERS: &str = "stale_members";
+}

@@ -1,7 +1,7 @@
 //! What a terminal shows of the shipped study of application caches fits the terminal.
 
 use model::{
-    Choices, Condition, Emptied, ErrorClass, Failure, Fill, Filled, MemoryUse, Scale, Study,
+    Choices, Condition, Emptied, ErrorClass, Fact, Failure, Fill, Filled, MemoryUse, Scale, Study,
     Workload,
 };
 
@@ -40,7 +40,8 @@ pub(super) fn everything() -> Recorded {
     let mut recorded = recorded(plan.unwrap(), 4, rates);
     for trial in &mut recorded.trials {
         trial.filled = Some(Filled { store_bytes: 83_886_080, server_memory_bytes: 41_943_040 });
-        trial.stale_members = Some(134_217);
+        let (name, source) = (Fact::STALE_MEMBERS.into(), "store".into());
+        trial.facts = vec![Fact { name, value: 134_217.0, source }];
         trial.emptied = Some(Emptied::Files);
         trial.memory = Some(MemoryUse {
             limit_bytes: 256 << 20,
