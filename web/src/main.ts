@@ -11,6 +11,7 @@ import { charts } from "./sections/charts";
 import { claims } from "./sections/claims";
 import { conditions } from "./sections/conditions";
 import { effort } from "./sections/effort";
+import { facts } from "./sections/facts";
 import { failures } from "./sections/failures";
 import { bar, head } from "./sections/head";
 import { method } from "./sections/method";
@@ -31,6 +32,7 @@ const SECTIONS: ((context: Context) => HTMLElement | null)[] = [
   search,
   results,
   effort,
+  facts,
   claims,
   charts,
   targets,

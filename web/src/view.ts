@@ -129,6 +129,36 @@ export interface Row {
   charts?: RowCharts;
 }
 
+/** A number about a target under one load. */
+export interface FactView {
+  target: string;
+  workload: string;
+  load: Load;
+  name: string;
+  label: string;
+  source: string;
+  value: Value;
+  /** The value for people. */
+  shown: string;
+  by_block: Record<string, number>;
+  beyond: number;
+}
+
+/** Something that happened to a target. */
+export interface EventView {
+  target: string;
+  workload: string;
+  load: Load;
+  block: number;
+  /** Phase in whose measurement it happened; null outside of all. */
+  phase: string | null;
+  /** Seconds since that measurement began. */
+  at_s: number;
+  kind: string;
+  what: string;
+  subject: string;
+}
+
 /** Two targets at the same operation and load; `ratio` above 1 means that `a` is the faster. */
 export interface Comparison {
   workload: string;
@@ -410,6 +440,8 @@ export interface View {
   comparisons: Comparison[];
   /** Absent where no profile measured several sizes. */
   growth?: GrowthView[];
+  facts?: FactView[];
+  events?: EventView[];
   /** Absent where no load was raised in stages. */
   ramps?: RampView[];
   /** Absent in other runs than searches. */

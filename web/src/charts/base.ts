@@ -4,7 +4,7 @@
  */
 
 import { CustomChart, LineChart } from "echarts/charts";
-import { DataZoomInsideComponent, GridComponent, LegendPlainComponent, TooltipComponent } from "echarts/components";
+import { DataZoomInsideComponent, GridComponent, LegendPlainComponent, MarkLineComponent, TooltipComponent } from "echarts/components";
 import * as echarts from "echarts/core";
 import { SVGRenderer } from "echarts/renderers";
 import type { EChartsOption } from "echarts";
@@ -17,6 +17,7 @@ echarts.use([
   DataZoomInsideComponent,
   GridComponent,
   LegendPlainComponent,
+  MarkLineComponent,
   TooltipComponent,
   SVGRenderer,
 ]);

@@ -5,8 +5,8 @@ import type { Context } from "../context";
 import * as format from "../format";
 import type { OperationGroup } from "../standing";
 import * as theme from "../theme";
-import type { Row } from "../view";
-import { axis, type Drawing, endMarked, filled, type LegendEntry, mount, tip, zoom } from "./base";
+import type { EventView, Row } from "../view";
+import { axis, type Drawing, endMarked, filled, ink, type LegendEntry, mount, tip, zoom } from "./base";
 import { type Choice, cellSelectors, figure, selector } from "./figure";
 
 const ALL_BLOCKS = -1;
@@ -63,12 +63,31 @@ function blockOf(row: Row, series: number): number {
   return row.charts?.by_block[series]?.block ?? series;
 }
 
-function lines(over: Over, entry: LegendEntry, row: Row, block: number): LineSeriesOption[] {
+/** What happened to a store in one block of a phase, as upright lines. */
+function marks(events: readonly EventView[], row: Row, block: number): Pick<LineSeriesOption, "markLine"> {
+  const phase = row.operation.split(".")[0];
+  const own = events.filter((e) => e.target === row.target && e.workload === row.workload && e.phase === phase && e.block === block);
+  if (own.length === 0) return {};
+  const { muted: color } = ink();
+  return {
+    markLine: {
+      symbol: "none",
+      silent: true,
+      lineStyle: { color, type: "dashed", width: 1 },
+      label: { color, fontSize: 10, rotate: 90, position: "insideEndTop", formatter: ({ name }) => String(name) },
+      data: own.map((event) => ({ xAxis: event.at_s, name: event.what })),
+    },
+  };
+}
+
+function lines(over: Over, entry: LegendEntry, row: Row, block: number, events: readonly EventView[]): LineSeriesOption[] {
   const series = over.series(row).map((_, i) => i);
   const { color, dash } = entry.look;
   return series
     .filter((i) => block === ALL_BLOCKS || blockOf(row, i) === block)
-    .map((i) => ({
+    .map((i, at) => ({
+      // Blocks repeat each other: of all, the events of the first are told.
+      ...(at === 0 ? marks(events, row, blockOf(row, i)) : {}),
       type: "line",
       name: entry.name,
       id: `${entry.name} ${i}`,
@@ -148,7 +167,7 @@ function drawing(over: Over, context: Context, op: OperationGroup, block: number
         nameTextStyle: { ...base["nameTextStyle"], align: "left" },
         axisLabel: { ...base["axisLabel"], ...customValues, formatter: (n: number) => over.tick(n) },
       },
-      series: rows.flatMap((row, i) => lines(over, legend[i] as LegendEntry, row, block)),
+      series: rows.flatMap((row, i) => lines(over, legend[i] as LegendEntry, row, block, context.view.events ?? [])),
     },
   };
 }
