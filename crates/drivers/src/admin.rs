@@ -201,8 +201,7 @@ pub trait Admin: Send {
 
     /// Does something to the store that a plan asks for. Errors: also a store that cannot.
     fn act(&mut self, act: Act) -> Result<(), Failure> {
-        let message = format!("the plan asks for {act:?}, which this store cannot do");
-        Err(Failure { class: ErrorClass::Other, message })
+        Err(cannot(act))
     }
 
     /// How much memory is left, of each server by itself, of a cluster of each primary. Empty where
@@ -210,6 +209,12 @@ pub trait Admin: Send {
     fn room(&mut self) -> Result<Vec<Room>, Failure> {
         Ok(Vec::new())
     }
+}
+
+/// Why something is not done.
+pub(crate) fn cannot(act: Act) -> Failure {
+    let message = format!("the plan asks for {act:?}, which this store cannot do");
+    Failure { class: ErrorClass::Other, message }
 }
 
 /// Checks a command without asking a server.

@@ -1,15 +1,27 @@
 //! What is done to a target in the course of a phase, and what happened to it.
 
-use model::{Act, Action, Endpoint, EventKind, Fact, Failure, Sample, TrialEvent};
+use drivers::redis::sentinel::{Role, RoleReader};
+use model::{Act, Action, Endpoint, ErrorClass, EventKind, Fact, Failure, Sample, TrialEvent};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use crate::roles::{self, Happened};
+
 /// How long a server may take to begin what it is asked for.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Something that happened, and to whom.
-pub(crate) type Happened = (Instant, EventKind, String);
+/// The stores and servers that actions are done to.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Subjects {
+    /// How each store is reached.
+    pub(crate) stores: Vec<Endpoint>,
+    /// Every private server, with its process.
+    pub(crate) servers: Vec<(Endpoint, u32)>,
+}
 
 /// The actions of one phase, done by a thread of their own.
 pub(crate) struct Acting {
@@ -19,11 +31,11 @@ pub(crate) struct Acting {
 }
 
 impl Acting {
-    /// Does `actions` to the stores at `endpoints` in a phase whose measurement begins at `begins`;
-    /// `None` where there are none.
+    /// Does `actions` in a phase whose measurement begins at `begins`; `None` where there are none.
+    /// Where one takes service away, the servers' roles are watched as well.
     pub(crate) fn start(
         mut actions: Vec<Action>,
-        endpoints: Vec<Endpoint>,
+        subjects: Subjects,
         begins: Instant,
     ) -> Option<Self> {
         if actions.is_empty() {
@@ -32,34 +44,71 @@ impl Acting {
         actions.sort_by_key(|action| action.at_ns);
         let (stop, stopped) = mpsc::channel::<()>();
         let run = move || {
-            let mut happened = Vec::new();
-            for action in actions {
-                let due = begins + Duration::from_nanos(action.at_ns);
-                let left = due.saturating_duration_since(Instant::now());
-                if !matches!(stopped.recv_timeout(left), Err(RecvTimeoutError::Timeout)) {
-                    break;
-                }
-                happened.extend(done(action.what, &endpoints)?);
-            }
-            Ok(happened)
+            let takes_away = actions.iter().any(|action| action.what.takes_service_away());
+            let watched = subjects.servers.iter().filter(|_| takes_away);
+            let watched: Vec<Endpoint> = watched.map(|(endpoint, _)| endpoint.clone()).collect();
+            let done = AtomicBool::new(false);
+            thread::scope(|scope| {
+                let watching = scope.spawn(|| roles::watch(&watched, &done));
+                let acted = act(&actions, &subjects, (begins, &stopped));
+                done.store(true, Ordering::Relaxed);
+                let mut happened = acted?;
+                happened.extend(watching.join().unwrap_or_default());
+                Ok(happened)
+            })
         };
         Some(Self { stop, thread: thread::spawn(run) })
     }
 
-    /// Ends it; actions that are not due yet are not done. What happened by them. Errors: one could
-    /// not be done.
+    /// Ends it; actions that are not due yet are not done. What happened meanwhile. Errors: one
+    /// could not be done.
     pub(crate) fn stop(self) -> Result<Vec<Happened>, Failure> {
         drop(self.stop);
         self.thread.join().unwrap_or(Ok(Vec::new()))
     }
 }
 
-/// Does it now, and says what no sample will tell.
-fn done(act: Act, endpoints: &[Endpoint]) -> Result<Vec<Happened>, Failure> {
-    for endpoint in endpoints {
-        drivers::admin(endpoint, TIMEOUT)?.act(act)?;
+/// Does each action when it is due, then waits until it is stopped.
+fn act(
+    actions: &[Action],
+    subjects: &Subjects,
+    (begins, stopped): (Instant, &mpsc::Receiver<()>),
+) -> Result<Vec<Happened>, Failure> {
+    let mut happened = Vec::new();
+    for action in actions {
+        let due = begins + Duration::from_nanos(action.at_ns);
+        let left = due.saturating_duration_since(Instant::now());
+        if !matches!(stopped.recv_timeout(left), Err(RecvTimeoutError::Timeout)) {
+            return Ok(happened);
+        }
+        match action.what {
+            Act::Save => {
+                for endpoint in &subjects.stores {
+                    drivers::admin(endpoint, TIMEOUT)?.act(action.what)?;
+                }
+            }
+            Act::KillPrimary => happened.push(kill_primary(&subjects.servers)?),
+        }
     }
-    Ok(Vec::new())
+    // Nobody sends: it ends when the other side is dropped.
+    let _ = stopped.recv();
+    Ok(happened)
+}
+
+/// Ends the server that says of itself that it is the primary.
+fn kill_primary(servers: &[(Endpoint, u32)]) -> Result<Happened, Failure> {
+    let is_primary = |(endpoint, _): &&(Endpoint, u32)| {
+        let role = RoleReader::new(endpoint.clone(), TIMEOUT).role();
+        matches!(role, Ok(Role::Primary { .. }))
+    };
+    let failed = |message: &str| Failure { class: ErrorClass::Other, message: message.into() };
+    let Some((endpoint, pid)) = servers.iter().find(is_primary) else {
+        return Err(failed("the plan kills the primary, and no private server is one"));
+    };
+    let at = Instant::now();
+    kill(Pid::from_raw(pid.cast_signed()), Signal::SIGKILL)
+        .map_err(|error| failed(&format!("the primary cannot be killed: {error}")))?;
+    Ok((at, EventKind::Killed, roles::place(endpoint)))
 }
 
 /// What samples tell of saves, of those that a server began by itself as well: to the time from one

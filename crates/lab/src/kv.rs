@@ -5,8 +5,8 @@ use load::wire::pacer::{Arrivals, Stage};
 use load::wire::{Inserting, Moment, Offer, Operation, Outcome, Pacing, Think, Until, Work};
 use load::{Finished, Latest, Meter, PhaseRecord, Progress};
 use model::{
-    Action, ClientStage, Control, Endpoint, ErrorClass, FILL, Failure, Kv, Load, PEAK, Phase, Plan,
-    Point, RampSteps, RateStage, Stop,
+    Action, ClientStage, Control, ErrorClass, FILL, Failure, Kv, Load, PEAK, Phase, Plan, Point,
+    RampSteps, RateStage, Stop,
 };
 use std::iter;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 use workloads::kv::{Distribution, Inserts, KeyChoice, KeyNames, Mix, Sizes, Values, values_of};
 
-use crate::actions::Acting;
+use crate::actions::{Acting, Subjects};
 use crate::demand;
 use crate::intervals::Intervals;
 use crate::names::{self, unreadable};
@@ -50,8 +50,8 @@ pub(crate) struct Opened<'a> {
     key_bytes: f64,
     /// Zero of the clock by which writes of all its loads are kept.
     since: Instant,
-    /// The stores that actions of the plan are done to.
-    endpoints: Vec<Endpoint>,
+    /// What actions of the plan are done to.
+    subjects: Subjects,
 }
 
 impl<'a> Offered<'a> {
@@ -60,7 +60,10 @@ impl<'a> Offered<'a> {
         let timeout = Duration::from_nanos(self.plan.timeout_ns);
         let access = drivers::wire::access(ready.endpoint(), timeout)?;
         let opened = self.open_at(access, ready.prefix())?;
-        Ok(Opened { endpoints: ready.endpoints().cloned().collect(), ..opened })
+        let server = |(_, server): (_, &rig::Server)| (server.endpoint().clone(), server.pid());
+        let stores = ready.endpoints().cloned().collect();
+        let subjects = Subjects { stores, servers: ready.servers().map(server).collect() };
+        Ok(Opened { subjects, ..opened })
     }
 
     /// The same on servers that are no target; `own` is put before every key's name.
@@ -74,8 +77,8 @@ impl<'a> Offered<'a> {
         };
         let key_bytes = demand::key_bytes(self.kv, own)?;
         let since = Instant::now();
-        let endpoints = Vec::new();
-        Ok(Opened { offered: self, access, work, fill, filled, key_bytes, since, endpoints })
+        let subjects = Subjects::default();
+        Ok(Opened { offered: self, access, work, fill, filled, key_bytes, since, subjects })
     }
 
     fn work(&self, dialect: Dialect, names: &KeyNames) -> Result<Work, Failure> {
@@ -295,7 +298,7 @@ impl Opened<'_> {
         let begins = Instant::now() + Duration::from_nanos(phase.warmup_ns);
         let of_phase = |action: &&Action| action.phase == phase.name;
         let actions = self.kv().actions.iter().filter(of_phase).cloned().collect();
-        let acting = Acting::start(actions, self.endpoints.clone(), begins);
+        let acting = Acting::start(actions, self.subjects.clone(), begins);
         let mut outcome = self.one(offer, &work, stop, meter, &mut |moment| {
             intervals.take(&moment);
             told(moment);

@@ -4,7 +4,8 @@
 //! - [`ready`]: what was made ready for one trial.
 //! - [`trial`]: one measured run of one cell; `kv` does it on the wire engine, `app_cache` opens
 //!   the clients of an application cache, `sampler` reads what server and generator use meanwhile.
-//! - `actions`: what is done to a target meanwhile; `deadline`: work that ends at a time.
+//! - `actions`: what is done to a target meanwhile; `roles`: which of its servers is the primary;
+//!   `deadline`: work that ends at a time.
 //! - [`data_files`]: records and lists of an application cache that are read and not drawn.
 //! - [`calibrate`]: what this machine can do and what the generator costs on it.
 //! - [`mod@null`]: what the generator reaches with the same load on a server that does nothing.
@@ -36,6 +37,7 @@ pub mod null;
 mod read_back;
 pub mod ready;
 mod recorded;
+mod roles;
 mod room;
 mod sampler;
 pub mod schedule;

@@ -19,6 +19,8 @@ pub struct Action {
 pub enum Act {
     /// Each server saves its data to disk in the background, as `BGSAVE` does.
     Save,
+    /// The server that is the primary ends at once, as by `kill -9`.
+    KillPrimary,
 }
 
 impl Act {
@@ -26,6 +28,7 @@ impl Act {
     pub fn takes_service_away(self) -> bool {
         match self {
             Self::Save => false,
+            Self::KillPrimary => true,
         }
     }
 }

@@ -1,7 +1,10 @@
 //! Numbers about stores, those that were told and those that follow from what happened in the
 //! course of a trial.
 
-use model::{Cell, EventKind, FILL, Fact, Point, Series, Silence, Trial, TrialEvent};
+use model::{
+    Cell, ErrorClass, EventKind, FILL, Fact, OperationResult, Point, Series, Silence, Trial,
+    TrialEvent,
+};
 use stats::format_bytes;
 use std::collections::BTreeMap;
 
@@ -15,7 +18,7 @@ const ENDS_FROM: usize = 3;
 const CLIENTS: &str = "clients";
 
 /// Names of facts for people; of others the name itself is told.
-const LABELS: [(&str, &str); 14] = [
+const LABELS: [(&str, &str); 15] = [
     ("bytes_per_key", "memory of a key"),
     ("copied_bytes", "copied while saving"),
     ("fork_ns", "fork"),
@@ -30,6 +33,7 @@ const LABELS: [(&str, &str); 14] = [
     ("kill_recovery_ns", "rate back after the kill"),
     ("writes_lost", "acknowledged writes lost"),
     ("writes_read_back", "writes read back"),
+    ("writes_unknown", "writes of unknown outcome"),
 ];
 
 /// What is estimated around an event: its begin, its end where it has one, and its name.
@@ -179,9 +183,11 @@ fn of_trial(trial: &Trial) -> Vec<Told> {
             all.extend(around(trial, point, series));
         }
     }
-    if trial.events.iter().any(|event| event.kind == EventKind::Killed)
-        && let Some(read_back) = &trial.read_back
-    {
+    let is_killed = trial.events.iter().any(|event| event.kind == EventKind::Killed);
+    if is_killed {
+        all.push(Told::by_clients("writes_unknown".into(), Some(unknown(trial) as f64)));
+    }
+    if is_killed && let Some(read_back) = &trial.read_back {
         for (name, count) in
             [("writes_read_back", read_back.read), ("writes_lost", read_back.lost())]
         {
@@ -189,6 +195,17 @@ fn of_trial(trial: &Trial) -> Vec<Told> {
         }
     }
     all
+}
+
+/// Writes that were sent and not answered: the store may have kept them.
+fn unknown(trial: &Trial) -> u64 {
+    let operations = trial.points.iter().flat_map(|point| &point.operations);
+    let writes = operations.filter(|o| o.operation == "set");
+    let of = |o: &OperationResult| {
+        let classes = [ErrorClass::Closed, ErrorClass::Timeout];
+        classes.iter().filter_map(|class| o.counts.errors_by_class.get(class)).sum::<u64>()
+    };
+    writes.map(of).sum()
 }
 
 /// How fast a store was filled.

@@ -19,7 +19,7 @@ fn clause(outage: &Outage) -> String {
     let length = show::ns(*length_ns as f64);
     let end = if *to_the_end { ", up to the end" } else { "" };
     let then = match taken_over_by {
-        Some(by) => format!("; its slots were taken over by {by}"),
+        Some(by) => format!("; {by} took over from it"),
         None => String::new(),
     };
     format!("{server} gave no service for {length}{end}{then}")

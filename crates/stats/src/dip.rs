@@ -41,9 +41,12 @@ pub fn dip(counts: &[u64], interval_ns: u64, (from, until): (usize, usize)) -> O
     let lowest = during.iter().copied().enumerate().min_by(|a, b| a.1.total_cmp(&b.1));
     let (at, lowest_per_s) = lowest?;
     let is_back = |rate: &f64| *rate >= BACK_SHARE * before_per_s;
-    let stays = |from: &usize| {
-        let next = &after[*from..after.len().min(from + BACK_FOR)];
-        next.len() == BACK_FOR && next.iter().all(is_back)
+    // A window that is back by what was answered at once after a silence begins in that silence.
+    let first = |at: usize| counts[from + at] as f64 / (interval_ns as f64 / 1e9);
+    let stays = |at: &usize| {
+        let next = &after[*at..after.len().min(at + BACK_FOR)];
+        let begins = first(*at) >= BACK_SHARE / 2.0 * before_per_s;
+        begins && next.len() == BACK_FOR && next.iter().all(is_back)
     };
     let back = if is_back(&lowest_per_s) { Some(0) } else { (at..after.len()).find(stays) };
     Some(Dip {
@@ -75,6 +78,14 @@ mod tests {
         let mut counts = counts(0.4, (100, 130));
         counts[110..114].fill(1_000);
         assert_eq!(dip(&counts, INTERVAL_NS, (100, 150)).unwrap(), found);
+    }
+
+    #[test]
+    fn what_waited_and_is_answered_at_once_moves_no_recovery() {
+        let mut counts = counts(0.0, (100, 120));
+        counts[120] = 21_000;
+        let found = dip(&counts, INTERVAL_NS, (100, 200)).unwrap();
+        assert_eq!(found.recovery_ns, Some(2_000_000_000));
     }
 
     #[test]

@@ -431,6 +431,8 @@ impl Admin for RedisAdmin {
     fn act(&mut self, act: Act) -> Result<(), Failure> {
         let command: &[u8] = match act {
             Act::Save => b"BGSAVE",
+            // Processes are not a client's to end.
+            Act::KillPrimary => return Err(admin::cannot(act)),
         };
         for server in &mut self.servers {
             match server.wire.ask(&[command]) {

@@ -35,6 +35,8 @@ pub enum EventKind {
     ReplicaAttached,
     /// A replica lost its primary.
     ReplicaDetached,
+    /// A Sentinel tells clients of another primary, which is the subject.
+    Named,
 }
 
 impl EventKind {
@@ -49,6 +51,7 @@ impl EventKind {
             Self::Demoted => "became a replica",
             Self::ReplicaAttached => "replica in sync",
             Self::ReplicaDetached => "replica lost its primary",
+            Self::Named => "named as the primary by a Sentinel",
         }
     }
 }

@@ -458,8 +458,8 @@ fn a_time_without_service_is_told_and_not_steady() {
     let trial = recorded.trials.iter_mut().find(|t| t.block == 1).unwrap();
     trial.outages.push(outage);
     let view = judge(&recorded);
-    let told = "block 2: 127.0.0.1:7003 gave no service for 231 ms; its slots were taken over by \
-                127.0.0.1:7006";
+    let told =
+        "block 2: 127.0.0.1:7003 gave no service for 231 ms; 127.0.0.1:7006 took over from it";
     assert_eq!(view.validity, Validity::NotSteady);
     assert!(view.reasons.len() == 1 && view.reasons[0].contains(told), "{:?}", view.reasons);
     let row = view.cells.iter().find(|row| row.operation == "read").unwrap();

@@ -1,0 +1,79 @@
+//! Which of a store's servers is the primary, watched while a phase runs.
+
+use drivers::redis::sentinel::{Role, RoleReader};
+use model::{Endpoint, EventKind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::ready::address;
+
+/// Something that happened, and to whom.
+pub(crate) type Happened = (Instant, EventKind, String);
+
+/// How often each server is asked.
+const EVERY: Duration = Duration::from_millis(20);
+/// How long an answer may take.
+const TIMEOUT: Duration = Duration::from_millis(500);
+
+/// Watches servers, each by a thread of its own, until `done`; what happened to them, by time.
+pub(crate) fn watch(servers: &[Endpoint], done: &AtomicBool) -> Vec<Happened> {
+    let mut happened: Vec<Happened> = thread::scope(|scope| {
+        let watch = |server| scope.spawn(move || one(server, done));
+        let threads: Vec<_> = servers.iter().map(watch).collect();
+        threads.into_iter().flat_map(|thread| thread.join().unwrap_or_default()).collect()
+    });
+    happened.sort_by_key(|(at, ..)| *at);
+    // The first Sentinel that names a server is enough.
+    let mut named: Vec<String> = Vec::new();
+    happened.retain(|(_, kind, subject)| {
+        let is_new = !named.contains(subject);
+        if *kind == EventKind::Named && is_new {
+            named.push(subject.clone());
+        }
+        *kind != EventKind::Named || is_new
+    });
+    happened
+}
+
+fn one(server: &Endpoint, done: &AtomicBool) -> Vec<Happened> {
+    let mut reader = RoleReader::new(server.clone(), TIMEOUT);
+    let (mut before, mut happened) = (None, Vec::new());
+    while !done.load(Ordering::Relaxed) {
+        if let Ok(now) = reader.role() {
+            let changed = before.as_ref().and_then(|before| change(before, &now));
+            happened.extend(
+                changed
+                    .map(|(kind, of)| (Instant::now(), kind, of.unwrap_or_else(|| place(server)))),
+            );
+            before = Some(now);
+        }
+        thread::sleep(EVERY);
+    }
+    happened
+}
+
+/// Where a server is, for people.
+pub(crate) fn place(server: &Endpoint) -> String {
+    address(server).map_or_else(|| server.to_string(), |address| address.to_string())
+}
+
+/// What changed, and to whom, where that is another server.
+fn change(before: &Role, now: &Role) -> Option<(EventKind, Option<String>)> {
+    let is_attached = |link: &str| link == "connected";
+    match (before, now) {
+        (Role::Replica { .. }, Role::Primary { .. }) => Some((EventKind::Promoted, None)),
+        (Role::Primary { .. }, Role::Replica { .. }) => Some((EventKind::Demoted, None)),
+        (Role::Replica { link: before, .. }, Role::Replica { link: now, .. }) => {
+            match (is_attached(before), is_attached(now)) {
+                (false, true) => Some((EventKind::ReplicaAttached, None)),
+                (true, false) => Some((EventKind::ReplicaDetached, None)),
+                _ => None,
+            }
+        }
+        (Role::Sentinel { primary: before }, Role::Sentinel { primary: now }) => {
+            (before != now).then(|| (EventKind::Named, Some(now.to_string())))
+        }
+        _ => None,
+    }
+}
