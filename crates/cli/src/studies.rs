@@ -11,11 +11,12 @@ pub(crate) const TOOL_VERSION: &str =
     concat!(env!("CARGO_PKG_VERSION"), " (", env!("CACHEDYNO_COMMIT"), ")");
 
 /// Name and text of each shipped study.
-pub(crate) const SHIPPED: [(&str, &str); 4] = [
+pub(crate) const SHIPPED: [(&str, &str); 5] = [
     ("sessions", include_str!("../../../studies/sessions.toml")),
     ("app-cache", include_str!("../../../studies/app-cache.toml")),
     ("ramp", include_str!("../../../studies/ramp.toml")),
     ("beyond-ram", include_str!("../../../studies/beyond-ram.toml")),
+    ("failover", include_str!("../../../studies/failover.toml")),
 ];
 
 /// Reads a shipped study by name, or a study file by path.

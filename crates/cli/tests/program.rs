@@ -44,6 +44,7 @@ mod program {
     mod room;
     mod samples;
     mod serve;
+    mod stress;
     mod terminal;
     mod usage;
 }

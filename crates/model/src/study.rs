@@ -14,6 +14,7 @@
 mod app_cache;
 mod beyond_ram;
 pub mod choices;
+mod failover;
 mod faults;
 mod phases;
 mod planning;

@@ -29,6 +29,8 @@ pub enum StudyWorkload {
     Ramp,
     /// Keys and values that outgrow memory, and what a save costs.
     BeyondRam,
+    /// Keys and values on a primary that is killed.
+    Failover,
 }
 
 /// A study file.

@@ -4,7 +4,7 @@ use toml::de::DeTable;
 
 use super::choices::Choices;
 use super::wire::{Study, StudyWorkload};
-use super::{Fault, StudyError, app_cache, beyond_ram, ramp, sessions};
+use super::{Fault, StudyError, app_cache, beyond_ram, failover, ramp, sessions};
 use crate::plan::Plan;
 
 impl Study {
@@ -15,6 +15,7 @@ impl Study {
             StudyWorkload::AppCache => self.first_fault::<app_cache::Defaults>(document),
             StudyWorkload::Ramp => self.first_fault::<ramp::Defaults>(document),
             StudyWorkload::BeyondRam => self.first_fault::<beyond_ram::Defaults>(document),
+            StudyWorkload::Failover => self.first_fault::<failover::Defaults>(document),
         }
     }
 
@@ -25,6 +26,7 @@ impl Study {
             StudyWorkload::AppCache => self.planned::<app_cache::Defaults>(choices),
             StudyWorkload::Ramp => self.planned::<ramp::Defaults>(choices),
             StudyWorkload::BeyondRam => self.planned::<beyond_ram::Defaults>(choices),
+            StudyWorkload::Failover => self.planned::<failover::Defaults>(choices),
         }
     }
 }

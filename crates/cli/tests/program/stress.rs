@@ -1,0 +1,144 @@
+//! Studies that take something away from a store, on real servers: its memory, or its primary.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::common::{Place, Started, among, installed, row, skipped, wait_until};
+
+/// Far more than any run here takes on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(180);
+
+fn started(place: &Place, arguments: &[&str]) -> Started {
+    let block = ["--scale", "quick", "--format", "json", "--set", "blocks_max=1"];
+    Started::new(place.run(&[arguments, &block, &["--set", "blocks_min=1"]].concat()))
+}
+
+/// The value of a number in the only block.
+fn fact(summary: &Value, workload: &str, name: &str, source: &str) -> Option<f64> {
+    let facts = &summary["facts"];
+    let own = |f: &Value| f["workload"] == workload && f["name"] == name && f["source"] == source;
+    among(facts, own).first()?["value"]["center"].as_f64()
+}
+
+fn events(summary: &Value, kind: &str) -> Vec<f64> {
+    let found = among(&summary["events"], |event| event["kind"] == kind);
+    found.iter().map(|event| event["at_s"].as_f64().unwrap()).collect()
+}
+
+#[test]
+fn a_save_under_load_copies_pages_by_two_witnesses() {
+    if !installed(&["redis-server"]) {
+        return;
+    }
+    let place = Place::new();
+    let sets = ["--set", "profile=save", "--set", "memory=64MiB", "--set", "measure_ms=1500"];
+    let finished = started(&place, &[&["beyond-ram"], &sets[..]].concat()).finish_within(PATIENCE);
+    let summary = finished.json();
+    let targets = &summary["targets"][0];
+    if let Some(why) = targets["not_run"].as_str() {
+        skipped(why);
+        return;
+    }
+    let began = events(&summary, "save-began");
+    // A third of nine seconds.
+    assert!(began.len() == 1 && (2.8..4.5).contains(&began[0]), "{began:?}");
+    let copied = |source| fact(&summary, "save", "copied_bytes", source).unwrap();
+    let (told, seen) = (copied("INFO"), copied("memory group"));
+    assert!(told > 4e6 && (seen / told - 1.0).abs() < 0.25, "INFO {told}, memory group {seen}");
+    let lowest = fact(&summary, "save", "save_lowest_rate_share", "clients").unwrap();
+    assert!((0.0..1.2).contains(&lowest), "{lowest}");
+    place.assert_nothing_left();
+}
+
+#[test]
+fn data_beyond_memory_are_served_from_swap_or_say_why_not() {
+    if !installed(&["redis-server"]) {
+        return;
+    }
+    let place = Place::new();
+    let sets = ["--set", "profile=swap", "--set", "memory=64MiB", "--set", "measure_ms=300"];
+    let finished = started(&place, &[&["beyond-ram"], &sets[..]].concat()).finish_within(PATIENCE);
+    let trials = place.record().trials();
+    assert_eq!(trials.len(), 3, "{}", finished.stderr);
+    for trial in &trials {
+        let failure = trial["failure"]["message"].as_str();
+        if failure.is_some_and(|why| why.contains("holds no swap") || why.contains("swap")) {
+            skipped(failure.unwrap_or_default());
+            continue;
+        }
+        assert!(failure.is_none(), "{trial}");
+        let phases = trial["points"].as_array().unwrap();
+        let names: Vec<&str> = phases.iter().map(|p| p["phase"].as_str().unwrap()).collect();
+        assert_eq!(names, ["set", "get"]);
+        assert!(trial["fill"]["length_ns"].as_u64() > Some(0));
+        let swapped = trial["memory"]["swap"]["used_bytes"].as_u64().unwrap();
+        let is_beyond = trial["cell"].as_str().unwrap().contains("1.5");
+        assert!(!is_beyond || swapped > 8 << 20, "{swapped} bytes are swapped out: {trial}");
+    }
+    place.assert_nothing_left();
+}
+
+#[test]
+fn a_deadline_ends_a_cell_with_what_it_has() {
+    if !installed(&["redis-server"]) {
+        return;
+    }
+    let place = Place::new();
+    let mut arguments = vec!["beyond-ram", "--set", "profile=save", "--set", "memory=64MiB"];
+    arguments.extend(["--set", "measure_ms=60000", "--set", "deadline_s=3"]);
+    let finished = started(&place, &arguments).finish_within(PATIENCE);
+    let trial = place.record().trials().remove(0);
+    if let Some(why) = trial["failure"]["message"].as_str().filter(|why| why.contains("group")) {
+        skipped(why);
+        return;
+    }
+    let point = &trial["points"][0];
+    let why = point["failure"]["message"].as_str().unwrap();
+    assert!(why.contains("deadline of 3 s"), "{why}");
+    let length_ns = point["length_ns"].as_u64().unwrap();
+    assert!(length_ns < 3_500_000_000, "{length_ns}: {}", finished.stderr);
+    assert!(point["operations"][0]["counts"]["ok"].as_u64() > Some(0));
+    place.assert_nothing_left();
+}
+
+#[test]
+fn a_killed_primary_is_followed_and_its_absence_measured() {
+    if !installed(&["redis-server"]) {
+        return;
+    }
+    let place = Place::new();
+    let sets = ["--set", "kill_ms=1500", "--set", "measure_ms=8000", "--set", "rate=1000"];
+    let finished = started(&place, &[&["failover"], &sets[..]].concat()).finish_within(PATIENCE);
+    let summary = finished.json();
+    for kind in ["killed", "promoted", "named"] {
+        assert_eq!(events(&summary, kind).len(), 1, "{kind}: {}", summary["events"]);
+    }
+    let (killed, promoted) = (events(&summary, "killed")[0], events(&summary, "promoted")[0]);
+    assert!((1.4..2.5).contains(&killed) && promoted > killed + 0.9, "{killed}, {promoted}");
+    let outage_s = place.record().trials()[0]["outages"][0]["length_ns"].as_f64().unwrap() / 1e9;
+    for operation in ["get", "set"] {
+        let name = format!("{operation}.unavailable_ns");
+        let silent_s = fact(&summary, "sentinel", &name, "clients").unwrap() / 1e9;
+        assert!(silent_s > promoted - killed, "{operation} was silent for {silent_s} s");
+        assert!((silent_s - outage_s).abs() < 0.3, "{silent_s} s against {outage_s} s");
+        let row = row(&summary, "redis", &format!("steady.{operation}"));
+        assert!(row["counts"]["ok"].as_u64() > Some(2_500), "{row}");
+    }
+    assert_eq!(fact(&summary, "sentinel", "writes_lost", "clients"), Some(0.0));
+    assert!(fact(&summary, "sentinel", "writes_read_back", "clients") > Some(100.0));
+    // What the plan takes away is no fault of the run.
+    assert_ne!(summary["validity"], "invalid", "{}", summary["reasons"]);
+    wait_until("its servers are gone", Duration::from_secs(5), || {
+        (!place.has_processes()).then_some(())
+    });
+    place.assert_nothing_left();
+}
+
+#[test]
+fn a_primary_is_not_killed_after_the_end() {
+    let place = Place::new();
+    let arguments = ["failover", "--set", "kill_ms=9000", "--set", "measure_ms=9000"];
+    let finished = started(&place, &arguments).finish_within(PATIENCE);
+    finished.usage_error(&["killed after `9000` ms of 9000 ms (expected before the end"]);
+}

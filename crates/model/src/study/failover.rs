@@ -1,0 +1,122 @@
+//! The workload `failover`: a primary is killed under a steady rate of gets and sets.
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use std::collections::BTreeMap;
+use toml::Spanned;
+
+use super::planning::{Keys, Own, Run};
+use super::set::{Key, VALUE_BYTES, number};
+use super::targets::Stores;
+use super::{Fault, StudyError};
+use crate::action::{Act, Action};
+use crate::load::Load;
+use crate::phase::{Phase, Stop};
+use crate::plan::{Cell, Kv, KvOperation, Workload};
+use crate::stages::STAGE_RATE_MAX;
+
+/// Operations, in equal parts.
+const OPERATIONS: [&str; 2] = ["get", "set"];
+/// Name of the phase.
+const PHASE: &str = "steady";
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Defaults {
+    /// Bytes of a value.
+    value_bytes: usize,
+    /// Requests per second.
+    rate: u64,
+    /// Keys, all of which exist before.
+    keys: u64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Size {
+    /// From the begin of the measurement until the primary is killed, milliseconds.
+    kill_ms: u64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Profile {
+    name: Spanned<String>,
+    #[serde(rename = "about")]
+    _about: IgnoredAny,
+}
+
+impl Keys for Defaults {
+    type Size = Size;
+    type Profile = Profile;
+    const SET: &'static [Key<Self, Size>] = &[
+        Key("value_bytes", |own, _, text| number(&mut own.value_bytes, text, VALUE_BYTES, "bytes")),
+        Key("rate", |own, _, text| {
+            number(&mut own.rate, text, 1..=STAGE_RATE_MAX, "requests per second")
+        }),
+        Key("keys", |own, _, text| number(&mut own.keys, text, 1..=100_000_000, "")),
+        Key("kill_ms", |_, size, text| {
+            number(&mut size.kill_ms, text, 0..=86_400_000, "milliseconds")
+        }),
+    ];
+    const STORES: Stores = Stores::Keys;
+    const OPERATIONS: &'static [&'static str] = &OPERATIONS;
+
+    fn fault(_: &Own<Self>) -> Option<Fault> {
+        None
+    }
+
+    fn cells(run: &Run<'_, Self>) -> Result<Vec<Cell>, StudyError> {
+        let Run { defaults, size, scale, .. } = run;
+        if size.kill_ms >= scale.measure_ms {
+            let (kill_ms, measure_ms) = (size.kill_ms, scale.measure_ms);
+            return Err(StudyError::Choice(format!(
+                "the primary is killed after `{kill_ms}` ms of {measure_ms} ms (expected before \
+                 the end: a lower --set kill_ms or a higher --set measure_ms)"
+            )));
+        }
+        let mut cells = Vec::new();
+        for profile in run.chosen() {
+            for clients in run.clients() {
+                let load = Load::Open {
+                    rate_per_s: defaults.rate,
+                    poisson: true,
+                    clients,
+                    pipeline: 1,
+                    stages: Vec::new(),
+                };
+                let kv = workload(profile, run);
+                cells.extend(run.on_each_target(&load, |_| Workload::Kv(kv.clone())));
+            }
+        }
+        Ok(cells)
+    }
+}
+
+fn workload(profile: &Profile, run: &Run<'_, Defaults>) -> Kv {
+    let Run { defaults, size, scale, study, .. } = run;
+    let mix: BTreeMap<String, f64> = OPERATIONS.map(|name| (name.to_string(), 1.0)).into();
+    let phase = Phase {
+        name: PHASE.into(),
+        mix,
+        warmup_ns: scale.warmup_ms * 1_000_000,
+        stop: Stop::AfterNs(scale.measure_ms * 1_000_000),
+        control: None,
+    };
+    let kill =
+        Action { phase: PHASE.into(), at_ns: size.kill_ms * 1_000_000, what: Act::KillPrimary };
+    Kv {
+        profile: profile.name.get_ref().clone(),
+        operations: OPERATIONS.map(|name| KvOperation { name: name.into(), command: None }).into(),
+        keys: defaults.keys,
+        distribution: "uniform".into(),
+        key_prefix: "key:".into(),
+        value_bytes: defaults.value_bytes.to_string(),
+        filled_share: 1.0,
+        verify_one_in: study.verify_one_in,
+        threads: 1,
+        phases: vec![phase],
+        actions: vec![kill],
+        ..Kv::default()
+    }
+}
