@@ -95,7 +95,7 @@ fn a_deadline_ends_a_cell_with_what_it_has() {
     }
     let point = &trial["points"][0];
     let why = point["failure"]["message"].as_str().unwrap();
-    assert!(why.contains("deadline of 3 s"), "{why}");
+    assert!(why.contains("deadline of 3.00 s"), "{why}");
     let length_ns = point["length_ns"].as_u64().unwrap();
     assert!(length_ns < 3_500_000_000, "{length_ns}: {}", finished.stderr);
     assert!(point["operations"][0]["counts"]["ok"].as_u64() > Some(0));
