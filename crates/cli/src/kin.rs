@@ -30,7 +30,8 @@ pub(crate) fn titles(all: impl IntoIterator<Item = Kin>) -> String {
     listed(all.into_iter().map(|kin| kin.title.into()), "and")
 }
 
-fn listed(names: impl IntoIterator<Item = String>, last: &str) -> String {
+/// "a, b or c", or with another word before the last.
+pub(crate) fn listed(names: impl IntoIterator<Item = String>, last: &str) -> String {
     let names: Vec<String> = names.into_iter().collect();
     match &names[..] {
         [] => String::new(),

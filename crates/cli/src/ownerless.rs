@@ -14,10 +14,7 @@ use crate::output;
 
 /// Directories that a run works in: that of `--disk`, and those of targets such as `file:///dir`.
 pub(crate) fn disks(setup: &Setup) -> Vec<&Path> {
-    let targets = setup.endpoints.values().filter_map(|endpoint| match endpoint {
-        Endpoint::Files { directory } => Some(directory.as_path()),
-        _ => None,
-    });
+    let targets = setup.endpoints.values().filter_map(Endpoint::directory);
     std::iter::once(setup.disk.as_path()).chain(targets).collect()
 }
 

@@ -2,8 +2,8 @@
 
 use drivers::wire::Dialect;
 use lab::Setup;
-use model::{Header, Plan, PlannedTarget, Product, Program, Workload};
-use std::collections::BTreeSet;
+use model::{Header, Plan, Workload};
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, IsTerminal as _};
 
 use crate::exit::CliError;
@@ -94,9 +94,12 @@ fn undertakings(plan: &Plan, setup: &Setup) -> Vec<String> {
             continue;
         }
         for product in target.products() {
-            lines.push(match product {
-                Product::Files => format!("`{name}` writes files into a new directory in {disk}"),
-                _ => format!("`{name}` starts {}, its data in {disk}", server(target, *product)),
+            lines.push(match rig::server_program(*product, target.program) {
+                None => format!("`{name}` writes files into a new directory in {disk}"),
+                Some(program) => {
+                    let server = with_settings(program, &target.settings_of(*product));
+                    format!("`{name}` starts {server}, its data in {disk}")
+                }
             });
         }
     }
@@ -107,13 +110,7 @@ fn undertakings(plan: &Plan, setup: &Setup) -> Vec<String> {
 }
 
 /// A private server with its settings.
-fn server(target: &PlannedTarget, product: Product) -> String {
-    let program = match product {
-        Product::Mysql => "mariadbd",
-        Product::Memcached => "memcached",
-        Product::Files | Product::Redis => target.program.map_or("redis-server", Program::name),
-    };
-    let settings = target.settings_of(product);
+fn with_settings(program: &str, settings: &BTreeMap<String, String>) -> String {
     let pairs: Vec<String> = settings.iter().map(|(n, v)| format!("`{n}={v}`")).collect();
     match &pairs[..] {
         [] => format!("{program} with its defaults"),

@@ -178,9 +178,13 @@ pub trait Admin: Send {
         self.clean(layout, prefix, patience)
     }
 
-    /// Removes keys by name where they cannot be listed, as on memcached, in batches of at most
-    /// some thousands; how many of them were there. Elsewhere [`Admin::clean`] finds them, and this
-    /// does nothing.
+    /// True where [`Admin::clean`] finds what the run wrote; else its keys are removed by name.
+    fn lists_names(&self) -> bool {
+        true
+    }
+
+    /// Removes keys by name where they cannot be listed, in batches of at most some thousands; how
+    /// many of them were there. Elsewhere this does nothing.
     fn remove_names(&mut self, names: &[Vec<u8>]) -> Result<u64, Failure> {
         let _ = names;
         Ok(0)

@@ -8,7 +8,7 @@ use load::Meter;
 use load::wire::route::Survey;
 use load::wire::template::Template;
 use load::wire::{Moment, Offer, Operation, Outcome, Servers, Work};
-use model::{Endpoint, ErrorClass, Failure, Product, Spelling};
+use model::{Endpoint, ErrorClass, Failure, Memcached, NetAddress, Product, Spelling};
 use workloads::kv::{KeyNames, Sizes};
 
 use crate::fault::failure;
@@ -105,6 +105,20 @@ impl Dialect {
             (Product::Memcached, _) => Some(Self::Memcached(Spelling::default())),
             (Product::Redis, _) => Some(Self::Redis),
             (Product::Files | Product::Mysql, _) => None,
+        }
+    }
+
+    /// A server of it that asks for no login.
+    pub fn endpoint(self, address: NetAddress) -> Endpoint {
+        match self {
+            Self::Redis => Endpoint::redis(address),
+            Self::Memcached(spelling) => Endpoint::Memcached(Memcached {
+                servers: vec![address],
+                spelling,
+                user: None,
+                password: None,
+                tls: None,
+            }),
         }
     }
 

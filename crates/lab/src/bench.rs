@@ -138,7 +138,7 @@ impl<'a> Bench<'a> {
             let store = self.store(target, *product, group.as_ref());
             let mut store = store.map_err(|failure| starved(failure, group.as_ref()))?;
             match target.backend {
-                Some(backend) if *product != Product::Files => {
+                Some(backend) if product.has_server() => {
                     store.admin.prepare_cache(backend)?;
                 }
                 _ => {
@@ -180,8 +180,7 @@ impl<'a> Bench<'a> {
         let existing = self.setup.endpoints.get(&target.name).cloned();
         let shared = existing.is_some();
         let disk = match &existing {
-            Some(Endpoint::Files { directory }) => Some(directory.clone()),
-            Some(_) => None,
+            Some(endpoint) => endpoint.directory().map(Path::to_path_buf),
             None => Some(self.setup.disk.clone()),
         };
         let machine = disk.map(|disk| self.machine(&disk));

@@ -5,12 +5,13 @@
 //! where they differ), and their content is not compared. An open load is offered closed, and
 //! nobody thinks: what is asked is how fast the generator can go at most.
 
+use drivers::wire::Dialect;
 use load::Unseen;
 use model::calibration::{NULL_FACTOR_CHANCE, NULL_FACTOR_MIN};
 use model::plan::{KvOperation, PlannedTarget};
 use model::{
-    Cell, Endpoint, ErrorClass, Failure, Kv, Load, Memcached, NetAddress, NullRate, Phase, Plan,
-    Point, Product, RedisWay, Spelling, Stop, Trial, Workload,
+    Cell, Endpoint, ErrorClass, Failure, Kv, Load, NetAddress, NullRate, Phase, Plan, Point, Stop,
+    Trial, Workload,
 };
 use rig::Scratch;
 use rig::reference::{Listen, NullServer, NullSettings};
@@ -37,8 +38,7 @@ const WARMUP_NS: u64 = 200_000_000;
 struct Shape {
     kv: Kv,
     load: Load,
-    product: Product,
-    spelling: Spelling,
+    dialect: Dialect,
     /// True for TCP, false for a unix socket.
     tcp: bool,
     /// What the names of keys begin with in an existing store; as long as the run's own.
@@ -181,15 +181,14 @@ fn shape(kv: &Kv, cell: &Cell, target: &PlannedTarget, setup: &Setup) -> Result<
     });
     let (clients, pipeline) = (cell.load.clients(), cell.load.pipeline());
     let existing = setup.endpoints.get(&target.name);
-    let (spelling, tcp) = match existing {
-        Some(
-            Endpoint::Redis { way: RedisWay { tls: Some(_), .. }, .. }
-            | Endpoint::Memcached(Memcached { tls: Some(_), .. }),
-        ) => return Err(failed("it does not speak TLS".into())),
-        Some(Endpoint::Redis { address, .. }) => (Spelling::default(), is_tcp(address)),
-        Some(Endpoint::Memcached(m)) => (m.spelling, m.servers.iter().any(is_tcp)),
-        _ => (Spelling::default(), false),
+    if existing.is_some_and(|endpoint| endpoint.tls().is_some()) {
+        return Err(failed("it does not speak TLS".into()));
+    }
+    let Some(dialect) = Dialect::of(target.product, existing) else {
+        let name = target.product.name();
+        return Err(failed(format!("it does not speak the protocol of {name}")));
     };
+    let tcp = existing.is_some_and(|endpoint| endpoint.addresses().iter().any(is_tcp));
     Ok(Shape {
         kv: Kv {
             value_bytes: format!("{:.0}", sizes.mean()),
@@ -200,8 +199,7 @@ fn shape(kv: &Kv, cell: &Cell, target: &PlannedTarget, setup: &Setup) -> Result<
             ..kv.clone()
         },
         load: Load::Closed { clients, one_session: false, pipeline, stages: Vec::new() },
-        product: target.product,
-        spelling,
+        dialect,
         tcp,
         own: if existing.is_some() { "cachedyno-00000000-" } else { "" },
     })
@@ -227,7 +225,7 @@ fn measure(shape: &Shape, plan: &Plan, setup: &Setup) -> Result<Vec<Point>, Fail
         miss: shape.kv.filled_share == 0.0 && shape.kv.operations.iter().all(get),
         remember: 0,
     })?;
-    let endpoint = endpoint(shape.product, shape.spelling, server.address())?;
+    let endpoint = endpoint(shape.dialect, server.address());
     let access = drivers::wire::access(&endpoint, Duration::from_nanos(plan.timeout_ns))?;
     let kv = Kv { filled_share: 0.0, ..shape.kv.clone() };
     let cpus = pinning.generator.clone();
@@ -240,29 +238,12 @@ fn measure(shape: &Shape, plan: &Plan, setup: &Setup) -> Result<Vec<Point>, Fail
     }
 }
 
-/// The null server as a target of a product whose protocol it speaks.
-pub(crate) fn endpoint(
-    product: Product,
-    spelling: Spelling,
-    at: &Listen,
-) -> Result<Endpoint, Failure> {
-    let address = match at {
+/// The null server as a target of that protocol.
+pub(crate) fn endpoint(dialect: Dialect, at: &Listen) -> Endpoint {
+    dialect.endpoint(match at {
         Listen::Tcp(address) => NetAddress::Tcp(address.ip().to_string(), address.port()),
         Listen::Unix(path) => NetAddress::Unix(path.clone()),
-    };
-    match product {
-        Product::Redis => Ok(Endpoint::redis(address)),
-        Product::Memcached => Ok(Endpoint::Memcached(Memcached {
-            servers: vec![address],
-            spelling,
-            user: None,
-            password: None,
-            tls: None,
-        })),
-        Product::Files | Product::Mysql => {
-            Err(failed(format!("it does not speak the protocol of {}", product.name())))
-        }
-    }
+    })
 }
 
 fn failed(message: String) -> Failure {

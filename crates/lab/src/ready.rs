@@ -87,7 +87,7 @@ impl Ready {
 
     /// Whether all of it is files, so that no server needs CPUs.
     pub(crate) fn is_files_alone(&self) -> bool {
-        self.stores.iter().all(|s| s.product == Product::Files)
+        self.stores.iter().all(|s| !s.product.has_server())
     }
 
     /// Products and versions as the servers report them now.
@@ -139,7 +139,7 @@ impl Ready {
     /// Moves the clients, which are this process, into the control group where there is one and
     /// they work on files: the page cache is charged to whom touches it.
     pub(crate) fn enter_group(&self) -> Result<Option<Inside<'_>>, Failure> {
-        let has_files = self.stores.iter().any(|s| s.product == Product::Files);
+        let has_files = self.stores.iter().any(|s| !s.product.has_server());
         let group = self.group.as_ref().filter(|_| has_files);
         Ok(group.map(MemoryGroup::enter).transpose()?)
     }
@@ -183,9 +183,8 @@ impl Ready {
     /// Takes note of the keys that the trial may write, for stores that cannot list them.
     pub(crate) fn will_write(&mut self, names: &KeyNames, keys: u64) {
         let store = &mut self.stores[0];
-        let lists = !matches!(store.endpoint, Endpoint::Memcached(_));
-        store.written =
-            (!lists && !store.own.is_empty()).then(|| (names.clone(), keys, Instant::now()));
+        let by_name = !store.admin.lists_names() && !store.own.is_empty();
+        store.written = by_name.then(|| (names.clone(), keys, Instant::now()));
     }
 }
 
@@ -195,9 +194,7 @@ impl Store {
         match stopped.is_empty() {
             false => Ok(stopped.into_iter().collect::<Result<(), _>>()?),
             true if self.lies_on.as_ref().is_some_and(|shelf| shelf.has_room()) => Ok(()),
-            true if self.own.is_empty() && matches!(self.endpoint, Endpoint::Redis { .. }) => {
-                Ok(())
-            }
+            true if self.own.is_empty() && self.product.has_server() => Ok(()),
             true => {
                 let cleaned = self.admin.clean(layout, &self.own, patience);
                 let cleaned = cleaned.and_then(|()| self.remove_written(patience));
@@ -256,12 +253,7 @@ pub(crate) fn unremoved(own: &str, failure: Failure) -> Failure {
 
 /// Address of a server, of several that of the first; `None` where it is not reached by TCP.
 pub(crate) fn address(endpoint: &Endpoint) -> Option<SocketAddr> {
-    let address = match endpoint {
-        Endpoint::Redis { address, .. } | Endpoint::Mysql { address, .. } => address,
-        Endpoint::Memcached(memcached) => memcached.servers.first()?,
-        Endpoint::Files { .. } => return None,
-    };
-    match address {
+    match endpoint.addresses().first()? {
         NetAddress::Tcp(host, port) => (host.as_str(), *port).to_socket_addrs().ok()?.next(),
         NetAddress::Unix(_) => None,
     }

@@ -215,7 +215,7 @@ struct Asked {
 impl Asking {
     /// `None` where no store is a server, or no thread can be started.
     fn start(mut endpoints: Vec<Endpoint>) -> Option<Self> {
-        endpoints.retain(|endpoint| !matches!(endpoint, Endpoint::Files { .. }));
+        endpoints.retain(|endpoint| endpoint.directory().is_none());
         if endpoints.is_empty() {
             return None;
         }

@@ -1,15 +1,7 @@
 //! The words of servers that are kept for people: without passwords, and with the setting that
 //! cures what they complain of.
 
-use model::{Endpoint, Trial};
-
-/// What a server says whose connections are used up, its setting, and how that of a private server
-/// is set.
-const USED_UP: [(&str, &str, &str); 3] = [
-    ("max number of clients reached", "maxclients", "redis.maxclients"),
-    ("too many open connections", "-c", "memcached.connections"),
-    ("too many connections", "max_connections", "mysql.max_connections"),
-];
+use model::{ConnectionLimit, Endpoint, Product, Trial};
 
 /// Goes through the server's words in a trial on the store at `endpoint`; `None` for a
 /// private one.
@@ -27,13 +19,16 @@ pub(crate) fn explain(trial: &mut Trial, endpoint: Option<&Endpoint>) {
 pub(crate) fn explained(words: &str, endpoint: Option<&Endpoint>) -> String {
     let masked = endpoint.map_or_else(|| words.to_string(), |endpoint| endpoint.masked(words));
     let plain = masked.to_lowercase();
-    let Some((_, setting, key)) = USED_UP.iter().find(|(said, ..)| plain.contains(said)) else {
-        return masked;
+    let used_up = Product::ALL.into_iter().find_map(|product| {
+        let limit = product.connections().filter(|limit| plain.contains(limit.used_up))?;
+        Some((product.name(), limit))
+    });
+    let Some((product, ConnectionLimit { option, setting, .. })) = used_up else { return masked };
+    let how = match endpoint {
+        Some(_) => "of that server".into(),
+        None => format!("by --set {product}.{setting}=NUMBER"),
     };
-    let cure = match endpoint {
-        Some(_) => format!("raise `{setting}` of that server, or use fewer clients"),
-        None => format!("raise `{setting}` by --set {key}=NUMBER, or use fewer clients"),
-    };
+    let cure = format!("raise `{option}` {how}, or use fewer clients");
     format!("{masked} (the connections that it allows are used up: {cure})")
 }
 

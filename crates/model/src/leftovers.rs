@@ -24,10 +24,10 @@ pub const PAGE_KEYS: &str = "PHPREDIS_SESSION:";
 /// What the names of a run's keys and tables begin with in an existing store; empty for files,
 /// which lie in a directory of the run's own.
 pub fn own_names(product: Product, run: &str) -> String {
-    match product {
-        Product::Redis | Product::Memcached => format!("cachedyno-{run}-"),
-        Product::Mysql => format!("cachedyno_{run}_"),
-        Product::Files => String::new(),
+    match (product.has_server(), product.keeps_tables()) {
+        (false, _) => String::new(),
+        (true, false) => format!("cachedyno-{run}-"),
+        (true, true) => format!("cachedyno_{run}_"),
     }
 }
 
@@ -36,7 +36,7 @@ pub fn own_names(product: Product, run: &str) -> String {
 /// guard clears.
 pub fn leftovers(header: &Header, target: &PlannedTarget, why: &str) -> Option<String> {
     let (run, plan, address) = (&header.run, &header.plan, target.address.as_ref()?);
-    if target.product == Product::Files {
+    if !target.product.has_server() {
         return None;
     }
     let start = format!("the run {why} and may have left");
@@ -64,9 +64,10 @@ pub fn leftovers(header: &Header, target: &PlannedTarget, why: &str) -> Option<S
     let again =
         resumed.map_or_else(String::new, |c| format!(", and so does `{c}` before it goes on"));
     let own = own_names(target.product, run);
-    let (what, names) = match target.product {
-        Product::Mysql => ("tables", vec![own]),
-        _ => ("keys", key_prefixes(plan, target, &own)),
+    let (what, names) = if target.product.keeps_tables() {
+        ("tables", vec![own])
+    } else {
+        ("keys", key_prefixes(plan, target, &own))
     };
     let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
     Some(format!(
@@ -103,7 +104,7 @@ fn choice(header: &Header, target: &PlannedTarget) -> Option<String> {
     let verified = target.address.as_ref()?.replace(UNVERIFIED, ", TLS");
     match given_as(&header.command, &target.name, &verified) {
         Some(word) => Some(word),
-        None if target.product == Product::Files => None,
+        None if !target.product.has_server() => None,
         None => Some(format!("{}={}", target.name, url(target.product, &verified)?)),
     }
 }
@@ -152,23 +153,21 @@ fn records(command: &[String]) -> Option<&str> {
 
 /// The URL of the store at an address as [`Endpoint`] prints it; `None` for anything else.
 fn url(product: Product, address: &str) -> Option<String> {
-    let (place, rest) = match product {
-        Product::Memcached => address.split_once(", ").unwrap_or((address, "")),
-        _ => address.rsplit_once(" database ")?,
-    };
-    let (database, more) = match product {
-        Product::Memcached => ("", rest),
-        _ => rest.split_once(", ").unwrap_or((rest, "")),
+    let form = product.url()?;
+    let before_comma = |text| str::split_once(text, ", ").unwrap_or((text, ""));
+    let (place, database, more) = match form.database {
+        None => {
+            let (place, more) = before_comma(address);
+            (place, None, more)
+        }
+        Some(key) => {
+            let (place, rest) = address.rsplit_once(" database ")?;
+            let (database, more) = before_comma(rest);
+            (place, Some((key, database)), more)
+        }
     };
     let has = |word: &str| more.split(", ").any(|own| own == word);
-    let name = match (product, has("TLS")) {
-        (Product::Redis, false) => "redis",
-        (Product::Redis, true) => "rediss",
-        (Product::Memcached, false) => "memcached",
-        (Product::Memcached, true) => "memcacheds",
-        (Product::Mysql, _) => "mysql",
-        (Product::Files, _) => return None,
-    };
+    let name = if has("TLS") { form.with_tls } else { form.scheme };
     let cluster = if has("cluster") { "+cluster" } else { "" };
     let protocol = match (has("RESP3"), has("meta commands")) {
         (true, _) => Some("protocol=3"),
@@ -177,16 +176,11 @@ fn url(product: Product, address: &str) -> Option<String> {
     };
     let mut queries: Vec<String> = protocol.into_iter().map(Into::into).collect();
     let url = if let Some(path) = place.strip_prefix("unix socket ") {
-        match product {
-            Product::Redis => queries.push(format!("db={database}")),
-            Product::Mysql => queries.push(format!("database={database}")),
-            Product::Memcached | Product::Files => {}
-        }
+        queries.extend(database.map(|(key, database)| format!("{key}={database}")));
         format!("{name}+unix://{}", encoded(path))
     } else {
         let servers = place.split(" and ").map(bracketed).collect::<Option<Vec<_>>>()?;
-        let database =
-            if product == Product::Memcached { String::new() } else { format!("/{database}") };
+        let database = database.map_or_else(String::new, |(_, database)| format!("/{database}"));
         format!("{name}{cluster}://{}{database}", servers.join(","))
     };
     let url = if queries.is_empty() { url } else { format!("{url}?{}", queries.join("&")) };
@@ -218,11 +212,7 @@ fn is_plain(endpoint: &Endpoint) -> bool {
         NetAddress::Tcp(host, _) => !host.starts_with('-') && host.chars().all(good),
         NetAddress::Unix(path) => is_path(path),
     };
-    match endpoint {
-        Endpoint::Redis { address, .. } | Endpoint::Mysql { address, .. } => is_plain(address),
-        Endpoint::Memcached(memcached) => memcached.servers.iter().all(is_plain),
-        Endpoint::Files { directory } => is_path(directory),
-    }
+    endpoint.addresses().iter().all(is_plain) && endpoint.directory().is_none_or(is_path)
 }
 
 /// What the keys of plain and of page layouts begin with, as far as the plan has them.

@@ -50,6 +50,7 @@ pub use plan::{
     Cell, Connections, Control, Effort, Generation, Kv, KvOperation, Layout, Names, Order, Phase,
     Plan, PlannedTarget, Product, Scale, Sessions, Stop, Workload,
 };
+pub use product::ConnectionLimit;
 pub use program::{Kin, Program};
 pub use read_back::{Held, ReadBack};
 pub use record::{Condition, Conditions, Header, Seal, SealStatus};

@@ -17,6 +17,14 @@ pub enum Product {
 }
 
 impl Product {
+    /// True for what is a server.
+    pub fn has_server(self) -> bool {
+        match self {
+            Self::Files => false,
+            Self::Redis | Self::Mysql | Self::Memcached => true,
+        }
+    }
+
     /// The bare name that starts a private server of this product.
     pub fn name(self) -> &'static str {
         match self {
@@ -27,16 +35,105 @@ impl Product {
         }
     }
 
+    /// Why sessions cannot be kept in it; `None` when they can.
+    pub fn no_sessions(self) -> Option<&'static str> {
+        match self {
+            Self::Files | Self::Redis | Self::Mysql => None,
+            Self::Memcached => Some(
+                "memcached is no session store here (expected files, redis or mysql; `bench` \
+                 measures memcached)",
+            ),
+        }
+    }
+
     /// True for what sessions can be kept in.
     pub fn keeps_sessions(self) -> bool {
-        self != Self::Memcached
+        self.no_sessions().is_none()
     }
 
     /// True for what speaks a key-value protocol.
     pub fn keeps_keys(self) -> bool {
-        matches!(self, Self::Redis | Self::Memcached)
+        match self {
+            Self::Redis | Self::Memcached => true,
+            Self::Files | Self::Mysql => false,
+        }
+    }
+
+    /// True for what keeps tables, of which it shows an account those that it has rights on.
+    pub fn keeps_tables(self) -> bool {
+        match self {
+            Self::Mysql => true,
+            Self::Files | Self::Redis | Self::Memcached => false,
+        }
+    }
+
+    /// The limit of connections of its server; `None` where there is none.
+    pub fn connections(self) -> Option<ConnectionLimit> {
+        match self {
+            Self::Files => None,
+            Self::Redis => Some(ConnectionLimit {
+                used_up: "max number of clients reached",
+                option: "maxclients",
+                setting: "maxclients",
+                usual: 10_000,
+            }),
+            Self::Mysql => Some(ConnectionLimit {
+                used_up: "too many connections",
+                option: "max_connections",
+                setting: "max_connections",
+                usual: 151,
+            }),
+            Self::Memcached => Some(ConnectionLimit {
+                used_up: "too many open connections",
+                option: "-c",
+                setting: "connections",
+                usual: 1_024,
+            }),
+        }
+    }
+
+    /// The setting, in MiB, of the memory beyond which a server evicts unless it is told
+    /// otherwise; `None` where it takes what it needs.
+    pub fn memory_setting(self) -> Option<&'static str> {
+        match self {
+            Self::Files | Self::Redis | Self::Mysql => None,
+            Self::Memcached => Some("memory"),
+        }
+    }
+
+    /// How its servers stand in a URL; `None` where there are none.
+    pub(crate) fn url(self) -> Option<UrlForm> {
+        let form = |scheme, with_tls, database| Some(UrlForm { scheme, with_tls, database });
+        match self {
+            Self::Files => None,
+            Self::Redis => form("redis", "rediss", Some("db")),
+            Self::Mysql => form("mysql", "mysql", Some("database")),
+            Self::Memcached => form("memcached", "memcacheds", None),
+        }
     }
 
     /// Every product, in the order in which they are listed to users.
     pub const ALL: [Self; 4] = [Self::Files, Self::Redis, Self::Mysql, Self::Memcached];
+}
+
+/// The limit of connections of a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ConnectionLimit {
+    /// What it says when they are used up, in lower case.
+    pub used_up: &'static str,
+    /// What the server calls the limit.
+    pub option: &'static str,
+    /// The setting of a private server.
+    pub setting: &'static str,
+    /// How many there are unless it is set.
+    pub usual: u64,
+}
+
+/// How servers stand in a URL.
+pub(crate) struct UrlForm {
+    pub(crate) scheme: &'static str,
+    /// The scheme where TLS is spoken.
+    pub(crate) with_tls: &'static str,
+    /// The key of the database in the query of a socket's URL; `None` where there are no databases.
+    pub(crate) database: Option<&'static str>,
 }

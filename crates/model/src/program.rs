@@ -6,6 +6,8 @@
 use serde::de::{Deserialize, Deserializer, Error as _};
 use serde::ser::{Serialize, Serializer};
 
+use crate::product::Product;
+
 /// A server that speaks as Redis does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kin {
@@ -53,6 +55,9 @@ pub struct Program {
 }
 
 impl Program {
+    /// The product in place of whose server it is started.
+    pub const PRODUCT: Product = Product::Redis;
+
     /// Every program, in the order in which they are listed to users. Sources: `redis.conf` and
     /// `INFO server` of Valkey 8.1, KeyDB 6.3 and Redict 7.3.
     pub const ALL: [Self; 3] = [

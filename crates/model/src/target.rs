@@ -9,7 +9,8 @@
 //! Passwords live in [`Secret`] only: it has no serialised form and prints as `***`.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::slice;
 use url::Url;
 
 use crate::product::Product;
@@ -65,10 +66,6 @@ pub enum Endpoint {
         database: String,
     },
 }
-
-/// What is said where a study of sessions names memcached.
-pub(crate) const NO_SESSIONS: &str = "memcached is no session store here (expected files, redis \
-     or mysql; `bench` measures memcached)";
 
 impl Endpoint {
     /// Reads a target URL.
@@ -174,6 +171,32 @@ impl Endpoint {
         }
     }
 
+    /// The directory, where it is one.
+    pub fn directory(&self) -> Option<&Path> {
+        match self {
+            Self::Files { directory } => Some(directory),
+            Self::Redis { .. } | Self::Mysql { .. } | Self::Memcached(_) => None,
+        }
+    }
+
+    /// Where its servers listen; empty for a directory.
+    pub fn addresses(&self) -> &[NetAddress] {
+        match self {
+            Self::Files { .. } => &[],
+            Self::Redis { address, .. } | Self::Mysql { address, .. } => slice::from_ref(address),
+            Self::Memcached(memcached) => &memcached.servers,
+        }
+    }
+
+    /// How TLS is spoken; `None` where it is not.
+    pub fn tls(&self) -> Option<&TlsFiles> {
+        match self {
+            Self::Redis { way, .. } => way.tls.as_ref(),
+            Self::Memcached(memcached) => memcached.tls.as_ref(),
+            Self::Files { .. } | Self::Mysql { .. } => None,
+        }
+    }
+
     /// How TLS is spoken, where it is; to be filled in by what a URL does not say.
     pub fn tls_mut(&mut self) -> Option<&mut TlsFiles> {
         match self {
@@ -186,12 +209,11 @@ impl Endpoint {
     /// Why sessions cannot be kept there; `None` when they can.
     pub fn no_sessions(&self) -> Option<&'static str> {
         match self {
-            Self::Memcached(_) => Some(NO_SESSIONS),
             Self::Redis { way, .. } if way.is_cluster || way.is_resp3 => Some(
                 "sessions are kept on a single server by RESP2 (expected neither a cluster nor \
                  `protocol=3`; `bench` offers both)",
             ),
-            Self::Files { .. } | Self::Redis { .. } | Self::Mysql { .. } => None,
+            _ => self.product().no_sessions(),
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Which servers can be started here.
 
+use crate::programs::{self, Own};
 use crate::search::SearchPath;
-use crate::{child, mariadb, memcached, programs, redis};
+use crate::{child, mariadb};
 use model::{Product, Program};
 use std::path::{Path, PathBuf};
 
@@ -24,34 +25,24 @@ pub struct Installed {
 
 /// Looks for every server that this crate can start and asks it for its version.
 pub fn installed(search: &SearchPath) -> Vec<Installed> {
-    let own = [
-        (Product::Redis, programs::REDIS, redis::PACKAGE, search.find(&[programs::REDIS])),
-        (Product::Mysql, programs::MARIADB, mariadb::PACKAGE, mariadb::find_server(search)),
-        (
-            Product::Memcached,
-            programs::MEMCACHED,
-            memcached::PACKAGE,
-            search.find(&[programs::MEMCACHED]),
-        ),
-    ];
-    let own = own.map(|(product, program, package, path)| {
-        server(product.name(), product, (program, package), path)
+    let own = Product::ALL.into_iter().filter_map(|product| {
+        let own = Own::of(product)?;
+        let path = match product {
+            Product::Mysql => mariadb::find_server(search),
+            Product::Files | Product::Redis | Product::Memcached => search.find(&[own.name]),
+        };
+        Some(server((product.name(), product), own, path))
     });
     let others = Program::ALL.map(|program| {
-        let (name, path) = (program.name(), search.find(&[program.name()]));
-        server(program.target, Product::Redis, (name, program.package), path)
+        let own = programs::REDIS.or(Some(program));
+        server((program.target, Program::PRODUCT), own, search.find(&[own.name]))
     });
-    own.into_iter().chain(others).collect()
+    own.chain(others).collect()
 }
 
-fn server(
-    name: &'static str,
-    product: Product,
-    (program, package): (&'static str, &'static str),
-    path: Option<PathBuf>,
-) -> Installed {
+fn server((name, product): (&'static str, Product), own: Own, path: Option<PathBuf>) -> Installed {
     let version = path.as_deref().and_then(version_line);
-    Installed { name, product, program, path, version, package }
+    Installed { name, product, program: own.name, path, version, package: own.package }
 }
 
 fn version_line(program: &Path) -> Option<String> {

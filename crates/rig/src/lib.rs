@@ -68,6 +68,7 @@ pub use memcached::start_memcached;
 pub use memory_group::{Inside, MemoryGroup, anonymous_bytes};
 pub use noise::{NoiseRecorder, Taken, TakenReader};
 pub use page_cache::empty_page_cache;
+pub use programs::server_program;
 pub use redis::start_redis;
 pub use scratch::Scratch;
 pub use search::SearchPath;

@@ -26,7 +26,6 @@ use std::time::Duration;
 /// The database that every server of ours has; the account is `root` without a password.
 pub const DATABASE: &str = "cachedyno";
 
-pub(crate) const PACKAGE: &str = "mariadb-server";
 const INSTALLER: &str = "mariadb-install-db";
 
 const TEMPLATE_WITHIN: Duration = Duration::from_secs(120);
@@ -45,11 +44,10 @@ impl MariadbTemplate {
     ///
     /// Errors: server or installer are missing; the installer failed, with its last words.
     pub fn make(guard: &Guard, parent: &Path, search: &SearchPath) -> Result<Self> {
-        let program = find_server(search)
-            .ok_or(RigError::Missing { program: programs::MARIADB, package: PACKAGE })?;
+        let program = find_server(search).ok_or_else(|| programs::MARIADB.missing())?;
         let installer = search
             .find(&[INSTALLER, "mysql_install_db"])
-            .ok_or(RigError::Missing { program: INSTALLER, package: PACKAGE })?;
+            .ok_or(RigError::Missing { program: INSTALLER, package: programs::MARIADB.package })?;
         let scratch = Scratch::new(guard, parent)?;
         let data = scratch.path().join("data");
         let mut arguments: Vec<OsString> = [
@@ -134,7 +132,7 @@ pub fn start_mariadb(
     arguments.push(with_path("--init-file=", &init_file));
     arguments.extend(spec.settings.iter().map(|(name, value)| setting(name, value).into()));
     let launch = Launch {
-        name: programs::MARIADB,
+        name: programs::MARIADB.name,
         program: template.program.clone(),
         arguments,
         directory: &directory,
@@ -162,7 +160,7 @@ pub fn start_mariadb(
 
 /// The server's program; one called `mysqld` counts only if it says that it is MariaDB.
 pub(crate) fn find_server(search: &SearchPath) -> Option<PathBuf> {
-    search.find(&[programs::MARIADB]).or_else(|| {
+    search.find(&[programs::MARIADB.name]).or_else(|| {
         let program = search.find(&["mysqld"])?;
         let output = child::command(&program).arg("--version").output().ok()?;
         String::from_utf8_lossy(&output.stdout).contains("MariaDB").then_some(program)

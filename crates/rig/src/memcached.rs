@@ -3,7 +3,7 @@
 //! It has no configuration file: settings are options of its command line, of which those that a
 //! measurement needs are known here by name ([`SETTINGS`]). It keeps nothing on disk.
 
-use crate::error::{Result, RigError};
+use crate::error::Result;
 use crate::guard::Guard;
 use crate::process::{Launch, Process};
 use crate::programs;
@@ -18,8 +18,6 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
-
-pub(crate) const PACKAGE: &str = "memcached";
 
 const READY_WITHIN: Duration = Duration::from_secs(10);
 
@@ -39,8 +37,8 @@ pub const SETTINGS: [(&str, &str, &str); 6] = [
 /// Errors: the program is missing; a setting is not of [`SETTINGS`] or is refused by the server,
 /// whose own words are then in the message; no answer in time.
 pub fn start_memcached(guard: &Guard, spec: &ServerSpec) -> Result<Server> {
-    let missing = RigError::Missing { program: programs::MEMCACHED, package: PACKAGE };
-    let program = spec.search.find(&[programs::MEMCACHED]).ok_or(missing)?;
+    let own = programs::MEMCACHED;
+    let program = spec.search.find(&[own.name]).ok_or_else(|| own.missing())?;
     check_settings(Product::Memcached, None, &spec.settings)?;
     let data = Scratch::new(guard, &spec.data_parent)?;
     let sockets = Scratch::for_sockets(guard)?;
@@ -53,7 +51,7 @@ pub fn start_memcached(guard: &Guard, spec: &ServerSpec) -> Result<Server> {
     }
     arguments.extend(options(&spec.settings).into_iter().map(OsString::from));
     let launch = Launch {
-        name: programs::MEMCACHED,
+        name: own.name,
         program,
         arguments,
         directory: sockets.path(),

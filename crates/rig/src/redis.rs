@@ -11,7 +11,7 @@ use crate::programs;
 use crate::scratch::Scratch;
 use crate::server::{Server, ServerSpec};
 use crate::settings::check_settings;
-use model::{Endpoint, NetAddress, Product, Program};
+use model::{Endpoint, NetAddress, Product};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
@@ -21,8 +21,6 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
-
-pub(crate) const PACKAGE: &str = "redis-server";
 
 const READY_WITHIN: Duration = Duration::from_secs(10);
 
@@ -54,17 +52,15 @@ pub(crate) fn spawn(
     endpoint: Endpoint,
     (lines, arguments): (&[u8], &[&str]),
 ) -> Result<Server> {
-    let name = spec.program.map_or(programs::REDIS, Program::name);
-    let package = spec.program.map_or(PACKAGE, |program| program.package);
-    let missing = RigError::Missing { program: name, package };
-    let program = spec.search.find(&[name]).ok_or(missing)?;
+    let own = programs::REDIS.or(spec.program);
+    let program = spec.search.find(&[own.name]).ok_or_else(|| own.missing())?;
     let data = Scratch::new(guard, &spec.data_parent)?;
     let directory = data.subdirectory("data")?;
     let configuration = sockets.path().join("redis.conf");
     fs::write(&configuration, configuration_text(lines, &directory, &spec.settings))
         .map_err(RigError::io("write", &configuration))?;
     let launch = Launch {
-        name,
+        name: own.name,
         program,
         arguments: iter::once((&configuration).into())
             .chain(arguments.iter().map(OsString::from))

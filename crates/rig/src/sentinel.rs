@@ -13,7 +13,7 @@ use crate::redis::{spawn, start_redis};
 use crate::scratch::Scratch;
 use crate::server::{Role, Server, ServerSpec};
 use crate::settings::check_settings;
-use model::{Endpoint, NetAddress, Product, Program, RedisWay, Secret};
+use model::{Endpoint, NetAddress, Product, RedisWay, Secret};
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -141,7 +141,7 @@ fn counts(spec: &ServerSpec) -> Result<[usize; 2]> {
 }
 
 fn unfit(spec: &ServerSpec, name: &str, expected: &'static str) -> RigError {
-    let program = spec.program.map_or(programs::REDIS, Program::name);
+    let program = programs::REDIS.or(spec.program).name;
     RigError::Setting { program, name: name.into(), problem: "is of no use", expected }
 }
 
@@ -166,7 +166,7 @@ fn free_port(spec: &ServerSpec) -> Result<u16> {
     let drawn = || PORTS.start + (random() % u32::from(PORTS.end - PORTS.start)) as u16;
     let is_free = |port: &u16| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok();
     (0..PORTS_TRIED).map(|_| drawn()).find(is_free).ok_or_else(|| RigError::Start {
-        program: spec.program.map_or(programs::REDIS, Program::name).into(),
+        program: programs::REDIS.or(spec.program).name.into(),
         reason: format!("no free port was found among {} to {}", PORTS.start, PORTS.end - 1),
     })
 }

@@ -7,7 +7,7 @@
 //! list.
 
 use crate::error::{Result, RigError};
-use crate::programs;
+use crate::programs::server_program;
 use model::{Product, Program};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -26,15 +26,15 @@ struct Allowed {
 }
 
 fn allowed(product: Product, program: Option<Program>) -> Option<Allowed> {
-    let (own, names, mixes_dashes): (_, &[Names], _) = match product {
+    let (names, mixes_dashes): (&[Names], _) = match product {
         Product::Files => return None,
-        Product::Redis => (programs::REDIS, &lists::REDIS, false),
-        Product::Mysql => (programs::MARIADB, &lists::MARIADB, true),
-        Product::Memcached => (programs::MEMCACHED, &lists::MEMCACHED, true),
+        Product::Redis => (&lists::REDIS, false),
+        Product::Mysql => (&lists::MARIADB, true),
+        Product::Memcached => (&lists::MEMCACHED, true),
     };
     let of_kin = program.map(|p| [(Form::Number, p.numbers), (Form::Words, p.words)]);
     Some(Allowed {
-        program: program.map_or(own, Program::name),
+        program: server_program(product, program)?,
         names: names.iter().copied().chain(of_kin.into_iter().flatten()).collect(),
         mixes_dashes,
     })

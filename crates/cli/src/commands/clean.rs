@@ -2,7 +2,7 @@
 
 use archive::Record;
 use clap::Args;
-use model::{Endpoint, Header, Plan, PlannedTarget, Product, TargetChoice};
+use model::{Endpoint, Header, Plan, PlannedTarget, TargetChoice};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -64,11 +64,7 @@ pub(crate) fn run(arguments: &Clean) -> Result<ExitCode, CliError> {
         }
         lab::remove_leftovers((&plan, &id), target, endpoint, &stop)
             .map_err(|failure| CliError::failed(format!("target `{name}`: {failure}")))?;
-        // A MySQL server hides tables that an account has no rights on.
-        let seen = match target.product {
-            Product::Mysql => " that this account can see",
-            _ => "",
-        };
+        let seen = if target.product.keeps_tables() { " that this account can see" } else { "" };
         output::print(&format!("nothing of run {id}{seen} is left in {endpoint}\n"))?;
     }
     Ok(ExitCode::SUCCESS)

@@ -301,6 +301,10 @@ impl Admin for MemcachedAdmin {
         Err(Failure { class: ErrorClass::Protocol, message })
     }
 
+    fn lists_names(&self) -> bool {
+        false
+    }
+
     fn remove_names(&mut self, names: &[Vec<u8>]) -> Result<u64, Failure> {
         self.remove_all(names).map_err(fault::failure)
     }

@@ -16,7 +16,7 @@ use load::watch::ThreadUse;
 use load::wire::pacer::{Arrivals, Stage};
 use load::wire::{Address, Offer, Outcome, Pacing, Think, Until, Work};
 use model::calibration::{CALIBRATION_FORMAT, Calibration, Cost, LoadLag, ShapeCost};
-use model::{Condition, ErrorClass, Failure, Product, Spelling};
+use model::{Condition, ErrorClass, Failure};
 use rig::reference::{Listen, NullServer, NullSettings};
 use rig::{Guard, Pinning, Scratch};
 use std::fmt::Display;
@@ -179,7 +179,7 @@ impl Calibrator<'_> {
     }
 
     fn offer(&self, server: &NullServer, shape: Shape, pacing: Pacing) -> Result<Outcome, Failure> {
-        let endpoint = endpoint(Product::Redis, Spelling::default(), server.address())?;
+        let endpoint = endpoint(Dialect::Redis, server.address());
         let timeout = Duration::from_nanos(TIMEOUT_NS);
         let Access { dialect, servers } = drivers::wire::access(&endpoint, timeout)?;
         let work = work(dialect, shape.operation)?;

@@ -2,6 +2,7 @@ use super::*;
 use crate::app_cache::Backend;
 use crate::phase::Stop;
 use crate::plan::{Plan, Scale};
+use crate::product::Product;
 use crate::study::TargetChoice;
 use crate::study::planning::tests::choices;
 

@@ -66,7 +66,7 @@ impl TargetChoice {
         }
         let own = Product::ALL.into_iter().find(|p| p.name() == self.name);
         let program = || Program::of_target(&self.name);
-        own.map(|p| (p, None)).or_else(|| Some((Product::Redis, Some(program()?))))
+        own.map(|p| (p, None)).or_else(|| Some((Program::PRODUCT, Some(program()?))))
     }
 }
 

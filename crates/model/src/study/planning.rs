@@ -214,7 +214,7 @@ impl<'a, K: Keys> Run<'a, K> {
         }
         let product = key.split_once('.').and_then(|(product, name)| {
             let product = Product::ALL.into_iter().find(|p| p.name() == product)?;
-            let has_server = K::STORES.servers().contains(&product);
+            let has_server = K::STORES.servers().any(|server| server == product);
             (has_server && !name.is_empty()).then_some((product, name))
         });
         let Some((product, name)) = product else { return Err(self.unknown(key)) };
@@ -224,7 +224,7 @@ impl<'a, K: Keys> Run<'a, K> {
 
     fn unknown(&self, key: &str) -> StudyError {
         let mut settings: Vec<String> =
-            K::STORES.servers().iter().map(|product| format!("{}.NAME", product.name())).collect();
+            K::STORES.servers().map(|product| format!("{}.NAME", product.name())).collect();
         if K::STORES == Stores::Caches {
             settings.push(format!("{CM_PREFIX}NAME"));
         }

@@ -10,7 +10,7 @@ use crate::app_cache::{Backend, CM_PREFIX, CM_SETTINGS};
 use crate::plan::PlannedTarget;
 use crate::product::Product;
 use crate::program::Program;
-use crate::target::{Endpoint, NO_SESSIONS};
+use crate::target::Endpoint;
 
 /// What a workload asks of its stores.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -25,11 +25,15 @@ pub(super) enum Stores {
 
 impl Stores {
     /// Products whose servers there may be.
-    pub(super) fn servers(self) -> &'static [Product] {
+    pub(super) fn servers(self) -> impl Iterator<Item = Product> {
+        Product::ALL.into_iter().filter(move |product| product.has_server() && self.fits(*product))
+    }
+
+    fn fits(self, product: Product) -> bool {
         match self {
-            Self::Sessions => &[Product::Redis, Product::Mysql],
-            Self::Keys => &[Product::Redis, Product::Memcached],
-            Self::Caches => &[Product::Redis, Product::Mysql, Product::Memcached],
+            Self::Sessions => product.keeps_sessions(),
+            Self::Keys => product.keeps_keys(),
+            Self::Caches => true,
         }
     }
 
@@ -39,10 +43,8 @@ impl Stores {
         let of_server = product.map(|_| "product").or(program.map(|_| "program"));
         let of_cache = backend.map(|_| "backend");
         let (what, needed, fits, alien) = match self {
-            Self::Sessions => {
-                ("sessions", "product", product.map(Product::keeps_sessions), of_cache)
-            }
-            Self::Keys => ("values by key", "product", product.map(Product::keeps_keys), of_cache),
+            Self::Sessions => ("sessions", "product", product.map(|p| self.fits(p)), of_cache),
+            Self::Keys => ("values by key", "product", product.map(|p| self.fits(p)), of_cache),
             Self::Caches => ("application caches", "backend", backend.map(|_| true), of_server),
         };
         let product = target.product().name();
@@ -52,8 +54,9 @@ impl Stores {
             }
             (_, None, _) => format!("missing field `{needed}`"),
             (_, Some(false), _) => format!("{product} keeps no {what}"),
-            (_, _, Some(program)) if target.product() != Product::Redis => {
-                format!("{} is no {product} server (expected redis)", program.name())
+            (_, _, Some(program)) if target.product() != Program::PRODUCT => {
+                let expected = Program::PRODUCT.name();
+                format!("{} is no {product} server (expected {expected})", program.name())
             }
             _ => return None,
         };
@@ -135,7 +138,7 @@ impl Study {
                 )
             }),
             (_, Some(endpoint)) => endpoint.no_sessions().map(String::from),
-            (_, None) => (!server.0.keeps_sessions()).then(|| NO_SESSIONS.into()),
+            (_, None) => server.0.no_sessions().map(String::from),
         };
         match unfit {
             Some(why) => Err(StudyError::Choice(format!("target `{}`: {why}", choice.name))),

@@ -5,26 +5,11 @@
 //! the values of keys that are known to be harmless. In doubt, it is masked.
 
 use super::percent::decode;
+use crate::product::Product;
 use crate::program::Program;
 
 /// What stands in the place of what is not shown.
 const MASK: &str = "***";
-
-/// Schemes of stores, with which a URL begins even where its `://` is mistyped.
-const SCHEMES: [&str; 12] = [
-    "redis",
-    "rediss",
-    "redis+unix",
-    "redis+cluster",
-    "rediss+cluster",
-    "memcached",
-    "memcacheds",
-    "memcached+unix",
-    "mysql",
-    "mysql+unix",
-    "mariadb",
-    "unix",
-];
 
 /// Keys of a query whose values may be shown.
 const HARMLESS: [&str; 5] = ["cluster", "database", "db", "protocol", "user"];
@@ -100,9 +85,16 @@ fn misspelled_scheme(text: &str) -> Option<usize> {
     let end = lower.find([':', ';', '/'])?;
     let (scheme, after) = lower.split_at(end);
     let is_left = !after.starts_with('/') || after.contains(':');
+    (is_left && is_store(scheme.split('+').next()?)).then_some(blank + end)
+}
+
+/// Whether a URL of a store may begin with a scheme, or with one that somebody takes for it.
+fn is_store(scheme: &str) -> bool {
     let is_kin = |program: Program| matches!(scheme.strip_prefix(program.target), Some("" | "s"));
-    let is_known = SCHEMES.contains(&scheme) || Program::ALL.into_iter().any(is_kin);
-    (is_left && is_known).then_some(blank + end)
+    let mut products = Product::ALL.into_iter().filter_map(Product::url);
+    products.any(|form| scheme == form.scheme || scheme == form.with_tls)
+        || Program::ALL.into_iter().any(is_kin)
+        || matches!(scheme, "mariadb" | "unix")
 }
 
 fn mask_url(text: &str) -> String {

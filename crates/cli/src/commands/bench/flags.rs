@@ -417,13 +417,12 @@ fn check(kv: &Kv, dialect: Dialect) -> Result<(), CliError> {
 
 /// True for a server of this machine.
 fn is_here(endpoint: &Endpoint) -> bool {
-    let Endpoint::Redis { address, .. } = endpoint else { return false };
-    match address {
+    endpoint.addresses().iter().any(|address| match address {
         NetAddress::Unix(_) => true,
         NetAddress::Tcp(host, _) => {
             host == "localhost" || host == "::1" || host.starts_with("127.")
         }
-    }
+    })
 }
 
 /// Whether a command carries a password.

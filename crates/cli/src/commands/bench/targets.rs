@@ -9,13 +9,10 @@ use std::path::PathBuf;
 use workloads::kv::Sizes;
 
 use crate::exit::CliError;
-use crate::kin::{private_servers, titles};
+use crate::kin::{listed, private_servers, titles};
 use crate::limits;
 
-/// Connections that a private server takes unless its settings say otherwise.
-const REDIS_CLIENTS_USUAL: u64 = 10_000;
-const MEMCACHED_CLIENTS_USUAL: u64 = 1_024;
-/// Memory of a private memcached that no key is counted for: pages of each size of slots.
+/// Memory of a private server that no key is counted for: pages of each size of slots.
 const MEMORY_MIB_LEAST: f64 = 128.0;
 /// Bytes of a key besides its name and value, at most.
 const ITEM_BYTES: f64 = 80.0;
@@ -146,25 +143,22 @@ pub(super) fn planned(
     Ok(targets)
 }
 
-/// Gives a private server room for every client, and memcached for every key, unless the user
-/// decided; what it evicts would count as lost.
+/// Gives a private server connections for every client, and memory for every key where it would
+/// evict, unless the user decided; what it evicts would count as lost.
 fn provide(product: Product, settings: &mut BTreeMap<String, String>, clients: u32, kv: &Kv) {
+    let mut provide = |name: &str, value: u64| {
+        settings.entry(name.into()).or_insert_with(|| value.to_string());
+    };
     let connections = u64::from(clients) + limits::SPARE_CONNECTIONS;
-    if product != Product::Memcached {
-        if connections > REDIS_CLIENTS_USUAL {
-            settings.entry("maxclients".into()).or_insert_with(|| connections.to_string());
-        }
-        return;
+    if let Some(limit) = product.connections().filter(|limit| connections > limit.usual) {
+        provide(limit.setting, connections);
     }
+    let Some(memory) = product.memory_setting() else { return };
     let bytes = |text: &str| text.parse::<Sizes>().map_or(0.0, |sizes| sizes.mean());
     let name = kv.key_bytes.as_deref().map_or(kv.key_prefix.len() as f64 + 12.0, bytes);
     let data = kv.keys as f64 * (bytes(&kv.value_bytes) + name + ITEM_BYTES);
     let memory_mib = MEMORY_MIB_LEAST + MEMORY_FACTOR * data / f64::from(1 << 20);
-    let mut provide = |name: &str, value: u64| {
-        settings.entry(name.into()).or_insert_with(|| value.to_string());
-    };
-    provide("connections", connections.max(MEMCACHED_CLIENTS_USUAL));
-    provide("memory", memory_mib.ceil() as u64);
+    provide(memory, memory_mib.ceil() as u64);
 }
 
 /// `--set` pairs by product: `redis.NAME=VALUE`, or `NAME=VALUE` where private servers of one
@@ -199,18 +193,19 @@ fn settings(
             (Some((product, name)), private) if private.contains(&product) => (product, name),
             (None, [only]) => (*only, key),
             (None, [_, ..]) => {
+                let whose = private.iter().map(|product| format!("{}.{key}=VALUE", product.name()));
                 return Err(CliError::usage(format!(
-                    "--set `{pair}` does not say whose setting it is (expected \
-                     redis.{key}=VALUE or memcached.{key}=VALUE)"
+                    "--set `{pair}` does not say whose setting it is (expected {})",
+                    listed(whose, "or")
                 )));
             }
             _ => {
                 let chosen: Vec<String> =
                     choices.iter().map(|choice| format!("`{}`", choice.name)).collect();
                 let named = named.map(|(product, _)| product).filter(|p| p.keeps_keys());
-                let missing = named.map_or("`redis` or `memcached`".into(), |product| {
-                    format!("`{}`", product.name())
-                });
+                let all = Product::ALL.into_iter().filter(|product| product.keeps_keys());
+                let all = all.filter(|product| named.is_none_or(|named| named == *product));
+                let missing = listed(all.map(|product| format!("`{}`", product.name())), "or");
                 return Err(CliError::usage(format!(
                     "--set `{pair}` has no effect: no private server that it could be for is \
                      started (chosen: {}; expected {missing} as a target, or no such setting: \
