@@ -112,15 +112,9 @@ impl Endpoint {
 
     /// A text from the other side without the endpoint's password, which it may repeat.
     pub fn masked(&self, text: &str) -> String {
-        match self {
-            Self::Redis { password: Some(password), .. }
-            | Self::Memcached(Memcached { password: Some(password), .. })
-            | Self::Mysql { password: Some(password), .. }
-                if !password.reveal().is_empty() =>
-            {
-                text.replace(password.reveal(), "***")
-            }
-            _ => text.to_string(),
+        match self.password().map(Secret::reveal) {
+            None | Some("") => text.to_string(),
+            Some(password) => text.replace(password, "***"),
         }
     }
 
@@ -137,14 +131,11 @@ impl Endpoint {
     /// Fills in a password that the URL did not carry (from the environment or a file).
     #[must_use]
     pub fn with_password(mut self, secret: Option<Secret>) -> Self {
-        if let (
+        match &mut self {
             Self::Redis { password, .. }
             | Self::Mysql { password, .. }
-            | Self::Memcached(Memcached { password, .. }),
-            Some(secret),
-        ) = (&mut self, secret)
-        {
-            password.get_or_insert(secret);
+            | Self::Memcached(Memcached { password, .. }) => *password = password.take().or(secret),
+            Self::Files { .. } => {}
         }
         self
     }
