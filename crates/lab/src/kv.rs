@@ -249,10 +249,10 @@ impl Opened<'_> {
                     let offer = self.fill_offer(count);
                     let mut outcome = self.one(&offer, &work, stop, meter, &mut told);
                     ended(&mut finished, &mut outcome);
-                    let step = outcome.into_phase(FILL, &["set"]);
+                    let written = outcome.into_phase(FILL, &["set"]);
                     match &mut finished.fill {
-                        Some(fill) => fill.followed_by(step),
-                        None => finished.fill = Some(step),
+                        Some(fill) => fill.followed_by(written),
+                        None => finished.fill = Some(written),
                     }
                     first += count;
                 }

@@ -90,15 +90,13 @@ fn of_cell(recorded: &Recorded, cell: &Cell) -> Vec<FactView> {
     let mut found: Vec<FactView> = Vec::new();
     for trial in recorded.latest(&cell.id) {
         for Told { name, source, value } in of_trial(trial) {
-            let same = |fact: &&mut FactView| fact.name == name && fact.source == source;
-            let fact = match found.iter_mut().find(same) {
-                Some(fact) => fact,
-                None => {
-                    found.push(empty(cell, &name, &source));
-                    let last = found.len() - 1;
-                    &mut found[last]
-                }
-            };
+            let same = |fact: &FactView| fact.name == name && fact.source == source;
+            let known = found.iter().position(same);
+            let at = known.unwrap_or(found.len());
+            if known.is_none() {
+                found.push(empty(cell, &name, &source));
+            }
+            let fact = &mut found[at];
             match value {
                 Some(value) => {
                     fact.by_block.insert(trial.block, value);
