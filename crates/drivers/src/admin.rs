@@ -198,7 +198,7 @@ pub trait Admin: Send {
     }
 
     /// Numbers about the store that are no counters: what the last save cost, what a key takes. Of
-    /// several servers one after the other; empty where it tells none.
+    /// several servers the sum of what was copied, else the most; empty where it tells none.
     fn numbers(&mut self) -> Result<Vec<Fact>, Failure> {
         Ok(Vec::new())
     }

@@ -2,7 +2,7 @@
 
 use load::{Engine, Meter, Progress, Reading};
 use model::{
-    Cell, Emptied, ErrorClass, Event, Failure, Filled, Interval, Layout, Load, MemoryUse, Noise,
+    Cell, Emptied, ErrorClass, Event, Fact, Failure, Interval, Layout, Load, MemoryUse, Noise,
     PageCache, Point, Sample, Sessions, Trial, Workload,
 };
 use rig::{Inside, NoiseRecorder, ProcessTree, TakenReader};
@@ -167,7 +167,7 @@ fn offer(
     finished.record(begun, trial);
     trial.noise = Noise { run_delay_share: run_delay_share(&trial.points, cell), ..noise };
     trial.facts.extend(ready.numbers());
-    trial.filled = meter.filled;
+    trial.facts.extend(meter.filled);
     trial.emptied = meter.emptied;
     match finished.failure {
         Some(failure) if !finished.interrupted => return Err(failure),
@@ -255,7 +255,7 @@ pub(crate) struct ServerMeter {
     taken: TakenReader,
     /// Directory of the stores' files, empty without files; `None` where nobody asks for sizes.
     directory: Option<PathBuf>,
-    filled: Option<Filled>,
+    filled: Vec<Fact>,
     /// Whether the page cache is emptied before each phase.
     cold: bool,
     emptied: Option<Emptied>,
@@ -267,7 +267,7 @@ impl ServerMeter {
         let servers = ProcessTree::new(&ready.server_pids());
         let (generator, server) = (bench.client_cpus(ready), &bench.setup.pinning.server);
         let taken = TakenReader::new(&generator, server, servers.clone());
-        Self { servers, taken, directory: None, filled: None, cold: false, emptied: None }
+        Self { servers, taken, directory: None, filled: Vec::new(), cold: false, emptied: None }
     }
 }
 
@@ -285,11 +285,19 @@ impl Meter for ServerMeter {
     fn filled(&mut self) {
         let Some(directory) = &self.directory else { return };
         let memory = self.servers.roots().iter().filter_map(|pid| rig::process_memory_bytes(*pid));
-        let server_memory_bytes = memory.sum();
+        let in_memory: u64 = memory.sum();
         let has_files = !directory.as_os_str().is_empty();
         let files = if has_files { rig::directory_bytes(directory) } else { Ok(0) };
         // A directory that cannot be listed fails the trial at its own calls.
-        self.filled = files.ok().map(|store_bytes| Filled { store_bytes, server_memory_bytes });
+        let told = files
+            .ok()
+            .map(|on_disk| [(Fact::STORE_BYTES, on_disk), (Fact::SERVER_MEMORY_BYTES, in_memory)]);
+        let fact = |(name, bytes): (&str, u64)| Fact {
+            name: name.into(),
+            value: bytes as f64,
+            source: "host".into(),
+        };
+        self.filled.extend(told.into_iter().flatten().map(fact));
     }
 
     fn before_phase(&mut self) -> Result<(), Failure> {

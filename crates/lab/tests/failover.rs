@@ -129,7 +129,7 @@ fn the_load_goes_on_at_the_server_that_takes_over() {
         assert!(counts.errors_by_class.keys().all(|class| *class == ErrorClass::Closed));
         assert_eq!((counts.miss, counts.wrong), (0, 0), "{counts:?}");
     }
-    let done = &trial.series[0].done_per_interval;
+    let done = &trial.series.last().unwrap().done_per_interval;
     assert!(done[70..79].iter().sum::<u64>() > 1000, "{done:?}");
     let read_back = trial.read_back.unwrap();
     assert!(read_back.read > 900 && read_back.unread.is_none(), "{read_back:?}");

@@ -69,15 +69,6 @@ pub struct Busy {
     pub cpu_ns: u64,
 }
 
-/// What a target's stores took when their data were filled in, before the first phase.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Filled {
-    /// Blocks of the file system that the files take, in bytes; 0 without files.
-    pub store_bytes: u64,
-    /// Memory of the private servers' processes (resident), in bytes; 0 without such servers.
-    pub server_memory_bytes: u64,
-}
-
 /// What a trial of a search was for: its step.
 pub type Probe = Step;
 
@@ -99,9 +90,6 @@ pub struct Trial {
     pub took_ns: u64,
     /// Product and version as the server reports it, for example `Redis 7.0.15`.
     pub version: Option<String>,
-    /// What its stores took when they were filled; `None` where that was not looked at.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub filled: Option<Filled>,
     /// How the page cache was emptied before each phase; `None` where it stayed as it was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub emptied: Option<Emptied>,

@@ -1,7 +1,7 @@
 //! What only rows of an application cache have: effort of an operation, hits, sizes of stores, and
 //! what was allowed to be in memory.
 
-use model::{AppCache, Counts, Emptied, Fact, Fill, Filled, MemoryUse, PageCache, Plan};
+use model::{AppCache, Counts, Emptied, Fact, Fill, MemoryUse, PageCache, Plan};
 use stats::format_bytes;
 use std::collections::BTreeMap;
 
@@ -68,14 +68,11 @@ pub(crate) fn metrics(points: &[InBlock<'_>], seed: u64, metrics: &mut BTreeMap<
         let some = over_blocks(stale.into_iter(), seed).map(|(value, _)| value);
         metrics.insert("stale_members".into(), some.unwrap_or(none));
     }
-    let mut sizes = |name: &str, of: fn(&Filled) -> u64| {
+    for name in [Fact::STORE_BYTES, Fact::SERVER_MEMORY_BYTES] {
         let sizes = points.iter().filter(|p| p.result.operation == p.point.phase);
-        let sizes = sizes.filter_map(|p| p.trial.filled.map(|filled| of(&filled) as f64));
-        let value = over_blocks(sizes, seed);
+        let value = over_blocks(sizes.filter_map(|p| p.trial.fact(name)), seed);
         metrics.extend(value.map(|(value, _)| (name.to_string(), value)));
-    };
-    sizes("store_bytes", |f| f.store_bytes);
-    sizes("server_memory_bytes", |f| f.server_memory_bytes);
+    }
 }
 
 /// What was done to the page cache, and what was taken of a memory limit.

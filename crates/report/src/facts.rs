@@ -169,7 +169,8 @@ fn value(by_block: &BTreeMap<u32, f64>) -> Value {
 
 fn of_trial(trial: &Trial) -> Vec<Told> {
     // Rows have those.
-    let own = trial.facts.iter().filter(|fact| fact.name != Fact::STALE_MEMBERS);
+    let of_rows = [Fact::STALE_MEMBERS, Fact::STORE_BYTES, Fact::SERVER_MEMORY_BYTES];
+    let own = trial.facts.iter().filter(|fact| !of_rows.contains(&fact.name.as_str()));
     let told = own.map(|fact| Told {
         name: fact.name.clone(),
         source: fact.source.clone(),

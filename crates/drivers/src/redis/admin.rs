@@ -9,7 +9,7 @@ use load::wire::route::Route;
 use model::{Act, Endpoint, ErrorClass, Fact, Failure, Layout, StoreCounters};
 use workloads::store::StoreError;
 
-use super::counters::{counters, facts, info, room};
+use super::counters::{COPIED, counters, facts, info, room};
 use super::errors::known;
 use super::own_keys;
 use super::page::{KEY_PREFIX, LOCK_SUFFIX};
@@ -420,10 +420,16 @@ impl Admin for RedisAdmin {
     }
 
     fn numbers(&mut self) -> Result<Vec<Fact>, Failure> {
-        let mut all = Vec::new();
+        let mut all: Vec<Fact> = Vec::new();
         for server in &mut self.servers {
             let text = info(&mut server.wire, &mut server.takes_one_section);
-            all.append(&mut facts(&text.map_err(fault::failure)?));
+            for fact in facts(&text.map_err(fault::failure)?) {
+                match all.iter_mut().find(|known| known.name == fact.name) {
+                    Some(known) if fact.name == COPIED => known.value += fact.value,
+                    Some(known) => known.value = known.value.max(fact.value),
+                    None => all.push(fact),
+                }
+            }
         }
         Ok(all)
     }

@@ -17,4 +17,9 @@ impl Fact {
     /// Name of the entries of tags' indexes that named a record which was gone, after the last
     /// phase.
     pub const STALE_MEMBERS: &str = "stale_members";
+    /// Name of the blocks of the file system that the files take, once filled and before the first
+    /// phase; 0 without files.
+    pub const STORE_BYTES: &str = "store_bytes";
+    /// Name of the resident memory of the private servers' processes, likewise.
+    pub const SERVER_MEMORY_BYTES: &str = "server_memory_bytes";
 }

@@ -2,8 +2,8 @@
 
 use model::study::{Advice, AdviceRow, Claim, Expectation};
 use model::{
-    AppCache, Backend, DataFiles, Emptied, Fill, Filled, MemoryUse, PageCache, Phase, Restored,
-    Stop, Workload,
+    AppCache, Backend, DataFiles, Emptied, Fact, Fill, MemoryUse, PageCache, Phase, Restored, Stop,
+    Workload,
 };
 use std::collections::BTreeMap;
 
@@ -69,9 +69,14 @@ pub(super) fn caches(blocks: u32, rates: Rates) -> Recorded {
     recorded.trials.retain(|t| is_measured(&t.cell));
     for trial in &mut recorded.trials {
         let is_redis = trial.cell.starts_with("redis");
-        let (store_bytes, server_memory_bytes) =
-            if is_redis { (0, 40 << 20) } else { (80 << 20, 0) };
-        trial.filled = Some(Filled { store_bytes, server_memory_bytes });
+        let fact = |(name, bytes): (&str, u32)| Fact {
+            name: name.into(),
+            value: f64::from(bytes),
+            source: "host".into(),
+        };
+        let (of_files, of_servers) = if is_redis { (0, 40 << 20) } else { (80 << 20, 0) };
+        let told = [(Fact::STORE_BYTES, of_files), (Fact::SERVER_MEMORY_BYTES, of_servers)];
+        trial.facts = told.map(fact).into();
         // The fixture knows sessions alone: its change becomes a clean.
         rename(trial, "change", "clean");
         for phase in &mut trial.points {

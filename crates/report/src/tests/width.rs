@@ -1,8 +1,7 @@
 //! What a terminal shows of the shipped study of application caches fits the terminal.
 
 use model::{
-    Choices, Condition, Emptied, ErrorClass, Fact, Failure, Fill, Filled, MemoryUse, Scale, Study,
-    Workload,
+    Choices, Condition, Emptied, ErrorClass, Fact, Failure, Fill, MemoryUse, Scale, Study, Workload,
 };
 
 use crate::fixture::{calibration, recorded};
@@ -39,9 +38,15 @@ pub(super) fn everything() -> Recorded {
     });
     let mut recorded = recorded(plan.unwrap(), 4, rates);
     for trial in &mut recorded.trials {
-        trial.filled = Some(Filled { store_bytes: 83_886_080, server_memory_bytes: 41_943_040 });
-        let (name, source) = (Fact::STALE_MEMBERS.into(), "store".into());
-        trial.facts = vec![Fact { name, value: 134_217.0, source }];
+        let fact =
+            |(name, value): (&str, f64)| Fact { name: name.into(), value, source: "store".into() };
+        trial.facts = [
+            (Fact::STORE_BYTES, 83_886_080.0),
+            (Fact::SERVER_MEMORY_BYTES, 41_943_040.0),
+            (Fact::STALE_MEMBERS, 134_217.0),
+        ]
+        .map(fact)
+        .into();
         trial.emptied = Some(Emptied::Files);
         trial.memory = Some(MemoryUse {
             limit_bytes: 256 << 20,
