@@ -2,7 +2,7 @@
 //!
 //! They speak to each other, which unix sockets do not allow: they listen on ports of 127.0.0.1,
 //! and ask for a password that is drawn for each start. How many there are, and when Sentinels
-//! act, are settings of the plan ([`COUNTS`], [`OF_SENTINELS`]); all others reach primary and
+//! act, are settings of the plan (`COUNTS`, `OF_SENTINELS`); all others reach primary and
 //! replicas alike.
 
 use crate::error::{Result, RigError};
