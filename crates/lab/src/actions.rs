@@ -126,6 +126,12 @@ pub(crate) fn saves(samples: &[Sample]) -> Vec<TrialEvent> {
     events
 }
 
+/// Whether what a server tells of its last save is of this trial.
+pub(crate) fn saved(actions: &[Action], events: &[TrialEvent]) -> bool {
+    actions.iter().any(|action| action.what == Act::Save)
+        || events.iter().any(|event| event.kind == EventKind::SaveBegan)
+}
+
 /// What the kernel copied while servers saved, by their control group: the most memory of the first
 /// save, less what there was before it.
 pub(crate) fn copied(samples: &[Sample], events: &[TrialEvent]) -> Option<Fact> {
@@ -135,7 +141,7 @@ pub(crate) fn copied(samples: &[Sample], events: &[TrialEvent]) -> Option<Fact> 
     let during = samples.iter().filter(|s| (began_ns..=ended_ns).contains(&s.at_ns));
     let most = during.filter_map(|sample| sample.group_bytes).max()?;
     let value = most.saturating_sub(before) as f64;
-    Some(Fact { name: "copied_bytes".into(), value, source: "memory group".into() })
+    Some(Fact { name: Fact::COPIED_BYTES.into(), value, source: "memory group".into() })
 }
 
 #[cfg(test)]

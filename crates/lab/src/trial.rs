@@ -96,6 +96,9 @@ fn measure(
     let offered = offered.map_err(|failure| explain(failure, &ready));
     measured.samples = sampler.stop();
     trial.events.extend(actions::saves(&measured.samples));
+    if !actions::saved(cell.workload.actions(), &trial.events) {
+        trial.facts.retain(|fact| !fact.is_of_a_save());
+    }
     trial.facts.extend(actions::copied(&measured.samples, &trial.events));
     let memory = ready.memory_use();
     trial.memory = memory.as_ref().ok().copied().flatten();

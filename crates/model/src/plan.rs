@@ -341,12 +341,20 @@ impl Workload {
         }
     }
 
+    /// What is done to the target meanwhile.
+    pub fn actions(&self) -> &[Action] {
+        match self {
+            Self::Sessions(_) | Self::AppCache(_) => &[],
+            Self::Kv(kv) => &kv.actions,
+        }
+    }
+
     /// True where the plan takes service away, or memory: that something fails is then an answer.
     pub fn may_fail(&self) -> bool {
         match self {
             Self::Sessions(_) | Self::AppCache(_) => false,
             Self::Kv(kv) => {
-                kv.actions.iter().any(|action| action.what.takes_service_away())
+                self.actions().iter().any(|action| action.what.takes_service_away())
                     || kv.memory.is_some_and(|memory| memory.swap_bytes > 0)
             }
         }

@@ -9,7 +9,7 @@ use load::wire::route::Route;
 use model::{Act, Endpoint, ErrorClass, Fact, Failure, Layout, StoreCounters};
 use workloads::store::StoreError;
 
-use super::counters::{COPIED, counters, facts, info, room};
+use super::counters::{counters, facts, info, room};
 use super::errors::known;
 use super::own_keys;
 use super::page::{KEY_PREFIX, LOCK_SUFFIX};
@@ -425,7 +425,7 @@ impl Admin for RedisAdmin {
             let text = info(&mut server.wire, &mut server.takes_one_section);
             for fact in facts(&text.map_err(fault::failure)?) {
                 match all.iter_mut().find(|known| known.name == fact.name) {
-                    Some(known) if fact.name == COPIED => known.value += fact.value,
+                    Some(known) if fact.name == Fact::COPIED_BYTES => known.value += fact.value,
                     Some(known) => known.value = known.value.max(fact.value),
                     None => all.push(fact),
                 }

@@ -85,9 +85,6 @@ pub(super) fn counters(info: &str) -> StoreCounters {
     }
 }
 
-/// Name of what the kernel copied while a server saved, which several servers have together.
-pub(super) const COPIED: &str = "copied_bytes";
-
 /// What these sections tell about the last save, where there was one, and about each key.
 pub(super) fn facts(info: &str) -> Vec<Fact> {
     let number = |name: &str| field::<f64>(info, name);
@@ -95,8 +92,8 @@ pub(super) fn facts(info: &str) -> Vec<Fact> {
     let data_bytes = number("used_memory").zip(number("used_memory_startup")).map(|(a, b)| a - b);
     let keys = keys(info).filter(|keys| *keys > 0);
     let told = [
-        (COPIED, saved("rdb_last_cow_size")),
-        ("fork_ns", saved("latest_fork_usec").map(|us| us * 1e3)),
+        (Fact::COPIED_BYTES, saved("rdb_last_cow_size")),
+        (Fact::FORK_NS, saved("latest_fork_usec").map(|us| us * 1e3)),
         ("bytes_per_key", data_bytes.zip(keys).map(|(bytes, keys)| bytes / keys as f64)),
     ];
     let fact = |(name, value): (&str, Option<f64>)| {

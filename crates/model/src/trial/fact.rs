@@ -14,6 +14,10 @@ pub struct Fact {
 }
 
 impl Fact {
+    /// Name of what the kernel copied while servers saved.
+    pub const COPIED_BYTES: &str = "copied_bytes";
+    /// Name of how long a server stood still to begin a save.
+    pub const FORK_NS: &str = "fork_ns";
     /// Name of the entries of tags' indexes that named a record which was gone, after the last
     /// phase.
     pub const STALE_MEMBERS: &str = "stale_members";
@@ -22,4 +26,9 @@ impl Fact {
     pub const STORE_BYTES: &str = "store_bytes";
     /// Name of the resident memory of the private servers' processes, likewise.
     pub const SERVER_MEMORY_BYTES: &str = "server_memory_bytes";
+
+    /// True where it is about the last save of a server, whenever that was.
+    pub fn is_of_a_save(&self) -> bool {
+        [Self::COPIED_BYTES, Self::FORK_NS].contains(&self.name.as_str())
+    }
 }
