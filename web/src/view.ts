@@ -293,11 +293,16 @@ export interface SaturationSeries {
 
 /** What a search for the highest rate within limits found. */
 export interface SearchView {
+  target: string;
   limits: string[];
   outcome: string;
   sentence: string;
   answer: Value | null;
   peak_per_s: number | null;
+  /** What each block found by itself. */
+  by_block: { block: number; outcome: string; answer: Value | null }[];
+  /** All probes. */
+  tried: number;
   /** Rests among all probes; those at which the store had come to rest are not among `probes`. */
   rests: number;
   probes: ProbeView[];
@@ -305,6 +310,7 @@ export interface SearchView {
 
 /** One probe of a search. */
 export interface ProbeView {
+  block: number;
   number: number;
   purpose: string;
   rate_per_s: number | null;
@@ -373,6 +379,8 @@ export interface TargetRates {
 /** A trial that has no (complete) result. */
 export interface FailureView {
   block: number;
+  /** Absent where all of the trial failed. */
+  probe?: number;
   cell: string;
   target: string;
   class: string;
@@ -444,8 +452,8 @@ export interface View {
   events?: EventView[];
   /** Absent where no load was raised in stages. */
   ramps?: RampView[];
-  /** Absent in other runs than searches. */
-  search?: SearchView;
+  /** Absent where nothing was searched for. */
+  searches?: SearchView[];
   claims: ClaimView[];
   advice: AdviceView[];
   advice_basis: string | null;

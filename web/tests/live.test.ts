@@ -20,7 +20,6 @@ function state(changes: Partial<State> = {}): State {
       { name: "redis", version: "Redis 7.0.15", unavailable: null },
       { name: "memcached", version: null, unavailable: "it is not installed" },
     ],
-    searches: false,
     now: NOW,
     done_share: 0.2,
     left_s: 40,
@@ -137,7 +136,6 @@ describe("words", () => {
   it("say what is under way", () => {
     expect(words(state())).toBe("redis, kv, 8 clients: phase mixed, stage 2");
     expect(words(state({ now: { ...NOW, phase: null, stage: null } }))).toBe("redis, kv, 8 clients: is made ready");
-    expect(words(state({ searches: true, now: { ...NOW, cell: "redis  probe 3", stage: null } }))).toBe("redis  probe 3: phase mixed");
     expect(words(state({ now: null, trials: 0 }))).toBe("The stores are checked.");
     const ended = { status: "complete", because: "enough blocks", report: null };
     expect(words(state({ ended }))).toBe("The run is over: enough blocks.");

@@ -4,6 +4,8 @@
 //! - `header.json`: plan, conditions, tool and command; written before the first trial;
 //! - `targets.jsonl`: a line for each target that answered, or why it did not;
 //! - `trials.jsonl`: a line for each trial, synced to disk when the trial ends;
+//! - `points.jsonl`: what is known of a trial under way that tells its points, a line for each,
+//!   removed when the trial's own line is written;
 //! - `latency.hlog`: times in the course of the trials, for tools of `HdrHistogram`;
 //! - `samples.jsonl.gz`: what server and generator used in the course of the trials, for each a
 //!   line of `columns`, compressed by itself;
@@ -52,6 +54,7 @@ pub const SUMMARY: &str = "summary.json";
 const HEADER: &str = "header.json";
 const TARGETS: &str = "targets.jsonl";
 const TRIALS: &str = "trials.jsonl";
+const POINTS: &str = "points.jsonl";
 const SEAL: &str = "seal.json";
 const LOCK: &str = "lock";
 

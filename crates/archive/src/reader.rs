@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use crate::directory::Directory;
 use crate::json::parse;
-use crate::{ArchiveError, HEADER, LOCK, TARGETS, TRIALS, TargetLine, numbers, seal};
+use crate::{ArchiveError, HEADER, LOCK, POINTS, TARGETS, TRIALS, TargetLine, numbers, seal};
 
 /// A record as read.
 #[derive(Clone, Debug)]
@@ -22,7 +22,8 @@ pub struct Record {
     pub header: Header,
     /// What each target told last; one line a target.
     pub targets: Vec<TargetLine>,
-    /// Trials in the order in which they ended.
+    /// Trials in the order in which they ended, then those that were under way, as far as they are
+    /// known.
     pub trials: Vec<Trial>,
     /// How it ended; `None` when it was killed, or is under way.
     pub seal: Option<Seal>,
@@ -71,10 +72,21 @@ impl Record {
             targets.retain(|t| t.target != line.target);
             targets.push(line);
         }
-        let trials = lines(directory, TRIALS)?;
+        // First what a trial's line takes the place of, since that may be written meanwhile.
+        let parts = lines(directory, POINTS)?;
+        let mut trials = lines(directory, TRIALS)?;
+        for part in not_ended(parts, &trials) {
+            Trial::go_on(&mut trials, part);
+        }
         let path = directory.path().to_path_buf();
         Ok(Self { path, header, targets, trials, seal, running, changed })
     }
+}
+
+/// Those parts whose trials have not come to their end.
+pub(crate) fn not_ended(mut parts: Vec<Trial>, ended: &[Trial]) -> Vec<Trial> {
+    parts.retain(|part| !ended.iter().any(|trial| trial.repeats(part)));
+    parts
 }
 
 /// How a run ended, if it has.
@@ -137,7 +149,8 @@ fn listed(record: &Directory) -> Result<Listed, ArchiveError> {
     let plan = &header.plan;
     let left = |t: &&PlannedTarget| leftovers(&header, t, KILLED).is_some();
     let killed = status == "unsealed";
-    let limits = plan.search.iter().flat_map(|search| &search.slos);
+    let search = plan.cells.iter().find_map(|cell| cell.load.search());
+    let limits = search.into_iter().flat_map(|search| &search.slos);
     let holding = plan.targets.iter().filter(|_| killed).filter(left);
     Ok(Listed {
         path: record.path().to_path_buf(),
@@ -247,7 +260,10 @@ pub(crate) fn header(record: &Directory) -> Result<Header, ArchiveError> {
 }
 
 /// Every whole line of a file; a file that is not there has none.
-fn lines<T: DeserializeOwned>(record: &Directory, name: &str) -> Result<Vec<T>, ArchiveError> {
+pub(crate) fn lines<T: DeserializeOwned>(
+    record: &Directory,
+    name: &str,
+) -> Result<Vec<T>, ArchiveError> {
     let (text, path) = (record.read(name)?.unwrap_or_default(), record.place(name));
     let whole = text.iter().rposition(|b| *b == b'\n').map_or(0, |at| at + 1);
     let lines = || text[..whole].split_inclusive(|b| *b == b'\n');

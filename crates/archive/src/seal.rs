@@ -12,10 +12,10 @@ use std::io::{self, Read as _};
 
 use crate::directory::Directory;
 use crate::json::{json, parse};
-use crate::{ArchiveError, HEADER, LATENCY_LOG, SAMPLES, SEAL, TARGETS, TRIALS};
+use crate::{ArchiveError, HEADER, LATENCY_LOG, POINTS, SAMPLES, SEAL, TARGETS, TRIALS};
 
 /// The files that a run writes, in the order in which they are named.
-const SEALED: [&str; 5] = [HEADER, TARGETS, TRIALS, LATENCY_LOG, SAMPLES];
+const SEALED: [&str; 6] = [HEADER, TARGETS, TRIALS, POINTS, LATENCY_LOG, SAMPLES];
 
 /// What `seal.json` holds.
 #[derive(Debug, Serialize, Deserialize)]

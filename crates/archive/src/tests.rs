@@ -112,6 +112,35 @@ fn a_torn_line_is_ignored_and_cut_off_on_resuming() {
 }
 
 #[test]
+fn points_of_a_trial_under_way_are_read_until_its_line_is_written() {
+    let records = tempfile::tempdir().unwrap();
+    let path = write(records.path(), "aabbccdd", 0);
+    let part = |block, number| {
+        let point = model::Point { stage: Some(number), ..model::Point::default() };
+        Trial { points: vec![point], took_ns: u64::from(number), ..trial(block) }
+    };
+    let mut writer = Writer::resume(&path).unwrap();
+    for part in [part(1, 0), part(2, 0), part(1, 1)] {
+        writer.event(&Event::PointEnded(Box::new(part))).unwrap();
+    }
+    let torn = fs::OpenOptions::new().append(true).open(path.join(POINTS));
+    torn.unwrap().write_all(b"{\"block\":1,\"posi").unwrap();
+    drop(writer);
+    let numbers = |trial: &Trial| trial.points.iter().map(|p| p.stage).collect::<Vec<_>>();
+    let record = Record::read(&path).unwrap();
+    assert_eq!(record.trials.len(), 3);
+    assert_eq!((record.trials[1].took_ns, numbers(&record.trials[1])), (1, vec![Some(0), Some(1)]));
+    // The line of a trial takes the place of its points, and of no other's.
+    let mut writer = Writer::resume(&path).unwrap();
+    writer.event(&Event::TrialEnded(Box::new(trial(1)))).unwrap();
+    let record = Record::read(&path).unwrap();
+    assert_eq!(record.trials, [trial(0), trial(1), part(2, 0)]);
+    writer.event(&Event::TrialEnded(Box::new(trial(2)))).unwrap();
+    assert!(!path.join(POINTS).exists());
+    assert_eq!(Record::read(&path).unwrap().trials, [trial(0), trial(1), trial(2)]);
+}
+
+#[test]
 fn a_log_of_times_has_one_head_also_after_resuming() {
     let records = tempfile::tempdir().unwrap();
     let path = write(records.path(), "aabbccdd", 1_795_289_000_250);

@@ -1,17 +1,18 @@
 //! Writing a record: a sink of events.
 
-use model::{Event, Header, Sink, SinkError};
+use model::{Event, Header, Sink, SinkError, Trial};
 use serde::Serialize;
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read as _};
 use std::path::Path;
+use std::slice;
 
 use crate::directory::{Directory, append_whole};
 use crate::json::json;
 use crate::time::utc;
 use crate::{
-    ArchiveError, HEADER, LATENCY_LOG, LOCK, SEAL, TARGETS, TRIALS, TargetLine, hlog, reader,
-    samples, seal, written,
+    ArchiveError, HEADER, LATENCY_LOG, LOCK, POINTS, SEAL, TARGETS, TRIALS, TargetLine, hlog,
+    reader, samples, seal, written,
 };
 
 /// Writes one record; holds its lock as long as it lives.
@@ -52,8 +53,10 @@ impl Writer {
         (_, writer.changed) = seal::read(record)?;
         cut_torn_line(record, TRIALS)?;
         cut_torn_line(record, TARGETS)?;
-        if record.file(LATENCY_LOG)?.is_some() {
-            cut_torn_line(record, LATENCY_LOG)?;
+        for name in [LATENCY_LOG, POINTS] {
+            if record.file(name)?.is_some() {
+                cut_torn_line(record, name)?;
+            }
         }
         samples::cut_torn_member(record)?;
         record.remove(SEAL)?;
@@ -101,6 +104,25 @@ impl Writer {
         self.lost.as_deref()
     }
 
+    /// Removes the points of a trial that has ended, which are in its line.
+    fn forget_points(&self, ended: &Trial) -> Result<(), ArchiveError> {
+        if self.record.file(POINTS)?.is_none() {
+            return Ok(());
+        }
+        let parts = reader::lines(&self.record, POINTS)?;
+        let place = self.record.place(POINTS);
+        let mut left = Vec::new();
+        for part in reader::not_ended(parts, slice::from_ref(ended)) {
+            left.extend(json(&place, &part)?);
+            left.push(b'\n');
+        }
+        if left.is_empty() {
+            self.record.remove(POINTS)
+        } else {
+            self.record.write_whole(POINTS, &left)
+        }
+    }
+
     fn target(&mut self, line: &TargetLine) -> Result<(), ArchiveError> {
         append_line(&mut self.targets, &self.record.place(TARGETS), line)
     }
@@ -119,8 +141,12 @@ impl Writer {
                 configuration: Vec::new(),
                 unavailable: Some(failure.clone()),
             }),
+            Event::PointEnded(part) => {
+                append_line(&mut self.record.append(POINTS)?, &self.record.place(POINTS), part)
+            }
             Event::TrialEnded(trial) => {
-                append_line(&mut self.trials, &self.record.place(TRIALS), trial)
+                append_line(&mut self.trials, &self.record.place(TRIALS), trial)?;
+                self.forget_points(trial)
             }
             Event::Intervals { cell, intervals } => {
                 hlog::append(&self.record, self.started_unix_ms, cell, intervals)

@@ -40,7 +40,11 @@ impl Sink for Collector {
                 unavailable: Some(failure.clone()),
                 ..TargetState::default()
             }),
-            Event::TrialEnded(trial) => self.trials.push(trial.as_ref().clone()),
+            Event::PointEnded(part) => Trial::go_on(&mut self.trials, part.as_ref().clone()),
+            Event::TrialEnded(trial) => {
+                self.trials.retain(|known| !known.repeats(trial));
+                self.trials.push(trial.as_ref().clone());
+            }
             _ => {}
         }
         Ok(())
@@ -54,8 +58,8 @@ pub(crate) struct Display {
     quiet: bool,
     last_line: Instant,
     where_we_are: String,
-    /// True for a search, whose probes are not blocks and whose end is not foreseen.
-    searches: bool,
+    /// The stage or the probe under way, from 0; `None` where the load has none.
+    point: Option<u32>,
     /// Share of the run that was done, and what was left, when the trial began.
     done_share: f64,
     left_ns: u64,
@@ -85,7 +89,7 @@ impl Display {
             quiet,
             last_line: now,
             where_we_are: String::new(),
-            searches: false,
+            point: None,
             done_share: 0.0,
             left_ns: 0,
             told_left_at: now,
@@ -110,9 +114,6 @@ impl Display {
     }
 
     fn left(&self) -> String {
-        if self.searches {
-            return String::new();
-        }
         let left_ns = self.left_ns.saturating_sub(self.told_left_at.elapsed().as_nanos() as u64);
         match left_ns / 1_000_000_000 {
             0 => "nearly done".into(),
@@ -122,15 +123,15 @@ impl Display {
     }
 
     fn progress(&mut self, phase: &str, rate_per_s: f64, service_ns_p99: Option<Time>) {
+        let point = self.point.map_or_else(String::new, |n| format!(", point {}", n + 1));
         let text = format!(
-            "{} {phase}  {}{}",
+            "{} {phase}{point}  {}{}",
             self.where_we_are,
             pace(rate_per_s, service_ns_p99),
             self.left()
         );
         let of_left = self.told_left_at.elapsed().as_nanos() as f64 / self.left_ns.max(1) as f64;
-        let of_left = if self.searches { 0.0 } else { of_left.min(1.0) };
-        let share = self.done_share + (1.0 - self.done_share) * of_left;
+        let share = self.done_share + (1.0 - self.done_share) * of_left.min(1.0);
         self.bar.set_position((share * STEPS as f64) as u64);
         self.message(&text);
         if !self.terminal && self.last_line.elapsed() >= LINE_EVERY {
@@ -160,12 +161,7 @@ impl Sink for Display {
             Event::RunStarted(header) => {
                 let plan = &header.plan;
                 let scale = plan.scale.name();
-                self.searches = plan.search.is_some();
-                if self.searches {
-                    self.say(&format!("{} (run {})", plan.question, header.run));
-                } else {
-                    self.say(&format!("{} ({scale} scale, run {})", plan.question, header.run));
-                }
+                self.say(&format!("{} ({scale} scale, run {})", plan.question, header.run));
                 self.message("checking the targets");
             }
             Event::TargetReady { target, version, .. } => {
@@ -178,26 +174,30 @@ impl Sink for Display {
                 self.bar.set_position((done_share * STEPS as f64) as u64);
                 self.done_share = *done_share;
                 (self.left_ns, self.told_left_at) = (*left_ns, Instant::now());
-                self.where_we_are = if self.searches {
-                    cell.clone()
-                } else {
-                    format!("block {}  {cell}", block + 1)
-                };
+                self.where_we_are = format!("block {}  {cell}", block + 1);
+                self.point = None;
                 let text = format!("{}  starting  {}", self.where_we_are, self.left());
                 self.message(&text);
             }
             Event::Progress { phase, rate_per_s, service_ns_p99, .. } => {
                 self.progress(phase, *rate_per_s, *service_ns_p99);
             }
+            Event::PointEnded(part) => {
+                for point in &part.points {
+                    let number = point.stage.map_or(0, |stage| stage + 1);
+                    if let Some(failure) = &point.failure {
+                        let (cell, block) = (&part.cell, part.block + 1);
+                        self.say(&format!("  {cell} in block {block}, probe {number}: {failure}"));
+                    }
+                }
+            }
             Event::TrialEnded(trial) => {
                 if let Some(failure) = &trial.failure {
                     self.say(&format!("  {} in block {}: {failure}", trial.cell, trial.block + 1));
                 }
             }
-            Event::Intervals { .. }
-            | Event::Recorded(_)
-            | Event::Sampled { .. }
-            | Event::Samples { .. } => {}
+            Event::Recorded(recorded) => self.point = recorded.stage,
+            Event::Intervals { .. } | Event::Sampled { .. } | Event::Samples { .. } => {}
             Event::Warning(text) => self.say(&format!("warning: {text}")),
             Event::RunEnded(_) => self.bar.finish_and_clear(),
         }

@@ -63,17 +63,22 @@ pub(crate) fn bench(
     Ok(())
 }
 
-/// Refuses a `find-max` whose confirmation alone would outlast the month.
-pub(crate) fn search(search: &Search, warmup_ns: u64) -> Result<(), String> {
+/// Refuses a `find-max` whose confirmations alone would outlast the month.
+pub(crate) fn search(
+    search: &Search,
+    warmup_ns: u64,
+    (blocks, targets): (u32, usize),
+) -> Result<(), String> {
     let (probe_ns, rounds) = (search.probe_ns as f64, search.rounds);
     let probes = f64::from(rounds) * A_ROUND as f64;
-    let days = (probe_ns + warmup_ns as f64) * probes / DAY_NS;
+    let searches = f64::from(blocks) * targets as f64;
+    let days = (probe_ns + warmup_ns as f64) * probes * searches / DAY_NS;
     if days <= RUN_DAYS_MAX {
         return Ok(());
     }
     Err(format!(
-        "--probe {} and --warmup {}, times {probes} probes of --rounds {rounds}, are `{days:.0}` \
-         days (expected at most {RUN_DAYS_MAX})",
+        "--probe {} and --warmup {}, times {probes} probes of --rounds {rounds}, --blocks {blocks} \
+         and {targets} target(s), are `{days:.0}` days (expected at most {RUN_DAYS_MAX})",
         format_ns(probe_ns),
         format_ns(warmup_ns as f64),
     ))

@@ -22,8 +22,6 @@ pub(crate) struct State {
     started_unix_ms: u64,
     /// Those that were checked.
     targets: Vec<Target>,
-    /// True where probes of a search are run and not blocks.
-    searches: bool,
     now: Option<Now>,
     /// Share of the run that was done when the trial under way began.
     done_share: f64,
@@ -31,7 +29,7 @@ pub(crate) struct State {
     left_s: Option<f64>,
     /// Trials that have ended.
     trials: u64,
-    /// The last of those that failed.
+    /// The last of those that failed, and of probes.
     failed: VecDeque<Failed>,
     /// The last ones.
     warnings: VecDeque<String>,
@@ -97,6 +95,10 @@ impl State {
                 version: None,
                 unavailable: Some(failure.message.clone()),
             }),
+            Event::PointEnded(part) => {
+                let failed = part.points.iter().filter_map(|point| point.failure.as_ref());
+                failed.for_each(|failure| self.failed(part, failure));
+            }
             Event::Warning(text) => keep(&mut self.warnings, text.clone()),
             Event::RunEnded(seal) => self.run_ended(seal),
             _ => return false,
@@ -105,7 +107,7 @@ impl State {
     }
 
     fn run_started(&mut self, header: &Header) {
-        let Plan { study, title, question, scale, search, cells, .. } = &header.plan;
+        let Plan { study, title, question, scale, cells, .. } = &header.plan;
         *self = Self {
             run: header.run.clone(),
             study: study.clone(),
@@ -114,7 +116,6 @@ impl State {
             scale: scale.name(),
             tool: header.tool.clone(),
             started_unix_ms: header.started_unix_ms,
-            searches: search.is_some(),
             cells: cells.clone(),
             ..Self::default()
         };
@@ -137,10 +138,8 @@ impl State {
         }
     }
 
-    /// The cell of that id. A search names its trials by what they are for, and has one cell.
     fn cell(&self, id: &str) -> Option<&Cell> {
-        let only = self.cells.first().filter(|_| self.searches);
-        self.cells.iter().find(|cell| cell.id == id).or(only)
+        self.cells.iter().find(|cell| cell.id == id)
     }
 
     /// Name of a cell's target; the cell's id where it is not of the plan.
@@ -167,15 +166,19 @@ impl State {
         };
         self.now = Some(now);
         self.done_share = done_share;
-        self.left_s = (!self.searches).then_some(left_ns as f64 / 1e9);
+        self.left_s = Some(left_ns as f64 / 1e9);
     }
 
     pub(crate) fn trial_ended(&mut self, trial: &Trial) {
         self.trials += 1;
-        if let Some(Failure { message, .. }) = &trial.failure {
-            let (cell, message) = (trial.cell.clone(), message.clone());
-            keep(&mut self.failed, Failed { cell, block: trial.block, message });
+        if let Some(failure) = &trial.failure {
+            self.failed(trial, failure);
         }
+    }
+
+    fn failed(&mut self, trial: &Trial, Failure { message, .. }: &Failure) {
+        let (cell, message) = (trial.cell.clone(), message.clone());
+        keep(&mut self.failed, Failed { cell, block: trial.block, message });
     }
 
     /// The phase and the stage under way; true where they changed.
@@ -195,7 +198,7 @@ fn brief(load: &Load) -> String {
     let (most, stages) = match load {
         Load::Closed { clients, stages, .. } => (format!("{clients} clients"), stages.len()),
         Load::Open { rate_per_s, stages, .. } => (format!("{rate_per_s}/s"), stages.len()),
-        Load::Ramp { .. } => return load.to_string(),
+        Load::Ramp { .. } | Load::Search { .. } => return load.to_string(),
     };
     if stages <= STAGES_TOLD_MAX {
         load.to_string()

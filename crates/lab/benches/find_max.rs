@@ -26,7 +26,7 @@ use lab::{Setup, Sinks};
 use model::plan::{Effort, KvOperation, PlannedTarget};
 use model::{
     Cell, Conditions, Disturbance, Endpoint, Event, Header, Kv, Load, NetAddress, Phase, Plan,
-    Product, Scale, Search, Sink, SinkError, Stop, Trial, Workload,
+    Point, Product, Scale, Search, Sink, SinkError, Stop, Trial, Workload,
 };
 use rig::reference::{Listen, ScriptedServer, ScriptedSettings};
 use rig::{Guard, Pinning};
@@ -78,12 +78,12 @@ fn main() -> Outcome {
         let (mut covered, mut longest_s) = (0, 0.0_f64);
         for seed in first..first + seeds {
             let begun = Instant::now();
-            let (found, trials) =
+            let (found, probes) =
                 search(&format!("service={service}:100us,seed={seed}"), seed, milliseconds)?;
             let took_s = begun.elapsed().as_secs_f64();
             longest_s = longest_s.max(took_s);
-            let taken = taken(&trials) * 100.0;
-            let end = format!("{} | {took_s:.0} s | {taken:.1} % |", trials.len());
+            let taken = taken(&probes) * 100.0;
+            let end = format!("{} | {took_s:.0} s | {taken:.1} % |", probes.len());
             let Found::Rate { center, lo, hi } = found else {
                 println!("| {service} | {seed} | {formula:.0} | {found:?} | | | {end}");
                 continue;
@@ -105,10 +105,9 @@ fn main() -> Outcome {
 }
 
 /// Share of the time of all probes for which others had the CPUs of the generator.
-fn taken(trials: &[Trial]) -> f64 {
-    let phases = || trials.iter().filter_map(|t| t.points.first());
-    let all = phases().fold(Disturbance::default(), |sum, p| sum.plus(p.disturbance));
-    all.share_of(phases().map(|p| p.length_ns).sum())
+fn taken(probes: &[Point]) -> f64 {
+    let all = probes.iter().fold(Disturbance::default(), |sum, p| sum.plus(p.disturbance));
+    all.share_of(probes.iter().map(|p| p.length_ns).sum())
 }
 
 /// The rate at which p99 is the limit, exponential times of service.
@@ -183,7 +182,7 @@ fn serve(script: &str) -> Outcome {
 }
 
 /// One search on a server of its own.
-fn search(script: &str, seed: u64, limit_ms: u64) -> Result<(Found, Vec<Trial>), Box<dyn Error>> {
+fn search(script: &str, seed: u64, limit_ms: u64) -> Result<(Found, Vec<Point>), Box<dyn Error>> {
     let pinning = Pinning::for_this_process();
     let server = Server::start(script)?;
     let (host, port) = (server.address.ip().to_string(), server.address.port());
@@ -203,34 +202,34 @@ fn search(script: &str, seed: u64, limit_ms: u64) -> Result<(Found, Vec<Trial>),
         rounds: 5,
         poisson: true,
     };
-    let settings = planned.settings(seed);
     let header = header(seed, planned.clone());
     let mut kept = Kept::default();
     let mut sinks = Sinks::new();
     sinks.add(&mut kept);
-    lab::search::run(header, &setup, &mut sinks, &AtomicBool::new(false));
+    lab::run(header, &setup, Vec::new(), &mut sinks, &AtomicBool::new(false));
     drop(sinks);
-    if let Some(failure) = kept.0.last().and_then(|trial| trial.failure.clone()) {
+    let trial = kept.0.ok_or("it measured nothing")?;
+    if let Some(failure) = trial.failure {
         return Err(told(failure));
     }
-    match settings.next(&planned.seen(&kept.0)) {
-        Next::Done(found) => Ok((found, kept.0)),
+    match planned.settings(seed, 0).next(&planned.seen(&trial.points)) {
+        Next::Done(found) => Ok((found, trial.points)),
         Next::Probe(step) => Err(format!("it ended before {step:?}").into()),
     }
 }
 
-/// Trials, as a record would keep them.
+/// The trial, as a record would keep it.
 #[derive(Default)]
-struct Kept(Vec<Trial>);
+struct Kept(Option<Trial>);
 
 impl Sink for Kept {
     fn name(&self) -> &'static str {
-        "trials"
+        "trial"
     }
 
     fn event(&mut self, event: &Event) -> Result<(), SinkError> {
         if let Event::TrialEnded(trial) = event {
-            self.0.push(trial.as_ref().clone());
+            self.0 = Some(trial.as_ref().clone());
         }
         Ok(())
     }
@@ -275,7 +274,7 @@ fn header(seed: u64, search: Search) -> Header {
 }
 
 fn plan(seed: u64, search: Search, kv: Kv) -> Plan {
-    let load = Load::closed(50);
+    let load = Load::Search { clients: 50, pipeline: 1, search };
     Plan {
         study: "find-max".into(),
         title: String::new(),
@@ -305,7 +304,6 @@ fn plan(seed: u64, search: Search, kv: Kv) -> Plan {
         }],
         claims: Vec::new(),
         advice: None,
-        search: Some(search),
         limit_ns: None,
     }
 }

@@ -271,18 +271,19 @@ fn requests(load: &Load, phase: &Phase) -> f64 {
         (Stop::AfterNs(ns), Load::Open { rate_per_s, .. }) => {
             *rate_per_s as f64 * (phase.warmup_ns + ns) as f64 / 1e9
         }
-        (Stop::AfterNs(_), Load::Closed { .. } | Load::Ramp { .. }) => 0.0,
+        (Stop::AfterNs(_), Load::Closed { .. } | Load::Ramp { .. } | Load::Search { .. }) => 0.0,
     }
 }
 
 /// Requests of a phase, at the fastest, where their number has no bound.
 fn unbounded_requests(load: &Load, phase: &Phase) -> f64 {
     match (phase.stop, load) {
-        (Stop::AfterNs(ns), Load::Closed { .. } | Load::Ramp { .. }) => {
+        (Stop::AfterNs(ns), Load::Closed { .. } | Load::Ramp { .. } | Load::Search { .. }) => {
             let in_flight = f64::from(load.clients()) * f64::from(load.pipeline());
             let most = if load.pipeline() > 1 { PIPELINED_PER_S_MAX } else { ANSWERED_PER_S_MAX };
             let per_s = (in_flight * ANSWERED_ONE_PER_S_MAX).min(most);
-            per_s * (phase.warmup_ns + ns) as f64 / 1e9
+            let lasts_ns = (phase.warmup_ns + ns).max(load.search_ns(phase.warmup_ns));
+            per_s * lasts_ns as f64 / 1e9
         }
         _ => 0.0,
     }

@@ -54,6 +54,7 @@ const STARTING_NS: u64 = 1_000_000_000;
 /// Time that a cell's phases last at least; those bounded by a count are not known.
 fn measured_ns(cell: &Cell) -> u64 {
     let of_phase = |phase: &Phase| match phase.stop {
+        Stop::AfterNs(_) if cell.load.search().is_some() => cell.load.search_ns(phase.warmup_ns),
         Stop::AfterNs(ns) => ns.saturating_add(phase.warmup_ns),
         Stop::Count(_) => 0,
     };

@@ -143,6 +143,11 @@ impl Opened<'_> {
         self.offered.kv
     }
 
+    /// How it is offered.
+    pub(crate) fn load(&self) -> &Load {
+        self.offered.load
+    }
+
     /// How long ago so many nanoseconds of the clock of writes were over.
     pub(crate) fn age(&self, ns: u64) -> Duration {
         self.since.elapsed().saturating_sub(Duration::from_nanos(ns))
@@ -185,7 +190,7 @@ impl Opened<'_> {
         let needs_peak = match &load {
             Load::Ramp { steps: RampSteps::Permille(_), .. } => true,
             Load::Ramp { .. } => control.is_some(),
-            Load::Closed { .. } | Load::Open { .. } => false,
+            Load::Closed { .. } | Load::Open { .. } | Load::Search { .. } => false,
         };
         let peak = finished.phase(PEAK).and_then(PhaseRecord::whole);
         let peak_per_s = peak.map_or(0.0, |whole| whole.rate_per_s);
@@ -422,7 +427,9 @@ impl Opened<'_> {
                 },
             },
             // Without rates there is nothing of it but its peak.
-            Load::Ramp { .. } => Pacing::Closed { think: Think::default(), stages: Vec::new() },
+            Load::Ramp { .. } | Load::Search { .. } => {
+                Pacing::Closed { think: Think::default(), stages: Vec::new() }
+            }
             Load::Open { rate_per_s, poisson, stages, .. } => Pacing::Open {
                 arrivals: if *poisson { Arrivals::Poisson } else { Arrivals::Constant },
                 stages: match stages.first() {

@@ -9,7 +9,7 @@
 //! - [`data_files`]: records and lists of an application cache that are read and not drawn.
 //! - [`calibrate`]: what this machine can do and what the generator costs on it.
 //! - [`mod@null`]: what the generator reaches with the same load on a server that does nothing.
-//! - [`mod@search`]: the search for the highest rate within limits, probe by probe.
+//! - `search`: a trial whose load is a search, probe by probe.
 //! - `room`: memory of servers that were there before, which is never filled; `machine`: the same
 //!   of this machine's memory and disks; `demand`: what a cell writes.
 //! - `recorded`: what is told a few times a second while a phase runs.
@@ -41,7 +41,7 @@ mod roles;
 mod room;
 mod sampler;
 pub mod schedule;
-pub mod search;
+mod search;
 pub mod sinks;
 pub mod trial;
 mod wall;
@@ -75,7 +75,8 @@ pub struct Ended {
 }
 
 /// Runs the plan of `header` and tells `sinks` everything. `earlier` are trials that an
-/// interrupted run has measured already; `stop` ends the run early from outside.
+/// interrupted run has measured already, a search as far as it came; `stop` ends the run early from
+/// outside.
 pub fn run(
     header: Header,
     setup: &Setup,
@@ -124,7 +125,7 @@ pub fn run(
 }
 
 /// Asks every target for its version and one verified operation; those that passed.
-pub(crate) fn check_targets(
+fn check_targets(
     plan: &Plan,
     bench: &mut Bench<'_>,
     sinks: &mut Sinks<'_>,
@@ -203,17 +204,28 @@ impl Measuring<'_, '_, '_> {
     }
 
     fn cell(&mut self, block: u32, position: u32, cell: &Cell) {
-        let measured = |t: &Trial| t.block == block && t.cell == cell.id;
-        if !self.ready.contains(&cell.target) || self.trials.iter().any(measured) {
+        let is_own = |t: &Trial| t.block == block && t.cell == cell.id;
+        let known = self.trials.iter().position(is_own);
+        let goes_on = |at: usize| self.plan.next_probe(&self.trials[at]).is_some();
+        if !self.ready.contains(&cell.target) || known.is_some_and(|at| !goes_on(at)) {
             return;
         }
+        let trial = known.map_or_else(
+            || Trial {
+                block,
+                position,
+                cell: cell.id.clone(),
+                started_unix_ms: unix_ms(),
+                ..Trial::default()
+            },
+            |at| self.trials.remove(at),
+        );
         let (done_share, left_ns) =
             effort::foresee(self.plan, &self.ready, &self.trials, self.spent_ns());
         let id = cell.id.clone();
         self.sinks.tell(&Event::TrialStarted { block, cell: id, done_share, left_ns });
         let sinks = &mut *self.sinks;
-        let place = (block, position);
-        let measured = trial::run(&mut self.bench, cell, place, self.stop, &mut |event| {
+        let measured = trial::run(&mut self.bench, cell, trial, self.stop, &mut |event| {
             sinks.tell(&event);
         });
         let Some(Measured { trial, intervals, samples }) = measured else { return };

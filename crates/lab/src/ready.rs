@@ -3,15 +3,19 @@
 use drivers::{Admin, CacheOptions, Facts, Patience, Room, SessionOptions};
 use model::{Backend, Endpoint, ErrorClass, Fact, Failure, Layout, MemoryUse, NetAddress, Product};
 use rig::{Inside, MemoryGroup, Role, Server, Shelf};
+use stats::format_bytes;
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Instant;
+use std::thread;
+use std::time::{Duration, Instant};
 use workloads::kv::{Key, KeyNames};
 
 use crate::machine::Machine;
 
+/// A process that is killed closes its connections before its end can be seen.
+const DEATH_SEEN_WITHIN: Duration = Duration::from_millis(500);
 /// Keys whose removal is asked for at once.
 const REMOVED_AT_ONCE: u64 = 1000;
 /// More inserts than a generator sends in a millisecond.
@@ -134,6 +138,37 @@ impl Ready {
                 all.map(|(_, s)| Some((s.name(), s.died()?))).collect::<Option<Vec<_>>>()?;
             deaths.into_iter().next()
         })
+    }
+
+    /// Puts the server's own end before what its clients saw of it.
+    pub(crate) fn explain(&self, failure: Failure) -> Failure {
+        let lost = matches!(failure.class, ErrorClass::Closed | ErrorClass::Refused);
+        let until = Instant::now() + if lost { DEATH_SEEN_WITHIN } else { Duration::ZERO };
+        loop {
+            if let Some((server, death)) = self.server_died() {
+                let seen = failure.message;
+                let (class, fate) = match self.memory_use() {
+                    Ok(Some(MemoryUse { limit_bytes, oom_kills: 1.., .. })) => {
+                        let limit = format_bytes(limit_bytes);
+                        let fate = format!("{server} used up its memory_limit of {limit} and died");
+                        (ErrorClass::Full, fate)
+                    }
+                    _ if self.stores.len() > 1 => {
+                        (ErrorClass::Closed, format!("the {server} server died"))
+                    }
+                    _ => (ErrorClass::Closed, "the server died".into()),
+                };
+                // The log is long and comes last, so that the reason is met first.
+                let (how, log) = death.split_once(Failure::LOG).unwrap_or((&death, ""));
+                let log = if log.is_empty() { String::new() } else { [Failure::LOG, log].concat() };
+                let message = format!("{fate} ({how}); a client saw: {seen}{log}");
+                return Failure { class, message };
+            }
+            if self.server_pids().is_empty() || Instant::now() >= until {
+                return failure;
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
     }
 
     /// Moves the clients, which are this process, into the control group where there is one and

@@ -2,15 +2,13 @@
 
 use load::{Engine, Meter, Progress, Reading};
 use model::{
-    Cell, Emptied, ErrorClass, Event, Fact, Failure, Interval, Layout, Load, MemoryUse, Noise,
-    PageCache, Point, Sample, Sessions, Trial, Workload,
+    Cell, Emptied, ErrorClass, Event, Fact, Failure, Interval, Layout, Load, Noise, PageCache,
+    Point, Sample, Sessions, Trial, Workload,
 };
 use rig::{Inside, NoiseRecorder, ProcessTree, TakenReader};
-use stats::format_bytes;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-use std::thread;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use workloads::{Client, PageClient, PlainClient, Share, SharedSession};
 
@@ -19,11 +17,9 @@ use crate::read_back::{self, Removals};
 use crate::ready::Ready;
 use crate::room::Watched;
 use crate::sampler::Sampler;
-use crate::wall::{Clocks, unix_ms};
+use crate::search::{Probing, Told};
+use crate::wall::Clocks;
 use crate::{actions, app_cache, deadline, kv, room, schedule, words};
-
-/// A process that is killed closes its connections before its end can be seen.
-const DEATH_SEEN_WITHIN: Duration = Duration::from_millis(500);
 
 /// What a trial gave.
 pub struct Measured {
@@ -41,77 +37,116 @@ struct Course<'a> {
     stop: &'a AtomicBool,
 }
 
-/// Runs one cell at (block, position), and tells how it goes on; `None` when the user stopped it,
-/// so that it never counts.
+/// Runs one cell from the trial as it stands, with the points of a search that was interrupted, and
+/// tells how it goes on; `None` when the user stopped it, so that it never counts.
 pub fn run(
     bench: &mut Bench<'_>,
     cell: &Cell,
-    (block, position): (u32, u32),
+    trial: Trial,
     stop: &AtomicBool,
     tell: &mut dyn FnMut(Event),
 ) -> Option<Measured> {
     let clocks = Clocks::now();
-    let begun = clocks.monotonic;
-    let trial = Trial {
-        block,
-        position,
-        cell: cell.id.clone(),
-        started_unix_ms: unix_ms(),
-        ..Trial::default()
-    };
+    // What was measured before it was interrupted comes before the rest.
+    let earlier = Duration::from_nanos(trial.took_ns);
+    let begun = clocks.monotonic.checked_sub(earlier).unwrap_or(clocks.monotonic);
     let mut measured = Measured { trial, intervals: Vec::new(), samples: Vec::new() };
-    match measure(bench, cell, &mut measured, &Course { begun, stop }, tell) {
-        Ok(intervals) => measured.intervals = intervals?,
+    match to_its_end(bench, cell, &mut measured, &Course { begun, stop }, tell) {
+        Ok(is_whole) => is_whole.then_some(())?,
         Err(failure) => measured.trial.failure = Some(failure),
     }
     let trial = &mut measured.trial;
     words::explain(trial, bench.setup.endpoints.get(&cell.target));
-    (trial.took_ns, trial.clock_step_ms) = clocks.since();
+    trial.took_ns = begun.elapsed().as_nanos() as u64;
+    trial.clock_step_ms = clocks.step_ms();
     Some(measured)
 }
 
-/// Fills in the trial and its samples; `None` when the user stopped it.
+/// Measures a cell to the end of its trial: a search goes on, on a store made ready anew, where one
+/// broke under a probe. False when the user stopped it.
+fn to_its_end(
+    bench: &mut Bench<'_>,
+    cell: &Cell,
+    measured: &mut Measured,
+    course: &Course<'_>,
+    tell: &mut dyn FnMut(Event),
+) -> Result<bool, Failure> {
+    loop {
+        let result = measure(bench, cell, measured, course, tell);
+        let Err(failure) = &result else { return result };
+        let trial = &mut measured.trial;
+        let is_known = is_told(trial, failure);
+        let probing = Probing::of(bench, cell, (course.begun, course.stop), trial);
+        // What would harm others is not tried again.
+        let Some(mut probing) = probing.filter(|_| failure.class != ErrorClass::NotOurs) else {
+            return result;
+        };
+        if course.stop.load(Ordering::Relaxed) {
+            return Ok(false);
+        }
+        if !is_known {
+            probing.not_begun(failure.clone(), tell);
+        }
+        if bench.plan.next_probe(trial).is_none() {
+            return Ok(true);
+        }
+    }
+}
+
+/// True where a trial's last point ended by that failure.
+fn is_told(trial: &Trial, failure: &Failure) -> bool {
+    trial.points.last().is_some_and(|point| point.failure.as_ref() == Some(failure))
+}
+
+/// Makes a store ready and measures it, and adds what that gave; false when the user stopped it.
 fn measure(
     bench: &mut Bench<'_>,
     cell: &Cell,
     measured: &mut Measured,
     course: &Course<'_>,
     tell: &mut dyn FnMut(Event),
-) -> Result<Option<Vec<Interval>>, Failure> {
+) -> Result<bool, Failure> {
     let Some(target) = bench.plan.target(&cell.target) else {
         let message = format!("cell `{}` names no target of the plan", cell.id);
         return Err(Failure { class: ErrorClass::Other, message });
     };
     let trial = &mut measured.trial;
-    let label = format!("{}_{}", trial.block, trial.position);
+    let label = format!("{}_{}_{}", trial.block, trial.position, trial.points.len());
     let mut ready = bench.ready(target, &cell.workload, &label)?;
     let sampler = Sampler::start(&ready, &bench.setup.pinning.generator, course.begun);
-    let progress = &mut |p: Progress<'_>| sampler.events(&cell.id, p).for_each(&mut *tell);
+    let tell = &mut |told: Told<'_>| match told {
+        Told::Progress(p) => sampler.events(&cell.id, p).for_each(&mut *tell),
+        Told::Ended(event) => tell(event),
+    };
     let watched = Watched::of(&ready, &bench.setup.pinning.generator);
     let (offered, filled_up) = room::watched(watched, course.stop, |stop| {
         let course = Course { stop, ..*course };
-        offer(bench, &mut ready, cell, trial, &course, progress)
+        offer(bench, &mut ready, cell, trial, &course, tell)
     });
     let offered = filled_up.map_or(offered, Err);
-    let offered = offered.map_err(|failure| explain(failure, &ready));
-    measured.samples = sampler.stop();
-    trial.events.extend(actions::saves(&measured.samples));
+    let offered = offered
+        .map_err(|failure| if is_told(trial, &failure) { failure } else { ready.explain(failure) });
+    let mut samples = sampler.stop();
+    trial.events.extend(actions::saves(&samples));
     if !actions::saved(cell.workload.actions(), &trial.events) {
         trial.facts.retain(|fact| !fact.is_of_a_save());
     }
-    trial.facts.extend(actions::copied(&measured.samples, &trial.events));
+    trial.facts.extend(actions::copied(&samples, &trial.events));
+    measured.samples.append(&mut samples);
     let memory = ready.memory_use();
     trial.memory = memory.as_ref().ok().copied().flatten();
     let is_own = !ready.server_pids().is_empty();
     // Also after a fault or an interruption: what is left in an existing store is ours to remove.
     let cleaned = ready.finish(course.stop);
-    measured.trial.not_removed = cleaned.as_ref().err().filter(|_| !is_own).cloned();
+    trial.not_removed = cleaned.as_ref().err().filter(|_| !is_own).cloned();
     let intervals = offered?;
     memory?;
+    let is_whole = intervals.is_some();
+    measured.intervals.extend(intervals.into_iter().flatten());
     match cleaned {
         // What was measured stands.
-        Err(_) if !is_own && intervals.is_some() => Ok(intervals),
-        cleaned => cleaned.map(|()| intervals),
+        Err(_) if !is_own && is_whole => Ok(true),
+        cleaned => cleaned.map(|()| is_whole),
     }
 }
 
@@ -122,7 +157,7 @@ fn offer(
     cell: &Cell,
     trial: &mut Trial,
     course: &Course<'_>,
-    progress: &mut dyn FnMut(Progress<'_>),
+    tell: &mut dyn FnMut(Told<'_>),
 ) -> Result<Option<Vec<Interval>>, Failure> {
     let Course { begun, stop } = *course;
     trial.version = Some(ready.version()?);
@@ -133,6 +168,7 @@ fn offer(
     let generator = &bench.setup.pinning.generator;
     let record = || NoiseRecorder::start(generator, &bench.setup.pinning.server, &servers);
     let removals = Removals::before(ready);
+    let progress = &mut |progress: Progress<'_>| tell(Told::Progress(progress));
     let (mut finished, noise) = match &cell.workload {
         Workload::Sessions(sessions) => {
             let clients = connect(ready, sessions, &cell.load, seed)?;
@@ -160,7 +196,14 @@ fn offer(
             let recorder = record();
             let mut watched = Watched::of(ready, generator);
             let mut finished = deadline::within(kv.deadline_ns, stop, |stop| {
-                load.run(watched.as_mut(), stop, &mut meter, progress)
+                match Probing::of(bench, cell, (begun, stop), trial) {
+                    Some(mut search) => {
+                        search.run((&load, ready), watched.as_mut(), &mut meter, tell)
+                    }
+                    None => load.run(watched.as_mut(), stop, &mut meter, &mut |progress| {
+                        tell(Told::Progress(progress));
+                    }),
+                }
             });
             let noise = recorder.stop();
             read_back::of_keys(ready, &load, &mut finished, stop);
@@ -211,37 +254,6 @@ fn connect(
             Ok(client)
         })
         .collect()
-}
-
-/// Puts the server's own end before what its clients saw of it.
-pub(crate) fn explain(failure: Failure, ready: &Ready) -> Failure {
-    let lost = matches!(failure.class, ErrorClass::Closed | ErrorClass::Refused);
-    let until = Instant::now() + if lost { DEATH_SEEN_WITHIN } else { Duration::ZERO };
-    loop {
-        if let Some((server, death)) = ready.server_died() {
-            let seen = failure.message;
-            let (class, fate) = match ready.memory_use() {
-                Ok(Some(MemoryUse { limit_bytes, oom_kills: 1.., .. })) => {
-                    let limit = format_bytes(limit_bytes);
-                    let fate = format!("{server} used up its memory_limit of {limit} and died");
-                    (ErrorClass::Full, fate)
-                }
-                _ if ready.stores.len() > 1 => {
-                    (ErrorClass::Closed, format!("the {server} server died"))
-                }
-                _ => (ErrorClass::Closed, "the server died".into()),
-            };
-            // The log is long and comes last, so that the reason is met first.
-            let (how, log) = death.split_once(Failure::LOG).unwrap_or((&death, ""));
-            let log = if log.is_empty() { String::new() } else { [Failure::LOG, log].concat() };
-            let message = format!("{fate} ({how}); a client saw: {seen}{log}");
-            return Failure { class, message };
-        }
-        if ready.server_pids().is_empty() || Instant::now() >= until {
-            return failure;
-        }
-        thread::sleep(Duration::from_millis(5));
-    }
 }
 
 /// Share of the generator's threads' time spent ready to run but waiting for a CPU.

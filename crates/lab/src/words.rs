@@ -3,14 +3,21 @@
 
 use model::{ConnectionLimit, Endpoint, Product, Trial};
 
+/// What stands before the cure: words that have it were gone through before.
+const CURED: &str = " (the connections that it allows are used up: ";
+
 /// Goes through the server's words in a trial on the store at `endpoint`; `None` for a
 /// private one.
 pub(crate) fn explain(trial: &mut Trial, endpoint: Option<&Endpoint>) {
-    let operations = trial.points.iter_mut().flat_map(|point| &mut point.operations);
-    let examples = operations.flat_map(|o| o.counts.error_examples.values_mut());
+    for point in &mut trial.points {
+        let operations = point.operations.iter_mut();
+        let examples = operations.flat_map(|o| o.counts.error_examples.values_mut());
+        let message = point.failure.as_mut().map(|failure| &mut failure.message);
+        examples.chain(message).for_each(|words| *words = explained(words, endpoint));
+    }
     let message = trial.failure.as_mut().map(|failure| &mut failure.message);
     let unread = trial.read_back.as_mut().and_then(|read_back| read_back.unread.as_mut());
-    for words in examples.chain(message).chain(unread) {
+    for words in message.into_iter().chain(unread) {
         *words = explained(words, endpoint);
     }
 }
@@ -23,13 +30,14 @@ pub(crate) fn explained(words: &str, endpoint: Option<&Endpoint>) -> String {
         let limit = product.connections().filter(|limit| plain.contains(limit.used_up))?;
         Some((product.name(), limit))
     });
+    let used_up = used_up.filter(|_| !masked.contains(CURED));
     let Some((product, ConnectionLimit { option, setting, .. })) = used_up else { return masked };
     let how = match endpoint {
         Some(_) => "of that server".into(),
         None => format!("by --set {product}.{setting}=NUMBER"),
     };
     let cure = format!("raise `{option}` {how}, or use fewer clients");
-    format!("{masked} (the connections that it allows are used up: {cure})")
+    format!("{masked}{CURED}{cure})")
 }
 
 #[cfg(test)]

@@ -5,7 +5,8 @@
 use cachedyno_lab::{Bench, Setup, trial};
 use drivers::redis::sentinel::{Role as Told, RoleReader};
 use model::{
-    Choices, ErrorClass, Event, Load, Phase, Plan, Scale, Stop, Study, TargetChoice, Workload,
+    Choices, ErrorClass, Event, Load, Phase, Plan, Scale, Stop, Study, TargetChoice, Trial,
+    Workload,
 };
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -115,7 +116,9 @@ fn the_load_goes_on_at_the_server_that_takes_over() {
         }
     };
     let stop = AtomicBool::new(false);
-    let trial = trial::run(&mut bench, &plan.cells[0], (0, 0), &stop, &mut tell).unwrap().trial;
+    let cell = &plan.cells[0];
+    let trial = Trial { cell: cell.id.clone(), ..Trial::default() };
+    let trial = trial::run(&mut bench, cell, trial, &stop, &mut tell).unwrap().trial;
     assert!(trial.failure.is_none(), "{trial:?}");
     let [outage] = &trial.outages[..] else { panic!("{:?}", trial.outages) };
     assert!((S..5 * S).contains(&outage.begun_ns), "{outage:?}");

@@ -50,7 +50,10 @@ pub enum Event {
         /// 99th percentile of the service time so far; `None` before anything was done.
         service_ns_p99: Option<Time>,
     },
-    /// A trial is over, measured or failed.
+    /// A point of a trial that goes on is over, as a probe of a search: the trial as it stands,
+    /// with that point alone ([`Trial::go_on`]).
+    PointEnded(Box<Trial>),
+    /// A trial is over, measured or failed. All of its points are in it, those told before as well.
     TrialEnded(Box<Trial>),
     /// What the trial that just ended recorded in the course of time, where its engine tells.
     Intervals {

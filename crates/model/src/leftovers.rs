@@ -60,9 +60,8 @@ pub fn leftovers(header: &Header, target: &PlannedTarget, why: &str) -> Option<S
              --i-own-this-server`"
         ));
     }
-    let resumed = resume(header).filter(|_| plan.search.is_none());
-    let again =
-        resumed.map_or_else(String::new, |c| format!(", and so does `{c}` before it goes on"));
+    let again = resume(header)
+        .map_or_else(String::new, |c| format!(", and so does `{c}` before it goes on"));
     let own = own_names(target.product, run);
     let (what, names) = if target.product.keeps_tables() {
         ("tables", vec![own])

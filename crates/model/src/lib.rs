@@ -62,6 +62,6 @@ pub use study::{Choices, RAMP, Study, StudyError, TargetChoice};
 pub use target::{Endpoint, Memcached, NetAddress, RedisWay, Secret, Spelling, TlsFiles, UrlError};
 pub use trial::{
     Beyond, Busy, Counts, Disturbance, Disturber, Disturbers, Due, ErrorClass, EventKind, Fact,
-    Failure, Interval, Noise, OperationResult, Outage, Point, Probe, Restored, Series, Silence,
-    Slowest, Trial, TrialEvent,
+    Failure, Interval, Noise, OperationResult, Outage, Point, Restored, Series, Silence, Slowest,
+    Trial, TrialEvent,
 };

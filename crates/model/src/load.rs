@@ -1,7 +1,9 @@
 //! How operations are offered: by clients that wait for their replies, or at a rate.
 
 use serde::{Deserialize, Serialize};
+use stats::search::{A_ROUND, Purpose, Step};
 
+use crate::search::{Search, Slo};
 use crate::stages::{ClientStage, RateStage};
 
 /// Name of the phase in which a ramp learns how much a store answers at most.
@@ -58,6 +60,17 @@ pub enum Load {
         rest_ns: u64,
         /// The rates.
         steps: RampSteps,
+    },
+    /// Probes that follow from one another until the highest rate within limits is known: the first
+    /// as closed, all others as open.
+    Search {
+        /// Clients that share the operations, at least 1.
+        clients: u32,
+        /// Operations that a client may have under way, at least 1.
+        #[serde(default = "one", skip_serializing_if = "is_one")]
+        pipeline: u32,
+        /// What is searched for.
+        search: Search,
     },
 }
 
@@ -132,14 +145,17 @@ impl Load {
     pub fn clients(&self) -> u32 {
         let (Self::Closed { clients, .. }
         | Self::Open { clients, .. }
-        | Self::Ramp { clients, .. }) = self;
+        | Self::Ramp { clients, .. }
+        | Self::Search { clients, .. }) = self;
         *clients
     }
 
     /// Operations that a client may have under way.
     pub fn pipeline(&self) -> u32 {
         match self {
-            Self::Closed { pipeline, .. } | Self::Open { pipeline, .. } => *pipeline,
+            Self::Closed { pipeline, .. }
+            | Self::Open { pipeline, .. }
+            | Self::Search { pipeline, .. } => *pipeline,
             Self::Ramp { .. } => 1,
         }
     }
@@ -149,7 +165,7 @@ impl Load {
     pub fn times(&self) -> &'static str {
         match self {
             Self::Closed { .. } => "service",
-            Self::Open { .. } | Self::Ramp { .. } => "response",
+            Self::Open { .. } | Self::Ramp { .. } | Self::Search { .. } => "response",
         }
     }
 
@@ -180,6 +196,26 @@ impl Load {
         Self::Open { rate_per_s, poisson, clients, pipeline: 1, stages }
     }
 
+    /// What is searched for; `None` under any other load.
+    pub fn search(&self) -> Option<&Search> {
+        match self {
+            Self::Search { search, .. } => Some(search),
+            Self::Closed { .. } | Self::Open { .. } | Self::Ramp { .. } => None,
+        }
+    }
+
+    /// A search as the steady load of one of its probes; any other load as it is.
+    #[must_use]
+    pub fn at_probe(&self, step: Step) -> Self {
+        let Self::Search { clients, pipeline, search } = self else { return self.clone() };
+        let (clients, pipeline) = (*clients, *pipeline);
+        if step.purpose == Purpose::Peak {
+            return Self::Closed { clients, one_session: false, pipeline, stages: Vec::new() };
+        }
+        let (rate_per_s, poisson) = (step.rate_per_s, search.poisson);
+        Self::Open { rate_per_s, poisson, clients, pipeline, stages: Vec::new() }
+    }
+
     /// A steady part of this load, in thousandths: of a ramp whose peak is so many operations a
     /// second, of an open load's rate, of a closed load's clients. Where each operation arrives by
     /// itself that would else be one of `at_once`, a closed load takes as many times the clients.
@@ -199,7 +235,18 @@ impl Load {
             }
             Self::Open { rate_per_s, poisson, .. } => open(*rate_per_s as f64, *poisson),
             Self::Ramp { poisson, .. } => open(peak_per_s, *poisson),
+            Self::Search { search, .. } => open(peak_per_s, search.poisson),
         }
+    }
+
+    /// About how long a search lasts in a phase with that warm-up, nanoseconds: eight probes of the
+    /// bracket, the confirmation and the hold, with a rest between any two; 0 for any other load.
+    pub fn search_ns(&self, warmup_ns: u64) -> u64 {
+        let Self::Search { search, .. } = self else { return 0 };
+        let confirmed = u64::from(search.rounds) * A_ROUND as u64;
+        let probes = 1 + 8 + confirmed + 1;
+        let lengths = 1 + 8 + 2 * confirmed + 10 + probes / 8;
+        search.probe_ns.saturating_mul(lengths).saturating_add(warmup_ns.saturating_mul(probes))
     }
 
     /// How long the steps of a ramp and the rests between them last, nanoseconds; 0 for any other
@@ -215,7 +262,7 @@ impl Load {
         match self {
             Self::Open { stages, .. } => !stages.is_empty(),
             Self::Closed { stages, .. } => !stages.is_empty(),
-            Self::Ramp { .. } => true,
+            Self::Ramp { .. } | Self::Search { .. } => true,
         }
     }
 
@@ -226,7 +273,13 @@ impl Load {
             Self::Open { stages, .. } => stages.len() > 1,
             Self::Closed { stages, .. } => !stages.is_empty(),
             Self::Ramp { .. } => true,
+            Self::Search { .. } => false,
         }
+    }
+
+    /// True where points look for a limit of the store, beyond which failing is an answer.
+    pub fn is_probing(&self) -> bool {
+        self.is_ladder() || self.search().is_some()
     }
 
     /// True when all clients ask for the same session.
@@ -253,6 +306,15 @@ impl std::fmt::Display for Load {
                 joined(f, stages)?;
                 write!(f, ", {spacing}, over ")?;
             }
+        }
+        if let Self::Search { search, .. } = self {
+            let limits: Vec<String> = search.slos.iter().map(Slo::words).collect();
+            let spacing = if search.poisson { "Poisson" } else { "evenly spaced" };
+            write!(
+                f,
+                "search for the highest rate with {}, {spacing}, over ",
+                limits.join(" and ")
+            )?;
         }
         if let Self::Ramp { poisson, stage_ns, rest_ns, steps, .. } = self {
             let spacing = if *poisson { "Poisson" } else { "evenly spaced" };

@@ -4,6 +4,7 @@
 //! repeated and judged from its record alone.
 
 use serde::{Deserialize, Serialize};
+use stats::search::Step;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::action::Action;
@@ -11,8 +12,8 @@ use crate::app_cache::{AppCache, Backend, CM_PREFIX, DataFiles};
 use crate::load::Load;
 use crate::memory::MemoryPlan;
 use crate::program::Program;
-use crate::search::Search;
 use crate::study::{Advice, Claim};
+use crate::trial::Trial;
 use crate::zero::is_zero;
 
 pub use crate::phase::{Control, Phase, Stop};
@@ -360,6 +361,15 @@ impl Workload {
         }
     }
 
+    /// Whether that load can be offered. Errors: what was expected.
+    pub fn supports(&self, load: &Load) -> Result<(), &'static str> {
+        match (self, load) {
+            (Self::Kv(_), _) => Ok(()),
+            (_, Load::Closed { stages, pipeline: 1, .. }) if stages.is_empty() => Ok(()),
+            _ => Err("clients that each wait for their reply, all of them all the time"),
+        }
+    }
+
     /// Lifetime of what is written in seconds; 0 for none.
     pub fn ttl_s(&self) -> u64 {
         match self {
@@ -438,10 +448,6 @@ pub struct Plan {
     pub claims: Vec<Claim>,
     /// The recommendation table.
     pub advice: Option<Advice>,
-    /// What is searched for, by probes that follow from one another; `None` where blocks are
-    /// measured.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub search: Option<Search>,
     /// What the 99th percentile of a ramp's stage may be at most, nanoseconds, where the highest
     /// rate within a limit is told; `None` for no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -452,6 +458,14 @@ impl Plan {
     /// The planned target of that name.
     pub fn target(&self, name: &str) -> Option<&PlannedTarget> {
         self.targets.iter().find(|t| t.name == name)
+    }
+
+    /// The probe that follows in a trial whose load is a search; `None` when that is over, and
+    /// where it failed or has another load.
+    pub fn next_probe(&self, trial: &Trial) -> Option<Step> {
+        let cell = self.cells.iter().find(|cell| cell.id == trial.cell)?;
+        let search = cell.load.search().filter(|_| trial.failure.is_none())?;
+        search.next((self.seed, trial.block), &trial.points)
     }
 
     /// The layouts in which data of a target lie; the plain one where it has no cell, as in a

@@ -42,11 +42,6 @@ impl Plan {
             within("plan.advice.rows", advice.rows.len(), 0, ROWS_MAX as u64)?;
             within("plan.advice.sizes", advice.sizes.len(), 0, ROWS_MAX as u64)?;
         }
-        if let Some(search) = &self.search {
-            within("plan.search.slos", search.slos.len(), 1, LIMITS_MAX as u64)?;
-            within("plan.search.probe_ns", search.probe_ns, 1, TIME_NS_MAX)?;
-            within("plan.search.rounds", search.rounds, 1, BLOCKS_MAX)?;
-        }
         self.cells.iter().enumerate().try_for_each(|(i, cell)| {
             let named = |e: String| e.replacen("cell.", &format!("plan.cells[{i}]."), 1);
             check(cell).map_err(named)
@@ -81,7 +76,9 @@ fn check(cell: &Cell) -> Result<(), String> {
             within("cell.workload.record_bytes[0]", bytes.0, 0, bytes.1)?;
         }
     }
-    load(&cell.load)
+    load(&cell.load)?;
+    let expected = |expected| format!("`cell.load` is `{}` (expected {expected})", cell.load);
+    cell.workload.supports(&cell.load).map_err(expected)
 }
 
 fn phase(phase: &Phase) -> Result<(), String> {
@@ -117,6 +114,12 @@ fn load(load: &Load) -> Result<(), String> {
             within("cell.load.rest_ns", *rest_ns, 0, TIME_NS_MAX)?;
             within("cell.load.stage_ns", *stage_ns, 1, TIME_NS_MAX)?;
             vec![stage_ns.saturating_add(*rest_ns); steps.count().min(STAGES_MAX + 1)]
+        }
+        Load::Search { search, .. } => {
+            within("cell.load.search.slos", search.slos.len(), 1, LIMITS_MAX as u64)?;
+            within("cell.load.search.probe_ns", search.probe_ns, 1, TIME_NS_MAX)?;
+            within("cell.load.search.rounds", search.rounds, 1, BLOCKS_MAX)?;
+            Vec::new()
         }
     };
     within("cell.load.stages", lengths.len(), 0, STAGES_MAX as u64)?;

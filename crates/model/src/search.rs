@@ -1,13 +1,12 @@
-//! A search for the highest rate within limits: what is planned, and its trials as
-//! [`stats::search`] judges them. Run and report read them by the same function, so that a record
-//! leads to the result that the run had.
+//! A search for the highest rate within limits: what is planned, and its probes, which are points
+//! of a trial, as [`stats::search`] judges them. Run and report read them by the same function, so
+//! that a record leads to the result that the run had.
 
 use serde::{Deserialize, Serialize};
-use stats::search::{Purpose, Seen, Settings, Step};
+use stats::search::{Next, Purpose, Seen, Settings, Step};
 use stats::tail::Batch;
 
-use crate::load::Load;
-use crate::trial::{Point, Trial};
+use crate::trial::Point;
 
 mod slo;
 
@@ -35,7 +34,7 @@ pub enum Blame {
 }
 
 /// What is searched for, and how thoroughly.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Search {
     /// All of them must hold; at least one.
     pub slos: Vec<Slo>,
@@ -48,13 +47,13 @@ pub struct Search {
 }
 
 impl Search {
-    /// What the search needs to know.
-    pub fn settings(&self, seed: u64) -> Settings {
+    /// What the search of a block needs to know, by the seed of its plan.
+    pub fn settings(&self, seed: u64, block: u32) -> Settings {
         Settings {
             allowed: self.slos.iter().map(Slo::allowed).collect(),
             probe_ns: self.probe_ns,
             rounds: self.rounds,
-            seed,
+            seed: seed.wrapping_add(u64::from(block)),
         }
     }
 
@@ -63,30 +62,25 @@ impl Search {
         self.slos.iter().map(Slo::limit_ns).collect()
     }
 
-    /// The load of a probe at a rate, by the clients of another load.
-    pub fn load(&self, other: &Load, rate_per_s: u64) -> Load {
-        let (clients, pipeline) = (other.clients(), other.pipeline());
-        Load::Open { rate_per_s, poisson: self.poisson, clients, pipeline, stages: Vec::new() }
+    /// The probe that follows on the points of a block's trial; `None` when the search is over.
+    pub fn next(&self, (seed, block): (u64, u32), points: &[Point]) -> Option<Step> {
+        match self.settings(seed, block).next(&self.seen(points)) {
+            Next::Probe(step) => Some(step),
+            Next::Done(_) => None,
+        }
     }
 
-    /// The id under which results of a probe of a cell stand: the cell's, with the rate where the
-    /// probe has one.
-    pub fn cell_id(cell: &str, step: Step) -> String {
-        if step.rate_per_s == 0 { cell.into() } else { format!("{cell}@{}", step.rate_per_s) }
-    }
-
-    /// Trials in their order, as they are judged; those that are no probes are left out.
-    pub fn seen(&self, trials: &[Trial]) -> Vec<Seen> {
-        let rest = trials.iter().find(|t| purpose(t) == Some(Purpose::Rest));
-        let usual_ns = rest.and_then(whole).map_or(0, |o| o.service.quantile_ns(0.5));
-        trials.iter().filter_map(|trial| self.one(trial, usual_ns)).collect()
+    /// Points in their order, as they are judged; those that are no probes are left out.
+    pub fn seen(&self, points: &[Point]) -> Vec<Seen> {
+        let rest = points.iter().find(|p| p.probe.is_some_and(|s| s.purpose == Purpose::Rest));
+        let usual_ns = rest.and_then(Point::whole).map_or(0, |o| o.service.quantile_ns(0.5));
+        points.iter().filter_map(|point| self.one(point, usual_ns)).collect()
     }
 
     /// Whether a probe that missed a limit may have done so because of others or of the generator:
     /// more of its time was taken, or more of its requests were sent late, than may be beyond the
     /// strictest limit.
-    pub fn blame(&self, trial: &Trial) -> Option<Blame> {
-        let point = trial.points.first()?;
+    pub fn blame(&self, point: &Point) -> Option<Blame> {
         // Nobody else makes requests fail.
         let of_times = self.slos.iter().filter(|slo| slo.limit_ns() < u64::MAX);
         let allowed = of_times.map(Slo::allowed).reduce(f64::min)?.min(TAKEN_SHARE_MAX);
@@ -98,25 +92,24 @@ impl Search {
         (late > allowed).then_some(Blame::Generator)
     }
 
-    fn one(&self, trial: &Trial, usual_ns: u64) -> Option<Seen> {
-        let probe = trial.probe?;
-        let point = trial.points.first();
-        let result = whole(trial);
+    fn one(&self, point: &Point, usual_ns: u64) -> Option<Seen> {
+        let probe = point.probe?;
+        let result = point.whole();
         // Of so few requests none may be due by chance.
         let few = (probe.rate_per_s as f64) * (probe.length_ns as f64) < FEW * 1e9;
         let silent = result.is_none_or(|o| o.counts.total() == 0);
-        let broke = trial.failure.is_some() || (silent && (probe.rate_per_s == 0 || !few));
+        let broke = point.failure.is_some() || (silent && (probe.rate_per_s == 0 || !few));
         let mut seen = Seen {
             purpose: probe.purpose,
             rate_per_s: probe.rate_per_s,
             answered_per_s: result.map_or(0.0, |o| o.rate_per_s),
             length_ns: probe.length_ns,
-            batches: point.map_or_else(Vec::new, batches),
+            batches: batches(point),
             fell_behind: false,
             broke,
             at_rest: false,
         };
-        let Some((point, result)) = point.zip(result) else { return Some(seen) };
+        let Some(result) = result else { return Some(seen) };
         let overran = probe.rate_per_s > 0 && overran(point, &seen);
         seen.fell_behind = overran || point.unsent > 0;
         let strictest_ns = self.limits_ns().into_iter().min().unwrap_or(0);
@@ -125,15 +118,6 @@ impl Search {
         seen.at_rest = !broke && !seen.fell_behind && as_usual;
         Some(seen)
     }
-}
-
-fn purpose(trial: &Trial) -> Option<Purpose> {
-    trial.probe.map(|probe| probe.purpose)
-}
-
-/// All operations of a probe together.
-fn whole(trial: &Trial) -> Option<&crate::OperationResult> {
-    trial.points.first()?.whole()
 }
 
 /// For each limit, what was due in each interval.

@@ -1,7 +1,6 @@
 //! What one measured run of one cell gave: a line of a record's `trials.jsonl`.
 
 use serde::{Deserialize, Serialize};
-use stats::search::Step;
 
 use crate::memory::{Emptied, MemoryUse};
 use crate::read_back::ReadBack;
@@ -69,9 +68,6 @@ pub struct Busy {
     pub cpu_ns: u64,
 }
 
-/// What a trial of a search was for: its step.
-pub type Probe = Step;
-
 /// One measured run of one cell in one block: fresh server, fresh data.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Trial {
@@ -81,9 +77,6 @@ pub struct Trial {
     pub position: u32,
     /// Id of the cell.
     pub cell: String,
-    /// What it was for, where the run is a search; `None` elsewhere.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub probe: Option<Probe>,
     /// Wall-clock start, milliseconds since 1970-01-01 UTC.
     pub started_unix_ms: u64,
     /// Duration with start and stop of the server.
@@ -113,9 +106,10 @@ pub struct Trial {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fill: Option<Point>,
     /// What was measured, in the order of time: a steady phase is one point, a ladder one for each
-    /// of its stages. Of a trial that failed, those that were over before.
+    /// of its stages, a search one for each probe. Of a trial that failed, those that were over
+    /// before.
     pub points: Vec<Point>,
-    /// What was finished in the course of time, by phase.
+    /// What was finished in the course of time, by phase; of a search only its fill.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub series: Vec<Series>,
     /// When servers answered nothing, by time.
@@ -132,7 +126,26 @@ pub struct Trial {
     /// Why it has no (complete) result.
     pub failure: Option<Failure>,
 }
+
 impl Trial {
+    /// True where both are of the same cell in the same block.
+    pub fn repeats(&self, other: &Self) -> bool {
+        (self.block, &self.cell) == (other.block, &other.cell)
+    }
+
+    /// Adds what came to a trial under way: a part with the points since, and all else as it then
+    /// stood.
+    pub fn go_on(trials: &mut Vec<Self>, mut part: Self) {
+        if let Some(known) = trials.iter_mut().find(|trial| trial.repeats(&part)) {
+            part.points.splice(..0, std::mem::take(&mut known.points));
+            part.outages.splice(..0, std::mem::take(&mut known.outages));
+            part.events.splice(..0, std::mem::take(&mut known.events));
+            *known = part;
+        } else {
+            trials.push(part);
+        }
+    }
+
     /// The point that is a whole phase, which was steady; `None` where there is none.
     pub fn point(&self, phase: &str) -> Option<&Point> {
         self.points.iter().find(|point| point.phase == phase && point.stage.is_none())

@@ -2,7 +2,7 @@
 //! and controls.
 
 use model::leftovers::{KILLED, leftovers};
-use model::{Kin, Plan, PlannedTarget, Product, Program, Search, Trial};
+use model::{Kin, Plan, PlannedTarget, Point, Product, Program, Trial};
 use stats::Verdict;
 use std::collections::BTreeMap;
 
@@ -39,10 +39,7 @@ fn target(recorded: &Recorded, planned: &PlannedTarget) -> TargetView {
         name: planned.name.clone(),
         kind: planned.product,
         product: state.and_then(|s| s.version.clone()).or(seen),
-        place: planned.address.clone().unwrap_or_else(|| match recorded.header.plan.search {
-            Some(_) => format!("a private {}, started fresh for the search", server(planned)),
-            None => private_place(planned),
-        }),
+        place: planned.address.clone().unwrap_or_else(|| private_place(planned)),
         settings: planned.settings.clone(),
         not_run: state.and_then(|s| s.unavailable.as_ref()).map(ToString::to_string),
         control_of: planned.control_of.clone(),
@@ -71,21 +68,24 @@ fn target_of<'a>(plan: &'a Plan, cell: &str) -> Option<&'a String> {
     plan.cells.iter().find(|c| c.id == cell).map(|c| &c.target)
 }
 
-/// Every failed trial, in the order recorded; of each target and class the first alone has the log.
+/// Every failed point and trial, in the order recorded; of each target and class the first alone has
+/// the log.
 pub(crate) fn failures(recorded: &Recorded) -> Vec<FailureView> {
     let mut views: Vec<FailureView> = Vec::new();
-    for trial in &recorded.trials {
-        let Some(failure) = &trial.failure else { continue };
+    let probe = |point: &Point| point.probe.and(point.stage).map(|number| number + 1);
+    let failed = recorded.trials.iter().flat_map(|trial| {
+        let points = trial.points.iter();
+        let of_points = points.filter_map(move |p| Some((trial, probe(p), p.failure.as_ref()?)));
+        of_points.chain(trial.failure.as_ref().map(|failure| (trial, None, failure)))
+    });
+    for (trial, probe, failure) in failed {
         let target = target_of(&recorded.header.plan, &trial.cell).cloned().unwrap_or_default();
         let class = failure.class.to_string();
         let is_known = views.iter().any(|v| (&v.target, &v.class) == (&target, &class));
-        let cell = match trial.probe {
-            Some(step) => Search::cell_id(&trial.cell, step),
-            None => trial.cell.clone(),
-        };
         views.push(FailureView {
             block: trial.block,
-            cell,
+            probe,
+            cell: trial.cell.clone(),
             target,
             class,
             reason: failure.reason().into(),

@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use crate::recorded::Recorded;
 use crate::view::{Course, Status};
 
-/// How a run went; blocks of a search are its probes. A run without a seal lasted at least until
-/// its last trial ended, and its whole blocks are those with a trial of every cell.
+/// How a run went. A run without a seal lasted at least until its last trial ended, and its whole
+/// blocks are those with a trial of every cell.
 pub(crate) fn course(recorded: &Recorded) -> Course {
     let started_unix_ms = recorded.header.started_unix_ms;
     // A wall clock that was set says nothing of how long it took.
@@ -16,14 +16,13 @@ pub(crate) fn course(recorded: &Recorded) -> Course {
         end.saturating_add_signed(-steps_ms).saturating_sub(started_unix_ms) as f64 / 1e3
     };
     let ends = recorded.trials.iter().map(|t| t.started_unix_ms + t.took_ns / 1_000_000);
-    let is_search = recorded.header.plan.search.is_some();
     let mut course = Course {
         status: if recorded.running { Status::Running } else { Status::Unsealed },
         stopped_because: unsealed(recorded).into(),
         started_unix_ms,
         took_s: ends.max().map_or(0.0, seconds),
         resumed: false,
-        blocks: if is_search { recorded.trials.len() as u32 } else { whole_blocks(recorded) },
+        blocks: whole_blocks(recorded),
         changed: Vec::new(),
     };
     if let Some(seal) = &recorded.seal {
@@ -58,11 +57,10 @@ pub(crate) fn whole_blocks(recorded: &Recorded) -> u32 {
     let plan = &recorded.header.plan;
     let available = |target: &str| recorded.unavailable(target).is_none();
     let cells: Vec<_> = plan.cells.iter().filter(|c| available(&c.target)).collect();
-    let blocks: BTreeSet<u32> = recorded.trials.iter().map(|t| t.block).collect();
-    let whole = |block: &&u32| {
-        let measured =
-            |cell: &str| recorded.trials.iter().any(|t| t.block == **block && t.cell == cell);
-        cells.iter().all(|c| measured(&c.id))
-    };
+    let ended = recorded.trials.iter().filter(|trial| plan.next_probe(trial).is_none());
+    let ended: BTreeSet<(u32, &str)> =
+        ended.map(|trial| (trial.block, trial.cell.as_str())).collect();
+    let blocks: BTreeSet<u32> = ended.iter().map(|(block, _)| *block).collect();
+    let whole = |block: &&u32| cells.iter().all(|c| ended.contains(&(**block, c.id.as_str())));
     blocks.iter().filter(whole).count() as u32
 }

@@ -87,7 +87,6 @@ fn plan(targets: &[&str], cells: impl Fn(&str) -> Vec<Cell>) -> Plan {
         cells: targets.iter().flat_map(|t| cells(t)).collect(),
         claims: Vec::new(),
         advice: None,
-        search: None,
         limit_ns: None,
     }
 }

@@ -1,6 +1,5 @@
 //! A record's way to its view.
 
-use model::Search;
 use stats::compare::FEWEST_BLOCKS;
 use std::collections::BTreeMap;
 
@@ -21,7 +20,7 @@ use crate::ramp::{self, Ramp};
 use crate::recorded::Recorded;
 use crate::rows::rows;
 use crate::rules::{self, OfPhases, rules};
-use crate::search::{by_rate, search};
+use crate::search;
 use crate::series::{MeasuredPoint, measured};
 use crate::view::{Asked, Comparison, RampView, Row, Setup, VIEW_FORMAT, Value, View};
 
@@ -29,30 +28,27 @@ use crate::view::{Asked, Comparison, RampView, Row, Setup, VIEW_FORMAT, Value, V
 ///
 /// Equal records give equal views. A record without trials gives an INVALID view without rows.
 pub fn judge(recorded: &Recorded) -> View {
-    let mut view = match &recorded.header.plan.search {
-        None => judge_cells(recorded, None),
-        Some(search) => judge_cells(&by_rate(recorded, search), Some((recorded, search))),
-    };
+    let mut view = judge_cells(recorded);
     hits::note(&mut view);
     view
 }
 
-/// Judges measured cells; those of a search stand for its rates, and `searched` for what was found.
-fn judge_cells(recorded: &Recorded, searched: Option<(&Recorded, &Search)>) -> View {
+fn judge_cells(recorded: &Recorded) -> View {
     let plan = &recorded.header.plan;
-    let whole = searched.map_or(recorded, |(whole, _)| whole);
     let (mut findings, mut notes) = (Findings::default(), Notes::default());
     let mut phases = measured(recorded);
-    let found =
-        searched.map(|(_, planned)| search(whole, planned, &phases, &mut findings, &mut notes));
-    // Stages are told as ramps, by what a store bears and what it does not.
-    phases.retain(|phase| !phase.cell.load.is_ladder());
+    let (sought, searches) = search::judged(recorded, &mut findings, &mut notes);
+    // What looks for a limit is told by what a store bears and what it does not.
+    phases.retain(|phase| !phase.cell.load.is_probing());
     let ramps = ramp::judged(recorded);
-    let carried = rules::apply(whole, &measurements(whole, &ramps), &mut findings, &mut notes);
+    let all = measurements(recorded, &ramps);
+    let carried = rules::apply(recorded, &all, &mut findings, &mut notes);
     let cells = cells(recorded, &phases, &carried, &mut notes);
     ramp::note(&ramps, recorded, &mut notes);
-    plan.cells.iter().for_each(|cell| footnotes::told_by_samples(&cell.id, whole, &mut notes));
-    let comparisons = compared(recorded, (&phases, &cells), &ramps);
+    plan.cells.iter().for_each(|cell| footnotes::told_by_samples(&cell.id, recorded, &mut notes));
+    let mut comparisons = compared(recorded, (&phases, &cells), &ramps);
+    comparisons.extend(search::comparisons(recorded, &sought, &searches));
+    without_intervals(&mut comparisons);
     context::notes(recorded, &comparisons, &mut notes);
     let unsteady = findings.unsteady.iter().map(ToString::to_string).collect();
     let (validity, reasons) = findings.judgement();
@@ -63,20 +59,20 @@ fn judge_cells(recorded: &Recorded, searched: Option<(&Recorded, &Search)>) -> V
         validity,
         reasons,
         unsteady,
-        course: course(whole),
-        setup: setup(recorded, whole),
+        course: course(recorded),
+        setup: setup(recorded),
         growth: growth(&phases, &cells),
         claims: claims(recorded, &cells, &comparisons, &ramps),
         advised: advice(recorded, &phases, &plain_profiles(plan, &cells)),
         cells,
         comparisons,
         ramps: ramps.into_iter().map(|(_, view)| view).collect(),
-        facts: facts(whole),
-        events: events(whole),
-        failures: context::failures(whole),
+        searches,
+        facts: facts(recorded),
+        events: events(recorded),
+        failures: context::failures(recorded),
         footnotes: notes.into_texts(),
         rules: rules(),
-        search: found,
     }
 }
 
@@ -97,8 +93,7 @@ fn asked(recorded: &Recorded) -> Asked {
     }
 }
 
-/// `whole` has the probes of a search, each a trial of its own.
-fn setup(recorded: &Recorded, whole: &Recorded) -> Setup {
+fn setup(recorded: &Recorded) -> Setup {
     let header = &recorded.header;
     Setup {
         tool: header.tool.clone(),
@@ -106,11 +101,11 @@ fn setup(recorded: &Recorded, whole: &Recorded) -> Setup {
         targets: context::targets(recorded),
         conditions: header.conditions.clone(),
         calibration: header.calibration.clone(),
-        noise: context::noise(&whole.trials),
+        noise: context::noise(&recorded.trials),
     }
 }
 
-/// All comparisons; ratios of so few blocks that they tell no two targets apart have no interval.
+/// All comparisons of results and ramps.
 fn compared(
     recorded: &Recorded,
     (phases, cells): (&[MeasuredPoint<'_>], &[Row]),
@@ -119,10 +114,14 @@ fn compared(
     let mut comparisons = comparisons(recorded, phases);
     hits::doubt(cells, &mut comparisons);
     comparisons.extend(ramp::comparisons(recorded, ramps));
+    comparisons
+}
+
+/// Takes the interval off ratios of so few blocks that they tell no two targets apart.
+fn without_intervals(comparisons: &mut [Comparison]) {
     for comparison in comparisons.iter_mut().filter(|c| (c.blocks as usize) < FEWEST_BLOCKS) {
         comparison.ratio = Value::alone(comparison.ratio.center);
     }
-    comparisons
 }
 
 /// All rows in the order in which they are shown; `carried` are footnotes of phases.

@@ -12,7 +12,8 @@
 //!   `footnotes`, `ending`).
 //! - `ramp`: where a store breaks when its load is raised in stages.
 //! - `facts`: numbers about stores, and what events did to rates.
-//! - `search`: what a search for the highest rate found, by the same rules as in the run.
+//! - `search`: what searches for the highest rate found, by the same rules as in the run; `highest`
+//!   compares targets by it, and by what ramps found.
 //! - `sheet`: sections of a result, made once and shown by both `text` and `markdown`.
 //! - [`text`], [`csv`], [`markdown`], [`json`], [`html`]: the outputs.
 //! - [`calibration`]: what `calibrate` found, as text.
@@ -49,6 +50,7 @@ mod facts;
 mod findings;
 mod footnotes;
 mod growth;
+mod highest;
 mod hits;
 mod judge;
 mod measurement;

@@ -39,11 +39,13 @@ pub struct Entry {
 pub struct Glance {
     status: Status,
     validity: Validity,
-    search: Option<Sought>,
+    #[serde(default)]
+    searches: Vec<Sought>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
 struct Sought {
+    target: String,
     outcome: String,
     answer: Option<Answer>,
 }
@@ -73,14 +75,15 @@ impl Entry {
         self.at_a_glance().map_or(&self.status, |glance| glance.validity.heading())
     }
 
-    /// Targets, that of a search with the rate found and its limits.
+    /// Targets, those of searches with the rates found and their limits.
     fn told(&self) -> Vec<String> {
         let mut told = self.targets.clone();
-        let search = self.at_a_glance().and_then(|glance| glance.search.as_ref());
-        let found = search.filter(|search| search.outcome == "found");
-        let answer = found.and_then(|search| search.answer.as_ref());
-        if let (Some(answer), Some(target)) = (answer, told.last_mut()) {
-            *target += &format!(" {}/s", grouped(answer.center));
+        let searches = self.at_a_glance().into_iter().flat_map(|glance| &glance.searches);
+        for search in searches.filter(|search| search.outcome == "found") {
+            let target = told.iter_mut().find(|name| **name == search.target);
+            if let (Some(answer), Some(target)) = (&search.answer, target) {
+                *target += &format!(" {}/s", grouped(answer.center));
+            }
         }
         told.extend(self.limits.iter().cloned());
         told

@@ -4,17 +4,13 @@ use crate::sheet::{Block, Section};
 use crate::show;
 use crate::standings::{Standing, doubts, marks, standings};
 use crate::text::table::{Line, Table};
-use crate::text::{facts, failures, not_run, search, sections, shown_footnotes};
+use crate::text::{facts, failures, not_run, search, sections};
 use crate::view::{Validity, View};
 
 /// The whole result; a heading of the first level, all else below it.
 pub fn render(view: &View) -> String {
     let [found, behind] = sections(view);
-    let mut parts = vec![
-        heading(view),
-        probes(view),
-        if view.search.is_none() { results(view) } else { String::new() },
-    ];
+    let mut parts = vec![heading(view), probes(view), results(view)];
     parts.extend(found.iter().map(shown));
     parts.extend([shown(&not_run(view)), shown(&failures(view)), claims(view)]);
     parts.extend(behind.iter().map(shown));
@@ -28,9 +24,9 @@ fn heading(view: &View) -> String {
     if !view.asked.question.is_empty() {
         text += &format!("{}\n\n", plain(&view.asked.question));
     }
-    if let Some(search) = &view.search {
-        let peak = search::peak(search).unwrap_or_default();
-        text += &format!("{}\n\n{}\n\n", plain(&search.sentence), plain(&peak));
+    let sentences = view.searches.iter().map(|search| search.sentence.clone());
+    for words in sentences.chain(search::peaks(view)).chain(search::comparisons(view)) {
+        text += &format!("{}\n\n", plain(&words));
     }
     text += &format!("**{}** – {}\n", view.validity.heading(), plain(&facts(view)));
     if !view.reasons.is_empty() {
@@ -46,12 +42,16 @@ fn heading(view: &View) -> String {
 }
 
 fn probes(view: &View) -> String {
-    let Some(found) = &view.search else { return String::new() };
-    let rows = search::rows(found);
-    let rows = rows.iter().map(|(_, cells)| cells.iter().map(|c| plain(c)).collect());
-    let table = pipes(&search::HEADER, "rlrrrrrrl", rows);
-    let notes: String = search::notes(found).iter().map(|n| format!("\n{}\n", plain(n))).collect();
-    section("Probes", &(table + &notes))
+    let probed = view.searches.iter().filter(|search| !search.probes.is_empty());
+    let sections = probed.map(|found| {
+        let rows = search::rows(found);
+        let rows = rows.iter().map(|(_, cells)| cells.iter().map(|c| plain(c)).collect());
+        let table = pipes(&search::HEADER, "rlrrrrrrl", rows);
+        let notes = search::notes(found);
+        let notes: String = notes.iter().map(|n| format!("\n{}\n", plain(n))).collect();
+        section(&plain(&search::title(view, found)), &(table + &notes))
+    });
+    sections.collect::<Vec<_>>().join("\n")
 }
 
 fn results(view: &View) -> String {
@@ -197,7 +197,7 @@ fn conditions(view: &View) -> String {
 
 fn footnotes(view: &View) -> String {
     let note = |(i, text): (usize, &String)| format!("{}. {}\n", i + 1, plain(text));
-    let lines: String = shown_footnotes(view).enumerate().map(note).collect();
+    let lines: String = view.footnotes.iter().enumerate().map(note).collect();
     section("Notes", &lines)
 }
 

@@ -81,7 +81,7 @@ pub(crate) fn measurements<'a>(
                     Some((ramp, _)) => {
                         ramp.whole().map(|climb| (climb.trial, by_knee(climb))).collect()
                     }
-                    None => alone(&trials, phase),
+                    None => whole(&trials, phase),
                 },
                 ramp,
             };
@@ -104,13 +104,17 @@ fn points<'a>(trials: &[&'a Trial], phase: &str) -> Vec<(&'a Trial, &'a Point)> 
     trials.iter().flat_map(own).collect()
 }
 
-/// Each point that is a whole phase, by itself.
-fn alone<'a>(trials: &[&'a Trial], phase: &str) -> Vec<(&'a Trial, Vec<Vec<&'a Point>>)> {
+/// Of each trial the points together: the one of a steady phase, all probes of a search that did not
+/// break.
+fn whole<'a>(trials: &[&'a Trial], phase: &str) -> Vec<(&'a Trial, Vec<Vec<&'a Point>>)> {
     let whole = trials.iter().filter(|trial| trial.failure.is_none());
     let group = |trial: &&'a Trial| {
-        let point = vec![trial.point(phase)?];
-        let is_below = trial.probe.is_none_or(|step| step.purpose == Purpose::Hold);
-        Some((*trial, if is_below { vec![point] } else { vec![vec![], point] }))
+        let is_below = |p: &&Point| p.probe.is_none_or(|step| step.purpose == Purpose::Hold);
+        let own = trial.points.iter().filter(|point| point.phase == phase);
+        let own = own.filter(|point| point.probe.is_none() || point.failure.is_none());
+        let (below, beyond): (Vec<&Point>, Vec<&Point>) = own.partition(is_below);
+        let is_any = !below.is_empty() || !beyond.is_empty();
+        is_any.then(|| (*trial, vec![below, beyond]))
     };
     whole.filter_map(group).collect()
 }
@@ -128,10 +132,10 @@ impl<'a> Measurement<'a> {
     }
 
     /// What a point of it is there for.
-    pub(crate) fn part(&self, (trial, point): &(&Trial, &Point)) -> Part {
+    pub(crate) fn part(&self, (_, point): &(&Trial, &Point)) -> Part {
         if self.is_control() {
             Part::Control
-        } else if trial.probe.is_some()
+        } else if point.probe.is_some()
             || point.stage.is_some()
             || is_peak(self.cell, self.phase)
             || self.cell.workload.may_fail()
@@ -164,9 +168,10 @@ impl<'a> Measurement<'a> {
     /// How long a point was planned to last, nanoseconds, where its end is not on the load's own
     /// clock: neither a stage nor a probe at a rate, whose requests are late or fail where nobody
     /// answers, and which miss by that.
-    pub(crate) fn planned_ns(&self, (trial, point): (&Trial, &Point)) -> Option<u64> {
-        if let Some(step) = trial.probe {
-            return (step.purpose == Purpose::Peak).then_some(step.length_ns);
+    pub(crate) fn planned_ns(&self, (_, point): (&Trial, &Point)) -> Option<u64> {
+        if let Some(step) = point.probe {
+            let is_whole = step.purpose == Purpose::Peak && point.failure.is_none();
+            return is_whole.then_some(step.length_ns);
         }
         let follows_stages = self.changes_by_plan() || point.stage.is_some();
         match self.planned?.stop {
@@ -181,8 +186,8 @@ impl<'a> Measurement<'a> {
     }
 
     /// True where requests are sent when they are due, whether or not others were answered.
-    pub(crate) fn is_paced(&self, (trial, point): (&Trial, &Point)) -> bool {
-        match trial.probe {
+    pub(crate) fn is_paced(&self, (_, point): (&Trial, &Point)) -> bool {
+        match point.probe {
             Some(step) => step.rate_per_s > 0,
             None if point.stage.is_some() => point.planned_per_s.is_some(),
             None => !matches!(self.cell.load.in_phase(self.phase), Load::Closed { .. }),

@@ -83,7 +83,9 @@ fn row(
     }
     let (times, unsure) = match phase.cell.load {
         Load::Closed { .. } => (&service.all, unsure_service),
-        Load::Open { .. } | Load::Ramp { .. } => (&response.all, unsure_response),
+        Load::Open { .. } | Load::Ramp { .. } | Load::Search { .. } => {
+            (&response.all, unsure_response)
+        }
     };
     footnotes.extend(unsure.and_then(unsure_note).map(|text| notes.add(text)));
     let place = format!("`{}` {}", phase.cell.id, operation.name);

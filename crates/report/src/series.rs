@@ -74,7 +74,7 @@ impl MeasuredPoint<'_> {
     pub(crate) fn compared_by(&self, operation: &Operation<'_>) -> &'static str {
         let given = self.cell.workload.is_page() || !operation.whole;
         match self.cell.load.in_phase(self.name) {
-            Load::Open { .. } | Load::Ramp { .. } => "response_ns_mean",
+            Load::Open { .. } | Load::Ramp { .. } | Load::Search { .. } => "response_ns_mean",
             Load::Closed { .. } if given => "service_ns_mean",
             Load::Closed { .. } => "rate_per_s",
         }

@@ -12,6 +12,7 @@ mod growth;
 mod happened;
 mod ramps;
 mod rows;
+mod searches;
 mod value;
 mod words;
 
@@ -23,6 +24,7 @@ pub use ramps::{
     SaturationSeries, StageInTime,
 };
 pub use rows::{BlockPoint, CurvePoint, Row, RowCharts};
+pub use searches::{ProbeView, SearchBlock, SearchView};
 pub use stats::Time;
 pub use value::Value;
 pub use words::{Agreement, ClaimVerdict, RampOutcome, StageWay, Status};
@@ -188,6 +190,9 @@ pub struct TargetRates {
 pub struct FailureView {
     /// Block.
     pub block: u32,
+    /// Number of the probe that failed, from 1; left out where all of the trial did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub probe: Option<u32>,
     /// Cell.
     pub cell: String,
     /// Target.
@@ -252,9 +257,9 @@ pub struct View {
     /// What happened to targets, in the order of time; left out where nothing did.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<EventView>,
-    /// What a search for the highest rate found; left out of other runs.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub search: Option<SearchView>,
+    /// What searches for the highest rate found; left out where there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub searches: Vec<SearchView>,
     /// Judged statements.
     pub claims: Vec<ClaimView>,
     /// What is recommended.
@@ -367,66 +372,6 @@ pub fn changed_words(files: &[String]) -> Option<String> {
             files.join(", ")
         )
     })
-}
-
-/// What a search for the highest rate within limits found.
-#[derive(Clone, Debug, Serialize)]
-pub struct SearchView {
-    /// The limits as they are typed: `p99<1ms`.
-    pub limits: Vec<String>,
-    /// `found`; or why no answer can be used: `missed`, `not-judged`, `never-missed`, `clients`,
-    /// `generator`, `unsettled`, `not-held`, `broken`, `nothing` or `ended-early`.
-    pub outcome: String,
-    /// The result in one sentence, with its cure where there is one.
-    pub sentence: String,
-    /// The highest rate within the limits, requests per second, with its interval over rounds of
-    /// the confirmation; null when none was found.
-    pub answer: Option<Value>,
-    /// Requests answered per second at most, without regard for limits.
-    pub peak_per_s: Option<f64>,
-    /// The highest planned rate that surely held below the lowest that surely did not.
-    pub held_per_s: Option<u64>,
-    /// The lowest planned rate that surely did not hold.
-    pub missed_per_s: Option<u64>,
-    /// How long the rate below the answer held in long runs, seconds: rarer stalls are not covered.
-    /// Null without an answer.
-    pub held_s: Option<f64>,
-    /// Near the answer: `server_cpus` (CPUs that the server used), `server_cpu_ns_per_op` and
-    /// `generator_cpu_ns_per_op`, with intervals over probes. Empty without an answer.
-    pub costs: BTreeMap<String, Value>,
-    /// Rests among all probes, also those that are left out below.
-    pub rests: u32,
-    /// Probes in their order: the curve. Rests are left out where the store was at rest.
-    pub probes: Vec<ProbeView>,
-}
-
-/// One probe of a search.
-#[derive(Clone, Debug, Serialize)]
-pub struct ProbeView {
-    /// Its number in the run, from 1.
-    pub number: u32,
-    /// `peak`, `rest`, `bracket`, `confirm` or `hold`.
-    pub purpose: String,
-    /// Requests per second as planned; null for the peak.
-    pub rate_per_s: Option<u64>,
-    /// How long it was planned to be, seconds.
-    pub length_s: f64,
-    /// Requests answered per second.
-    pub answered_per_s: f64,
-    /// Median response time, nanoseconds; at the peak the service time. Null without an answer.
-    pub response_ns_p50: Option<Time>,
-    /// Its 99th percentile, nanoseconds.
-    pub response_ns_p99: Option<Time>,
-    /// Share of requests that failed; null where nothing was measured.
-    pub error_share: Option<f64>,
-    /// Share of its time for which others had the CPUs of generator or server, 0 to 1.
-    pub taken_share: f64,
-    /// For each limit, the share of requests beyond it; empty at the peak.
-    pub over_shares: Vec<f64>,
-    /// `holds`, `missed`, `undecided` or `broke`; empty where nothing is judged.
-    pub verdict: String,
-    /// Why, where the times do not say it.
-    pub reason: Option<String>,
 }
 
 impl View {

@@ -28,8 +28,8 @@ function color(name: string): string {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }
 
-function points(probes: readonly ProbeView[], entry: LegendEntry): LineSeriesOption {
-  const data = probes.map((p): [number, number, number] => [p.rate_per_s as number, Math.log10(p.response_ns_p99 as number), p.number]);
+function points(all: readonly ProbeView[], probes: readonly ProbeView[], entry: LegendEntry): LineSeriesOption {
+  const data = probes.map((p): [number, number, number] => [p.rate_per_s as number, Math.log10(p.response_ns_p99 as number), all.indexOf(p)]);
   return {
     type: "line",
     name: entry.name,
@@ -71,11 +71,11 @@ function probeTip(params: unknown, search: SearchView, legend: readonly LegendEn
   const items = ((Array.isArray(params) ? params : [params]) as { seriesName: string; value: [number, number, number] }[]).filter((i) => i.seriesName !== "");
   const rate = items[0]?.value[0] ?? 0;
   const rows = items.flatMap(({ seriesName, value }) => {
-    const probe = search.probes.find((p) => p.number === value[2]);
+    const probe = search.probes[value[2]];
     const entry = legend.find((e) => e.name === seriesName);
     if (probe === undefined || entry === undefined) return [];
     const over = probe.over_shares.map(format.percent).join(", ");
-    return [{ name: `probe ${probe.number}, ${seriesName}`, look: entry.look, value: `${format.time(10 ** value[1])}${over === "" ? "" : `, ${over} beyond`}` }];
+    return [{ name: `probe ${search.by_block.length > 1 ? `${probe.block + 1}.` : ""}${probe.number}, ${seriesName}`, look: entry.look, value: `${format.time(10 ** value[1])}${over === "" ? "" : `, ${over} beyond`}` }];
   });
   return tip(`${format.count(rate)}/s`, rows);
 }
@@ -86,7 +86,7 @@ function drawing(search: SearchView): Drawing {
   const legend = used.map(([name, [variable, mark]]): LegendEntry => ({ name, look: { ...theme.plain(color(variable)), mark } }));
   const rates = rateAxis("requests/s");
   const times = timeAxis(probes.map((p) => Math.log10(p.response_ns_p99 as number)), "response time, 99 %");
-  const series = used.map(([verdict], i): SeriesOption => points(probes.filter((p) => p.verdict === verdict), legend[i] as LegendEntry));
+  const series = used.map(([verdict], i): SeriesOption => points(search.probes, probes.filter((p) => p.verdict === verdict), legend[i] as LegendEntry));
   return {
     legend,
     label: "Points of response time by rate, one a probe; the same numbers are in the table below.",
@@ -110,10 +110,12 @@ function drawing(search: SearchView): Drawing {
   };
 }
 
-/** The chart of a search; null in other runs, and where no probe has a time. */
-export function searchCurve(context: Context): HTMLElement | null {
-  const { search } = context.view;
-  if (search === undefined || drawnProbes(search).length === 0) return null;
-  const chart = mount(() => drawing(search));
-  return figure(context, "chart-search", "What was tried", "Each point is a probe at a rate; where points turn from holding to missing is what the store sustains.", [], chart);
+/** The charts of searches, each with those probes that have a time. */
+export function searchCurves(context: Context): HTMLElement[] {
+  const all = (context.view.searches ?? []).filter((search) => drawnProbes(search).length > 0);
+  return all.map((search, i) => {
+    const [id, of] = all.length === 1 ? ["chart-search", ""] : [`chart-search-${i + 1}`, `, ${search.target}`];
+    const help = "Each point is a probe at a rate; where points turn from holding to missing is what the store sustains.";
+    return figure(context, id, `What was tried${of}`, help, [], mount(() => drawing(search)));
+  });
 }

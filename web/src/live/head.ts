@@ -37,7 +37,7 @@ export function words(state: State): string {
   const { now } = state;
   if (state.ended) return `The run is over: ${state.ended.because}.`;
   if (now === null) return state.trials === 0 ? "The stores are checked." : "The next trial is prepared.";
-  const at = state.searches ? now.cell : `${now.target}, ${now.profile}, ${now.load}`;
+  const at = `${now.target}, ${now.profile}, ${now.load}`;
   const phase = now.phase === null ? "is made ready" : `phase ${now.phase}`;
   const stage = now.stage === null ? "" : `, stage ${now.stage + 1}`;
   return `${at}: ${phase}${stage}`;
@@ -50,11 +50,11 @@ function facts(state: State, store: Store, clock_s: number): HTMLElement {
   const runs_s = state.ended ? end_s : clock_s + store.offset_s;
   const entries: [string, string | null][] = [
     ["Store", now?.target ?? null],
-    ["Block", now === null || state.searches ? null : String(now.block + 1)],
+    ["Block", now === null ? null : String(now.block + 1)],
     ["Phase", now?.phase ?? null],
     ["Stage", now === null || now.stage === null ? null : String(now.stage + 1)],
     ["Trials", format.count(state.trials)],
-    ["Done", state.searches && !state.ended ? null : `${Math.floor(done * 100)} %`],
+    ["Done", `${Math.floor(done * 100)} %`],
     ["Left", left_s === null ? null : format.span(Math.ceil(left_s))],
     ["Runs for", clock(runs_s)],
     ["Began", format.when(state.started_unix_ms)],

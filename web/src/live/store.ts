@@ -72,7 +72,6 @@ export interface State {
   tool: string;
   started_unix_ms: number;
   targets: { name: string; version: string | null; unavailable: string | null }[];
-  searches: boolean;
   now: Now | null;
   done_share: number;
   left_s: number | null;

@@ -3,7 +3,7 @@
 import { growth } from "../charts/growth";
 import { rampLatency } from "../charts/ramp";
 import { rampInTime } from "../charts/ramptime";
-import { searchCurve } from "../charts/search";
+import { searchCurves } from "../charts/search";
 import { latency, lockWaits } from "../charts/percentiles";
 import { hitsOverTime, overTime } from "../charts/overtime";
 import { rates } from "../charts/rates";
@@ -12,7 +12,7 @@ import { h, section } from "../dom";
 
 /** All charts that have data; null when there are none. */
 export function charts(context: Context): HTMLElement | null {
-  const built = [searchCurve(context), rampLatency(context), rampInTime(context), rates(context), growth(context), latency(context), overTime(context), hitsOverTime(context), lockWaits(context)];
+  const built = [...searchCurves(context), rampLatency(context), rampInTime(context), rates(context), growth(context), latency(context), overTime(context), hitsOverTime(context), lockWaits(context)];
   const shown = built.filter((c) => c !== null);
   if (shown.length === 0) return null;
   return section(

@@ -14,7 +14,7 @@ export function failures(context: Context): HTMLElement | null {
       {},
       h("th", { scope: "row", "data-label": "Cell" }, h("div", {}, failure.cell)),
       labelled("Store", targetName(failure.target)),
-      labelled("Block", String(failure.block + 1)),
+      labelled("Block", `${failure.block + 1}${failure.probe === undefined ? "" : `, probe ${failure.probe}`}`),
       labelled("Class", chip("bad", failure.class)),
       labelled(
         "Reason",

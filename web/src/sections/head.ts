@@ -49,10 +49,11 @@ function said(sentence: string, target: string): HTMLElement {
 
 /** What was found where the view has sentences of its own; null where it has none. */
 function found(context: Context): HTMLElement | null {
-  const { ramps, search, targets } = context.view;
-  if (search !== undefined) {
-    const peak = search.peak_per_s === null ? null : h("p", { class: "hint" }, `Peak without regard for limits: ${format.rate(search.peak_per_s)} requests/s.`);
-    return h("div", {}, h("ul", { class: "answers" }, said(search.sentence, targets[0]?.name ?? "")), peak);
+  const { ramps, searches } = context.view;
+  if (searches !== undefined) {
+    const of = (target: string): string => (searches.length > 1 ? ` of ${target}` : "");
+    const peaks = searches.flatMap((s) => (s.peak_per_s === null ? [] : [`Peak${of(s.target)} without regard for limits: ${format.rate(s.peak_per_s)} requests/s.`]));
+    return h("div", {}, h("ul", { class: "answers" }, searches.map((s) => said(s.sentence, s.target))), peaks.map((peak) => h("p", { class: "hint" }, peak)));
   }
   if (ramps === undefined || ramps.length === 0) return null;
   const many = new Set(ramps.map((ramp) => ramp.workload)).size > 1;
@@ -88,11 +89,9 @@ function answers(context: Context): HTMLElement {
 }
 
 function facts(view: View): HTMLElement {
-  const { search } = view;
   const entries: [string, string | HTMLElement][] = [
-    ...(search === undefined
-      ? ([["Scale", view.scale], ["Blocks", String(view.blocks)]] as [string, string][])
-      : ([["Probes", `${view.blocks} (${search.rests} of them rests)`]] as [string, string][])),
+    ["Scale", view.scale],
+    ["Blocks", String(view.blocks)],
     ["Measured", format.when(view.started_unix_ms)],
     ["Took", `${format.span(view.took_s)}${view.resumed === true ? " (resumed)" : ""}`],
     ["State", view.status === "complete" ? view.status : chip("warn", view.status)],

@@ -57,15 +57,14 @@ export function method(context: Context): HTMLElement {
     `Ratios within ±${zone} count as equal; “undecided” means that the blocks do not suffice to say. Verdicts are corrected for the number of comparisons.`,
   ];
   const searched = [
-    `Each of the ${format.plural(view.blocks, "probe")} follows from those before it, all on the same filled store as long as that lives.`,
+    `Each of the ${format.plural(view.blocks, "block")} searches every store once, in random order. Each probe follows from those before it, all on the same filled store as long as that lives.`,
     "A probe is judged by the share of its requests beyond each limit, with its 95 % interval; requests of one burst are slow together and count as few.",
-    "The answer is where that share crosses what is allowed, on a line through the confirmed probes; its interval is over rounds of these. A long probe just below it must hold too.",
+    "The answer is where that share crosses what is allowed, on a line through the confirmed probes; its interval is over rounds of these, or over blocks where there are several. A long probe just below it must hold too.",
   ];
-  const added = view.search === undefined ? "blocks were added" : "probes were run";
   const sentences = [
-    ...(view.search === undefined ? ofBlocks : searched),
+    ...(view.searches === undefined ? ofBlocks : searched),
     ...generation(view),
-    view.stopped_because === "" ? "" : `No more ${added}: ${view.stopped_because}.`.replace("..", "."),
+    view.stopped_because === "" ? "" : `No more blocks were added: ${view.stopped_because}.`.replace("..", "."),
   ].filter((text) => text !== "");
   return section(
     "method",

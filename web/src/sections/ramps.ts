@@ -104,11 +104,13 @@ const PLACES: readonly (readonly [string, string])[] = [
 const WHAT: Record<string, string> = {
   reached_per_s: "highest rate reached",
   knee_per_s: "knee",
+  highest_per_s: "highest rate within the limits",
   within_limit_per_s: "highest rate within the limit",
 };
 const WORDS: Record<string, string> = { faster: "higher", slower: "lower" };
 
-function compared(c: Comparison): HTMLElement {
+/** How highest rates of two stores compare, in words. */
+export function compared(c: Comparison): HTMLElement {
   const doubt = c.doubt === null ? "" : ` (${c.doubt})`;
   const ratio = h("span", { class: "figure" }, format.ratioWithInterval(c.ratio));
   const word = `, ${WORDS[c.verdict] ?? c.verdict}${doubt}`;
@@ -188,7 +190,7 @@ export function ramps(context: Context): HTMLElement | null {
   const profiles = byProfile(all);
   const parts = profiles.flatMap(({ name, value: own }) => {
     const heading = profiles.length > 1 ? name : "What stores bear";
-    const against = context.view.comparisons.filter((c) => WHAT[c.metric] !== undefined && c.workload === name);
+    const against = context.view.comparisons.filter((c) => WHAT[c.metric] !== undefined && c.metric !== "highest_per_s" && c.workload === name);
     return [
       h("h3", {}, heading, validityMark(context.view)),
       summary(own),

@@ -4,6 +4,7 @@ import type { Context } from "../context";
 import { chip, h, labelled, prose, section, tableHead } from "../dom";
 import * as format from "../format";
 import type { ProbeView, SearchView, Value } from "../view";
+import { compared } from "./ramps";
 
 const TONES: Record<string, "good" | "bad" | "doubt" | "plain"> = { holds: "good", missed: "bad", broke: "bad", undecided: "doubt" };
 
@@ -35,15 +36,16 @@ function hints(found: SearchView): string[] {
   const meanings = occurring.map(([verdict, text]) => `${verdict}: ${text}`).join("; ");
   const listed = found.probes.filter((probe) => probe.purpose === "rest").length;
   return [
-    `Limits: ${found.limits.join(" and ")}. Each probe follows from those before it.`,
+    `${format.plural(found.tried, "probe")}, ${found.rests} of them rests. Limits: ${found.limits.join(" and ")}. Each probe follows from those before it.`,
     ...(meanings === "" ? [] : [`Verdicts are 95 % certain, and requests of one burst, which are slow together, count as few: ${meanings}.`]),
     ...(listed < found.rests ? ["Numbers that are not listed are rests after which the store answered as it does without load."] : []),
   ];
 }
 
-function row(group: [ProbeView, ...ProbeView[]]): HTMLElement {
+function row(group: [ProbeView, ...ProbeView[]], ofBlocks: boolean): HTMLElement {
   const probe = group[group.length - 1] as ProbeView;
-  const number = group.length === 1 ? `${probe.number}` : `${group[0].number}–${probe.number}`;
+  const block = ofBlocks ? `${probe.block + 1}.` : "";
+  const number = block + (group.length === 1 ? `${probe.number}` : `${group[0].number}–${probe.number}`);
   const reason = group.length === 1 ? probe.reason : `slow, ${group.length} times`;
   const time = (of: number | Value | null): string => (of === null ? format.NONE : format.timeOf(of));
   const isJudged = probe.purpose !== "peak" && probe.over_shares.length > 0;
@@ -64,14 +66,29 @@ function row(group: [ProbeView, ...ProbeView[]]): HTMLElement {
   );
 }
 
-/** The table of probes; null in other runs than searches. */
+function table(found: SearchView, of: string): (HTMLElement | null)[] {
+  const ofBlocks = found.by_block.length > 1;
+  return [
+    of === "" ? null : h("h3", {}, of),
+    ...hints(found).map((text) => h("p", { class: "hint" }, text)),
+    h(
+      "table",
+      { class: "cards" },
+      tableHead(["Probe", "Rate/s", "Answered/s", "p50", "p99", "Beyond the limit", "Verdict"]),
+      h("tbody", {}, grouped(found.probes).map((group) => row(group, ofBlocks))),
+    ),
+  ];
+}
+
+/** How the stores compare, and tables of probes; null where nothing was searched for. */
 export function search(context: Context): HTMLElement | null {
-  const found = context.view.search;
-  if (found === undefined || found.probes.length === 0) return null;
+  const all = (context.view.searches ?? []).filter((found) => found.probes.length > 0);
+  if (all.length === 0) return null;
+  const against = context.view.comparisons.filter((c) => c.metric === "highest_per_s");
   return section(
     "probes",
     "Probes",
-    hints(found).map((text) => h("p", { class: "hint" }, text)),
-    h("table", { class: "cards" }, tableHead(["Probe", "Rate/s", "Answered/s", "p50", "p99", "Beyond the limit", "Verdict"]), h("tbody", {}, grouped(found.probes).map(row))),
+    against.length === 0 ? null : h("ul", { class: "prose" }, against.map((c) => compared(c))),
+    all.flatMap((found) => table(found, all.length > 1 ? found.target : "")),
   );
 }

@@ -23,10 +23,10 @@ pub(crate) fn run(arguments: &Compare) -> Result<ExitCode, CliError> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Refuses a run of fewer blocks than tell anything apart; searches have rounds instead.
+/// Refuses a run of fewer blocks than tell anything apart; a search of one block has its rounds.
 fn replicated(view: &View) -> Result<(), CliError> {
     let (blocks, fewest) = (view.course.blocks, view.asked.fewest_blocks);
-    if view.search.is_some() {
+    if view.searches.iter().any(|search| search.blocks <= 1) {
         return Ok(());
     }
     if blocks as usize >= fewest {

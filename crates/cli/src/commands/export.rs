@@ -28,7 +28,7 @@ pub(crate) fn run(arguments: &Export) -> Result<ExitCode, CliError> {
             ::report::csv::render_blocks(&view)
         } else if !arguments.csv_probes {
             ::report::json::render(&view) + "\n"
-        } else if view.search.is_some() {
+        } else if !view.searches.is_empty() {
             ::report::csv::render_probes(&view)
         } else {
             let (run, study) = (&view.run, &view.asked.study);

@@ -1,4 +1,4 @@
-//! `cachedyno find-max TARGET --slo 'p99<1ms'`: the highest rate that a store bears within limits.
+//! `cachedyno find-max TARGET… --slo 'p99<1ms'`: the highest rate that stores bear within limits.
 
 use clap::{Args, value_parser};
 
@@ -19,7 +19,8 @@ const PROBE_NS_MIN: u64 = 500_000_000;
 const AFTER_HELP: &str = "Examples:\n  \
     cachedyno find-max redis --slo 'p99<1ms'\n  \
     cachedyno find-max redis://localhost:6379/1 --slo 'p99.9<5ms' --slo 'error<0.01%'\n  \
-    cachedyno find-max memcached --slo 'p99<500us' --op get=1 --value 100 --clients 200\n\n\
+    cachedyno find-max memcached --slo 'p99<500us' --op get=1 --value 100 --clients 200\n  \
+    cachedyno find-max redis memcached --slo 'p99<1ms' --blocks 3\n\n\
     A limit is a percentile and a time (p50<200us, p99<1ms, p99.9<5ms), or a share of failed \
     requests (error<0.01%). Times are counted from the moment at which a request was due.";
 
@@ -31,8 +32,8 @@ fn target_help() -> String {
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP, allow_negative_numbers = true)]
 pub(crate) struct FindMax {
-    #[arg(help = target_help())]
-    target: String,
+    #[arg(value_name = "TARGET", required = true, help = target_help())]
+    targets: Vec<String>,
     /// A limit that must hold, such as p99<1ms or error<0.01%; of several, all must
     #[arg(long = "slo", value_name = "LIMIT", required = true)]
     slos: Vec<String>,
@@ -50,30 +51,30 @@ pub(crate) struct FindMax {
     /// Rounds of the confirmation, 2 to 1000, each at three rates; the interval is over them
     #[arg(long, default_value_t = 5, value_parser = value_parser!(u32).range(2..=1000))]
     rounds: u32,
+    /// Blocks: each searches every target once; of several the interval is over them, and targets
+    /// can be told apart
+    #[arg(long, default_value_t = 1, value_parser = value_parser!(u32).range(1..=1000))]
+    blocks: u32,
 }
 
 pub(crate) fn run(arguments: &FindMax) -> Result<ExitCode, CliError> {
     let flags = &arguments.flags;
     let search = search(arguments)?;
-    let choices = flags.choices(&[named(&arguments.target)])?;
-    flags.under_way(flags.clients)?;
-    let load = Load::Closed {
-        clients: flags.clients,
-        one_session: false,
-        pipeline: flags.pipeline,
-        stages: Vec::new(),
-    };
+    let choices = flags.choices(&arguments.targets)?;
+    let FindMax { blocks, targets, .. } = arguments;
+    let (clients, pipeline) = (flags.clients, flags.pipeline);
+    flags.under_way(clients)?;
     let warmup_ns = duration_ns("--warmup", Some(&arguments.warmup))?.unwrap_or(0);
-    sense::search(&search, warmup_ns).map_err(CliError::usage)?;
+    sense::search(&search, warmup_ns, (*blocks, targets.len())).map_err(CliError::usage)?;
     let times = Times { warmup_ns, measured_ns: search.probe_ns, think_ns: 0 };
     let workload = flags.workload(times)?;
-    let mut plan = flags.plan(STUDY, &choices, (&workload, &load), 1)?;
+    let load = Load::Search { clients, pipeline, search: search.clone() };
+    let mut plan = flags.plan(STUDY, &choices, (&workload, &load), *blocks)?;
     below_timeout(&search.slos, plan.timeout_ns, &flags.timeout)?;
     let limits: Vec<String> = search.slos.iter().map(ToString::to_string).collect();
     let limits = limits.join(" and ");
     plan.title = format!("Highest rate with {limits}: {}", workload.profile);
     plan.question = format!("How much {} is borne with {limits}?", workload.profile);
-    plan.search = Some(search);
     flags.carry_out(plan, &choices)
 }
 
@@ -86,18 +87,6 @@ fn below_timeout(slos: &[Slo], timeout_ns: u64, typed: &str) -> Result<(), CliEr
         "--slo `{slo}` is above --timeout `{typed}`, after which a request counts as failed \
          (expected a lower limit or a longer --timeout)"
     )))
-}
-
-/// A bare URL gets the name of its scheme.
-fn named(target: &str) -> String {
-    let scheme = target.split_once("://").map(|(scheme, _)| scheme);
-    match scheme {
-        Some(scheme) if !scheme.contains('=') => {
-            let name: String = scheme.chars().take_while(char::is_ascii_alphanumeric).collect();
-            format!("{name}={target}")
-        }
-        _ => target.into(),
-    }
 }
 
 fn search(arguments: &FindMax) -> Result<Search, CliError> {

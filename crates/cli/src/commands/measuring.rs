@@ -85,7 +85,7 @@ pub(super) fn carry_out(
     let silent = printing.is_silent();
     let mut dash = served.map(|l| serve::start(l, setup, silent)).transpose()?;
     let mut display = Display::new(silent);
-    let mut collector = Collector::default();
+    let mut collector = Collector { trials: earlier.clone(), ..Collector::default() };
     let Ended { seal, files } = {
         let mut sinks = Sinks::new();
         for sink in [&mut writer as &mut dyn Sink, &mut collector, &mut display] {
@@ -94,17 +94,10 @@ pub(super) fn carry_out(
         if let Some(dash) = &mut dash {
             sinks.add(dash);
         }
-        match header.plan.search {
-            Some(_) => {
-                let seal = lab::search::run(header.clone(), setup, &mut sinks, &stop);
-                Ended { seal, files: Vec::new() }
-            }
-            None => lab::run(header.clone(), setup, earlier.clone(), &mut sinks, &stop),
-        }
+        lab::run(header.clone(), setup, earlier, &mut sinks, &stop)
     };
-    let trials: Vec<Trial> = earlier.into_iter().chain(collector.trials).collect();
     let is_unusable = unusable(&header.plan, &collector.targets);
-    let targets = collector.targets;
+    let Collector { targets, trials } = collector;
     // Without them there is a result all the same.
     let samples = PackedSamples::read(writer.path()).and_then(|s| s.by_trial()).unwrap_or_default();
     let (seal, running) = (Some(seal), false);
@@ -172,14 +165,10 @@ pub(super) fn given_as(command: &[String], name: &str, address: &str) -> String 
 /// What is said where a second signal ends the program.
 fn last_words(header: &Header, records: &Path) -> String {
     let run = &header.run;
-    let next = if header.plan.search.is_some() {
-        format!("`cachedyno show {run}` tells what it found so far")
-    } else {
-        let stores = header.plan.targets.iter().filter_map(|target| {
-            Some(given_as(&header.command, &target.name, target.address.as_ref()?))
-        });
-        format!("`{}` adds what is missing, if anything", resuming(header, records, stores))
-    };
+    let stores = header.plan.targets.iter().filter_map(|target| {
+        Some(given_as(&header.command, &target.name, target.address.as_ref()?))
+    });
+    let next = format!("`{}` adds what is missing, if anything", resuming(header, records, stores));
     let existing: Vec<&str> =
         header.plan.targets.iter().filter_map(|target| target.address.as_deref()).collect();
     let left = if existing.is_empty() {

@@ -81,12 +81,6 @@ fn resume(
         )));
     }
     let plan = &record.header.plan;
-    if plan.search.is_some() {
-        return Err(CliError::usage(format!(
-            "run `{run}` is a search, which cannot be resumed: what it found so far is in \
-             `cachedyno show {run}` (expected a run of a study; search again with find-max)"
-        )));
-    }
     if arguments.study.as_ref().is_some_and(|study| *study != plan.study) {
         return Err(CliError::usage(format!(
             "run `{run}` is of study `{}`, not of `{}`",

@@ -10,7 +10,7 @@ use nix::unistd::Pid;
 use serde_json::Value;
 
 use super::common::{
-    Finished, Place, RedisServer, Scripted, Started, among, child_named, installed, trials_so_far,
+    Finished, Place, RedisServer, Scripted, Started, child_named, installed, points_so_far,
     wait_until,
 };
 
@@ -33,7 +33,7 @@ fn search(place: &Place, target: &str, more: &[&str]) -> Finished {
 }
 
 fn probes(summary: &Value) -> &Vec<Value> {
-    summary["search"]["probes"].as_array().unwrap()
+    summary["searches"][0]["probes"].as_array().unwrap()
 }
 
 /// What any search that measured something has in its summary.
@@ -43,16 +43,13 @@ fn has_a_curve(summary: &Value) {
     for probe in &probes[1..] {
         assert!(probe["rate_per_s"].as_u64().unwrap() > 0, "{probe}");
         let of_limits = probe["over_shares"].as_array().unwrap().len();
-        assert_eq!(of_limits, summary["search"]["limits"].as_array().unwrap().len(), "{probe}");
+        assert_eq!(
+            of_limits,
+            summary["searches"][0]["limits"].as_array().unwrap().len(),
+            "{probe}"
+        );
     }
-    assert!(summary["search"]["peak_per_s"].as_f64().unwrap() > 0.0);
-    // Every rate that was probed is a row as well, for other programs.
-    let rows = among(&summary["cells"], |c| c["load"]["kind"] == "open");
-    let rate = |row: &Value| row["load"]["rate_per_s"].as_u64();
-    for probe in probes.iter().filter(|p| p["verdict"] != "broke" && p["purpose"] != "rest") {
-        let planned = probe["rate_per_s"].as_u64();
-        assert!(planned.is_none() || rows.iter().any(|r| rate(r) == planned), "{probe}");
-    }
+    assert!(summary["searches"][0]["peak_per_s"].as_f64().unwrap() > 0.0);
 }
 
 #[test]
@@ -69,21 +66,28 @@ fn a_private_redis_is_searched() {
 }
 
 fn the_record_tells_the_same(place: &Place, summary: &Value) {
-    assert_eq!(summary["search"]["limits"], serde_json::json!(["p99<100ms", "error<1%"]));
+    assert_eq!(summary["searches"][0]["limits"], serde_json::json!(["p99<100ms", "error<1%"]));
     let record = place.record();
     assert_eq!(record.seal()["status"], "complete");
-    assert_eq!(record.header()["plan"]["search"]["slos"][1], "error<1%");
-    for trial in record.trials() {
-        let probe = &trial["probe"];
-        assert!(probe["purpose"].is_string() && probe["length_ns"].is_u64(), "{trial}");
+    let load = &record.header()["plan"]["cells"][0]["load"];
+    assert_eq!((&load["kind"], &load["search"]["slos"][1]), (&"search".into(), &"error<1%".into()));
+    let trials = record.trials();
+    assert_eq!(trials.len(), 1);
+    for point in trials[0]["points"].as_array().unwrap() {
+        let probe = &point["probe"];
+        assert!(probe["purpose"].is_string() && probe["length_ns"].is_u64(), "{point}");
     }
+    assert_eq!(points_so_far(&place.records()), 0, "they are in the trial's line");
     let again = |arguments: &[&str]| {
         let mut command = place.command();
         command.args(arguments).arg("--out").arg(place.records());
         Started::new(command).finish_within(PATIENCE).code(0)
     };
-    assert_eq!(again(&["show", "latest", "--format", "json"]).json()["search"], summary["search"]);
-    let sentence = summary["search"]["sentence"].as_str().unwrap();
+    assert_eq!(
+        again(&["show", "latest", "--format", "json"]).json()["searches"],
+        summary["searches"]
+    );
+    let sentence = summary["searches"][0]["sentence"].as_str().unwrap();
     let text = again(&["show", "latest"]).stdout;
     let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words(&text).contains(&words(sentence)), "{sentence}\n{text}");
@@ -92,16 +96,14 @@ fn the_record_tells_the_same(place: &Place, summary: &Value) {
     let state = summary["validity"].as_str().unwrap().to_uppercase();
     assert!(listed.contains(&format!(" {state} ")), "{listed}");
     let is_told = listed.contains("/s, p99<100ms, error<1%\n");
-    assert_eq!(is_told, summary["search"]["outcome"] == "found", "{listed}");
+    assert_eq!(is_told, summary["searches"][0]["outcome"] == "found", "{listed}");
     let compared = again(&["compare", "latest", "latest"]).stdout;
     assert!(compared.lines().any(|l| l.starts_with("peak ") && l.contains(" 1.00×")), "{compared}");
-    let csv = again(&["export", "latest", "--csv"]).stdout;
-    assert!(csv.lines().count() > 2, "{csv}");
     let csv = again(&["export", "latest", "--csv-probes"]).stdout;
     assert_eq!(csv.lines().count(), 1 + probes(summary).len(), "{csv}");
     assert!(csv.lines().next().unwrap().ends_with(",beyond p99<100ms,beyond error<1%"), "{csv}");
     let markdown = again(&["show", "latest", "--format", "markdown"]).stdout;
-    assert!(markdown.contains("## Probes"), "{markdown}");
+    assert!(markdown.contains("## Probes: "), "{markdown}");
     again(&["report", "latest"]);
     let mut resume = place.command();
     resume.args(["run", "--resume", "latest", "--out"]).arg(place.records());
@@ -119,8 +121,9 @@ fn what_a_script_allows_is_not_exceeded_and_the_record_tells_the_same() {
     for probe in probes(&summary) {
         assert!(probe["answered_per_s"].as_f64().unwrap() < 1_100.0, "{probe}");
     }
-    if let Some(center) = summary["search"]["answer"]["center"].as_f64() {
-        let (lo, hi) = (&summary["search"]["answer"]["lo"], &summary["search"]["answer"]["hi"]);
+    if let Some(center) = summary["searches"][0]["answer"]["center"].as_f64() {
+        let (lo, hi) =
+            (&summary["searches"][0]["answer"]["lo"], &summary["searches"][0]["answer"]["hi"]);
         assert!(lo.as_f64().unwrap() <= center && center <= hi.as_f64().unwrap());
     }
     place.assert_nothing_left();
@@ -133,13 +136,13 @@ fn a_limit_that_no_rate_keeps_is_told_with_its_cure() {
     let slo = ["--slo", "p99<1ms", "--allow-shared", "--clients", "20"];
     let summary = search(&place, &server.url(), &slo).code(4).json();
     assert_eq!(
-        (&summary["search"]["outcome"], &summary["validity"]),
+        (&summary["searches"][0]["outcome"], &summary["validity"]),
         (&"missed".into(), &"invalid".into())
     );
-    let sentence = summary["search"]["sentence"].as_str().unwrap();
+    let sentence = summary["searches"][0]["sentence"].as_str().unwrap();
     assert!(sentence.contains("does not keep p99 < 1 ms even at"), "{sentence}");
     assert!(sentence.contains("raise the limit"), "{sentence}");
-    assert_eq!(summary["search"]["answer"], Value::Null);
+    assert_eq!(summary["searches"][0]["answer"], Value::Null);
 }
 
 /// A thousand requests at once, each 5 ms: two clients cannot ask for more than 400 a second.
@@ -153,8 +156,8 @@ fn clients_that_are_the_limit_are_told_with_their_cure() {
     for probe in probes(&summary) {
         assert!(probe["answered_per_s"].as_f64().unwrap() < 440.0, "{probe}");
     }
-    let sentence = summary["search"]["sentence"].as_str().unwrap();
-    match summary["search"]["outcome"].as_str().unwrap() {
+    let sentence = summary["searches"][0]["sentence"].as_str().unwrap();
+    match summary["searches"][0]["outcome"].as_str().unwrap() {
         "clients" | "never-missed" => {
             assert!(sentence.contains("--clients"), "{sentence}");
             assert_eq!((finished.code, &summary["validity"]), (Some(4), &"invalid".into()));
@@ -170,7 +173,7 @@ fn errors_beyond_their_limit_fail_a_probe() {
     let (place, server) = (Place::new(), Scripted::new(script));
     let slo = ["--slo", "error<1%", "--allow-shared", "--clients", "4"];
     let summary = search(&place, &server.url(), &slo).code(4).json();
-    assert_eq!(summary["search"]["outcome"], "missed", "{}", summary["search"]);
+    assert_eq!(summary["searches"][0]["outcome"], "missed", "{}", summary["searches"][0]);
     for probe in &probes(&summary)[1..] {
         assert!(probe["error_share"].as_f64().unwrap() > 0.05, "{probe}");
     }
@@ -185,15 +188,15 @@ fn a_server_that_dies_is_a_probe_with_its_reason_and_the_search_goes_on() {
     let more = ["--slo", "p99<200ms", "--quiet", "--format", "json"];
     let run = Started::new(find_max(&place, "redis", &more));
     wait_until("the search has begun", Duration::from_secs(120), || {
-        (trials_so_far(&place.records()) >= 2).then_some(())
+        (points_so_far(&place.records()) >= 2).then_some(())
     });
     let server = wait_until("a server runs", Duration::from_secs(60), || {
         child_named(run.pid(), "redis-server")
     });
     kill(Pid::from_raw(server.cast_signed()), Signal::SIGKILL).unwrap();
-    let before = trials_so_far(&place.records());
+    let before = points_so_far(&place.records());
     wait_until("the search goes on", Duration::from_secs(60), || {
-        (trials_so_far(&place.records()) > before + 2).then_some(())
+        (points_so_far(&place.records()) > before + 2).then_some(())
     });
     run.signal(Signal::SIGINT);
     let summary = run.finish_within(PATIENCE).code(130).json();
@@ -214,22 +217,72 @@ fn ctrl_c_seals_what_is_known_so_far() {
     let more = ["--slo", "p99<100ms", "--allow-shared", "--quiet", "--format", "json"];
     let run = Started::new(find_max(&place, &server.url(), &more));
     wait_until("the search has begun", Duration::from_secs(120), || {
-        (trials_so_far(&place.records()) >= 3).then_some(())
+        (points_so_far(&place.records()) >= 3).then_some(())
     });
     run.signal(Signal::SIGINT);
     let summary = run.finish_within(PATIENCE).code(130).json();
     assert_eq!(
-        (&summary["status"], &summary["search"]["outcome"]),
+        (&summary["status"], &summary["searches"][0]["outcome"]),
         (&"interrupted".into(), &"ended-early".into())
     );
-    let sentence = summary["search"]["sentence"].as_str().unwrap();
+    let sentence = summary["searches"][0]["sentence"].as_str().unwrap();
     assert!(sentence.contains("ended early (interrupted)"), "{sentence}");
     assert_eq!(place.record().seal()["status"], "interrupted");
     place.assert_nothing_left();
-    let mut resume = place.command();
-    resume.args(["run", "--resume", "latest", "--out"]).arg(place.records());
-    let resumed = Started::new(resume).finish_within(PATIENCE);
-    resumed.usage_error(&["is a search", "find-max"]);
+}
+
+/// No rate keeps the limit, so that the search is short.
+#[test]
+fn a_search_that_was_killed_is_shown_and_goes_on_from_there() {
+    let (place, server) = (Place::new(), Scripted::new("service=constant:5ms,servers=1000"));
+    let more = ["--slo", "p99<1ms", "--allow-shared", "--clients", "20", "--quiet"];
+    let mut run = find_max(&place, &server.url(), &more).spawn().unwrap();
+    wait_until("the search has begun", Duration::from_secs(120), || {
+        (points_so_far(&place.records()) >= 3).then_some(())
+    });
+    run.kill().unwrap();
+    run.wait().unwrap();
+    let again = |arguments: &[&str]| {
+        let mut command = place.command();
+        command.args(arguments).arg("--out").arg(place.records());
+        Started::new(command).finish_within(PATIENCE)
+    };
+    let shown = again(&["show", "latest", "--format", "json"]).code(0).json();
+    let before = probes(&shown).clone();
+    assert_eq!((&shown["status"], &shown["blocks"]), (&"unsealed".into(), &0.into()));
+    assert_eq!(shown["searches"][0]["outcome"], "ended-early");
+    assert!(!before.is_empty() && before[0]["purpose"] == "peak", "{before:?}");
+    let store = format!("redis={}", server.url());
+    let quiet = ["--quiet", "--format", "json"];
+    let resume = ["run", "--resume", "latest", "--allow-shared", "--target", &store];
+    let resumed = again(&[&resume[..], &quiet].concat()).code(4).json();
+    assert_eq!(resumed["searches"][0]["outcome"], "missed", "{}", resumed["searches"][0]);
+    let after = probes(&resumed);
+    assert!(after.len() > before.len(), "{after:?}");
+    assert_eq!(after[..before.len()], before[..], "it goes on from there");
+    assert_eq!((&resumed["resumed"], &resumed["blocks"]), (&true.into(), &1.into()));
+    assert_eq!(points_so_far(&place.records()), 0);
+    place.assert_nothing_left();
+}
+
+#[test]
+fn two_stores_are_searched_in_blocks() {
+    let place = Place::new();
+    let scripts = ["service=constant:5ms,servers=1000", "service=constant:6ms,servers=1000"];
+    let servers = scripts.map(Scripted::new);
+    let [a, b] = [("a", &servers[0]), ("b", &servers[1])].map(|(n, s)| format!("{n}={}", s.url()));
+    let more = ["--slo", "p99<1ms", "--allow-shared", "--clients", "20", "--blocks", "2"];
+    let summary = search(&place, &a, &[&[&b[..]], &more[..]].concat()).code(4).json();
+    let searches = summary["searches"].as_array().unwrap();
+    assert_eq!((searches.len(), &summary["blocks"]), (2, &2.into()));
+    for (search, target) in searches.iter().zip(["a", "b"]) {
+        assert_eq!((&search["target"], &search["blocks"]), (&target.into(), &2.into()));
+        assert_eq!(search["outcome"], "missed", "{search}");
+        let blocks = search["by_block"].as_array().unwrap();
+        assert_eq!(blocks.len(), 2, "{search}");
+    }
+    assert_eq!(place.record().trials().len(), 4);
+    place.assert_nothing_left();
 }
 
 #[test]
@@ -240,11 +293,11 @@ fn an_existing_server_keeps_what_is_not_ours() {
     let (place, server) = (Place::new(), RedisServer::new());
     server.ask(&["SET", "cart:17", "three eggs"]);
     let refused = search(&place, &server.url(), &["--slo", "p99<1s"]).code(3).json();
-    assert_eq!(refused["search"]["outcome"], "ended-early");
+    assert_eq!(refused["searches"], Value::Null);
     let more = ["--slo", "p99<1s", "--allow-shared", "--quiet"];
     let run = Started::new(find_max(&place, &server.url(), &more));
     wait_until("some probes are over", Duration::from_secs(120), || {
-        (trials_so_far(&place.records()) >= 4).then_some(())
+        (points_so_far(&place.records()) >= 4).then_some(())
     });
     assert_eq!(server.ask(&["GET", "cart:17"]), "three eggs");
     run.signal(Signal::SIGINT);

@@ -5,7 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 /// Share of requests that may be beyond a limit, and the limit.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Slo {
     /// `p99.9<5ms`: at most so many requests may take longer than a time.

@@ -284,7 +284,6 @@ impl Study {
             targets,
             claims: study.claims.into_iter().map(Spanned::into_inner).collect(),
             advice: study.advice.map(Spanned::into_inner),
-            search: None,
             limit_ns: defaults.limit_ns(),
             study: study.name,
             title: study.title,

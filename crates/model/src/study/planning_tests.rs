@@ -229,3 +229,16 @@ fn faults_in_a_study_are_located() {
     let text = fault("text = \"Eight", "text = \"\\u001b[31mEight");
     assert!(text.contains("`text` holds a control character (expected plain text)"), "{text}");
 }
+
+#[test]
+fn a_load_that_a_workload_does_not_support_is_located() {
+    let mut plan = study().plan(&choices()).unwrap();
+    assert_eq!(plan.check(), Ok(()));
+    let slos = vec!["p99<1ms".parse().unwrap()];
+    let search = crate::Search { slos, probe_ns: 1, rounds: 2, poisson: true };
+    plan.cells[3].load = crate::Load::Search { clients: 8, pipeline: 1, search };
+    let why = plan.check().unwrap_err();
+    let told =
+        "`plan.cells[3].load` is `search for the highest rate with p99 < 1 ms, Poisson, over";
+    assert!(why.starts_with(told) && why.contains("8 clients` (expected clients that"), "{why}");
+}

@@ -360,7 +360,7 @@ fn workload(profile: &Profile, load: &Load, run: &Run<'_, Defaults>) -> Kv {
     let stage_ns = size.stage_ms * 1_000_000;
     let (mut phases, ramp_ns, think_ms) = match load {
         Load::Ramp { .. } => (vec![phase(PEAK, scale.measure_ms * 1_000_000)], load.ramp_ns(), 0.0),
-        Load::Closed { .. } | Load::Open { .. } => {
+        Load::Closed { .. } | Load::Open { .. } | Load::Search { .. } => {
             (Vec::new(), stage_ns * u64::from(size.stages), defaults.think_ms)
         }
     };

@@ -1,6 +1,7 @@
 //! What was measured in one span under one offered load.
 
 use serde::{Deserialize, Serialize};
+use stats::search::Step;
 
 use super::counts::Counts;
 use super::disturbance::Disturbance;
@@ -9,15 +10,18 @@ use super::operation::{OperationResult, Restored};
 use super::silence::Silence;
 use crate::zero::is_zero;
 
-/// One span under one offered load: a steady phase, or a stage of a ladder without its beginning,
-/// in which the store settles.
+/// One span under one offered load: a steady phase, a stage of a ladder without its beginning, in
+/// which the store settles, or a probe of a search.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Point {
     /// Name of the phase that it is, or is a stage of.
     pub phase: String,
-    /// Number of the stage, from 0; `None` where the phase was steady.
+    /// Number of the stage or of the probe, from 0; `None` where the phase was steady.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stage: Option<u32>,
+    /// What a search asked for in it; `None` elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probe: Option<Step>,
     /// When its span began, nanoseconds since the trial began: the clock of
     /// [`Sample::at_ns`](crate::Sample::at_ns).
     #[serde(default, skip_serializing_if = "is_zero")]
@@ -64,7 +68,8 @@ pub struct Point {
     /// by time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub silences: Vec<Silence>,
-    /// Why it ended before its time; its figures are those up to there.
+    /// Why it ended before its time, as where the store broke; all else is what there was up to
+    /// then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failure>,
 }
@@ -84,7 +89,7 @@ impl Point {
 /// What was due in the course of an open load, and what of it was late.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Due {
-    /// Requests due in each interval of [`Series::interval_ns`](super::Series::interval_ns) from
+    /// Requests due in each interval of [`Slowest::interval_ns`](super::Slowest::interval_ns) from
     /// the start of the point, as far as they were sent.
     pub due_per_interval: Vec<u64>,
     /// For each limit, those of them that were beyond it.

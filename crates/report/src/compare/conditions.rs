@@ -45,9 +45,13 @@ fn arguments(view: &View) -> String {
 }
 
 fn search_differences(a: &View, b: &View, check: &mut impl FnMut(&str, &str, &str)) {
-    let (Some(one), Some(two)) = (&a.search, &b.search) else { return };
-    check("target of the search", searches::target(a), searches::target(b));
-    for ((name, one), (_, two)) in searches::asked(a, one).iter().zip(&searches::asked(b, two)) {
+    let targets = |view: &View| {
+        let targets: Vec<&str> = view.searches.iter().map(|s| s.target.as_str()).collect();
+        targets.join(", ")
+    };
+    let (Some(one), Some(two)) = (a.searches.first(), b.searches.first()) else { return };
+    check("targets of the search", &targets(a), &targets(b));
+    for ((name, one), (_, two)) in searches::asked(one).iter().zip(&searches::asked(two)) {
         check(&format!("{name} of the search"), one, two);
     }
 }

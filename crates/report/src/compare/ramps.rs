@@ -46,7 +46,10 @@ fn doubt(run: &str, ramp: &RampView) -> Option<String> {
         return None;
     }
     Some(match bears_more(ramp) {
-        Some(why) => format!("{run}: {why}, so it decides nothing"),
+        Some(why) => {
+            let target = &ramp.target;
+            format!("{run}: {target} bears more than was shown: {why}, so it decides nothing")
+        }
         None => format!("{run}: {}", ramp.sentence),
     })
 }

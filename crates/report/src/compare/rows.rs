@@ -18,10 +18,9 @@ pub(super) fn common(a: &View, b: &View) -> Common {
     }
 }
 
-/// Rows in the order in which they are shown. Those of a search are its probes, whose rates follow
-/// from what it found.
+/// Rows in the order in which they are shown.
 fn ordered(view: &View) -> Vec<&Row> {
-    let tables = if view.search.is_none() { standings(view) } else { Vec::new() };
+    let tables = standings(view);
     let groups = tables.iter().flat_map(|t| &t.groups);
     groups.flat_map(|g| &g.standings).map(|s| s.row).collect()
 }

@@ -1,55 +1,61 @@
 //! Searches for the highest rate within limits: the rate found, and the peak.
 
 use model::Load;
-use stats::search::A_ROUND;
+use stats::search::{A_ROUND, Purpose, Step};
 
-use super::common::{COST, Common, Compared, Group, HIGHEST, Measured, slower};
+use super::common::{COST, Common, Compared, Group, HIGHEST, Measured, paired, slower};
 use crate::view::{SearchView, Value, View};
 
-/// Both searches, where both runs are some.
+/// All searches of the same target, or those of two runs that have one each.
 pub(super) fn common(a: &View, b: &View) -> Common {
-    let mut common = Common {
+    let (of_a, of_b): (Vec<&SearchView>, Vec<&SearchView>) =
+        (a.searches.iter().collect(), b.searches.iter().collect());
+    let is_one = of_a.len() == 1 && of_b.len() == 1;
+    let (pairs, alone) = paired(&of_a, &of_b, |one, two| is_one || one.target == two.target);
+    let mut notes = Vec::new();
+    for (one, two) in &pairs {
+        for (run, search) in [("A", one), ("B", two)] {
+            if search.outcome != "found" {
+                notes.push(format!("{run}: {}", search.sentence));
+            }
+        }
+        let target = &one.target;
+        if asked(one) != asked(two) {
+            let words = "they searched for different things, which decides nothing";
+            notes.push(format!("{target}: {words}"));
+            continue;
+        }
+        notes.extend(overlap(one, two).map(|words| format!("{target}: {words}")));
+        notes.extend(slower([a, b], target, [one, two].map(|search| cost(search))));
+    }
+    Common {
         names: ["search", "searches"],
         header: &["of the search"],
-        groups: Vec::new(),
-        notes: Vec::new(),
-        alone: [a, b].map(|view| usize::from(view.search.is_some())),
-    };
-    let (Some(one), Some(two)) = (&a.search, &b.search) else { return common };
-    common.alone = [0, 0];
-    let same = asked(a, one) == asked(b, two);
-    let repeated = if same { rounds(one).min(rounds(two)) } else { 0 };
-    let compared = |name: &str, read: &dyn Fn(&SearchView) -> Measured| {
+        groups: pairs.iter().map(|(a, b)| group(a, b)).collect(),
+        notes,
+        alone,
+    }
+}
+
+fn group(a: &SearchView, b: &SearchView) -> Group {
+    let repeated = if asked(a) == asked(b) { repeated(a).min(repeated(b)) } else { 0 };
+    let compared = |name: &str, kind, read: &dyn Fn(&SearchView) -> Measured| {
         let names = vec![name.into()];
-        Compared { names, kind: &HIGHEST, a: read(one), b: read(two), by_wall: None, repeated }
+        Compared { names, kind, a: read(a), b: read(b), by_wall: None, repeated }
     };
-    let peak = |search: &SearchView| {
-        let value = |center| Value::alone(center);
-        Measured::of(search.peak_per_s.map(value))
-    };
-    let mut lines = vec![compared("rate found", &found), compared("peak", &peak)];
-    let costs = [one, two].map(|search| search.costs.get("server_cpu_ns_per_op").copied());
+    let peak = |search: &SearchView| Measured::of(search.peak_per_s.map(Value::alone));
+    let mut lines =
+        vec![compared("rate found", &HIGHEST, &found), compared("peak", &HIGHEST, &peak)];
     // A server that somebody else runs does not tell its CPU.
-    if costs.iter().any(Option::is_some) {
-        let names = vec!["server CPU/op".into()];
-        let [a, b] = costs.map(Measured::of);
-        lines.push(Compared { names, kind: &COST, a, b, by_wall: None, repeated });
+    if cost(a).or(cost(b)).is_some() {
+        lines.push(compared("server CPU/op", &COST, &|search| Measured::of(cost(search))));
     }
-    let words = asked(a, one).map(|(_, asked)| asked);
-    let title = format!("{}, {}", target(a), words.join(", "));
-    common.groups.push(Group { title, lines });
-    for (run, search) in [("A", one), ("B", two)] {
-        if search.outcome != "found" {
-            common.notes.push(format!("{run}: {}", search.sentence));
-        }
-    }
-    if !same {
-        common.notes.push("they searched for different things, which decides nothing".into());
-    } else if let Some(words) = overlap(one, two) {
-        common.notes.push(words.into());
-    }
-    common.notes.extend(slower([a, b], target(a), costs).filter(|_| same));
-    common
+    let words = asked(a).map(|(_, asked)| asked);
+    Group { title: format!("{}, {}", a.target, words.join(", ")), lines }
+}
+
+fn cost(search: &SearchView) -> Option<Value> {
+    search.costs.get("server_cpu_ns_per_op").copied()
 }
 
 /// The rate found; a lower bound where clients or generator were the limit.
@@ -57,8 +63,12 @@ fn found(search: &SearchView) -> Measured {
     Measured { value: search.answer, at_least: search.outcome != "found" }
 }
 
-/// How many times the rates around the answer were tried: what its interval is over.
-fn rounds(search: &SearchView) -> u32 {
+/// What its interval is over: blocks, or of one how many times the rates around the answer were
+/// tried.
+fn repeated(search: &SearchView) -> u32 {
+    if search.blocks > 1 {
+        return search.blocks;
+    }
     let confirmed = search.probes.iter().filter(|probe| probe.purpose == "confirm").count();
     (confirmed / A_ROUND) as u32
 }
@@ -78,30 +88,15 @@ fn overlap(a: &SearchView, b: &SearchView) -> Option<&'static str> {
     })
 }
 
-/// The one target of a search.
-pub(super) fn target(view: &View) -> &str {
-    view.setup.targets.first().map_or("", |target| &target.name)
-}
-
 /// What was asked of the store, each by its name.
-pub(super) fn asked(view: &View, search: &SearchView) -> [(&'static str, String); 3] {
-    let workload = view.cells.first().map_or("", |row| &row.workload);
+pub(super) fn asked(search: &SearchView) -> [(&'static str, String); 3] {
     let limits = search.limits.join(" and ");
-    [("workload", workload.into()), ("load", load(view)), ("limits", limits)]
+    [("workload", search.workload.clone()), ("load", load(&search.load)), ("limits", limits)]
 }
 
 /// Clients, and how requests are spaced: `50 clients, Poisson`.
-fn load(view: &View) -> String {
-    let mut rates = view.cells.iter().filter(|row| matches!(row.load, Load::Open { .. }));
-    let Some(Load::Open { poisson, clients, pipeline, .. }) = rates.next().map(|row| &row.load)
-    else {
-        return view.cells.first().map_or_else(String::new, |row| row.load.to_string());
-    };
-    let closed = Load::Closed {
-        clients: *clients,
-        one_session: false,
-        pipeline: *pipeline,
-        stages: Vec::new(),
-    };
-    format!("{closed}, {}", if *poisson { "Poisson" } else { "evenly spaced" })
+fn load(load: &Load) -> String {
+    let peak = load.at_probe(Step { purpose: Purpose::Peak, rate_per_s: 0, length_ns: 0 });
+    let poisson = load.search().is_some_and(|search| search.poisson);
+    format!("{peak}, {}", if poisson { "Poisson" } else { "evenly spaced" })
 }

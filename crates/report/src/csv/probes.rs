@@ -1,13 +1,14 @@
 //! Probes of a search, a line each.
 
 use super::{PLANNED, line, number};
-use crate::view::{ProbeView, Time, View};
+use crate::view::{ProbeView, SearchView, Time, View};
 
 /// Columns of every search; behind them is one for each limit.
-const COLUMNS: [&str; 14] = [
+const COLUMNS: [&str; 15] = [
     "run",
     "validity",
     "target",
+    "block",
     "number",
     "purpose",
     PLANNED,
@@ -25,19 +26,20 @@ const COLUMNS: [&str; 14] = [
 /// limits and have the share of requests beyond them. A run that is no search gives the column
 /// names alone.
 pub fn render_probes(view: &View) -> String {
-    let limits = view.search.iter().flat_map(|search| &search.limits);
+    // All of a run have the same.
+    let limits = view.searches.iter().take(1).flat_map(|search| &search.limits);
     let mut header = COLUMNS.map(String::from).to_vec();
     header.extend(limits.map(|limit| format!("beyond {limit}")));
     let mut text = line(&header);
-    if let Some(search) = &view.search {
+    for search in &view.searches {
         for probe in &search.probes {
-            text += &line(&row(view, probe, search.limits.len()));
+            text += &line(&row(view, search, probe));
         }
     }
     text
 }
 
-fn row(view: &View, probe: &ProbeView, limits: usize) -> Vec<String> {
+fn row(view: &View, search: &SearchView, probe: &ProbeView) -> Vec<String> {
     let ns = |time: Option<Time>| match time {
         Some(Time::Of(ns)) => ns.to_string(),
         Some(Time::Bound { at_least }) => format!(">={at_least}"),
@@ -46,7 +48,8 @@ fn row(view: &View, probe: &ProbeView, limits: usize) -> Vec<String> {
     let mut fields = vec![
         view.run.clone(),
         view.validity.heading().into(),
-        view.setup.targets.first().map(|target| target.name.clone()).unwrap_or_default(),
+        search.target.clone(),
+        probe.block.to_string(),
         probe.number.to_string(),
         probe.purpose.clone(),
         probe.rate_per_s.map(|rate| rate.to_string()).unwrap_or_default(),
@@ -59,6 +62,8 @@ fn row(view: &View, probe: &ProbeView, limits: usize) -> Vec<String> {
         probe.verdict.clone(),
         probe.reason.clone().unwrap_or_default(),
     ];
-    fields.extend((0..limits).map(|limit| number(probe.over_shares.get(limit).copied())));
+    fields.extend(
+        (0..search.limits.len()).map(|limit| number(probe.over_shares.get(limit).copied())),
+    );
     fields
 }

@@ -141,7 +141,7 @@ pub(super) fn null_server(measurement: &Measurement<'_>, findings: &mut Findings
             let cure = "plan a lower --rate, or give the generator more --threads and CPUs";
             (Some(rate_per_s as f64), "the plan is", cure)
         }
-        Load::Closed { .. } | Load::Ramp { .. } => {
+        Load::Closed { .. } | Load::Ramp { .. } | Load::Search { .. } => {
             let cure = "give it more --threads and CPUs, or measure on a larger machine";
             (answered(), "the server answered", cure)
         }

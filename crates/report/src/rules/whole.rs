@@ -22,11 +22,8 @@ pub(super) fn named_targets(recorded: &Recorded, _: &[Measurement<'_>], findings
     }
 }
 
-/// Whole blocks. A search has none, and says itself what is missing of it.
+/// Whole blocks.
 pub(super) fn blocks(recorded: &Recorded, _: &[Measurement<'_>], findings: &mut Findings) {
-    if recorded.header.plan.search.is_some() {
-        return;
-    }
     if recorded.trials.is_empty() && !recorded.running {
         findings.invalid.push(format!("no trial was measured{}", why_no_trial(recorded)));
         return;
@@ -57,19 +54,14 @@ fn why_no_trial(recorded: &Recorded) -> String {
     }
 }
 
-/// Trials that failed. Of a search they are probes, and by those that failed its limit is known: it
-/// says where one failed that should not have.
-pub(super) fn failed_trials(
-    recorded: &Recorded,
-    cell: &Cell,
-    trials: &[&Trial],
-    findings: &mut Findings,
-) {
+/// Trials that failed. A probe that failed is a point: by those the limit of a search is known, and
+/// it says where one failed that should not have.
+pub(super) fn failed_trials(_: &Recorded, cell: &Cell, trials: &[&Trial], findings: &mut Findings) {
     if cell.workload.may_fail() {
         return;
     }
     let failures: Vec<_> = trials.iter().filter_map(|t| t.failure.as_ref()).collect();
-    if let Some(first) = failures.first().filter(|_| recorded.header.plan.search.is_none()) {
+    if let Some(first) = failures.first() {
         findings.invalid.push(format!(
             "`{}`: {} of {} trials failed, first: {}: {}",
             cell.id,
@@ -94,15 +86,18 @@ pub(super) fn missing_cells(
     }
 }
 
-/// Fewest repetitions of a phase that a run may have to be VALID. A search repeats the rates around
-/// its answer as often as it was told to.
+/// Fewest repetitions of a phase that a run may have to be VALID. One search alone repeats the rates
+/// around its answer as often as it was told to.
 pub(super) fn repetitions(recorded: &Recorded, all: &[Measurement<'_>], findings: &mut Findings) {
     let plan = &recorded.header.plan;
-    let repetitions = all.iter().map(|one| one.decisive.len()).filter(|have| *have > 0);
-    let fewest = repetitions.min().filter(|have| *have < FEWEST_BLOCKS && plan.search.is_none());
-    let Some(have) = fewest else { return };
+    let ended = |(trial, _): &&(&Trial, _)| plan.next_probe(trial).is_none();
+    let repetitions = all.iter().filter_map(|one| {
+        let least = if one.cell.load.search().is_some() { 2 } else { 1 };
+        Some(one.decisive.iter().filter(ended).count()).filter(|have| *have >= least)
+    });
+    let Some(have) = repetitions.min().filter(|have| *have < FEWEST_BLOCKS) else { return };
     let plural = if have == 1 { "" } else { "s" };
-    let cure = if plan.study == "bench" {
+    let cure = if ["bench", "find-max"].contains(&plan.study.as_str()) {
         "--blocks 3"
     } else {
         "a longer --budget, or --set blocks_min=3"

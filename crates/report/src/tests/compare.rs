@@ -191,10 +191,8 @@ fn searches_are_compared_by_the_rates_found() {
 #[test]
 fn that_the_machine_was_slower_is_told() {
     let slower = |factor: f64| {
-        searched_in(5, STORE, |trial| {
-            for phase in &mut trial.points {
-                phase.server_cpu_ns = phase.server_cpu_ns.map(|ns| (ns as f64 * factor) as u64);
-            }
+        searched_in(5, STORE, |point| {
+            point.server_cpu_ns = point.server_cpu_ns.map(|ns| (ns as f64 * factor) as u64);
         })
     };
     let (usual, slow) = (slower(1.0), slower(1.25));
@@ -216,13 +214,16 @@ fn searches_for_different_things_decide_nothing() {
     let a = searched_in(5, STORE, |_| {});
     let more = super::search::Store { knee_per_s: 120_000.0, capacity_per_s: 150_000.0, ..STORE };
     let mut b = searched_in(5, more, |_| {});
-    b.header.plan.search.as_mut().unwrap().slos = vec!["p99<2ms".parse().unwrap()];
+    let cell = &mut b.header.plan.cells[0];
+    let model::Load::Search { search, .. } = &mut cell.load else { panic!("{cell:?}") };
+    search.slos = vec!["p99<2ms".parse().unwrap()];
+    cell.target = "valkey".into();
     b.header.plan.targets[0].name = "valkey".into();
     b.header.command.push("--clients=50".into());
     let text = compared(&a, &b);
     for said in [
         "! limits of the search: A `p99<1ms`, B `p99<2ms`",
-        "! target of the search: A `redis`, B `valkey`",
+        "! targets of the search: A `redis`, B `valkey`",
         "! arguments: A `run sessions`, B `run sessions --clients=50`",
         "they searched for different things, which decides nothing",
     ] {

@@ -27,7 +27,8 @@ fn judged(run: &str, recorded: &Recorded) -> Entry {
     let plan = &recorded.header.plan;
     let targets: Vec<&str> = plan.targets.iter().map(|t| t.name.as_str()).collect();
     let summary = json::render(&judge(recorded));
-    let slos = plan.search.iter().flat_map(|search| &search.slos);
+    let slos =
+        plan.cells.iter().find_map(|cell| cell.load.search()).into_iter().flat_map(|s| &s.slos);
     Entry {
         changed: false,
         glance: Some(Glance::read(summary.as_bytes()).unwrap()),

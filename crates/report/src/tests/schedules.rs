@@ -173,14 +173,16 @@ fn failures_where_all_must_be_served() {
 fn points_that_were_cut_short() {
     let told = (Validity::Invalid, "nothing was answered in the last");
     let shortened = |point: &mut Point| point.length_ns /= 2;
+    let is_at_rate = |point: &Point| match point.probe {
+        Some(step) => step.rate_per_s > 0,
+        None => point.stage.is_some(),
+    };
     let paced = |trial: &mut Trial| {
-        let is_probe = trial.probe.is_some_and(|step| step.rate_per_s > 0);
-        trial.points.iter_mut().filter(|p| is_probe || p.stage.is_some()).for_each(shortened);
+        trial.points.iter_mut().filter(|p| is_at_rate(p)).for_each(shortened);
     };
     broken_only(&[], paced, told);
     let others = |trial: &mut Trial| {
-        let is_probe = trial.probe.is_some_and(|step| step.rate_per_s > 0);
-        trial.points.iter_mut().filter(|p| !is_probe && p.stage.is_none()).for_each(shortened);
+        trial.points.iter_mut().filter(|p| !is_at_rate(p)).for_each(shortened);
     };
     broken_only(&["steady", "ladder", "search"], others, told);
 }

@@ -2,10 +2,10 @@
 
 use model::{
     Beyond, Cell, Counts, Due, ErrorClass, Failure, Kv, KvOperation, Load, NullRate,
-    OperationResult, Phase, Point, Search, Series, Stop, Trial, Workload,
+    OperationResult, Phase, Point, Search, Stop, Trial, Workload,
 };
-use stats::Histogram;
-use stats::search::{Next, Purpose, Step};
+use stats::search::{Purpose, Step};
+use stats::{Histogram, Verdict};
 use std::collections::BTreeMap;
 
 use crate::fixture;
@@ -35,7 +35,7 @@ pub(super) const STORE: Store = Store {
 };
 
 /// What a probe of that store leaves in a record.
-fn trial(store: Store, number: u32, step: Step) -> Trial {
+fn probe(store: Store, number: u32, step: Step) -> Point {
     let (planned, seconds) = (step.rate_per_s as f64, step.length_ns as f64 / 1e9);
     let is_peak = step.purpose == Purpose::Peak;
     let answered = if is_peak { store.capacity_per_s } else { planned.min(store.capacity_per_s) };
@@ -62,8 +62,11 @@ fn trial(store: Store, number: u32, step: Step) -> Trial {
         slowest: None,
     };
     let beyond = Beyond { limit_ns: 1_000_000, over_per_interval: vec![over; spans] };
-    let point = Point {
+    Point {
         phase: "get".into(),
+        stage: Some(number),
+        probe: Some(step),
+        begun_ns: u64::from(number) * 1_500_000_000,
         length_ns,
         operations: vec![whole],
         generator_cpu_ns: length_ns / 2,
@@ -74,29 +77,12 @@ fn trial(store: Store, number: u32, step: Step) -> Trial {
             late: 0,
         }),
         ..Point::default()
-    };
-    let series = Series {
-        phase: "get".into(),
-        interval_ns: 100_000_000,
-        done_per_interval: vec![(answered / 10.0) as u64; spans],
-        ..Series::default()
-    };
-    Trial {
-        block: number,
-        cell: CELL.into(),
-        probe: Some(step),
-        started_unix_ms: 1_790_000_000_000 + u64::from(number) * 1_500,
-        took_ns: 1_400_000_000,
-        version: Some("Redis 7.0.15".into()),
-        points: vec![point],
-        series: vec![series],
-        ..Trial::default()
     }
 }
 
 /// A record without a probe yet.
-fn planned(rounds: u32) -> Recorded {
-    let mut recorded = fixture::run(&["redis"], 1, fixture::usual);
+fn planned(targets: &[&str], rounds: u32) -> Recorded {
+    let mut recorded = fixture::run(targets, 1, fixture::usual);
     let plan = &mut recorded.header.plan;
     let phase = Phase {
         name: "get".into(),
@@ -123,51 +109,68 @@ fn planned(rounds: u32) -> Recorded {
     };
     plan.study = "find-max".into();
     plan.title = "Highest rate with p99<1ms: get=1".into();
-    plan.cells = vec![Cell {
-        id: CELL.into(),
-        target: "redis".into(),
-        workload: Workload::Kv(kv),
-        load: Load::closed(50),
-    }];
-    plan.search = Some(Search {
+    let search = Search {
         slos: vec!["p99<1ms".parse().unwrap()],
         probe_ns: 1_000_000_000,
         rounds,
         poisson: true,
-    });
+    };
+    let load = Load::Search { clients: 50, pipeline: 1, search };
+    let cell = |target: &&str| Cell {
+        id: format!("{target}/get=1/50"),
+        target: (*target).into(),
+        workload: Workload::Kv(kv.clone()),
+        load: load.clone(),
+    };
+    plan.cells = targets.iter().map(cell).collect();
     recorded.trials.clear();
     recorded
 }
 
 /// Searches a store to the end, each probe changed by `with`.
-pub(super) fn searched(store: Store, with: impl Fn(&mut Trial)) -> Recorded {
+pub(super) fn searched(store: Store, with: impl Fn(&mut Point)) -> Recorded {
     searched_in(2, store, with)
 }
 
 /// The same, confirmed in so many rounds.
-pub(super) fn searched_in(rounds: u32, store: Store, with: impl Fn(&mut Trial)) -> Recorded {
-    let mut recorded = planned(rounds);
-    let search = recorded.header.plan.search.clone().unwrap();
-    let settings = search.settings(7);
-    for number in 0..400 {
-        match settings.next(&search.seen(&recorded.trials)) {
-            Next::Done(_) => break,
-            Next::Probe(step) => {
-                let mut trial = trial(store, number, step);
-                with(&mut trial);
-                recorded.trials.push(trial);
+pub(super) fn searched_in(rounds: u32, store: Store, with: impl Fn(&mut Point)) -> Recorded {
+    of(&[("redis", store)], 1, rounds, with)
+}
+
+/// Several stores in several blocks, each of which bears 1 % more than the one before.
+pub(super) fn of(
+    stores: &[(&str, Store)],
+    blocks: u32,
+    rounds: u32,
+    with: impl Fn(&mut Point),
+) -> Recorded {
+    let targets: Vec<&str> = stores.iter().map(|(target, _)| *target).collect();
+    let mut recorded = planned(&targets, rounds);
+    for block in 0..blocks {
+        for (target, store) in stores {
+            let knee_per_s = store.knee_per_s * (1.0 + 0.01 * f64::from(block));
+            let store = Store { knee_per_s, ..*store };
+            let cell = format!("{target}/get=1/50");
+            let mut trial = Trial { block, cell, ..Trial::default() };
+            trial.version = Some("Redis 7.0.15".into());
+            while let Some(step) = recorded.header.plan.next_probe(&trial) {
+                let mut point = probe(store, trial.points.len() as u32, step);
+                with(&mut point);
+                trial.points.push(point);
             }
+            trial.took_ns = trial.points.len() as u64 * 1_500_000_000;
+            trial.started_unix_ms = 1_790_000_000_000;
+            recorded.trials.push(trial);
         }
     }
     let seal = recorded.seal.as_mut().unwrap();
-    seal.blocks = recorded.trials.len() as u32;
-    seal.stopped_because = "the search is over".into();
+    (seal.blocks, seal.stopped_because) = (blocks, "as many blocks as asked for".into());
     recorded
 }
 
 fn outcome(recorded: &Recorded) -> (Validity, String, String) {
     let view = judge(recorded);
-    let search = view.search.unwrap();
+    let search = view.searches.into_iter().next().unwrap();
     (view.validity, search.outcome, search.sentence)
 }
 
@@ -175,7 +178,7 @@ fn outcome(recorded: &Recorded) -> (Validity, String, String) {
 fn the_answer_is_the_knee_with_its_interval_and_the_peak_beside_it() {
     let recorded = searched(STORE, |_| {});
     let view = judge(&recorded);
-    let search = view.search.as_ref().unwrap();
+    let search = &view.searches[0];
     assert_eq!((view.validity, &*search.outcome), (Validity::Valid, "found"), "{:?}", view.reasons);
     let answer = search.answer.unwrap();
     assert!((answer.center / 1e5 - 1.0).abs() < 0.02, "{answer:?}");
@@ -187,13 +190,9 @@ fn the_answer_is_the_knee_with_its_interval_and_the_peak_beside_it() {
     let cost = search.costs["server_cpu_ns_per_op"];
     // 97 % of a CPU for 100,000 requests a second.
     assert!((cost.center / 9_700.0 - 1.0).abs() < 0.03 && cost.lo < cost.hi, "{cost:?}");
-    // Rests at rest are no lines; every judged rate is a row.
+    // Rests at rest are no lines, and probes no rows.
     assert!(search.probes.iter().all(|p| p.purpose != "rest"));
-    for probe in search.probes.iter().filter_map(|p| p.rate_per_s) {
-        let is_row =
-            |load: &Load| matches!(load, Load::Open { rate_per_s, .. } if *rate_per_s == probe);
-        assert!(view.cells.iter().any(|row| is_row(&row.load)), "{probe}");
-    }
+    assert!(view.cells.is_empty());
     let shown = text::render(&view, 100, false);
     assert!(shown.contains("peak without regard for limits: 130,000/s"), "{shown}");
     insta::assert_snapshot!("a_search_at_100_columns", shown);
@@ -242,16 +241,15 @@ fn a_generator_near_its_own_limit_is_told_unless_the_server_had_no_rest() {
 }
 
 /// Of the n-th trial all requests are beyond the limit; it was disturbed as `more` says.
-fn missing(nth: u32, more: impl Fn(&mut Point)) -> impl Fn(&mut Trial) {
-    move |trial: &mut Trial| {
-        if trial.block != nth {
+fn missing(nth: u32, more: impl Fn(&mut Point)) -> impl Fn(&mut Point) {
+    move |point: &mut Point| {
+        if point.stage != Some(nth) {
             return;
         }
-        let phase = &mut trial.points[0];
-        if let Some(due) = &mut phase.due {
+        if let Some(due) = &mut point.due {
             due.beyond[0].over_per_interval.clone_from(&due.due_per_interval);
         }
-        more(phase);
+        more(point);
     }
 }
 
@@ -262,10 +260,10 @@ fn take(phase: &mut Point, percent: u64) {
 
 #[test]
 fn a_probe_that_others_disturbed_counts_like_any_other() {
-    let quiet = judge(&searched(STORE, missing(2, |_| {}))).search.unwrap();
+    let quiet = judge(&searched(STORE, missing(2, |_| {}))).searches.remove(0);
     let view = judge(&searched(STORE, missing(2, |phase| take(phase, 2))));
     assert_eq!(view.validity, Validity::Valid, "{:?}", view.reasons);
-    let search = view.search.unwrap();
+    let search = view.searches.into_iter().next().unwrap();
     assert_eq!((&search.sentence, search.answer), (&quiet.sentence, quiet.answer));
     let first = &search.probes[1];
     assert_eq!((&*first.verdict, first.reason.as_deref()), ("missed", Some("others had CPUs")));
@@ -277,25 +275,25 @@ fn a_probe_that_others_disturbed_counts_like_any_other() {
 
 #[test]
 fn a_search_whose_misses_others_may_be_to_blame_for_is_not_steady() {
-    let taken = |percent| judge(&searched(STORE, move |trial| take(&mut trial.points[0], percent)));
+    let taken = |percent| judge(&searched(STORE, move |point| take(point, percent)));
     // As much as requests may be beyond the limit.
     assert_eq!(taken(1).validity, Validity::Valid, "{:?}", taken(1).reasons);
     let view = taken(2);
     assert_eq!(view.validity, Validity::NotSteady);
     assert!(view.reasons[0].contains("so the store may bear more"), "{:?}", view.reasons);
-    let search = view.search.unwrap();
-    assert_eq!(search.answer, judge(&searched(STORE, |_| {})).search.unwrap().answer);
+    let search = view.searches.into_iter().next().unwrap();
+    assert_eq!(search.answer, judge(&searched(STORE, |_| {})).searches[0].answer);
 }
 
 #[test]
 fn how_long_the_answer_was_held_is_told() {
-    let search = judge(&searched(STORE, |_| {})).search.unwrap();
+    let search = judge(&searched(STORE, |_| {})).searches.remove(0);
     let told = "; 95,200/s held for 10 s, stalls rarer than that are not covered";
     assert!(search.sentence.ends_with(told), "{}", search.sentence);
     assert_eq!(search.held_s, Some(10.0));
-    let stalls = |trial: &mut Trial| {
-        let step = trial.probe.filter(|step| step.purpose == Purpose::Hold);
-        if let Some(due) = trial.points[0].due.as_mut().filter(|_| step.is_some()) {
+    let stalls = |point: &mut Point| {
+        let step = point.probe.filter(|step| step.purpose == Purpose::Hold);
+        if let Some(due) = point.due.as_mut().filter(|_| step.is_some()) {
             let requests = due.due_per_interval[0];
             for over in due.beyond[0].over_per_interval.iter_mut().step_by(20) {
                 *over = requests;
@@ -306,21 +304,21 @@ fn how_long_the_answer_was_held_is_told() {
     assert_eq!((validity, &*outcome), (Validity::Invalid, "not-held"), "{sentence}");
     assert!(sentence.contains("from time to time the store stalls"), "{sentence}");
     // What was not held covers nothing.
-    assert_eq!(judge(&searched(STORE, stalls)).search.unwrap().held_s, None);
+    assert_eq!(judge(&searched(STORE, stalls)).searches[0].held_s, None);
 }
 
 #[test]
 fn probes_that_disagree_are_not_steady() {
     // Long ones hold half of what short ones say.
-    let changes = |trial: &mut Trial| {
-        let Some(step) = trial.probe.filter(|s| s.purpose == Purpose::Hold) else { return };
+    let changes = |point: &mut Point| {
+        let Some(step) = point.probe.filter(|s| s.purpose == Purpose::Hold) else { return };
         let beyond = step.rate_per_s > 60_000;
-        if let Some(due) = trial.points[0].due.as_mut().filter(|_| beyond) {
+        if let Some(due) = point.due.as_mut().filter(|_| beyond) {
             due.beyond[0].over_per_interval.clone_from(&due.due_per_interval);
         }
     };
     let view = judge(&searched(STORE, changes));
-    let answer = view.search.as_ref().and_then(|search| search.answer);
+    let answer = view.searches[0].answer;
     assert!(answer.is_some_and(|v| v.hi.unwrap() > 1.5 * v.lo.unwrap()), "{answer:?}");
     assert_eq!(view.validity, Validity::NotSteady);
     assert!(view.reasons.iter().any(|r| r.contains("probes disagree")), "{:?}", view.reasons);
@@ -328,26 +326,26 @@ fn probes_that_disagree_are_not_steady() {
 
 #[test]
 fn a_probe_whose_answers_came_late_has_a_queue_that_grew() {
-    let late = |trial: &mut Trial| {
-        if trial.block == 2 {
-            trial.points[0].length_ns += 100_000_000;
+    let late = |point: &mut Point| {
+        if point.stage == Some(2) {
+            point.length_ns += 100_000_000;
         }
     };
-    let first = &judge(&searched(STORE, late)).search.unwrap().probes[1];
+    let first = &judge(&searched(STORE, late)).searches[0].probes[1];
     assert_eq!((&*first.verdict, first.reason.as_deref()), ("missed", Some("queue grew")));
 }
 
 #[test]
 fn nothing_is_said_of_a_store_that_only_a_late_generator_asked() {
-    let late = |trial: &mut Trial| {
-        if let Some(due) = &mut trial.points[0].due {
+    let late = |point: &mut Point| {
+        if let Some(due) = &mut point.due {
             due.beyond[0].over_per_interval.clone_from(&due.due_per_interval);
             due.late = due.due_per_interval.iter().sum();
         }
     };
     let recorded = searched(STORE, late);
     let view = judge(&recorded);
-    let search = view.search.as_ref().unwrap();
+    let search = &view.searches[0];
     assert_eq!((view.validity, &*search.outcome), (Validity::Invalid, "not-judged"));
     assert!(search.sentence.contains("is not known: even at 2,600/s"), "{}", search.sentence);
     assert!(search.sentence.contains("--threads"), "{}", search.sentence);
@@ -358,45 +356,32 @@ fn nothing_is_said_of_a_store_that_only_a_late_generator_asked() {
 
 #[test]
 fn a_server_that_answers_nothing_is_told_with_its_cause() {
-    let refusing = |trial: &mut Trial| {
-        trial.points.clear();
+    let refusing = |point: &mut Point| {
+        point.operations.clear();
         let message = "the server answered `ERR max number of clients reached`".to_string();
-        trial.failure = Some(Failure { class: ErrorClass::Refused, message });
+        point.failure = Some(Failure { class: ErrorClass::Refused, message });
     };
     let (validity, outcome, sentence) = outcome(&searched(STORE, refusing));
     assert_eq!((validity, &*outcome), (Validity::Invalid, "nothing"));
     assert!(sentence.contains("max number of clients reached"), "{sentence}");
 }
 
-#[test]
-fn notes_that_are_shown_are_numbered_from_one() {
-    let mut view = judge(&searched(STORE, |_| {}));
-    for row in &mut view.cells {
-        row.footnotes = vec![0, 1];
-    }
-    view.footnotes = ["of a row", "of a row too", "of the search"].map(String::from).to_vec();
-    for shown in [text::render(&view, 100, false), markdown::render(&view)] {
-        let line = shown.lines().find(|line| line.contains("of the search")).unwrap();
-        assert!(line.trim_start().starts_with('1') && !shown.contains("of a row"), "{shown}");
-    }
-}
-
 /// The server of a trial was killed.
-fn dies(trial: &mut Trial) {
-    trial.points.clear();
+fn dies(point: &mut Point) {
+    point.operations.clear();
     let message = "the server died (signal 9)".to_string();
-    trial.failure = Some(Failure { class: ErrorClass::Closed, message });
+    point.failure = Some(Failure { class: ErrorClass::Closed, message });
 }
 
 #[test]
 fn a_server_that_dies_above_the_answer_is_told_with_its_reason() {
-    let mortal = |trial: &mut Trial| {
-        if trial.probe.is_some_and(|p| p.rate_per_s > 105_000) {
-            dies(trial);
+    let mortal = |point: &mut Point| {
+        if point.probe.is_some_and(|p| p.rate_per_s > 105_000) {
+            dies(point);
         }
     };
     let view = judge(&searched(STORE, mortal));
-    let search = view.search.as_ref().unwrap();
+    let search = &view.searches[0];
     assert_eq!((view.validity, &*search.outcome), (Validity::Valid, "found"), "{:?}", view.reasons);
     let broke = search.probes.iter().find(|p| p.verdict == "broke").unwrap();
     assert!(broke.reason.as_ref().unwrap().contains("the server died"), "{broke:?}");
@@ -412,18 +397,18 @@ fn a_server_that_dies_above_the_answer_is_told_with_its_reason() {
 #[test]
 fn a_server_that_dies_below_the_answer_is_a_failed_trial() {
     let first = |purpose| {
-        let trials = searched(STORE, |_| {}).trials;
-        trials.iter().position(|t| t.probe.unwrap().purpose == purpose).unwrap() as u32
+        let points = searched(STORE, |_| {}).trials.remove(0).points;
+        points.iter().position(|p| p.probe.unwrap().purpose == purpose).unwrap() as u32
     };
     for purpose in [Purpose::Bracket, Purpose::Rest] {
         let number = first(purpose);
-        let mortal = |trial: &mut Trial| {
-            if trial.block == number {
-                dies(trial);
+        let mortal = |point: &mut Point| {
+            if point.stage == Some(number) {
+                dies(point);
             }
         };
         let view = judge(&searched(STORE, mortal));
-        let search = view.search.as_ref().unwrap();
+        let search = &view.searches[0];
         assert_eq!(search.outcome, "found", "{}", search.sentence);
         assert_eq!(view.validity, Validity::Invalid, "{purpose:?}");
         let told = "probes failed at rates no higher than the answer, the lowest at ";
@@ -435,11 +420,11 @@ fn a_server_that_dies_below_the_answer_is_a_failed_trial() {
 
 #[test]
 fn a_server_that_dies_over_and_over_ends_it_with_what_is_known() {
-    let mortal = |trial: &mut Trial| {
-        if trial.block > 6 {
-            trial.points.clear();
+    let mortal = |point: &mut Point| {
+        if point.stage > Some(6) {
+            point.operations.clear();
             let message = "cannot connect".to_string();
-            trial.failure = Some(Failure { class: ErrorClass::Refused, message });
+            point.failure = Some(Failure { class: ErrorClass::Refused, message });
         }
     };
     let (validity, outcome, sentence) = outcome(&searched(STORE, mortal));
@@ -449,7 +434,7 @@ fn a_server_that_dies_over_and_over_ends_it_with_what_is_known() {
 
 #[test]
 fn wrong_values_spoil_a_search() {
-    let lying = |trial: &mut Trial| trial.points[0].operations[0].counts.wrong = 1;
+    let lying = |point: &mut Point| point.operations[0].counts.wrong = 1;
     let view = judge(&searched(STORE, lying));
     assert_eq!(view.validity, Validity::Invalid);
     assert!(view.reasons.iter().any(|r| r.contains("wrong")), "{:?}", view.reasons);
@@ -458,7 +443,7 @@ fn wrong_values_spoil_a_search() {
 #[test]
 fn what_was_interrupted_tells_what_is_known_so_far() {
     let mut recorded = searched(STORE, |_| {});
-    recorded.trials.truncate(8);
+    recorded.trials[0].points.truncate(8);
     recorded.seal = None;
     let (validity, outcome, sentence) = outcome(&recorded);
     assert_eq!((validity, &*outcome), (Validity::Invalid, "ended-early"));
@@ -466,4 +451,58 @@ fn what_was_interrupted_tells_what_is_known_so_far() {
     assert!(sentence.contains("so far, 91,000/s held and 109,000/s did not"), "{sentence}");
     recorded.trials.clear();
     assert!(self::outcome(&recorded).2.contains("nothing is known"));
+}
+
+#[test]
+fn several_blocks_have_an_answer_each_and_one_together() {
+    let two = [("redis", STORE), ("valkey", Store { knee_per_s: 80_000.0, ..STORE })];
+    let view = judge(&of(&two, 4, 2, |_| {}));
+    assert_eq!(view.validity, Validity::Valid, "{:?}", view.reasons);
+    let [redis, valkey] = &view.searches[..] else { panic!("{:?}", view.searches) };
+    assert_eq!((&*redis.target, redis.blocks, valkey.blocks), ("redis", 4, 4));
+    let answers: Vec<f64> = redis.by_block.iter().map(|b| b.answer.unwrap().center).collect();
+    assert!(answers.is_sorted() && (answers[3] / answers[0] - 1.03).abs() < 0.01, "{answers:?}");
+    let whole = redis.answer.unwrap();
+    assert_eq!((whole.lo, whole.hi), (Some(answers[0]), Some(answers[3])));
+    assert!(redis.sentence.contains(" with p99 < 1 ms in 4 blocks, its CPU"), "{}", redis.sentence);
+    let [compared] = &view.comparisons[..] else { panic!("{:?}", view.comparisons) };
+    assert_eq!((&*compared.metric, compared.verdict), ("highest_per_s", Verdict::Faster));
+    assert!((compared.ratio.center - 1.25).abs() < 0.02, "{compared:?}");
+    let shown = text::render(&view, 100, false);
+    assert!(shown.contains("redis against valkey: highest rate within the limits 1.2"), "{shown}");
+    assert!(shown.contains("\nProbes of valkey: ") && shown.contains("\n  4.25  hold"), "{shown}");
+}
+
+#[test]
+fn a_search_of_two_blocks_tells_nothing_apart() {
+    let view = judge(&of(&[("redis", STORE), ("valkey", STORE)], 2, 2, |_| {}));
+    assert_eq!(view.validity, Validity::Unreplicated, "{:?}", view.reasons);
+    assert!(view.reasons[0].ends_with("--blocks 3"), "{:?}", view.reasons);
+    // One has the interval of its rounds, and its ratio none.
+    let view = judge(&of(&[("redis", STORE), ("valkey", STORE)], 1, 2, |_| {}));
+    assert_eq!(view.validity, Validity::Valid, "{:?}", view.reasons);
+    assert_eq!(
+        (view.comparisons[0].verdict, view.comparisons[0].ratio.lo),
+        (Verdict::Undecided, None)
+    );
+}
+
+#[test]
+fn the_answer_is_of_the_blocks_that_are_over() {
+    let mut recorded = of(&[("redis", STORE)], 4, 2, |_| {});
+    recorded.trials[3].points.truncate(9);
+    let seal = recorded.seal.as_mut().unwrap();
+    (seal.blocks, seal.status) = (3, model::SealStatus::Interrupted);
+    let view = judge(&recorded);
+    assert_eq!(view.validity, Validity::Valid, "{:?}", view.reasons);
+    let search = &view.searches[0];
+    assert_eq!((&*search.outcome, search.blocks, search.by_block.len()), ("found", 3, 4));
+    assert_eq!(&*search.by_block[3].outcome, "ended-early");
+    // A block that found nothing leaves nothing to be said of all.
+    let mut recorded = of(&[("redis", STORE)], 3, 2, |_| {});
+    recorded.trials[1].points.truncate(1);
+    dies(&mut recorded.trials[1].points[0]);
+    let view = judge(&recorded);
+    assert_eq!((view.validity, &*view.searches[0].outcome), (Validity::Invalid, "nothing"));
+    assert!(view.searches[0].sentence.ends_with("(so in 1 of 3 blocks)"), "{:?}", view.reasons);
 }

@@ -33,7 +33,7 @@ pub fn render(view: &View, columns: usize, colour: bool) -> String {
         heading(view, columns, paint),
         shown(&not_run(view)),
         search::probes(view, columns, paint),
-        if view.search.is_none() { results::render(view, columns, paint) } else { String::new() },
+        results::render(view, columns, paint),
     ];
     parts.extend(found.iter().map(shown));
     parts.extend([shown(&failures(view)), claims(view, columns, paint)]);
@@ -80,19 +80,8 @@ pub(crate) fn facts(view: &View) -> String {
     if view.course.resumed {
         took += " of trials (resumed)";
     }
-    let mut facts = if let Some(search) = &view.search {
-        let rests = match search.rests {
-            0 => String::new(),
-            rests => format!(" ({rests} of them rests)"),
-        };
-        format!(
-            "{}, {} probe{plural}{rests}, {took}, run {run}",
-            view.asked.study, view.course.blocks
-        )
-    } else {
-        let (study, scale, blocks) = (&view.asked.study, &view.asked.scale, view.course.blocks);
-        format!("{study}, {scale} scale, {blocks} block{plural}, {took}, run {run}")
-    };
+    let (study, scale, blocks) = (&view.asked.study, &view.asked.scale, view.course.blocks);
+    let mut facts = format!("{study}, {scale} scale, {blocks} block{plural}, {took}, run {run}");
     if view.course.status != Status::Complete {
         facts += &format!(", {}", view.course.status);
     }
@@ -137,15 +126,10 @@ pub(crate) fn not_run(view: &View) -> Section {
     Section { title: "Not run", blocks: told.map(Block::Item).collect() }
 }
 
-/// Failed trials, and the logs of servers that died.
+/// Failed trials and probes, and the logs of servers that died.
 pub(crate) fn failures(view: &View) -> Section {
     let told = |f: &FailureView| {
-        let number = f.block + 1;
-        let place = if view.search.is_some() {
-            format!("probe {number} ({})", f.cell)
-        } else {
-            format!("{} in block {number}", f.cell)
-        };
+        let place = format!("{} in block {}{}", f.cell, f.block + 1, probe(f));
         let log = f.log.as_ref().map(|log| Block::Item(format!("its log: {log}")));
         [Some(Block::Item(format!("{place}: {}: {}", f.class, f.reason))), log]
     };
@@ -153,6 +137,11 @@ pub(crate) fn failures(view: &View) -> Section {
         title: "Failed trials",
         blocks: view.failures.iter().flat_map(told).flatten().collect(),
     }
+}
+
+/// `, probe 12`; nothing where all of the trial failed.
+pub(crate) fn probe(failure: &FailureView) -> String {
+    failure.probe.map_or_else(String::new, |number| format!(", probe {number}"))
 }
 
 fn claims(view: &View, columns: usize, paint: Paint) -> String {
@@ -295,14 +284,6 @@ fn disturbances(view: &View, columns: usize, paint: Paint) -> String {
 
 fn footnotes(view: &View, columns: usize, paint: Paint) -> String {
     let note = |(i, text): (usize, &String)| paragraph(&format!("{:>3} ", i + 1), 4, text, columns);
-    let lines: String = shown_footnotes(view).enumerate().map(note).collect();
+    let lines: String = view.footnotes.iter().enumerate().map(note).collect();
     section("Notes", paint, &lines)
-}
-
-/// Footnotes in the order of their numbers. Rows of a search are not shown as text, nor what
-/// doubts them.
-pub(crate) fn shown_footnotes(view: &View) -> impl Iterator<Item = &String> {
-    let of_row = |i: usize| view.cells.iter().any(|row| row.footnotes.contains(&i));
-    let shown = move |i: usize| view.search.is_none() || !of_row(i);
-    view.footnotes.iter().enumerate().filter(move |(i, _)| shown(*i)).map(|(_, text)| text)
 }

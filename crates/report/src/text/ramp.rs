@@ -120,20 +120,24 @@ fn of_profile(view: &View, ramp: &RampView) -> String {
 }
 
 /// Each comparison of highest rates in words.
-fn comparisons(view: &View) -> Vec<String> {
-    let words = |c: &Comparison| {
-        let what = match c.metric.as_str() {
-            "reached_per_s" => "highest rate reached",
-            "knee_per_s" => "knee",
-            "within_limit_per_s" => "highest rate within the limit",
-            _ => return None,
-        };
-        let doubt = c.doubt.as_ref().map_or_else(String::new, |doubt| format!(" ({doubt})"));
-        let (a, b, verdict) = (&c.a, &c.b, verdict(c.verdict));
-        let ratio = show::ratio_value(&c.ratio);
-        Some(format!("{a} against {b}: {what} {ratio}, {verdict}{doubt}"))
+pub(crate) fn comparisons(view: &View) -> Vec<String> {
+    let own = view.comparisons.iter().filter(|c| c.load.search().is_none());
+    own.filter_map(highest).collect()
+}
+
+/// A comparison of highest rates in words; `None` of any other.
+pub(crate) fn highest(c: &Comparison) -> Option<String> {
+    let what = match c.metric.as_str() {
+        "reached_per_s" => "highest rate reached",
+        "knee_per_s" => "knee",
+        "within_limit_per_s" => "highest rate within the limit",
+        "highest_per_s" => "highest rate within the limits",
+        _ => return None,
     };
-    view.comparisons.iter().filter_map(words).collect()
+    let doubt = c.doubt.as_ref().map_or_else(String::new, |doubt| format!(" ({doubt})"));
+    let (a, b, verdict) = (&c.a, &c.b, verdict(c.verdict));
+    let ratio = show::ratio_value(&c.ratio);
+    Some(format!("{a} against {b}: {what} {ratio}, {verdict}{doubt}"))
 }
 
 /// Of rates: `higher` and not `faster`.

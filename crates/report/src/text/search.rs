@@ -1,5 +1,6 @@
 //! What a search found, in one sentence, and every probe in a line.
 
+use super::ramp::highest;
 use super::table::{Line, Paint, Table, paragraph, section};
 use crate::search::{FELL_BEHIND, STILL_SLOW};
 use crate::show::{self, commas, grouped};
@@ -28,30 +29,55 @@ const UNLISTED: &str = "Numbers that are not listed are rests after which the st
 /// Shares of requests below this are told as less.
 const BEYOND_MIN: f64 = 1e-4;
 
-/// The result in a sentence, with the peak beside it.
+/// Each result in a sentence, with the peaks and how targets compare below.
 pub(crate) fn result(view: &View, columns: usize, paint: Paint) -> String {
-    let Some(search) = &view.search else { return String::new() };
-    paint.title(&search.sentence, columns)
-        + &peak(search).map_or_else(String::new, |peak| paragraph("", 0, &peak, columns))
+    let sentences = view.searches.iter().map(|search| paint.title(&search.sentence, columns));
+    let below = peaks(view).into_iter().chain(comparisons(view));
+    sentences.chain(below.map(|words| paragraph("", 0, &words, columns))).collect()
 }
 
-/// `peak without regard for limits: 160,000/s`.
-pub(crate) fn peak(search: &SearchView) -> Option<String> {
-    let peak = grouped(search.peak_per_s?);
-    Some(format!("peak without regard for limits: {peak}/s"))
+/// `peak without regard for limits: 160,000/s`, of several searches each with its target.
+pub(crate) fn peaks(view: &View) -> Option<String> {
+    let told = |search: &SearchView| {
+        let of =
+            if view.searches.len() > 1 { format!("{} ", search.target) } else { String::new() };
+        Some(format!("{of}{}/s", grouped(search.peak_per_s?)))
+    };
+    let told: Vec<String> = view.searches.iter().filter_map(told).collect();
+    (!told.is_empty()).then(|| format!("peak without regard for limits: {}", told.join(", ")))
+}
+
+/// How the rates found compare, in words.
+pub(crate) fn comparisons(view: &View) -> impl Iterator<Item = String> {
+    let own = view.comparisons.iter().filter(|c| c.load.search().is_some());
+    own.filter_map(highest)
 }
 
 /// Why the run may not be used, but for what the sentence says already.
 pub(crate) fn other_reasons(view: &View) -> impl Iterator<Item = &String> {
-    let said = view.search.as_ref().map(|search| &search.sentence);
-    view.reasons.iter().filter(move |reason| Some(*reason) != said)
+    let is_said = |reason: &&String| view.searches.iter().any(|s| s.sentence == **reason);
+    view.reasons.iter().filter(move |reason| !is_said(reason))
 }
 
-/// A line for each probe, in their order, and below them what the words mean.
+/// Of each search a line for each probe, in their order, and below them what the words mean.
 pub(crate) fn probes(view: &View, columns: usize, paint: Paint) -> String {
-    let Some(search) = view.search.as_ref().filter(|search| !search.probes.is_empty()) else {
-        return String::new();
+    let probed = view.searches.iter().filter(|search| !search.probes.is_empty());
+    let sections =
+        probed.map(|search| section(&title(view, search), paint, &table(search, columns, paint)));
+    sections.collect::<Vec<_>>().join("\n")
+}
+
+/// `Probes: 28, 14 of them rests`, of several searches with the target.
+pub(crate) fn title(view: &View, search: &SearchView) -> String {
+    let of = if view.searches.len() > 1 { format!(" of {}", search.target) } else { String::new() };
+    let rests = match search.rests {
+        0 => String::new(),
+        rests => format!(", {rests} of them rests"),
     };
+    format!("Probes{of}: {}{rests}", search.tried)
+}
+
+fn table(search: &SearchView, columns: usize, paint: Paint) -> String {
     let line = |(probe, mut cells): (&ProbeView, Vec<String>)| {
         cells[0] = format!("  {}", cells[0]);
         Line::Cells(cells, probe.verdict == "holds" && probe.purpose == "confirm")
@@ -63,20 +89,24 @@ pub(crate) fn probes(view: &View, columns: usize, paint: Paint) -> String {
         lines: rows(search).into_iter().map(line).collect(),
     };
     let notes = notes(search).into_iter().map(|note| paragraph("  ", 2, &note, columns));
-    section("Probes", paint, &(table.fit(paint, columns) + &notes.collect::<String>()))
+    table.fit(paint, columns) + &notes.collect::<String>()
 }
 
 /// Probes with their cells. Of rests that follow each other because the store was still slow only
 /// the last is one, with the numbers of all.
 pub(crate) fn rows(search: &SearchView) -> Vec<(&ProbeView, Vec<String>)> {
-    search.probes.chunk_by(|a, b| is_slow_rest(a) && is_slow_rest(b)).filter_map(row).collect()
+    let groups = search.probes.chunk_by(|a, b| is_slow_rest(a) && is_slow_rest(b));
+    groups.filter_map(|group| row(group, search.by_block.len() > 1)).collect()
 }
 
-fn row(group: &[ProbeView]) -> Option<(&ProbeView, Vec<String>)> {
+/// Of several blocks its number begins with that of the block.
+fn row(group: &[ProbeView], of_blocks: bool) -> Option<(&ProbeView, Vec<String>)> {
     let (first, last) = (group.first()?, group.last()?);
     let mut cells = cells(last);
+    let block = if of_blocks { format!("{}.", last.block + 1) } else { String::new() };
+    cells[0] = format!("{block}{}", last.number);
     if group.len() > 1 {
-        cells[0] = format!("{}–{}", first.number, last.number);
+        cells[0] = format!("{block}{}–{}", first.number, last.number);
         cells[HEADER.len() - 1] = format!("slow, {} times", group.len());
     }
     Some((last, cells))

@@ -235,7 +235,6 @@ impl KvFlags {
             targets,
             claims: Vec::new(),
             advice: None,
-            search: None,
             limit_ns: None,
         })
     }

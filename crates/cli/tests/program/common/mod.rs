@@ -24,7 +24,7 @@ pub(crate) use mount::Tmpfs;
 pub(crate) use network::{Certificates, Cluster, PortServer};
 pub(crate) use place::{FAST, Place};
 pub(crate) use proc::{child_named, child_with, command_line, freeze, peak_memory_kib, wait_until};
-pub(crate) use record::{Record, trials_so_far};
+pub(crate) use record::{Record, points_so_far, trials_so_far};
 pub(crate) use scripted::Scripted;
 pub(crate) use servers::{MariadbServer, RedisServer};
 pub(crate) use started::{Finished, Started};

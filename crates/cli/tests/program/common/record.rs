@@ -56,8 +56,17 @@ impl Record {
 
 /// Whole lines in the trials of whichever record is below `records`; 0 while there is none.
 pub(crate) fn trials_so_far(records: &Path) -> usize {
+    lines_so_far(records, "trials.jsonl")
+}
+
+/// The same of points of a trial under way.
+pub(crate) fn points_so_far(records: &Path) -> usize {
+    lines_so_far(records, "points.jsonl")
+}
+
+fn lines_so_far(records: &Path, name: &str) -> usize {
     let Ok(entries) = fs::read_dir(records) else { return 0 };
-    let of = |path: PathBuf| fs::read(path.join("trials.jsonl")).unwrap_or_default();
+    let of = |path: PathBuf| fs::read(path.join(name)).unwrap_or_default();
     let count = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).matches('\n').count();
     entries.map(|e| count(of(e.unwrap().path()))).sum()
 }

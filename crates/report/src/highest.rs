@@ -1,0 +1,68 @@
+//! The highest rates of two targets, whatever found them, compared block by block by the rules of
+//! all comparisons.
+
+use model::{Cell, Plan};
+use stats::{Paired, Verdict};
+
+use crate::pairs::ALPHA;
+use crate::view::{Comparison, Value};
+
+/// A highest rate of two targets.
+pub(crate) struct Highest<'a> {
+    /// Name of the metric.
+    pub(crate) metric: &'static str,
+    /// Name of the phase.
+    pub(crate) operation: &'a str,
+    pub(crate) sides: [Side<'a>; 2],
+    /// Requests per second of both in the blocks that have it of both.
+    pub(crate) values: (Vec<f64>, Vec<f64>),
+}
+
+/// One of both.
+#[derive(Clone, Copy)]
+pub(crate) struct Side<'a> {
+    pub(crate) cell: &'a Cell,
+    /// Why its store bears more than was shown, where it does.
+    pub(crate) bears_more: Option<&'a str>,
+}
+
+/// All of them, corrected for their number; those without any block are left out.
+pub(crate) fn compared(plan: &Plan, mut all: Vec<Highest<'_>>) -> Vec<Comparison> {
+    all.retain(|one| !one.values.0.is_empty());
+    let values: Vec<Paired<'_>> =
+        all.iter().map(|Highest { values: (a, b), .. }| Paired { a, b }).collect();
+    let judged = stats::verdicts(&values, plan.equivalence_zone, ALPHA);
+    all.iter().zip(judged).filter_map(|(one, judged)| comparison(one, judged)).collect()
+}
+
+fn comparison(one: &Highest<'_>, judged: stats::Comparison) -> Option<Comparison> {
+    let ratio = judged.ratio?;
+    let [a, b] = one.sides;
+    let bounded = bounded(judged.verdict, one.sides);
+    Some(Comparison {
+        workload: a.cell.workload.profile().into(),
+        operation: one.operation.into(),
+        load: a.cell.load.clone(),
+        metric: one.metric.into(),
+        blocks: one.values.0.len() as u32,
+        a: a.cell.target.clone(),
+        b: b.cell.target.clone(),
+        ratio: Value::of(&ratio),
+        verdict: if bounded.is_some() { Verdict::Undecided } else { judged.verdict },
+        doubt: bounded.or(judged.doubt.map(|doubt| doubt.to_string())),
+    })
+}
+
+/// Why a verdict cannot be given where a rate is only the least that its store bears.
+fn bounded(verdict: Verdict, [a, b]: [Side<'_>; 2]) -> Option<String> {
+    let why = |side: Side<'_>| {
+        let why = side.bears_more?;
+        Some(format!("{} bears more than was shown: {why}", side.cell.target))
+    };
+    match verdict {
+        Verdict::Faster => why(b),
+        Verdict::Slower => why(a),
+        // What bounds a rate on one side only is no matter of more blocks.
+        Verdict::Equal | Verdict::Undecided => why(a).or_else(|| why(b)),
+    }
+}

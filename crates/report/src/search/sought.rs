@@ -1,0 +1,129 @@
+//! The searches of a cell, and what each found.
+
+use model::{Cell, Plan, Point, Search, Trial};
+use stats::search::{Found, Next, Purpose, Seen, Settings};
+
+use crate::blocks::over_blocks;
+use crate::recorded::Recorded;
+use crate::view::Value;
+
+/// The search of a cell.
+pub(crate) struct Sought<'a> {
+    pub(super) recorded: &'a Recorded,
+    pub(super) cell: &'a Cell,
+    pub(super) search: &'a Search,
+    /// In block order, also those that did not come to their end.
+    pub(super) blocks: Vec<Tried<'a>>,
+}
+
+/// The search of one block.
+pub(super) struct Tried<'a> {
+    pub(super) trial: &'a Trial,
+    pub(super) settings: Settings,
+    pub(super) points: Vec<&'a Point>,
+    /// One for each point.
+    pub(super) seen: Vec<Seen>,
+    /// `None` where it did not come to its end.
+    pub(super) found: Option<Found>,
+}
+
+impl<'a> Tried<'a> {
+    pub(super) fn of(trial: &'a Trial, search: &Search, plan: &Plan) -> Self {
+        let settings = search.settings(plan.seed, trial.block);
+        let points: Vec<&Point> = trial.points.iter().filter(|p| p.probe.is_some()).collect();
+        let seen = search.seen(&trial.points);
+        let found = match settings.next(&seen) {
+            Next::Done(found) => Some(found),
+            Next::Probe(_) => None,
+        };
+        Self { trial, settings, points, seen, found }
+    }
+
+    /// The answer with its interval over the rounds.
+    pub(super) fn rate(&self) -> Option<Value> {
+        match self.found {
+            Some(Found::Rate { center, lo, hi }) => Some(Value::new(center, Some(lo), Some(hi))),
+            _ => None,
+        }
+    }
+
+    pub(super) fn pairs(&self) -> impl Iterator<Item = (&Seen, &'a Point)> {
+        self.seen.iter().zip(self.points.iter().copied())
+    }
+
+    /// Probes that are there to be judged.
+    pub(super) fn judged(&self) -> impl Iterator<Item = &Seen> {
+        self.seen.iter().filter(|s| s.is_judged())
+    }
+
+    /// The rate that was tried last in long runs, and for how many seconds in all; of an answer,
+    /// what was held below it.
+    pub(super) fn held(&self) -> Option<(u64, f64)> {
+        let holds = || self.seen.iter().filter(|s| s.purpose == Purpose::Hold);
+        let rate_per_s = holds().next_back()?.rate_per_s;
+        let own = holds().filter(|s| s.rate_per_s == rate_per_s);
+        Some((rate_per_s, own.map(|s| s.length_ns as f64 / 1e9).sum()))
+    }
+
+    /// How often rates were bracketed.
+    pub(super) fn brackets(&self) -> usize {
+        let judged: Vec<Purpose> = self.judged().map(|s| s.purpose).collect();
+        let begins = |pair: &&[Purpose]| pair[0] == Purpose::Confirm && pair[1] == Purpose::Bracket;
+        1 + judged.windows(2).filter(begins).count()
+    }
+}
+
+impl<'a> Sought<'a> {
+    pub(super) fn of(recorded: &'a Recorded, cell: &'a Cell) -> Option<Self> {
+        let search = cell.load.search()?;
+        let plan = &recorded.header.plan;
+        let trials = recorded.latest(&cell.id).into_iter();
+        let blocks = trials.map(|trial| Tried::of(trial, search, plan)).collect();
+        Some(Self { recorded, cell, search, blocks })
+    }
+
+    /// The blocks that the answer is of: those that came to their end, or where none did, all.
+    pub(super) fn counted(&self) -> Vec<&Tried<'a>> {
+        let over: Vec<&Tried<'_>> = self.blocks.iter().filter(|b| b.found.is_some()).collect();
+        if over.is_empty() { self.blocks.iter().collect() } else { over }
+    }
+
+    /// Of one block its own answer, of several what they found together; `None` where one found no
+    /// rate.
+    pub(super) fn rate(&self) -> Option<Value> {
+        let counted = self.counted();
+        let rates: Vec<Value> = counted.iter().map(|b| b.rate()).collect::<Option<_>>()?;
+        match &rates[..] {
+            [] => None,
+            [one] => Some(*one),
+            several => {
+                let seed = self.recorded.header.plan.seed;
+                over_blocks(several.iter().map(|v| v.center), seed).map(|(value, _)| value)
+            }
+        }
+    }
+
+    /// What both found in the blocks in which both found a rate.
+    pub(super) fn paired(&self, other: &Self) -> (Vec<f64>, Vec<f64>) {
+        let twin = |block: &Tried<'_>| {
+            let twin = other.blocks.iter().find(|b| b.trial.block == block.trial.block)?;
+            Some((block.rate()?.center, twin.rate()?.center))
+        };
+        self.blocks.iter().filter_map(twin).unzip()
+    }
+
+    /// The lowest rate below an answer that was tried in long runs, and for how many seconds in all
+    /// blocks.
+    pub(super) fn held(&self) -> Option<(u64, f64)> {
+        let counted = self.counted();
+        let held = counted.iter().filter_map(|block| block.held());
+        held.reduce(|(a, a_s), (b, b_s)| (a.min(b), a_s + b_s))
+    }
+
+    /// What findings begin with where several cells are searched.
+    pub(super) fn place(&self) -> String {
+        let mut searches = self.recorded.header.plan.cells.iter();
+        let is_other = |cell: &Cell| cell.load.search().is_some() && cell.id != self.cell.id;
+        if searches.any(is_other) { format!("`{}`: ", self.cell.id) } else { String::new() }
+    }
+}
