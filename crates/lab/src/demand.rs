@@ -289,6 +289,13 @@ fn unbounded_requests(load: &Load, phase: &Phase) -> f64 {
     }
 }
 
+/// Why what keys hold does not follow from the load's own writes; `None` where it does.
+pub(crate) fn unfollowed(kv: &Kv) -> Option<String> {
+    let keeps = |name: &str, command| drivers::kv::keeps_values(name, command);
+    let other = kv.operations.iter().find(|o| !keeps(&o.name, o.command.as_deref()))?;
+    Some(format!("what keys hold does not follow from operation `{}`", other.name))
+}
+
 #[cfg(test)]
 #[path = "demand_tests.rs"]
 pub(crate) mod tests;

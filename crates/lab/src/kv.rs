@@ -103,7 +103,7 @@ impl<'a> Offered<'a> {
             verify_one_in: kv.verify_one_in,
             inserting: None,
             follows: kv.follows,
-            keeps_writes: unfollowed(kv).is_none(),
+            keeps_writes: demand::unfollowed(kv).is_none(),
         })
     }
 
@@ -493,11 +493,4 @@ fn ended(finished: &mut Finished, outcome: &mut Outcome) {
     }
     finished.interrupted |= outcome.interrupted;
     finished.failure.clone_from(&outcome.failure);
-}
-
-/// Why what keys hold does not follow from the load's own writes; `None` where it does.
-pub(crate) fn unfollowed(kv: &Kv) -> Option<String> {
-    let keeps = |name: &str, command| drivers::kv::keeps_values(name, command);
-    let other = kv.operations.iter().find(|o| !keeps(&o.name, o.command.as_deref()))?;
-    Some(format!("what keys hold does not follow from operation `{}`", other.name))
 }

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use workloads::app_cache::magento;
 use workloads::kv::Written;
 
-use crate::kv::{Opened, unfollowed};
+use crate::demand::unfollowed;
+use crate::kv::Opened;
 use crate::ready::Ready;
 
 /// Lifetimes count whole seconds and may end so much earlier.

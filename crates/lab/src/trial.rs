@@ -1,6 +1,6 @@
 //! One measured run of one cell: start, connect, fill, warm up, measure, drain, stop.
 
-use load::{Engine, Meter, Progress, Reading};
+use load::{Engine, Finished, Meter, Progress, Reading};
 use model::{
     Cell, Emptied, ErrorClass, Event, Fact, Failure, Interval, Layout, Load, Noise, PageCache,
     Point, Sample, Sessions, Trial, Workload,
@@ -126,13 +126,13 @@ fn measure(
     let offered = filled_up.map_or(offered, Err);
     let offered = offered
         .map_err(|failure| if is_told(trial, &failure) { failure } else { ready.explain(failure) });
-    let mut samples = sampler.stop();
-    trial.events.extend(actions::saves(&samples));
+    let mut readings = sampler.stop();
+    trial.events.extend(actions::saves(&readings));
     if !actions::saved(cell.workload.actions(), &trial.events) {
         trial.facts.retain(|fact| !fact.is_of_a_save());
     }
-    trial.facts.extend(actions::copied(&samples, &trial.events));
-    measured.samples.append(&mut samples);
+    trial.facts.extend(actions::copied(&readings, &trial.events));
+    measured.samples.append(&mut readings);
     let memory = ready.memory_use();
     trial.memory = memory.as_ref().ok().copied().flatten();
     let is_own = !ready.server_pids().is_empty();
@@ -215,12 +215,23 @@ fn offer(
     trial.facts.extend(ready.numbers());
     trial.facts.extend(meter.filled);
     trial.emptied = meter.emptied;
+    look_after(ready, finished, removals, &cell.workload, trial)
+}
+
+/// Asks what can be asked once a load is over; `None` when the user stopped it.
+fn look_after(
+    ready: &mut Ready,
+    finished: Finished,
+    removals: Removals,
+    workload: &Workload,
+    trial: &mut Trial,
+) -> Result<Option<Vec<Interval>>, Failure> {
     match finished.failure {
         Some(failure) if !finished.interrupted => return Err(failure),
         _ if finished.interrupted => return Ok(None),
         _ => {}
     }
-    trial.read_back = removals.explain(finished.read_back, ready, &cell.workload);
+    trial.read_back = removals.explain(finished.read_back, ready, workload);
     if let Some(backend) = ready.backend {
         trial.facts.extend(app_cache::stale_members(backend, &ready.cache_options())?);
     }

@@ -68,8 +68,8 @@ fn target_of<'a>(plan: &'a Plan, cell: &str) -> Option<&'a String> {
     plan.cells.iter().find(|c| c.id == cell).map(|c| &c.target)
 }
 
-/// Every failed point and trial, in the order recorded; of each target and class the first alone has
-/// the log.
+/// Every failed point and trial, in the order recorded; of each target and class the first alone
+/// has the log.
 pub(crate) fn failures(recorded: &Recorded) -> Vec<FailureView> {
     let mut views: Vec<FailureView> = Vec::new();
     let probe = |point: &Point| point.probe.and(point.stage).map(|number| number + 1);

@@ -104,8 +104,8 @@ fn points<'a>(trials: &[&'a Trial], phase: &str) -> Vec<(&'a Trial, &'a Point)> 
     trials.iter().flat_map(own).collect()
 }
 
-/// Of each trial the points together: the one of a steady phase, all probes of a search that did not
-/// break.
+/// Of each trial the points together: the one of a steady phase, all probes of a search that did
+/// not break.
 fn whole<'a>(trials: &[&'a Trial], phase: &str) -> Vec<(&'a Trial, Vec<Vec<&'a Point>>)> {
     let whole = trials.iter().filter(|trial| trial.failure.is_none());
     let group = |trial: &&'a Trial| {

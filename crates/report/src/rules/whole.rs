@@ -86,8 +86,8 @@ pub(super) fn missing_cells(
     }
 }
 
-/// Fewest repetitions of a phase that a run may have to be VALID. One search alone repeats the rates
-/// around its answer as often as it was told to.
+/// Fewest repetitions of a phase that a run may have to be VALID. One search alone repeats the
+/// rates around its answer as often as it was told to.
 pub(super) fn repetitions(recorded: &Recorded, all: &[Measurement<'_>], findings: &mut Findings) {
     let plan = &recorded.header.plan;
     let ended = |(trial, _): &&(&Trial, _)| plan.next_probe(trial).is_none();

@@ -2,9 +2,10 @@
 
 use model::Load;
 use serde::Serialize;
+use stats::Time;
 use std::collections::BTreeMap;
 
-use super::{Time, Value};
+use super::value::Value;
 
 /// What a search for the highest rate within limits found.
 #[derive(Clone, Debug, Serialize)]
