@@ -53,7 +53,8 @@ mod tests {
         let text = load("session").unwrap_err().to_string();
         assert_eq!(
             text,
-            "unknown study `session` (known: `sessions`, `app-cache`, `ramp`; or give the path of a study file)"
+            "unknown study `session` (known: `sessions`, `app-cache`, `ramp`, `beyond-ram`, \
+             `failover`; or give the path of a study file)"
         );
         assert!(load("no/such.toml").unwrap_err().to_string().contains("cannot be read"));
     }

@@ -176,7 +176,7 @@ fn a_server_that_starts_again_is_measured_on() {
     let mixed = row(&summary, "x", "mixed");
     // What was under way when it died; its data are gone, and missed.
     assert_eq!(errors(mixed, "closed"), count(mixed, "error"), "{mixed}");
-    assert!((1..=4).contains(&count(mixed, "error")), "{mixed}");
+    assert!(count(mixed, "error") <= 4, "{mixed}");
     assert!(count(mixed, "miss") > 0, "{mixed}");
     assert!(answered_at_the_end(&place) > 100, "{mixed}");
     let missing = |r: &Value| r.as_str().unwrap().contains("that should exist were not found");
@@ -235,7 +235,7 @@ fn a_server_that_stands_still_for_a_while_is_measured_on() {
     });
     let mixed = row(&summary, "x", "mixed");
     assert_eq!(errors(mixed, "timeout"), count(mixed, "error"), "{mixed}");
-    assert!((1..=4).contains(&count(mixed, "error")), "{mixed}");
+    assert!(count(mixed, "error") <= 4, "{mixed}");
     assert!(answered_at_the_end(&place) > 100, "{mixed}");
     // It lost requests, so that it was gone for as long as it stood still.
     let outages = &place.record().trials()[0]["outages"];

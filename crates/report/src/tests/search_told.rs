@@ -91,7 +91,7 @@ fn a_long_message_stands_below_the_table_with_the_number_of_its_probe() {
     assert_eq!(said.matches(&below).count(), 1, "{said}");
     assert!(said.contains("broke: it failed, see below, or"), "{said}");
     let document = markdown::render(&view);
-    assert!(document.contains(&format!("| 1, probe {number} | redis/get=1/50 |")), "{document}");
+    assert_eq!(document.matches(&below).count(), 1, "{document}");
 }
 
 #[test]
