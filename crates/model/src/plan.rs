@@ -76,6 +76,11 @@ impl PlannedTarget {
         self.settings.iter().filter_map(own).collect()
     }
 
+    /// True for a server at a URL: nothing may be done to it but to offer it a load.
+    pub(crate) fn is_theirs(&self) -> bool {
+        self.address.is_some() && self.product.has_server()
+    }
+
     /// The stores that it consists of: one, or those of its backend in their order.
     pub fn products(&self) -> &[Product] {
         match self.backend {

@@ -44,8 +44,22 @@ impl Plan {
         }
         self.cells.iter().enumerate().try_for_each(|(i, cell)| {
             let named = |e: String| e.replacen("cell.", &format!("plan.cells[{i}]."), 1);
-            check(cell).map_err(named)
+            check(cell).and_then(|()| self.is_ours_to_change(cell)).map_err(named)
         })
+    }
+
+    /// What is done to a target besides its load is done to private servers alone.
+    fn is_ours_to_change(&self, cell: &Cell) -> Result<(), String> {
+        let workload = &cell.workload;
+        let is_changed = !workload.actions().is_empty() || workload.memory().is_some();
+        match self.target(&cell.target).filter(|target| is_changed && target.is_theirs()) {
+            None => Ok(()),
+            Some(target) => Err(format!(
+                "`cell.target` is `{}`, whose server at its URL is not ours to limit, save or kill \
+                 (expected a private server: leave out the URL)",
+                target.name
+            )),
+        }
     }
 }
 
@@ -65,6 +79,11 @@ fn check(cell: &Cell) -> Result<(), String> {
             within("cell.workload.ttl_s", kv.ttl_s, 0, COUNT_MAX)?;
             within("cell.workload.threads", kv.threads, 0, 1 << 16)?;
             within("cell.workload.think_ns", kv.think_ns, 0, TIME_NS_MAX)?;
+            within("cell.workload.actions", kv.actions.len(), 0, ROWS_MAX as u64)?;
+            for action in &kv.actions {
+                within("cell.workload.actions.at_ns", action.at_ns, 0, TIME_NS_MAX)?;
+            }
+            within("cell.workload.deadline_ns", kv.deadline_ns, 0, TIME_NS_MAX)?;
         }
         Workload::AppCache(cache) => {
             let (tags, bytes) = (cache.tags_of_record, cache.record_bytes);

@@ -136,6 +136,16 @@ fn a_killed_primary_is_followed_and_its_absence_measured() {
 }
 
 #[test]
+fn a_server_at_a_url_is_neither_limited_nor_saved_nor_killed() {
+    for study in ["beyond-ram", "failover"] {
+        let place = Place::new();
+        let arguments = [study, "--target", "redis=redis://127.0.0.1:1/0"];
+        let finished = started(&place, &arguments).finish_within(PATIENCE);
+        finished.usage_error(&["`plan.cells[0].target` is `redis`", "is not ours", "private"]);
+    }
+}
+
+#[test]
 fn a_primary_is_not_killed_after_the_end() {
     let place = Place::new();
     let arguments = ["failover", "--set", "kill_ms=9000", "--set", "measure_ms=9000"];

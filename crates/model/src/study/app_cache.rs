@@ -17,7 +17,7 @@ use crate::app_cache::{AppCache, DataFiles, DataSize, Fill};
 use crate::load::Load;
 use crate::memory::{MemoryLimit, PageCache};
 use crate::phase::Phase;
-use crate::plan::{Cell, PlannedTarget, Workload};
+use crate::plan::{Cell, Workload};
 
 /// Bytes of a record.
 const RECORD: RangeInclusive<u64> = 1..=16 << 20;
@@ -97,8 +97,7 @@ impl Keys for Defaults {
 
 /// Whether every target is ours to limit.
 fn can_be_limited(run: &Run<'_, Defaults>) -> Result<(), StudyError> {
-    let is_theirs = |t: &&PlannedTarget| t.address.is_some() && t.product.has_server();
-    let theirs = run.targets.iter().find(is_theirs);
+    let theirs = run.targets.iter().find(|target| target.is_theirs());
     let (Some(limit), Some(target)) = (run.defaults.memory_limit, theirs) else { return Ok(()) };
     Err(StudyError::Choice(format!(
         "memory_limit of {limit} cannot be set for target `{}`: the server at its URL is not ours \
