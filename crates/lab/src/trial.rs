@@ -161,6 +161,8 @@ fn offer(
 ) -> Result<Option<Vec<Interval>>, Failure> {
     let Course { begun, stop } = *course;
     trial.version = Some(ready.version()?);
+    // Of a store that was made ready anew in place of one that broke.
+    trial.facts.clear();
     let seed = schedule::data_seed(bench.plan, trial.block);
     let (cpus, timeout_ns) = (bench.client_cpus(ready), bench.plan.timeout_ns);
     let mut meter = ServerMeter::new(bench, ready);
