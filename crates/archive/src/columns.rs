@@ -13,7 +13,7 @@ use std::fmt;
 struct Column(Vec<i64>);
 
 impl Column {
-    /// True where nothing was ever told.
+    /// True where nothing was ever reported.
     fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

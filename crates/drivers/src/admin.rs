@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use model::{Act, Backend, Endpoint, ErrorClass, Fact, Failure, Layout, StoreCounters};
+use model::{Backend, Endpoint, ErrorClass, Fact, Failure, Layout, StoreCounters};
 use workloads::store::{Closed, Found, StoreError};
 
 use crate::wire::Dialect;
@@ -203,9 +203,10 @@ pub trait Admin: Send {
         Ok(Vec::new())
     }
 
-    /// Does something to the store that a plan asks for. Errors: also a store that cannot.
-    fn act(&mut self, act: Act) -> Result<(), Failure> {
-        Err(cannot(act))
+    /// Lets each server save its data to disk in the background. Errors: also a store that cannot.
+    fn save(&mut self) -> Result<(), Failure> {
+        let message = "the plan saves the store's data to disk, which this store cannot do".into();
+        Err(Failure { class: ErrorClass::Other, message })
     }
 
     /// How much memory is left, of each server by itself, of a cluster of each primary. Empty where
@@ -213,12 +214,6 @@ pub trait Admin: Send {
     fn room(&mut self) -> Result<Vec<Room>, Failure> {
         Ok(Vec::new())
     }
-}
-
-/// Why something is not done.
-pub(crate) fn cannot(act: Act) -> Failure {
-    let message = format!("the plan asks for {act:?}, which this store cannot do");
-    Failure { class: ErrorClass::Other, message }
 }
 
 /// Checks a command without asking a server.

@@ -84,7 +84,7 @@ fn act(
         match action.what {
             Act::Save => {
                 for endpoint in &subjects.stores {
-                    drivers::admin(endpoint, TIMEOUT)?.act(action.what)?;
+                    drivers::admin(endpoint, TIMEOUT)?.save()?;
                 }
             }
             Act::KillPrimary => happened.push(kill_primary(&subjects.servers)?),

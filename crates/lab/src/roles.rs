@@ -2,6 +2,7 @@
 
 use drivers::redis::sentinel::{Role, RoleReader};
 use model::{Endpoint, EventKind};
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -25,14 +26,9 @@ pub(crate) fn watch(servers: &[Endpoint], done: &AtomicBool) -> Vec<Happened> {
     });
     happened.sort_by_key(|(at, ..)| *at);
     // The first Sentinel that names a server is enough.
-    let mut named: Vec<String> = Vec::new();
-    happened.retain(|(_, kind, subject)| {
-        let is_new = !named.contains(subject);
-        if *kind == EventKind::Named && is_new {
-            named.push(subject.clone());
-        }
-        *kind != EventKind::Named || is_new
-    });
+    let mut named = BTreeSet::new();
+    happened
+        .retain(|(_, kind, subject)| *kind != EventKind::Named || named.insert(subject.clone()));
     happened
 }
 

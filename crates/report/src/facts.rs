@@ -2,8 +2,7 @@
 //! course of a trial.
 
 use model::{
-    Cell, ErrorClass, EventKind, FILL, Fact, OperationResult, Point, Series, Silence, Trial,
-    TrialEvent,
+    Cell, ErrorClass, EventKind, Fact, OperationResult, Point, Series, Silence, Trial, TrialEvent,
 };
 use stats::format_bytes;
 use std::collections::BTreeMap;
@@ -209,11 +208,9 @@ fn unknown(trial: &Trial) -> u64 {
 
 /// How fast a store was filled.
 fn filling(fill: &Point) -> Vec<Told> {
-    let rate = fill.operation(FILL).or_else(|| fill.whole()).map(|whole| whole.rate_per_s);
-    let told = [("fill_per_s", rate), ("fill_ns", Some(fill.length_ns as f64))];
-    let by_clients =
-        |(name, value): (&str, Option<f64>)| Some(Told::by_clients(name.into(), Some(value?)));
-    told.into_iter().filter_map(by_clients).collect()
+    let rate = fill.whole().map(|whole| ("fill_per_s", whole.rate_per_s));
+    let told = rate.into_iter().chain([("fill_ns", fill.length_ns as f64)]);
+    told.map(|(name, value)| Told::by_clients(name.into(), Some(value))).collect()
 }
 
 /// What the first event of each kind did to the rate and to each operation of a steady phase.

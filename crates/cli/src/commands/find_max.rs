@@ -1,4 +1,4 @@
-//! `cachedyno find-max TARGET… --slo 'p99<1ms'`: the highest rate that stores bear within limits.
+//! `cachedyno find-max TARGET… --slo 'p99<1ms'`: the highest rate within limits of each store.
 
 use clap::{Args, value_parser};
 

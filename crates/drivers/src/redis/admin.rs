@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use load::wire::route::Route;
-use model::{Act, Endpoint, ErrorClass, Fact, Failure, Layout, StoreCounters};
+use model::{Endpoint, ErrorClass, Fact, Failure, Layout, StoreCounters};
 use workloads::store::StoreError;
 
 use super::counters::{counters, facts, info, room};
@@ -434,14 +434,9 @@ impl Admin for RedisAdmin {
         Ok(all)
     }
 
-    fn act(&mut self, act: Act) -> Result<(), Failure> {
-        let command: &[u8] = match act {
-            Act::Save => b"BGSAVE",
-            // Processes are not a client's to end.
-            Act::KillPrimary => return Err(admin::cannot(act)),
-        };
+    fn save(&mut self) -> Result<(), Failure> {
         for server in &mut self.servers {
-            match server.wire.ask(&[command]) {
+            match server.wire.ask(&[b"BGSAVE"]) {
                 Err(e) if !e.message.contains("already in progress") => {
                     return Err(fault::failure(e));
                 }

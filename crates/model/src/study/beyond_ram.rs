@@ -4,15 +4,15 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use toml::Spanned;
 
+use super::phases::{plain, timed};
 use super::planning::{Keys, Own, Run};
 use super::set::{Key, VALUE_BYTES, number, put};
 use super::targets::Stores;
-
 use super::{Fault, StudyError};
 use crate::action::{Act, Action};
 use crate::load::Load;
 use crate::memory::{MemoryLimit, MemoryPlan};
-use crate::plan::{Cell, Kv, KvOperation, Phase, Stop, Workload};
+use crate::plan::{Cell, Kv, Workload};
 
 /// Operations, each of which is a phase.
 const OPERATIONS: [&str; 2] = ["set", "get"];
@@ -124,13 +124,7 @@ fn workload(profile: &Profile, data: f64, run: &Run<'_, Defaults>) -> Kv {
     let data_bytes = (memory_bytes as f64 * data) as u64;
     let length_ns = ((scale.measure_ms as f64 * profile.length * 1e6) as u64).max(1);
     let operations = profile.operations.get_ref();
-    let phase = |name: &String| Phase {
-        name: name.clone(),
-        mix: [(name.clone(), 1.0)].into(),
-        warmup_ns: scale.warmup_ms * 1_000_000,
-        stop: Stop::AfterNs(length_ns),
-        control: None,
-    };
+    let phase = |name: &String| timed(name, &[name], length_ns, scale);
     let save = |at: &Spanned<f64>| Action {
         phase: operations.first().cloned().unwrap_or_default(),
         at_ns: (length_ns as f64 * at.get_ref()) as u64,
@@ -148,11 +142,10 @@ fn workload(profile: &Profile, data: f64, run: &Run<'_, Defaults>) -> Kv {
         } else {
             name.clone()
         },
-        operations: OPERATIONS.map(|name| KvOperation { name: name.into(), command: None }).into(),
+        operations: plain(&OPERATIONS),
         keys: (data_bytes / redis_bytes(defaults.value_bytes as u64)).max(1),
         distribution: "uniform".into(),
         key_prefix: KEY_PREFIX.into(),
-        key_bytes: None,
         value_bytes: defaults.value_bytes.to_string(),
         filled_share: 1.0,
         verify_one_in: study.verify_one_in,

@@ -2,17 +2,16 @@
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
-use std::collections::BTreeMap;
 use toml::Spanned;
 
+use super::phases::{plain, timed};
 use super::planning::{Keys, Own, Run};
 use super::set::{Key, VALUE_BYTES, number};
 use super::targets::Stores;
 use super::{Fault, StudyError};
 use crate::action::{Act, Action};
 use crate::load::Load;
-use crate::phase::{Phase, Stop};
-use crate::plan::{Cell, Kv, KvOperation, Workload};
+use crate::plan::{Cell, Kv, Workload};
 use crate::stages::STAGE_RATE_MAX;
 
 /// Operations, in equal parts.
@@ -95,19 +94,12 @@ impl Keys for Defaults {
 
 fn workload(profile: &Profile, run: &Run<'_, Defaults>) -> Kv {
     let Run { defaults, size, scale, study, .. } = run;
-    let mix: BTreeMap<String, f64> = OPERATIONS.map(|name| (name.to_string(), 1.0)).into();
-    let phase = Phase {
-        name: PHASE.into(),
-        mix,
-        warmup_ns: scale.warmup_ms * 1_000_000,
-        stop: Stop::AfterNs(scale.measure_ms * 1_000_000),
-        control: None,
-    };
+    let phase = timed(PHASE, &OPERATIONS, scale.measure_ms * 1_000_000, scale);
     let kill =
         Action { phase: PHASE.into(), at_ns: size.kill_ms * 1_000_000, what: Act::KillPrimary };
     Kv {
         profile: profile.name.get_ref().clone(),
-        operations: OPERATIONS.map(|name| KvOperation { name: name.into(), command: None }).into(),
+        operations: plain(&OPERATIONS),
         keys: defaults.keys,
         distribution: "uniform".into(),
         key_prefix: "key:".into(),

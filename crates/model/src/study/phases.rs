@@ -7,6 +7,7 @@ use toml::Spanned;
 use super::wire::StudyScale;
 use super::{Fault, quoted_list};
 use crate::phase::{Phase, Stop};
+use crate::plan::KvOperation;
 
 /// How a profile's phases end.
 #[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -58,6 +59,23 @@ impl StudyPhase {
         };
         let (name, mix) = (self.name.clone(), self.mix.get_ref().clone());
         Phase { name, mix, warmup_ns, stop, control: None }
+    }
+}
+
+/// Key-value operations as their product spells them.
+pub(super) fn plain(operations: &[&str]) -> Vec<KvOperation> {
+    let plain = |name: &&str| KvOperation { name: (*name).into(), command: None };
+    operations.iter().map(plain).collect()
+}
+
+/// A phase of operations in equal parts that lasts so long.
+pub(super) fn timed(name: &str, operations: &[&str], length_ns: u64, scale: &StudyScale) -> Phase {
+    Phase {
+        name: name.into(),
+        mix: operations.iter().map(|name| ((*name).into(), 1.0)).collect(),
+        warmup_ns: scale.warmup_ms * 1_000_000,
+        stop: Stop::AfterNs(length_ns),
+        control: None,
     }
 }
 

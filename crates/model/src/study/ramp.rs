@@ -6,13 +6,14 @@ use stats::SplitMix64;
 use std::ops::{Range, RangeInclusive};
 use toml::Spanned;
 
+use super::phases::{plain, timed};
 use super::planning::{Keys, Own, Run};
 use super::set::{Key, THINK_MS, VALUE_BYTES, list, named, number, put, within};
 use super::targets::Stores;
 use super::{Fault, StudyError};
 use crate::load::{Load, PEAK, RampSteps};
-use crate::phase::{Control, Phase, Stop};
-use crate::plan::{Cell, Kv, KvOperation, Workload};
+use crate::phase::{Control, Phase};
+use crate::plan::{Cell, Kv, Workload};
 use crate::stages::{ClientStage, SETTLE_SHARE, STAGE_CLIENTS_MAX, STAGE_RATE_MAX};
 
 /// Name of the phase whose load is raised.
@@ -349,14 +350,7 @@ fn controls(permille: u32, keys: u64) -> [(&'static str, Control); 3] {
 /// The workload of a profile under a load.
 fn workload(profile: &Profile, load: &Load, run: &Run<'_, Defaults>) -> Kv {
     let Run { defaults, size, scale, study, .. } = run;
-    let operation = |name: &&str| KvOperation { name: (*name).into(), command: None };
-    let phase = |name: &str, length_ns: u64| Phase {
-        name: name.into(),
-        mix: OPERATIONS.iter().map(|name| ((*name).into(), 1.0)).collect(),
-        warmup_ns: scale.warmup_ms * 1_000_000,
-        stop: Stop::AfterNs(length_ns),
-        control: None,
-    };
+    let phase = |name: &str, length_ns: u64| timed(name, &OPERATIONS, length_ns, scale);
     let stage_ns = size.stage_ms * 1_000_000;
     let (mut phases, ramp_ns, think_ms) = match load {
         Load::Ramp { .. } => (vec![phase(PEAK, scale.measure_ms * 1_000_000)], load.ramp_ns(), 0.0),
@@ -373,7 +367,7 @@ fn workload(profile: &Profile, load: &Load, run: &Run<'_, Defaults>) -> Kv {
     phases.push(phase(RAMP, ramp_ns));
     Kv {
         profile: profile.name.get_ref().clone(),
-        operations: OPERATIONS.iter().map(operation).collect(),
+        operations: plain(&OPERATIONS),
         keys: size.keys,
         distribution: "sequential".into(),
         key_prefix: String::new(),

@@ -1,7 +1,7 @@
 use super::*;
 use crate::study::planning::tests::choices;
 use crate::study::{Choices, Study, TargetChoice};
-use crate::{Plan, PlannedTarget, Product, Program, Scale};
+use crate::{Plan, PlannedTarget, Product, Program, Scale, Stop};
 
 const RAMP_STUDY: &str = include_str!("../../../../studies/ramp.toml");
 

@@ -21,10 +21,8 @@ pub struct TrialEvent {
 pub enum EventKind {
     /// A server began to save its data to disk, because it was asked to or by itself.
     SaveBegan,
-    /// A server ended saving its data.
+    /// A server ended saving its data, well or not.
     SaveEnded,
-    /// A server could not save its data.
-    SaveFailed,
     /// A server was killed by the plan.
     Killed,
     /// A server became the primary.
@@ -45,7 +43,6 @@ impl EventKind {
         match self {
             Self::SaveBegan => "save began",
             Self::SaveEnded => "save ended",
-            Self::SaveFailed => "save failed",
             Self::Killed => "killed",
             Self::Promoted => "promoted to primary",
             Self::Demoted => "became a replica",
