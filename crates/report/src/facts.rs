@@ -148,6 +148,7 @@ fn shown(fact: &FactView) -> String {
     let beyond = match (fact.beyond, fact.by_block.len()) {
         (0, _) => String::new(),
         (_, 0) => return "not before the end".into(),
+        (1, _) => "; in one block not before the end".into(),
         (beyond, _) => format!("; in {beyond} blocks not before the end"),
     };
     let ends = match show::bounds(&fact.value) {

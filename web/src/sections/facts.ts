@@ -15,7 +15,7 @@ function factsTable(facts: readonly FactView[]): HTMLElement {
       labelled("Value", fact.shown),
       labelled("Says", fact.source),
     );
-  return h("table", { class: "cards facts" }, tableHead(["Store and workload", "Number", "Value", "Says"]), h("tbody", {}, facts.map(row)));
+  return h("table", { class: "cards" }, tableHead(["Store and workload", "Number", "Value", "Says"]), h("tbody", {}, facts.map(row)));
 }
 
 function eventsTable(events: readonly EventView[]): HTMLElement {
@@ -27,7 +27,7 @@ function eventsTable(events: readonly EventView[]): HTMLElement {
       labelled("When", `${format.threeDigits(event.at_s)} s${event.phase === null ? "" : ` of ${event.phase}`}`),
       labelled("What", `${event.subject} ${event.what}`.trim()),
     );
-  return h("table", { class: "cards facts" }, tableHead(["Store and workload", "When", "What"]), h("tbody", {}, events.map(row)));
+  return h("table", { class: "cards" }, tableHead(["Store and workload", "When", "What"]), h("tbody", {}, events.map(row)));
 }
 
 /** Both tables; null when there is neither a number nor an event. */
