@@ -196,7 +196,7 @@ fn doctor_removes_the_control_group_that_program_and_guard_left() {
         wait_until("the clients work within a group", Duration::from_secs(60), || group_of(parent));
     let living = doctor(&place, &place.disk(), &["--clean"]).code(0).stdout;
     assert!(!living.contains(group.to_str().unwrap()) && group.exists(), "{living}");
-    kill_with_guard(&place, run);
+    kill_with_guard(&place, run, &place.disk());
     assert!(group.exists());
     let listed = doctor(&place, &place.disk(), &[]).code(0).stdout;
     assert!(listed.contains(&format!("`{}`: control group, ", group.display())), "{listed}");

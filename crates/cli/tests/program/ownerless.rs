@@ -24,14 +24,37 @@ fn at_work(place: &Place, command: Command) -> Started {
     run
 }
 
-/// Kills a run and its guard at the same instant.
-pub(crate) fn kill_with_guard(place: &Place, run: Started) {
-    let guard = child_with(run.pid(), "rig-guard").expect("a guard");
-    for signal in [Signal::SIGSTOP, Signal::SIGKILL] {
-        for pid in [run.pid(), guard] {
-            kill(Pid::from_raw(pid.cast_signed()), signal).unwrap();
-        }
+fn signal(pids: &[u32], signal: Signal) {
+    for pid in pids {
+        kill(Pid::from_raw(pid.cast_signed()), signal).unwrap();
     }
+}
+
+/// Stops a program and its guard at an instant when something with their mark is in `directory`:
+/// between two trials there may be nothing.
+fn stop_with_something_in(directory: &Path, program: u32) -> [u32; 2] {
+    let guard = child_with(program, "rig-guard").expect("a guard");
+    let both = [program, guard];
+    let is_marked = |name: &String| {
+        let mark = fs::read_to_string(directory.join(name).join(".cachedyno-owned"));
+        mark.is_ok_and(|mark| !mark.is_empty())
+    };
+    wait_until("a run has something on its disk", Duration::from_secs(20), || {
+        signal(&both, Signal::SIGSTOP);
+        // The kernel stops other threads a moment later.
+        std::thread::sleep(Duration::from_millis(20));
+        if ours(directory).iter().any(is_marked) {
+            return Some(());
+        }
+        signal(&both, Signal::SIGCONT);
+        None
+    });
+    both
+}
+
+/// Kills a run and its guard at the same instant, when something is in `directory`.
+pub(crate) fn kill_with_guard(place: &Place, run: Started, directory: &Path) {
+    signal(&stop_with_something_in(directory, run.pid()), Signal::SIGKILL);
     run.finish_within(Duration::from_secs(20));
     wait_until("the servers have died with the program", Duration::from_secs(5), || {
         (!place.has_processes()).then_some(())
@@ -75,7 +98,7 @@ fn what_program_and_guard_leave_when_killed_together_is_listed_and_removed() {
     let url = format!("x=file://{}", own.display());
     arguments.extend(["--target", &url]);
     arguments.extend(LONG);
-    kill_with_guard(&place, at_work(&place, place.fast(&arguments)));
+    kill_with_guard(&place, at_work(&place, place.fast(&arguments)), &own);
     let left = [ours(&place.disk()), ours(&own), ours(&place.path().join("tmp"))].concat();
     assert!(left.len() >= 2 && !ours(&own).is_empty(), "{left:?}");
 
@@ -136,7 +159,9 @@ fn what_a_container_that_was_stopped_leaves_is_removed_from_outside() {
     assert!(run.runs(), "the run goes on");
     let more = || (trials_so_far(&place.records()) > 4).then_some(());
     wait_until("further trials have ended", Duration::from_secs(60), more);
-    kill(Pid::from_raw(run.pid().cast_signed()), Signal::SIGKILL).unwrap();
+    let program = child_with(run.pid(), "run").expect("the program");
+    stop_with_something_in(&place.disk(), program);
+    signal(&[run.pid()], Signal::SIGKILL);
     run.finish_within(Duration::from_secs(20));
     let ended = || (!place.has_processes()).then_some(());
     wait_until("all processes of the container have ended", Duration::from_secs(5), ended);
