@@ -199,31 +199,32 @@ export function plural(n: number, one: string, many = `${one}s`): string {
 
 /** A load: `8 clients on one session`, `50 clients, 16 at once`, `5,000/s Poisson over 50 clients`. */
 export function load(l: Load): string {
-  const spacing = l.poisson ? "Poisson" : "evenly spaced";
-  const stages = (l.stages ?? []).map(stage).join(", then ");
-  const staged = stages === "" ? `${count(l.rate_per_s ?? 0)}/s ${spacing}` : `${stages}, ${spacing},`;
-  const pipeline = (l.pipeline ?? 1) > 1 ? `, ${l.pipeline} at once` : "";
-  if (l.rate_per_s === undefined && stages !== "") return stages + pipeline;
-  const rate = l.rate_per_s === undefined ? "" : `${staged} over `;
+  const spacing = { closed: null, constant: "evenly spaced", poisson: "Poisson" }[l.arrivals];
+  const comma = "steady" in l.schedule ? "" : ",";
+  const over = spacing === null ? "" : `${comma} ${spacing}${comma} over ${plural(l.clients, "client")}`;
   const session = l.one_session ? " on one session" : "";
-  return rate + plural(l.clients, "client") + session + pipeline;
+  const pipeline = l.pipeline > 1 ? `, ${l.pipeline} at once` : "";
+  return offered(l) + over + session + pipeline;
 }
 
-/** A stage: `1,000/s for 10 s`, `1,000/s to 50,000/s in 30 s`, `1 to 200 clients in 30 s`. */
-function stage(s: Stage): string {
-  const seconds = `${s.length_ns / 1e9} s`;
-  if (s.from_clients !== undefined && s.to_clients !== undefined) {
-    return s.from_clients === s.to_clients
-      ? `${plural(s.from_clients, "client")} for ${seconds}`
-      : `${count(s.from_clients)} to ${plural(s.to_clients, "client")} in ${seconds}`;
+/** What a load offers over time: `5,000/s`, `1 to 200 clients in 60 s`, `up to 120 % of the peak in 23 steps of 4 s`. */
+function offered({ arrivals, schedule }: Load): string {
+  const level = (n: number): string => (arrivals === "closed" ? plural(n, "client") : `${count(n)}/s`);
+  const seconds = (ns: number): string => `${ns / 1e9} s`;
+  if ("steady" in schedule) return level(schedule.steady);
+  if ("stages" in schedule) {
+    const stage = ({ from, to, length_ns }: Stage): string =>
+      from === to ? `${level(to)} for ${seconds(length_ns)}` : `${count(from)} to ${level(to)} in ${seconds(length_ns)}`;
+    return schedule.stages.map(stage).join(", then ");
   }
-  const [from, to] = [count(s.from_per_s ?? 0), count(s.to_per_s ?? 0)];
-  return from === to ? `${from}/s for ${seconds}` : `${from}/s to ${to}/s in ${seconds}`;
+  if ("search" in schedule) return "search for the highest rate";
+  const { permille, stage_ns } = schedule.shares;
+  return `up to ${Math.max(...permille) / 10} % of the peak in ${plural(permille.length, "step")} of ${seconds(stage_ns)}`;
 }
 
 /** Which times tell how long users wait: from the moment at which a request was due, where there is a plan. */
 export function times(l: Load): "service" | "response" {
-  return l.kind === "open" ? "response" : "service";
+  return l.arrivals === "closed" ? "service" : "response";
 }
 
 /** Names in a sentence: `a`, `a and b`, `a, b and c`. */

@@ -41,9 +41,7 @@ export interface Group {
 
 /** A key for a load. */
 export function loadKey(load: Load): string {
-  const pipeline = (load.pipeline ?? 1) > 1 ? `-${load.pipeline}` : "";
-  const rate = load.rate_per_s === undefined ? "" : `-${load.rate_per_s}/s`;
-  return `${load.kind}-${load.clients}${load.one_session ? "-one" : ""}${pipeline}${rate}`;
+  return JSON.stringify(load);
 }
 
 /** True for a part of another operation: `mixed.read`, `page.open`. */

@@ -25,26 +25,22 @@ export interface Value {
 
 /** How operations were offered. */
 export interface Load {
-  kind: string;
+  arrivals: "closed" | "constant" | "poisson";
+  schedule: Schedule;
   clients: number;
-  /** Closed loads only. */
-  one_session?: boolean;
-  /** Operations that a client has under way; left out where it is 1. */
-  pipeline?: number;
-  /** Open loads only: operations a second, and whether they come independently. */
-  rate_per_s?: number;
-  poisson?: boolean;
-  /** Rate or clients over time; left out where they stay the same. Then the number is the highest. */
-  stages?: Stage[];
+  /** Operations that a client may have in flight. */
+  pipeline: number;
+  one_session: boolean;
 }
 
-/** A span of time in which a rate, or in a closed load the clients, are constant or change evenly. */
+/** What is offered over time. Levels are clients where arrivals are closed, else operations a second. */
+export type Schedule = { steady: number } | { stages: Stage[] } | { shares: { permille: number[]; stage_ns: number; rest_ns: number } } | { search: unknown };
+
+/** A span of time in which a level is constant or changes evenly. */
 export interface Stage {
   length_ns: number;
-  from_per_s?: number;
-  to_per_s?: number;
-  from_clients?: number;
-  to_clients?: number;
+  from: number;
+  to: number;
 }
 
 /** How operations ended; every field but `ok` counts apart from success. */

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { answer, words } from "../src/answer";
-import { against, groups, inverse, loadKey } from "../src/standing";
+import { against, groups, inverse } from "../src/standing";
+import * as format from "../src/format";
 import { parseView } from "../src/parse";
 import type { View } from "../src/view";
 import * as variants from "./variants.mjs";
@@ -127,8 +128,8 @@ describe("groups", () => {
   });
 
   it("follow profiles, then one session last, then clients", () => {
-    const keys = groups(viewOf(variants.manyProfiles())).map((g) => `${g.workload} ${loadKey(g.load)}`);
-    expect(keys).toEqual(["steady closed-1", "steady closed-8", "shop-page closed-8", "shop-page closed-8-one"]);
+    const keys = groups(viewOf(variants.manyProfiles())).map((g) => `${g.workload} ${format.load(g.load)}`);
+    expect(keys).toEqual(["steady 1 client", "steady 8 clients", "shop-page 8 clients", "shop-page 8 clients on one session"]);
   });
 
   it("keep an open interval open when a ratio is turned", () => {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import * as format from "../src/format";
+import type { Load } from "../src/view";
 
 describe("numbers", () => {
   it("keeps three significant digits", () => {
@@ -64,23 +65,27 @@ describe("intervals", () => {
 
 describe("words", () => {
   it("names loads", () => {
-    expect(format.load({ kind: "closed", clients: 1, one_session: false })).toBe("1 client");
-    expect(format.load({ kind: "closed", clients: 8, one_session: true })).toBe("8 clients on one session");
-    expect(format.load({ kind: "closed", clients: 50, pipeline: 16 })).toBe("50 clients, 16 at once");
-    const open = { kind: "open", clients: 50, rate_per_s: 5000, poisson: true };
+    const closed = (clients: number): Load => ({ arrivals: "closed", schedule: { steady: clients }, clients, pipeline: 1, one_session: false });
+    expect(format.load(closed(1))).toBe("1 client");
+    expect(format.load({ ...closed(8), one_session: true })).toBe("8 clients on one session");
+    expect(format.load({ ...closed(50), pipeline: 16 })).toBe("50 clients, 16 at once");
+    const open: Load = { ...closed(50), arrivals: "poisson", schedule: { steady: 5000 } };
     expect(format.load(open)).toBe("5,000/s Poisson over 50 clients");
     const stages = [
-      { length_ns: 10e9, from_per_s: 1000, to_per_s: 1000 },
-      { length_ns: 5e8, from_per_s: 1000, to_per_s: 5000 },
+      { length_ns: 10e9, from: 1000, to: 1000 },
+      { length_ns: 5e8, from: 1000, to: 5000 },
     ];
-    const staged = "1,000/s for 10 s, then 1,000/s to 5,000/s in 0.5 s, Poisson, over 50 clients";
-    expect(format.load({ ...open, stages })).toBe(staged);
-    const crowd = [
-      { length_ns: 10e9, from_clients: 1, to_clients: 1 },
-      { length_ns: 60e9, from_clients: 1, to_clients: 200 },
+    const staged = "1,000/s for 10 s, then 1,000 to 5,000/s in 0.5 s, Poisson, over 50 clients";
+    expect(format.load({ ...open, schedule: { stages } })).toBe(staged);
+    const coming = [
+      { length_ns: 10e9, from: 1, to: 1 },
+      { length_ns: 60e9, from: 1, to: 200 },
     ];
-    const closed = { kind: "closed", clients: 200, pipeline: 4, stages: crowd };
-    expect(format.load(closed)).toBe("1 client for 10 s, then 1 to 200 clients in 60 s, 4 at once");
+    const more = { ...closed(200), pipeline: 4, schedule: { stages: coming } };
+    expect(format.load(more)).toBe("1 client for 10 s, then 1 to 200 clients in 60 s, 4 at once");
+    const shares = { permille: [100, 1200], stage_ns: 4e9, rest_ns: 0 };
+    const ramp = "up to 120 % of the peak in 2 steps of 4 s, evenly spaced, over 50 clients";
+    expect(format.load({ ...open, arrivals: "constant", schedule: { shares } })).toBe(ramp);
   });
 
   it("prints points and spans of time", () => {

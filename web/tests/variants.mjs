@@ -31,7 +31,7 @@ export function doubtfulRamps() {
   redis.stages = redis.stages.slice(0, 7);
   redis.charts.blocks = [{ ...redis.charts.blocks[1], failed: true }];
   const closed = structuredClone(view.ramps[1]);
-  Object.assign(closed, { workload: "putra-2024", times: "service", load: { kind: "closed", clients: 240, stages: [] } });
+  Object.assign(closed, { workload: "putra-2024", times: "service", load: { arrivals: "closed", schedule: { stages: [] }, clients: 240, pipeline: 1, one_session: false } });
   closed.stages.forEach((stage, i) => {
     stage.clients = 20 * (i < 12 ? i + 1 : 23 - i);
     delete stage.metrics.planned_per_s;
@@ -151,7 +151,7 @@ export function manyProfiles() {
   view.profiles.push("shop-page");
   view.generation["shop-page"] = "inside";
   for (const one_session of [false, true]) {
-    const load = { kind: "closed", clients: 8, one_session };
+    const load = { arrivals: "closed", schedule: { steady: 8 }, clients: 8, pipeline: 1, one_session };
     for (const row of view.cells.filter((r) => r.workload === "steady" && r.operation === "change" && r.load.clients === 8)) {
       for (const operation of PAGE_PARTS) view.cells.push(pageRow(row, operation, load));
     }

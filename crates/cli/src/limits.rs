@@ -27,7 +27,7 @@ pub(crate) fn allow(flag: &str, plan: &Plan) -> Result<(), CliError> {
     raise();
     let wants = plan.cells.iter().map(|cell| {
         let stores = plan.target(&cell.target).map_or(1, |target| target.products().len());
-        (u64::from(cell.load.clients()) * stores as u64, stores as u64)
+        (u64::from(cell.load.clients) * stores as u64, stores as u64)
     });
     let Some((connections, each)) = wants.max() else { return Ok(()) };
     let (needed, clients) = (connections + BESIDES, connections / each);

@@ -37,7 +37,7 @@ pub(crate) fn bench(
     }
     let Ok(sizes) = kv.value_bytes.parse::<Sizes>() else { return Ok(()) };
     let (mean, memory) = (sizes.mean(), memory_bytes());
-    let (clients, pipeline) = (load.clients(), load.pipeline());
+    let (clients, pipeline) = (load.clients, load.pipeline);
     let sent = f64::from(clients) * f64::from(pipeline) * mean;
     if too_large(sent, memory) {
         return Err(format!(
@@ -109,7 +109,7 @@ pub(crate) fn threads_of(
     cpus: usize,
 ) -> Result<(), String> {
     let ramps = plan.cells.iter().filter_map(|cell| match &cell.workload {
-        Workload::Kv(kv) => Some((kv.threads, cell.load.clients())),
+        Workload::Kv(kv) => Some((kv.threads, cell.load.clients)),
         Workload::Sessions(_) | Workload::AppCache(_) => None,
     });
     let Some((planned, clients)) = ramps.reduce(|a, b| (a.0.max(b.0), a.1.max(b.1))) else {

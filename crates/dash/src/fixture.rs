@@ -145,9 +145,9 @@ fn header() -> Header {
         "threads": 1, "think_ns": 0, "phases": [],
     });
     let load = json!({
-        "kind": "open", "rate_per_s": 4000, "poisson": true, "clients": 8,
-        "stages": [{"length_ns": 300_000_000, "from_per_s": 1000, "to_per_s": 1000},
-                   {"length_ns": 300_000_000, "from_per_s": 1000, "to_per_s": 4000}],
+        "arrivals": "poisson", "clients": 8, "pipeline": 1, "one_session": false,
+        "schedule": {"stages": [{"length_ns": 300_000_000, "from": 1000, "to": 1000},
+                                {"length_ns": 300_000_000, "from": 1000, "to": 4000}]},
     });
     let plan = json!({
         "study": "bench", "title": "Key-value load", "question": "How much is borne?",

@@ -1,6 +1,6 @@
 //! What changes seldom while a run lasts: targets, the trial under way, what failed, how it ended.
 
-use model::{Cell, Event, Failure, Header, Load, Plan, Seal, SealStatus, Trial};
+use model::{Cell, Event, Failure, Header, Load, Plan, Schedule, Seal, SealStatus, Trial};
 use serde::Serialize;
 use std::collections::VecDeque;
 
@@ -195,10 +195,11 @@ impl State {
 
 /// A load in few words: of many stages their number, and the most that any asks for.
 fn brief(load: &Load) -> String {
-    let (most, stages) = match load {
-        Load::Closed { clients, stages, .. } => (format!("{clients} clients"), stages.len()),
-        Load::Open { rate_per_s, stages, .. } => (format!("{rate_per_s}/s"), stages.len()),
-        Load::Ramp { .. } | Load::Search { .. } => return load.to_string(),
+    let Schedule::Stages(stages) = &load.schedule else { return load.to_string() };
+    let stages = stages.len();
+    let most = match load.highest_per_s() {
+        Some(rate_per_s) => format!("{rate_per_s}/s"),
+        None => format!("{} clients", load.clients),
     };
     if stages <= STAGES_TOLD_MAX {
         load.to_string()
@@ -217,26 +218,21 @@ fn keep<T>(all: &mut VecDeque<T>, one: T) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use model::{Arrivals, Stage};
 
     #[test]
     fn a_load_of_many_stages_is_told_in_brief() {
-        let told = |load| brief(&serde_json::from_value(load).unwrap());
-        let clients = |count: u64| {
-            let stages: Vec<_> = (1..=count)
-                .map(|i| json!({"length_ns": 400_000_000, "from_clients": i, "to_clients": i}))
-                .collect();
-            json!({"kind": "closed", "clients": count, "one_session": false, "stages": stages})
+        let staged =
+            |load: Load, stages| brief(&Load { schedule: Schedule::Stages(stages), ..load });
+        let clients = |most: u64| {
+            let crowd = (1..=most).map(|level| Stage::level(level, 400_000_000)).collect();
+            staged(Load::closed(most as u32), crowd)
         };
-        assert_eq!(told(clients(40)), "40 stages, up to 40 clients");
-        assert_eq!(told(clients(2)), "1 client for 0.4 s, then 2 clients for 0.4 s");
-        assert_eq!(
-            told(json!({"kind": "closed", "clients": 8, "one_session": false})),
-            "8 clients"
-        );
-        let stages = vec![json!({"length_ns": 1, "from_per_s": 10, "to_per_s": 4_000}); 3];
-        let open = json!({"kind": "open", "rate_per_s": 4_000, "poisson": true, "clients": 8,
-                          "stages": stages});
-        assert_eq!(told(open), "3 stages, up to 4000/s");
+        assert_eq!(clients(40), "40 stages, up to 40 clients");
+        assert_eq!(clients(2), "1 client for 0.4 s, then 2 clients for 0.4 s");
+        assert_eq!(brief(&Load::closed(8)), "8 clients");
+        let poisson = Load { arrivals: Arrivals::Poisson, ..Load::closed(8) };
+        let climb = vec![Stage { length_ns: 1, from: 10, to: 4_000 }; 3];
+        assert_eq!(staged(poisson, climb), "3 stages, up to 4000/s");
     }
 }

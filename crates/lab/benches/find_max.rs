@@ -25,8 +25,8 @@ use common::{Outcome, arguments, number, told};
 use lab::{Setup, Sinks};
 use model::plan::{Effort, KvOperation, PlannedTarget};
 use model::{
-    Cell, Conditions, Disturbance, Endpoint, Event, Header, Kv, Load, NetAddress, Phase, Plan,
-    Point, Product, Scale, Search, Sink, SinkError, Stop, Trial, Workload,
+    Arrivals, Cell, Conditions, Disturbance, Endpoint, Event, Header, Kv, Load, NetAddress, Phase,
+    Plan, Point, Product, Scale, Schedule, Search, Sink, SinkError, Stop, Trial, Workload,
 };
 use rig::reference::{Listen, ScriptedServer, ScriptedSettings};
 use rig::{Guard, Pinning};
@@ -200,7 +200,6 @@ fn search(script: &str, seed: u64, limit_ms: u64) -> Result<(Found, Vec<Point>),
         slos: vec![format!("p99<{limit_ms}ms").parse()?],
         probe_ns: 1_000_000_000,
         rounds: 5,
-        poisson: true,
     };
     let header = header(seed, planned.clone());
     let mut kept = Kept::default();
@@ -274,7 +273,7 @@ fn header(seed: u64, search: Search) -> Header {
 }
 
 fn plan(seed: u64, search: Search, kv: Kv) -> Plan {
-    let load = Load::Search { clients: 50, pipeline: 1, search };
+    let load = Load::planned(Arrivals::Poisson, Schedule::Search(search), 50);
     Plan {
         study: "find-max".into(),
         title: String::new(),

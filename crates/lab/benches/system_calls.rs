@@ -48,7 +48,7 @@ fn main() -> Outcome {
     let setup = study::setup()?;
     let mut bench = study::bench(&plan, &setup);
     println!("| store | layout | operation | system calls | which |\n|---|---|---|---|---|");
-    for cell in plan.cells.iter().filter(|c| !c.load.one_session()) {
+    for cell in plan.cells.iter().filter(|c| !c.load.one_session) {
         let Some(target) = plan.target(&cell.target) else { continue };
         for phase in sessions::of(cell)?.phases.iter().filter(|p| p.name != "mixed") {
             let few = trace(&mut bench, target, cell, &phase.name, FEW)?;

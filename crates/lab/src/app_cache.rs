@@ -68,7 +68,7 @@ pub(crate) fn connect(
         let message = format!("{} is no application cache", ready.endpoint());
         return Err(Failure { class: ErrorClass::Other, message });
     };
-    let clients = load.clients();
+    let clients = load.clients;
     let options = ready.cache_options();
     let ledger = Arc::new(ledger(workload, seed, clients)?);
     (0..clients)

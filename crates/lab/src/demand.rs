@@ -89,8 +89,8 @@ impl Demand {
         in_flight_bytes: f64,
         (noun, cure): (&str, &'static str),
     ) -> Self {
-        let clients = load.clients();
-        let pipeline = u64::from(load.pipeline());
+        let clients = load.clients;
+        let pipeline = u64::from(load.pipeline);
         let each = format_bytes(entry_bytes.ceil() as u64);
         Self {
             data_bytes: (entries * entry_bytes).ceil() as u64,
@@ -202,7 +202,7 @@ fn of_kv(kv: &Kv, load: &Load, own: &str) -> Result<Demand, Failure> {
     let moved_bytes = in_flight_bytes(kv, sizes.max(), added);
     let demand = Demand::new((entries, key_bytes), load, moved_bytes, ("keys", cure));
     // What grows without a bound is read by every client.
-    let at_once = f64::from(load.clients()) * f64::from(load.pipeline());
+    let at_once = f64::from(load.clients) * f64::from(load.pipeline);
     let growth_bytes = in_flight_bytes(kv, sizes.max(), added + unbounded) - moved_bytes;
     let load_bytes = unbounded * key_bytes + growth_bytes * at_once;
     let demand = Demand { load_bytes: load_bytes as u64, ..demand };
@@ -215,7 +215,7 @@ fn of_sessions(sessions: &Sessions, load: &Load) -> Demand {
     let (written, unbounded) = adding(&sessions.phases, load, |name| name == "write");
     // Of the page layout each has a lock besides.
     let session_bytes = stored(NAME_BYTES, value_bytes, 1);
-    let lock_bytes = stored(NAME_BYTES, NAME_BYTES, 1) * f64::from(load.clients());
+    let lock_bytes = stored(NAME_BYTES, NAME_BYTES, 1) * f64::from(load.clients);
     let cure = "use --set sessions=NUMBER or --set value_bytes=BYTES to write less";
     let entries = sessions.filled as f64 + written.ceil();
     let demand = Demand::new((entries, session_bytes), load, 2.0 * value_bytes, ("sessions", cure));
@@ -266,21 +266,21 @@ fn share(phase: &Phase, is: impl Fn(&str) -> bool) -> f64 {
 
 /// Requests of a phase at most; 0 where their number has no bound.
 fn requests(load: &Load, phase: &Phase) -> f64 {
-    match (phase.stop, load) {
-        (Stop::Count(of_each), _) => of_each as f64 * f64::from(load.clients()),
-        (Stop::AfterNs(ns), Load::Open { rate_per_s, .. }) => {
-            *rate_per_s as f64 * (phase.warmup_ns + ns) as f64 / 1e9
+    match (phase.stop, load.highest_per_s()) {
+        (Stop::Count(of_each), _) => of_each as f64 * f64::from(load.clients),
+        (Stop::AfterNs(ns), Some(rate_per_s)) => {
+            rate_per_s as f64 * (phase.warmup_ns + ns) as f64 / 1e9
         }
-        (Stop::AfterNs(_), Load::Closed { .. } | Load::Ramp { .. } | Load::Search { .. }) => 0.0,
+        (Stop::AfterNs(_), None) => 0.0,
     }
 }
 
 /// Requests of a phase, at the fastest, where their number has no bound.
 fn unbounded_requests(load: &Load, phase: &Phase) -> f64 {
-    match (phase.stop, load) {
-        (Stop::AfterNs(ns), Load::Closed { .. } | Load::Ramp { .. } | Load::Search { .. }) => {
-            let in_flight = f64::from(load.clients()) * f64::from(load.pipeline());
-            let most = if load.pipeline() > 1 { PIPELINED_PER_S_MAX } else { ANSWERED_PER_S_MAX };
+    match (phase.stop, load.highest_per_s()) {
+        (Stop::AfterNs(ns), None) => {
+            let in_flight = f64::from(load.clients) * f64::from(load.pipeline);
+            let most = if load.pipeline > 1 { PIPELINED_PER_S_MAX } else { ANSWERED_PER_S_MAX };
             let per_s = (in_flight * ANSWERED_ONE_PER_S_MAX).min(most);
             let lasts_ns = (phase.warmup_ns + ns).max(load.search_ns(phase.warmup_ns));
             per_s * lasts_ns as f64 / 1e9

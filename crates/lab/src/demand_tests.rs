@@ -1,5 +1,5 @@
 use super::*;
-use model::KvOperation;
+use model::{Arrivals, KvOperation, Schedule};
 use std::collections::BTreeMap;
 
 /// So many keys with values of that length, set and read by ten clients.
@@ -70,8 +70,7 @@ fn what_is_added_counts_where_it_has_a_bound() {
     };
     assert_eq!(at_most(&closed), 10 + 10 * 33_000 / 4 * 3);
     assert_eq!(at_most(&Load::closed(100)), 10 + 500_000 / 4 * 3);
-    let open =
-        Load::Open { rate_per_s: 100, poisson: true, clients: 10, pipeline: 1, stages: Vec::new() };
+    let open = Load::planned(Arrivals::Poisson, Schedule::Steady(100), 10);
     // A quarter of 100 a second for three seconds, warm-up included.
     assert_eq!(data_bytes(&(kv.clone(), open)), 85 * 1375);
     kv.phases[0].stop = Stop::Count(8);

@@ -1,14 +1,13 @@
 //! A key-value cell on the wire engine: its texts become work, its keys are filled, its phases run.
 
 use drivers::wire::{Access, Dialect};
-use load::wire::pacer::{Arrivals, Stage};
+use load::wire::pacer::{self, Arrivals};
 use load::wire::{Inserting, Moment, Offer, Operation, Outcome, Pacing, Think, Until, Work};
 use load::{Finished, Latest, Meter, PhaseRecord, Progress};
 use model::{
-    Action, ClientStage, Control, ErrorClass, FILL, Failure, Kv, Load, PEAK, Phase, Plan, Point,
-    RampSteps, RateStage, Stop,
+    Action, Control, ErrorClass, FILL, Failure, Kv, Load, PEAK, Phase, Plan, Point, Schedule,
+    Stage, Stop,
 };
-use std::iter;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -187,11 +186,8 @@ impl Opened<'_> {
     fn load_of(&self, phase: &Phase, finished: &Finished) -> Option<Load> {
         let load = self.offered.load.in_phase(&phase.name);
         let control = phase.control.as_ref();
-        let needs_peak = match &load {
-            Load::Ramp { steps: RampSteps::Permille(_), .. } => true,
-            Load::Ramp { .. } => control.is_some(),
-            Load::Closed { .. } | Load::Open { .. } | Load::Search { .. } => false,
-        };
+        let is_part = control.is_some() && load.is_planned();
+        let needs_peak = is_part || matches!(load.schedule, Schedule::Shares(_));
         let peak = finished.phase(PEAK).and_then(PhaseRecord::whole);
         let peak_per_s = peak.map_or(0.0, |whole| whole.rate_per_s);
         if needs_peak && peak_per_s <= 0.0 {
@@ -383,12 +379,12 @@ impl Opened<'_> {
         let kv = self.offered.kv;
         let until = match phase.stop {
             Stop::AfterNs(ns) => Until::AfterNs(ns),
-            Stop::Count(of_each) => Until::Requests(of_each * u64::from(load.clients())),
+            Stop::Count(of_each) => Until::Requests(of_each * u64::from(load.clients)),
         };
         Offer {
-            threads: kv.threads.clamp(1, load.clients()),
-            clients: load.clients(),
-            pipeline: load.pipeline(),
+            threads: kv.threads.clamp(1, load.clients),
+            clients: load.clients,
+            pipeline: load.pipeline,
             pacing: self.pacing(phase, load),
             until,
             warmup_ns: phase.warmup_ns,
@@ -406,58 +402,44 @@ impl Opened<'_> {
     /// When requests are sent, from the beginning of the warm-up on.
     fn pacing(&self, phase: &Phase, load: &Load) -> Pacing {
         let kv = self.offered.kv;
-        let each = kv.operations_of_one_paced(phase) as f64;
-        let stage = |(from_per_s, to_per_s): (u64, u64), length_ns: u64| Stage {
-            rate_from_per_s: from_per_s as f64 / each,
-            rate_to_per_s: to_per_s as f64 / each,
-            length_ns,
-        };
-        match load {
-            Load::Closed { stages, .. } => Pacing::Closed {
-                think: Think { ns: kv.think_ns, is_drawn: kv.think_is_drawn },
-                stages: match stages.first() {
-                    None => Vec::new(),
-                    // The warm-up has as many clients as the first stage at its start.
-                    Some(ClientStage { from_clients: first, .. }) => {
-                        let (from_clients, to_clients) = (*first, *first);
-                        let length_ns = phase.warmup_ns;
-                        let warmup = ClientStage { length_ns, from_clients, to_clients };
-                        iter::once(warmup).chain(stages.iter().copied()).collect()
-                    }
-                },
-            },
-            // Without rates there is nothing of it but its peak.
-            Load::Ramp { .. } | Load::Search { .. } => {
-                Pacing::Closed { think: Think::default(), stages: Vec::new() }
+        let stages: Vec<Stage> = match &load.schedule {
+            // The warm-up has the level at which the first stage begins.
+            Schedule::Stages(stages) => {
+                let warmup = stages.first().map(|s| Stage::level(s.from, phase.warmup_ns));
+                warmup.into_iter().chain(stages.iter().copied()).collect()
             }
-            Load::Open { rate_per_s, poisson, stages, .. } => Pacing::Open {
-                arrivals: if *poisson { Arrivals::Poisson } else { Arrivals::Constant },
-                stages: match stages.first() {
-                    None => {
-                        let length_ns = match phase.stop {
-                            Stop::AfterNs(ns) => phase.warmup_ns + ns,
-                            Stop::Count(_) => u64::MAX / 2,
-                        };
-                        vec![stage((*rate_per_s, *rate_per_s), length_ns)]
-                    }
-                    // The warm-up runs at the rate at which the first stage begins.
-                    Some(RateStage { from_per_s: first, .. }) => {
-                        let planned =
-                            stages.iter().map(|s| stage((s.from_per_s, s.to_per_s), s.length_ns));
-                        iter::once(stage((*first, *first), phase.warmup_ns))
-                            .chain(planned)
-                            .collect()
-                    }
-                },
-            },
-        }
+            Schedule::Steady(rate_per_s) if load.is_planned() => {
+                let length_ns = match phase.stop {
+                    Stop::AfterNs(ns) => phase.warmup_ns + ns,
+                    Stop::Count(_) => u64::MAX / 2,
+                };
+                vec![Stage::level(*rate_per_s, length_ns)]
+            }
+            // All clients, all the time.
+            Schedule::Steady(_) | Schedule::Shares(_) | Schedule::Search(_) => Vec::new(),
+        };
+        let arrivals = match load.arrivals {
+            model::Arrivals::Constant if !stages.is_empty() => Arrivals::Constant,
+            model::Arrivals::Poisson if !stages.is_empty() => Arrivals::Poisson,
+            _ => {
+                let think = Think { ns: kv.think_ns, is_drawn: kv.think_is_drawn };
+                return Pacing::Closed { think, stages };
+            }
+        };
+        let each = kv.operations_of_one_paced(phase) as f64;
+        let paced = |stage: &Stage| pacer::Stage {
+            rate_from_per_s: stage.from as f64 / each,
+            rate_to_per_s: stage.to as f64 / each,
+            length_ns: stage.length_ns,
+        };
+        Pacing::Open { arrivals, stages: stages.iter().map(paced).collect() }
     }
 
     fn fill_offer(&self, keys: u64) -> Offer {
         Offer {
             threads: 1,
             // No more than the load has: a server that bears that bears the filling.
-            clients: self.offered.load.clients().min(FILL_CLIENTS_MAX),
+            clients: self.offered.load.clients.min(FILL_CLIENTS_MAX),
             pipeline: FILL_PIPELINE,
             pacing: Pacing::Closed { think: Think::default(), stages: Vec::new() },
             until: Until::Requests(keys),

@@ -179,7 +179,7 @@ fn shape(kv: &Kv, cell: &Cell, target: &PlannedTarget, setup: &Setup) -> Result<
         },
         ..phase.clone()
     });
-    let (clients, pipeline) = (cell.load.clients(), cell.load.pipeline());
+    let (clients, pipeline) = (cell.load.clients, cell.load.pipeline);
     let existing = setup.endpoints.get(&target.name);
     if existing.is_some_and(|endpoint| endpoint.tls().is_some()) {
         return Err(failed("it does not speak TLS".into()));
@@ -198,7 +198,7 @@ fn shape(kv: &Kv, cell: &Cell, target: &PlannedTarget, setup: &Setup) -> Result<
             phases: phases.collect(),
             ..kv.clone()
         },
-        load: Load::Closed { clients, one_session: false, pipeline, stages: Vec::new() },
+        load: Load::closed(clients).pipelined(pipeline),
         dialect,
         tcp,
         own: if existing.is_some() { "cachedyno-00000000-" } else { "" },

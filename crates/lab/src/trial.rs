@@ -247,8 +247,8 @@ fn connect(
     load: &Load,
     seed: u64,
 ) -> Result<Vec<Box<dyn Client>>, Failure> {
-    let shared = load.one_session().then(|| Arc::new(SharedSession::default()));
-    let clients = load.clients();
+    let shared = load.one_session.then(|| Arc::new(SharedSession::default()));
+    let clients = load.clients;
     (0..clients)
         .map(|client| {
             let share = Share { seed, client, clients, prefix: ready.prefix().into() };

@@ -5,8 +5,8 @@
 use cachedyno_lab::{Bench, Setup, trial};
 use drivers::redis::sentinel::{Role as Told, RoleReader};
 use model::{
-    Choices, ErrorClass, Event, Load, Phase, Plan, Scale, Stop, Study, TargetChoice, Trial,
-    Workload,
+    Arrivals, Choices, ErrorClass, Event, Load, Phase, Plan, Scale, Schedule, Stop, Study,
+    TargetChoice, Trial, Workload,
 };
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -44,8 +44,7 @@ fn plan() -> Plan {
     let mut plan = Study::parse("ramp", STUDY).unwrap().plan(&choices).unwrap();
     plan.cells.truncate(1);
     let cell = &mut plan.cells[0];
-    let (rate_per_s, clients, stages) = (2000, 16, Vec::new());
-    cell.load = Load::Open { rate_per_s, poisson: true, clients, pipeline: 1, stages };
+    cell.load = Load::planned(Arrivals::Poisson, Schedule::Steady(2_000), 16);
     let Workload::Kv(kv) = &mut cell.workload else { panic!("{:?}", cell.workload) };
     kv.filled_share = 1.0;
     (kv.ttl_s, kv.follows) = (0, false);

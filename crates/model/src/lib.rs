@@ -19,6 +19,7 @@
 
 pub mod action;
 pub mod app_cache;
+mod arrivals;
 pub mod calibration;
 pub mod event;
 pub mod leftovers;
@@ -42,9 +43,10 @@ mod zero;
 
 pub use action::{Act, Action};
 pub use app_cache::{AppCache, Backend, CM_PREFIX, CM_SETTINGS, DataFiles, DataSize, Fill};
+pub use arrivals::Arrivals;
 pub use calibration::{Calibration, NullRate};
 pub use event::{Event, Recorded, RecordedOperation, Sink, SinkError};
-pub use load::{FILL, Load, PEAK, RampSteps};
+pub use load::{FILL, Load, PEAK, Schedule, Shares};
 pub use memory::{Emptied, MemoryLimit, MemoryPlan, MemoryUse, PageCache, SwapUse};
 pub use plan::{
     Cell, Connections, Control, Effort, Generation, Kv, KvOperation, Layout, Names, Order, Phase,
@@ -57,7 +59,7 @@ pub use record::{Condition, Conditions, Header, Seal, SealStatus};
 pub use saturation::{NetworkUse, ProcessUse, SAMPLE_NS, Sample, StoreCounters, ThreadCpu};
 pub use search::{Blame, Search, Slo, SloError, TAKEN_SHARE_MAX};
 pub use shell::shell_words;
-pub use stages::{ClientStage, ClientStages, RateStage, RateStages, SETTLE_SHARE, StagesError};
+pub use stages::{SETTLE_SHARE, Stage, StagesError, parse_stages};
 pub use study::{Choices, RAMP, Study, StudyError, TargetChoice};
 pub use target::{Endpoint, Memcached, NetAddress, RedisWay, Secret, Spelling, TlsFiles, UrlError};
 pub use trial::{

@@ -370,7 +370,7 @@ impl Workload {
     pub fn supports(&self, load: &Load) -> Result<(), &'static str> {
         match (self, load) {
             (Self::Kv(_), _) => Ok(()),
-            (_, Load::Closed { stages, pipeline: 1, .. }) if stages.is_empty() => Ok(()),
+            (_, Load { pipeline: 1, .. }) if !load.is_planned() && !load.is_staged() => Ok(()),
             _ => Err("clients that each wait for their reply, all of them all the time"),
         }
     }
@@ -403,7 +403,7 @@ impl Cell {
     /// Threads of its generator, at least 1: an event loop's, else one for each client.
     pub fn threads(&self) -> u32 {
         let threads = match &self.workload {
-            Workload::Sessions(_) | Workload::AppCache(_) => self.load.clients(),
+            Workload::Sessions(_) | Workload::AppCache(_) => self.load.clients,
             Workload::Kv(kv) => kv.threads,
         };
         threads.max(1)

@@ -1,9 +1,10 @@
 //! Which numbers a plan may hold. A plan that was made here always passes; one that was read from
 //! a record is foreign data, and whoever judges or resumes it goes through what it lists.
 
-use crate::load::{Load, RampSteps};
+use crate::arrivals::STAGE_RATE_MAX;
+use crate::load::{Load, Schedule, Shares};
 use crate::plan::{Cell, Phase, Plan, Stop, Workload};
-use crate::stages::STAGE_RATE_MAX;
+use crate::stages::Stage;
 
 /// Most of what a plan lists.
 const TARGETS_MAX: usize = 256;
@@ -116,33 +117,45 @@ fn phase(phase: &Phase) -> Result<(), String> {
 }
 
 fn load(load: &Load) -> Result<(), String> {
-    within("cell.load.clients", load.clients(), 0, CLIENTS_MAX)?;
-    within("cell.load.pipeline", load.pipeline(), 0, CLIENTS_MAX)?;
-    let lengths: Vec<u64> = match load {
-        Load::Closed { stages, .. } => stages.iter().map(|s| s.length_ns).collect(),
-        Load::Open { stages, rate_per_s, .. } => {
-            within("cell.load.rate_per_s", *rate_per_s, 0, STAGE_RATE_MAX * 1_000)?;
-            stages.iter().map(|s| s.length_ns).collect()
+    within("cell.load.clients", load.clients, 0, CLIENTS_MAX)?;
+    within("cell.load.pipeline", load.pipeline, 0, CLIENTS_MAX)?;
+    let planned = load.is_planned();
+    let clients = u64::from(load.clients);
+    let (unit, least, most) =
+        if planned { ("rate", 1, STAGE_RATE_MAX * 1_000) } else { ("clients", clients, clients) };
+    let counted = match &load.schedule {
+        Schedule::Steady(level) => {
+            within(&format!("cell.load.schedule.steady ({unit})"), *level, least, most)?;
+            0
         }
-        Load::Ramp { stage_ns, rest_ns, steps, .. } => {
-            let highest = match steps {
-                RampSteps::Permille(shares) => shares.iter().max().copied().map(u64::from),
-                RampSteps::PerS(rates) => rates.iter().max().copied(),
-            };
-            within("cell.load.steps", highest.unwrap_or(0), 1, STAGE_RATE_MAX)?;
-            within("cell.load.rest_ns", *rest_ns, 0, TIME_NS_MAX)?;
-            within("cell.load.stage_ns", *stage_ns, 1, TIME_NS_MAX)?;
-            vec![stage_ns.saturating_add(*rest_ns); steps.count().min(STAGES_MAX + 1)]
+        Schedule::Stages(stages) => {
+            let highest = Stage::highest(stages);
+            within(&format!("cell.load.schedule.stages ({unit})"), highest, least, most)?;
+            stages.len()
         }
-        Load::Search { search, .. } => {
-            within("cell.load.search.slos", search.slos.len(), 1, LIMITS_MAX as u64)?;
-            within("cell.load.search.probe_ns", search.probe_ns, 1, TIME_NS_MAX)?;
-            within("cell.load.search.rounds", search.rounds, 1, BLOCKS_MAX)?;
-            Vec::new()
+        Schedule::Shares(_) | Schedule::Search(_) if !planned => {
+            return Err("`cell.load.arrivals` is `closed` (expected `poisson` or `constant` \
+                        arrivals: shares of a peak and searches plan rates)"
+                .into());
+        }
+        Schedule::Shares(Shares { permille, stage_ns, rest_ns }) => {
+            let least = permille.iter().min().copied().unwrap_or(0);
+            let most = permille.iter().max().copied().unwrap_or(0);
+            within("cell.load.schedule.shares.permille", least, 1, STAGE_RATE_MAX)?;
+            within("cell.load.schedule.shares.permille", most, 1, STAGE_RATE_MAX)?;
+            within("cell.load.schedule.shares.rest_ns", *rest_ns, 0, TIME_NS_MAX)?;
+            within("cell.load.schedule.shares.stage_ns", *stage_ns, 1, TIME_NS_MAX)?;
+            permille.len()
+        }
+        Schedule::Search(search) => {
+            within("cell.load.schedule.search.slos", search.slos.len(), 1, LIMITS_MAX as u64)?;
+            within("cell.load.schedule.search.probe_ns", search.probe_ns, 1, TIME_NS_MAX)?;
+            within("cell.load.schedule.search.rounds", search.rounds, 1, BLOCKS_MAX)?;
+            0
         }
     };
-    within("cell.load.stages", lengths.len(), 0, STAGES_MAX as u64)?;
-    let together = lengths.iter().fold(0_u64, |sum, ns| sum.saturating_add(*ns));
+    within("cell.load.stages", counted, 0, STAGES_MAX as u64)?;
+    let together = load.stages_ns();
     within("cell.load.stages together, in ns,", together, 0, TIME_NS_MAX)
 }
 

@@ -42,8 +42,6 @@ pub struct Search {
     pub probe_ns: u64,
     /// Rounds of the confirmation, at least 1.
     pub rounds: u32,
-    /// True for independent arrivals, false for evenly spaced ones.
-    pub poisson: bool,
 }
 
 impl Search {

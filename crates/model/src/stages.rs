@@ -1,89 +1,64 @@
-//! Stages: the rate of an open load over time, or the clients of a closed one.
+//! Stages: the rate of planned arrivals over time, or the clients of closed ones.
 
 use serde::{Deserialize, Serialize};
-use std::fmt;
-use std::str::FromStr;
+
+use crate::arrivals::{Arrivals, Unit};
 
 /// Share of a stage, from its beginning, that is the warm-up of its [`Point`](crate::Point): the
 /// store settles, and clients that come begin.
 pub const SETTLE_SHARE: f64 = 0.2;
-/// Highest rate of a stage, requests per second.
-pub const STAGE_RATE_MAX: u64 = 100_000_000;
 /// Longest time of all stages together, nanoseconds: thirty days.
 const TIME_NS_MAX: u64 = 30 * 24 * 3_600 * 1_000_000_000;
 
-/// A span of time in which the rate is constant or changes evenly.
+/// A span of time in which the level of a load is constant or changes evenly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct RateStage {
+pub struct Stage {
     /// How long it lasts, nanoseconds, at least 1.
     pub length_ns: u64,
-    /// Requests per second at its start, 0 to [`STAGE_RATE_MAX`].
-    pub from_per_s: u64,
-    /// Requests per second at its end.
-    pub to_per_s: u64,
+    /// Level at its start: clients at work, or operations a second.
+    pub from: u64,
+    /// Level at its end.
+    pub to: u64,
 }
 
-impl fmt::Display for RateStage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { length_ns, from_per_s: from, to_per_s: to } = self;
-        let seconds = *length_ns as f64 / 1e9;
+impl Stage {
+    /// One level all the time.
+    pub fn level(level: u64, length_ns: u64) -> Self {
+        Self { length_ns, from: level, to: level }
+    }
+
+    /// Stages of equal length at these levels, with rests of level 0 between them.
+    pub fn with_rests(levels: &[u64], length_ns: u64, rest_ns: u64) -> Vec<Self> {
+        let mut stages = Vec::new();
+        for level in levels {
+            if rest_ns > 0 && !stages.is_empty() {
+                stages.push(Self::level(0, rest_ns));
+            }
+            stages.push(Self::level(*level, length_ns));
+        }
+        stages
+    }
+
+    /// How long all of them last, nanoseconds.
+    pub fn length_of(stages: &[Self]) -> u64 {
+        stages.iter().fold(0, |sum, stage| sum.saturating_add(stage.length_ns))
+    }
+
+    /// The highest level of all of them.
+    pub fn highest(stages: &[Self]) -> u64 {
+        stages.iter().map(|stage| stage.from.max(stage.to)).max().unwrap_or(0)
+    }
+
+    pub(crate) fn words(&self, unit: &Unit) -> String {
+        let Self { length_ns, from, to } = *self;
+        let seconds = length_ns as f64 / 1e9;
         if from == to {
-            write!(f, "{from}/s for {seconds} s")
+            format!("{} for {seconds} s", unit.of(from))
         } else {
-            write!(f, "{from}/s to {to}/s in {seconds} s")
+            format!("{from} to {} in {seconds} s", unit.of(to))
         }
     }
 }
-
-/// Most clients of a stage.
-pub const STAGE_CLIENTS_MAX: u64 = 20_000;
-
-/// A span of time in which the number of clients is constant or changes evenly.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct ClientStage {
-    /// How long it lasts, nanoseconds, at least 1.
-    pub length_ns: u64,
-    /// Clients at its start, 0 to [`STAGE_CLIENTS_MAX`].
-    pub from_clients: u32,
-    /// Clients at its end.
-    pub to_clients: u32,
-}
-
-impl fmt::Display for ClientStage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { length_ns, from_clients: from, to_clients: to } = self;
-        let seconds = *length_ns as f64 / 1e9;
-        if from == to {
-            let plural = if *from == 1 { "" } else { "s" };
-            write!(f, "{from} client{plural} for {seconds} s")
-        } else {
-            write!(f, "{from} to {to} clients in {seconds} s")
-        }
-    }
-}
-
-/// What changes from stage to stage.
-struct Unit {
-    noun: &'static str,
-    /// What numbers are expected, without their highest.
-    numbers: &'static str,
-    most: u64,
-    /// Two numbers, for examples.
-    example: &'static str,
-}
-
-const RATE: Unit = Unit {
-    noun: "rate",
-    numbers: "requests per second",
-    most: STAGE_RATE_MAX,
-    example: "1000-50000",
-};
-const CLIENTS: Unit = Unit {
-    noun: "number of clients",
-    numbers: "clients",
-    most: STAGE_CLIENTS_MAX,
-    example: "10-200",
-};
 
 /// Text that is no list of stages.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -115,75 +90,12 @@ pub enum StagesError {
     TooLong(String),
 }
 
-/// One or more stages, as in `10s:1000,30s:1000-50000,10s:50000`: each a length and a rate per
-/// second, or the rates at its start and its end. At least one rate is above 0.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RateStages(Vec<RateStage>);
-
-impl RateStages {
-    /// One after the other; at least one.
-    pub fn into_vec(self) -> Vec<RateStage> {
-        self.0
-    }
-
-    /// How long they last together, nanoseconds.
-    pub fn length_ns(&self) -> u64 {
-        self.0.iter().map(|s| s.length_ns).sum()
-    }
-
-    /// The highest rate, at least 1.
-    pub fn highest_per_s(&self) -> u64 {
-        self.0.iter().map(|s| s.from_per_s.max(s.to_per_s)).max().unwrap_or(1)
-    }
-}
-
-impl FromStr for RateStages {
-    type Err = StagesError;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let stage =
-            |(length_ns, from_per_s, to_per_s)| RateStage { length_ns, from_per_s, to_per_s };
-        Ok(Self(stages(text, &RATE)?.into_iter().map(stage).collect()))
-    }
-}
-
-/// One or more stages, as in `10s:1,30s:1-100,10s:100`: each a length and a number of clients, or
-/// the numbers at its start and its end. At least one number is above 0.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ClientStages(Vec<ClientStage>);
-
-impl ClientStages {
-    /// One after the other; at least one.
-    pub fn into_vec(self) -> Vec<ClientStage> {
-        self.0
-    }
-
-    /// How long they last together, nanoseconds.
-    pub fn length_ns(&self) -> u64 {
-        self.0.iter().map(|s| s.length_ns).sum()
-    }
-
-    /// The most clients, at least 1.
-    pub fn most(&self) -> u32 {
-        self.0.iter().map(|s| s.from_clients.max(s.to_clients)).max().unwrap_or(1)
-    }
-}
-
-impl FromStr for ClientStages {
-    type Err = StagesError;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let stage = |(length_ns, from, to)| ClientStage {
-            length_ns,
-            from_clients: from as u32,
-            to_clients: to as u32,
-        };
-        Ok(Self(stages(text, &CLIENTS)?.into_iter().map(stage).collect()))
-    }
-}
-
-/// Length in nanoseconds, and the numbers at the start and the end of each stage.
-fn stages(text: &str, unit: &Unit) -> Result<Vec<(u64, u64, u64)>, StagesError> {
+/// Reads one or more stages, as in `10s:1000,30s:1000-50000,10s:50000`: each a length and a level,
+/// or the levels at its start and its end. At least one level is above 0.
+///
+/// Errors: what is wrong, where, and what was expected.
+pub fn parse_stages(text: &str, arrivals: Arrivals) -> Result<Vec<Stage>, StagesError> {
+    let unit = arrivals.unit();
     let (mut stages, mut at) = (Vec::new(), 1);
     for part in text.split(',') {
         let wrong = |(part, before, problem): (&str, &str, String)| StagesError::Part {
@@ -195,22 +107,20 @@ fn stages(text: &str, unit: &Unit) -> Result<Vec<(u64, u64, u64)>, StagesError> 
         stages.push(stage(part, unit).map_err(wrong)?);
         at += part.chars().count() + 1;
     }
-    if stages.iter().all(|(_, from, to)| *from == 0 && *to == 0) {
+    if Stage::highest(&stages) == 0 {
         let (noun, example) = (unit.noun, unit.example);
         return Err(StagesError::Nothing { text: text.into(), noun, example });
     }
-    let time_ns = stages.iter().fold(0, |sum: u64, (length_ns, ..)| sum.saturating_add(*length_ns));
-    if time_ns > TIME_NS_MAX {
+    if Stage::length_of(&stages) > TIME_NS_MAX {
         return Err(StagesError::TooLong(text.into()));
     }
     Ok(stages)
 }
 
 /// A stage; or the piece of it that is wrong, what stands before that, and why.
-fn stage<'a>(part: &'a str, unit: &Unit) -> Result<(u64, u64, u64), (&'a str, &'a str, String)> {
-    let Unit { noun, numbers: expected, most, example } = unit;
+fn stage<'a>(part: &'a str, unit: &Unit) -> Result<Stage, (&'a str, &'a str, String)> {
+    let Unit { noun, word, numbers: expected, most, example, .. } = unit;
     let Some((length, numbers)) = part.split_once(':') else {
-        let word = if *noun == RATE.noun { "RATE" } else { "CLIENTS" };
         let problem = format!(
             "has no {noun} (expected LENGTH:{word} or LENGTH:FROM-TO, as in 30s:{example})"
         );
@@ -231,7 +141,7 @@ fn stage<'a>(part: &'a str, unit: &Unit) -> Result<(u64, u64, u64), (&'a str, &'
         );
         return Err((numbers, before, problem));
     };
-    Ok((length_ns, from, to))
+    Ok(Stage { length_ns, from, to })
 }
 
 #[cfg(test)]
@@ -240,28 +150,40 @@ mod tests {
 
     const S: u64 = 1_000_000_000;
 
+    /// Length of all in nanoseconds, highest level, and each in words.
+    fn read(text: &str, arrivals: Arrivals) -> (u64, u64, Vec<String>) {
+        let stages = parse_stages(text, arrivals).unwrap();
+        let words = stages.iter().map(|stage| stage.words(arrivals.unit())).collect();
+        (Stage::length_of(&stages), Stage::highest(&stages), words)
+    }
+
+    fn error(text: &str, arrivals: Arrivals) -> String {
+        parse_stages(text, arrivals).unwrap_err().to_string()
+    }
+
     #[test]
     fn stages_are_read_in_order() {
-        let stages: RateStages = "10s:1000,500ms:1000-50000,2m:0".parse().unwrap();
-        assert_eq!((stages.length_ns(), stages.highest_per_s()), (130 * S + S / 2, 50_000));
-        let told: Vec<String> = stages.0.iter().map(ToString::to_string).collect();
-        let expected = ["1000/s for 10 s", "1000/s to 50000/s in 0.5 s", "0/s for 120 s"];
-        assert_eq!(told, expected);
+        let (length_ns, highest, words) =
+            read("10s:1000,500ms:1000-50000,2m:0", Arrivals::Constant);
+        assert_eq!((length_ns, highest), (130 * S + S / 2, 50_000));
+        assert_eq!(words, ["1000/s for 10 s", "1000 to 50000/s in 0.5 s", "0/s for 120 s"]);
     }
 
     #[test]
     fn clients_change_in_the_same_way() {
-        let stages: ClientStages = "10s:1,30s:1-100,1m:100".parse().unwrap();
-        assert_eq!((stages.length_ns(), stages.most()), (100 * S, 100));
-        let told: Vec<String> = stages.0.iter().map(ToString::to_string).collect();
-        assert_eq!(told, ["1 client for 10 s", "1 to 100 clients in 30 s", "100 clients for 60 s"]);
-        let error = "10s:5,10s:20001".parse::<ClientStages>().unwrap_err().to_string();
-        assert!(
-            error.contains("`20001` at character 11") && error.contains("0 to 20000"),
-            "{error}"
+        let (length_ns, highest, words) = read("10s:1,30s:1-100,1m:100", Arrivals::Closed);
+        assert_eq!((length_ns, highest), (100 * S, 100));
+        assert_eq!(
+            words,
+            ["1 client for 10 s", "1 to 100 clients in 30 s", "100 clients for 60 s"]
         );
-        let error = "10s:0".parse::<ClientStages>().unwrap_err().to_string();
-        assert!(error.contains("a number of clients above 0"), "{error}");
+        let message = error("10s:5,10s:20001", Arrivals::Closed);
+        assert!(
+            message.contains("`20001` at character 11") && message.contains("0 to 20000"),
+            "{message}"
+        );
+        let message = error("10s:0", Arrivals::Closed);
+        assert!(message.contains("a number of clients above 0"), "{message}");
     }
 
     #[test]
@@ -280,11 +202,12 @@ mod tests {
             ("1s:NaN", "NaN", 4, "is no rate"),
             ("1s:99999999999999999999", "99999999999999999999", 4, "is no rate"),
         ] {
-            let error = text.parse::<RateStages>().unwrap_err().to_string();
+            let message = error(text, Arrivals::Poisson);
             let place = format!("`{part}` at character {at} of `{text}` ");
-            assert!(error.starts_with(&place) && error.contains(problem), "{error}");
+            assert!(message.starts_with(&place) && message.contains(problem), "{message}");
         }
-        assert!(matches!("1s:0,2s:0-0".parse::<RateStages>(), Err(StagesError::Nothing { .. })));
-        assert!(matches!("20d:1,20d:1".parse::<RateStages>(), Err(StagesError::TooLong(_))));
+        let parsed = |text| parse_stages(text, Arrivals::Poisson);
+        assert!(matches!(parsed("1s:0,2s:0-0"), Err(StagesError::Nothing { .. })));
+        assert!(matches!(parsed("20d:1,20d:1"), Err(StagesError::TooLong(_))));
     }
 }

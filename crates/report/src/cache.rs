@@ -32,7 +32,7 @@ pub(crate) fn fills(plan: &Plan, notes: &mut Notes) {
 pub(crate) fn lists(plan: &Plan, notes: &mut Notes) {
     let Some(files) = plan.files() else { return };
     let following = plan.caches().filter(|(_, cache)| cache.as_original);
-    let Some(clients) = following.map(|(cell, _)| cell.load.clients()).min() else { return };
+    let Some(clients) = following.map(|(cell, _)| cell.load.clients).min() else { return };
     if clients < files.lists {
         notes.add(format!(
             "of the {} lists in `{}`, {clients} clients followed the first {clients}",

@@ -70,8 +70,10 @@ pub fn render(view: &View) -> String {
         for group in &table.groups {
             let best = group.standings.iter().find(|s| s.best).map(|s| s.row);
             for standing in &group.standings {
-                let stage =
-                    Stage { planned_per_s: planned_per_s(&standing.row.load), ..Stage::default() };
+                let stage = Stage {
+                    planned_per_s: standing.row.load.steady_per_s().map(|rate| rate as f64),
+                    ..Stage::default()
+                };
                 text += &values(&fields(view, standing.row, best, stage));
             }
         }
@@ -189,14 +191,6 @@ fn fields(view: &View, row: &Row, best: Option<&Row>, stage: Stage<'_>) -> Vec<F
     fields
 }
 
-/// The rate of an open load that has one and no stages.
-fn planned_per_s(load: &Load) -> Option<f64> {
-    match load {
-        Load::Open { rate_per_s, stages, .. } if stages.is_empty() => Some(*rate_per_s as f64),
-        _ => None,
-    }
-}
-
 /// The growth curve that a row is a point of; empty fields for other rows.
 fn growth(view: &View, row: &Row) -> [Field; 6] {
     let place = (&row.target, &row.operation, &row.load);
@@ -305,8 +299,8 @@ fn place(view: &View, row: &Row) -> Vec<Field> {
         field("run", view.run.clone()),
         field("validity", view.validity.heading()),
         field("workload", row.workload.clone()),
-        field("clients", row.load.clients().to_string()),
-        field("one_session", row.load.one_session().to_string()),
+        field("clients", row.load.clients.to_string()),
+        field("one_session", row.load.one_session.to_string()),
         field("operation", row.operation.clone()),
         field("target", row.target.clone()),
         field("product", row.product.clone().unwrap_or_default()),

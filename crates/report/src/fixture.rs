@@ -127,7 +127,7 @@ fn cell(target: &str, profile: &str, clients: u32, one: bool, phases: Vec<Phase>
             think_ns: 0,
             phases,
         }),
-        load: Load::Closed { clients, one_session: one, pipeline: 1, stages: Vec::new() },
+        load: Load { one_session: one, ..Load::closed(clients) },
     }
 }
 
@@ -196,7 +196,7 @@ fn trial(plan: &Plan, cell: &Cell, block: u32, position: u32, rates: Rates) -> T
     let noise = 1.0
         + 0.02 * wave(f64::from(block) * 2.3)
         + 0.004 * wave(f64::from(block) * 5.1 + f64::from(position) * 1.7);
-    let clients = cell.load.clients();
+    let clients = cell.load.clients;
     let mut trial = Trial {
         block,
         position,

@@ -2,7 +2,7 @@
 //! of its load.
 
 use model::{
-    Cell, Counts, Load, PEAK, PageCache, Phase, Plan, Point, Product, Series, Stop, Trial, Workload,
+    Cell, Counts, PEAK, PageCache, Phase, Plan, Point, Product, Series, Stop, Trial, Workload,
 };
 use stats::search::Purpose;
 use std::collections::BTreeMap;
@@ -91,10 +91,6 @@ pub(crate) fn measurements<'a>(
     found
 }
 
-fn is_peak(cell: &Cell, phase: &str) -> bool {
-    phase == PEAK && matches!(cell.load, Load::Ramp { .. })
-}
-
 fn points<'a>(trials: &[&'a Trial], phase: &str) -> Vec<(&'a Trial, &'a Point)> {
     let own = |trial: &&'a Trial| {
         let trial: &'a Trial = trial;
@@ -137,7 +133,7 @@ impl<'a> Measurement<'a> {
             Part::Control
         } else if point.probe.is_some()
             || point.stage.is_some()
-            || is_peak(self.cell, self.phase)
+            || self.phase == PEAK
             || self.cell.workload.may_fail()
         {
             Part::Probing
@@ -182,7 +178,7 @@ impl<'a> Measurement<'a> {
 
     /// True where rate or clients change in the course of a point, as they are planned to.
     pub(crate) fn changes_by_plan(&self) -> bool {
-        self.cell.load.is_staged() && !self.is_control() && !is_peak(self.cell, self.phase)
+        self.cell.load.is_staged() && !self.is_control() && self.phase != PEAK
     }
 
     /// True where requests are sent when they are due, whether or not others were answered.
@@ -190,7 +186,7 @@ impl<'a> Measurement<'a> {
         match point.probe {
             Some(step) => step.rate_per_s > 0,
             None if point.stage.is_some() => point.planned_per_s.is_some(),
-            None => !matches!(self.cell.load.in_phase(self.phase), Load::Closed { .. }),
+            None => self.cell.load.in_phase(self.phase).is_planned(),
         }
     }
 

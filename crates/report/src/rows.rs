@@ -1,6 +1,6 @@
 //! One row of results for each operation of each measured phase.
 
-use model::{Counts, Load, OperationResult, Point, Restored, Slowest, Workload};
+use model::{Counts, OperationResult, Point, Restored, Slowest, Workload};
 use stats::episodes::EPISODES_MIN;
 use stats::{Histogram, Times};
 use std::collections::BTreeMap;
@@ -81,11 +81,10 @@ fn row(
     if let Workload::AppCache(_) = phase.cell.workload {
         cache::metrics(points, seed, &mut metrics);
     }
-    let (times, unsure) = match phase.cell.load {
-        Load::Closed { .. } => (&service.all, unsure_service),
-        Load::Open { .. } | Load::Ramp { .. } | Load::Search { .. } => {
-            (&response.all, unsure_response)
-        }
+    let (times, unsure) = if phase.cell.load.is_planned() {
+        (&response.all, unsure_response)
+    } else {
+        (&service.all, unsure_service)
     };
     footnotes.extend(unsure.and_then(unsure_note).map(|text| notes.add(text)));
     let place = format!("`{}` {}", phase.cell.id, operation.name);

@@ -1,7 +1,7 @@
 //! What trials measured, over all blocks: points of a cell, and the operations of each.
 
 use model::{
-    Cell, Load, OperationResult, Phase, Plan, PlannedTarget, Point, Product, Series, Trial,
+    Arrivals, Cell, OperationResult, Phase, Plan, PlannedTarget, Point, Product, Series, Trial,
     Workload,
 };
 
@@ -73,10 +73,10 @@ impl MeasuredPoint<'_> {
     /// of a mix or the plan set it rather than the store.
     pub(crate) fn compared_by(&self, operation: &Operation<'_>) -> &'static str {
         let given = self.cell.workload.is_page() || !operation.whole;
-        match self.cell.load.in_phase(self.name) {
-            Load::Open { .. } | Load::Ramp { .. } | Load::Search { .. } => "response_ns_mean",
-            Load::Closed { .. } if given => "service_ns_mean",
-            Load::Closed { .. } => "rate_per_s",
+        match self.cell.load.in_phase(self.name).arrivals {
+            Arrivals::Constant | Arrivals::Poisson => "response_ns_mean",
+            Arrivals::Closed if given => "service_ns_mean",
+            Arrivals::Closed => "rate_per_s",
         }
     }
 
@@ -90,7 +90,7 @@ impl MeasuredPoint<'_> {
         if !cleaned_anew(&self.cell.workload, self.planned) {
             return;
         }
-        let clients = u64::from(self.cell.load.clients());
+        let clients = u64::from(self.cell.load.clients);
         for one in self.operations.iter_mut().flat_map(|o| &mut o.blocks) {
             let Point { phase, length_ns, restored, .. } = one.point;
             let enough_ns = FREE_SHARE_MIN * (length_ns * clients) as f64;
@@ -193,8 +193,8 @@ fn order(plan: &Plan, phase: &MeasuredPoint<'_>) -> (usize, u32, bool, usize, us
     let at = |found: Option<usize>| found.unwrap_or(usize::MAX);
     (
         at(plan.cells.iter().position(|c| c.workload.profile() == workload.profile())),
-        phase.cell.load.clients(),
-        phase.cell.load.one_session(),
+        phase.cell.load.clients,
+        phase.cell.load.one_session,
         at(workload.phases().iter().position(|p| p.name == phase.name)),
         at(plan.targets.iter().position(|t| t.name == phase.cell.target)),
     )

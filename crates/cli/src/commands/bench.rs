@@ -2,13 +2,13 @@
 
 use clap::{Args, value_parser};
 use model::program::BY_URL;
-use model::{ClientStages, Load, RateStages};
+use model::{Arrivals, Load, Schedule, Stage, parse_stages};
 use std::process::ExitCode;
 
 pub(super) mod flags;
 pub(super) mod targets;
 
-use self::flags::{KvFlags, Times, read};
+use self::flags::{KvFlags, Times, arrivals};
 use crate::args::duration_ns;
 use crate::exit::CliError;
 use crate::kin::{private_servers, titles};
@@ -82,39 +82,37 @@ pub(crate) fn run(arguments: &Bench) -> Result<ExitCode, CliError> {
 }
 
 fn load(arguments: &Bench) -> Result<Load, CliError> {
-    let (client_stages, pipeline) = (client_stages(arguments)?, arguments.flags.pipeline);
-    let clients = client_stages.as_ref().map_or(arguments.flags.clients, ClientStages::most);
-    arguments.flags.under_way(clients)?;
-    let stages = stages(arguments)?;
-    let highest = stages.as_ref().map(RateStages::highest_per_s);
-    let stages = stages.map(RateStages::into_vec).unwrap_or_default();
-    Ok(match arguments.rate.or(highest) {
-        None => Load::Closed {
-            clients,
-            one_session: false,
-            pipeline,
-            stages: client_stages.map(ClientStages::into_vec).unwrap_or_default(),
-        },
-        Some(rate_per_s) => {
-            Load::Open { rate_per_s, poisson: !arguments.even, clients, pipeline, stages }
+    let Bench { flags, rate, even, .. } = arguments;
+    let (clients, arrivals, schedule) = match (stages(arguments)?, *rate) {
+        (Some((Arrivals::Closed, stages)), _) => {
+            (Stage::highest(&stages) as u32, Arrivals::Closed, Schedule::Stages(stages))
         }
-    })
+        (Some((arrivals, stages)), _) => (flags.clients, arrivals, Schedule::Stages(stages)),
+        (None, Some(rate)) => (flags.clients, arrivals(*even), Schedule::Steady(rate)),
+        (None, None) => (flags.clients, Arrivals::Closed, Schedule::Steady(flags.clients.into())),
+    };
+    flags.under_way(clients)?;
+    Ok(Load::planned(arrivals, schedule, clients).pipelined(flags.pipeline))
 }
 
-fn stages(arguments: &Bench) -> Result<Option<RateStages>, CliError> {
-    arguments.stages.as_ref().map(|text| read("--stages", text)).transpose()
-}
-
-fn client_stages(arguments: &Bench) -> Result<Option<ClientStages>, CliError> {
-    arguments.client_stages.as_ref().map(|text| read("--client-stages", text)).transpose()
+/// The stages that were asked for, and what their levels count.
+fn stages(arguments: &Bench) -> Result<Option<(Arrivals, Vec<Stage>)>, CliError> {
+    let Bench { stages, client_stages, even, .. } = arguments;
+    let (flag, text, arrivals) = match (stages, client_stages) {
+        (Some(text), _) => ("--stages", text, arrivals(*even)),
+        (None, Some(text)) => ("--client-stages", text, Arrivals::Closed),
+        (None, None) => return Ok(None),
+    };
+    let stages =
+        parse_stages(text, arrivals).map_err(|e| CliError::usage(format!("{flag}: {e}")))?;
+    Ok(Some((arrivals, stages)))
 }
 
 fn times(arguments: &Bench) -> Result<Times, CliError> {
     let time = |flag, text: &str| duration_ns(flag, Some(text)).map(Option::unwrap_or_default);
-    let measured_ns = match (stages(arguments)?, client_stages(arguments)?) {
-        (Some(stages), _) => stages.length_ns(),
-        (None, Some(stages)) => stages.length_ns(),
-        (None, None) => time("--duration", &arguments.duration)?,
+    let measured_ns = match stages(arguments)? {
+        Some((_, stages)) => Stage::length_of(&stages),
+        None => time("--duration", &arguments.duration)?,
     };
     if measured_ns == 0 {
         return Err(CliError::usage("--duration `0` measures nothing (expected more, as in 2s)"));

@@ -111,9 +111,9 @@ fn planned(arguments: &DataSet, seed: u64) -> Result<Planned, CliError> {
         choices.sets.push(("profile".into(), cell.workload.study_profile().into()));
     }
     let plan = study.plan(&choices)?;
-    let most = plan.cells.into_iter().max_by_key(|cell| cell.load.clients());
+    let most = plan.cells.into_iter().max_by_key(|cell| cell.load.clients);
     let with_lists = most.and_then(|cell| match cell.workload {
-        Workload::AppCache(cache) => Some((cell.load.clients(), cache)),
+        Workload::AppCache(cache) => Some((cell.load.clients, cache)),
         Workload::Sessions(_) | Workload::Kv(_) => None,
     });
     let ops = |cache: &AppCache| match cache.phases.first().map(|phase| phase.stop) {

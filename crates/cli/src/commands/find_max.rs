@@ -2,10 +2,10 @@
 
 use clap::{Args, value_parser};
 
-use model::{Load, Search, Slo};
+use model::{Load, Schedule, Search, Slo};
 use std::process::ExitCode;
 
-use super::bench::flags::{KvFlags, Times, read};
+use super::bench::flags::{KvFlags, Times, arrivals, read};
 use crate::args::duration_ns;
 use crate::exit::CliError;
 use crate::kin::private_servers;
@@ -68,7 +68,8 @@ pub(crate) fn run(arguments: &FindMax) -> Result<ExitCode, CliError> {
     sense::search(&search, warmup_ns, (*blocks, targets.len())).map_err(CliError::usage)?;
     let times = Times { warmup_ns, measured_ns: search.probe_ns, think_ns: 0 };
     let workload = flags.workload(times)?;
-    let load = Load::Search { clients, pipeline, search: search.clone() };
+    let load = Load::planned(arrivals(arguments.even), Schedule::Search(search.clone()), clients)
+        .pipelined(pipeline);
     let mut plan = flags.plan(STUDY, &choices, (&workload, &load), *blocks)?;
     below_timeout(&search.slos, plan.timeout_ns, &flags.timeout)?;
     let limits: Vec<String> = search.slos.iter().map(ToString::to_string).collect();
@@ -99,6 +100,5 @@ fn search(arguments: &FindMax) -> Result<Search, CliError> {
             "--probe `{text}` is too short to judge by (expected 500ms or more)"
         )));
     }
-    let (rounds, poisson) = (arguments.rounds, !arguments.even);
-    Ok(Search { slos, probe_ns, rounds, poisson })
+    Ok(Search { slos, probe_ns, rounds: arguments.rounds })
 }

@@ -37,7 +37,8 @@ fn a_private_server_is_measured_and_leaves_nothing() {
     // Every value read was compared byte by byte, also those that were written meanwhile.
     assert_eq!(count(get, "verified"), count(get, "ok"));
     let load = serde_json::json!(
-        {"kind": "closed", "clients": 4, "one_session": false, "pipeline": 8}
+        {"arrivals": "closed", "schedule": {"steady": 4}, "clients": 4, "pipeline": 8,
+         "one_session": false}
     );
     assert_eq!(get["load"], load);
     let both = count(get, "ok") + count(row(&summary, "redis", "mixed.set"), "ok");

@@ -127,11 +127,14 @@ fn stages_change_the_rate_and_are_told_apart() {
     command.args(["--op", "get=0.8,set=0.2", "--blocks", "2"]);
     let summary = Place::finish(command).measured().json();
     let ramp = &summary["ramps"][0];
-    let stage = |length_ns: u64, from: u64, to: u64| serde_json::json!({"length_ns": length_ns, "from_per_s": from, "to_per_s": to});
+    let stage = |length_ns: u64, from: u64, to: u64| serde_json::json!({"length_ns": length_ns, "from": from, "to": to});
     let expected =
         [stage(S * 2 / 5, 500, 500), stage(S / 2, 500, 2_500), stage(S * 2 / 5, 2_500, 2_500)];
-    assert_eq!(ramp["load"]["stages"], Value::from(expected.to_vec()));
-    assert_eq!((&ramp["operation"], &ramp["load"]["rate_per_s"]), (&"mixed".into(), &2_500.into()));
+    assert_eq!(ramp["load"]["schedule"]["stages"], Value::from(expected.to_vec()));
+    assert_eq!(
+        (&ramp["operation"], &ramp["load"]["arrivals"]),
+        (&"mixed".into(), &"constant".into())
+    );
     // Of the one that rises without its first fifth.
     for (stage, planned) in ramp["stages"].as_array().unwrap().iter().zip([500, 1_700, 2_500]) {
         let own = stage["metrics"]["planned_per_s"]["center"].as_f64().unwrap();
@@ -154,8 +157,7 @@ fn stages_change_the_rate_and_are_told_apart() {
     assert!(!reasons.contains("the rate"), "{reasons}");
     let text = place.on_records(&["show"]).measured().stdout;
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let told =
-        "500/s for 0.4 s, then 500/s to 2500/s in 0.5 s, then 2500/s for 0.4 s, evenly spaced";
+    let told = "500/s for 0.4 s, then 500 to 2500/s in 0.5 s, then 2500/s for 0.4 s, evenly spaced";
     assert!(text.contains(told), "{text}");
 }
 
@@ -170,9 +172,10 @@ fn clients_come_and_go_by_stages() {
     let summary = Place::finish(bench(&place, &arguments)).measured().json();
     let ramp = &summary["ramps"][0];
     assert_eq!((&ramp["load"]["clients"], &ramp["times"]), (&20.into(), &"service".into()));
-    let stage = |from: u64, to: u64| serde_json::json!({"length_ns": S * 2 / 5, "from_clients": from, "to_clients": to});
+    let stage =
+        |from: u64, to: u64| serde_json::json!({"length_ns": S * 2 / 5, "from": from, "to": to});
     let expected = [stage(1, 1), stage(1, 20), stage(20, 20)];
-    assert_eq!(ramp["load"]["stages"], Value::from(expected.to_vec()));
+    assert_eq!(ramp["load"]["schedule"]["stages"], Value::from(expected.to_vec()));
     let stages = ramp["stages"].as_array().unwrap();
     let counts: Vec<u64> =
         stages.iter().map(|stage| count(&stage["operations"]["all"], "ok")).collect();

@@ -133,7 +133,7 @@ fn the_summary_has_the_documented_keys() {
     assert_eq!((&summary["format"], &summary["study"]), (&1.into(), &"sessions".into()));
     assert_eq!((&summary["scale"], &summary["blocks"]), (&"quick".into(), &3.into()));
     for row in among(&summary["cells"], |_| true) {
-        assert_eq!(row["load"]["kind"], "closed");
+        assert_eq!(row["load"]["arrivals"], "closed");
         for key in ["target", "product", "workload", "operation", "blocks"] {
             assert!(!row[key].is_null(), "no `{key}` in {row}");
         }

@@ -124,7 +124,7 @@ fn rates_follow_from_what_each_store_reached_by_itself() {
     let place = Place::new();
     Place::finish(small(&place, &["--seed", "5"])).measured();
     let (header, trials) = (place.record().header(), place.record().trials());
-    let shares = header["plan"]["cells"][0]["load"]["steps"]["permille"].clone();
+    let shares = header["plan"]["cells"][0]["load"]["schedule"]["shares"]["permille"].clone();
     let shares: Vec<f64> = list(&shares).iter().map(|s| s.as_f64().unwrap()).collect();
     assert_eq!((trials.len(), shares.len()), (2, 31));
     for trial in &trials {

@@ -1,19 +1,19 @@
 //! How many clients of a closed load are at work at each time.
 
-use model::ClientStage;
+use model::Stage;
 
 /// A thread's share of the clients, which are numbered over all threads in turn: those with the
 /// smallest numbers are at work first.
 #[derive(Clone, Debug)]
 pub(crate) struct Crowd {
-    stages: Vec<ClientStage>,
+    stages: Vec<Stage>,
     thread: u32,
     threads: u32,
 }
 
 impl Crowd {
     /// The share of one of `threads` threads.
-    pub(crate) fn new(stages: &[ClientStage], (thread, threads): (u32, u32)) -> Self {
+    pub(crate) fn new(stages: &[Stage], (thread, threads): (u32, u32)) -> Self {
         Self { stages: stages.to_vec(), thread, threads }
     }
 
@@ -28,7 +28,7 @@ impl Crowd {
                 let (clients, changes_ns) = within(stage, ns - begins_ns);
                 return (self.own(clients), begins_ns + changes_ns);
             }
-            (begins_ns, last) = (ends_ns, stage.to_clients);
+            (begins_ns, last) = (ends_ns, stage.to as u32);
         }
         (self.own(last), u64::MAX)
     }
@@ -40,8 +40,8 @@ impl Crowd {
 
 /// Clients at a time within a stage, over all threads, and when that changes; the end of the stage
 /// counts as a change.
-fn within(stage: &ClientStage, ns: u64) -> (u32, u64) {
-    let (from, to) = (stage.from_clients, stage.to_clients);
+fn within(stage: &Stage, ns: u64) -> (u32, u64) {
+    let (from, to) = (stage.from as u32, stage.to as u32);
     let (steps, length) = (u128::from(from.abs_diff(to)), u128::from(stage.length_ns));
     if steps == 0 {
         return (from, stage.length_ns);
@@ -60,8 +60,8 @@ mod tests {
 
     const S: u64 = 1_000_000_000;
 
-    fn stage(seconds: u64, from_clients: u32, to_clients: u32) -> ClientStage {
-        ClientStage { length_ns: seconds * S, from_clients, to_clients }
+    fn stage(seconds: u64, from: u64, to: u64) -> Stage {
+        Stage { length_ns: seconds * S, from, to }
     }
 
     #[test]
@@ -82,10 +82,10 @@ mod tests {
         for n in 0..2_000 {
             let mut random = Random::new(7, 0, n);
             let stages: Vec<_> = (0..=random.below(4))
-                .map(|_| ClientStage {
+                .map(|_| Stage {
                     length_ns: 1 + random.below(1_000),
-                    from_clients: random.below(50) as u32,
-                    to_clients: random.below(50) as u32,
+                    from: random.below(50),
+                    to: random.below(50),
                 })
                 .collect();
             let (threads, ns) = (1 + random.below(5) as u32, random.below(5_000));

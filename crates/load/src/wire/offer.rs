@@ -2,8 +2,6 @@
 
 use std::fmt;
 
-use model::ClientStage;
-
 use super::pacer::{Arrivals, Stage};
 use super::protocol::Greeting;
 use super::route::{Layout, Route, Survey};
@@ -28,7 +26,7 @@ pub enum Pacing {
         think: Think,
         /// Clients at work over time, from the start of the warm-up on; empty for all of them all
         /// the time. Those that are not at work yet or any more stay connected.
-        stages: Vec<ClientStage>,
+        stages: Vec<model::Stage>,
     },
     /// Requests are sent when they are due, whether or not others are answered, by the first client
     /// with room for one; where none has room they wait, and nothing is left out.

@@ -1,7 +1,7 @@
 //! The stages of a load: which parts of its measurement they are, what was recorded in each, and
 //! what was used meanwhile.
 
-use model::{ClientStage, Disturbance, Point, SETTLE_SHARE};
+use model::{Disturbance, Point, SETTLE_SHARE};
 
 use super::offer::{Offer, Pacing};
 use super::pacer::Stage;
@@ -56,9 +56,9 @@ pub(crate) fn spans(offer: &Offer, work: &Work) -> Vec<Span> {
     };
     match &offer.pacing {
         Pacing::Closed { stages, .. } => {
-            let span = |stage: &ClientStage| {
+            let span = |stage: &model::Stage| {
                 let (begins_ns, ends_ns) = behind(stage.length_ns)?;
-                let (from, to) = (f64::from(stage.from_clients), f64::from(stage.to_clients));
+                let (from, to) = (stage.from as f64, stage.to as f64);
                 Some(Span::new(begins_ns, ends_ns, settled_mean(from, to).round() as u32))
             };
             stages.iter().filter_map(span).collect()

@@ -9,7 +9,7 @@ use cachedyno_load as load;
 use load::wire::pacer::{Arrivals, Stage};
 use load::wire::{Offer, Pacing, Think, Until};
 use load::{Meter, Reading};
-use model::{ClientStage, Point};
+use model::Point;
 
 use super::engine::{Lines, S, Server, offer, run_with, work};
 
@@ -69,8 +69,7 @@ fn a_single_stage_is_the_whole() {
 
 #[test]
 fn clients_come_and_go() {
-    let stage =
-        |from_clients, to_clients, length_ns| ClientStage { length_ns, from_clients, to_clients };
+    let stage = |from, to, length_ns| model::Stage { length_ns, from, to };
     let stages =
         vec![stage(2, 2, S / 5), stage(2, 2, S / 2), stage(2, 10, S / 2), stage(0, 0, S / 4)];
     let pacing = Pacing::Closed { think: Think { ns: S / 200, is_drawn: false }, stages };
@@ -188,8 +187,7 @@ impl Meter for Steps {
 
 #[test]
 fn clients_of_a_closed_load_are_told_by_stage() {
-    let stage =
-        |clients, length_ns| ClientStage { length_ns, from_clients: clients, to_clients: clients };
+    let stage = model::Stage::level;
     let stages = vec![stage(2, 0), stage(2, S / 4), stage(6, S / 4)];
     let think = Think { ns: S / 250, is_drawn: true };
     let pacing = Pacing::Closed { think, stages };

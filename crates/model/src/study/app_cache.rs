@@ -83,7 +83,7 @@ impl Keys for Defaults {
             for data in sizes::of(profile, run) {
                 for load in run.clients().into_iter().map(Load::closed) {
                     let cache = app_cache(profile, data, &load, run);
-                    files_suit(&cache, load.clients())?;
+                    files_suit(&cache, load.clients)?;
                     cells.extend(run.on_each_target(&load, |target| {
                         let fill = target.backend.map_or(Fill::Save, |b| cache.fill.on(b));
                         Workload::AppCache(AppCache { fill, ..cache.clone() })
@@ -129,7 +129,7 @@ fn app_cache(
     AppCache {
         profile: data.map_or_else(|| name.clone(), |data| format!("{name}/{data}")),
         sizes_of: data.map(|_| name.clone()),
-        keys: keys.max(u64::from(load.clients())),
+        keys: keys.max(u64::from(load.clients)),
         tags,
         tags_of_record: (defaults.min_tags, defaults.max_tags),
         record_bytes: (defaults.min_rec_size, defaults.max_rec_size),

@@ -88,7 +88,7 @@ impl Keys for Defaults {
         for profile in run.chosen() {
             for clients in run.clients() {
                 let pipeline = profile.pipeline;
-                let load = Load::Closed { clients, one_session: false, pipeline, stages: vec![] };
+                let load = Load::closed(clients).pipelined(pipeline);
                 for data in profile.data.get_ref() {
                     let kv = workload(profile, *data, run);
                     cells.extend(run.on_each_target(&load, |_| Workload::Kv(kv.clone())));

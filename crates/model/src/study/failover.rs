@@ -10,9 +10,9 @@ use super::set::{Key, VALUE_BYTES, number};
 use super::targets::Stores;
 use super::{Fault, StudyError};
 use crate::action::{Act, Action};
-use crate::load::Load;
+use crate::arrivals::{Arrivals, STAGE_RATE_MAX};
+use crate::load::{Load, Schedule};
 use crate::plan::{Cell, Kv, Workload};
-use crate::stages::STAGE_RATE_MAX;
 
 /// Operations, in equal parts.
 const OPERATIONS: [&str; 2] = ["get", "set"];
@@ -77,13 +77,8 @@ impl Keys for Defaults {
         let mut cells = Vec::new();
         for profile in run.chosen() {
             for clients in run.clients() {
-                let load = Load::Open {
-                    rate_per_s: defaults.rate,
-                    poisson: true,
-                    clients,
-                    pipeline: 1,
-                    stages: Vec::new(),
-                };
+                let rate = Schedule::Steady(defaults.rate);
+                let load = Load::planned(Arrivals::Poisson, rate, clients);
                 let kv = workload(profile, run);
                 cells.extend(run.on_each_target(&load, |_| Workload::Kv(kv.clone())));
             }

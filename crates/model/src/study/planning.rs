@@ -170,10 +170,10 @@ impl<'a, K: Keys> Run<'a, K> {
         load: &Load,
         workload: impl Fn(&PlannedTarget) -> Workload,
     ) -> impl Iterator<Item = Cell> {
-        let suffix = if load.one_session() { "-one" } else { "" };
+        let suffix = if load.one_session { "-one" } else { "" };
         self.targets.iter().map(move |target| {
             let (workload, load, target) = (workload(target), load.clone(), target.name.clone());
-            let id = format!("{target}/{}/{}{suffix}", workload.profile(), load.clients());
+            let id = format!("{target}/{}/{}{suffix}", workload.profile(), load.clients);
             Cell { id, target, workload, load }
         })
     }

@@ -1,6 +1,6 @@
 use super::*;
 use crate::study::TargetChoice;
-use crate::{Generation, Program, Scale, Sessions, Stop};
+use crate::{Arrivals, Generation, Program, Scale, Schedule, Sessions, Stop};
 
 const SESSIONS: &str = include_str!("../../../../studies/sessions.toml");
 
@@ -235,8 +235,12 @@ fn a_load_that_a_workload_does_not_support_is_located() {
     let mut plan = study().plan(&choices()).unwrap();
     assert_eq!(plan.check(), Ok(()));
     let slos = vec!["p99<1ms".parse().unwrap()];
-    let search = crate::Search { slos, probe_ns: 1, rounds: 2, poisson: true };
-    plan.cells[3].load = crate::Load::Search { clients: 8, pipeline: 1, search };
+    let search = crate::Search { slos, probe_ns: 1, rounds: 2 };
+    let searched = |arrivals| Load::planned(arrivals, Schedule::Search(search.clone()), 8);
+    plan.cells[3].load = searched(Arrivals::Closed);
+    let why = plan.check().unwrap_err();
+    assert!(why.contains("load.arrivals` is `closed` (expected `poisson` or"), "{why}");
+    plan.cells[3].load = searched(Arrivals::Poisson);
     let why = plan.check().unwrap_err();
     let told =
         "`plan.cells[3].load` is `search for the highest rate with p99 < 1 ms, Poisson, over";

@@ -11,10 +11,11 @@ use super::planning::{Keys, Own, Run};
 use super::set::{Key, THINK_MS, VALUE_BYTES, list, named, number, put, within};
 use super::targets::Stores;
 use super::{Fault, StudyError};
-use crate::load::{Load, PEAK, RampSteps};
+use crate::arrivals::{Arrivals, STAGE_CLIENTS_MAX, STAGE_RATE_MAX};
+use crate::load::{Load, PEAK, Schedule, Shares};
 use crate::phase::{Control, Phase};
 use crate::plan::{Cell, Kv, Workload};
-use crate::stages::{ClientStage, SETTLE_SHARE, STAGE_CLIENTS_MAX, STAGE_RATE_MAX};
+use crate::stages::{SETTLE_SHARE, Stage};
 
 /// Name of the phase whose load is raised.
 pub const RAMP: &str = "ramp";
@@ -295,27 +296,23 @@ fn loads(profile: &Profile, run: &Run<'_, Defaults>) -> Vec<Load> {
     let stage_ns = size.stage_ms * 1_000_000;
     if profile.pace == Pace::Clients {
         let groups = profile.groups.as_ref().map_or(1, |groups| *groups.get_ref());
-        let stage = |number: u32| {
-            let clients = groups * size.step * number;
-            ClientStage { length_ns: stage_ns, from_clients: clients, to_clients: clients }
-        };
-        return vec![Load::Closed {
-            clients: most_clients(profile, size) as u32,
-            one_session: false,
-            pipeline: 1,
-            stages: (1..=size.stages).map(stage).collect(),
-        }];
+        let level = |number: u32| Stage::level(u64::from(groups * size.step * number), stage_ns);
+        let stages = Schedule::Stages((1..=size.stages).map(level).collect());
+        let clients = most_clients(profile, size) as u32;
+        return vec![Load { schedule: stages, ..Load::closed(clients) }];
     }
     let order = defaults.order;
-    let steps = match (&defaults.rates, &profile.permille) {
-        (Some(rates), _) => RampSteps::PerS(in_order(rates, order, seed)),
-        (None, Some(shares)) => RampSteps::Permille(in_order(shares.get_ref(), order, seed)),
-        (None, None) => RampSteps::Permille(vec![1_000]),
-    };
     // A stage behind one that was too much would begin with its queue.
     let rest_ns = if order == StageOrder::Shuffled { stage_ns } else { 0 };
-    let load =
-        |clients| Load::Ramp { clients, poisson: true, stage_ns, rest_ns, steps: steps.clone() };
+    let shares = |permille| Schedule::Shares(Shares { permille, stage_ns, rest_ns });
+    let schedule = match (&defaults.rates, &profile.permille) {
+        (Some(rates), _) => {
+            Schedule::Stages(Stage::with_rests(&in_order(rates, order, seed), stage_ns, rest_ns))
+        }
+        (None, Some(all)) => shares(in_order(all.get_ref(), order, seed)),
+        (None, None) => shares(vec![1_000]),
+    };
+    let load = |clients| Load::planned(Arrivals::Poisson, schedule.clone(), clients);
     run.clients().into_iter().map(load).collect()
 }
 
@@ -352,11 +349,10 @@ fn workload(profile: &Profile, load: &Load, run: &Run<'_, Defaults>) -> Kv {
     let Run { defaults, size, scale, study, .. } = run;
     let phase = |name: &str, length_ns: u64| timed(name, &OPERATIONS, length_ns, scale);
     let stage_ns = size.stage_ms * 1_000_000;
-    let (mut phases, ramp_ns, think_ms) = match load {
-        Load::Ramp { .. } => (vec![phase(PEAK, scale.measure_ms * 1_000_000)], load.ramp_ns(), 0.0),
-        Load::Closed { .. } | Load::Open { .. } | Load::Search { .. } => {
-            (Vec::new(), stage_ns * u64::from(size.stages), defaults.think_ms)
-        }
+    let (mut phases, think_ms) = if load.is_planned() {
+        (vec![phase(PEAK, scale.measure_ms * 1_000_000)], 0.0)
+    } else {
+        (Vec::new(), defaults.think_ms)
     };
     if let Some(share) = &profile.control_permille {
         phases.extend(
@@ -364,7 +360,7 @@ fn workload(profile: &Profile, load: &Load, run: &Run<'_, Defaults>) -> Kv {
                 .map(|(name, control)| Phase { control: Some(control), ..phase(name, stage_ns) }),
         );
     }
-    phases.push(phase(RAMP, ramp_ns));
+    phases.push(phase(RAMP, load.stages_ns()));
     Kv {
         profile: profile.name.get_ref().clone(),
         operations: plain(&OPERATIONS),
@@ -379,7 +375,7 @@ fn workload(profile: &Profile, load: &Load, run: &Run<'_, Defaults>) -> Kv {
         ttl_s: defaults.ttl_s,
         filled_share: 0.0,
         verify_one_in: study.verify_one_in,
-        threads: defaults.threads.min(load.clients()),
+        threads: defaults.threads.min(load.clients),
         think_ns: (think_ms * 1e6) as u64,
         think_is_drawn: think_ms > 0.0,
         follows: true,

@@ -26,9 +26,9 @@ fn kv(plan: &Plan) -> &Kv {
 }
 
 fn permille(plan: &Plan) -> Vec<u32> {
-    match &plan.cells[0].load {
-        Load::Ramp { steps: RampSteps::Permille(shares), .. } => shares.clone(),
-        other => panic!("{other}"),
+    match &plan.cells[0].load.schedule {
+        Schedule::Shares(shares) => shares.permille.clone(),
+        _ => panic!("{}", plan.cells[0].load),
     }
 }
 
@@ -64,16 +64,10 @@ fn the_default_plan_raises_the_rate_of_two_targets_and_lowers_it_again() {
 fn the_published_stages_add_a_client_to_each_group() {
     let sets = vec![("profile".into(), "putra-2024".into())];
     let plan = study().plan(&Choices { scale: Scale::Full, sets, ..choices() }).unwrap();
-    let Load::Closed { clients, stages, pipeline: 1, one_session: false } = &plan.cells[0].load
-    else {
-        panic!("{}", plan.cells[0].load)
-    };
-    assert_eq!((*clients, stages.len()), (2_400, 120));
-    let expected = |n: u32| ClientStage {
-        length_ns: 60_000_000_000,
-        from_clients: 20 * n,
-        to_clients: 20 * n,
-    };
+    let load = &plan.cells[0].load;
+    let Schedule::Stages(stages) = &load.schedule else { panic!("{load}") };
+    assert_eq!((load.arrivals, load.clients, stages.len()), (Arrivals::Closed, 2_400, 120));
+    let expected = |n: u64| Stage::level(20 * n, 60_000_000_000);
     assert_eq!((stages[0], stages[30]), (expected(1), expected(31)));
     assert_eq!(
         plan.cells[0].load.to_string(),
@@ -164,12 +158,9 @@ fn a_program_that_cannot_serve_a_product_is_refused() {
 fn rates_order_and_lengths_can_be_chosen() {
     let plan = with_sets(&[("rates", "1000,5000,9000"), ("order", "up"), ("stage_ms", "100")]);
     let plan = plan.unwrap();
-    let Load::Ramp { stage_ns, rest_ns: 0, steps, clients, poisson: true } = &plan.cells[0].load
-    else {
-        panic!("{}", plan.cells[0].load)
-    };
-    assert_eq!((*stage_ns, *clients), (100_000_000, 64));
-    assert_eq!(*steps, RampSteps::PerS(vec![1_000, 5_000, 9_000]));
+    let stages = [1_000, 5_000, 9_000].map(|rate| Stage::level(rate, 100_000_000));
+    let expected = Load::planned(Arrivals::Poisson, Schedule::Stages(stages.into()), 64);
+    assert_eq!(plan.cells[0].load, expected);
     assert_eq!(
         with_sets(&[("order", "up")]).unwrap().cells[0].load.to_string(),
         format!("up to 120 % of the peak in 16 steps of 0.6 s, Poisson, over 64 clients")
@@ -202,16 +193,15 @@ fn a_shuffled_order_has_each_rate_once_and_follows_from_the_seed() {
 
 #[test]
 fn shuffled_stages_have_rests_between_them() {
-    let plan = with_sets(&[("order", "shuffled"), ("rates", "100,200,300")]).unwrap();
-    let load = &plan.cells[0].load;
-    assert!(load.to_string().contains("rests of 0.6 s between them"), "{load}");
-    assert_eq!(load.ramp_ns(), 5 * 600_000_000);
-    let Workload::Kv(kv) = &plan.cells[0].workload else { panic!("{plan:?}") };
-    assert_eq!(kv.phases.last().unwrap().stop, Stop::AfterNs(load.ramp_ns()));
-    let Load::Open { stages, .. } = load.clone().at_peak(1e6) else { panic!("{load}") };
-    let rates: Vec<u64> = stages.iter().map(|stage| stage.from_per_s).collect();
-    assert_eq!((rates.len(), rates[1], rates[3]), (5, 0, 0));
-    assert!(rates[0] > 0 && rates[2] > 0 && rates[4] > 0, "{rates:?}");
+    for sets in [&[("order", "shuffled"), ("rates", "100,200,300")][..], &[("order", "shuffled")]] {
+        let plan = with_sets(sets).unwrap();
+        let load = &plan.cells[0].load;
+        assert_eq!(load.to_string().contains("rests of 0.6 s between them"), sets.len() == 1);
+        assert_eq!(kv(&plan).phases.last().unwrap().stop, Stop::AfterNs(load.stages_ns()));
+        let Schedule::Stages(stages) = load.clone().at_peak(1e6).schedule else { panic!("{load}") };
+        assert_eq!(load.stages_ns(), stages.len() as u64 * 600_000_000);
+        assert!(stages.iter().enumerate().all(|(i, stage)| (stage.from == 0) == (i % 2 == 1)));
+    }
 }
 
 #[test]
@@ -290,20 +280,18 @@ fn faults_of_a_file_are_located() {
 }
 
 #[test]
-fn a_ramp_at_its_peak_is_an_open_load() {
-    let steps = RampSteps::Permille(vec![100, 1_200]);
-    let ramp = Load::Ramp { clients: 3, poisson: true, stage_ns: 5, rest_ns: 0, steps };
-    let Load::Open { rate_per_s, clients, stages, .. } = ramp.clone().at_peak(10_000.0) else {
-        panic!("it is open")
-    };
-    let rates: Vec<_> = stages.iter().map(|s| (s.from_per_s, s.to_per_s, s.length_ns)).collect();
-    assert_eq!(rates, [(1_000, 1_000, 5), (12_000, 12_000, 5)]);
-    assert_eq!((rate_per_s, clients), (12_000, 3));
+fn shares_of_a_peak_become_stages() {
+    let shares = Shares { permille: vec![100, 1_200], stage_ns: 5, rest_ns: 0 };
+    let ramp = Load::planned(Arrivals::Poisson, Schedule::Shares(shares), 3);
+    let stages = vec![Stage::level(1_000, 5), Stage::level(12_000, 5)];
+    let at_peak = ramp.clone().at_peak(10_000.0);
+    assert_eq!(at_peak, Load { schedule: Schedule::Stages(stages), ..ramp.clone() });
+    assert_eq!((ramp.highest_per_s(), at_peak.highest_per_s()), (None, Some(12_000)));
     assert_eq!(ramp.in_phase(PEAK), Load::closed(3));
     assert_eq!(ramp.in_phase(RAMP), ramp);
     let stored = serde_json::to_string(&ramp).unwrap();
     assert_eq!(serde_json::from_str::<Load>(&stored).unwrap(), ramp);
-    assert!(stored.contains(r#""kind":"ramp""#) && stored.contains(r#"{"permille":[100,1200]}"#));
+    assert!(stored.contains(r#""schedule":{"shares":{"permille":[100,1200]"#), "{stored}");
 }
 
 #[test]
@@ -320,15 +308,11 @@ fn controls_have_an_order_a_share_and_keys_of_their_own() {
     assert_eq!(seen("swapped"), (Some((order(&["get", "set"]), 250, 500)), 2));
     assert_eq!(seen("apart"), (Some((order(&[]), 250, 500)), 1));
     assert_eq!((seen("peak"), seen("ramp")), ((None, 2), (None, 2)));
-    let Load::Open { rate_per_s, poisson: true, clients: 64, stages, .. } =
-        load.part(250, 40_000.0, 2)
-    else {
-        panic!("it is open")
-    };
-    assert_eq!((rate_per_s, stages.len()), (10_000, 0));
+    let steady = Schedule::Steady(10_000);
+    assert_eq!(load.part(250, 40_000.0, 2), Load { schedule: steady, ..load.clone() });
     // Of a closed load an operation by itself has a client to itself.
     let closed = Load::closed(100);
-    assert_eq!((closed.part(100, 0.0, 1).clients(), closed.part(100, 0.0, 2).clients()), (10, 20));
+    assert_eq!([1, 2].map(|n| closed.part(100, 0.0, n)), [10, 20].map(Load::closed));
     let text = RAMP_STUDY.replace("control_permille = 250", "control_permille = 501");
     let error = Study::parse("r.toml", &text).unwrap_err().to_string();
     assert!(error.contains("control_permille must be 1 to 500"), "{error}");

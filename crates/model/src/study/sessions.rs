@@ -93,7 +93,7 @@ fn loads(profile: &Profile, run: &Run<'_, Defaults>) -> Vec<Load> {
     let clients = run.clients();
     let mut loads: Vec<Load> = clients.iter().map(|c| Load::closed(*c)).collect();
     if let Some(&clients) = clients.last().filter(|c| profile.one_session && **c > 1) {
-        loads.push(Load::Closed { clients, one_session: true, pipeline: 1, stages: Vec::new() });
+        loads.push(Load { one_session: true, ..Load::closed(clients) });
     }
     loads
 }
@@ -109,7 +109,7 @@ fn sessions(profile: &Profile, load: &Load, run: &Run<'_, Defaults>) -> Sessions
         order: profile.order,
         generation: defaults.generation,
         filled: match profile.stop {
-            StopKind::Time => size.sessions.max(u64::from(load.clients())),
+            StopKind::Time => size.sessions.max(u64::from(load.clients)),
             StopKind::Count => 0,
         },
         value_bytes: defaults.value_bytes,

@@ -97,6 +97,5 @@ pub(super) fn asked(search: &SearchView) -> [(&'static str, String); 3] {
 /// Clients, and how requests are spaced: `50 clients, Poisson`.
 fn load(load: &Load) -> String {
     let peak = load.at_probe(Step { purpose: Purpose::Peak, rate_per_s: 0, length_ns: 0 });
-    let poisson = load.search().is_some_and(|search| search.poisson);
-    format!("{peak}, {}", if poisson { "Poisson" } else { "evenly spaced" })
+    format!("{peak}, {}", load.arrivals.spacing().unwrap_or_default())
 }

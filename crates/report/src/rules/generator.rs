@@ -1,7 +1,7 @@
 //! Whether the generator had the time to do what was planned: else it was measured, not the store.
 
 use model::calibration::NULL_FACTOR_MIN;
-use model::{Load, Point, Trial, Workload};
+use model::{Point, Trial, Workload};
 
 use crate::blocks::median;
 use crate::findings::Findings;
@@ -136,15 +136,13 @@ pub(super) fn null_server(measurement: &Measurement<'_>, findings: &mut Findings
         return;
     };
     let answered = || median(held.iter().filter_map(|(_, point)| Some(point.whole()?.rate_per_s)));
-    let (rate, seen, cure) = match cell.load.in_phase(phase) {
-        Load::Open { rate_per_s, .. } => {
-            let cure = "plan a lower --rate, or give the generator more --threads and CPUs";
-            (Some(rate_per_s as f64), "the plan is", cure)
-        }
-        Load::Closed { .. } | Load::Ramp { .. } | Load::Search { .. } => {
-            let cure = "give it more --threads and CPUs, or measure on a larger machine";
-            (answered(), "the server answered", cure)
-        }
+    let planned = cell.load.in_phase(phase).highest_per_s().map(|rate_per_s| rate_per_s as f64);
+    let (rate, seen, cure) = if planned.is_some() {
+        let cure = "plan a lower --rate, or give the generator more --threads and CPUs";
+        (planned, "the plan is", cure)
+    } else {
+        let cure = "give it more --threads and CPUs, or measure on a larger machine";
+        (answered(), "the server answered", cure)
     };
     let Some(rate) = rate else { return };
     let own_limit = || {

@@ -43,7 +43,7 @@ impl Sought<'_> {
             return None;
         }
         let load = &self.cell.load;
-        let (clients, pipeline) = (load.clients(), load.pipeline());
+        let (clients, pipeline) = (load.clients, load.pipeline);
         let why = format!(
             "its clients are the limit, above it requests waited for one of {clients} client(s) \
              with room (pipeline {pipeline}) while the store answered as quickly as at rest: give \

@@ -87,7 +87,7 @@ impl Sought<'_> {
             None => self.ended_early(&so_far, Some(block)),
             Some(Found::Rate { center, .. }) => ("found", per_s(center)),
             Some(Found::Nothing) => {
-                let clients = self.cell.load.clients();
+                let clients = self.cell.load.clients;
                 let why = block.points.first().and_then(|point| point.failure.as_ref());
                 let why = why.map_or("see its probe".into(), ToString::to_string);
                 let text = format!("{target} answered nothing that {clients} client(s) asked");

@@ -40,7 +40,7 @@ pub(super) fn caches(blocks: u32, rates: Rates) -> Recorded {
     let names = ["read", "write", "clean"];
     let plan = &mut recorded.header.plan;
     plan.study = "app-cache".into();
-    plan.cells.retain(|c| c.load.clients() == 8);
+    plan.cells.retain(|c| c.load.clients == 8);
     for cell in &mut plan.cells {
         cell.workload = Workload::AppCache(AppCache {
             profile: "steady".into(),

@@ -199,7 +199,7 @@ fn a_claim_says_why_the_table_leaves_its_pair_open() {
     let view = judge(&recorded);
     let pair = view.comparisons.iter().find(|c| {
         (c.a.as_str(), c.b.as_str(), c.operation.as_str()) == ("files", "redis", "read")
-            && c.load.clients() == 8
+            && c.load.clients == 8
     });
     let pair = pair.unwrap();
     let family = "clear alone but not among 18 comparisons: more blocks would tell";

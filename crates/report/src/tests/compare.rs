@@ -1,6 +1,6 @@
 //! Two runs next to each other: results, ramps and searches, what decides nothing, and the width.
 
-use model::{Load, Trial};
+use model::{Schedule, Trial};
 
 use super::outputs::plain;
 use super::ramp::{REDIS, Store, of, ramped, stages, truncate_stages};
@@ -149,9 +149,7 @@ fn ramps_of_other_loads_and_limits_are_not_compared() {
     let a = ramped(4, |_| ());
     let mut other = a.clone();
     for cell in &mut other.header.plan.cells {
-        if let Load::Ramp { clients, .. } = &mut cell.load {
-            *clients = 32;
-        }
+        cell.load.clients = 32;
     }
     let text = compared(&a, &other);
     assert!(text.contains("The runs have nothing in common that can be compared.\n"), "{text}");
@@ -215,7 +213,7 @@ fn searches_for_different_things_decide_nothing() {
     let more = super::search::Store { knee_per_s: 120_000.0, capacity_per_s: 150_000.0, ..STORE };
     let mut b = searched_in(5, more, |_| {});
     let cell = &mut b.header.plan.cells[0];
-    let model::Load::Search { search, .. } = &mut cell.load else { panic!("{cell:?}") };
+    let Schedule::Search(search) = &mut cell.load.schedule else { panic!("{cell:?}") };
     search.slos = vec!["p99<2ms".parse().unwrap()];
     cell.target = "valkey".into();
     b.header.plan.targets[0].name = "valkey".into();

@@ -148,7 +148,7 @@ fn json_has_the_keys_that_are_promised() {
     let cell = &value["cells"][4];
     assert_eq!((&cell["target"], &cell["operation"]), (&"redis".into(), &"read".into()));
     assert_eq!(cell["product"], "Redis 7.0.15");
-    assert_eq!(cell["load"]["kind"], "closed");
+    assert_eq!(cell["load"]["arrivals"], "closed");
     assert_eq!(cell["load"]["clients"], 1);
     for metric in ["rate_per_s", "service_ns_p50", "service_ns_p90", "response_ns_p90"] {
         assert!(cell["metrics"][metric]["lo"].is_f64(), "{metric}");

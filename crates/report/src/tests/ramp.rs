@@ -2,9 +2,9 @@
 
 use model::study::{Claim, Expectation, HighestRate};
 use model::{
-    Cell, Counts, ErrorClass, Failure, Kv, KvOperation, Load, OperationResult, PEAK, Phase, Point,
-    ProcessUse, Product, RampSteps, Sample, Series, Stop, StoreCounters, ThreadCpu, Trial,
-    Workload,
+    Arrivals, Cell, Counts, ErrorClass, Failure, Kv, KvOperation, Load, OperationResult, PEAK,
+    Phase, Point, ProcessUse, Product, Sample, Schedule, Series, Shares, Stop, StoreCounters,
+    ThreadCpu, Trial, Workload,
 };
 use stats::Histogram;
 use std::collections::BTreeMap;
@@ -101,13 +101,11 @@ fn cell(target: &str) -> Cell {
             phases: vec![phase(PEAK), phase("ramp")],
             ..Kv::default()
         }),
-        load: Load::Ramp {
-            clients: 64,
-            poisson: true,
-            stage_ns: STAGE_NS,
-            rest_ns: 0,
-            steps: RampSteps::Permille(shares()),
-        },
+        load: Load::planned(
+            Arrivals::Poisson,
+            Schedule::Shares(Shares { permille: shares(), stage_ns: STAGE_NS, rest_ns: 0 }),
+            64,
+        ),
     }
 }
 

@@ -8,7 +8,7 @@ use model::Point;
 
 fn row<'a>(view: &'a View, target: &str, operation: &str, clients: u32) -> &'a Row {
     let found =
-        |r: &&Row| r.target == target && r.operation == operation && r.load.clients() == clients;
+        |r: &&Row| r.target == target && r.operation == operation && r.load.clients == clients;
     view.cells.iter().find(found).unwrap()
 }
 
@@ -18,7 +18,7 @@ fn rows_stand_by_operation_and_targets_in_the_plans_order() {
     let order: Vec<_> = view
         .cells
         .iter()
-        .map(|r| format!("{} {} {}", r.load.clients(), r.operation, r.target))
+        .map(|r| format!("{} {} {}", r.load.clients, r.operation, r.target))
         .collect();
     assert_eq!(order[..4], ["1 write files", "1 write redis", "1 read files", "1 read redis"]);
     assert_eq!(order.len(), 12);
@@ -216,7 +216,7 @@ fn only_common_blocks_are_compared_and_a_later_trial_replaces_an_earlier() {
     recorded.trials.push(again);
     let view = judge(&recorded);
     assert_eq!(row(&view, "files", "read", 1).blocks, 5);
-    let one = view.comparisons.iter().find(|c| c.load.clients() == 8).unwrap();
+    let one = view.comparisons.iter().find(|c| c.load.clients == 8).unwrap();
     assert_eq!((one.blocks, one.doubt.as_deref()), (1, Some("1 block; 3 are needed")));
 }
 

@@ -1,8 +1,8 @@
 //! Searches: from probes in a record to the answer, and every reason why there is none.
 
 use model::{
-    Beyond, Cell, Counts, Due, ErrorClass, Failure, Kv, KvOperation, Load, NullRate,
-    OperationResult, Phase, Point, Search, Stop, Trial, Workload,
+    Arrivals, Beyond, Cell, Counts, Due, ErrorClass, Failure, Kv, KvOperation, Load, NullRate,
+    OperationResult, Phase, Point, Schedule, Search, Stop, Trial, Workload,
 };
 use stats::search::{Purpose, Step};
 use stats::{Histogram, Verdict};
@@ -109,13 +109,8 @@ fn planned(targets: &[&str], rounds: u32) -> Recorded {
     };
     plan.study = "find-max".into();
     plan.title = "Highest rate with p99<1ms: get=1".into();
-    let search = Search {
-        slos: vec!["p99<1ms".parse().unwrap()],
-        probe_ns: 1_000_000_000,
-        rounds,
-        poisson: true,
-    };
-    let load = Load::Search { clients: 50, pipeline: 1, search };
+    let search = Search { slos: vec!["p99<1ms".parse().unwrap()], probe_ns: 1_000_000_000, rounds };
+    let load = Load::planned(Arrivals::Poisson, Schedule::Search(search), 50);
     let cell = |target: &&str| Cell {
         id: format!("{target}/get=1/50"),
         target: (*target).into(),

@@ -2,8 +2,8 @@
 //! what and how much.
 
 use model::{
-    Condition, ErrorClass, Failure, Generation, Kv, KvOperation, Load, NullRate, Program,
-    RateStage, SealStatus, Workload,
+    Arrivals, Condition, ErrorClass, Failure, Generation, Kv, KvOperation, Load, NullRate, Program,
+    Schedule, SealStatus, Stage, Workload,
 };
 
 use crate::fixture::{change, run, sessions, set_intervals, usual};
@@ -98,7 +98,7 @@ fn a_failed_trial_of_an_available_target_counts() {
     assert!(text.contains("`redis/steady/8`: 1 of 5 trials failed"), "{text}");
     assert_eq!(view.failures.len(), 1);
     assert_eq!(view.failures[0].reason, "the server ended");
-    let row = view.cells.iter().find(|r| r.target == "redis" && r.load.clients() == 8).unwrap();
+    let row = view.cells.iter().find(|r| r.target == "redis" && r.load.clients == 8).unwrap();
     assert_eq!(row.blocks, 4, "a failed trial gives no numbers");
 }
 
@@ -392,7 +392,7 @@ pub(super) fn kv_run() -> Recorded {
 }
 
 pub(super) fn open() -> Load {
-    Load::Open { rate_per_s: 1_000, poisson: true, clients: 8, pipeline: 1, stages: Vec::new() }
+    Load::planned(Arrivals::Poisson, Schedule::Steady(1_000), 8)
 }
 
 #[test]
@@ -477,19 +477,16 @@ fn a_time_without_service_is_told_and_not_steady() {
 
 #[test]
 fn a_rate_that_moves_by_plan_is_no_drift() {
-    let view = |stages: Vec<RateStage>| {
+    let view = |schedule: Schedule| {
         let mut recorded = run(&["redis"], 5, usual);
-        let Load::Open { rate_per_s, poisson, clients, pipeline, .. } = open() else {
-            unreachable!("it is open")
-        };
-        as_kv(&mut recorded, &Load::Open { rate_per_s, poisson, clients, pipeline, stages }, 1.0);
+        as_kv(&mut recorded, &Load { schedule, ..open() }, 1.0);
         let rising: Vec<u64> = (0..20).map(|i| 100 + 50 * i).collect();
         set_intervals(&mut recorded, &rising);
         judge(&recorded)
     };
-    assert_eq!(view(Vec::new()).validity, Validity::NotSteady);
-    let climb = RateStage { length_ns: 2_000_000_000, from_per_s: 100, to_per_s: 1_000 };
-    assert_eq!(view(vec![climb]).validity, Validity::Valid);
+    assert_eq!(view(Schedule::Steady(1_000)).validity, Validity::NotSteady);
+    let climb = Stage { length_ns: 2_000_000_000, from: 100, to: 1_000 };
+    assert_eq!(view(Schedule::Stages(vec![climb])).validity, Validity::Valid);
 }
 
 #[test]
@@ -600,13 +597,7 @@ fn a_server_that_is_seen_at_its_limit_is_measured_also_when_the_null_server_is_n
 
 #[test]
 fn a_planned_rate_may_be_half_of_what_the_null_server_reaches() {
-    let open = |rate_per_s| Load::Open {
-        rate_per_s,
-        poisson: false,
-        clients: 8,
-        pipeline: 1,
-        stages: Vec::new(),
-    };
+    let open = |rate| Load::planned(Arrivals::Constant, Schedule::Steady(rate), 8);
     assert_eq!(beside_null(&open(10_000), Ok(20_000.0)).validity, Validity::Valid);
     let view = beside_null(&open(11_200), Ok(20_000.0));
     assert_eq!(view.validity, Validity::Invalid);

@@ -7,7 +7,8 @@ use drivers::wire::Dialect;
 use lab::Setup;
 use model::plan::{Effort, KvOperation, PlannedTarget};
 use model::{
-    Cell, Endpoint, Kv, Load, NetAddress, Phase, Plan, Scale, Stop, TargetChoice, Workload,
+    Arrivals, Cell, Endpoint, Kv, Load, NetAddress, Phase, Plan, Scale, Stop, TargetChoice,
+    Workload,
 };
 use rig::{Guard, Pinning};
 use std::collections::BTreeMap;
@@ -207,14 +208,14 @@ impl KvFlags {
                 check_own_keys(workload, dialect)?;
             }
         }
-        let targets = targets::planned(choices, &self.sets, (load.clients(), workload))?;
+        let targets = targets::planned(choices, &self.sets, (load.clients, workload))?;
         let is_here = targets.iter().any(|target| target.address.is_none())
             || choices.iter().filter_map(|c| c.endpoint.as_ref()).any(is_here);
         sense::bench(workload, load, blocks, targets.len(), is_here).map_err(CliError::usage)?;
         let cpus = Pinning::for_this_process().generator.len();
-        sense::threads("--threads", self.threads, load.clients(), cpus).map_err(CliError::usage)?;
+        sense::threads("--threads", self.threads, load.clients, cpus).map_err(CliError::usage)?;
         let cell = |target: &PlannedTarget| Cell {
-            id: format!("{}/{}/{}", target.name, workload.profile, load.clients()),
+            id: format!("{}/{}/{}", target.name, workload.profile, load.clients),
             target: target.name.clone(),
             workload: Workload::Kv(workload.clone()),
             load: load.clone(),
@@ -445,6 +446,11 @@ fn check_own_keys(kv: &Kv, dialect: Dialect) -> Result<(), CliError> {
     checked.map_err(|e| {
         CliError::usage(format!("--command {e}; --i-own-this-server allows every command"))
     })
+}
+
+/// How planned requests follow on each other.
+pub(in crate::commands) fn arrivals(even: bool) -> Arrivals {
+    if even { Arrivals::Constant } else { Arrivals::Poisson }
 }
 
 /// Reads the text of a flag.
