@@ -5,43 +5,10 @@ use std::sync::Arc;
 use super::permutation::Permutation;
 use super::ycsb;
 use super::zipf::Zipf;
-use super::{Distribution, Key, Random};
+use super::{Distribution, Key, KvError, Random};
 
 /// Most keys that can be chosen from: as many as the twelve digits of usual names tell apart.
 pub const KEYS_MAX: u64 = 1_000_000_000_000;
-
-/// Why keys cannot be chosen so.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum ChoiceError {
-    /// None, or too many.
-    #[error("`{0}` is not a number of keys, expected from 1 to 1000000000000")]
-    Keys(u64),
-    /// The middle of the bell is not among the keys.
-    #[error(
-        "`{mean}` is not a mean for {keys} keys, expected a share from 0 to 1 or the number of a \
-         key above 1 and below {keys}"
-    )]
-    Mean {
-        /// What was given.
-        mean: f64,
-        /// Keys to choose from.
-        keys: u64,
-    },
-    /// The bell is too flat, or has no width.
-    #[error(
-        "`{deviation}` is not a standard deviation for {keys} keys, expected a share above 0 and \
-         up to 1 or a number of keys up to {keys}"
-    )]
-    Deviation {
-        /// What was given.
-        deviation: f64,
-        /// Keys to choose from.
-        keys: u64,
-    },
-    /// A number that the distribution cannot have.
-    #[error("`{0}` is not a distribution, expected an exponent from 0 and shares from 0 to 1")]
-    Parameters(Distribution),
-}
 
 /// Which key an operation is about, by a [`Distribution`] over a number of keys.
 #[derive(Clone, Debug)]
@@ -77,12 +44,17 @@ impl KeyChoice {
     /// A choice among `keys` keys, numbered from 0.
     ///
     /// Errors: no keys or more than [`KEYS_MAX`], or numbers that the distribution cannot have.
-    pub fn new(distribution: Distribution, keys: u64) -> Result<Self, ChoiceError> {
+    pub fn new(distribution: Distribution, keys: u64) -> Result<Self, KvError> {
         if !(1..=KEYS_MAX).contains(&keys) {
-            return Err(ChoiceError::Keys(keys));
+            return Err(not_keys(keys));
         }
         let places = |scattered: bool| scattered.then(|| Permutation::new(keys));
-        let wrong = || ChoiceError::Parameters(distribution);
+        let wrong = || {
+            KvError(format!(
+                "`{distribution}` is not a distribution, expected an exponent from 0 and shares \
+                 from 0 to 1"
+            ))
+        };
         let share = |x: f64| if (0.0..=1.0).contains(&x) { Ok(x) } else { Err(wrong()) };
         let zipf = |s: f64| {
             if s.is_finite() && s >= 0.0 { Ok(Zipf::new(keys, s)) } else { Err(wrong()) }
@@ -99,9 +71,18 @@ impl KeyChoice {
             Distribution::Gaussian { mean, deviation } => {
                 let middle = absolute(mean, (keys - 1) as f64);
                 let width = absolute(deviation, keys as f64).filter(|width| *width > 0.0);
+                let wrong = |what: &str, expected: &str| {
+                    KvError(format!("{what} for {keys} keys, expected a share {expected} {keys}"))
+                };
                 Way::Gaussian(
-                    middle.ok_or(ChoiceError::Mean { mean, keys })?,
-                    width.ok_or(ChoiceError::Deviation { deviation, keys })?,
+                    middle.ok_or_else(|| {
+                        let expected = "from 0 to 1 or the number of a key above 1 and below";
+                        wrong(&format!("`{mean}` is not a mean"), expected)
+                    })?,
+                    width.ok_or_else(|| {
+                        let expected = "above 0 and up to 1 or a number of keys up to";
+                        wrong(&format!("`{deviation}` is not a standard deviation"), expected)
+                    })?,
                 )
             }
             Distribution::Hot { keys: part, operations, scattered } => Way::Hot {
@@ -116,15 +97,15 @@ impl KeyChoice {
     /// A choice among these keys only, each as likely as the others.
     ///
     /// Errors: none of them.
-    pub fn among(keys: &[Key]) -> Result<Self, ChoiceError> {
-        let last = keys.iter().max().ok_or(ChoiceError::Keys(0))?;
+    pub fn among(keys: &[Key]) -> Result<Self, KvError> {
+        let last = keys.iter().max().ok_or_else(|| not_keys(0))?;
         Ok(Self { keys: last.0 + 1, way: Way::Among(keys.into()) })
     }
 
     /// `keys` keys one after the other, of which `first` is the first.
     ///
     /// Errors: as [`Self::new`].
-    pub fn consecutive(first: u64, keys: u64) -> Result<Self, ChoiceError> {
+    pub fn consecutive(first: u64, keys: u64) -> Result<Self, KvError> {
         Ok(Self { way: Way::From(first), ..Self::new(Distribution::Sequential, keys)? })
     }
 
@@ -179,6 +160,10 @@ impl KeyChoice {
             hot + random.below(self.keys - hot)
         }
     }
+}
+
+fn not_keys(keys: u64) -> KvError {
+    KvError(format!("`{keys}` is not a number of keys, expected from 1 to {KEYS_MAX}"))
 }
 
 /// Up to 1 a share of `most`, above 1 the number itself; `None` when that is not from 0 to `most`.

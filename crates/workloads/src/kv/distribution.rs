@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use super::KvError;
+
 /// Exponent where none is given: YCSB's.
 const EXPONENT: f64 = 0.99;
 /// Mean and deviation where none are given, as shares: memtier's middle and sixth of the range.
@@ -61,30 +63,8 @@ pub enum Distribution {
     YcsbLatest,
 }
 
-/// Text that is no distribution.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum DistributionError {
-    /// No name of a distribution, or more numbers than it has.
-    #[error(
-        "`{0}` is not a distribution of keys, expected uniform, zipf[:EXPONENT[:ordered]], \
-         ycsb-zipfian, gauss[:MEAN:DEVIATION], sequential, hot[:KEYS:OPERATIONS[:ordered]], \
-         latest[:EXPONENT] or ycsb-latest"
-    )]
-    Unknown(String),
-    /// A number outside of its range, or none at all.
-    #[error("`{number}` in `{text}` is not {expected}")]
-    Number {
-        /// What was given.
-        text: String,
-        /// The part of it.
-        number: String,
-        /// What was expected, with an example.
-        expected: &'static str,
-    },
-}
-
 impl FromStr for Distribution {
-    type Err = DistributionError;
+    type Err = KvError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let parts: Vec<&str> = text.split(':').collect();
@@ -112,12 +92,18 @@ impl FromStr for Distribution {
             ["gauss", mean, deviation] => bell(text, mean, deviation)?,
             ["hot"] => Self::Hot { keys: HOT.0, operations: HOT.1, scattered },
             ["hot", keys, operations] => hot(text, keys, operations, scattered)?,
-            _ => return Err(DistributionError::Unknown(text.to_owned())),
+            _ => {
+                return Err(KvError(format!(
+                    "`{text}` is not a distribution of keys, expected uniform, \
+                     zipf[:EXPONENT[:ordered]], ycsb-zipfian, gauss[:MEAN:DEVIATION], sequential, \
+                     hot[:KEYS:OPERATIONS[:ordered]], latest[:EXPONENT] or ycsb-latest"
+                )));
+            }
         })
     }
 }
 
-fn bell(text: &str, mean: &str, deviation: &str) -> Result<Distribution, DistributionError> {
+fn bell(text: &str, mean: &str, deviation: &str) -> Result<Distribution, KvError> {
     let mean = number(
         text,
         mean,
@@ -135,12 +121,7 @@ fn bell(text: &str, mean: &str, deviation: &str) -> Result<Distribution, Distrib
     Ok(Distribution::Gaussian { mean, deviation })
 }
 
-fn hot(
-    text: &str,
-    keys: &str,
-    operations: &str,
-    scattered: bool,
-) -> Result<Distribution, DistributionError> {
+fn hot(text: &str, keys: &str, operations: &str, scattered: bool) -> Result<Distribution, KvError> {
     let share = |n| {
         number(text, n, "a share, expected a number from 0 to 1: for example hot:0.1:0.9", |x| {
             (0.0..=1.0).contains(&x)
@@ -155,13 +136,9 @@ fn number(
     number: &str,
     expected: &'static str,
     fits: impl Fn(f64) -> bool,
-) -> Result<f64, DistributionError> {
+) -> Result<f64, KvError> {
     let parsed = number.parse::<f64>().ok().filter(|x| x.is_finite() && fits(*x));
-    parsed.ok_or_else(|| DistributionError::Number {
-        text: text.to_owned(),
-        number: number.to_owned(),
-        expected,
-    })
+    parsed.ok_or_else(|| KvError(format!("`{number}` in `{text}` is not {expected}")))
 }
 
 impl fmt::Display for Distribution {

@@ -3,18 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::Random;
-
-/// Weights that cannot be drawn from.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum MixError {
-    /// Negative, infinite or not a number.
-    #[error("`{0}` is not a weight, expected a number from 0")]
-    Weight(f64),
-    /// None, or nothing but zeros.
-    #[error("no weight is above 0, expected at least one")]
-    Nothing,
-}
+use super::{KvError, Random};
 
 /// Draws one of several things by weight.
 ///
@@ -40,14 +29,14 @@ impl Mix {
     /// Things 0, 1, … with probabilities in proportion to `weights`.
     ///
     /// Errors: a weight that is negative or not finite, or none above 0.
-    pub fn new(weights: &[f64]) -> Result<Self, MixError> {
+    pub fn new(weights: &[f64]) -> Result<Self, KvError> {
         if let Some(wrong) = weights.iter().find(|w| !w.is_finite() || **w < 0.0) {
-            return Err(MixError::Weight(*wrong));
+            return Err(KvError(format!("`{wrong}` is not a weight, expected a number from 0")));
         }
         // Divided by the largest first: a sum of finite weights may be infinite.
         let largest = weights.iter().copied().fold(0.0, f64::max);
         if largest <= 0.0 {
-            return Err(MixError::Nothing);
+            return Err(KvError("no weight is above 0, expected at least one".into()));
         }
         let sum: f64 = weights.iter().map(|w| w / largest).sum();
         let shares: Vec<f64> = weights.iter().map(|w| w / largest / sum).collect();
@@ -88,49 +77,8 @@ fn columns(shares: &[f64]) -> Vec<Column> {
     columns
 }
 
-/// Text that is no list of weights.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum WeightsError {
-    /// A part without a name.
-    #[error(
-        "`{part}` at character {at} of `{text}` has no name, expected NAME=WEIGHT: for example \
-         get=0.9,set=0.1"
-    )]
-    Name {
-        /// What was given.
-        text: String,
-        /// The part of it.
-        part: String,
-        /// Where the part begins, in characters from 1.
-        at: usize,
-    },
-    /// A weight that is none.
-    #[error(
-        "`{weight}` at character {at} of `{text}` is not a weight, expected a number from 0: for \
-         example get=0.9,set=0.1"
-    )]
-    Weight {
-        /// What was given.
-        text: String,
-        /// The weight in it.
-        weight: String,
-        /// Where it begins, in characters from 1.
-        at: usize,
-    },
-    /// The same name twice.
-    #[error("`{name}` at character {at} of `{text}` was named before, expected each name once")]
-    Twice {
-        /// What was given.
-        text: String,
-        /// The name.
-        name: String,
-        /// Where it stands the second time, in characters from 1.
-        at: usize,
-    },
-    /// Nothing would ever be drawn.
-    #[error("`{0}` has no weight above 0, expected at least one: for example get=0.9,set=0.1")]
-    Nothing(String),
-}
+/// What weights look like.
+const EXAMPLE: &str = ": for example get=0.9,set=0.1";
 
 /// Names with weights, as in `get=0.9,set=0.1`; a name alone has the weight 1.
 ///
@@ -155,7 +103,7 @@ impl Weights {
 }
 
 impl FromStr for Weights {
-    type Err = WeightsError;
+    type Err = KvError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let mut pairs: Vec<(String, f64)> = Vec::new();
@@ -163,33 +111,38 @@ impl FromStr for Weights {
         for part in text.split(',') {
             let (name, weight) = weighted(text, part, at)?;
             if pairs.iter().any(|(known, _)| *known == name) {
-                return Err(WeightsError::Twice { text: text.to_owned(), name, at });
+                let problem = "was named before, expected each name once";
+                return Err(KvError(format!("`{name}` at character {at} of `{text}` {problem}")));
             }
             pairs.push((name, weight));
             at += part.chars().count() + 1;
         }
         if pairs.iter().all(|(_, weight)| *weight <= 0.0) {
-            return Err(WeightsError::Nothing(text.to_owned()));
+            return Err(KvError(format!(
+                "`{text}` has no weight above 0, expected at least one{EXAMPLE}"
+            )));
         }
         Ok(Self(pairs))
     }
 }
 
 /// Name and weight of a part that begins at character `at`.
-fn weighted(text: &str, part: &str, at: usize) -> Result<(String, f64), WeightsError> {
+fn weighted(text: &str, part: &str, at: usize) -> Result<(String, f64), KvError> {
     let (name, weight) = match part.rsplit_once('=') {
         Some((name, weight)) => (name, Some(weight)),
         None => (part, None),
     };
     if name.trim().is_empty() {
-        return Err(WeightsError::Name { text: text.to_owned(), part: part.to_owned(), at });
+        return Err(KvError(format!(
+            "`{part}` at character {at} of `{text}` has no name, expected NAME=WEIGHT{EXAMPLE}"
+        )));
     }
     let Some(weight) = weight else { return Ok((name.trim().to_owned(), 1.0)) };
     let parsed = weight.trim().parse::<f64>().ok().filter(|w| w.is_finite() && *w >= 0.0);
-    let parsed = parsed.ok_or_else(|| WeightsError::Weight {
-        text: text.to_owned(),
-        weight: weight.to_owned(),
-        at: at + name.chars().count() + 1,
+    let parsed = parsed.ok_or_else(|| {
+        let at = at + name.chars().count() + 1;
+        let problem = "is not a weight, expected a number from 0";
+        KvError(format!("`{weight}` at character {at} of `{text}` {problem}{EXAMPLE}"))
     })?;
     Ok((name.trim().to_owned(), parsed))
 }

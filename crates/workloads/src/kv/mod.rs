@@ -33,17 +33,22 @@ pub mod written;
 mod ycsb;
 mod zipf;
 
-pub use choice::{ChoiceError, KEYS_MAX, KeyChoice};
+pub use choice::{KEYS_MAX, KeyChoice};
 pub use digits::write_over_zeros;
-pub use distribution::{Distribution, DistributionError};
-pub use mix::{Inserts, Mix, MixError, Weights, WeightsError};
-pub use names::{KeyNames, NamesError, UUID};
-pub use preset::{Preset, PresetError};
+pub use distribution::Distribution;
+pub use mix::{Inserts, Mix, Weights};
+pub use names::{KeyNames, UUID};
+pub use preset::Preset;
 pub use random::{Random, Stream};
-pub use sizes::{Sizes, SizesError};
+pub use sizes::Sizes;
 pub use user::JSON;
 pub use values::{ValueCheck, Values, values_of};
 pub use written::{SAMPLED_MIN, Written};
+
+/// Keys, sizes or weights that cannot be had: a sentence with what was given and what was expected.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct KvError(pub(crate) String);
 
 /// Number of a key, from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

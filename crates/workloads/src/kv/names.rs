@@ -3,7 +3,7 @@
 
 use super::digits::write_over_zeros;
 use super::uuid::{UUID_BYTES, Uuids};
-use super::{Key, Random, Sizes};
+use super::{Key, KvError, Random, Sizes};
 
 /// How names that are UUIDs are spelled where lengths of names are.
 pub const UUID: &str = "uuid";
@@ -11,42 +11,6 @@ pub const UUID: &str = "uuid";
 const DIGITS: usize = 12;
 /// Stream of [`Random`] that lengths of names are drawn from.
 const STREAM: u64 = 0x6e61_6d65;
-
-/// Why keys cannot be named so.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NamesError {
-    /// The prefix would end a request of memcached's protocol in the middle of a name.
-    #[error("`{}` is no prefix of keys, expected one without white space and control characters",
-        .0.escape_debug())]
-    Prefix(String),
-    /// The largest key's number has more digits than there is room for.
-    #[error("`{digits}` digits do not hold the numbers of {keys} keys, expected at least {least}")]
-    Digits {
-        /// Digits that were asked for.
-        digits: usize,
-        /// Keys to be named.
-        keys: u64,
-        /// Digits of the largest number.
-        least: usize,
-    },
-    /// Some names would be shorter than prefix and number.
-    #[error(
-        "names of `{sizes}` bytes are too short for {keys} keys, expected at least {least}: the \
-         prefix has {prefix} and the largest number {digits}"
-    )]
-    Sizes {
-        /// Lengths that were asked for.
-        sizes: String,
-        /// Keys to be named.
-        keys: u64,
-        /// Bytes of the shortest possible name.
-        least: usize,
-        /// Bytes of the prefix.
-        prefix: usize,
-        /// Digits of the largest number.
-        digits: usize,
-    },
-}
 
 /// How keys are named: a prefix, then the key's number padded with zeros, or a UUID.
 ///
@@ -81,17 +45,20 @@ impl KeyNames {
     /// from.
     ///
     /// Errors: a prefix with white space or control characters.
-    pub fn new(prefix: &str) -> Result<Self, NamesError> {
+    pub fn new(prefix: &str) -> Result<Self, KvError> {
         Ok(Self::of_length(checked(prefix)?, DIGITS, None))
     }
 
     /// Names of `prefix` and `digits` digits for `keys` keys, those that will be inserted included.
     ///
     /// Errors: fewer digits than the largest number has, or a prefix as for [`Self::new`].
-    pub fn with_digits(prefix: &str, digits: usize, keys: u64) -> Result<Self, NamesError> {
+    pub fn with_digits(prefix: &str, digits: usize, keys: u64) -> Result<Self, KvError> {
         let least = digits_of(keys);
         if digits < least {
-            return Err(NamesError::Digits { digits, keys, least });
+            return Err(KvError(format!(
+                "`{digits}` digits do not hold the numbers of {keys} keys, expected at least \
+                 {least}"
+            )));
         }
         Ok(Self::of_length(checked(prefix)?, digits, None))
     }
@@ -102,12 +69,15 @@ impl KeyNames {
     /// prefix and the digits of the largest number are exactly that long.
     ///
     /// Errors: another distribution that has such lengths, or a prefix as for [`Self::new`].
-    pub fn sized(prefix: &str, sizes: Sizes, seed: u64, keys: u64) -> Result<Self, NamesError> {
+    pub fn sized(prefix: &str, sizes: Sizes, seed: u64, keys: u64) -> Result<Self, KvError> {
         let (prefix, digits) = (checked(prefix)?, digits_of(keys));
         let least = prefix.len() + digits;
         if sizes.min() < least && !sizes.is_published() {
-            let (sizes, prefix) = (sizes.to_string(), prefix.len());
-            return Err(NamesError::Sizes { sizes, keys, least, prefix, digits });
+            return Err(KvError(format!(
+                "names of `{sizes}` bytes are too short for {keys} keys, expected at least \
+                 {least}: the prefix has {} and the largest number {digits}",
+                prefix.len()
+            )));
         }
         let longest = sizes.max().max(least) - prefix.len();
         let seed = Random::new(seed, STREAM, 0).next_u64();
@@ -118,7 +88,7 @@ impl KeyNames {
     /// Names of `prefix` and a UUID that follows from the seed and the key.
     ///
     /// Errors: a prefix as for [`Self::new`].
-    pub fn uuids(prefix: &str, seed: u64) -> Result<Self, NamesError> {
+    pub fn uuids(prefix: &str, seed: u64) -> Result<Self, KvError> {
         let names = Self::of_length(checked(prefix)?, UUID_BYTES, None);
         Ok(Self { uuids: Some(Uuids::new(seed)), ..names })
     }
@@ -169,9 +139,15 @@ impl KeyNames {
 }
 
 /// A prefix that every protocol takes.
-fn checked(prefix: &str) -> Result<&str, NamesError> {
+fn checked(prefix: &str) -> Result<&str, KvError> {
     let breaks = |c: char| c.is_whitespace() || c.is_control();
-    if prefix.contains(breaks) { Err(NamesError::Prefix(prefix.to_owned())) } else { Ok(prefix) }
+    if prefix.contains(breaks) {
+        return Err(KvError(format!(
+            "`{}` is no prefix of keys, expected one without white space and control characters",
+            prefix.escape_debug()
+        )));
+    }
+    Ok(prefix)
 }
 
 /// Decimal digits of the largest of `keys` numbers from 0.

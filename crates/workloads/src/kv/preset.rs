@@ -14,7 +14,7 @@
 
 use std::str::FromStr;
 
-use super::{Distribution, DistributionError, Sizes, SizesError, Weights, WeightsError};
+use super::{Distribution, KvError, Sizes, Weights};
 
 /// A published workload.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,125 +35,46 @@ pub struct Preset {
     pub ttl_s: Option<u64>,
 }
 
-/// A line of the table.
-struct Line {
-    name: &'static str,
-    title: &'static str,
-    operations: &'static str,
-    keys: &'static str,
-    values: &'static str,
-    name_bytes: Option<usize>,
-    ttl_s: Option<u64>,
-}
-
-/// The lines of YCSB and those of Twitter's clusters.
-const LINES: [Line; 10] = [
-    ycsb("ycsb-a", "YCSB A, update heavy", "read=0.5,update=0.5", "ycsb-zipfian"),
-    ycsb("ycsb-b", "YCSB B, read mostly", "read=0.95,update=0.05", "ycsb-zipfian"),
-    ycsb("ycsb-c", "YCSB C, read only", "read=1", "ycsb-zipfian"),
-    ycsb("ycsb-d", "YCSB D, read latest", "read=0.95,insert=0.05", "ycsb-latest"),
-    ycsb("ycsb-f", "YCSB F, read-modify-write", "read=0.5,read-modify-write=0.5", "ycsb-zipfian"),
-    Line {
-        name: "twitter-c12",
-        title: "Twitter cluster 12, write heavy",
-        operations: "update=0.8,read=0.2",
-        keys: "zipf:0.3048",
-        values: "1030",
-        name_bytes: Some(44),
-        ttl_s: Some(300),
-    },
-    Line {
-        name: "twitter-c15",
-        title: "Twitter cluster 15, written once",
-        operations: "update=1",
-        keys: "zipf:0.0242",
-        values: "102",
-        name_bytes: Some(18),
-        ttl_s: Some(30),
-    },
-    Line {
-        name: "twitter-c31",
-        title: "Twitter cluster 31, written and seldom read",
-        operations: "update=0.94,read=0.06",
-        keys: "zipf:0",
-        values: "15",
-        name_bytes: Some(41),
-        ttl_s: Some(60),
-    },
-    Line {
-        name: "twitter-c37",
-        title: "Twitter cluster 37, large values",
-        operations: "update=0.37,read=0.63",
-        keys: "zipf:0.4251",
-        values: "20134",
-        name_bytes: Some(72),
-        ttl_s: Some(20),
-    },
-    Line {
-        name: "twitter-c52",
-        title: "Twitter cluster 52, balanced",
-        operations: "read=0.93,update=0.06",
-        keys: "zipf:1.2117",
-        values: "273",
-        name_bytes: Some(20),
-        ttl_s: Some(86_400),
-    },
+/// Name, title, operations, keys, lengths of values and of names, and lifetimes; `-` for none.
+const LINES: [&str; 10] = [
+    "ycsb-a|YCSB A, update heavy|read=0.5,update=0.5|ycsb-zipfian|1000|-|-",
+    "ycsb-b|YCSB B, read mostly|read=0.95,update=0.05|ycsb-zipfian|1000|-|-",
+    "ycsb-c|YCSB C, read only|read=1|ycsb-zipfian|1000|-|-",
+    "ycsb-d|YCSB D, read latest|read=0.95,insert=0.05|ycsb-latest|1000|-|-",
+    "ycsb-f|YCSB F, read-modify-write|read=0.5,read-modify-write=0.5|ycsb-zipfian|1000|-|-",
+    "twitter-c12|Twitter cluster 12, write heavy|update=0.8,read=0.2|zipf:0.3048|1030|44|300",
+    "twitter-c15|Twitter cluster 15, written once|update=1|zipf:0.0242|102|18|30",
+    "twitter-c31|Twitter cluster 31, written and seldom read|update=0.94,read=0.06|zipf:0|15|41|60",
+    "twitter-c37|Twitter cluster 37, large values|update=0.37,read=0.63|zipf:0.4251|20134|72|20",
+    "twitter-c52|Twitter cluster 52, balanced|read=0.93,update=0.06|zipf:1.2117|273|20|86400",
 ];
-
-const fn ycsb(
-    name: &'static str,
-    title: &'static str,
-    operations: &'static str,
-    keys: &'static str,
-) -> Line {
-    Line { name, title, operations, keys, values: "1000", name_bytes: None, ttl_s: None }
-}
-
-/// A preset that there is not, or one whose line cannot be read.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum PresetError {
-    /// No such name.
-    #[error("`{name}` is no published workload, expected one of {known}")]
-    Unknown {
-        /// What was given.
-        name: String,
-        /// The names that there are.
-        known: String,
-    },
-    /// Its operations cannot be read.
-    #[error(transparent)]
-    Operations(#[from] WeightsError),
-    /// Its distribution cannot be read.
-    #[error(transparent)]
-    Keys(#[from] DistributionError),
-    /// Its lengths cannot be read.
-    #[error(transparent)]
-    Values(#[from] SizesError),
-}
 
 impl Preset {
     /// Names of all presets.
     pub fn names() -> impl Iterator<Item = &'static str> {
-        LINES.iter().map(|line| line.name)
+        LINES.iter().filter_map(|line| line.split('|').next())
     }
 }
 
 impl FromStr for Preset {
-    type Err = PresetError;
+    type Err = KvError;
 
     fn from_str(name: &str) -> Result<Self, Self::Err> {
-        let line = LINES.iter().find(|line| line.name == name).ok_or_else(|| {
-            let known = Self::names().collect::<Vec<_>>().join(", ");
-            PresetError::Unknown { name: name.to_owned(), known }
-        })?;
+        let line = Self::names().position(|known| known == name).map(|at| LINES[at].split('|'));
+        let parts = line.and_then(|line| <[&str; 7]>::try_from(line.collect::<Vec<_>>()).ok());
+        let [name, title, operations, keys, values, name_bytes, ttl_s] =
+            parts.ok_or_else(|| {
+                let known = Self::names().collect::<Vec<_>>().join(", ");
+                KvError(format!("`{name}` is no published workload, expected one of {known}"))
+            })?;
         Ok(Self {
-            name: line.name,
-            title: line.title,
-            operations: line.operations.parse()?,
-            keys: line.keys.parse()?,
-            values: line.values.parse()?,
-            name_bytes: line.name_bytes,
-            ttl_s: line.ttl_s,
+            name,
+            title,
+            operations: operations.parse()?,
+            keys: keys.parse()?,
+            values: values.parse()?,
+            name_bytes: name_bytes.parse().ok(),
+            ttl_s: ttl_s.parse().ok(),
         })
     }
 }

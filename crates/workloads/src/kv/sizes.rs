@@ -7,7 +7,7 @@ use std::sync::Arc;
 use stats::units::{UnitError, parse_bytes};
 
 use super::published::Published;
-use super::{Key, Mix, Random};
+use super::{Key, KvError, Mix, Random};
 
 /// Longest value, in bytes: the limit of Redis for a string, 512 MiB.
 const LIMIT: u64 = 512 << 20;
@@ -46,50 +46,6 @@ struct Entry {
     most: usize,
     /// Above 0; shares are in proportion to it.
     weight: f64,
-}
-
-/// Text that names no lengths.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum SizesError {
-    /// Not a length.
-    #[error(
-        "`{part}` in `{text}` is no size, expected BYTES or LEAST-MOST, a list of them with \
-         weights, etc or etc-keys: for example 1KiB, 64-4096 or 100:3,1024:1"
-    )]
-    Size {
-        /// What was given.
-        text: String,
-        /// The part of it.
-        part: String,
-    },
-    /// The range ends before it begins.
-    #[error(
-        "`{part}` in `{text}` is no range, expected the smaller size first: for example 64-4096"
-    )]
-    Range {
-        /// What was given.
-        text: String,
-        /// The part of it.
-        part: String,
-    },
-    /// Not a weight.
-    #[error(
-        "`{weight}` in `{text}` is no weight, expected a number above 0: for example 100:3,1024:1"
-    )]
-    Weight {
-        /// What was given.
-        text: String,
-        /// The part of it.
-        weight: String,
-    },
-    /// Longer than any store takes.
-    #[error("`{part}` in `{text}` is too large, expected at most 512MiB")]
-    TooLarge {
-        /// What was given.
-        text: String,
-        /// The part of it.
-        part: String,
-    },
 }
 
 impl Sizes {
@@ -178,7 +134,7 @@ fn within(least: usize, most: usize, random: &mut Random) -> usize {
 }
 
 impl FromStr for Sizes {
-    type Err = SizesError;
+    type Err = KvError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let text = text.trim();
@@ -192,9 +148,7 @@ impl FromStr for Sizes {
             [Entry { least, most, .. }] => Kind::Range(least, most),
             _ => {
                 let weights: Vec<f64> = entries.iter().map(|e| e.weight).collect();
-                let wrong =
-                    |_| SizesError::Weight { text: text.to_owned(), weight: text.to_owned() };
-                let mix = Mix::new(&weights).map_err(wrong)?;
+                let mix = Mix::new(&weights).map_err(|_| not_weight(text, text))?;
                 Kind::List(Arc::new(List { entries, mix }))
             }
         };
@@ -203,30 +157,35 @@ impl FromStr for Sizes {
 }
 
 /// Reads `SIZE`, `SIZE-SIZE`, `SIZE:WEIGHT` or `SIZE-SIZE:WEIGHT`.
-fn entry(text: &str, part: &str) -> Result<Entry, SizesError> {
+fn entry(text: &str, part: &str) -> Result<Entry, KvError> {
     let (sizes, weight) = part.split_once(':').unwrap_or((part, "1"));
     let above_0 = weight.trim().parse::<f64>().ok().filter(|w| w.is_finite() && *w > 0.0);
-    let weight = above_0.ok_or_else(|| SizesError::Weight {
-        text: text.to_owned(),
-        weight: weight.trim().to_owned(),
-    })?;
+    let weight = above_0.ok_or_else(|| not_weight(weight.trim(), text))?;
     let (least, most) = sizes.split_once('-').unwrap_or((sizes, sizes));
     let (least, most) = (size(text, sizes, least)?, size(text, sizes, most)?);
     if least > most {
-        let part = sizes.trim().to_owned();
-        return Err(SizesError::Range { text: text.to_owned(), part });
+        let problem = "is no range, expected the smaller size first: for example 64-4096";
+        return Err(KvError(format!("`{}` in `{text}` {problem}", sizes.trim())));
     }
     Ok(Entry { least, most, weight })
 }
 
 /// Reads one length, the whole or a half of `part`.
-fn size(text: &str, part: &str, size: &str) -> Result<usize, SizesError> {
-    let (text, part) = (text.to_owned(), part.trim().to_owned());
-    match parse_bytes(size) {
-        Ok(bytes) if bytes <= LIMIT => Ok(bytes as usize),
-        Ok(_) | Err(UnitError::TooLarge { .. }) => Err(SizesError::TooLarge { text, part }),
-        Err(_) => Err(SizesError::Size { text, part }),
-    }
+fn size(text: &str, part: &str, size: &str) -> Result<usize, KvError> {
+    let problem = match parse_bytes(size) {
+        Ok(bytes) if bytes <= LIMIT => return Ok(bytes as usize),
+        Ok(_) | Err(UnitError::TooLarge { .. }) => "is too large, expected at most 512MiB",
+        Err(_) => {
+            "is no size, expected BYTES or LEAST-MOST, a list of them with weights, etc or \
+             etc-keys: for example 1KiB, 64-4096 or 100:3,1024:1"
+        }
+    };
+    Err(KvError(format!("`{}` in `{text}` {problem}", part.trim())))
+}
+
+fn not_weight(weight: &str, text: &str) -> KvError {
+    let expected = "expected a number above 0: for example 100:3,1024:1";
+    KvError(format!("`{weight}` in `{text}` is no weight, {expected}"))
 }
 
 impl fmt::Display for Sizes {

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use super::user::{DRAWN_BYTES, USER_BYTES, USERNAME, user};
 use super::uuid::Uuids;
-use super::{JSON, Sizes, SizesError};
+use super::{JSON, KvError, Sizes};
 use crate::values::{ALPHABET, GOLDEN, STAMP, mix, scatter, value_into};
 
 /// Characters of the pool, a power of two; small enough to stay in a CPU's own cache.
@@ -209,7 +209,7 @@ impl Values {
 /// How long values are and what they consist of, by what users write for it: a size, or [`JSON`].
 ///
 /// Errors: text that names no sizes.
-pub fn values_of(text: &str, seed: u64) -> Result<(Sizes, Values), SizesError> {
+pub fn values_of(text: &str, seed: u64) -> Result<(Sizes, Values), KvError> {
     if text == JSON {
         return Ok((Sizes::all(USER_BYTES), Values::users(seed)));
     }
