@@ -88,56 +88,17 @@ impl Default for Options {
     }
 }
 
-/// Why TLS cannot be spoken so.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum TlsError {
-    /// A file or directory cannot be read, or holds something else.
-    #[error("`{path}` is no file of {what}: {problem} (expected PEM)")]
-    File {
-        /// What was looked for.
-        what: &'static str,
-        /// Where.
-        path: String,
-        /// What is wrong with it.
-        problem: String,
-    },
-    /// No authority is known.
-    #[error("the system has no trusted authorities (expected a file or directory of them)")]
-    NoAuthorities,
-    /// Only one of certificate and key.
-    #[error("a client's certificate and its key belong together (expected the {0} too)")]
-    Half(&'static str),
-    /// The client's certificate and key cannot be used.
-    #[error("the client's certificate `{0}` and its key do not go together or cannot be used: {1}")]
-    Identity(String, String),
-    /// A host that no certificate can be for.
-    #[error("`{0}` is no name of a server (expected a host name or an IP address)")]
-    Name(String),
-    /// No cipher suite of the list is known.
-    #[error("no cipher suite of `{list}` is known (expected some of {known})")]
-    Ciphers {
-        /// The list.
-        list: String,
-        /// All that would do.
-        known: String,
-    },
-    /// No version is left.
-    #[error("no version of TLS is both new and old enough (expected an oldest before the newest)")]
-    Versions,
-    /// Something else.
-    #[error("TLS cannot be set up: {0}")]
-    Other(String),
-}
-
 /// Reads the files that the options name, for connections to `host`.
 ///
-/// Errors: those of [`TlsError`]; nothing is connected to.
-pub fn client(options: &Options, host: &str) -> Result<Tls, TlsError> {
+/// Errors: a sentence for people; nothing is connected to.
+pub fn client(options: &Options, host: &str) -> Result<Tls, String> {
     let name = options.name.as_deref().unwrap_or(host);
-    let name = ServerName::try_from(name.to_string()).map_err(|_| TlsError::Name(name.into()))?;
+    let name = ServerName::try_from(name.to_string()).map_err(|_| {
+        format!("`{name}` is no name of a server (expected a host name or an IP address)")
+    })?;
     let provider = Arc::new(provider(options)?);
     let verifier = verifier(options, &provider)?;
-    let other = |e: rustls::Error| TlsError::Other(e.to_string());
+    let other = |e: rustls::Error| format!("TLS cannot be set up: {e}");
     let builder = ClientConfig::builder_with_provider(provider)
         .with_protocol_versions(&versions(options)?)
         .map_err(other)?
@@ -147,7 +108,11 @@ pub fn client(options: &Options, host: &str) -> Result<Tls, TlsError> {
         None => builder.with_no_client_auth(),
         Some((chain, key)) => builder.with_client_auth_cert(chain, key).map_err(|e| {
             let path = options.certificate.as_deref().unwrap_or(Path::new(""));
-            TlsError::Identity(path.display().to_string(), e.to_string())
+            let path = path.display();
+            format!(
+                "the client's certificate `{path}` and its key do not go together or cannot be \
+                 used: {e}"
+            )
         })?,
     };
     Ok(Tls { config: Arc::new(config), name })
@@ -168,15 +133,19 @@ pub(crate) fn of_target(
         ..Options::default()
     };
     let tls = client(&options, host);
-    tls.map(Some).map_err(|e| StoreError::fatal(ErrorClass::Other, e.to_string()))
+    tls.map(Some).map_err(|e| StoreError::fatal(ErrorClass::Other, e))
 }
 
-fn versions(options: &Options) -> Result<Vec<&'static SupportedProtocolVersion>, TlsError> {
+fn versions(options: &Options) -> Result<Vec<&'static SupportedProtocolVersion>, String> {
     let (oldest, newest) = options.versions;
     let all = [(Version::V13, &version::TLS13), (Version::V12, &version::TLS12)];
     let wanted = all.into_iter().filter(|(v, _)| (oldest..=newest).contains(v));
     let wanted: Vec<_> = wanted.map(|(_, version)| version).collect();
-    if wanted.is_empty() { Err(TlsError::Versions) } else { Ok(wanted) }
+    if wanted.is_empty() {
+        let problem = "no version of TLS is both new and old enough";
+        return Err(format!("{problem} (expected an oldest before the newest)"));
+    }
+    Ok(wanted)
 }
 
 /// Cipher suites by their OpenSSL names.
@@ -195,7 +164,7 @@ const SUITES_13: [(&str, CipherSuite); 3] = [
 ];
 
 /// The provider of cryptography with the suites that were asked for.
-fn provider(options: &Options) -> Result<CryptoProvider, TlsError> {
+fn provider(options: &Options) -> Result<CryptoProvider, String> {
     let whole = ring::default_provider();
     let wanted_13 = listed(options.ciphersuites.as_deref(), &SUITES_13)?;
     let wanted_12 = listed(options.ciphers.as_deref(), &SUITES_12)?;
@@ -205,13 +174,13 @@ fn provider(options: &Options) -> Result<CryptoProvider, TlsError> {
 }
 
 /// The suites of a list, in its order; unknown ones are left out, as OpenSSL does.
-fn listed(list: Option<&str>, known: &[(&str, CipherSuite)]) -> Result<Vec<CipherSuite>, TlsError> {
+fn listed(list: Option<&str>, known: &[(&str, CipherSuite)]) -> Result<Vec<CipherSuite>, String> {
     let Some(list) = list else { return Ok(known.iter().map(|(_, suite)| *suite).collect()) };
     let find = |name: &str| known.iter().find(|(own, _)| *own == name).map(|(_, suite)| *suite);
     let found: Vec<_> = list.split([':', ',', ' ']).filter_map(find).collect();
     if found.is_empty() {
         let known = known.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(":");
-        return Err(TlsError::Ciphers { list: list.into(), known });
+        return Err(format!("no cipher suite of `{list}` is known (expected some of {known})"));
     }
     Ok(found)
 }
@@ -219,11 +188,11 @@ fn listed(list: Option<&str>, known: &[(&str, CipherSuite)]) -> Result<Vec<Ciphe
 /// Certificate chain and key of the client.
 type Identity = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
 
-fn identity(options: &Options) -> Result<Option<Identity>, TlsError> {
+fn identity(options: &Options) -> Result<Option<Identity>, String> {
     let (certificate, key) = match (&options.certificate, &options.key) {
         (None, None) => return Ok(None),
-        (Some(_), None) => return Err(TlsError::Half("key")),
-        (None, Some(_)) => return Err(TlsError::Half("certificate")),
+        (Some(_), None) => return Err(half("key")),
+        (None, Some(_)) => return Err(half("certificate")),
         (Some(certificate), Some(key)) => (certificate, key),
     };
     let chain = certificates(certificate, "certificates")?;
@@ -232,27 +201,31 @@ fn identity(options: &Options) -> Result<Option<Identity>, TlsError> {
     Ok(Some((chain, key)))
 }
 
+fn half(missing: &str) -> String {
+    format!("a client's certificate and its key belong together (expected the {missing} too)")
+}
+
 /// All certificates of a file, at least one.
-fn certificates(path: &Path, what: &'static str) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+fn certificates(path: &Path, what: &str) -> Result<Vec<CertificateDer<'static>>, String> {
     let wrong = |e: pem::Error| wrong_file(what, path, &e);
     let found = CertificateDer::pem_file_iter(path).map_err(wrong)?;
     let found = found.collect::<Result<Vec<_>, _>>().map_err(wrong)?;
     if found.is_empty() { Err(wrong(pem::Error::NoItemsFound)) } else { Ok(found) }
 }
 
-fn wrong_file(what: &'static str, path: &Path, e: &pem::Error) -> TlsError {
+fn wrong_file(what: &str, path: &Path, e: &pem::Error) -> String {
     let problem = match e {
         pem::Error::Io(e) => crate::fault::text(e),
         pem::Error::NoItemsFound => "it holds none".into(),
         other => other.to_string().to_lowercase(),
     };
-    TlsError::File { what, path: path.display().to_string(), problem }
+    format!("`{}` is no file of {what}: {problem} (expected PEM)", path.display())
 }
 
 fn verifier(
     options: &Options,
     provider: &Arc<CryptoProvider>,
-) -> Result<Arc<dyn ServerCertVerifier>, TlsError> {
+) -> Result<Arc<dyn ServerCertVerifier>, String> {
     let mut verifier =
         Verifier { provider: provider.clone(), full: None, any_name: false, trusted: Vec::new() };
     if options.check != Check::Nothing {
@@ -262,13 +235,13 @@ fn verifier(
         store.add_parsable_certificates(verifier.trusted.iter().cloned());
         let builder =
             WebPkiServerVerifier::builder_with_provider(Arc::new(store), provider.clone());
-        verifier.full = Some(builder.build().map_err(|e| TlsError::Other(e.to_string()))?);
+        verifier.full = Some(builder.build().map_err(|e| format!("TLS cannot be set up: {e}"))?);
     }
     Ok(Arc::new(verifier))
 }
 
 /// Certificates of all authorities that are trusted, at least one that can be used.
-fn authorities(options: &Options) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+fn authorities(options: &Options) -> Result<Vec<CertificateDer<'static>>, String> {
     let mut found = Vec::new();
     if let Some(file) = &options.ca_file {
         found.extend(certificates(file, "authorities")?);
@@ -291,7 +264,10 @@ fn authorities(options: &Options) -> Result<Vec<CertificateDer<'static>>, TlsErr
     match named {
         _ if !found.is_empty() => Ok(found),
         Some(path) => Err(wrong_file("authorities", path, &pem::Error::NoItemsFound)),
-        None => Err(TlsError::NoAuthorities),
+        None => {
+            Err("the system has no trusted authorities (expected a file or directory of them)"
+                .into())
+        }
     }
 }
 

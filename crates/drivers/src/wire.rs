@@ -12,10 +12,10 @@ use model::{Endpoint, ErrorClass, Failure, Memcached, NetAddress, Product, Spell
 use workloads::kv::{KeyNames, Sizes};
 
 use crate::fault::failure;
-use crate::memcached::requests::KEY_BYTES_MAX;
+use crate::memcached::requests::{KEY_BYTES_MAX, long_key};
 use crate::redis::Replies;
 use crate::redis::hello::{Login, hello};
-use crate::redis::requests::{self, CommandError, Holes};
+use crate::redis::requests::{self, Holes};
 use crate::redis::sentinel;
 use crate::redis::survey::ClusterSurvey;
 use crate::socket::resolve;
@@ -138,14 +138,14 @@ impl Dialect {
             (Self::Redis, None) => requests::operation(name, ttl_s, &holes),
             (Self::Redis, Some(text)) => requests::custom(text, &holes),
             (Self::Memcached(_), _) if names.bytes_max() > KEY_BYTES_MAX => {
-                Err(CommandError::LongKey { bytes: names.bytes_max(), most: KEY_BYTES_MAX })
+                Err(long_key(names.bytes_max()))
             }
             (Self::Memcached(spelling), None) => {
                 memcached::requests::operation(spelling, name, ttl_s, &holes)
             }
             (Self::Memcached(_), Some(text)) => memcached::requests::custom(text, &holes),
         };
-        let request = request.map_err(|e| e.to_string())?;
+        let request = request?;
         Ok(Operation {
             name: name.into(),
             template: Template::new(request.segments, names, value_bytes),

@@ -7,13 +7,11 @@
 use std::iter::Peekable;
 use std::slice::Iter;
 
-use super::CommandError;
-
 type Bytes<'a> = Peekable<std::iter::Enumerate<Iter<'a, u8>>>;
 
 /// Splits a command line. Errors: a quotation mark without a partner, or a closing one that is not
 /// the end of its word.
-pub(crate) fn split(text: &str) -> Result<Vec<Vec<u8>>, CommandError> {
+pub(crate) fn split(text: &str) -> Result<Vec<Vec<u8>>, String> {
     let mut bytes = text.as_bytes().iter().enumerate().peekable();
     let mut arguments = Vec::new();
     loop {
@@ -30,7 +28,7 @@ fn is_blank(byte: u8) -> bool {
 }
 
 /// One word, whose first byte is the next.
-fn word(text: &str, bytes: &mut Bytes<'_>) -> Result<Vec<u8>, CommandError> {
+fn word(text: &str, bytes: &mut Bytes<'_>) -> Result<Vec<u8>, String> {
     let mut word = Vec::new();
     while let Some((at, byte)) = bytes.next_if(|(_, byte)| !is_blank(**byte)) {
         if !matches!(byte, b'"' | b'\'') {
@@ -40,11 +38,19 @@ fn word(text: &str, bytes: &mut Bytes<'_>) -> Result<Vec<u8>, CommandError> {
         let end = quoted(*byte, bytes, &mut word);
         let place = |at: usize| text[..at].chars().count() + 1;
         let Some(end) = end else {
-            let mark = char::from(*byte);
-            return Err(CommandError::Unpaired { text: text.into(), mark, at: place(at) });
+            return Err(format!(
+                "the quotation mark at character {} of `{text}` has no partner (expected a \
+                 second `{}`)",
+                place(at),
+                char::from(*byte)
+            ));
         };
         if bytes.peek().is_some_and(|(_, next)| !is_blank(**next)) {
-            return Err(CommandError::Joined { text: text.into(), at: place(end) });
+            return Err(format!(
+                "the quotation mark at character {} of `{text}` ends no word (expected a blank \
+                 behind it)",
+                place(end)
+            ));
         }
     }
     Ok(word)

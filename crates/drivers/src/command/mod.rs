@@ -9,6 +9,8 @@ pub(crate) mod arguments;
 use load::wire::protocol::Shape;
 use load::wire::template::Segment;
 
+use crate::fault;
+
 /// Stands for the name of the key.
 const KEY: &[u8] = b"__key__";
 /// Stands for the value.
@@ -48,109 +50,6 @@ pub struct Holes {
     pub below: Option<u64>,
 }
 
-/// A command that cannot be sent.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum CommandError {
-    /// It has no words.
-    #[error("an empty command (expected a name and its arguments, such as `GET __key__`)")]
-    Empty,
-    /// A quotation mark has no partner.
-    #[error(
-        "the quotation mark at character {at} of `{text}` has no partner (expected a second \
-             `{mark}`)"
-    )]
-    Unpaired {
-        /// The command.
-        text: String,
-        /// The mark.
-        mark: char,
-        /// Where it stands, from 1.
-        at: usize,
-    },
-    /// A word goes on behind its closing quotation mark.
-    #[error(
-        "the quotation mark at character {at} of `{text}` ends no word (expected a blank behind \
-             it)"
-    )]
-    Joined {
-        /// The command.
-        text: String,
-        /// Where the mark stands, from 1.
-        at: usize,
-    },
-    /// An argument whose length nobody knows in advance.
-    #[error(
-        "argument {number} joins `{hole}` with something else, and its length varies (expected \
-             {hole} by itself, or one length for all: {cure})"
-    )]
-    Varies {
-        /// Which argument, from 0 for the command's name.
-        number: usize,
-        /// The hole.
-        hole: &'static str,
-        /// What makes the length a fixed one.
-        cure: &'static str,
-    },
-    /// A word that the protocol cannot carry.
-    #[error(
-        "argument {number} holds a blank or a control character (expected none: memcached's \
-             protocol ends words there)"
-    )]
-    Blank {
-        /// Which argument, from 0 for the command's name.
-        number: usize,
-    },
-    /// A key that is too long.
-    #[error("a key of `{bytes}` bytes (expected at most {most})")]
-    LongKey {
-        /// Its bytes.
-        bytes: usize,
-        /// The most that the protocol allows.
-        most: usize,
-    },
-    /// A command without what its kind needs, or with what cannot be used.
-    #[error("`{text}` {problem} (expected {expected})")]
-    Form {
-        /// The command's name.
-        text: String,
-        /// What is wrong.
-        problem: &'static str,
-        /// What would be right.
-        expected: &'static str,
-    },
-    /// A command that may reach what other people keep on the server.
-    #[error(
-        "argument {number}, `{word}`, {problem} (expected a command that touches only the keys it \
-         names, {keys})"
-    )]
-    Foreign {
-        /// Which argument, from 0 for the command's name.
-        number: usize,
-        /// The argument.
-        word: String,
-        /// What is wrong with it.
-        problem: &'static str,
-        /// What keys must look like.
-        keys: &'static str,
-    },
-    /// A lifetime that the server would not take for one.
-    #[error(
-        "a lifetime of `{0}` seconds (expected at most 2592000: memcached takes more for a date)"
-    )]
-    LongLife(u64),
-    /// No operation of that name.
-    #[error(
-        "unknown operation `{name}` (expected {expected}, insert, rmw, or a command line such as \
-         `GET __key__`)"
-    )]
-    Unknown {
-        /// The name that was given.
-        name: String,
-        /// Those that there are.
-        expected: String,
-    },
-}
-
 /// A request and how its reply is judged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
@@ -164,9 +63,36 @@ pub struct Request {
     pub reads_whole: bool,
 }
 
+/// Why a command of no words cannot be sent.
+pub(crate) const EMPTY: &str =
+    "an empty command (expected a name and its arguments, such as `GET __key__`)";
+
+/// Why there is no such operation, where these are.
+pub(crate) fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String {
+    let expected = known.collect::<Vec<_>>().join(", ");
+    format!(
+        "unknown operation `{name}` (expected {expected}, insert, rmw, or a command line such as \
+         `GET __key__`)"
+    )
+}
+
+/// Why a command may reach what other people keep on the server; `keys` is what keys must look like.
+pub(crate) fn foreign(words: &[Vec<u8>], number: usize, problem: &str, keys: &str) -> String {
+    let word = words.get(number).map(|bytes| fault::words(bytes)).unwrap_or_default();
+    format!(
+        "argument {number}, `{word}`, {problem} (expected a command that touches only the keys it \
+         names, {keys})"
+    )
+}
+
 /// Bytes of an argument, all of its pieces together.
-pub(crate) fn sum(number: usize, pieces: &[Piece], holes: &Holes) -> Result<usize, CommandError> {
-    let varies = |hole, cure| CommandError::Varies { number, hole, cure };
+pub(crate) fn sum(number: usize, pieces: &[Piece], holes: &Holes) -> Result<usize, String> {
+    let varies = |hole: &str, cure: &str| {
+        format!(
+            "argument {number} joins `{hole}` with something else, and its length varies \
+             (expected {hole} by itself, or one length for all: {cure})"
+        )
+    };
     let bytes = pieces.iter().map(|piece| match piece {
         Piece::Literal(bytes) => Ok(bytes.len()),
         Piece::Digits { .. } => Ok(DIGITS_BYTES),
@@ -218,7 +144,7 @@ pub(crate) fn segment(piece: &Piece) -> Segment {
 }
 
 /// The decimal length of an argument, which is its only varying part or has none.
-pub(crate) fn length(number: usize, part: &Part, holes: &Holes) -> Result<Segment, CommandError> {
+pub(crate) fn length(number: usize, part: &Part, holes: &Holes) -> Result<Segment, String> {
     Ok(match part.as_slice() {
         [Piece::Key] => Segment::KeyLength,
         [Piece::Value] => Segment::ValueLength,

@@ -4,8 +4,7 @@
 //! names for. Numbers must be numbers: a server that cannot read the head of `set` takes the value
 //! that follows for a command.
 
-use crate::command::CommandError;
-use crate::fault;
+use crate::command::{EMPTY, foreign};
 
 /// A word behind a command's name.
 #[derive(Clone, Copy, Debug)]
@@ -53,8 +52,8 @@ const META: [(&str, &str, &str, &str); 4] = [
 /// Checks that a command touches nothing but its key, which is `__key__`.
 ///
 /// Errors: the word that is not as it must be.
-pub(crate) fn check(words: &[Vec<u8>]) -> Result<(), CommandError> {
-    let Some((name, rest)) = words.split_first() else { return Err(CommandError::Empty) };
+pub(crate) fn check(words: &[Vec<u8>]) -> Result<(), String> {
+    let Some((name, rest)) = words.split_first() else { return Err(EMPTY.into()) };
     let text = TEXT.iter().find(|(known, _)| name == known.as_bytes());
     let meta = META.iter().find(|(known, ..)| name == known.as_bytes());
     let faulty = match (text, meta) {
@@ -63,9 +62,7 @@ pub(crate) fn check(words: &[Vec<u8>]) -> Result<(), CommandError> {
         (None, None) => Some((0, "is not on the list of safe commands")),
     };
     let Some((number, problem)) = faulty else { return Ok(()) };
-    let word = words.get(number).map(|bytes| fault::words(bytes));
-    let (word, keys) = (word.unwrap_or_default(), "a single one, which is `__key__`");
-    Err(CommandError::Foreign { number, word, problem, keys })
+    Err(foreign(words, number, problem, "a single one, which is `__key__`"))
 }
 
 /// Number and fault of the first word that is not as expected; the first has the number `from`.

@@ -10,9 +10,9 @@ use load::wire::protocol::{Expect, Greeting, Shape};
 use load::wire::template::{Segment, append_number};
 use model::{Secret, Spelling};
 
-use crate::command::{arguments, is_one_of, length, literal, pieces, segment, sum};
+use crate::command::{EMPTY, arguments, is_one_of, length, literal, pieces, segment, sum, unknown};
 
-pub use crate::command::{CommandError, Holes, Part, Piece, Request};
+pub use crate::command::{Holes, Part, Piece, Request};
 
 /// Longest name of a key.
 pub const KEY_BYTES_MAX: usize = 250;
@@ -50,23 +50,25 @@ pub fn operation(
     name: &str,
     ttl_s: Option<u64>,
     holes: &Holes,
-) -> Result<Request, CommandError> {
+) -> Result<Request, String> {
     let Some((_, text, meta)) = OPERATIONS.iter().find(|(known, ..)| *known == name) else {
-        let expected: Vec<&str> = OPERATIONS.iter().map(|(known, ..)| *known).collect();
-        return Err(CommandError::Unknown { name: name.into(), expected: expected.join(", ") });
+        return Err(unknown(name, OPERATIONS.iter().map(|(known, ..)| *known)));
     };
     let ttl_s = ttl_s.unwrap_or(0);
     if ttl_s > LIFE_S_MAX {
-        return Err(CommandError::LongLife(ttl_s));
+        return Err(format!(
+            "a lifetime of `{ttl_s}` seconds (expected at most {LIFE_S_MAX}: memcached takes more \
+             for a date)"
+        ));
     }
     let spelled = if spelling == Spelling::Text { text } else { meta };
     custom(&spelled.replace('@', &ttl_s.to_string()), holes)
 }
 
-/// A command line, its value last, split as redis-cli splits it. Errors: as [`CommandError`].
-pub fn custom(text: &str, holes: &Holes) -> Result<Request, CommandError> {
+/// A command line, its value last, split as redis-cli splits it. Errors: a sentence for people.
+pub fn custom(text: &str, holes: &Holes) -> Result<Request, String> {
     let words = arguments::split(text)?;
-    let Some((name, rest)) = words.split_first() else { return Err(CommandError::Empty) };
+    let Some((name, rest)) = words.split_first() else { return Err(EMPTY.into()) };
     let name = String::from_utf8_lossy(name).into_owned();
     let stores = STORING.contains(&name.as_str()) || name == "ms";
     check(&name, rest, stores)?;
@@ -105,9 +107,8 @@ pub fn custom(text: &str, holes: &Holes) -> Result<Request, CommandError> {
 }
 
 /// Checks that a command has what its kind needs, and a reply.
-fn check(name: &str, rest: &[Vec<u8>], stores: bool) -> Result<(), CommandError> {
-    let wrong =
-        |problem, expected| Err(CommandError::Form { text: name.into(), problem, expected });
+fn check(name: &str, rest: &[Vec<u8>], stores: bool) -> Result<(), String> {
+    let wrong = |problem, expected| Err(format!("`{name}` {problem} (expected {expected})"));
     let is_meta = matches!(name, "mg" | "ms" | "md" | "ma");
     if is_meta && rest.iter().skip(1).any(|word| word == b"q") {
         return wrong("with the flag q has no reply", "it without q");
@@ -130,7 +131,7 @@ fn check(name: &str, rest: &[Vec<u8>], stores: bool) -> Result<(), CommandError>
 }
 
 /// Checks that words are words, and the key no longer than it may be.
-fn check_words(words: &[Part], holes: &Holes) -> Result<(), CommandError> {
+fn check_words(words: &[Part], holes: &Holes) -> Result<(), String> {
     let ends = |byte: &u8| *byte <= b' ' || *byte == 0x7f;
     for (number, word) in words.iter().enumerate() {
         let literals = word.iter().filter_map(|piece| match piece {
@@ -138,17 +139,25 @@ fn check_words(words: &[Part], holes: &Holes) -> Result<(), CommandError> {
             _ => None,
         });
         if word.is_empty() || literals.flatten().any(ends) {
-            return Err(CommandError::Blank { number });
+            return Err(format!(
+                "argument {number} holds a blank or a control character (expected none: \
+                 memcached's protocol ends words there)"
+            ));
         }
         // Names of several lengths are checked by whoever makes them.
         if word.contains(&Piece::Key)
             && let Ok(bytes) = sum(number, word, holes)
             && bytes > KEY_BYTES_MAX
         {
-            return Err(CommandError::LongKey { bytes, most: KEY_BYTES_MAX });
+            return Err(long_key(bytes));
         }
     }
     Ok(())
+}
+
+/// Why a key of so many bytes cannot be sent.
+pub(crate) fn long_key(bytes: usize) -> String {
+    format!("a key of `{bytes}` bytes (expected at most {KEY_BYTES_MAX})")
 }
 
 /// What the reply to a command must be, as far as its words say.

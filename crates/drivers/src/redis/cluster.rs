@@ -3,8 +3,7 @@
 //! A key's slot is the CRC-16 of its name (polynomial 0x1021 from zero, neither reflected nor
 //! inverted: XMODEM) modulo 16384; of a name with `{…}` that holds anything, only what stands
 //! between the first `{` and the next `}` counts. `CLUSTER SLOTS` tells as a list of `[first slot,
-//! last slot, [host, port, …], replicas…]` who has them, `CLUSTER SHARDS` (from Redis 7 on) as
-//! pairs of names and values. Source:
+//! last slot, [host, port, …], replicas…]` who has them. Source:
 //! <https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/>.
 
 use std::collections::HashMap;
@@ -108,29 +107,6 @@ impl fmt::Display for Node {
     }
 }
 
-/// A description of a cluster that cannot be used.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ClusterError {
-    /// The server is no member of a cluster, or may not tell.
-    #[error("the server answered `{0}` (expected the slots of a cluster)")]
-    Refused(String),
-    /// A part is missing or of another type.
-    #[error("the cluster's description holds {0}")]
-    Form(String),
-    /// A server is not named.
-    #[error(
-        "the cluster names no host of the server on port {0} (expected an address or a name: see \
-             cluster-preferred-endpoint-type)"
-    )]
-    Host(u16),
-    /// More servers than a cluster can have.
-    #[error("the cluster names more than {NODES_MAX} servers (expected at most as many)")]
-    Nodes,
-    /// No slot is served.
-    #[error("the cluster serves no slot (expected all 16384: add them by `redis-cli --cluster`)")]
-    Empty,
-}
-
 /// Who has which slots. Servers are counted from 0, those with slots of their own before replicas.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SlotMap {
@@ -150,7 +126,7 @@ struct Shard {
 impl SlotMap {
     /// Reads the answer to `CLUSTER SLOTS`; `asked` is the host that was asked, which the cluster
     /// may leave out.
-    pub fn from_slots(answer: &Tree, asked: &str) -> Result<Self, ClusterError> {
+    pub fn from_slots(answer: &Tree, asked: &str) -> Result<Self, String> {
         let mut shards = Vec::new();
         for entry in list(answer)? {
             let [first, last, servers @ ..] = list(entry)? else {
@@ -172,46 +148,9 @@ impl SlotMap {
         Self::of(&shards)
     }
 
-    /// Reads the answer to `CLUSTER SHARDS`, in RESP2; `asked` as for [`SlotMap::from_slots`],
-    /// `tls` chooses the port.
-    pub fn from_shards(answer: &Tree, asked: &str, tls: bool) -> Result<Self, ClusterError> {
-        let mut shards = Vec::new();
-        for entry in list(answer)? {
-            let slots =
-                list(field(entry, "slots").ok_or_else(|| form("a shard without slots", entry))?)?;
-            let ranges = slots.chunks(2).map(|pair| match pair {
-                [first, last] => range(first, last),
-                _ => Err(form("a range that is not whole", entry)),
-            });
-            let ranges = ranges.collect::<Result<Vec<_>, _>>()?;
-            let nodes =
-                list(field(entry, "nodes").ok_or_else(|| form("a shard without nodes", entry))?)?;
-            let (mut master, mut replicas) = (None, Vec::new());
-            for node in nodes {
-                let health = field(node, "health").and_then(text);
-                if health.as_deref() == Some("failed") {
-                    continue;
-                }
-                let host = field(node, "endpoint").or(field(node, "ip")).unwrap_or(&Tree::Nil);
-                let port = field(node, if tls { "tls-port" } else { "port" });
-                let port = port.ok_or_else(|| form("a server without such a port", node))?;
-                let server = server(host, port, asked)?;
-                match field(node, "role").and_then(text).as_deref() {
-                    Some("master" | "primary") => master = Some(server),
-                    _ => replicas.push(server),
-                }
-            }
-            // Of a shard without slots, or one whose master failed, nobody is asked.
-            if let Some(master) = master.filter(|_| !ranges.is_empty()) {
-                shards.push(Shard { ranges, master, replicas });
-            }
-        }
-        Self::of(&shards)
-    }
-
-    fn of(shards: &[Shard]) -> Result<Self, ClusterError> {
+    fn of(shards: &[Shard]) -> Result<Self, String> {
         if shards.iter().map(|shard| shard.ranges.len()).sum::<usize>() > SLOTS.into() {
-            return Err(ClusterError::Form(format!("more ranges than {SLOTS} slots")));
+            return Err(holds(&format!("more ranges than {SLOTS} slots")));
         }
         let mut map = Self { nodes: Vec::new(), owners: vec![0; SLOTS.into()], uncovered: 0 };
         let mut covered = vec![false; SLOTS.into()];
@@ -220,7 +159,7 @@ impl SlotMap {
             let fresh = map.nodes.len();
             let owner = *numbers.entry(&shard.master).or_insert(fresh);
             if owner == fresh {
-                map.add(&shard.master, None).ok_or(ClusterError::Nodes)?;
+                map.add(&shard.master, None).ok_or_else(too_many)?;
             }
             for (first, last) in &shard.ranges {
                 let slots = usize::from(*first)..=usize::from(*last);
@@ -233,13 +172,17 @@ impl SlotMap {
             let owner = numbers[&shard.master];
             for replica in &shard.replicas {
                 if let Entry::Vacant(unknown) = numbers.entry(replica) {
-                    let number = map.add(replica, Some(owner)).ok_or(ClusterError::Nodes)?;
+                    let number = map.add(replica, Some(owner)).ok_or_else(too_many)?;
                     unknown.insert(number);
                 }
             }
         }
         map.uncovered = covered.iter().filter(|there| !**there).count() as u16;
-        if map.uncovered == SLOTS { Err(ClusterError::Empty) } else { Ok(map) }
+        if map.uncovered == SLOTS {
+            let expected = "all 16384: add them by `redis-cli --cluster`";
+            return Err(format!("the cluster serves no slot (expected {expected})"));
+        }
+        Ok(map)
     }
 
     /// The number of a server that is added; `None` where there are too many.
@@ -285,16 +228,6 @@ impl SlotMap {
     pub fn replicas(&self, node: usize) -> impl Iterator<Item = usize> {
         let of = move |(_, other): &(usize, &Node)| other.replica_of == Some(node);
         self.nodes.iter().enumerate().filter(of).map(|(number, _)| number)
-    }
-
-    /// Takes in that the slot of a key belongs to the server of that address for good (`MOVED`),
-    /// which is added where it is not known. Its number; `None` for what is no address, or one
-    /// server too many.
-    pub fn learn(&mut self, name: &[u8], address: &str) -> Option<usize> {
-        let (host, port) = self.server(name, address)?;
-        let number = self.know(&host, port)?;
-        self.take_over(name, number);
-        Some(number)
     }
 
     /// An address as `MOVED` and `ASK` give it; without a host it is that of the server that was
@@ -344,22 +277,33 @@ pub(super) fn referred(address: &str) -> Option<(&str, u16)> {
     (host != "?").then(|| (host.trim_matches(['[', ']']), port))
 }
 
-fn list(tree: &Tree) -> Result<&[Tree], ClusterError> {
+fn list(tree: &Tree) -> Result<&[Tree], String> {
     match tree {
         Tree::List(list) => Ok(list),
-        Tree::Error(words) => Err(ClusterError::Refused(crate::fault::words(words))),
+        Tree::Error(words) => {
+            let words = crate::fault::words(words);
+            Err(format!("the server answered `{words}` (expected the slots of a cluster)"))
+        }
         other => Err(form("no list", other)),
     }
 }
 
-fn form(problem: &str, tree: &Tree) -> ClusterError {
+fn too_many() -> String {
+    format!("the cluster names more than {NODES_MAX} servers (expected at most as many)")
+}
+
+fn holds(problem: &str) -> String {
+    format!("the cluster's description holds {problem}")
+}
+
+fn form(problem: &str, tree: &Tree) -> String {
     let found = match tree {
         Tree::Text(bytes) | Tree::Error(bytes) => crate::fault::words_within(bytes, 80),
         Tree::Integer(n) => n.to_string(),
         Tree::Nil => "nil".into(),
         Tree::List(list) => format!("a list of {}", list.len()),
     };
-    ClusterError::Form(format!("`{found}`, which is {problem}"))
+    holds(&format!("`{found}`, which is {problem}"))
 }
 
 fn text(tree: &Tree) -> Option<String> {
@@ -369,14 +313,7 @@ fn text(tree: &Tree) -> Option<String> {
     }
 }
 
-/// The value behind a name.
-fn field<'a>(pairs: &'a Tree, name: &str) -> Option<&'a Tree> {
-    let Tree::List(pairs) = pairs else { return None };
-    let named = |pair: &&[Tree]| matches!(&pair[0], Tree::Text(text) if text == name.as_bytes());
-    pairs.chunks_exact(2).find(named).map(|pair| &pair[1])
-}
-
-fn range(first: &Tree, last: &Tree) -> Result<(u16, u16), ClusterError> {
+fn range(first: &Tree, last: &Tree) -> Result<(u16, u16), String> {
     let slot = |tree: &Tree| match tree {
         Tree::Integer(n) => u16::try_from(*n).ok().filter(|n| *n < SLOTS),
         _ => None,
@@ -388,7 +325,7 @@ fn range(first: &Tree, last: &Tree) -> Result<(u16, u16), ClusterError> {
     }
 }
 
-fn server(host: &Tree, port: &Tree, asked: &str) -> Result<(String, u16), ClusterError> {
+fn server(host: &Tree, port: &Tree, asked: &str) -> Result<(String, u16), String> {
     let Tree::Integer(number) = port else { return Err(form("no port", port)) };
     let Some(port) = u16::try_from(*number).ok().filter(|port| *port > 0) else {
         return Err(form("no port", port));
@@ -397,12 +334,14 @@ fn server(host: &Tree, port: &Tree, asked: &str) -> Result<(String, u16), Cluste
         Tree::Nil => asked.to_string(),
         host => text(host).unwrap_or_default(),
     };
-    match host.as_str() {
-        "?" => Err(ClusterError::Host(port)),
-        "" if asked.is_empty() => Err(ClusterError::Host(port)),
-        "" => Ok((asked.to_string(), port)),
-        _ => Ok((host, port)),
+    let host = if host.is_empty() { asked.to_string() } else { host };
+    if !host.is_empty() && host != "?" {
+        return Ok((host, port));
     }
+    Err(format!(
+        "the cluster names no host of the server on port {port} (expected an address or a name: \
+         see cluster-preferred-endpoint-type)"
+    ))
 }
 
 #[cfg(test)]

@@ -41,7 +41,6 @@ proptest! {
     fn any_description_is_survived(text in "([*][0-4]\r\n|:[0-9]{1,5}\r\n|[+](a|slots|nodes|port|[?])\r\n){1,60}") {
         if let Ok(Some((tree, _))) = parse_tree(text.as_bytes()) {
             let _ = SlotMap::from_slots(&tree, "");
-            let _ = SlotMap::from_shards(&tree, "h", false);
         }
     }
 }
@@ -97,50 +96,12 @@ fn a_moved_slot_is_known_from_then_on() {
     for wrong in ["?:7000", "10.0.0.9", "10.0.0.9:0", "10.0.0.9:x"] {
         assert_eq!(map.moved(b"foo", wrong, true), None, "{wrong}");
     }
-    assert_eq!(map.learn(b"foo", "10.0.0.7:7009"), Some(3));
-    assert_eq!((map.node(b"foo"), map.nodes()[3].to_string()), (3, "10.0.0.7:7009".into()));
+    assert_eq!(map.know("10.0.0.7", 7009), Some(3));
+    assert_eq!(map.nodes()[3].to_string(), "10.0.0.7:7009");
+    assert_eq!(map.moved(b"foo", "10.0.0.7:7009", true), Some(3));
+    assert_eq!(map.node(b"foo"), 3);
     assert_eq!(map.node(b"bar"), 0, "other slots stay");
     assert_eq!(map.asking(), b"*1\r\n$6\r\nASKING\r\n");
-}
-
-#[test]
-fn shards_are_read_by_name() {
-    let node = |port: i64, role: &str, health: &str| {
-        Tree::List(vec![
-            text("id"),
-            text("x"),
-            text("port"),
-            Tree::Integer(port),
-            text("tls-port"),
-            Tree::Integer(port + 1000),
-            text("ip"),
-            text("10.0.0.1"),
-            text("endpoint"),
-            text("a.example"),
-            text("role"),
-            text(role),
-            text("health"),
-            text(health),
-        ])
-    };
-    let shard = |slots: &[i64], nodes: Vec<Tree>| {
-        let slots = slots.iter().map(|n| Tree::Integer(*n)).collect();
-        Tree::List(vec![text("slots"), Tree::List(slots), text("nodes"), Tree::List(nodes)])
-    };
-    let answer = Tree::List(vec![
-        shard(
-            &[0, 99, 200, 16383],
-            vec![node(2, "replica", "online"), node(1, "master", "online")],
-        ),
-        shard(&[100, 199], vec![node(3, "master", "failed"), node(4, "master", "online")]),
-        shard(&[], vec![node(5, "master", "online")]),
-    ]);
-    let named = |tls| {
-        let map = SlotMap::from_shards(&answer, "", tls).unwrap();
-        map.nodes().iter().map(ToString::to_string).collect::<Vec<_>>()
-    };
-    assert_eq!(named(false), ["a.example:1", "a.example:4", "a.example:2"]);
-    assert_eq!(named(true)[0], "a.example:1001");
 }
 
 #[test]
@@ -176,12 +137,13 @@ fn a_description_of_too_many_servers_is_refused() {
         SlotMap::from_slots(&slots(ranges(4096).collect()), "h").unwrap().nodes().len(),
         4096
     );
-    assert_eq!(refused(&slots(ranges(4097).collect())), ClusterError::Nodes);
-    assert!(matches!(refused(&slots(ranges(170_000).collect())), ClusterError::Form(_)));
+    assert_eq!(refused(&slots(ranges(4097).collect())), too_many());
+    let longest = holds("more ranges than 16384 slots");
+    assert_eq!(refused(&slots(ranges(170_000).collect())), longest);
     let replicas = (0..170_000).map(|n| server_of(host(n), 1)).collect();
-    assert_eq!(refused(&slots(vec![(0, 16383, replicas)])), ClusterError::Nodes);
+    assert_eq!(refused(&slots(vec![(0, 16383, replicas)])), too_many());
 
     let mut map = SlotMap::from_slots(&slots(ranges(4096).collect()), "h").unwrap();
-    assert_eq!(map.learn(b"foo", "other:1"), None);
-    assert_eq!(map.learn(b"foo", "h7:1"), Some(7));
+    assert_eq!(map.know("other", 1), None);
+    assert_eq!(map.know("h7", 1), Some(7));
 }

@@ -38,9 +38,6 @@ use crate::fault;
 
 const PREFIX: &[u8] = b"cachedyno_cache_";
 
-/// Keys that this layout makes, as patterns of `SCAN MATCH`.
-pub(super) const KEY_PATTERNS: &[&str] = &["cachedyno_cache_*"];
-
 /// Entries that one script removes, tags that are pruned together, members that a scan looks at.
 const AT_ONCE: usize = 1_000;
 /// The last of these as text.

@@ -117,24 +117,6 @@ pub(crate) fn open_slow_level(options: &CacheOptions) -> Result<CmRedis, Failure
     CmRedis::open(endpoint, chosen, options.timeout)
 }
 
-/// Patterns of `SCAN MATCH` of all keys that a backend makes on Redis, so that a database that was
-/// empty before a run can be emptied of these alone; none for a backend that keeps nothing there.
-pub fn cache_key_patterns(backend: Backend) -> &'static [&'static str] {
-    match backend {
-        Backend::CmRedis
-        | Backend::CmRedisLua
-        | Backend::TwoLevelsRedis
-        | Backend::SimpleTwoLevels => cm::KEY_PATTERNS,
-        Backend::SymfonyRedis => symfony::KEY_PATTERNS,
-        Backend::LaravelRedis => laravel::KEY_PATTERNS,
-        Backend::ZendFile
-        | Backend::CmFile
-        | Backend::TwoLevelsFile
-        | Backend::MagentoMysql
-        | Backend::SymfonyMemcached => &[],
-    }
-}
-
 /// The servers of an endpoint, of a cluster its primaries, each as an endpoint of its own; and
 /// which of them a key lives on; where there are Sentinels, the present primary. Only a cluster and
 /// these are connected to.

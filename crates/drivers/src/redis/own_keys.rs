@@ -9,7 +9,7 @@ use workloads::store::StoreError;
 
 use super::resp::{Tree, text};
 use super::wire::Wire;
-use crate::command::{CommandError, Part, Piece, arguments, is_one_of, pieces};
+use crate::command::{EMPTY, Part, Piece, arguments, foreign, is_one_of, pieces};
 use crate::fault;
 
 /// Where a command's arguments name keys; the command's name is argument 0.
@@ -85,10 +85,13 @@ const REFUSED_OPTIONS: [(&[&str], &[&str]); 3] = [
 /// Largest offset, in bytes or bits.
 const OFFSET_MAX: u64 = 1 << 20;
 
+/// What keys must look like.
+const KEYS: &str = "each beginning with `__key__`";
+
 /// Numbers of the arguments that name keys, every one of which begins with `__key__`.
 ///
 /// Errors: as [`named`], or a command that names a key which does not begin so.
-pub(crate) fn checked(arguments: &[Vec<u8>]) -> Result<Vec<usize>, CommandError> {
+pub(crate) fn checked(arguments: &[Vec<u8>]) -> Result<Vec<usize>, String> {
     let keys = named(arguments)?;
     let is_own = |bytes: &[u8]| {
         let part: Part = pieces(bytes, None);
@@ -96,28 +99,18 @@ pub(crate) fn checked(arguments: &[Vec<u8>]) -> Result<Vec<usize>, CommandError>
     };
     match keys.iter().find(|number| !is_own(&arguments[**number])) {
         Some(number) => {
-            refused(arguments, *number, "names a key that does not begin with `__key__`")
+            Err(foreign(arguments, *number, "names a key that does not begin with `__key__`", KEYS))
         }
         None => Ok(keys),
     }
 }
 
-fn refused<T>(
-    arguments: &[Vec<u8>],
-    number: usize,
-    problem: &'static str,
-) -> Result<T, CommandError> {
-    let word = arguments.get(number).map(|bytes| fault::words(bytes));
-    let (word, keys) = (word.unwrap_or_default(), "each beginning with `__key__`");
-    Err(CommandError::Foreign { number, word, problem, keys })
-}
-
 /// Numbers of the arguments that name keys, whoever's they are.
 ///
 /// Errors: no command that is known to touch only the keys that it names.
-pub(crate) fn named(arguments: &[Vec<u8>]) -> Result<Vec<usize>, CommandError> {
-    let Some(name) = arguments.first() else { return Err(CommandError::Empty) };
-    let refused = |number, problem| refused(arguments, number, problem);
+pub(crate) fn named(arguments: &[Vec<u8>]) -> Result<Vec<usize>, String> {
+    let Some(name) = arguments.first() else { return Err(EMPTY.into()) };
+    let refused = |number, problem| Err(foreign(arguments, number, problem, KEYS));
     let is_named = |names: &str| names.split(' ').any(|known| is_one_of(name, &[known]));
     let rule = ALLOWED.iter().find(|(_, names)| is_named(names)).map(|(keys, _)| *keys);
     let container = CONTAINERS.iter().find(|(known, _)| is_one_of(name, &[known]));
@@ -207,7 +200,7 @@ fn positions(keys: Keys, arguments: &[Vec<u8>]) -> Option<Vec<usize>> {
 /// Asks the server which arguments of a command are keys. Errors: others than those that we
 /// know. A server that does not say, or knows no such command, contradicts nothing.
 pub(super) fn agreed(wire: &mut Wire, command: &str) -> Result<(), StoreError> {
-    let unsplit = |e: CommandError| StoreError::soft(ErrorClass::Denied, e.to_string());
+    let unsplit = |e: String| StoreError::soft(ErrorClass::Denied, e);
     let sample = sample(&arguments::split(command).map_err(unsplit)?);
     let keys = checked(&sample).map_err(unsplit)?;
     let mut request: Vec<&[u8]> = vec![b"COMMAND", b"GETKEYS"];

@@ -6,9 +6,9 @@
 use load::wire::protocol::Shape;
 use load::wire::template::Segment;
 
-use crate::command::{arguments, is_one_of, length, literal, pieces, segment};
+use crate::command::{EMPTY, arguments, is_one_of, length, literal, pieces, segment, unknown};
 
-pub use crate::command::{CommandError, Holes, Part, Piece, Request};
+pub use crate::command::{Holes, Part, Piece, Request};
 
 /// Operations by name: on the key that is drawn.
 const OPERATIONS: [(&str, &str); 28] = [
@@ -44,10 +44,9 @@ const OPERATIONS: [(&str, &str); 28] = [
 
 /// A named operation on the key that is drawn, such as `get` or `set`; `ttl_s` gives what `set`
 /// writes a lifetime in seconds. Errors: no operation of that name.
-pub fn operation(name: &str, ttl_s: Option<u64>, holes: &Holes) -> Result<Request, CommandError> {
+pub fn operation(name: &str, ttl_s: Option<u64>, holes: &Holes) -> Result<Request, String> {
     let Some((_, text)) = OPERATIONS.iter().find(|(known, _)| *known == name) else {
-        let expected: Vec<&str> = OPERATIONS.iter().map(|(known, _)| *known).collect();
-        return Err(CommandError::Unknown { name: name.into(), expected: expected.join(", ") });
+        return Err(unknown(name, OPERATIONS.iter().map(|(known, _)| *known)));
     };
     match ttl_s {
         Some(ttl_s) if name == "set" => custom(&format!("{text} EX {ttl_s}"), holes),
@@ -55,13 +54,13 @@ pub fn operation(name: &str, ttl_s: Option<u64>, holes: &Holes) -> Result<Reques
     }
 }
 
-/// A command line, split as redis-cli splits it. Errors: as [`CommandError`].
-pub fn custom(text: &str, holes: &Holes) -> Result<Request, CommandError> {
+/// A command line, split as redis-cli splits it. Errors: a sentence for people.
+pub fn custom(text: &str, holes: &Holes) -> Result<Request, String> {
     split(&arguments::split(text)?, holes)
 }
 
-/// A command whose arguments were split before. Errors: as [`CommandError`].
-pub fn split(arguments: &[Vec<u8>], holes: &Holes) -> Result<Request, CommandError> {
+/// A command whose arguments were split before. Errors: a sentence for people.
+pub fn split(arguments: &[Vec<u8>], holes: &Holes) -> Result<Request, String> {
     let parts: Vec<Part> = arguments.iter().map(|bytes| pieces(bytes, holes.below)).collect();
     let segments = command(&parts, holes)?;
     let own_key = parts.get(1).is_some_and(|key| *key == [Piece::Key]);
@@ -75,9 +74,9 @@ pub fn split(arguments: &[Vec<u8>], holes: &Holes) -> Result<Request, CommandErr
 }
 
 /// The request of these arguments. Errors: none of them, or a length that varies.
-pub fn command(parts: &[Part], holes: &Holes) -> Result<Vec<Segment>, CommandError> {
+pub fn command(parts: &[Part], holes: &Holes) -> Result<Vec<Segment>, String> {
     if parts.is_empty() {
-        return Err(CommandError::Empty);
+        return Err(EMPTY.into());
     }
     let mut segments = vec![literal(format!("*{}\r\n", parts.len()))];
     for (number, part) in parts.iter().enumerate() {

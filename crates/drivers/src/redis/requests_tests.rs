@@ -113,7 +113,7 @@ fn lengths_that_vary_stay_holes_and_are_not_joined() {
     );
     let problem = custom("SET a __data____data__", &holes).unwrap_err().to_string();
     assert!(problem.starts_with("argument 2 joins `__data__`"), "{problem}");
-    assert_eq!(custom(" ", &holes), Err(CommandError::Empty));
+    assert_eq!(custom(" ", &holes), Err(EMPTY.into()));
 }
 
 #[test]

@@ -36,9 +36,6 @@ use crate::tags::once;
 const NAMESPACE: &[u8] = b"cachedyno:";
 const TAG: &[u8] = b"\x01tags\x01";
 
-/// Keys that this layout makes, as patterns of `SCAN MATCH`.
-pub(super) const KEY_PATTERNS: &[&str] = &["cachedyno:*"];
-
 /// Lifetime of a record without one: 100 days.
 const LIFETIME_S_DEFAULT: u64 = 8_640_000;
 /// Bytes of a record before its tags.

@@ -46,16 +46,12 @@ impl Cluster {
         cluster
     }
 
-    fn maps(&self, through: usize) -> [SlotMap; 2] {
+    fn map(&self, through: usize) -> SlotMap {
         let address = NetAddress::Tcp("127.0.0.1".into(), self.servers[through].0);
         let endpoint = Endpoint::redis(address);
         let mut control = Control::connect(&endpoint, None, TIMEOUT).unwrap();
         let slots = control.ask(&[b"CLUSTER", b"SLOTS"]).unwrap();
-        let shards = control.ask(&[b"CLUSTER", b"SHARDS"]).unwrap();
-        [
-            SlotMap::from_slots(&slots, "127.0.0.1").unwrap(),
-            SlotMap::from_shards(&shards, "127.0.0.1", false).unwrap(),
-        ]
+        SlotMap::from_slots(&slots, "127.0.0.1").unwrap()
     }
 
     /// The server of a number of the map.
@@ -76,13 +72,13 @@ fn a_real_clusters_keys_are_found() {
         return;
     }
     let cluster = Cluster::start();
-    for through in 0..3 {
-        let [by_slots, by_shards] = cluster.maps(through);
-        assert_eq!((by_slots.nodes().len(), by_slots.uncovered()), (3, 0));
+    let first = cluster.map(0);
+    for map in (0..3).map(|through| cluster.map(through)) {
+        assert_eq!((map.nodes().len(), map.uncovered()), (3, 0));
         let owner = |map: &SlotMap, name: &str| map.nodes()[map.node(name.as_bytes())].port;
         for n in 0..500 {
             let name = format!("key:{n}");
-            assert_eq!(owner(&by_slots, &name), owner(&by_shards, &name), "{name}");
+            assert_eq!(owner(&map, &name), owner(&first, &name), "{name}");
         }
     }
     let names = ["", "a", "{a}b", "x{a}", "{}a", "{a", "a}", "{{a}}", "{a}{b}", "ü{ö}", "a{}{b}"];
@@ -98,7 +94,7 @@ fn a_real_clusters_keys_are_found() {
 /// Whoever is asked, the reply leads to the server that the map names; and a slot that moves is
 /// followed, first once and then for good.
 fn redirections(cluster: &Cluster) {
-    let [mut map, _] = cluster.maps(0);
+    let mut map = cluster.map(0);
     let mut lines: Vec<Line<Replies>> = (0..3)
         .map(|node| {
             let port = map.nodes()[node].port;
@@ -138,7 +134,6 @@ fn redirections(cluster: &Cluster) {
     };
     set_slot(to, "NODE", &to_id);
     set_slot(from, "NODE", &to_id);
-    let mut learning = map.clone();
     assert_eq!(map.moved(name.as_bytes(), &address, false), Some(to));
     assert_eq!(map.node(name.as_bytes()), from);
     lines[to].send(map.asking());
@@ -150,5 +145,4 @@ fn redirections(cluster: &Cluster) {
     };
     assert_eq!(map.moved(name.as_bytes(), &address, true), Some(to));
     assert_eq!(map.node(name.as_bytes()), to);
-    assert_eq!(learning.learn(name.as_bytes(), &address), Some(to));
 }

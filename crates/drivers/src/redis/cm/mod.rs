@@ -46,9 +46,6 @@ const TAG: &[u8] = b"zc:ti:";
 const TAGS: &[u8] = b"zc:tags";
 const IDS: &[u8] = b"zc:ids";
 
-/// Keys that this layout makes, as patterns of `SCAN MATCH`.
-pub(in crate::redis) const KEY_PATTERNS: &[&str] = &["zc:k:*", "zc:ti:*", "zc:tags", "zc:ids"];
-
 /// Tags of one `SUNION`, or of one run of a script.
 const TAGS_AT_ONCE: usize = 500;
 /// Tags that a script unpacks at once, as text: Lua's stack has an end.
