@@ -33,7 +33,7 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::{Duration, Instant};
 use workloads::app_cache::magento::{Magento, prefix_of};
-use workloads::app_cache::{AppCacheClient, DataSet, Ledger, TaggedCache};
+use workloads::app_cache::{AppCacheClient, DataSet, Ledger, Record, TaggedCache};
 use workloads::values::{mix, pick};
 use workloads::{Client, Share};
 
@@ -385,7 +385,7 @@ impl Side {
                     data.tag_into(&mut name, *number);
                     tags.push(name);
                 }
-                shop.fill(&id, &value, &tags, None)?;
+                shop.fill(Record::new(&id, &value, &tags, None))?;
             }
             shop.fill_end()?;
             let (server, client, start) = (self.server_cpu_ns()?, own_thread_ns(), Instant::now());

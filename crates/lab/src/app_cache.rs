@@ -3,7 +3,7 @@
 use drivers::CacheOptions;
 use model::{AppCache, Backend, ErrorClass, Fact, Failure, Load};
 use std::sync::Arc;
-use workloads::app_cache::{AppCacheClient, CleanMode, Ledger, TaggedCache};
+use workloads::app_cache::{AppCacheClient, CleanMode, Ledger, Record, TaggedCache};
 use workloads::{Client, Found, Share, StoreError};
 
 use crate::data_files;
@@ -23,7 +23,7 @@ pub(crate) fn verify(backend: Backend, options: &CacheOptions) -> Result<(), Fai
 fn steps(cache: &mut dyn TaggedCache) -> Result<(), StoreError> {
     let tags = [TAG.to_string()];
     let mut value = Vec::new();
-    cache.save(ID, VALUE, &tags, Some(3600))?;
+    cache.save(Record::new(ID, VALUE, &tags, Some(3600)))?;
     if cache.load(ID, &mut value)? == Found::No || value != VALUE {
         return Err(unexpected("it did not come back as it was saved"));
     }

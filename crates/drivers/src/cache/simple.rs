@@ -4,7 +4,7 @@
 //! A load asks memcached only, so a record that it evicted is a miss. A clean by tags asks the slow
 //! level for ids, removes each from memcached, and then cleans the slow level in its own way.
 
-use workloads::app_cache::{CleanMode, Effort, TaggedCache};
+use workloads::app_cache::{CleanMode, Effort, Record, TaggedCache};
 use workloads::store::{Found, StoreError};
 
 use super::SlowLevel;
@@ -27,26 +27,14 @@ impl<S: SlowLevel> TaggedCache for SimpleTwoLevels<S> {
         self.fast.load(id, value)
     }
 
-    fn save(
-        &mut self,
-        id: &str,
-        value: &[u8],
-        tags: &[String],
-        lifetime_s: Option<u64>,
-    ) -> Result<(), StoreError> {
-        self.fast.save(id, value, lifetime_s)?;
-        self.slow.save(id, b"", tags, lifetime_s)
+    fn save(&mut self, record: Record<'_>) -> Result<(), StoreError> {
+        self.fast.save(record)?;
+        self.slow.save(Record { value: b"", ..record })
     }
 
-    fn fill(
-        &mut self,
-        id: &str,
-        value: &[u8],
-        tags: &[String],
-        lifetime_s: Option<u64>,
-    ) -> Result<(), StoreError> {
-        self.fast.fill(id, value, lifetime_s)?;
-        self.slow.fill(id, b"", tags, lifetime_s)
+    fn fill(&mut self, record: Record<'_>) -> Result<(), StoreError> {
+        self.fast.fill(record)?;
+        self.slow.fill(Record { value: b"", ..record })
     }
 
     fn fill_end(&mut self) -> Result<(), StoreError> {
@@ -61,18 +49,11 @@ impl<S: SlowLevel> TaggedCache for SimpleTwoLevels<S> {
     }
 
     fn clean(&mut self, mode: CleanMode, tags: &[String]) -> Result<(), StoreError> {
-        let ids = match mode {
-            CleanMode::All => {
-                self.fast.remove_all()?;
-                Vec::new()
-            }
-            // memcached forgets by itself.
-            CleanMode::Old => Vec::new(),
-            CleanMode::MatchingTag => self.slow.ids_matching_tags(tags)?,
-            CleanMode::NotMatchingTag => self.slow.ids_not_matching_tags(tags)?,
-            CleanMode::MatchingAnyTag => self.slow.ids_matching_any_tags(tags)?,
-        };
-        for id in &ids {
+        if mode == CleanMode::All {
+            self.fast.remove_all()?;
+        }
+        // What is old memcached forgets by itself.
+        for id in &self.slow.ids(mode, tags)? {
             self.fast.remove(id)?;
         }
         self.slow.clean(mode, tags)

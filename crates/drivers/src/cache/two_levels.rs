@@ -8,7 +8,7 @@
 //! that a load copies from the slow level has its own. A clean by tags asks the slow level for ids
 //! and removes each from both, one by one; one of old records cleans the slow level alone.
 
-use workloads::app_cache::{CleanMode, Effort, LoadEffect, TaggedCache};
+use workloads::app_cache::{CleanMode, Effort, LoadEffect, Record, TaggedCache};
 use workloads::store::{Found, StoreError};
 
 use super::expiry::NEVER;
@@ -78,10 +78,6 @@ impl<S: SlowLevel> TwoLevels<S> {
         }
         Ok(Some(false))
     }
-
-    fn remove_each(&mut self, ids: &[String]) -> Result<(), StoreError> {
-        ids.iter().try_for_each(|id| self.remove(id).map(drop))
-    }
 }
 
 fn is_array(bytes: &[u8]) -> bool {
@@ -112,7 +108,7 @@ impl<S: SlowLevel> TaggedCache for TwoLevels<S> {
             let priority = array.get("priority").cloned().unwrap_or(Value::Null);
             prepare(&mut self.prepared, data.clone(), lifetime_s, priority);
             // What cannot be copied is still read.
-            if let Err(e) = self.fast.save(id, &self.prepared, lifetime_s)
+            if let Err(e) = self.fast.save(Record::new(id, &self.prepared, &[], lifetime_s))
                 && e.fatal
             {
                 return Err(e);
@@ -123,44 +119,34 @@ impl<S: SlowLevel> TaggedCache for TwoLevels<S> {
         Ok(Found::Yes)
     }
 
-    fn save(
-        &mut self,
-        id: &str,
-        value: &[u8],
-        tags: &[String],
-        lifetime_s: Option<u64>,
-    ) -> Result<(), StoreError> {
+    fn save(&mut self, record: Record<'_>) -> Result<(), StoreError> {
         let usage = self.usage();
-        prepare(&mut self.prepared, Value::Str(value), lifetime_s, PRIORITY_VALUE);
+        prepare(&mut self.prepared, Value::Str(record.value), record.lifetime_s, PRIORITY_VALUE);
+        let prepared = Record { value: &self.prepared, ..record };
         if 10 * PRIORITY >= usage {
             // The slow level is written whether or not the fast one could be.
-            let fast = self.fast.save(id, &self.prepared, None);
-            self.slow.save(id, &self.prepared, tags, lifetime_s)?;
+            let fast = self.fast.save(Record { lifetime_s: None, ..prepared });
+            self.slow.save(prepared)?;
             return fast;
         }
-        self.slow.save(id, &self.prepared, tags, lifetime_s)?;
-        self.purge(id)
+        self.slow.save(prepared)?;
+        self.purge(record.id)
     }
 
     /// Asks less often how full memcached is.
-    fn fill(
-        &mut self,
-        id: &str,
-        value: &[u8],
-        tags: &[String],
-        lifetime_s: Option<u64>,
-    ) -> Result<(), StoreError> {
+    fn fill(&mut self, record: Record<'_>) -> Result<(), StoreError> {
         if self.filled.is_multiple_of(FILLED_AT_ONCE) {
             self.fill_end()?;
             self.usage = Some(self.fast.fill_percent().unwrap_or(0));
         }
         if 10 * PRIORITY < self.usage.unwrap_or(0) {
-            return self.save(id, value, tags, lifetime_s);
+            return self.save(record);
         }
         self.filled += 1;
-        prepare(&mut self.prepared, Value::Str(value), lifetime_s, PRIORITY_VALUE);
-        self.fast.fill(id, &self.prepared, None)?;
-        self.slow.fill(id, &self.prepared, tags, lifetime_s)
+        prepare(&mut self.prepared, Value::Str(record.value), record.lifetime_s, PRIORITY_VALUE);
+        let prepared = Record { value: &self.prepared, ..record };
+        self.fast.fill(Record { lifetime_s: None, ..prepared })?;
+        self.slow.fill(prepared)
     }
 
     fn fill_end(&mut self) -> Result<(), StoreError> {
@@ -175,17 +161,14 @@ impl<S: SlowLevel> TaggedCache for TwoLevels<S> {
     }
 
     fn clean(&mut self, mode: CleanMode, tags: &[String]) -> Result<(), StoreError> {
-        let ids = match mode {
+        match mode {
             CleanMode::All => {
                 self.fast.remove_all()?;
-                return self.slow.clean(mode, tags);
+                self.slow.clean(mode, tags)
             }
-            CleanMode::Old => return self.slow.clean(mode, tags),
-            CleanMode::MatchingTag => self.slow.ids_matching_tags(tags)?,
-            CleanMode::NotMatchingTag => self.slow.ids_not_matching_tags(tags)?,
-            CleanMode::MatchingAnyTag => self.slow.ids_matching_any_tags(tags)?,
-        };
-        self.remove_each(&ids)
+            CleanMode::Old => self.slow.clean(mode, tags),
+            _ => self.slow.ids(mode, tags)?.iter().try_for_each(|id| self.remove(id).map(drop)),
+        }
     }
 
     // What it found in the slow level goes to the fast one, whatever was saved meanwhile.

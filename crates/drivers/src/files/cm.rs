@@ -19,7 +19,7 @@ use std::time::Duration;
 use md5::{Digest, Md5};
 use model::ErrorClass;
 use nix::fcntl::OFlag;
-use workloads::app_cache::{CleanMode, Effort, TaggedCache};
+use workloads::app_cache::{CleanMode, Effort, Record, TaggedCache};
 use workloads::store::{Found, StoreError};
 
 use super::directory::{Directory, check_id};
@@ -373,13 +373,8 @@ impl TaggedCache for CmFile {
         Ok(Found::No)
     }
 
-    fn save(
-        &mut self,
-        id: &str,
-        value: &[u8],
-        tags: &[String],
-        lifetime_s: Option<u64>,
-    ) -> Result<(), StoreError> {
+    fn save(&mut self, record: Record<'_>) -> Result<(), StoreError> {
+        let Record { id, value, tags, lifetime_s } = record;
         check_id(id)?;
         let room = room(id);
         if !self.tree.is_writable(&room) {

@@ -21,7 +21,7 @@ use std::time::Duration;
 use model::ErrorClass;
 use nix::fcntl::OFlag;
 use nix::sys::stat::{Mode, fchmod};
-use workloads::app_cache::{CleanMode, Effort, LoadEffect, TaggedCache};
+use workloads::app_cache::{CleanMode, Effort, LoadEffect, Record, TaggedCache};
 use workloads::store::{Found, StoreError};
 
 use super::directory::{Directory, FILE_MODE, check_id};
@@ -300,14 +300,6 @@ impl ZendFile {
         }
         Ok(())
     }
-
-    fn list(&mut self, mode: CleanMode, tags: &[String]) -> Result<Vec<String>, StoreError> {
-        let mut ids = Vec::new();
-        self.list_room("", mode, tags, &mut ids)?;
-        let mut met = HashSet::new();
-        ids.retain(|id| met.insert(id.clone()));
-        Ok(ids)
-    }
 }
 
 impl TaggedCache for ZendFile {
@@ -328,13 +320,8 @@ impl TaggedCache for ZendFile {
         Ok(found)
     }
 
-    fn save(
-        &mut self,
-        id: &str,
-        value: &[u8],
-        tags: &[String],
-        lifetime_s: Option<u64>,
-    ) -> Result<(), StoreError> {
+    fn save(&mut self, record: Record<'_>) -> Result<(), StoreError> {
+        let Record { id, value, tags, lifetime_s } = record;
         check_id(id)?;
         self.tree.forget();
         let room = room(id);
@@ -378,15 +365,13 @@ impl TaggedCache for ZendFile {
 }
 
 impl SlowLevel for ZendFile {
-    fn ids_matching_any_tags(&mut self, tags: &[String]) -> Result<Vec<String>, StoreError> {
-        self.list(CleanMode::MatchingAnyTag, tags)
-    }
-
-    fn ids_matching_tags(&mut self, tags: &[String]) -> Result<Vec<String>, StoreError> {
-        self.list(CleanMode::MatchingTag, tags)
-    }
-
-    fn ids_not_matching_tags(&mut self, tags: &[String]) -> Result<Vec<String>, StoreError> {
-        self.list(CleanMode::NotMatchingTag, tags)
+    fn ids(&mut self, mode: CleanMode, tags: &[String]) -> Result<Vec<String>, StoreError> {
+        let mut ids = Vec::new();
+        if !matches!(mode, CleanMode::All | CleanMode::Old) {
+            self.list_room("", mode, tags, &mut ids)?;
+        }
+        let mut met = HashSet::new();
+        ids.retain(|id| met.insert(id.clone()));
+        Ok(ids)
     }
 }

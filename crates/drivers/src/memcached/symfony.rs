@@ -22,7 +22,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use model::{Endpoint, ErrorClass};
 use twox_hash::XxHash3_128;
-use workloads::app_cache::{CleanMode, Effort, TaggedCache};
+use workloads::app_cache::{CleanMode, Effort, Record, TaggedCache};
 use workloads::store::{Found, StoreError};
 
 use super::binary::Binary;
@@ -281,13 +281,8 @@ impl TaggedCache for Symfony {
         Ok(Found::Yes)
     }
 
-    fn save(
-        &mut self,
-        id: &str,
-        value: &[u8],
-        tags: &[String],
-        lifetime_s: Option<u64>,
-    ) -> Result<(), StoreError> {
+    fn save(&mut self, record: Record<'_>) -> Result<(), StoreError> {
+        let Record { id, value, tags, lifetime_s } = record;
         self.load(id, &mut Vec::new())?;
         let versions = self.versions(tags)?;
         let expiry = lifetime_s.map(|s| now_s().saturating_add_unsigned(s));

@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use model::{Endpoint, ErrorClass};
-use workloads::app_cache::Effort;
+use workloads::app_cache::{Effort, Record};
 use workloads::store::{Found, StoreError};
 
 use super::text::Text;
@@ -70,26 +70,16 @@ impl ZendMemcached {
         Ok(if data.is_empty() { Found::No } else { Found::Yes })
     }
 
-    /// Stores data for so many seconds, for ever with `None`.
-    pub(crate) fn save(
-        &mut self,
-        id: &str,
-        data: &[u8],
-        lifetime_s: Option<u64>,
-    ) -> Result<(), StoreError> {
-        self.write(data, lifetime_s);
-        self.text.set(id, SERIALIZED, lifetime_s.unwrap_or(0), &self.out)
+    /// Stores a record without its tags.
+    pub(crate) fn save(&mut self, record: Record<'_>) -> Result<(), StoreError> {
+        self.write(record);
+        self.text.set(record.id, SERIALIZED, record.lifetime_s.unwrap_or(0), &self.out)
     }
 
     /// As [`ZendMemcached::save`], among many whose answers come later.
-    pub(crate) fn fill(
-        &mut self,
-        id: &str,
-        data: &[u8],
-        lifetime_s: Option<u64>,
-    ) -> Result<(), StoreError> {
-        self.write(data, lifetime_s);
-        self.text.stream_set(id, SERIALIZED, lifetime_s.unwrap_or(0), &self.out)
+    pub(crate) fn fill(&mut self, record: Record<'_>) -> Result<(), StoreError> {
+        self.write(record);
+        self.text.stream_set(record.id, SERIALIZED, record.lifetime_s.unwrap_or(0), &self.out)
     }
 
     /// Waits until all is stored that was filled.
@@ -97,9 +87,9 @@ impl ZendMemcached {
         self.text.settle()
     }
 
-    fn write(&mut self, data: &[u8], lifetime_s: Option<u64>) {
-        let lifetime = lifetime_s.map_or(Value::Null, |s| Value::Int(s.cast_signed()));
-        let list = [Value::Str(data), Value::Int(now_s()), lifetime];
+    fn write(&mut self, record: Record<'_>) {
+        let lifetime = record.lifetime_s.map_or(Value::Null, |s| Value::Int(s.cast_signed()));
+        let list = [Value::Str(record.value), Value::Int(now_s()), lifetime];
         self.out.clear();
         Value::list(list.into_iter()).write(&mut self.out);
     }

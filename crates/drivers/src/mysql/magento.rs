@@ -16,7 +16,7 @@
 use ::mysql::prelude::Queryable;
 use ::mysql::{Conn, Row};
 use model::Endpoint;
-use workloads::app_cache::{CleanMode, Effort, TaggedCache};
+use workloads::app_cache::{CleanMode, Effort, Record, TaggedCache};
 use workloads::store::{Found, StoreError};
 
 use super::server::Server;
@@ -159,13 +159,8 @@ impl TaggedCache for Magento {
         super::plain::take(row, 0, value)
     }
 
-    fn save(
-        &mut self,
-        id: &str,
-        value: &[u8],
-        tags: &[String],
-        lifetime_s: Option<u64>,
-    ) -> Result<(), StoreError> {
+    fn save(&mut self, record: Record<'_>) -> Result<(), StoreError> {
+        let Record { id, value, tags, lifetime_s } = record;
         let now = now_s();
         let ends = lifetime_s.filter(|s| *s > 0).map_or(0, |s| now + s);
         self.begin(

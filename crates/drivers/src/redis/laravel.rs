@@ -24,7 +24,7 @@ use std::time::Duration;
 
 use model::{Endpoint, ErrorClass};
 use sha1::{Digest, Sha1};
-use workloads::app_cache::{CleanMode, Effort, TaggedCache};
+use workloads::app_cache::{CleanMode, Effort, Record, TaggedCache};
 use workloads::store::{Found, StoreError};
 
 use super::counted::{Counted, Names, Scan, digits};
@@ -239,13 +239,8 @@ impl TaggedCache for Laravel {
         Ok(Found::Yes)
     }
 
-    fn save(
-        &mut self,
-        id: &str,
-        value: &[u8],
-        tags: &[String],
-        lifetime_s: Option<u64>,
-    ) -> Result<(), StoreError> {
+    fn save(&mut self, record: Record<'_>) -> Result<(), StoreError> {
+        let Record { id, value, tags, lifetime_s } = record;
         self.learn(id, tags);
         if lifetime_s == Some(0) {
             return self.remove(id).map(drop);
@@ -262,13 +257,8 @@ impl TaggedCache for Laravel {
         true
     }
 
-    fn fill(
-        &mut self,
-        id: &str,
-        value: &[u8],
-        tags: &[String],
-        lifetime_s: Option<u64>,
-    ) -> Result<(), StoreError> {
+    fn fill(&mut self, record: Record<'_>) -> Result<(), StoreError> {
+        let Record { id, value, tags, lifetime_s } = record;
         self.learn(id, tags);
         if lifetime_s == Some(0) {
             return Ok(());

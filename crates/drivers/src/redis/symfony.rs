@@ -21,7 +21,7 @@
 use std::time::Duration;
 
 use model::{Endpoint, ErrorClass};
-use workloads::app_cache::{CleanMode, Effort, TaggedCache};
+use workloads::app_cache::{CleanMode, Effort, Record, TaggedCache};
 use workloads::store::{Found, StoreError};
 
 use super::counted::{Counted, Names, Scan, digits};
@@ -79,7 +79,7 @@ pub(super) struct Symfony {
 }
 
 /// The parts of a record.
-struct Record<'a> {
+struct Parts<'a> {
     tags: &'a [u8],
     value: &'a [u8],
 }
@@ -95,7 +95,7 @@ impl Symfony {
         })
     }
 
-    fn fetch(&mut self, id: &str) -> Result<Option<Record<'_>>, StoreError> {
+    fn fetch(&mut self, id: &str) -> Result<Option<Parts<'_>>, StoreError> {
         self.link.begin(2).part(&[b"MGET"]).part(&[NAMESPACE, id.as_bytes()]).send()?;
         if self.link.elements("MGET")? != 1 {
             let message = "`MGET` of one key was answered by another number of values";
@@ -134,16 +134,10 @@ impl Symfony {
     }
 
     /// Begins the request that makes a record, without its tags' sets.
-    fn begin_record(
-        &mut self,
-        id: &str,
-        value: &[u8],
-        tags: &[&str],
-        lifetime_s: Option<u64>,
-    ) -> Result<(), StoreError> {
-        join(tags, value, &mut self.record)?;
-        let lifetime_s = digits(lifetime_s.unwrap_or(LIFETIME_S_DEFAULT));
-        let link = self.link.begin(4).part(&[b"SETEX"]).part(&[NAMESPACE, id.as_bytes()]);
+    fn begin_record(&mut self, record: Record<'_>, tags: &[&str]) -> Result<(), StoreError> {
+        join(tags, record.value, &mut self.record)?;
+        let lifetime_s = digits(record.lifetime_s.unwrap_or(LIFETIME_S_DEFAULT));
+        let link = self.link.begin(4).part(&[b"SETEX"]).part(&[NAMESPACE, record.id.as_bytes()]);
         link.part(&[&lifetime_s]).part(&[&self.record]);
         Ok(())
     }
@@ -225,13 +219,13 @@ impl Symfony {
 }
 
 /// The tags and the value of a record; `None` for something else.
-fn split(bytes: &[u8]) -> Option<Record<'_>> {
+fn split(bytes: &[u8]) -> Option<Parts<'_>> {
     let [0x9d, _, _, _, _, 0, _, _, _, 0x5f, a, b, c] = *bytes.first_chunk::<HEAD_BYTES>()? else {
         return None;
     };
     let tags_bytes = usize::from(a) << 16 | usize::from(b) << 8 | usize::from(c);
     let (tags, value) = bytes[HEAD_BYTES..].split_at_checked(tags_bytes)?;
-    Some(Record { tags, value: php::read_string(value)? })
+    Some(Parts { tags, value: php::read_string(value)? })
 }
 
 /// Writes a record.
@@ -281,14 +275,9 @@ impl TaggedCache for Symfony {
         Ok(Found::Yes)
     }
 
-    fn save(
-        &mut self,
-        id: &str,
-        value: &[u8],
-        tags: &[String],
-        lifetime_s: Option<u64>,
-    ) -> Result<(), StoreError> {
-        let tags = once(tags);
+    fn save(&mut self, record: Record<'_>) -> Result<(), StoreError> {
+        let Record { id, lifetime_s, .. } = record;
+        let tags = once(record.tags);
         expect_names([id].iter().chain(&tags).copied())?;
         let before = match self.fetch(id)? {
             Some(record) => read_tags(record.tags).ok_or_else(|| foreign(id))?,
@@ -299,7 +288,7 @@ impl TaggedCache for Symfony {
             return self.link.ask_number("UNLINK").map(drop);
         }
         self.expect_tags_kept()?;
-        self.begin_record(id, value, &tags, lifetime_s)?;
+        self.begin_record(record, &tags)?;
         for tag in tags.iter().filter(|tag| !before.iter().any(|had| had == *tag)) {
             self.begin_member(b"SADD", tag, id);
         }
@@ -309,20 +298,15 @@ impl TaggedCache for Symfony {
         self.link.all().map(drop)
     }
 
-    fn fill(
-        &mut self,
-        id: &str,
-        value: &[u8],
-        tags: &[String],
-        lifetime_s: Option<u64>,
-    ) -> Result<(), StoreError> {
-        let tags = once(tags);
+    fn fill(&mut self, record: Record<'_>) -> Result<(), StoreError> {
+        let Record { id, lifetime_s, .. } = record;
+        let tags = once(record.tags);
         expect_names([id].iter().chain(&tags).copied())?;
         if lifetime_s == Some(0) {
             return Ok(());
         }
         self.expect_tags_kept()?;
-        self.begin_record(id, value, &tags, lifetime_s)?;
+        self.begin_record(record, &tags)?;
         self.gathered.add(id.as_bytes(), tags);
         if self.gathered.is_full() {
             self.begin_gathered()?;

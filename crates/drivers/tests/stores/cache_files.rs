@@ -10,7 +10,7 @@ use super::common::{cleaning_modes, kept, patience, tagged_cache, tags};
 use cachedyno_drivers::{CacheOptions, admin, open_tagged_cache};
 use model::{Backend, Endpoint, ErrorClass, Layout};
 use tempfile::TempDir;
-use workloads::app_cache::{CleanMode, TaggedCache};
+use workloads::app_cache::{CleanMode, Record, TaggedCache};
 use workloads::store::Found;
 
 fn open_in(backend: Backend, directory: &Path) -> Box<dyn TaggedCache> {
@@ -73,9 +73,9 @@ fn cm_files_keep_and_clean() {
 #[test]
 fn zend_files_are_those_of_php() {
     let (directory, mut cache) = opened(Backend::ZendFile);
-    cache.save("ABC_1", b"hello world", &tags(&["T1", "T2"]), Some(7200)).unwrap();
-    cache.save("ABC_1", b"hello", &tags(&["T1", "T2"]), Some(7200)).unwrap();
-    cache.save("ABC_2", b"hello2", &[], None).unwrap();
+    cache.save(Record::new("ABC_1", b"hello world", &tags(&["T1", "T2"]), Some(7200))).unwrap();
+    cache.save(Record::new("ABC_1", b"hello", &tags(&["T1", "T2"]), Some(7200))).unwrap();
+    cache.save(Record::new("ABC_2", b"hello2", &[], None)).unwrap();
     let expected = [
         ("mage--0/mage---ABC_1", "hello"),
         ("mage--0/mage---ABC_2", "hello2"),
@@ -100,11 +100,11 @@ fn zend_files_are_those_of_php() {
 #[test]
 fn cm_files_are_those_of_php() {
     let (directory, mut cache) = opened(Backend::CmFile);
-    cache.save("ABC_1", b"hello", &tags(&["T1", "T2"]), Some(7200)).unwrap();
-    cache.save("ABC_1", b"hello", &tags(&["T1"]), Some(7200)).unwrap();
-    cache.save("ABC_2", b"hello2", &tags(&["T1", "T3"]), None).unwrap();
+    cache.save(Record::new("ABC_1", b"hello", &tags(&["T1", "T2"]), Some(7200))).unwrap();
+    cache.save(Record::new("ABC_1", b"hello", &tags(&["T1"]), Some(7200))).unwrap();
+    cache.save(Record::new("ABC_2", b"hello2", &tags(&["T1", "T3"]), None)).unwrap();
     cache.clean(CleanMode::MatchingAnyTag, &tags(&["T3"])).unwrap();
-    cache.save("ABC_4", b"hello4", &tags(&["T1"]), None).unwrap();
+    cache.save(Record::new("ABC_4", b"hello4", &tags(&["T1"]), None)).unwrap();
     let line = "a:4:{s:4:\"hash\";s:0:\"\";s:5:\"mtime\";i:TIME;s:6:\"expire\";i:";
     let expected = [
         ("cm--35/cm---ABC_1", format!("{line}TIME;s:4:\"tags\";s:2:\"T1\";}}\nhello")),
@@ -126,13 +126,13 @@ fn cm_files_are_those_of_php() {
 fn clients_of_zend_files_disturb_each_other_as_in_php() {
     let (directory, mut first) = opened(Backend::ZendFile);
     let mut second = open_in(Backend::ZendFile, directory.path());
-    first.save("A", b"first", &[], None).unwrap();
-    second.save("A", b"second", &[], None).unwrap();
+    first.save(Record::new("A", b"first", &[], None)).unwrap();
+    second.save(Record::new("A", b"second", &[], None)).unwrap();
     assert_eq!(kept(first.as_mut(), &["A"]), [""; 0]);
     assert!(tree(directory.path()).is_empty());
-    second.save("A", b"second", &[], None).unwrap();
+    second.save(Record::new("A", b"second", &[], None)).unwrap();
     second.clean(CleanMode::All, &[]).unwrap();
-    first.save("A", b"first", &[], None).unwrap();
+    first.save(Record::new("A", b"first", &[], None)).unwrap();
     assert_eq!(kept(first.as_mut(), &["A"]), ["A"]);
 }
 
@@ -140,7 +140,7 @@ fn clients_of_zend_files_disturb_each_other_as_in_php() {
 fn what_is_damaged_is_a_miss() {
     let (directory, mut cache) = opened(Backend::ZendFile);
     for id in ["A", "B", "C"] {
-        cache.save(id, b"value", &tags(&["T1"]), None).unwrap();
+        cache.save(Record::new(id, b"value", &tags(&["T1"]), None)).unwrap();
     }
     let room = fs::read_dir(directory.path()).unwrap().next().unwrap().unwrap().path();
     fs::write(room.join("mage---A"), "another").unwrap();
@@ -155,7 +155,7 @@ fn what_is_damaged_is_a_miss() {
     assert!(tree(directory.path()).is_empty());
 
     let (directory, mut cache) = opened(Backend::CmFile);
-    cache.save("A", b"value", &tags(&["T1"]), None).unwrap();
+    cache.save(Record::new("A", b"value", &tags(&["T1"]), None)).unwrap();
     let room = directory.path().join("cm--29");
     fs::write(room.join("cm---A"), "no metadata\nvalue").unwrap();
     assert_eq!(kept(cache.as_mut(), &["A"]), [""; 0]);
@@ -173,19 +173,22 @@ fn links_and_directories_are_no_records() {
     {
         fs::write(&secret, "stays").unwrap();
         let (directory, mut cache) = opened(backend);
-        cache.save("A", b"value", &tags(&["T1"]), None).unwrap();
+        cache.save(Record::new("A", b"value", &tags(&["T1"]), None)).unwrap();
         let room = directory.path().join(room);
         let record = room.join(record);
         fs::remove_file(&record).unwrap();
         symlink(&secret, &record).unwrap();
         assert_eq!(kept(cache.as_mut(), &["A"]), [""; 0]);
         symlink(&secret, &record).unwrap_err();
-        let e = cache.save("A", b"value", &[], None).unwrap_err();
+        let e = cache.save(Record::new("A", b"value", &[], None)).unwrap_err();
         assert_eq!((e.class, e.fatal), (ErrorClass::NotOurs, false), "{e}");
         fs::remove_file(&record).unwrap();
         fs::create_dir(&record).unwrap();
         assert_eq!(kept(cache.as_mut(), &["A"]), [""; 0]);
-        assert_eq!(cache.save("A", b"value", &[], None).unwrap_err().class, ErrorClass::NotOurs);
+        assert_eq!(
+            cache.save(Record::new("A", b"value", &[], None)).unwrap_err().class,
+            ErrorClass::NotOurs
+        );
         for mode in [CleanMode::Old, CleanMode::All] {
             cache.clean(mode, &[]).unwrap();
         }
@@ -197,7 +200,10 @@ fn links_and_directories_are_no_records() {
         fs::write(outside.path().join("cm---A"), "stays").unwrap();
         let mut cache = open_in(backend, directory.path());
         assert_eq!(kept(cache.as_mut(), &["A"]), [""; 0]);
-        assert_eq!(cache.save("A", b"value", &[], None).unwrap_err().class, ErrorClass::NotOurs);
+        assert_eq!(
+            cache.save(Record::new("A", b"value", &[], None)).unwrap_err().class,
+            ErrorClass::NotOurs
+        );
         cache.clean(CleanMode::All, &[]).unwrap();
         assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 3);
         assert_eq!(fs::read(&secret).unwrap(), b"stays");
@@ -209,12 +215,15 @@ fn odd_ids_and_tags_stay_in_the_directory() {
     for backend in [Backend::ZendFile, Backend::CmFile] {
         let (_directory, mut cache) = opened(backend);
         for id in ["", "..", "a/b", "a\0b"] {
-            assert_eq!(cache.save(id, b"", &[], None).unwrap_err().class, ErrorClass::Other);
+            assert_eq!(
+                cache.save(Record::new(id, b"", &[], None)).unwrap_err().class,
+                ErrorClass::Other
+            );
             assert!(cache.load(id, &mut Vec::new()).is_err() && cache.remove(id).is_err());
         }
         let odd = tags(&["T'\"\\ü", "T 2"]);
-        cache.save("A", b"a", &odd, None).unwrap();
-        let outside = cache.save("B", b"b", &tags(&["../T"]), None);
+        cache.save(Record::new("A", b"a", &odd, None)).unwrap();
+        let outside = cache.save(Record::new("B", b"b", &tags(&["../T"]), None));
         assert_eq!(outside.is_err(), backend == Backend::CmFile);
         cache.clean(CleanMode::MatchingAnyTag, &odd[1..]).unwrap();
         assert_eq!(kept(cache.as_mut(), &["A"]), [""; 0]);
@@ -228,7 +237,7 @@ fn effort_counts_files() {
         let (directory, mut cache) = opened(backend);
         for i in 0..records {
             let own = [format!("T{i}")];
-            cache.save(&format!("ABC_{i}"), b"value", &own, None).unwrap();
+            cache.save(Record::new(&format!("ABC_{i}"), b"value", &own, None)).unwrap();
         }
         let mut cache = open_in(backend, directory.path());
         cache.clean(CleanMode::MatchingAnyTag, &tags(&["T1"])).unwrap();
@@ -247,7 +256,7 @@ fn a_cache_that_was_made_is_removed_with_its_directories() {
         let directory = admin.prepare(Layout::Plain, "run", 0).unwrap();
         let mut cache = open_in(backend, &directory);
         for i in 0..50 {
-            cache.save(&format!("ABC_{i}"), b"value", &tags(&["T1"]), None).unwrap();
+            cache.save(Record::new(&format!("ABC_{i}"), b"value", &tags(&["T1"]), None)).unwrap();
         }
         let room = fs::read_dir(&directory).unwrap().next().unwrap().unwrap().path();
         fs::create_dir(room.join("foreign")).unwrap();

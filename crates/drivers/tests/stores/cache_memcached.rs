@@ -11,7 +11,7 @@ use super::common::{Server, installed, kept, tagged_cache, tags, text};
 use cachedyno_drivers::{CacheOptions, open_tagged_cache};
 use model::{Backend, Endpoint, ErrorClass};
 use tempfile::TempDir;
-use workloads::app_cache::{CleanMode, TaggedCache};
+use workloads::app_cache::{CleanMode, Record, TaggedCache};
 use workloads::store::Found;
 
 fn options(server: &Server, directory: &Path) -> CacheOptions {
@@ -54,7 +54,7 @@ fn two_levels_keep_and_clean() {
     tagged_cache(cache.as_mut());
     cache.clean(CleanMode::All, &[]).unwrap();
     // A record that has expired below is still had from above, which was given no lifetime.
-    cache.save("OLD", b"old", &[], Some(1)).unwrap();
+    cache.save(Record::new("OLD", b"old", &[], Some(1))).unwrap();
     thread::sleep(Duration::from_millis(2100));
     cache.clean(CleanMode::Old, &[]).unwrap();
     assert_eq!(kept(cache.as_mut(), &["OLD"]), ["OLD"]);
@@ -63,7 +63,7 @@ fn two_levels_keep_and_clean() {
 #[test]
 fn each_level_does_its_part() {
     let Some((server, _directory, mut cache)) = two_levels(&[]) else { return };
-    cache.save("A", b"hello", &tags(&["T1"]), Some(7200)).unwrap();
+    cache.save(Record::new("A", b"hello", &tags(&["T1"]), Some(7200))).unwrap();
     let stored = ask(&server, "get A");
     let array = "a:4:{s:4:\"data\";s:5:\"hello\";s:8:\"lifetime\";i:7200;s:6:\"expire\";i:1";
     assert!(stored.starts_with("VALUE A 4 "), "{stored}");
@@ -95,19 +95,19 @@ fn each_level_does_its_part() {
 fn what_memcached_does_not_take_is_kept_below() {
     let Some((server, _directory, mut cache)) = two_levels(&[]) else { return };
     let large = vec![b'x'; 2 << 20];
-    let e = cache.save("A", &large, &[], None).unwrap_err();
+    let e = cache.save(Record::new("A", &large, &[], None)).unwrap_err();
     assert!(!e.fatal && e.message.contains("too large") && e.message.contains("1 MiB"), "{e}");
     let mut value = Vec::new();
     assert_eq!(cache.load("A", &mut value).unwrap(), Found::Yes);
     assert!(value == large);
     let long = "i".repeat(230) + &"d".repeat(9) + "longer-than-250";
-    assert!(cache.save(&long, b"x", &[], None).is_err());
+    assert!(cache.save(Record::new(&long, b"x", &[], None)).is_err());
     drop((server, cache));
 
     let Some((mut server, directory, mut cache)) = two_levels(&[]) else { return };
-    cache.save("A", b"a", &tags(&["T1"]), None).unwrap();
+    cache.save(Record::new("A", b"a", &tags(&["T1"]), None)).unwrap();
     server.end();
-    let e = cache.save("B", b"b", &tags(&["T1"]), None).unwrap_err();
+    let e = cache.save(Record::new("B", b"b", &tags(&["T1"]), None)).unwrap_err();
     assert_eq!((e.class, e.fatal), (ErrorClass::Closed, true), "{e}");
     let below = options(&server, directory.path());
     let mut below = open_tagged_cache(Backend::ZendFile, &below).unwrap();
@@ -121,7 +121,7 @@ fn a_full_fast_level_is_passed_by() {
     };
     let value = vec![b'x'; 100_000];
     for i in 0..40 {
-        cache.save(&format!("A{i}"), &value, &[], None).unwrap();
+        cache.save(Record::new(&format!("A{i}"), &value, &[], None)).unwrap();
     }
     let stats = ask(&server, "stats");
     let number = |name: &str| {
@@ -135,7 +135,7 @@ fn a_full_fast_level_is_passed_by() {
     // A new client asks at its first save.
     let options = options(&server, directory.path());
     let mut cache = open_tagged_cache(Backend::TwoLevelsFile, &options).unwrap();
-    cache.save("LAST", b"last", &[], None).unwrap();
+    cache.save(Record::new("LAST", b"last", &[], None)).unwrap();
     assert_eq!(ask(&server, "get LAST"), "END\r\n");
     assert_eq!(cache.effort().commands, 3, "stats, delete and get");
 }
@@ -160,7 +160,7 @@ fn php_and_we_share_the_fast_level() {
         let settings = ["-d", "memcached.serializer=php", "-r", &opening];
         text(&Command::new("php").args(settings).output().unwrap())
     };
-    cache.save("A", b"hello", &[], Some(7200)).unwrap();
+    cache.save(Record::new("A", b"hello", &[], Some(7200))).unwrap();
     let read = "$a = $m->get('A'); $b = unserialize($a[0]); \
                 echo $b['data'], ' ', $b['lifetime'], ' ', $b['priority'], ' ', gettype($a[2]);";
     assert_eq!(php(read), "hello 7200 8 NULL");
@@ -174,15 +174,15 @@ fn php_and_we_share_the_fast_level() {
 #[test]
 fn all_ways_to_clean_reach_both_levels() {
     let Some((_server, _directory, mut cache)) = two_levels(&[]) else { return };
-    cache.save("A", b"a", &tags(&["T1", "T2"]), None).unwrap();
-    cache.save("B", b"b", &tags(&["T2"]), None).unwrap();
-    cache.save("C", b"c", &tags(&["T3"]), None).unwrap();
+    cache.save(Record::new("A", b"a", &tags(&["T1", "T2"]), None)).unwrap();
+    cache.save(Record::new("B", b"b", &tags(&["T2"]), None)).unwrap();
+    cache.save(Record::new("C", b"c", &tags(&["T3"]), None)).unwrap();
     cache.clean(CleanMode::MatchingTag, &tags(&["T1", "T2"])).unwrap();
     assert_eq!(kept(cache.as_mut(), &["A", "B", "C"]), ["B", "C"]);
     cache.clean(CleanMode::NotMatchingTag, &tags(&["T2"])).unwrap();
     assert_eq!(kept(cache.as_mut(), &["A", "B", "C"]), ["B"]);
     // Each record of a tag costs one deletion above.
-    cache.save("D", b"d", &tags(&["T2"]), None).unwrap();
+    cache.save(Record::new("D", b"d", &tags(&["T2"]), None)).unwrap();
     let before = cache.effort().commands;
     cache.clean(CleanMode::MatchingAnyTag, &tags(&["T2", "T9"])).unwrap();
     assert_eq!(cache.effort().commands - before, 2);
@@ -202,7 +202,7 @@ fn symfony_keeps_and_cleans() {
     }
     // Another client sees what the first invalidated, at once or after 0.15 s.
     let mut other = symfony(&server);
-    cache.save("A", b"a", &tags(&["T1"]), Some(7200)).unwrap();
+    cache.save(Record::new("A", b"a", &tags(&["T1"]), Some(7200))).unwrap();
     assert_eq!(kept(other.as_mut(), &["A"]), ["A"]);
     cache.clean(CleanMode::MatchingAnyTag, &tags(&["T1"])).unwrap();
     assert_eq!(kept(cache.as_mut(), &["A"]), [""; 0]);
@@ -219,14 +219,14 @@ fn symfony_hashes_long_ids_and_refuses_odd_ones() {
     let server = Server::memcached(&[]);
     let mut cache = symfony(&server);
     let long = "x".repeat(600);
-    cache.save(&long, b"long", &[], Some(1)).unwrap();
+    cache.save(Record::new(&long, b"long", &[], Some(1))).unwrap();
     assert_eq!(kept(cache.as_mut(), &[&long]), [&long]);
     thread::sleep(Duration::from_millis(2100));
     assert_eq!(kept(cache.as_mut(), &[&long]), [""; 0]);
-    assert!(cache.save("a:b", b"", &[], None).is_err());
-    assert!(cache.save("a", b"", &tags(&["T/1"]), None).is_err());
-    let e = cache.save("a", &vec![0; 2 << 20], &[], None).unwrap_err();
+    assert!(cache.save(Record::new("a:b", b"", &[], None)).is_err());
+    assert!(cache.save(Record::new("a", b"", &tags(&["T/1"]), None)).is_err());
+    let e = cache.save(Record::new("a", &vec![0; 2 << 20], &[], None)).unwrap_err();
     assert!(!e.fatal && e.message.contains("1 MiB"), "{e}");
-    cache.save("b c\n", b"blank", &tags(&["T 1"]), None).unwrap();
+    cache.save(Record::new("b c\n", b"blank", &tags(&["T 1"]), None)).unwrap();
     assert_eq!(kept(cache.as_mut(), &["a", "b c\n"]), ["b c\n"]);
 }

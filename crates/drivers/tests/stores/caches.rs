@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::common::{Server, installed};
 use cachedyno_drivers::{CacheOptions, open_tagged_cache};
 use model::{Backend, Endpoint, ErrorClass, Product};
-use workloads::app_cache::{CleanMode, TaggedCache};
+use workloads::app_cache::{CleanMode, Record, TaggedCache};
 use workloads::store::Found;
 
 pub(crate) fn list(tags: &str) -> Vec<String> {
@@ -169,8 +169,8 @@ fn patterns_name_all_keys_and_clusters_are_refused() {
             continue;
         }
         let mut cache = open_cache(backend, server.redis_endpoint(None));
-        cache.save("a", b"v", &list("T1 T2"), None).unwrap();
-        cache.save("b", b"v", &[], Some(100)).unwrap();
+        cache.save(Record::new("a", b"v", &list("T1 T2"), None)).unwrap();
+        cache.save(Record::new("b", b"v", &[], Some(100))).unwrap();
         let patterns = key_patterns(backend);
         let named = patterns.iter().map(|p| server.redis_cli(&["KEYS", p]).lines().count());
         let all = server.redis_cli(&["DBSIZE"]).parse::<usize>().unwrap();
@@ -211,7 +211,7 @@ pub(crate) fn agrees(cache: &mut dyn TaggedCache, model: &mut Model, cleans: &[C
             0..4 => {
                 let value = vec![b'a' + (step % 26) as u8; draw(&mut state, 2_000) as usize];
                 let lifetime_s = (step % 3 > 0).then_some(7_200);
-                cache.save(&id, &value, &tags, lifetime_s).unwrap();
+                cache.save(Record::new(&id, &value, &tags, lifetime_s)).unwrap();
                 model.save(&id, &value, &tags);
             }
             4 => {

@@ -9,7 +9,7 @@ use super::caches::{Model, Monitor, agrees, assert_told, list};
 use super::common::{Server, installed};
 use cachedyno_drivers::redis::cm::{CmOptions, CmRedis, Compression, Removal};
 use model::ErrorClass;
-use workloads::app_cache::{CleanMode, Effort, TaggedCache};
+use workloads::app_cache::{CleanMode, Effort, Record, TaggedCache};
 use workloads::store::Found;
 
 use CleanMode::{All, MatchingAnyTag, MatchingTag, NotMatchingTag, Old};
@@ -21,17 +21,17 @@ fn open(server: &Server, options: CmOptions) -> CmRedis {
 /// Operations of every kind whose commands do not depend on the order of a set.
 fn operations(cache: &mut CmRedis) {
     let mut value = Vec::new();
-    cache.save("a", b"va", &list("T1 T2"), Some(7_200)).unwrap();
-    cache.save("b", b"vb", &[], None).unwrap();
+    cache.save(Record::new("a", b"va", &list("T1 T2"), Some(7_200))).unwrap();
+    cache.save(Record::new("b", b"vb", &[], None)).unwrap();
     assert_eq!(cache.load("a", &mut value).unwrap(), Found::Yes);
     assert_eq!(value, b"va");
     assert_eq!(cache.load("missing", &mut value).unwrap(), Found::No);
     assert!(value.is_empty());
-    cache.save("a", b"va2", &list("T2 T4 T4"), Some(9_999_999)).unwrap();
+    cache.save(Record::new("a", b"va2", &list("T2 T4 T4"), Some(9_999_999))).unwrap();
     assert_eq!(cache.remove("b").unwrap(), Found::Yes);
     cache.clean(MatchingTag, &list("T2 T4")).unwrap();
     cache.clean(MatchingTag, &list("T9")).unwrap();
-    cache.save("d", b"vd", &list("T5"), Some(100)).unwrap();
+    cache.save(Record::new("d", b"vd", &list("T5"), Some(100))).unwrap();
     cache.clean(MatchingAnyTag, &list("T5 T6")).unwrap();
     cache.clean(MatchingAnyTag, &list("T7")).unwrap();
     cache.clean(NotMatchingTag, &[]).unwrap();
@@ -154,11 +154,11 @@ fn commands_are_those_of_today() {
 }
 
 fn transaction(cache: &mut CmRedis) {
-    cache.save("a", b"va", &list("T1 T2"), Some(7_200)).unwrap();
-    cache.save("c", b"vc", &[], None).unwrap();
+    cache.save(Record::new("a", b"va", &list("T1 T2"), Some(7_200))).unwrap();
+    cache.save(Record::new("c", b"vc", &[], None)).unwrap();
     assert_eq!(cache.remove("c").unwrap(), Found::Yes);
     assert_eq!(cache.remove("c").unwrap(), Found::No);
-    cache.save("d", b"vd", &list("T5"), Some(100)).unwrap();
+    cache.save(Record::new("d", b"vd", &list("T5"), Some(100))).unwrap();
     cache.clean(NotMatchingTag, &list("T5")).unwrap();
     cache.clean(MatchingAnyTag, &list("T5")).unwrap();
 }
@@ -224,10 +224,10 @@ fn without_the_extension_a_pipeline_is_a_transaction() {
 
 /// A clean leaves ids in other sets, until they are collected.
 fn garbage(cache: &mut CmRedis) {
-    cache.save("a", b"va", &list("T1"), None).unwrap();
+    cache.save(Record::new("a", b"va", &list("T1"), None)).unwrap();
     cache.clean(Old, &[]).unwrap();
     cache.clean(MatchingTag, &list("T1")).unwrap();
-    assert_eq!(cache.ids_matching_any_tags(&list("T1")).unwrap(), ["a"]);
+    assert_eq!(cache.ids(CleanMode::MatchingAnyTag, &list("T1")).unwrap(), ["a"]);
     cache.clean(Old, &[]).unwrap();
 }
 
@@ -323,10 +323,10 @@ fn large_tags_are_cleaned_and_collected() {
         let mut cache = open(&server, options);
         for n in 0..1_500 {
             let own = format!("ALL ONE_{}", n % 600);
-            cache.save(&format!("id_{n}"), b"v", &list(&own), None).unwrap();
+            cache.save(Record::new(&format!("id_{n}"), b"v", &list(&own), None)).unwrap();
         }
         let ones: Vec<String> = (0..600).map(|n| format!("ONE_{n}")).collect();
-        assert_eq!(cache.ids_matching_any_tags(&ones).unwrap().len(), 1_500);
+        assert_eq!(cache.ids(CleanMode::MatchingAnyTag, &ones).unwrap().len(), 1_500);
         cache.clean(MatchingAnyTag, &ones[..550]).unwrap();
         assert_eq!(server.redis_cli(&["SCARD", "zc:ti:ALL"]), "1500");
         cache.clean(Old, &[]).unwrap();
@@ -334,7 +334,7 @@ fn large_tags_are_cleaned_and_collected() {
             (0..1_500).filter(|n| n % 600 >= 550).map(|n| format!("id_{n}")).collect();
         assert_eq!(members(&server, "zc:ti:ALL"), left);
         assert_eq!(members(&server, "zc:tags").len(), 51);
-        let found = cache.ids_matching_tags(&list("ALL ONE_599")).unwrap();
+        let found = cache.ids(CleanMode::MatchingTag, &list("ALL ONE_599")).unwrap();
         assert_eq!(found.into_iter().collect::<BTreeSet<_>>().len(), 2);
         cache.clean(MatchingAnyTag, &list("ALL")).unwrap();
         assert_eq!(server.redis_cli(&["KEYS", "zc:k:*"]), "");
@@ -359,7 +359,7 @@ fn long_values_are_compressed() {
     for (library, letters) in libraries {
         let compression = Some(library);
         let mut cache = open(&server, CmOptions { compression, ..CmOptions::today() });
-        cache.save(letters, &long, &[], None).unwrap();
+        cache.save(Record::new(letters, &long, &[], None)).unwrap();
         let length = server.redis_cli(&["HSTRLEN", &format!("zc:k:{letters}"), "d"]);
         assert!(length.parse::<usize>().unwrap() < 5_000, "{letters}: {length}");
     }
@@ -369,7 +369,7 @@ fn long_values_are_compressed() {
         assert!(value == long);
     }
     for (id, bytes, packed) in [("short", 20_479, false), ("long", 20_480, true)] {
-        cache.save(id, &long[..bytes], &list("T"), None).unwrap();
+        cache.save(Record::new(id, &long[..bytes], &list("T"), None)).unwrap();
         let length: usize =
             server.redis_cli(&["HSTRLEN", &format!("zc:k:{id}"), "d"]).parse().unwrap();
         assert_eq!(length < bytes, packed, "{id}: {length}");
@@ -378,9 +378,9 @@ fn long_values_are_compressed() {
     }
     // So many tags that they are compressed too, and known again when they are lost.
     let tags: Vec<String> = (0..4_000).map(|n| format!("TAG_{n}")).collect();
-    cache.save("long", b"x", &tags, None).unwrap();
-    cache.save("long", b"x", &tags[..10], None).unwrap();
-    assert_eq!(cache.ids_matching_any_tags(&tags[10..]).unwrap(), [""; 0]);
+    cache.save(Record::new("long", b"x", &tags, None)).unwrap();
+    cache.save(Record::new("long", b"x", &tags[..10], None)).unwrap();
+    assert_eq!(cache.ids(CleanMode::MatchingAnyTag, &tags[10..]).unwrap(), [""; 0]);
 }
 
 #[test]
@@ -401,8 +401,8 @@ fn faults_are_told_and_leave_a_good_connection() {
         server.redis_cli(&["SET", "zc:ti:theirs", "x"]);
         let mut wrong = vec![
             cache.load("foreign", &mut value).unwrap_err(),
-            cache.save("foreign", b"v", &list("T"), None).unwrap_err(),
-            cache.save("good", b"v", &list("theirs"), None).unwrap_err(),
+            cache.save(Record::new("foreign", b"v", &list("T"), None)).unwrap_err(),
+            cache.save(Record::new("good", b"v", &list("theirs"), None)).unwrap_err(),
             cache.remove("foreign").unwrap_err(),
             cache.clean(MatchingTag, &list("theirs")).unwrap_err(),
             cache.clean(MatchingAnyTag, &list("theirs")).unwrap_err(),
@@ -414,10 +414,10 @@ fn faults_are_told_and_leave_a_good_connection() {
         let e = cache.clean(NotMatchingTag, &list("T")).unwrap_err();
         assert_eq!((e.class, e.fatal), (ErrorClass::Other, false), "{e}");
         server.redis_cli(&["CONFIG", "SET", "maxmemory", "1"]);
-        let e = cache.save("more", b"v", &list("T"), None).unwrap_err();
+        let e = cache.save(Record::new("more", b"v", &list("T"), None)).unwrap_err();
         assert_eq!((e.class, e.fatal), (ErrorClass::Full, false), "{e}");
         server.redis_cli(&["CONFIG", "SET", "maxmemory", "0"]);
-        cache.save("more", b"v", &list("T"), None).unwrap();
+        cache.save(Record::new("more", b"v", &list("T"), None)).unwrap();
         assert_eq!(cache.load("more", &mut value).unwrap(), Found::Yes);
         cache.clean(All, &[]).unwrap();
     }
@@ -432,9 +432,9 @@ fn the_server_may_go_between_two_steps() {
     }
     let mut server = Server::redis(&[]);
     let mut cache = open(&server, CmOptions::as_2019());
-    cache.save("a", b"v", &list("T"), None).unwrap();
+    cache.save(Record::new("a", b"v", &list("T"), None)).unwrap();
     server.end();
-    let e = cache.save("a", b"v", &list("T"), None).unwrap_err();
+    let e = cache.save(Record::new("a", b"v", &list("T"), None)).unwrap_err();
     assert_eq!((e.class, e.fatal), (ErrorClass::Closed, true), "{e}");
 }
 
@@ -474,9 +474,11 @@ fn members_whose_record_is_gone_are_counted() {
         let mut cache = open(&server, options);
         assert_eq!(cache.stale_members().unwrap(), Some(0));
         for n in 0..700 {
-            cache.save(&format!("id_{n}"), b"v", &list("ALL EVEN_OR_ODD"), None).unwrap();
+            cache
+                .save(Record::new(&format!("id_{n}"), b"v", &list("ALL EVEN_OR_ODD"), None))
+                .unwrap();
         }
-        cache.save("other", b"v", &list("ALL OTHER"), None).unwrap();
+        cache.save(Record::new("other", b"v", &list("ALL OTHER"), None)).unwrap();
         assert_eq!(cache.stale_members().unwrap(), Some(0));
         // The ids of one tag stay in the set of the other.
         cache.clean(MatchingAnyTag, &list("EVEN_OR_ODD")).unwrap();

@@ -12,7 +12,7 @@ use model::{Connections, Endpoint, NetAddress, RedisWay, Secret};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tempfile::TempDir;
-use workloads::app_cache::{CleanMode, TaggedCache};
+use workloads::app_cache::{CleanMode, Record, TaggedCache};
 use workloads::store::{Closed, Found, PageStore, SessionStore};
 
 pub(crate) fn options(directory: &Path) -> SessionOptions {
@@ -190,23 +190,23 @@ pub(crate) fn tagged_cache(cache: &mut dyn TaggedCache) {
     assert_eq!(cache.remove("A").unwrap(), Found::No);
     let any = (0..=255).collect::<Vec<u8>>().repeat(100);
     for value_in in [&any[..], b"", b"short", b"s:1:\"x\";\n"] {
-        cache.save("A", value_in, &tags(&["T1", "T2"]), Some(7200)).unwrap();
+        cache.save(Record::new("A", value_in, &tags(&["T1", "T2"]), Some(7200))).unwrap();
         assert_eq!(cache.load("A", &mut value).unwrap(), Found::Yes);
         assert!(value == value_in);
     }
-    cache.save("B", b"b", &tags(&["T2", "T3"]), None).unwrap();
-    cache.save("C", b"c", &[], None).unwrap();
-    cache.save("D", b"d", &tags(&["T3"]), None).unwrap();
+    cache.save(Record::new("B", b"b", &tags(&["T2", "T3"]), None)).unwrap();
+    cache.save(Record::new("C", b"c", &[], None)).unwrap();
+    cache.save(Record::new("D", b"d", &tags(&["T3"]), None)).unwrap();
     cache.clean(CleanMode::MatchingAnyTag, &tags(&["T1", "T9"])).unwrap();
     assert_eq!(kept(cache, &["A", "B", "C", "D"]), ["B", "C", "D"]);
     assert_eq!(cache.remove("C").unwrap(), Found::Yes);
     // Another id: where indexes keep what is gone, the old one would still have its old tags.
-    cache.save("E", b"again", &tags(&["T1"]), None).unwrap();
+    cache.save(Record::new("E", b"again", &tags(&["T1"]), None)).unwrap();
     cache.clean(CleanMode::MatchingAnyTag, &tags(&["T2", "T3"])).unwrap();
     assert_eq!(kept(cache, &["A", "B", "C", "D", "E"]), ["E"]);
     cache.clean(CleanMode::All, &[]).unwrap();
     assert_eq!(kept(cache, &["A", "B", "C", "D", "E"]), [""; 0]);
-    cache.save("A", b"after", &tags(&["T1"]), None).unwrap();
+    cache.save(Record::new("A", b"after", &tags(&["T1"]), None)).unwrap();
     assert_eq!(kept(cache, &["A"]), ["A"]);
 }
 
@@ -214,10 +214,10 @@ pub(crate) fn tagged_cache(cache: &mut dyn TaggedCache) {
 pub(crate) fn cleaning_modes(cache: &mut dyn TaggedCache) {
     let ids = ["A", "B", "C", "D"];
     let fill = |cache: &mut dyn TaggedCache| {
-        cache.save("A", b"a", &tags(&["T1", "T2"]), None).unwrap();
-        cache.save("B", b"b", &tags(&["T2"]), None).unwrap();
-        cache.save("C", b"c", &tags(&["T3"]), Some(7200)).unwrap();
-        cache.save("D", b"d", &[], Some(1)).unwrap();
+        cache.save(Record::new("A", b"a", &tags(&["T1", "T2"]), None)).unwrap();
+        cache.save(Record::new("B", b"b", &tags(&["T2"]), None)).unwrap();
+        cache.save(Record::new("C", b"c", &tags(&["T3"]), Some(7200))).unwrap();
+        cache.save(Record::new("D", b"d", &[], Some(1))).unwrap();
     };
     fill(cache);
     cache.clean(CleanMode::MatchingTag, &tags(&["T1", "T2"])).unwrap();

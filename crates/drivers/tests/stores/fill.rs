@@ -10,7 +10,7 @@ use super::common::{Server, installed};
 use cachedyno_drivers::redis::cm::{CmOptions, CmRedis};
 use cachedyno_drivers::{CacheOptions, open_tagged_cache};
 use model::{Backend, ErrorClass, Product};
-use workloads::app_cache::TaggedCache;
+use workloads::app_cache::{Record, TaggedCache};
 use workloads::store::Found;
 
 /// Lines of a database: each key with its type, when it ends in ms since 1970 or -1, and its
@@ -81,7 +81,7 @@ impl Stores {
     }
 }
 
-struct Record {
+struct Filled {
     id: String,
     value: Vec<u8>,
     tags: Vec<String>,
@@ -90,7 +90,7 @@ struct Record {
 
 /// Records of all kinds: without tags, with one twice, without a lifetime, long enough to be
 /// compressed, numbers, empty.
-fn record(number: u64) -> Record {
+fn record(number: u64) -> Filled {
     let tags = (0..number % 7).map(|n| format!("T{}", (number * 31 + n * n) % 97));
     let value = match number % 50 {
         0 => number.to_string().into_bytes(),
@@ -99,15 +99,15 @@ fn record(number: u64) -> Record {
         _ => format!("v{number} ").repeat((number % 90) as usize).into_bytes(),
     };
     let lifetime_s = (!number.is_multiple_of(5)).then_some(1_000 * (number % 40 + 1));
-    Record { id: format!("id_{number}"), value, tags: tags.collect(), lifetime_s }
+    Filled { id: format!("id_{number}"), value, tags: tags.collect(), lifetime_s }
 }
 
 /// Saves records in one place and fills another with them, each record at about the same time.
 fn save_and_fill(saved: &mut dyn TaggedCache, filled: &mut dyn TaggedCache, records: u64) {
     for number in 0..records {
-        let Record { id, value, tags, lifetime_s } = record(number);
-        saved.save(&id, &value, &tags, lifetime_s).unwrap();
-        filled.fill(&id, &value, &tags, lifetime_s).unwrap();
+        let Filled { id, value, tags, lifetime_s } = record(number);
+        saved.save(Record::new(&id, &value, &tags, lifetime_s)).unwrap();
+        filled.fill(Record::new(&id, &value, &tags, lifetime_s)).unwrap();
     }
     filled.fill_end().unwrap();
     let (by_saves, by_fill) = (saved.effort().round_trips, filled.effort().round_trips);
@@ -224,7 +224,7 @@ fn other_backends_save_at_once() {
     };
     for backend in [Backend::ZendFile, Backend::CmFile] {
         let mut cache = open_tagged_cache(backend, &options).unwrap();
-        cache.fill("a", b"va", &["T1".into()], None).unwrap();
+        cache.fill(Record::new("a", b"va", &["T1".into()], None)).unwrap();
         let mut value = Vec::new();
         let mut other = open_tagged_cache(backend, &options).unwrap();
         assert_eq!(other.load("a", &mut value).unwrap(), Found::Yes, "{backend:?}");
@@ -235,8 +235,8 @@ fn other_backends_save_at_once() {
 /// What ends a fill of records without end.
 fn fault(cache: &mut dyn TaggedCache) -> workloads::store::StoreError {
     for number in 0..1_000_000 {
-        let Record { id, value, tags, lifetime_s } = record(number);
-        if let Err(e) = cache.fill(&id, &value, &tags, lifetime_s) {
+        let Filled { id, value, tags, lifetime_s } = record(number);
+        if let Err(e) = cache.fill(Record::new(&id, &value, &tags, lifetime_s)) {
             return e;
         }
     }
@@ -268,7 +268,7 @@ fn a_fault_ends_a_fill() {
 /// Some records, of which the last are still under way.
 fn save_half(cache: &mut dyn TaggedCache) {
     for number in 0..1_000 {
-        let Record { id, value, tags, lifetime_s } = record(number);
-        cache.fill(&id, &value, &tags, lifetime_s).unwrap();
+        let Filled { id, value, tags, lifetime_s } = record(number);
+        cache.fill(Record::new(&id, &value, &tags, lifetime_s)).unwrap();
     }
 }

@@ -7,29 +7,29 @@ use std::collections::BTreeMap;
 use super::caches::{Model, Monitor, assert_told, draw, list, open_cache};
 use super::common::{Server, installed};
 use model::{Backend, ErrorClass};
-use workloads::app_cache::{CleanMode, Effort, TaggedCache};
+use workloads::app_cache::{CleanMode, Effort, Record, TaggedCache};
 use workloads::store::Found;
 
 fn operations(cache: &mut dyn TaggedCache) {
     let mut value = Vec::new();
-    cache.save("a", b"va", &list("T1 T2"), Some(7_200)).unwrap();
-    cache.save("b", b"vb", &[], None).unwrap();
-    cache.save("n", b"17.5", &[], Some(60)).unwrap();
-    cache.save("i", b"vi", &list("T2"), None).unwrap();
+    cache.save(Record::new("a", b"va", &list("T1 T2"), Some(7_200))).unwrap();
+    cache.save(Record::new("b", b"vb", &[], None)).unwrap();
+    cache.save(Record::new("n", b"17.5", &[], Some(60))).unwrap();
+    cache.save(Record::new("i", b"vi", &list("T2"), None)).unwrap();
     assert_eq!(cache.load("a", &mut value).unwrap(), Found::Yes);
     assert_eq!(value, b"va");
     assert_eq!(cache.load("missing", &mut value).unwrap(), Found::No);
-    cache.save("a", b"va2", &list("T2 T4"), Some(9_999_999)).unwrap();
+    cache.save(Record::new("a", b"va2", &list("T2 T4"), Some(9_999_999))).unwrap();
     assert_eq!(cache.load("n", &mut value).unwrap(), Found::Yes);
     assert_eq!(value, b"17.5");
     assert_eq!(cache.remove("b").unwrap(), Found::Yes);
     assert_eq!(cache.remove("b").unwrap(), Found::No);
-    cache.save("d", b"vd", &list("T5"), Some(100)).unwrap();
+    cache.save(Record::new("d", b"vd", &list("T5"), Some(100))).unwrap();
     cache.clean(CleanMode::MatchingAnyTag, &list("T5 T6")).unwrap();
     cache.clean(CleanMode::MatchingAnyTag, &list("T6")).unwrap();
-    cache.save("e", b"ve", &list("T5"), Some(0)).unwrap();
+    cache.save(Record::new("e", b"ve", &list("T5"), Some(0))).unwrap();
     cache.clean(CleanMode::All, &[]).unwrap();
-    cache.save("f", b"", &list("T5"), Some(100)).unwrap();
+    cache.save(Record::new("f", b"", &list("T5"), Some(100))).unwrap();
     cache.clean(CleanMode::Old, &[]).unwrap();
 }
 
@@ -104,7 +104,7 @@ fn records_are_what_the_layout_says() {
                 let text = step.to_string().repeat(5);
                 let name = format!("{}:{id}", tags.join(" "));
                 let lifetime_s = (step % 3 > 0).then_some(7_200);
-                cache.save(&id, text.as_bytes(), &tags, lifetime_s).unwrap();
+                cache.save(Record::new(&id, text.as_bytes(), &tags, lifetime_s)).unwrap();
                 model.save(&name, text.as_bytes(), &tags);
                 known.insert(id, name);
             }
@@ -139,7 +139,7 @@ fn large_tags_foreign_values_and_what_laravel_cannot() {
     let mut other = open_cache(Backend::LaravelRedis, server.redis_endpoint(None));
     let mut value = Vec::new();
     for n in 0..2_500 {
-        cache.save(&format!("id_{n}"), b"v", &list("ALL"), Some(100)).unwrap();
+        cache.save(Record::new(&format!("id_{n}"), b"v", &list("ALL"), Some(100))).unwrap();
     }
     assert_eq!(other.load("id_7", &mut value).unwrap(), Found::No);
     other.learn("id_7", &list("ALL"));
@@ -157,7 +157,7 @@ fn large_tags_foreign_values_and_what_laravel_cannot() {
     let e = cache.load("list", &mut value).unwrap_err();
     assert_eq!((e.class, e.fatal), (ErrorClass::Reply, false), "{e}");
     // An entry whose time has come goes when tags are pruned.
-    cache.save("a", b"v", &list("T"), Some(1)).unwrap();
+    cache.save(Record::new("a", b"v", &list("T"), Some(1))).unwrap();
     server.redis_cli(&["ZADD", "cachedyno_cache_tag:T:entries", "5", "gone:a"]);
     cache.clean(CleanMode::Old, &[]).unwrap();
     assert_eq!(server.redis_cli(&["ZCARD", "cachedyno_cache_tag:T:entries"]), "1");

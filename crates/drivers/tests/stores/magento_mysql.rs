@@ -9,20 +9,20 @@ use super::common::{Server, installed, patience};
 use super::mysql::log_of;
 use cachedyno_drivers::admin;
 use model::{Backend, ErrorClass, Layout};
-use workloads::app_cache::{CleanMode, Effort, TaggedCache};
+use workloads::app_cache::{CleanMode, Effort, Record, TaggedCache};
 use workloads::store::Found;
 
 fn operations(cache: &mut dyn TaggedCache) {
     let mut value = Vec::new();
-    cache.save("a", b"v'a", &list("T1 T2"), Some(7_200)).unwrap();
-    cache.save("b", b"vb", &[], None).unwrap();
+    cache.save(Record::new("a", b"v'a", &list("T1 T2"), Some(7_200))).unwrap();
+    cache.save(Record::new("b", b"vb", &[], None)).unwrap();
     assert_eq!(cache.load("a", &mut value).unwrap(), Found::Yes);
     assert_eq!(value, b"v'a");
     assert_eq!(cache.load("missing", &mut value).unwrap(), Found::No);
-    cache.save("a", b"va2", &list("T2 T4"), Some(9_999_999)).unwrap();
+    cache.save(Record::new("a", b"va2", &list("T2 T4"), Some(9_999_999))).unwrap();
     assert_eq!(cache.remove("b").unwrap(), Found::Yes);
     assert_eq!(cache.remove("b").unwrap(), Found::No);
-    cache.save("d", b"vd", &list("T5"), Some(100)).unwrap();
+    cache.save(Record::new("d", b"vd", &list("T5"), Some(100))).unwrap();
     cache.clean(CleanMode::MatchingTag, &list("T5 T6")).unwrap();
     cache.clean(CleanMode::MatchingAnyTag, &list("T5 T6")).unwrap();
     cache.clean(CleanMode::MatchingAnyTag, &list("T7")).unwrap();
@@ -104,20 +104,22 @@ fn quirks(server: &Server) {
     let mut cache = open_cache(Backend::MagentoMysql, server.mysql_endpoint("root", None));
     let cache = cache.as_mut();
     // A record keeps its old tags.
-    cache.save("a", b"1", &list("T1"), None).unwrap();
-    cache.save("a", b"2", &list("T2"), None).unwrap();
+    cache.save(Record::new("a", b"1", &list("T1"), None)).unwrap();
+    cache.save(Record::new("a", b"2", &list("T2"), None)).unwrap();
     cache.clean(CleanMode::MatchingAnyTag, &list("T1")).unwrap();
     assert_eq!(there(cache, "a"), "");
     // Not matching: any other tag will do, and a record without tags stays.
-    cache.save("both", b"1", &list("T1 T2"), None).unwrap();
-    cache.save("one", b"1", &list("T1"), None).unwrap();
-    cache.save("none", b"1", &[], None).unwrap();
+    cache.save(Record::new("both", b"1", &list("T1 T2"), None)).unwrap();
+    cache.save(Record::new("one", b"1", &list("T1"), None)).unwrap();
+    cache.save(Record::new("none", b"1", &[], None)).unwrap();
     cache.clean(CleanMode::NotMatchingTag, &list("T1")).unwrap();
     assert_eq!(there(cache, "both one none"), "one none");
     cache.clean(CleanMode::All, &[]).unwrap();
     // Two batches, and a third of what was found by its second tag, which ends the clean.
     for n in 0..150 {
-        cache.save(&format!("id_{n:03}"), &[0xff, b'\'', 0], &list("T1 T2"), None).unwrap();
+        cache
+            .save(Record::new(&format!("id_{n:03}"), &[0xff, b'\'', 0], &list("T1 T2"), None))
+            .unwrap();
     }
     let mut value = Vec::new();
     cache.load("id_000", &mut value).unwrap();
@@ -128,8 +130,8 @@ fn quirks(server: &Server) {
     assert_eq!(server.sql("SELECT COUNT(*) FROM shop.core_cache"), "0");
     assert_eq!(server.sql("SELECT COUNT(*) FROM shop.core_cache_tag"), "0");
     // Old records are not seen, and removed when they are asked to be.
-    cache.save("old", b"1", &list("T1"), Some(100)).unwrap();
-    cache.save("young", b"1", &list("T1"), Some(100)).unwrap();
+    cache.save(Record::new("old", b"1", &list("T1"), Some(100))).unwrap();
+    cache.save(Record::new("young", b"1", &list("T1"), Some(100))).unwrap();
     server.sql("UPDATE shop.core_cache SET expire_time = 1000 WHERE id = 'old'");
     assert_eq!(there(cache, "old young"), "young");
     cache.clean(CleanMode::Old, &[]).unwrap();

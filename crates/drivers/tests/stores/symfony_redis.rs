@@ -5,24 +5,24 @@
 use super::caches::{Model, Monitor, agrees, assert_told, list, open_cache};
 use super::common::{Server, installed};
 use model::{Backend, ErrorClass};
-use workloads::app_cache::{CleanMode, Effort, TaggedCache};
+use workloads::app_cache::{CleanMode, Effort, Record, TaggedCache};
 use workloads::store::Found;
 
 fn operations(cache: &mut dyn TaggedCache) {
     let mut value = Vec::new();
-    cache.save("a", b"va", &list("T1 T2"), Some(7_200)).unwrap();
-    cache.save("b", b"vb", &[], None).unwrap();
+    cache.save(Record::new("a", b"va", &list("T1 T2"), Some(7_200))).unwrap();
+    cache.save(Record::new("b", b"vb", &[], None)).unwrap();
     assert_eq!(cache.load("a", &mut value).unwrap(), Found::Yes);
     assert_eq!(value, b"va");
     assert_eq!(cache.load("missing", &mut value).unwrap(), Found::No);
-    cache.save("a", b"va2", &list("T2 T4 T4 17"), Some(9_999_999)).unwrap();
+    cache.save(Record::new("a", b"va2", &list("T2 T4 T4 17"), Some(9_999_999))).unwrap();
     assert_eq!(cache.remove("b").unwrap(), Found::Yes);
     assert_eq!(cache.remove("a").unwrap(), Found::Yes);
-    cache.save("d", b"vd", &list("T5"), Some(100)).unwrap();
+    cache.save(Record::new("d", b"vd", &list("T5"), Some(100))).unwrap();
     cache.clean(CleanMode::MatchingAnyTag, &list("T5 T6")).unwrap();
-    cache.save("e", b"ve", &list("T5"), Some(0)).unwrap();
+    cache.save(Record::new("e", b"ve", &list("T5"), Some(0))).unwrap();
     cache.clean(CleanMode::MatchingAnyTag, &[]).unwrap();
-    cache.save("f", b"", &[], Some(100)).unwrap();
+    cache.save(Record::new("f", b"", &[], Some(100))).unwrap();
     cache.clean(CleanMode::All, &[]).unwrap();
 }
 
@@ -101,7 +101,7 @@ fn records_are_what_the_layout_says() {
     let mut cache = open_cache(Backend::SymfonyRedis, server.redis_endpoint(None));
     agrees(cache.as_mut(), &mut Model::default(), &[CleanMode::MatchingAnyTag]);
     for n in 0..6_000 {
-        cache.save(&format!("id_{n}"), b"v", &list("ALL"), None).unwrap();
+        cache.save(Record::new(&format!("id_{n}"), b"v", &list("ALL"), None)).unwrap();
     }
     cache.clean(CleanMode::MatchingAnyTag, &list("ALL")).unwrap();
     assert_eq!(cache.load("id_0", &mut Vec::new()).unwrap(), Found::No);
@@ -118,16 +118,16 @@ fn what_symfony_refuses_is_refused() {
     let server = Server::redis(&["--maxmemory-policy", "allkeys-lru"]);
     let mut cache = open_cache(Backend::SymfonyRedis, server.redis_endpoint(None));
     let mut value = Vec::new();
-    let e = cache.save("a", b"v", &[], None).unwrap_err();
+    let e = cache.save(Record::new("a", b"v", &[], None)).unwrap_err();
     assert!(e.message.contains("maxmemory-policy is `allkeys-lru`"), "{e}");
     server.redis_cli(&["CONFIG", "SET", "maxmemory-policy", "volatile-lru"]);
-    cache.save("a", b"v", &[], None).unwrap();
+    cache.save(Record::new("a", b"v", &[], None)).unwrap();
     for mode in [CleanMode::Old, CleanMode::MatchingTag, CleanMode::NotMatchingTag] {
         let e = cache.clean(mode, &list("T")).unwrap_err();
         assert_eq!((e.class, e.fatal), (ErrorClass::Other, false), "{e}");
     }
     assert!(cache.load("a:b", &mut value).is_err());
-    assert!(cache.save("a", b"v", &list("{T}"), None).is_err());
+    assert!(cache.save(Record::new("a", b"v", &list("{T}"), None)).is_err());
     server.redis_cli(&["SET", "cachedyno:foreign", "x"]);
     let e = cache.load("foreign", &mut value).unwrap_err();
     assert_eq!((e.class, e.fatal), (ErrorClass::Protocol, false), "{e}");
@@ -135,7 +135,7 @@ fn what_symfony_refuses_is_refused() {
     server.redis_cli(&["LPUSH", "cachedyno:list", "x"]);
     assert_eq!(cache.load("list", &mut value).unwrap(), Found::No);
     server.redis_cli(&["SET", "cachedyno:\u{1}tags\u{1}T", "x"]);
-    let e = cache.save("b", b"v", &list("T"), None).unwrap_err();
+    let e = cache.save(Record::new("b", b"v", &list("T"), None)).unwrap_err();
     assert_eq!((e.class, e.fatal), (ErrorClass::Reply, false), "{e}");
     let e = cache.clean(CleanMode::MatchingAnyTag, &list("U T U2")).unwrap_err();
     assert_eq!((e.class, e.fatal), (ErrorClass::Reply, false), "{e}");

@@ -21,7 +21,7 @@ use super::data_set::Choice;
 use super::ledger::{Begun, Known, Ledger};
 use super::magento::{Magento, Saved};
 use super::operations::Operation;
-use super::store::{Effort, LoadEffect, TaggedCache};
+use super::store::{Effort, LoadEffect, Record, TaggedCache};
 use super::versions::{Seen, see};
 use crate::Share;
 use crate::chances::Chances;
@@ -123,7 +123,7 @@ impl AppCacheClient {
             self.tag_numbers.clear();
             self.tag_numbers.extend(first..last);
             self.name_tags();
-            self.shop.save(INTRODUCING, b"tags", &self.tags, None)?;
+            self.shop.save(Record::new(INTRODUCING, b"tags", &self.tags, None))?;
             self.shop.remove(INTRODUCING)?;
             first = last;
         }
@@ -170,7 +170,7 @@ impl AppCacheClient {
     /// Saves the record that was named as it is filled, with its own lifetime where it has one.
     fn save_as_filled(&mut self, record: u64, version: u64) -> Result<Saved, StoreError> {
         let lifetime_s = self.draw_record(record, version);
-        self.shop.save(&self.id, &self.value, &self.tags, lifetime_s)
+        self.shop.save(Record::new(&self.id, &self.value, &self.tags, lifetime_s))
     }
 
     /// Spells the tags of the record that was named and draws its value; its own lifetime.
@@ -184,7 +184,8 @@ impl AppCacheClient {
         match self.prepared {
             Prepared::Read(_) => self.found = self.shop.load(&self.id, &mut self.value)?,
             Prepared::Write(..) => {
-                self.saved = self.shop.save(&self.id, &self.value, &self.tags, None)?;
+                self.saved =
+                    self.shop.save(Record::new(&self.id, &self.value, &self.tags, None))?;
             }
             Prepared::Clean(..) => self.shop.clean(&self.tags)?,
             Prepared::Nothing => {
@@ -315,7 +316,7 @@ impl Client for AppCacheClient {
         self.name_record(record);
         if self.workload.fill == Fill::Fast {
             let lifetime_s = self.draw_record(record, 0);
-            self.shop.fill(&self.id, &self.value, &self.tags, lifetime_s)?;
+            self.shop.fill(Record::new(&self.id, &self.value, &self.tags, lifetime_s))?;
             return Ok(true);
         }
         match self.save_as_filled(record, 0)? {

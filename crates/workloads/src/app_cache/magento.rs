@@ -9,7 +9,7 @@
 use md5::{Digest, Md5};
 
 use super::data_set::hex_into;
-use super::store::{CleanMode, Effort, LoadEffect, TaggedCache};
+use super::store::{CleanMode, Effort, LoadEffect, Record, TaggedCache};
 use crate::store::{Found, StoreError};
 
 /// Lifetime of a record that was saved without one, seconds.
@@ -55,24 +55,19 @@ impl Magento {
     }
 
     /// Saves a record. Straight through, a lifetime of `None` never ends.
-    pub fn save(
-        &mut self,
-        id: &str,
-        value: &[u8],
-        tags: &[String],
-        lifetime_s: Option<u64>,
-    ) -> Result<Saved, StoreError> {
+    pub fn save(&mut self, record: Record<'_>) -> Result<Saved, StoreError> {
         if self.prefix.is_none() {
-            return self.backend.save(id, value, tags, lifetime_s).map(|()| Saved::Kept);
+            return self.backend.save(record).map(|()| Saved::Kept);
         }
-        let lifetime_s = self.spell(id, tags, lifetime_s);
-        if let Err(e) = self.backend.save(&self.id, value, &self.tags, lifetime_s) {
+        let lifetime_s = self.spell(record.id, record.tags, record.lifetime_s);
+        let spelled = Record { id: &self.id, tags: &self.tags, lifetime_s, ..record };
+        if let Err(e) = self.backend.save(spelled) {
             // Zend_Cache removes what may be half a record; the first fault is the one to tell.
             let removed = if e.fatal { Ok(Found::No) } else { self.backend.remove(&self.id) };
             return Err(removed.err().filter(|other| other.fatal).unwrap_or(e));
         }
         let found = self.backend.load(&self.id, &mut self.loaded)?;
-        if found == Found::Yes && self.loaded == value {
+        if found == Found::Yes && self.loaded == record.value {
             return Ok(Saved::Kept);
         }
         self.backend.remove(&self.id)?;
@@ -111,18 +106,12 @@ impl Magento {
     }
 
     /// Saves one of many records as [`TaggedCache::fill`] does, without loading it back.
-    pub fn fill(
-        &mut self,
-        id: &str,
-        value: &[u8],
-        tags: &[String],
-        lifetime_s: Option<u64>,
-    ) -> Result<(), StoreError> {
+    pub fn fill(&mut self, record: Record<'_>) -> Result<(), StoreError> {
         if self.prefix.is_none() {
-            return self.backend.fill(id, value, tags, lifetime_s);
+            return self.backend.fill(record);
         }
-        let lifetime_s = self.spell(id, tags, lifetime_s);
-        self.backend.fill(&self.id, value, &self.tags, lifetime_s)
+        let lifetime_s = self.spell(record.id, record.tags, record.lifetime_s);
+        self.backend.fill(Record { id: &self.id, tags: &self.tags, lifetime_s, ..record })
     }
 
     /// Ends a fill, as [`TaggedCache::fill_end`].

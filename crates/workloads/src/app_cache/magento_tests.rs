@@ -9,8 +9,11 @@ fn tags(names: &[&str]) -> Vec<String> {
 fn ids_tags_and_lifetimes_are_magentos() {
     let store = Memory::default();
     let mut shop = Magento::new(Box::new(store.clone()), true);
-    assert_eq!(shop.save("a-b c_é9", b"x", &tags(&["Tag.1"]), None).unwrap(), Saved::Kept);
-    shop.save("config", b"y", &tags(&["CONFIG"]), Some(60)).unwrap();
+    assert_eq!(
+        shop.save(Record::new("a-b c_é9", b"x", &tags(&["Tag.1"]), None)).unwrap(),
+        Saved::Kept
+    );
+    shop.save(Record::new("config", b"y", &tags(&["CONFIG"]), Some(60))).unwrap();
     let prefix = prefix_of(CONFIGURATION);
     let content = store.content();
     let first = &content.records[&format!("{prefix}A_B_C___9")];
@@ -29,8 +32,8 @@ fn a_prefix_is_the_start_of_an_md5() {
 #[test]
 fn records_are_found_and_cleaned_by_the_shops_names() {
     let mut shop = Magento::new(Box::new(Memory::default()), true);
-    shop.save("one", b"1", &tags(&["a", "b"]), None).unwrap();
-    shop.save("two", b"2", &tags(&["b"]), None).unwrap();
+    shop.save(Record::new("one", b"1", &tags(&["a", "b"]), None)).unwrap();
+    shop.save(Record::new("two", b"2", &tags(&["b"]), None)).unwrap();
     let mut value = Vec::new();
     assert_eq!((shop.load("ONE", &mut value).unwrap(), &value[..]), (Found::Yes, &b"1"[..]));
     shop.clean(&tags(&["A"])).unwrap();
@@ -45,11 +48,11 @@ fn a_write_that_reads_back_differently_is_removed() {
     let store = Memory::default();
     let mut shop = Magento::new(Box::new(store.clone()), true);
     store.misbehave(Fault::Truncates);
-    assert_eq!(shop.save("a", b"xyz", &[], None).unwrap(), Saved::Removed(Found::Yes));
+    assert_eq!(shop.save(Record::new("a", b"xyz", &[], None)).unwrap(), Saved::Removed(Found::Yes));
     assert_eq!(shop.loaded_back(), b"xy");
     assert!(store.content().records.is_empty());
     store.misbehave(Fault::Forgets);
-    assert_eq!(shop.save("a", b"xyz", &[], None).unwrap(), Saved::Removed(Found::No));
+    assert_eq!(shop.save(Record::new("a", b"xyz", &[], None)).unwrap(), Saved::Removed(Found::No));
 }
 
 #[test]
@@ -60,7 +63,10 @@ fn what_a_failed_save_left_is_removed() {
         let mut shop = Magento::new(Box::new(store.clone()), on);
         // Every other failing save is carried out.
         for _ in 0..2 {
-            assert_eq!(shop.save("a", b"x", &[], None).unwrap_err().message, "on purpose");
+            assert_eq!(
+                shop.save(Record::new("a", b"x", &[], None)).unwrap_err().message,
+                "on purpose"
+            );
         }
         assert_eq!(store.content().records.len(), left);
         store.content().records.clear();
@@ -71,7 +77,7 @@ fn what_a_failed_save_left_is_removed() {
 fn straight_through_changes_nothing() {
     let store = Memory::default();
     let mut shop = Magento::new(Box::new(store.clone()), false);
-    shop.save("a-b", b"x", &tags(&["t-1"]), None).unwrap();
+    shop.save(Record::new("a-b", b"x", &tags(&["t-1"]), None)).unwrap();
     let content = store.content();
     let record = &content.records["a-b"];
     assert_eq!((&record.tags, record.lifetime_s), (&tags(&["t-1"]), None));

@@ -4,7 +4,7 @@ use model::{AppCache, ErrorClass, Fill, PageCache, Phase, Stop};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use super::store::{CleanMode, Effort, LoadEffect, TaggedCache};
+use super::store::{CleanMode, Effort, LoadEffect, Record, TaggedCache};
 use crate::store::{Found, StoreError};
 
 /// 300 records and 40 tags, with phases of these mixes.
@@ -118,13 +118,8 @@ impl TaggedCache for Memory {
         Ok(Found::Yes)
     }
 
-    fn save(
-        &mut self,
-        id: &str,
-        value: &[u8],
-        tags: &[String],
-        lifetime_s: Option<u64>,
-    ) -> Result<(), StoreError> {
+    fn save(&mut self, record: Record<'_>) -> Result<(), StoreError> {
+        let Record { id, value, tags, lifetime_s } = record;
         self.effort.round_trips += 1;
         self.effort.commands += 3;
         let mut content = self.content();

@@ -24,4 +24,4 @@ pub use client::AppCacheClient;
 pub use data_set::DataSet;
 pub use ledger::Ledger;
 pub use operations::{Lists, Operation};
-pub use store::{CleanMode, Effort, LoadEffect, TaggedCache};
+pub use store::{CleanMode, Effort, LoadEffect, Record, TaggedCache};

@@ -53,32 +53,40 @@ pub enum LoadEffect {
     Removes,
 }
 
+/// A record as it is saved.
+#[derive(Clone, Copy, Debug)]
+pub struct Record<'a> {
+    /// Its id.
+    pub id: &'a str,
+    /// Its value.
+    pub value: &'a [u8],
+    /// Tags by which it is cleaned.
+    pub tags: &'a [String],
+    /// Seconds until it ends; `None` for never.
+    pub lifetime_s: Option<u64>,
+}
+
+impl<'a> Record<'a> {
+    /// A record of these parts.
+    pub fn new(id: &'a str, value: &'a [u8], tags: &'a [String], lifetime_s: Option<u64>) -> Self {
+        Self { id, value, tags, lifetime_s }
+    }
+}
+
 /// One client of a cache with tags. Ids and tags are as the software above passes them to the
 /// backend; a call blocks until it is answered or timed out.
 pub trait TaggedCache: Send {
     /// Reads a record into `value`, whose earlier content is replaced.
     fn load(&mut self, id: &str, value: &mut Vec<u8>) -> Result<Found, StoreError>;
 
-    /// Stores a record, whether or not there is one of that id. A lifetime of `None` never ends.
-    fn save(
-        &mut self,
-        id: &str,
-        value: &[u8],
-        tags: &[String],
-        lifetime_s: Option<u64>,
-    ) -> Result<(), StoreError>;
+    /// Stores a record, whether or not there is one of that id.
+    fn save(&mut self, record: Record<'_>) -> Result<(), StoreError>;
 
     /// Saves one of many records that are not there yet, while nobody reads or cleans. Its answer
     /// may come with that of a later one, or with [`TaggedCache::fill_end`]; then everything is as
     /// after [`TaggedCache::save`]. A backend without such a way saves at once.
-    fn fill(
-        &mut self,
-        id: &str,
-        value: &[u8],
-        tags: &[String],
-        lifetime_s: Option<u64>,
-    ) -> Result<(), StoreError> {
-        self.save(id, value, tags, lifetime_s)
+    fn fill(&mut self, record: Record<'_>) -> Result<(), StoreError> {
+        self.save(record)
     }
 
     /// Ends a fill: waits until all of its records are there.

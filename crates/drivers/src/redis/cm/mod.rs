@@ -26,7 +26,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use model::{Endpoint, ErrorClass, Failure};
-use workloads::app_cache::{CleanMode, Effort, TaggedCache};
+use workloads::app_cache::{CleanMode, Effort, Record, TaggedCache};
 use workloads::store::{Found, StoreError};
 
 pub use compress::Compression;
@@ -39,7 +39,6 @@ use super::resp::Reply;
 use super::stale::{Index, stale_members};
 use crate::cache::SlowLevel;
 use crate::fault;
-use crate::tags::once;
 
 const RECORD: &[u8] = b"zc:k:";
 const TAG: &[u8] = b"zc:ti:";
@@ -88,22 +87,23 @@ impl CmRedis {
         })
     }
 
-    /// Ids of records that had at least one of the tags, each once, also of records that ended;
-    /// in no order.
-    pub fn ids_matching_any_tags(&mut self, tags: &[String]) -> Result<Vec<String>, StoreError> {
-        self.find_any(tags)?;
-        Ok(self.found())
+    /// Ids of records that had the tags as a clean of that mode asks for, each once, also of records
+    /// that ended; in no order.
+    pub fn ids(&mut self, mode: CleanMode, tags: &[String]) -> Result<Vec<String>, StoreError> {
+        self.find(mode, tags)?;
+        Ok(self.ids.iter().map(|id| String::from_utf8_lossy(id).into_owned()).collect())
     }
 
-    /// Ids of records that had every one of the tags, as [`CmRedis::ids_matching_any_tags`]; none
-    /// for no tags.
-    pub fn ids_matching_tags(&mut self, tags: &[String]) -> Result<Vec<String>, StoreError> {
-        self.find_all(tags)?;
-        Ok(self.found())
-    }
-
-    fn found(&self) -> Vec<String> {
-        self.ids.iter().map(|id| String::from_utf8_lossy(id).into_owned()).collect()
+    fn find(&mut self, mode: CleanMode, tags: &[String]) -> Result<(), StoreError> {
+        match mode {
+            CleanMode::MatchingTag => self.find_all(tags),
+            CleanMode::NotMatchingTag => self.find_none(tags),
+            CleanMode::MatchingAnyTag => self.find_any(tags),
+            CleanMode::All | CleanMode::Old => {
+                self.ids.clear();
+                Ok(())
+            }
+        }
     }
 
     fn find_any(&mut self, tags: &[String]) -> Result<(), StoreError> {
@@ -253,17 +253,8 @@ impl CmRedis {
 }
 
 impl SlowLevel for CmRedis {
-    fn ids_matching_any_tags(&mut self, tags: &[String]) -> Result<Vec<String>, StoreError> {
-        Self::ids_matching_any_tags(self, tags)
-    }
-
-    fn ids_matching_tags(&mut self, tags: &[String]) -> Result<Vec<String>, StoreError> {
-        Self::ids_matching_tags(self, tags)
-    }
-
-    fn ids_not_matching_tags(&mut self, tags: &[String]) -> Result<Vec<String>, StoreError> {
-        self.find_none(tags)?;
-        Ok(self.found())
+    fn ids(&mut self, mode: CleanMode, tags: &[String]) -> Result<Vec<String>, StoreError> {
+        Self::ids(self, mode, tags)
     }
 }
 
@@ -278,24 +269,12 @@ impl TaggedCache for CmRedis {
         }
     }
 
-    fn save(
-        &mut self,
-        id: &str,
-        value: &[u8],
-        tags: &[String],
-        lifetime_s: Option<u64>,
-    ) -> Result<(), StoreError> {
-        self.save_record(id, value, &once(tags), lifetime_s)
+    fn save(&mut self, record: Record<'_>) -> Result<(), StoreError> {
+        self.save_record(record)
     }
 
-    fn fill(
-        &mut self,
-        id: &str,
-        value: &[u8],
-        tags: &[String],
-        lifetime_s: Option<u64>,
-    ) -> Result<(), StoreError> {
-        self.fill_record(id, value, &once(tags), lifetime_s)
+    fn fill(&mut self, record: Record<'_>) -> Result<(), StoreError> {
+        self.fill_record(record)
     }
 
     fn fill_end(&mut self) -> Result<(), StoreError> {
@@ -326,8 +305,10 @@ impl TaggedCache for CmRedis {
             CleanMode::Old if self.options.scripts => self.collect_by_scan(),
             CleanMode::Old => self.collect(),
             _ if tags.is_empty() => Ok(()),
-            CleanMode::MatchingTag => self.find_all(tags).and_then(|()| self.remove_found()),
-            CleanMode::NotMatchingTag => self.find_none(tags).and_then(|()| self.remove_found()),
+            CleanMode::MatchingTag | CleanMode::NotMatchingTag => {
+                self.find(mode, tags)?;
+                self.remove_found()
+            }
             CleanMode::MatchingAnyTag if self.options.scripts => self.clean_any_by_script(tags),
             CleanMode::MatchingAnyTag => self.clean_any(tags),
         }

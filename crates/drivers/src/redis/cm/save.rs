@@ -1,5 +1,6 @@
 //! Saving a record: by a pipeline as of 2019, by a script as of today, or many at once.
 
+use workloads::app_cache::Record;
 use workloads::store::StoreError;
 
 use super::super::counted::digits;
@@ -7,19 +8,16 @@ use super::super::errors::unexpected;
 use super::super::resp::Reply;
 use super::{CmRedis, IDS, RECORD, TAG, TAGS, compress, scripts};
 use crate::clock::now_s;
+use crate::tags::once;
 
 /// Longest lifetime: 30 days.
 const LIFETIME_S_MAX: u64 = 2_592_000;
 
 impl CmRedis {
-    /// Saves a record, whose tags are each told once.
-    pub(super) fn save_record(
-        &mut self,
-        id: &str,
-        value: &[u8],
-        tags: &[&str],
-        lifetime_s: Option<u64>,
-    ) -> Result<(), StoreError> {
+    /// Saves a record; each of its tags is told once.
+    pub(super) fn save_record(&mut self, record: Record<'_>) -> Result<(), StoreError> {
+        let Record { id, value, lifetime_s, .. } = record;
+        let tags = &once(record.tags);
         self.pack(value, tags)?;
         let lifetime_s = kept(lifetime_s);
         if self.options.scripts {
@@ -31,13 +29,9 @@ impl CmRedis {
 
     /// Saves a record of many that are not there yet: what it had before is not asked for, and sets
     /// get their members later.
-    pub(super) fn fill_record(
-        &mut self,
-        id: &str,
-        value: &[u8],
-        tags: &[&str],
-        lifetime_s: Option<u64>,
-    ) -> Result<(), StoreError> {
+    pub(super) fn fill_record(&mut self, record: Record<'_>) -> Result<(), StoreError> {
+        let Record { id, value, lifetime_s, .. } = record;
+        let tags = &once(record.tags);
         self.pack(value, tags)?;
         self.begin_record(id, kept(lifetime_s));
         self.gathered.add(id.as_bytes(), tags.iter().copied());
