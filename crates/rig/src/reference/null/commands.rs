@@ -14,11 +14,11 @@ pub(super) struct Commands<A> {
 }
 
 impl<A: Copy> Commands<A> {
-    /// Groups of names with the answer that they share.
-    pub(super) fn new(groups: &[(A, &[&str])]) -> Self {
+    /// Answers with the names that share them, which blanks separate.
+    pub(super) fn new(groups: &[(A, &str)]) -> Self {
         let mut slots = vec![None; SLOTS];
         let mut seen = BTreeSet::new();
-        for (answer, name) in groups.iter().flat_map(|(a, names)| names.iter().map(move |n| (a, n)))
+        for (answer, name) in groups.iter().flat_map(|(a, names)| names.split(' ').map(|n| (*a, n)))
         {
             let packed = pack(name.as_bytes());
             debug_assert!(packed.is_some() && seen.insert(packed), "`{name}` has no place");
@@ -27,7 +27,7 @@ impl<A: Copy> Commands<A> {
             while slots[at].is_some() {
                 at = (at + 1) % SLOTS;
             }
-            slots[at] = Some((packed, *answer));
+            slots[at] = Some((packed, answer));
         }
         Self { slots }
     }
@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn names_are_found_in_any_case_and_others_are_not() {
-        let commands = Commands::new(&[(1, &["get", "flush_all"]), (2, &["zrangebyscore"])]);
+        let commands = Commands::new(&[(1, "get flush_all"), (2, "zrangebyscore")]);
         assert_eq!(commands.find(b"GET"), Some(1));
         assert_eq!(commands.find(b"flush_ALL"), Some(1));
         assert_eq!(commands.find(b"ZRangeByScore"), Some(2));

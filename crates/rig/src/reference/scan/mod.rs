@@ -23,32 +23,8 @@ pub(super) enum Protocol {
 
 /// Words with which a request of memcached's text protocol can begin. They are told from inline
 /// commands of RESP by their being in lower case, as memcached wants them.
-const MEMCACHED: [&[u8]; 24] = [
-    b"get",
-    b"gets",
-    b"gat",
-    b"gats",
-    b"set",
-    b"add",
-    b"replace",
-    b"append",
-    b"prepend",
-    b"cas",
-    b"delete",
-    b"incr",
-    b"decr",
-    b"touch",
-    b"mg",
-    b"ms",
-    b"md",
-    b"ma",
-    b"mn",
-    b"version",
-    b"stats",
-    b"flush_all",
-    b"verbosity",
-    b"quit",
-];
+const MEMCACHED: &str = "get gets gat gats set add replace append prepend cas delete incr decr \
+    touch mg ms md ma mn version stats flush_all verbosity quit";
 
 /// What a connection speaks, by its first bytes; `None` until they tell.
 pub(super) fn protocol(bytes: &[u8]) -> Option<Protocol> {
@@ -61,7 +37,8 @@ pub(super) fn protocol(bytes: &[u8]) -> Option<Protocol> {
     };
     let mut words = bytes[..end].split(u8::is_ascii_whitespace);
     let word = words.next().unwrap_or_default();
-    Some(if MEMCACHED.contains(&word) { Protocol::Memcached } else { Protocol::Resp })
+    let is_memcached = MEMCACHED.split(' ').any(|known| known.as_bytes() == word);
+    Some(if is_memcached { Protocol::Memcached } else { Protocol::Resp })
 }
 
 /// Looks for the next request at the start of `bytes`.

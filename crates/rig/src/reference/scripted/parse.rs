@@ -35,36 +35,10 @@ const SERVERS_MAX: usize = 1024;
 /// Longest time in a script: a year is beyond any measurement.
 const TIME_NS_MAX: u64 = 366 * 86_400 * 1_000_000_000;
 
-/// A script that cannot be read.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum ScriptError {
-    /// Not a word that a script knows.
-    #[error("unknown word `{word}` in a script, expected one of {}", known())]
-    Unknown {
-        /// What was given.
-        word: String,
-    },
-    /// A word with something else behind it than it takes.
-    #[error("`{given}` in a script, expected {expected}")]
-    Value {
-        /// The word with what was given.
-        given: String,
-        /// What it takes.
-        expected: &'static str,
-    },
-    /// A word that may stand once and stands twice.
-    #[error("`{word}` stands twice in a script, expected it once")]
-    Twice {
-        /// The word.
-        word: &'static str,
-    },
-    /// Faults happen to more than all requests.
-    #[error("the shares of faults in a script add up to `{sum}`, expected at most 1")]
-    Shares {
-        /// Their sum.
-        sum: f64,
-    },
-}
+/// What is wrong with a script, in a sentence.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct ScriptError(String);
 
 /// The known words as a list for people.
 fn known() -> String {
@@ -81,18 +55,29 @@ impl FromStr for Script {
         for given in text.split(',').map(str::trim).filter(|given| !given.is_empty()) {
             let (name, value) = given.split_once('=').unwrap_or((given, ""));
             let Some(word) = WORDS.into_iter().find(|word| *word == name) else {
-                return Err(ScriptError::Unknown { word: name.into() });
+                let known = known();
+                return Err(ScriptError(format!(
+                    "unknown word `{name}` in a script, expected one of {known}"
+                )));
             };
             if seen.contains(&word) && !REPEATABLE.contains(&word) {
-                return Err(ScriptError::Twice { word });
+                return Err(ScriptError(format!(
+                    "`{word}` stands twice in a script, expected it once"
+                )));
             }
             seen.push(word);
-            add(&mut script, word, value)
-                .map_err(|expected| ScriptError::Value { given: given.into(), expected })?;
+            add(&mut script, word, value).map_err(|expected| {
+                ScriptError(format!("`{given}` in a script, expected {expected}"))
+            })?;
         }
-        let sum = script.faults.iter().map(|(_, share)| share).sum();
+        let sum: f64 = script.faults.iter().map(|(_, share)| share).sum();
         // Ten times 0.1 is a little more than 1.
-        if sum > 1.0 + 1e-9 { Err(ScriptError::Shares { sum }) } else { Ok(script) }
+        if sum > 1.0 + 1e-9 {
+            return Err(ScriptError(format!(
+                "the shares of faults in a script add up to `{sum}`, expected at most 1"
+            )));
+        }
+        Ok(script)
     }
 }
 

@@ -31,25 +31,25 @@ pub(super) enum Answer {
 }
 
 /// Every command that is known, by its answer.
-pub(super) const COMMANDS: [(Answer, &[&str]); 18] = [
-    (Answer::Get { from: 1, unique: false }, &["get"]),
-    (Answer::Get { from: 1, unique: true }, &["gets"]),
-    (Answer::Get { from: 2, unique: false }, &["gat"]),
-    (Answer::Get { from: 2, unique: true }, &["gats"]),
-    (Answer::Store, &["set", "add", "replace", "append", "prepend", "cas"]),
-    (Answer::Delete, &["delete"]),
-    (Answer::Count, &["incr", "decr"]),
-    (Answer::Touch, &["touch"]),
-    (Answer::Flush, &["flush_all"]),
-    (Answer::Ok, &["verbosity"]),
-    (Answer::Version, &["version"]),
-    (Answer::Stats, &["stats"]),
-    (Answer::MetaGet, &["mg"]),
-    (Answer::MetaSet, &["ms"]),
-    (Answer::MetaDelete, &["md"]),
-    (Answer::MetaCount, &["ma"]),
-    (Answer::MetaNothing, &["mn"]),
-    (Answer::Quit, &["quit"]),
+pub(super) const COMMANDS: [(Answer, &str); 18] = [
+    (Answer::Get { from: 1, unique: false }, "get"),
+    (Answer::Get { from: 1, unique: true }, "gets"),
+    (Answer::Get { from: 2, unique: false }, "gat"),
+    (Answer::Get { from: 2, unique: true }, "gats"),
+    (Answer::Store, "set add replace append prepend cas"),
+    (Answer::Delete, "delete"),
+    (Answer::Count, "incr decr"),
+    (Answer::Touch, "touch"),
+    (Answer::Flush, "flush_all"),
+    (Answer::Ok, "verbosity"),
+    (Answer::Version, "version"),
+    (Answer::Stats, "stats"),
+    (Answer::MetaGet, "mg"),
+    (Answer::MetaSet, "ms"),
+    (Answer::MetaDelete, "md"),
+    (Answer::MetaCount, "ma"),
+    (Answer::MetaNothing, "mn"),
+    (Answer::Quit, "quit"),
 ];
 
 /// One request and where its answer goes.
