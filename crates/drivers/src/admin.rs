@@ -252,7 +252,7 @@ pub(crate) fn counted(
 ) -> Result<Option<StoreCounters>, Failure> {
     let mut all = StoreCounters::default();
     for one in of_servers {
-        all = all.and(&one.map_err(fault::failure)?);
+        all = all.and(&one?);
     }
     Ok(Some(all).filter(|told| *told != StoreCounters::default()))
 }
@@ -276,15 +276,15 @@ pub(crate) fn round_trip(
     let found = match layout {
         Layout::Plain => {
             let mut store = open_session_store(endpoint, options)?;
-            store.create(id, written.as_bytes()).map_err(fault::failure)?;
-            store.read(id, &mut read).map_err(fault::failure)?
+            store.create(id, written.as_bytes())?;
+            store.read(id, &mut read)?
         }
         Layout::Page => {
             let mut store = open_page_store(endpoint, options)?;
-            store.open(id, &mut read).map_err(fault::failure)?;
-            let kept = store.close(written.as_bytes()).map_err(fault::failure)?;
-            let opened = store.open(id, &mut read).map_err(fault::failure)?;
-            let again = store.close(written.as_bytes()).map_err(fault::failure)?;
+            store.open(id, &mut read)?;
+            let kept = store.close(written.as_bytes())?;
+            let opened = store.open(id, &mut read)?;
+            let again = store.close(written.as_bytes())?;
             if (kept, again) == (Closed::Kept, Closed::Kept) { opened.found } else { Found::No }
         }
     };

@@ -13,7 +13,7 @@ use workloads::app_cache::TaggedCache;
 use workloads::store::StoreError;
 
 use crate::memcached::{Symfony, ZendMemcached};
-use crate::{CacheOptions, fault, files, mysql, redis};
+use crate::{CacheOptions, files, mysql, redis};
 use simple::SimpleTwoLevels;
 use two_levels::TwoLevels;
 
@@ -51,7 +51,7 @@ pub fn open_tagged_cache(
             .and_then(|endpoint| Symfony::connect(endpoint, options.timeout))
             .map(|c| Box::new(c) as _),
     }
-    .map_err(fault::failure)
+    .map_err(Failure::from)
 }
 
 /// memcached before another store.

@@ -3,7 +3,7 @@
 use std::io;
 use std::time::Duration;
 
-use model::{ErrorClass, Failure};
+use model::ErrorClass;
 use workloads::store::StoreError;
 
 /// The class of an error of a socket or a file.
@@ -68,11 +68,6 @@ pub(crate) fn no_answer(timeout: Duration) -> String {
 /// What cures the lack of a password.
 pub(crate) const PASSWORD: &str = " (expected a password: in the URL, by --password-file NAME=FILE \
      or in the environment as CACHEDYNO_PASSWORD_NAME)";
-
-/// A store's error as the reason why a target cannot be used.
-pub(crate) fn failure(e: StoreError) -> Failure {
-    Failure { class: e.class, message: e.message }
-}
 
 /// A system error in lower case and without its number.
 pub(crate) fn text(e: &io::Error) -> String {

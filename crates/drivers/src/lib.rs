@@ -52,5 +52,5 @@ pub fn admin(endpoint: &Endpoint, timeout: Duration) -> Result<Box<dyn Admin>, F
         Endpoint::Mysql { .. } => mysql::open_admin(endpoint, timeout),
         Endpoint::Memcached(memcached) => memcached::open_admin(memcached, timeout),
     }
-    .map_err(fault::failure)
+    .map_err(Failure::from)
 }

@@ -3,7 +3,7 @@
 use model::{Endpoint, ErrorClass, Failure};
 use workloads::store::{PageStore, SessionStore};
 
-use crate::{SessionOptions, fault, files, memcached, mysql, redis};
+use crate::{SessionOptions, files, memcached, mysql, redis};
 
 /// Opens one client of the plain layout.
 ///
@@ -20,7 +20,7 @@ pub fn open_session_store(
         Endpoint::Mysql { .. } => mysql::open_plain(endpoint, options),
         Endpoint::Memcached(_) => Err(memcached::no_sessions()),
     }
-    .map_err(fault::failure)
+    .map_err(Failure::from)
 }
 
 /// Opens one client of a shop's session handler; errors as [`open_session_store`].
@@ -35,7 +35,7 @@ pub fn open_page_store(
         Endpoint::Mysql { .. } => mysql::open_page(endpoint, options),
         Endpoint::Memcached(_) => Err(memcached::no_sessions()),
     }
-    .map_err(fault::failure)
+    .map_err(Failure::from)
 }
 
 fn check(options: &SessionOptions) -> Result<(), Failure> {

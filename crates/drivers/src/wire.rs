@@ -11,7 +11,6 @@ use load::wire::{Moment, Offer, Operation, Outcome, Servers, Work};
 use model::{Endpoint, ErrorClass, Failure, Memcached, NetAddress, Product, Spelling};
 use workloads::kv::{KeyNames, Sizes};
 
-use crate::fault::failure;
 use crate::memcached::requests::{KEY_BYTES_MAX, long_key};
 use crate::redis::Replies;
 use crate::redis::hello::{Login, hello};
@@ -58,8 +57,8 @@ pub fn access(endpoint: &Endpoint, timeout: Duration) -> Result<Access, Failure>
             };
             let nodes = memcached.servers.iter().map(resolve).collect::<Result<_, _>>()?;
             let tls = tls::of_target(memcached.tls.as_ref(), &memcached.servers[0]);
-            let (tls, route) = (tls.map_err(failure)?, memcached::route(memcached));
-            let route = route.map_err(failure)?;
+            let (tls, route) = (tls?, memcached::route(memcached));
+            let route = route?;
             let servers = Servers { nodes, tls, hello, hello_replies, route, survey: None };
             Ok(Access { dialect: Dialect::Memcached(memcached.spelling), servers })
         }
@@ -71,7 +70,7 @@ pub fn access(endpoint: &Endpoint, timeout: Duration) -> Result<Access, Failure>
 }
 
 fn redis_servers(endpoint: &Endpoint, timeout: Duration) -> Result<Servers, Failure> {
-    let (route, members) = crate::redis::members(endpoint, timeout).map_err(failure)?;
+    let (route, members) = crate::redis::members(endpoint, timeout)?;
     let (mut nodes, mut tls, mut said) = (Vec::new(), None, None);
     for member in &members {
         let Endpoint::Redis { address, user, password, database, way } = member else { continue };
@@ -80,7 +79,7 @@ fn redis_servers(endpoint: &Endpoint, timeout: Duration) -> Result<Servers, Fail
             continue;
         }
         // What is said first, and to whom, is the same for all.
-        tls = tls::of_target(way.tls.as_ref(), address).map_err(failure)?;
+        tls = tls::of_target(way.tls.as_ref(), address)?;
         said = Some(hello(&Login {
             user: user.as_deref(),
             password: password.as_ref(),

@@ -3,7 +3,7 @@
 //! A call blocks until it is answered or timed out. Every implementor checks the whole reply:
 //! type and status here, length and content in the workload.
 
-use model::ErrorClass;
+use model::{ErrorClass, Failure};
 
 /// Whether a session was there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +35,13 @@ impl StoreError {
     /// A fault that ends the client's work.
     pub fn fatal(class: ErrorClass, message: impl Into<String>) -> Self {
         Self { class, message: message.into(), fatal: true }
+    }
+}
+
+/// The reason why a target cannot be used.
+impl From<StoreError> for Failure {
+    fn from(e: StoreError) -> Self {
+        Self { class: e.class, message: e.message }
     }
 }
 

@@ -39,7 +39,7 @@ pub(crate) fn open_admin(path: &Path) -> Result<Box<dyn Admin>, StoreError> {
 impl FilesAdmin {
     fn failed(&self, name: &str, what: &str, e: &io::Error) -> Failure {
         let path = self.path.join(name);
-        fault::failure(fault::file(&format!("cannot {what} `{}`", path.display()), e))
+        fault::file(&format!("cannot {what} `{}`", path.display()), e).into()
     }
 
     /// Removes a directory that we made, with its files and the directories of a cache in it.
@@ -138,7 +138,7 @@ impl Admin for FilesAdmin {
     }
 
     fn prepare(&mut self, _: Layout, name: &str, _: usize) -> Result<PathBuf, Failure> {
-        check_id(name).map_err(fault::failure)?;
+        check_id(name)?;
         match mkdirat(&self.parent.fd, name, Mode::S_IRWXU) {
             Err(Errno::EEXIST) => {
                 return Err(not_ours(&self.path.join(name), "exists already"));
@@ -164,7 +164,7 @@ impl Admin for FilesAdmin {
             Layout::Plain => id.to_string(),
             Layout::Page => format!("sess_{id}"),
         };
-        let directory = Directory::open(&options.directory).map_err(fault::failure)?;
+        let directory = Directory::open(&options.directory)?;
         match unlinkat(&directory.fd, name.as_str(), UnlinkatFlags::NoRemoveDir) {
             Ok(()) | Err(Errno::ENOENT) => result,
             Err(e) => result.and(Err(self.failed(&name, "remove", &e.into()))),

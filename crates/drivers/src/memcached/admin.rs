@@ -246,7 +246,7 @@ fn key_of(entry: &[u8]) -> Option<Vec<u8>> {
 
 impl Admin for MemcachedAdmin {
     fn facts(&mut self) -> Result<Facts, Failure> {
-        self.ask().map_err(fault::failure)
+        self.ask().map_err(Failure::from)
     }
 
     fn prepare(&mut self, _: Layout, _: &str, _: usize) -> Result<PathBuf, Failure> {
@@ -258,11 +258,11 @@ impl Admin for MemcachedAdmin {
     }
 
     fn probe(&mut self, key: &str) -> Result<(), Failure> {
-        self.round_trip(key).map_err(fault::failure)
+        self.round_trip(key).map_err(Failure::from)
     }
 
     fn read(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>, Failure> {
-        self.value(key).map_err(fault::failure)
+        self.value(key).map_err(Failure::from)
     }
 
     fn check_commands(&mut self, commands: &[&str]) -> Result<(), Failure> {
@@ -288,7 +288,7 @@ impl Admin for MemcachedAdmin {
         // What is listed while the server moves keys can lack some, so it is not done before a
         // list has none.
         for _ in 0..LISTS_MAX {
-            let names = self.names_of(prefix.as_bytes(), patience).map_err(fault::failure)?;
+            let names = self.names_of(prefix.as_bytes(), patience)?;
             if names.is_empty() {
                 return Ok(());
             }
@@ -306,7 +306,7 @@ impl Admin for MemcachedAdmin {
     }
 
     fn remove_names(&mut self, names: &[Vec<u8>]) -> Result<u64, Failure> {
-        self.remove_all(names).map_err(fault::failure)
+        self.remove_all(names).map_err(Failure::from)
     }
 
     fn counters(&mut self) -> Result<Option<StoreCounters>, Failure> {
@@ -328,7 +328,7 @@ impl Admin for MemcachedAdmin {
             })
         };
         let rooms: Result<Vec<Room>, StoreError> = self.servers.iter_mut().map(of_server).collect();
-        rooms.map_err(fault::failure)
+        rooms.map_err(Failure::from)
     }
 }
 

@@ -112,7 +112,7 @@ impl MysqlAdmin {
                 let message = fault::no_answer(timeout);
                 return Failure { class: ErrorClass::Timeout, message };
             }
-            fault::failure(self.server.error(&e))
+            self.server.error(&e).into()
         })
     }
 
@@ -231,7 +231,7 @@ impl Admin for MysqlAdmin {
         name: &str,
         value_bytes: usize,
     ) -> Result<PathBuf, Failure> {
-        let table = sql::identifier(name).map_err(fault::failure)?;
+        let table = sql::identifier(name)?;
         self.expect_none(table)?;
         let mut statements = schema(layout, table, value_bytes).into_iter();
         if let Some(create) = statements.next() {
@@ -264,7 +264,7 @@ impl Admin for MysqlAdmin {
         options: &SessionOptions,
         id: &str,
     ) -> Result<(), Failure> {
-        let table = sql::identifier(&options.table).map_err(fault::failure)?;
+        let table = sql::identifier(&options.table)?;
         let result = admin::round_trip(&self.endpoint, layout, options, id);
         let column = match layout {
             Layout::Plain => "name",
@@ -282,7 +282,7 @@ impl Admin for MysqlAdmin {
         patience: &mut Patience<'_>,
     ) -> Result<(), Failure> {
         if !prefix.is_empty() {
-            let prefix = sql::identifier(prefix).map_err(fault::failure)?;
+            let prefix = sql::identifier(prefix)?;
             let statement = format!(
                 "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE() \
                  AND LEFT(table_name, {}) = '{prefix}'",
@@ -292,7 +292,7 @@ impl Admin for MysqlAdmin {
             let left: Vec<String> = self.rows(&statement)?;
             for table in left.iter().filter(|table| table.starts_with(prefix)) {
                 patience.check()?;
-                let table = sql::identifier(table).map_err(fault::failure)?;
+                let table = sql::identifier(table)?;
                 self.run(&format!("DROP TABLE IF EXISTS {table}"))?;
             }
         }

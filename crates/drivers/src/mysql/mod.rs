@@ -18,7 +18,7 @@ use model::{Connections, Endpoint, ErrorClass, Failure};
 use workloads::app_cache::TaggedCache;
 use workloads::store::{PageStore, SessionStore, StoreError};
 
-use crate::{CacheOptions, SessionOptions, fault};
+use crate::{CacheOptions, SessionOptions};
 
 pub(crate) use admin::open_admin;
 use server::Server;
@@ -50,5 +50,5 @@ pub(crate) fn open_cache(options: &CacheOptions) -> Result<Box<dyn TaggedCache>,
         let message = format!("`{number}` endpoints for a cache on MySQL (expected 1)");
         return Err(Failure { class: ErrorClass::Other, message });
     };
-    Ok(Box::new(magento::Magento::open(endpoint, options).map_err(fault::failure)?))
+    Ok(Box::new(magento::Magento::open(endpoint, options)?))
 }

@@ -314,10 +314,10 @@ impl Admin for RedisAdmin {
         let in_turn = InTurn::new(self.timeout);
         for server in &mut self.servers {
             in_turn.check()?;
-            versions.push(version(&server.info().map_err(fault::failure)?));
-            let size = known(server.wire.ask(&[b"DBSIZE"])).map_err(fault::failure)?;
+            versions.push(version(&server.info()?));
+            let size = known(server.wire.ask(&[b"DBSIZE"]))?;
             empty = Facts::both_empty(empty, size.map(|size| size == Tree::Integer(0)));
-            let configuration = server.configuration().map_err(fault::failure)?;
+            let configuration = server.configuration()?;
             settings.push((server.address(), configuration));
         }
         Ok(Facts {
@@ -334,17 +334,17 @@ impl Admin for RedisAdmin {
     fn probe(&mut self, key: &str) -> Result<(), Failure> {
         let server = &mut self.servers[self.route.node(key.as_bytes())];
         let probed = server.probe(key).and_then(|()| server.has_every_slot(key));
-        probed.map_err(fault::failure).map_err(of_cluster)
+        probed.map_err(Failure::from).map_err(of_cluster)
     }
 
     fn read(&mut self, key: &[u8]) -> Result<Option<Vec<u8>>, Failure> {
         let mut answer = self.servers[self.route.node(key)].wire.ask(&[b"GET", key]);
         if answer.is_err() && self.cluster.is_some() {
             // Another server may have taken over.
-            self.follow_cluster().map_err(fault::failure)?;
+            self.follow_cluster()?;
             answer = self.servers[self.route.node(key)].wire.ask(&[b"GET", key]);
         }
-        match answer.map_err(fault::failure).map_err(of_cluster)? {
+        match answer.map_err(Failure::from).map_err(of_cluster)? {
             Tree::Text(value) => Ok(Some(value)),
             Tree::Nil => Ok(None),
             _ => {
@@ -371,15 +371,15 @@ impl Admin for RedisAdmin {
         if layout == Layout::Page {
             request.push(lock.as_bytes());
         }
-        let result = result.and(server.lists_keys().map_err(fault::failure));
-        let result = result.and(server.wire.ask(&request).map(drop).map_err(fault::failure));
-        result.and_then(|()| server.has_every_slot(id).map_err(fault::failure)).map_err(of_cluster)
+        let result = result.and(server.lists_keys().map_err(Failure::from));
+        let result = result.and(server.wire.ask(&request).map(drop).map_err(Failure::from));
+        result.and_then(|()| server.has_every_slot(id).map_err(Failure::from)).map_err(of_cluster)
     }
 
     fn check_commands(&mut self, commands: &[&str]) -> Result<(), Failure> {
         for command in commands {
             admin::check_own_keys(Dialect::Redis, command)?;
-            own_keys::agreed(&mut self.servers[0].wire, command).map_err(fault::failure)?;
+            own_keys::agreed(&mut self.servers[0].wire, command)?;
         }
         Ok(())
     }
@@ -403,10 +403,10 @@ impl Admin for RedisAdmin {
         loop {
             match self.remove(&keys, patience, &mut done) {
                 Err(e) if passes(&e) && since.elapsed() < AWAY_MAX => {
-                    out_of(patience).map_err(fault::failure)?;
+                    out_of(patience)?;
                     thread::sleep(PAUSE);
                 }
-                removed => return removed.map_err(fault::failure),
+                removed => return removed.map_err(Failure::from),
             }
         }
     }
@@ -423,7 +423,7 @@ impl Admin for RedisAdmin {
         let mut all: Vec<Fact> = Vec::new();
         for server in &mut self.servers {
             let text = info(&mut server.wire, &mut server.takes_one_section);
-            for fact in facts(&text.map_err(fault::failure)?) {
+            for fact in facts(&text?) {
                 match all.iter_mut().find(|known| known.name == fact.name) {
                     Some(known) if fact.name == Fact::COPIED_BYTES => known.value += fact.value,
                     Some(known) => known.value = known.value.max(fact.value),
@@ -438,7 +438,7 @@ impl Admin for RedisAdmin {
         for server in &mut self.servers {
             match server.wire.ask(&[b"BGSAVE"]) {
                 Err(e) if !e.message.contains("already in progress") => {
-                    return Err(fault::failure(e));
+                    return Err(e.into());
                 }
                 _ => {}
             }
@@ -452,7 +452,7 @@ impl Admin for RedisAdmin {
             Ok(Room { server: server.address(), ..room(&text) })
         };
         let rooms: Result<Vec<Room>, StoreError> = self.servers.iter_mut().map(of_server).collect();
-        rooms.map_err(fault::failure)
+        rooms.map_err(Failure::from)
     }
 }
 

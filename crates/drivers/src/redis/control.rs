@@ -7,7 +7,6 @@ use model::{Endpoint, ErrorClass, Failure, NetAddress};
 
 use super::resp::Tree;
 use super::wire::Wire;
-use crate::fault;
 
 /// Such a connection, logged in.
 pub struct Control {
@@ -25,7 +24,7 @@ impl Control {
         tls: Option<&Tls>,
         timeout: Duration,
     ) -> Result<Self, Failure> {
-        let wire = Wire::open(endpoint, tls, timeout).map_err(fault::failure)?;
+        let wire = Wire::open(endpoint, tls, timeout)?;
         let address = match (endpoint, wire.peer()) {
             (_, Ok(Some(address))) => Address::Tcp(address),
             (Endpoint::Redis { address: NetAddress::Unix(path), .. }, Ok(None)) => {
@@ -47,7 +46,7 @@ impl Control {
     /// Sends a command and waits for its reply, whatever that is: an error of the server is a
     /// reply.
     pub fn ask(&mut self, words: &[&[u8]]) -> Result<Tree, Failure> {
-        self.wire.exchange(words).map_err(fault::failure)
+        self.wire.exchange(words).map_err(Failure::from)
     }
 
     /// False once the server has ended the connection.

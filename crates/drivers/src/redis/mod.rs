@@ -47,7 +47,7 @@ use model::{Backend, Endpoint, ErrorClass, Failure, NetAddress, RedisWay};
 use workloads::app_cache::TaggedCache;
 use workloads::store::{PageStore, SessionStore, StoreError};
 
-use crate::{CacheOptions, SessionOptions, fault};
+use crate::{CacheOptions, SessionOptions};
 use chosen::{Chosen, ReadFrom};
 use cluster::SlotMap;
 use cm::{CmOptions, CmRedis};
@@ -93,11 +93,11 @@ pub(crate) fn open_cache(
         Backend::CmRedis => cm(CmOptions::as_2019()),
         Backend::CmRedisLua => cm(CmOptions::today()),
         Backend::SymfonyRedis => {
-            let cache = symfony::Symfony::open(endpoint, timeout).map_err(fault::failure)?;
+            let cache = symfony::Symfony::open(endpoint, timeout)?;
             Ok(Box::new(cache))
         }
         Backend::LaravelRedis => {
-            let cache = laravel::Laravel::open(endpoint, timeout).map_err(fault::failure)?;
+            let cache = laravel::Laravel::open(endpoint, timeout)?;
             Ok(Box::new(cache))
         }
         other => {

@@ -14,7 +14,6 @@ use workloads::store::StoreError;
 
 use super::resp::{Tree, text};
 use super::wire::Wire;
-use crate::fault;
 use crate::socket::resolve;
 
 /// Longest time that one server is waited for while a load runs.
@@ -89,9 +88,9 @@ impl RoleReader {
     pub fn role(&mut self) -> Result<Role, Failure> {
         let mut wire = match self.wire.take() {
             Some(wire) => wire,
-            None => Wire::open(&self.endpoint, None, self.timeout).map_err(fault::failure)?,
+            None => Wire::open(&self.endpoint, None, self.timeout)?,
         };
-        let role = ask_role(&mut wire).map_err(fault::failure)?;
+        let role = ask_role(&mut wire)?;
         self.wire = Some(wire);
         Ok(role)
     }

@@ -38,7 +38,6 @@ use super::gathered::Gathered;
 use super::resp::Reply;
 use super::stale::{Index, stale_members};
 use crate::cache::SlowLevel;
-use crate::fault;
 
 const RECORD: &[u8] = b"zc:k:";
 const TAG: &[u8] = b"zc:ti:";
@@ -77,7 +76,7 @@ impl CmRedis {
             return Err(Failure { class: ErrorClass::Other, message });
         }
         Ok(Self {
-            link: Counted::connect(endpoint, timeout).map_err(fault::failure)?,
+            link: Counted::connect(endpoint, timeout)?,
             options,
             data: Vec::new(),
             tags: Vec::new(),
