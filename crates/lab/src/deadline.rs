@@ -18,9 +18,11 @@ pub(crate) fn within(
     stop: &AtomicBool,
     offer: impl FnOnce(&AtomicBool) -> Finished,
 ) -> Finished {
-    let deadline = Some(deadline_ns).filter(|ns| *ns > 0);
-    let deadline = deadline.map(|ns| Instant::now() + Duration::from_nanos(ns));
-    let (mut finished, is_late) = until(deadline, stop, offer);
+    if deadline_ns == 0 {
+        return offer(stop);
+    }
+    let deadline = Instant::now() + Duration::from_nanos(deadline_ns);
+    let (mut finished, is_late) = until(Some(deadline), stop, offer);
     if is_late {
         ended_late(&mut finished, deadline_ns);
     }
@@ -40,20 +42,21 @@ fn ended_late(finished: &mut Finished, deadline_ns: u64) {
     }
 }
 
-/// Does work that ends early when the flag that it is given is set: when `stop` is, and at the
-/// deadline. Whether the deadline ended it.
-fn until<T>(
+/// Does work that ends early when the flag that it is given is set: when `stop` is, at the deadline
+/// where there is one, and by the work itself. Whether the deadline ended it.
+pub(crate) fn until<T>(
     deadline: Option<Instant>,
     stop: &AtomicBool,
     work: impl FnOnce(&AtomicBool) -> T,
 ) -> (T, bool) {
-    let Some(deadline) = deadline else { return (work(stop), false) };
     let (ends, (done, is_done)) = (AtomicBool::new(false), mpsc::channel::<()>());
     thread::scope(|scope| {
         let ends = &ends;
         let watching = scope.spawn(move || {
             loop {
-                let left = deadline.saturating_duration_since(Instant::now());
+                let left = deadline.map_or(STOPPED_WITHIN, |deadline| {
+                    deadline.saturating_duration_since(Instant::now())
+                });
                 if left.is_zero() || stop.load(Ordering::Relaxed) {
                     ends.store(true, Ordering::Relaxed);
                     return left.is_zero();

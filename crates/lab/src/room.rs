@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use crate::deadline;
 use crate::demand::Demand;
 use crate::machine::{Machine, USABLE_TENTHS};
 use crate::ready::Ready;
@@ -28,8 +29,6 @@ const SILENT_MAX: u32 = 5;
 /// memory at [`FILLED_PER_S`] is seen before half of it is used up.
 const ASKED_WITHIN: (Duration, Duration) = (Duration::from_millis(5), Duration::from_millis(100));
 const FILLED_PER_S: u64 = 200 << 20;
-/// How soon a trial learns that the user stopped it.
-const STOPPED_WITHIN: Duration = Duration::from_millis(10);
 
 /// The memory that counts: the server's own limit, or where it has none that of its machine; and
 /// what that is. `None` where the server does not tell.
@@ -269,13 +268,8 @@ impl Watched {
         Ok(())
     }
 
-    /// Asks until `done`; ends the trial for what it returns, and when `stop` is set.
-    fn watch(
-        &mut self,
-        stop: &AtomicBool,
-        ended: &AtomicBool,
-        done: &AtomicBool,
-    ) -> Option<Failure> {
+    /// Asks until `done`; ends the trial for what it returns.
+    fn watch(&mut self, ended: &AtomicBool, done: &AtomicBool) -> Option<Failure> {
         // Where it is refused, it runs anywhere.
         let _ = pin_current_thread(&self.cpus);
         loop {
@@ -290,9 +284,6 @@ impl Watched {
             };
             if is_last {
                 return None;
-            }
-            if stop.load(Ordering::Relaxed) {
-                ended.store(true, Ordering::Relaxed);
             }
             thread::park_timeout(pause);
         }
@@ -313,27 +304,18 @@ pub(crate) fn watched<T>(
     work: impl FnOnce(&AtomicBool) -> T,
 ) -> (T, Option<Failure>) {
     let Some(mut watched) = watched else { return (work(stop), None) };
-    let (ended, done) = (AtomicBool::new(false), AtomicBool::new(false));
-    // A thread of its own, since a server that hangs holds up the one that asks.
-    let forward = || {
-        while !done.load(Ordering::Acquire) && !ended.load(Ordering::Relaxed) {
-            if stop.load(Ordering::Relaxed) {
-                ended.store(true, Ordering::Relaxed);
-            }
-            thread::park_timeout(STOPPED_WITHIN);
-        }
+    let done = AtomicBool::new(false);
+    let watch = |ended: &AtomicBool| {
+        thread::scope(|scope| {
+            let watching = scope.spawn(|| watched.watch(ended, &done));
+            let worked = work(ended);
+            done.store(true, Ordering::Release);
+            watching.thread().unpark();
+            (worked, watching.join().ok().flatten())
+        })
     };
-    let (worked, failure) = thread::scope(|scope| {
-        let forwarding = (!watched.servers.is_empty()).then(|| scope.spawn(forward));
-        let watching = scope.spawn(|| watched.watch(stop, &ended, &done));
-        let worked = work(&ended);
-        done.store(true, Ordering::Release);
-        if let Some(forwarding) = forwarding {
-            forwarding.thread().unpark();
-        }
-        watching.thread().unpark();
-        (worked, watching.join().ok().flatten())
-    });
+    // A thread of its own passes `stop` on, since a server that hangs holds up the one that asks.
+    let ((worked, failure), _) = deadline::until(None, stop, watch);
     // What was in flight when the trial was stopped may have been too much.
     (worked, failure.map(|failure| watched.none_evicted().err().unwrap_or(failure)))
 }
