@@ -22,15 +22,15 @@ impl Free {
         let disk = statvfs(path).ok();
         let counts_files = disk.as_ref().filter(|disk| disk.files() > 0);
         Self {
-            memory_bytes: info.as_deref().ok().and_then(|i| meminfo_bytes(i, "MemAvailable")),
+            memory_bytes: info.as_deref().ok().and_then(|i| kib_bytes(i, "MemAvailable")),
             disk_bytes: disk.as_ref().map(|disk| disk.blocks_available() * disk.fragment_size()),
             files: counts_files.map(Statvfs::files_available),
         }
     }
 }
 
-/// A line of `/proc/meminfo`, bytes.
-pub(crate) fn meminfo_bytes(info: &str, name: &str) -> Option<u64> {
+/// A line of `/proc/meminfo` or of a process's `status`, bytes.
+pub(crate) fn kib_bytes(info: &str, name: &str) -> Option<u64> {
     let line = info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
     line.trim().strip_suffix(" kB")?.parse::<u64>().ok()?.checked_mul(1024)
 }
@@ -42,8 +42,8 @@ mod tests {
     #[test]
     fn memory_is_what_programs_can_take() {
         let info = "MemTotal:  8388608 kB\nMemFree:  1 kB\nMemAvailable:    4194304 kB\n";
-        assert_eq!(meminfo_bytes(info, "MemAvailable"), Some(4 << 30));
-        assert_eq!(meminfo_bytes("MemTotal: 8 kB\n", "MemAvailable"), None);
+        assert_eq!(kib_bytes(info, "MemAvailable"), Some(4 << 30));
+        assert_eq!(kib_bytes("MemTotal: 8 kB\n", "MemAvailable"), None);
     }
 
     #[test]

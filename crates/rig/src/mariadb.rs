@@ -131,17 +131,8 @@ pub fn start_mariadb(
     arguments.push(with_path("--pid-file=", &sockets.path().join("server.pid")));
     arguments.push(with_path("--init-file=", &init_file));
     arguments.extend(spec.settings.iter().map(|(name, value)| setting(name, value).into()));
-    let launch = Launch {
-        name: programs::MARIADB.name,
-        program: template.program.clone(),
-        arguments,
-        directory: &directory,
-        log: sockets.path().join("server.log"),
-        cpus: spec.cpus.as_deref(),
-        group: spec.group.as_deref(),
-        search: &spec.search,
-    };
-    let process = Process::spawn(guard, launch)?;
+    let program = (programs::MARIADB.name, template.program.clone());
+    let process = spec.launch(guard, program, arguments, &directory, &sockets)?;
     let deadline = spec.deadline.unwrap_or(READY_WITHIN);
     process.wait_until_ready(deadline, |left| greeting(&socket, left))?;
     flush(&directory)?;

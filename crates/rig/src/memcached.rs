@@ -5,18 +5,14 @@
 
 use crate::error::Result;
 use crate::guard::Guard;
-use crate::process::{Launch, Process};
 use crate::programs;
 use crate::scratch::Scratch;
-use crate::server::{Server, ServerSpec};
+use crate::server::{Server, ServerSpec, answers};
 use crate::settings::check_settings;
 use model::{Endpoint, Memcached, NetAddress, Product, Spelling};
 use nix::unistd::geteuid;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::io::{BufRead, BufReader, Write};
-use std::os::unix::net::UnixStream;
-use std::path::Path;
 use std::time::Duration;
 
 const READY_WITHIN: Duration = Duration::from_secs(10);
@@ -50,18 +46,9 @@ pub fn start_memcached(guard: &Guard, spec: &ServerSpec) -> Result<Server> {
         arguments.extend(["-u".into(), "root".into()]);
     }
     arguments.extend(options(&spec.settings).into_iter().map(OsString::from));
-    let launch = Launch {
-        name: own.name,
-        program,
-        arguments,
-        directory: sockets.path(),
-        log: sockets.path().join("server.log"),
-        cpus: spec.cpus.as_deref(),
-        group: spec.group.as_deref(),
-        search: &spec.search,
-    };
-    let process = Process::spawn(guard, launch)?;
-    process.wait_until_ready(spec.deadline.unwrap_or(READY_WITHIN), |left| ask(&socket, left))?;
+    let process = spec.launch(guard, (own.name, program), arguments, sockets.path(), &sockets)?;
+    let version = |left| answers(&socket, "version", "VERSION ", left);
+    process.wait_until_ready(spec.deadline.unwrap_or(READY_WITHIN), version)?;
     let endpoint = Endpoint::Memcached(Memcached {
         servers: vec![NetAddress::Unix(socket)],
         spelling: Spelling::default(),
@@ -85,23 +72,6 @@ fn options(settings: &BTreeMap<String, String>) -> Vec<&str> {
         }
     }
     options
-}
-
-fn ask(socket: &Path, patience: Duration) -> std::result::Result<(), String> {
-    let ask = || {
-        let mut stream = UnixStream::connect(socket)?;
-        stream.set_read_timeout(Some(patience))?;
-        stream.set_write_timeout(Some(patience))?;
-        stream.write_all(b"version\r\n")?;
-        let mut answer = String::new();
-        BufReader::new(stream).read_line(&mut answer)?;
-        std::io::Result::Ok(answer)
-    };
-    match ask() {
-        Ok(answer) if answer.starts_with("VERSION ") => Ok(()),
-        Ok(answer) => Err(format!("it answers `{}` to version", answer.trim_end())),
-        Err(e) => Err(format!("its socket gives: {e}")),
-    }
 }
 
 #[cfg(test)]

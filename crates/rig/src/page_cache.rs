@@ -6,6 +6,7 @@
 //! data too. So a sample of the files is looked at afterwards.
 
 use crate::error::{Result, RigError};
+use crate::procfs::page_bytes;
 use model::Emptied;
 use nix::errno::Errno;
 use nix::fcntl::{PosixFadviseAdvice, posix_fadvise};
@@ -131,9 +132,7 @@ impl Sample {
 /// memory. `length` must not be 0.
 #[expect(unsafe_code, reason = "mincore has no safe form")]
 fn resident(file: RawFd, length: usize) -> io::Result<Vec<u8>> {
-    // SAFETY: sysconf reads a constant of the system.
-    let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize;
-    let mut pages = vec![0; length.div_ceil(page)];
+    let mut pages = vec![0; length.div_ceil(page_bytes() as usize)];
     // SAFETY: a new mapping at an address that the kernel chooses; it is never read, and unmapped
     // before it can be seen by others. The vector has a byte for each of its pages.
     unsafe {

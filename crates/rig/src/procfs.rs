@@ -162,6 +162,12 @@ pub(crate) fn numbers(text: &[u8]) -> impl Iterator<Item = u64> {
     words.filter_map(|word| std::str::from_utf8(word).ok()?.parse().ok())
 }
 
+/// A page, bytes.
+pub(crate) fn page_bytes() -> u64 {
+    let bytes = sysconf(SysconfVar::PAGE_SIZE).ok().flatten();
+    bytes.and_then(|bytes| u64::try_from(bytes).ok()).unwrap_or(4096)
+}
+
 /// Nanoseconds of a clock tick, the unit of times in `/proc`.
 pub(crate) fn ns_per_tick() -> f64 {
     let per_second = sysconf(SysconfVar::CLK_TCK).ok().flatten().unwrap_or(100);

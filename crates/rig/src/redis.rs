@@ -6,19 +6,16 @@
 
 use crate::error::{Result, RigError};
 use crate::guard::Guard;
-use crate::process::{Launch, Process};
 use crate::programs;
 use crate::scratch::Scratch;
-use crate::server::{Server, ServerSpec};
+use crate::server::{Server, ServerSpec, answers};
 use crate::settings::check_settings;
 use model::{Endpoint, NetAddress, Product};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
 use std::iter;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
@@ -38,7 +35,9 @@ pub fn start_redis(guard: &Guard, spec: &ServerSpec) -> Result<Server> {
     let endpoint = Endpoint::redis(NetAddress::Unix(socket.clone()));
     let mut server = spawn(guard, spec, sockets, endpoint, (&lines, &[]))?;
     let deadline = spec.deadline.unwrap_or(READY_WITHIN);
-    server.process.wait_until_ready(deadline, |left| ping(&socket, left))?;
+    // While it loads its data it answers with an error.
+    let pong = |left| answers(&socket, "PING", "+PONG\r\n", left);
+    server.process.wait_until_ready(deadline, pong)?;
     server.settings.insert("port".into(), "0".into());
     Ok(server)
 }
@@ -59,19 +58,9 @@ pub(crate) fn spawn(
     let configuration = sockets.path().join("redis.conf");
     fs::write(&configuration, configuration_text(lines, &directory, &spec.settings))
         .map_err(RigError::io("write", &configuration))?;
-    let launch = Launch {
-        name: own.name,
-        program,
-        arguments: iter::once((&configuration).into())
-            .chain(arguments.iter().map(OsString::from))
-            .collect(),
-        directory: &directory,
-        log: sockets.path().join("server.log"),
-        cpus: spec.cpus.as_deref(),
-        group: spec.group.as_deref(),
-        search: &spec.search,
-    };
-    let process = Process::spawn(guard, launch)?;
+    let arguments =
+        iter::once((&configuration).into()).chain(arguments.iter().map(OsString::from)).collect();
+    let process = spec.launch(guard, (own.name, program), arguments, &directory, &sockets)?;
     Ok(Server { process, endpoint, settings: spec.settings.clone(), data, sockets })
 }
 
@@ -101,24 +90,6 @@ fn quoted(path: &Path) -> Vec<u8> {
     }
     text.push(b'"');
     text
-}
-
-/// One `PING`; while it loads its data the server answers with an error.
-fn ping(socket: &Path, patience: Duration) -> std::result::Result<(), String> {
-    let ask = || {
-        let mut stream = UnixStream::connect(socket)?;
-        stream.set_read_timeout(Some(patience))?;
-        stream.set_write_timeout(Some(patience))?;
-        stream.write_all(b"PING\r\n")?;
-        let mut answer = String::new();
-        BufReader::new(stream).read_line(&mut answer)?;
-        std::io::Result::Ok(answer)
-    };
-    match ask() {
-        Ok(answer) if answer == "+PONG\r\n" => Ok(()),
-        Ok(answer) => Err(format!("it answers `{}` to PING", answer.trim_end())),
-        Err(e) => Err(format!("its socket gives: {e}")),
-    }
 }
 
 #[cfg(test)]

@@ -1,12 +1,16 @@
 //! A server that we started: where it listens, how it was started, how it died.
 
 use crate::error::Result;
-use crate::process::Process;
+use crate::guard::Guard;
+use crate::process::{Launch, Process};
 use crate::scratch::Scratch;
 use crate::search::SearchPath;
 use model::{Endpoint, Program};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// What kind of server to start; the same for every product.
@@ -41,6 +45,52 @@ impl ServerSpec {
             group: None,
             search: SearchPath::of_process(),
         }
+    }
+
+    /// Starts a program by its name and its file; its log lies beside its socket.
+    pub(crate) fn launch(
+        &self,
+        guard: &Guard,
+        (name, program): (&'static str, PathBuf),
+        arguments: Vec<OsString>,
+        directory: &Path,
+        sockets: &Scratch,
+    ) -> Result<Process> {
+        let launch = Launch {
+            name,
+            program,
+            arguments,
+            directory,
+            log: sockets.path().join("server.log"),
+            cpus: self.cpus.as_deref(),
+            group: self.group.as_deref(),
+            search: &self.search,
+        };
+        Process::spawn(guard, launch)
+    }
+}
+
+/// Asks a server at `socket` for one line, which must begin with `expected`; otherwise what it says
+/// instead.
+pub(crate) fn answers(
+    socket: &Path,
+    request: &str,
+    expected: &str,
+    patience: Duration,
+) -> std::result::Result<(), String> {
+    let ask = || {
+        let mut stream = UnixStream::connect(socket)?;
+        stream.set_read_timeout(Some(patience))?;
+        stream.set_write_timeout(Some(patience))?;
+        stream.write_all(format!("{request}\r\n").as_bytes())?;
+        let mut answer = String::new();
+        BufReader::new(stream).read_line(&mut answer)?;
+        std::io::Result::Ok(answer)
+    };
+    match ask() {
+        Ok(answer) if answer.starts_with(expected) => Ok(()),
+        Ok(answer) => Err(format!("it answers `{}` to {request}", answer.trim_end())),
+        Err(e) => Err(format!("its socket gives: {e}")),
     }
 }
 

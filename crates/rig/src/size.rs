@@ -1,5 +1,6 @@
 //! What a store takes: memory of its server, blocks of its files. Source: proc(5) for `VmRSS`.
 
+use crate::free::kib_bytes;
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt as _;
@@ -10,13 +11,7 @@ pub(crate) const BLOCK_BYTES: u64 = 512;
 
 /// Memory of a process that is in RAM, in bytes; `None` when there is no such process.
 pub fn process_memory_bytes(pid: u32) -> Option<u64> {
-    resident_bytes(&fs::read_to_string(format!("/proc/{pid}/status")).ok()?)
-}
-
-fn resident_bytes(status: &str) -> Option<u64> {
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
-    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kib * 1024)
+    kib_bytes(&fs::read_to_string(format!("/proc/{pid}/status")).ok()?, "VmRSS")
 }
 
 /// Blocks that everything below `directory` takes, in bytes; links are counted, not followed.
@@ -40,8 +35,8 @@ mod tests {
 
     #[test]
     fn memory_is_read_in_bytes() {
-        assert_eq!(resident_bytes("VmPeak:\t 9 kB\nVmRSS:\t    2048 kB\n"), Some(2 << 20));
-        assert_eq!(resident_bytes("VmPeak:\t 9 kB\n"), None);
+        assert_eq!(kib_bytes("VmPeak:\t 9 kB\nVmRSS:\t    2048 kB\n", "VmRSS"), Some(2 << 20));
+        assert_eq!(kib_bytes("VmPeak:\t 9 kB\n", "VmRSS"), None);
         assert!(process_memory_bytes(std::process::id()).is_some_and(|bytes| bytes > 1 << 18));
     }
 

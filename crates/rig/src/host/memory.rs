@@ -1,14 +1,14 @@
 //! Memory: size, huge pages, swap, overcommit.
 
 use super::facts::{Facts, Root, bytes, chosen, warn_if};
-use crate::free::meminfo_bytes;
+use crate::free::kib_bytes;
 
 const GROUP: &str = "memory";
 const GIB: u64 = 1 << 30;
 
 pub(super) fn facts(root: &Root, facts: &mut Facts) {
     let info = root.text("proc/meminfo").unwrap_or_default();
-    let field = |name: &str| meminfo_bytes(&info, name);
+    let field = |name: &str| kib_bytes(&info, name);
     if let (Some(total), Some(available)) = (field("MemTotal"), field("MemAvailable")) {
         let warning = warn_if(
             available < GIB,

@@ -7,9 +7,9 @@
 //! below the parent that handed us the controller. To leave our own group is to leave its limit:
 //! where it has one, that is refused.
 
-use super::swap::page_bytes;
 use crate::error::{Result, RigError};
 use crate::host::limits::{V1_MEMORY, V2, directories};
+use crate::procfs::page_bytes;
 use model::{ErrorClass, MemoryPlan, MemoryUse, SwapUse};
 use stats::format_bytes;
 use std::fs;

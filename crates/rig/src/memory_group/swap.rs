@@ -12,12 +12,12 @@
 use crate::error::{Result, RigError};
 use crate::free::Free;
 use crate::guard::Guard;
+use crate::procfs::page_bytes;
 use crate::scratch::Scratch;
 use model::ErrorClass;
 use nix::errno::Errno;
 use nix::fcntl::{FallocateFlags, fallocate};
 use nix::libc;
-use nix::unistd::{SysconfVar, sysconf};
 use stats::format_bytes;
 use std::ffi::CString;
 use std::fs::OpenOptions;
@@ -71,12 +71,6 @@ impl Swap {
     pub(super) fn remove(self) -> Result<()> {
         self.0.remove()
     }
-}
-
-/// A page, bytes.
-pub(super) fn page_bytes() -> u64 {
-    let bytes = sysconf(SysconfVar::PAGE_SIZE).ok().flatten();
-    bytes.and_then(|bytes| u64::try_from(bytes).ok()).unwrap_or(4096)
 }
 
 /// A file for so much swap behind a page for the header.
