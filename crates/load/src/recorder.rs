@@ -378,9 +378,7 @@ impl Whole {
         }
         self.verified |= verified;
         self.lock = self.lock.or(answer.lock);
-        self.effort.round_trips += answer.effort.round_trips;
-        self.effort.commands += answer.effort.commands;
-        self.effort.files += answer.effort.files;
+        self.effort += answer.effort;
     }
 }
 

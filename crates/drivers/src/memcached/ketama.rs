@@ -86,14 +86,6 @@ impl Route for Ring {
         self.node(name)
     }
 
-    fn moved(&mut self, _name: &[u8], _address: &str, _for_good: bool) -> Option<usize> {
-        None
-    }
-
-    fn asking(&self) -> &'static [u8] {
-        b""
-    }
-
     fn fresh(&self) -> Box<dyn Route> {
         Box::new(self.clone())
     }

@@ -28,14 +28,6 @@ impl Route for Only {
         self.0
     }
 
-    fn moved(&mut self, _name: &[u8], _address: &str, _for_good: bool) -> Option<usize> {
-        None
-    }
-
-    fn asking(&self) -> &'static [u8] {
-        b""
-    }
-
     fn owners(&self) -> Vec<usize> {
         vec![self.0]
     }

@@ -11,10 +11,15 @@ pub trait Route: fmt::Debug + Send + Sync {
 
     /// Takes note that the key lives at an address now, where that is `for_good`; the number of
     /// that server, `None` when there is none of that address.
-    fn moved(&mut self, name: &[u8], address: &str, for_good: bool) -> Option<usize>;
+    fn moved(&mut self, _name: &[u8], _address: &str, _for_good: bool) -> Option<usize> {
+        None
+    }
 
-    /// What must be said before a request that was sent on but not for good; has one reply.
-    fn asking(&self) -> &'static [u8];
+    /// What must be said before a request that was sent on but not for good; has one reply. Nothing
+    /// where keys never move.
+    fn asking(&self) -> &'static [u8] {
+        b""
+    }
 
     /// For each part that the keys are divided into, the number of the server that has it; empty
     /// where parts never move.
@@ -50,14 +55,6 @@ pub struct Single;
 impl Route for Single {
     fn node(&self, _name: &[u8]) -> usize {
         0
-    }
-
-    fn moved(&mut self, _name: &[u8], _address: &str, _for_good: bool) -> Option<usize> {
-        None
-    }
-
-    fn asking(&self) -> &'static [u8] {
-        b""
     }
 
     fn fresh(&self) -> Box<dyn Route> {

@@ -2,6 +2,7 @@
 //! with its own connection.
 
 use crate::store::{Found, StoreError};
+use std::ops::AddAssign;
 
 /// Which records a clean removes (the modes of `Zend_Cache`'s interface).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +39,14 @@ impl Effort {
             commands: self.commands - before.commands,
             files: self.files - before.files,
         }
+    }
+}
+
+impl AddAssign for Effort {
+    fn add_assign(&mut self, more: Self) {
+        self.round_trips += more.round_trips;
+        self.commands += more.commands;
+        self.files += more.files;
     }
 }
 
