@@ -378,7 +378,7 @@ impl Whole {
         }
         self.verified |= verified;
         self.lock = self.lock.or(answer.lock);
-        self.effort += answer.effort;
+        self.effort = self.effort + answer.effort;
     }
 }
 

@@ -8,7 +8,6 @@ use workloads::app_cache::{CleanMode, Effort, Record, TaggedCache};
 use workloads::store::{Found, StoreError};
 
 use super::SlowLevel;
-use super::two_levels::together;
 use crate::memcached::ZendMemcached;
 
 pub(super) struct SimpleTwoLevels<S> {
@@ -64,6 +63,6 @@ impl<S: SlowLevel> TaggedCache for SimpleTwoLevels<S> {
     }
 
     fn effort(&self) -> Effort {
-        together(self.fast.effort(), self.slow.effort())
+        self.fast.effort() + self.slow.effort()
     }
 }

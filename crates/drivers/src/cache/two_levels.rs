@@ -181,15 +181,6 @@ impl<S: SlowLevel> TaggedCache for TwoLevels<S> {
     }
 
     fn effort(&self) -> Effort {
-        together(self.fast.effort(), self.slow.effort())
-    }
-}
-
-/// The effort of both levels.
-pub(super) fn together(fast: Effort, slow: Effort) -> Effort {
-    Effort {
-        round_trips: fast.round_trips + slow.round_trips,
-        commands: fast.commands + slow.commands,
-        files: fast.files + slow.files,
+        self.fast.effort() + self.slow.effort()
     }
 }

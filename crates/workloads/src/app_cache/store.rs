@@ -2,7 +2,7 @@
 //! with its own connection.
 
 use crate::store::{Found, StoreError};
-use std::ops::AddAssign;
+use std::ops::Add;
 
 /// Which records a clean removes (the modes of `Zend_Cache`'s interface).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,11 +42,15 @@ impl Effort {
     }
 }
 
-impl AddAssign for Effort {
-    fn add_assign(&mut self, more: Self) {
-        self.round_trips += more.round_trips;
-        self.commands += more.commands;
-        self.files += more.files;
+impl Add for Effort {
+    type Output = Self;
+
+    fn add(self, more: Self) -> Self {
+        Self {
+            round_trips: self.round_trips + more.round_trips,
+            commands: self.commands + more.commands,
+            files: self.files + more.files,
+        }
     }
 }
 
