@@ -20,6 +20,7 @@ mod command;
 mod fault;
 mod files;
 pub mod kv;
+mod lines;
 pub mod memcached;
 mod mysql;
 mod options;

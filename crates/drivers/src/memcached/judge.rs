@@ -4,11 +4,7 @@ use load::wire::protocol::{Expect, Judged, Malformed, Plain, Shape};
 use model::ErrorClass;
 
 use crate::fault;
-
-/// Digits of the longest length; so many fit in 64 bits.
-pub(super) const DIGITS_MAX: usize = 18;
-/// Bytes kept of the words of an error.
-const WORDS_BYTES_MAX: usize = 200;
+use crate::lines::{WORDS_BYTES_MAX, length};
 
 pub(super) const OK: Plain = Plain::Ok { verified: false };
 
@@ -77,15 +73,6 @@ fn flag(flags: &[u8], letter: u8) -> Option<&[u8]> {
 
 fn is_base64(flags: &[u8]) -> bool {
     flags.split(|byte| *byte == b' ').any(|flag| flag == b"b")
-}
-
-/// A length, in decimal digits.
-fn length(digits: &[u8]) -> Result<u64, Malformed> {
-    if digits.is_empty() || digits.len() > DIGITS_MAX || !digits.iter().all(u8::is_ascii_digit) {
-        let text = fault::words(&digits[..digits.len().min(40)]);
-        return Err(Malformed(format!("`{text}` is no length (expected decimal digits)")));
-    }
-    Ok(digits.iter().fold(0, |number, digit| number * 10 + u64::from(digit - b'0')))
 }
 
 pub(super) fn done(shape: Shape) -> Plain {

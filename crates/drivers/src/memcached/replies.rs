@@ -8,10 +8,8 @@
 use load::wire::protocol::{Body, Expect, Judged, Malformed, Parser, Plain, Shape, Step};
 use workloads::kv::Values;
 
-use super::judge::{DIGITS_MAX, Line, OK, done, line, named};
-
-/// Longest line.
-const LINE_BYTES_MAX: usize = 64 << 10;
+use super::judge::{Line, OK, done, line, named};
+use crate::lines::{DIGITS_MAX, Lines};
 
 /// Reads the replies of one connection to memcached, to text and meta commands alike.
 ///
@@ -24,8 +22,7 @@ pub struct Replies {
     next: Next,
     /// How the reply is counted as far as it came.
     judged: Option<Judged>,
-    /// Bytes of the line at hand that are known to hold no line feed.
-    searched: usize,
+    lines: Lines,
 }
 
 /// What the next bytes are.
@@ -69,7 +66,7 @@ impl Parser for Replies {
         }
         let whole = at_once(bytes, expect, values);
         if whole.is_some() {
-            self.searched = 0;
+            self.lines.forget();
         }
         whole
     }
@@ -179,7 +176,7 @@ impl Replies {
     }
 
     fn line(&mut self, bytes: &[u8], expect: &Expect) -> Result<(usize, Then), Malformed> {
-        let Some(text) = self.text(bytes)? else { return Ok((0, Then::Wait)) };
+        let Some(text) = self.lines.first(bytes)? else { return Ok((0, Then::Wait)) };
         let used = text.len() + 2;
         let then = match line(text, expect)? {
             // Behind a part of a list it can only be an error, or the answer to something else.
@@ -222,25 +219,6 @@ impl Replies {
         }
         self.next = Next::Line;
         Ok((2, if listed { Then::GoOn } else { Then::Whole }))
-    }
-
-    /// The first line of `bytes` without its end; `None` when that has not come yet.
-    fn text<'a>(&mut self, bytes: &'a [u8]) -> Result<Option<&'a [u8]>, Malformed> {
-        let window = &bytes[..bytes.len().min(LINE_BYTES_MAX)];
-        let unknown = window.get(self.searched..).unwrap_or_default();
-        let Some(found) = unknown.iter().position(|byte| *byte == b'\n') else {
-            if bytes.len() >= LINE_BYTES_MAX {
-                return Err(Malformed(format!("a line is longer than {LINE_BYTES_MAX} bytes")));
-            }
-            self.searched = window.len();
-            return Ok(None);
-        };
-        let end = self.searched + found;
-        self.searched = 0;
-        match window[..end].split_last() {
-            Some((b'\r', text)) => Ok(Some(text)),
-            _ => Err(Malformed("a line ends without a carriage return".into())),
-        }
     }
 }
 

@@ -5,11 +5,7 @@ use load::wire::protocol::{Judged, Malformed, Plain, Shape};
 
 use super::errors::error_class;
 use crate::fault;
-
-/// Digits of the longest length; so many fit in 64 bits.
-const DIGITS_MAX: usize = 18;
-/// Bytes kept of the words of an error.
-pub(super) const WORDS_BYTES_MAX: usize = 200;
+use crate::lines::{DIGITS_MAX, WORDS_BYTES_MAX};
 
 #[inline]
 pub(super) fn status(words: &[u8], shape: Shape) -> Plain {
@@ -61,15 +57,6 @@ pub(super) fn check_line(kind: u8, line: &[u8]) -> Result<(), Malformed> {
         _ => !unsigned.is_empty() && unsigned.iter().all(u8::is_ascii_digit),
     };
     if good { Ok(()) } else { Err(no_line(kind, line)) }
-}
-
-/// A length or a count.
-pub(super) fn length(line: &[u8]) -> Result<u64, Malformed> {
-    if line.is_empty() || line.len() > DIGITS_MAX || !line.iter().all(u8::is_ascii_digit) {
-        let text = fault::words(&line[..line.len().min(40)]);
-        return Err(Malformed(format!("`{text}` is no length (expected decimal digits)")));
-    }
-    Ok(line.iter().fold(0, |number, digit| number * 10 + u64::from(digit - b'0')))
 }
 
 pub(super) fn no_line(kind: u8, line: &[u8]) -> Malformed {

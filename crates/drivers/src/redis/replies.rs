@@ -4,7 +4,7 @@
 //! double, `#` boolean, `(` big number, `_` nil. Strings: `$` bulk, `=` verbatim (a format of three
 //! letters and a colon come first), `!` error, each `<length>\r\n<bytes>\r\n`. Aggregates: `*`
 //! array, `~` set, `>` push, each of n elements; `%` map and `|` attribute, each of 2n. With `?`
-//! for the length, a string comes in pieces `;<length>\r\n<bytes>\r\n` that an empty one ends, and
+//! for the a string comes in pieces `;<length>\r\n<bytes>\r\n` that an empty one ends, and
 //! `*`, `~` and `%` end with `.\r\n`. In RESP2 nil is `$-1` or `*-1`. A push answers no request,
 //! and an attribute is no element of its own. Sources:
 //! <https://redis.io/docs/latest/develop/reference/protocol-spec/> and
@@ -14,12 +14,10 @@ use load::wire::protocol::{Body, Expect, Judged, Malformed, Parser, Plain, Shape
 use workloads::kv::Values;
 
 use super::judge::{
-    WORDS_BYTES_MAX, check_line, elsewhere, failed, length, nil, no_line, other, short_number,
-    status, whole_string,
+    check_line, elsewhere, failed, nil, no_line, other, short_number, status, whole_string,
 };
+use crate::lines::{Lines, WORDS_BYTES_MAX, length, no_return};
 
-/// Longest line: a status, an error or a header.
-const LINE_BYTES_MAX: usize = 64 << 10;
 /// How deep aggregates may lie in aggregates.
 const DEPTH_MAX: usize = 32;
 /// Most elements of one reply, over all of its aggregates.
@@ -39,8 +37,7 @@ pub struct Replies {
     elements: u64,
     /// How the reply at hand is counted, once that is known.
     judged: Option<Judged>,
-    /// Bytes of the line at hand that are known to hold no line feed.
-    searched: usize,
+    lines: Lines,
     /// The value that comes in pieces; `None` where nobody asks for it or knows its length.
     streamed: Option<Body>,
     /// First words of an error that comes as a string.
@@ -112,7 +109,7 @@ impl Parser for Replies {
             _ => None,
         };
         if whole.is_some() {
-            self.searched = 0;
+            self.lines.forget();
         }
         whole
     }
@@ -191,7 +188,7 @@ impl Replies {
         {
             at += used;
             *left -= 1;
-            self.searched = 0;
+            self.lines.forget();
         }
         at
     }
@@ -243,21 +240,8 @@ impl Replies {
     /// The text between the type at the start of `bytes` and its line's end; `None` when that has
     /// not come yet.
     fn line<'a>(&mut self, bytes: &'a [u8]) -> Result<Option<&'a [u8]>, Malformed> {
-        let window = &bytes[..bytes.len().min(LINE_BYTES_MAX)];
-        let unknown = window.get(self.searched..).unwrap_or_default();
-        let Some(found) = unknown.iter().position(|b| *b == b'\n') else {
-            if bytes.len() >= LINE_BYTES_MAX {
-                return Err(Malformed(format!("a line is longer than {LINE_BYTES_MAX} bytes")));
-            }
-            self.searched = window.len();
-            return Ok(None);
-        };
-        let end = self.searched + found;
-        self.searched = 0;
-        match window[..end].split_last() {
-            Some((b'\r', [_, line @ ..])) => Ok(Some(line)),
-            _ => Err(Malformed("a line ends without a carriage return".into())),
-        }
+        let line = self.lines.first(bytes)?;
+        line.map(|line| line.get(1..).ok_or_else(no_return)).transpose()
     }
 
     /// An element of one line; judged where it is the reply itself.

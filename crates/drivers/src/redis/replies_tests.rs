@@ -1,6 +1,7 @@
 //! The parser against every form, every cut and any bytes.
 
 use super::*;
+use crate::lines::LINE_BYTES_MAX;
 use crate::replay::{self, OK, cuts, expects};
 use crate::streams::{self, ANY, DONE, Told, VALUE, VALUES};
 use model::ErrorClass;
