@@ -255,7 +255,7 @@ mod tls {
         };
         server.hears("localhost", &own);
         let foreign = Options { key: Some(certificates.path("other.key")), ..own };
-        let error = client(&foreign, "localhost").unwrap_err().to_string();
+        let error = client(&foreign, "localhost").unwrap_err();
         assert!(error.contains("do not go together"), "{error}");
     }
 
@@ -319,7 +319,7 @@ mod tls {
         let empty = directory.path().join("empty");
         fs::write(&empty, "no certificate").unwrap();
         let missing = Some(directory.path().join("missing"));
-        let error = |options: &Options| client(options, "localhost").unwrap_err().to_string();
+        let error = |options: &Options| client(options, "localhost").unwrap_err();
         let nothing = Options { check: Check::Nothing, ..Options::default() };
 
         let message = error(&Options { ca_file: missing.clone(), ..Options::default() });

@@ -76,7 +76,7 @@ pub(crate) fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> S
     )
 }
 
-/// Why a command may reach what other people keep on the server; `keys` is what keys must look like.
+/// Why a command may reach what other people keep on the server; `keys` says how keys must look.
 pub(crate) fn foreign(words: &[Vec<u8>], number: usize, problem: &str, keys: &str) -> String {
     let word = words.get(number).map(|bytes| fault::words(bytes)).unwrap_or_default();
     format!(

@@ -84,7 +84,7 @@ fn commands_of_the_users_own_are_completed() {
 
 #[test]
 fn what_cannot_be_sent_is_refused() {
-    let problem = |text: &str| custom(text, &FIXED).unwrap_err().to_string();
+    let problem = |text: &str| custom(text, &FIXED).unwrap_err();
     assert_eq!(
         problem("set k 0 0 v noreply"),
         "`set` with noreply has no reply (expected it without noreply)"
@@ -98,12 +98,12 @@ fn what_cannot_be_sent_is_refused() {
     assert!(problem("get ''").contains("argument 1 holds a blank"));
     assert!(problem(&format!("get {}__key__", "x".repeat(235))).contains("a key of `251` bytes"));
     assert!(problem("").contains("an empty command"));
-    let life = operation(Spelling::Text, "set", Some(2_592_001), &FIXED).unwrap_err().to_string();
+    let life = operation(Spelling::Text, "set", Some(2_592_001), &FIXED).unwrap_err();
     assert!(
         life.starts_with("a lifetime of `2592001` seconds (expected at most 2592000"),
         "{life}"
     );
-    let unknown = operation(Spelling::Meta, "lpush", None, &FIXED).unwrap_err().to_string();
+    let unknown = operation(Spelling::Meta, "lpush", None, &FIXED).unwrap_err();
     assert!(unknown.starts_with("unknown operation `lpush` (expected get, gets,"), "{unknown}");
 }
 

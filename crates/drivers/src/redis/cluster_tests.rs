@@ -106,7 +106,7 @@ fn a_moved_slot_is_known_from_then_on() {
 
 #[test]
 fn what_is_wrong_with_a_description_is_said() {
-    let problem = |answer: Tree| SlotMap::from_slots(&answer, "").unwrap_err().to_string();
+    let problem = |answer: Tree| SlotMap::from_slots(&answer, "").unwrap_err();
     let refused = problem(Tree::Error(b"ERR This instance has cluster support disabled".to_vec()));
     assert!(
         refused.contains("`ERR This instance has cluster support disabled` (expected"),

@@ -11,7 +11,7 @@ use workloads::kv::{Key, KeyNames, Stream, Values};
 const FIXED: Holes = Holes { key_bytes: Some(16), value_bytes: Some(5), below: Some(1000) };
 
 fn words(text: &str) -> Result<Vec<Vec<u8>>, String> {
-    arguments::split(text).map_err(|e| e.to_string())
+    arguments::split(text)
 }
 
 /// The request on the wire, for key 7 and values of 5 bytes, cut into its arguments again by the
@@ -105,13 +105,13 @@ fn lengths_that_vary_stay_holes_and_are_not_joined() {
     let request = custom("SET __key__ __data__", &holes).unwrap();
     assert!(request.segments.contains(&Segment::KeyLength));
     assert!(request.segments.contains(&Segment::ValueLength));
-    let problem = custom("SET a:__key__ x", &holes).unwrap_err().to_string();
+    let problem = custom("SET a:__key__ x", &holes).unwrap_err();
     assert_eq!(
         problem,
         "argument 1 joins `__key__` with something else, and its length varies (expected __key__ \
          by itself, or one length for all: names of keys of one length)"
     );
-    let problem = custom("SET a __data____data__", &holes).unwrap_err().to_string();
+    let problem = custom("SET a __data____data__", &holes).unwrap_err();
     assert!(problem.starts_with("argument 2 joins `__data__`"), "{problem}");
     assert_eq!(custom(" ", &holes), Err(EMPTY.into()));
 }
@@ -149,7 +149,7 @@ fn operations_say_what_they_are_answered_by() {
     let with_life = operation("set", Some(60), &FIXED).unwrap();
     assert_eq!(sent(&with_life)[3..], [b"EX".as_slice(), b"60"]);
     assert_eq!(with_life.shape, Shape::Done);
-    let problem = operation("gte", None, &FIXED).unwrap_err().to_string();
+    let problem = operation("gte", None, &FIXED).unwrap_err();
     assert!(problem.starts_with("unknown operation `gte` (expected get, set, setnx,"), "{problem}");
 }
 

@@ -86,8 +86,8 @@ impl CmRedis {
         })
     }
 
-    /// Ids of records that had the tags as a clean of that mode asks for, each once, also of records
-    /// that ended; in no order.
+    /// Ids of records that had the tags as a clean of that mode asks for, each once, also of
+    /// records that ended; in no order.
     pub fn ids(&mut self, mode: CleanMode, tags: &[String]) -> Result<Vec<String>, StoreError> {
         self.find(mode, tags)?;
         Ok(self.ids.iter().map(|id| String::from_utf8_lossy(id).into_owned()).collect())
