@@ -287,16 +287,30 @@ export interface SaturationSeries {
   high?: (number | null)[];
 }
 
+/** What a search came to; all but `found` say why its rate cannot be used, or why there is none. */
+export type SearchOutcome =
+  | "found"
+  | "missed"
+  | "not-judged"
+  | "never-missed"
+  | "clients"
+  | "generator"
+  | "unsettled"
+  | "not-held"
+  | "broken"
+  | "nothing"
+  | "ended-early";
+
 /** What a search for the highest rate within limits found. */
 export interface SearchView {
   target: string;
   limits: string[];
-  outcome: string;
+  outcome: SearchOutcome;
   sentence: string;
   answer: Value | null;
   peak_per_s: number | null;
   /** What each block found by itself. */
-  by_block: { block: number; outcome: string; answer: Value | null }[];
+  by_block: { block: number; outcome: SearchOutcome; answer: Value | null }[];
   /** All probes. */
   tried: number;
   /** Rests among all probes; those at which the store had come to rest are not among `probes`. */
@@ -304,11 +318,14 @@ export interface SearchView {
   probes: ProbeView[];
 }
 
+/** What a probe says of the limits. */
+export type ProbeVerdict = "holds" | "missed" | "undecided" | "broke";
+
 /** One probe of a search. */
 export interface ProbeView {
   block: number;
   number: number;
-  purpose: string;
+  purpose: "peak" | "rest" | "bracket" | "confirm" | "hold";
   rate_per_s: number | null;
   length_s: number;
   answered_per_s: number;
@@ -316,10 +333,13 @@ export interface ProbeView {
   response_ns_p99: number | Value | null;
   error_share: number | null;
   taken_share: number;
-  over_shares: number[];
-  /** `holds`, `missed`, `undecided`, `broke`, or empty. */
-  verdict: string;
-  reason: string | null;
+  /** Share of requests beyond each limit; empty at the peak. */
+  beyond: { limit: string; share: number }[];
+  /** Null where nothing is judged. */
+  verdict: ProbeVerdict | null;
+  reason: "queue grew" | "still slow" | "others had CPUs" | "generator late" | null;
+  /** Why it ended before its time. */
+  failure: string | null;
 }
 
 /** A judged statement. */

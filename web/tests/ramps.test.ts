@@ -160,7 +160,7 @@ describe("a search", () => {
   it("has one line for rests that follow each other, and says what verdicts and missing numbers mean", () => {
     const raw = variants.searched();
     const probes = raw.searches?.[0]?.probes ?? [];
-    const rest = (number: number): ProbeView => ({ ...(probes[1] as ProbeView), number, purpose: "rest", verdict: "", reason: "still slow" });
+    const rest = (number: number): ProbeView => ({ ...(probes[1] as ProbeView), number, purpose: "rest", verdict: null, reason: "still slow" });
     probes.splice(2, 0, rest(10), rest(11), rest(12));
     const view = viewOf(raw);
     const built = search(contextOf(view)) as HTMLElement;

@@ -47,9 +47,9 @@ export function searched() {
   const view = ramps();
   const probe = (number, rate_per_s, ns, verdict, purpose = "bracket") => ({
     ...{ block: 0, number, purpose, rate_per_s, length_s: 2, answered_per_s: rate_per_s ?? 98000, response_ns_p50: ns / 5, response_ns_p99: ns },
-    ...{ error_share: 0, over_shares: purpose === "peak" ? [] : [ns > 1e6 ? 0.04 : 0.002], verdict, reason: number === 7 ? "others had CPUs" : null },
+    ...{ error_share: 0, beyond: purpose === "peak" ? [] : [{ limit: "p99<1ms", share: ns > 1e6 ? 0.04 : 0.002 }], verdict, reason: number === 7 ? "others had CPUs" : null, failure: null },
   });
-  const probes = [probe(1, null, 4e5, "", "peak"), probe(2, 20000, 2.1e5, "holds"), probe(3, 40000, 2.9e5, "holds"), probe(4, 60000, 5e5, "holds"), probe(5, 90000, 9e6, "missed"), probe(6, 75000, 9e5, "undecided"), probe(7, 78000, 1.4e6, "missed", "confirm"), probe(8, 71000, 7e5, "holds", "confirm"), probe(9, 68000, 8e5, "holds", "hold")];
+  const probes = [probe(1, null, 4e5, null, "peak"), probe(2, 20000, 2.1e5, "holds"), probe(3, 40000, 2.9e5, "holds"), probe(4, 60000, 5e5, "holds"), probe(5, 90000, 9e6, "missed"), probe(6, 75000, 9e5, "undecided"), probe(7, 78000, 1.4e6, "missed", "confirm"), probe(8, 71000, 7e5, "holds", "confirm"), probe(9, 68000, 8e5, "holds", "hold")];
   const sentence = "redis sustains 72,000/s [70,000, 75,000] with p99 below 1 ms";
   delete view.ramps;
   return {

@@ -3,6 +3,7 @@
 use load::Finished;
 use model::{ErrorClass, Failure};
 use stats::format_ns;
+use std::cell::OnceCell;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
@@ -11,34 +12,53 @@ use std::time::{Duration, Instant};
 /// How soon the work learns that the user stopped it.
 const STOPPED_WITHIN: Duration = Duration::from_millis(10);
 
-/// Offers a load that ends after so many nanoseconds with what it has by then; 0 for no deadline.
-/// What was stopped says so: the point under way, or the trial where none was.
-pub(crate) fn within(
-    deadline_ns: u64,
-    stop: &AtomicBool,
-    offer: impl FnOnce(&AtomicBool) -> Finished,
-) -> Finished {
-    if deadline_ns == 0 {
-        return offer(stop);
-    }
-    let deadline = Instant::now() + Duration::from_nanos(deadline_ns);
-    let (mut finished, is_late) = until(Some(deadline), stop, offer);
-    if is_late {
-        ended_late(&mut finished, deadline_ns);
-    }
-    finished
+/// When the load of a trial ends: so long after it began for the first time, however often its
+/// store is made ready anew.
+pub(crate) struct Deadline {
+    after_ns: u64,
+    at: OnceCell<Instant>,
 }
 
-/// Says what a deadline ended: the phase that was stopped, or the trial where none was under way.
-fn ended_late(finished: &mut Finished, deadline_ns: u64) {
-    finished.interrupted = false;
-    let deadline = format_ns(deadline_ns as f64);
-    let message = format!("the trial reached its deadline of {deadline}");
-    let failure = Failure { class: ErrorClass::Timeout, message };
-    let points = finished.phases.iter_mut().flat_map(|phase| &mut phase.points);
-    match points.last().and_then(|point| point.failure.as_mut()) {
-        Some(of_point) => *of_point = failure,
-        None => finished.failure = Some(failure),
+impl Deadline {
+    /// After so many nanoseconds; 0 for none.
+    pub(crate) fn after(after_ns: u64) -> Self {
+        Self { after_ns, at: OnceCell::new() }
+    }
+
+    /// Offers a load that ends at the deadline with what it has by then. What was stopped says so:
+    /// the point under way, or the trial where none was.
+    pub(crate) fn within(
+        &self,
+        stop: &AtomicBool,
+        offer: impl FnOnce(&AtomicBool) -> Finished,
+    ) -> Finished {
+        if self.after_ns == 0 {
+            return offer(stop);
+        }
+        let at = || Instant::now() + Duration::from_nanos(self.after_ns);
+        let at = *self.at.get_or_init(at);
+        let (mut finished, is_late) = until(Some(at), stop, offer);
+        // What was over by itself is whole.
+        if is_late && finished.interrupted {
+            finished.interrupted = false;
+            let points = finished.phases.iter_mut().flat_map(|phase| &mut phase.points);
+            match points.last().and_then(|point| point.failure.as_mut()) {
+                Some(of_point) => *of_point = self.failure(),
+                None => finished.failure = Some(self.failure()),
+            }
+        }
+        finished
+    }
+
+    /// Why a load does not go on; `None` before the deadline.
+    pub(crate) fn is_over(&self) -> Option<Failure> {
+        self.at.get().filter(|at| Instant::now() >= **at).map(|_| self.failure())
+    }
+
+    fn failure(&self) -> Failure {
+        let deadline = format_ns(self.after_ns as f64);
+        let message = format!("the trial reached its deadline of {deadline}");
+        Failure { class: ErrorClass::Timeout, message }
     }
 }
 
@@ -92,5 +112,25 @@ mod tests {
         assert!(!until(late, &stop, |_| ()).1);
         stop.store(true, Ordering::Relaxed);
         assert!(!until(late, &stop, wait).1);
+    }
+    #[test]
+    fn a_load_that_begins_anew_has_no_other_deadline() {
+        let (deadline, stop) = (Deadline::after(20_000_000), AtomicBool::new(false));
+        let stopped = |ends: &AtomicBool| {
+            wait(ends);
+            Finished { interrupted: true, ..Finished::default() }
+        };
+        assert!(deadline.within(&stop, |_| Finished::default()).failure.is_none());
+        let at = deadline.at.get().copied();
+        for _ in 0..2 {
+            let finished = deadline.within(&stop, stopped);
+            assert_eq!((finished.failure, finished.interrupted), (deadline.is_over(), false));
+        }
+        assert!(deadline.is_over().is_some() && deadline.at.get().copied() == at);
+        let whole = |ends: &AtomicBool| {
+            wait(ends);
+            Finished::default()
+        };
+        assert!(deadline.within(&stop, whole).failure.is_none(), "it was over by itself");
     }
 }

@@ -29,6 +29,8 @@ pub(crate) enum Told<'a> {
 pub(crate) struct Probing<'a> {
     plan: &'a Plan,
     search: &'a Search,
+    /// What each probe measures for its own length.
+    phase: &'a Phase,
     /// Of a store that was there before.
     endpoint: Option<&'a Endpoint>,
     /// When its trial began.
@@ -47,7 +49,8 @@ impl<'a> Probing<'a> {
         trial: &'a mut Trial,
     ) -> Option<Self> {
         let (plan, endpoint) = (bench.plan, bench.setup.endpoints.get(&cell.target));
-        Some(Self { plan, search: cell.load.search()?, endpoint, begun, stop, trial })
+        let (search, phase) = (cell.load.search()?, cell.workload.phases().first()?);
+        Some(Self { plan, search, phase, endpoint, begun, stop, trial })
     }
 
     /// Fills a store and probes it until it breaks or the search is over; `tell` is told each point
@@ -63,12 +66,11 @@ impl<'a> Probing<'a> {
         let mut finished = store.fill(watched, self.stop, meter, &mut progress);
         self.trial.series.clear();
         finished.record(self.begun, self.trial);
-        let Some(phase) = store.kv().phases.first() else { return finished };
         while finished.failure.is_none() && !finished.interrupted {
             let Some(step) = self.plan.next_probe(self.trial) else { break };
-            self.probe((store, phase), step, meter, tell, &mut finished);
+            self.probe(store, step, meter, tell, &mut finished);
             if finished.interrupted {
-                // What the user stopped tells nothing of the rate.
+                // What user or deadline stopped tells nothing of the rate.
                 finished.phases.clear();
                 break;
             }
@@ -92,19 +94,19 @@ impl<'a> Probing<'a> {
     /// Runs one probe, and adds what it gave to `finished`.
     fn probe(
         &self,
-        (store, phase): (&Opened<'_>, &Phase),
+        store: &Opened<'_>,
         step: Step,
         meter: &mut dyn Meter,
         tell: &mut dyn FnMut(Told<'_>),
         finished: &mut Finished,
     ) {
         let number = self.trial.points.len() as u32;
-        let phase = phase_of(phase, step);
+        let phase = phase_of(self.phase, step);
         let mut offer = store.offer(&phase, &store.load().at_probe(step));
         // The first load drew what filled the store.
         offer.number = u64::from(number) + 1;
         if step.purpose != Purpose::Peak {
-            offer.limits_ns = self.search.limits_ns();
+            offer.limits_ns = self.search.limits_ns().into_iter().collect();
         }
         let progress = &mut |progress: Progress<'_>| {
             let latest = progress.latest.map(|l| Latest { stage: Some(number), ..l });
@@ -140,14 +142,9 @@ impl<'a> Probing<'a> {
         failure: Option<Failure>,
         tell: &mut dyn FnMut(Event),
     ) {
-        let mut point = part.points.pop().unwrap_or_default();
-        if point.phase.is_empty() {
-            let cell = self.plan.cells.iter().find(|cell| cell.id == part.cell);
-            let phase = cell.and_then(|cell| cell.workload.phases().first());
-            point.phase = phase.map(|phase| phase.name.clone()).unwrap_or_default();
-        }
-        let stage = Some(self.trial.points.len() as u32);
-        part.points = vec![Point { stage, probe: Some(step), failure, ..point }];
+        let point = part.points.pop().unwrap_or_default();
+        let (phase, stage) = (self.phase.name.clone(), Some(self.trial.points.len() as u32));
+        part.points = vec![Point { phase, stage, probe: Some(step), failure, ..point }];
         part.took_ns = self.begun.elapsed().as_nanos() as u64;
         words::explain(&mut part, self.endpoint);
         tell(Event::PointEnded(Box::new(part.clone())));

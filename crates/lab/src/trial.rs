@@ -13,13 +13,14 @@ use std::time::{Duration, Instant};
 use workloads::{Client, PageClient, PlainClient, Share, SharedSession};
 
 use crate::bench::Bench;
+use crate::deadline::Deadline;
 use crate::read_back::{self, Removals};
 use crate::ready::Ready;
 use crate::room::Watched;
 use crate::sampler::Sampler;
 use crate::search::{Probing, Told};
 use crate::wall::Clocks;
-use crate::{actions, app_cache, deadline, kv, room, schedule, words};
+use crate::{actions, app_cache, kv, room, schedule, words};
 
 /// What a trial gave.
 pub struct Measured {
@@ -35,6 +36,7 @@ pub struct Measured {
 struct Course<'a> {
     begun: Instant,
     stop: &'a AtomicBool,
+    deadline: &'a Deadline,
 }
 
 /// Runs one cell from the trial as it stands, with the points of a search that was interrupted, and
@@ -51,7 +53,11 @@ pub fn run(
     let earlier = Duration::from_nanos(trial.took_ns);
     let begun = clocks.monotonic.checked_sub(earlier).unwrap_or(clocks.monotonic);
     let mut measured = Measured { trial, intervals: Vec::new(), samples: Vec::new() };
-    match to_its_end(bench, cell, &mut measured, &Course { begun, stop }, tell) {
+    let deadline = &Deadline::after(match &cell.workload {
+        Workload::Kv(kv) => kv.deadline_ns,
+        Workload::Sessions(_) | Workload::AppCache(_) => 0,
+    });
+    match to_its_end(bench, cell, &mut measured, &Course { begun, stop, deadline }, tell) {
         Ok(is_whole) => is_whole.then_some(())?,
         Err(failure) => measured.trial.failure = Some(failure),
     }
@@ -62,8 +68,8 @@ pub fn run(
     Some(measured)
 }
 
-/// Measures a cell to the end of its trial: a search goes on, on a store made ready anew, where one
-/// broke under a probe. False when the user stopped it.
+/// Measures a cell to the end of its trial: a search goes on until its deadline, on a store made
+/// ready anew, where one broke under a probe. False when the user stopped it.
 fn to_its_end(
     bench: &mut Bench<'_>,
     cell: &Cell,
@@ -83,6 +89,9 @@ fn to_its_end(
         };
         if course.stop.load(Ordering::Relaxed) {
             return Ok(false);
+        }
+        if let Some(failure) = course.deadline.is_over() {
+            return Err(failure);
         }
         if !is_known {
             probing.not_begun(failure.clone(), tell);
@@ -159,7 +168,7 @@ fn offer(
     course: &Course<'_>,
     tell: &mut dyn FnMut(Told<'_>),
 ) -> Result<Option<Vec<Interval>>, Failure> {
-    let Course { begun, stop } = *course;
+    let Course { begun, stop, deadline } = *course;
     trial.version = Some(ready.version()?);
     // Of a store that was made ready anew in place of one that broke.
     trial.facts.clear();
@@ -197,7 +206,7 @@ fn offer(
             ready.will_write(load.names(), kv.keys);
             let recorder = record();
             let mut watched = Watched::of(ready, generator);
-            let mut finished = deadline::within(kv.deadline_ns, stop, |stop| {
+            let mut finished = deadline.within(stop, |stop| {
                 match Probing::of(bench, cell, (begun, stop), trial) {
                     Some(mut search) => {
                         search.run((&load, ready), watched.as_mut(), &mut meter, tell)

@@ -2,7 +2,10 @@
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "helpers of tests fail like tests")]
 
-use cachedyno_lab::{Bench, Setup, trial};
+mod common;
+
+use cachedyno_lab::{Bench, trial};
+use common::{is_installed, setup};
 use drivers::redis::sentinel::{Role as Told, RoleReader};
 use model::{
     Arrivals, Choices, ErrorClass, Event, Load, Phase, Plan, Scale, Schedule, Stop, Study,
@@ -10,22 +13,14 @@ use model::{
 };
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use rig::{Guard, Pinning, Role, SearchPath, guard_main};
-use std::collections::BTreeMap;
+use rig::Role;
 use std::fs;
-use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::{Duration, Instant};
 
 const S: u64 = 1_000_000_000;
 const STUDY: &str = include_str!("../../../studies/ramp.toml");
-
-#[test]
-#[ignore = "a role that other tests start as a process of its own"]
-fn role_guard() {
-    guard_main(std::io::stdin().lock()).unwrap();
-}
 
 /// Reads and writes at a steady rate for eight seconds, on a primary with one replica.
 fn plan() -> Plan {
@@ -56,28 +51,6 @@ fn plan() -> Plan {
         control: None,
     }];
     plan
-}
-
-fn setup(disk: &tempfile::TempDir) -> Setup {
-    let mut guard = Command::new(std::env::current_exe().unwrap());
-    guard.args(["--ignored", "--exact", "role_guard", "--nocapture", "--test-threads=1"]);
-    Setup {
-        guard: Guard::start_as(guard).unwrap(),
-        disk: disk.path().into(),
-        pinning: Pinning::for_this_process(),
-        endpoints: BTreeMap::new(),
-        allow_shared: false,
-        resumes: false,
-        i_own_this_server: false,
-    }
-}
-
-fn is_installed(program: &str) -> bool {
-    let found = SearchPath::of_process().find(&[program]).is_some();
-    if !found {
-        println!("skipped: {program} is not installed");
-    }
-    found
 }
 
 /// The server of this process that was started first, which is the primary.

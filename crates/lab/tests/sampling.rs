@@ -2,25 +2,20 @@
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "helpers of tests fail like tests")]
 
-use cachedyno_lab::{Setup, Sinks, run, unix_ms};
+mod common;
+
+use cachedyno_lab::{Sinks, run, unix_ms};
+use common::{is_installed, setup};
 use model::{
     Choices, Conditions, ErrorClass, Event, Header, Load, MemoryPlan, Plan, Sample, Scale, Sink,
     SinkError, Study, TargetChoice, ThreadCpu, Trial, Workload,
 };
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use rig::{Guard, Pinning, SearchPath, guard_main};
 use std::collections::BTreeMap;
-use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::Duration;
-
-#[test]
-#[ignore = "a role that other tests start as a process of its own"]
-fn role_guard() {
-    guard_main(std::io::stdin().lock()).unwrap();
-}
 
 const SESSIONS: (&str, &str) = ("sessions", include_str!("../../../studies/sessions.toml"));
 const CACHES: (&str, &str) = ("app-cache", include_str!("../../../studies/app-cache.toml"));
@@ -80,18 +75,8 @@ impl Sink for Heard<'_> {
 impl Heard<'_> {
     /// Runs a plan on private servers.
     fn run(&mut self, plan: Plan) {
-        let mut guard = Command::new(std::env::current_exe().unwrap());
-        guard.args(["--ignored", "--exact", "role_guard", "--nocapture", "--test-threads=1"]);
         let disk = tempfile::tempdir().unwrap();
-        let setup = Setup {
-            guard: Guard::start_as(guard).unwrap(),
-            disk: disk.path().into(),
-            pinning: Pinning::for_this_process(),
-            endpoints: BTreeMap::new(),
-            allow_shared: false,
-            resumes: false,
-            i_own_this_server: false,
-        };
+        let setup = setup(&disk);
         let header = Header {
             format: model::record::RECORD_FORMAT,
             run: "5a3b1e00".into(),
@@ -117,14 +102,6 @@ impl Heard<'_> {
         assert!(samples.iter().all(|sample| sample.at_ns < trial.took_ns));
         (trial, samples)
     }
-}
-
-fn is_installed(program: &str) -> bool {
-    let found = SearchPath::of_process().find(&[program]).is_some();
-    if !found {
-        println!("skipped: {program} is not installed");
-    }
-    found
 }
 
 /// The process whose threads these are: one of them has its id.

@@ -3,10 +3,12 @@
 //! that a record leads to the result that the run had.
 
 use serde::{Deserialize, Serialize};
-use stats::search::{Next, Purpose, Seen, Settings, Step};
+use stats::search::{Limit, Next, Purpose, Seen, Settings, Step};
 use stats::tail::Batch;
+use std::collections::{BTreeMap, BTreeSet};
+use std::iter;
 
-use crate::trial::Point;
+use crate::trial::{Beyond, Point};
 
 mod slo;
 
@@ -47,16 +49,17 @@ pub struct Search {
 impl Search {
     /// What the search of a block needs to know, by the seed of its plan.
     pub fn settings(&self, seed: u64, block: u32) -> Settings {
+        let limit = |slo: &Slo| Limit { limit_ns: slo.limit_ns(), allowed: slo.allowed() };
         Settings {
-            allowed: self.slos.iter().map(Slo::allowed).collect(),
+            limits: self.slos.iter().map(limit).collect(),
             probe_ns: self.probe_ns,
             rounds: self.rounds,
             seed: seed.wrapping_add(u64::from(block)),
         }
     }
 
-    /// Times after which an answer is too late, one for each limit, nanoseconds.
-    pub fn limits_ns(&self) -> Vec<u64> {
+    /// Times after which an answer is too late, nanoseconds: each once, the strictest first.
+    pub fn limits_ns(&self) -> BTreeSet<u64> {
         self.slos.iter().map(Slo::limit_ns).collect()
     }
 
@@ -110,7 +113,7 @@ impl Search {
         let Some(result) = result else { return Some(seen) };
         let overran = probe.rate_per_s > 0 && overran(point, &seen);
         seen.fell_behind = overran || point.unsent > 0;
-        let strictest_ns = self.limits_ns().into_iter().min().unwrap_or(0);
+        let strictest_ns = self.limits_ns().first().copied().unwrap_or(0);
         let at_most_ns = (usual_ns * RESTED_FACTOR).max(strictest_ns.min(1 << 40) / RESTED_PART);
         let as_usual = result.service.quantile_ns(0.5) <= at_most_ns;
         seen.at_rest = !broke && !seen.fell_behind && as_usual;
@@ -118,17 +121,16 @@ impl Search {
     }
 }
 
-/// For each limit, what was due in each interval.
-fn batches(point: &Point) -> Vec<Vec<Batch>> {
-    let Some(due) = &point.due else { return Vec::new() };
-    let of_limit = |limit: usize| {
-        let batch = |interval: usize| Batch {
-            requests: due.due_per_interval[interval],
-            over: due.beyond[limit].over_per_interval.get(interval).copied().unwrap_or(0),
-        };
-        (0..due.due_per_interval.len()).map(batch).collect()
+/// What was due in each interval, by limit.
+fn batches(point: &Point) -> BTreeMap<u64, Vec<Batch>> {
+    let Some(due) = &point.due else { return BTreeMap::new() };
+    let of_limit = |beyond: &Beyond| {
+        let over = beyond.over_per_interval.iter().copied().chain(iter::repeat(0));
+        let batches = due.due_per_interval.iter().zip(over);
+        let batches = batches.map(|(requests, over)| Batch { requests: *requests, over });
+        (beyond.limit_ns, batches.collect())
     };
-    (0..due.beyond.len()).map(of_limit).collect()
+    due.beyond.iter().map(of_limit).collect()
 }
 
 /// True where the last answers came so late that a queue must have grown: later than what chance

@@ -37,17 +37,17 @@ fn judge_cells(recorded: &Recorded) -> View {
     let plan = &recorded.header.plan;
     let (mut findings, mut notes) = (Findings::default(), Notes::default());
     let mut phases = measured(recorded);
-    let (sought, searches) = search::judged(recorded, &mut findings, &mut notes);
     // What looks for a limit is told by what a store bears and what it does not.
     phases.retain(|phase| !phase.cell.load.is_probing());
-    let ramps = ramp::judged(recorded);
-    let all = measurements(recorded, &ramps);
+    let (ramps, searches) = (ramp::judged(recorded), search::judged(recorded));
+    let all = measurements(recorded, &ramps, &searches);
     let carried = rules::apply(recorded, &all, &mut findings, &mut notes);
     let cells = cells(recorded, &phases, &carried, &mut notes);
     ramp::note(&ramps, recorded, &mut notes);
+    search::note(&searches, recorded, &mut notes);
     plan.cells.iter().for_each(|cell| footnotes::told_by_samples(&cell.id, recorded, &mut notes));
     let mut comparisons = compared(recorded, (&phases, &cells), &ramps);
-    comparisons.extend(search::comparisons(recorded, &sought, &searches));
+    comparisons.extend(search::comparisons(recorded, &searches));
     without_intervals(&mut comparisons);
     context::notes(recorded, &comparisons, &mut notes);
     let unsteady = findings.unsteady.iter().map(ToString::to_string).collect();
@@ -67,7 +67,7 @@ fn judge_cells(recorded: &Recorded) -> View {
         cells,
         comparisons,
         ramps: ramps.into_iter().map(|(_, view)| view).collect(),
-        searches,
+        searches: searches.into_iter().map(|(_, view)| view).collect(),
         facts: facts(recorded),
         events: events(recorded),
         failures: context::failures(recorded),

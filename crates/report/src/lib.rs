@@ -22,7 +22,6 @@
 
 #![expect(
     clippy::format_push_string,
-    clippy::format_collect,
     reason = "outputs are a few kilobytes; write! would give results that cannot fail"
 )]
 

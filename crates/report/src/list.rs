@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use crate::show::grouped;
 use crate::text::table::{Line, Paint, Table, paragraph, width};
-use crate::view::{Status, Validity};
+use crate::view::{SearchOutcome, Status, Validity};
 
 /// Columns that targets need at least, so that a few are told.
 const TARGETS_MIN: usize = 12;
@@ -46,7 +46,7 @@ pub struct Glance {
 #[derive(Clone, Debug, Deserialize)]
 struct Sought {
     target: String,
-    outcome: String,
+    outcome: SearchOutcome,
     answer: Option<Answer>,
 }
 
@@ -79,7 +79,7 @@ impl Entry {
     fn told(&self) -> Vec<String> {
         let mut told = self.targets.clone();
         let searches = self.at_a_glance().into_iter().flat_map(|glance| &glance.searches);
-        for search in searches.filter(|search| search.outcome == "found") {
+        for search in searches.filter(|search| search.outcome == SearchOutcome::Found) {
             let target = told.iter_mut().find(|name| **name == search.target);
             if let (Some(answer), Some(target)) = (&search.answer, target) {
                 *target += &format!(" {}/s", grouped(answer.center));

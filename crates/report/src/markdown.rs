@@ -10,7 +10,7 @@ use crate::view::{Validity, View};
 /// The whole result; a heading of the first level, all else below it.
 pub fn render(view: &View) -> String {
     let [found, behind] = sections(view);
-    let mut parts = vec![heading(view), probes(view), results(view)];
+    let mut parts = vec![heading(view), results(view)];
     parts.extend(found.iter().map(shown));
     parts.extend([shown(&not_run(view)), shown(&failures(view)), claims(view)]);
     parts.extend(behind.iter().map(shown));
@@ -39,19 +39,6 @@ fn heading(view: &View) -> String {
         text += "\nThe run is INVALID: what follows shows what happened and is no result.\n";
     }
     text
-}
-
-fn probes(view: &View) -> String {
-    let probed = view.searches.iter().filter(|search| !search.probes.is_empty());
-    let sections = probed.map(|found| {
-        let rows = search::rows(found);
-        let rows = rows.iter().map(|(_, cells)| cells.iter().map(|c| plain(c)).collect());
-        let table = pipes(&search::HEADER, "rlrrrrrrl", rows);
-        let notes = search::notes(found);
-        let notes: String = notes.iter().map(|n| format!("\n{}\n", plain(n))).collect();
-        section(&plain(&search::title(view, found)), &(table + &notes))
-    });
-    sections.collect::<Vec<_>>().join("\n")
 }
 
 fn results(view: &View) -> String {

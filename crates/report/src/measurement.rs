@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 
 use crate::ramp::{Climb, Ramp};
 use crate::recorded::{Recorded, phase_names};
-use crate::view::RampView;
+use crate::search::Sought;
+use crate::view::{RampView, SearchView};
 
 /// What a point is there for, by which a rule may ask more or less of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +43,8 @@ pub(crate) struct Measurement<'a> {
     pub(crate) decisive: Vec<(&'a Trial, Vec<Vec<&'a Point>>)>,
     /// The ladder that it is, with what it came to.
     pub(crate) ramp: Option<(&'a Ramp<'a>, &'a RampView)>,
+    /// The search that it is, with what it came to.
+    pub(crate) search: Option<&'a (Sought<'a>, SearchView)>,
 }
 
 /// What an operation of a phase did over all of its trials.
@@ -56,10 +59,12 @@ pub(crate) struct Counted {
     pub(crate) is_warmup: bool,
 }
 
-/// Everything that was measured, in the order of the plan. `ramps` are the ladders among it.
+/// Everything that was measured, in the order of the plan. `ramps` are the ladders among it,
+/// `searches` the searches.
 pub(crate) fn measurements<'a>(
     recorded: &'a Recorded,
     ramps: &'a [(Ramp<'a>, RampView)],
+    searches: &'a [(Sought<'a>, SearchView)],
 ) -> Vec<Measurement<'a>> {
     let plan: &Plan = &recorded.header.plan;
     let mut found = Vec::new();
@@ -84,6 +89,9 @@ pub(crate) fn measurements<'a>(
                     None => whole(&trials, phase),
                 },
                 ramp,
+                search: searches
+                    .iter()
+                    .find(|(sought, view)| sought.cell.id == cell.id && view.operation == phase),
             };
             found.extend((!measurement.points.is_empty()).then_some(measurement));
         }

@@ -13,6 +13,10 @@ use crate::show;
 pub(crate) const RAMP_CURE: &str =
     "give it more threads (--set threads=N) and CPUs, or measure on a larger machine";
 
+/// What a larger generator takes elsewhere.
+pub(crate) const NULL_CURE: &str =
+    "give it more --threads and CPUs, or measure on a larger machine";
+
 /// How near a rate is to what the generator reaches on the null server, in factors.
 pub(crate) enum Nearness {
     /// Far enough.

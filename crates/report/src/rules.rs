@@ -10,8 +10,10 @@
 //! - `generator`: whether the generator had the time to ask for it.
 //! - `steadiness`: whether it stayed as it was; `outages`, `taken`: whether anything came between.
 //! - `whole`: whether all was measured that was planned.
+//! - `searches`: whether the answer of a search may be used.
 
 mod generator;
+mod searches;
 mod served;
 mod steadiness;
 mod whole;
@@ -30,7 +32,8 @@ use crate::limits::{
 use crate::measurement::{Counted, Measurement};
 use crate::notes::Notes;
 use crate::recorded::Recorded;
-use crate::view::Rule;
+use crate::search::Sought;
+use crate::view::{Rule, SearchView};
 use crate::{outages, read_back, taken};
 
 /// A rule, and what it is applied to.
@@ -55,8 +58,8 @@ enum Scope {
     Trials(fn(&Recorded, &Cell, &[&Trial], &mut Findings)),
     /// The run.
     Run(fn(&Recorded, &[Measurement<'_>], &mut Findings)),
-    /// The answer of a search: applied by [`search`](crate::search) while it looks for one.
-    Answer,
+    /// The answer of each search.
+    Answer(fn(&Sought<'_>, &SearchView, &mut Findings)),
 }
 
 /// All rules, in the order in which they are applied.
@@ -77,9 +80,15 @@ const RULES: &[Applied] = &[
     Applied {
         name: "failed trials",
         limit: || "0".into(),
-        meaning: "INVALID: a target that answered must finish every trial; of a search, probes \
-                  above the answer may fail",
+        meaning: "INVALID: a target that answered must finish every trial",
         scope: Scope::Trials(whole::failed_trials),
+    },
+    Applied {
+        name: "failed probes",
+        limit: || "0 at rates up to a search's answer".into(),
+        meaning: "INVALID: a rate that the store sustains does not break it; a footnote above the \
+                  answer, where it may",
+        scope: Scope::Answer(searches::failed_probes),
     },
     Applied {
         name: "missing cells",
@@ -161,18 +170,24 @@ const RULES: &[Applied] = &[
         scope: Scope::Points(generator::null_server),
     },
     Applied {
+        name: "answer",
+        limit: || "a rate found by every search".into(),
+        meaning: "INVALID: without a rate there is nothing to plan by; the search says why",
+        scope: Scope::Answer(searches::answer),
+    },
+    Applied {
         name: "busy clients",
         limit: || format!("{UNHURRIED_FACTOR_MAX} times the median at rest"),
         meaning: "INVALID: a search whose failing probes answer so quickly met the limit of its \
                   clients",
-        scope: Scope::Answer,
+        scope: Scope::Answer(searches::busy_clients),
     },
     Applied {
         name: "late generator",
         limit: || format!("{} of a search's probes that missed a limit", share(BLAMED_MAX)),
         meaning: "INVALID: the generator was searched, not the server; such a probe had more \
                   requests sent late than may be beyond the limit",
-        scope: Scope::Answer,
+        scope: Scope::Answer(searches::late_generator),
     },
     Applied {
         name: "disturbed probes",
@@ -180,20 +195,20 @@ const RULES: &[Applied] = &[
         meaning: "NOT-STEADY: the store may bear more; in such a probe others had the CPUs of \
                   generator or server for longer than requests may be beyond the limit. It counts \
                   like any other",
-        scope: Scope::Answer,
+        scope: Scope::Answer(searches::disturbed_probes),
     },
     Applied {
         name: "contradictions",
         limit: || format!("{} of a search's probes", share(CONTRADICTED_MAX)),
         meaning: "NOT-STEADY: store or machine changed while it was searched, since lower rates \
                   missed a limit that higher ones kept",
-        scope: Scope::Answer,
+        scope: Scope::Answer(searches::contradictions),
     },
     Applied {
         name: "wide interval",
         limit: || format!("upper end above {WIDTH_MAX} times the lower, of a search"),
         meaning: "NOT-STEADY: its probes disagree",
-        scope: Scope::Answer,
+        scope: Scope::Answer(searches::wide_interval),
     },
     Applied {
         name: "contradicted knee",
@@ -295,7 +310,11 @@ pub(crate) fn apply<'a>(
                 }
             }
             Scope::Run(check) => check(recorded, all, findings),
-            Scope::Answer => {}
+            Scope::Answer(check) => {
+                for (sought, view) in all.iter().filter_map(|one| one.search) {
+                    check(sought, view, findings);
+                }
+            }
         }
         findings.footnotes.drain(..).for_each(|text| {
             notes.add(text);

@@ -24,10 +24,13 @@ pub use ramps::{
     SaturationSeries, StageInTime,
 };
 pub use rows::{BlockPoint, CurvePoint, Row, RowCharts};
-pub use searches::{ProbeView, SearchBlock, SearchView};
+pub use searches::{BeyondView, ProbeView, SearchBlock, SearchView};
 pub use stats::Time;
 pub use value::Value;
-pub use words::{Agreement, ClaimVerdict, RampOutcome, StageWay, Status};
+pub use words::{
+    Agreement, ClaimVerdict, ProbeReason, ProbeVerdict, RampOutcome, SearchOutcome, StageWay,
+    Status,
+};
 
 /// Version of the JSON that [`View`] serialises to.
 pub const VIEW_FORMAT: u32 = 1;

@@ -32,7 +32,7 @@ mod probes;
 mod told;
 
 pub use self::confirm::A_ROUND;
-pub use self::probes::{Found, Next, Purpose, Seen, Settings, Step};
+pub use self::probes::{Found, Limit, Next, Purpose, Seen, Settings, Step};
 
 use self::bracket::Bracketed;
 use self::confirm::Confirmed;

@@ -10,8 +10,11 @@ use std::collections::BTreeMap;
 /// Spans in which requests are counted.
 const SPAN_NS: u64 = 100_000_000;
 
-fn settings(allowed: &[f64], seed: u64) -> Settings {
-    Settings { allowed: allowed.to_vec(), probe_ns: 1_000_000_000, rounds: 5, seed }
+/// One request in a hundred may take longer than 5 ms.
+const USUAL: Limit = Limit { limit_ns: 5_000_000, allowed: 0.01 };
+
+fn settings(limits: &[Limit], seed: u64) -> Settings {
+    Settings { limits: limits.to_vec(), probe_ns: 1_000_000_000, rounds: 5, seed }
 }
 
 /// A store of which the search knows nothing.
@@ -36,12 +39,12 @@ fn search(settings: &Settings, store: &mut dyn Store) -> (Vec<Seen>, Found) {
 struct Queue {
     random: SplitMix64,
     served_per_s: f64,
-    limits_s: Vec<f64>,
+    limits: Vec<Limit>,
 }
 
 impl Queue {
-    fn new(served_per_s: f64, limits_s: &[f64], seed: u64) -> Self {
-        Self { random: SplitMix64::new(seed), served_per_s, limits_s: limits_s.to_vec() }
+    fn new(served_per_s: f64, limits: &[Limit], seed: u64) -> Self {
+        Self { random: SplitMix64::new(seed), served_per_s, limits: limits.to_vec() }
     }
 
     fn exponential(&mut self, rate: f64) -> f64 {
@@ -52,7 +55,7 @@ impl Queue {
 impl Store for Queue {
     fn answer(&mut self, step: Step) -> Seen {
         let seconds = step.length_ns as f64 / 1e9;
-        let mut seen = idle(step, self.limits_s.len());
+        let mut seen = idle(step, &self.limits);
         if step.purpose == Purpose::Peak {
             seen.answered_per_s = self.served_per_s * (0.97 + 0.06 * self.random.open_unit());
             return seen;
@@ -68,11 +71,10 @@ impl Store for Queue {
             }
             due += 1;
             let span = ((at - warmup_s) * 1e9) as usize / SPAN_NS as usize;
-            for (limit, limit_s) in self.limits_s.iter().enumerate() {
-                let batches = &mut seen.batches[limit];
+            for (limit_ns, batches) in &mut seen.batches {
                 let span = span.min(batches.len() - 1);
                 batches[span].requests += 1;
-                batches[span].over += u64::from(free_at - at > *limit_s);
+                batches[span].over += u64::from((free_at - at) * 1e9 > *limit_ns as f64);
             }
         }
         let wall_s = (free_at - warmup_s).max(seconds);
@@ -82,18 +84,23 @@ impl Store for Queue {
     }
 }
 
-fn idle(step: Step, limits: usize) -> Seen {
+fn idle(step: Step, limits: &[Limit]) -> Seen {
     let spans = step.length_ns.div_ceil(SPAN_NS) as usize;
     Seen {
         purpose: step.purpose,
         rate_per_s: step.rate_per_s,
         answered_per_s: step.rate_per_s as f64,
         length_ns: step.length_ns,
-        batches: vec![vec![Batch::default(); spans]; limits],
+        batches: limits.iter().map(|l| (l.limit_ns, vec![Batch::default(); spans])).collect(),
         fell_behind: false,
         broke: false,
         at_rest: true,
     }
+}
+
+/// What was due, and what of it was beyond the usual limit.
+fn usual(seen: &mut Seen) -> &mut Vec<Batch> {
+    seen.batches.get_mut(&USUAL.limit_ns).unwrap()
 }
 
 /// Requests that are slow independently of each other, by a share that follows from the rate.
@@ -105,13 +112,13 @@ struct Curve<F> {
 
 impl<F: Fn(f64) -> f64> Store for Curve<F> {
     fn answer(&mut self, step: Step) -> Seen {
-        let mut seen = idle(step, 1);
+        let mut seen = idle(step, &[USUAL]);
         if step.purpose == Purpose::Peak {
             seen.answered_per_s = self.peak_per_s;
             return seen;
         }
         let share = (self.share)(step.rate_per_s as f64).clamp(0.0, 1.0);
-        for batch in &mut seen.batches[0] {
+        for batch in usual(&mut seen) {
             batch.requests = (step.rate_per_s / 10).max(1);
             let mean = batch.requests as f64 * share;
             let over = mean + (mean * (1.0 - share)).sqrt() * self.random.normal();
@@ -131,16 +138,17 @@ fn rate(found: Found) -> (f64, f64, f64) {
 /// The goal that the search is held to: within 3 % in 19 of 20 seeds.
 #[test]
 fn a_queue_s_capacity_is_found_within_3_percent_in_19_of_20_seeds() {
-    for (served_per_s, limit_s) in [(10_000.0, 0.005), (10_000.0, 0.001)] {
-        let truth = served_per_s - 100.0_f64.ln() / limit_s;
+    for (served_per_s, limit_ns) in [(10_000.0, 5_000_000), (10_000.0, 1_000_000)] {
+        let limit = Limit { limit_ns, ..USUAL };
+        let truth = served_per_s - 100.0_f64.ln() / limit_ns as f64 * 1e9;
         let (mut right, mut covered, mut longest_s) = (0, 0, 0.0_f64);
         let mut contradicted = 0;
         let mut told = Vec::new();
         for seed in 1..=20 {
-            let mut store = Queue::new(served_per_s, &[limit_s], seed);
-            let (seen, found) = search(&settings(&[0.01], seed), &mut store);
+            let mut store = Queue::new(served_per_s, &[limit], seed);
+            let (seen, found) = search(&settings(&[limit], seed), &mut store);
             let (center, lo, hi) = rate(found);
-            let (against, all) = settings(&[0.01], seed).contradictions(&seen);
+            let (against, all) = settings(&[limit], seed).contradictions(&seen);
             contradicted += u32::from(against as f64 > 0.1 * all as f64);
             right += u32::from((center / truth - 1.0).abs() <= 0.03);
             covered += u32::from(lo <= truth && truth <= hi);
@@ -150,7 +158,7 @@ fn a_queue_s_capacity_is_found_within_3_percent_in_19_of_20_seeds() {
             longest_s = longest_s.max(measured_s as f64 / 1e9);
             told.push(center / truth);
         }
-        assert!(right >= 19, "{right} of 20 at {served_per_s}/s under {limit_s} s: {told:?}");
+        assert!(right >= 19, "{right} of 20 at {served_per_s}/s under {limit_ns} ns: {told:?}");
         assert!(covered >= 16, "{covered} of 20 intervals at {served_per_s}/s hold {truth}");
         assert!(contradicted <= 1, "{contradicted} of 20 look as if the store had changed");
         assert!(longest_s <= 120.0, "{longest_s} s of load");
@@ -162,19 +170,20 @@ fn a_queue_s_capacity_is_found_within_3_percent_in_19_of_20_seeds() {
 fn the_strictest_of_several_limits_decides() {
     let served = 10_000.0;
     let truth = (served - 2.0_f64.ln() / 0.001).min(served - 100.0_f64.ln() / 0.005);
-    let mut store = Queue::new(served, &[0.001, 0.005], 5);
-    let (_, found) = search(&settings(&[0.5, 0.01], 5), &mut store);
+    let limits = [Limit { limit_ns: 1_000_000, allowed: 0.5 }, USUAL];
+    let mut store = Queue::new(served, &limits, 5);
+    let (_, found) = search(&settings(&limits, 5), &mut store);
     assert!((rate(found).0 / truth - 1.0).abs() < 0.03, "{found:?}, {truth}");
 }
 
 #[test]
 fn a_limit_that_is_never_kept_or_never_missed_is_told() {
     let mut always = Curve { random: SplitMix64::new(1), peak_per_s: 50_000.0, share: |_| 0.5 };
-    let (seen, found) = search(&settings(&[0.01], 1), &mut always);
+    let (seen, found) = search(&settings(&[USUAL], 1), &mut always);
     assert_eq!(found, Found::Missed(1_000));
     assert!(seen.len() < 30);
     let mut never = Curve { random: SplitMix64::new(1), peak_per_s: 50_000.0, share: |_| 0.0 };
-    let (_, found) = search(&settings(&[0.01], 1), &mut never);
+    let (_, found) = search(&settings(&[USUAL], 1), &mut never);
     assert!(matches!(found, Found::NeverMissed(rate) if rate > 200_000), "{found:?}");
 }
 
@@ -184,7 +193,7 @@ fn a_peak_far_from_the_knee_only_costs_steps() {
         let share = |rate: f64| 0.01 * (rate / 20_000.0).powi(12);
         let random = SplitMix64::new(2);
         let mut store = Curve { random, peak_per_s: 20_000.0 * factor, share };
-        let (_, found) = search(&settings(&[0.01], 3), &mut store);
+        let (_, found) = search(&settings(&[USUAL], 3), &mut store);
         let (center, lo, hi) = rate(found);
         assert!((center / 20_000.0 - 1.0).abs() < 0.02, "{factor}: {found:?}");
         assert!(lo <= center && center <= hi);
@@ -198,14 +207,15 @@ fn a_server_that_dies_above_its_knee_does_not_hide_it() {
         fn answer(&mut self, step: Step) -> Seen {
             let mut seen = self.0.answer(step);
             if step.rate_per_s > 9_500 {
-                seen.batches = vec![Vec::new()];
+                seen.batches.clear();
                 seen.broke = true;
             }
             seen
         }
     }
-    let mut store = Mortal(Queue::new(10_000.0, &[0.1], 4));
-    let (seen, found) = search(&settings(&[0.01], 4), &mut store);
+    let limit = Limit { limit_ns: 100_000_000, ..USUAL };
+    let mut store = Mortal(Queue::new(10_000.0, &[limit], 4));
+    let (seen, found) = search(&settings(&[limit], 4), &mut store);
     assert!(seen.iter().any(|s| s.broke));
     assert!((rate(found).0 / 9_500.0 - 1.0).abs() < 0.03, "{found:?}");
 }
@@ -224,8 +234,8 @@ impl Store for Disturbed {
 #[test]
 fn a_probe_that_fell_behind_by_chance_is_tried_again() {
     let is_right = |seed| {
-        let mut store = Disturbed(Queue::new(10_000.0, &[0.005], seed), false);
-        let (_, found) = search(&settings(&[0.01], seed), &mut store);
+        let mut store = Disturbed(Queue::new(10_000.0, &[USUAL], seed), false);
+        let (_, found) = search(&settings(&[USUAL], seed), &mut store);
         (rate(found).0 / 9_079.0 - 1.0).abs() < 0.03
     };
     let right = (1..=20).filter(|seed| is_right(*seed)).count();
@@ -251,12 +261,13 @@ fn a_bracket_that_was_too_low_does_not_hold_the_answer_down() {
         let share = |rate: f64| 0.01 * (rate / 100_000.0).powi(30);
         let random = SplitMix64::new(seed);
         let curve = Curve { random, peak_per_s: 130_000.0, share };
-        let (seen, found) = search(&settings(&[0.01], seed), &mut LateBloomer(curve, 1.09));
+        let (seen, found) = search(&settings(&[USUAL], seed), &mut LateBloomer(curve, 1.09));
         let (center, ..) = rate(found);
         assert!((center / 100_000.0 - 1.0).abs() < 0.03, "{center}");
         let confirmed = seen.iter().filter(|s| s.purpose == Purpose::Confirm);
-        let over = |s: &Seen| s.batches[0].iter().map(|b| b.over).sum::<u64>() as f64;
-        let all = |s: &Seen| s.batches[0].iter().map(|b| b.requests).sum::<u64>() as f64;
+        let over = |s: &Seen| s.batches(USUAL.limit_ns).iter().map(|b| b.over).sum::<u64>() as f64;
+        let all =
+            |s: &Seen| s.batches(USUAL.limit_ns).iter().map(|b| b.requests).sum::<u64>() as f64;
         let highest = confirmed.clone().filter(|s| over(s) > 0.01 * all(s)).count();
         assert!(highest > 0, "no confirmation missed");
     }
@@ -285,7 +296,7 @@ impl Store for Stalling {
         let mut stall_s = (from_s / self.every_s).ceil() * self.every_s;
         while stall_s < to_s {
             let over_until_s = (stall_s + self.stall_s / room).min(to_s);
-            for (i, batch) in seen.batches[0].iter_mut().enumerate() {
+            for (i, batch) in usual(&mut seen).iter_mut().enumerate() {
                 let (begins, ends) = (from_s + i as f64 * 0.1, from_s + (i + 1) as f64 * 0.1);
                 let share = (ends.min(over_until_s) - begins.max(stall_s)).max(0.0) / 0.1;
                 batch.over = batch.over.max((share * batch.requests as f64) as u64);
@@ -304,9 +315,9 @@ fn a_store_that_stalls_gets_no_number() {
         [(4.0, 0.1, 0), (6.9, 0.05, 0), (14.6, 0.1, 0), (30.0, 0.2, 1)]
     {
         let found = (1..=4).map(|seed| {
-            let queue = Queue::new(3_000.0, &[0.005], seed);
+            let queue = Queue::new(3_000.0, &[USUAL], seed);
             let now_s = 0.3 * seed as f64;
-            search(&settings(&[0.01], seed), &mut Stalling { queue, every_s, stall_s, now_s }).1
+            search(&settings(&[USUAL], seed), &mut Stalling { queue, every_s, stall_s, now_s }).1
         });
         let is_number = |found: &Found| matches!(found, Found::Rate { .. } | Found::NeverMissed(_));
         let numbers: Vec<Found> = found.filter(is_number).collect();
@@ -330,8 +341,8 @@ fn a_bracket_that_was_wrong_by_far_is_made_anew() {
         }
     }
     for seed in 1..=10 {
-        let mut store = Waking(Queue::new(20_000.0, &[0.005], seed), 1);
-        let (seen, found) = search(&settings(&[0.01], seed), &mut store);
+        let mut store = Waking(Queue::new(20_000.0, &[USUAL], seed), 1);
+        let (seen, found) = search(&settings(&[USUAL], seed), &mut store);
         let (center, ..) = rate(found);
         assert!((center / 19_079.0 - 1.0).abs() < 0.03, "{seed}: {found:?}");
         assert!(seen.len() < 150, "{}", seen.len());
@@ -355,7 +366,7 @@ fn rounds_that_run_out_are_no_answer() {
         }
     }
     let is_low = |seed: &u64| {
-        let settings = Settings { rounds: 1, ..settings(&[0.01], *seed) };
+        let settings = Settings { rounds: 1, ..settings(&[USUAL], *seed) };
         let (_, found) = search(&settings, &mut Unsure(SplitMix64::new(*seed), false));
         matches!(found, Found::Rate { center, .. } if center < 5_000.0)
     };
@@ -366,12 +377,12 @@ fn rounds_that_run_out_are_no_answer() {
 
 #[test]
 fn only_what_is_decided_is_known() {
-    let settings = settings(&[0.01], 1);
+    let settings = settings(&[USUAL], 1);
     let probe = |rate_per_s: u64, over: u64, broke: bool| {
         let step = Step { purpose: Purpose::Bracket, rate_per_s, length_ns: 1_000_000_000 };
-        let mut seen = idle(step, 1);
+        let mut seen = idle(step, &[USUAL]);
         seen.broke = broke;
-        seen.batches[0].fill(Batch { requests: rate_per_s / 10, over });
+        usual(&mut seen).fill(Batch { requests: rate_per_s / 10, over });
         seen
     };
     let (holds, misses) = (probe(10_000, 0, false), probe(40_000, 400, false));
@@ -390,23 +401,23 @@ fn what_breaks_over_and_over_ends_it() {
     impl Store for Dead {
         fn answer(&mut self, step: Step) -> Seen {
             let is_peak = step.purpose == Purpose::Peak;
-            Seen { broke: !is_peak, answered_per_s: 1e4, at_rest: false, ..idle(step, 1) }
+            Seen { broke: !is_peak, answered_per_s: 1e4, at_rest: false, ..idle(step, &[USUAL]) }
         }
     }
     struct Silent;
     impl Store for Silent {
         fn answer(&mut self, step: Step) -> Seen {
-            Seen { answered_per_s: 0.0, ..idle(step, 1) }
+            Seen { answered_per_s: 0.0, ..idle(step, &[USUAL]) }
         }
     }
-    assert_eq!(search(&settings(&[0.01], 1), &mut Dead).1, Found::Broken);
-    assert_eq!(search(&settings(&[0.01], 1), &mut Silent).1, Found::Nothing);
+    assert_eq!(search(&settings(&[USUAL], 1), &mut Dead).1, Found::Broken);
+    assert_eq!(search(&settings(&[USUAL], 1), &mut Silent).1, Found::Nothing);
 }
 
 #[test]
 fn each_probe_waits_until_the_store_has_come_to_rest() {
-    let settings = settings(&[0.01], 1);
-    let mut store = Queue::new(10_000.0, &[0.005], 1);
+    let settings = settings(&[USUAL], 1);
+    let mut store = Queue::new(10_000.0, &[USUAL], 1);
     let mut seen: Vec<Seen> = Vec::new();
     let mut tired = 0;
     while let Next::Probe(step) = settings.next(&seen) {
@@ -450,7 +461,7 @@ proptest! {
         let share = |rate: f64| allowed * (rate / knee).powi(power);
         let random = SplitMix64::new(seed);
         let mut store = Curve { random, peak_per_s: knee * peak, share };
-        let (seen, found) = search(&settings(&[allowed], seed), &mut store);
+        let (seen, found) = search(&settings(&[Limit { allowed, ..USUAL }], seed), &mut store);
         prop_assert!(seen.len() < 400);
         let (center, lo, hi) = rate(found);
         // A flat curve is told less exactly: half as many slow requests again are ±20 % at power 2.
@@ -469,7 +480,7 @@ proptest! {
         let run = || {
             let share = |rate: f64| 0.01 * (rate / 3_000.0).powi(8);
             let random = SplitMix64::new(seed);
-            search(&settings(&[0.01], seed), &mut Curve { random, peak_per_s: 4_000.0, share })
+            search(&settings(&[USUAL], seed), &mut Curve { random, peak_per_s: 4_000.0, share })
         };
         let ((one, found), (two, same)) = (run(), run());
         prop_assert_eq!(found, same);

@@ -4,7 +4,7 @@ import type { CustomSeriesOption, LineSeriesOption, SeriesOption } from "echarts
 import type { Context } from "../context";
 import * as format from "../format";
 import * as theme from "../theme";
-import type { ProbeView, SearchView } from "../view";
+import type { ProbeVerdict, ProbeView, SearchView } from "../view";
 import { rateAxis, timeAxis } from "./axes";
 import { type Drawing, filled, ink, type LegendEntry, mount, tip, zoom } from "./base";
 import { figure } from "./figure";
@@ -12,7 +12,7 @@ import { figure } from "./figure";
 type RenderItem = NonNullable<CustomSeriesOption["renderItem"]>;
 
 /** What a probe may come to: colour of the page and mark. */
-const VERDICTS: Record<string, [color: string, mark: theme.Mark]> = {
+const VERDICTS: Record<ProbeVerdict, [color: string, mark: theme.Mark]> = {
   holds: ["--good", "circle"],
   missed: ["--bad", "diamond"],
   undecided: ["--doubt", "triangle"],
@@ -21,7 +21,7 @@ const VERDICTS: Record<string, [color: string, mark: theme.Mark]> = {
 
 /** Probes that have a place in the chart: those at a rate, with a time. */
 export function drawnProbes(search: SearchView): ProbeView[] {
-  return search.probes.filter((p) => p.rate_per_s !== null && typeof p.response_ns_p99 === "number" && p.response_ns_p99 > 0 && VERDICTS[p.verdict] !== undefined);
+  return search.probes.filter((p) => p.rate_per_s !== null && typeof p.response_ns_p99 === "number" && p.response_ns_p99 > 0 && p.verdict !== null);
 }
 
 function color(name: string): string {
@@ -74,7 +74,7 @@ function probeTip(params: unknown, search: SearchView, legend: readonly LegendEn
     const probe = search.probes[value[2]];
     const entry = legend.find((e) => e.name === seriesName);
     if (probe === undefined || entry === undefined) return [];
-    const over = probe.over_shares.map(format.percent).join(", ");
+    const over = probe.beyond.map((b) => format.percent(b.share)).join(", ");
     return [{ name: `probe ${search.by_block.length > 1 ? `${probe.block + 1}.` : ""}${probe.number}, ${seriesName}`, look: entry.look, value: `${format.time(10 ** value[1])}${over === "" ? "" : `, ${over} beyond`}` }];
   });
   return tip(`${format.count(rate)}/s`, rows);

@@ -3,21 +3,21 @@
 import type { Context } from "../context";
 import { chip, h, labelled, prose, section, tableHead } from "../dom";
 import * as format from "../format";
-import type { ProbeView, SearchView, Value } from "../view";
+import type { ProbeVerdict, ProbeView, SearchView, Value } from "../view";
 import { compared } from "./ramps";
 
-const TONES: Record<string, "good" | "bad" | "doubt" | "plain"> = { holds: "good", missed: "bad", broke: "bad", undecided: "doubt" };
+const TONES: Record<ProbeVerdict, "good" | "bad" | "doubt"> = { holds: "good", missed: "bad", broke: "bad", undecided: "doubt" };
 
 /** What verdicts mean, in the order in which they are explained. */
-const MEANINGS: readonly [string, string][] = [
+const MEANINGS: readonly [ProbeVerdict, string][] = [
   ["holds", "no more requests are beyond the limit than may be"],
   ["missed", "more requests are beyond it than may be, or a queue grew"],
   ["undecided", "neither is certain"],
   ["broke", "it failed, or answered nothing"],
 ];
 
-/** A rest in which the store did not break, and that is listed since it had not come to rest. */
-const isSlowRest = (probe: ProbeView): boolean => probe.purpose === "rest" && probe.verdict === "";
+/** A rest that another one follows, since the store had not come to rest. */
+const isSlowRest = (probe: ProbeView): boolean => probe.reason === "still slow";
 
 /** Probes as they are listed: of rests that follow each other because the store was still slow one. */
 function grouped(probes: readonly ProbeView[]): [ProbeView, ...ProbeView[]][] {
@@ -46,9 +46,9 @@ function row(group: [ProbeView, ...ProbeView[]], ofBlocks: boolean): HTMLElement
   const probe = group[group.length - 1] as ProbeView;
   const block = ofBlocks ? `${probe.block + 1}.` : "";
   const number = block + (group.length === 1 ? `${probe.number}` : `${group[0].number}–${probe.number}`);
-  const reason = group.length === 1 ? probe.reason : `slow, ${group.length} times`;
+  const reason = group.length === 1 ? (probe.failure ?? probe.reason) : `slow, ${group.length} times`;
   const time = (of: number | Value | null): string => (of === null ? format.NONE : format.timeOf(of));
-  const isJudged = probe.purpose !== "peak" && probe.over_shares.length > 0;
+  const isJudged = probe.purpose !== "peak" && probe.beyond.length > 0;
   return h(
     "tr",
     {},
@@ -57,10 +57,10 @@ function row(group: [ProbeView, ...ProbeView[]], ofBlocks: boolean): HTMLElement
     labelled("Answered/s", format.rate(probe.answered_per_s)),
     labelled("p50", time(probe.response_ns_p50)),
     labelled("p99", time(probe.response_ns_p99)),
-    labelled("Beyond the limit", isJudged ? probe.over_shares.map(format.percent).join(", ") : format.NONE),
+    labelled("Beyond the limit", isJudged ? probe.beyond.map((b) => format.percent(b.share)).join(", ") : format.NONE),
     labelled(
       "Verdict",
-      probe.verdict === "" ? h("span", { class: "none" }, format.NONE) : chip(TONES[probe.verdict] ?? "plain", probe.verdict),
+      probe.verdict === null ? h("span", { class: "none" }, format.NONE) : chip(TONES[probe.verdict], probe.verdict),
       reason === null ? null : h("span", { class: "sub" }, prose(reason)),
     ),
   );

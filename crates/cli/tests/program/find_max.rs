@@ -42,7 +42,7 @@ fn has_a_curve(summary: &Value) {
     assert_eq!((&probes[0]["purpose"], &probes[0]["rate_per_s"]), (&"peak".into(), &Value::Null));
     for probe in &probes[1..] {
         assert!(probe["rate_per_s"].as_u64().unwrap() > 0, "{probe}");
-        let of_limits = probe["over_shares"].as_array().unwrap().len();
+        let of_limits = probe["beyond"].as_array().unwrap().len();
         assert_eq!(
             of_limits,
             summary["searches"][0]["limits"].as_array().unwrap().len(),
@@ -103,7 +103,7 @@ fn the_record_tells_the_same(place: &Place, summary: &Value) {
     assert_eq!(csv.lines().count(), 1 + probes(summary).len(), "{csv}");
     assert!(csv.lines().next().unwrap().ends_with(",beyond p99<100ms,beyond error<1%"), "{csv}");
     let markdown = again(&["show", "latest", "--format", "markdown"]).stdout;
-    assert!(markdown.contains("## Probes: "), "{markdown}");
+    assert!(markdown.contains("## Probes\n"), "{markdown}");
     again(&["report", "latest"]);
     let mut resume = place.command();
     resume.args(["run", "--resume", "latest", "--out"]).arg(place.records());
@@ -202,7 +202,7 @@ fn a_server_that_dies_is_a_probe_with_its_reason_and_the_search_goes_on() {
     let summary = run.finish_within(PATIENCE).code(130).json();
     let probes = probes(&summary);
     let died = |probe: &Value| {
-        probe["verdict"] == "broke" && probe["reason"].as_str().unwrap().contains("died")
+        probe["verdict"] == "broke" && probe["failure"].as_str().unwrap().contains("died")
     };
     let at = probes.iter().position(died).unwrap_or_else(|| panic!("{probes:?}"));
     assert!(at + 1 < probes.len(), "the search went on: {probes:?}");

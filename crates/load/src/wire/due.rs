@@ -8,61 +8,15 @@ use model::{Beyond, Due};
 
 use super::row::{INTERVAL_NS, Times};
 
-/// Requests by the interval in which they were due.
-#[derive(Clone, Debug, Default)]
-struct ByInterval {
-    due: Vec<u64>,
-    /// Those beyond each limit.
-    over: Vec<Vec<u64>>,
-}
-
-impl ByInterval {
-    fn new(limits: usize) -> Self {
-        Self { due: Vec::new(), over: vec![Vec::new(); limits] }
-    }
-
-    /// Counts requests that took so long, or failed (`None`).
-    fn count(&mut self, interval: usize, requests: u64, (ns, limits_ns): (Option<u64>, &[u64])) {
-        add(&mut self.due, interval, requests);
-        for (limit_ns, over) in limits_ns.iter().zip(&mut self.over) {
-            if ns.is_none_or(|ns| ns > *limit_ns) {
-                add(over, interval, requests);
-            }
-        }
-    }
-
-    fn merge(&mut self, other: &Self) {
-        merge(&mut self.due, &other.due);
-        self.over.iter_mut().zip(&other.over).for_each(|(own, theirs)| merge(own, theirs));
-    }
-
-    fn clear(&mut self) {
-        self.due.fill(0);
-        self.over.iter_mut().for_each(|over| over.fill(0));
-    }
-
-    /// The same with so many intervals.
-    fn resized(&self, intervals: usize) -> Self {
-        let mut resized = self.clone();
-        let Self { due, over } = &mut resized;
-        over.iter_mut().chain([due]).for_each(|counts| counts.resize(intervals, 0));
-        resized
-    }
-}
-
 /// Counts of a thread, or merged of all.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct DueCounts {
-    /// Ascending or not, as asked for.
-    limits_ns: Vec<u64>,
-    all: ByInterval,
-    late: u64,
-}
+pub(crate) struct DueCounts(Due);
 
 impl DueCounts {
     /// Nothing was due yet.
     pub(crate) fn new(limits_ns: &[u64]) -> Self {
-        Self { limits_ns: limits_ns.to_vec(), all: ByInterval::new(limits_ns.len()), late: 0 }
+        let beyond = |limit_ns: &u64| Beyond { limit_ns: *limit_ns, ..Beyond::default() };
+        Self(Due { beyond: limits_ns.iter().map(beyond).collect(), ..Due::default() })
     }
 
     /// Counts requests that were answered at a time, or that failed (`None`); the measurement began
@@ -75,36 +29,45 @@ impl DueCounts {
     ) {
         let interval = (intended_ns.saturating_sub(from_ns) / INTERVAL_NS) as usize;
         let ns = done_ns.map(|done_ns| done_ns.saturating_sub(intended_ns));
-        self.all.count(interval, requests, (ns, &self.limits_ns));
+        add(&mut self.0.due_per_interval, interval, requests);
+        for beyond in &mut self.0.beyond {
+            if ns.is_none_or(|ns| ns > beyond.limit_ns) {
+                add(&mut beyond.over_per_interval, interval, requests);
+            }
+        }
     }
 
     /// A request was sent so late that this alone is half of a limit, although a client was free.
     pub(crate) fn was_late(&mut self, times: &Times) {
         let late_ns = times.sent_ns.saturating_sub(times.intended_ns);
-        let strictest_ns = self.limits_ns.iter().min().copied().unwrap_or(u64::MAX);
-        self.late += u64::from(late_ns > strictest_ns / 2);
+        let limits_ns = self.0.beyond.iter().map(|beyond| beyond.limit_ns);
+        self.0.late += u64::from(late_ns > limits_ns.min().unwrap_or(u64::MAX) / 2);
     }
 
     /// Adds all of `other`.
     pub(crate) fn merge(&mut self, other: &Self) {
-        self.all.merge(&other.all);
-        self.late += other.late;
+        merge(&mut self.0.due_per_interval, &other.0.due_per_interval);
+        for own in &mut self.0.beyond {
+            if let Some(theirs) = other.0.beyond(own.limit_ns) {
+                merge(&mut own.over_per_interval, &theirs.over_per_interval);
+            }
+        }
+        self.0.late += other.0.late;
     }
 
     /// Forgets everything and keeps the memory.
     pub(crate) fn clear(&mut self) {
-        self.all.clear();
-        self.late = 0;
+        self.0.due_per_interval.fill(0);
+        self.0.beyond.iter_mut().for_each(|beyond| beyond.over_per_interval.fill(0));
+        self.0.late = 0;
     }
 
-    /// As a record keeps it.
+    /// As a record keeps it: each limit has a count for every interval.
     pub(crate) fn to_due(&self) -> Due {
-        let intervals = self.all.due.len();
-        let all = self.all.resized(intervals);
-        let beyond = self.limits_ns.iter().zip(all.over);
-        let beyond = beyond
-            .map(|(limit_ns, over_per_interval)| Beyond { limit_ns: *limit_ns, over_per_interval });
-        Due { beyond: beyond.collect(), due_per_interval: all.due, late: self.late }
+        let mut due = self.0.clone();
+        let intervals = due.due_per_interval.len();
+        due.beyond.iter_mut().for_each(|beyond| beyond.over_per_interval.resize(intervals, 0));
+        due
     }
 }
 

@@ -77,8 +77,8 @@ pub struct Offer {
     /// connections made anew. Under a closed load they are intended from when that begins, and
     /// nobody thinks.
     pub hangs_up: bool,
-    /// Of an open load: times after which an answer is too late, nanoseconds; what was due is then
-    /// counted by interval. Empty for none.
+    /// Of an open load: times after which an answer is too late, nanoseconds, each once; what was
+    /// due is then counted by interval. Empty for none.
     pub limits_ns: Vec<u64>,
     /// Which one of several loads on the same data it is: others have other arrivals and draw
     /// other requests.

@@ -92,7 +92,7 @@ pub struct Due {
     /// Requests due in each interval of [`Slowest::interval_ns`](super::Slowest::interval_ns) from
     /// the start of the point, as far as they were sent.
     pub due_per_interval: Vec<u64>,
-    /// For each limit, those of them that were beyond it.
+    /// Those of them that were beyond each limit, which is there once.
     pub beyond: Vec<Beyond>,
     /// Requests that the generator sent late by itself, a client being free: by more than half of
     /// the strictest limit.
@@ -100,8 +100,15 @@ pub struct Due {
     pub late: u64,
 }
 
+impl Due {
+    /// Requests beyond a limit; `None` where it was none of those counted.
+    pub fn beyond(&self, limit_ns: u64) -> Option<&Beyond> {
+        self.beyond.iter().find(|beyond| beyond.limit_ns == limit_ns)
+    }
+}
+
 /// Requests beyond one limit.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Beyond {
     /// The limit: response time in nanoseconds; the largest number for requests that failed.
     pub limit_ns: u64,

@@ -4,7 +4,7 @@ use model::Load;
 use stats::search::{A_ROUND, Purpose, Step};
 
 use super::common::{COST, Common, Compared, Group, HIGHEST, Measured, paired, slower};
-use crate::view::{SearchView, Value, View};
+use crate::view::{SearchOutcome, SearchView, Value, View};
 
 /// All searches of the same target, or those of two runs that have one each.
 pub(super) fn common(a: &View, b: &View) -> Common {
@@ -15,7 +15,7 @@ pub(super) fn common(a: &View, b: &View) -> Common {
     let mut notes = Vec::new();
     for (one, two) in &pairs {
         for (run, search) in [("A", one), ("B", two)] {
-            if search.outcome != "found" {
+            if search.outcome != SearchOutcome::Found {
                 notes.push(format!("{run}: {}", search.sentence));
             }
         }
@@ -60,7 +60,7 @@ fn cost(search: &SearchView) -> Option<Value> {
 
 /// The rate found; a lower bound where clients or generator were the limit.
 fn found(search: &SearchView) -> Measured {
-    Measured { value: search.answer, at_least: search.outcome != "found" }
+    Measured { value: search.answer, at_least: search.outcome != SearchOutcome::Found }
 }
 
 /// What its interval is over: blocks, or of one how many times the rates around the answer were
@@ -69,7 +69,7 @@ fn repeated(search: &SearchView) -> u32 {
     if search.blocks > 1 {
         return search.blocks;
     }
-    let confirmed = search.probes.iter().filter(|probe| probe.purpose == "confirm").count();
+    let confirmed = search.probes.iter().filter(|probe| probe.purpose == Purpose::Confirm).count();
     (confirmed / A_ROUND) as u32
 }
 

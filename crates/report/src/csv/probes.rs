@@ -27,13 +27,15 @@ const COLUMNS: [&str; 15] = [
 /// names alone.
 pub fn render_probes(view: &View) -> String {
     // All of a run have the same.
-    let limits = view.searches.iter().take(1).flat_map(|search| &search.limits);
+    let limits = view.searches.first().map_or(&[][..], |search| &search.limits);
     let mut header = COLUMNS.map(String::from).to_vec();
-    header.extend(limits.map(|limit| format!("beyond {limit}")));
+    header.extend(limits.iter().map(|limit| format!("beyond {limit}")));
     let mut text = line(&header);
     for search in &view.searches {
         for probe in &search.probes {
-            text += &line(&row(view, search, probe));
+            let beyond = |limit: &String| probe.beyond.iter().find(|b| b.limit == *limit);
+            let shares = limits.iter().map(|limit| number(beyond(limit).map(|b| b.share)));
+            text += &line(&[row(view, search, probe), shares.collect()].concat());
         }
     }
     text
@@ -45,13 +47,14 @@ fn row(view: &View, search: &SearchView, probe: &ProbeView) -> Vec<String> {
         Some(Time::Bound { at_least }) => format!(">={at_least}"),
         None => String::new(),
     };
-    let mut fields = vec![
+    let reason = probe.failure.clone().or_else(|| Some(probe.reason?.to_string()));
+    vec![
         view.run.clone(),
         view.validity.heading().into(),
         search.target.clone(),
         probe.block.to_string(),
         probe.number.to_string(),
-        probe.purpose.clone(),
+        probe.purpose.to_string(),
         probe.rate_per_s.map(|rate| rate.to_string()).unwrap_or_default(),
         number(Some(probe.length_s)),
         number(Some(probe.answered_per_s)),
@@ -59,11 +62,7 @@ fn row(view: &View, search: &SearchView, probe: &ProbeView) -> Vec<String> {
         ns(probe.response_ns_p99),
         number(probe.error_share),
         number(Some(probe.taken_share)),
-        probe.verdict.clone(),
-        probe.reason.clone().unwrap_or_default(),
-    ];
-    fields.extend(
-        (0..search.limits.len()).map(|limit| number(probe.over_shares.get(limit).copied())),
-    );
-    fields
+        probe.verdict.map_or_else(String::new, |verdict| verdict.to_string()),
+        reason.unwrap_or_default(),
+    ]
 }

@@ -7,11 +7,13 @@ use crate::blocks::median;
 use crate::findings::Findings;
 use crate::limits::{BUSY_SHARE_MAX, OWN_SHARE_MAX, OWN_SHARE_NOTE, WAITED_SHARE_MAX};
 use crate::measurement::Measurement;
-use crate::null::{self, Nearness, busy};
+use crate::null::{self, NULL_CURE, Nearness, busy};
 use crate::outages;
 use crate::ramp::near_null;
+use crate::search::Sought;
 use crate::series::{cleaned_anew, is_files_alone};
 use crate::show;
+use crate::view::{SearchOutcome, SearchView};
 
 /// The generator's own share of the clients' time: of all points that figures rest on, since a
 /// limit that the generator's work makes is none of the store's.
@@ -109,10 +111,9 @@ pub(super) fn waiting(measurement: &Measurement<'_>, findings: &mut Findings) {
 
 /// A target that is nearly as fast as a server that does nothing was not measured, the generator
 /// was. Of a held point its rate is set against the null server; of a ladder the knee, which is
-/// then the least that the store bears (see `ramp`); of a search its answer, for which the same
-/// holds (see `search`). A footnote where a load could not be put on the null server, or where the
-/// server was seen to have no rest while the generator had. A record that knows of no null server
-/// is not judged.
+/// then the least that the store bears (see `ramp`); of a search its answer (see `search`). A
+/// footnote where a load could not be put on the null server, or where the server was seen to have
+/// no rest while the generator had. A record that knows of no null server is not judged.
 pub(super) fn null_server(measurement: &Measurement<'_>, findings: &mut Findings) {
     let Measurement { recorded, cell, phase, .. } = measurement;
     if let Some((ramp, _)) = measurement.ramp {
@@ -128,21 +129,26 @@ pub(super) fn null_server(measurement: &Measurement<'_>, findings: &mut Findings
     }
     let (held, label) = (measurement.held(), measurement.label());
     let Workload::Kv(kv) = &cell.workload else { return };
-    let known = recorded.null_rate(&cell.id, phase).filter(|_| !held.is_empty());
-    let Some(known) = known else { return };
+    let known = recorded.null_rate(&cell.id, phase);
+    let Some(known) = known.filter(|_| !held.is_empty() || measurement.search.is_some()) else {
+        return;
+    };
     let Some(null) = known.rate_per_s else {
         let why = known.not_checked.as_deref().unwrap_or("no reason was recorded");
         findings.footnotes.push(format!("{label}: not checked against the null server: {why}"));
         return;
     };
+    if let Some((sought, view)) = measurement.search {
+        searched_null(sought, view, findings);
+        return;
+    }
     let answered = || median(held.iter().filter_map(|(_, point)| Some(point.whole()?.rate_per_s)));
     let planned = cell.load.in_phase(phase).highest_per_s().map(|rate_per_s| rate_per_s as f64);
     let (rate, seen, cure) = if planned.is_some() {
         let cure = "plan a lower --rate, or give the generator more --threads and CPUs";
         (planned, "the plan is", cure)
     } else {
-        let cure = "give it more --threads and CPUs, or measure on a larger machine";
-        (answered(), "the server answered", cure)
+        (answered(), "the server answered", NULL_CURE)
     };
     let Some(rate) = rate else { return };
     let own_limit = || {
@@ -162,5 +168,22 @@ pub(super) fn null_server(measurement: &Measurement<'_>, findings: &mut Findings
             show::ratio(factor),
         )),
         near => findings.footnotes.extend(near.note(&label, cure)),
+    }
+}
+
+/// The same of the answer of a search.
+fn searched_null(sought: &Sought<'_>, view: &SearchView, findings: &mut Findings) {
+    let place = sought.place();
+    match sought.near_null() {
+        Some((Nearness::Disturbed, answer, null)) => {
+            null::disturbed(&format!("{place}the answer is"), answer, null, findings);
+        }
+        Some((near, ..)) => {
+            findings.footnotes.extend(near.note(&format!("{place}at the peak"), NULL_CURE));
+        }
+        None => {}
+    }
+    if view.outcome == SearchOutcome::Generator {
+        findings.invalid.push(view.sentence.clone());
     }
 }

@@ -7,31 +7,24 @@ use stats::tail::Judgement;
 
 use super::sought::{Sought, Tried};
 use crate::blocks::median;
-use crate::findings::Findings;
 use crate::limits::{BUSY_SHARE_MAX, UNHURRIED_FACTOR_MAX};
-use crate::notes::Notes;
-use crate::null::{self, Nearness};
+use crate::null::{self, NULL_CURE, Nearness};
 use crate::show;
-use crate::view::Value;
+use crate::view::{SearchOutcome, Value};
 
 /// Rates up to so many times the answer are looked at for what limited it.
 const NEAR: f64 = 1.3;
 
 /// What held a rate down.
 pub(super) struct LimitedBy {
-    pub(super) outcome: &'static str,
+    pub(super) outcome: SearchOutcome,
     pub(super) why: String,
 }
 
 impl Sought<'_> {
     /// What held the answer down that is not the store.
-    pub(super) fn limited_by(
-        &self,
-        center: f64,
-        findings: &mut Findings,
-        notes: &mut Notes,
-    ) -> Option<LimitedBy> {
-        self.by_clients().or_else(|| self.by_generator(center, findings, notes))
+    pub(super) fn limited_by(&self) -> Option<LimitedBy> {
+        self.by_clients().or_else(|| self.by_generator())
     }
 
     /// In most blocks requests waited above the answer for a free client, while the store answered
@@ -49,7 +42,7 @@ impl Sought<'_> {
              with room (pipeline {pipeline}) while the store answered as quickly as at rest: give \
              it more --clients or --pipeline"
         );
-        Some(LimitedBy { outcome: "clients", why })
+        Some(LimitedBy { outcome: SearchOutcome::Clients, why })
     }
 
     fn is_by_clients(&self, block: &Tried<'_>) -> bool {
@@ -84,44 +77,31 @@ impl Sought<'_> {
     }
 
     /// The answer is too near to what the generator reaches on a server that does nothing.
-    fn by_generator(
-        &self,
-        center: f64,
-        findings: &mut Findings,
-        notes: &mut Notes,
-    ) -> Option<LimitedBy> {
-        let header = &self.recorded.header;
-        let place = self.place();
+    fn by_generator(&self) -> Option<LimitedBy> {
+        let (Nearness::Bound(factor), _, null) = self.near_null()? else { return None };
+        let why = format!(
+            "the generator may be the limit, it reaches {} on a null server ({} as much, at least \
+             {NULL_FACTOR_MIN}× must be): {NULL_CURE}",
+            show::rate(null),
+            show::ratio(factor),
+        );
+        Some(LimitedBy { outcome: SearchOutcome::Generator, why })
+    }
+
+    /// How near the answer is to the rate that the generator reaches on the null server, and both.
+    pub(crate) fn near_null(&self) -> Option<(Nearness, f64, f64)> {
+        let answer = self.rate()?.center;
         let phase = self.cell.workload.phases().first()?;
         let known = self.recorded.null_rate(&self.cell.id, &phase.name)?;
-        let Some(null) = known.rate_per_s else {
-            let why = known.not_checked.as_deref().unwrap_or("no reason was recorded");
-            notes.add(format!("{place}not checked against the null server: {why}"));
-            return None;
-        };
+        let null = known.rate_per_s?;
         let peaks = || self.blocks.iter().filter_map(|block| block.points.first());
         let by_time = |ns: u64, point: &Point| ns as f64 / point.length_ns.max(1) as f64;
         let threads = f64::from(self.cell.threads());
         let own_limit = || {
             let own = median(peaks().map(|p| by_time(p.generator_cpu_ns, p) / threads))?;
             let server = median(peaks().filter_map(|p| Some(by_time(p.server_cpu_ns?, p))));
-            null::at_its_limit((own, server), header, &self.cell.target, known)
+            null::at_its_limit((own, server), &self.recorded.header, &self.cell.target, known)
         };
-        let cure = "give it more --threads and CPUs, or measure on a larger machine";
-        let near = null::nearness(center, null, own_limit);
-        if let Some(note) = near.note(&format!("{place}at the peak"), cure) {
-            notes.add(note);
-        }
-        if let Nearness::Disturbed = near {
-            null::disturbed(&format!("{place}the answer is"), center, null, findings);
-        }
-        let Nearness::Bound(factor) = near else { return None };
-        let why = format!(
-            "the generator may be the limit, it reaches {} on a null server ({} as much, at least \
-             {NULL_FACTOR_MIN}× must be): {cure}",
-            show::rate(null),
-            show::ratio(factor),
-        );
-        Some(LimitedBy { outcome: "generator", why })
+        Some((null::nearness(answer, null, own_limit), answer, null))
     }
 }

@@ -1,6 +1,6 @@
 //! The searches of a cell, and what each found.
 
-use model::{Cell, Plan, Point, Search, Trial};
+use model::{Blame, Cell, Plan, Point, Search, Trial};
 use stats::search::{Found, Next, Purpose, Seen, Settings};
 
 use crate::blocks::over_blocks;
@@ -10,19 +10,19 @@ use crate::view::Value;
 /// The search of a cell.
 pub(crate) struct Sought<'a> {
     pub(super) recorded: &'a Recorded,
-    pub(super) cell: &'a Cell,
+    pub(crate) cell: &'a Cell,
     pub(super) search: &'a Search,
     /// In block order, also those that did not come to their end.
-    pub(super) blocks: Vec<Tried<'a>>,
+    pub(crate) blocks: Vec<Tried<'a>>,
 }
 
 /// The search of one block.
-pub(super) struct Tried<'a> {
+pub(crate) struct Tried<'a> {
     pub(super) trial: &'a Trial,
     pub(super) settings: Settings,
     pub(super) points: Vec<&'a Point>,
     /// One for each point.
-    pub(super) seen: Vec<Seen>,
+    pub(crate) seen: Vec<Seen>,
     /// `None` where it did not come to its end.
     pub(super) found: Option<Found>,
 }
@@ -40,14 +40,14 @@ impl<'a> Tried<'a> {
     }
 
     /// The answer with its interval over the rounds.
-    pub(super) fn rate(&self) -> Option<Value> {
+    pub(crate) fn rate(&self) -> Option<Value> {
         match self.found {
             Some(Found::Rate { center, lo, hi }) => Some(Value::new(center, Some(lo), Some(hi))),
             _ => None,
         }
     }
 
-    pub(super) fn pairs(&self) -> impl Iterator<Item = (&Seen, &'a Point)> {
+    pub(crate) fn pairs(&self) -> impl Iterator<Item = (&Seen, &'a Point)> {
         self.seen.iter().zip(self.points.iter().copied())
     }
 
@@ -120,8 +120,24 @@ impl<'a> Sought<'a> {
         held.reduce(|(a, a_s), (b, b_s)| (a.min(b), a_s + b_s))
     }
 
+    /// Of each probe that missed a limit and did not break, who may be to blame besides the store.
+    pub(crate) fn blamed(&self) -> Vec<Option<Blame>> {
+        let of_block = |block: &Tried<'_>| {
+            let missed = block.pairs().filter(|(s, _)| s.is_judged() && !s.broke);
+            let missed = missed.filter(|(s, _)| !block.settings.keeps_limits(s));
+            missed.map(|(_, point)| self.search.blame(point)).collect::<Vec<_>>()
+        };
+        self.blocks.iter().flat_map(of_block).collect()
+    }
+
+    /// How many probes contradict others, and of how many.
+    pub(crate) fn contradictions(&self) -> (usize, usize) {
+        let counts = self.blocks.iter().map(|block| block.settings.contradictions(&block.seen));
+        counts.fold((0, 0), |(a, all_a), (b, all_b)| (a + b, all_a + all_b))
+    }
+
     /// What findings begin with where several cells are searched.
-    pub(super) fn place(&self) -> String {
+    pub(crate) fn place(&self) -> String {
         let mut searches = self.recorded.header.plan.cells.iter();
         let is_other = |cell: &Cell| cell.load.search().is_some() && cell.id != self.cell.id;
         if searches.any(is_other) { format!("`{}`: ", self.cell.id) } else { String::new() }

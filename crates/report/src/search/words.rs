@@ -1,70 +1,150 @@
 //! What a search comes to, in a sentence.
 
 use model::{Blame, Point, Slo};
-use stats::search::{Found, Purpose, Seen};
+use stats::search::{Found, Seen};
 use std::collections::BTreeMap;
 
 use super::limited::LimitedBy;
 use super::sought::{Sought, Tried};
 use crate::ending::unsealed;
 use crate::show::{self, grouped};
-use crate::view::Value;
+use crate::view::{SearchOutcome, Value};
+
+/// What is said where no probe tells anything.
+const NOTHING_KNOWN: &str = "nothing is known of it";
 
 impl Sought<'_> {
-    fn limits(&self) -> String {
-        let limits: Vec<String> = self.search.slos.iter().map(Slo::words).collect();
-        limits.join(" and ")
+    /// What one block came to by itself.
+    pub(super) fn of_block(&self, block: &Tried<'_>) -> SearchOutcome {
+        match block.found {
+            None => SearchOutcome::EndedEarly,
+            Some(Found::Rate { .. }) => SearchOutcome::Found,
+            Some(Found::Nothing) => SearchOutcome::Nothing,
+            Some(Found::Missed(rate)) if !self.is_missed_by_store(block, rate) => {
+                SearchOutcome::NotJudged
+            }
+            Some(Found::Missed(_)) => SearchOutcome::Missed,
+            Some(Found::NeverMissed(_)) => SearchOutcome::NeverMissed,
+            Some(Found::NotHeld(_)) => SearchOutcome::NotHeld,
+            Some(Found::Unsettled(..)) => SearchOutcome::Unsettled,
+            Some(Found::Broken) => SearchOutcome::Broken,
+        }
     }
 
-    /// The outcome's name, and the sentence that says it, with its cure where there is one.
-    pub(super) fn sentence(
+    /// True where a rate missed the limits in a probe whose generator was not late itself.
+    fn is_missed_by_store(&self, block: &Tried<'_>, rate_per_s: u64) -> bool {
+        let at_rate = |(s, _): &(&Seen, &Point)| s.is_judged() && s.rate_per_s == rate_per_s;
+        let by_store = |(_, p): (&Seen, &Point)| self.search.blame(p) != Some(Blame::Generator);
+        block.pairs().filter(at_rate).any(by_store)
+    }
+
+    /// What all blocks came to together, and the sentence that says it, with its cure where there
+    /// is one. `answer` is the rate that they found.
+    pub(super) fn together(
         &self,
         answer: Option<Value>,
         limited_by: Option<&LimitedBy>,
         costs: &BTreeMap<String, Value>,
-    ) -> (&'static str, String) {
+    ) -> (SearchOutcome, String) {
         let counted = self.counted();
-        let Some(answer) = answer else {
-            let Some(first) = counted.iter().find(|block| block.rate().is_none()) else {
-                return self.ended_early("nothing is known of it", None);
-            };
-            let (outcome, text) = self.of_block(first);
-            let all = counted.len();
-            let alike = counted.iter().filter(|block| self.of_block(block).0 == outcome).count();
-            if all == 1 {
-                return (outcome, text);
-            }
-            return (outcome, format!("{text} (so in {alike} of {all} blocks)"));
+        if let Some(answer) = answer {
+            let outcome = limited_by.map_or(SearchOutcome::Found, |by| by.outcome);
+            return (outcome, self.sustains(answer, limited_by, costs));
+        }
+        let Some(first) = counted.iter().find(|block| block.rate().is_none()) else {
+            return (SearchOutcome::EndedEarly, self.ended_early(NOTHING_KNOWN, None));
         };
-        let (target, limits) = (&self.cell.target, self.limits());
+        let (outcome, text) = (self.of_block(first), self.without_rate(first));
+        let alike = counted.iter().filter(|block| self.of_block(block) == outcome).count();
+        match counted.len() {
+            1 => (outcome, text),
+            all => (outcome, format!("{text} (so in {alike} of {all} blocks)")),
+        }
+    }
+
+    /// The rate found, or the least that is known where something else was the limit.
+    fn sustains(
+        &self,
+        answer: Value,
+        limited_by: Option<&LimitedBy>,
+        costs: &BTreeMap<String, Value>,
+    ) -> String {
         let cpus = costs.get("server_cpus").map_or_else(String::new, |v| {
             format!(", its CPU at {} of one there", show::percent(v.center))
         });
-        let blocks = match counted.len() {
+        let blocks = match self.counted().len() {
             1 => String::new(),
             n => format!(" in {n} blocks"),
         };
-        let Some(by) = limited_by else {
+        let (rate, behind) = if let Some(by) = limited_by {
+            let least = per_s(answer.lo.unwrap_or(answer.center));
+            (format!("at least {least}"), format!(": {}", by.why))
+        } else {
+            let ends = show::bounds(&answer).map_or_else(String::new, |(lo, hi)| {
+                format!(" [{}, {}]", grouped(lo), grouped(hi))
+            });
             let held = self.held().map_or_else(String::new, |(rate_per_s, held_s)| {
                 format!(
                     "; {} held for {held_s:.0} s, stalls rarer than that are not covered",
                     per_s(rate_per_s as f64)
                 )
             });
-            let ends = show::bounds(&answer);
-            let ends = ends
-                .map_or(String::new(), |(lo, hi)| format!(" [{}, {}]", grouped(lo), grouped(hi)));
-            let rate = per_s(answer.center);
-            let text = format!("{target} sustains {rate}{ends} with {limits}{blocks}{cpus}{held}");
-            return ("found", text);
+            (per_s(answer.center) + &ends, held)
         };
-        let least = per_s(answer.lo.unwrap_or(answer.center));
-        let text =
-            format!("{target} sustains at least {least} with {limits}{blocks}{cpus}: {}", by.why);
-        (by.outcome, text)
+        let (target, limits) = (&self.cell.target, self.limits());
+        format!("{target} sustains {rate} with {limits}{blocks}{cpus}{behind}")
     }
 
-    fn ended_early(&self, so_far: &str, block: Option<&Tried<'_>>) -> (&'static str, String) {
+    /// Why a block found no rate.
+    fn without_rate(&self, block: &Tried<'_>) -> String {
+        let (target, limits) = (&self.cell.target, self.limits());
+        match block.found {
+            None => self.ended_early(&so_far(block), Some(block)),
+            Some(Found::Rate { center, .. }) => per_s(center),
+            Some(Found::Nothing) => {
+                let clients = self.cell.load.clients;
+                let why = block.points.first().and_then(|point| point.failure.as_ref());
+                let why = why.map_or("see its probe".into(), ToString::to_string);
+                format!("{target} answered nothing that {clients} client(s) asked: {why}")
+            }
+            Some(Found::Missed(rate)) if self.is_missed_by_store(block, rate) => format!(
+                "{target} does not keep {limits} even at {}, the lowest rate tried: raise the \
+                 limit, or measure on a quieter machine",
+                per_s(rate as f64)
+            ),
+            Some(Found::Missed(rate)) => format!(
+                "whether {target} keeps {limits} is not known: even at {}, the lowest rate tried, \
+                 the generator itself was later than that; raise the limit, give the generator \
+                 CPUs of its own or more --threads, or measure on a quieter machine",
+                per_s(rate as f64)
+            ),
+            Some(Found::NeverMissed(rate)) => format!(
+                "{target} keeps {limits} even at {}, far beyond what its clients reached without \
+                 waiting: they were the limit, so give it more --clients or --pipeline",
+                per_s(rate as f64)
+            ),
+            Some(Found::NotHeld(rate)) => format!(
+                "{target} kept {limits} in short probes, but long ones did not keep them even at \
+                 {}: from time to time the store stalls (by work of its own, such as snapshots of \
+                 Redis) or the machine does, so there is no rate to give; raise the limit, turn \
+                 such work off, or measure on a quieter machine",
+                per_s(rate as f64)
+            ),
+            Some(Found::Unsettled(lowest, highest)) => format!(
+                "{target}: what it bears with {limits} changed while it was searched, between {} \
+                 and {}: measure on a quieter machine, or with a longer --probe",
+                per_s(lowest as f64),
+                per_s(highest as f64)
+            ),
+            Some(Found::Broken) => format!(
+                "{target} broke under probe after probe, so that the highest rate with {limits} \
+                 is not known: see why they failed; until then, {}",
+                so_far(block)
+            ),
+        }
+    }
+
+    fn ended_early(&self, so_far: &str, block: Option<&Tried<'_>>) -> String {
         let failure = block.and_then(|block| block.trial.failure.as_ref());
         let early = match (failure, &self.recorded.seal) {
             (Some(failure), _) => failure.to_string(),
@@ -72,83 +152,14 @@ impl Sought<'_> {
             (None, None) => unsealed(self.recorded).into(),
         };
         let (target, limits) = (&self.cell.target, self.limits());
-        let text = format!(
+        format!(
             "{target}: the search for the highest rate with {limits} ended early ({early}); so \
              far, {so_far}"
-        );
-        ("ended-early", text)
+        )
     }
 
-    /// What one block came to by itself.
-    pub(super) fn of_block(&self, block: &Tried<'_>) -> (&'static str, String) {
-        let (target, limits) = (&self.cell.target, self.limits());
-        let so_far = so_far(block);
-        match block.found {
-            None => self.ended_early(&so_far, Some(block)),
-            Some(Found::Rate { center, .. }) => ("found", per_s(center)),
-            Some(Found::Nothing) => {
-                let clients = self.cell.load.clients;
-                let why = block.points.first().and_then(|point| point.failure.as_ref());
-                let why = why.map_or("see its probe".into(), ToString::to_string);
-                let text = format!("{target} answered nothing that {clients} client(s) asked");
-                ("nothing", format!("{text}: {why}"))
-            }
-            Some(Found::Missed(rate)) => self.missed(block, rate),
-            Some(Found::NeverMissed(rate)) => (
-                "never-missed",
-                format!(
-                    "{target} keeps {limits} even at {}, far beyond what its clients reached \
-                     without waiting: they were the limit, so give it more --clients or --pipeline",
-                    per_s(rate as f64)
-                ),
-            ),
-            Some(Found::NotHeld(rate_per_s)) => (
-                "not-held",
-                format!(
-                    "{target} kept {limits} in short probes, but long ones did not keep them even \
-                     at {rate}: from time to time the store stalls (by work of its own, such as \
-                     snapshots of Redis) or the machine does, so there is no rate to give; raise \
-                     the limit, turn such work off, or measure on a quieter machine",
-                    rate = per_s(rate_per_s as f64)
-                ),
-            ),
-            Some(Found::Unsettled(lowest, highest)) => (
-                "unsettled",
-                format!(
-                    "{target}: what it bears with {limits} changed while it was searched, between \
-                     {} and {}: measure on a quieter machine, or with a longer --probe",
-                    per_s(lowest as f64),
-                    per_s(highest as f64)
-                ),
-            ),
-            Some(Found::Broken) => (
-                "broken",
-                format!(
-                    "{target} broke under probe after probe, so that the highest rate with \
-                     {limits} is not known: see why they failed; until then, {so_far}"
-                ),
-            ),
-        }
-    }
-
-    /// The same where even the lowest rate tried was too high.
-    fn missed(&self, block: &Tried<'_>, rate_per_s: u64) -> (&'static str, String) {
-        let (target, limits, rate) = (&self.cell.target, self.limits(), per_s(rate_per_s as f64));
-        let at_rate = |(s, _): &(&Seen, &Point)| s.is_judged() && s.rate_per_s == rate_per_s;
-        let by_store = |(_, p): (&Seen, &Point)| self.search.blame(p) != Some(Blame::Generator);
-        if block.pairs().filter(at_rate).any(by_store) {
-            let text = format!(
-                "{target} does not keep {limits} even at {rate}, the lowest rate tried: raise the \
-                 limit, or measure on a quieter machine"
-            );
-            return ("missed", text);
-        }
-        let text = format!(
-            "whether {target} keeps {limits} is not known: even at {rate}, the lowest rate tried, \
-             the generator itself was later than that; raise the limit, give the generator CPUs of \
-             its own or more --threads, or measure on a quieter machine"
-        );
-        ("not-judged", text)
+    fn limits(&self) -> String {
+        self.search.slos.iter().map(Slo::words).collect::<Vec<_>>().join(" and ")
     }
 }
 
@@ -162,20 +173,10 @@ fn so_far(block: &Tried<'_>) -> String {
         broke.map(|r| format!("it broke at {}", per_s(r as f64))),
     ];
     let known: Vec<String> = known.into_iter().flatten().collect();
-    if known.is_empty() { "nothing is known of it".into() } else { known.join(" and ") }
-}
-
-pub(super) fn purpose(purpose: Purpose) -> &'static str {
-    match purpose {
-        Purpose::Peak => "peak",
-        Purpose::Rest => "rest",
-        Purpose::Bracket => "bracket",
-        Purpose::Hold => "hold",
-        Purpose::Confirm => "confirm",
-    }
+    if known.is_empty() { NOTHING_KNOWN.into() } else { known.join(" and ") }
 }
 
 /// `123,000/s`.
-pub(super) fn per_s(rate: f64) -> String {
+pub(crate) fn per_s(rate: f64) -> String {
     grouped(rate) + "/s"
 }

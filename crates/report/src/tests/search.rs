@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use crate::fixture;
 use crate::recorded::Recorded;
-use crate::view::Validity;
+use crate::view::{BeyondView, ProbeReason, ProbeVerdict, ProbeView, SearchOutcome, Validity};
 use crate::{judge, markdown, text};
 
 const CELL: &str = "redis/get=1/50";
@@ -163,10 +163,15 @@ pub(super) fn of(
     recorded
 }
 
-fn outcome(recorded: &Recorded) -> (Validity, String, String) {
+fn outcome(recorded: &Recorded) -> (Validity, SearchOutcome, String) {
     let view = judge(recorded);
     let search = view.searches.into_iter().next().unwrap();
     (view.validity, search.outcome, search.sentence)
+}
+
+/// Verdict of a probe, and why.
+fn told(probe: &ProbeView) -> (ProbeVerdict, ProbeReason) {
+    (probe.verdict.unwrap(), probe.reason.unwrap())
 }
 
 #[test]
@@ -174,7 +179,12 @@ fn the_answer_is_the_knee_with_its_interval_and_the_peak_beside_it() {
     let recorded = searched(STORE, |_| {});
     let view = judge(&recorded);
     let search = &view.searches[0];
-    assert_eq!((view.validity, &*search.outcome), (Validity::Valid, "found"), "{:?}", view.reasons);
+    assert_eq!(
+        (view.validity, search.outcome),
+        (Validity::Valid, SearchOutcome::Found),
+        "{:?}",
+        view.reasons
+    );
     let answer = search.answer.unwrap();
     assert!((answer.center / 1e5 - 1.0).abs() < 0.02, "{answer:?}");
     assert!(answer.lo.unwrap() <= answer.center && answer.center <= answer.hi.unwrap());
@@ -186,7 +196,7 @@ fn the_answer_is_the_knee_with_its_interval_and_the_peak_beside_it() {
     // 97 % of a CPU for 100,000 requests a second.
     assert!((cost.center / 9_700.0 - 1.0).abs() < 0.03 && cost.lo < cost.hi, "{cost:?}");
     // Rests at rest are no lines, and probes no rows.
-    assert!(search.probes.iter().all(|p| p.purpose != "rest"));
+    assert!(search.probes.iter().all(|p| p.purpose != Purpose::Rest));
     assert!(view.cells.is_empty());
     let shown = text::render(&view, 100, false);
     assert!(shown.contains("peak without regard for limits: 130,000/s"), "{shown}");
@@ -198,7 +208,7 @@ fn the_answer_is_the_knee_with_its_interval_and_the_peak_beside_it() {
 fn a_store_that_no_rate_suits_is_told() {
     let slow = Store { knee_per_s: 100.0, ..STORE };
     let (validity, outcome, sentence) = outcome(&searched(slow, |_| {}));
-    assert_eq!((validity, &*outcome), (Validity::Invalid, "missed"));
+    assert_eq!((validity, outcome), (Validity::Invalid, SearchOutcome::Missed));
     assert!(sentence.contains("does not keep p99 < 1 ms even at 2,600/s"), "{sentence}");
 }
 
@@ -206,11 +216,11 @@ fn a_store_that_no_rate_suits_is_told() {
 fn clients_that_were_all_busy_while_the_store_was_not_are_the_limit() {
     let idle = Store { busy_ns: 110_000, server_cpu_share: 0.3, ..STORE };
     let (validity, outcome, sentence) = outcome(&searched(idle, |_| {}));
-    assert_eq!((validity, &*outcome), (Validity::Invalid, "clients"), "{sentence}");
+    assert_eq!((validity, outcome), (Validity::Invalid, SearchOutcome::Clients), "{sentence}");
     assert!(sentence.contains("at least") && sentence.contains("--clients"), "{sentence}");
     // A server whose CPU is used up is the limit, however quickly it answers.
     let busy = Store { busy_ns: 110_000, ..STORE };
-    assert_eq!(self::outcome(&searched(busy, |_| {})).1, "found");
+    assert_eq!(self::outcome(&searched(busy, |_| {})).1, SearchOutcome::Found);
 }
 
 #[test]
@@ -231,7 +241,7 @@ fn a_generator_near_its_own_limit_is_told_unless_the_server_had_no_rest() {
     let mut restful = searched(with_rest, |_| {});
     restful.header.null_rates.clone_from(&recorded.header.null_rates);
     let (validity, outcome, sentence) = outcome(&restful);
-    assert_eq!((validity, &*outcome), (Validity::Invalid, "generator"), "{sentence}");
+    assert_eq!((validity, outcome), (Validity::Invalid, SearchOutcome::Generator), "{sentence}");
     assert!(sentence.contains("--threads"), "{sentence}");
 }
 
@@ -261,9 +271,10 @@ fn a_probe_that_others_disturbed_counts_like_any_other() {
     let search = view.searches.into_iter().next().unwrap();
     assert_eq!((&search.sentence, search.answer), (&quiet.sentence, quiet.answer));
     let first = &search.probes[1];
-    assert_eq!((&*first.verdict, first.reason.as_deref()), ("missed", Some("others had CPUs")));
+    assert_eq!(told(first), (ProbeVerdict::Missed, ProbeReason::OthersHadCpus));
     assert!((first.taken_share - 0.02).abs() < 1e-6);
-    assert_eq!(first.over_shares, [1.0]);
+    let beyond = BeyondView { limit: "p99<1ms".into(), share: 1.0 };
+    assert_eq!(first.beyond, [beyond]);
     let note = "in 1 of ";
     assert!(view.footnotes.iter().any(|n| n.starts_with(note)), "{:?}", view.footnotes);
 }
@@ -296,7 +307,7 @@ fn how_long_the_answer_was_held_is_told() {
         }
     };
     let (validity, outcome, sentence) = outcome(&searched(STORE, stalls));
-    assert_eq!((validity, &*outcome), (Validity::Invalid, "not-held"), "{sentence}");
+    assert_eq!((validity, outcome), (Validity::Invalid, SearchOutcome::NotHeld), "{sentence}");
     assert!(sentence.contains("from time to time the store stalls"), "{sentence}");
     // What was not held covers nothing.
     assert_eq!(judge(&searched(STORE, stalls)).searches[0].held_s, None);
@@ -327,7 +338,7 @@ fn a_probe_whose_answers_came_late_has_a_queue_that_grew() {
         }
     };
     let first = &judge(&searched(STORE, late)).searches[0].probes[1];
-    assert_eq!((&*first.verdict, first.reason.as_deref()), ("missed", Some("queue grew")));
+    assert_eq!(told(first), (ProbeVerdict::Missed, ProbeReason::QueueGrew));
 }
 
 #[test]
@@ -341,10 +352,10 @@ fn nothing_is_said_of_a_store_that_only_a_late_generator_asked() {
     let recorded = searched(STORE, late);
     let view = judge(&recorded);
     let search = &view.searches[0];
-    assert_eq!((view.validity, &*search.outcome), (Validity::Invalid, "not-judged"));
+    assert_eq!((view.validity, search.outcome), (Validity::Invalid, SearchOutcome::NotJudged));
     assert!(search.sentence.contains("is not known: even at 2,600/s"), "{}", search.sentence);
     assert!(search.sentence.contains("--threads"), "{}", search.sentence);
-    let judged = search.probes.iter().filter(|p| p.purpose == "bracket").count();
+    let judged = search.probes.iter().filter(|p| p.purpose == Purpose::Bracket).count();
     let count = format!("in {judged} of {judged} probes that missed a limit the generator itself");
     assert!(view.reasons.iter().any(|r| r.starts_with(&count)), "{:?}", view.reasons);
 }
@@ -357,7 +368,7 @@ fn a_server_that_answers_nothing_is_told_with_its_cause() {
         point.failure = Some(Failure { class: ErrorClass::Refused, message });
     };
     let (validity, outcome, sentence) = outcome(&searched(STORE, refusing));
-    assert_eq!((validity, &*outcome), (Validity::Invalid, "nothing"));
+    assert_eq!((validity, outcome), (Validity::Invalid, SearchOutcome::Nothing));
     assert!(sentence.contains("max number of clients reached"), "{sentence}");
 }
 
@@ -377,9 +388,14 @@ fn a_server_that_dies_above_the_answer_is_told_with_its_reason() {
     };
     let view = judge(&searched(STORE, mortal));
     let search = &view.searches[0];
-    assert_eq!((view.validity, &*search.outcome), (Validity::Valid, "found"), "{:?}", view.reasons);
-    let broke = search.probes.iter().find(|p| p.verdict == "broke").unwrap();
-    assert!(broke.reason.as_ref().unwrap().contains("the server died"), "{broke:?}");
+    assert_eq!(
+        (view.validity, search.outcome),
+        (Validity::Valid, SearchOutcome::Found),
+        "{:?}",
+        view.reasons
+    );
+    let broke = search.probes.iter().find(|p| p.verdict == Some(ProbeVerdict::Broke)).unwrap();
+    assert!(broke.failure.as_ref().unwrap().contains("the server died"), "{broke:?}");
     assert!(!view.failures.is_empty());
     let is_told = |n: &String| {
         n.contains("probes failed at rates above the answer, the lowest at 106,000/s: ")
@@ -404,7 +420,7 @@ fn a_server_that_dies_below_the_answer_is_a_failed_trial() {
         };
         let view = judge(&searched(STORE, mortal));
         let search = &view.searches[0];
-        assert_eq!(search.outcome, "found", "{}", search.sentence);
+        assert_eq!(search.outcome, SearchOutcome::Found, "{}", search.sentence);
         assert_eq!(view.validity, Validity::Invalid, "{purpose:?}");
         let told = "probes failed at rates no higher than the answer, the lowest at ";
         let reasons = &view.reasons;
@@ -423,7 +439,7 @@ fn a_server_that_dies_over_and_over_ends_it_with_what_is_known() {
         }
     };
     let (validity, outcome, sentence) = outcome(&searched(STORE, mortal));
-    assert_eq!((validity, &*outcome), (Validity::Invalid, "broken"));
+    assert_eq!((validity, outcome), (Validity::Invalid, SearchOutcome::Broken));
     assert!(sentence.contains("until then, ") && sentence.contains("/s held"), "{sentence}");
 }
 
@@ -441,9 +457,14 @@ fn what_was_interrupted_tells_what_is_known_so_far() {
     recorded.trials[0].points.truncate(8);
     recorded.seal = None;
     let (validity, outcome, sentence) = outcome(&recorded);
-    assert_eq!((validity, &*outcome), (Validity::Invalid, "ended-early"));
+    assert_eq!((validity, outcome), (Validity::Invalid, SearchOutcome::EndedEarly));
     assert!(sentence.contains("(the run was killed, or its record"), "{sentence}");
     assert!(sentence.contains("so far, 91,000/s held and 109,000/s did not"), "{sentence}");
+    // A trial that failed by itself says why.
+    let message = "the trial reached its deadline of 3.00 s".to_string();
+    recorded.trials[0].failure = Some(Failure { class: ErrorClass::Timeout, message });
+    let sentence = self::outcome(&recorded).2;
+    assert!(sentence.contains("its deadline of 3.00 s); so far, 91,000/s held"), "{sentence}");
     recorded.trials.clear();
     assert!(self::outcome(&recorded).2.contains("nothing is known"));
 }
@@ -465,7 +486,7 @@ fn several_blocks_have_an_answer_each_and_one_together() {
     assert!((compared.ratio.center - 1.25).abs() < 0.02, "{compared:?}");
     let shown = text::render(&view, 100, false);
     assert!(shown.contains("redis against valkey: highest rate within the limits 1.2"), "{shown}");
-    assert!(shown.contains("\nProbes of valkey: ") && shown.contains("\n  4.25  hold"), "{shown}");
+    assert!(shown.contains("\nProbes\n\nredis\n") && shown.contains("\n\nvalkey\n"), "{shown}");
 }
 
 #[test]
@@ -491,13 +512,19 @@ fn the_answer_is_of_the_blocks_that_are_over() {
     let view = judge(&recorded);
     assert_eq!(view.validity, Validity::Valid, "{:?}", view.reasons);
     let search = &view.searches[0];
-    assert_eq!((&*search.outcome, search.blocks, search.by_block.len()), ("found", 3, 4));
-    assert_eq!(&*search.by_block[3].outcome, "ended-early");
+    assert_eq!(
+        (search.outcome, search.blocks, search.by_block.len()),
+        (SearchOutcome::Found, 3, 4)
+    );
+    assert_eq!(search.by_block[3].outcome, SearchOutcome::EndedEarly);
     // A block that found nothing leaves nothing to be said of all.
     let mut recorded = of(&[("redis", STORE)], 3, 2, |_| {});
     recorded.trials[1].points.truncate(1);
     dies(&mut recorded.trials[1].points[0]);
     let view = judge(&recorded);
-    assert_eq!((view.validity, &*view.searches[0].outcome), (Validity::Invalid, "nothing"));
+    assert_eq!(
+        (view.validity, view.searches[0].outcome),
+        (Validity::Invalid, SearchOutcome::Nothing)
+    );
     assert!(view.searches[0].sentence.ends_with("(so in 1 of 3 blocks)"), "{:?}", view.reasons);
 }

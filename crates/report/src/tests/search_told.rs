@@ -16,8 +16,8 @@ fn searched(with: impl Fn(&mut Point)) -> Recorded {
 /// The lines of the table of probes at 100 columns, without its title and header.
 fn table(view: &View) -> Vec<String> {
     let shown = text::render(view, 100, false);
-    let (_, below) = shown.split_once("\nProbes: ").unwrap();
-    below.lines().skip(1).take_while(|l| !l.starts_with("  Verdicts")).map(Into::into).collect()
+    let (_, below) = shown.split_once("\nProbes\n").unwrap();
+    below.lines().skip(1).take_while(|l| !l.starts_with("Verdicts")).map(Into::into).collect()
 }
 
 /// All that is shown, with single spaces.
@@ -39,7 +39,7 @@ fn stays_slow(point: &mut Point) {
 fn rests_that_follow_each_other_are_one_line_with_all_their_numbers() {
     let view = judge(&searched(stays_slow));
     let search = &view.searches[0];
-    assert_eq!(search.probes.iter().filter(|p| p.purpose == "rest").count(), 3);
+    assert_eq!(search.probes.iter().filter(|p| p.purpose == Purpose::Rest).count(), 3);
     let lines = table(&view);
     let rests: Vec<&String> = lines.iter().filter(|line| line.contains("rest")).collect();
     assert_eq!(rests.len(), 1, "{lines:#?}");
@@ -47,10 +47,10 @@ fn rests_that_follow_each_other_are_one_line_with_all_their_numbers() {
     assert!(rests[0].ends_with("slow, 3 times"), "{lines:#?}");
     let said = words(&view);
     assert!(said.contains("still slow: a rest in which"), "{said}");
-    assert!(said.contains("Numbers that are not listed are rests after which"), "{said}");
+    assert!(said.contains("numbers that are not listed are rests after which"), "{said}");
     let document = markdown::render(&view);
     assert!(document.contains("| 4–6 | rest |"), "{document}");
-    assert!(document.contains("Numbers that are not listed"), "{document}");
+    assert!(document.contains("numbers that are not listed"), "{document}");
 }
 
 #[test]
@@ -101,7 +101,7 @@ fn probes_are_counted_with_their_rests() {
     let probes = recorded.trials[0].points.iter().filter_map(|point| point.probe);
     assert_eq!(probes.filter(|step| step.purpose == Purpose::Rest).count(), 14);
     assert_eq!((view.course.blocks, view.searches[0].tried, view.searches[0].rests), (1, 28, 14));
-    assert!(words(&view).contains("Probes: 28, 14 of them rests "), "{}", words(&view));
+    assert!(words(&view).contains("28 probes, 14 of them rests;"), "{}", words(&view));
     // A trial that is not over is no block.
     recorded.seal = None;
     recorded.trials[0].points.truncate(9);

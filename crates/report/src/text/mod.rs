@@ -32,7 +32,6 @@ pub fn render(view: &View, columns: usize, colour: bool) -> String {
     let mut parts = vec![
         heading(view, columns, paint),
         shown(&not_run(view)),
-        search::probes(view, columns, paint),
         results::render(view, columns, paint),
     ];
     parts.extend(found.iter().map(shown));
@@ -108,6 +107,7 @@ fn duration(seconds: f64) -> String {
 /// shown.
 pub(crate) fn sections(view: &View) -> [Vec<Section>; 2] {
     let found = [
+        search::section,
         problems::section,
         locks::section,
         effort::section,

@@ -1,30 +1,16 @@
 //! What a search found, in one sentence, and every probe in a line.
 
+use stats::search::Purpose;
+
 use super::ramp::highest;
-use super::table::{Line, Paint, Table, paragraph, section};
-use crate::search::{FELL_BEHIND, STILL_SLOW};
+use super::table::{Line, Paint, Table, paragraph};
+use crate::sheet::{Block, Section};
 use crate::show::{self, commas, grouped};
-use crate::view::{ProbeView, SearchView, Time, View};
+use crate::view::{ProbeReason, ProbeVerdict, ProbeView, SearchView, Time, View};
 
 /// Columns of the probes.
-pub(crate) const HEADER: [&str; 9] =
+const HEADER: [&str; 9] =
     ["", "purpose", "rate/s", "answered", "p50", "p99", "errors", "beyond", "verdict"];
-
-/// What may stand as a verdict, and what it means.
-const MEANINGS: [(&str, &str); 6] = [
-    ("holds", "no more requests are beyond the limit than may be"),
-    ("missed", "more requests are beyond it than may be"),
-    (FELL_BEHIND, "missed, it answered fewer than were due"),
-    ("undecided", "neither is certain"),
-    ("broke", "it failed, see below, or answered nothing"),
-    (STILL_SLOW, "a rest in which it did not answer yet as it does without load"),
-];
-/// How certain verdicts are.
-const CERTAINTY: &str = "Verdicts are 95 % certain, and requests of one burst, which are slow \
-                         together, count as few";
-/// Why numbers of probes are missing.
-const UNLISTED: &str = "Numbers that are not listed are rests after which the store answered as it \
-                        does without load.";
 
 /// Shares of requests below this are told as less.
 const BEYOND_MIN: f64 = 1e-4;
@@ -60,109 +46,113 @@ pub(crate) fn other_reasons(view: &View) -> impl Iterator<Item = &String> {
 }
 
 /// Of each search a line for each probe, in their order, and below them what the words mean.
-pub(crate) fn probes(view: &View, columns: usize, paint: Paint) -> String {
-    let probed = view.searches.iter().filter(|search| !search.probes.is_empty());
-    let sections =
-        probed.map(|search| section(&title(view, search), paint, &table(search, columns, paint)));
-    sections.collect::<Vec<_>>().join("\n")
+pub(crate) fn section(view: &View) -> Section {
+    let mut blocks = Vec::new();
+    for search in view.searches.iter().filter(|search| !search.probes.is_empty()) {
+        if view.searches.len() > 1 {
+            blocks.push(Block::Title(search.target.clone()));
+        }
+        let groups = search.probes.chunk_by(|a, b| a.is_slow_rest() && b.is_slow_rest());
+        blocks.push(Block::Table(vec![Table {
+            header: HEADER.to_vec(),
+            right: vec![0, 2, 3, 4, 5, 6, 7],
+            gap: 2,
+            lines: groups.filter_map(|group| row(group, search.by_block.len() > 1)).collect(),
+        }]));
+        blocks.extend(meanings(search).into_iter().chain([counts(search)]).map(Block::Note));
+    }
+    Section { title: "Probes", blocks }
 }
 
-/// `Probes: 28, 14 of them rests`, of several searches with the target.
-pub(crate) fn title(view: &View, search: &SearchView) -> String {
-    let of = if view.searches.len() > 1 { format!(" of {}", search.target) } else { String::new() };
-    let rests = match search.rests {
-        0 => String::new(),
-        rests => format!(", {rests} of them rests"),
-    };
-    format!("Probes{of}: {}{rests}", search.tried)
-}
-
-fn table(search: &SearchView, columns: usize, paint: Paint) -> String {
-    let line = |(probe, mut cells): (&ProbeView, Vec<String>)| {
-        cells[0] = format!("  {}", cells[0]);
-        Line::Cells(cells, probe.verdict == "holds" && probe.purpose == "confirm")
-    };
-    let table = Table {
-        header: HEADER.to_vec(),
-        right: vec![0, 2, 3, 4, 5, 6, 7],
-        gap: 2,
-        lines: rows(search).into_iter().map(line).collect(),
-    };
-    let notes = notes(search).into_iter().map(|note| paragraph("  ", 2, &note, columns));
-    table.fit(paint, columns) + &notes.collect::<String>()
-}
-
-/// Probes with their cells. Of rests that follow each other because the store was still slow only
-/// the last is one, with the numbers of all.
-pub(crate) fn rows(search: &SearchView) -> Vec<(&ProbeView, Vec<String>)> {
-    let groups = search.probes.chunk_by(|a, b| is_slow_rest(a) && is_slow_rest(b));
-    groups.filter_map(|group| row(group, search.by_block.len() > 1)).collect()
-}
-
-/// Of several blocks its number begins with that of the block.
-fn row(group: &[ProbeView], of_blocks: bool) -> Option<(&ProbeView, Vec<String>)> {
+/// A probe; of rests that follow each other because the store was still slow the last, with the
+/// numbers of all. Of several blocks its number begins with that of the block.
+fn row(group: &[ProbeView], of_blocks: bool) -> Option<Line> {
     let (first, last) = (group.first()?, group.last()?);
     let mut cells = cells(last);
     let block = if of_blocks { format!("{}.", last.block + 1) } else { String::new() };
-    cells[0] = format!("{block}{}", last.number);
+    cells[0] = format!("  {block}{}", last.number);
     if group.len() > 1 {
-        cells[0] = format!("{block}{}–{}", first.number, last.number);
+        cells[0] = format!("  {block}{}–{}", first.number, last.number);
         cells[HEADER.len() - 1] = format!("slow, {} times", group.len());
     }
-    Some((last, cells))
+    let holds = last.verdict == Some(ProbeVerdict::Holds);
+    Some(Line::Cells(cells, holds && last.purpose == Purpose::Confirm))
 }
 
-/// A rest in which the store did not break, and that is listed since it had not come to rest.
-fn is_slow_rest(probe: &ProbeView) -> bool {
-    probe.purpose == "rest" && probe.verdict.is_empty()
+/// What the verdicts that occur mean, and how certain they are; `None` without any.
+fn meanings(search: &SearchView) -> Option<String> {
+    let mut meanings: Vec<String> = Vec::new();
+    for (word, text) in search.probes.iter().map(verdict).filter(|(word, _)| !word.is_empty()) {
+        let meaning = format!("{word}: {text}");
+        if !meanings.contains(&meaning) {
+            meanings.push(meaning);
+        }
+    }
+    (!meanings.is_empty()).then(|| {
+        format!(
+            "Verdicts are 95 % certain, and requests of one burst, which are slow together, count \
+             as few: {}.",
+            meanings.join("; ")
+        )
+    })
 }
 
-/// What the verdicts that occur mean, and which numbers are not listed.
-pub(crate) fn notes(search: &SearchView) -> Vec<String> {
-    let occurs = |word: &str| search.probes.iter().any(|probe| verdict(probe) == word);
-    let meanings = MEANINGS.iter().filter(|(word, _)| occurs(word));
-    let meanings: Vec<String> = meanings.map(|(word, text)| format!("{word}: {text}")).collect();
-    let mut notes = Vec::new();
-    if !meanings.is_empty() {
-        notes.push(format!("{CERTAINTY}: {}.", meanings.join("; ")));
-    }
-    let slow = search.probes.iter().filter(|probe| probe.purpose == "rest").count();
-    if slow < search.rests as usize {
-        notes.push(UNLISTED.into());
-    }
-    notes
+/// How many probes there were, and why numbers are missing.
+fn counts(search: &SearchView) -> String {
+    let listed = search.probes.iter().filter(|probe| probe.purpose == Purpose::Rest).count();
+    let unlisted = if listed < search.rests as usize {
+        "; numbers that are not listed are rests after which the store answered as it does without \
+         load"
+    } else {
+        ""
+    };
+    format!("{} probes, {} of them rests{unlisted}.", search.tried, search.rests)
 }
 
 /// The cells of a probe's line.
-pub(crate) fn cells(probe: &ProbeView) -> Vec<String> {
+fn cells(probe: &ProbeView) -> Vec<String> {
     let none = || "–".to_string();
     let ns = |time: Option<Time>| time.map_or_else(none, |time| time.to_string());
-    let over: Vec<String> = probe.over_shares.iter().map(|share| beyond(*share)).collect();
-    let is_judged = probe.purpose != "peak" && !over.is_empty();
+    let over: Vec<String> = probe.beyond.iter().map(|beyond| share(beyond.share)).collect();
+    let is_judged = probe.purpose != Purpose::Peak && !over.is_empty();
     vec![
         probe.number.to_string(),
-        probe.purpose.clone(),
+        probe.purpose.to_string(),
         probe.rate_per_s.map_or_else(none, commas),
         grouped(probe.answered_per_s),
         ns(probe.response_ns_p50),
         ns(probe.response_ns_p99),
         probe.error_share.map_or_else(none, show::percent),
         if is_judged { over.join(", ") } else { none() },
-        verdict(probe),
+        verdict(probe).0.into(),
     ]
 }
 
 /// A share of requests; those of which none would be seen in ten thousand are not told apart.
-fn beyond(share: f64) -> String {
+fn share(share: f64) -> String {
     if share > 0.0 && share < BEYOND_MIN { "<0.01 %".into() } else { show::percent(share) }
 }
 
-/// The verdict, or in as few words why it is one: they fit a narrow terminal.
-fn verdict(probe: &ProbeView) -> String {
-    match (&*probe.verdict, probe.reason.as_deref()) {
-        _ if is_slow_rest(probe) => STILL_SLOW.into(),
-        ("missed", Some(FELL_BEHIND)) => FELL_BEHIND.into(),
-        // For how many others may be to blame, and why some broke, is said once below.
-        (verdict, _) => verdict.into(),
+/// What stands as a probe's verdict, and what it means: in as few words why it is one where that
+/// tells more, so that it fits a narrow terminal. For how many others may be to blame, and why some
+/// broke, is said once below.
+fn verdict(probe: &ProbeView) -> (&'static str, &'static str) {
+    match (probe.verdict, probe.reason) {
+        (Some(ProbeVerdict::Missed), Some(ProbeReason::QueueGrew)) => {
+            (ProbeReason::QueueGrew.name(), "missed, it answered fewer than were due")
+        }
+        (Some(verdict), _) => (
+            verdict.name(),
+            match verdict {
+                ProbeVerdict::Holds => "no more requests are beyond the limit than may be",
+                ProbeVerdict::Missed => "more requests are beyond it than may be",
+                ProbeVerdict::Undecided => "neither is certain",
+                ProbeVerdict::Broke => "it failed, see below, or answered nothing",
+            },
+        ),
+        (None, Some(reason)) => {
+            (reason.name(), "a rest in which it did not answer yet as it does without load")
+        }
+        (None, None) => ("", ""),
     }
 }

@@ -3,9 +3,11 @@
 use model::Load;
 use serde::Serialize;
 use stats::Time;
+use stats::search::Purpose;
 use std::collections::BTreeMap;
 
 use super::value::Value;
+use super::{ProbeReason, ProbeVerdict, SearchOutcome};
 
 /// What a search for the highest rate within limits found.
 #[derive(Clone, Debug, Serialize)]
@@ -20,9 +22,8 @@ pub struct SearchView {
     pub load: Load,
     /// The limits as they are typed: `p99<1ms`.
     pub limits: Vec<String>,
-    /// `found`; or why no answer can be used: `missed`, `not-judged`, `never-missed`, `clients`,
-    /// `generator`, `unsettled`, `not-held`, `broken`, `nothing` or `ended-early`.
-    pub outcome: String,
+    /// What was found, or why no answer can be used.
+    pub outcome: SearchOutcome,
     /// The result in one sentence, with its cure where there is one.
     pub sentence: String,
     /// The highest rate within the limits, requests per second; null where a block found none. Of
@@ -59,8 +60,8 @@ pub struct SearchView {
 pub struct SearchBlock {
     /// Block, from 0.
     pub block: u32,
-    /// As that of the whole.
-    pub outcome: String,
+    /// As that of the whole; who held an answer down is told of the whole alone.
+    pub outcome: SearchOutcome,
     /// With its interval over rounds of the confirmation; null where none was found.
     pub answer: Option<Value>,
 }
@@ -72,8 +73,8 @@ pub struct ProbeView {
     pub block: u32,
     /// Its number in the block, from 1.
     pub number: u32,
-    /// `peak`, `rest`, `bracket`, `confirm` or `hold`.
-    pub purpose: String,
+    /// What it was for.
+    pub purpose: Purpose,
     /// Requests per second as planned; null for the peak.
     pub rate_per_s: Option<u64>,
     /// How long it was planned to be, seconds.
@@ -88,22 +89,47 @@ pub struct ProbeView {
     pub error_share: Option<f64>,
     /// Share of its time for which others had the CPUs of generator or server, 0 to 1.
     pub taken_share: f64,
-    /// For each limit, the share of requests beyond it; empty at the peak.
-    pub over_shares: Vec<f64>,
-    /// `holds`, `missed`, `undecided` or `broke`; empty where nothing is judged.
-    pub verdict: String,
+    /// How many requests were beyond each limit; empty at the peak.
+    pub beyond: Vec<BeyondView>,
+    /// Null where nothing is judged.
+    pub verdict: Option<ProbeVerdict>,
     /// Why, where the times do not say it.
-    pub reason: Option<String>,
+    pub reason: Option<ProbeReason>,
+    /// Why it ended before its time; null where it did not.
+    pub failure: Option<String>,
+}
+
+/// Requests of a probe beyond a limit.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct BeyondView {
+    /// The limit as it is typed: `p99<1ms`.
+    pub limit: String,
+    /// Share of the requests that were due.
+    pub share: f64,
+}
+
+impl ProbeView {
+    /// A rest that another one follows, since the store had not come to rest.
+    pub(crate) fn is_slow_rest(&self) -> bool {
+        self.reason == Some(ProbeReason::StillSlow)
+    }
 }
 
 impl SearchView {
     /// Why the store bears more than was found; `None` where its limit was, or nothing.
     pub(crate) fn bears_more(&self) -> Option<&'static str> {
-        match self.outcome.as_str() {
-            "clients" => Some("its clients were the limit"),
-            "generator" => Some("the generator was the limit"),
-            "never-missed" => Some("no rate was too much for it"),
-            _ => None,
+        match self.outcome {
+            SearchOutcome::Clients => Some("its clients were the limit"),
+            SearchOutcome::Generator => Some("the generator was the limit"),
+            SearchOutcome::NeverMissed => Some("no rate was too much for it"),
+            SearchOutcome::Found
+            | SearchOutcome::Missed
+            | SearchOutcome::NotJudged
+            | SearchOutcome::Unsettled
+            | SearchOutcome::NotHeld
+            | SearchOutcome::Broken
+            | SearchOutcome::Nothing
+            | SearchOutcome::EndedEarly => None,
         }
     }
 }

@@ -88,6 +88,62 @@ words! {
 }
 
 words! {
+    /// What a search for the highest rate within limits found.
+    SearchOutcome {
+        /// The highest rate.
+        Found = "found",
+        /// Not even the lowest rate tried keeps the limits.
+        Missed = "missed",
+        /// The same, and the generator was late even there.
+        NotJudged = "not-judged",
+        /// No rate was too much: it is the least that the store bears.
+        NeverMissed = "never-missed",
+        /// The clients were the limit: the rate is the least that the store bears.
+        Clients = "clients",
+        /// The generator was the limit: the rate is the least that the store bears.
+        Generator = "generator",
+        /// What the store bears changed while it was searched.
+        Unsettled = "unsettled",
+        /// Short probes kept the limits, long ones did not.
+        NotHeld = "not-held",
+        /// The store broke under probe after probe.
+        Broken = "broken",
+        /// The store answered nothing.
+        Nothing = "nothing",
+        /// No search came to its end.
+        EndedEarly = "ended-early",
+    }
+}
+
+words! {
+    /// What a probe of a search says of the limits.
+    ProbeVerdict {
+        /// No more requests are beyond them than may be.
+        Holds = "holds",
+        /// More are, or a queue grew.
+        Missed = "missed",
+        /// Neither is certain.
+        Undecided = "undecided",
+        /// It failed, or answered nothing.
+        Broke = "broke",
+    }
+}
+
+words! {
+    /// Why a probe came to its verdict, or another rest follows it.
+    ProbeReason {
+        /// Its last answers came late.
+        QueueGrew = "queue grew",
+        /// A rest in which the store did not answer yet as it does without load.
+        StillSlow = "still slow",
+        /// Others may have made it miss.
+        OthersHadCpus = "others had CPUs",
+        /// The generator may have made it miss.
+        GeneratorLate = "generator late",
+    }
+}
+
+words! {
     /// Which way of a ramp a stage is a part of.
     StageWay {
         /// Up to the highest stage.

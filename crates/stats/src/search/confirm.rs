@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use super::bracket::STEP_UP;
 use super::knee::{Crossing, crossing};
-use super::probes::{Found, Next, Purpose, Seen, Settings, batches, probe};
+use super::probes::{Found, Limit, Next, Purpose, Seen, Settings, probe};
 use crate::random::SplitMix64;
 use crate::student;
-use crate::tail::{Batch, Judgement, Tail};
+use crate::tail::{Batch, Judgement};
 
 /// Ratio of neighbouring rates.
 const CONFIRMED: f64 = 1.05;
@@ -153,16 +153,15 @@ impl Settings {
     /// beyond a limit is still held.
     fn held(&self, own: &[&Seen], (least, most): (usize, usize), excess: f64) -> Option<bool> {
         let together = self.judge_all(own);
-        let is_near = |(limit, allowed): (usize, &f64)| {
-            Tail::of(own.iter().map(|s| batches(s, limit))).share() <= excess * allowed
-        };
+        let is_near =
+            |limit: &Limit| limit.tail(own.iter().copied()).share() <= excess * limit.allowed;
         match together.judgement {
             _ if own.is_empty() => None,
             Judgement::Fail => Some(false),
             _ if own.len() < least => None,
             Judgement::Pass => Some(true),
             Judgement::Undecided if own.len() < most => None,
-            Judgement::Undecided => Some(self.allowed.iter().enumerate().all(is_near)),
+            Judgement::Undecided => Some(self.limits.iter().all(is_near)),
         }
     }
 
@@ -173,9 +172,9 @@ impl Settings {
         rate_per_s: f64,
     ) -> bool {
         let below = judged.filter(|s| s.rate_per_s as f64 <= rate_per_s + 1.0);
-        self.allowed.iter().enumerate().all(|(limit, allowed)| {
-            let runs = below.clone().map(|s| batches(s, limit));
-            Tail::of(runs).share() <= HOLD_EXCESS * allowed
+        self.limits.iter().all(|limit| {
+            let runs = below.clone().copied();
+            limit.tail(runs).share() <= HOLD_EXCESS * limit.allowed
         })
     }
 
@@ -191,16 +190,16 @@ impl Settings {
     /// Where all limits are met for the last time, by these rounds and what else is known there.
     fn crossing(&self, rounds: &[&[&Seen]], others: &[&Seen]) -> Crossing {
         let mut first = Crossing::Above(f64::INFINITY);
-        for (limit, allowed) in self.allowed.iter().enumerate() {
+        for limit in &self.limits {
             let mut counts: BTreeMap<u64, Batch> = BTreeMap::new();
             let all = rounds.iter().flat_map(|round| round.iter()).chain(others);
             for seen in all {
                 let own = counts.entry(seen.rate_per_s).or_default();
-                let (requests, over) = counted(seen, limit);
+                let (requests, over) = counted(seen, limit.limit_ns);
                 own.requests += requests;
                 own.over += over;
             }
-            let crossing = crossing(&counts, *allowed);
+            let crossing = crossing(&counts, limit.allowed);
             if crossing.rate() < first.rate() {
                 first = crossing;
             }
@@ -248,9 +247,9 @@ fn answered(rounds: &[&[&Seen]]) -> Option<f64> {
 }
 
 /// Requests of a run and those beyond a limit: all of them where it broke, or fell behind.
-fn counted(seen: &Seen, limit: usize) -> (u64, u64) {
+fn counted(seen: &Seen, limit_ns: u64) -> (u64, u64) {
+    let sum = |count: fn(&Batch) -> u64| seen.batches(limit_ns).iter().map(count).sum::<u64>();
     let planned = seen.rate_per_s as f64 * seen.length_ns as f64 / 1e9;
-    let tail = Tail::of([batches(seen, limit)]);
-    let requests = tail.requests.max(if seen.broke { planned as u64 } else { 0 });
-    (requests, if seen.broke || seen.fell_behind { requests } else { tail.over })
+    let requests = sum(|batch| batch.requests).max(if seen.broke { planned as u64 } else { 0 });
+    (requests, if seen.broke || seen.fell_behind { requests } else { sum(|batch| batch.over) })
 }

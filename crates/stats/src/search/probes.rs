@@ -1,6 +1,7 @@
 //! The probes of a search: what they are for, what they gave, and what several say together.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
@@ -29,11 +30,32 @@ pub enum Purpose {
     Hold,
 }
 
+/// How late an answer may be, and how many may be later.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Limit {
+    /// Response time, nanoseconds; the largest number where only failing counts.
+    pub limit_ns: u64,
+    /// Share of requests that may take longer or fail, between 0 and 1.
+    pub allowed: f64,
+}
+
+impl fmt::Display for Purpose {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Peak => "peak",
+            Self::Rest => "rest",
+            Self::Bracket => "bracket",
+            Self::Confirm => "confirm",
+            Self::Hold => "hold",
+        })
+    }
+}
+
 /// What the search is to do.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
-    /// Share of requests that may be beyond each limit, between 0 and 1; at least one limit.
-    pub allowed: Vec<f64>,
+    /// All of them must hold; at least one.
+    pub limits: Vec<Limit>,
     /// Shortest length of a probe, nanoseconds, above 0.
     pub probe_ns: u64,
     /// Rounds of the confirmation, at least 1.
@@ -53,8 +75,9 @@ pub struct Seen {
     pub answered_per_s: f64,
     /// How long it was, nanoseconds.
     pub length_ns: u64,
-    /// For each limit, what was due in each span of time; all spans are as long.
-    pub batches: Vec<Vec<Batch>>,
+    /// What was due in each span of time, by [`Limit::limit_ns`]; all spans are as long. Empty for
+    /// the peak.
+    pub batches: BTreeMap<u64, Vec<Batch>>,
     /// True where the store answered fewer than were due, so that a queue grew.
     pub fell_behind: bool,
     /// True where it broke: the server ended, or refused.
@@ -67,6 +90,18 @@ impl Seen {
     /// True where it is there to be judged.
     pub fn is_judged(&self) -> bool {
         matches!(self.purpose, Purpose::Bracket | Purpose::Confirm | Purpose::Hold)
+    }
+
+    /// What was due in each span of time, and what of it was beyond a limit.
+    pub fn batches(&self, limit_ns: u64) -> &[Batch] {
+        self.batches.get(&limit_ns).map_or(&[], Vec::as_slice)
+    }
+}
+
+impl Limit {
+    /// Requests of several runs, and those beyond it.
+    pub(super) fn tail<'a>(&self, runs: impl IntoIterator<Item = &'a Seen>) -> Tail {
+        Tail::of(runs.into_iter().map(|seen| seen.batches(self.limit_ns)))
     }
 }
 
@@ -153,11 +188,12 @@ impl Settings {
             return Together { judgement: Judgement::Fail, leans_to_pass: false, is_near: false };
         }
         let mut all = Together { judgement: Judgement::Pass, leans_to_pass: true, is_near: false };
-        for (limit, allowed) in self.allowed.iter().enumerate() {
-            let tail = Tail::of(runs.iter().map(|s| batches(s, limit)));
-            let judgement = tail.judge(*allowed);
-            all.leans_to_pass &= tail.share() <= *allowed;
-            all.is_near |= judgement == Judgement::Undecided && tail.share() >= NEAR * allowed;
+        for limit in &self.limits {
+            let tail = limit.tail(runs.iter().copied());
+            let judgement = tail.judge(limit.allowed);
+            all.leans_to_pass &= tail.share() <= limit.allowed;
+            let is_near = tail.share() >= NEAR * limit.allowed;
+            all.is_near |= judgement == Judgement::Undecided && is_near;
             all.judgement = match (all.judgement, judgement) {
                 (Judgement::Fail, _) | (_, Judgement::Fail) => Judgement::Fail,
                 (Judgement::Pass, Judgement::Pass) => Judgement::Pass,
@@ -182,7 +218,7 @@ impl Settings {
 
     /// The first length of a probe at a rate.
     pub(super) fn length_ns(&self, rate_per_s: u64) -> u64 {
-        let rarest = self.allowed.iter().copied().fold(1.0, f64::min);
+        let rarest = self.limits.iter().map(|limit| limit.allowed).fold(1.0, f64::min);
         let wanted = (OVER_WANTED / rarest / rate_per_s as f64 * 1e9) as u64;
         wanted.clamp(self.probe_ns, self.probe_ns.saturating_mul(LONGEST))
     }
@@ -194,10 +230,6 @@ pub(super) fn probe(purpose: Purpose, rate_per_s: u64, length_ns: u64) -> Next {
 
 pub(super) fn share_of(peak_per_s: f64, share: f64) -> u64 {
     (peak_per_s * share).ceil().max(1.0) as u64
-}
-
-pub(super) fn batches(seen: &Seen, limit: usize) -> &[Batch] {
-    seen.batches.get(limit).map_or(&[], Vec::as_slice)
 }
 
 /// The highest rate that passes below the lowest that fails, and that one; `None` where there is

@@ -194,7 +194,7 @@ impl Test {
         let below = common.data.keyspace;
         let holes = Holes { key_bytes: Some(TAG_BYTES), value_bytes: None, below };
         let request = requests::split(&words, &holes);
-        let request = request.map_err(|e| ArgumentError::Other(e.to_string()))?;
+        let request = request.map_err(|e| ArgumentError::Other(e.clone()))?;
         let segments = match below {
             Some(below) => {
                 numbers::place(request.segments, below, common.data.is_sequential, common.seed)

@@ -1,0 +1,85 @@
+//! A search for the highest rate within limits, on a real server.
+
+#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "helpers of tests fail like tests")]
+
+mod common;
+
+use cachedyno_lab::{Bench, trial};
+use common::{is_installed, setup};
+use model::{
+    Arrivals, Choices, Event, Load, Phase, Plan, Point, Scale, Schedule, Search, Stop, Study,
+    TargetChoice, Trial, Workload,
+};
+use std::fs;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+const S: u64 = 1_000_000_000;
+const STUDY: &str = include_str!("../../../studies/ramp.toml");
+
+/// A search that takes longer than its deadline, on a private Redis with few keys.
+fn plan(deadline_ns: u64) -> Plan {
+    let sets = [("keys", "1000"), ("clients", "4")];
+    let choices = Choices {
+        scale: Scale::Quick,
+        budget_s: None,
+        sets: sets.map(|(key, value)| (key.to_string(), value.to_string())).to_vec(),
+        targets: vec![TargetChoice::parse("redis").unwrap()],
+        control: false,
+        seed: 1,
+        timeout_ms: Some(20_000),
+        files: None,
+    };
+    let mut plan = Study::parse("ramp", STUDY).unwrap().plan(&choices).unwrap();
+    plan.cells.truncate(1);
+    let cell = &mut plan.cells[0];
+    let slos = vec!["p99<100ms".parse().unwrap()];
+    let search = Search { slos, probe_ns: S / 2, rounds: 5 };
+    cell.load = Load::planned(Arrivals::Poisson, Schedule::Search(search), 4);
+    let Workload::Kv(kv) = &mut cell.workload else { panic!("{:?}", cell.workload) };
+    (kv.filled_share, kv.ttl_s, kv.follows, kv.deadline_ns) = (1.0, 0, false, deadline_ns);
+    kv.phases = vec![Phase {
+        name: "mixed".into(),
+        mix: kv.operations.iter().map(|o| (o.name.clone(), 1.0)).collect(),
+        warmup_ns: S / 20,
+        stop: Stop::AfterNs(S / 2),
+        control: None,
+    }];
+    plan
+}
+
+#[test]
+fn a_search_ends_at_its_deadline_with_the_probes_that_it_has() {
+    if !is_installed("redis-server") {
+        return;
+    }
+    let (plan, disk) = (plan(3 * S), tempfile::tempdir().unwrap());
+    let setup = setup(&disk);
+    let mut bench = Bench::new(&plan, "5a3b1e01", &setup);
+    let mut told: Vec<Point> = Vec::new();
+    let mut tell = |event: Event| {
+        if let Event::PointEnded(trial) = event {
+            told.extend(trial.points);
+        }
+    };
+    let cell = &plan.cells[0];
+    let trial = Trial { cell: cell.id.clone(), ..Trial::default() };
+    let begun = Instant::now();
+    let stop = AtomicBool::new(false);
+    let trial = trial::run(&mut bench, cell, trial, &stop, &mut tell).unwrap().trial;
+    // Starting and stopping a server come on top.
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    let failure = trial.failure.as_ref().unwrap();
+    assert_eq!(failure.message, "the trial reached its deadline of 3.00 s");
+    assert!(trial.points.len() > 2, "{:?}", trial.points);
+    for point in &trial.points {
+        assert_eq!(point.failure, None, "the store broke under no probe");
+        let (planned_ns, length_ns) = (point.probe.unwrap().length_ns, point.length_ns);
+        // It ends with the last request, which may be due a little before its planned end.
+        let is_whole = length_ns >= planned_ns / 10 * 8;
+        assert!(is_whole, "a probe of {planned_ns} ns was cut short after {length_ns} ns");
+    }
+    assert_eq!(told, trial.points);
+    assert_eq!(plan.next_probe(&trial), None, "what reached its deadline does not go on");
+    assert!(fs::read_dir(disk.path()).unwrap().next().is_none());
+}

@@ -1,0 +1,115 @@
+//! Whether the answer of a search may be used.
+
+use model::{Blame, Point};
+use stats::search::{Purpose, Seen};
+
+use crate::findings::Findings;
+use crate::limits::{BLAMED_MAX, CONTRADICTED_MAX, WIDTH_MAX};
+use crate::search::{Sought, per_s};
+use crate::view::{SearchOutcome, SearchView};
+
+/// A search that found no rate.
+pub(super) fn answer(_: &Sought<'_>, view: &SearchView, findings: &mut Findings) {
+    if view.answer.is_none() {
+        findings.invalid.push(view.sentence.clone());
+    }
+}
+
+/// An answer that is the limit of the clients.
+pub(super) fn busy_clients(_: &Sought<'_>, view: &SearchView, findings: &mut Findings) {
+    if view.outcome == SearchOutcome::Clients {
+        findings.invalid.push(view.sentence.clone());
+    }
+}
+
+/// Probes that broke. At rates up to the upper end of the answer that is a failed trial like any
+/// other, above it is where the store breaks.
+pub(super) fn failed_probes(sought: &Sought<'_>, view: &SearchView, findings: &mut Findings) {
+    let (mut above, mut within) = (Vec::new(), Vec::new());
+    for block in &sought.blocks {
+        let Some((_, hi)) = block.rate().and_then(|rate| rate.interval()) else { continue };
+        for (seen, point) in block.pairs().filter(|(s, _)| s.broke && s.purpose != Purpose::Peak) {
+            let is_above = seen.rate_per_s as f64 > hi.ceil();
+            if is_above { &mut above } else { &mut within }.push((seen, point));
+        }
+    }
+    let told = |broken: &[(&Seen, &Point)], at: &str| {
+        let (seen, point) = broken.iter().min_by_key(|(s, _)| s.rate_per_s)?;
+        let why = point.failure.as_ref().map(ToString::to_string);
+        Some(format!(
+            "{}{} of {} probes failed at rates {at} the answer, the lowest at {}: {}",
+            sought.place(),
+            broken.len(),
+            view.tried,
+            per_s(seen.rate_per_s as f64),
+            why.unwrap_or_else(|| "nothing was answered".into())
+        ))
+    };
+    findings.invalid.extend(told(&within, "no higher than"));
+    findings.footnotes.extend(told(&above, "above"));
+}
+
+/// Probes that missed a limit since the generator was late.
+pub(super) fn late_generator(sought: &Sought<'_>, _: &SearchView, findings: &mut Findings) {
+    let (late, missed) = blamed(sought, Blame::Generator);
+    if late as f64 > BLAMED_MAX * missed as f64 {
+        findings.invalid.push(format!(
+            "{}in {late} of {missed} probes that missed a limit the generator itself sent more \
+             requests late than may be beyond it, although a client was free: give it CPUs of its \
+             own or more --threads, or measure on a quieter machine",
+            sought.place()
+        ));
+    }
+}
+
+/// Probes that missed a limit for which others may be to blame.
+pub(super) fn disturbed_probes(sought: &Sought<'_>, _: &SearchView, findings: &mut Findings) {
+    let (disturbed, missed) = blamed(sought, Blame::Others);
+    let text = format!(
+        "{}in {disturbed} of {missed} probes that missed a limit others had the CPUs of generator \
+         or server for longer than requests may be beyond it",
+        sought.place()
+    );
+    if disturbed as f64 > BLAMED_MAX * missed as f64 {
+        let cure = "stop what else runs there, or measure on a quieter machine";
+        let words = format!("{text}, so the store may bear more: {cure}");
+        findings.not_steady("others took the CPUs", words);
+    } else if disturbed > 0 {
+        findings.footnotes.push(text + "; they count like any other");
+    }
+}
+
+/// For how many probes that missed a limit somebody may be to blame, and of how many.
+fn blamed(sought: &Sought<'_>, who: Blame) -> (usize, usize) {
+    let blamed = sought.blamed();
+    (blamed.iter().filter(|blame| **blame == Some(who)).count(), blamed.len())
+}
+
+/// Probes that contradict each other.
+pub(super) fn contradictions(sought: &Sought<'_>, _: &SearchView, findings: &mut Findings) {
+    let (against, probes) = sought.contradictions();
+    if against as f64 > CONTRADICTED_MAX * probes as f64 {
+        let sentence = format!(
+            "{}{against} of {probes} probes surely had more requests beyond a limit than may be, \
+             at rates no higher than one that held: store or machine changed meanwhile, measure \
+             on a quieter machine or with a longer --probe",
+            sought.place()
+        );
+        findings.not_steady("store or machine changed while they were searched", sentence);
+    }
+}
+
+/// An interval that is too wide for an answer.
+pub(super) fn wide_interval(sought: &Sought<'_>, _: &SearchView, findings: &mut Findings) {
+    let mut intervals = sought.blocks.iter().filter_map(|block| block.rate()?.interval());
+    if let Some((lo, hi)) = intervals.find(|(lo, hi)| *hi > lo * WIDTH_MAX) {
+        let sentence = format!(
+            "{}the interval reaches from {} to {}, probes disagree by more than half: measure on \
+             a quieter machine, or with more --rounds and a longer --probe",
+            sought.place(),
+            per_s(lo),
+            per_s(hi)
+        );
+        findings.not_steady("probes of the search disagree", sentence);
+    }
+}

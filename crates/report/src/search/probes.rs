@@ -1,0 +1,78 @@
+//! The probes of a search, as they are listed.
+
+use model::{Blame, OperationResult, Point, Slo};
+use stats::search::{Purpose, Seen};
+use stats::tail::{Judgement, Tail};
+
+use super::sought::{Sought, Tried};
+use crate::view::{BeyondView, ProbeReason, ProbeVerdict, ProbeView, Time};
+
+impl Sought<'_> {
+    /// Those of a block, but for rests at which the store had come to rest.
+    pub(super) fn probes(&self, block: &Tried<'_>) -> Vec<ProbeView> {
+        let listed = |(_, (seen, _)): &(usize, (&Seen, &Point))| {
+            seen.purpose != Purpose::Rest || !seen.at_rest
+        };
+        let numbered = block.pairs().enumerate().filter(listed);
+        numbered.map(|(i, (seen, point))| self.probe(block, i, seen, point)).collect()
+    }
+
+    fn probe(&self, block: &Tried<'_>, index: usize, seen: &Seen, point: &Point) -> ProbeView {
+        let whole = point.whole();
+        let timeout_ns = self.recorded.header.plan.timeout_ns;
+        let times = whole.map(|o| o.counts.times(&o.response, timeout_ns));
+        let quantile = |q| times.as_ref()?.quantile(q).filter(|time| *time != Time::Of(0));
+        let share = |o: &OperationResult| o.counts.error as f64 / o.counts.total().max(1) as f64;
+        ProbeView {
+            block: block.trial.block,
+            number: index as u32 + 1,
+            purpose: seen.purpose,
+            rate_per_s: (seen.rate_per_s > 0).then_some(seen.rate_per_s),
+            length_s: seen.length_ns as f64 / 1e9,
+            answered_per_s: seen.answered_per_s,
+            response_ns_p50: quantile(0.5),
+            response_ns_p99: quantile(0.99),
+            error_share: whole.map(share),
+            taken_share: point.disturbance.share_of(point.length_ns),
+            beyond: self.beyond(seen),
+            verdict: verdict(block, seen),
+            reason: self.reason(block, seen, point),
+            failure: point.failure.as_ref().map(ToString::to_string),
+        }
+    }
+
+    fn beyond(&self, seen: &Seen) -> Vec<BeyondView> {
+        let counted = self.search.slos.iter().filter(|s| seen.batches.contains_key(&s.limit_ns()));
+        let beyond = |slo: &Slo| BeyondView {
+            limit: slo.to_string(),
+            share: Tail::of([seen.batches(slo.limit_ns())]).share(),
+        };
+        counted.map(beyond).collect()
+    }
+
+    fn reason(&self, block: &Tried<'_>, seen: &Seen, point: &Point) -> Option<ProbeReason> {
+        match seen.purpose {
+            _ if seen.broke => None,
+            Purpose::Peak => None,
+            Purpose::Rest => Some(ProbeReason::StillSlow),
+            _ if seen.fell_behind => Some(ProbeReason::QueueGrew),
+            _ if block.settings.keeps_limits(seen) => None,
+            Purpose::Bracket | Purpose::Confirm | Purpose::Hold => {
+                self.search.blame(point).map(|blame| match blame {
+                    Blame::Others => ProbeReason::OthersHadCpus,
+                    Blame::Generator => ProbeReason::GeneratorLate,
+                })
+            }
+        }
+    }
+}
+
+fn verdict(block: &Tried<'_>, seen: &Seen) -> Option<ProbeVerdict> {
+    match block.settings.judge(seen) {
+        _ if seen.broke => Some(ProbeVerdict::Broke),
+        _ if !seen.is_judged() => None,
+        Judgement::Pass => Some(ProbeVerdict::Holds),
+        Judgement::Fail => Some(ProbeVerdict::Missed),
+        Judgement::Undecided => Some(ProbeVerdict::Undecided),
+    }
+}
