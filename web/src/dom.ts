@@ -66,6 +66,28 @@ export function tableHead(columns: readonly string[]): HTMLTableSectionElement {
   return h("thead", {}, h("tr", {}, columns.map((name) => h("th", { scope: "col" }, name))));
 }
 
+/** A column of a table: its name, and what a row has in it. */
+export type Column<T> = readonly [name: string, cell: (row: T) => Child | Child[]];
+
+/** A table whose rows become cards on narrow screens; the first column heads a row, and each list is a body. */
+export function cards<T>(columns: readonly Column<T>[], bodies: readonly (readonly T[])[], kind = ""): HTMLTableElement {
+  const cell = (row: T, [name, content]: Column<T>, i: number): HTMLElement => {
+    return i === 0 ? h("th", { scope: "row" }, h("div", {}, content(row))) : labelled(name, content(row));
+  };
+  const rows = bodies.map((body) => h("tbody", {}, body.map((row) => h("tr", {}, columns.map((column, i) => cell(row, column, i))))));
+  return h("table", { class: `cards ${kind}`.trim() }, tableHead(columns.map(([name]) => name)), rows);
+}
+
+/** What stands smaller below a cell's content. */
+export function sub(...children: Child[]): HTMLElement {
+  return h("span", { class: "sub" }, ...children);
+}
+
+/** Words, by default a dash, in the place of what there is not. */
+export function none(words = "–"): HTMLElement {
+  return h("span", { class: "none" }, words);
+}
+
 const CHIP_GLYPHS: Record<string, string> = { good: "✓", bad: "✕", doubt: "?", warn: "!", plain: "" };
 
 /** A sentence whose parts in backticks are set as code. */

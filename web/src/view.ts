@@ -55,9 +55,6 @@ export interface Counts {
   errors_by_class: Record<string, number>;
   /** Of each class the words of one failure; absent where nothing failed. */
   error_examples?: Record<string, string>;
-  verified: number;
-  lock_waits: number;
-  lock_attempts: number;
   lock_broken: number;
   lock_timeouts: number;
 }
@@ -89,7 +86,6 @@ export interface RowCharts {
   hit_series: (number | null)[][];
   /** Length of an interval of `rate_series` and `hit_series`, seconds. */
   interval_s: number;
-  rate_by_block: number[];
   by_block: BlockPoint[];
 }
 
@@ -97,16 +93,7 @@ export interface RowCharts {
 export interface BlockPoint {
   block: number;
   rate_per_s: number;
-  service_ns_mean: number;
-  service_ns_p50: number | null;
-  service_ns_p99: number | null;
-  service_ns_p999: number | null;
   ok: number;
-  not_ok: number;
-  /** Nanoseconds of a client without preparing, checking and saving again. */
-  free_ns: number;
-  /** Nanoseconds of all clients in which they saved again what cleans had removed. */
-  restoring_ns: number;
 }
 
 /** Target × workload × load × operation. */

@@ -236,7 +236,7 @@ describe("charts", () => {
   it("draw no interval beyond twice its bar", () => {
     const row = variants.sessions().cells[0] as Row;
     const blocks = [900, 1000, 1100];
-    row.charts = { ...(row.charts as NonNullable<Row["charts"]>), rate_by_block: blocks };
+    row.charts = { ...(row.charts as NonNullable<Row["charts"]>), by_block: blocks.map((rate, block) => ({ block, rate_per_s: rate, ok: 1 })) };
     const drawn = (hi: number | null): [number, boolean] => {
       row.metrics["rate_per_s"] = { center: 1000, lo: hi === null ? null : 1, hi };
       return [highest(row), goesOn(row)];

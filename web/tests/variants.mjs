@@ -67,7 +67,7 @@ function fewBlocks(blocks, of) {
   for (const row of view.cells) {
     row.blocks = blocks;
     row.metrics = Object.fromEntries(Object.entries(row.metrics).map(([name, value]) => [name, of(value)]));
-    for (const list of [row.charts.rate_by_block, row.charts.rate_series, row.charts.by_block]) list.length = blocks;
+    for (const list of [row.charts.rate_series, row.charts.by_block]) list.length = blocks;
   }
   for (const comparison of view.comparisons) {
     Object.assign(comparison, { blocks, ratio: of(comparison.ratio), verdict: "undecided", doubt });
@@ -181,7 +181,7 @@ export function missingBlock() {
   const view = sessions();
   for (const row of view.cells.filter((r) => r.target === "files")) {
     row.blocks -= 1;
-    for (const list of [row.charts.rate_series, row.charts.rate_by_block, row.charts.by_block]) list.splice(1, 1);
+    for (const list of [row.charts.rate_series, row.charts.by_block]) list.splice(1, 1);
   }
   return view;
 }

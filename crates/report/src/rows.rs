@@ -321,7 +321,6 @@ fn charts(
         },
         hit_series: of_reads.map(hits).filter(|series| !series.is_empty()).collect(),
         interval_s,
-        rate_by_block: usable.iter().map(|p| p.result.rate_per_s).collect(),
         by_block: usable.iter().map(|p| block_point(p, timeout_ns)).collect(),
     }
 }

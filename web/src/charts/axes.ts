@@ -32,6 +32,30 @@ export function timeAxis(logs: readonly number[], name = "") {
   };
 }
 
+/** A vertical axis from 0 on, or a logarithmic one. */
+export function valueAxis(name: string, tick: (value: number) => string, isLog = false) {
+  const base = axis();
+  return {
+    ...(isLog ? { type: "log" as const } : { type: "value" as const, min: 0 }),
+    name,
+    ...base,
+    nameTextStyle: { ...base["nameTextStyle"], align: "left" as const },
+    axisLabel: { ...base["axisLabel"], formatter: (n: number) => tick(n) },
+  };
+}
+
+/** A horizontal axis of seconds. */
+export function secondsAxis() {
+  const base = axis();
+  return {
+    type: "value" as const,
+    min: 0,
+    ...base,
+    axisLabel: { ...base["axisLabel"], formatter: (s: number) => `${Number(s.toPrecision(4))} s` },
+    splitLine: { show: false },
+  };
+}
+
 /** A horizontal axis of rates from 0 on. */
 export function rateAxis(name: string) {
   const base = axis();

@@ -7,9 +7,10 @@ import { CustomChart, LineChart } from "echarts/charts";
 import { DataZoomInsideComponent, GridComponent, LegendPlainComponent, MarkLineComponent, TooltipComponent } from "echarts/components";
 import * as echarts from "echarts/core";
 import { SVGRenderer } from "echarts/renderers";
-import type { EChartsOption } from "echarts";
+import type { CustomSeriesOption, EChartsOption, LineSeriesOption } from "echarts";
 import { h } from "../dom";
 import * as theme from "../theme";
+import type { View } from "../view";
 
 echarts.use([
   CustomChart,
@@ -90,6 +91,41 @@ export function filled({ color, hollow }: theme.Look): { color: string; borderCo
 export function endMarked(data: readonly [number, number | null][], look: theme.Look): { value: [number, number | null]; symbol: string }[] {
   const isLast = (i: number): boolean => (data[i + 1]?.[1] ?? null) === null;
   return data.map((value, i) => ({ value, symbol: isLast(i) ? theme.symbol(look) : "none" }));
+}
+
+/** What a series of its own shapes draws by. */
+export type RenderItem = NonNullable<CustomSeriesOption["renderItem"]>;
+
+/** A line in its look, with a mark at every point; `more` replaces what lines have in common. */
+export function line({ name, look }: LegendEntry, more: LineSeriesOption): LineSeriesOption {
+  const { color, dash, hollow } = look;
+  return {
+    type: "line",
+    name,
+    symbol: theme.symbol(look),
+    symbolSize: 8,
+    showAllSymbol: true,
+    itemStyle: filled(look),
+    emphasis: { disabled: true },
+    ...more,
+    lineStyle: { color, width: hollow ? 1.5 : 2, type: dash.length === 0 ? "solid" : dash, ...more.lineStyle },
+  };
+}
+
+/** Legend entries of targets, each in its look. */
+export function entries(view: View, targets: readonly string[]): LegendEntry[] {
+  const looks = theme.looks(view, theme.current());
+  return targets.map((name) => ({ name, look: looks.get(name) as theme.Look }));
+}
+
+/** What a tooltip is about, as ECharts hands it over: one thing or several. */
+export function items<T>(params: unknown): T[] {
+  return (Array.isArray(params) ? params : [params]) as T[];
+}
+
+/** A tooltip at an upright line; one that snaps stands at the nearest point. */
+export function axisTip(formatter: (params: unknown) => HTMLElement, snap = false): NonNullable<EChartsOption["tooltip"]> {
+  return { trigger: "axis", axisPointer: { type: "line", snap, label: { show: false } }, formatter };
 }
 
 const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Liberation Sans", sans-serif';

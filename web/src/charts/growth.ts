@@ -1,14 +1,13 @@
 /** Cost by size: both axes logarithmic, so that a cost in proportion to the size is a line of slope 1. */
 
-import type { CustomSeriesOption, LineSeriesOption, SeriesOption } from "echarts";
+import type { CustomSeriesOption, SeriesOption } from "echarts";
 import { type Context, paint, targetName } from "../context";
-import { h, labelled, tableHead } from "../dom";
+import { cards, h } from "../dom";
 import * as format from "../format";
 import { loadKey } from "../standing";
-import * as theme from "../theme";
 import type { GrowthPoint, GrowthView } from "../view";
 import { timeAxis } from "./axes";
-import { axis, type Drawing, filled, type LegendEntry, mount, tip, zoom } from "./base";
+import { axis, axisTip, type Drawing, entries, items, type LegendEntry, line, mount, type RenderItem, tip, zoom } from "./base";
 import { type Choice, figure, selector } from "./figure";
 
 /** What grows, as people call it. */
@@ -16,8 +15,6 @@ const NAMES: Record<GrowthView["grows"], string> = { records: "records", records
 
 /** A point as drawn: log10 of the size and of nanoseconds, and of both ends of the interval. */
 type Point = [x: number, y: number, lo: number, hi: number];
-
-type RenderItem = NonNullable<CustomSeriesOption["renderItem"]>;
 
 /** The curves of one profile and load at one operation, a target each. */
 interface Chosen {
@@ -61,22 +58,6 @@ export function slopeText(curve: GrowthView): string {
   return lo === null || hi === null ? two(center) : `${two(center)} (${two(lo)} to ${two(hi)})`;
 }
 
-function line(entry: LegendEntry, drawn: Point[]): LineSeriesOption {
-  const { color, dash, hollow } = entry.look;
-  return {
-    type: "line",
-    name: entry.name,
-    data: drawn,
-    encode: { x: 0, y: 1 },
-    symbol: theme.symbol(entry.look),
-    symbolSize: 9,
-    showAllSymbol: true,
-    itemStyle: filled(entry.look),
-    lineStyle: { color, width: hollow ? 1.5 : 2, type: dash.length === 0 ? "solid" : dash },
-    emphasis: { disabled: true },
-  };
-}
-
 function intervals(entry: LegendEntry, drawn: Point[]): CustomSeriesOption {
   const { color } = entry.look;
   const renderItem: RenderItem = (_, api) => {
@@ -97,16 +78,15 @@ function pointOf(curve: GrowthView, x: number): GrowthPoint | undefined {
   return curve.points.find((point) => Math.abs(Math.log10(point[curve.grows]) - x) < 1e-6);
 }
 
-function growthTip(params: unknown, { curves, grows }: Chosen, looks: Map<string, theme.Look>): HTMLElement {
-  const items = (Array.isArray(params) ? params : [params]) as { seriesName: string; seriesType: string; value: Point }[];
-  const shown = items.filter((item) => item.seriesType === "line");
+function growthTip(params: unknown, { curves, grows }: Chosen, legend: readonly LegendEntry[]): HTMLElement {
+  const shown = items<{ seriesName: string; seriesType: string; value: Point }>(params).filter((item) => item.seriesType === "line");
   const x = shown[0]?.value[0] ?? 0;
   const lines = shown.flatMap(({ seriesName }) => {
     const point = curves.filter((c) => c.target === seriesName).map((c) => pointOf(c, x))[0];
     if (point === undefined) return [];
     const ends = format.interval(point.cost, format.time);
     const value = `${format.time(point.cost.center)}${ends === "" ? "" : ` (${ends})`}`;
-    return [{ name: seriesName, look: looks.get(seriesName), value }];
+    return [{ name: seriesName, look: legend.find(({ name }) => name === seriesName)?.look, value }];
   });
   const other = pointOf(curves.find((c) => pointOf(c, x) !== undefined) as GrowthView, x);
   const foot = other === undefined ? "" : `${format.meanCount(other.records)} records, ${format.meanCount(other.records_of_tag)} of a tag`;
@@ -136,23 +116,18 @@ function axes(all: Point[], grows: GrowthView["grows"]): Pick<Drawing["option"],
 }
 
 function drawing(context: Context, chosen: Chosen): Drawing {
-  const looks = theme.looks(context.view, theme.current());
   const drawn = chosen.curves.map((curve) => ({ curve, at: growthPoints(curve) })).filter(({ at }) => at.length > 0);
-  const legend = drawn.map(({ curve }) => ({ name: curve.target, look: looks.get(curve.target) as theme.Look }));
+  const legend = entries(context.view, drawn.map(({ curve }) => curve.target));
   const series = drawn.flatMap(({ at }, i): SeriesOption[] => {
     const entry = legend[i] as LegendEntry;
-    return [line(entry, at), intervals(entry, at)];
+    return [line(entry, { data: at, encode: { x: 0, y: 1 }, symbolSize: 9 }), intervals(entry, at)];
   });
   return {
     legend,
     label: `Lines of mean service time by ${NAMES[chosen.grows]} for ${format.list(legend.map((entry) => entry.name))}; the same numbers are in the table below.`,
     option: {
       grid: { left: 8, right: 20, top: 28, bottom: 30, containLabel: true },
-      tooltip: {
-        trigger: "axis",
-        axisPointer: { type: "line", snap: true, label: { show: false } },
-        formatter: (params) => growthTip(params, chosen, looks),
-      },
+      tooltip: axisTip((params) => growthTip(params, chosen, legend), true),
       dataZoom: [zoom("xAxisIndex"), zoom("yAxisIndex")],
       ...axes(drawn.flatMap(({ at }) => at), chosen.grows),
       series,
@@ -162,26 +137,19 @@ function drawing(context: Context, chosen: Chosen): Drawing {
 
 /** A line a target: its cost at every size, the slope, and what that says. */
 export function table({ curves, grows }: Chosen): HTMLTableElement {
-  const rows = curves.map((curve) => {
-    const costs = curve.points.map((point) => {
+  const costs = (curve: GrowthView) =>
+    curve.points.map((point) => {
       const ends = format.interval(point.cost, format.time);
-      const title = ends === "" ? undefined : ends;
-      return h("div", { title }, `${format.meanCount(point[grows])}: `, h("span", { class: "nowrap" }, format.time(point.cost.center)));
+      return h("div", { title: ends === "" ? undefined : ends }, `${format.meanCount(point[grows])}: `, h("span", { class: "nowrap" }, format.time(point.cost.center)));
     });
-    return h(
-      "tr",
-      {},
-      h("th", { scope: "row", "data-label": "Store" }, h("div", {}, targetName(curve.target))),
-      labelled(`Time by ${NAMES[grows]}`, costs),
-      labelled("Slope", h("span", { class: "nowrap" }, slopeText(curve))),
-      labelled("The cost", words(curve)),
-    );
-  });
-  return h(
-    "table",
-    { class: "cards" },
-    tableHead(["Store", `Mean service time by ${NAMES[grows]}`, "Slope (95 % interval)", "The cost"]),
-    h("tbody", {}, rows),
+  return cards(
+    [
+      ["Store", ({ target }) => targetName(target)],
+      [`Mean service time by ${NAMES[grows]}`, costs],
+      ["Slope", (curve) => h("span", { class: "nowrap" }, slopeText(curve))],
+      ["The cost", words],
+    ],
+    [curves],
   );
 }
 
@@ -227,7 +195,7 @@ export function growth(context: Context): HTMLElement | null {
     context,
     "chart-growth",
     "Cost by size",
-    "Lower and flatter is better. The slope is the exponent by which the time grows: 0 is a level line, a time that does not depend on the size; at 1 ten times as much takes ten times as long.",
+    "Lower and flatter is better. The slope, with its 95 % interval, is the exponent by which the time grows: 0 is a level line, a time that does not depend on the size; at 1 ten times as much takes ten times as long.",
     [byOperation.element, byPlace.element],
     chart,
   );

@@ -4,9 +4,9 @@ import type { LineSeriesOption } from "echarts";
 import type { Context } from "../context";
 import * as format from "../format";
 import type { OperationGroup } from "../standing";
-import * as theme from "../theme";
 import type { EventView, Row } from "../view";
-import { axis, type Drawing, endMarked, filled, ink, type LegendEntry, mount, tip, zoom } from "./base";
+import { secondsAxis, valueAxis } from "./axes";
+import { axis, axisTip, type Drawing, endMarked, entries, ink, items, line, type LegendEntry, mount, tip, zoom } from "./base";
 import { type Choice, cellSelectors, figure, selector } from "./figure";
 
 const ALL_BLOCKS = -1;
@@ -82,22 +82,17 @@ function marks(events: readonly EventView[], row: Row, block: number): Pick<Line
 
 function lines(over: Over, entry: LegendEntry, row: Row, block: number, events: readonly EventView[]): LineSeriesOption[] {
   const series = over.series(row).map((_, i) => i);
-  const { color, dash } = entry.look;
   return series
     .filter((i) => block === ALL_BLOCKS || blockOf(row, i) === block)
-    .map((i, at) => ({
-      // Blocks repeat each other: of all, the events of the first are told.
-      ...(at === 0 ? marks(events, row, blockOf(row, i)) : {}),
-      type: "line",
-      name: entry.name,
-      id: `${entry.name} ${i}`,
-      data: endMarked(points(over, row, i), entry.look),
-      symbolSize: 8,
-      showAllSymbol: true,
-      itemStyle: filled(entry.look),
-      lineStyle: { color, width: 1.5, opacity: block === ALL_BLOCKS ? 0.62 : 1, type: dash.length === 0 ? "solid" : dash },
-      emphasis: { disabled: true },
-    }));
+    .map((i, at) =>
+      line(entry, {
+        // Blocks repeat each other: of all, the events of the first are told.
+        ...(at === 0 ? marks(events, row, blockOf(row, i)) : {}),
+        id: `${entry.name} ${i}`,
+        data: endMarked(points(over, row, i), entry.look),
+        lineStyle: { width: 1.5, opacity: block === ALL_BLOCKS ? 0.62 : 1 },
+      }),
+    );
 }
 
 interface Item {
@@ -106,67 +101,49 @@ interface Item {
   value: [number, number | null];
 }
 
-function timeTip(over: Over, params: unknown, looks: Map<string, theme.Look>): HTMLElement {
-  const items = (Array.isArray(params) ? params : [params]) as Item[];
-  const at = items[0]?.value[0] ?? 0;
+function timeTip(over: Over, params: unknown, legend: readonly LegendEntry[]): HTMLElement {
+  const shown = items<Item>(params);
+  const at = shown[0]?.value[0] ?? 0;
   const byTarget = new Map<string, number[]>();
-  for (const { seriesName, value } of items) {
+  for (const { seriesName, value } of shown) {
     if (value[1] !== null) byTarget.set(seriesName, [...(byTarget.get(seriesName) ?? []), value[1]]);
   }
   const rows = [...byTarget].map(([name, rates]) => {
     const ends = [Math.min(...rates), Math.max(...rates)].map(over.short);
-    const shown = rates.length === 1 ? (ends[0] as string) : `${ends[0]}–${ends[1]}`;
-    return { name, look: looks.get(name), value: over.long(shown) };
+    const value = rates.length === 1 ? (ends[0] as string) : `${ends[0]}–${ends[1]}`;
+    return { name, look: legend.find((entry) => entry.name === name)?.look, value: over.long(value) };
   });
-  const many = items.length > byTarget.size ? "lowest to highest block" : "";
+  const many = shown.length > byTarget.size ? "lowest to highest block" : "";
   return tip(`after ${format.threeDigits(at)} s`, rows, many);
 }
 
-/** An axis with these marks, and with room for a line at the last of them. */
-function bounded(marks: number[] | undefined, base: { [key: string]: object }): object {
-  if (marks === undefined) return {};
+/** The vertical axis: where there is a most, with these marks, and with room for a line at the last of them. */
+function bounded({ quantity, tick, marks: customValues }: Over): object {
+  const plain = valueAxis(quantity, tick);
+  if (customValues === undefined) return plain;
+  const base = axis();
   return {
-    max: (marks[marks.length - 1] ?? 0) * 1.04,
-    axisTick: { ...base["axisTick"], customValues: marks },
-    splitLine: { ...base["splitLine"], customValues: marks },
+    ...plain,
+    max: (customValues[customValues.length - 1] ?? 0) * 1.04,
+    axisTick: { ...base["axisTick"], customValues },
+    axisLabel: { ...plain.axisLabel, customValues },
+    splitLine: { ...base["splitLine"], customValues },
   };
 }
 
 function drawing(over: Over, context: Context, op: OperationGroup, block: number): Drawing {
-  const looks = theme.looks(context.view, theme.current());
   const rows = op.rows.filter((row) => isDrawn(over, row));
-  const legend = rows.map((row) => ({ name: row.target, look: looks.get(row.target) as theme.Look }));
-  const base = axis();
-  const customValues = over.marks === undefined ? {} : { customValues: over.marks };
+  const legend = entries(context.view, rows.map((row) => row.target));
   return {
     legend,
     label: `Lines of ${over.quantity} over time, one for each block, for ${format.list(legend.map((e) => e.name))}.`,
     note: over === RATE ? tooShort(op) : "",
     option: {
       grid: { left: 8, right: 20, top: 28, bottom: 8, containLabel: true },
-      tooltip: {
-        trigger: "axis",
-        axisPointer: { type: "line", label: { show: false } },
-        formatter: (params) => timeTip(over, params, looks),
-      },
+      tooltip: axisTip((params) => timeTip(over, params, legend)),
       dataZoom: [zoom("xAxisIndex")],
-      xAxis: {
-        type: "value",
-        min: 0,
-        max: "dataMax",
-        ...base,
-        axisLabel: { ...base["axisLabel"], formatter: (s: number) => `${Number(s.toPrecision(4))} s` },
-        splitLine: { show: false },
-      },
-      yAxis: {
-        type: "value",
-        name: over.quantity,
-        min: 0,
-        ...base,
-        ...bounded(over.marks, base),
-        nameTextStyle: { ...base["nameTextStyle"], align: "left" },
-        axisLabel: { ...base["axisLabel"], ...customValues, formatter: (n: number) => over.tick(n) },
-      },
+      xAxis: { ...secondsAxis(), max: "dataMax" },
+      yAxis: bounded(over),
       series: rows.flatMap((row, i) => lines(over, legend[i] as LegendEntry, row, block, context.view.events ?? [])),
     },
   };

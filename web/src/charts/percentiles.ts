@@ -7,7 +7,7 @@ import type { OperationGroup } from "../standing";
 import * as theme from "../theme";
 import type { CurvePoint, Row } from "../view";
 import { timeAxis } from "./axes";
-import { axis, type Drawing, filled, type LegendEntry, mount, tip, zoom } from "./base";
+import { axis, axisTip, type Drawing, entries, items, type LegendEntry, line, mount, tip, zoom } from "./base";
 import { cellSelectors, figure } from "./figure";
 
 /** Quantiles that the axis names, as far as the data reaches. */
@@ -28,21 +28,10 @@ export function points(curve: readonly CurvePoint[]): Point[] {
     .map(({ q, ns }): Point => [position(q), Math.log10(ns), q, ns]);
 }
 
-function line(entry: LegendEntry, drawn: Point[]): LineSeriesOption {
-  const { color, dash, hollow } = entry.look;
+/** A mark only at the quantiles that the axis names. */
+function curveLine(entry: LegendEntry, data: Point[]): LineSeriesOption {
   const symbol = theme.symbol(entry.look);
-  const named = new Set(NAMED);
-  return {
-    type: "line",
-    name: entry.name,
-    data: drawn,
-    symbol: (point: unknown) => (named.has((point as Point)[2]) ? symbol : "none"),
-    symbolSize: 8,
-    showAllSymbol: true,
-    itemStyle: filled(entry.look),
-    lineStyle: { color, width: hollow ? 1.5 : 2, type: dash.length === 0 ? "solid" : dash },
-    emphasis: { disabled: true },
-  };
+  return line(entry, { data, symbol: (point: unknown) => (NAMED.includes((point as Point)[2]) ? symbol : "none") });
 }
 
 function oneIn(q: number): string {
@@ -51,16 +40,12 @@ function oneIn(q: number): string {
   return `one in ${format.threeDigits(n)} takes longer`;
 }
 
-function percentileTip(params: unknown, looks: Map<string, theme.Look>): HTMLElement {
-  const items = (Array.isArray(params) ? params : [params]) as { seriesName: string; value: Point }[];
-  const q = items[0]?.value[2] ?? 0;
-  const lines = items.map(({ seriesName, value }) => {
+function percentileTip(params: unknown, legend: readonly LegendEntry[]): HTMLElement {
+  const shown = items<{ seriesName: string; value: Point }>(params);
+  const q = shown[0]?.value[2] ?? 0;
+  const lines = shown.map(({ seriesName, value }) => {
     const other = Math.abs(value[2] - q) > 1e-9 ? ` at ${format.quantile(value[2])}` : "";
-    return {
-      name: seriesName,
-      look: looks.get(seriesName),
-      value: format.time(value[3]) + other,
-    };
+    return { name: seriesName, look: legend.find(({ name }) => name === seriesName)?.look, value: format.time(value[3]) + other };
   });
   return tip(q === 0 ? "fastest" : format.quantile(q), lines, oneIn(q));
 }
@@ -91,22 +76,17 @@ function axes(all: Point[]): Pick<Drawing["option"], "xAxis" | "yAxis"> {
 }
 
 function drawing(context: Context, op: OperationGroup, curve: (row: Row) => readonly CurvePoint[]): Drawing {
-  const looks = theme.looks(context.view, theme.current());
   const drawn = op.rows.map((row) => ({ row, at: points(curve(row)) })).filter(({ at }) => at.length > 0);
-  const legend = drawn.map(({ row }) => ({ name: row.target, look: looks.get(row.target) as theme.Look }));
+  const legend = entries(context.view, drawn.map(({ row }) => row.target));
   return {
     legend,
     label: `Curves of time by percentile for ${format.list(legend.map((entry) => entry.name))}.`,
     option: {
       grid: { left: 8, right: 28, top: 16, bottom: 8, containLabel: true },
-      tooltip: {
-        trigger: "axis",
-        axisPointer: { type: "line", snap: true, label: { show: false } },
-        formatter: (params) => percentileTip(params, looks),
-      },
+      tooltip: axisTip((params) => percentileTip(params, legend), true),
       dataZoom: [zoom("xAxisIndex"), zoom("yAxisIndex")],
       ...axes(drawn.flatMap(({ at }) => at)),
-      series: drawn.map(({ at }, i) => line(legend[i] as LegendEntry, at)),
+      series: drawn.map(({ at }, i) => curveLine(legend[i] as LegendEntry, at)),
     },
   };
 }

@@ -3,16 +3,13 @@
 import type { CustomSeriesOption, LineSeriesOption, SeriesOption } from "echarts";
 import type { Context } from "../context";
 import * as format from "../format";
-import * as theme from "../theme";
 import { ALL, type RampStage, type RampView, type Value } from "../view";
 import { rateAxis, timeAxis } from "./axes";
-import { type Drawing, filled, type LegendEntry, mount, tip, zoom } from "./base";
+import { axisTip, type Drawing, entries, filled, items, type LegendEntry, line, mount, type RenderItem, tip, zoom } from "./base";
 import { figure, selector } from "./figure";
 
 /** A point as drawn: the rate, and log10 of nanoseconds. */
 type Point = [x: number, y: number];
-
-type RenderItem = NonNullable<CustomSeriesOption["renderItem"]>;
 
 /** What a chart shows. */
 interface Chosen {
@@ -47,20 +44,14 @@ export function rampPoints(ramp: RampView, way: string, operation: string, perce
   });
 }
 
-function line(entry: LegendEntry, drawn: Point[], isDown: boolean): LineSeriesOption {
-  const { color } = entry.look;
-  return {
-    type: "line",
-    name: entry.name,
+function way(entry: LegendEntry, data: Point[], isDown: boolean): LineSeriesOption {
+  return line(entry, {
     id: `${entry.name} ${isDown ? "down" : "up"}`,
-    data: drawn,
-    symbol: theme.symbol(entry.look),
+    data,
     symbolSize: isDown ? 6 : 8,
-    showAllSymbol: true,
     itemStyle: filled({ ...entry.look, hollow: isDown || entry.look.hollow }),
-    lineStyle: { color, width: isDown ? 1 : 2, type: isDown ? [3, 4] : "solid" },
-    emphasis: { disabled: true },
-  };
+    lineStyle: { width: isDown ? 1 : 2, type: isDown ? [3, 4] : "solid" },
+  });
 }
 
 /** The knee as an upright line in a band as wide as its interval. */
@@ -93,11 +84,11 @@ interface Item {
   value: Point;
 }
 
-function rampTip(params: unknown, chosen: Chosen, looks: Map<string, theme.Look>): HTMLElement {
-  const items = ((Array.isArray(params) ? params : [params]) as Item[]).filter((item) => item.seriesType === "line");
-  const rows = items.map(({ seriesName, seriesId, value: [rate, log] }) => ({
+function rampTip(params: unknown, chosen: Chosen, legend: readonly LegendEntry[]): HTMLElement {
+  const shown = items<Item>(params).filter((item) => item.seriesType === "line");
+  const rows = shown.map(({ seriesName, seriesId, value: [rate, log] }) => ({
     name: `${seriesName}${seriesId.endsWith("down") ? ", down" : ""}`,
-    look: looks.get(seriesName),
+    look: legend.find((entry) => entry.name === seriesName)?.look,
     value: `${format.time(10 ** log)} at ${format.rateShort(rate)}/s`,
   }));
   const name = PERCENTILES.find((p) => p.value === chosen.percentile)?.name ?? "";
@@ -105,7 +96,6 @@ function rampTip(params: unknown, chosen: Chosen, looks: Map<string, theme.Look>
 }
 
 function drawing(context: Context, chosen: Chosen): Drawing {
-  const looks = theme.looks(context.view, theme.current());
   const { operation, percentile } = chosen;
   const drawn = chosen.ramps
     .map((ramp) => ({
@@ -114,14 +104,13 @@ function drawing(context: Context, chosen: Chosen): Drawing {
       down: rampPoints(ramp, "down", operation, percentile),
     }))
     .filter(({ up }) => up.length > 0);
-  const legend = drawn.map(({ ramp }) => ({ name: ramp.target, look: looks.get(ramp.target) as theme.Look }));
+  const legend = entries(context.view, drawn.map(({ ramp }) => ramp.target));
   const all = drawn.flatMap(({ up, down }) => [...up, ...down]);
   const isOpen = chosen.ramps.some((ramp) => ramp.times === "response");
   const times = timeAxis(all.map(([, y]) => y), isOpen ? "response time" : "service time");
   const series = drawn.flatMap(({ ramp, up, down }, i): SeriesOption[] => {
     const entry = legend[i] as LegendEntry;
-    const way = down.length === 0 ? [] : [line(entry, down, true)];
-    return [...knee(entry, ramp, [times.min, times.max]), line(entry, up, false), ...way];
+    return [...knee(entry, ramp, [times.min, times.max]), way(entry, up, false), ...(down.length === 0 ? [] : [way(entry, down, true)])];
   });
   return {
     legend,
@@ -129,11 +118,7 @@ function drawing(context: Context, chosen: Chosen): Drawing {
     note: "Solid: the way up; dashed: the way down. The upright line is the knee, its band reaches up to the stage above it, which was too much.",
     option: {
       grid: { left: 8, right: 24, top: 28, bottom: 30, containLabel: true },
-      tooltip: {
-        trigger: "axis",
-        axisPointer: { type: "line", snap: true, label: { show: false } },
-        formatter: (params) => rampTip(params, chosen, looks),
-      },
+      tooltip: axisTip((params) => rampTip(params, chosen, legend), true),
       dataZoom: [zoom("xAxisIndex"), zoom("yAxisIndex")],
       xAxis: rateAxis(isOpen ? "operations/s asked for" : "operations/s answered"),
       yAxis: times,

@@ -5,8 +5,8 @@ import type { Context } from "../context";
 import * as format from "../format";
 import * as theme from "../theme";
 import type { RampBlock, RampView, SaturationSeries } from "../view";
-import { timeAxis } from "./axes";
-import { axis, type Drawing, type LegendEntry, ink, mount, tip, zoom } from "./base";
+import { secondsAxis, timeAxis, valueAxis } from "./axes";
+import { axisTip, type Drawing, items, type LegendEntry, ink, line, mount, tip, zoom } from "./base";
 import { type Choice, figure, selector } from "./figure";
 
 type Point = [x: number, y: number | null];
@@ -149,21 +149,16 @@ function looksOf(panels: readonly Panel[]): Map<string, theme.Look> {
 
 function series(panel: Panel, index: number, looks: Map<string, theme.Look>): LineSeriesOption[] {
   return panel.lines.map(({ name, points, isDots }) => {
-    const color = looks.get(name)?.color ?? "";
-    return {
-      type: "line",
-      name,
+    const look = looks.get(name) as theme.Look;
+    return line({ name, look }, {
       id: `${index} ${name}`,
       xAxisIndex: index,
       yAxisIndex: index,
       data: points,
-      symbol: theme.symbol(looks.get(name) as theme.Look),
       symbolSize: isDots ? 9 : 6,
       showSymbol: isDots === true,
-      itemStyle: { color },
-      lineStyle: { color, width: 1.5, opacity: isDots ? 0 : 1, type: name === "planned" ? [5, 4] : "solid" },
-      emphasis: { disabled: true },
-    };
+      lineStyle: { width: 1.5, opacity: isDots ? 0 : 1, type: name === "planned" ? [5, 4] : "solid" },
+    });
   });
 }
 
@@ -174,9 +169,9 @@ interface Item {
 }
 
 function timeTip(params: unknown, panels: readonly Panel[], looks: Map<string, theme.Look>): HTMLElement {
-  const items = ((Array.isArray(params) ? params : [params]) as Item[]).filter((item) => item.value[1] !== null);
-  const at = items[0]?.value[0] ?? 0;
-  const rows = items.map(({ seriesName, seriesId, value }) => {
+  const shown = items<Item>(params).filter((item) => item.value[1] !== null);
+  const at = shown[0]?.value[0] ?? 0;
+  const rows = shown.map(({ seriesName, seriesId, value }) => {
     const panel = panels[Number.parseInt(seriesId, 10)] as Panel;
     const name = panel.lines.length > 1 || seriesName === "p99" ? seriesName : panel.title;
     return { name, look: looks.get(seriesName), value: panel.full(value[1] as number) };
@@ -189,31 +184,19 @@ function step(most: number): number {
   return 2 ** Math.max(0, Math.ceil(Math.log2(Math.max(1, most) / 4)));
 }
 
-function yAxis(panel: Panel, index: number, base: ReturnType<typeof axis>): object {
+function yAxis(panel: Panel, index: number): object {
   const values = panel.lines.flatMap(({ points }) => points.flatMap(([, y]) => (y === null ? [] : [y])));
   if (panel.isLog && values.length > 0) return { ...timeAxis(values, panel.title), gridIndex: index };
   const most = Math.max(0, ...values);
   const interval = step(most);
   const binary = panel.isBinary && most > 0 ? { interval, max: Math.ceil(most / interval) * interval } : {};
   const least = panel.least !== undefined && most < panel.least ? { max: panel.least } : {};
-  return {
-    type: "value",
-    gridIndex: index,
-    name: panel.title,
-    min: 0,
-    ...base,
-    splitNumber: 3,
-    nameTextStyle: { ...base["nameTextStyle"], align: "left" },
-    axisLabel: { ...base["axisLabel"], formatter: (n: number) => panel.tick(n) },
-    ...binary,
-    ...least,
-  };
+  return { ...valueAxis(panel.title, panel.tick), gridIndex: index, splitNumber: 3, ...binary, ...least };
 }
 
 function drawing(ramp: RampView, block: RampBlock): Drawing {
   const panels = panelsOf(block);
   const looks = looksOf(panels);
-  const base = axis();
   const tops: number[] = [];
   let height = TOP;
   for (const panel of panels) {
@@ -232,22 +215,13 @@ function drawing(ramp: RampView, block: RampBlock): Drawing {
       axisPointer: { link: [{ xAxisIndex: "all" }], lineStyle: { color: ink().muted } },
       // Without bounds of its own, so that all begin at the same place.
       grid: panels.map((panel, i) => ({ left: 76, right: 16, top: tops[i] as number, height: panel.height, outerBoundsMode: "none" as const })),
-      tooltip: {
-        trigger: "axis",
-        axisPointer: { type: "line", label: { show: false } },
-        formatter: (params) => timeTip(params, panels, looks),
-      },
+      tooltip: axisTip((params) => timeTip(params, panels, looks)),
       dataZoom: [zoom("xAxisIndex", panels.map((_, i) => i))],
-      xAxis: panels.map((_, i) => ({
-        type: "value" as const,
-        gridIndex: i,
-        min: 0,
-        max: Math.max(...ends),
-        ...base,
-        axisLabel: { ...base["axisLabel"], show: i === last, formatter: (s: number) => `${Number(s.toPrecision(4))} s` },
-        splitLine: { show: false },
-      })),
-      yAxis: panels.map((panel, i) => yAxis(panel, i, base)) as object[],
+      xAxis: panels.map((_, i) => {
+        const base = secondsAxis();
+        return { ...base, gridIndex: i, max: Math.max(...ends), axisLabel: { ...base.axisLabel, show: i === last } };
+      }),
+      yAxis: panels.map(yAxis) as object[],
       series: panels.flatMap((panel, i) => series(panel, i, looks)),
     },
   };

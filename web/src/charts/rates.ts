@@ -6,7 +6,8 @@ import * as format from "../format";
 import type { Group } from "../standing";
 import * as theme from "../theme";
 import type { Row } from "../view";
-import { axis, type Drawing, ink, type LegendEntry, mount, tip, zoom } from "./base";
+import { valueAxis } from "./axes";
+import { axis, type Drawing, entries, ink, type LegendEntry, mount, type RenderItem, tip, zoom } from "./base";
 import { figure, groupName, selector } from "./figure";
 
 const RATE = "rate_per_s";
@@ -17,9 +18,14 @@ const DRAWN = 2;
 /** How many times its highest value a column takes, with its mark. */
 const ROOM = 1.06;
 
+/** The rates of single blocks. */
+function byBlock(row: Row): number[] {
+  return (row.charts?.by_block ?? []).map((block) => block.rate_per_s);
+}
+
 /** Up to which rate a row's interval is drawn. */
 function limit(row: Row): number {
-  return DRAWN * Math.max(row.metrics[RATE]?.center ?? 0, ...(row.charts?.rate_by_block ?? []));
+  return DRAWN * Math.max(row.metrics[RATE]?.center ?? 0, ...byBlock(row));
 }
 
 /** Whether a row's interval goes on beyond what is drawn of it. */
@@ -30,9 +36,9 @@ export function goesOn(row: Row): boolean {
 /** The largest rate that is drawn of a row. */
 export function highest(row: Row): number {
   const { center = 0, hi = null } = row.metrics[RATE] ?? {};
-  return Math.max(center, Math.min(hi ?? 0, limit(row)), ...(row.charts?.rate_by_block ?? []));
+  return Math.max(center, Math.min(hi ?? 0, limit(row)), ...byBlock(row));
 }
-type RenderItem = NonNullable<CustomSeriesOption["renderItem"]>;
+
 type Api = Parameters<RenderItem>[1];
 type Shape = Exclude<ReturnType<RenderItem>, null | undefined>;
 
@@ -133,7 +139,7 @@ function series(group: Group, index: number, entry: LegendEntry, rows: (Row | un
       const { lo, hi } = value;
       const top = Math.min(hi ?? 0, limit(row));
       const interval = lo === null || hi === null ? [] : whisker(spot, lo, top, goesOn(row), colours.text);
-      const blocks = dots(spot, row.charts?.rate_by_block ?? [], entry.look, colours.ground);
+      const blocks = dots(spot, byBlock(row), entry.look, colours.ground);
       const { y, height } = params.coordSys as unknown as { y: number; height: number };
       const children = [hit(spot, y, height), bar(spot, value.center, entry.look), ...blocks, ...interval, mark(spot, highest(row), entry.look, colours.ground)];
       return { type: "group", children };
@@ -146,7 +152,7 @@ function rateTip(group: Group, { name, look }: LegendEntry, row: Row | undefined
   const value = row?.metrics[RATE];
   if (row === undefined || value === undefined) return tip(name, []);
   const ends = format.interval(value, format.rate);
-  const blocks = (row.charts?.rate_by_block ?? []).map(format.rate);
+  const blocks = byBlock(row).map(format.rate);
   return tip(
     `${format.operationTitle(row.operation)}, ${format.load(group.load)}`,
     [{ name, look, value: `${format.rate(value.center)} operations/s` }],
@@ -155,9 +161,8 @@ function rateTip(group: Group, { name, look }: LegendEntry, row: Row | undefined
 }
 
 function drawing(context: Context, group: Group): Drawing {
-  const looks = theme.looks(context.view, theme.current());
   const names = [...new Set(group.operations.flatMap((op) => op.rows.map((row) => row.target)))];
-  const legend = names.map((name): LegendEntry => ({ name, look: looks.get(name) as theme.Look }));
+  const legend = entries(context.view, names);
   const rowsOf = (name: string): (Row | undefined)[] =>
     group.operations.map((op) => op.rows.find((row) => row.target === name));
   const base = axis();
@@ -177,14 +182,7 @@ function drawing(context: Context, group: Group): Drawing {
         axisLabel: { ...base["axisLabel"], color: ink().text, hideOverlap: false, interval: 0, lineHeight: 14, width: 84, overflow: "break" },
         splitLine: { show: false },
       },
-      yAxis: {
-        type: "value",
-        name: "operations/s",
-        min: 0,
-        ...base,
-        nameTextStyle: { ...base["nameTextStyle"], align: "left" },
-        axisLabel: { ...base["axisLabel"], formatter: (n: number) => format.rateShort(n) },
-      },
+      yAxis: valueAxis("operations/s", format.rateShort),
       series: legend.map((entry, i) => series(group, i, entry, rowsOf(entry.name))),
     },
   };

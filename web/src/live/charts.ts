@@ -1,7 +1,8 @@
 /** The charts of a run under way: rate and p99, and under them what server and generator took. */
 
 import type { EChartsOption, LineSeriesOption } from "echarts";
-import { axis, type Chart, type Drawing, endMarked, filled, ink, mount, tip, zoom } from "../charts/base";
+import { valueAxis } from "../charts/axes";
+import { axis, axisTip, type Chart, type Drawing, endMarked, ink, items, line, mount, tip, zoom } from "../charts/base";
 import { type Choice, selector } from "../charts/figure";
 import { h } from "../dom";
 import * as format from "../format";
@@ -174,44 +175,24 @@ const KINDS: readonly Kind[] = [
   },
 ];
 
-function series(line: Line): LineSeriesOption {
-  const { color, dash } = line.look;
-  return {
-    type: "line",
-    name: line.name,
-    id: line.name,
-    data: endMarked(line.data.map(([at_s, value]) => [at_s, value]), line.look).map((datum, i) => {
-      const isBound = line.data[i]?.[2] === 1;
-      return isBound ? { value: line.data[i] as Datum, symbol: "triangle" } : datum;
-    }),
-    symbolSize: 8,
-    showAllSymbol: true,
-    itemStyle: filled(line.look),
-    // Planned rates and the generator stay behind the stores.
-    z: line.look.hollow ? 2 : 3,
-    lineStyle: { color, width: 1.6, type: dash.length === 0 ? "solid" : dash },
-    emphasis: { disabled: true },
-  };
-}
-
-interface Item {
-  seriesName: string;
-  value: Datum;
+function series(drawn: Line): LineSeriesOption {
+  const data = endMarked(drawn.data.map(([at_s, value]) => [at_s, value]), drawn.look).map((datum, i) => {
+    const isBound = drawn.data[i]?.[2] === 1;
+    return isBound ? { value: drawn.data[i] as Datum, symbol: "triangle" } : datum;
+  });
+  // Planned rates and the generator stay behind the stores.
+  return line(drawn, { id: drawn.name, data, z: drawn.look.hollow ? 2 : 3, lineStyle: { width: 1.6 } });
 }
 
 function tooltip(kind: Kind, lines: Line[]): NonNullable<EChartsOption["tooltip"]> {
-  const shown = new Map(lines.map((line) => [line.name, line.look]));
-  return {
-    trigger: "axis",
-    axisPointer: { type: "line", label: { show: false } },
-    formatter: (params: unknown) => {
-      const items = (Array.isArray(params) ? params : [params]) as Item[];
-      const rows = items.flatMap(({ seriesName, value }) =>
-        value[1] === null ? [] : [{ name: seriesName, look: shown.get(seriesName), value: `${value[2] === 1 ? "≥ " : ""}${kind.print(value[1])}` }],
-      );
-      return tip(`at ${clock(items[0]?.value[0] ?? 0)}`, rows);
-    },
-  };
+  const looks = new Map(lines.map(({ name, look }) => [name, look]));
+  return axisTip((params) => {
+    const shown = items<{ seriesName: string; value: Datum }>(params);
+    const rows = shown.flatMap(({ seriesName, value }) =>
+      value[1] === null ? [] : [{ name: seriesName, look: looks.get(seriesName), value: `${value[2] === 1 ? "≥ " : ""}${kind.print(value[1])}` }],
+    );
+    return tip(`at ${clock(shown[0]?.value[0] ?? 0)}`, rows);
+  });
 }
 
 function drawing(kind: Kind, store: Store, shown_s: number): Drawing {
@@ -238,14 +219,7 @@ function drawing(kind: Kind, store: Store, shown_s: number): Drawing {
         axisLabel: { ...base["axisLabel"], formatter: clock, showMinLabel: false, showMaxLabel: false },
         splitLine: { show: false },
       },
-      yAxis: {
-        type: kind.isLog ? "log" : "value",
-        name: kind.quantity,
-        ...(kind.isLog ? {} : { min: 0 }),
-        ...base,
-        nameTextStyle: { ...base["nameTextStyle"], align: "left" },
-        axisLabel: { ...base["axisLabel"], formatter: (n: number) => kind.tick(n) },
-      },
+      yAxis: valueAxis(kind.quantity, kind.tick, kind.isLog),
       series: lines.map(series),
     },
   };

@@ -1,7 +1,7 @@
 /** The recommendation table: what each shop should use, by these measurements. */
 
 import { type Context, targetName } from "../context";
-import { chip, h, labelled, prose, section, tableHead } from "../dom";
+import { cards, chip, type Column, h, prose, section, sub } from "../dom";
 import * as format from "../format";
 import type { AdviceView } from "../view";
 import { ownWeights } from "./weights";
@@ -12,42 +12,24 @@ function agreement(value: string): HTMLElement {
   return chip("doubt", value);
 }
 
-function row(advice: AdviceView): HTMLTableRowElement {
-  const ours = advice.recommended;
-  return h(
-    "tr",
-    {},
-    h("th", { scope: "row", "data-label": "Shop" }, h("div", {}, advice.shop)),
-    labelled(
-      "Size",
-      advice.size,
-      h("span", { class: "sub" }, format.plural(advice.clients, "concurrent request")),
-    ),
-    labelled("As delivered", targetName(advice.factory)),
-    labelled("Source recommends", targetName(advice.source_recommends)),
-    labelled(
-      "These measurements",
-      ours === null ? h("span", { class: "doubt" }, "cannot say") : h("strong", {}, targetName(ours)),
-    ),
-    labelled("Why", prose(advice.why)),
-    labelled("Against the source", agreement(advice.agreement)),
-  );
-}
+const COLUMNS: readonly Column<AdviceView>[] = [
+  ["Shop", ({ shop }) => shop],
+  ["Size", ({ size, clients }) => [size, sub(format.plural(clients, "concurrent request"))]],
+  ["As delivered", ({ factory }) => targetName(factory)],
+  ["Source recommends", ({ source_recommends: theirs }) => targetName(theirs)],
+  ["These measurements", ({ recommended: ours }) => (ours === null ? h("span", { class: "doubt" }, "cannot say") : h("strong", {}, targetName(ours)))],
+  ["Why", ({ why }) => prose(why)],
+  ["Against the source", (row) => agreement(row.agreement)],
+];
 
 /** The table, and what it rests on; null for a study without one. */
 export function advice(context: Context): HTMLElement | null {
   const { view } = context;
   if (view.advice.length === 0) return null;
-  const columns = ["Shop", "Size", "As delivered", "Source recommends", "These measurements", "Why", "Against the source"];
   return section(
     "advice",
     "What to pick",
-    h(
-      "table",
-      { class: "cards advice" },
-      tableHead(columns),
-      h("tbody", {}, view.advice.map((entry) => row(entry))),
-    ),
+    cards(COLUMNS, [view.advice], "advice"),
     view.advice_basis ? h("p", { class: "hint" }, prose(view.advice_basis)) : null,
     ownWeights(context),
   );

@@ -1,7 +1,7 @@
 /** Statements of others, judged by these measurements. */
 
 import type { Context } from "../context";
-import { chip, fold, h, labelled, prose, section, tableHead } from "../dom";
+import { cards, chip, type Column, fold, h, none, prose, section, sub } from "../dom";
 import * as format from "../format";
 import type { ClaimView } from "../view";
 
@@ -11,28 +11,19 @@ function verdict(word: string): HTMLElement {
   return chip(word === "not run" ? "plain" : "doubt", word);
 }
 
-function row(claim: ClaimView): HTMLTableRowElement {
-  const measured = claim.measured;
-  return h(
-    "tr",
-    { id: `claim-${claim.id}` },
-    h(
-      "th",
-      { scope: "row", "data-label": "Statement" },
-      h("div", {}, claim.text, h("span", { class: "sub" }, claim.source)),
-    ),
-    labelled("Verdict", verdict(claim.verdict)),
-    labelled("Expected", claim.expected),
-    labelled(
-      "Measured",
-      measured === null
-        ? h("span", { class: "none" }, format.NONE)
-        : h("span", { class: "nowrap" }, format.ratioWithInterval(measured)),
-      claim.workload === null ? null : h("span", { class: "sub" }, `on ${claim.workload}`),
-    ),
-    labelled("Explanation", prose(claim.note)),
-  );
-}
+const COLUMNS: readonly Column<ClaimView>[] = [
+  ["Statement", ({ id, text, source }) => h("span", { id: `claim-${id}` }, text, sub(source))],
+  ["Verdict", (claim) => verdict(claim.verdict)],
+  ["Expected", ({ expected }) => expected],
+  [
+    "Measured",
+    ({ measured, workload }) => [
+      measured === null ? none() : h("span", { class: "nowrap" }, format.ratioWithInterval(measured)),
+      workload === null ? null : sub(`on ${workload}`),
+    ],
+  ],
+  ["Explanation", ({ note }) => prose(note)],
+];
 
 /** The table of claims; null for a study without any. */
 export function claims(context: Context): HTMLElement | null {
@@ -46,14 +37,6 @@ export function claims(context: Context): HTMLElement | null {
     "claims",
     "Claims",
     h("p", { class: "hint" }, `Of ${format.plural(all.length, "statement")}: ${format.list(tally)}.`),
-    fold(
-      `Table of ${format.plural(all.length, "statement")}`,
-      h(
-        "table",
-        { class: "cards claims" },
-        tableHead(["Statement", "Verdict", "Expected", "Measured", "Explanation"]),
-        h("tbody", {}, all.map(row)),
-      ),
-    ),
+    fold(`Table of ${format.plural(all.length, "statement")}`, cards(COLUMNS, [all], "claims")),
   );
 }

@@ -1,7 +1,7 @@
 /** The facts of machine and servers under which it was measured, by group. */
 
 import type { Context } from "../context";
-import { chip, h, prose, section } from "../dom";
+import { chip, h, prose, section, sub } from "../dom";
 import * as format from "../format";
 import type { Condition } from "../view";
 
@@ -24,7 +24,7 @@ function group(name: string, facts: Condition[]): HTMLElement {
       "summary",
       {},
       h("span", { class: "group-name" }, name),
-      h("span", { class: "sub" }, format.plural(facts.length, "fact")),
+      sub(format.plural(facts.length, "fact")),
       warnings > 0 ? chip("warn", format.plural(warnings, "warning")) : null,
     ),
     h("dl", {}, facts.map(fact)),

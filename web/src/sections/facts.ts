@@ -1,34 +1,22 @@
 /** Numbers about stores, and what happened to them in the course of trials. */
 
 import { type Context, targetName } from "../context";
-import { fold, h, labelled, section, tableHead } from "../dom";
+import { cards, type Column, fold, section, sub } from "../dom";
 import * as format from "../format";
 import type { EventView, FactView } from "../view";
 
-function factsTable(facts: readonly FactView[]): HTMLElement {
-  const row = (fact: FactView): HTMLElement =>
-    h(
-      "tr",
-      {},
-      h("th", { scope: "row" }, h("div", {}, targetName(fact.target), h("span", { class: "sub" }, fact.workload))),
-      labelled("Number", fact.label),
-      labelled("Value", fact.shown),
-      labelled("Says", fact.source),
-    );
-  return h("table", { class: "cards" }, tableHead(["Store and workload", "Number", "Value", "Says"]), h("tbody", {}, facts.map(row)));
-}
+const FACTS: readonly Column<FactView>[] = [
+  ["Store and workload", (fact) => [targetName(fact.target), sub(fact.workload)]],
+  ["Number", (fact) => fact.label],
+  ["Value", (fact) => fact.shown],
+  ["Says", (fact) => fact.source],
+];
 
-function eventsTable(events: readonly EventView[]): HTMLElement {
-  const row = (event: EventView): HTMLElement =>
-    h(
-      "tr",
-      {},
-      h("th", { scope: "row" }, h("div", {}, targetName(event.target), h("span", { class: "sub" }, `${event.workload}, block ${event.block + 1}`))),
-      labelled("When", `${format.threeDigits(event.at_s)} s${event.phase === null ? "" : ` of ${event.phase}`}`),
-      labelled("What", `${event.subject} ${event.what}`.trim()),
-    );
-  return h("table", { class: "cards" }, tableHead(["Store and workload", "When", "What"]), h("tbody", {}, events.map(row)));
-}
+const EVENTS: readonly Column<EventView>[] = [
+  ["Store and workload", (event) => [targetName(event.target), sub(`${event.workload}, block ${event.block + 1}`)]],
+  ["When", ({ at_s: at, phase }) => `${format.threeDigits(at)} s${phase === null ? "" : ` of ${phase}`}`],
+  ["What", (event) => `${event.subject} ${event.what}`.trim()],
+];
 
 /** Both tables; null when there is neither a number nor an event. */
 export function facts(context: Context): HTMLElement | null {
@@ -37,7 +25,7 @@ export function facts(context: Context): HTMLElement | null {
   return section(
     "facts",
     "Numbers about stores, and events",
-    numbers.length === 0 ? null : factsTable(numbers),
-    events.length === 0 ? null : fold(format.plural(events.length, "event"), eventsTable(events)),
+    numbers.length === 0 ? null : cards(FACTS, [numbers]),
+    events.length === 0 ? null : fold(format.plural(events.length, "event"), cards(EVENTS, [events])),
   );
 }

@@ -1,7 +1,7 @@
 /** How it was measured, in words: enough to repeat it. */
 
 import type { Context } from "../context";
-import { h, labelled, prose, section, tableHead } from "../dom";
+import { cards, h, prose, section, sub } from "../dom";
 import * as format from "../format";
 import type { View } from "../view";
 
@@ -25,25 +25,11 @@ export function commandLine(words: readonly string[]): string {
 
 function rules(view: View): HTMLElement | null {
   if (view.rules.length === 0) return null;
-  const rows = view.rules.map((rule) =>
-    h(
-      "tr",
-      {},
-      h("th", { scope: "row", "data-label": "Rule" }, h("div", {}, rule.name)),
-      labelled("Limit", rule.limit),
-      labelled("Beyond it", prose(rule.meaning)),
-    ),
-  );
   return h(
     "details",
     { class: "group" },
-    h(
-      "summary",
-      {},
-      h("span", { class: "group-name" }, "Rules that decide whether a run is valid"),
-      h("span", { class: "sub" }, format.plural(rows.length, "rule")),
-    ),
-    h("table", { class: "cards" }, tableHead(["Rule", "Limit", "Beyond it"]), h("tbody", {}, rows)),
+    h("summary", {}, h("span", { class: "group-name" }, "Rules that decide whether a run is valid"), sub(format.plural(view.rules.length, "rule"))),
+    cards([["Rule", ({ name }) => name], ["Limit", ({ limit }) => limit], ["Beyond it", ({ meaning }) => prose(meaning)]], [view.rules]),
   );
 }
 

@@ -2,7 +2,7 @@
 
 import { byProfile, rateOf, timeOf } from "../charts/ramp";
 import { type Context, targetName } from "../context";
-import { chip, h, labelled, scrollBox, section, tableHead } from "../dom";
+import { cards, chip, type Column, h, none, scrollBox, section, sub, tableHead } from "../dom";
 import * as format from "../format";
 import { validityMark } from "../validity";
 import { ALL, type Comparison, type RampStage, type RampView, type Value } from "../view";
@@ -15,13 +15,12 @@ const OUTCOMES: Record<string, string> = {
 };
 
 function value(of: Value | undefined, print: (n: number) => string): HTMLElement {
-  if (of === undefined) return h("span", { class: "none" }, format.NONE);
+  if (of === undefined) return none();
   const ends = of.hi === null ? "" : format.interval(of, print);
-  return h("span", {}, of.at_least === true ? `≥ ${print(of.center)}` : print(of.center), ends === "" ? null : h("span", { class: "sub" }, ends));
+  return h("span", {}, of.at_least === true ? `≥ ${print(of.center)}` : print(of.center), ends === "" ? null : sub(ends));
 }
 
 const perSecond = (n: number): string => `${format.rateShort(n)}/s`;
-const cpus = (n: number): string => format.percent(n);
 
 function shareColumns(ramps: readonly RampView[]): number[] {
   return [...new Set(ramps.flatMap((ramp) => ramp.at.map((point) => point.share)))].sort((a, b) => a - b);
@@ -33,65 +32,47 @@ function known(ramp: RampView, knee: Value | undefined): Value | undefined {
   return knee === undefined || !isBound ? knee : { center: knee.lo ?? knee.center, lo: null, hi: null };
 }
 
-function summaryRow(ramp: RampView, shares: readonly number[], hasLimit: boolean): HTMLElement {
-  const { metrics } = ramp;
-  const doubt = OUTCOMES[ramp.outcome];
-  const at = (share: number) => ramp.at.find((point) => point.share === share)?.metrics;
-  const last = ramp.at[ramp.at.length - 1]?.metrics ?? {};
-  return h(
-    "tr",
-    {},
-    h("th", { scope: "row" }, h("div", {}, targetName(ramp.target), h("span", { class: "sub" }, format.plural(ramp.blocks, "block")))),
-    labelled("Knee", value(known(ramp, metrics["knee_per_s"]), perSecond), doubt === undefined ? null : chip("doubt", doubt)),
-    labelled("Reached", value(metrics["reached_per_s"], perSecond)),
-    hasLimit ? labelled(`p99 below ${format.timeShort(ramp.limit_ns ?? 0)}`, value(metrics["within_limit_per_s"], perSecond)) : null,
-    labelled("Server CPU at the knee", value(metrics["server_cpus"], cpus)),
-    shares.map((share) => labelled(`p99 at ${format.percent(share)}`, value(at(share)?.["ns_p99"], format.time))),
-    labelled("CPU/op server", value(last["server_cpu_ns_per_op"], format.time)),
-    labelled("CPU/op generator", value(last["generator_cpu_ns_per_op"], format.time)),
-  );
-}
-
 function summary(ramps: readonly RampView[]): HTMLElement {
-  const shares = shareColumns(ramps);
+  const at = (ramp: RampView, share: number) => ramp.at.find((point) => point.share === share)?.metrics;
+  const last = (ramp: RampView) => ramp.at[ramp.at.length - 1]?.metrics ?? {};
   const limit = ramps.find((ramp) => ramp.limit_ns !== null)?.limit_ns ?? null;
-  const columns = [
-    "Store",
-    "Knee",
-    "Reached",
-    ...(limit === null ? [] : [`p99 below ${format.timeShort(limit)}`]),
-    "Server CPU at the knee",
-    ...shares.map((share) => `p99 at ${format.percent(share)}`),
-    "CPU/op server",
-    "CPU/op generator",
+  const within: Column<RampView>[] = limit === null ? [] : [[`p99 below ${format.timeShort(limit)}`, ({ metrics }) => value(metrics["within_limit_per_s"], perSecond)]];
+  const columns: Column<RampView>[] = [
+    ["Store", (ramp) => [targetName(ramp.target), sub(format.plural(ramp.blocks, "block"))]],
+    [
+      "Knee",
+      (ramp) => {
+        const doubt = OUTCOMES[ramp.outcome];
+        return [value(known(ramp, ramp.metrics["knee_per_s"]), perSecond), doubt === undefined ? null : chip("doubt", doubt)];
+      },
+    ],
+    ["Reached", ({ metrics }) => value(metrics["reached_per_s"], perSecond)],
+    ...within,
+    ["Server CPU at the knee", ({ metrics }) => value(metrics["server_cpus"], format.percent)],
+    ...shareColumns(ramps).map((share): Column<RampView> => [`p99 at ${format.percent(share)}`, (ramp) => value(at(ramp, share)?.["ns_p99"], format.time)]),
+    ["CPU/op server", (ramp) => value(last(ramp)["server_cpu_ns_per_op"], format.time)],
+    ["CPU/op generator", (ramp) => value(last(ramp)["generator_cpu_ns_per_op"], format.time)],
   ];
-  const rows = ramps.map((ramp) => summaryRow(ramp, shares, limit !== null));
-  return h("table", { class: "cards ramps" }, tableHead(columns), h("tbody", {}, rows));
+  return cards(columns, [ramps], "ramps");
 }
 
 /** The times of each operation at each place in a pair; null without controls. */
 function places(ramps: readonly RampView[]): HTMLElement | null {
-  const rows = ramps.flatMap((ramp) =>
-    (ramp.place?.operations ?? []).map((operation) =>
-      h(
-        "tr",
-        {},
-        h("th", { scope: "row" }, h("div", {}, targetName(ramp.target), h("span", { class: "sub" }, operation))),
-        ["p50", "p99"].flatMap((percentile) =>
-          PLACES.map(([place, words]) => labelled(`${percentile} ${words}`, value(ramp.place?.metrics[`${operation}.${place}.ns_${percentile}`], format.time))),
-        ),
-      ),
-    ),
-  );
+  const rows = ramps.flatMap((ramp) => (ramp.place?.operations ?? []).map((operation): [RampView, string] => [ramp, operation]));
   if (rows.length === 0) return null;
-  const columns = ["Store", ...["p50", "p99"].flatMap((percentile) => PLACES.map(([, words]) => `${percentile} ${words}`))];
+  const times = ["p50", "p99"].flatMap((percentile) =>
+    PLACES.map(([place, words]): Column<[RampView, string]> => [
+      `${percentile} ${words}`,
+      ([ramp, operation]) => value(ramp.place?.metrics[`${operation}.${place}.ns_${percentile}`], format.time),
+    ]),
+  );
   const told = ramps.flatMap((ramp) => (ramp.place === undefined ? [] : [h("li", {}, ramp.place.sentence)]));
   return h(
     "div",
     { class: "places" },
     h("h3", {}, "Place in a pair, apart from the operation"),
     h("ul", { class: "prose" }, told),
-    h("table", { class: "cards" }, tableHead(columns), h("tbody", {}, rows)),
+    cards([["Store", ([ramp, operation]) => [targetName(ramp.target), sub(operation)]], ...times], [rows]),
   );
 }
 
@@ -177,7 +158,7 @@ function stages(ramp: RampView, title: string): HTMLElement {
   return h(
     "details",
     { class: "group" },
-    h("summary", {}, h("span", { class: "group-name" }, targetName(ramp.target)), h("span", { class: "sub" }, title)),
+    h("summary", {}, h("span", { class: "group-name" }, targetName(ramp.target)), sub(title)),
     h("p", { class: "hint" }, format.load(ramp.load)),
     scrollBox(`Stages of ${ramp.target}`, table),
   );

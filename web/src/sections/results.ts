@@ -1,7 +1,8 @@
 /** The result tables: one for each workload and load, operation by operation. */
 
 import { type Context, targetName } from "../context";
-import { chip, fold, h, prose, scrollBox, section } from "../dom";
+import { groupName } from "../charts/figure";
+import { chip, fold, h, none, prose, scrollBox, section, sub } from "../dom";
 import * as format from "../format";
 import type { Group, OperationGroup, Standing } from "../standing";
 import { validityMark } from "../validity";
@@ -49,7 +50,7 @@ function rateCell(value: Value | undefined, largest: number): HTMLTableCellEleme
     "td",
     { class: "number rate" },
     h("span", { class: "center" }, format.rate(value.center)),
-    h("span", { class: "sub" }, format.interval(value, format.rate) || "no interval"),
+    sub(format.interval(value, format.rate) || "no interval"),
     h("span", { class: "meter", "aria-hidden": "true" }, h("span", { style: `width:${(share * 100).toFixed(1)}%` })),
   );
 }
@@ -77,7 +78,7 @@ function problemCell(row: Row): HTMLTableCellElement {
   return h(
     "td",
     { class: "problems", title: classes.length > 0 ? classes.join(", ") : undefined },
-    found.length === 0 ? h("span", { class: "none" }, "none") : found.map((text) => h("span", { class: "bad" }, text)),
+    found.length === 0 ? none("none") : found.map((text) => h("span", { class: "bad" }, text)),
   );
 }
 
@@ -98,17 +99,17 @@ function verdictCell(context: Context, op: OperationGroup, row: Row): HTMLTableC
   return h(
     "td",
     { class: "verdict" },
-    standing.verdict === "none" ? h("span", { class: "none" }, "not compared") : chip(TONES[standing.verdict], standing.verdict),
-    ratio === null ? null : h("span", { class: "sub" }, h("b", {}, format.ratio(ratio.center)), ` ${format.ratioInterval(ratio)}`),
+    standing.verdict === "none" ? none("not compared") : chip(TONES[standing.verdict], standing.verdict),
+    ratio === null ? null : sub(h("b", {}, format.ratio(ratio.center)), ` ${format.ratioInterval(ratio)}`),
     standing.doubt ? h("span", { class: "sub wrap" }, prose(standing.doubt)) : null,
-    repeats === null ? null : h("span", { class: "sub" }, `control: the same store as ${repeats}`),
+    repeats === null ? null : sub(`control: the same store as ${repeats}`),
   );
 }
 
 function bestChip(op: OperationGroup, fewest: number): HTMLElement {
-  if (op.outcome === "alone") return h("span", { class: "none" }, "nothing to compare");
+  if (op.outcome === "alone") return none("nothing to compare");
   if (op.outcome === "fastest") return chip("good", "fastest");
-  if (op.rows.some((row) => row.blocks < fewest)) return h("span", { class: "none" }, "too few blocks to rank");
+  if (op.rows.some((row) => row.blocks < fewest)) return none("too few blocks to rank");
   return chip("plain", op.metric === "rate_per_s" ? "highest rate" : "shortest time");
 }
 
@@ -138,7 +139,7 @@ function resultRow(context: Context, op: OperationGroup, row: Row, shared: Share
       { scope: "row" },
       targetName(row.target),
       noteMarks(context.view, row.footnotes.filter((note) => !shared.notes.has(note))),
-      row.product === null ? null : h("span", { class: "sub" }, row.product),
+      row.product === null ? null : sub(row.product),
     ),
     rateCell(row.metrics["rate_per_s"], largest),
     verdictCell(context, op, row),
@@ -149,7 +150,7 @@ function resultRow(context: Context, op: OperationGroup, row: Row, shared: Share
 }
 
 function heading(title: string, unit: string, kind: string): HTMLTableCellElement {
-  return h("th", { scope: "col", class: kind }, title, unit === "" ? null : h("span", { class: "sub" }, unit));
+  return h("th", { scope: "col", class: kind }, title, unit === "" ? null : sub(unit));
 }
 
 function table(context: Context, group: Group, shared: Shared): HTMLTableElement {
@@ -174,7 +175,7 @@ function table(context: Context, group: Group, shared: Shared): HTMLTableElement
 export function results(context: Context): HTMLElement | null {
   if (context.groups.length === 0) return null;
   const tables = context.groups.map((group) => {
-    const name = `${context.manyProfiles ? `${group.workload} · ` : ""}${format.load(group.load)}`;
+    const name = groupName(context, group);
     const shared = sharedBy(group);
     const heading = h("h3", {}, h("span", {}, name, noteMarks(context.view, [...shared.notes])), validityMark(context.view));
     const rows = group.operations.reduce((sum, op) => sum + op.rows.length, 0);

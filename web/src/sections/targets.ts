@@ -1,13 +1,13 @@
 /** The stores: what they were, where, and with which settings. */
 
 import { type Context, targetName } from "../context";
-import { chip, fold, h, labelled, prose, section, tableHead } from "../dom";
+import { cards, chip, type Column, fold, h, none, prose, section, sub } from "../dom";
 import * as format from "../format";
 import type { TargetView } from "../view";
 
 function settings(target: TargetView): HTMLElement {
   const entries = Object.entries(target.settings);
-  if (entries.length === 0) return h("span", { class: "none" }, "none given");
+  if (entries.length === 0) return none("none given");
   const lines = entries.map(([name, value]) => h("code", {}, `${name} = ${value}`));
   return h("details", {}, h("summary", {}, `${entries.length} given`), h("div", { class: "codes" }, lines));
 }
@@ -20,33 +20,17 @@ function state(target: TargetView): (HTMLElement | string)[] {
   return [chip("good", "measured")];
 }
 
-function row(target: TargetView): HTMLTableRowElement {
-  return h(
-    "tr",
-    {},
-    h("th", { scope: "row", "data-label": "Store" }, h("div", {}, targetName(target.name))),
-    labelled("Product", target.product ?? h("span", { class: "none" }, "never answered"), h("span", { class: "sub" }, target.kind)),
-    labelled("Place", h("span", { class: "place" }, target.place)),
-    labelled("Settings", settings(target)),
-    labelled("State", state(target)),
-  );
-}
+const COLUMNS: readonly Column<TargetView>[] = [
+  ["Store", ({ name }) => targetName(name)],
+  ["Product", ({ product, kind }) => [product ?? none("never answered"), sub(kind)]],
+  ["Place", ({ place }) => h("span", { class: "place" }, place)],
+  ["Settings", settings],
+  ["State", state],
+];
 
 /** The table of targets; null for a view without any. */
 export function targets(context: Context): HTMLElement | null {
   const all = context.view.targets;
   if (all.length === 0) return null;
-  return section(
-    "targets",
-    "Stores",
-    fold(
-      `Table of ${format.plural(all.length, "store")}`,
-      h(
-        "table",
-        { class: "cards" },
-        tableHead(["Store", "Product", "Place", "Settings", "State"]),
-        h("tbody", {}, all.map((target) => row(target))),
-      ),
-    ),
-  );
+  return section("targets", "Stores", fold(`Table of ${format.plural(all.length, "store")}`, cards(COLUMNS, [all])));
 }

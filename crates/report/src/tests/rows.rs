@@ -60,7 +60,8 @@ fn the_rate_is_the_geometric_mean_over_blocks_with_its_interval() {
     assert!(lo <= 200.0 / reach * 1.001 && hi >= 200.0 * reach * 0.999);
     // What is shown lies within what was observed.
     assert_eq!((rate.lo, rate.hi), (Some(100.0), Some(400.0)));
-    assert_eq!(row.charts.as_ref().unwrap().rate_by_block, [100.0, 200.0, 200.0, 400.0]);
+    let by_block = row.charts.as_ref().unwrap().by_block.iter().map(|b| b.rate_per_s);
+    assert_eq!(by_block.collect::<Vec<_>>(), [100.0, 200.0, 200.0, 400.0]);
 }
 
 /// Student's interval of three blocks would reach from 36 to 1,120, where 400 was the most; of

@@ -29,8 +29,6 @@ pub struct RowCharts {
     pub hit_series: Vec<Vec<Option<f64>>>,
     /// Length of an interval of `rate_series` and `hit_series`, seconds.
     pub interval_s: f64,
-    /// Rate of each block, operations per second, in block order.
-    pub rate_by_block: Vec<f64>,
     /// What each block gave, in block order.
     pub by_block: Vec<BlockPoint>,
 }
