@@ -35,8 +35,6 @@ pub use reader::{Listed, Record, find, is_in_use, list, run_of};
 pub use samples::{PackedSamples, SamplesByTrial};
 pub use writer::Writer;
 
-use model::Failure;
-use serde::{Deserialize, Serialize};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -57,19 +55,6 @@ const TRIALS: &str = "trials.jsonl";
 const POINTS: &str = "points.jsonl";
 const SEAL: &str = "seal.json";
 const LOCK: &str = "lock";
-
-/// A line of `targets.jsonl`: what a target told when it was checked.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct TargetLine {
-    /// Name of the target.
-    pub target: String,
-    /// Product and version as the server reports it.
-    pub version: Option<String>,
-    /// The server's configuration as far as it tells.
-    pub configuration: Vec<(String, String)>,
-    /// Why it cannot be measured.
-    pub unavailable: Option<Failure>,
-}
 
 /// A record that cannot be written, found or read.
 #[derive(Debug, thiserror::Error)]

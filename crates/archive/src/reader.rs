@@ -2,7 +2,7 @@
 
 use model::leftovers::{KILLED, leftovers};
 use model::record::RECORD_FORMAT;
-use model::{Header, PlannedTarget, Seal, SealStatus, Trial};
+use model::{Header, PlannedTarget, Seal, SealStatus, TargetState, Trial};
 use serde::de::DeserializeOwned;
 use std::ffi::OsStr;
 use std::fs::{self, TryLockError};
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use crate::directory::Directory;
 use crate::json::parse;
-use crate::{ArchiveError, HEADER, LOCK, POINTS, TARGETS, TRIALS, TargetLine, numbers, seal};
+use crate::{ArchiveError, HEADER, LOCK, POINTS, TARGETS, TRIALS, numbers, seal};
 
 /// A record as read.
 #[derive(Clone, Debug)]
@@ -21,7 +21,7 @@ pub struct Record {
     /// Plan, conditions, tool and command.
     pub header: Header,
     /// What each target told last; one line a target.
-    pub targets: Vec<TargetLine>,
+    pub targets: Vec<TargetState>,
     /// Trials in the order in which they ended, then those that were under way, as far as they are
     /// known.
     pub trials: Vec<Trial>,
@@ -67,8 +67,8 @@ impl Record {
     pub(crate) fn of(directory: &Directory) -> Result<Self, ArchiveError> {
         let header = header(directory)?;
         let Ending { seal, changed, running } = ending(directory, in_use)?;
-        let mut targets: Vec<TargetLine> = Vec::new();
-        for line in lines::<TargetLine>(directory, TARGETS)? {
+        let mut targets: Vec<TargetState> = Vec::new();
+        for line in lines::<TargetState>(directory, TARGETS)? {
             targets.retain(|t| t.target != line.target);
             targets.push(line);
         }

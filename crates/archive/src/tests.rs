@@ -2,7 +2,7 @@ use super::*;
 use crate::directory::Directory;
 use model::{
     Choices, Conditions, ErrorClass, Event, Header, Interval, Scale, Seal, SealStatus, Sink, Study,
-    Trial,
+    TargetState, Trial,
 };
 use std::fs;
 use std::io::Write as _;
@@ -60,11 +60,11 @@ fn seal() -> Seal {
 fn write(records: &Path, run: &str, started: u64) -> PathBuf {
     let mut writer = Writer::create(records, &header(run, started)).unwrap();
     writer
-        .event(&Event::TargetReady {
+        .event(&Event::TargetChecked(TargetState {
             target: "files".into(),
-            version: "files on ext4".into(),
-            configuration: Vec::new(),
-        })
+            version: Some("files on ext4".into()),
+            ..TargetState::default()
+        }))
         .unwrap();
     writer.event(&Event::TrialEnded(Box::new(trial(0)))).unwrap();
     writer.path().to_path_buf()
@@ -242,7 +242,8 @@ fn a_target_is_known_by_what_it_told_last() {
     let records = tempfile::tempdir().unwrap();
     let path = write(records.path(), "aabbccdd", 0);
     let failure = model::Failure { class: ErrorClass::Refused, message: "gone".into() };
-    let event = Event::TargetUnavailable { target: "files".into(), failure: failure.clone() };
+    let (target, unavailable) = ("files".into(), Some(failure.clone()));
+    let event = Event::TargetChecked(TargetState { target, unavailable, ..TargetState::default() });
     Writer::resume(&path).unwrap().event(&event).unwrap();
     let record = Record::read(&path).unwrap();
     assert_eq!(record.targets.len(), 1);

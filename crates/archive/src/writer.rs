@@ -11,8 +11,8 @@ use crate::directory::{Directory, append_whole};
 use crate::json::json;
 use crate::time::utc;
 use crate::{
-    ArchiveError, HEADER, LATENCY_LOG, LOCK, POINTS, SEAL, TARGETS, TRIALS, TargetLine, hlog,
-    reader, samples, seal, written,
+    ArchiveError, HEADER, LATENCY_LOG, LOCK, POINTS, SEAL, TARGETS, TRIALS, hlog, reader, samples,
+    seal, written,
 };
 
 /// Writes one record; holds its lock as long as it lives.
@@ -123,24 +123,11 @@ impl Writer {
         }
     }
 
-    fn target(&mut self, line: &TargetLine) -> Result<(), ArchiveError> {
-        append_line(&mut self.targets, &self.record.place(TARGETS), line)
-    }
-
     fn take(&mut self, event: &Event) -> Result<(), ArchiveError> {
         match event {
-            Event::TargetReady { target, version, configuration } => self.target(&TargetLine {
-                target: target.clone(),
-                version: Some(version.clone()),
-                configuration: configuration.clone(),
-                unavailable: None,
-            }),
-            Event::TargetUnavailable { target, failure } => self.target(&TargetLine {
-                target: target.clone(),
-                version: None,
-                configuration: Vec::new(),
-                unavailable: Some(failure.clone()),
-            }),
+            Event::TargetChecked(state) => {
+                append_line(&mut self.targets, &self.record.place(TARGETS), state)
+            }
             Event::PointEnded(part) => {
                 append_line(&mut self.record.append(POINTS)?, &self.record.place(POINTS), part)
             }

@@ -19,8 +19,8 @@ pub(crate) mod serving;
 pub(crate) mod show;
 pub(crate) mod studies;
 
-use ::report::{Recorded, TargetState, View, judge};
-use archive::{Record, TargetLine};
+use ::report::{Recorded, View, judge};
+use archive::Record;
 use std::env;
 use std::path::{Path, PathBuf};
 
@@ -73,20 +73,11 @@ fn recorded(record: Record) -> Result<Recorded, CliError> {
     Ok(Recorded {
         samples: archive::PackedSamples::read(&record.path)?.by_trial()?,
         header: record.header,
-        targets: record.targets.into_iter().map(state).collect(),
+        targets: record.targets,
         trials: record.trials,
         seal: record.seal,
         running: record.running,
     })
-}
-
-fn state(line: TargetLine) -> TargetState {
-    TargetState {
-        name: line.target,
-        version: line.version,
-        configuration: line.configuration,
-        unavailable: line.unavailable,
-    }
 }
 
 /// Prints a view in the wanted form.

@@ -1,8 +1,7 @@
 //! Two sinks of a run: what the user sees while it lasts, and what the result is made of.
 
-use ::report::TargetState;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use model::{Event, Sink, SinkError, Trial};
+use model::{Event, Sink, SinkError, TargetState, Trial};
 use stats::Time;
 use std::time::{Duration, Instant};
 
@@ -27,19 +26,7 @@ impl Sink for Collector {
 
     fn event(&mut self, event: &Event) -> Result<(), SinkError> {
         match event {
-            Event::TargetReady { target, version, configuration } => {
-                self.targets.push(TargetState {
-                    name: target.clone(),
-                    version: Some(version.clone()),
-                    configuration: configuration.clone(),
-                    unavailable: None,
-                });
-            }
-            Event::TargetUnavailable { target, failure } => self.targets.push(TargetState {
-                name: target.clone(),
-                unavailable: Some(failure.clone()),
-                ..TargetState::default()
-            }),
+            Event::TargetChecked(state) => self.targets.push(state.clone()),
             Event::PointEnded(part) => Trial::go_on(&mut self.trials, part.as_ref().clone()),
             Event::TrialEnded(trial) => {
                 self.trials.retain(|known| !known.repeats(trial));
@@ -164,11 +151,10 @@ impl Sink for Display {
                 self.say(&format!("{} ({scale} scale, run {})", plan.question, header.run));
                 self.message("checking the targets");
             }
-            Event::TargetReady { target, version, .. } => {
-                self.say(&format!("  {target}: {version}"));
-            }
-            Event::TargetUnavailable { target, failure } => {
-                self.say(&format!("  {target}: not run: {}", failure.reason()));
+            Event::TargetChecked(TargetState { target, version, unavailable, .. }) => {
+                let not_run = unavailable.as_ref().map(|e| format!("not run: {}", e.reason()));
+                let told = not_run.or_else(|| version.clone()).unwrap_or_default();
+                self.say(&format!("  {target}: {told}"));
             }
             Event::TrialStarted { block, cell, done_share, left_ns } => {
                 self.bar.set_position((done_share * STEPS as f64) as u64);

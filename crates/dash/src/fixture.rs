@@ -2,7 +2,7 @@
 
 use model::{
     Counts, ErrorClass, Event, Failure, Header, NetworkUse, ProcessUse, Recorded,
-    RecordedOperation, Sample, Seal, SealStatus, StoreCounters, ThreadCpu, Trial,
+    RecordedOperation, Sample, Seal, SealStatus, StoreCounters, TargetState, ThreadCpu, Trial,
 };
 use serde_json::json;
 use stats::{Histogram, Time};
@@ -19,12 +19,16 @@ pub(crate) fn run() -> Vec<Event> {
         Failure { class: ErrorClass::Missing, message: "memcached is not installed".into() };
     vec![
         Event::RunStarted(Box::new(header())),
-        Event::TargetReady {
+        Event::TargetChecked(TargetState {
             target: "redis".into(),
-            version: "Redis 7.0.15".into(),
-            configuration: Vec::new(),
-        },
-        Event::TargetUnavailable { target: "memcached".into(), failure: missing },
+            version: Some("Redis 7.0.15".into()),
+            ..TargetState::default()
+        }),
+        Event::TargetChecked(TargetState {
+            target: "memcached".into(),
+            unavailable: Some(missing),
+            ..TargetState::default()
+        }),
         Event::TrialStarted {
             block: 0,
             cell: CELL.into(),

@@ -1,6 +1,8 @@
 //! What changes seldom while a run lasts: targets, the trial under way, what failed, how it ended.
 
-use model::{Cell, Event, Failure, Header, Load, Plan, Schedule, Seal, SealStatus, Trial};
+use model::{
+    Cell, Event, Failure, Header, Load, Plan, Schedule, Seal, SealStatus, TargetState, Trial,
+};
 use serde::Serialize;
 use std::collections::VecDeque;
 
@@ -85,16 +87,13 @@ impl State {
     pub(crate) fn take(&mut self, event: &Event) -> bool {
         match event {
             Event::RunStarted(header) => self.run_started(header),
-            Event::TargetReady { target, version, .. } => self.targets.push(Target {
-                name: target.clone(),
-                version: Some(version.clone()),
-                unavailable: None,
-            }),
-            Event::TargetUnavailable { target, failure } => self.targets.push(Target {
-                name: target.clone(),
-                version: None,
-                unavailable: Some(failure.message.clone()),
-            }),
+            Event::TargetChecked(TargetState { target, version, unavailable, .. }) => {
+                self.targets.push(Target {
+                    name: target.clone(),
+                    version: version.clone(),
+                    unavailable: unavailable.as_ref().map(|failure| failure.message.clone()),
+                });
+            }
             Event::PointEnded(part) => {
                 let failed = part.points.iter().filter_map(|point| point.failure.as_ref());
                 failed.for_each(|failure| self.failed(part, failure));

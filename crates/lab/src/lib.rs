@@ -47,7 +47,8 @@ pub mod trial;
 mod wall;
 mod words;
 
-use model::{Cell, ErrorClass, Event, Failure, Header, Plan, Seal, SealStatus, Trial};
+use drivers::Facts;
+use model::{Cell, ErrorClass, Event, Failure, Header, Plan, Seal, SealStatus, TargetState, Trial};
 use rig::Shelf;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -138,15 +139,18 @@ fn check_targets(
         }
         let name = target.name.clone();
         match bench.check(target, stop) {
-            Ok(facts) => {
-                let (version, configuration) = (facts.version, facts.configuration);
-                sinks.tell(&Event::TargetReady { target: name.clone(), version, configuration });
+            Ok(Facts { version, configuration, .. }) => {
+                let version = Some(version);
+                let target = name.clone();
+                let state = TargetState { target, version, configuration, unavailable: None };
+                sinks.tell(&Event::TargetChecked(state));
                 ready.insert(name);
             }
             Err(Failure { class, message }) => {
                 let message = words::explained(&message, bench.setup.endpoints.get(&name));
-                let failure = Failure { class, message };
-                sinks.tell(&Event::TargetUnavailable { target: name, failure });
+                let unavailable = Some(Failure { class, message });
+                let state = TargetState { target: name, unavailable, ..TargetState::default() };
+                sinks.tell(&Event::TargetChecked(state));
             }
         }
     }

@@ -3,31 +3,17 @@
 
 use stats::{Histogram, Time};
 
-use crate::record::{Header, Seal};
+use crate::record::{Header, Seal, TargetState};
 use crate::saturation::Sample;
-use crate::trial::{Counts, Failure, Interval, Trial};
+use crate::trial::{Counts, Interval, Trial};
 
 /// Something that happened in a run.
 #[derive(Clone, Debug)]
 pub enum Event {
     /// The plan is made and the conditions are known; nothing was measured yet.
     RunStarted(Box<Header>),
-    /// A target answered, told its version and passed one verified operation.
-    TargetReady {
-        /// Name of the target.
-        target: String,
-        /// Product and version as the server reports it.
-        version: String,
-        /// The server's configuration, name and value, as far as it tells.
-        configuration: Vec<(String, String)>,
-    },
-    /// A target cannot be measured; its cells are not run.
-    TargetUnavailable {
-        /// Name of the target.
-        target: String,
-        /// Why.
-        failure: Failure,
-    },
+    /// A target was checked; the cells of one that is unavailable are not run.
+    TargetChecked(TargetState),
     /// A trial begins.
     TrialStarted {
         /// Block, from 0.

@@ -5,6 +5,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::calibration::{Calibration, NullRate};
 use crate::plan::Plan;
+use crate::trial::Failure;
 
 /// Version of the record's directory that this code writes and reads.
 pub const RECORD_FORMAT: u32 = 1;
@@ -57,6 +58,19 @@ pub struct Header {
     /// What this machine was found to do; `None` when it was not calibrated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calibration: Option<Calibration>,
+}
+
+/// What the check before the first trial found out about a target: a line of `targets.jsonl`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TargetState {
+    /// Name of the planned target.
+    pub target: String,
+    /// Product and version as the server reports it; `None` when it never answered.
+    pub version: Option<String>,
+    /// The server's configuration, name and value, as far as it tells.
+    pub configuration: Vec<(String, String)>,
+    /// Why it cannot be measured; `None` when it can: it passed one verified operation.
+    pub unavailable: Option<Failure>,
 }
 
 /// Characters of the id of a run.

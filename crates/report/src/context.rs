@@ -2,14 +2,14 @@
 //! and controls.
 
 use model::leftovers::{KILLED, leftovers};
-use model::{Kin, Plan, PlannedTarget, Point, Product, Program, Trial};
+use model::{Kin, Plan, PlannedTarget, Point, Product, Program, TargetState, Trial};
 use stats::Verdict;
 use std::collections::BTreeMap;
 
 use crate::blocks::median;
 use crate::cache;
 use crate::notes::Notes;
-use crate::recorded::{Recorded, TargetState};
+use crate::recorded::Recorded;
 use crate::show::{self, commas};
 use crate::taken::{shares, who};
 use crate::view::{Comparison, FailureView, NoiseView, TargetView};

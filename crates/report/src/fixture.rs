@@ -6,12 +6,12 @@ use model::study::{Advice, AdviceRow, Claim, Expectation};
 use model::{
     Calibration, Cell, Conditions, Connections, Counts, Generation, Header, Layout, Load, Names,
     Noise, OperationResult, Order, Phase, Plan, PlannedTarget, Point, Product, Scale, Seal,
-    SealStatus, Series, Sessions, Slowest, Stop, Trial, Workload,
+    SealStatus, Series, Sessions, Slowest, Stop, TargetState, Trial, Workload,
 };
 use stats::Histogram;
 use std::collections::BTreeMap;
 
-use crate::recorded::{Recorded, TargetState};
+use crate::recorded::Recorded;
 
 /// Operations recorded in each phase of each trial.
 pub(crate) const OPERATIONS: u64 = 2_000;
@@ -148,7 +148,7 @@ pub(crate) fn recorded(plan: Plan, blocks: u32, rates: Rates) -> Recorded {
         }
     }
     let states = plan.targets.iter().map(|t| TargetState {
-        name: t.name.clone(),
+        target: t.name.clone(),
         version: Some(version(t.product).into()),
         ..TargetState::default()
     });

@@ -77,6 +77,6 @@ mod fixture;
 mod tests;
 
 pub use judge::judge;
-pub use recorded::{Recorded, TargetState};
+pub use recorded::Recorded;
 pub use rules::rules;
 pub use view::{Rule, View, changed_words};

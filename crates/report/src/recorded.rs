@@ -1,6 +1,6 @@
 //! A run's record as the judgement reads it.
 
-use model::{Cell, Failure, Header, NullRate, Sample, Seal, StoreCounters, Trial};
+use model::{Cell, Failure, Header, NullRate, Sample, Seal, StoreCounters, TargetState, Trial};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
@@ -24,23 +24,10 @@ pub struct Recorded {
     pub samples: BTreeMap<(u32, String), Vec<Sample>>,
 }
 
-/// What the check before the first trial found out about a target.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct TargetState {
-    /// Name of the planned target.
-    pub name: String,
-    /// Product and version as the server reports it; `None` when it never answered.
-    pub version: Option<String>,
-    /// The server's configuration, name and value, as far as it tells.
-    pub configuration: Vec<(String, String)>,
-    /// Why it cannot be measured; `None` when it can.
-    pub unavailable: Option<Failure>,
-}
-
 impl Recorded {
     /// What is known of that target.
     pub(crate) fn state(&self, target: &str) -> Option<&TargetState> {
-        self.targets.iter().find(|t| t.name == target)
+        self.targets.iter().find(|t| t.target == target)
     }
 
     /// Whether a trial of that cell failed.

@@ -9,7 +9,7 @@ use lab::{Ended, Setup, Sinks};
 use model::leftovers;
 use model::record::RECORD_FORMAT;
 use model::target::mask_text;
-use model::{Condition, Conditions, ErrorClass, Header, Plan, Sink, Trial};
+use model::{Condition, Conditions, ErrorClass, Header, Plan, Sink, TargetState, Trial};
 use rig::Shelf;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -186,9 +186,9 @@ fn last_words(header: &Header, records: &Path) -> String {
 }
 
 /// Whether a target that the user named cannot be used, or one that is installed did not start.
-fn unusable(plan: &Plan, targets: &[::report::TargetState]) -> bool {
+fn unusable(plan: &Plan, targets: &[TargetState]) -> bool {
     targets.iter().any(|state| {
-        let named = plan.target(&state.name).is_some_and(|planned| planned.named);
+        let named = plan.target(&state.target).is_some_and(|planned| planned.named);
         let failure = state.unavailable.as_ref();
         failure.is_some_and(|f| named || f.class != ErrorClass::Missing)
     })

@@ -43,7 +43,7 @@ fn why_no_trial(recorded: &Recorded) -> String {
     let missing: Vec<String> = recorded
         .targets
         .iter()
-        .filter_map(|t| Some(format!("{} {}", t.name, t.unavailable.as_ref()?.class)))
+        .filter_map(|t| Some(format!("{} {}", t.target, t.unavailable.as_ref()?.class)))
         .collect();
     if !missing.is_empty() {
         return format!(" ({}; see what was not run)", missing.join(", "));

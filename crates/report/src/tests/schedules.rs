@@ -1,13 +1,13 @@
 //! Each rule, broken under each schedule of a load that it can meet: steady, a ladder, a search.
 
-use model::{Counts, ErrorClass, Failure, NullRate, Outage, Point, ReadBack, Trial};
+use model::{Counts, ErrorClass, Failure, NullRate, Outage, Point, ReadBack, TargetState, Trial};
 
 use super::ramp::ramped;
 use super::search::{STORE, searched};
 use super::validity::{as_kv, kv_run, open};
 use crate::fixture::run;
 use crate::judge;
-use crate::recorded::{Recorded, TargetState};
+use crate::recorded::Recorded;
 use crate::view::{Validity, View};
 
 /// A run of each schedule, VALID, and changed by `with` trial by trial.
@@ -250,9 +250,9 @@ fn targets_that_were_named() {
         (named.name, named.named) = ("another".into(), true);
         recorded.header.plan.targets.push(named);
         let failure = Failure { class: ErrorClass::Refused, message: "nobody listens".into() };
-        let name = "another".into();
+        let target = "another".into();
         recorded.targets.push(TargetState {
-            name,
+            target,
             unavailable: Some(failure),
             ..TargetState::default()
         });
