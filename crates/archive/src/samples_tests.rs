@@ -148,9 +148,8 @@ fn damage_is_an_error_with_its_place() {
     fs::write(&path, &packed).unwrap();
     let text = read(&record).unwrap_err().to_string();
     assert!(text.contains("samples.jsonl.gz`, line 1, is damaged: "), "{text}");
-    let long = r#"{"block":0,"cell":"a","at_ns":[1],"generator":{"cpu_ns":[1,2],"resident_bytes":
-        [],"swapped_bytes":[],"voluntary_switches":[],"involuntary_switches":[],"run_delay_ns":[],
-        "threads":[]},"later":{"than":"this version"}}"#;
+    let long = r#"{"block":0,"cell":"a","at_ns":[1],"interface":null,"counters":{"later":[1,2]},
+        "server_threads":[],"generator_threads":[],"later":{"than":"this version"}}"#;
     let line: Line = serde_json::from_str(long).unwrap();
     assert_eq!(line.samples().err().unwrap(), "a column is longer than that of the times");
 }
@@ -171,10 +170,11 @@ fn tools_of_the_system_read_it() {
     assert_eq!(text.lines().count(), 2, "{text}");
     let line: serde_json::Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
     // First reading, then differences; what stays as it is needs one entry.
-    let cpu_ns = line["server"]["cpu_ns"].as_array().unwrap();
+    let counters = &line["counters"];
+    let cpu_ns = counters["server_cpu_ns"].as_array().unwrap();
     assert_eq!(cpu_ns[..3], [0, 91_000_000, 91_000_000].map(serde_json::Value::from));
-    assert_eq!(line["server"]["swapped_bytes"], serde_json::json!([0, 0, 0, 0, 0, null]));
-    assert_eq!(line["store"]["keys"], serde_json::json!([0, null, 0, 0, 0, null]));
-    assert_eq!(line["network"]["received_packets"], serde_json::json!([null, 3]));
-    assert!(line["store"].get("misses").is_none(), "{line}");
+    assert_eq!(counters["server_swapped_bytes"], serde_json::json!([0, 0, 0, 0, 0, null]));
+    assert_eq!(counters["store_keys"], serde_json::json!([0, null, 0, 0, 0, null]));
+    assert_eq!(counters["network_received_packets"], serde_json::json!([null, 3]));
+    assert!(counters.get("store_misses").is_none(), "{line}");
 }

@@ -56,7 +56,9 @@ pub use product::ConnectionLimit;
 pub use program::{Kin, Program};
 pub use read_back::{Held, ReadBack};
 pub use record::{Condition, Conditions, Header, Seal, SealStatus, TargetState};
-pub use saturation::{NetworkUse, ProcessUse, SAMPLE_NS, Sample, StoreCounters, ThreadCpu};
+pub use saturation::{
+    COUNTERS, Counter, NetworkUse, ProcessUse, SAMPLE_NS, Sample, StoreCounters, ThreadCpu,
+};
 pub use search::{Blame, Search, Slo, SloError, TAKEN_SHARE_MAX};
 pub use shell::shell_words;
 pub use stages::{SETTLE_SHARE, Stage, StagesError, parse_stages};

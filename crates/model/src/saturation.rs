@@ -3,35 +3,90 @@
 //! Counters are kept as they are read, counting up from whenever they began; rates follow from two
 //! samples. So a sample that is late or missing makes nothing wrong.
 
-use serde::{Deserialize, Serialize};
-
 /// Time from one sample to the next, nanoseconds.
 pub const SAMPLE_NS: u64 = 100_000_000;
 
 /// One reading of everything.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sample {
     /// Nanoseconds since the trial began.
     pub at_ns: u64,
     /// The private server's processes, all together; `None` where there are none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<ProcessUse>,
     /// This process.
     pub generator: ProcessUse,
     /// What the server tells about itself; `None` where it told nothing in time.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub store: Option<StoreCounters>,
     /// Memory of the target's control group besides the page cache, bytes; `None` without one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub group_bytes: Option<u64>,
     /// Traffic of the network interface that leads to the server; `None` for unix sockets.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<NetworkUse>,
 }
 
+/// A whole number of a sample.
+#[derive(Debug)]
+pub struct Counter {
+    /// Its name in files, such as `server_cpu_ns`.
+    pub name: &'static str,
+    /// Reads it; `None` where it was not told.
+    pub read: fn(&Sample) -> Option<u64>,
+    /// Puts it into a sample.
+    pub put: fn(&mut Sample, u64),
+}
+
+macro_rules! counter {
+    (generator $field:ident) => {
+        counter!("generator_", $field, |s| Some(s.generator.$field), |s, n| s.generator.$field = n)
+    };
+    (store $field:ident) => {
+        counter!("store_", $field, |s| s.store.as_ref()?.$field, |s, n| {
+            s.store.get_or_insert_default().$field = Some(n);
+        })
+    };
+    ($side:ident $field:ident) => {
+        counter!(
+            concat!(stringify!($side), "_"),
+            $field,
+            |s| Some(s.$side.as_ref()?.$field),
+            |s, n| {
+                s.$side.get_or_insert_default().$field = n;
+            }
+        )
+    };
+    ($side:expr, $field:ident, $read:expr, $put:expr) => {
+        Counter { name: concat!($side, stringify!($field)), read: $read, put: $put }
+    };
+}
+macro_rules! counters {
+    ($($side:ident: $($field:ident)+;)+) => {
+        &[
+            $($(counter!($side $field),)+)+
+            Counter {
+                name: "store_fragmentation_permille",
+                read: |s| Some((s.store.as_ref()?.fragmentation? * 1e3).round() as u64),
+                put: |s, n| s.store.get_or_insert_default().fragmentation = Some(n as f64 / 1e3),
+            },
+            Counter {
+                name: "group_bytes",
+                read: |s| s.group_bytes,
+                put: |s, n| s.group_bytes = Some(n),
+            },
+        ]
+    };
+}
+
+/// Every number of a sample but its time and those of threads, in the order of their columns.
+pub const COUNTERS: &[Counter] = counters! {
+    server: cpu_ns resident_bytes swapped_bytes voluntary_switches involuntary_switches run_delay_ns;
+    generator: cpu_ns resident_bytes swapped_bytes voluntary_switches involuntary_switches run_delay_ns;
+    store: used_bytes limit_bytes keys connections refused commands hits misses evicted expired saving
+        received_bytes sent_bytes;
+    network: received_bytes sent_bytes received_packets sent_packets;
+};
+
 /// What processes have used. Source: proc(5), `/proc/<pid>/task/<tid>/status` and `schedstat`, and
 /// the process CPU clock.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ProcessUse {
     /// CPU time, threads that have ended included, nanoseconds.
     pub cpu_ns: u64,
@@ -52,7 +107,7 @@ pub struct ProcessUse {
 }
 
 /// CPU time of a thread, as the kernel last booked it: at least at every timer tick.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ThreadCpu {
     /// Its id.
     pub id: u32,
@@ -63,49 +118,35 @@ pub struct ThreadCpu {
 }
 
 /// What a server tells about itself; each is `None` where this product does not tell it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct StoreCounters {
     /// Memory that its data take by its own account, bytes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub used_bytes: Option<u64>,
     /// Limit of that, bytes; `None` also where there is no limit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit_bytes: Option<u64>,
     /// Resident by used memory, to three decimals.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fragmentation: Option<f64>,
     /// Keys that there are.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub keys: Option<u64>,
     /// Connections that are open, ours for sampling included.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub connections: Option<u64>,
     /// Connections that it refused because there were too many.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refused: Option<u64>,
     /// Commands served.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commands: Option<u64>,
     /// Reads that found their key.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hits: Option<u64>,
     /// Reads that did not.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub misses: Option<u64>,
     /// Keys removed because memory was short.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evicted: Option<u64>,
     /// Keys removed because their lifetime was over.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expired: Option<u64>,
     /// Servers that are saving their data to disk now.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub saving: Option<u64>,
     /// Bytes received from clients.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub received_bytes: Option<u64>,
     /// Bytes sent to clients.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sent_bytes: Option<u64>,
 }
 
@@ -155,7 +196,7 @@ fn thousandths(ratio: f64) -> f64 {
 }
 
 /// Traffic of a network interface, seen from the host. Source: proc(5), `/proc/net/dev`.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct NetworkUse {
     /// Name of the interface; on `lo` everything is counted as received and as sent.
     pub interface: String,

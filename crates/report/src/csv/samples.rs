@@ -1,110 +1,28 @@
 //! Samples of server and generator as comma-separated values.
 
-use model::{NetworkUse, ProcessUse, Sample, StoreCounters, ThreadCpu};
+use model::{COUNTERS, Sample, ThreadCpu};
 
 use super::line;
-
-const PLACE: [&str; 4] = ["run", "block", "cell", "at_ns"];
-
-/// Of the server with `server_` before them, then of the generator with `generator_`.
-const PROCESS: [&str; 6] = [
-    "cpu_ns",
-    "resident_bytes",
-    "swapped_bytes",
-    "voluntary_switches",
-    "involuntary_switches",
-    "run_delay_ns",
-];
-
-/// With `store_` before them.
-const STORE: [&str; 13] = [
-    "used_bytes",
-    "limit_bytes",
-    "fragmentation",
-    "keys",
-    "connections",
-    "refused",
-    "commands",
-    "hits",
-    "misses",
-    "evicted",
-    "expired",
-    "received_bytes",
-    "sent_bytes",
-];
-
-/// With `network_` before them.
-const NETWORK: [&str; 5] =
-    ["interface", "received_bytes", "sent_bytes", "received_packets", "sent_packets"];
 
 /// The line of column names. The last two columns hold the CPU time of threads as `name/id=ns`,
 /// joined by `;`.
 pub fn samples_header() -> String {
-    let mut header: Vec<String> = PLACE.map(String::from).into();
-    for (side, names) in [
-        ("server", &PROCESS[..]),
-        ("generator", &PROCESS[..]),
-        ("store", &STORE[..]),
-        ("network", &NETWORK[..]),
-    ] {
-        header.extend(names.iter().map(|name| format!("{side}_{name}")));
-    }
-    header.extend(["server_threads", "generator_threads"].map(String::from));
-    line(&header)
+    let counters = COUNTERS.iter().map(|counter| counter.name);
+    let header = ["run", "block", "cell", "at_ns"].into_iter().chain(counters);
+    let header = header.chain(["network_interface", "server_threads", "generator_threads"]);
+    line(&header.map(String::from).collect::<Vec<_>>())
 }
 
 /// The line of a sample of a trial, which is named by run, block and id of the cell; counters as
 /// they were read.
 pub fn samples_line((run, block, cell): (&str, u32, &str), sample: &Sample) -> String {
-    let place = [run.into(), block.to_string(), cell.into(), sample.at_ns.to_string()];
-    let mut fields: Vec<String> = place.into();
-    let server = sample.server.as_ref();
-    fields.extend(process(server));
-    fields.extend(process(Some(&sample.generator)));
-    fields.extend(store(sample.store.as_ref()));
-    fields.extend(network(sample.network.as_ref()));
-    fields.push(server.map(|s| threads(&s.threads)).unwrap_or_default());
+    let mut fields = vec![run.into(), block.to_string(), cell.into(), sample.at_ns.to_string()];
+    let number = |n: Option<u64>| n.map(|n| n.to_string()).unwrap_or_default();
+    fields.extend(COUNTERS.iter().map(|counter| number((counter.read)(sample))));
+    fields.push(sample.network.as_ref().map(|n| n.interface.clone()).unwrap_or_default());
+    fields.push(sample.server.as_ref().map(|s| threads(&s.threads)).unwrap_or_default());
     fields.push(threads(&sample.generator.threads));
     line(&fields)
-}
-
-fn process(used: Option<&ProcessUse>) -> [String; PROCESS.len()] {
-    let Some(used) = used else { return Default::default() };
-    let ProcessUse { cpu_ns, threads: _, resident_bytes, swapped_bytes, run_delay_ns, .. } = used;
-    let switches = (used.voluntary_switches, used.involuntary_switches);
-    [*cpu_ns, *resident_bytes, *swapped_bytes, switches.0, switches.1, *run_delay_ns]
-        .map(|n| n.to_string())
-}
-
-fn store(told: Option<&StoreCounters>) -> [String; STORE.len()] {
-    let Some(told) = told else { return Default::default() };
-    let number = |n: Option<u64>| n.map(|n| n.to_string()).unwrap_or_default();
-    [
-        number(told.used_bytes),
-        number(told.limit_bytes),
-        told.fragmentation.map(|f| f.to_string()).unwrap_or_default(),
-        number(told.keys),
-        number(told.connections),
-        number(told.refused),
-        number(told.commands),
-        number(told.hits),
-        number(told.misses),
-        number(told.evicted),
-        number(told.expired),
-        number(told.received_bytes),
-        number(told.sent_bytes),
-    ]
-}
-
-fn network(used: Option<&NetworkUse>) -> [String; NETWORK.len()] {
-    let Some(used) = used else { return Default::default() };
-    [
-        used.interface.clone(),
-        used.received_bytes.to_string(),
-        used.sent_bytes.to_string(),
-        used.received_packets.to_string(),
-        used.sent_packets.to_string(),
-    ]
 }
 
 fn threads(threads: &[ThreadCpu]) -> String {
@@ -115,6 +33,7 @@ fn threads(threads: &[ThreadCpu]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use model::{NetworkUse, ProcessUse, StoreCounters};
 
     #[test]
     fn a_line_has_a_field_for_each_column() {
@@ -144,7 +63,7 @@ mod tests {
         let lines: Vec<&str> = text.split("\r\n").collect();
         let [header, idle, busy, ""] = lines[..] else { panic!("{text}") };
         let columns = header.split(',').count();
-        assert_eq!(columns, 36);
+        assert_eq!(columns, 38);
         for line in [idle, busy] {
             assert_eq!(line.split(',').count(), columns, "{line}");
         }
@@ -159,7 +78,7 @@ mod tests {
             ("server_involuntary_switches", "3"),
             ("server_run_delay_ns", "4"),
             ("store_used_bytes", ""),
-            ("store_fragmentation", "1.25"),
+            ("store_fragmentation_permille", "1250"),
             ("store_sent_bytes", "99"),
             ("network_interface", "lo"),
             ("network_sent_packets", "0"),
