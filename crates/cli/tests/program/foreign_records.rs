@@ -378,11 +378,11 @@ fn a_resumed_record_is_sealed_again_and_does_not_hide_an_edit() {
 fn bombs_are_refused_before_they_unpack() {
     let foreign = Foreign::new();
     let line = br#"{"block":0,"cell":"files/steady/1","at_ns":[0"#;
-    let rest = br#"],"generator":{"cpu_ns":[0],"resident_bytes":[],"swapped_bytes":[],"voluntary_switches":[],"involuntary_switches":[],"run_delay_ns":[],"threads":["#;
+    let rest = br#"],"interface":null,"counters":{"generator_cpu_ns":[0]},"server_threads":[],"generator_threads":["#;
     let thread = br#"{"id":1,"name":"t","cpu_ns":[0]},"#;
-    let last = br#"{"id":1,"name":"t","cpu_ns":[0]}]}}"#;
+    let last = br#"{"id":1,"name":"t","cpu_ns":[0]}]}"#;
     let long = "n".repeat(60_000);
-    let long = format!(r#"{{"id":1,"name":"{long}","cpu_ns":[0]}}]}}}}"#);
+    let long = format!(r#"{{"id":1,"name":"{long}","cpu_ns":[0]}}]}}"#);
     let whole: &[u8] = b"\n";
     let zeros = ",0".repeat(1_000);
     let bombs = [
