@@ -146,7 +146,8 @@ fn header() -> Header {
         "operations": [{"name": "get", "command": null}, {"name": "set", "command": null}],
         "keys": 1000, "distribution": "uniform", "key_prefix": "key:", "key_bytes": null,
         "value_bytes": "1KiB", "ttl_s": 0, "filled_share": 1.0, "verify_one_in": 64,
-        "threads": 1, "think_ns": 0, "phases": [],
+        "threads": 1, "think_ns": 0, "think_is_drawn": false, "follows": false, "phases": [],
+        "actions": [], "deadline_ns": 0,
     });
     let load = json!({
         "arrivals": "poisson", "clients": 8, "pipeline": 1, "one_session": false,
@@ -165,18 +166,19 @@ fn header() -> Header {
     let header = json!({
         "format": 1, "run": "00c0ffee", "tool": "cachedyno 0.1.0", "command": ["cachedyno"],
         "started_unix_ms": 1_790_000_000_000_u64, "plan": plan, "conditions": {"facts": []},
+        "null_rates": [],
     });
     serde_json::from_value(header).expect("a header of this format")
 }
 
 fn trial() -> Trial {
-    let trial = json!({
-        "block": 0, "position": 0, "cell": CELL, "started_unix_ms": 1_790_000_000_000_u64,
-        "took_ns": 2_000_000_000_u64, "version": "Redis 7.0.15", "points": [],
-        "noise": {"steal_share": 0.0, "psi_cpu_some_share": null, "psi_io_some_share": null,
-                  "psi_memory_some_share": null, "other_cpu_share": 0.0, "run_delay_share": 0.0,
-                  "hiccup_ns_max": 0, "hiccup_ns_p99": 0},
-        "failure": {"class": "closed", "message": "the server died"},
-    });
-    serde_json::from_value(trial).expect("a trial of this format")
+    let message = "the server died".into();
+    Trial {
+        cell: CELL.into(),
+        started_unix_ms: 1_790_000_000_000,
+        took_ns: 2_000_000_000,
+        version: Some("Redis 7.0.15".into()),
+        failure: Some(Failure { class: ErrorClass::Closed, message }),
+        ..Trial::default()
+    }
 }

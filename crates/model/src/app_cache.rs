@@ -179,7 +179,6 @@ pub struct AppCache {
     /// several sizes with its own: `by-records/20000x200`.
     pub profile: String,
     /// That profile without the size; `None` where it measures one size alone.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sizes_of: Option<String>,
     /// Records of the data set.
     pub keys: u64,
@@ -199,19 +198,15 @@ pub struct AppCache {
     /// `MAGE`, a lifetime of 7,200 s and the check of each write.
     pub magento: bool,
     /// How the records are saved before the first phase; fast only where the backend can.
-    #[serde(default)]
     pub fill: Fill,
     /// One in this many values read is compared byte by byte; length is always checked.
     pub verify_one_in: u64,
     /// Files that records and lists are read from; `None` where they are drawn.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files: Option<DataFiles>,
     /// What of the files is in the page cache when a phase begins.
-    #[serde(default, skip_serializing_if = "PageCache::is_warm")]
     pub page_cache: PageCache,
     /// The most that the private servers may take, with files the clients and the page cache too;
     /// bytes; `None` for no limit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_limit_bytes: Option<u64>,
     /// Measured phases, in order.
     pub phases: Vec<Phase>,
@@ -253,7 +248,6 @@ pub struct DataFiles {
     /// Operations of the shortest list; 0 without lists.
     pub ops: u64,
     /// Operations of the longest list; 0 without lists, and in older records.
-    #[serde(default)]
     pub ops_of_longest: u64,
 }
 

@@ -39,7 +39,6 @@ pub mod stages;
 pub mod study;
 pub mod target;
 pub mod trial;
-mod zero;
 
 pub use action::{Act, Action};
 pub use app_cache::{AppCache, Backend, CM_PREFIX, CM_SETTINGS, DataFiles, DataSize, Fill};

@@ -22,14 +22,6 @@ pub enum PageCache {
     Cold,
 }
 
-impl PageCache {
-    /// True for [`Self::Warm`], which records leave out.
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-    pub(crate) fn is_warm(&self) -> bool {
-        *self == Self::Warm
-    }
-}
-
 /// How the page cache was emptied before each phase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -83,7 +75,6 @@ pub struct MemoryPlan {
     /// The most memory, page cache included, bytes.
     pub limit_bytes: u64,
     /// Swap besides, in a file on the disk under test, bytes; 0 for none.
-    #[serde(default)]
     pub swap_bytes: u64,
 }
 
@@ -99,7 +90,6 @@ pub struct MemoryUse {
     /// Processes that the kernel killed since the limit was used up.
     pub oom_kills: u64,
     /// What it took of the planned swap; `None` where there was none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub swap: Option<SwapUse>,
 }
 

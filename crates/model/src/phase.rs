@@ -26,7 +26,6 @@ pub struct Phase {
     /// When it ends.
     pub stop: Stop,
     /// Keys and values: what sets it apart from the other phases; `None` where nothing does.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control: Option<Control>,
 }
 

@@ -14,7 +14,6 @@ use crate::memory::MemoryPlan;
 use crate::program::Program;
 use crate::study::{Advice, Claim};
 use crate::trial::Trial;
-use crate::zero::is_zero;
 
 pub use crate::phase::{Control, Phase, Stop};
 pub use crate::product::Product;
@@ -50,10 +49,8 @@ pub struct PlannedTarget {
     /// Which driver and which server; of a cache's backend the first of its stores.
     pub product: Product,
     /// The program that its private server is; `None` for the product's own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<Program>,
     /// The software whose application cache it is; `None` for other workloads.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backend: Option<Backend>,
     /// Where it is, without credentials; `None` means that a private server is started.
     pub address: Option<String>,
@@ -220,23 +217,18 @@ pub struct Kv {
     pub think_ns: u64,
     /// True where each pause is drawn evenly from 0 to `think_ns`, and the first comes before a
     /// client's first operation.
-    #[serde(default, skip_serializing_if = "is_false")]
     pub think_is_drawn: bool,
     /// True where operations follow each other on one key, in their order: what is offered is the
     /// first, and its client sends each next one when the one before is answered well.
-    #[serde(default, skip_serializing_if = "is_false")]
     pub follows: bool,
     /// What its private server may take of memory; `None` for no limit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<MemoryPlan>,
     /// Measured phases, in order.
     pub phases: Vec<Phase>,
     /// What is done to the target meanwhile, by time within each phase.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub actions: Vec<Action>,
     /// Time after which a trial ends with what it has, counted from when its store was ready; 0 for
     /// no limit.
-    #[serde(default, skip_serializing_if = "is_zero")]
     pub deadline_ns: u64,
 }
 
@@ -246,11 +238,6 @@ impl Kv {
         let all = if self.follows { self.operations.len() } else { 1 };
         phase.control.as_ref().map_or(all, |control| control.sequence.len()).max(1)
     }
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-fn is_false(flag: &bool) -> bool {
-    !*flag
 }
 
 /// One kind of key-value operation.
@@ -455,7 +442,6 @@ pub struct Plan {
     pub advice: Option<Advice>,
     /// What the 99th percentile of a ramp's stage may be at most, nanoseconds, where the highest
     /// rate within a limit is told; `None` for no limit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit_ns: Option<u64>,
 }
 

@@ -23,29 +23,18 @@ pub struct ReadBack {
     /// Keys, sessions or records that were read.
     pub read: u64,
     /// Of those, how many held what a later acknowledged write had replaced.
-    #[serde(default, skip_serializing_if = "is_zero")]
     pub older: u64,
     /// How many held what nobody wrote.
-    #[serde(default, skip_serializing_if = "is_zero")]
     pub wrong: u64,
     /// How many were not there.
-    #[serde(default, skip_serializing_if = "is_zero")]
     pub missing: u64,
     /// So many of them may be missing: evictions that the store told of, or a lifetime that was
     /// over, explain it.
-    #[serde(default, skip_serializing_if = "is_zero")]
     pub may_be_missing: u64,
     /// Name of one that is not as it must be.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub example: Option<String>,
     /// Why the rest was not read; `None` where all of the sample was.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unread: Option<String>,
-}
-
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-fn is_zero(number: &u64) -> bool {
-    *number == 0
 }
 
 impl ReadBack {

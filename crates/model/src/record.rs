@@ -48,15 +48,12 @@ pub struct Header {
     pub plan: Plan,
     /// By which a host knows a plan that it made itself: see `rig::host_mark`. `None` in a record
     /// that no host will know.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_mark: Option<String>,
     /// Under which conditions.
     pub conditions: Conditions,
     /// What the generator reached on the null server, by key-value cell and phase.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub null_rates: Vec<NullRate>,
     /// What this machine was found to do; `None` when it was not calibrated.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calibration: Option<Calibration>,
 }
 
@@ -114,10 +111,8 @@ pub struct Seal {
     /// Why no more blocks were added.
     pub stopped_because: String,
     /// True where it was interrupted or killed before and taken up again.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub resumed: bool,
     /// What the generator reached on the null server after the trials, where a store had been
     /// nearly as fast as in [`Header::null_rates`]; the higher of both counts.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub null_rates: Vec<NullRate>,
 }

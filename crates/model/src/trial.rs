@@ -52,10 +52,8 @@ pub struct Noise {
     /// 99th percentile of the same.
     pub hiccup_ns_p99: u64,
     /// The processes other than generator and server that used most CPU time, most first.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub busiest: Vec<Busy>,
     /// Who else ran on the CPUs of generator and servers; `None` where the kernel does not tell.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disturbers: Option<Disturbers>,
 }
 
@@ -84,42 +82,32 @@ pub struct Trial {
     /// Product and version as the server reports it, for example `Redis 7.0.15`.
     pub version: Option<String>,
     /// How the page cache was emptied before each phase; `None` where it stayed as it was.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub emptied: Option<Emptied>,
     /// What was taken of the memory limit; `None` where there was none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<MemoryUse>,
     /// What the store still held of what it acknowledged; `None` where that does not follow from
     /// what clients wrote.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read_back: Option<ReadBack>,
     /// By how many milliseconds the wall clock was set while it ran, negative for back; `None`
     /// where it was not by more than a second. Times of day of the trial are off by that, durations
     /// are not.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_step_ms: Option<i64>,
     /// Why what it wrote into a store that was there before could not be removed, and what to
     /// remove; `None` where nothing is left. What was measured before stands.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_removed: Option<Failure>,
     /// The filling before the first phase, of keys and values; `None` where nothing was filled in.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fill: Option<Point>,
     /// What was measured, in the order of time: a steady phase is one point, a ladder one for each
     /// of its stages, a search one for each probe. Of a trial that failed, those that were over
     /// before.
     pub points: Vec<Point>,
     /// What was finished in the course of time, by phase; of a search only its fill.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub series: Vec<Series>,
     /// When servers answered nothing, by time.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub outages: Vec<Outage>,
     /// What happened to its stores, by time.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<TrialEvent>,
     /// Numbers about its stores and their host.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub facts: Vec<Fact>,
     /// What disturbed it.
     pub noise: Noise,

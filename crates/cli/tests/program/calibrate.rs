@@ -75,7 +75,7 @@ fn a_later_run_carries_it_and_the_rate_of_the_null_server() {
     let place = Place::new();
     let text = Place::finish(bench(&place, &["--op", "get=1"])).measured();
     assert!(text.stderr.contains("not calibrated: `cachedyno calibrate`"), "{text:#?}");
-    assert!(header(&place).get("calibration").is_none());
+    assert!(header(&place)["calibration"].is_null());
     let text = calibrate(&place, &[]).code(0);
     assert!(text.stdout.contains("This machine can judge servers of up to "), "{text:#?}");
     assert!(text.stdout.contains("kept for later runs: "), "{text:#?}");
@@ -137,7 +137,7 @@ fn what_is_of_another_host_or_damaged_is_not_used() {
         for part in ["calibration.json", "is not used", reason, "`cachedyno calibrate` again"] {
             assert!(warned.contains(part), "no `{part}` in {warned}");
         }
-        assert!(header(&place).get("calibration").is_none());
+        assert!(header(&place)["calibration"].is_null());
     }
     let quiet = Place::finish(bench(&place, &["--quiet"])).measured();
     assert_eq!(quiet.stderr, "");

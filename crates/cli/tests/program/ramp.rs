@@ -51,7 +51,7 @@ fn list(value: &Value) -> &Vec<Value> {
 fn phase<'a>(trial: &'a Value, name: &str) -> &'a Value {
     let found = among(&trial["points"], |p| p["phase"] == name);
     assert_eq!(found.len(), 1, "points of phase {name} of {}", trial["cell"]);
-    assert!(found[0].get("stage").is_none(), "{name} has stages");
+    assert!(found[0]["stage"].is_null(), "{name} has stages");
     found[0]
 }
 
@@ -205,7 +205,7 @@ fn the_published_ramp_adds_clients_that_pause() {
         assert_eq!(clients, [20, 40, 60]);
         for stage in &stages {
             assert_adds_up(stage);
-            assert!(stage.get("planned_per_s").is_none());
+            assert!(stage["planned_per_s"].is_null());
             // Each pair comes after a pause of 24.5 ms on average: 9 standard deviations aside.
             let most = stage["clients"].as_f64().unwrap() * 0.096 / 0.0245;
             let pairs = counted(operation(stage, "ramp"), "ok") as f64 / 2.0;

@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 use super::failure::ErrorClass;
-use crate::zero::is_zero;
 
 /// How operations ended. Every field but `ok` counts apart from success.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -15,7 +14,6 @@ pub struct Counts {
     pub miss: u64,
     /// Of the misses, those of records of an application cache that nobody had removed and that had
     /// not expired.
-    #[serde(default)]
     pub lost: u64,
     /// Failed, all classes together.
     pub error: u64,
@@ -26,7 +24,6 @@ pub struct Counts {
     /// Failed, by class.
     pub errors_by_class: BTreeMap<ErrorClass, u64>,
     /// Of each class the words of one failure, for people: one line, free of credentials.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub error_examples: BTreeMap<ErrorClass, String>,
     /// Values compared byte by byte.
     pub verified: u64,
@@ -39,13 +36,10 @@ pub struct Counts {
     /// Opens that gave up waiting for the lock.
     pub lock_timeouts: u64,
     /// Times that a server's answer was waited for, where the store counts its effort.
-    #[serde(default, skip_serializing_if = "is_zero")]
     pub round_trips: u64,
     /// Commands or statements sent to servers, where the store counts its effort.
-    #[serde(default, skip_serializing_if = "is_zero")]
     pub commands: u64,
     /// Files opened, listed, looked at or removed, each time counted, where the store counts them.
-    #[serde(default, skip_serializing_if = "is_zero")]
     pub files: u64,
 }
 

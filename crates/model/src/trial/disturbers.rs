@@ -9,7 +9,6 @@ pub struct Disturbers {
     /// At most five, those that ran most first.
     pub most: Vec<Disturber>,
     /// True where the kernel has dropped samples.
-    #[serde(default)]
     pub incomplete: bool,
 }
 
@@ -23,7 +22,6 @@ pub struct Disturber {
     /// How many processes of the name there were.
     pub processes: u32,
     /// True for a thread of the kernel.
-    #[serde(default)]
     pub is_kernel: bool,
     /// How long they ran on these CPUs, nanoseconds, in steps of the time between two samples.
     pub cpu_ns: u64,

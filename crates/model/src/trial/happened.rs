@@ -11,7 +11,6 @@ pub struct TrialEvent {
     /// What.
     pub kind: EventKind,
     /// To whom: the address of a server, a device; empty where the target has only one.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub subject: String,
 }
 

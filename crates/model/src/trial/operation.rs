@@ -19,19 +19,16 @@ pub struct OperationResult {
     pub rate_per_s: f64,
     /// Operations by time in calls, summed over the clients; pauses, and the time of other
     /// operations, are not in it. `None` where an event loop does the calls.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calls_rate_per_s: Option<f64>,
     /// Done − sent.
     pub service: Histogram,
     /// Done − intended start; contains the drawing of the value when that is timed.
     pub response: Histogram,
     /// Sent − intended start, of an open load; empty where a request is intended when it is sent.
-    #[serde(default, skip_serializing_if = "Histogram::is_empty")]
     pub lag: Histogram,
     /// Time spent waiting for a session's lock; empty where no lock was waited for.
     pub lock_wait: Histogram,
     /// The longest times in the course of it; `None` in records from before they were kept.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slowest: Option<Slowest>,
 }
 

@@ -18,10 +18,8 @@ pub struct Outage {
     /// [`Outage::SILENCE_NS`] where no request was lost.
     pub length_ns: u64,
     /// Address of the server that answers in its place; `None` where it came back itself.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taken_over_by: Option<String>,
     /// True where the phase ended before anything was answered again.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub to_the_end: bool,
 }
 

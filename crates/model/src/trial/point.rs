@@ -8,7 +8,6 @@ use super::disturbance::Disturbance;
 use super::failure::Failure;
 use super::operation::{OperationResult, Restored};
 use super::silence::Silence;
-use crate::zero::is_zero;
 
 /// One span under one offered load: a steady phase, a stage of a ladder without its beginning, in
 /// which the store settles, or a probe of a search.
@@ -17,20 +16,16 @@ pub struct Point {
     /// Name of the phase that it is, or is a stage of.
     pub phase: String,
     /// Number of the stage or of the probe, from 0; `None` where the phase was steady.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stage: Option<u32>,
     /// What a search asked for in it; `None` elsewhere.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probe: Option<Step>,
     /// When its span began, nanoseconds since the trial began: the clock of
     /// [`Sample::at_ns`](crate::Sample::at_ns).
-    #[serde(default, skip_serializing_if = "is_zero")]
     pub begun_ns: u64,
     /// How long it lasted, nanoseconds; of a steady phase from the first client's start to the last
     /// client's end.
     pub length_ns: u64,
     /// Requests per second that were planned, in the mean; `None` under a closed load.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub planned_per_s: Option<f64>,
     /// Clients at work, in the mean; of an open load those that share it.
     pub clients: u32,
@@ -38,39 +33,30 @@ pub struct Point {
     /// of several operations has one more, the last, named like the phase, for all.
     pub operations: Vec<OperationResult>,
     /// Requests that were due in it and never sent, because the time-out had passed.
-    #[serde(default, skip_serializing_if = "is_zero")]
     pub unsent: u64,
     /// How operations of the warm-up ended, which are in no other figure. Of a stage these are all
     /// around its span that are no other's.
-    #[serde(default, skip_serializing_if = "Counts::is_empty")]
     pub warmup: Counts,
     /// CPU time of the client threads.
     pub generator_cpu_ns: u64,
     /// Time in which client threads were ready to run and waited for a CPU, nanoseconds.
     pub generator_run_delay_ns: u64,
     /// CPU time of the server's processes; `None` where there are none, or not ours to see.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server_cpu_ns: Option<u64>,
     /// What others took of the CPUs meanwhile.
-    #[serde(default)]
     pub disturbance: Disturbance,
     /// Share of the clients' time spent outside of operations: drawing values, checking.
-    #[serde(default)]
     pub own_share: f64,
     /// Where clients saved again what cleans had removed, the times of each that the rate is made
     /// of (see [`Restored::rate_per_s`]). Empty elsewhere.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub restored: Vec<Restored>,
     /// What was due in each interval of a load with limits; `None` without any.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub due: Option<Due>,
     /// When an operation was not answered, of a steady phase of keys and values: for each operation
     /// by time.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub silences: Vec<Silence>,
     /// Why it ended before its time, as where the store broke; all else is what there was up to
     /// then.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<Failure>,
 }
 
@@ -96,7 +82,6 @@ pub struct Due {
     pub beyond: Vec<Beyond>,
     /// Requests that the generator sent late by itself, a client being free: by more than half of
     /// the strictest limit.
-    #[serde(default)]
     pub late: u64,
 }
 

@@ -2,8 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::zero::is_zero;
-
 /// Operations of a phase that were finished in each interval, over all clients.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Series {
@@ -11,13 +9,11 @@ pub struct Series {
     pub phase: String,
     /// When its measurement began, nanoseconds since the trial began: the clock of
     /// [`Sample::at_ns`](crate::Sample::at_ns).
-    #[serde(default, skip_serializing_if = "is_zero")]
     pub begun_ns: u64,
     /// Length of an interval, nanoseconds.
     pub interval_ns: u64,
     /// Operations finished in each interval from the start of the measurement.
     pub done_per_interval: Vec<u64>,
     /// Reads and those of them that missed, in the same intervals; empty where none missed.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reads_per_interval: Vec<(u64, u64)>,
 }

@@ -13,12 +13,7 @@ pub struct Slowest {
     #[serde(serialize_with = "spell", deserialize_with = "read")]
     pub service: Vec<u64>,
     /// Response times; empty where they are the same.
-    #[serde(
-        default,
-        skip_serializing_if = "Vec::is_empty",
-        serialize_with = "spell",
-        deserialize_with = "read"
-    )]
+    #[serde(serialize_with = "spell", deserialize_with = "read")]
     pub response: Vec<u64>,
 }
 
@@ -63,7 +58,7 @@ mod tests {
     fn a_failure_is_no_number_in_a_record() {
         let slowest = Slowest { interval_ns: 10, service: vec![7, FAILED], response: Vec::new() };
         let text = serde_json::to_string(&slowest).unwrap();
-        assert_eq!(text, r#"{"interval_ns":10,"service":[7,null]}"#);
+        assert_eq!(text, r#"{"interval_ns":10,"service":[7,null],"response":[]}"#);
         assert_eq!(serde_json::from_str::<Slowest>(&text).unwrap(), slowest);
     }
 
