@@ -77,10 +77,12 @@ macro_rules! counters {
 
 /// Every number of a sample but its time and those of threads, in the order of their columns.
 pub const COUNTERS: &[Counter] = counters! {
-    server: cpu_ns resident_bytes swapped_bytes voluntary_switches involuntary_switches run_delay_ns;
-    generator: cpu_ns resident_bytes swapped_bytes voluntary_switches involuntary_switches run_delay_ns;
-    store: used_bytes limit_bytes keys connections refused commands hits misses evicted expired saving
-        received_bytes sent_bytes;
+    server: cpu_ns resident_bytes swapped_bytes voluntary_switches involuntary_switches
+        run_delay_ns;
+    generator: cpu_ns resident_bytes swapped_bytes voluntary_switches involuntary_switches
+        run_delay_ns;
+    store: used_bytes limit_bytes keys connections refused commands hits misses evicted expired
+        saving received_bytes sent_bytes;
     network: received_bytes sent_bytes received_packets sent_packets;
 };
 
