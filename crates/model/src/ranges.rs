@@ -4,6 +4,7 @@
 use crate::arrivals::STAGE_RATE_MAX;
 use crate::load::{Load, Schedule, Shares};
 use crate::plan::{Cell, Phase, Plan, Stop, Workload};
+use crate::search::LIMITS_MAX;
 use crate::stages::Stage;
 
 /// Most of what a plan lists.
@@ -12,7 +13,6 @@ const CELLS_MAX: usize = 4_096;
 const PHASES_MAX: usize = 64;
 const STAGES_MAX: usize = 10_000;
 const CLAIMS_MAX: usize = 1_000;
-const LIMITS_MAX: usize = 16;
 const ROWS_MAX: usize = 1_000;
 /// A hundred days, nanoseconds.
 const TIME_NS_MAX: u64 = 100 * 86_400 * 1_000_000_000;

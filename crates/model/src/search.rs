@@ -14,6 +14,8 @@ mod slo;
 
 pub use slo::{Slo, SloError};
 
+/// Most limits of a search.
+pub(crate) const LIMITS_MAX: usize = 16;
 /// A store is at rest again when its median is no longer than so many times that of its first rest,
 /// or than so small a part of the strictest limit.
 const RESTED_FACTOR: u64 = 2;

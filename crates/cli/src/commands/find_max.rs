@@ -81,8 +81,7 @@ pub(crate) fn run(arguments: &FindMax) -> Result<ExitCode, CliError> {
 
 /// Refuses a limit that no answer can be beyond: it would have failed before.
 fn below_timeout(slos: &[Slo], timeout_ns: u64, typed: &str) -> Result<(), CliError> {
-    let is_longer =
-        |slo: &&Slo| matches!(slo, Slo::Percentile { limit_ns, .. } if *limit_ns > timeout_ns);
+    let is_longer = |slo: &&Slo| slo.time_ns().is_some_and(|limit_ns| limit_ns > timeout_ns);
     let Some(slo) = slos.iter().find(is_longer) else { return Ok(()) };
     Err(CliError::usage(format!(
         "--slo `{slo}` is above --timeout `{typed}`, after which a request counts as failed \

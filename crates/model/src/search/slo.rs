@@ -46,13 +46,18 @@ impl Slo {
         }
     }
 
+    /// The response time that is limited, nanoseconds; `None` where only failing counts.
+    pub fn time_ns(&self) -> Option<u64> {
+        match self {
+            Self::Percentile { limit_ns, .. } => Some(*limit_ns),
+            Self::Errors { .. } => None,
+        }
+    }
+
     /// Response time from which on a request is beyond the limit, nanoseconds; the largest number
     /// where only failing counts.
     pub fn limit_ns(&self) -> u64 {
-        match self {
-            Self::Percentile { limit_ns, .. } => *limit_ns,
-            Self::Errors { .. } => u64::MAX,
-        }
+        self.time_ns().unwrap_or(u64::MAX)
     }
 }
 

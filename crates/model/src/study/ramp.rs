@@ -15,6 +15,7 @@ use crate::arrivals::{Arrivals, STAGE_CLIENTS_MAX, STAGE_RATE_MAX};
 use crate::load::{Load, PEAK, Schedule, Shares};
 use crate::phase::{Control, Phase};
 use crate::plan::{Cell, Kv, Workload};
+use crate::search::{LIMITS_MAX, Search, Slo};
 use crate::stages::{SETTLE_SHARE, Stage};
 
 /// Name of the phase whose load is raised.
@@ -41,6 +42,11 @@ const STAGE_MS: RangeInclusive<u64> = 100..=86_400_000;
 const REQUESTS_MIN: f64 = 20.0;
 /// What users are told to give for rates.
 const RATES: &str = "operations per second from low to high, as in `1000,2000,5000`";
+/// Shortest probe of a search, milliseconds: with less, nobody can tell how requests depend on each
+/// other.
+const PROBE_MS_MIN: u64 = 500;
+/// Rounds of a search's confirmation.
+const ROUNDS: u32 = 5;
 /// Most threads of the generator.
 const THREADS_MAX: u32 = 1_024;
 /// What says in a plan that a value is the JSON object of a user.
@@ -56,6 +62,8 @@ enum Pace {
     Open,
     /// The number of clients, which wait for their replies and pause.
     Clients,
+    /// The rate, by probes that search for the highest within limits.
+    Search,
 }
 
 /// The order in which the rates of a ramp come.
@@ -141,6 +149,8 @@ pub(super) struct Profile {
     /// in a pair, at this share of the peak (pace `clients`: of the most clients), in thousandths.
     /// Each is as long as a stage.
     control_permille: Option<Spanned<u32>>,
+    /// Of pace `search`: limits that all must hold, such as `p99<1ms`.
+    limits: Option<Spanned<Vec<Slo>>>,
 }
 
 impl Keys for Defaults {
@@ -205,13 +215,23 @@ fn agree_on_times(run: &Run<'_, Defaults>) -> Result<(), StudyError> {
             *rate as f64 * seconds
         )));
     }
+    let searches = || run.chosen().filter(|profile| profile.pace == Pace::Search);
+    let stage_ms = size.stage_ms;
+    if searches().next().is_some() && stage_ms < PROBE_MS_MIN {
+        return Err(StudyError::Choice(format!(
+            "--set stage_ms=`{stage_ms}` is too short for the probes of a search (expected \
+             {PROBE_MS_MIN} or more)"
+        )));
+    }
     let timeout_ms = study.timeout_ms;
     let beyond = |limit_ns: &u64| *limit_ns > timeout_ms.saturating_mul(1_000_000);
-    if let Some(limit_ns) = defaults.limit_ns.filter(beyond) {
+    let searched = searches().filter_map(|profile| profile.limits.as_ref());
+    let of_times = searched.flat_map(|limits| limits.get_ref()).filter_map(Slo::time_ns);
+    if let Some(limit_ns) = of_times.chain(defaults.limit_ns).find(beyond) {
         let limit = stats::format_ns(limit_ns as f64);
         return Err(StudyError::Choice(format!(
             "the limit `{limit}` is beyond the time-out of {timeout_ms} ms, after which a request \
-             has failed (expected no more than that: lower --set limit, or raise --timeout)"
+             has failed (expected no more than that: a lower limit, or a longer --timeout)"
         )));
     }
     Ok(())
@@ -219,13 +239,14 @@ fn agree_on_times(run: &Run<'_, Defaults>) -> Result<(), StudyError> {
 
 /// What was set must be of use to one of the profiles that run.
 fn agree_on_pace(run: &Run<'_, Defaults>) -> Result<(), StudyError> {
-    for (keys, pace, cure) in [
-        (&["clients", "order", "rates"][..], Pace::Open, "whose stages are clients"),
-        (&["stages", "step", "think_ms"][..], Pace::Clients, "whose stages are rates"),
+    for (keys, paces, cure) in [
+        (&["order", "rates"][..], &[Pace::Open][..], "whose stages are no planned rates"),
+        (&["clients"], &[Pace::Open, Pace::Search], "whose stages are clients"),
+        (&["stages", "step", "think_ms"], &[Pace::Clients], "whose stages are rates"),
     ] {
         let set = run.choices.sets.iter().find(|(key, _)| keys.contains(&key.as_str()));
         if let Some((key, value)) = set
-            && run.chosen().all(|profile| profile.pace != pace)
+            && run.chosen().all(|profile| !paces.contains(&profile.pace))
         {
             return Err(StudyError::Choice(format!(
                 "--set {key}=`{value}` has no effect on profile `{}`, {cure} (leave it out, or \
@@ -261,7 +282,7 @@ fn most_clients(profile: &Profile, size: &Size) -> u64 {
 }
 
 fn fault_in_profile(profile: &Profile) -> Option<Fault> {
-    let Profile { name, pace, permille, groups, control_permille, .. } = profile;
+    let Profile { name, pace, permille, groups, control_permille, limits, .. } = profile;
     let fault = |at: Range<usize>, problem: &str| Some((at.start, problem.to_string()));
     let missing = |what| fault(name.span(), &format!("profile `{}` has no {what}", name.get_ref()));
     let shares = 1..=PERMILLE_MAX;
@@ -270,13 +291,26 @@ fn fault_in_profile(profile: &Profile) -> Option<Fault> {
     if let Some(share) = share.filter(|s| !(1..=CONTROL_PERMILLE_MAX).contains(s.get_ref())) {
         return fault(share.span(), "control_permille must be 1 to 500");
     }
+    if let (Pace::Search, Some(share)) = (pace, control_permille) {
+        return fault(share.span(), "`control_permille` needs `pace = \"open\"` or `\"clients\"`");
+    }
+    match (pace, limits) {
+        (Pace::Search, None) => return missing("limits (such as `p99<1ms`)"),
+        (Pace::Search, Some(limits)) if !(1..=LIMITS_MAX).contains(&limits.get_ref().len()) => {
+            return fault(limits.span(), &format!("limits must be 1 to {LIMITS_MAX}"));
+        }
+        (Pace::Open | Pace::Clients, Some(limits)) => {
+            return fault(limits.span(), "`limits` needs `pace = \"search\"`");
+        }
+        _ => {}
+    }
     match (pace, permille, groups) {
         (Pace::Open, None, _) => missing("permille (its rates)"),
         (Pace::Clients, _, None) => missing("groups (of clients)"),
-        (Pace::Open, _, Some(groups)) => {
+        (Pace::Open | Pace::Search, _, Some(groups)) => {
             fault(groups.span(), "`groups` needs `pace = \"clients\"`")
         }
-        (Pace::Clients, Some(permille), _) => {
+        (Pace::Clients | Pace::Search, Some(permille), _) => {
             fault(permille.span(), "`permille` needs `pace = \"open\"`")
         }
         (Pace::Open, Some(all), None) if !are_shares(all.get_ref()) => {
@@ -302,6 +336,14 @@ fn loads(profile: &Profile, run: &Run<'_, Defaults>) -> Vec<Load> {
         return vec![Load { schedule: stages, ..Load::closed(clients) }];
     }
     let order = defaults.order;
+    let clients = run.clients().into_iter();
+    let planned =
+        |schedule: &Schedule, clients| Load::planned(Arrivals::Poisson, schedule.clone(), clients);
+    if let Some(limits) = &profile.limits {
+        let slos = limits.get_ref().clone();
+        let search = Schedule::Search(Search { slos, probe_ns: stage_ns, rounds: ROUNDS });
+        return clients.map(|clients| planned(&search, clients)).collect();
+    }
     // A stage behind one that was too much would begin with its queue.
     let rest_ns = if order == StageOrder::Shuffled { stage_ns } else { 0 };
     let shares = |permille| Schedule::Shares(Shares { permille, stage_ns, rest_ns });
@@ -312,8 +354,7 @@ fn loads(profile: &Profile, run: &Run<'_, Defaults>) -> Vec<Load> {
         (None, Some(all)) => shares(in_order(all.get_ref(), order, seed)),
         (None, None) => shares(vec![1_000]),
     };
-    let load = |clients| Load::planned(Arrivals::Poisson, schedule.clone(), clients);
-    run.clients().into_iter().map(load).collect()
+    clients.map(|clients| planned(&schedule, clients)).collect()
 }
 
 /// What ascends, in the order of time.
@@ -349,10 +390,10 @@ fn workload(profile: &Profile, load: &Load, run: &Run<'_, Defaults>) -> Kv {
     let Run { defaults, size, scale, study, .. } = run;
     let phase = |name: &str, length_ns: u64| timed(name, &OPERATIONS, length_ns, scale);
     let stage_ns = size.stage_ms * 1_000_000;
-    let (mut phases, think_ms) = if load.is_planned() {
-        (vec![phase(PEAK, scale.measure_ms * 1_000_000)], 0.0)
-    } else {
-        (Vec::new(), defaults.think_ms)
+    let (mut phases, think_ms) = match profile.pace {
+        Pace::Open => (vec![phase(PEAK, scale.measure_ms * 1_000_000)], 0.0),
+        Pace::Clients => (Vec::new(), defaults.think_ms),
+        Pace::Search => (Vec::new(), 0.0),
     };
     if let Some(share) = &profile.control_permille {
         phases.extend(
@@ -360,7 +401,8 @@ fn workload(profile: &Profile, load: &Load, run: &Run<'_, Defaults>) -> Kv {
                 .map(|(name, control)| Phase { control: Some(control), ..phase(name, stage_ns) }),
         );
     }
-    phases.push(phase(RAMP, load.stages_ns()));
+    let ramp_ns = if profile.pace == Pace::Search { stage_ns } else { load.stages_ns() };
+    phases.push(phase(RAMP, ramp_ns));
     Kv {
         profile: profile.name.get_ref().clone(),
         operations: plain(&OPERATIONS),

@@ -84,8 +84,43 @@ fn every_scale_and_profile_plans() {
     for scale in [Scale::Quick, Scale::Standard, Scale::Full] {
         let sets = vec![("profile".to_string(), "all".to_string())];
         let plan = study().plan(&Choices { scale, sets, ..choices() }).unwrap();
-        assert_eq!((plan.profiles.len(), plan.cells.len()), (2, 4));
+        assert_eq!((plan.profiles.len(), plan.cells.len()), (3, 6));
         assert!(plan.cells.iter().all(|cell| cell.load.is_staged()));
+    }
+}
+
+#[test]
+fn a_profile_can_search_for_the_highest_rate_within_limits() {
+    let plan = with_sets(&[("profile", "search"), ("clients", "8,16")]).unwrap();
+    let ids: Vec<&str> = plan.cells.iter().map(|c| c.id.as_str()).collect();
+    assert_eq!(
+        ids,
+        ["redis/search/8", "memcached/search/8", "redis/search/16", "memcached/search/16"]
+    );
+    let slos = vec!["p99<1ms".parse().unwrap()];
+    let search = Schedule::Search(Search { slos, probe_ns: 600_000_000, rounds: 5 });
+    assert_eq!(plan.cells[0].load, Load::planned(Arrivals::Poisson, search, 8));
+    assert_eq!(kv(&plan).phases.len(), 1);
+    assert_eq!(plan.check(), Ok(()));
+    for (sets, expected) in [
+        (&[("stage_ms", "400")][..], "`400` is too short for the probes"),
+        (&[("rates", "1000")], "whose stages are no planned rates"),
+        (&[("step", "2")], "whose stages are rates"),
+    ] {
+        let error = with_sets(&[&[("profile", "search")], sets].concat()).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+    for (from, to, expected) in [
+        ("limits = [\"p99<1ms\"]\n", "", "profile `search` has no limits"),
+        ("limits = [\"p99<1ms\"]\n", "limits = []\n", "limits must be 1 to 16"),
+        ("limits = [\"p99<1ms\"]\n", "limits = [\"p99<1\"]\n", "`p99<1`"),
+        ("pace = \"search\"\n", "pace = \"clients\"\ngroups = 2\n", "`limits` needs `pace"),
+        ("pace = \"search\"\n", "pace = \"search\"\ngroups = 2\n", "`groups` needs `pace"),
+    ] {
+        let text = RAMP_STUDY.replace(from, to);
+        assert_ne!(text, RAMP_STUDY);
+        let error = Study::parse("r.toml", &text).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
     }
 }
 
