@@ -13,7 +13,7 @@
 //! single clients are never summed: those of clients that did not run at the same time would add
 //! up to more than there was.
 
-use model::{ErrorClass, Failure, Phase, Point, ReadBack, Restored, Series, Stop};
+use model::{ErrorClass, FILL, Failure, Phase, Point, ReadBack, Restored, Series, Stop};
 use nix::sched::{CpuSet, sched_setaffinity};
 use nix::unistd::Pid;
 use std::panic::{self, AssertUnwindSafe};
@@ -27,13 +27,17 @@ use workloads::kv::SAMPLED_MIN;
 
 use crate::client_loop::ClientLoop;
 use crate::meter::{Finished, Meter, PhaseRecord, Progress, ReadAt};
-use crate::recorder::{InCalls, Recorder};
+use crate::recorder::{InCalls, Recorder, Whole};
 use crate::share::{ClientShare, nanos};
+use crate::slowest;
 use crate::state::{Engine, Shared, TICK};
 use crate::telling::Telling;
 
 /// How long what was written may be read back, of which there may be much, or large.
 pub const READ_BACK_MAX: Duration = Duration::from_secs(5);
+
+/// Length of an interval in which what was filled is counted, nanoseconds.
+const FILL_INTERVAL_NS: u64 = 100_000_000;
 
 enum Report {
     Filled,
@@ -51,7 +55,7 @@ impl Engine<'_> {
         let shared = Shared::new(self, clients.len());
         let names = clients.first().map_or(&[][..], |c| c.operations());
         let count = clients.len();
-        let mut phases = Vec::new();
+        let (mut fill, mut phases) = (None, Vec::new());
         let mut read_back = None;
         thread::scope(|scope| {
             let (reports, inbox) = mpsc::channel();
@@ -61,8 +65,7 @@ impl Engine<'_> {
                 threads.push(scope.spawn(move || shared.client_thread(client, &reports)));
             }
             drop(reports);
-            let telling = Telling::new("fill", names, count, self.timeout_ns);
-            shared.collect(&inbox, count, telling, &mut |_| {});
+            fill = shared.filled(names, count, &inbox);
             meter.filled();
             for phase in self.phases {
                 if !shared.over()
@@ -82,6 +85,7 @@ impl Engine<'_> {
         });
         let failure = shared.failure.into_inner().unwrap_or_else(PoisonError::into_inner);
         Finished {
+            fill,
             phases,
             read_back,
             failure,
@@ -92,6 +96,38 @@ impl Engine<'_> {
 }
 
 impl Shared<'_> {
+    /// The coordinator's part of the filling; `None` where nothing was written.
+    fn filled(
+        &self,
+        names: &[&str],
+        clients: usize,
+        inbox: &mpsc::Receiver<Report>,
+    ) -> Option<PhaseRecord> {
+        let begun = *self.lock_begun();
+        let telling = Telling::new(FILL, names, clients, self.engine.timeout_ns);
+        let (_, recorder) = self.collect(inbox, clients, telling, &mut |_| {});
+        let length_ns = nanos(begun.elapsed());
+        let (interval_ns, done_per_interval) = recorder.intervals();
+        let series = Series {
+            phase: FILL.into(),
+            begun_ns: 0,
+            interval_ns,
+            done_per_interval,
+            reads_per_interval: Vec::new(),
+        };
+        let rate_per_s = recorder.answered() as f64 / (length_ns.max(1) as f64 / 1e9);
+        let point = Point {
+            phase: FILL.into(),
+            length_ns,
+            clients: clients as u32,
+            operations: recorder.into_results(FILL, names, rate_per_s, &[]),
+            ..Point::default()
+        };
+        let wrote = point.whole().is_some_and(|whole| whole.counts.total() > 0);
+        let (begun, points) = (Some(begun), vec![point]);
+        wrote.then_some(PhaseRecord { begun, points, series, outages: Vec::new() })
+    }
+
     /// The coordinator's part of a phase, entered when all clients were let go; with when its
     /// measurement began.
     fn phase(
@@ -247,13 +283,22 @@ impl Shared<'_> {
     }
 
     fn fill(&self, client: &mut dyn Client) {
+        let (begun, mut sent) = (*self.lock_begun(), Instant::now());
+        let mut recorder = Recorder::new(0, FILL_INTERVAL_NS, slowest::interval_ns(None));
         while !self.over() {
             match client.fill_next() {
-                Ok(true) => {}
-                Ok(false) => return,
+                Ok(true) => {
+                    let now = Instant::now();
+                    let (due_ns, service_ns) = (nanos(sent - begun), nanos(now - sent));
+                    let whole = Whole { due_ns, service_ns, ..Whole::new() };
+                    recorder.whole(&whole, nanos(now - begun));
+                    sent = now;
+                }
+                Ok(false) => break,
                 Err(e) => self.fail(e.class, format!("while filling: {}", e.message)),
             }
         }
+        self.lock_merged().merge(&recorder);
     }
 }
 

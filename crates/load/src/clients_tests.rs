@@ -117,6 +117,11 @@ fn a_counted_phase_does_exactly_its_count() {
     let longest_ns = slowest.response().iter().max().unwrap();
     assert!(read.service.max_ns().abs_diff(*longest_ns) <= longest_ns / 1_000, "{slowest:?}");
     assert!(read.service.quantile_ns(0.0) >= MS);
+    // Each of the three clients makes three records before the first phase.
+    let fill = finished.fill.as_ref().unwrap();
+    let filled = fill.points[0].whole().unwrap();
+    assert_eq!((filled.operation.as_str(), filled.counts.ok, filled.service.count()), (FILL, 9, 9));
+    assert!(filled.rate_per_s > 0.0 && fill.series.done_per_interval.iter().sum::<u64>() == 9);
     // As much as was used between two readings that lie around the phase.
     assert!(phase.server_cpu_ns.is_some_and(|ns| (5..=10).contains(&ns)), "{phase:?}");
     assert_eq!((read.counts.lock_waits, read.counts.lock_attempts), (120, 240));

@@ -21,7 +21,7 @@ const LABELS: [(&str, &str); 15] = [
     ("bytes_per_key", "memory of a key"),
     ("copied_bytes", "copied while saving"),
     ("fork_ns", "fork"),
-    ("fill_per_s", "keys filled"),
+    ("fill_per_s", "filled"),
     ("fill_ns", "filling"),
     ("rate_before_save_per_s", "rate before the save"),
     ("save_lowest_rate_share", "lowest in the save, of that"),

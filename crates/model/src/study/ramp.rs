@@ -225,8 +225,8 @@ fn agree_on_times(run: &Run<'_, Defaults>) -> Result<(), StudyError> {
     }
     let timeout_ms = study.timeout_ms;
     let beyond = |limit_ns: &u64| *limit_ns > timeout_ms.saturating_mul(1_000_000);
-    let searched = searches().filter_map(|profile| profile.limits.as_ref());
-    let of_times = searched.flat_map(|limits| limits.get_ref()).filter_map(Slo::time_ns);
+    let limits = searches().filter_map(|profile| profile.limits.as_ref());
+    let of_times = limits.flat_map(Spanned::get_ref).filter_map(Slo::time_ns);
     if let Some(limit_ns) = of_times.chain(defaults.limit_ns).find(beyond) {
         let limit = stats::format_ns(limit_ns as f64);
         return Err(StudyError::Choice(format!(
