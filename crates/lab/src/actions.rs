@@ -14,6 +14,11 @@ use crate::roles::{self, Happened};
 /// How long a server may take to begin what it is asked for.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
+/// How long a server may take to say what it is, before it is killed.
+const ROLE_TIMEOUT: Duration = Duration::from_millis(500);
+/// By how much an action that takes service away may be late.
+const LATE_MAX: Duration = Duration::from_secs(1);
+
 /// The stores and servers that actions are done to.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Subjects {
@@ -87,7 +92,7 @@ fn act(
                     drivers::admin(endpoint, TIMEOUT)?.save()?;
                 }
             }
-            Act::KillPrimary => happened.push(kill_primary(&subjects.servers)?),
+            Act::KillPrimary => happened.push(kill_primary(&subjects.servers, due)?),
         }
     }
     // Nobody sends: it ends when the other side is dropped.
@@ -96,16 +101,21 @@ fn act(
 }
 
 /// Ends the server that says of itself that it is the primary.
-fn kill_primary(servers: &[(Endpoint, u32)]) -> Result<Happened, Failure> {
+fn kill_primary(servers: &[(Endpoint, u32)], due: Instant) -> Result<Happened, Failure> {
     let is_primary = |(endpoint, _): &&(Endpoint, u32)| {
-        let role = RoleReader::new(endpoint.clone(), TIMEOUT).role();
+        let role = RoleReader::new(endpoint.clone(), ROLE_TIMEOUT).role();
         matches!(role, Ok(Role::Primary { .. }))
     };
     let failed = |message: &str| Failure { class: ErrorClass::Other, message: message.into() };
     let Some((endpoint, pid)) = servers.iter().find(is_primary) else {
-        return Err(failed("the plan kills the primary, and no private server is one"));
+        return Err(failed(
+            "no server answered that it is the primary when the plan was to kill it",
+        ));
     };
     let at = Instant::now();
+    if at.saturating_duration_since(due) > LATE_MAX {
+        return Err(failed("the primary was not found in time to be killed when it was due"));
+    }
     kill(Pid::from_raw(pid.cast_signed()), Signal::SIGKILL)
         .map_err(|error| failed(&format!("the primary cannot be killed: {error}")))?;
     Ok((at, EventKind::Killed, roles::place(endpoint)))

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::action::Act;
+
 /// Which kind of store a target is; decides the driver and the server that a rig starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -56,6 +58,13 @@ impl Product {
         match self {
             Self::Redis | Self::Memcached => true,
             Self::Files | Self::Mysql => false,
+        }
+    }
+
+    /// True for what that can be done to.
+    pub fn supports(self, act: Act) -> bool {
+        match act {
+            Act::Save | Act::KillPrimary => self == Self::Redis,
         }
     }
 

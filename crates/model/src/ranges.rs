@@ -1,6 +1,7 @@
 //! Which numbers a plan may hold. A plan that was made here always passes; one that was read from
 //! a record is foreign data, and whoever judges or resumes it goes through what it lists.
 
+use crate::action::{Act, Action};
 use crate::arrivals::STAGE_RATE_MAX;
 use crate::load::{Load, Schedule, Shares};
 use crate::plan::{Cell, Phase, Plan, Stop, Workload};
@@ -45,7 +46,10 @@ impl Plan {
         }
         self.cells.iter().enumerate().try_for_each(|(i, cell)| {
             let named = |e: String| e.replacen("cell.", &format!("plan.cells[{i}]."), 1);
-            check(cell).and_then(|()| self.is_ours_to_change(cell)).map_err(named)
+            check(cell)
+                .and_then(|()| self.is_ours_to_change(cell))
+                .and_then(|()| self.can_be_done(cell))
+                .map_err(named)
         })
     }
 
@@ -59,6 +63,26 @@ impl Plan {
                 "`cell.target` is `{}`, whose server at its URL is not ours to limit, save or kill \
                  (expected a private server: leave out the URL)",
                 target.name
+            )),
+        }
+    }
+}
+
+impl Plan {
+    /// Actions are done to products that know them.
+    fn can_be_done(&self, cell: &Cell) -> Result<(), String> {
+        let Some(target) = self.target(&cell.target) else { return Ok(()) };
+        let unknown = |action: &&Action| !target.product.supports(action.what);
+        match cell.workload.actions().iter().find(unknown) {
+            None => Ok(()),
+            Some(action) => Err(format!(
+                "`cell.target` is `{}`, and {} {} (expected a target of Redis)",
+                target.name,
+                target.product.name(),
+                match action.what {
+                    Act::Save => "does not save its data while it serves",
+                    Act::KillPrimary => "has no primary to be killed",
+                }
             )),
         }
     }

@@ -2,7 +2,8 @@
 //! course of a trial.
 
 use model::{
-    Cell, ErrorClass, EventKind, Fact, OperationResult, Point, Series, Silence, Trial, TrialEvent,
+    Cell, ErrorClass, EventKind, Fact, MemoryUse, OperationResult, Point, Series, Silence, Trial,
+    TrialEvent,
 };
 use stats::format_bytes;
 use std::collections::BTreeMap;
@@ -17,10 +18,14 @@ const ENDS_FROM: usize = 3;
 const CLIENTS: &str = "clients";
 
 /// Names of facts for people; of others the name itself is told.
-const LABELS: [(&str, &str); 15] = [
+const LABELS: [(&str, &str); 19] = [
     ("bytes_per_key", "memory of a key"),
     ("copied_bytes", "copied while saving"),
     ("fork_ns", "fork"),
+    ("memory_limit_bytes", "memory limit"),
+    ("swap_peak_bytes", "most on swap"),
+    ("swap_written_bytes", "written to swap"),
+    ("swap_read_bytes", "read from swap"),
     ("fill_per_s", "filled"),
     ("fill_ns", "filling"),
     ("rate_before_save_per_s", "rate before the save"),
@@ -177,6 +182,7 @@ fn of_trial(trial: &Trial) -> Vec<Told> {
         value: Some(fact.value),
     });
     let mut all: Vec<Told> = trial.fill.iter().flat_map(filling).chain(told).collect();
+    all.extend(trial.memory.iter().flat_map(memory));
     for point in trial.points.iter().filter(|point| point.stage.is_none()) {
         if let Some(series) = trial.series(&point.phase) {
             all.extend(around(trial, point, series));
@@ -186,7 +192,9 @@ fn of_trial(trial: &Trial) -> Vec<Told> {
     if is_killed {
         all.push(Told::by_clients("writes_unknown".into(), Some(unknown(trial) as f64)));
     }
-    if is_killed && let Some(read_back) = &trial.read_back {
+    // What was not read back is not known to be there.
+    let read_back = trial.read_back.as_ref().filter(|read| read.unread.is_none() && read.read > 0);
+    if is_killed && let Some(read_back) = read_back {
         for (name, count) in
             [("writes_read_back", read_back.read), ("writes_lost", read_back.lost())]
         {
@@ -212,6 +220,22 @@ fn filling(fill: &Point) -> Vec<Told> {
     let rate = fill.whole().map(|whole| ("fill_per_s", whole.rate_per_s));
     let told = rate.into_iter().chain([("fill_ns", fill.length_ns as f64)]);
     told.map(|(name, value)| Told::by_clients(name.into(), Some(value))).collect()
+}
+
+/// How much memory a target had, and what it took of its swap.
+fn memory(memory: &MemoryUse) -> Vec<Told> {
+    let mut all = vec![("memory_limit_bytes", memory.limit_bytes)];
+    if let Some(swap) = &memory.swap {
+        all.push(("swap_peak_bytes", swap.peak_bytes.unwrap_or(swap.used_bytes)));
+        all.push(("swap_written_bytes", swap.written_bytes));
+        all.push(("swap_read_bytes", swap.read_bytes));
+    }
+    let told = |(name, bytes): (&str, u64)| Told {
+        name: name.into(),
+        source: "memory group".into(),
+        value: Some(bytes as f64),
+    };
+    all.into_iter().map(told).collect()
 }
 
 /// What the first event of each kind did to the rate and to each operation of a steady phase.

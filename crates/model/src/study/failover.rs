@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
+use std::ops::RangeInclusive;
 use toml::Spanned;
 
 use super::phases::{plain, timed};
@@ -30,6 +31,9 @@ pub(super) struct Defaults {
     keys: u64,
 }
 
+/// When the primary may be killed: the rate before it must be known.
+const KILL_MS: RangeInclusive<u64> = 500..=86_400_000;
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Size {
@@ -54,9 +58,7 @@ impl Keys for Defaults {
             number(&mut own.rate, text, 1..=STAGE_RATE_MAX, "requests per second")
         }),
         Key("keys", |own, _, text| number(&mut own.keys, text, 1..=100_000_000, "")),
-        Key("kill_ms", |_, size, text| {
-            number(&mut size.kill_ms, text, 0..=86_400_000, "milliseconds")
-        }),
+        Key("kill_ms", |_, size, text| number(&mut size.kill_ms, text, KILL_MS, "milliseconds")),
     ];
     const STORES: Stores = Stores::Keys;
     const OPERATIONS: &'static [&'static str] = &OPERATIONS;
@@ -67,11 +69,12 @@ impl Keys for Defaults {
 
     fn cells(run: &Run<'_, Self>) -> Result<Vec<Cell>, StudyError> {
         let Run { defaults, size, scale, .. } = run;
-        if size.kill_ms >= scale.measure_ms {
-            let (kill_ms, measure_ms) = (size.kill_ms, scale.measure_ms);
+        if !KILL_MS.contains(&size.kill_ms) || size.kill_ms >= scale.measure_ms {
+            let (kill_ms, measure_ms, least) = (size.kill_ms, scale.measure_ms, KILL_MS.start());
             return Err(StudyError::Choice(format!(
-                "the primary is killed after `{kill_ms}` ms of {measure_ms} ms (expected before \
-                 the end: a lower --set kill_ms or a higher --set measure_ms)"
+                "the primary is killed after `{kill_ms}` ms of {measure_ms} ms (expected {least} \
+                 ms or more, and before the end: another --set kill_ms or a higher --set \
+                 measure_ms)"
             )));
         }
         let mut cells = Vec::new();
