@@ -146,9 +146,14 @@ fn a_server_at_a_url_is_neither_limited_nor_saved_nor_killed() {
 }
 
 #[test]
-fn a_primary_is_not_killed_after_the_end() {
+fn a_kill_that_cannot_be_measured_is_refused() {
     let place = Place::new();
-    let arguments = ["failover", "--set", "kill_ms=9000", "--set", "measure_ms=9000"];
-    let finished = started(&place, &arguments).finish_within(PATIENCE);
-    finished.usage_error(&["killed after `9000` ms of 9000 ms (expected before the end"]);
+    let refused = |sets: &[&str], parts: &[&str]| {
+        let finished = started(&place, &[&["failover"], sets].concat()).finish_within(PATIENCE);
+        finished.usage_error(parts);
+    };
+    let late = ["--set", "kill_ms=9000", "--set", "measure_ms=9000"];
+    refused(&late, &["killed after `9000` ms of 9000 ms", "and before the end"]);
+    refused(&["--set", "kill_ms=0"], &["kill_ms", "500"]);
+    refused(&["--target", "memcached"], &["`memcached`", "has no primary to be killed"]);
 }
