@@ -264,9 +264,15 @@ fn share(phase: &Phase, is: impl Fn(&str) -> bool) -> f64 {
     if all > 0.0 { those / all } else { 0.0 }
 }
 
+/// The highest rate that a phase plans; `None` where that follows from what the store answers, as
+/// in a ramp's peak and in the parts of it.
+fn planned_per_s(load: &Load, phase: &Phase) -> Option<u64> {
+    load.in_phase(&phase.name).highest_per_s().filter(|_| phase.control.is_none())
+}
+
 /// Requests of a phase at most; 0 where their number has no bound.
 fn requests(load: &Load, phase: &Phase) -> f64 {
-    match (phase.stop, load.highest_per_s()) {
+    match (phase.stop, planned_per_s(load, phase)) {
         (Stop::Count(of_each), _) => of_each as f64 * f64::from(load.clients),
         (Stop::AfterNs(ns), Some(rate_per_s)) => {
             rate_per_s as f64 * (phase.warmup_ns + ns) as f64 / 1e9
@@ -277,7 +283,7 @@ fn requests(load: &Load, phase: &Phase) -> f64 {
 
 /// Requests of a phase, at the fastest, where their number has no bound.
 fn unbounded_requests(load: &Load, phase: &Phase) -> f64 {
-    match (phase.stop, load.highest_per_s()) {
+    match (phase.stop, planned_per_s(load, phase)) {
         (Stop::AfterNs(ns), None) => {
             let in_flight = f64::from(load.clients) * f64::from(load.pipeline);
             let most = if load.pipeline > 1 { PIPELINED_PER_S_MAX } else { ANSWERED_PER_S_MAX };

@@ -72,7 +72,11 @@ fn what_is_added_counts_where_it_has_a_bound() {
     assert_eq!(at_most(&Load::closed(100)), 10 + 500_000 / 4 * 3);
     let open = Load::planned(Arrivals::Poisson, Schedule::Steady(100), 10);
     // A quarter of 100 a second for three seconds, warm-up included.
-    assert_eq!(data_bytes(&(kv.clone(), open)), 85 * 1375);
+    assert_eq!(data_bytes(&(kv.clone(), open.clone())), 85 * 1375);
+    // Nobody plans how much a store answers in its peak, or in a part of that.
+    let mut peak = kv.clone();
+    peak.phases[0].name = model::PEAK.into();
+    assert_eq!(data_bytes(&(peak, open)), data_bytes(&(kv.clone(), Load::closed(10))));
     kv.phases[0].stop = Stop::Count(8);
     assert_eq!(data_bytes(&(kv.clone(), closed.clone())), 30 * 1375);
     kv.operations[1] = operation("insert", Some("LPUSH __key__ __data__"));
