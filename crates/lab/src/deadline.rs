@@ -113,6 +113,7 @@ mod tests {
         stop.store(true, Ordering::Relaxed);
         assert!(!until(late, &stop, wait).1);
     }
+
     #[test]
     fn a_load_that_begins_anew_has_no_other_deadline() {
         let (deadline, stop) = (Deadline::after(20_000_000), AtomicBool::new(false));

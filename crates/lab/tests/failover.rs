@@ -3,14 +3,13 @@
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "helpers of tests fail like tests")]
 
 mod common;
+#[path = "common/plan.rs"]
+mod on_redis;
 
 use cachedyno_lab::{Bench, trial};
 use common::{is_installed, setup};
 use drivers::redis::sentinel::{Role as Told, RoleReader};
-use model::{
-    Arrivals, Choices, ErrorClass, Event, Load, Phase, Plan, Scale, Schedule, Stop, Study,
-    TargetChoice, Trial, Workload,
-};
+use model::{Arrivals, ErrorClass, Event, Load, Plan, Schedule, Trial};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use rig::Role;
@@ -20,37 +19,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 const S: u64 = 1_000_000_000;
-const STUDY: &str = include_str!("../../../studies/ramp.toml");
 
 /// Reads and writes at a steady rate for eight seconds, on a primary with one replica.
 fn plan() -> Plan {
-    let sets =
-        [("redis.replicas", "1"), ("redis.sentinels", "3"), ("keys", "1000"), ("clients", "16")];
-    let choices = Choices {
-        scale: Scale::Quick,
-        budget_s: None,
-        sets: sets.map(|(key, value)| (key.to_string(), value.to_string())).to_vec(),
-        targets: vec![TargetChoice::parse("redis").unwrap()],
-        control: false,
-        seed: 1,
-        timeout_ms: Some(20_000),
-        files: None,
-    };
-    let mut plan = Study::parse("ramp", STUDY).unwrap().plan(&choices).unwrap();
-    plan.cells.truncate(1);
-    let cell = &mut plan.cells[0];
-    cell.load = Load::planned(Arrivals::Poisson, Schedule::Steady(2_000), 16);
-    let Workload::Kv(kv) = &mut cell.workload else { panic!("{:?}", cell.workload) };
-    kv.filled_share = 1.0;
-    (kv.ttl_s, kv.follows) = (0, false);
-    kv.phases = vec![Phase {
-        name: "mixed".into(),
-        mix: kv.operations.iter().map(|o| (o.name.clone(), 1.0)).collect(),
-        warmup_ns: 0,
-        stop: Stop::AfterNs(8 * S),
-        control: None,
-    }];
-    plan
+    let load = Load::planned(Arrivals::Poisson, Schedule::Steady(2_000), 16);
+    on_redis::plan(&[("redis.replicas", "1"), ("redis.sentinels", "3")], load, (0, 8 * S))
 }
 
 /// The server of this process that was started first, which is the primary.

@@ -3,48 +3,26 @@
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "helpers of tests fail like tests")]
 
 mod common;
+#[path = "common/plan.rs"]
+mod on_redis;
 
 use cachedyno_lab::{Bench, trial};
 use common::{is_installed, setup};
-use model::{
-    Arrivals, Choices, Event, Load, Phase, Plan, Point, Scale, Schedule, Search, Stop, Study,
-    TargetChoice, Trial, Workload,
-};
+use model::{Arrivals, Event, Load, Plan, Point, Schedule, Search, Trial, Workload};
 use std::fs;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 const S: u64 = 1_000_000_000;
-const STUDY: &str = include_str!("../../../studies/ramp.toml");
 
 /// A search that takes longer than its deadline, on a private Redis with few keys.
 fn plan(deadline_ns: u64) -> Plan {
-    let sets = [("keys", "1000"), ("clients", "4")];
-    let choices = Choices {
-        scale: Scale::Quick,
-        budget_s: None,
-        sets: sets.map(|(key, value)| (key.to_string(), value.to_string())).to_vec(),
-        targets: vec![TargetChoice::parse("redis").unwrap()],
-        control: false,
-        seed: 1,
-        timeout_ms: Some(20_000),
-        files: None,
-    };
-    let mut plan = Study::parse("ramp", STUDY).unwrap().plan(&choices).unwrap();
-    plan.cells.truncate(1);
-    let cell = &mut plan.cells[0];
     let slos = vec!["p99<100ms".parse().unwrap()];
     let search = Search { slos, probe_ns: S / 2, rounds: 5 };
-    cell.load = Load::planned(Arrivals::Poisson, Schedule::Search(search), 4);
-    let Workload::Kv(kv) = &mut cell.workload else { panic!("{:?}", cell.workload) };
-    (kv.filled_share, kv.ttl_s, kv.follows, kv.deadline_ns) = (1.0, 0, false, deadline_ns);
-    kv.phases = vec![Phase {
-        name: "mixed".into(),
-        mix: kv.operations.iter().map(|o| (o.name.clone(), 1.0)).collect(),
-        warmup_ns: S / 20,
-        stop: Stop::AfterNs(S / 2),
-        control: None,
-    }];
+    let load = Load::planned(Arrivals::Poisson, Schedule::Search(search), 4);
+    let mut plan = on_redis::plan(&[], load, (S / 20, S / 2));
+    let Workload::Kv(kv) = &mut plan.cells[0].workload else { panic!("{:?}", plan.cells[0]) };
+    kv.deadline_ns = deadline_ns;
     plan
 }
 

@@ -24,6 +24,14 @@ pub enum Act {
 }
 
 impl Act {
+    /// What a product is without to which it cannot be done, behind its name.
+    pub(crate) fn cannot(self) -> &'static str {
+        match self {
+            Self::Save => "does not save its data while it serves",
+            Self::KillPrimary => "has no primary to be killed",
+        }
+    }
+
     /// True where clients cannot be served for a while.
     pub fn takes_service_away(self) -> bool {
         match self {

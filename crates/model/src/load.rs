@@ -136,8 +136,8 @@ impl Load {
 
     /// All clients at work all the time.
     fn all_at_work(&self) -> Self {
-        Self { one_session: self.one_session, ..Self::closed(self.clients) }
-            .pipelined(self.pipeline)
+        let Self { clients, pipeline, one_session, .. } = *self;
+        Self { one_session, ..Self::closed(clients).pipelined(pipeline) }
     }
 
     /// Shares of a peak as the stages that they are where the peak is so many operations a second;

@@ -1,7 +1,7 @@
 //! Which numbers a plan may hold. A plan that was made here always passes; one that was read from
 //! a record is foreign data, and whoever judges or resumes it goes through what it lists.
 
-use crate::action::{Act, Action};
+use crate::action::Action;
 use crate::arrivals::STAGE_RATE_MAX;
 use crate::load::{Load, Schedule, Shares};
 use crate::plan::{Cell, Phase, Plan, Stop, Workload};
@@ -46,45 +46,28 @@ impl Plan {
         }
         self.cells.iter().enumerate().try_for_each(|(i, cell)| {
             let named = |e: String| e.replacen("cell.", &format!("plan.cells[{i}]."), 1);
-            check(cell)
-                .and_then(|()| self.is_ours_to_change(cell))
-                .and_then(|()| self.can_be_done(cell))
-                .map_err(named)
+            check(cell).and_then(|()| self.changes(cell)).map_err(named)
         })
     }
 
-    /// What is done to a target besides its load is done to private servers alone.
-    fn is_ours_to_change(&self, cell: &Cell) -> Result<(), String> {
-        let workload = &cell.workload;
-        let is_changed = !workload.actions().is_empty() || workload.memory().is_some();
-        match self.target(&cell.target).filter(|target| is_changed && target.is_theirs()) {
-            None => Ok(()),
-            Some(target) => Err(format!(
-                "`cell.target` is `{}`, whose server at its URL is not ours to limit, save or kill \
-                 (expected a private server: leave out the URL)",
-                target.name
-            )),
-        }
-    }
-}
-
-impl Plan {
-    /// Actions are done to products that know them.
-    fn can_be_done(&self, cell: &Cell) -> Result<(), String> {
+    /// What is done to a target besides its load is done to private servers alone, and to products
+    /// that know it.
+    fn changes(&self, cell: &Cell) -> Result<(), String> {
+        let (actions, memory) = (cell.workload.actions(), cell.workload.memory());
         let Some(target) = self.target(&cell.target) else { return Ok(()) };
-        let unknown = |action: &&Action| !target.product.supports(action.what);
-        match cell.workload.actions().iter().find(unknown) {
-            None => Ok(()),
-            Some(action) => Err(format!(
-                "`cell.target` is `{}`, and {} {} (expected a target of Redis)",
-                target.name,
-                target.product.name(),
-                match action.what {
-                    Act::Save => "does not save its data while it serves",
-                    Act::KillPrimary => "has no primary to be killed",
-                }
-            )),
+        let name = &target.name;
+        if target.is_theirs() && (!actions.is_empty() || memory.is_some()) {
+            return Err(format!(
+                "`cell.target` is `{name}`, whose server at its URL is not ours to limit, save or \
+                 kill (expected a private server: leave out the URL)"
+            ));
         }
+        let unknown = |action: &&Action| !target.product.supports(action.what);
+        let Some(action) = actions.iter().find(unknown) else { return Ok(()) };
+        let (product, cannot) = (target.product.name(), action.what.cannot());
+        Err(format!(
+            "`cell.target` is `{name}`, and {product} {cannot} (expected a target of Redis)"
+        ))
     }
 }
 

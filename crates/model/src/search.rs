@@ -14,6 +14,8 @@ mod slo;
 
 pub use slo::{Slo, SloError};
 
+/// Shortest probe, nanoseconds: with less, nobody can tell how requests depend on each other.
+pub const PROBE_NS_MIN: u64 = 500_000_000;
 /// Most limits of a search.
 pub(crate) const LIMITS_MAX: usize = 16;
 /// A store is at rest again when its median is no longer than so many times that of its first rest,

@@ -2,6 +2,7 @@
 
 use clap::{Args, value_parser};
 
+use model::search::PROBE_NS_MIN;
 use model::{Load, Schedule, Search, Slo};
 use std::process::ExitCode;
 
@@ -13,8 +14,6 @@ use crate::sense;
 
 /// Name under which runs of this command are recorded.
 const STUDY: &str = "find-max";
-/// Shortest probe that has spans enough to tell how requests depend on each other.
-const PROBE_NS_MIN: u64 = 500_000_000;
 
 const AFTER_HELP: &str = "Examples:\n  \
     cachedyno find-max redis --slo 'p99<1ms'\n  \

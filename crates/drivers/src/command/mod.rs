@@ -67,7 +67,7 @@ pub struct Request {
 pub(crate) const EMPTY: &str =
     "an empty command (expected a name and its arguments, such as `GET __key__`)";
 
-/// Why there is no such operation, where these are.
+/// The error for an unknown operation; it lists those that there are.
 pub(crate) fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> String {
     let expected = known.collect::<Vec<_>>().join(", ");
     format!(

@@ -15,7 +15,7 @@ use crate::arrivals::{Arrivals, STAGE_CLIENTS_MAX, STAGE_RATE_MAX};
 use crate::load::{Load, PEAK, Schedule, Shares};
 use crate::phase::{Control, Phase};
 use crate::plan::{Cell, Kv, Workload};
-use crate::search::{LIMITS_MAX, Search, Slo};
+use crate::search::{LIMITS_MAX, PROBE_NS_MIN, Search, Slo};
 use crate::stages::{SETTLE_SHARE, Stage};
 
 /// Name of the phase whose load is raised.
@@ -42,9 +42,6 @@ const STAGE_MS: RangeInclusive<u64> = 100..=86_400_000;
 const REQUESTS_MIN: f64 = 20.0;
 /// What users are told to give for rates.
 const RATES: &str = "operations per second from low to high, as in `1000,2000,5000`";
-/// Shortest probe of a search, milliseconds: with less, nobody can tell how requests depend on each
-/// other.
-const PROBE_MS_MIN: u64 = 500;
 /// Rounds of a search's confirmation.
 const ROUNDS: u32 = 5;
 /// Most threads of the generator.
@@ -217,10 +214,11 @@ fn agree_on_times(run: &Run<'_, Defaults>) -> Result<(), StudyError> {
     }
     let searches = || run.chosen().filter(|profile| profile.pace == Pace::Search);
     let stage_ms = size.stage_ms;
-    if searches().next().is_some() && stage_ms < PROBE_MS_MIN {
+    if searches().next().is_some() && stage_ms * 1_000_000 < PROBE_NS_MIN {
         return Err(StudyError::Choice(format!(
             "--set stage_ms=`{stage_ms}` is too short for the probes of a search (expected \
-             {PROBE_MS_MIN} or more)"
+             {} or more)",
+            PROBE_NS_MIN / 1_000_000
         )));
     }
     let timeout_ms = study.timeout_ms;

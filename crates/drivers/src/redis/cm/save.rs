@@ -14,7 +14,7 @@ use crate::tags::once;
 const LIFETIME_S_MAX: u64 = 2_592_000;
 
 impl CmRedis {
-    /// Saves a record; each of its tags is told once.
+    /// Saves a record; a tag that it names twice is sent once.
     pub(super) fn save_record(&mut self, record: Record<'_>) -> Result<(), StoreError> {
         let Record { id, value, lifetime_s, .. } = record;
         let tags = &once(record.tags);
