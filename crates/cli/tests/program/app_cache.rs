@@ -72,8 +72,10 @@ fn hits_add_up(place: &Place, summary: &Value, name: &str) {
     let cell = format!("{name}/mollenhour/4");
     let trials = place.record().trials();
     let trial = trials.iter().find(|t| t["cell"] == cell.as_str()).unwrap();
+    let all_series = trial["series"].as_array().unwrap();
+    let series = all_series.iter().find(|series| series["phase"] == "list").unwrap();
     let over_time: Vec<(u64, u64)> =
-        serde_json::from_value(trial["series"][0]["reads_per_interval"].clone()).unwrap();
+        serde_json::from_value(series["reads_per_interval"].clone()).unwrap();
     let reads = row(summary, name, "list.read");
     let all: u64 = ["ok", "miss", "stale"].iter().map(|kind| count(reads, kind)).sum();
     assert_eq!(over_time.iter().map(|(reads, _)| reads).sum::<u64>(), all);
