@@ -4,6 +4,7 @@ use drivers::redis::sentinel::{Role, RoleReader};
 use model::{Act, Action, Endpoint, ErrorClass, EventKind, Fact, Failure, Sample, TrialEvent};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::{self, JoinHandle};
@@ -58,7 +59,11 @@ impl Acting {
                 let acted = act(&actions, &subjects, (begins, &stopped));
                 done.store(true, Ordering::Relaxed);
                 let mut happened = acted?;
-                happened.extend(watching.join().unwrap_or_default());
+                // That a killed server is silent is no news.
+                let is_killed = |own: &String| happened.iter().any(|(.., of)| own == of);
+                let mut watched = watching.join().unwrap_or_default();
+                watched.retain(|(_, kind, of)| *kind != EventKind::Silent || !is_killed(of));
+                happened.extend(watched);
                 Ok(happened)
             })
         };
@@ -121,19 +126,29 @@ fn kill_primary(servers: &[(Endpoint, u32)], due: Instant) -> Result<Happened, F
     Ok((at, EventKind::Killed, roles::place(endpoint)))
 }
 
-/// What samples tell of saves, of those that a server began by itself as well: to the time from one
-/// sample to the next.
-pub(crate) fn saves(samples: &[Sample]) -> Vec<TrialEvent> {
-    let told = samples.iter().filter_map(|s| Some((s.at_ns, s.store.as_ref()?.saving?)));
-    let (mut before, mut events) = (0, Vec::new());
-    for (at_ns, saving) in told {
-        let kind = if saving > before { EventKind::SaveBegan } else { EventKind::SaveEnded };
-        if saving != before {
-            events.push(TrialEvent { at_ns, kind, subject: String::new() });
-        }
-        before = saving;
-    }
-    events
+/// What samples tell of saves, of those that a server began by itself as well, and of swap: to the
+/// time from one sample to the next.
+pub(crate) fn seen(samples: &[Sample]) -> Vec<TrialEvent> {
+    let saving = |s: &Sample| s.store.as_ref()?.saving;
+    let swapped = |s: &Sample| s.server.as_ref().map(|server| server.swapped_bytes.min(1));
+    let saves = changes(samples, saving, [EventKind::SaveBegan, EventKind::SaveEnded]);
+    let swaps = changes(samples, swapped, [EventKind::SwapBegan, EventKind::SwapEnded]);
+    saves.chain(swaps).collect()
+}
+
+/// When a number that is 0 at first rises and falls.
+fn changes(
+    samples: &[Sample],
+    read: impl Fn(&Sample) -> Option<u64>,
+    [rises, falls]: [EventKind; 2],
+) -> impl Iterator<Item = TrialEvent> {
+    let mut before = 0;
+    samples.iter().filter_map(move |sample| {
+        let now = read(sample)?;
+        let kind = if now > before { rises } else { falls };
+        let changed = mem::replace(&mut before, now) != now;
+        changed.then(|| TrialEvent { at_ns: sample.at_ns, kind, subject: String::new() })
+    })
 }
 
 /// Whether what a server tells of its last save is of this trial.
@@ -157,7 +172,19 @@ pub(crate) fn copied(samples: &[Sample], events: &[TrialEvent]) -> Option<Fact> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use model::StoreCounters;
+    use model::{ProcessUse, StoreCounters};
+
+    #[test]
+    fn a_server_that_swaps_is_seen_in_samples() {
+        let sample = |(at_ns, swapped_bytes)| {
+            let server = ProcessUse { swapped_bytes, ..ProcessUse::default() };
+            Sample { at_ns, server: Some(server), ..Sample::default() }
+        };
+        // How much there is of it is a series.
+        let samples = [(1, 0), (2, 4_096), (3, 1 << 20), (4, 8_192), (5, 0)].map(sample);
+        let told: Vec<_> = seen(&samples).iter().map(|e| (e.at_ns, e.kind)).collect();
+        assert_eq!(told, [(2, EventKind::SwapBegan), (5, EventKind::SwapEnded)]);
+    }
 
     #[test]
     fn saves_are_seen_in_samples() {
@@ -167,7 +194,7 @@ mod tests {
         };
         // An answer that is missing says nothing.
         let samples = [(1, Some(0)), (2, Some(1)), (3, None), (4, Some(1)), (5, Some(0))];
-        let events = saves(&samples.map(sample));
+        let events = seen(&samples.map(sample));
         let told: Vec<(u64, EventKind)> = events.iter().map(|e| (e.at_ns, e.kind)).collect();
         assert_eq!(told, [(2, EventKind::SaveBegan), (5, EventKind::SaveEnded)]);
         let with_memory = samples.into_iter().zip([100, 130, 190, 170, 110]);

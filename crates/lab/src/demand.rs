@@ -193,8 +193,13 @@ fn of_kv(kv: &Kv, load: &Load, own: &str) -> Result<Demand, Failure> {
         operation.is_some_and(|o| drivers::kv::adds(&o.name, o.command.as_deref()))
     };
     let (added, unbounded) = adding(&kv.phases, load, adds);
-    let cure = "use fewer --keys or a smaller --value, of a study --set keys=NUMBER or \
-                --set value_bytes=BYTES";
+    let cure = match kv.memory {
+        Some(_) => "use a smaller --set memory=SIZE, of which the data are a multiple",
+        None => {
+            "use fewer --keys or a smaller --value, of a study --set keys=NUMBER or \
+             --set value_bytes=BYTES"
+        }
+    };
     // A command may write several keys by one name.
     let names = most_of_commands(kv, drivers::kv::names).max(1);
     let entries = keys as f64 * names as f64 + added.ceil();

@@ -136,7 +136,9 @@ impl Ready {
             let all = store.servers.iter().filter(keeps_data);
             let deaths =
                 all.map(|(_, s)| Some((s.name(), s.died()?))).collect::<Option<Vec<_>>>()?;
-            deaths.into_iter().next()
+            // The primary comes first. Of servers of the same data it is not what is missed: it may
+            // have been killed by the plan, while the last replica should have taken over.
+            deaths.into_iter().next_back()
         })
     }
 

@@ -50,11 +50,13 @@ pub(crate) fn told<'a>(
     progress: &'a mut dyn FnMut(Progress<'_>),
 ) -> impl FnMut(Moment<'_>) + 'a {
     move |moment| {
-        let done = moment.all.done_per_interval();
-        let done = &done[..done.len().saturating_sub(INCOMPLETE_INTERVALS)];
-        let done = &done[done.len().saturating_sub(TOLD_INTERVALS)..];
-        let seconds = done.len() as f64 * INTERVAL_NS as f64 / 1e9;
-        let rate_per_s = done.iter().sum::<u64>() as f64 / seconds.max(f64::MIN_POSITIVE);
+        // Intervals in which nothing is answered are not there until something is.
+        let over = (moment.at_ns / INTERVAL_NS) as usize;
+        let until = over.saturating_sub(INCOMPLETE_INTERVALS);
+        let from = until.saturating_sub(TOLD_INTERVALS);
+        let done = moment.all.done_per_interval().iter().take(until).skip(from);
+        let seconds = (until - from) as f64 * INTERVAL_NS as f64 / 1e9;
+        let rate_per_s = done.sum::<u64>() as f64 / seconds.max(f64::MIN_POSITIVE);
         let whole = moment.all.whole();
         let service_ns_p99 = whole.counts().times(whole.service(), timeout_ns).quantile(0.99);
         progress(Progress { phase, rate_per_s, service_ns_p99, latest: latest(&moment) });

@@ -34,16 +34,21 @@ pub(crate) fn watch(servers: &[Endpoint], done: &AtomicBool) -> Vec<Happened> {
 
 fn one(server: &Endpoint, done: &AtomicBool) -> Vec<Happened> {
     let mut reader = RoleReader::new(server.clone(), TIMEOUT);
-    let (mut before, mut happened) = (None, Vec::new());
+    let (mut before, mut is_silent, mut happened) = (None, false, Vec::new());
     while !done.load(Ordering::Relaxed) {
-        if let Ok(now) = reader.role() {
-            let changed = before.as_ref().and_then(|before| change(before, &now));
-            happened.extend(
-                changed
-                    .map(|(kind, of)| (Instant::now(), kind, of.unwrap_or_else(|| place(server)))),
-            );
-            before = Some(now);
-        }
+        let now = reader.role().ok();
+        let of_silence = match (&now, &before, is_silent) {
+            (None, Some(_), false) => Some(EventKind::Silent),
+            (Some(_), _, true) => Some(EventKind::Back),
+            _ => None,
+        };
+        is_silent = now.is_none() && before.is_some();
+        let changed =
+            before.as_ref().zip(now.as_ref()).and_then(|(before, now)| change(before, now));
+        let all = of_silence.map(|kind| (kind, None)).into_iter().chain(changed);
+        let at = Instant::now();
+        happened.extend(all.map(|(kind, of)| (at, kind, of.unwrap_or_else(|| place(server)))));
+        before = now.or(before);
         thread::sleep(EVERY);
     }
     happened

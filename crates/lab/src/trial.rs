@@ -136,7 +136,7 @@ fn measure(
     let offered = offered
         .map_err(|failure| if is_told(trial, &failure) { failure } else { ready.explain(failure) });
     let mut readings = sampler.stop();
-    trial.events.extend(actions::saves(&readings));
+    trial.events.extend(actions::seen(&readings));
     if !actions::saved(cell.workload.actions(), &trial.events) {
         trial.facts.retain(|fact| !fact.is_of_a_save());
     }

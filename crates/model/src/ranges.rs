@@ -5,7 +5,7 @@ use crate::action::Action;
 use crate::arrivals::STAGE_RATE_MAX;
 use crate::load::{Load, Schedule, Shares};
 use crate::plan::{Cell, Phase, Plan, Stop, Workload};
-use crate::search::LIMITS_MAX;
+use crate::search::{LIMITS_MAX, Slo};
 use crate::stages::Stage;
 
 /// Most of what a plan lists.
@@ -44,10 +44,26 @@ impl Plan {
             within("plan.advice.rows", advice.rows.len(), 0, ROWS_MAX as u64)?;
             within("plan.advice.sizes", advice.sizes.len(), 0, ROWS_MAX as u64)?;
         }
+        self.limits()?;
         self.cells.iter().enumerate().try_for_each(|(i, cell)| {
             let named = |e: String| e.replacen("cell.", &format!("plan.cells[{i}]."), 1);
-            check(cell).and_then(|()| self.changes(cell)).map_err(named)
+            check(cell).map_err(named).and_then(|()| self.changes(cell))
         })
+    }
+
+    /// No answer is beyond a limit that is beyond the time-out: it has failed before.
+    fn limits(&self) -> Result<(), String> {
+        let searches = self.cells.iter().filter_map(|cell| cell.load.search());
+        let of_searches = searches.flat_map(|search| &search.slos).filter_map(Slo::time_ns);
+        let mut limits = of_searches.chain(self.limit_ns);
+        let Some(limit_ns) = limits.find(|limit_ns| *limit_ns > self.timeout_ns) else {
+            return Ok(());
+        };
+        let [limit, timeout] = [limit_ns, self.timeout_ns].map(|ns| stats::format_ns(ns as f64));
+        Err(format!(
+            "the limit `{limit}` is beyond the time-out of {timeout}, after which a request has \
+             failed (expected a lower limit, or a longer --timeout)"
+        ))
     }
 
     /// What is done to a target besides its load is done to private servers alone, and to products
@@ -58,16 +74,14 @@ impl Plan {
         let name = &target.name;
         if target.is_theirs() && (!actions.is_empty() || memory.is_some()) {
             return Err(format!(
-                "`cell.target` is `{name}`, whose server at its URL is not ours to limit, save or \
-                 kill (expected a private server: leave out the URL)"
+                "the server of target `{name}` is not ours to limit, save or kill (expected a \
+                 private server: leave out its URL)"
             ));
         }
         let unknown = |action: &&Action| !target.product.supports(action.what);
         let Some(action) = actions.iter().find(unknown) else { return Ok(()) };
         let (product, cannot) = (target.product.name(), action.what.cannot());
-        Err(format!(
-            "`cell.target` is `{name}`, and {product} {cannot} (expected a target of Redis)"
-        ))
+        Err(format!("target `{name}` is {product}, which {cannot} (expected a target of Redis)"))
     }
 }
 

@@ -2,7 +2,7 @@
 //! and controls.
 
 use model::leftovers::{KILLED, leftovers};
-use model::{Kin, Plan, PlannedTarget, Point, Product, Program, TargetState, Trial};
+use model::{Act, Kin, Plan, PlannedTarget, Point, Product, Program, TargetState, Trial};
 use stats::Verdict;
 use std::collections::BTreeMap;
 
@@ -268,6 +268,11 @@ fn left_behind(recorded: &Recorded, notes: &mut Notes) {
 /// What each target does to keep data through a crash, as far as its settings tell. Stores that
 /// promise different things are compared, and the reader should know.
 fn durability(recorded: &Recorded, notes: &mut Notes) {
+    let cells = &recorded.header.plan.cells;
+    let is_saved = |target: &str| {
+        let own = cells.iter().filter(|cell| cell.target == target);
+        own.flat_map(|cell| cell.workload.actions()).any(|action| action.what == Act::Save)
+    };
     for planned in &recorded.header.plan.targets {
         let state = recorded.state(&planned.name);
         if planned.control_of.is_some() || state.is_some_and(|s| s.unavailable.is_some()) {
@@ -279,7 +284,7 @@ fn durability(recorded: &Recorded, notes: &mut Notes) {
                 None => setting(planned, state, name),
             };
             let text = match product {
-                Product::Redis => redis_durability(setting),
+                Product::Redis => redis_durability(setting, is_saved(&planned.name)),
                 Product::Mysql => mysql_durability(setting),
                 Product::Files => files_durability(setting),
                 Product::Memcached => {
@@ -307,16 +312,29 @@ fn setting<'a>(
     reported.map(|(_, v)| v.as_str()).or(given.map(|(_, v)| v.as_str()))
 }
 
-fn redis_durability<'a>(setting: impl Fn(&str) -> Option<&'a str>) -> Option<String> {
+/// `is_saved` where the run itself asks for a snapshot.
+fn redis_durability<'a>(
+    setting: impl Fn(&str) -> Option<&'a str>,
+    is_saved: bool,
+) -> Option<String> {
     let append = setting("appendonly")?.eq_ignore_ascii_case("yes");
     if append {
         let sync = setting("appendfsync").unwrap_or("everysec");
         return Some(format!("every change goes to a log on disk (appendfsync {sync})"));
     }
     match setting("save").map(|s| s.trim_matches(['"', '\''])) {
-        Some("") => Some(
-            "nothing is kept on disk (appendonly no, save empty); a crash loses everything".into(),
+        Some("") if is_saved => Some(
+            "snapshots when the run asks for one (appendonly no, save empty); a crash loses what \
+             came after it"
+                .into(),
         ),
+        Some("") => {
+            let has_replicas = setting("replicas").is_some_and(|count| count != "0");
+            let lost = if has_replicas { "what its replicas do not have" } else { "everything" };
+            Some(format!(
+                "nothing is kept on disk (appendonly no, save empty); a crash loses {lost}"
+            ))
+        }
         Some(points) => Some(format!(
             "a snapshot now and then (save {points}); a crash loses what came after it"
         )),

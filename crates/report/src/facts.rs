@@ -26,8 +26,8 @@ const LABELS: [(&str, &str); 19] = [
     ("swap_peak_bytes", "most on swap"),
     ("swap_written_bytes", "written to swap"),
     ("swap_read_bytes", "read from swap"),
-    ("fill_per_s", "filled"),
-    ("fill_ns", "filling"),
+    (FILL_RATE, "filled"),
+    (FILL_TIME, "filling"),
     ("rate_before_save_per_s", "rate before the save"),
     ("save_lowest_rate_share", "lowest in the save, of that"),
     ("save_recovery_ns", "rate back after the save began"),
@@ -39,6 +39,12 @@ const LABELS: [(&str, &str); 19] = [
     ("writes_read_back", "writes read back"),
     ("writes_unknown", "writes of unknown outcome"),
 ];
+
+/// How a store was filled, which is known of almost every trial.
+const FILL_RATE: &str = "fill_per_s";
+const FILL_TIME: &str = "fill_ns";
+/// Facts that a summary can do without.
+const DETAILS: [&str; 2] = [FILL_RATE, FILL_TIME];
 
 /// What is estimated around an event: its begin, its end where it has one, and its name.
 const AROUND: [(EventKind, Option<EventKind>, &str); 2] =
@@ -123,6 +129,7 @@ fn empty(cell: &Cell, name: &str, source: &str) -> FactView {
         load: cell.load.clone(),
         name: name.into(),
         label: label(name),
+        is_detail: DETAILS.contains(&name),
         source: source.into(),
         value: Value::alone(0.0),
         shown: String::new(),
@@ -217,8 +224,8 @@ fn unknown(trial: &Trial) -> u64 {
 
 /// How fast a store was filled.
 fn filling(fill: &Point) -> Vec<Told> {
-    let rate = fill.whole().map(|whole| ("fill_per_s", whole.rate_per_s));
-    let told = rate.into_iter().chain([("fill_ns", fill.length_ns as f64)]);
+    let rate = fill.whole().map(|whole| (FILL_RATE, whole.rate_per_s));
+    let told = rate.into_iter().chain([(FILL_TIME, fill.length_ns as f64)]);
     told.map(|(name, value)| Told::by_clients(name.into(), Some(value))).collect()
 }
 

@@ -184,14 +184,14 @@ const RULES: &[Applied] = &[
     },
     Applied {
         name: "late generator",
-        limit: || format!("{} of a search's probes that missed a limit", share(BLAMED_MAX)),
+        limit: || format!("{} of a search's probes beyond a limit", share(BLAMED_MAX)),
         meaning: "INVALID: the generator was searched, not the server; such a probe had more \
                   requests sent late than may be beyond the limit",
         scope: Scope::Answer(searches::late_generator),
     },
     Applied {
         name: "disturbed probes",
-        limit: || format!("{} of a search's probes that missed a limit", share(BLAMED_MAX)),
+        limit: || format!("{} of a search's probes beyond a limit", share(BLAMED_MAX)),
         meaning: "NOT-STEADY: the store may bear more; in such a probe others had the CPUs of \
                   generator or server for longer than requests may be beyond the limit. It counts \
                   like any other",

@@ -70,22 +70,11 @@ pub(crate) fn run(arguments: &FindMax) -> Result<ExitCode, CliError> {
     let load = Load::planned(arrivals(arguments.even), Schedule::Search(search.clone()), clients)
         .pipelined(pipeline);
     let mut plan = flags.plan(STUDY, &choices, (&workload, &load), *blocks)?;
-    below_timeout(&search.slos, plan.timeout_ns, &flags.timeout)?;
     let limits: Vec<String> = search.slos.iter().map(ToString::to_string).collect();
     let limits = limits.join(" and ");
     plan.title = format!("Highest rate with {limits}: {}", workload.profile);
     plan.question = format!("How much {} is borne with {limits}?", workload.profile);
     flags.carry_out(plan, &choices)
-}
-
-/// Refuses a limit that no answer can be beyond: it would have failed before.
-fn below_timeout(slos: &[Slo], timeout_ns: u64, typed: &str) -> Result<(), CliError> {
-    let is_longer = |slo: &&Slo| slo.time_ns().is_some_and(|limit_ns| limit_ns > timeout_ns);
-    let Some(slo) = slos.iter().find(is_longer) else { return Ok(()) };
-    Err(CliError::usage(format!(
-        "--slo `{slo}` is above --timeout `{typed}`, after which a request counts as failed \
-         (expected a lower limit or a longer --timeout)"
-    )))
 }
 
 fn search(arguments: &FindMax) -> Result<Search, CliError> {

@@ -130,7 +130,7 @@ fn fails_the_trial(more: &[&str]) {
     let failures = among(&summary["failures"], |f| f["class"] == "refused");
     let reason = failures[0]["reason"].as_str().unwrap();
     let named = reason.contains(&format!("cannot connect to 127.0.0.1:{port}"));
-    assert!(named && reason.contains("no other server took over its keys"), "{reason}");
+    assert!(named && reason.contains("no other server was named for its keys"), "{reason}");
 }
 
 #[test]

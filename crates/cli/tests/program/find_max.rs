@@ -313,10 +313,10 @@ fn limits_that_cannot_be_read_are_located() {
         (&["--slo", "p99"], &["has no `<`", "error<0.01%"]),
         (&["--slo", "mean<1ms"], &["`mean` at character 1", "p99"]),
         (&["--slo", "error<0.01"], &["`0.01` at character 7", "has no %", "error<0.01%"]),
-        (&["--slo", "p99<20s"], &["--slo `p99<20s`", "--timeout `5s`"]),
+        (&["--slo", "p99<20s"], &["`20.0 s` is beyond the time-out of 5.00 s", "--timeout"]),
         (
             &["--slo", "error<1%", "--slo", "p50<501ms", "--timeout", "500ms"],
-            &["--slo `p50<501ms`", "--timeout `500ms`"],
+            &["`501 ms` is beyond the time-out of 500 ms", "--timeout"],
         ),
         (&["--slo", "p99<1ms", "--probe", "10ms"], &["--probe `10ms`", "500ms"]),
         (&["--slo", "p99<1ms", "--probe", "99999h"], &["--probe 359996400 s", "--rounds 5"]),

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::Value;
 
 use super::common::{Place, Started, among, installed, row, skipped, wait_until};
@@ -135,13 +137,51 @@ fn a_killed_primary_is_followed_and_its_absence_measured() {
     place.assert_nothing_left();
 }
 
+/// The process of the replica, which is started second, once all servers of a run are there.
+fn replica(place: &Place) -> Option<u32> {
+    let (sentinels, mut stores): (Vec<_>, Vec<_>) = place
+        .processes()
+        .into_iter()
+        .filter(|process| process.contains("redis-server"))
+        .partition(|process| process.contains("[sentinel]"));
+    stores.sort();
+    let pid = |process: &String| process.split_once(' ')?.0.parse().ok();
+    stores.get(1).filter(|_| sentinels.len() == 3).and_then(pid)
+}
+
+#[test]
+fn a_replica_that_is_gone_before_its_primary_is_named() {
+    if !installed(&["redis-server"]) {
+        return;
+    }
+    let place = Place::new();
+    let mut arguments = vec!["failover", "--set", "kill_ms=7000", "--set", "measure_ms=9000"];
+    arguments.extend(["--set", "timeout_ms=2000"]);
+    let run = started(&place, &arguments);
+    // Those by which targets are checked are gone sooner; after that it is in sync, and under load.
+    let pid = wait_until("there is a replica under load", PATIENCE, || {
+        let pid = replica(&place)?;
+        std::thread::sleep(Duration::from_secs(4));
+        (replica(&place) == Some(pid)).then_some(pid)
+    });
+    kill(Pid::from_raw(pid.cast_signed()), Signal::SIGKILL).unwrap();
+    let summary = run.finish_within(PATIENCE).code(4).json();
+    let trial = place.record().trials().remove(0);
+    let why = trial["failure"]["message"].as_str().unwrap();
+    assert!(why.contains("the server died") && why.contains("signal"), "{why}");
+    assert_eq!(summary["validity"], "invalid", "{}", summary["reasons"]);
+    // Nothing was read back, so nothing is known to be lost.
+    assert_eq!(fact(&summary, "sentinel", "writes_lost", "clients"), None);
+    place.assert_nothing_left();
+}
+
 #[test]
 fn a_server_at_a_url_is_neither_limited_nor_saved_nor_killed() {
     for study in ["beyond-ram", "failover"] {
         let place = Place::new();
         let arguments = [study, "--target", "redis=redis://127.0.0.1:1/0"];
         let finished = started(&place, &arguments).finish_within(PATIENCE);
-        finished.usage_error(&["`plan.cells[0].target` is `redis`", "is not ours", "private"]);
+        finished.usage_error(&["the server of target `redis` is not ours", "private"]);
     }
 }
 
@@ -155,5 +195,5 @@ fn a_kill_that_cannot_be_measured_is_refused() {
     let late = ["--set", "kill_ms=9000", "--set", "measure_ms=9000"];
     refused(&late, &["killed after `9000` ms of 9000 ms", "and before the end"]);
     refused(&["--set", "kill_ms=0"], &["kill_ms", "500"]);
-    refused(&["--target", "memcached"], &["`memcached`", "has no primary to be killed"]);
+    refused(&["--target", "memcached"], &["target `memcached`", "has no primary to be killed"]);
 }

@@ -386,8 +386,8 @@ impl<P: Parser + Default> Worker<'_, P> {
             if self.shared.surveying.may_change() {
                 let ms = timeout_ns / 1_000_000;
                 message = format!(
-                    "{message}, and no other server took over its keys within the time-out of {ms} \
-                     ms"
+                    "{message}, and no other server was named for its keys within the time-out of \
+                     {ms} ms"
                 );
             }
             return self.shared.fail(class, message);

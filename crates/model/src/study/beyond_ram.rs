@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use toml::Spanned;
 
-use super::phases::{plain, timed};
+use super::phases::{fault_in_length, plain, timed};
 use super::planning::{Keys, Own, Run};
 use super::set::{Key, VALUE_BYTES, number, put};
 use super::targets::Stores;
@@ -56,7 +56,7 @@ pub(super) struct Profile {
     /// Operations, in the order of their phases.
     operations: Spanned<Vec<String>>,
     /// Length of a phase in units of the scale's `measure_ms`.
-    length: f64,
+    length: Spanned<f64>,
     /// Requests that a client sends at once.
     pipeline: u32,
     /// True where memory is limited, and the rest of the data goes to swap.
@@ -100,7 +100,7 @@ impl Keys for Defaults {
 }
 
 fn fault_in_profile(profile: &Profile) -> Option<Fault> {
-    let Profile { data, operations, save_at, .. } = profile;
+    let Profile { data, operations, length, save_at, .. } = profile;
     let is_share = |share: &f64| (0.0..1.0).contains(share);
     let is_amount = |data: &f64| *data > 0.0 && *data <= DATA_MAX;
     let is_known = |name: &String| OPERATIONS.contains(&name.as_str());
@@ -113,6 +113,9 @@ fn fault_in_profile(profile: &Profile) -> Option<Fault> {
     if operations.get_ref().is_empty() || !operations.get_ref().iter().all(is_known) {
         return Some((operations.span().start, "operations must be `set` or `get`".into()));
     }
+    if let Some(fault) = fault_in_length(length) {
+        return Some(fault);
+    }
     let save_at = save_at.as_ref().filter(|at| !is_share(at.get_ref()));
     save_at.map(|at| (at.span().start, "save_at must be a share from 0 to below 1".into()))
 }
@@ -122,7 +125,7 @@ fn workload(profile: &Profile, data: f64, run: &Run<'_, Defaults>) -> Kv {
     let Run { defaults, size, scale, study, .. } = run;
     let memory_bytes = size.memory.bytes();
     let data_bytes = (memory_bytes as f64 * data) as u64;
-    let length_ns = ((scale.measure_ms as f64 * profile.length * 1e6) as u64).max(1);
+    let length_ns = ((scale.measure_ms as f64 * profile.length.get_ref() * 1e6) as u64).max(1);
     let operations = profile.operations.get_ref();
     let phase = |name: &String| timed(name, &[name], length_ns, scale);
     let save = |at: &Spanned<f64>| Action {

@@ -27,7 +27,14 @@ pub(super) struct StudyPhase {
     /// Operations and weights; empty where the original's list decides.
     mix: Spanned<BTreeMap<String, f64>>,
     /// Duration in units of the scale's `measure_ms`; 1 where it is left out.
-    length: Option<f64>,
+    length: Option<Spanned<f64>>,
+}
+
+/// A length of a phase that is none: in units of the scale's `measure_ms`.
+pub(super) fn fault_in_length(length: &Spanned<f64>) -> Option<Fault> {
+    let (is_length, at) = ((0.001..=1_000.0).contains(length.get_ref()), length.span().start);
+    let problem = format!("length `{}` does not fit (expected 0.001 to 1000)", length.get_ref());
+    (!is_length).then_some((at, problem))
 }
 
 impl StudyPhase {
@@ -42,7 +49,7 @@ impl StudyPhase {
                 "the original's list decides (expected an empty mix: `{}`)".into()
             }
             None if !is_listed && !is_drawn => "weights of a mix must be above 0".into(),
-            None => return None,
+            None => return self.length.as_ref().and_then(fault_in_length),
         };
         Some((self.mix.span().start, problem))
     }
@@ -51,7 +58,7 @@ impl StudyPhase {
     pub(super) fn planned(&self, stop: StopKind, operations: u64, scale: &StudyScale) -> Phase {
         let (warmup_ns, stop) = match stop {
             StopKind::Time => {
-                let length = self.length.unwrap_or(1.0);
+                let length = self.length.as_ref().map_or(1.0, |length| *length.get_ref());
                 let measured_ns = (scale.measure_ms as f64 * length * 1e6) as u64;
                 (scale.warmup_ms * 1_000_000, Stop::AfterNs(measured_ns.max(1)))
             }

@@ -199,9 +199,9 @@ impl Keys for Defaults {
     }
 }
 
-/// Stages must have requests, and a limit must be one that an answer can miss.
+/// Stages and probes must have requests.
 fn agree_on_times(run: &Run<'_, Defaults>) -> Result<(), StudyError> {
-    let Run { defaults, size, study, .. } = run;
+    let Run { defaults, size, .. } = run;
     let seconds = size.stage_ms as f64 * (1.0 - SETTLE_SHARE) / 1e3;
     let lowest = defaults.rates.as_ref().and_then(|rates| rates.first());
     if let Some(rate) = lowest.filter(|rate| **rate as f64 * seconds < REQUESTS_MIN) {
@@ -212,24 +212,13 @@ fn agree_on_times(run: &Run<'_, Defaults>) -> Result<(), StudyError> {
             *rate as f64 * seconds
         )));
     }
-    let searches = || run.chosen().filter(|profile| profile.pace == Pace::Search);
     let stage_ms = size.stage_ms;
-    if searches().next().is_some() && stage_ms * 1_000_000 < PROBE_NS_MIN {
+    let searches = run.chosen().any(|profile| profile.pace == Pace::Search);
+    if searches && stage_ms * 1_000_000 < PROBE_NS_MIN {
         return Err(StudyError::Choice(format!(
             "--set stage_ms=`{stage_ms}` is too short for the probes of a search (expected \
              {} or more)",
             PROBE_NS_MIN / 1_000_000
-        )));
-    }
-    let timeout_ms = study.timeout_ms;
-    let beyond = |limit_ns: &u64| *limit_ns > timeout_ms.saturating_mul(1_000_000);
-    let limits = searches().filter_map(|profile| profile.limits.as_ref());
-    let of_times = limits.flat_map(Spanned::get_ref).filter_map(Slo::time_ns);
-    if let Some(limit_ns) = of_times.chain(defaults.limit_ns).find(beyond) {
-        let limit = stats::format_ns(limit_ns as f64);
-        return Err(StudyError::Choice(format!(
-            "the limit `{limit}` is beyond the time-out of {timeout_ms} ms, after which a request \
-             has failed (expected no more than that: a lower limit, or a longer --timeout)"
         )));
     }
     Ok(())

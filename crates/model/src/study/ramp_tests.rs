@@ -258,7 +258,6 @@ fn wrong_choices_say_what_was_expected() {
             &[("rates", "30"), ("stage_ms", "500")],
             "a stage at `30` a second has 12 request(s) to be judged by, in 0.4 s",
         ),
-        (&[("timeout_ms", "500"), ("limit", "600ms")], "is beyond the time-out of 500 ms"),
         (&[("profile", "putra-2024"), ("rates", "5")], "has no effect on profile `putra-2024`"),
         (&[("profile", "putra-2024"), ("step", "900")], "ends with `360000` clients"),
     ] {
@@ -376,4 +375,14 @@ fn claims_about_ramps_are_checked() {
     let from = sessions.lines().find(|line| line.starts_with("expect")).unwrap();
     let error = Study::parse("s.toml", &sessions.replacen(from, expect, 1)).unwrap_err();
     assert!(error.to_string().contains("a claim about ramps in a study without"), "{error}");
+}
+
+#[test]
+fn a_limit_that_no_answer_can_miss_is_refused() {
+    let ladder = with_sets(&[("timeout_ms", "500"), ("limit", "600ms")]).unwrap();
+    let told = ladder.check().unwrap_err();
+    assert!(told.contains("`600 ms` is beyond the time-out of 500 ms"), "{told}");
+    let search = with_sets(&[("profile", "search")]).unwrap();
+    let told = Plan { timeout_ns: 500_000, ..search }.check().unwrap_err();
+    assert!(told.contains("`1.00 ms` is beyond the time-out of 500 µs"), "{told}");
 }

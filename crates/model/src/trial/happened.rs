@@ -22,8 +22,16 @@ pub enum EventKind {
     SaveBegan,
     /// A server ended saving its data, well or not.
     SaveEnded,
+    /// The first of a server's memory went to swap.
+    SwapBegan,
+    /// None of a server's memory is on swap any more.
+    SwapEnded,
     /// A server was killed by the plan.
     Killed,
+    /// A server no longer says what it is: it ended, hangs or is cut off.
+    Silent,
+    /// A silent server says what it is again.
+    Back,
     /// A server became the primary.
     Promoted,
     /// A server became a replica.
@@ -42,7 +50,11 @@ impl EventKind {
         match self {
             Self::SaveBegan => "save began",
             Self::SaveEnded => "save ended",
+            Self::SwapBegan => "began to swap",
+            Self::SwapEnded => "left swap",
             Self::Killed => "killed",
+            Self::Silent => "stopped answering",
+            Self::Back => "answers again",
             Self::Promoted => "promoted to primary",
             Self::Demoted => "became a replica",
             Self::ReplicaAttached => "replica in sync",

@@ -54,7 +54,7 @@ pub(super) fn late_generator(sought: &Sought<'_>, _: &SearchView, findings: &mut
     let (late, missed) = blamed(sought, Blame::Generator);
     if late as f64 > BLAMED_MAX * missed as f64 {
         findings.invalid.push(format!(
-            "{}in {late} of {missed} probes that missed a limit the generator itself sent more \
+            "{}in {late} of {missed} probes beyond a limit the generator itself sent more \
              requests late than may be beyond it, although a client was free: give it CPUs of its \
              own or more --threads, or measure on a quieter machine",
             sought.place()
@@ -66,7 +66,7 @@ pub(super) fn late_generator(sought: &Sought<'_>, _: &SearchView, findings: &mut
 pub(super) fn disturbed_probes(sought: &Sought<'_>, _: &SearchView, findings: &mut Findings) {
     let (disturbed, missed) = blamed(sought, Blame::Others);
     let text = format!(
-        "{}in {disturbed} of {missed} probes that missed a limit others had the CPUs of generator \
+        "{}in {disturbed} of {missed} probes beyond a limit others had the CPUs of generator \
          or server for longer than requests may be beyond it",
         sought.place()
     );
@@ -79,7 +79,7 @@ pub(super) fn disturbed_probes(sought: &Sought<'_>, _: &SearchView, findings: &m
     }
 }
 
-/// For how many probes that missed a limit somebody may be to blame, and of how many.
+/// For how many probes beyond a limit somebody may be to blame, and of how many.
 fn blamed(sought: &Sought<'_>, who: Blame) -> (usize, usize) {
     let blamed = sought.blamed();
     (blamed.iter().filter(|blame| **blame == Some(who)).count(), blamed.len())

@@ -9,6 +9,7 @@ mod context;
 mod failures;
 mod few;
 mod growth;
+mod happened;
 mod hits;
 mod list;
 mod outputs;

@@ -356,7 +356,7 @@ fn nothing_is_said_of_a_store_that_only_a_late_generator_asked() {
     assert!(search.sentence.contains("is not known: even at 2,600/s"), "{}", search.sentence);
     assert!(search.sentence.contains("--threads"), "{}", search.sentence);
     let judged = search.probes.iter().filter(|p| p.purpose == Purpose::Bracket).count();
-    let count = format!("in {judged} of {judged} probes that missed a limit the generator itself");
+    let count = format!("in {judged} of {judged} probes beyond a limit the generator itself");
     assert!(view.reasons.iter().any(|r| r.starts_with(&count)), "{:?}", view.reasons);
 }
 

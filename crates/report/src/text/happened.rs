@@ -24,11 +24,11 @@ pub(crate) fn section(view: &View) -> Section {
     Section { title: "Numbers about stores, and events", blocks }
 }
 
-/// Facts of the same profile and load under a title, in the view's order. How a store was filled,
-/// which is known of almost every trial, stands on the page and in the JSON.
+/// Facts of the same profile and load under a title, in the view's order; details stand on the page
+/// and in the JSON.
 fn groups(view: &View) -> Vec<(String, Vec<&FactView>)> {
     let mut groups: Vec<((&str, &Load), Vec<&FactView>)> = Vec::new();
-    for fact in view.facts.iter().filter(|fact| !fact.name.starts_with("fill_")) {
+    for fact in view.facts.iter().filter(|fact| !fact.is_detail) {
         let key = (fact.workload.as_str(), &fact.load);
         match groups.iter_mut().find(|(own, _)| *own == key) {
             Some((_, facts)) => facts.push(fact),

@@ -19,6 +19,8 @@ pub struct FactView {
     pub name: String,
     /// The same for people, without the unit.
     pub label: String,
+    /// True for what a summary can do without.
+    pub is_detail: bool,
     /// Who says so: `INFO`, `clients`, `memory group`.
     pub source: String,
     /// Arithmetic mean over blocks, from the lowest to the highest of at least three.

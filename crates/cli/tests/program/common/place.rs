@@ -139,9 +139,14 @@ impl Place {
         left
     }
 
-    /// Whether a process that was started here is alive.
+    /// Living processes that were started here, each as its id and its command line.
+    pub(crate) fn processes(&self) -> Vec<String> {
+        proc::that_name(self.path())
+    }
+
+    /// Whether there is any.
     pub(crate) fn has_processes(&self) -> bool {
-        !proc::that_name(self.path()).is_empty()
+        !self.processes().is_empty()
     }
 
     /// Nothing that a run made is there any more but its record: no directory, no server, no

@@ -1,0 +1,90 @@
+//! What is said of what happened to stores in the course of a run.
+
+use model::{
+    Act, Action, ErrorClass, EventKind, Fact, Failure, ReadBack, Trial, TrialEvent, Workload,
+};
+
+use super::validity::kv_run;
+use crate::judge;
+use crate::recorded::Recorded;
+use crate::text;
+use crate::view::{Validity, View};
+
+/// A kill after a second of 100 intervals of 10 ms, in which nothing is done for half a second and
+/// then as much as before; changed by `with` trial by trial.
+fn killed(with: impl Fn(&mut Trial)) -> Recorded {
+    let mut recorded = kv_run();
+    for cell in &mut recorded.header.plan.cells {
+        let Workload::Kv(kv) = &mut cell.workload else { unreachable!("a key-value run") };
+        let phase = kv.phases[0].name.clone();
+        kv.actions = vec![Action { phase, at_ns: 1_000_000_000, what: Act::KillPrimary }];
+    }
+    for trial in &mut recorded.trials {
+        let series = &mut trial.series[0];
+        series.interval_ns = 10_000_000;
+        let rates = [(100, 50), (50, 0), (150, 50)];
+        let counts = rates.iter().flat_map(|(intervals, count)| vec![*count; *intervals]);
+        series.done_per_interval = counts.collect();
+        let at_ns = series.begun_ns + 1_000_000_000;
+        let subject = "127.0.0.1:7001".to_string();
+        trial.events = vec![TrialEvent { at_ns, kind: EventKind::Killed, subject }];
+        with(trial);
+    }
+    recorded
+}
+
+/// What is said of a fact; `None` where nothing is.
+fn shown(view: &View, name: &str) -> Option<String> {
+    view.facts.iter().find(|fact| fact.name == name).map(|fact| fact.shown.clone())
+}
+
+#[test]
+fn what_a_kill_does_to_the_rate_is_said() {
+    let view = judge(&killed(|_| {}));
+    assert_eq!(shown(&view, "rate_before_kill_per_s").unwrap(), "5.00 k/s");
+    assert_eq!(shown(&view, "kill_lowest_rate_share").unwrap(), "0 %");
+    assert_eq!(shown(&view, "kill_recovery_ns").unwrap(), "500 ms");
+    assert_eq!((view.events[0].what, view.events[0].at_s), ("killed", 1.0));
+}
+
+#[test]
+fn writes_are_lost_only_where_they_were_read_back() {
+    let read_back = ReadBack { read: 1_000, older: 3, ..ReadBack::default() };
+    let view = judge(&killed(|trial| trial.read_back = Some(read_back.clone())));
+    assert_eq!(shown(&view, "writes_read_back").unwrap(), "1000");
+    assert_eq!(shown(&view, "writes_lost").unwrap(), "3");
+    let unread = ReadBack { unread: Some("it was gone".into()), ..read_back };
+    let view = judge(&killed(|trial| trial.read_back = Some(unread.clone())));
+    assert_eq!(shown(&view, "writes_lost"), None);
+    assert_eq!(shown(&judge(&killed(|_| {})), "writes_lost"), None);
+}
+
+#[test]
+fn where_a_plan_takes_service_away_some_trials_may_fail_and_not_all() {
+    let fail = |trial: &mut Trial| {
+        let message = "the server ended".to_string();
+        trial.failure = Some(Failure { class: ErrorClass::Closed, message });
+        trial.points.clear();
+    };
+    let one = judge(&killed(|trial| {
+        if trial.block == 0 && trial.cell.ends_with("/8") {
+            fail(trial);
+        }
+    }));
+    assert_eq!(one.validity, Validity::Valid, "{:?}", one.reasons);
+    let all = judge(&killed(fail));
+    assert_eq!(all.validity, Validity::Invalid);
+    assert!(all.reasons.iter().any(|reason| reason.contains("5 of 5 trials failed")));
+}
+
+#[test]
+fn a_summary_leaves_out_details() {
+    let view = judge(&killed(|trial| {
+        let fact = Fact { name: "fork_ns".into(), value: 2e6, source: "INFO".into() };
+        trial.facts.push(fact);
+        trial.fill = Some(trial.points[0].clone());
+    }));
+    assert!(shown(&view, "fill_ns").is_some(), "the page and the JSON have it");
+    let text = text::render(&view, 100, false);
+    assert!(text.contains("fork") && !text.contains("filling"), "{text}");
+}
