@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::memory::PageCache;
+use crate::memory::{MemoryPlan, PageCache};
 use crate::phase::Phase;
 use crate::product::Product;
 
@@ -205,9 +205,9 @@ pub struct AppCache {
     pub files: Option<DataFiles>,
     /// What of the files is in the page cache when a phase begins.
     pub page_cache: PageCache,
-    /// The most that the private servers may take, with files the clients and the page cache too;
-    /// bytes; `None` for no limit.
-    pub memory_limit_bytes: Option<u64>,
+    /// What the private servers may take of memory, with files the clients and the page cache too;
+    /// `None` for no limit.
+    pub memory: Option<MemoryPlan>,
     /// Measured phases, in order.
     pub phases: Vec<Phase>,
 }

@@ -78,6 +78,13 @@ pub struct MemoryPlan {
     pub swap_bytes: u64,
 }
 
+impl MemoryPlan {
+    /// No more than that, and no swap.
+    pub fn limit(limit: MemoryLimit) -> Self {
+        Self { limit_bytes: limit.bytes(), swap_bytes: 0 }
+    }
+}
+
 /// What a target took of its memory limit, from the start of its servers to the end of the trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemoryUse {

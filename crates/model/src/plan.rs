@@ -328,9 +328,7 @@ impl Workload {
         match self {
             Self::Sessions(_) => None,
             Self::Kv(kv) => kv.memory,
-            Self::AppCache(cache) => cache
-                .memory_limit_bytes
-                .map(|limit_bytes| MemoryPlan { limit_bytes, swap_bytes: 0 }),
+            Self::AppCache(cache) => cache.memory,
         }
     }
 
@@ -344,13 +342,8 @@ impl Workload {
 
     /// True where the plan takes service away, or memory: that something fails is then an answer.
     pub fn may_fail(&self) -> bool {
-        match self {
-            Self::Sessions(_) | Self::AppCache(_) => false,
-            Self::Kv(kv) => {
-                self.actions().iter().any(|action| action.what.takes_service_away())
-                    || kv.memory.is_some_and(|memory| memory.swap_bytes > 0)
-            }
-        }
+        self.actions().iter().any(|action| action.what.takes_service_away())
+            || self.memory().is_some_and(|memory| memory.swap_bytes > 0)
     }
 
     /// Whether that load can be offered. Errors: what was expected.

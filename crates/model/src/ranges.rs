@@ -75,7 +75,7 @@ impl Plan {
         if target.is_theirs() && (!actions.is_empty() || memory.is_some()) {
             return Err(format!(
                 "the server of target `{name}` is not ours to limit, save or kill (expected a \
-                 private server: leave out its URL)"
+                 private server: leave out its URL; or a run that leaves it alone)"
             ));
         }
         let unknown = |action: &&Action| !target.product.supports(action.what);

@@ -81,7 +81,7 @@ pub(crate) fn memory_notes(
     workload: &AppCache,
 ) -> impl Iterator<Item = String> {
     let cold = (workload.page_cache == PageCache::Cold).then(|| cold_note(phase, workload));
-    let limited = workload.memory_limit_bytes.map(|limit| limit_note(phase, limit));
+    let limited = workload.memory.map(|memory| limit_note(phase, memory.limit_bytes));
     [cold, limited].into_iter().flatten()
 }
 

@@ -37,8 +37,8 @@ fn sentence(cache: &AppCache) -> String {
     } else {
         "; without what Magento adds"
     };
-    if let Some(limit) = cache.memory_limit_bytes {
-        text += &format!("; memory_limit {}", format_bytes(limit));
+    if let Some(memory) = cache.memory {
+        text += &format!("; memory_limit {}", format_bytes(memory.limit_bytes));
     }
     text
 }

@@ -111,7 +111,7 @@ pub(super) fn carry_out(
     }
     super::print(&view, printing.format)?;
     if let Some(page) = page.filter(|_| printing.format == Format::Text) {
-        output::print(&format!("\npage: {}\n", page.display()))?;
+        output::print(&format!("page: {}\n", page.display()))?;
     }
     let interrupted = stop.load(Ordering::Relaxed);
     // There is nothing left to stop: the next signal ends the program.

@@ -15,7 +15,7 @@ use super::wire::{Study, StudyWorkload};
 use super::{Choices, Fault, StudyError};
 use crate::app_cache::{AppCache, DataFiles, DataSize, Fill};
 use crate::load::Load;
-use crate::memory::{MemoryLimit, PageCache};
+use crate::memory::{MemoryLimit, MemoryPlan, PageCache};
 use crate::phase::Phase;
 use crate::plan::{Cell, Workload};
 
@@ -77,7 +77,6 @@ impl Keys for Defaults {
     fn cells(run: &Run<'_, Self>) -> Result<Vec<Cell>, StudyError> {
         files_decide_alone(run.choices)?;
         sizes::agree(run)?;
-        can_be_limited(run)?;
         let mut cells = Vec::new();
         for profile in run.chosen() {
             for data in sizes::of(profile, run) {
@@ -93,17 +92,6 @@ impl Keys for Defaults {
         }
         Ok(cells)
     }
-}
-
-/// Whether every target is ours to limit.
-fn can_be_limited(run: &Run<'_, Defaults>) -> Result<(), StudyError> {
-    let theirs = run.targets.iter().find(|target| target.is_theirs());
-    let (Some(limit), Some(target)) = (run.defaults.memory_limit, theirs) else { return Ok(()) };
-    Err(StudyError::Choice(format!(
-        "memory_limit of {limit} cannot be set for target `{}`: the server at its URL is not ours \
-         to limit (leave memory_limit out, or the URL: a private server is started)",
-        target.name
-    )))
 }
 
 /// The workload of a profile under a load, on a store that can be filled in any way.
@@ -141,7 +129,7 @@ fn app_cache(
         verify_one_in: study.verify_one_in,
         files: files.cloned(),
         page_cache: profile.page_cache,
-        memory_limit_bytes: defaults.memory_limit.map(MemoryLimit::bytes),
+        memory: defaults.memory_limit.map(MemoryPlan::limit),
         phases: profile.phases.iter().map(phase).collect(),
     }
 }

@@ -260,8 +260,8 @@ fn a_cold_profile_warms_nothing_up() {
 fn a_memory_limit_is_for_private_servers_and_files() {
     let limited = plan(&[("memory_limit", "96MiB")], &["cm-redis", "zend-file=file:///d"]);
     let limited = limited.unwrap();
-    assert!(caches(&limited).iter().all(|c| c.memory_limit_bytes == Some(96 << 20)));
-    assert!(caches(&plan(&[], &[]).unwrap()).iter().all(|c| c.memory_limit_bytes.is_none()));
+    assert!(caches(&limited).iter().all(|c| c.memory.unwrap().limit_bytes == 96 << 20));
+    assert!(caches(&plan(&[], &[]).unwrap()).iter().all(|c| c.memory.is_none()));
     for wrong in ["lots", "63MiB", "0", "2TiB"] {
         assert_eq!(
             message(&[("memory_limit", wrong)], &[]),
@@ -270,16 +270,13 @@ fn a_memory_limit_is_for_private_servers_and_files() {
             )
         );
     }
-    let text = message(&[("memory_limit", "1GiB")], &["cm-redis=redis://127.0.0.1:7000"]);
-    assert!(
-        text.starts_with("memory_limit of 1 GiB cannot be set for target `cm-redis`"),
-        "{text}"
-    );
-    assert!(text.contains("not ours to limit (leave memory_limit out"), "{text}");
+    let theirs = plan(&[("memory_limit", "1GiB")], &["cm-redis=redis://127.0.0.1:7000"]).unwrap();
+    let text = theirs.check().unwrap_err();
+    assert!(text.starts_with("the server of target `cm-redis` is not ours to limit"), "{text}");
     let in_study =
         APP_CACHE.replacen("magento = true", "magento = true\nmemory_limit = \"1GiB\"", 1);
     let of_study = Study::parse("app-cache", &in_study).unwrap().plan(&choices()).unwrap();
-    assert_eq!(caches(&of_study)[0].memory_limit_bytes, Some(1 << 30));
+    assert_eq!(caches(&of_study)[0].memory.unwrap().limit_bytes, 1 << 30);
 }
 
 #[test]

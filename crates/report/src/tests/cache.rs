@@ -2,8 +2,8 @@
 
 use model::study::{Advice, AdviceRow, Claim, Expectation};
 use model::{
-    AppCache, Backend, DataFiles, Emptied, Fact, Fill, MemoryUse, PageCache, Phase, Restored, Stop,
-    Workload,
+    AppCache, Backend, DataFiles, Emptied, Fact, Fill, MemoryPlan, MemoryUse, PageCache, Phase,
+    Restored, Stop, Workload,
 };
 use std::collections::BTreeMap;
 
@@ -57,7 +57,7 @@ pub(super) fn caches(blocks: u32, rates: Rates) -> Recorded {
             verify_one_in: 64,
             files: None,
             page_cache: PageCache::Warm,
-            memory_limit_bytes: None,
+            memory: None,
             phases: names.map(|name| phase(name, &[name])).to_vec(),
         });
     }
@@ -446,7 +446,7 @@ fn a_memory_limit_is_told_with_what_was_taken() {
     let mut recorded = caches(6, rates);
     for cell in &mut recorded.header.plan.cells {
         let Workload::AppCache(cache) = &mut cell.workload else { panic!("no cache") };
-        cache.memory_limit_bytes = Some(256 << 20);
+        cache.memory = Some(MemoryPlan { limit_bytes: 256 << 20, swap_bytes: 0 });
     }
     for trial in &mut recorded.trials {
         let is_files = trial.cell.starts_with("files");

@@ -72,7 +72,7 @@ fn cache(keys: u64, tags: u64) -> AppCache {
         verify_one_in: 64,
         files: None,
         page_cache: model::PageCache::Warm,
-        memory_limit_bytes: None,
+        memory: None,
         fill: model::Fill::Save,
         phases: vec![phase("read"), phase("clean")],
     }

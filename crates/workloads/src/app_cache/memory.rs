@@ -31,7 +31,7 @@ pub(crate) fn workload(mixes: &[&[(&str, f64)]]) -> AppCache {
         verify_one_in: 1,
         files: None,
         page_cache: PageCache::Warm,
-        memory_limit_bytes: None,
+        memory: None,
         phases: phases.collect(),
     }
 }
