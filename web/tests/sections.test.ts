@@ -36,6 +36,30 @@ function texts(root: HTMLElement, query: string): string[] {
   return [...root.querySelectorAll(query)].map((e) => e.textContent ?? "");
 }
 
+describe("a run of one store", () => {
+  it("begins with what the store came to at each load, in the view's words", () => {
+    const raw = variants.alone();
+    const said = texts(build(head, raw), ".answer-text");
+    expect(said).toEqual((raw.alone ?? []).map(({ sentence }) => `${sentence}.`));
+    expect(texts(build(head, raw), ".answer-load")).toEqual(["At 1 client", "At 8 clients"]);
+    expect(texts(build(head, raw), ".hint")).toEqual(["In brackets after a rate: the 95 % interval."]);
+    expect(build(head, variants.sessions()).textContent).not.toContain("after a rate");
+  });
+
+  it("has no column of verdicts", () => {
+    const raw = variants.alone();
+    expect(texts(build(results, raw), "thead th:nth-child(3)").every((text) => text.startsWith("p50"))).toBe(true);
+    expect(build(results, raw).textContent).not.toContain("compare");
+  });
+
+  it("says where to look when nothing was measured", () => {
+    const raw = variants.nothingMeasured();
+    expect(build(head, raw).textContent).toContain("Nothing was measured. The failures below say why.");
+    raw.failures = [];
+    expect(build(head, raw).textContent).toContain("Nothing was measured. The table of stores says why.");
+  });
+});
+
 describe("results", () => {
   it("has a table a load, a body an operation and a row a target", () => {
     const built = build(results, variants.sessions());

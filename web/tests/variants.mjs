@@ -59,6 +59,19 @@ export function searched() {
   };
 }
 
+/** One store at two loads: there is nothing to compare. */
+export function alone() {
+  const view = sessions();
+  view.cells = view.cells.filter((row) => row.target === "redis");
+  view.targets = view.targets.filter((target) => target.name === "redis");
+  view.alone = [1, 8].map((clients) => {
+    const { workload, load } = view.cells.find((row) => row.load.clients === clients);
+    const sentence = `redis reached ${clients}0.1 k/s [19.9, 20.3] at write (p99 61.2 µs) and 24.3 k/s [24.0, 24.6] at read (p99 52.3 µs) over 6 blocks; no operation failed`;
+    return { workload, load, target: "redis", sentence };
+  });
+  return { ...view, comparisons: [], claims: [], advice: [], advice_basis: null, advice_weights: {}, rankings: [] };
+}
+
 /** So few blocks that nothing is decided, each interval made by `of`. */
 function fewBlocks(blocks, of) {
   const view = sessions();

@@ -116,6 +116,8 @@ function bestChip(op: OperationGroup, fewest: number): HTMLElement {
 /** What the rows of one table have in common. */
 interface Shared {
   withProblems: boolean;
+  /** Whether there are several stores to compare. */
+  withVerdict: boolean;
   /** Those of times and costs; a size that no row has is none. */
   columns: readonly Column[];
   notes: ReadonlySet<number>;
@@ -125,7 +127,8 @@ function sharedBy(group: Group): Shared {
   const rows = group.operations.flatMap((op) => op.rows);
   const notes = (rows[0]?.footnotes ?? []).filter((note) => rows.every((row) => row.footnotes.includes(note)));
   const columns = timeColumns(group.load).filter((column) => column.isSize !== true || rows.some((row) => column.metric in row.metrics));
-  return { withProblems: rows.some((row) => problems(row.counts).length > 0), columns, notes: new Set(notes) };
+  const withVerdict = new Set(rows.map((row) => row.target)).size > 1;
+  return { withProblems: rows.some((row) => problems(row.counts).length > 0), withVerdict, columns, notes: new Set(notes) };
 }
 
 function resultRow(context: Context, op: OperationGroup, row: Row, shared: Shared): HTMLTableRowElement {
@@ -142,7 +145,7 @@ function resultRow(context: Context, op: OperationGroup, row: Row, shared: Share
       row.product === null ? null : sub(row.product),
     ),
     rateCell(row.metrics["rate_per_s"], largest),
-    verdictCell(context, op, row),
+    shared.withVerdict ? verdictCell(context, op, row) : null,
     shared.columns.map((column) => costCell(row.metrics[column.metric], row.blocks, column.isSize === true)),
     h("td", { class: "number" }, row.blocks),
     shared.withProblems ? problemCell(row) : null,
@@ -158,7 +161,7 @@ function table(context: Context, group: Group, shared: Shared): HTMLTableElement
   const columns = [
     heading("store", "", ""),
     heading("rate", `ops/s, ${format.endsName(fewest)}`, "number"),
-    heading("verdict", "against the best", ""),
+    ...(shared.withVerdict ? [heading("verdict", "against the best", "")] : []),
     ...shared.columns.map((column) => heading(column.title, column.unit, "number")),
     heading("blocks", "", "number"),
     ...(shared.withProblems ? [heading("problems", "over all blocks", "")] : []),

@@ -1,6 +1,7 @@
 //! Tests of the whole way from a record to its outputs, on built runs.
 
 mod advice;
+mod alone;
 mod best;
 mod cache;
 mod claims;
