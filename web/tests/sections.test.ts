@@ -60,6 +60,28 @@ describe("a run of one store", () => {
   });
 });
 
+describe("explanations", () => {
+  it("name what the tables of results have, and nothing else", () => {
+    const raw = variants.sessions();
+    const said = (): string => texts(build(results, raw), "section > .hint")[0] ?? "";
+    expect(said()).toContain("Service time is from sending to the complete answer, own CPU is that");
+    expect(said()).not.toContain("esponse time");
+    for (const row of raw.cells) delete row.metrics["generator_cpu_ns_per_op"];
+    expect(said()).not.toContain("own CPU");
+    expect(texts(build(results, raw), "thead th").join()).not.toContain("own CPU");
+  });
+
+  it("name what the tables of effort have, and nothing else", () => {
+    const raw = variants.caches();
+    for (const row of raw.cells) for (const metric of ["files_per_op", "calls_rate_per_s", "stale_members"]) delete row.metrics[metric];
+    const built = build(effort, raw);
+    const names = ["Store and operation", "Hits", "Round trips", "Commands", "Store", "Memory of servers", "On disk"];
+    expect(texts(built, "thead th")).toEqual([...names, ...names]);
+    expect(built.textContent).not.toMatch(/Calls\/s|Files are|entries of tags/);
+    expect(build(effort, variants.caches()).textContent).toMatch(/Calls\/s are .*Round trips are .*Files are .*entries of tags/);
+  });
+});
+
 describe("results", () => {
   it("has a table a load, a body an operation and a row a target", () => {
     const built = build(results, variants.sessions());

@@ -7,6 +7,7 @@ mod cache;
 mod claims;
 mod compare;
 mod context;
+mod explained;
 mod failures;
 mod few;
 mod growth;
