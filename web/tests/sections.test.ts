@@ -3,7 +3,7 @@ import { marks } from "../src/charts/axes";
 import { growthPoints, slopeText, table, words } from "../src/charts/growth";
 import { tooShort } from "../src/charts/overtime";
 import { position, points, waitShares } from "../src/charts/percentiles";
-import { goesOn, highest } from "../src/charts/rates";
+import { drawnParts, goesOn, highest } from "../src/charts/rates";
 import { contextOf } from "../src/context";
 import { advice } from "../src/sections/advice";
 import { claims } from "../src/sections/claims";
@@ -16,7 +16,7 @@ import { noise } from "../src/sections/noise";
 import { notes } from "../src/sections/notes";
 import { problems, results } from "../src/sections/results";
 import { targets } from "../src/sections/targets";
-import type { OperationGroup } from "../src/standing";
+import type { Group, OperationGroup } from "../src/standing";
 import { look, type Look, looks, symbol, wear } from "../src/theme";
 import { parseView } from "../src/parse";
 import type { GrowthView, Row, View } from "../src/view";
@@ -46,10 +46,15 @@ describe("a run of one store", () => {
     expect(build(head, variants.sessions()).textContent).not.toContain("after a rate");
   });
 
-  it("has no column of verdicts", () => {
+  it("has no column of verdicts, and no mark above bars that only one store has", () => {
     const raw = variants.alone();
     expect(texts(build(results, raw), "thead th:nth-child(3)").every((text) => text.startsWith("p50"))).toBe(true);
     expect(build(results, raw).textContent).not.toContain("compare");
+    const [one, many] = [raw, variants.sessions()].map((view) => drawnParts(contextOf(viewOf(view)).groups[0] as Group));
+    expect(one).toBe("Bar: geometric mean over blocks; line through its top: 95 % interval; small dots: single blocks, in their order.");
+    expect(many).toMatch(/in their order; mark above: its store, as in the legend\.$/);
+    const block = drawnParts(contextOf(viewOf(variants.oneBlock())).groups[0] as Group);
+    expect(block).toBe("Bar: the rate that was measured; mark above: its store, as in the legend.");
   });
 
   it("says where to look when nothing was measured", () => {
