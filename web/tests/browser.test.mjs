@@ -320,6 +320,32 @@ describe("controls", () => {
   });
 });
 
+describe("events", () => {
+  for (const width of [1280, 390]) {
+    it(`stand at their times with words that can be read, at ${width} pixels`, async () => {
+      await open(written("killed", variants.killed()), async (page) => {
+        const canvas = page.locator("#chart-time .canvas");
+        await canvas.scrollIntoViewIfNeeded();
+        const all = await page.locator("#chart-time svg text").evaluateAll((texts) => texts.map((text) => ({ said: text.textContent, ...text.getBoundingClientRect().toJSON() })));
+        const words = all.filter(({ said }) => /killed|primary|attached/.test(said));
+        assert.equal(words.length, 5, all.map(({ said }) => said).join(", "));
+        const box = await canvas.boundingBox();
+        const overlap = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom - 1 && b.top < a.bottom - 1;
+        for (const [i, one] of words.entries()) {
+          assert.ok(one.left >= box.x && one.right <= box.x + box.width && one.top >= box.y - 1, `${one.said} leaves the chart`);
+          for (const other of all) assert.ok(other === one || !overlap(one, other), `${one.said} lies on ${other.said}`);
+          assert.ok(!words.slice(i + 1).some((other) => overlap(one, other)));
+        }
+        assert.match(await page.locator("#chart-time .chart-note").innerText(), /Upright lines: what happened in the first block/);
+        await page.locator("#chart-time .legend button").first().click();
+        assert.equal(await page.locator("#chart-time svg text", { hasText: "killed" }).count(), 0, "a hidden store's events stay");
+        const shots = process.env.CACHEDYNO_SHOTS;
+        if (shots) await page.screenshot({ path: join(shots, `killed-${width}.png`), fullPage: true });
+      }, { width });
+    });
+  }
+});
+
 describe("paper", () => {
   it("has the study's weights and no controls", async () => {
     await open(written("paper", variants.sessions()), async (page) => {

@@ -3,6 +3,7 @@ import { marks } from "../src/charts/axes";
 import { growthPoints, slopeText, table, words } from "../src/charts/growth";
 import { tooShort } from "../src/charts/overtime";
 import { position, points, waitShares } from "../src/charts/percentiles";
+import { happenings, place, room } from "../src/charts/events";
 import { drawnParts, goesOn, highest } from "../src/charts/rates";
 import { contextOf } from "../src/context";
 import { advice } from "../src/sections/advice";
@@ -84,6 +85,36 @@ describe("explanations", () => {
     expect(texts(built, "thead th")).toEqual([...names, ...names]);
     expect(built.textContent).not.toMatch(/Calls\/s|Files are|entries of tags/);
     expect(build(effort, variants.caches()).textContent).toMatch(/Calls\/s are .*Round trips are .*Files are .*entries of tags/);
+  });
+});
+
+describe("events", () => {
+  const events = () => viewOf(variants.killed()).events ?? [];
+  const row = () => viewOf(variants.killed()).cells.find((r) => r.operation === "write") as Row;
+
+  it("of a kind that follow each other at once are told as one, with their number", () => {
+    const told = happenings(events(), row(), 0, 10);
+    expect(told.map(({ words }) => words)).toEqual(["killed", "replica lost its primary ×2", "promoted to primary", "named as the primary by a Sentinel", "replica attached"]);
+    expect(happenings(events(), row(), 99, 10)).toEqual([]);
+    expect(happenings(events(), { ...row(), operation: "write.get" }, 0, 10)).toHaveLength(5);
+    expect(happenings(events(), { ...row(), operation: "read" }, 0, 10)).toEqual([]);
+  });
+
+  it("have words that neither lie on each other nor leave the chart, however narrow", () => {
+    for (const width of [270, 1000]) {
+      const lines = happenings(events(), row(), 0, 10).map(({ at_s, words }) => ({ x: 60 + (at_s / 10) * width, words }));
+      const placed = place(lines, 60, 60 + width);
+      for (const [i, a] of placed.entries()) {
+        expect(a.from).toBeGreaterThanOrEqual(60);
+        expect(a.from + a.width).toBeLessThanOrEqual(60 + width);
+        for (const b of placed.slice(i + 1)) expect(a.row !== b.row || a.from + a.width < b.from || b.from + b.width < a.from).toBe(true);
+      }
+      expect(placed[0]?.row).toBe(0);
+      expect(placed[1]?.row).toBe(1);
+    }
+    const entry = { name: "redis", look: look(0, "light", false) };
+    expect(room([{ entry, happened: happenings(events(), row(), 0, 10) }], 10, 360)).toBeGreaterThan(30);
+    expect(room([], 10, 360)).toBe(0);
   });
 });
 

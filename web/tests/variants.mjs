@@ -72,6 +72,26 @@ export function alone() {
   return { ...view, comparisons: [], claims: [], advice: [], advice_basis: null, advice_weights: {}, rankings: [] };
 }
 
+const HAPPENED = [[2.998, "killed"], [3.014, "replica lost its primary"], [3.02, "replica lost its primary"], [4.433, "promoted to primary"], [5.247, "named as the primary by a Sentinel"], [9.97, "replica attached"]];
+
+/** A primary that is killed in the middle of a phase of ten seconds: two events follow each other at once, one comes at the end. */
+export function killed() {
+  const view = alone();
+  view.cells = view.cells.filter((row) => row.load.clients === 8);
+  view.alone = view.alone.filter(({ load }) => load.clients === 8);
+  for (const { charts } of view.cells) {
+    charts.interval_s = 0.1;
+    charts.rate_series = charts.by_block.map((_, block) => Array.from({ length: 100 }, (_, i) => (i > 30 && i < 52 ? 0 : 2000 + 10 * ((i * 7 + block) % 13))));
+  }
+  const { workload, load } = view.cells[0];
+  const of = (block) => HAPPENED.map(([at_s, what]) => ({ target: "redis", workload, load, block, phase: "write", at_s: at_s + 0.002 * block, kind: what.split(" ")[0], what, subject: "127.0.0.1:13500" }));
+  view.events = view.cells[0].charts.by_block.flatMap(({ block }) => of(block));
+  view.facts = [["writes_lost", "acknowledged writes lost", "0"], ["get.unavailable_ns", "get not answered", "2.25 s [2.20 s, 2.28 s]"]].map(([name, label, shown]) => {
+    return { target: "redis", workload, load, name, label, source: "clients", value: { center: 0, lo: 0, hi: 0 }, shown, by_block: {}, beyond: 0 };
+  });
+  return view;
+}
+
 /** So few blocks that nothing is decided, each interval made by `of`. */
 function fewBlocks(blocks, of) {
   const view = sessions();
