@@ -265,6 +265,15 @@ describe("controls", () => {
     }
   });
 
+  it("fit the tables of results of all usual runs into a wide page", async () => {
+    for (const name of ["sessions", "alone", "killed", "manyProfiles", "caches", "oneBlock"]) {
+      await open(written(name, variants[name]()), async (page) => {
+        const wide = await page.locator(".scroll > .results").evaluateAll((all) => all.map((t) => t.scrollWidth - t.parentElement.clientWidth));
+        assert.ok(wide.length > 0 && wide.every((pixels) => pixels <= 0), `${name}: ${wide}`);
+      });
+    }
+  });
+
   it("fold long tables where it is narrow, and open them on demand, when it grows wide and on paper", async () => {
     await open(fixture(), async (page) => {
       const folds = page.locator("details.fold");
@@ -344,6 +353,13 @@ describe("events", () => {
       }, { width });
     });
   }
+
+  it("stand apart from the table of numbers", async () => {
+    await open(written("killed", variants.killed()), async (page) => {
+      const [numbers, events] = await page.locator("#facts table").evaluateAll((tables) => tables.map((t) => t.getBoundingClientRect().toJSON()));
+      assert.ok(events.top - numbers.bottom > 20, `${events.top - numbers.bottom} pixels`);
+    });
+  });
 });
 
 describe("paper", () => {
