@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { answer, words } from "../src/answer";
 import { marks } from "../src/charts/axes";
-import { growthPoints, slopeText, table, words } from "../src/charts/growth";
+import { growthPoints, slopeText, table, words as growthWords } from "../src/charts/growth";
 import { tooShort } from "../src/charts/overtime";
 import { position, points, waitShares } from "../src/charts/percentiles";
 import { happenings, place, room } from "../src/charts/events";
@@ -37,10 +38,21 @@ function texts(root: HTMLElement, query: string): string[] {
   return [...root.querySelectorAll(query)].map((e) => e.textContent ?? "");
 }
 
+describe("the answer", () => {
+  it("keeps what ends a clause with its figure, and every word", () => {
+    const built = build(head, variants.sessions());
+    const context = contextOf(viewOf(variants.sessions()));
+    expect(texts(built, ".answer-text")).toEqual(context.groups.map((group) => `${words(answer(group, 0.03))}.`));
+    const held = texts(built, ".held");
+    expect(held.length).toBeGreaterThan(3);
+    expect(held.every((text) => /^\(.*\)[,;.]$/.test(text))).toBe(true);
+  });
+});
+
 describe("a run of one store", () => {
   it("begins with what the store came to at each load, in the view's words", () => {
     const raw = variants.alone();
-    const said = texts(build(head, raw), ".answer-text");
+    const said = texts(build(head, raw), ".answer-text").map((text) => text.replaceAll("\u00a0", " "));
     expect(said).toEqual((raw.alone ?? []).map(({ sentence }) => `${sentence}.`));
     expect(texts(build(head, raw), ".answer-load")).toEqual(["At 1 client", "At 8 clients"]);
     expect(texts(build(head, raw), ".hint")).toEqual(["In brackets after a rate: the 95 % interval."]);
@@ -403,9 +415,9 @@ describe("charts", () => {
     expect(texts(built, "tr:first-child td:nth-child(2) > div > div")[0]).toBe("2,000: 20.0 µs");
     expect(texts(built, "tr:nth-child(3) td:nth-child(2) > div > div")).toHaveLength(2);
     const alone = { ...(curves[0] as GrowthView), slope: null, verdict: "undecided" };
-    expect([slopeText(alone), words(alone)]).toEqual(["–", "undecided"]);
+    expect([slopeText(alone), growthWords(alone)]).toEqual(["–", "undecided"]);
     const one = { ...alone, slope: { center: 0.5, lo: null, hi: null }, grows: "records_of_tag" as const, verdict: "grows faster" };
-    expect([slopeText(one), words(one)]).toEqual(["0.50", "grows faster than the records of a tag"]);
+    expect([slopeText(one), growthWords(one)]).toEqual(["0.50", "grows faster than the records of a tag"]);
   });
 
   it("keep the sizes of a profile in their order", () => {

@@ -29,10 +29,23 @@ function segment({ text, style }: Segment): Node {
   return document.createTextNode(text);
 }
 
+/** Pieces of a sentence with its full stop; a figure keeps what ends its clause, so that no line begins with a comma. */
+function sentence(pieces: readonly Segment[]): Node[] {
+  let ended = "";
+  return [...pieces, { text: ".", style: "plain" } as const].flatMap((piece, i, all): Node[] => {
+    const text = piece.text.slice(ended.length);
+    const next = all[i + 1];
+    ended = piece.style === "figure" && next?.style === "plain" ? (/^[,;.]/.exec(next.text)?.[0] ?? "") : "";
+    if (text === "") return [];
+    const built = segment({ ...piece, text });
+    return [ended === "" ? built : h("span", { class: "held" }, built, ended)];
+  });
+}
+
 /** A sentence of the view, in which a store's name is set as everywhere. */
 function said(sentence: string, target: string, place = ""): HTMLElement {
   const rest = sentence.startsWith(target) ? sentence.slice(target.length) : ` ${sentence}`;
-  return h("li", {}, place === "" ? null : h("p", { class: "answer-load" }, place), h("p", { class: "answer-text" }, targetName(target), rest, "."));
+  return h("li", {}, place === "" ? null : h("p", { class: "answer-load" }, place), h("p", { class: "answer-text" }, targetName(target), format.unbroken(rest), "."));
 }
 
 /** What a profile and load came to: the view's own sentence where it has one, else how its stores compare. */
@@ -43,7 +56,7 @@ function answerItem(context: Context, group: Group): HTMLElement {
   if (alone !== undefined) return said(alone.sentence, alone.target, place);
   const segments = answer(group, context.view.equivalence_zone);
   const told: Segment[] = segments.length > 0 ? segments : [{ text: "nothing could be compared", style: "doubt" }];
-  return h("li", {}, h("p", { class: "answer-load" }, place), h("p", { class: "answer-text" }, told.map((piece) => segment(piece)), "."));
+  return h("li", {}, h("p", { class: "answer-load" }, place), h("p", { class: "answer-text" }, sentence(told)));
 }
 
 function aloneAt(view: View, group: Group): AloneView | undefined {
