@@ -87,7 +87,7 @@ function undecided(ops: readonly OperationGroup[], zone: number): Segment[] {
 function alone(ops: readonly OperationGroup[]): Segment[] {
   const names = [...new Set(ops.map((op) => op.best?.target ?? ""))].map((name) => [target(name)]);
   const what = format.list(ops.map((op) => doing(op.operation)));
-  return [plain("only "), ...join(names), plain(` was measured at ${what}, so there is nothing to compare`)];
+  return [plain(`${what} was measured on `), ...join(names), plain(" alone")];
 }
 
 /**

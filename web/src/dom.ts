@@ -35,10 +35,15 @@ export function section(id: string, title: string, ...children: (Child | Child[]
   return h("section", { id, "aria-labelledby": `${id}-title` }, heading, ...children);
 }
 
-/** A box in which a wide table scrolls by itself, also by keyboard; says so where it is too narrow. */
+/** A box in which a table that is too wide scrolls by itself, also by keyboard, and which then says so. */
 export function scrollBox(label: string, table: HTMLElement): HTMLElement {
   const box = h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": label }, table);
-  return h("div", { class: "scroll-frame" }, h("p", { class: "scroll-hint" }, "The table goes on to the right: scroll it sideways."), box);
+  const frame = h("div", { class: "scroll-frame" }, h("p", { class: "scroll-hint" }, "The table goes on to the right: scroll it sideways."), box);
+  if (typeof ResizeObserver !== "function") return frame;
+  const sized = new ResizeObserver(() => frame.classList.toggle("too-wide", box.scrollWidth > box.clientWidth + 1));
+  sized.observe(box);
+  sized.observe(table);
+  return frame;
 }
 
 const NARROW = "(max-width: 720px)";

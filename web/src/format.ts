@@ -227,6 +227,11 @@ export function times(l: Load): "service" | "response" {
   return l.arrivals === "closed" ? "service" : "response";
 }
 
+/** A sentence of which no line ends between a number and its unit. */
+export function unbroken(sentence: string): string {
+  return sentence.replace(/(\d) (?=(?:%|ns|µs|ms|s|[kMG]?\/s|[KMG]?i?B)(?!\w))/g, "$1\u00a0");
+}
+
 /** Names in a sentence: `a`, `a and b`, `a, b and c`. */
 export function list(names: readonly string[]): string {
   if (names.length < 2) return names.join("");

@@ -265,6 +265,15 @@ describe("controls", () => {
     }
   });
 
+  it("fit the tables of results of all usual runs into a wide page", async () => {
+    for (const name of ["sessions", "alone", "killed", "manyProfiles", "caches", "oneBlock"]) {
+      await open(written(name, variants[name]()), async (page) => {
+        const wide = await page.locator(".scroll > .results").evaluateAll((all) => all.map((t) => t.scrollWidth - t.parentElement.clientWidth));
+        assert.ok(wide.length > 0 && wide.every((pixels) => pixels <= 0), `${name}: ${wide}`);
+      });
+    }
+  });
+
   it("fold long tables where it is narrow, and open them on demand, when it grows wide and on paper", async () => {
     await open(fixture(), async (page) => {
       const folds = page.locator("details.fold");
@@ -316,6 +325,39 @@ describe("controls", () => {
       const operations = page.locator("#chart-latency select[aria-label=Operation] option");
       assert.deepEqual(await operations.allInnerTexts(), ["page", "open within page", "close within page"]);
       assert.match(await page.locator("#chart-locks").innerText(), /Waiting for a session's lock/);
+    });
+  });
+});
+
+describe("events", () => {
+  for (const width of [1280, 390]) {
+    it(`stand at their times with words that can be read, at ${width} pixels`, async () => {
+      await open(written("killed", variants.killed()), async (page) => {
+        const canvas = page.locator("#chart-time .canvas");
+        await canvas.scrollIntoViewIfNeeded();
+        const all = await page.locator("#chart-time svg text").evaluateAll((texts) => texts.map((text) => ({ said: text.textContent, ...text.getBoundingClientRect().toJSON() })));
+        const words = all.filter(({ said }) => /killed|primary|attached/.test(said));
+        assert.equal(words.length, 5, all.map(({ said }) => said).join(", "));
+        const box = await canvas.boundingBox();
+        const overlap = (a, b) => a.left < b.right && b.left < a.right && a.top < b.bottom - 1 && b.top < a.bottom - 1;
+        for (const [i, one] of words.entries()) {
+          assert.ok(one.left >= box.x && one.right <= box.x + box.width && one.top >= box.y - 1, `${one.said} leaves the chart`);
+          for (const other of all) assert.ok(other === one || !overlap(one, other), `${one.said} lies on ${other.said}`);
+          assert.ok(!words.slice(i + 1).some((other) => overlap(one, other)));
+        }
+        assert.match(await page.locator("#chart-time .chart-note").innerText(), /Upright lines: what happened in the first block/);
+        await page.locator("#chart-time .legend button").first().click();
+        assert.equal(await page.locator("#chart-time svg text", { hasText: "killed" }).count(), 0, "a hidden store's events stay");
+        const shots = process.env.CACHEDYNO_SHOTS;
+        if (shots) await page.screenshot({ path: join(shots, `killed-${width}.png`), fullPage: true });
+      }, { width });
+    });
+  }
+
+  it("stand apart from the table of numbers", async () => {
+    await open(written("killed", variants.killed()), async (page) => {
+      const [numbers, events] = await page.locator("#facts table").evaluateAll((tables) => tables.map((t) => t.getBoundingClientRect().toJSON()));
+      assert.ok(events.top - numbers.bottom > 20, `${events.top - numbers.bottom} pixels`);
     });
   });
 });

@@ -95,6 +95,10 @@ describe("words", () => {
     ]);
   });
 
+  it("keeps a number with its unit in a sentence", () => {
+    expect(format.unbroken("9 of 12 µs, 3 % and 8.1 k/s over 5 blocks")).toBe("9 of 12\u00a0µs, 3\u00a0% and 8.1\u00a0k/s over 5 blocks");
+  });
+
   it("joins lists and counts nouns", () => {
     expect([[], ["a"], ["a", "b"], ["a", "b", "c"]].map(format.list)).toEqual(["", "a", "a and b", "a, b and c"]);
     expect(format.plural(1, "miss", "misses")).toBe("1 miss");

@@ -82,6 +82,17 @@ describe("ramps", () => {
     expect(said).not.toContain("Nothing was measured");
   });
 
+  it("have no column, and no word, of a way down that there was not", () => {
+    const raw = variants.ramps();
+    const has = (text: string): boolean => (ramps(contextOf(viewOf(raw))) as HTMLElement).textContent?.includes(text) ?? false;
+    expect([has("p99 way down"), has("p99 stands at shares"), has("CPU/op server")]).toEqual([true, true, true]);
+    for (const ramp of raw.ramps ?? []) {
+      ramp.stages = ramp.stages.filter((stage) => stage.way === "up");
+      ramp.at = [];
+    }
+    expect([has("p99 way down"), has("p99 stands at shares"), has("CPU/op server")]).toEqual([false, false, false]);
+  });
+
   it("are not there in other runs", () => {
     expect(ramps(contextOf(viewOf(variants.sessions())))).toBeNull();
   });

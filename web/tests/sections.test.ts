@@ -1,9 +1,11 @@
 import { describe, expect, it } from "vitest";
+import { answer, words } from "../src/answer";
 import { marks } from "../src/charts/axes";
-import { growthPoints, slopeText, table, words } from "../src/charts/growth";
+import { growthPoints, slopeText, table, words as growthWords } from "../src/charts/growth";
 import { tooShort } from "../src/charts/overtime";
 import { position, points, waitShares } from "../src/charts/percentiles";
-import { goesOn, highest } from "../src/charts/rates";
+import { happenings, place, room } from "../src/charts/events";
+import { drawnParts, goesOn, highest } from "../src/charts/rates";
 import { contextOf } from "../src/context";
 import { advice } from "../src/sections/advice";
 import { claims } from "../src/sections/claims";
@@ -16,7 +18,7 @@ import { noise } from "../src/sections/noise";
 import { notes } from "../src/sections/notes";
 import { problems, results } from "../src/sections/results";
 import { targets } from "../src/sections/targets";
-import type { OperationGroup } from "../src/standing";
+import type { Group, OperationGroup } from "../src/standing";
 import { look, type Look, looks, symbol, wear } from "../src/theme";
 import { parseView } from "../src/parse";
 import type { GrowthView, Row, View } from "../src/view";
@@ -35,6 +37,98 @@ function build(section: (typeof SECTIONS)[number], raw: variants.Raw): HTMLEleme
 function texts(root: HTMLElement, query: string): string[] {
   return [...root.querySelectorAll(query)].map((e) => e.textContent ?? "");
 }
+
+describe("the answer", () => {
+  it("keeps what ends a clause with its figure, and every word", () => {
+    const built = build(head, variants.sessions());
+    const context = contextOf(viewOf(variants.sessions()));
+    expect(texts(built, ".answer-text")).toEqual(context.groups.map((group) => `${words(answer(group, 0.03))}.`));
+    const held = texts(built, ".held");
+    expect(held.length).toBeGreaterThan(3);
+    expect(held.every((text) => /^\(.*\)[,;.]$/.test(text))).toBe(true);
+  });
+});
+
+describe("a run of one store", () => {
+  it("begins with what the store came to at each load, in the view's words", () => {
+    const raw = variants.alone();
+    const said = texts(build(head, raw), ".answer-text").map((text) => text.replaceAll("\u00a0", " "));
+    expect(said).toEqual((raw.alone ?? []).map(({ sentence }) => `${sentence}.`));
+    expect(texts(build(head, raw), ".answer-load")).toEqual(["At 1 client", "At 8 clients"]);
+    expect(texts(build(head, raw), ".hint")).toEqual(["In brackets after a rate: the 95 % interval."]);
+    expect(build(head, variants.sessions()).textContent).not.toContain("after a rate");
+  });
+
+  it("has no column of verdicts, and no mark above bars that only one store has", () => {
+    const raw = variants.alone();
+    expect(texts(build(results, raw), "thead th:nth-child(3)").every((text) => text.startsWith("p50"))).toBe(true);
+    expect(build(results, raw).textContent).not.toContain("compare");
+    const [one, many] = [raw, variants.sessions()].map((view) => drawnParts(contextOf(viewOf(view)).groups[0] as Group));
+    expect(one).toBe("Bar: geometric mean over blocks; line through its top: 95 % interval; small dots: single blocks, in their order.");
+    expect(many).toMatch(/in their order; mark above: its store, as in the legend\.$/);
+    const block = drawnParts(contextOf(viewOf(variants.oneBlock())).groups[0] as Group);
+    expect(block).toBe("Bar: the rate that was measured; mark above: its store, as in the legend.");
+  });
+
+  it("says where to look when nothing was measured", () => {
+    const raw = variants.nothingMeasured();
+    expect(build(head, raw).textContent).toContain("Nothing was measured. The failures below say why.");
+    raw.failures = [];
+    expect(build(head, raw).textContent).toContain("Nothing was measured. The table of stores says why.");
+  });
+});
+
+describe("explanations", () => {
+  it("name what the tables of results have, and nothing else", () => {
+    const raw = variants.sessions();
+    const said = (): string => texts(build(results, raw), "section > .hint")[0] ?? "";
+    expect(said()).toContain("Service time is from sending to the complete answer, own CPU is that");
+    expect(said()).not.toContain("esponse time");
+    for (const row of raw.cells) delete row.metrics["generator_cpu_ns_per_op"];
+    expect(said()).not.toContain("own CPU");
+    expect(texts(build(results, raw), "thead th").join()).not.toContain("own CPU");
+  });
+
+  it("name what the tables of effort have, and nothing else", () => {
+    const raw = variants.caches();
+    for (const row of raw.cells) for (const metric of ["files_per_op", "calls_rate_per_s", "stale_members"]) delete row.metrics[metric];
+    const built = build(effort, raw);
+    const names = ["Store and operation", "Hits", "Round trips", "Commands", "Store", "Memory of servers", "On disk"];
+    expect(texts(built, "thead th")).toEqual([...names, ...names]);
+    expect(built.textContent).not.toMatch(/Calls\/s|Files are|entries of tags/);
+    expect(build(effort, variants.caches()).textContent).toMatch(/Calls\/s are .*Round trips are .*Files are .*entries of tags/);
+  });
+});
+
+describe("events", () => {
+  const events = () => viewOf(variants.killed()).events ?? [];
+  const row = () => viewOf(variants.killed()).cells.find((r) => r.operation === "write") as Row;
+
+  it("of a kind that follow each other at once are told as one, with their number", () => {
+    const told = happenings(events(), row(), 0, 10);
+    expect(told.map(({ words }) => words)).toEqual(["killed", "replica lost its primary ×2", "promoted to primary", "named as the primary by a Sentinel", "replica attached"]);
+    expect(happenings(events(), row(), 99, 10)).toEqual([]);
+    expect(happenings(events(), { ...row(), operation: "write.get" }, 0, 10)).toHaveLength(5);
+    expect(happenings(events(), { ...row(), operation: "read" }, 0, 10)).toEqual([]);
+  });
+
+  it("have words that neither lie on each other nor leave the chart, however narrow", () => {
+    for (const width of [270, 1000]) {
+      const lines = happenings(events(), row(), 0, 10).map(({ at_s, words }) => ({ x: 60 + (at_s / 10) * width, words }));
+      const placed = place(lines, 60, 60 + width);
+      for (const [i, a] of placed.entries()) {
+        expect(a.from).toBeGreaterThanOrEqual(60);
+        expect(a.from + a.width).toBeLessThanOrEqual(60 + width);
+        for (const b of placed.slice(i + 1)) expect(a.row !== b.row || a.from + a.width < b.from || b.from + b.width < a.from).toBe(true);
+      }
+      expect(placed[0]?.row).toBe(0);
+      expect(placed[1]?.row).toBe(1);
+    }
+    const entry = { name: "redis", look: look(0, "light", false) };
+    expect(room([{ entry, happened: happenings(events(), row(), 0, 10) }], 10, 360)).toBeGreaterThan(30);
+    expect(room([], 10, 360)).toBe(0);
+  });
+});
 
 describe("results", () => {
   it("has a table a load, a body an operation and a row a target", () => {
@@ -321,9 +415,9 @@ describe("charts", () => {
     expect(texts(built, "tr:first-child td:nth-child(2) > div > div")[0]).toBe("2,000: 20.0 µs");
     expect(texts(built, "tr:nth-child(3) td:nth-child(2) > div > div")).toHaveLength(2);
     const alone = { ...(curves[0] as GrowthView), slope: null, verdict: "undecided" };
-    expect([slopeText(alone), words(alone)]).toEqual(["–", "undecided"]);
+    expect([slopeText(alone), growthWords(alone)]).toEqual(["–", "undecided"]);
     const one = { ...alone, slope: { center: 0.5, lo: null, hi: null }, grows: "records_of_tag" as const, verdict: "grows faster" };
-    expect([slopeText(one), words(one)]).toEqual(["0.50", "grows faster than the records of a tag"]);
+    expect([slopeText(one), growthWords(one)]).toEqual(["0.50", "grows faster than the records of a tag"]);
   });
 
   it("keep the sizes of a profile in their order", () => {

@@ -5,6 +5,8 @@ export type Raw = Omit<View, "seed"> & { seed: number };
 
 export const HOSTILE: string;
 export function sessions(): Raw;
+export function alone(): Raw;
+export function killed(): Raw;
 export function oneBlock(): Raw;
 export function twoBlocks(): Raw;
 export function nothingMeasured(): Raw;

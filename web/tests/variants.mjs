@@ -59,6 +59,39 @@ export function searched() {
   };
 }
 
+/** One store at two loads: there is nothing to compare. */
+export function alone() {
+  const view = sessions();
+  view.cells = view.cells.filter((row) => row.target === "redis");
+  view.targets = view.targets.filter((target) => target.name === "redis");
+  view.alone = [1, 8].map((clients) => {
+    const { workload, load } = view.cells.find((row) => row.load.clients === clients);
+    const sentence = `redis reached ${clients}0.1 k/s [19.9, 20.3] at write (p99 61.2 µs) and 24.3 k/s [24.0, 24.6] at read (p99 52.3 µs) over 6 blocks; no operation failed`;
+    return { workload, load, target: "redis", sentence };
+  });
+  return { ...view, comparisons: [], claims: [], advice: [], advice_basis: null, advice_weights: {}, rankings: [] };
+}
+
+const HAPPENED = [[2.998, "killed"], [3.014, "replica lost its primary"], [3.02, "replica lost its primary"], [4.433, "promoted to primary"], [5.247, "named as the primary by a Sentinel"], [9.97, "replica attached"]];
+
+/** A primary that is killed in the middle of a phase of ten seconds: two events follow each other at once, one comes at the end. */
+export function killed() {
+  const view = alone();
+  view.cells = view.cells.filter((row) => row.load.clients === 8);
+  view.alone = view.alone.filter(({ load }) => load.clients === 8);
+  for (const { charts } of view.cells) {
+    charts.interval_s = 0.1;
+    charts.rate_series = charts.by_block.map((_, block) => Array.from({ length: 100 }, (_, i) => (i > 30 && i < 52 ? 0 : 2000 + 10 * ((i * 7 + block) % 13))));
+  }
+  const { workload, load } = view.cells[0];
+  const of = (block) => HAPPENED.map(([at_s, what]) => ({ target: "redis", workload, load, block, phase: "write", at_s: at_s + 0.002 * block, kind: what.split(" ")[0], what, subject: "127.0.0.1:13500" }));
+  view.events = view.cells[0].charts.by_block.flatMap(({ block }) => of(block));
+  view.facts = [["writes_lost", "acknowledged writes lost", "0"], ["get.unavailable_ns", "get not answered", "2.25 s [2.20 s, 2.28 s]"]].map(([name, label, shown]) => {
+    return { target: "redis", workload, load, name, label, source: "clients", value: { center: 0, lo: 0, hi: 0 }, shown, by_block: {}, beyond: 0 };
+  });
+  return view;
+}
+
 /** So few blocks that nothing is decided, each interval made by `of`. */
 function fewBlocks(blocks, of) {
   const view = sessions();

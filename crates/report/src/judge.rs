@@ -4,6 +4,7 @@ use stats::compare::FEWEST_BLOCKS;
 use std::collections::BTreeMap;
 
 use crate::advice::advice;
+use crate::alone::alone;
 use crate::claims::{claims, plain_profiles};
 use crate::context;
 use crate::data;
@@ -22,7 +23,7 @@ use crate::rows::rows;
 use crate::rules::{self, OfPhases, rules};
 use crate::search;
 use crate::series::{MeasuredPoint, measured};
-use crate::view::{Asked, Comparison, RampView, Row, Setup, VIEW_FORMAT, Value, View};
+use crate::view::{Asked, Comparison, Happened, RampView, Row, Setup, VIEW_FORMAT, Value, View};
 
 /// Judges a run: validity, comparisons, claims and advice, with the data of all charts.
 ///
@@ -52,6 +53,7 @@ fn judge_cells(recorded: &Recorded) -> View {
     context::notes(recorded, &comparisons, &mut notes);
     let unsteady = findings.unsteady.iter().map(ToString::to_string).collect();
     let (validity, reasons) = findings.judgement();
+    let happened = Happened { facts: facts(recorded), events: events(recorded) };
     View {
         format: VIEW_FORMAT,
         run: recorded.header.run.clone(),
@@ -64,12 +66,12 @@ fn judge_cells(recorded: &Recorded) -> View {
         growth: growth(&phases, &cells),
         claims: claims(recorded, &cells, &comparisons, &ramps),
         advised: advice(recorded, &phases, &plain_profiles(plan, &cells)),
+        alone: alone(plan, &cells, &happened.facts),
         cells,
         comparisons,
         ramps: ramps.into_iter().map(|(_, view)| view).collect(),
         searches: searches.into_iter().map(|(_, view)| view).collect(),
-        facts: facts(recorded),
-        events: events(recorded),
+        happened,
         failures: context::failures(recorded),
         footnotes: notes.into_texts(),
         rules: rules(),

@@ -10,6 +10,7 @@
 //!   (`rows`, `distribution`), comparisons (`pairs`, `hits`), `growth`, `claims` (with
 //!   `cases`), `advice` with its `ranking`, and what stands around them (`context`, `data`,
 //!   `footnotes`, `ending`).
+//! - `alone`: what a target came to that nothing can be compared with, in a sentence.
 //! - `ramp`: where a store breaks when its load is raised in stages.
 //! - `facts`: numbers about stores, and what events did to rates.
 //! - `search`: what searches for the highest rate found, by the same rules as in the run; `highest`
@@ -37,6 +38,7 @@ pub mod text;
 pub mod view;
 
 mod advice;
+mod alone;
 mod blocks;
 mod cache;
 mod cases;

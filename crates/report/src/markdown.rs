@@ -2,9 +2,9 @@
 
 use crate::sheet::{Block, Section};
 use crate::show;
-use crate::standings::{Standing, doubts, marks, standings};
+use crate::standings::{Standing, Standings, doubts, marks, standings};
 use crate::text::table::{Line, Table};
-use crate::text::{facts, failures, not_run, search, sections};
+use crate::text::{alone, facts, failures, not_run, search, sections};
 use crate::view::{Validity, View};
 
 /// The whole result; a heading of the first level, all else below it.
@@ -25,7 +25,8 @@ fn heading(view: &View) -> String {
         text += &format!("{}\n\n", plain(&view.asked.question));
     }
     let sentences = view.searches.iter().map(|search| search.sentence.clone());
-    for words in sentences.chain(search::peaks(view)).chain(search::comparisons(view)) {
+    let below = search::peaks(view).into_iter().chain(search::comparisons(view));
+    for words in sentences.chain(below).chain(alone::sentences(view)) {
         text += &format!("{}\n\n", plain(&words));
     }
     text += &format!("**{}** – {}\n", view.validity.heading(), plain(&facts(view)));
@@ -43,19 +44,6 @@ fn heading(view: &View) -> String {
 
 fn results(view: &View) -> String {
     let mut text = String::new();
-    let header = [
-        "operation",
-        "target",
-        "rate",
-        "p50",
-        "p99",
-        "p99.9",
-        "CPU/op server",
-        "CPU/op generator",
-        "blocks",
-        "against the best",
-        "notes",
-    ];
     let tables = standings(view);
     for table in &tables {
         let notes = if table.footnotes.is_empty() {
@@ -70,19 +58,47 @@ fn results(view: &View) -> String {
         let rows = table.groups.iter().flat_map(|group| {
             group.standings.iter().map(|s| row(group.operation, s, &table.footnotes))
         });
-        let mut header = header;
-        header[2] = table.rate_heading();
-        text += &pipes(&header, "llrrrrrrrll", rows);
+        text += &results_table(table.rate_heading(), rows.collect());
         text.push('\n');
     }
     if !text.is_empty() {
-        text += "Bold: best of its operation. Times are service times, under an open load response \
-             times; CPU is time per operation.\n";
+        if tables.iter().any(Standings::compares) {
+            text += "Bold: best of its operation. ";
+        }
+        text += "Times are service times, under an open load response times; CPU is time per \
+                 operation.\n";
     }
     for doubt in doubts(&tables) {
         text += &format!("\n{}\n", plain(&doubt));
     }
     text
+}
+
+/// A table of [`row`]s; of its last two columns without those that are empty.
+fn results_table(rates: &str, mut rows: Vec<Vec<String>>) -> String {
+    let mut columns = vec![
+        ("operation", 'l'),
+        ("target", 'l'),
+        (rates, 'r'),
+        ("p50", 'r'),
+        ("p99", 'r'),
+        ("p99.9", 'r'),
+        ("CPU/op server", 'r'),
+        ("CPU/op generator", 'r'),
+        ("blocks", 'r'),
+        ("against the best", 'l'),
+        ("notes", 'l'),
+    ];
+    for at in [columns.len() - 1, columns.len() - 2] {
+        if rows.iter().all(|cells| cells[at].is_empty()) {
+            columns.remove(at);
+            for cells in &mut rows {
+                cells.remove(at);
+            }
+        }
+    }
+    let (header, align): (Vec<&str>, String) = columns.into_iter().unzip();
+    pipes(&header, &align, rows.into_iter())
 }
 
 fn row(operation: &str, standing: &Standing<'_>, shared: &[usize]) -> Vec<String> {

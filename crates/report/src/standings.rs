@@ -61,6 +61,11 @@ impl Standing<'_> {
 }
 
 impl Standings<'_> {
+    /// True where some row is set against the best of its operation.
+    pub(crate) fn compares(&self) -> bool {
+        self.groups.iter().flat_map(|group| &group.standings).any(|s| !s.verdict.is_empty())
+    }
+
     /// The heading of the rates, with what the ends beside them are.
     pub(crate) fn rate_heading(&self) -> &'static str {
         let rows = self.groups.iter().flat_map(|group| &group.standings);
@@ -118,8 +123,22 @@ pub(crate) fn standings(view: &View) -> Vec<Standings<'_>> {
     }
     for table in &mut tables {
         table.footnotes = shared_footnotes(&table.groups);
+        without_others(table);
     }
     tables
+}
+
+/// Of a target that is alone in its table, nothing is said against the best.
+fn without_others(table: &mut Standings<'_>) {
+    let rows = || table.groups.iter().flat_map(|group| &group.standings).map(|s| &s.row.target);
+    let first = rows().next();
+    if rows().any(|target| Some(target) != first) {
+        return;
+    }
+    for standing in table.groups.iter_mut().flat_map(|group| &mut group.standings) {
+        standing.best = false;
+        standing.verdict.clear();
+    }
 }
 
 fn group<'a>(view: &'a View, first: &'a Row) -> Group<'a> {

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use stats::Verdict;
 use std::collections::BTreeMap;
 
+mod alone;
 mod growth;
 mod happened;
 mod ramps;
@@ -16,8 +17,9 @@ mod searches;
 mod value;
 mod words;
 
+pub use alone::AloneView;
 pub use growth::{GrowthPoint, GrowthView};
-pub use happened::{EventView, FactView};
+pub use happened::{EventView, FactView, Happened};
 pub(crate) use ramps::{ALL, SAME_RATE};
 pub use ramps::{
     PlaceView, RampBlock, RampCharts, RampOperation, RampPoint, RampStage, RampView, Saturation,
@@ -248,18 +250,18 @@ pub struct View {
     pub cells: Vec<Row>,
     /// Every pair of targets.
     pub comparisons: Vec<Comparison>,
+    /// What targets came to that nothing can be compared with; left out where there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub alone: Vec<AloneView>,
     /// Growth with the size of the data set; left out where no profile measures several sizes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub growth: Vec<GrowthView>,
     /// What ramps found; left out where there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ramps: Vec<RampView>,
-    /// Numbers about stores and what happened to them; left out where there are none.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub facts: Vec<FactView>,
-    /// What happened to targets, in the order of time; left out where nothing did.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub events: Vec<EventView>,
+    /// Numbers about stores, and what happened to them.
+    #[serde(flatten)]
+    pub happened: Happened,
     /// What searches for the highest rate found; left out where there are none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub searches: Vec<SearchView>,

@@ -4,7 +4,7 @@
  */
 
 import { CustomChart, LineChart } from "echarts/charts";
-import { DataZoomInsideComponent, GridComponent, LegendPlainComponent, MarkLineComponent, TooltipComponent } from "echarts/components";
+import { DataZoomInsideComponent, GridComponent, LegendPlainComponent, TooltipComponent } from "echarts/components";
 import * as echarts from "echarts/core";
 import { SVGRenderer } from "echarts/renderers";
 import type { CustomSeriesOption, EChartsOption, LineSeriesOption } from "echarts";
@@ -18,7 +18,6 @@ echarts.use([
   DataZoomInsideComponent,
   GridComponent,
   LegendPlainComponent,
-  MarkLineComponent,
   TooltipComponent,
   SVGRenderer,
 ]);
@@ -217,8 +216,8 @@ function legendButton(entry: LegendEntry, hidden: Set<string>, changed: () => vo
   return button;
 }
 
-/** Puts a chart on the page; `draw` is asked for what to show at every change. */
-export function mount(draw: () => Drawing): Chart {
+/** Puts a chart on the page; `draw` is asked for what to show at every change, with the pixels that there are. */
+export function mount(draw: (width: number) => Drawing): Chart {
   const canvas = h("div", { class: "canvas", role: "img" });
   const legend = h("div", { class: "legend", role: "group", "aria-label": "stores shown" });
   const under = h("p", { class: "chart-note" });
@@ -231,7 +230,7 @@ export function mount(draw: () => Drawing): Chart {
   };
   let names = "";
   const show = (keep: boolean): void => {
-    const { option, legend: entries, label, note = "", height } = draw();
+    const { option, legend: entries, label, note = "", height } = draw(canvas.clientWidth);
     if (height !== undefined) {
       canvas.style.height = `${height}px`;
       started().resize();
@@ -249,7 +248,9 @@ export function mount(draw: () => Drawing): Chart {
   const redraw = (): void => show(false);
   new ResizeObserver(() => {
     if (canvas.clientWidth === 0) return;
-    if (chart === undefined) redraw();
+    const { height } = chart === undefined ? {} : draw(canvas.clientWidth);
+    // What needs another height at this width is drawn anew; all else keeps its zoom.
+    if (chart === undefined || (height !== undefined && canvas.style.height !== `${height}px`)) redraw();
     else chart.resize();
   }).observe(canvas);
   theme.onChange(() => {

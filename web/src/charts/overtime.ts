@@ -1,15 +1,19 @@
 /** What changes over time within each block: the rate (warming up, stalls, drift), and the share of reads that hit. */
 
-import type { LineSeriesOption } from "echarts";
+import type { LineSeriesOption, SeriesOption } from "echarts";
 import type { Context } from "../context";
 import * as format from "../format";
 import type { OperationGroup } from "../standing";
-import type { EventView, Row } from "../view";
+import type { Row } from "../view";
 import { secondsAxis, valueAxis } from "./axes";
-import { axis, axisTip, type Drawing, endMarked, entries, ink, items, line, type LegendEntry, mount, tip, zoom } from "./base";
+import { axis, axisTip, type Drawing, endMarked, entries, items, line, type LegendEntry, mount, tip, zoom } from "./base";
+import { eventSeries, type Happening, happenings, room, type Told } from "./events";
 import { type Choice, cellSelectors, figure, selector } from "./figure";
 
 const ALL_BLOCKS = -1;
+
+/** Pixels of a chart below the words of its events. */
+const HEIGHT = 330;
 
 /** A chart over time: what is drawn, and the words for it. */
 interface Over {
@@ -63,31 +67,12 @@ function blockOf(row: Row, series: number): number {
   return row.charts?.by_block[series]?.block ?? series;
 }
 
-/** What happened to a store in one block of a phase, as upright lines. */
-function marks(events: readonly EventView[], row: Row, block: number): Pick<LineSeriesOption, "markLine"> {
-  const phase = row.operation.split(".")[0];
-  const own = events.filter((e) => e.target === row.target && e.workload === row.workload && e.phase === phase && e.block === block);
-  if (own.length === 0) return {};
-  const { muted: color } = ink();
-  return {
-    markLine: {
-      symbol: "none",
-      silent: true,
-      lineStyle: { color, type: "dashed", width: 1 },
-      label: { color, fontSize: 10, rotate: 90, position: "insideEndTop", formatter: ({ name }) => String(name) },
-      data: own.map((event) => ({ xAxis: event.at_s, name: event.what })),
-    },
-  };
-}
-
-function lines(over: Over, entry: LegendEntry, row: Row, block: number, events: readonly EventView[]): LineSeriesOption[] {
+function lines(over: Over, entry: LegendEntry, row: Row, block: number): LineSeriesOption[] {
   const series = over.series(row).map((_, i) => i);
   return series
     .filter((i) => block === ALL_BLOCKS || blockOf(row, i) === block)
-    .map((i, at) =>
+    .map((i) =>
       line(entry, {
-        // Blocks repeat each other: of all, the events of the first are told.
-        ...(at === 0 ? marks(events, row, blockOf(row, i)) : {}),
         id: `${entry.name} ${i}`,
         data: endMarked(points(over, row, i), entry.look),
         lineStyle: { width: 1.5, opacity: block === ALL_BLOCKS ? 0.62 : 1 },
@@ -95,14 +80,32 @@ function lines(over: Over, entry: LegendEntry, row: Row, block: number, events: 
     );
 }
 
+/** Seconds that a row's longest series lasts. */
+function length(over: Over, row: Row): number {
+  return (row.charts?.interval_s ?? 0) * Math.max(0, ...over.series(row).map((series) => series.length));
+}
+
+/** What happened to each store that is drawn. Blocks repeat each other: of all, the events of the first are told. */
+function told(over: Over, context: Context, rows: readonly Row[], legend: readonly LegendEntry[], block: number): Told[] {
+  const events = context.view.events ?? [];
+  const found = rows.map((row, i): Told => {
+    const shown = block === ALL_BLOCKS ? blockOf(row, 0) : block;
+    return { entry: legend[i] as LegendEntry, happened: happenings(events, row, shown, length(over, row)) };
+  });
+  const some = found.filter(({ happened }) => happened.length > 0);
+  if (some.length < 2) return some;
+  const named = (name: string) => (one: Happening): Happening => ({ ...one, words: `${name}: ${one.words}` });
+  return some.map(({ entry, happened }) => ({ entry, happened: happened.map(named(entry.name)) }));
+}
+
 interface Item {
   seriesName: string;
-  seriesId: string;
+  seriesType: string;
   value: [number, number | null];
 }
 
 function timeTip(over: Over, params: unknown, legend: readonly LegendEntry[]): HTMLElement {
-  const shown = items<Item>(params);
+  const shown = items<Item>(params).filter((item) => item.seriesType === "line");
   const at = shown[0]?.value[0] ?? 0;
   const byTarget = new Map<string, number[]>();
   for (const { seriesName, value } of shown) {
@@ -131,20 +134,25 @@ function bounded({ quantity, tick, marks: customValues }: Over): object {
   };
 }
 
-function drawing(over: Over, context: Context, op: OperationGroup, block: number): Drawing {
+function drawing(over: Over, context: Context, op: OperationGroup, [block, width]: [number, number]): Drawing {
   const rows = op.rows.filter((row) => isDrawn(over, row));
   const legend = entries(context.view, rows.map((row) => row.target));
+  const events = told(over, context, rows, legend, block);
+  const above = room(events, Math.max(0, ...rows.map((row) => length(over, row))), width);
+  const ofFirst = block === ALL_BLOCKS && rows.some((row) => over.series(row).length > 1);
+  const marked = events.length === 0 ? "" : `Upright lines: what happened${ofFirst ? " in the first block" : ""}.`;
   return {
     legend,
     label: `Lines of ${over.quantity} over time, one for each block, for ${format.list(legend.map((e) => e.name))}.`,
-    note: over === RATE ? tooShort(op) : "",
+    note: [marked, over === RATE ? tooShort(op) : ""].filter((text) => text !== "").join(" "),
+    ...(above > 0 ? { height: HEIGHT + above } : {}),
     option: {
-      grid: { left: 8, right: 20, top: 28, bottom: 8, containLabel: true },
+      grid: { left: 8, right: 20, top: 28 + above, bottom: 8, containLabel: true },
       tooltip: axisTip((params) => timeTip(over, params, legend)),
       dataZoom: [zoom("xAxisIndex")],
       xAxis: { ...secondsAxis(), max: "dataMax" },
       yAxis: bounded(over),
-      series: rows.flatMap((row, i) => lines(over, legend[i] as LegendEntry, row, block, context.view.events ?? [])),
+      series: [...rows.flatMap((row, i): SeriesOption[] => lines(over, legend[i] as LegendEntry, row, block)), ...eventSeries(events)],
     },
   };
 }
@@ -187,6 +195,6 @@ function chartOf(over: Over, context: Context): HTMLElement | null {
   });
   if (selectors === null) return null;
   const byBlock = selector("Block", choices(), () => chart.redraw());
-  const chart = mount(() => drawing(over, context, selectors.operation(), byBlock.value()));
+  const chart = mount((width) => drawing(over, context, selectors.operation(), [byBlock.value(), width]));
   return figure(context, over.id, over.title, over.hint, [...selectors.elements, byBlock.element], chart);
 }

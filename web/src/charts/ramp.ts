@@ -95,6 +95,16 @@ function rampTip(params: unknown, chosen: Chosen, legend: readonly LegendEntry[]
   return tip(`${name} of ${chosen.operation === ALL ? "all operations" : chosen.operation}`, rows);
 }
 
+/** What is drawn: ways, and knees with their bands. */
+function drawnParts(drawn: readonly { ramp: RampView; down: Point[] }[]): string {
+  const knees = drawn.flatMap(({ ramp }) => ramp.metrics["knee_per_s"] ?? []);
+  return [
+    drawn.some(({ down }) => down.length > 0) ? "Solid: the way up; dashed: the way down." : "",
+    knees.length > 0 ? "The upright line is the knee." : "",
+    knees.some(({ lo, hi }) => lo !== null && hi !== null) ? "Its band reaches up to the stage above it, which was too much." : "",
+  ].filter((text) => text !== "").join(" ");
+}
+
 function drawing(context: Context, chosen: Chosen): Drawing {
   const { operation, percentile } = chosen;
   const drawn = chosen.ramps
@@ -115,7 +125,7 @@ function drawing(context: Context, chosen: Chosen): Drawing {
   return {
     legend,
     label: `Lines of ${isOpen ? "response" : "service"} time by rate for ${format.list(legend.map((e) => e.name))}; the same numbers are in the tables of stages.`,
-    note: "Solid: the way up; dashed: the way down. The upright line is the knee, its band reaches up to the stage above it, which was too much.",
+    note: drawnParts(drawn),
     option: {
       grid: { left: 8, right: 24, top: 28, bottom: 30, containLabel: true },
       tooltip: axisTip((params) => rampTip(params, chosen, legend), true),

@@ -119,7 +119,7 @@ function dots(at: Place, rates: readonly number[], look: theme.Look, ground: str
   }));
 }
 
-function series(group: Group, index: number, entry: LegendEntry, rows: (Row | undefined)[]): CustomSeriesOption {
+function series(group: Group, index: number, entry: LegendEntry, rows: (Row | undefined)[], isMarked: boolean): CustomSeriesOption {
   const colours = ink();
   return {
     type: "custom",
@@ -139,9 +139,11 @@ function series(group: Group, index: number, entry: LegendEntry, rows: (Row | un
       const { lo, hi } = value;
       const top = Math.min(hi ?? 0, limit(row));
       const interval = lo === null || hi === null ? [] : whisker(spot, lo, top, goesOn(row), colours.text);
-      const blocks = dots(spot, byBlock(row), entry.look, colours.ground);
+      const single = byBlock(row);
+      const blocks = single.length > 1 ? dots(spot, single, entry.look, colours.ground) : [];
+      const above = isMarked ? [mark(spot, highest(row), entry.look, colours.ground)] : [];
       const { y, height } = params.coordSys as unknown as { y: number; height: number };
-      const children = [hit(spot, y, height), bar(spot, value.center, entry.look), ...blocks, ...interval, mark(spot, highest(row), entry.look, colours.ground)];
+      const children = [hit(spot, y, height), bar(spot, value.center, entry.look), ...blocks, ...interval, ...above];
       return { type: "group", children };
     },
     tooltip: { formatter: (params) => rateTip(group, entry, rows[(params as { value: number[] }).value[0] as number]) },
@@ -160,16 +162,33 @@ function rateTip(group: Group, { name, look }: LegendEntry, row: Row | undefined
   );
 }
 
+function targetsOf(group: Group): string[] {
+  return [...new Set(group.operations.flatMap((op) => op.rows.map((row) => row.target)))];
+}
+
+/** What is drawn besides the bars, and what it means. */
+export function drawnParts(group: Group): string {
+  const rows = group.operations.flatMap((op) => op.rows).filter((row) => row.metrics[RATE] !== undefined);
+  const fewest = Math.min(...rows.map((row) => row.blocks));
+  const parts = [
+    fewest > 1 ? "Bar: geometric mean over blocks" : "Bar: the rate that was measured",
+    rows.some((row) => row.metrics[RATE]?.lo !== null) ? `line through its top: ${format.endsName(fewest)}` : "",
+    rows.some((row) => byBlock(row).length > 1) ? "small dots: single blocks, in their order" : "",
+    targetsOf(group).length > 1 ? "mark above: its store, as in the legend" : "",
+  ].filter((text) => text !== "");
+  const goes = rows.some(goesOn) ? " ▲ This interval goes on beyond twice its bar: point at it for both ends." : "";
+  return `${parts.join("; ")}.${goes}`;
+}
+
 function drawing(context: Context, group: Group): Drawing {
-  const names = [...new Set(group.operations.flatMap((op) => op.rows.map((row) => row.target)))];
+  const names = targetsOf(group);
   const legend = entries(context.view, names);
   const rowsOf = (name: string): (Row | undefined)[] =>
     group.operations.map((op) => op.rows.find((row) => row.target === name));
   const base = axis();
-  const cut = group.operations.some((op) => op.rows.some(goesOn));
   return {
     legend,
-    note: cut ? "▲ This interval goes on beyond twice its bar: point at it for both ends." : "",
+    note: drawnParts(group),
     label: `Bars of operations per second for ${group.operations.length} operations and ${names.length} stores; the same numbers are in the table of results.`,
     option: {
       grid: { left: 8, right: 12, top: 28, bottom: 8, containLabel: true },
@@ -183,7 +202,7 @@ function drawing(context: Context, group: Group): Drawing {
         splitLine: { show: false },
       },
       yAxis: valueAxis("operations/s", format.rateShort),
-      series: legend.map((entry, i) => series(group, i, entry, rowsOf(entry.name))),
+      series: legend.map((entry, i) => series(group, i, entry, rowsOf(entry.name), names.length > 1)),
     },
   };
 }
@@ -198,7 +217,7 @@ export function rates(context: Context): HTMLElement | null {
     context,
     "chart-rates",
     "Rate by operation",
-    "Higher is better. The bar is the geometric mean, the line its 95 % interval within the blocks' range, and the dots are the single blocks in their order.",
+    "Higher is better.",
     [byLoad.element],
     chart,
   );

@@ -80,6 +80,14 @@ function probeTip(params: unknown, search: SearchView, legend: readonly LegendEn
   return tip(`${format.count(rate)}/s`, rows);
 }
 
+/** What the upright lines are, where there are any. */
+function drawnParts({ answer: found, peak_per_s: peak }: SearchView): string {
+  return [
+    found === null ? "" : "The upright line is the answer in its interval.",
+    peak === null ? "" : "The dashed line is the peak without regard for limits.",
+  ].filter((text) => text !== "").join(" ");
+}
+
 function drawing(search: SearchView): Drawing {
   const probes = drawnProbes(search);
   const used = Object.entries(VERDICTS).filter(([verdict]) => probes.some((p) => p.verdict === verdict));
@@ -90,7 +98,7 @@ function drawing(search: SearchView): Drawing {
   return {
     legend,
     label: "Points of response time by rate, one a probe; the same numbers are in the table below.",
-    note: "The upright line is the answer in its interval; the dashed one the peak without regard for limits.",
+    note: drawnParts(search),
     option: {
       grid: { left: 8, right: 24, top: 28, bottom: 30, containLabel: true },
       tooltip: {

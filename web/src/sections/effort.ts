@@ -8,31 +8,51 @@ import type { Group, OperationGroup } from "../standing";
 import { validityMark } from "../validity";
 import type { Row } from "../view";
 
-/** A column of means of a metric, each with its interval for the pointer. */
-function metric(name: string, key: string, print: (n: number) => string): Column<Row> {
-  return [name, (row) => {
+/** A column of means: its name, the metric, and how that is printed. */
+type Metric = [name: string, key: string, print: (n: number) => string];
+
+const EFFORT: readonly Metric[] = [
+  ["Calls/s", "calls_rate_per_s", format.rate],
+  ["Hits", "hit_ratio", format.shareOfAll],
+  ["Round trips", "round_trips_per_op", format.threeDigits],
+  ["Commands", "commands_per_op", format.threeDigits],
+  ["Files", "files_per_op", format.threeDigits],
+];
+
+const SIZES: readonly Metric[] = [
+  ["Memory of servers", "server_memory_bytes", format.bytes],
+  ["On disk", "store_bytes", format.bytes],
+  ["Stale members", "stale_members", format.meanCount],
+];
+
+/** Those metrics that some row has. */
+function present(metrics: readonly Metric[], rows: readonly Row[]): Metric[] {
+  return metrics.filter(([, key]) => rows.some((row) => row.metrics[key] !== undefined));
+}
+
+/** Columns of the metrics that some row has, each value with its interval for the pointer. */
+function columns(metrics: readonly Metric[], rows: readonly Row[]): Column<Row>[] {
+  return present(metrics, rows).map(([name, key, print]): Column<Row> => [name, (row) => {
     const value = row.metrics[key];
     if (value === undefined) return none();
     const ends = format.interval(value, print);
     return h("span", { title: ends === "" ? undefined : `${format.endsName(row.blocks)} ${ends}` }, print(value.center));
-  }];
+  }]);
 }
 
-const EFFORT: readonly Column<Row>[] = [
-  ["Store and operation", (row) => [targetName(row.target), sub(format.operationTitle(row.operation))]],
-  metric("Calls/s", "calls_rate_per_s", format.rate),
-  metric("Hits", "hit_ratio", format.shareOfAll),
-  metric("Round trips", "round_trips_per_op", format.threeDigits),
-  metric("Commands", "commands_per_op", format.threeDigits),
-  metric("Files", "files_per_op", format.threeDigits),
-];
+/** What the columns mean that are there. */
+function hint(rows: readonly Row[]): string {
+  const names = new Set(present(EFFORT, rows).map(([name]) => name));
+  const calls = names.has("Calls/s");
+  return [
+    calls ? "Calls/s are operations by time in calls, summed over clients, as the original benchmark gives them; the others are means of an operation." : "Means of an operation.",
+    names.has("Round trips") ? "Round trips are answers of servers that were waited for." : "",
+    names.has("Files") ? "Files are those opened, listed, looked at or removed." : "",
+  ].filter((text) => text !== "").join(" ");
+}
 
-const SIZES: readonly Column<Row>[] = [
-  ["Store", (row) => targetName(row.target)],
-  metric("Memory of servers", "server_memory_bytes", format.bytes),
-  metric("On disk", "store_bytes", format.bytes),
-  metric("Stale members", "stale_members", format.meanCount),
-];
+const STORE: Column<Row> = ["Store", (row) => targetName(row.target)];
+const OPERATION: Column<Row> = ["Store and operation", (row) => [targetName(row.target), sub(format.operationTitle(row.operation))]];
 
 function counts(row: Row): boolean {
   return ["round_trips_per_op", "files_per_op"].some((metric) => row.metrics[metric] !== undefined);
@@ -46,15 +66,16 @@ function operations(group: Group): OperationGroup[] {
 
 /** Every phase of a trial tells the same sizes; the first of each store is enough. */
 function sizesTable(group: Group): HTMLElement | null {
-  const sizes = ["server_memory_bytes", "store_bytes", "stale_members"];
-  const rows = group.operations.flatMap((op) => op.rows).filter((row) => sizes.some((key) => row.metrics[key] !== undefined));
+  const rows = group.operations.flatMap((op) => op.rows).filter((row) => present(SIZES, [row]).length > 0);
   const first = rows.filter((row, i) => rows.findIndex((other) => other.target === row.target) === i);
   if (first.length === 0) return null;
+  const stale = present(SIZES, first).some(([, key]) => key === "stale_members");
+  const also = stale ? ", and how many entries of tags named records that were gone after the last phase" : "";
   return h(
     "div",
     {},
-    h("p", { class: "hint" }, "What the stores took when they were filled, and how many entries of tags named records that were gone after the last phase (means over blocks):"),
-    cards(SIZES, [first], "effort"),
+    h("p", { class: "hint" }, `What the stores took when they were filled${also} (means over blocks):`),
+    cards([STORE, ...columns(SIZES, first)], [first], "effort"),
   );
 }
 
@@ -65,18 +86,13 @@ export function effort(context: Context): HTMLElement | null {
     if (found.length === 0) return [];
     const heading = h("h3", {}, groupName(context, group), validityMark(context.view));
     const bodies = found.map((op) => op.rows.filter(counts));
-    return [heading, fold(`Table of ${format.plural(bodies.flat().length, "operation")}`, cards(EFFORT, bodies, "effort"), sizesTable(group))];
+    return [heading, fold(`Table of ${format.plural(bodies.flat().length, "operation")}`, cards([OPERATION, ...columns(EFFORT, bodies.flat())], bodies, "effort"), sizesTable(group))];
   });
   if (parts.length === 0) return null;
   return section(
     "effort",
     "Effort of an operation",
-    h(
-      "p",
-      { class: "hint" },
-      "Calls/s are operations by time in calls, summed over clients, as the original benchmark gives them; the others are means of an operation. ",
-      "Round trips are answers of servers that were waited for; files are those opened, listed, looked at or removed.",
-    ),
+    h("p", { class: "hint" }, hint(context.groups.flatMap((group) => operations(group).flatMap((op) => op.rows.filter(counts))))),
     parts,
   );
 }

@@ -1,7 +1,7 @@
 /** Numbers about stores, and what happened to them in the course of trials. */
 
 import { type Context, targetName } from "../context";
-import { cards, type Column, fold, section, sub } from "../dom";
+import { cards, type Column, fold, h, section, sub } from "../dom";
 import * as format from "../format";
 import type { EventView, FactView } from "../view";
 
@@ -26,6 +26,6 @@ export function facts(context: Context): HTMLElement | null {
     "facts",
     "Numbers about stores, and events",
     numbers.length === 0 ? null : cards(FACTS, [numbers]),
-    events.length === 0 ? null : fold(format.plural(events.length, "event"), cards(EVENTS, [events])),
+    ...(events.length === 0 ? [] : [h("h3", {}, "Events"), fold(`Table of ${format.plural(events.length, "event")}`, cards(EVENTS, [events]))]),
   );
 }

@@ -46,14 +46,32 @@ function summary(ramps: readonly RampView[]): HTMLElement {
         return [value(known(ramp, ramp.metrics["knee_per_s"]), perSecond), doubt === undefined ? null : chip("doubt", doubt)];
       },
     ],
-    ["Reached", ({ metrics }) => value(metrics["reached_per_s"], perSecond)],
+    ...some(ramps, "Reached", ({ metrics }) => metrics["reached_per_s"], perSecond),
     ...within,
-    ["Server CPU at the knee", ({ metrics }) => value(metrics["server_cpus"], format.percent)],
-    ...shareColumns(ramps).map((share): Column<RampView> => [`p99 at ${format.percent(share)}`, (ramp) => value(at(ramp, share)?.["ns_p99"], format.time)]),
-    ["CPU/op server", (ramp) => value(last(ramp)["server_cpu_ns_per_op"], format.time)],
-    ["CPU/op generator", (ramp) => value(last(ramp)["generator_cpu_ns_per_op"], format.time)],
+    ...some(ramps, "Server CPU at the knee", ({ metrics }) => metrics["server_cpus"], format.percent),
+    ...shareColumns(ramps).flatMap((share) => some(ramps, `p99 at ${format.percent(share)}`, (ramp) => at(ramp, share)?.["ns_p99"], format.time)),
+    ...some(ramps, "CPU/op server", (ramp) => last(ramp)["server_cpu_ns_per_op"], format.time),
+    ...some(ramps, "CPU/op generator", (ramp) => last(ramp)["generator_cpu_ns_per_op"], format.time),
   ];
   return cards(columns, [ramps], "ramps");
+}
+
+/** A column of values; none where no ramp has one. */
+function some(ramps: readonly RampView[], name: string, read: (ramp: RampView) => Value | undefined, print: (n: number) => string): Column<RampView>[] {
+  return ramps.some((ramp) => read(ramp) !== undefined) ? [[name, (ramp) => value(read(ramp), print)]] : [];
+}
+
+/** What the columns mean that are there. */
+function hint(ramps: readonly RampView[]): string {
+  const points = ramps.flatMap((ramp) => ramp.at);
+  return [
+    "The knee is the rate on the way up below which a store answered all that it was asked for, and above which it did not; its interval reaches up to the stage above it.",
+    ramps.some((ramp) => "server_cpus" in ramp.metrics) ? "CPU is a share of one CPU." : "",
+    points.length > 0 ? "p99 stands at shares of each store's own knee, CPU/op at the knee." : "",
+    ramps.some((ramp) => ramp.in_pairs)
+      ? "Of a pair the set is always sent first: among the stages, set and get differ by their place as well, and say nothing of which costs more."
+      : "",
+  ].filter((text) => text !== "").join(" ");
 }
 
 /** The times of each operation at each place in a pair; null without controls. */
@@ -104,7 +122,7 @@ export function downOf(ramp: RampView, stage: RampStage): RampStage | undefined 
   return ramp.stages.find((s) => s.way === "down" && Math.abs(planned(s) / planned(stage) - 1) < 0.01);
 }
 
-function stageRow(ramp: RampView, stage: RampStage, operations: readonly string[]): HTMLElement {
+function stageRow(ramp: RampView, stage: RampStage, operations: readonly string[], withDown: boolean): HTMLElement {
   const counts = stage.operations[ALL]?.counts;
   const all = counts === undefined ? 0 : counts.ok + counts.miss + counts.error + counts.wrong + counts.stale + stage.unsent;
   const share = (n: number | undefined): string => (n === undefined || n === 0 || all === 0 ? "0" : format.percent(n / all));
@@ -129,7 +147,7 @@ function stageRow(ramp: RampView, stage: RampStage, operations: readonly string[
     number(time(stage, ALL, "p50")),
     number(time(stage, ALL, "p99")),
     operations.map((operation) => number(time(stage, operation, "p99"))),
-    number(time(downOf(ramp, stage), ALL, "p99")),
+    withDown ? number(time(downOf(ramp, stage), ALL, "p99")) : null,
     number(share((counts?.error ?? 0) + stage.unsent)),
     number(share(counts?.miss)),
     number(used("server_cpus")),
@@ -140,6 +158,7 @@ function stageRow(ramp: RampView, stage: RampStage, operations: readonly string[
 function stages(ramp: RampView, title: string): HTMLElement {
   const names = new Set(ramp.stages.flatMap((stage) => Object.keys(stage.operations)));
   const operations = [...names].filter((name) => name !== ALL).sort().reverse();
+  const withDown = ramp.stages.some((stage) => stage.way === "down");
   const columns = [
     ramp.times === "service" ? "clients" : "asked/s",
     "answered/s",
@@ -147,13 +166,13 @@ function stages(ramp: RampView, title: string): HTMLElement {
     "p50",
     "p99",
     ...operations.map((operation) => `p99 ${operation}`),
-    "p99 way down",
+    ...(withDown ? ["p99 way down"] : []),
     "failed",
     "missed",
     "server CPU",
     "generator CPU",
   ];
-  const rows = ramp.stages.filter((stage) => stage.way === "up").map((stage) => stageRow(ramp, stage, operations));
+  const rows = ramp.stages.filter((stage) => stage.way === "up").map((stage) => stageRow(ramp, stage, operations, withDown));
   const table = h("table", { class: "stages" }, tableHead(columns), h("tbody", {}, rows));
   return h(
     "details",
@@ -184,15 +203,7 @@ export function ramps(context: Context): HTMLElement | null {
   return section(
     "ramps",
     "Ramps",
-    h(
-      "p",
-      { class: "hint" },
-      "The knee is the rate on the way up below which a store answered all that it was asked for, and above which it did not; its interval reaches up to the stage above it. ",
-      "CPU is a share of one CPU; p99 stands at shares of each store's own knee, CPU/op at the knee. ",
-      all.some((ramp) => ramp.in_pairs)
-        ? "Of a pair the set is always sent first: among the stages, set and get differ by their place as well, and say nothing of which costs more."
-        : "",
-    ),
+    h("p", { class: "hint" }, hint(all)),
     parts.flat(),
   );
 }

@@ -116,7 +116,9 @@ function bestChip(op: OperationGroup, fewest: number): HTMLElement {
 /** What the rows of one table have in common. */
 interface Shared {
   withProblems: boolean;
-  /** Those of times and costs; a size that no row has is none. */
+  /** Whether there are several stores to compare. */
+  withVerdict: boolean;
+  /** Those of times and costs that some row has. */
   columns: readonly Column[];
   notes: ReadonlySet<number>;
 }
@@ -124,8 +126,9 @@ interface Shared {
 function sharedBy(group: Group): Shared {
   const rows = group.operations.flatMap((op) => op.rows);
   const notes = (rows[0]?.footnotes ?? []).filter((note) => rows.every((row) => row.footnotes.includes(note)));
-  const columns = timeColumns(group.load).filter((column) => column.isSize !== true || rows.some((row) => column.metric in row.metrics));
-  return { withProblems: rows.some((row) => problems(row.counts).length > 0), columns, notes: new Set(notes) };
+  const columns = timeColumns(group.load).filter((column) => rows.some((row) => column.metric in row.metrics));
+  const withVerdict = new Set(rows.map((row) => row.target)).size > 1;
+  return { withProblems: rows.some((row) => problems(row.counts).length > 0), withVerdict, columns, notes: new Set(notes) };
 }
 
 function resultRow(context: Context, op: OperationGroup, row: Row, shared: Shared): HTMLTableRowElement {
@@ -142,7 +145,7 @@ function resultRow(context: Context, op: OperationGroup, row: Row, shared: Share
       row.product === null ? null : sub(row.product),
     ),
     rateCell(row.metrics["rate_per_s"], largest),
-    verdictCell(context, op, row),
+    shared.withVerdict ? verdictCell(context, op, row) : null,
     shared.columns.map((column) => costCell(row.metrics[column.metric], row.blocks, column.isSize === true)),
     h("td", { class: "number" }, row.blocks),
     shared.withProblems ? problemCell(row) : null,
@@ -158,7 +161,7 @@ function table(context: Context, group: Group, shared: Shared): HTMLTableElement
   const columns = [
     heading("store", "", ""),
     heading("rate", `ops/s, ${format.endsName(fewest)}`, "number"),
-    heading("verdict", "against the best", ""),
+    ...(shared.withVerdict ? [heading("verdict", "against the best", "")] : []),
     ...shared.columns.map((column) => heading(column.title, column.unit, "number")),
     heading("blocks", "", "number"),
     ...(shared.withProblems ? [heading("problems", "over all blocks", "")] : []),
@@ -169,6 +172,22 @@ function table(context: Context, group: Group, shared: Shared): HTMLTableElement
     return h("tbody", {}, h("tr", { class: "operation" }, title), rows);
   });
   return h("table", { class: "results" }, h("thead", {}, h("tr", {}, columns)), bodies);
+}
+
+/** What the numbers are, those alone that the tables have. */
+function hint({ groups, view }: Context): string {
+  const rows = groups.flatMap((group) => group.operations.flatMap((op) => op.rows));
+  const kinds = new Set(groups.map((group) => format.times(group.load)));
+  const repeated =
+    view.blocks > 1
+      ? "Geometric means over blocks; each block measured every store once, freshly started, in random order."
+      : "Each store was measured once, freshly started.";
+  const meanings = [
+    kinds.has("service") ? "service time is from sending to the complete answer" : "",
+    kinds.has("response") ? "response time is from the moment at which a request was due" : "",
+    rows.some((row) => "generator_cpu_ns_per_op" in row.metrics) ? "own CPU is that of the measuring clients" : "",
+  ].filter((text) => text !== "").join(", ");
+  return meanings === "" ? repeated : `${repeated} ${meanings.charAt(0).toUpperCase()}${meanings.slice(1)}.`;
 }
 
 /** All tables; null when nothing was measured. */
@@ -185,12 +204,7 @@ export function results(context: Context): HTMLElement | null {
   return section(
     "results",
     "Results",
-    h(
-      "p",
-      { class: "hint" },
-      "Geometric means over blocks; each block measured every store once, freshly started, in random order. ",
-      "Service time is from sending to the complete answer, response time from the moment at which a request was due; own CPU is that of the measuring clients.",
-    ),
+    h("p", { class: "hint" }, hint(context)),
     tables.flat(),
   );
 }

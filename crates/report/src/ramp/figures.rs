@@ -136,8 +136,9 @@ impl Ramp<'_> {
                  all clients at work, was {reached}"
             ),
             RampOutcome::NeverMissed => format!(
-                "{target} sustains at least {least}{cpus}{within}; some blocks never reached \
-                 saturation: raise the rates"
+                "{target} sustains at least {least}{cpus}{within}; {}no stage was too much for it: \
+                 raise the rates",
+                self.unsaturated()
             ),
             RampOutcome::Generator => format!(
                 "{target} sustains at least {least}{cpus}{within}; {}",
@@ -146,6 +147,13 @@ impl Ramp<'_> {
             RampOutcome::NeverHeld => self.never_held(&reached),
             RampOutcome::Broken => self.broken(),
         }
+    }
+
+    /// In which blocks no stage was too much: `in 1 of 3 blocks `, and nothing where in all.
+    fn unsaturated(&self) -> String {
+        let all = self.whole().count();
+        let never = self.whole().filter(|climb| climb.knee.missed.is_none()).count();
+        if never == all { String::new() } else { format!("in {never} of {all} blocks ") }
     }
 
     /// Why not even the lowest stage held: requests failed, or there were too many.

@@ -35,7 +35,7 @@ fn killed(with: impl Fn(&mut Trial)) -> Recorded {
 
 /// What is said of a fact; `None` where nothing is.
 fn shown(view: &View, name: &str) -> Option<String> {
-    view.facts.iter().find(|fact| fact.name == name).map(|fact| fact.shown.clone())
+    view.happened.facts.iter().find(|fact| fact.name == name).map(|fact| fact.shown.clone())
 }
 
 #[test]
@@ -44,7 +44,7 @@ fn what_a_kill_does_to_the_rate_is_said() {
     assert_eq!(shown(&view, "rate_before_kill_per_s").unwrap(), "5.00 k/s");
     assert_eq!(shown(&view, "kill_lowest_rate_share").unwrap(), "0 %");
     assert_eq!(shown(&view, "kill_recovery_ns").unwrap(), "500 ms");
-    assert_eq!((view.events[0].what, view.events[0].at_s), ("killed", 1.0));
+    assert_eq!((view.happened.events[0].what, view.happened.events[0].at_s), ("killed", 1.0));
 }
 
 #[test]

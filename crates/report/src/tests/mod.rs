@@ -1,11 +1,13 @@
 //! Tests of the whole way from a record to its outputs, on built runs.
 
 mod advice;
+mod alone;
 mod best;
 mod cache;
 mod claims;
 mod compare;
 mod context;
+mod explained;
 mod failures;
 mod few;
 mod growth;

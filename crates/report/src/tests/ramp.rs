@@ -314,7 +314,16 @@ fn a_ramp_that_is_never_too_much_is_the_least_that_is_known() {
     let memcached = found(&view, "memcached");
     assert_eq!(memcached.outcome.name(), "never-missed");
     assert_eq!(memcached.metrics["knee_per_s"].hi, None);
-    assert!(memcached.sentence.contains("at least") && memcached.sentence.contains("raise"));
+    assert!(memcached.sentence.contains("at least"), "{}", memcached.sentence);
+    let words = "; no stage was too much for it: raise the rates";
+    assert!(memcached.sentence.ends_with(words), "{}", memcached.sentence);
+    let in_one = |trial: &mut Trial| {
+        if trial.block == 0 {
+            lower(trial);
+        }
+    };
+    let in_one = found(&judge(&ramped(3, in_one)), "memcached").sentence.clone();
+    assert!(in_one.ends_with("; in 1 of 3 blocks no stage was too much for it: raise the rates"));
     let knees = view.comparisons.iter().find(|c| c.metric == "knee_per_s").unwrap();
     // Redis' lower knee is lower all the same; equal or higher would not be known.
     assert!(knees.verdict.name() == "slower" || knees.doubt.is_some(), "{knees:?}");

@@ -10,12 +10,27 @@ use stats::{format_bytes, format_rate};
 const HEADER: [&str; 7] =
     ["operation", "target", "calls/s", "hits", "round trips", "commands", "files"];
 
-const NOTE: &str = "calls/s: operations by time in calls, summed over clients, as the original \
-                    benchmark gives it; the others are means of an operation";
+/// The first of them that is a number, and what stands where there is none.
+const NUMBERS: usize = 2;
+const NONE: &str = "–";
+
+const CALLS: &str = "calls/s: operations by time in calls, summed over clients, as the original \
+                     benchmark gives it; the others are means of an operation";
+const MEANS: &str = "means of an operation";
 
 /// One line a row that counted its effort, then a line with the sizes of the stores.
 pub(crate) fn section(view: &View) -> Section {
-    let mut blocks = explained(HEADER.to_vec(), 2, rows(view).map(cells), NOTE);
+    let (mut header, mut lines) = (HEADER.to_vec(), rows(view).map(cells).collect::<Vec<_>>());
+    for at in (NUMBERS..header.len()).rev() {
+        if lines.iter().all(|cells| cells[at] == NONE) {
+            header.remove(at);
+            for cells in &mut lines {
+                cells.remove(at);
+            }
+        }
+    }
+    let note = if header.contains(&"calls/s") { CALLS } else { MEANS };
+    let mut blocks = explained(header, NUMBERS, lines.into_iter(), note);
     if !blocks.is_empty() {
         blocks.extend(sizes(view).into_iter().map(Block::Item));
     }
@@ -34,7 +49,7 @@ fn rows(view: &View) -> impl Iterator<Item = &Row> {
 /// Operation with its profile, target, and the metrics in the order of [`HEADER`].
 fn cells(row: &Row) -> Vec<String> {
     let metric = |name: &str, text: fn(f64) -> String| {
-        row.metrics.get(name).map_or("–".into(), |value| text(value.center))
+        row.metrics.get(name).map_or_else(|| NONE.into(), |value| text(value.center))
     };
     let number = |n: f64| if n >= 100.0 { format!("{n:.0}") } else { format!("{n:.2}") };
     vec![

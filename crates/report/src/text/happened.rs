@@ -28,7 +28,7 @@ pub(crate) fn section(view: &View) -> Section {
 /// and in the JSON.
 fn groups(view: &View) -> Vec<(String, Vec<&FactView>)> {
     let mut groups: Vec<((&str, &Load), Vec<&FactView>)> = Vec::new();
-    for fact in view.facts.iter().filter(|fact| !fact.is_detail) {
+    for fact in view.happened.facts.iter().filter(|fact| !fact.is_detail) {
         let key = (fact.workload.as_str(), &fact.load);
         match groups.iter_mut().find(|(own, _)| *own == key) {
             Some((_, facts)) => facts.push(fact),
@@ -42,7 +42,7 @@ fn groups(view: &View) -> Vec<(String, Vec<&FactView>)> {
 /// The events of each trial with its name, by time.
 fn happened(view: &View) -> Vec<(String, String)> {
     let mut trials: Vec<(String, String)> = Vec::new();
-    for event in &view.events {
+    for event in &view.happened.events {
         let EventView { target, workload, block, .. } = event;
         let name = format!("{target}, {workload}, block {}", block + 1);
         let told = clause(event);

@@ -1,6 +1,7 @@
 //! The result on a terminal, to be read at a glance: validity, one table a profile and load,
 //! failures, claims, advice, and the footnotes that the numbers point to.
 
+pub(crate) mod alone;
 pub(crate) mod table;
 
 mod effort;
@@ -51,6 +52,7 @@ fn heading(view: &View, columns: usize, paint: Paint) -> String {
         format!("{}{}{painted}\n", paint.bold(&view.asked.title), " ".repeat(space.min(60)))
     };
     text += &search::result(view, columns, paint);
+    text += &alone::sentences(view).map(|said| paint.title(&said, columns)).collect::<String>();
     text += &paragraph("", 0, &facts(view), columns);
     for reason in search::other_reasons(view) {
         text += &paragraph("  - ", 4, reason, columns);

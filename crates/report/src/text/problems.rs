@@ -2,52 +2,60 @@
 
 use model::Counts;
 
-use crate::sheet::{Section, explained};
+use crate::sheet::{Block, Section, explained};
 use crate::view::{Row, View};
 
-/// A way to end, and how many operations did.
-type Ending = (&'static str, fn(&Counts) -> u64);
+/// A way to end: its name, what that means where the name does not say it, and how many operations
+/// ended so.
+type Ending = (&'static str, &'static str, fn(&Counts) -> u64);
 
 /// Every way but the expected one; those that were lost are among those that were missed.
 const ENDINGS: [Ending; 5] = [
-    ("missed", |c| c.miss),
-    ("lost", |c| c.lost),
-    ("errors", |c| c.error),
-    ("wrong", |c| c.wrong),
-    ("stale", |c| c.stale),
+    ("missed", "not found", |c| c.miss),
+    ("lost", "missed records of a cache that nobody had removed", |c| c.lost),
+    ("errors", "", |c| c.error),
+    ("wrong", "of another length or content than written", |c| c.wrong),
+    ("stale", "older than it may be", |c| c.stale),
 ];
-
-/// What the columns of [`lines`] mean.
-const NOTE: &str = "missed: not found; lost: of these, records of a cache that nobody \
-                               had removed; wrong: of another length or content than written; \
-                               stale: older than it may be";
 
 /// One line a row in which some operation did not end as expected.
 pub(crate) fn section(view: &View) -> Section {
-    let (header, lines) = lines(view);
-    Section { title: "Not as expected", blocks: explained(header, 3, lines.into_iter(), NOTE) }
+    let rows: Vec<&Row> = unexpected(view).collect();
+    let met: Vec<&Ending> =
+        ENDINGS.iter().filter(|(.., n)| rows.iter().any(|r| n(&r.counts) > 0)).collect();
+    let mut header = vec!["operation", "target", "load", "of"];
+    header.extend(met.iter().map(|(name, ..)| name));
+    let lines = rows.iter().map(|row| cells(row, &met));
+    let mut blocks = explained(header, 3, lines, &note(&met));
+    // Errors alone need no words.
+    blocks.retain(|block| !matches!(block, Block::Note(text) if text.is_empty()));
+    Section { title: "Not as expected", blocks }
 }
 
-/// Column names and lines; a way to end that no operation took has no column.
-fn lines(view: &View) -> (Vec<&'static str>, Vec<Vec<String>>) {
-    let unexpected =
-        |r: &&Row| !has_parts(view, r) && ENDINGS.iter().any(|(_, n)| n(&r.counts) > 0);
-    let rows: Vec<&Row> = view.cells.iter().filter(unexpected).collect();
-    let met: Vec<&Ending> =
-        ENDINGS.iter().filter(|(_, n)| rows.iter().any(|r| n(&r.counts) > 0)).collect();
-    let mut header = vec!["operation", "target", "load", "of"];
-    header.extend(met.iter().map(|(name, _)| name));
-    let line = |row: &&Row| {
-        let mut cells = vec![
-            format!("{} {}", row.workload, row.operation),
-            row.target.clone(),
-            row.load.to_string(),
-            row.counts.total().to_string(),
-        ];
-        cells.extend(met.iter().map(|(_, n)| n(&row.counts).to_string()));
-        cells
-    };
-    (header, rows.iter().map(line).collect())
+/// Rows in which some operation did not end as expected, whole phases of several operations left
+/// out.
+fn unexpected(view: &View) -> impl Iterator<Item = &Row> {
+    let is_told = |r: &&Row| !has_parts(view, r) && ENDINGS.iter().any(|(.., n)| n(&r.counts) > 0);
+    view.cells.iter().filter(is_told)
+}
+
+/// What the columns that are there mean.
+fn note(met: &[&Ending]) -> String {
+    let meant = met.iter().filter(|(_, meaning, _)| !meaning.is_empty());
+    let said = meant.map(|(name, meaning, _)| format!("{name}: {meaning}"));
+    said.collect::<Vec<_>>().join("; ")
+}
+
+/// A row by the columns; a way to end that no operation took has none.
+fn cells(row: &Row, met: &[&Ending]) -> Vec<String> {
+    let mut cells = vec![
+        format!("{} {}", row.workload, row.operation),
+        row.target.clone(),
+        row.load.to_string(),
+        row.counts.total().to_string(),
+    ];
+    cells.extend(met.iter().map(|(.., n)| n(&row.counts).to_string()));
+    cells
 }
 
 /// True for a whole phase whose operations have rows of their own.

@@ -25,25 +25,41 @@ const STAGE_HEADER: [&str; 10] = [
     "p99",
     PAIR_HEADER[0],
     PAIR_HEADER[1],
-    "p99 down",
+    DOWN,
     "failed",
     "missed",
     "CPU s+g",
 ];
 
-/// What the numbers are.
-const NOTE: &str = "knee: the last stage on the way up that answered all it was \
-     asked for, as stages below it did, its interval up to the next, which did not; p99 down: the \
-     same stage on the way back; CPU s+g: CPUs that server and generator used; a stage marked ! \
-     did not hold in every block";
-/// The same of operations that follow each other.
-const NOTE_OF_PAIRS: &str = "; p99 set and p99 get: of a pair the set is always sent first, so \
-     the two columns differ by their place as well and say nothing of which operation costs more";
+/// The column of times on the way down.
+const DOWN: &str = "p99 down";
 
-/// What columns mean.
+/// What the columns that are there mean.
 fn note(view: &View) -> String {
-    let in_pairs = view.ramps.iter().any(|ramp| ramp.in_pairs);
-    format!("{NOTE}{}", if in_pairs { NOTE_OF_PAIRS } else { "" })
+    let any = |is: fn(&RampView) -> bool| view.ramps.iter().any(is);
+    let is_marked = |ramp: &RampView| ramp.stages.iter().any(|s| s.held < s.blocks);
+    let mut note = String::from(
+        "knee: the last stage on the way up that answered all it was asked for, as stages below \
+         it did, its interval up to the next, which did not",
+    );
+    if any(goes_down) {
+        note += &format!("; {DOWN}: the same stage on the way back");
+    }
+    note += "; CPU s+g: CPUs that server and generator used";
+    if any(is_marked) {
+        note += "; a stage marked ! did not hold in every block";
+    }
+    if any(|ramp| ramp.in_pairs) {
+        note += "; p99 set and p99 get: of a pair the set is always sent first, so the two \
+                 columns differ by their place as well and say nothing of which operation costs \
+                 more";
+    }
+    note
+}
+
+/// Whether the load was lowered again.
+fn goes_down(ramp: &RampView) -> bool {
+    ramp.stages.iter().any(|stage| stage.way == StageWay::Down)
 }
 
 /// The whole section.
@@ -209,7 +225,11 @@ fn stages(ramp: &RampView) -> Vec<Table> {
         Line::Cells(cells, knee)
     };
     let lines = stage_rows(ramp).into_iter().map(line).collect();
-    let mut forms = vec![Table { right: (0..header.len()).collect(), header, gap: 2, lines }];
+    let mut whole = Table { right: (0..header.len()).collect(), header, gap: 2, lines };
+    if !goes_down(ramp) {
+        whole.remove(DOWN);
+    }
+    let mut forms = vec![whole];
     for leave_out in ["p50", "p99", "missed"] {
         let mut narrower = Table { gap: 1, ..forms[forms.len() - 1].clone() };
         narrower.remove(leave_out);

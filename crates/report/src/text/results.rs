@@ -31,28 +31,37 @@ pub(crate) fn render(view: &View, columns: usize, paint: Paint) -> String {
     let mut parts: Vec<String> =
         all.iter().map(|s| one(view, s, *layout, columns, paint)).collect();
     if let Some(last) = parts.last_mut() {
-        let mut words = String::from(
-            "* best of its operation; times are service times; CPU is time per operation of \
-             server and generator; the last words compare with the best",
-        );
-        if view.cells.iter().any(|r| r.load.times() == "response") {
-            words = words.replace(
-                "service times",
-                "response times, from the moment at which a request was due",
-            );
-        }
-        if view.cells.iter().any(|r| r.compared_by == "response_ns_mean") {
-            words += ", by mean response time, since the plan sets the rate";
-        } else if view.cells.iter().any(|r| r.compared_by != "rate_per_s") {
-            words += ", by mean service time where think time or the mix sets the rate (pages, \
-                      parts of a phase)";
-        }
+        let words = words(view, all.iter().any(Standings::compares));
         *last += &paragraph("", 0, &words, columns);
         for doubt in doubts(&all) {
             *last += &paragraph("", 0, &doubt, columns);
         }
     }
     parts.join("\n")
+}
+
+/// What the columns mean.
+fn words(view: &View, compares: bool) -> String {
+    let is_open = view.cells.iter().any(|r| r.load.times() == "response");
+    let times = if is_open {
+        "response times, from the moment at which a request was due"
+    } else {
+        "service times"
+    };
+    let cpu = "CPU is time per operation of server and generator";
+    if !compares {
+        return format!("times are {times}; {cpu}");
+    }
+    let mut words = format!(
+        "* best of its operation; times are {times}; {cpu}; the last words compare with the best"
+    );
+    if view.cells.iter().any(|r| r.compared_by == "response_ns_mean") {
+        words += ", by mean response time, since the plan sets the rate";
+    } else if view.cells.iter().any(|r| r.compared_by != "rate_per_s") {
+        words += ", by mean service time where think time or the mix sets the rate (pages, parts \
+                  of a phase)";
+    }
+    words
 }
 
 fn one(
@@ -115,6 +124,9 @@ fn table(standings: &Standings<'_>, layout: Layout) -> Table {
     let last = table.header.len() - 1;
     if !layout.notes || standings_without_marks(standings) {
         table.header[last] = "";
+    }
+    if !standings.compares() {
+        table.header[last - 1] = "";
     }
     table
 }

@@ -6,6 +6,17 @@ use std::collections::BTreeMap;
 
 use super::Value;
 
+/// Numbers about stores, and what happened to them.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Happened {
+    /// Numbers; left out where there are none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub facts: Vec<FactView>,
+    /// What happened to targets, in the order of time; left out where nothing did.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<EventView>,
+}
+
 /// A number about a target under one load.
 #[derive(Clone, Debug, Serialize)]
 pub struct FactView {

@@ -1,0 +1,117 @@
+//! What a target came to that nothing can be compared with: the only one at its profile and load.
+
+use model::{Counts, Load, Plan};
+use stats::compare::FEWEST_BLOCKS;
+
+use crate::show::{self, commas};
+use crate::view::{AloneView, FactView, Row};
+
+/// Facts that a study asks for, besides `….unavailable_ns`.
+const ASKED: [&str; 2] = ["writes_lost", "save_recovery_ns"];
+
+/// A sentence for each profile and load at which only one target has a rate, controls aside.
+pub(crate) fn alone(plan: &Plan, cells: &[Row], facts: &[FactView]) -> Vec<AloneView> {
+    let is_control = |row: &Row| {
+        plan.targets.iter().any(|target| target.name == row.target && target.control_of.is_some())
+    };
+    let mut places: Vec<Vec<&Row>> = Vec::new();
+    for row in cells.iter().filter(|row| row.metrics.contains_key("rate_per_s")) {
+        if row.blocks == 0 || is_control(row) {
+            continue;
+        }
+        match places.iter_mut().find(|rows| same_place(rows[0], row)) {
+            Some(rows) => rows.push(row),
+            None => places.push(vec![row]),
+        }
+    }
+    places.retain(|rows| rows.iter().all(|row| row.target == rows[0].target));
+    places.iter().map(|rows| view(rows, facts)).collect()
+}
+
+fn same_place(a: &Row, b: &Row) -> bool {
+    a.workload == b.workload && a.load == b.load
+}
+
+/// The only target of some rows; parts of a phase are left to the tables.
+fn view(rows: &[&Row], facts: &[FactView]) -> AloneView {
+    let is_part = |row: &&&Row| row.operation.contains('.');
+    let whole: Vec<&Row> = rows.iter().filter(|row| !is_part(row)).copied().collect();
+    let told = if whole.is_empty() { rows.to_vec() } else { whole };
+    let Row { workload, load, target, .. } = told[0];
+    let own =
+        facts.iter().filter(|f| (&f.target, &f.workload, &f.load) == (target, workload, load));
+    let asked = own.filter(|fact| is_asked(&fact.name));
+    let clauses = [endings(&told)].into_iter();
+    let clauses = clauses.chain(asked.map(|fact| format!("{}: {}", fact.label, fact.shown)));
+    let clauses: Vec<String> = clauses.collect();
+    AloneView {
+        workload: workload.clone(),
+        load: load.clone(),
+        target: target.clone(),
+        sentence: format!("{target} {}; {}", rates(&told), clauses.join("; ")),
+    }
+}
+
+fn is_asked(fact: &str) -> bool {
+    fact.ends_with(".unavailable_ns") || ASKED.contains(&fact)
+}
+
+/// `reached 12.3 k/s [11.9, 12.8] at write (p99 1.20 ms) and … over 3 blocks`.
+fn rates(rows: &[&Row]) -> String {
+    let load = &rows[0].load;
+    let one = |row: &&Row| {
+        let rate = row.metrics.get("rate_per_s").map_or_else(String::new, show::rate_value);
+        let of = asked_for(load);
+        let at = if rows.len() > 1 { format!(" at {}", row.operation) } else { String::new() };
+        let p99 = row.metrics.get(&format!("{}_ns_p99", load.times()));
+        let p99 = p99.map_or_else(String::new, |time| format!(" (p99 {})", show::time(time)));
+        format!("{rate}{of}{at}{p99}")
+    };
+    let verb = if load.is_planned() { "answered" } else { "reached" };
+    let blocks = rows.iter().map(|row| row.blocks).min().unwrap_or(0);
+    let over = match blocks {
+        1 => " in one block, too few for an interval".into(),
+        few if (few as usize) < FEWEST_BLOCKS => {
+            format!(" over {few} blocks, too few for an interval")
+        }
+        many => format!(" over {many} blocks"),
+    };
+    format!("{verb} {}{over}", listed(&rows.iter().map(one).collect::<Vec<_>>()))
+}
+
+/// ` of the 2,000/s asked for`; empty where clients wait for answers.
+fn asked_for(load: &Load) -> String {
+    let planned = load.steady_per_s();
+    planned.map_or_else(String::new, |rate| format!(" of the {}/s asked for", commas(rate)))
+}
+
+/// How operations ended that did not end as expected: `no operation failed`, `7 of 900 operations
+/// failed (7 timed out)`.
+fn endings(rows: &[&Row]) -> String {
+    let mut all = Counts::default();
+    for row in rows {
+        all.merge(&row.counts);
+    }
+    let of = format!("of {} operations", commas(all.total()));
+    let classes = all.errors_by_class.iter().map(|(class, n)| format!("{} {class}", commas(*n)));
+    let mut told = vec![match all.error {
+        0 => "no operation failed".into(),
+        failed => {
+            let classes: Vec<String> = classes.collect();
+            format!("{} {of} failed ({})", commas(failed), classes.join(", "))
+        }
+    }];
+    let others = [(all.wrong, "wrong values"), (all.stale, "stale values"), (all.miss, "misses")];
+    let others = others.iter().filter(|(count, _)| *count > 0);
+    told.extend(others.map(|(count, what)| format!("{what}: {}", commas(*count))));
+    told.join(", ")
+}
+
+/// `a`, `a and b`, `a, b and c`.
+fn listed(parts: &[String]) -> String {
+    match parts {
+        [] => String::new(),
+        [only] => only.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
