@@ -40,7 +40,7 @@ pub use dip::{Dip, dip};
 pub use growth::{Growth, Slope, power_law_slope, slope_over_blocks};
 pub use histogram::Histogram;
 pub use interval::{Estimate, Interval, IntervalError, Warning, geometric_mean_interval};
-pub use random::SplitMix64;
+pub use random::{GOLDEN, SplitMix64, scatter};
 pub use steady::{Steady, is_steady};
 pub use times::{Time, Times};
 pub use units::{

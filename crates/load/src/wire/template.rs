@@ -1,8 +1,9 @@
 //! A request as bytes with holes, filled in for each sending.
 
+use stats::SplitMix64;
 use std::ops::Range;
 
-use workloads::kv::{Key, KeyNames, Random, Stream, Values, write_over_zeros};
+use workloads::kv::{Key, KeyNames, Stream, Values, write_over_zeros};
 
 /// The digits of 0, as they stand where a number is drawn.
 const ZEROS: [u8; 12] = [b'0'; 12];
@@ -136,7 +137,7 @@ impl Filling<'_> {
     // Not inlined: in a loop the compiler would hash for every hole beforehand, whether there is
     // one.
     #[inline(never)]
-    fn number(&self, segment: &Segment, random: &mut Option<Random>) -> u64 {
+    fn number(&self, segment: &Segment, random: &mut Option<SplitMix64>) -> u64 {
         match segment {
             Segment::Digits { below } => {
                 random.get_or_insert_with(|| self.digits.at(self.n)).below(*below)

@@ -15,7 +15,6 @@
 mod connection;
 mod engine;
 mod parse;
-mod random;
 mod record;
 mod requests;
 mod schedule;
