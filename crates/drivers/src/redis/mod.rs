@@ -6,7 +6,7 @@
 //! - `plain`, `page`, `admin`: the layouts and what is done around a run; `counters`: what a server
 //!   tells of itself meanwhile, `version`: which one it is.
 //! - [`cm`], `symfony`, `laravel`: layouts of application caches, over the counting connection of
-//!   `counted`; `gathered` fills their sets, `php` is how PHP writes values.
+//!   `counted`; `gathered` fills their sets.
 //! - `replies`, [`requests`], [`cluster`], [`chosen`]: what the event loop of `load` sends and
 //!   reads, and where; `survey` learns where anew, and [`sentinel`] which server is the primary;
 //!   `own_keys`: which commands are safe on a server
@@ -26,7 +26,6 @@ mod judge;
 mod laravel;
 pub(crate) mod own_keys;
 mod page;
-mod php;
 mod plain;
 mod replies;
 pub mod requests;
