@@ -78,11 +78,7 @@ pub(crate) fn open_cache(
     backend: Backend,
     options: &CacheOptions,
 ) -> Result<Box<dyn TaggedCache>, Failure> {
-    let [endpoint] = options.endpoints.as_slice() else {
-        let number = options.endpoints.len();
-        let message = format!("`{number}` endpoints for a cache on Redis (expected 1)");
-        return Err(Failure { class: ErrorClass::Other, message });
-    };
+    let endpoint = options.only_endpoint("Redis")?;
     let timeout = options.timeout;
     let cm = |defaults: CmOptions| {
         let chosen = defaults.with(&options.cm_settings)?;
@@ -108,10 +104,7 @@ pub(crate) fn open_cache(
 
 /// Opens the last of a backend's stores as its slow level: `Cm_Cache_Backend_Redis` of 2019.
 pub(crate) fn open_slow_level(options: &CacheOptions) -> Result<CmRedis, Failure> {
-    let Some(endpoint) = options.endpoints.last() else {
-        let message = "no server was given (expected one for each product: endpoints)".into();
-        return Err(Failure { class: ErrorClass::Other, message });
-    };
+    let endpoint = options.last_endpoint()?;
     let chosen = CmOptions::as_2019().with(&options.cm_settings)?;
     CmRedis::open(endpoint, chosen, options.timeout)
 }
