@@ -44,6 +44,6 @@ pub use random::{GOLDEN, SplitMix64, scatter};
 pub use steady::{Steady, is_steady};
 pub use times::{Time, Times};
 pub use units::{
-    Unit, UnitError, format_bytes, format_ns, format_percent, format_rate, format_ratio,
-    format_value_with_interval, parse_bytes, parse_duration_ns,
+    Unit, UnitError, append_number, format_bytes, format_ns, format_percent, format_rate,
+    format_ratio, format_value_with_interval, parse_bytes, parse_duration_ns,
 };

@@ -1,6 +1,6 @@
 //! A request as bytes with holes, filled in for each sending.
 
-use stats::SplitMix64;
+use stats::{SplitMix64, append_number};
 use std::ops::Range;
 
 use workloads::kv::{Key, KeyNames, Stream, Values, write_over_zeros};
@@ -189,21 +189,6 @@ fn parts(segments: &[Segment], names: &KeyNames) -> Vec<Part> {
         }
     }
     parts
-}
-
-/// Appends a decimal number without leading zeros.
-pub fn append_number(out: &mut Vec<u8>, mut number: u64) {
-    let mut digits = [0_u8; 20];
-    let mut at = digits.len();
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (number % 10) as u8;
-        number /= 10;
-        if number == 0 {
-            break;
-        }
-    }
-    out.extend_from_slice(&digits[at..]);
 }
 
 #[cfg(test)]

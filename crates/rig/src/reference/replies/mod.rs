@@ -5,21 +5,6 @@ pub(super) mod text;
 
 use crate::reference::scan::{Broken, Protocol};
 
-/// Appends a number in decimal digits.
-pub(super) fn push_number(out: &mut Vec<u8>, mut number: usize) {
-    let mut digits = [0; 20];
-    let mut at = digits.len();
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (number % 10) as u8;
-        number /= 10;
-        if number == 0 {
-            break;
-        }
-    }
-    out.extend_from_slice(&digits[at..]);
-}
-
 /// The last words to a client whose bytes are no request.
 pub(super) fn refuse(protocol: Protocol, Broken(expected): Broken, out: &mut Vec<u8>) {
     let before = match protocol {

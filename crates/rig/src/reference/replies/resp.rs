@@ -1,7 +1,7 @@
 //! Replies of RESP, and what is answered about the connection and the server.
 
-use super::push_number;
 use crate::reference::scan::Request;
+use stats::append_number;
 use std::ops::ControlFlow;
 
 /// What `CONFIG GET` knows.
@@ -23,7 +23,7 @@ impl Resp<'_> {
     /// A type's sign with a number.
     pub(crate) fn head(&mut self, sign: u8, number: usize) {
         self.out.push(sign);
-        push_number(self.out, number);
+        append_number(self.out, number as u64);
         self.say("\r\n");
     }
 

@@ -1,8 +1,8 @@
 //! Replies of memcached's text protocol and of its meta commands
 //! (<https://github.com/memcached/memcached/blob/master/doc/protocol.txt>).
 
-use super::push_number;
 use crate::reference::scan::Request;
+use stats::append_number;
 
 /// What a reply tells of an item besides its data.
 #[derive(Clone, Copy, Debug)]
@@ -22,9 +22,9 @@ pub(crate) fn name(out: &mut Vec<u8>, key: &[u8]) {
 
 /// Appends what follows the key in a value's answer: flags, length, perhaps its number, data.
 pub(crate) fn value(out: &mut Vec<u8>, flags: u32, bytes: &[u8], unique: Option<u64>) {
-    for number in [flags as usize, bytes.len()].into_iter().chain(unique.map(|n| n as usize)) {
+    for number in [flags.into(), bytes.len() as u64].into_iter().chain(unique) {
         out.push(b' ');
-        push_number(out, number);
+        append_number(out, number);
     }
     out.extend_from_slice(b"\r\n");
     data(out, bytes);
@@ -73,14 +73,14 @@ pub(crate) fn meta_flags(out: &mut Vec<u8>, request: Request, from: usize, item:
                 out.extend_from_slice(b" t-1");
                 continue;
             }
-            ([b'f', ..], Some(item)) => item.flags as usize,
-            ([b's', ..], Some(item)) => item.length,
-            ([b'c', ..], Some(item)) => item.unique as usize,
+            ([b'f', ..], Some(item)) => item.flags.into(),
+            ([b's', ..], Some(item)) => item.length as u64,
+            ([b'c', ..], Some(item)) => item.unique,
             ([b'h' | b'l', ..], Some(_)) => 0,
             _ => continue,
         };
         out.extend_from_slice(&[b' ', word[0]]);
-        push_number(out, number);
+        append_number(out, number);
     }
     out.extend_from_slice(b"\r\n");
 }

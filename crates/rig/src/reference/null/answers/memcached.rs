@@ -2,9 +2,9 @@
 
 use super::ready::Ready;
 use crate::reference::null::commands::Commands;
-use crate::reference::replies::push_number;
 use crate::reference::replies::text::{self, Item, flag};
 use crate::reference::scan::Request;
+use stats::append_number;
 use std::ops::ControlFlow;
 
 /// How the commands of a group are answered.
@@ -219,7 +219,7 @@ impl Asked<'_> {
     fn meta_value(&mut self, flags: u32, value: &[u8], wants_value: bool) {
         if wants_value {
             self.say("VA ");
-            push_number(self.out, value.len());
+            append_number(self.out, value.len() as u64);
         } else {
             self.say("HD");
         }
