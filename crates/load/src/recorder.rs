@@ -336,7 +336,7 @@ fn calls_rate_per_s(clients: &[Vec<InCalls>], kind: usize) -> Option<f64> {
 }
 
 /// A whole operation: the sum of its calls.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Whole {
     /// When its last call was to be sent, nanoseconds since the measurement began; 0 before.
     pub due_ns: u64,
@@ -357,15 +357,6 @@ pub struct Whole {
 }
 
 impl Whole {
-    /// An operation of which nothing happened yet.
-    pub fn new() -> Self {
-        let (outcome, verified, lock) = (Outcome::Ok, false, None);
-        let effort = Effort::default();
-        let is_read = false;
-        let (due_ns, service_ns, response_ns) = (0, 0, None);
-        Self { due_ns, service_ns, response_ns, outcome, verified, lock, effort, is_read }
-    }
-
     /// Adds a call that was answered.
     pub fn add(&mut self, timed: Timed, outcome: Outcome, verified: bool, answer: Answer) {
         self.due_ns = timed.due_ns;
@@ -379,11 +370,5 @@ impl Whole {
         self.verified |= verified;
         self.lock = self.lock.or(answer.lock);
         self.effort = self.effort + answer.effort;
-    }
-}
-
-impl Default for Whole {
-    fn default() -> Self {
-        Self::new()
     }
 }
