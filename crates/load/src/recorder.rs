@@ -5,6 +5,7 @@ use stats::{Histogram, Time};
 use workloads::app_cache::Effort;
 use workloads::{Answer, LockWait, Outcome};
 
+use crate::intervals;
 use crate::slowest::{self, Slowest};
 
 /// Histograms and counts of one operation.
@@ -238,12 +239,7 @@ impl Recorder {
         for (own, theirs) in self.by_operation.iter_mut().zip(&other.by_operation) {
             own.merge(theirs);
         }
-        if self.done_per_interval.len() < other.done_per_interval.len() {
-            self.done_per_interval.resize(other.done_per_interval.len(), 0);
-        }
-        for (own, theirs) in self.done_per_interval.iter_mut().zip(&other.done_per_interval) {
-            *own += theirs;
-        }
+        intervals::merge(&mut self.done_per_interval, &other.done_per_interval);
         self.reads_per_interval.resize(self.done_per_interval.len(), (0, 0));
         for (own, theirs) in self.reads_per_interval.iter_mut().zip(&other.reads_per_interval) {
             *own = (own.0 + theirs.0, own.1 + theirs.1);
