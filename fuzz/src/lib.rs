@@ -16,7 +16,7 @@
 mod streams;
 
 use load::wire::protocol::{Expect, Judged, Parser, Shape};
-use workloads::kv::Random;
+use workloads::kv::numbers;
 
 use streams::{ANY, DONE, VALUE, VALUES, told};
 
@@ -34,7 +34,7 @@ pub fn check<P: Parser + Default>(bytes: &[u8]) {
     let sum = bytes.iter().fold(0, |sum: u64, byte| {
         sum.wrapping_mul(0x0100_0000_01b3).wrapping_add(u64::from(*byte) + 1)
     });
-    let mut random = Random::new(sum, 0, 0);
+    let mut random = numbers(sum, 0, 0);
     let pieces: Vec<usize> = (0..8).map(|_| 1 + random.below(24) as usize).collect();
     let own = Expect { bytes: Some(OWN_BYTES), verify: true, key: OWN_KEY, ..VALUE };
     let other = Expect { bytes: Some(random.below(64) as u32), ..own };

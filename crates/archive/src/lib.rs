@@ -31,7 +31,7 @@ mod writer;
 
 pub use calibration::{CALIBRATION, read_calibration, write_calibration};
 pub use directory::{read_derived, write_derived, write_new, write_page};
-pub use reader::{Listed, Record, find, is_in_use, list, run_of};
+pub use reader::{Record, find, is_in_use, list, run_of};
 pub use samples::{PackedSamples, SamplesByTrial};
 pub use writer::Writer;
 

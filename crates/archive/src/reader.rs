@@ -2,7 +2,7 @@
 
 use model::leftovers::{KILLED, leftovers};
 use model::record::RECORD_FORMAT;
-use model::{Header, PlannedTarget, Seal, SealStatus, TargetState, Trial};
+use model::{Header, Listed, PlannedTarget, Seal, SealStatus, TargetState, Trial};
 use serde::de::DeserializeOwned;
 use std::ffi::OsStr;
 use std::fs::{self, TryLockError};
@@ -31,31 +31,6 @@ pub struct Record {
     pub running: bool,
     /// Files that were changed after the record was sealed.
     pub changed: Vec<String>,
-}
-
-/// One record in a list.
-#[derive(Clone, Debug)]
-pub struct Listed {
-    /// Its directory.
-    pub path: PathBuf,
-    /// Id of the run.
-    pub run: String,
-    /// Name of the study.
-    pub study: String,
-    /// Scale by name.
-    pub scale: &'static str,
-    /// Start, milliseconds since 1970-01-01 UTC.
-    pub started_unix_ms: u64,
-    /// `complete`, `interrupted`, `running` or `unsealed`.
-    pub status: &'static str,
-    /// Names of the planned targets.
-    pub targets: Vec<String>,
-    /// Of a search the limits as they are typed; empty for other runs.
-    pub limits: Vec<String>,
-    /// Files that were changed after the record was sealed.
-    pub changed: Vec<String>,
-    /// Of a run that was killed: existing stores in which it may have left data, by name.
-    pub may_hold_leftovers: Vec<String>,
 }
 
 impl Record {

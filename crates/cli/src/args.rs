@@ -1,10 +1,14 @@
 //! Arguments of commands, and how their texts are read.
 
 use clap::{Args, ValueEnum};
+use lab::Setup;
+use model::TargetChoice;
+use rig::{Guard, Pinning};
 use std::path::PathBuf;
 
 use crate::exit::CliError;
 use crate::kin::targets_help;
+use crate::secrets;
 
 /// How a result is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -77,7 +81,7 @@ pub(crate) struct Serve {
 }
 
 /// What --i-own-this-server means.
-pub(crate) const OWN_HELP: &str = "Allow what may reach other people's data on existing servers\n\n\
+const OWN_HELP: &str = "Allow what may reach other people's data on existing servers\n\n\
     Memory and eviction belong to a server: a database number isolates nothing. Without this flag \
     a run is refused where it could fill more than 90 % of a server's memory, and stops when it \
     gets there; memcached is used only when empty; and commands of your own may name only keys \
@@ -122,6 +126,24 @@ pub(crate) struct Run {
     /// Measure only this target; with a URL, an existing store
     #[arg(long = "target", value_name = "NAME[=URL]", long_help = targets_help())]
     pub(crate) targets: Vec<String>,
+    /// Measure one target twice under two names: the difference must be none
+    #[arg(long, conflicts_with = "resume")]
+    pub(crate) aa: bool,
+    /// Seed of order, names and values (default: drawn anew)
+    #[arg(long, conflicts_with = "resume")]
+    pub(crate) seed: Option<u64>,
+    /// Time after which an unanswered operation counts as failed, such as 500ms
+    #[arg(long, value_name = "TIME", conflicts_with = "resume")]
+    pub(crate) timeout: Option<String>,
+    #[command(flatten)]
+    pub(crate) resume: Resume,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+/// What every command that measures is told of stores, of the disk and of its output.
+#[derive(Debug, Args)]
+pub(crate) struct Common {
     /// Read the password of a target from a file
     #[arg(long = "password-file", value_name = "NAME=FILE")]
     pub(crate) password_files: Vec<String>,
@@ -132,26 +154,34 @@ pub(crate) struct Run {
     /// Allow what may reach other people's data on existing servers: there is none on them
     #[arg(long, long_help = OWN_HELP)]
     pub(crate) i_own_this_server: bool,
-    /// Measure one target twice under two names: the difference must be none
-    #[arg(long, conflicts_with = "resume")]
-    pub(crate) aa: bool,
-    /// Seed of order, names and values (default: drawn anew)
-    #[arg(long, conflicts_with = "resume")]
-    pub(crate) seed: Option<u64>,
-    /// Time after which an unanswered operation counts as failed, such as 500ms
-    #[arg(long, value_name = "TIME", conflicts_with = "resume")]
-    pub(crate) timeout: Option<String>,
-    /// Directory on the disk under test: session files, and data of private servers
+    /// Directory on the disk under test: data of private servers, and session files
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub(crate) disk: PathBuf,
     #[command(flatten)]
     pub(crate) serve: Serve,
     #[command(flatten)]
-    pub(crate) resume: Resume,
-    #[command(flatten)]
     pub(crate) printing: Printing,
     #[command(flatten)]
     pub(crate) records: Records,
+}
+
+impl Common {
+    /// Places and credentials of what is measured; starts the guard.
+    pub(crate) fn setup(&self, targets: &[TargetChoice], resumes: bool) -> Result<Setup, CliError> {
+        if !self.disk.is_dir() {
+            let disk = self.disk.display();
+            return Err(CliError::usage(format!("--disk `{disk}` is not a directory")));
+        }
+        Ok(Setup {
+            guard: Guard::start()?,
+            disk: self.disk.clone(),
+            pinning: Pinning::for_this_process(),
+            endpoints: secrets::endpoints(targets, &self.password_files)?,
+            allow_shared: self.allow_shared,
+            resumes,
+            i_own_this_server: self.i_own_this_server,
+        })
+    }
 }
 
 /// A run that is taken up again.

@@ -2,9 +2,9 @@
 //! starts.
 
 use model::{Kv, Load, Plan, Search, Stop, Workload};
+use rig::memory_bytes;
 use stats::search::A_ROUND;
 use stats::{format_bytes, format_ns};
-use std::fs;
 use workloads::kv::Sizes;
 
 const DAY_NS: f64 = 86_400e9;
@@ -145,14 +145,6 @@ pub(crate) fn under_way(
         ));
     }
     Ok(())
-}
-
-/// Memory of this machine; `None` where it does not tell.
-fn memory_bytes() -> Option<u64> {
-    let text = fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
-    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
-    kib.checked_mul(1024)
 }
 
 fn too_large(size: f64, memory: Option<u64>) -> bool {

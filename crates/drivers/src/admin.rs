@@ -104,13 +104,16 @@ pub trait Admin: Send {
     /// Makes the place for the sessions: the table `name` of the layout's schema, for values of
     /// up to `value_bytes`, or the subdirectory `name`. Returns the directory for
     /// [`SessionOptions::directory`]; empty for servers. Something of that name which exists
-    /// already is left alone and an error of class `NotOurs`.
+    /// already is left alone and an error of class `NotOurs`. Nothing where keys need no place.
     fn prepare(
         &mut self,
         layout: Layout,
         name: &str,
         value_bytes: usize,
-    ) -> Result<PathBuf, Failure>;
+    ) -> Result<PathBuf, Failure> {
+        let _ = (layout, name, value_bytes);
+        Ok(PathBuf::new())
+    }
 
     /// Makes what clients of an application cache find there: the tables of
     /// [`Backend::MagentoMysql`]; nothing for a backend that makes all it needs by itself. Tables
@@ -223,6 +226,15 @@ pub(crate) fn check_own_keys(dialect: Dialect, command: &str) -> Result<(), Fail
         let message = format!("{e}; --i-own-this-server allows every command");
         Failure { class: ErrorClass::Denied, message }
     })
+}
+
+/// Refuses to remove the keys of all.
+pub(crate) fn check_prefix(prefix: &str) -> Result<(), Failure> {
+    if !prefix.is_empty() {
+        return Ok(());
+    }
+    let message = "an empty prefix would remove the keys of others (expected the run's)".into();
+    Err(Failure { class: ErrorClass::NotOurs, message })
 }
 
 /// Settings of several servers as those of one: what is the same on all once, the rest with the

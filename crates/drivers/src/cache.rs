@@ -8,7 +8,7 @@ mod levels;
 mod simple;
 mod two_levels;
 
-use model::{Backend, Endpoint, ErrorClass, Failure};
+use model::{Backend, ErrorClass, Failure};
 use workloads::app_cache::TaggedCache;
 use workloads::store::StoreError;
 
@@ -47,7 +47,8 @@ pub fn open_tagged_cache(
             fast_level(options).map(|fast| Box::new(SimpleTwoLevels::new(fast, slow)) as _)
         }
         Backend::MagentoMysql => return mysql::open_cache(options),
-        Backend::SymfonyMemcached => first_endpoint(options)
+        Backend::SymfonyMemcached => options
+            .first_endpoint()
             .and_then(|endpoint| Symfony::connect(endpoint, options.timeout))
             .map(|c| Box::new(c) as _),
     }
@@ -56,12 +57,5 @@ pub fn open_tagged_cache(
 
 /// memcached before another store.
 fn fast_level(options: &CacheOptions) -> Result<ZendMemcached, StoreError> {
-    ZendMemcached::connect(first_endpoint(options)?, options.timeout)
-}
-
-fn first_endpoint(options: &CacheOptions) -> Result<&Endpoint, StoreError> {
-    options.endpoints.first().ok_or_else(|| {
-        let message = "no server was given (expected one for each product: endpoints)";
-        StoreError::fatal(ErrorClass::Other, message)
-    })
+    ZendMemcached::connect(options.first_endpoint()?, options.timeout)
 }

@@ -30,6 +30,31 @@ impl<'a> Value<'a> {
         Value::Array(None, (0..).map(Value::Int).zip(values).collect())
     }
 
+    /// A text as a key of an array: PHP makes a number of what looks like one.
+    pub(crate) fn key(text: &'a str) -> Self {
+        match text.parse::<i64>() {
+            Ok(number) if number.to_string() == text => Value::Int(number),
+            _ => Value::Str(text.as_bytes()),
+        }
+    }
+
+    /// The keys of an array as a list of their own.
+    pub(crate) fn keys(texts: &[&'a str]) -> Self {
+        Value::list(texts.iter().copied().map(Value::key))
+    }
+
+    /// The texts of a list of keys; `None` for something else.
+    pub(crate) fn into_keys(self) -> Option<Vec<String>> {
+        let Value::Array(None, entries) = self else { return None };
+        let key = |(at, (place, key)): (i64, (Value<'_>, Value<'_>))| match key {
+            _ if place != Value::Int(at) => None,
+            Value::Int(number) => Some(number.to_string()),
+            Value::Str(text) => String::from_utf8(text.into()).ok(),
+            _ => None,
+        };
+        (0..).zip(entries).map(key).collect()
+    }
+
     /// Appends the value as `serialize` writes it.
     pub(crate) fn write(&self, out: &mut Vec<u8>) {
         match self {
@@ -236,7 +261,43 @@ mod tests {
         assert_eq!(Value::read(&deep), None);
     }
 
+    #[test]
+    fn keys_are_written_as_php_does() {
+        // serialize(array_keys(['T2' => 1, '17' => 1, '017' => 1, '-0' => 1, 'ü' => 1])) of PHP 8.2
+        let keys = ["T2", "17", "017", "-0", "ü"];
+        let written = "a:5:{i:0;s:2:\"T2\";i:1;i:17;i:2;s:3:\"017\";i:3;s:2:\"-0\";i:4;s:2:\"ü\";}";
+        let mut out = Vec::new();
+        Value::keys(&keys).write(&mut out);
+        assert_eq!(out, written.as_bytes());
+        assert_eq!(keys_of(&out).unwrap(), keys);
+    }
+
+    fn keys_of(bytes: &[u8]) -> Option<Vec<String>> {
+        Value::read_whole(bytes)?.into_keys()
+    }
+
+    #[test]
+    fn what_is_not_whole_is_nothing() {
+        for bad in ["", "s:3:\"ab\";", "s:2:\"ab\"", "s:-1:\"\";", "s:2:\"ab\";x", "x"] {
+            assert_eq!(Value::read_whole(bad.as_bytes()), None, "{bad}");
+        }
+        for bad in ["a:1:{}", "a:1:{i:1;i:2;}", "a:1:{i:0;i:2;", "a:0:{}x", "a:-1:{i:0;i:1;}"] {
+            assert_eq!(keys_of(bad.as_bytes()), None, "{bad}");
+        }
+    }
+
     proptest! {
+        #[test]
+        fn strings_and_keys_come_back(text: Vec<u8>, keys in prop::collection::vec("\\PC*", 0..5)) {
+            let mut out = Vec::new();
+            Value::Str(&text).write(&mut out);
+            prop_assert_eq!(Value::read_whole(&out).and_then(|v| v.str()), Some(text.as_slice()));
+            out.clear();
+            let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
+            Value::keys(&keys).write(&mut out);
+            prop_assert_eq!(keys_of(&out).unwrap(), keys);
+        }
+
         #[test]
         fn what_is_written_is_read(
             number: i64,
@@ -255,6 +316,7 @@ mod tests {
         #[test]
         fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..64)) {
             let _ = Value::read(&bytes);
+            keys_of(&bytes);
         }
     }
 }

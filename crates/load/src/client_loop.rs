@@ -122,7 +122,7 @@ impl<'a> ClientLoop<'a> {
 
     /// Carries out operation `n` from `ready` on; the time at which the client is ready again.
     fn operation(&mut self, n: u64, mut ready: Instant) -> Instant {
-        let (mut whole, mut early_ns) = (Whole::new(), 0);
+        let (mut whole, mut early_ns) = (Whole::default(), 0);
         if self.client.restore() {
             let restored = Instant::now();
             self.restoring_ns += self.measured_ns(ready, restored);

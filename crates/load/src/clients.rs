@@ -290,7 +290,7 @@ impl Shared<'_> {
                 Ok(true) => {
                     let now = Instant::now();
                     let (due_ns, service_ns) = (nanos(sent - begun), nanos(now - sent));
-                    let whole = Whole { due_ns, service_ns, ..Whole::new() };
+                    let whole = Whole { due_ns, service_ns, ..Whole::default() };
                     recorder.whole(&whole, nanos(now - begun));
                     sent = now;
                 }

@@ -6,13 +6,14 @@
 //! - [`meter`]: what they ask and tell while they run.
 //! - [`recorder`]: what clients count and time, each by itself and merged; `telling`: in the course
 //!   of a phase; `share`: one client's part of a phase.
-//! - `slowest`: the longest time in each short interval.
+//! - `slowest`: the longest time in each short interval; `intervals`: numbers by interval, merged.
 //! - [`watch`]: the generator's own CPU time and waiting, per thread.
 //!
 //! A trial's way: connect (the caller's), fill, then per phase: warm up, measure, drain.
 
 mod client_loop;
 pub mod clients;
+mod intervals;
 pub mod meter;
 pub mod recorder;
 mod share;

@@ -5,6 +5,7 @@ use stats::{Histogram, Time};
 use workloads::app_cache::Effort;
 use workloads::{Answer, LockWait, Outcome};
 
+use crate::intervals;
 use crate::slowest::{self, Slowest};
 
 /// Histograms and counts of one operation.
@@ -238,12 +239,7 @@ impl Recorder {
         for (own, theirs) in self.by_operation.iter_mut().zip(&other.by_operation) {
             own.merge(theirs);
         }
-        if self.done_per_interval.len() < other.done_per_interval.len() {
-            self.done_per_interval.resize(other.done_per_interval.len(), 0);
-        }
-        for (own, theirs) in self.done_per_interval.iter_mut().zip(&other.done_per_interval) {
-            *own += theirs;
-        }
+        intervals::merge(&mut self.done_per_interval, &other.done_per_interval);
         self.reads_per_interval.resize(self.done_per_interval.len(), (0, 0));
         for (own, theirs) in self.reads_per_interval.iter_mut().zip(&other.reads_per_interval) {
             *own = (own.0 + theirs.0, own.1 + theirs.1);
@@ -336,7 +332,7 @@ fn calls_rate_per_s(clients: &[Vec<InCalls>], kind: usize) -> Option<f64> {
 }
 
 /// A whole operation: the sum of its calls.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Whole {
     /// When its last call was to be sent, nanoseconds since the measurement began; 0 before.
     pub due_ns: u64,
@@ -357,15 +353,6 @@ pub struct Whole {
 }
 
 impl Whole {
-    /// An operation of which nothing happened yet.
-    pub fn new() -> Self {
-        let (outcome, verified, lock) = (Outcome::Ok, false, None);
-        let effort = Effort::default();
-        let is_read = false;
-        let (due_ns, service_ns, response_ns) = (0, 0, None);
-        Self { due_ns, service_ns, response_ns, outcome, verified, lock, effort, is_read }
-    }
-
     /// Adds a call that was answered.
     pub fn add(&mut self, timed: Timed, outcome: Outcome, verified: bool, answer: Answer) {
         self.due_ns = timed.due_ns;
@@ -379,11 +366,5 @@ impl Whole {
         self.verified |= verified;
         self.lock = self.lock.or(answer.lock);
         self.effort = self.effort + answer.effort;
-    }
-}
-
-impl Default for Whole {
-    fn default() -> Self {
-        Self::new()
     }
 }

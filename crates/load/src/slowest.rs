@@ -1,6 +1,8 @@
 //! The longest time in each short interval of a phase: from it follows in how many separate
 //! episodes a store was slow, which no histogram tells.
 
+use crate::intervals::merge_by;
+
 /// Lengths that an interval may have, nanoseconds.
 const SHORTEST_NS: u64 = 5_000_000;
 const LONGEST_NS: u64 = 100_000_000;
@@ -57,12 +59,7 @@ impl Slowest {
     /// Adds what another one recorded; intervals are as long in both.
     pub(crate) fn merge(&mut self, other: &Self) {
         self.interval_ns = self.interval_ns.max(other.interval_ns);
-        if self.longest_ns.len() < other.longest_ns.len() {
-            self.longest_ns.resize(other.longest_ns.len(), 0);
-        }
-        for (own, theirs) in self.longest_ns.iter_mut().zip(&other.longest_ns) {
-            *own = (*own).max(*theirs);
-        }
+        merge_by(&mut self.longest_ns, &other.longest_ns, u64::max);
     }
 
     /// Forgets everything and keeps the memory.

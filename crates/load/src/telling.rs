@@ -95,7 +95,7 @@ mod tests {
         let mut recorder = Recorder::new(kinds, 5_000_000, 5_000_000);
         for _ in 0..reads {
             let timed = Timed { operation: 0, due_ns: 0, service_ns: 1_000, response_ns: None };
-            let mut whole = Whole::new();
+            let mut whole = Whole::default();
             whole.add(timed, Outcome::Miss, false, Answer::default());
             recorder.call(timed, Outcome::Miss, false, Answer::default());
             recorder.whole(&whole, 7_000_000);

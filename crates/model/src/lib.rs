@@ -13,7 +13,7 @@
 //! - [`search`]: the limits of a search for the highest rate, and its probes as they are judged.
 //! - [`target`]: where a store is and how it is reached; secrets that never print.
 //! - [`trial`]: what one measured run of one cell gave.
-//! - [`record`]: header and seal of a run's record, host conditions.
+//! - [`record`]: header and seal of a run's record, host conditions, its line in a list.
 //! - [`calibration`]: what the machine and the generator can do.
 //! - [`event`]: the only thing the runner speaks in, and the trait of those who listen.
 
@@ -54,7 +54,7 @@ pub use plan::{
 pub use product::ConnectionLimit;
 pub use program::{Kin, Program};
 pub use read_back::{Held, ReadBack};
-pub use record::{Condition, Conditions, Header, Seal, SealStatus, TargetState};
+pub use record::{Condition, Conditions, Header, Listed, Seal, SealStatus, TargetState};
 pub use saturation::{
     COUNTERS, Counter, NetworkUse, ProcessUse, SAMPLE_NS, Sample, StoreCounters, ThreadCpu,
 };

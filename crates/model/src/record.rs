@@ -2,6 +2,7 @@
 
 use serde::de::{Error as _, Unexpected};
 use serde::{Deserialize, Deserializer, Serialize};
+use std::path::PathBuf;
 
 use crate::calibration::{Calibration, NullRate};
 use crate::plan::Plan;
@@ -115,4 +116,29 @@ pub struct Seal {
     /// What the generator reached on the null server after the trials, where a store had been
     /// nearly as fast as in [`Header::null_rates`]; the higher of both counts.
     pub null_rates: Vec<NullRate>,
+}
+
+/// One record in a list of them.
+#[derive(Clone, Debug, Default)]
+pub struct Listed {
+    /// Its directory.
+    pub path: PathBuf,
+    /// Id of the run.
+    pub run: String,
+    /// Name of the study.
+    pub study: String,
+    /// Scale by name.
+    pub scale: &'static str,
+    /// Start, milliseconds since 1970-01-01 UTC.
+    pub started_unix_ms: u64,
+    /// `complete`, `interrupted`, `running` or `unsealed`.
+    pub status: &'static str,
+    /// Names of the planned targets.
+    pub targets: Vec<String>,
+    /// Of a search the limits as they are typed; empty for other runs.
+    pub limits: Vec<String>,
+    /// Files that were changed after the record was sealed.
+    pub changed: Vec<String>,
+    /// Of a run that was killed: existing stores in which it may have left data, by name.
+    pub may_hold_leftovers: Vec<String>,
 }

@@ -147,10 +147,7 @@ fn expected(expectation: &Expectation) -> String {
     match expectation {
         Expectation::Ratio { a, b, operation, clients, min, max } => {
             let load = Load::closed(*clients);
-            let range = match max {
-                Some(max) => format!("from {} to {}", show::ratio(*min), show::ratio(*max)),
-                None => format!("at least {}", show::ratio(*min)),
-            };
+            let range = range(*min, *max);
             format!("{a} / {b} {range} ({operation}, {load})")
         }
         Expectation::Lowest { target, operations, clients } => {
@@ -172,10 +169,7 @@ fn expected_of_ramps(expectation: &Expectation) -> String {
         |shares: &[f64]| and(&shares.iter().map(|share| show::percent(*share)).collect::<Vec<_>>());
     match expectation {
         Expectation::Capacity { a, b, figure, min, max } => {
-            let range = match max {
-                Some(max) => format!("from {} to {}", show::ratio(*min), show::ratio(*max)),
-                None => format!("at least {}", show::ratio(*min)),
-            };
+            let range = range(*min, *max);
             format!("{a} / {b} {range} (highest rate, {})", figure.name())
         }
         Expectation::Diverges { a, b, low, high, min } => format!(
@@ -185,10 +179,7 @@ fn expected_of_ramps(expectation: &Expectation) -> String {
             show::percent(*low)
         ),
         Expectation::Slower { operation, than, targets, min, max, .. } => {
-            let range = match max {
-                Some(max) => format!("from {} to {}", show::ratio(*min), show::ratio(*max)),
-                None => format!("at least {}", show::ratio(*min)),
-            };
+            let range = range(*min, *max);
             format!(
                 "p99 of {operation} / {than} {range} ({}, each by itself and in both orders)",
                 and(targets)
@@ -214,6 +205,15 @@ fn expected_of_ramps(expectation: &Expectation) -> String {
     }
 }
 
+/// A range of ratios; without an upper end where there is none.
+fn range(min: f64, max: Option<f64>) -> String {
+    let min = show::ratio(min);
+    max.map_or_else(
+        || format!("at least {min}"),
+        |max| format!("from {min} to {}", show::ratio(max)),
+    )
+}
+
 fn cases(operations: &[String], clients: &[u32]) -> String {
     let clients: Vec<String> = clients.iter().map(ToString::to_string).collect();
     format!("({} at {} clients)", operations.join(", "), clients.join(" and "))
@@ -226,11 +226,8 @@ fn and(names: &[String]) -> String {
 fn judge(expectation: &Expectation, ground: &Ground<'_>) -> Judged {
     match expectation {
         Expectation::Ratio { a, b, operation, clients, min, max } => {
-            let max = max.unwrap_or(f64::INFINITY);
-            match ground.ratio(operation, *clients, a, b) {
-                Ok(ratio) => judge_ratio(&ratio, Said { a, b, min: *min, max }),
-                Err(missing) => not_run(missing),
-            }
+            let said = Said { a, b, min: *min, max: max.unwrap_or(f64::INFINITY) };
+            ground.ratio(operation, *clients, a, b).map(|ratio| judge_ratio(&ratio, said))
         }
         Expectation::Lowest { target, operations, clients } => {
             judge_end(target, (operations, clients), End::Last, ground)
@@ -241,8 +238,9 @@ fn judge(expectation: &Expectation, ground: &Ground<'_>) -> Judged {
         Expectation::Narrowest { operation, than, clients } => {
             judge_narrowest(operation, than, *clients, ground)
         }
-        _ => not_run("it is a statement about ramps".into()),
+        _ => Err("it is a statement about ramps".into()),
     }
+    .unwrap_or_else(not_run)
 }
 
 impl Ground<'_> {
@@ -352,27 +350,23 @@ fn judge_end(
     (operations, clients): (&[String], &[u32]),
     end: End,
     ground: &Ground<'_>,
-) -> Judged {
+) -> Result<Judged, String> {
     let others = ground.others(target);
     let (mut cases, mut doubt) = (Vec::new(), None);
     for other in &others {
         for operation in operations {
             for clients in clients {
-                match ground.ratio(operation, *clients, target, other) {
-                    Ok(ratio) => {
-                        let place = format!("{operation} at {clients} concurrent against {other}");
-                        doubt = doubt.or(ratio.doubt());
-                        let (ends, beside) = (ratio.ends(), ratio.beside);
-                        cases.push(Case { ratio: ratio.value, ends, place, beside });
-                    }
-                    Err(missing) => return not_run(missing),
-                }
+                let ratio = ground.ratio(operation, *clients, target, other)?;
+                let place = format!("{operation} at {clients} concurrent against {other}");
+                doubt = doubt.or(ratio.doubt());
+                let (ends, beside) = (ratio.ends(), ratio.beside);
+                cases.push(Case { ratio: ratio.value, ends, place, beside });
             }
         }
     }
     let range = if end == End::First { (1.0, f64::INFINITY) } else { (0.0, 1.0) };
     let Some(Together { verdict, words, case }) = together(&cases, range, doubt) else {
-        return not_run(format!("{target} has no other target to be compared with"));
+        return Err(format!("{target} has no other target to be compared with"));
     };
     let left_out: Vec<&str> = ground
         .plan
@@ -390,7 +384,7 @@ fn judge_end(
     let beside = if verdict == ClaimVerdict::Undecided { "" } else { &case.beside };
     let times = show::ratio(case.ratio.center);
     let note = format!("{words}, where {target} has {times} its rate{beside}{missing}");
-    Judged(verdict, Some(case.ratio), note)
+    Ok(Judged(verdict, Some(case.ratio), note))
 }
 
 /// That nothing follows, and why where that is known.
@@ -399,19 +393,18 @@ fn cannot_be_decided(doubt: Option<Doubt>) -> String {
     format!("cannot be decided{why}")
 }
 
-fn judge_narrowest(operation: &str, than: &[String], clients: u32, ground: &Ground<'_>) -> Judged {
+fn judge_narrowest(
+    operation: &str,
+    than: &[String],
+    clients: u32,
+    ground: &Ground<'_>,
+) -> Result<Judged, String> {
     let spread = |operation: &str| ground.spread(operation, clients);
-    let (own, pair) = match spread(operation) {
-        Ok(own) => own,
-        Err(missing) => return not_run(missing),
-    };
+    let (own, pair) = spread(operation)?;
     let mut note = format!("{operation}: {} ({pair})", show::ratio(own.value.center));
     let (mut all_wider, mut one_narrower, mut doubt) = (true, false, own.doubt());
     for other in than {
-        let (theirs, pair) = match spread(other) {
-            Ok(theirs) => theirs,
-            Err(missing) => return not_run(missing),
-        };
+        let (theirs, pair) = spread(other)?;
         note += &format!("; {other}: {} ({pair})", show::ratio(theirs.value.center));
         let below =
             |a: &Ratio, b: &Ratio| a.ends().zip(b.ends()).is_some_and(|((_, hi), (lo, _))| hi < lo);
@@ -428,5 +421,5 @@ fn judge_narrowest(operation: &str, than: &[String], clients: u32, ground: &Grou
     if ground.row_of(operation) != operation {
         note += "; in a list, what an operation comes after is part of its time";
     }
-    Judged(verdict, Some(own.value), format!("{words}; fastest against slowest at {note}"))
+    Ok(Judged(verdict, Some(own.value), format!("{words}; fastest against slowest at {note}")))
 }

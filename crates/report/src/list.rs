@@ -1,5 +1,6 @@
 //! The list of earlier runs: a line each, with the verdict that its summary holds.
 
+use model::Listed;
 use serde::Deserialize;
 
 use crate::show::grouped;
@@ -12,26 +13,12 @@ const TARGETS_MIN: usize = 12;
 /// A run as the list tells it.
 #[derive(Clone, Debug)]
 pub struct Entry {
-    /// Id of the run.
-    pub run: String,
+    /// The record.
+    pub record: Listed,
     /// When it began, for people.
     pub started: String,
-    /// Name of the study.
-    pub study: String,
-    /// Scale by name.
-    pub scale: String,
-    /// `complete`, `interrupted`, `running` or `unsealed` (killed).
-    pub status: String,
-    /// True where files of the record were changed after it was sealed.
-    pub changed: bool,
     /// What its summary says; `None` where there is none that can be read.
     pub glance: Option<Glance>,
-    /// Names of the planned targets.
-    pub targets: Vec<String>,
-    /// Of a search the limits as they are typed: `p99<1ms`; empty for other runs.
-    pub limits: Vec<String>,
-    /// Existing stores in which a killed run may have left data, by name.
-    pub may_hold_leftovers: Vec<String>,
 }
 
 /// What a run came to, of its summary as it was written when the run ended.
@@ -66,18 +53,18 @@ impl Entry {
     /// Of a complete run whether it may be used. A summary that tells of an earlier end, before the
     /// run was resumed, says nothing.
     fn at_a_glance(&self) -> Option<&Glance> {
-        let is_complete = self.status == Status::Complete.name();
+        let is_complete = self.record.status == Status::Complete.name();
         let ended = |glance: &&Glance| is_complete && glance.status == Status::Complete;
         self.glance.as_ref().filter(ended)
     }
 
     fn state(&self) -> &str {
-        self.at_a_glance().map_or(&self.status, |glance| glance.validity.heading())
+        self.at_a_glance().map_or(self.record.status, |glance| glance.validity.heading())
     }
 
     /// Targets, those of searches with the rates found and their limits.
     fn told(&self) -> Vec<String> {
-        let mut told = self.targets.clone();
+        let mut told = self.record.targets.clone();
         let searches = self.at_a_glance().into_iter().flat_map(|glance| &glance.searches);
         for search in searches.filter(|search| search.outcome == SearchOutcome::Found) {
             let target = told.iter_mut().find(|name| **name == search.target);
@@ -85,7 +72,7 @@ impl Entry {
                 *target += &format!(" {}/s", grouped(answer.center));
             }
         }
-        told.extend(self.limits.iter().cloned());
+        told.extend(self.record.limits.iter().cloned());
         told
     }
 }
@@ -103,9 +90,8 @@ pub fn render(entries: &[Entry], columns: usize, colour: bool) -> String {
     } else {
         whole.fit(paint, columns)
     };
-    for entry in entries {
-        let run = &entry.run;
-        for target in &entry.may_hold_leftovers {
+    for Listed { run, may_hold_leftovers, .. } in entries.iter().map(|entry| &entry.record) {
+        for target in may_hold_leftovers {
             let words = format!(
                 "{run} was killed and may have left data in `{target}` (how to remove it: \
                  `cachedyno show {run}`)"
@@ -121,9 +107,9 @@ const TARGETS: &str = "targets";
 
 fn table(entries: &[Entry], targets: impl Fn(&[String]) -> String) -> Table {
     let line = |entry: &Entry| {
-        let Entry { run, started, study, scale, .. } = entry;
-        let mut cells = [run, started, study, scale].map(Clone::clone).to_vec();
-        let changed = if entry.changed { ", changed" } else { "" };
+        let Listed { run, study, scale, changed, .. } = &entry.record;
+        let mut cells = [run.as_str(), &entry.started, study, scale].map(String::from).to_vec();
+        let changed = if changed.is_empty() { "" } else { ", changed" };
         cells.extend([format!("{}{changed}", entry.state()), targets(&entry.told())]);
         Line::Cells(cells, false)
     };

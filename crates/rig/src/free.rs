@@ -29,6 +29,11 @@ impl Free {
     }
 }
 
+/// Memory of this machine (`MemTotal`, proc(5)), bytes; `None` where it does not tell.
+pub fn memory_bytes() -> Option<u64> {
+    kib_bytes(&fs::read_to_string("/proc/meminfo").ok()?, "MemTotal")
+}
+
 /// A line of `/proc/meminfo` or of a process's `status`, bytes.
 pub(crate) fn kib_bytes(info: &str, name: &str) -> Option<u64> {
     let line = info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;

@@ -57,7 +57,7 @@ pub mod usage;
 
 pub use cpu::{Pinning, pin_current_thread, process_cpu_ns};
 pub use error::RigError;
-pub use free::Free;
+pub use free::{Free, memory_bytes};
 pub use guard::{GUARD_ARGUMENT, Guard, guard_main};
 pub use host::conditions;
 pub use host_mark::host_mark;

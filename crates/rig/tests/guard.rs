@@ -4,7 +4,7 @@
 
 mod common;
 
-use cachedyno_rig::{Guard, Scratch, guard_main};
+use cachedyno_rig::{Guard, Scratch};
 use common::{entries, eventually, guard, role, runs};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -12,12 +12,6 @@ use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-
-#[test]
-#[ignore = "a role that other tests start as a process of its own"]
-fn role_guard() {
-    guard_main(std::io::stdin().lock()).unwrap();
-}
 
 /// Owns a scratch, a process and its helper, tells about them and waits to be killed.
 #[test]

@@ -18,12 +18,6 @@ use nix::unistd::Pid;
 
 use common::{entries, eventually, guard, runs};
 
-#[test]
-#[ignore = "a role that other tests start as a process of its own"]
-fn role_guard() {
-    cachedyno_rig::guard_main(std::io::stdin().lock()).unwrap();
-}
-
 fn spec(base: &Path, settings: &[(&str, &str)]) -> ServerSpec {
     let settings = settings.iter().map(|(n, v)| ((*n).to_string(), (*v).to_string()));
     ServerSpec { settings: settings.collect(), ..ServerSpec::new(base) }

@@ -9,7 +9,7 @@
 mod common;
 
 use cachedyno_rig::{
-    Guard, MemoryGroup, Scratch, SearchPath, Server, ServerSpec, guard_main, ownerless, start_redis,
+    Guard, MemoryGroup, Scratch, SearchPath, Server, ServerSpec, ownerless, start_redis,
 };
 use common::{entries, eventually, guard, role, runs};
 use model::{Endpoint, ErrorClass, MemoryPlan, NetAddress};
@@ -27,12 +27,6 @@ use tempfile::TempDir;
 
 const MIB: u64 = 1 << 20;
 const BEYOND: MemoryPlan = MemoryPlan { limit_bytes: 64 * MIB, swap_bytes: 256 * MIB };
-
-#[test]
-#[ignore = "a role that other tests start as a process of its own"]
-fn role_guard() {
-    guard_main(std::io::stdin().lock()).unwrap();
-}
 
 /// Fills a server beyond its memory, tells about it and waits to be killed.
 #[test]

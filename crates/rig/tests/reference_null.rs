@@ -6,43 +6,22 @@
     reason = "helpers of tests fail and tell like tests"
 )]
 
+#[path = "common/sockets.rs"]
+mod sockets;
+
 use cachedyno_rig::reference::{Listen, NullServer, NullSettings, Served};
 use cachedyno_rig::{SearchPath, cpu};
+use sockets::{PATIENCE, ask, connect, expect};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
-/// Far more than any answer takes on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(30);
-
 fn start(settings: &NullSettings) -> (NullServer, SocketAddr) {
     let server = NullServer::start(settings).unwrap();
     let Listen::Tcp(address) = *server.address() else { panic!("{server:?}") };
     (server, address)
-}
-
-fn connect(address: SocketAddr) -> TcpStream {
-    let stream = TcpStream::connect(address).unwrap();
-    stream.set_nodelay(true).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    stream.set_write_timeout(Some(PATIENCE)).unwrap();
-    stream
-}
-
-/// What comes back, as long as what is expected.
-#[track_caller]
-fn expect(stream: &mut impl Read, expected: &[u8]) {
-    let mut got = vec![0; expected.len()];
-    stream.read_exact(&mut got).unwrap();
-    assert!(got == expected, "{:?}", String::from_utf8_lossy(&got[..got.len().min(200)]));
-}
-
-#[track_caller]
-fn ask(stream: &mut (impl Read + Write), request: &[u8], expected: &[u8]) {
-    stream.write_all(request).unwrap();
-    expect(stream, expected);
 }
 
 /// Runs a program of Redis; `None`, with a word, where it is not installed.

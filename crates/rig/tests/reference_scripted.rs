@@ -5,15 +5,17 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail like tests")]
 
+#[path = "common/sockets.rs"]
+mod sockets;
+
 use cachedyno_rig::reference::{Listen, ScriptedServer, ScriptedSettings, Stamp};
 use nix::time::{ClockId, clock_gettime};
+use sockets::{PATIENCE, ask, connect, expect};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-/// Far more than any answer takes on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(30);
 const MS: u64 = 1_000_000;
 const PING: &[u8] = b"PING\r\n";
 const PONG: &[u8] = b"+PONG\r\n";
@@ -24,26 +26,6 @@ fn start(script: &str) -> (ScriptedServer, SocketAddr) {
     let server = ScriptedServer::start(&settings).unwrap();
     let Listen::Tcp(address) = *server.address() else { panic!("{server:?}") };
     (server, address)
-}
-
-fn connect(address: SocketAddr) -> TcpStream {
-    let stream = TcpStream::connect(address).unwrap();
-    stream.set_nodelay(true).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
-    stream
-}
-
-#[track_caller]
-fn expect(stream: &mut impl Read, expected: &[u8]) {
-    let mut got = vec![0; expected.len()];
-    stream.read_exact(&mut got).unwrap();
-    assert_eq!(String::from_utf8_lossy(&got), String::from_utf8_lossy(expected));
-}
-
-#[track_caller]
-fn ask(stream: &mut (impl Read + Write), request: &[u8], expected: &[u8]) {
-    stream.write_all(request).unwrap();
-    expect(stream, expected);
 }
 
 /// `CLOCK_MONOTONIC` in nanoseconds, as stamps have it.

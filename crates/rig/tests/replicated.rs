@@ -8,7 +8,7 @@
 
 mod common;
 
-use cachedyno_rig::{Role, SearchPath, Server, ServerSpec, guard_main, start_replicated};
+use cachedyno_rig::{Role, SearchPath, Server, ServerSpec, start_replicated};
 use common::{entries, eventually, guard, role, runs};
 use model::{Endpoint, NetAddress, Program, Secret};
 use nix::sys::signal::{Signal, kill};
@@ -18,12 +18,6 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-
-#[test]
-#[ignore = "a role that other tests start as a process of its own"]
-fn role_guard() {
-    guard_main(std::io::stdin().lock()).unwrap();
-}
 
 /// Starts all, tells their processes and waits to be killed.
 #[test]

@@ -9,8 +9,8 @@
 mod common;
 
 use cachedyno_rig::{
-    Guard, MariadbTemplate, Pinning, SearchPath, Server, ServerSpec, guard_main, installed,
-    process_cpu_ns, start_mariadb, start_redis,
+    Guard, MariadbTemplate, Pinning, SearchPath, Server, ServerSpec, installed, process_cpu_ns,
+    start_mariadb, start_redis,
 };
 use common::{entries, eventually, guard, role, runs};
 use model::{Endpoint, ErrorClass, Failure, NetAddress, Program};
@@ -21,12 +21,6 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-
-#[test]
-#[ignore = "a role that other tests start as a process of its own"]
-fn role_guard() {
-    guard_main(std::io::stdin().lock()).unwrap();
-}
 
 /// Starts a server, tells about it and waits to be killed.
 #[test]

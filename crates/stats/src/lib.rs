@@ -40,10 +40,10 @@ pub use dip::{Dip, dip};
 pub use growth::{Growth, Slope, power_law_slope, slope_over_blocks};
 pub use histogram::Histogram;
 pub use interval::{Estimate, Interval, IntervalError, Warning, geometric_mean_interval};
-pub use random::SplitMix64;
+pub use random::{GOLDEN, SplitMix64, scatter};
 pub use steady::{Steady, is_steady};
 pub use times::{Time, Times};
 pub use units::{
-    Unit, UnitError, format_bytes, format_ns, format_percent, format_rate, format_ratio,
-    format_value_with_interval, parse_bytes, parse_duration_ns,
+    Unit, UnitError, append_number, format_bytes, format_ns, format_percent, format_rate,
+    format_ratio, format_value_with_interval, parse_bytes, parse_duration_ns,
 };

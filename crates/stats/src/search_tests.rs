@@ -48,7 +48,7 @@ impl Queue {
     }
 
     fn exponential(&mut self, rate: f64) -> f64 {
-        -self.random.open_unit().ln() / rate
+        self.random.exponential(1.0 / rate)
     }
 }
 
@@ -361,7 +361,7 @@ fn rounds_that_run_out_are_no_answer() {
             let usual = |rate: f64| 0.006 + 0.004 * (rate / 10_000.0).powi(30);
             let rate = step.rate_per_s as f64;
             let share = if self.1 { usual(rate) } else { disturbed(rate) };
-            let random = SplitMix64::new(self.0.next());
+            let random = SplitMix64::new(self.0.next_u64());
             Curve { random, peak_per_s: 14_000.0, share: |_| share }.answer(step)
         }
     }

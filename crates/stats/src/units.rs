@@ -337,3 +337,19 @@ fn split_part(text: &str) -> Option<(Decimal<'_>, &str, &str)> {
     let (unit, after) = rest.split_at(end);
     (!whole.is_empty()).then_some((Decimal { whole, fraction }, unit, after))
 }
+
+/// Appends a decimal number without leading zeros.
+#[inline]
+pub fn append_number(out: &mut Vec<u8>, mut number: u64) {
+    let mut digits = [0_u8; 20];
+    let mut at = digits.len();
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (number % 10) as u8;
+        number /= 10;
+        if number == 0 {
+            break;
+        }
+    }
+    out.extend_from_slice(&digits[at..]);
+}

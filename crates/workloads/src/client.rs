@@ -29,9 +29,10 @@ pub struct Answer {
 }
 
 /// How a call is counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Outcome {
     /// As expected.
+    #[default]
     Ok,
     /// The session or record was not there.
     Miss,

@@ -2,11 +2,12 @@
 //!
 //! A value is `STAMP` characters that hold its version in base 62, then characters drawn from a
 //! generator seeded by (seed, session, version); all are of `0-9a-zA-Z`, as in the 2019 script.
-//! The generator is `SplitMix64` (Steele, Lea, Flood: Fast Splittable Pseudorandom Number
-//! Generators, OOPSLA 2014). Four characters are cut from each 64-bit word by multiplying 16-bit
-//! parts by 62; the rarest character is 0.1 % less likely than the most frequent.
+//! The generator is that of [`SplitMix64`](stats::SplitMix64). Four characters are cut from each
+//! 64-bit word by multiplying 16-bit parts by 62; the rarest character is 0.1 % less likely than
+//! the most frequent.
 
 use model::Names;
+use stats::{GOLDEN, scatter};
 use std::fmt::Write as _;
 
 use crate::Share;
@@ -18,15 +19,6 @@ pub(crate) const ALPHABET: &[u8; 62] =
     b"0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
 /// Characters drawn at once.
 const BLOCK: usize = 32;
-pub(crate) const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
-
-/// `SplitMix64`'s output function: a bijection that scatters its input.
-#[inline]
-pub fn scatter(mut z: u64) -> u64 {
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
-}
 
 /// One number from several, each part scattered so that neighbours are unrelated.
 pub fn mix(parts: &[u64]) -> u64 {

@@ -10,7 +10,8 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use cachedyno_fuzz::{check, own_value};
-use workloads::kv::Random;
+use stats::SplitMix64;
+use workloads::kv::numbers;
 
 /// Seed of all streams.
 const SEED: u64 = 20;
@@ -128,7 +129,7 @@ fn seeds(target: &str) -> Result<Vec<Vec<u8>>, Box<dyn Error>> {
 
 /// Stream number `n`: a part of a seed or of two, changed up to eight times.
 fn stream(seeds: &[Vec<u8>], n: u64) -> Vec<u8> {
-    let mut random = Random::new(SEED, 0, n);
+    let mut random = numbers(SEED, 0, n);
     let mut stream = part(seeds, &mut random).to_vec();
     for _ in 0..random.below(9) {
         change(&mut stream, seeds, &mut random);
@@ -137,21 +138,21 @@ fn stream(seeds: &[Vec<u8>], n: u64) -> Vec<u8> {
     stream
 }
 
-fn part<'a>(seeds: &'a [Vec<u8>], random: &mut Random) -> &'a [u8] {
+fn part<'a>(seeds: &'a [Vec<u8>], random: &mut SplitMix64) -> &'a [u8] {
     let seed = &seeds[random.below(seeds.len() as u64) as usize];
     let from = if random.below(3) == 0 { at(seed, random) } else { 0 };
     &seed[from..seed.len().min(from + BYTES_MAX)]
 }
 
 /// A place in a stream, its end included.
-fn at(stream: &[u8], random: &mut Random) -> usize {
+fn at(stream: &[u8], random: &mut SplitMix64) -> usize {
     random.below(stream.len() as u64 + 1) as usize
 }
 
-fn change(stream: &mut Vec<u8>, seeds: &[Vec<u8>], random: &mut Random) {
+fn change(stream: &mut Vec<u8>, seeds: &[Vec<u8>], random: &mut SplitMix64) {
     let from = at(stream, random);
     let to = (from + 1 + random.below(16) as usize).min(stream.len());
-    let one = |of: &[u8], random: &mut Random| of[random.below(of.len() as u64) as usize];
+    let one = |of: &[u8], random: &mut SplitMix64| of[random.below(of.len() as u64) as usize];
     match random.below(9) {
         0 if from < stream.len() => stream[from] ^= 1 << random.below(8),
         1 if from < stream.len() => stream[from] = one(BYTES, random),

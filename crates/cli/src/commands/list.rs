@@ -1,8 +1,9 @@
 //! `cachedyno list`: the records of earlier runs.
 
 use ::report::list::{Entry, Glance};
-use archive::{Listed, SUMMARY, read_derived};
+use archive::{SUMMARY, read_derived};
 use jiff::Timestamp;
+use model::Listed;
 use std::process::ExitCode;
 
 use crate::args::List;
@@ -33,15 +34,8 @@ fn entry(record: Listed) -> Entry {
     let started = Timestamp::from_millisecond(started).unwrap_or(Timestamp::UNIX_EPOCH);
     let summary = read_derived(&record.path, SUMMARY);
     Entry {
-        run: record.run,
         started: started.strftime("%Y-%m-%d %H:%M").to_string(),
-        study: record.study,
-        scale: record.scale.into(),
-        status: record.status.into(),
-        changed: !record.changed.is_empty(),
         glance: summary.and_then(|text| Glance::read(&text)),
-        targets: record.targets,
-        limits: record.limits,
-        may_hold_leftovers: record.may_hold_leftovers,
+        record,
     }
 }

@@ -5,7 +5,6 @@ use lab::Setup;
 use model::study::StudyWorkload;
 use model::{Choices, Header, Plan, SealStatus, TargetChoice, Trial};
 use rig::alone::Alone;
-use rig::{Guard, Pinning};
 use std::process::ExitCode;
 
 use super::measuring::{carry_out, given_as, header, owned, resuming};
@@ -14,7 +13,7 @@ use crate::args::{Fill, Run, duration_ns, sets, timeout_ms};
 use crate::exit::CliError;
 use crate::ownerless;
 use crate::random::random;
-use crate::{limits, secrets, sense, serve, studies, trust};
+use crate::{limits, sense, serve, studies, trust};
 
 /// How the number of clients is chosen here.
 const CLIENTS: &str = "--set clients";
@@ -22,13 +21,13 @@ const CLIENTS: &str = "--set clients";
 pub(crate) fn run(arguments: &Run) -> Result<ExitCode, CliError> {
     let choices = target_choices(arguments)?;
     // Before a record is begun: wrong arguments leave nothing behind.
-    let served = serve::bind(&arguments.serve)?;
-    let setup = setup(arguments, &choices)?;
+    let served = serve::bind(&arguments.common.serve)?;
+    let setup = arguments.common.setup(&choices, arguments.resume.run.is_some())?;
     let (header, writer, earlier, _alone) = match &arguments.resume.run {
         Some(run) => resume(arguments, run, &choices, &setup)?,
         None => begin(arguments, &choices, &setup)?,
     };
-    carry_out(header, earlier, writer, &setup, arguments.printing, served)
+    carry_out(header, earlier, writer, &setup, arguments.common.printing, served)
 }
 
 fn target_choices(arguments: &Run) -> Result<Vec<TargetChoice>, CliError> {
@@ -58,10 +57,10 @@ fn begin(arguments: &Run, targets: &[TargetChoice], setup: &Setup) -> Result<Beg
         .map_err(CliError::usage)?;
     trust::check_settings(&plan)?;
     limits::allow(CLIENTS, &plan)?;
-    let silent = arguments.printing.is_silent();
+    let silent = arguments.common.printing.is_silent();
     let alone = alone(&setup.guard, &ownerless::disks(setup))?;
-    let header = header(plan, setup, (&arguments.records.out, silent))?;
-    let writer = Writer::create(&arguments.records.out, &header)?;
+    let header = header(plan, setup, (&arguments.common.records.out, silent))?;
+    let writer = Writer::create(&arguments.common.records.out, &header)?;
     Ok((header, writer, Vec::new(), alone))
 }
 
@@ -72,7 +71,7 @@ fn resume(
     targets: &[TargetChoice],
     setup: &Setup,
 ) -> Result<Begun, CliError> {
-    let path = super::find(&arguments.records.out, run)?;
+    let path = super::find(&arguments.common.records.out, run)?;
     let record = super::read(&path)?;
     if record.seal.as_ref().is_some_and(|s| s.status == SealStatus::Complete) {
         let run = record.header.run;
@@ -151,7 +150,7 @@ fn same_places(arguments: &Run, header: &Header, choices: &[TargetChoice]) -> Re
     Err(CliError::usage(format!(
         "a record holds no passwords, so give existing stores again: {} (expected `{}`)",
         missing.join(", "),
-        resuming(header, &arguments.records.out, given)
+        resuming(header, &arguments.common.records.out, given)
     )))
 }
 
@@ -171,21 +170,5 @@ fn choices(arguments: &Run, targets: &[TargetChoice]) -> Result<Choices, CliErro
         seed: arguments.seed.map_or_else(random, Ok)?,
         timeout_ms: timeout_ms(arguments.timeout.as_deref())?,
         files: files.map_err(|e| CliError::usage(format!("--data-set: {e}")))?,
-    })
-}
-
-fn setup(arguments: &Run, targets: &[TargetChoice]) -> Result<Setup, CliError> {
-    if !arguments.disk.is_dir() {
-        let disk = arguments.disk.display();
-        return Err(CliError::usage(format!("--disk `{disk}` is not a directory")));
-    }
-    Ok(Setup {
-        guard: Guard::start()?,
-        disk: arguments.disk.clone(),
-        pinning: Pinning::for_this_process(),
-        endpoints: secrets::endpoints(targets, &arguments.password_files)?,
-        allow_shared: arguments.allow_shared,
-        resumes: arguments.resume.run.is_some(),
-        i_own_this_server: arguments.i_own_this_server,
     })
 }

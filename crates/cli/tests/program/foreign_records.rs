@@ -16,6 +16,7 @@ use flate2::write::GzEncoder;
 use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
 use serde_json::{Value, json};
+use stats::SplitMix64;
 
 use super::common::{Finished, Place, installed};
 
@@ -498,43 +499,30 @@ fn many_small_things_take_no_long_time() {
     foreign.reads(&["show"], "a line without an end");
 }
 
-/// Numbers that follow from a seed. Source: `SplitMix64`, Steele, Lea and Flood 2014.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, most: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) % most as u64) as usize
-    }
-
-    fn of<'a, T>(&mut self, all: &'a [T]) -> &'a T {
-        &all[self.below(all.len())]
-    }
+fn one_of<'a, T>(random: &mut SplitMix64, all: &'a [T]) -> &'a T {
+    &all[random.index(all.len())]
 }
 
 /// Changes one value somewhere in a line of JSON.
-fn change_json(text: &[u8], random: &mut Random) -> Vec<u8> {
+fn change_json(text: &[u8], random: &mut SplitMix64) -> Vec<u8> {
     let mut lines: Vec<Vec<u8>> =
         text.split_inclusive(|b| *b == b'\n').map(<[u8]>::to_vec).collect();
     if lines.is_empty() {
         return b"{}\n".to_vec();
     }
-    let at = random.below(lines.len());
+    let at = random.index(lines.len());
     let Ok(mut value) = serde_json::from_slice::<Value>(&lines[at]) else { return text.to_vec() };
     let mut place = &mut value;
     // Deep enough for every key, and at times a whole branch.
-    for _ in 0..=random.below(12) {
+    for _ in 0..=random.index(12) {
         let random = &mut *random;
         place = match &*place {
             Value::Object(map) if !map.is_empty() => {
-                let key = map.keys().nth(random.below(map.len())).unwrap().clone();
+                let key = map.keys().nth(random.index(map.len())).unwrap().clone();
                 &mut place[key]
             }
             Value::Array(list) if !list.is_empty() => {
-                let at = random.below(list.len());
+                let at = random.index(list.len());
                 &mut place[at]
             }
             _ => break,
@@ -563,30 +551,30 @@ fn change_json(text: &[u8], random: &mut Random) -> Vec<u8> {
         doubled,
         far,
     ];
-    *place = random.of(&odd).clone();
+    *place = one_of(random, &odd).clone();
     lines[at] = format!("{value}\n").into_bytes();
-    if random.below(8) == 0 {
+    if random.index(8) == 0 {
         let again = lines[at].clone();
-        lines.extend(std::iter::repeat_n(again, random.below(50)));
+        lines.extend(std::iter::repeat_n(again, random.index(50)));
     }
     lines.concat()
 }
 
-fn change_bytes(text: &[u8], random: &mut Random) -> Vec<u8> {
+fn change_bytes(text: &[u8], random: &mut SplitMix64) -> Vec<u8> {
     let mut bytes = text.to_vec();
-    for _ in 0..=random.below(4) {
+    for _ in 0..=random.index(4) {
         let length = bytes.len();
         if length == 0 {
             bytes.push(b'x');
             continue;
         }
-        let at = random.below(length);
-        match random.below(4) {
-            0 => bytes[at] ^= 1 << random.below(8),
+        let at = random.index(length);
+        match random.index(4) {
+            0 => bytes[at] ^= 1 << random.index(8),
             1 => bytes.truncate(at),
-            2 => bytes.insert(at, *random.of(b"0\n{[\"\x00\xff9-")),
+            2 => bytes.insert(at, *one_of(random, b"0\n{[\"\x00\xff9-")),
             _ => {
-                let part = bytes[at..(at + random.below(200)).min(length)].to_vec();
+                let part = bytes[at..(at + random.index(200)).min(length)].to_vec();
                 bytes.splice(at..at, part);
             }
         }
@@ -595,11 +583,11 @@ fn change_bytes(text: &[u8], random: &mut Random) -> Vec<u8> {
 }
 
 /// Makes one change; what it was.
-fn change(foreign: &Foreign, random: &mut Random) -> String {
+fn change(foreign: &Foreign, random: &mut SplitMix64) -> String {
     let names: Vec<&String> = foreign.whole.keys().collect();
-    let name = random.of(&names).as_str();
+    let name = one_of(random, &names).as_str();
     let outside = foreign.outside();
-    match random.below(12) {
+    match random.index(12) {
         0 => foreign.replace(name, |path| symlink(&outside, path).unwrap()),
         1 => foreign.replace(name, |path| fs::hard_link(&outside, path).unwrap()),
         2 => foreign.replace(name, |path| mkfifo(path, Mode::from_bits_truncate(0o600)).unwrap()),
@@ -620,7 +608,7 @@ fn change(foreign: &Foreign, random: &mut Random) -> String {
         }
         _ => {
             let name =
-                *random.of(&["header.json", "trials.jsonl", "trials.jsonl", "targets.jsonl"]);
+                *one_of(random, &["header.json", "trials.jsonl", "trials.jsonl", "targets.jsonl"]);
             let changed = change_json(&foreign.whole[name], random);
             foreign.replace(name, |path| fs::write(path, changed).unwrap());
             return name.into();
@@ -636,12 +624,12 @@ fn records_changed_at_random_do_no_harm() {
     let mut records = vec![Foreign::new()];
     records.extend(Foreign::ramp());
     for round in 0..rounds {
-        let mut random = Random(seed.unwrap_or(14).wrapping_mul(1 << 32) + round);
-        let foreign = &records[random.below(records.len())];
+        let mut random = SplitMix64::new(seed.unwrap_or(14).wrapping_mul(1 << 32) + round);
+        let foreign = &records[random.index(records.len())];
         foreign.restore();
         let what: Vec<String> =
-            (0..=random.below(3)).map(|_| change(foreign, &mut random)).collect();
-        let arguments = *random.of(&READING);
+            (0..=random.index(3)).map(|_| change(foreign, &mut random)).collect();
+        let arguments = *one_of(&mut random, &READING);
         foreign.reads(arguments, &format!("{what:?} in round {round}"));
     }
 }

@@ -1,6 +1,5 @@
 //! memcached servers around a run.
 
-use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
@@ -249,10 +248,6 @@ impl Admin for MemcachedAdmin {
         self.ask().map_err(Failure::from)
     }
 
-    fn prepare(&mut self, _: Layout, _: &str, _: usize) -> Result<PathBuf, Failure> {
-        Ok(PathBuf::new())
-    }
-
     fn verify(&mut self, _: Layout, _: &SessionOptions, id: &str) -> Result<(), Failure> {
         self.probe(id)
     }
@@ -281,10 +276,7 @@ impl Admin for MemcachedAdmin {
         prefix: &str,
         patience: &mut Patience<'_>,
     ) -> Result<(), Failure> {
-        if prefix.is_empty() {
-            let message = "an empty prefix would remove the keys of others (expected the run's)";
-            return Err(Failure { class: ErrorClass::NotOurs, message: message.into() });
-        }
+        admin::check_prefix(prefix)?;
         // What is listed while the server moves keys can lack some, so it is not done before a
         // list has none.
         for _ in 0..LISTS_MAX {
@@ -327,8 +319,7 @@ impl Admin for MemcachedAdmin {
                 ..Room::default()
             })
         };
-        let rooms: Result<Vec<Room>, StoreError> = self.servers.iter_mut().map(of_server).collect();
-        rooms.map_err(Failure::from)
+        Ok(self.servers.iter_mut().map(of_server).collect::<Result<_, StoreError>>()?)
     }
 }
 

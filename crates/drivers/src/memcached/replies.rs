@@ -71,16 +71,42 @@ impl Parser for Replies {
         whole
     }
 
-    fn advance(
-        &mut self,
-        bytes: &[u8],
-        expect: &Expect,
-        values: &Values,
-    ) -> Result<Step, Malformed> {
-        if let Some((used, plain)) = self.at_once(bytes, expect, values) {
-            return Ok(Step::Whole { used, judged: plain.into() });
+    fn read(&mut self, bytes: &[u8], expect: &Expect, values: &Values) -> Result<Step, Malformed> {
+        let mut at = 0;
+        loop {
+            let rest = &bytes[at..];
+            let (used, then) = match self.next {
+                Next::Line => self.line(rest, expect)?,
+                Next::Value { mut body, is_own, listed } => {
+                    let used = body.take(rest, values);
+                    self.next = Next::Value { body, is_own, listed };
+                    let whole = body.left() == 0;
+                    if whole {
+                        self.came(if is_own { body.judged() } else { Plain::Wrong }.into());
+                        self.next = Next::End { listed };
+                    }
+                    (used, if whole { Then::GoOn } else { Then::Wait })
+                }
+                Next::Skip { left, listed } => {
+                    let used = usize::try_from(left).map_or(rest.len(), |n| n.min(rest.len()));
+                    let left = left - used as u64;
+                    self.next =
+                        if left > 0 { Next::Skip { left, listed } } else { Next::End { listed } };
+                    (used, if left > 0 { Then::Wait } else { Then::GoOn })
+                }
+                Next::End { listed } => self.end(rest, listed)?,
+            };
+            at += used;
+            match then {
+                Then::GoOn => {}
+                Then::Wait => return Ok(Step::More { used: at }),
+                Then::Whole => {
+                    // A list of nothing says that nothing is there.
+                    let judged = self.judged.take().unwrap_or(Judged::Miss);
+                    return Ok(Step::Whole { used: at, judged });
+                }
+            }
         }
-        self.read(bytes, expect, values)
     }
 }
 
@@ -131,45 +157,6 @@ fn short_number(bytes: &[u8], behind: &[u8]) -> Option<(usize, usize)> {
 }
 
 impl Replies {
-    /// Reads on by any path.
-    fn read(&mut self, bytes: &[u8], expect: &Expect, values: &Values) -> Result<Step, Malformed> {
-        let mut at = 0;
-        loop {
-            let rest = &bytes[at..];
-            let (used, then) = match self.next {
-                Next::Line => self.line(rest, expect)?,
-                Next::Value { mut body, is_own, listed } => {
-                    let used = body.take(rest, values);
-                    self.next = Next::Value { body, is_own, listed };
-                    let whole = body.left() == 0;
-                    if whole {
-                        self.came(if is_own { body.judged() } else { Plain::Wrong }.into());
-                        self.next = Next::End { listed };
-                    }
-                    (used, if whole { Then::GoOn } else { Then::Wait })
-                }
-                Next::Skip { left, listed } => {
-                    let used = usize::try_from(left).map_or(rest.len(), |n| n.min(rest.len()));
-                    let left = left - used as u64;
-                    self.next =
-                        if left > 0 { Next::Skip { left, listed } } else { Next::End { listed } };
-                    (used, if left > 0 { Then::Wait } else { Then::GoOn })
-                }
-                Next::End { listed } => self.end(rest, listed)?,
-            };
-            at += used;
-            match then {
-                Then::GoOn => {}
-                Then::Wait => return Ok(Step::More { used: at }),
-                Then::Whole => {
-                    // A list of nothing says that nothing is there.
-                    let judged = self.judged.take().unwrap_or(Judged::Miss);
-                    return Ok(Step::Whole { used: at, judged });
-                }
-            }
-        }
-    }
-
     /// A value or a line of a list came: the second of what one was asked for is wrong.
     fn came(&mut self, judged: Judged) {
         self.judged = Some(if self.judged.is_some() { Judged::Wrong } else { judged });

@@ -7,8 +7,9 @@
 //! request must have a reply, so `noreply` and the meta flag `q` are refused.
 
 use load::wire::protocol::{Expect, Greeting, Shape};
-use load::wire::template::{Segment, append_number};
+use load::wire::template::Segment;
 use model::{Secret, Spelling};
+use stats::append_number;
 
 use crate::command::{EMPTY, arguments, is_one_of, length, literal, pieces, segment, sum, unknown};
 

@@ -94,14 +94,6 @@ fn name(space: &str, key: &str) -> Vec<u8> {
     encoded(&name)
 }
 
-/// A tag as the key of an array: PHP makes a number of what looks like one.
-fn tag_key(tag: &str) -> Value<'_> {
-    match tag.parse::<i64>() {
-        Ok(number) if number.to_string() == tag => Value::Int(number),
-        _ => Value::Str(tag.as_bytes()),
-    }
-}
-
 /// The bytes of an item. `expiry` is in seconds since 1970.
 fn item(value: &[u8], tags: &[(String, Vec<u8>)], expiry: Option<i64>) -> Vec<u8> {
     let expiry = expiry.map_or(NO_EXPIRY, |expiry| expiry - EXPIRY_OFFSET) as u32;
@@ -109,7 +101,7 @@ fn item(value: &[u8], tags: &[(String, Vec<u8>)], expiry: Option<i64>) -> Vec<u8
     pack[..4].copy_from_slice(&expiry.to_le_bytes());
     pack[4..].copy_from_slice(&PACKED);
     let mut entries = vec![(Value::Str(&pack), Value::Str(value))];
-    entries.extend(tags.iter().map(|(tag, version)| (tag_key(tag), Value::Str(version))));
+    entries.extend(tags.iter().map(|(tag, version)| (Value::key(tag), Value::Str(version))));
     let mut out = Vec::with_capacity(value.len() + 64);
     Value::Array(Some(CLASS), entries).write(&mut out);
     out

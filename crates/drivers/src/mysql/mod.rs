@@ -14,7 +14,7 @@ mod plain;
 mod server;
 mod sql;
 
-use model::{Connections, Endpoint, ErrorClass, Failure};
+use model::{Connections, Endpoint, Failure};
 use workloads::app_cache::TaggedCache;
 use workloads::store::{PageStore, SessionStore, StoreError};
 
@@ -45,10 +45,5 @@ pub(crate) fn open_page(
 
 /// Opens one client of an application cache that needs MySQL alone.
 pub(crate) fn open_cache(options: &CacheOptions) -> Result<Box<dyn TaggedCache>, Failure> {
-    let [endpoint] = options.endpoints.as_slice() else {
-        let number = options.endpoints.len();
-        let message = format!("`{number}` endpoints for a cache on MySQL (expected 1)");
-        return Err(Failure { class: ErrorClass::Other, message });
-    };
-    Ok(Box::new(magento::Magento::open(endpoint, options)?))
+    Ok(Box::new(magento::Magento::open(options.only_endpoint("MySQL")?, options)?))
 }

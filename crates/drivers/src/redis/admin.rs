@@ -1,7 +1,6 @@
 //! A Redis server around a run.
 
 use std::iter;
-use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -327,10 +326,6 @@ impl Admin for RedisAdmin {
         })
     }
 
-    fn prepare(&mut self, _: Layout, _: &str, _: usize) -> Result<PathBuf, Failure> {
-        Ok(PathBuf::new())
-    }
-
     fn probe(&mut self, key: &str) -> Result<(), Failure> {
         let server = &mut self.servers[self.route.node(key.as_bytes())];
         let probed = server.probe(key).and_then(|()| server.has_every_slot(key));
@@ -390,10 +385,7 @@ impl Admin for RedisAdmin {
         prefix: &str,
         patience: &mut Patience<'_>,
     ) -> Result<(), Failure> {
-        if prefix.is_empty() {
-            let message = "an empty prefix would remove the keys of others (expected the run's)";
-            return Err(Failure { class: ErrorClass::NotOurs, message: message.into() });
-        }
+        admin::check_prefix(prefix)?;
         let keys = match layout {
             Layout::Plain => prefix.to_string(),
             Layout::Page => format!("{KEY_PREFIX}{prefix}"),
@@ -451,8 +443,7 @@ impl Admin for RedisAdmin {
             let text = info(&mut server.wire, &mut server.takes_one_section)?;
             Ok(Room { server: server.address(), ..room(&text) })
         };
-        let rooms: Result<Vec<Room>, StoreError> = self.servers.iter_mut().map(of_server).collect();
-        rooms.map_err(Failure::from)
+        Ok(self.servers.iter_mut().map(of_server).collect::<Result<_, StoreError>>()?)
     }
 }
 

@@ -5,8 +5,8 @@
 
 use std::time::Duration;
 
-use load::wire::template::append_number;
 use model::{Endpoint, ErrorClass};
+use stats::append_number;
 use workloads::app_cache::Effort;
 use workloads::store::StoreError;
 

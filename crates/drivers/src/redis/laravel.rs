@@ -30,11 +30,11 @@ use workloads::store::{Found, StoreError};
 use super::counted::{Counted, Names, Scan, digits};
 use super::errors::unexpected;
 use super::gathered::Gathered;
-use super::php;
 use super::resp::Reply;
 use super::stale::{Index, stale_members};
 use crate::clock::now_s;
 use crate::fault;
+use crate::php::Value;
 
 const PREFIX: &[u8] = b"cachedyno_cache_";
 
@@ -100,7 +100,7 @@ impl Laravel {
         if is_number(value) {
             written.extend_from_slice(value);
         } else {
-            php::write_string(value, &mut written);
+            Value::Str(value).write(&mut written);
         }
         match lifetime_s {
             Some(s) => self.begin(4, b"SETEX", id).part(&[&digits(s)]),
@@ -226,7 +226,8 @@ impl TaggedCache for Laravel {
         match self.begin(2, b"GET", id).ask()? {
             Reply::Bulk(bytes) if is_number(bytes) => value.extend_from_slice(bytes),
             Reply::Bulk(bytes) => {
-                let text = php::read_string(bytes).ok_or_else(|| {
+                let text = Value::read_whole(bytes).and_then(|value| value.str());
+                let text = text.ok_or_else(|| {
                     let id = fault::words(id.as_bytes());
                     let message = format!("`{id}` holds no value of Laravel (expected a string)");
                     StoreError::soft(ErrorClass::Protocol, message)

@@ -6,7 +6,7 @@
 //! - `plain`, `page`, `admin`: the layouts and what is done around a run; `counters`: what a server
 //!   tells of itself meanwhile, `version`: which one it is.
 //! - [`cm`], `symfony`, `laravel`: layouts of application caches, over the counting connection of
-//!   `counted`; `gathered` fills their sets, `php` is how PHP writes values.
+//!   `counted`; `gathered` fills their sets.
 //! - `replies`, [`requests`], [`cluster`], [`chosen`]: what the event loop of `load` sends and
 //!   reads, and where; `survey` learns where anew, and [`sentinel`] which server is the primary;
 //!   `own_keys`: which commands are safe on a server
@@ -26,7 +26,6 @@ mod judge;
 mod laravel;
 pub(crate) mod own_keys;
 mod page;
-mod php;
 mod plain;
 mod replies;
 pub mod requests;
@@ -79,11 +78,7 @@ pub(crate) fn open_cache(
     backend: Backend,
     options: &CacheOptions,
 ) -> Result<Box<dyn TaggedCache>, Failure> {
-    let [endpoint] = options.endpoints.as_slice() else {
-        let number = options.endpoints.len();
-        let message = format!("`{number}` endpoints for a cache on Redis (expected 1)");
-        return Err(Failure { class: ErrorClass::Other, message });
-    };
+    let endpoint = options.only_endpoint("Redis")?;
     let timeout = options.timeout;
     let cm = |defaults: CmOptions| {
         let chosen = defaults.with(&options.cm_settings)?;
@@ -109,10 +104,7 @@ pub(crate) fn open_cache(
 
 /// Opens the last of a backend's stores as its slow level: `Cm_Cache_Backend_Redis` of 2019.
 pub(crate) fn open_slow_level(options: &CacheOptions) -> Result<CmRedis, Failure> {
-    let Some(endpoint) = options.endpoints.last() else {
-        let message = "no server was given (expected one for each product: endpoints)".into();
-        return Err(Failure { class: ErrorClass::Other, message });
-    };
+    let endpoint = options.last_endpoint()?;
     let chosen = CmOptions::as_2019().with(&options.cm_settings)?;
     CmRedis::open(endpoint, chosen, options.timeout)
 }

@@ -114,34 +114,6 @@ impl Parser for Replies {
         whole
     }
 
-    fn advance(
-        &mut self,
-        bytes: &[u8],
-        expect: &Expect,
-        values: &Values,
-    ) -> Result<Step, Malformed> {
-        if let Some((used, plain)) = self.at_once(bytes, expect, values) {
-            return Ok(Step::Whole { used, judged: plain.into() });
-        }
-        self.read(bytes, expect, values)
-    }
-}
-
-#[inline]
-fn string_at_once(bytes: &[u8], expect: &Expect, values: &Values) -> Option<(usize, Plain)> {
-    let Some((value, used)) = whole_string(bytes) else {
-        return bytes.starts_with(b"$-1\r\n").then(|| (5, nil(expect.shape)));
-    };
-    if expect.shape != Shape::Value {
-        return Some((used, other(expect.shape)));
-    }
-    let mut body = Body::new(value.len(), expect);
-    body.take(value, values);
-    Some((used, body.judged()))
-}
-
-impl Replies {
-    /// Reads on by any path.
     fn read(&mut self, bytes: &[u8], expect: &Expect, values: &Values) -> Result<Step, Malformed> {
         let mut at = 0;
         loop {
@@ -178,7 +150,22 @@ impl Replies {
             }
         }
     }
+}
 
+#[inline]
+fn string_at_once(bytes: &[u8], expect: &Expect, values: &Values) -> Option<(usize, Plain)> {
+    let Some((value, used)) = whole_string(bytes) else {
+        return bytes.starts_with(b"$-1\r\n").then(|| (5, nil(expect.shape)));
+    };
+    if expect.shape != Shape::Value {
+        return Some((used, other(expect.shape)));
+    }
+    let mut body = Body::new(value.len(), expect);
+    body.take(value, values);
+    Some((used, body.judged()))
+}
+
+impl Replies {
     /// Skips bulk strings that are at hand, all but the last of their aggregate; the bytes of them.
     fn strings(&mut self, bytes: &[u8]) -> usize {
         let Some(Open { left: Some(left), .. }) = self.open.last_mut() else { return 0 };

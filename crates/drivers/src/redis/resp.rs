@@ -8,6 +8,8 @@
 
 use std::ops::Range;
 
+use stats::append_number;
+
 /// Longest bulk and longest whole reply: more is an error, never memory.
 pub(super) const BULK_BYTES_MAX: usize = 64 << 20;
 /// Longest status, error or number line.
@@ -294,19 +296,7 @@ pub(super) fn append(out: &mut Vec<u8>, pieces: &[&[u8]]) {
 }
 
 fn head(out: &mut Vec<u8>, kind: u8, number: usize) {
-    let mut text = [0; HEAD_BYTES_MAX];
-    let mut at = text.len() - 2;
-    text[at..].copy_from_slice(b"\r\n");
-    let mut left = number;
-    loop {
-        at -= 1;
-        text[at] = b'0' + (left % 10) as u8;
-        left /= 10;
-        if left == 0 {
-            break;
-        }
-    }
-    at -= 1;
-    text[at] = kind;
-    out.extend_from_slice(&text[at..]);
+    out.push(kind);
+    append_number(out, number as u64);
+    out.extend_from_slice(b"\r\n");
 }

@@ -27,10 +27,10 @@ use workloads::store::{Found, StoreError};
 use super::counted::{Counted, Names, Scan, digits};
 use super::errors::unexpected;
 use super::gathered::Gathered;
-use super::php;
 use super::resp::Reply;
 use super::stale::{Index, stale_members};
 use crate::fault;
+use crate::php::Value;
 use crate::tags::once;
 
 const NAMESPACE: &[u8] = b"cachedyno:";
@@ -225,7 +225,7 @@ fn split(bytes: &[u8]) -> Option<Parts<'_>> {
     };
     let tags_bytes = usize::from(a) << 16 | usize::from(b) << 8 | usize::from(c);
     let (tags, value) = bytes[HEAD_BYTES..].split_at_checked(tags_bytes)?;
-    Some(Parts { tags, value: php::read_string(value)? })
+    Some(Parts { tags, value: Value::read_whole(value)?.str()? })
 }
 
 /// Writes a record.
@@ -234,7 +234,7 @@ fn join(tags: &[&str], value: &[u8], record: &mut Vec<u8>) -> Result<(), StoreEr
     record.extend_from_slice(&[0x9d, 0, 0, 0, 0, 0, 0, 0, 0]);
     record.extend_from_slice(&[0; HEAD_BYTES - 9]);
     if !tags.is_empty() {
-        php::write_keys(tags, record);
+        Value::keys(tags).write(record);
     }
     let tags_bytes = record.len() - HEAD_BYTES;
     if tags_bytes > TAGS_BYTES_MAX {
@@ -243,12 +243,12 @@ fn join(tags: &[&str], value: &[u8], record: &mut Vec<u8>) -> Result<(), StoreEr
     }
     let [_, a, b, c] = (tags_bytes as u32).to_be_bytes();
     record[9..HEAD_BYTES].copy_from_slice(&[0x5f, a, b, c]);
-    php::write_string(value, record);
+    Value::Str(value).write(record);
     Ok(())
 }
 
 fn read_tags(tags: &[u8]) -> Option<Vec<String>> {
-    if tags.is_empty() { Some(Vec::new()) } else { php::read_keys(tags) }
+    if tags.is_empty() { Some(Vec::new()) } else { Value::read_whole(tags)?.into_keys() }
 }
 
 fn foreign(id: &str) -> StoreError {

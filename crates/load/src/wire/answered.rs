@@ -3,6 +3,8 @@
 
 use model::Silence;
 
+use crate::intervals::merge_by;
+
 /// How finely is told whether anything was answered, nanoseconds.
 const STEP_NS: u64 = 1_000_000;
 /// Steps of which it is told: those of a day.
@@ -27,12 +29,7 @@ impl Answered {
     }
 
     pub(crate) fn merge(&mut self, other: &Self) {
-        if self.0.len() < other.0.len() {
-            self.0.resize(other.0.len(), 0);
-        }
-        for (own, theirs) in self.0.iter_mut().zip(&other.0) {
-            *own |= theirs;
-        }
+        merge_by(&mut self.0, &other.0, |own, theirs| own | theirs);
     }
 
     /// Forgets everything and keeps the memory.

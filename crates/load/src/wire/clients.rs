@@ -1,14 +1,15 @@
 //! What a thread knows of its clients.
 
+use stats::SplitMix64;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use workloads::kv::Random;
+use workloads::kv::numbers;
 
 use super::crowd::Crowd;
 use super::offer::{Offer, Pacing};
 
-/// Stream of [`Random`] that pauses are drawn from.
+/// Stream of random numbers that pauses are drawn from.
 const PAUSES: u64 = 0x7061_7573;
 
 /// What a client has under way.
@@ -31,7 +32,7 @@ pub(super) struct Clients {
     /// Those that think, by the time at which they may send again.
     pub(super) thinking: BinaryHeap<Reverse<(u64, u32)>>,
     /// What pauses are drawn from.
-    pub(super) pauses: Random,
+    pub(super) pauses: SplitMix64,
     /// Which of a closed load are at work, where that changes.
     pub(super) crowd: Option<Crowd>,
     /// How many are, and until when.
@@ -55,7 +56,7 @@ impl Clients {
             free: VecDeque::new(),
             hung_up: VecDeque::new(),
             thinking: BinaryHeap::new(),
-            pauses: Random::new(seed, PAUSES, u64::from(index)),
+            pauses: numbers(seed, PAUSES, u64::from(index)),
             crowd,
             at_work: clients,
             crowd_changes_ns: u64::MAX,

@@ -56,7 +56,7 @@ fn within(stage: &Stage, ns: u64) -> (u32, u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use workloads::kv::Random;
+    use workloads::kv::numbers;
 
     const S: u64 = 1_000_000_000;
 
@@ -80,7 +80,7 @@ mod tests {
     #[test]
     fn threads_have_all_clients_between_them() {
         for n in 0..2_000 {
-            let mut random = Random::new(7, 0, n);
+            let mut random = numbers(7, 0, n);
             let stages: Vec<_> = (0..=random.below(4))
                 .map(|_| Stage {
                     length_ns: 1 + random.below(1_000),

@@ -7,6 +7,7 @@
 use model::{Beyond, Due};
 
 use super::row::{INTERVAL_NS, Times};
+use crate::intervals::{add_at, merge};
 
 /// Counts of a thread, or merged of all.
 #[derive(Clone, Debug, Default)]
@@ -29,10 +30,10 @@ impl DueCounts {
     ) {
         let interval = (intended_ns.saturating_sub(from_ns) / INTERVAL_NS) as usize;
         let ns = done_ns.map(|done_ns| done_ns.saturating_sub(intended_ns));
-        add(&mut self.0.due_per_interval, interval, requests);
+        add_at(&mut self.0.due_per_interval, interval, requests);
         for beyond in &mut self.0.beyond {
             if ns.is_none_or(|ns| ns > beyond.limit_ns) {
-                add(&mut beyond.over_per_interval, interval, requests);
+                add_at(&mut beyond.over_per_interval, interval, requests);
             }
         }
     }
@@ -69,18 +70,4 @@ impl DueCounts {
         due.beyond.iter_mut().for_each(|beyond| beyond.over_per_interval.resize(intervals, 0));
         due
     }
-}
-
-fn add(counts: &mut Vec<u64>, interval: usize, requests: u64) {
-    if counts.len() <= interval {
-        counts.resize(interval + 1, 0);
-    }
-    counts[interval] += requests;
-}
-
-fn merge(own: &mut Vec<u64>, theirs: &[u64]) {
-    if own.len() < theirs.len() {
-        own.resize(theirs.len(), 0);
-    }
-    own.iter_mut().zip(theirs).for_each(|(own, theirs)| *own += theirs);
 }

@@ -7,7 +7,8 @@
 //! change of rate shifts no arrival twice, and nothing depends on when the generator gets round to
 //! it.
 
-use workloads::kv::Random;
+use stats::SplitMix64;
+use workloads::kv::numbers;
 
 /// Spacing of arrivals.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +54,7 @@ impl Stage {
 pub struct Pacer {
     arrivals: Arrivals,
     stages: Vec<Stage>,
-    random: Random,
+    random: SplitMix64,
     /// The stage at hand, where it begins, and how many arrivals are expected before it.
     stage: usize,
     stage_from_ns: u64,
@@ -83,7 +84,7 @@ impl Pacer {
         Self {
             arrivals,
             stages: stages.collect(),
-            random: Random::new(seed, u64::from(thread), 0),
+            random: numbers(seed, u64::from(thread), 0),
             stage: 0,
             stage_from_ns: 0,
             before: 0.0,

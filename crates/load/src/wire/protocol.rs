@@ -120,19 +120,27 @@ pub enum Step {
 pub trait Parser: Send {
     /// The replies that are nearly all replies of a load: how the one that `bytes` begin with is
     /// counted and how many bytes it has, where all of it is at hand and none of it was taken in.
-    /// `None` for all else, which [`Parser::advance`] reads.
+    /// `None` for all else, which [`Parser::read`] reads.
     fn at_once(&mut self, bytes: &[u8], expect: &Expect, values: &Values)
     -> Option<(usize, Plain)>;
 
-    /// Reads on in the reply at hand. `bytes` begins with the first byte not taken in yet and is
-    /// not empty. Errors: what is not of the protocol, or a line longer than the parser's limit; a
-    /// body is never limited, since it is not kept.
+    /// Reads on in the reply at hand by any path. `bytes` begins with the first byte not taken in
+    /// yet and is not empty. Errors: what is not of the protocol, or a line longer than the
+    /// parser's limit; a body is never limited, since it is not kept.
+    fn read(&mut self, bytes: &[u8], expect: &Expect, values: &Values) -> Result<Step, Malformed>;
+
+    /// The same, by the short path where that leads on.
     fn advance(
         &mut self,
         bytes: &[u8],
         expect: &Expect,
         values: &Values,
-    ) -> Result<Step, Malformed>;
+    ) -> Result<Step, Malformed> {
+        if let Some((used, plain)) = self.at_once(bytes, expect, values) {
+            return Ok(Step::Whole { used, judged: plain.into() });
+        }
+        self.read(bytes, expect, values)
+    }
 }
 
 /// Compares a body as it comes.

@@ -9,6 +9,7 @@ use super::protocol::Judged;
 use super::row::{INTERVAL_NS, Row, Times, merged, results};
 use super::stages::{self, Span, StageRows, spans};
 use super::work::Work;
+use crate::intervals;
 use crate::slowest;
 
 /// Counts and times of a thread, or merged of all.
@@ -91,10 +92,7 @@ impl WireRecorder {
         let at_ns = times.done_ns - from_ns;
         self.served[operation].at(at_ns);
         let interval = (at_ns / INTERVAL_NS) as usize;
-        if self.done_per_interval.len() <= interval {
-            self.done_per_interval.resize(interval + 1, 0);
-        }
-        self.done_per_interval[interval] += requests;
+        intervals::add_at(&mut self.done_per_interval, interval, requests);
     }
 
     /// Counts a request that was sent and never answered; the measurement began at `from_ns`.
@@ -135,12 +133,7 @@ impl WireRecorder {
                 own.merge(theirs);
             }
         }
-        if self.done_per_interval.len() < other.done_per_interval.len() {
-            self.done_per_interval.resize(other.done_per_interval.len(), 0);
-        }
-        for (own, theirs) in self.done_per_interval.iter_mut().zip(&other.done_per_interval) {
-            *own += theirs;
-        }
+        intervals::merge(&mut self.done_per_interval, &other.done_per_interval);
         match (&mut self.due, &other.due) {
             (Some(own), Some(theirs)) => own.merge(theirs),
             (own, _) => *own = own.take().or_else(|| other.due.clone()),

@@ -1,8 +1,9 @@
 //! A request as bytes with holes, filled in for each sending.
 
+use stats::{SplitMix64, append_number};
 use std::ops::Range;
 
-use workloads::kv::{Key, KeyNames, Random, Stream, Values, write_over_zeros};
+use workloads::kv::{Key, KeyNames, Stream, Values, write_over_zeros};
 
 /// The digits of 0, as they stand where a number is drawn.
 const ZEROS: [u8; 12] = [b'0'; 12];
@@ -136,7 +137,7 @@ impl Filling<'_> {
     // Not inlined: in a loop the compiler would hash for every hole beforehand, whether there is
     // one.
     #[inline(never)]
-    fn number(&self, segment: &Segment, random: &mut Option<Random>) -> u64 {
+    fn number(&self, segment: &Segment, random: &mut Option<SplitMix64>) -> u64 {
         match segment {
             Segment::Digits { below } => {
                 random.get_or_insert_with(|| self.digits.at(self.n)).below(*below)
@@ -188,21 +189,6 @@ fn parts(segments: &[Segment], names: &KeyNames) -> Vec<Part> {
         }
     }
     parts
-}
-
-/// Appends a decimal number without leading zeros.
-pub fn append_number(out: &mut Vec<u8>, mut number: u64) {
-    let mut digits = [0_u8; 20];
-    let mut at = digits.len();
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (number % 10) as u8;
-        number /= 10;
-        if number == 0 {
-            break;
-        }
-    }
-    out.extend_from_slice(&digits[at..]);
 }
 
 #[cfg(test)]

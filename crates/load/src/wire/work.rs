@@ -1,8 +1,9 @@
 //! What a wire load consists of: operations with their requests, keys, sizes and values.
 
+use stats::SplitMix64;
 use std::sync::Arc;
 
-use workloads::kv::{Inserts, Key, KeyChoice, KeyNames, Mix, Random, Sizes, Stream, Values};
+use workloads::kv::{Inserts, Key, KeyChoice, KeyNames, Mix, Sizes, Stream, Values};
 
 use super::protocol::{Expect, Judged, Shape};
 use super::template::{Filling, Template};
@@ -170,7 +171,7 @@ impl Work {
 
     /// The operation and the key of request `n`, and the random numbers that follow. The only place
     /// where keys are picked, so that the compiler inlines the picking.
-    fn chosen(&self, streams: &Streams, n: u64, newest: Key) -> (Random, usize, Key) {
+    fn chosen(&self, streams: &Streams, n: u64, newest: Key) -> (SplitMix64, usize, Key) {
         let mut random = streams.choices.at(n);
         let chosen = self.operations.len() > 1 && !self.follows;
         let operation = if chosen { self.mix.pick(&mut random) } else { 0 };
@@ -184,7 +185,7 @@ impl Work {
     }
 
     #[inline]
-    fn drawn(&self, mut random: Random, n: u64, operation: usize, key: Key) -> Drawn {
+    fn drawn(&self, mut random: SplitMix64, n: u64, operation: usize, key: Key) -> Drawn {
         let kind = &self.operations[operation];
         let sized = kind.writes || kind.reads_own;
         let bytes = if sized { self.sizes.bytes(self.seed, key) as u32 } else { 0 };

@@ -41,7 +41,7 @@ impl Parser for Lines {
         Some((end + 1, plain))
     }
 
-    fn advance(&mut self, bytes: &[u8], _: &Expect, _: &Values) -> Result<Step, Malformed> {
+    fn read(&mut self, bytes: &[u8], _: &Expect, _: &Values) -> Result<Step, Malformed> {
         let Some(end) = bytes.iter().position(|b| *b == b'\n') else {
             return Ok(Step::More { used: 0 });
         };

@@ -15,34 +15,26 @@ struct Store {
 /// Requests a second.
 const RATE: f64 = 500.0;
 
-fn uniform(random: &mut SplitMix64) -> f64 {
-    (random.index(1 << 40) as f64 + 0.5) / (1u64 << 40) as f64
-}
-
-fn exponential(random: &mut SplitMix64, mean: f64) -> f64 {
-    -uniform(random).ln() * mean
-}
-
 impl Store {
     /// One block: all times, and the longest of each hundredth of it.
     fn block(&self, seconds: f64, random: &mut SplitMix64) -> OfBlock {
-        let scale = 1.0 + self.spread * 12f64.sqrt() * (uniform(random) - 0.5);
+        let scale = 1.0 + self.spread * 12f64.sqrt() * (random.open_unit() - 0.5);
         let (mut times, mut longest) = (Histogram::new(), vec![0_u64; 100]);
         let between = if self.stalls_per_s > 0.0 { 1.0 / self.stalls_per_s } else { f64::INFINITY };
         // Stalls from before the block may reach into it.
-        let mut stall = exponential(random, between) - 10.0 * self.stall_s;
-        let (mut at, mut until) = (exponential(random, 1.0 / RATE), 0.0);
+        let mut stall = random.exponential(between) - 10.0 * self.stall_s;
+        let (mut at, mut until) = (random.exponential(1.0 / RATE), 0.0);
         while at < seconds {
             while stall <= at {
                 until = f64::max(until, stall + self.stall_s);
-                stall += exponential(random, between);
+                stall += random.exponential(between);
             }
-            let own = 0.000_5 * scale * (0.5 + exponential(random, 0.5));
+            let own = 0.000_5 * scale * (0.5 + random.exponential(0.5));
             let ns = ((own + f64::max(until - at, 0.0)) * 1e9) as u64;
             times.record(ns);
             let interval = &mut longest[(at / seconds * 100.0) as usize];
             *interval = ns.max(*interval);
-            at += exponential(random, 1.0 / RATE);
+            at += random.exponential(1.0 / RATE);
         }
         OfBlock::new(Times::all(&times), Some(&longest), (seconds * 1e9) as u64)
     }

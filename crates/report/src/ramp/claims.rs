@@ -31,22 +31,17 @@ pub(crate) fn judge(
     match expect {
         Expectation::Capacity { a, b, figure, min, max } => {
             let limit_ns = recorded.header.plan.limit_ns;
-            let ratio = ground.ratio(a, b, |climb| highest(climb, *figure, limit_ns));
-            match ratio {
-                Ok(_) if ground.open(a, b).is_some() => {
-                    let target = ground.open(a, b).unwrap_or_default();
-                    let note = format!("{target} bears more than was shown");
-                    undecided(ratio.ok(), note)
+            let read = |climb: &Climb<'_>| highest(climb, *figure, limit_ns);
+            ground.ratio(a, b, read).map(|ratio| match (ground.open(a, b), ratio.interval()) {
+                (Some(target), _) => {
+                    undecided(Some(ratio), format!("{target} bears more than was shown"))
                 }
-                Ok(ratio) => match ratio.interval() {
-                    Some(ends) => {
-                        let max = max.unwrap_or(f64::INFINITY);
-                        Said { a, b, min: *min, max }.judge(ratio, ends)
-                    }
-                    None => undecided(Some(ratio), "the blocks bound nothing"),
-                },
-                Err(undecided) => undecided,
-            }
+                (None, Some(ends)) => {
+                    let max = max.unwrap_or(f64::INFINITY);
+                    Said { a, b, min: *min, max }.judge(ratio, ends)
+                }
+                (None, None) => undecided(Some(ratio), "the blocks bound nothing"),
+            })
         }
         Expectation::Diverges { a, b, low, high, min } => {
             ground.diverges((a, b), (*low, *high), *min)
@@ -58,8 +53,9 @@ pub(crate) fn judge(
         Expectation::Cpu { a, b, shares, min, max } => ground.cpu((a, b), shares, (*min, *max)),
         Expectation::Steady { targets, cpu, within } => ground.steady(targets, *cpu, *within),
         Expectation::Pick { target, over, share } => ground.pick((target, over), *share),
-        _ => not_run("it is no statement about ramps".into()),
+        _ => Err(not_run("it is no statement about ramps".into())),
     }
+    .unwrap_or_else(|open| open)
 }
 
 impl Ground<'_> {
@@ -115,7 +111,12 @@ impl Ground<'_> {
         self.value(values.collect(), what)
     }
 
-    fn diverges(&self, (a, b): (&str, &str), (low, high): (f64, f64), min: f64) -> Judged {
+    fn diverges(
+        &self,
+        (a, b): (&str, &str),
+        (low, high): (f64, f64),
+        min: f64,
+    ) -> Result<Judged, Judged> {
         let p99 =
             |climb: &Climb<'_>, rate| climb.at_any_rate(rate, |s: &Seen<'_>| s.quantile(0.99));
         let at = |share: f64| {
@@ -131,11 +132,7 @@ impl Ground<'_> {
                 Some(p99(one, rate)? / p99(two, rate)?)
             };
             Some(ratio(high)? / ratio(low)?)
-        });
-        let change = match change {
-            Ok(change) => change,
-            Err(open) => return open,
-        };
+        })?;
         let words =
             |share: f64| at(share).map_or_else(|_| String::new(), |v| show::ratio(v.center));
         let seen = format!(
@@ -145,7 +142,7 @@ impl Ground<'_> {
             words(high),
             show::percent(high)
         );
-        one_sided(change, min, &seen)
+        Ok(one_sided(change, min, &seen))
     }
 
     /// Judged by the controls alone: in the ramp's own pairs one operation always comes first, so
@@ -156,30 +153,22 @@ impl Ground<'_> {
         targets: &[String],
         shares: &[f64],
         range: (f64, f64),
-    ) -> Judged {
-        let mut cases = Vec::new();
-        for target in targets {
-            match self.both_ways(target, (slow, fast)) {
-                Ok((apart, both_orders)) => {
-                    // Both must agree: the range must hold all that either of them leaves open.
-                    let both = both_orders.interval();
-                    let ends = both.and_then(|both| apart.decided_with(Some(both)).interval());
-                    let beside = format!(
-                        "{slow} takes {} as long as {fast} where each arrives by itself, and {} \
-                         over pairs of both orders{}",
-                        show::ratio_value(&apart),
-                        show::ratio_value(&both_orders),
-                        self.own_pairs(target, (slow, fast), shares)
-                    );
-                    cases.push(Case { ratio: apart, ends, place: target.clone(), beside });
-                }
-                Err(open) => return open,
-            }
-        }
-        let Some(Together { verdict, words, case }) = together(&cases, range, None) else {
-            return not_run("it names no target".into());
+    ) -> Result<Judged, Judged> {
+        let case = |target: &String| {
+            let (apart, both_orders) = self.both_ways(target, (slow, fast))?;
+            // Both must agree: the range must hold all that either of them leaves open.
+            let both = both_orders.interval();
+            let ends = both.and_then(|both| apart.decided_with(Some(both)).interval());
+            let beside = format!(
+                "{slow} takes {} as long as {fast} where each arrives by itself, and {} over pairs \
+                 of both orders{}",
+                show::ratio_value(&apart),
+                show::ratio_value(&both_orders),
+                self.own_pairs(target, (slow, fast), shares)
+            );
+            Ok(Case { ratio: apart, ends, place: target.clone(), beside })
         };
-        Judged(verdict, Some(case.ratio), format!("{words}, where {}", case.beside))
+        judged(targets.iter().map(case), range, "target", |case| case.beside.clone())
     }
 
     /// One operation by another on a target: where each arrives by itself, and over both orders.
@@ -220,31 +209,28 @@ impl Ground<'_> {
         format!("; in the ramp's pairs, whose order is always the same, {}", all.join(", "))
     }
 
-    fn cpu(&self, (a, b): (&str, &str), shares: &[f64], (min, max): (f64, f64)) -> Judged {
-        let mut cases = Vec::new();
-        for share in shares {
+    fn cpu(
+        &self,
+        (a, b): (&str, &str),
+        shares: &[f64],
+        range: (f64, f64),
+    ) -> Result<Judged, Judged> {
+        let case = |share: &f64| {
             let place = format!("{} of the lower knee", show::percent(*share));
             let ratio = self.each((a, b), &place, |one, two| {
                 let rate = share * one.held()?.rate().min(two.held()?.rate());
                 let cpus = |climb: &Climb<'_>| climb.at_rate(rate, Seen::server_cpus);
                 Some(cpus(one)? / cpus(two)?)
             });
-            match ratio {
-                Ok(ratio) => cases.push(case(ratio, place)),
-                Err(open) => return open,
-            }
-        }
-        let Some(Together { verdict, words, case }) = together(&cases, (min, max), None) else {
-            return not_run("it names no share".into());
+            Ok(plain(ratio?, place))
         };
-        let times = show::ratio(case.ratio.center);
-        let note = format!("{words}, where {a} uses {times} the CPU time of {b}");
-        Judged(verdict, Some(case.ratio), note)
+        judged(shares.iter().map(case), range, "share", |case| {
+            format!("{a} uses {} the CPU time of {b}", show::ratio(case.ratio.center))
+        })
     }
 
-    fn steady(&self, targets: &[String], cpu: f64, within: f64) -> Judged {
-        let mut cases = Vec::new();
-        for target in targets {
+    fn steady(&self, targets: &[String], cpu: f64, within: f64) -> Result<Judged, Judged> {
+        let case = |target: &String| {
             let what = format!(
                 "a second stage of {target} up to its knee and below {} of a CPU",
                 show::percent(cpu)
@@ -257,37 +243,25 @@ impl Ground<'_> {
                 let (first, others) = times.split_first()?;
                 others.iter().copied().reduce(f64::max).map(|most| most / first)
             });
-            match ratio {
-                Ok(ratio) => cases.push(case(ratio, target.clone())),
-                Err(open) => return open,
-            }
-        }
-        let Some(Together { verdict, words, case }) = together(&cases, (0.0, within), None) else {
-            return not_run("it names no target".into());
+            Ok(plain(ratio?, target.clone()))
         };
-        let note = format!(
-            "{words}, where p99 rises to {} of what it is at the lowest stage, below {} of a CPU",
-            show::ratio(case.ratio.center),
-            show::percent(cpu)
-        );
-        Judged(verdict, Some(case.ratio), note)
+        judged(targets.iter().map(case), (0.0, within), "target", |case| {
+            format!(
+                "p99 rises to {} of what it is at the lowest stage, below {} of a CPU",
+                show::ratio(case.ratio.center),
+                show::percent(cpu)
+            )
+        })
     }
 
-    fn pick(&self, (target, over): (&str, &str), share: f64) -> Judged {
-        let knees = match self.ratio(target, over, |climb| Some(climb.held()?.rate())) {
-            Ok(knees) => knees,
-            Err(open) => return open,
-        };
+    fn pick(&self, (target, over): (&str, &str), share: f64) -> Result<Judged, Judged> {
+        let knees = self.ratio(target, over, |climb| Some(climb.held()?.rate()))?;
         let place = format!("{} of the lower knee", show::percent(share));
         let speed = self.each((target, over), &place, |one, two| {
             let rate = share * one.held()?.rate().min(two.held()?.rate());
             let p99 = |climb: &Climb<'_>| climb.at_rate(rate, |s: &Seen<'_>| s.quantile(0.99));
             Some(p99(two)? / p99(one)?)
-        });
-        let speed = match speed {
-            Ok(speed) => speed,
-            Err(open) => return open,
-        };
+        })?;
         let edge = 1.0 / (1.0 + self.recorded.header.plan.equivalence_zone);
         let surely_behind = |v: &Value| v.interval().is_some_and(|(_, hi)| hi < edge);
         let not_behind = |v: &Value| v.interval().is_some_and(|(lo, _)| lo >= edge);
@@ -308,7 +282,7 @@ impl Ground<'_> {
             }
             _ => (ClaimVerdict::Undecided, "here nothing speaks clearly for one of them".into()),
         };
-        Judged(verdict, Some(knees), format!("{pick}: {seen}"))
+        Ok(Judged(verdict, Some(knees), format!("{pick}: {seen}")))
     }
 }
 
@@ -320,8 +294,22 @@ impl Seen<'_> {
     }
 }
 
-fn case(ratio: Value, place: String) -> Case {
+fn plain(ratio: Value, place: String) -> Case {
     Case { ratio, ends: ratio.interval(), place, beside: String::new() }
+}
+
+/// All cases together, with what is told of the one that decides.
+fn judged(
+    cases: impl Iterator<Item = Result<Case, Judged>>,
+    range: (f64, f64),
+    of_each: &str,
+    told: impl Fn(&Case) -> String,
+) -> Result<Judged, Judged> {
+    let cases: Vec<Case> = cases.collect::<Result<_, _>>()?;
+    let Some(Together { verdict, words, case }) = together(&cases, range, None) else {
+        return Err(not_run(format!("it names no {of_each}")));
+    };
+    Ok(Judged(verdict, Some(case.ratio), format!("{words}, where {}", told(case))))
 }
 
 /// The same of a single ratio that must be at least `min`.

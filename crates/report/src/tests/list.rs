@@ -6,20 +6,18 @@ use crate::fixture::{run, set_intervals, usual};
 use crate::list::{Entry, Glance, render};
 use crate::recorded::Recorded;
 use crate::{json, judge};
+use model::Listed;
 
 fn entry(run: &str, study: &str, targets: &[&str]) -> Entry {
-    Entry {
+    let record = Listed {
         run: run.into(),
-        started: "2026-11-22 18:02".into(),
         study: study.into(),
-        scale: "standard".into(),
-        status: "complete".into(),
-        changed: false,
-        glance: None,
+        scale: "standard",
+        status: "complete",
         targets: targets.iter().map(ToString::to_string).collect(),
-        limits: Vec::new(),
-        may_hold_leftovers: Vec::new(),
-    }
+        ..Listed::default()
+    };
+    Entry { record, started: "2026-11-22 18:02".into(), glance: None }
 }
 
 /// With the summary that the record of this run would hold.
@@ -29,12 +27,10 @@ fn judged(run: &str, recorded: &Recorded) -> Entry {
     let summary = json::render(&judge(recorded));
     let slos =
         plan.cells.iter().find_map(|cell| cell.load.search()).into_iter().flat_map(|s| &s.slos);
-    Entry {
-        changed: false,
-        glance: Some(Glance::read(summary.as_bytes()).unwrap()),
-        limits: slos.map(ToString::to_string).collect(),
-        ..entry(run, &plan.study, &targets)
-    }
+    let mut entry = entry(run, &plan.study, &targets);
+    entry.glance = Some(Glance::read(summary.as_bytes()).unwrap());
+    entry.record.limits = slos.map(ToString::to_string).collect();
+    entry
 }
 
 fn restless() -> Recorded {
@@ -65,18 +61,16 @@ const CACHES: [&str; 11] = [
 ];
 
 fn all() -> Vec<Entry> {
-    let killed = Entry {
-        status: "unsealed".into(),
-        may_hold_leftovers: vec!["x".into()],
-        ..entry("66666666", "sessions", &["x"])
-    };
-    let interrupted = run(&["files"], 3, usual);
+    let mut killed = entry("66666666", "sessions", &["x"]);
+    (killed.record.status, killed.record.may_hold_leftovers) = ("unsealed", vec!["x".into()]);
+    let mut interrupted = judged("55555555", &run(&["files"], 3, usual));
+    interrupted.record.status = "interrupted";
     vec![
         judged("11111111", &run(&["files", "redis", "mysql"], 5, usual)),
         judged("22222222", &restless()),
         judged("33333333", &failed()),
         judged("44444444", &searched_in(5, STORE, |_| {})),
-        Entry { status: "interrupted".into(), ..judged("55555555", &interrupted) },
+        interrupted,
         killed,
         entry("77777777", "app-cache", &CACHES),
     ]
@@ -138,7 +132,7 @@ fn every_line_fits_the_terminal() {
         assert!(wide.is_empty(), "at {columns}: {wide:#?}");
         assert!(text.contains("`cachedyno show 66666666`"), "at {columns}: {text}");
         for entry in &all {
-            assert!(text.lines().any(|l| l.starts_with(&entry.run)), "at {columns}: {text}");
+            assert!(text.lines().any(|l| l.starts_with(&entry.record.run)), "at {columns}: {text}");
         }
         assert_eq!(plain(&render(&all, columns, true)), text);
     }

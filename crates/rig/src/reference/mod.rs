@@ -9,10 +9,12 @@
 //! connection speaks is seen from its first bytes. Both run in threads of the
 //! calling process and stop when they are dropped.
 //!
-//! Parts: `listen` and `wake` hold the sockets, `scan` finds requests in what was read.
+//! Parts: `listen` and `wake` hold the sockets, `scan` finds requests in what was read, `replies`
+//! spells what is said to them.
 
 mod listen;
 mod null;
+mod replies;
 mod scan;
 mod scripted;
 mod wake;

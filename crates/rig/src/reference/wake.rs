@@ -1,8 +1,41 @@
-//! How a thread that waits for its sockets is told that there is something else to do.
+//! Threads of the servers: how they are started, and how one that waits for its sockets is told
+//! that there is something else to do.
 
+use crate::cpu::pin_current_thread;
+use crate::error::{Result, RigError};
+use nix::errno::Errno;
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Sender;
+use std::thread::{self, JoinHandle};
+
+/// Starts a thread of a server that pins itself, tells whether that was allowed, and then works.
+pub(super) fn spawn(
+    server: &'static str,
+    name: String,
+    cpus: Vec<usize>,
+    pinned: Sender<Result<()>>,
+    work: impl FnOnce() + Send + 'static,
+) -> Result<JoinHandle<()>> {
+    let run = move || {
+        // Who asks is gone only when another thread could not be started.
+        let _ = pinned.send(pin_current_thread(&cpus));
+        drop(pinned);
+        work();
+    };
+    let refused = |source| RigError::Io { doing: "start a thread of", what: server.into(), source };
+    thread::Builder::new().name(name).spawn(run).map_err(refused)
+}
+
+/// What the system said when a server was to wait for its sockets.
+pub(super) fn refused(server: &'static str) -> impl Fn(Errno) -> RigError {
+    move |e| RigError::Io {
+        doing: "wait for the connections of",
+        what: server.into(),
+        source: e.into(),
+    }
+}
 
 /// Wakes one thread, and tells it to end. The thread waits for the descriptor to become readable.
 #[derive(Debug)]

@@ -1,6 +1,6 @@
 //! Roles that these tests start as processes of their own, by running the test binary again.
 
-use cachedyno_rig::Guard;
+use cachedyno_rig::{Guard, guard_main};
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -12,9 +12,15 @@ pub(crate) fn role(role: &str) -> Command {
     command
 }
 
-/// A guard; the binary must have the role `role_guard`.
+#[test]
+#[ignore = "a role that other tests start as a process of its own"]
+fn role_guard() {
+    guard_main(std::io::stdin().lock()).unwrap();
+}
+
+/// A guard.
 pub(crate) fn guard() -> Guard {
-    Guard::start_as(role("role_guard")).unwrap()
+    Guard::start_as(role("common::role_guard")).unwrap()
 }
 
 /// Waits until `done`, for at most 15 seconds.

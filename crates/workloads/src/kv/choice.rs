@@ -1,11 +1,12 @@
 //! Which key an operation is about.
 
+use stats::SplitMix64;
 use std::sync::Arc;
 
 use super::permutation::Permutation;
 use super::ycsb;
 use super::zipf::Zipf;
-use super::{Distribution, Key, KvError, Random};
+use super::{Distribution, Key, KvError};
 
 /// Most keys that can be chosen from: as many as the twelve digits of usual names tell apart.
 pub const KEYS_MAX: u64 = 1_000_000_000_000;
@@ -116,7 +117,7 @@ impl KeyChoice {
 
     /// The key of operation `n`, drawn from that operation's numbers.
     #[inline]
-    pub fn pick(&self, random: &mut Random, n: u64) -> Key {
+    pub fn pick(&self, random: &mut SplitMix64, n: u64) -> Key {
         self.pick_with_newest(random, n, Key(self.keys - 1))
     }
 
@@ -125,7 +126,7 @@ impl KeyChoice {
     /// It matters to [`Distribution::Latest`], which chooses among the newest keys, as many as
     /// there were at first, and to [`Distribution::YcsbLatest`], which chooses among all keys.
     #[inline]
-    pub fn pick_with_newest(&self, random: &mut Random, n: u64, newest: Key) -> Key {
+    pub fn pick_with_newest(&self, random: &mut SplitMix64, n: u64, newest: Key) -> Key {
         Key(match &self.way {
             Way::Uniform => random.below(self.keys),
             Way::Among(keys) => keys[random.below(keys.len() as u64) as usize].0,
@@ -144,7 +145,7 @@ impl KeyChoice {
     }
 
     /// Draws until it is a key, which a third of the draws are at the worst.
-    fn bell(&self, random: &mut Random, mean: f64, deviation: f64) -> u64 {
+    fn bell(&self, random: &mut SplitMix64, mean: f64, deviation: f64) -> u64 {
         loop {
             let drawn = (mean + deviation * random.normal()).round();
             if (0.0..self.keys as f64).contains(&drawn) {
@@ -153,7 +154,7 @@ impl KeyChoice {
         }
     }
 
-    fn hot_or_not(&self, random: &mut Random, hot: u64, operations: f64) -> u64 {
+    fn hot_or_not(&self, random: &mut SplitMix64, hot: u64, operations: f64) -> u64 {
         if random.unit() < operations || hot == self.keys {
             random.below(hot)
         } else {

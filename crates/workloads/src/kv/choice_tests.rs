@@ -1,5 +1,6 @@
 use super::*;
 use crate::kv::counts::{assert_drawn, moments};
+use crate::kv::numbers;
 use proptest::prelude::*;
 
 fn choice(text: &str, keys: u64) -> KeyChoice {
@@ -8,7 +9,7 @@ fn choice(text: &str, keys: u64) -> KeyChoice {
 
 /// Keys of operations 0 to `draws` − 1, each from its own numbers, as an engine draws them.
 fn picks(choice: &KeyChoice, draws: u64) -> impl Iterator<Item = u64> {
-    (0..draws).map(|n| choice.pick(&mut Random::new(11, 0, n), n).0)
+    (0..draws).map(|n| choice.pick(&mut numbers(11, 0, n), n).0)
 }
 
 fn counts(choice: &KeyChoice, draws: u64) -> Vec<u64> {
@@ -122,7 +123,7 @@ fn the_newest_keys_are_the_hottest_of_latest() {
     let mut by_age = vec![0; 200];
     for n in 0..200_000 {
         let newest = 199 + n / 20;
-        let key = latest.pick_with_newest(&mut Random::new(2, 0, n), n, Key(newest));
+        let key = latest.pick_with_newest(&mut numbers(2, 0, n), n, Key(newest));
         by_age[(newest - key.0) as usize] += 1;
     }
     assert_drawn(&by_age, &zipf(200, 0.99), "latest");
@@ -134,7 +135,7 @@ fn the_newest_key_matters_to_the_latest_only() {
     for text in ["uniform", "zipf", "ycsb-zipfian", "gauss", "hot", "sequential"] {
         let choice = choice(text, 1_000);
         for n in 0..100 {
-            let random = || Random::new(5, 0, n);
+            let random = || numbers(5, 0, n);
             let other = choice.pick_with_newest(&mut random(), n, Key(5_000));
             assert_eq!(choice.pick(&mut random(), n), other, "{text}");
         }
@@ -154,7 +155,7 @@ proptest! {
         inserted in prop_oneof![Just(0), 0..=KEYS_MAX],
     ) {
         let choice = choice(text, keys);
-        let mut random = Random::new(1, 2, n);
+        let mut random = numbers(1, 2, n);
         for n in n..n.saturating_add(20) {
             prop_assert!(choice.pick(&mut random, n).0 < keys);
             let newest = Key(keys - 1 + inserted);
@@ -201,7 +202,7 @@ fn some_keys_only_are_chosen_each_as_often() {
     let choice = KeyChoice::among(&[Key(7), Key(3), Key(9)]).unwrap();
     let mut counts = [0_u64; 10];
     for n in 0..30_000 {
-        counts[choice.pick(&mut Random::new(5, 0, n), n).0 as usize] += 1;
+        counts[choice.pick(&mut numbers(5, 0, n), n).0 as usize] += 1;
     }
     assert_eq!(counts.iter().filter(|count| **count > 0).count(), 3);
     assert!([3, 7, 9].iter().all(|key| counts[*key].abs_diff(10_000) < 500), "{counts:?}");

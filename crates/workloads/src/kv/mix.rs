@@ -1,9 +1,10 @@
 //! Operations with weights, and which of them insert keys.
 
+use stats::SplitMix64;
 use std::fmt;
 use std::str::FromStr;
 
-use super::{KvError, Random};
+use super::KvError;
 
 /// Draws one of several things by weight.
 ///
@@ -45,7 +46,7 @@ impl Mix {
 
     /// One of the things, by its index.
     #[inline]
-    pub fn pick(&self, random: &mut Random) -> usize {
+    pub fn pick(&self, random: &mut SplitMix64) -> usize {
         // The upper half is the column, the lower half a place in it.
         let place = u128::from(random.next_u64()) * self.columns.len() as u128;
         let index = (place >> 64) as usize;

@@ -1,10 +1,11 @@
 use super::*;
 use crate::kv::counts::assert_drawn;
+use crate::kv::numbers;
 use proptest::prelude::*;
 
 fn counts(mix: &Mix, draws: u64) -> Vec<u64> {
     let mut counts = vec![0; mix.shares().len()];
-    (0..draws).for_each(|n| counts[mix.pick(&mut Random::new(3, 0, n))] += 1);
+    (0..draws).for_each(|n| counts[mix.pick(&mut numbers(3, 0, n))] += 1);
     counts
 }
 

@@ -1,7 +1,7 @@
 //! Key-value operations as a pure function of (seed, n): which operation, which key, how long its
 //! value is and what it consists of.
 //!
-//! - [`random`]: the numbers that choices are drawn from.
+//! - [`random`]: which numbers choices are drawn from.
 //! - [`names`]: how keys are named; `digits` writes their numbers, and `uuid` writes UUIDs.
 //! - [`distribution`]: which keys are asked for, as users spell it; [`choice`] draws them, with
 //!   `zipf`, `ycsb` and `permutation`.
@@ -39,7 +39,7 @@ pub use distribution::Distribution;
 pub use mix::{Inserts, Mix, Weights};
 pub use names::{KeyNames, UUID};
 pub use preset::Preset;
-pub use random::{Random, Stream};
+pub use random::{Stream, numbers};
 pub use sizes::Sizes;
 pub use user::JSON;
 pub use values::{ValueCheck, Values, values_of};

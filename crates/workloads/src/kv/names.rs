@@ -3,13 +3,13 @@
 
 use super::digits::write_over_zeros;
 use super::uuid::{UUID_BYTES, Uuids};
-use super::{Key, KvError, Random, Sizes};
+use super::{Key, KvError, Sizes, numbers};
 
 /// How names that are UUIDs are spelled where lengths of names are.
 pub const UUID: &str = "uuid";
 /// Digits where nothing else is asked for: those of redis-benchmark.
 const DIGITS: usize = 12;
-/// Stream of [`Random`] that lengths of names are drawn from.
+/// Stream of random numbers that lengths of names are drawn from.
 const STREAM: u64 = 0x6e61_6d65;
 
 /// How keys are named: a prefix, then the key's number padded with zeros, or a UUID.
@@ -80,7 +80,7 @@ impl KeyNames {
             )));
         }
         let longest = sizes.max().max(least) - prefix.len();
-        let seed = Random::new(seed, STREAM, 0).next_u64();
+        let seed = numbers(seed, STREAM, 0).next_u64();
         let drawn = sizes.fixed().is_none().then_some(Drawn { sizes, seed, least });
         Ok(Self::of_length(prefix, longest, drawn))
     }

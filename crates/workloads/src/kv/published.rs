@@ -5,7 +5,7 @@
 //! fits its keys by a generalised extreme value distribution; its values by a table of the lengths
 //! up to 14 bytes and a generalised Pareto distribution from 15 bytes on.
 
-use super::Random;
+use stats::SplitMix64;
 
 /// A published distribution of lengths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,7 +60,7 @@ impl Published {
     }
 
     /// A length.
-    pub(super) fn bytes(self, random: &mut Random) -> usize {
+    pub(super) fn bytes(self, random: &mut SplitMix64) -> usize {
         match self {
             Self::EtcValues => etc_value(random.unit()),
             Self::EtcKeys => etc_key(random.unit()),

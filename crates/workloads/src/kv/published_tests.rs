@@ -1,5 +1,6 @@
 use super::*;
 use crate::kv::counts::{assert_drawn, moments};
+use crate::kv::numbers;
 
 /// Shares of a distribution at the middles of so many equal parts.
 const PARTS: usize = 1_000_000;
@@ -10,7 +11,7 @@ fn parts() -> impl Iterator<Item = f64> {
 
 /// Lengths as they are drawn.
 fn draws(published: Published, count: u64) -> impl Iterator<Item = usize> {
-    let mut random = Random::new(12, 0, 0);
+    let mut random = numbers(12, 0, 0);
     (0..count).map(move |_| published.bytes(&mut random))
 }
 

@@ -4,7 +4,7 @@ use crate::kv::counts::{assert_drawn, moments};
 #[test]
 fn the_numbers_follow_from_seed_stream_and_operation() {
     let numbers = |seed, stream, n| {
-        let mut random = Random::new(seed, stream, n);
+        let mut random = numbers(seed, stream, n);
         [random.next_u64(), random.next_u64()]
     };
     assert_eq!(numbers(1, 2, 3), numbers(1, 2, 3));
@@ -20,7 +20,7 @@ fn the_numbers_follow_from_seed_stream_and_operation() {
 fn first_numbers_of_neighbouring_operations_are_spread() {
     for below in [1, 2, 3, 10, 97] {
         let mut counts = vec![0; below as usize];
-        (0..100_000).for_each(|n| counts[Random::new(9, 0, n).below(below) as usize] += 1);
+        (0..100_000).for_each(|n| counts[numbers(9, 0, n).below(below) as usize] += 1);
         let fair = vec![1.0 / below as f64; below as usize];
         assert_drawn(&counts, &fair, &format!("below {below}"));
     }
@@ -28,7 +28,7 @@ fn first_numbers_of_neighbouring_operations_are_spread() {
 
 #[test]
 fn large_bounds_are_reached_and_kept() {
-    let mut random = Random::new(4, 0, 0);
+    let mut random = numbers(4, 0, 0);
     let bound = u64::MAX - 5;
     let drawn: Vec<u64> = (0..1_000).map(|_| random.below(bound)).collect();
     assert!(drawn.iter().all(|n| *n < bound));
@@ -38,7 +38,7 @@ fn large_bounds_are_reached_and_kept() {
 
 #[test]
 fn unit_numbers_fill_the_range_and_normal_ones_have_their_moments() {
-    let mut random = Random::new(5, 0, 0);
+    let mut random = numbers(5, 0, 0);
     let units: Vec<f64> = (0..200_000).map(|_| random.unit()).collect();
     assert!(units.iter().all(|u| (0.0..1.0).contains(u)));
     let mut counts = [0; 50];

@@ -1,5 +1,6 @@
 //! How long values and names are.
 
+use stats::SplitMix64;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -7,11 +8,11 @@ use std::sync::Arc;
 use stats::units::{UnitError, parse_bytes};
 
 use super::published::Published;
-use super::{Key, KvError, Mix, Random};
+use super::{Key, KvError, Mix, numbers};
 
 /// Longest value, in bytes: the limit of Redis for a string, 512 MiB.
 const LIMIT: u64 = 512 << 20;
-/// Stream of [`Random`] that lengths are drawn from.
+/// Stream of random numbers that lengths are drawn from.
 const STREAM: u64 = 0x7369_7a65;
 
 /// Lengths in bytes, each a pure function of the seed and the key.
@@ -59,7 +60,7 @@ impl Sizes {
     pub fn bytes(&self, seed: u64, key: Key) -> usize {
         match &self.kind {
             Kind::Fixed(bytes) => *bytes,
-            other => other.draw(&mut Random::new(seed, STREAM, key.0)),
+            other => other.draw(&mut numbers(seed, STREAM, key.0)),
         }
     }
 
@@ -116,7 +117,7 @@ fn middle(least: usize, most: usize) -> f64 {
 }
 
 impl Kind {
-    fn draw(&self, random: &mut Random) -> usize {
+    fn draw(&self, random: &mut SplitMix64) -> usize {
         match self {
             Self::Fixed(bytes) => *bytes,
             Self::Range(least, most) => within(*least, *most, random),
@@ -129,7 +130,7 @@ impl Kind {
     }
 }
 
-fn within(least: usize, most: usize, random: &mut Random) -> usize {
+fn within(least: usize, most: usize, random: &mut SplitMix64) -> usize {
     least + random.below((most - least) as u64 + 1) as usize
 }
 

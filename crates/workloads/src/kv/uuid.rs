@@ -2,7 +2,9 @@
 //! construction: the last twelve digits are those of the key's number in decimal.
 
 use super::digits::write_over_zeros;
-use crate::values::{mix, mix_in, scatter};
+use stats::scatter;
+
+use crate::values::{mix, mix_in};
 
 /// Characters of a UUID.
 pub(super) const UUID_BYTES: usize = 36;

@@ -17,7 +17,9 @@ use std::sync::Arc;
 use super::user::{DRAWN_BYTES, USER_BYTES, USERNAME, user};
 use super::uuid::Uuids;
 use super::{JSON, KvError, Sizes};
-use crate::values::{ALPHABET, GOLDEN, STAMP, mix, scatter, value_into};
+use stats::{GOLDEN, scatter};
+
+use crate::values::{ALPHABET, STAMP, mix, value_into};
 
 /// Characters of the pool, a power of two; small enough to stay in a CPU's own cache.
 const POOL: usize = 1 << 17;

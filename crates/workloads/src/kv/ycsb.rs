@@ -18,7 +18,7 @@
 //! Constants and procedure: `ScrambledZipfianGenerator`, `SkewedLatestGenerator`,
 //! `ZipfianGenerator` and `Utils` of YCSB 0.17.
 
-use super::Random;
+use stats::SplitMix64;
 
 /// Ranks that the scrambled one draws from.
 const RANKS: f64 = 1e10;
@@ -50,7 +50,7 @@ impl Scrambled {
 
     /// The number of a record.
     #[inline]
-    pub(super) fn record(&self, random: &mut Random) -> u64 {
+    pub(super) fn record(&self, random: &mut SplitMix64) -> u64 {
         loop {
             let item = scattered(self.gray.rank(random.unit())) % (self.records + 1);
             if item < self.records {
@@ -74,7 +74,7 @@ impl Latest {
 
     /// The number of a record, when `newest` was inserted last.
     #[inline]
-    pub(super) fn record(&self, random: &mut Random, newest: u64) -> u64 {
+    pub(super) fn record(&self, random: &mut SplitMix64, newest: u64) -> u64 {
         let gray = Gray::new(newest as f64, zeta(newest), self.numerator);
         // Of two records at first, YCSB may go back beyond the first.
         newest.saturating_sub(gray.rank(random.unit()))

@@ -1,5 +1,6 @@
 use super::*;
 use crate::kv::counts::assert_drawn;
+use crate::kv::numbers;
 
 fn share(counts: &[u64], at: u64) -> f64 {
     counts[at as usize] as f64 / counts.iter().sum::<u64>() as f64
@@ -12,7 +13,7 @@ fn the_hottest_records_get_what_ycsb_gives_them() {
         let ycsb = Scrambled::new(records);
         let mut counts = vec![0_u64; records as usize];
         for n in 0..2_000_000 {
-            counts[ycsb.record(&mut Random::new(3, 0, n)) as usize] += 1;
+            counts[ycsb.record(&mut numbers(3, 0, n)) as usize] += 1;
         }
         // Ranks 0 and 1 lie where the hash puts them; below 0.1 % more is folded onto each.
         for (rank, zipf) in [(0, 1.0 / ZETA), (1, (SECOND - 1.0) / ZETA)] {
@@ -34,7 +35,7 @@ fn ranks_are_scattered_by_fnv_1a() {
     assert_eq!(scattered(0), 0xa8c7_f832_281a_39c5_u64.cast_signed().unsigned_abs());
     assert_ne!(scattered(1), scattered(2));
     let one = Scrambled::new(1);
-    assert!((0..1_000).all(|n| one.record(&mut Random::new(1, 0, n)) == 0));
+    assert!((0..1_000).all(|n| one.record(&mut numbers(1, 0, n)) == 0));
 }
 
 /// YCSB's `ZipfianGenerator`, line by line.
@@ -84,7 +85,7 @@ fn the_latest_records_are_those_of_ycsb_while_records_are_inserted() {
         // A twentieth are inserts; of few records many times as many as there were.
         for n in 0..100_000 {
             let newest = records - 1 + n / 20;
-            let random = || Random::new(7, records, n);
+            let random = || numbers(7, records, n);
             let expected = newest.saturating_sub(original.next(newest, random().unit()));
             let drawn = latest.record(&mut random(), newest);
             // Below that many, the rounding of zeta may shift a rank.
@@ -104,7 +105,7 @@ fn the_latest_of_many_records_get_what_ycsb_gives_them() {
         let latest = Latest::new(records);
         let mut counts = [0_u64; 6];
         for n in 0..1_000_000 {
-            let record = latest.record(&mut Random::new(5, 0, n), records - 1);
+            let record = latest.record(&mut numbers(5, 0, n), records - 1);
             counts[(records - 1 - record).min(5) as usize] += 1;
         }
         let rest = 1.0 - shares.iter().sum::<f64>();

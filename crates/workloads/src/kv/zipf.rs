@@ -9,7 +9,7 @@
 //! written as one function that is smooth in s, so that exponents near 1 lose no digits. Less
 //! than one draw in fifty is rejected.
 
-use super::Random;
+use stats::SplitMix64;
 
 /// Below this, the quotients are their first terms to the last digit.
 const SMALL: f64 = 1e-8;
@@ -43,7 +43,7 @@ impl Zipf {
 
     /// A rank.
     #[inline]
-    pub(super) fn rank(&self, random: &mut Random) -> u64 {
+    pub(super) fn rank(&self, random: &mut SplitMix64) -> u64 {
         loop {
             let u = self.to + random.unit() * (self.from - self.to);
             let x = inverse(u, self.exponent);

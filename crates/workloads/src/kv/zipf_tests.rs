@@ -1,5 +1,6 @@
 use super::*;
 use crate::kv::counts::{assert_drawn, bound, chi_square};
+use crate::kv::numbers;
 use std::time::{Duration, Instant};
 
 const EXPONENTS: [f64; 8] = [0.0, 0.3, 0.5, 0.99, 1.0, 1.2, 2.0, 5.0];
@@ -12,7 +13,7 @@ fn exact(count: usize, exponent: f64) -> Vec<f64> {
 
 fn draws(count: usize, exponent: f64, draws: u64, seed: u64) -> Vec<u64> {
     let (zipf, mut counts) = (Zipf::new(count as u64, exponent), vec![0; count]);
-    let mut random = Random::new(seed, 0, 0);
+    let mut random = numbers(seed, 0, 0);
     (0..draws).for_each(|_| counts[zipf.rank(&mut random) as usize] += 1);
     counts
 }
@@ -58,7 +59,7 @@ fn a_billion_ranks_are_as_fast_and_as_exact_as_ten() {
     let count = 1_000_000_000;
     for exponent in EXPONENTS {
         let begun = Instant::now();
-        let (zipf, mut random) = (Zipf::new(count, exponent), Random::new(8, 0, 0));
+        let (zipf, mut random) = (Zipf::new(count, exponent), numbers(8, 0, 0));
         // Ranks 0 to 9 one by one, then 10 to 99, 100 to 999, and so on.
         let mut counts = vec![0; 18];
         for _ in 0..500_000 {

@@ -4,28 +4,26 @@
 use ::archive::Writer;
 use clap::{Args, value_parser};
 use drivers::wire::Dialect;
-use lab::Setup;
 use model::plan::{Effort, KvOperation, PlannedTarget};
 use model::{
     Arrivals, Cell, Endpoint, Kv, Load, NetAddress, Phase, Plan, Scale, Stop, TargetChoice,
     Workload,
 };
-use rig::{Guard, Pinning};
+use rig::Pinning;
 use std::collections::BTreeMap;
 use std::fmt::Display;
-use std::path::PathBuf;
 use std::process::ExitCode;
 use workloads::kv::{Distribution, KEYS_MAX, KeyChoice, KeyNames, Preset, Sizes, Weights};
 
 use super::targets::{self, TlsFlags};
 use crate::alone::alone;
-use crate::args::{OWN_HELP, Printing, Records, Serve, duration_ns, timeout_ms};
+use crate::args::{Common, duration_ns, timeout_ms};
 use crate::commands::measuring;
 use crate::exit::CliError;
 use crate::ownerless;
 use crate::random::random;
 use crate::sense::{self, UNDER_WAY_MAX};
-use crate::{limits, secrets, serve};
+use crate::{limits, serve};
 
 /// Ratios of several targets within 3 % count as equal.
 const EQUIVALENCE_ZONE: f64 = 0.03;
@@ -105,33 +103,16 @@ pub(crate) struct KvFlags {
     /// evictions)
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(in crate::commands) sets: Vec<String>,
-    /// Read the password of a target from a file
-    #[arg(long = "password-file", value_name = "NAME=FILE")]
-    pub(in crate::commands) password_files: Vec<String>,
-    /// Allow existing stores that hold data, but for memcached; only what this run made is ever
-    /// removed
-    #[arg(long)]
-    pub(in crate::commands) allow_shared: bool,
-    /// Allow what may reach other people's data on existing servers: there is none on them
-    #[arg(long, long_help = OWN_HELP)]
-    pub(in crate::commands) i_own_this_server: bool,
     /// Seed of keys and values (default: drawn anew)
     #[arg(long)]
     pub(in crate::commands) seed: Option<u64>,
     /// Time after which an unanswered request counts as failed
     #[arg(long, value_name = "TIME", default_value = "5s")]
     pub(in crate::commands) timeout: String,
-    /// Directory for the data of private servers
-    #[arg(long, value_name = "DIR", default_value = ".")]
-    pub(in crate::commands) disk: PathBuf,
-    #[command(flatten)]
-    pub(in crate::commands) serve: Serve,
-    #[command(flatten)]
-    pub(in crate::commands) printing: Printing,
     #[command(flatten)]
     pub(in crate::commands) tls: TlsFlags,
     #[command(flatten)]
-    pub(in crate::commands) records: Records,
+    pub(in crate::commands) common: Common,
 }
 
 /// Lengths of a phase, and what clients do between.
@@ -158,39 +139,22 @@ impl KvFlags {
         Ok(choices)
     }
 
-    /// Places and credentials; starts the guard.
-    fn setup(&self, choices: &[TargetChoice]) -> Result<Setup, CliError> {
-        if !self.disk.is_dir() {
-            let disk = self.disk.display();
-            return Err(CliError::usage(format!("--disk `{disk}` is not a directory")));
-        }
-        Ok(Setup {
-            guard: Guard::start()?,
-            disk: self.disk.clone(),
-            pinning: Pinning::for_this_process(),
-            endpoints: secrets::endpoints(choices, &self.password_files)?,
-            allow_shared: self.allow_shared,
-            resumes: false,
-            i_own_this_server: self.i_own_this_server,
-        })
-    }
-
     /// Measures what is planned, with a record of its own.
     pub(in crate::commands) fn carry_out(
         &self,
         plan: Plan,
         choices: &[TargetChoice],
     ) -> Result<ExitCode, CliError> {
-        let served = serve::bind(&self.serve)?;
+        let served = serve::bind(&self.common.serve)?;
         // Before the guard starts, and servers: they inherit the limit.
         limits::allow("--clients", &plan)?;
-        let setup = self.setup(choices)?;
+        let setup = self.common.setup(choices, false)?;
         let _alone = alone(&setup.guard, &ownerless::disks(&setup))?;
-        let silent = self.printing.is_silent();
-        let mut header = measuring::header(plan, &setup, (&self.records.out, silent))?;
+        let silent = self.common.printing.is_silent();
+        let mut header = measuring::header(plan, &setup, (&self.common.records.out, silent))?;
         header.conditions.facts.extend(targets::doubts(choices));
-        let writer = Writer::create(&self.records.out, &header)?;
-        measuring::carry_out(header, Vec::new(), writer, &setup, self.printing, served)
+        let writer = Writer::create(&self.common.records.out, &header)?;
+        measuring::carry_out(header, Vec::new(), writer, &setup, self.common.printing, served)
     }
 
     /// A plan with a cell for each target; what is wrong shows before anything starts.
@@ -204,7 +168,7 @@ impl KvFlags {
         for choice in choices {
             let dialect = targets::dialect(choice)?;
             check(workload, dialect)?;
-            if choice.endpoint.is_some() && !self.i_own_this_server {
+            if choice.endpoint.is_some() && !self.common.i_own_this_server {
                 check_own_keys(workload, dialect)?;
             }
         }

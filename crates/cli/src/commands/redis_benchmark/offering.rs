@@ -10,7 +10,7 @@ use load::wire::pacer::{Arrivals, Stage};
 use load::wire::template::Template;
 use load::wire::{Moment, Offer, Operation, Outcome, Pacing, Think, Until, Work, run};
 use model::{ErrorClass, Failure};
-use workloads::kv::{Key, KeyChoice, KeyNames, Mix, Random, Sizes, Values};
+use workloads::kv::{Key, KeyChoice, KeyNames, Mix, Sizes, Values, numbers};
 
 use super::arguments::Options;
 use super::catalogue::{Common, TAG_BYTES, Test};
@@ -43,7 +43,7 @@ impl Stock {
 
     fn work(&mut self, options: &Options, test: &Test, site: &Site) -> Result<Work, String> {
         self.offered += 1;
-        let seed = Random::new(self.seed, 0, self.offered).next_u64();
+        let seed = numbers(self.seed, 0, self.offered).next_u64();
         let common = Common { data: &options.data, is_cluster: options.server.is_cluster, seed };
         let (segments, shape) = test.request(&common).map_err(|e| e.to_string())?;
         let names = KeyNames::with_digits("", TAG_BYTES, TAGS).map_err(|e| e.to_string())?;

@@ -24,9 +24,8 @@ mod worker;
 pub use settings::NullSettings;
 
 use super::listen::{Listen, Listener};
-use super::wake::Wake;
-use crate::cpu::pin_current_thread;
-use crate::error::{Result, RigError};
+use super::wake::{Wake, refused, spawn};
+use crate::error::Result;
 use answers::Answers;
 use mailbox::Mailbox;
 use nix::errno::Errno;
@@ -35,7 +34,7 @@ use settings::NAME;
 use std::io::{self, ErrorKind};
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{self, Sender};
+use std::sync::mpsc;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -70,31 +69,28 @@ impl NullServer {
         settings.check()?;
         let listener = Listener::bind(&settings.listen)?;
         let answers = Arc::new(Answers::new(settings));
-        let refused = |e: Errno| RigError::Io {
-            doing: "wait for the connections of",
-            what: NAME.into(),
-            source: e.into(),
-        };
+        let refused = refused(NAME);
         // From here on, dropping it ends the threads that run.
         let mut server = Self {
             address: listener.address().clone(),
-            accepting: Arc::new(Wake::new().map_err(refused)?),
+            accepting: Arc::new(Wake::new().map_err(&refused)?),
             connections: Arc::default(),
             mailboxes: Vec::new(),
             threads: Vec::new(),
         };
         let (pinned, told) = mpsc::channel();
         for number in 0..settings.threads {
-            let wake = Wake::new().map_err(refused)?;
+            let wake = Wake::new().map_err(&refused)?;
             let (sockets, requests) = (Mutex::default(), AtomicU64::new(0));
             let mailbox = Arc::new(Mailbox { wake, sockets, requests });
-            let worker = Worker::new(mailbox.clone(), answers.clone()).map_err(refused)?;
+            let worker = Worker::new(mailbox.clone(), answers.clone()).map_err(&refused)?;
             server.mailboxes.push(mailbox);
             let cpus = match settings.cpus.len() {
                 0 => Vec::new(),
                 cpus => vec![settings.cpus[number % cpus]],
             };
-            server.spawn(format!("null-{number}"), cpus, &pinned, move || worker.run())?;
+            let name = format!("null-{number}");
+            server.threads.push(spawn(NAME, name, cpus, pinned.clone(), move || worker.run())?);
         }
         let taker = Taker {
             listener,
@@ -102,32 +98,10 @@ impl NullServer {
             taken: server.connections.clone(),
             mailboxes: server.mailboxes.clone(),
         };
-        server.spawn("null-accept".into(), settings.cpus.clone(), &pinned, move || taker.run())?;
-        drop(pinned);
+        let (name, cpus) = ("null-accept".into(), settings.cpus.clone());
+        server.threads.push(spawn(NAME, name, cpus, pinned, move || taker.run())?);
         told.iter().collect::<Result<()>>()?;
         Ok(server)
-    }
-
-    /// Starts a thread that pins itself, tells whether that was allowed, and then works.
-    fn spawn(
-        &mut self,
-        name: String,
-        cpus: Vec<usize>,
-        pinned: &Sender<Result<()>>,
-        work: impl FnOnce() + Send + 'static,
-    ) -> Result<()> {
-        let pinned = pinned.clone();
-        let run = move || {
-            // Who asks is gone only when another thread could not be started.
-            let _ = pinned.send(pin_current_thread(&cpus));
-            drop(pinned);
-            work();
-        };
-        let started = thread::Builder::new().name(name).spawn(run);
-        let refused =
-            |source| RigError::Io { doing: "start a thread of", what: NAME.into(), source };
-        self.threads.push(started.map_err(refused)?);
-        Ok(())
     }
 
     /// Where it listens: with the port that was free.

@@ -8,18 +8,9 @@ mod memcached;
 mod parts;
 mod resp;
 
-pub(super) use parts::{Broken, Found, Parts, number};
+pub(super) use parts::{Broken, Found, Parts, Protocol, Request, number};
 
 use parts::LINE_BYTES_MAX;
-
-/// What a connection speaks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Protocol {
-    /// Arrays of bulk strings, or words on a line (inline commands).
-    Resp,
-    /// Memcached's text protocol with its meta commands.
-    Memcached,
-}
 
 /// Words with which a request of memcached's text protocol can begin. They are told from inline
 /// commands of RESP by their being in lower case, as memcached wants them.

@@ -9,6 +9,15 @@ pub(super) const VALUE_BYTES_MAX: usize = 512 << 20;
 /// Most words of a request.
 pub(super) const WORDS_MAX: usize = 1 << 20;
 
+/// What a connection speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Protocol {
+    /// Arrays of bulk strings, or words on a line (inline commands).
+    Resp,
+    /// Memcached's text protocol with its meta commands.
+    Memcached,
+}
+
 /// The places of one request in the scanned bytes; kept and filled again, so that scanning
 /// allocates nothing.
 #[derive(Debug, Default)]
@@ -25,28 +34,54 @@ impl Parts {
     }
 
     /// A word by its number, the command being 0; empty where there is none.
-    pub(crate) fn word<'a>(&self, bytes: &'a [u8], number: usize) -> &'a [u8] {
+    pub(super) fn word<'a>(&self, bytes: &'a [u8], number: usize) -> &'a [u8] {
         self.words.get(number).map_or(&[], |range| &bytes[range.clone()])
-    }
-
-    /// The words from this number on.
-    pub(crate) fn words<'a>(
-        &'a self,
-        bytes: &'a [u8],
-        from: usize,
-    ) -> impl ExactSizeIterator<Item = &'a [u8]> {
-        let ranges = self.words.get(from..).unwrap_or_default();
-        ranges.iter().map(|range| &bytes[range.clone()])
-    }
-
-    /// The data block.
-    pub(crate) fn data<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
-        &bytes[self.data.clone()]
     }
 
     pub(super) fn clear(&mut self) {
         self.words.clear();
         self.data = 0..0;
+    }
+}
+
+/// One request with its words.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Request<'a> {
+    pub(crate) protocol: Protocol,
+    pub(crate) bytes: &'a [u8],
+    pub(crate) parts: &'a Parts,
+}
+
+impl<'a> Request<'a> {
+    /// How many words.
+    pub(crate) fn len(self) -> usize {
+        self.parts.len()
+    }
+
+    /// A word by its number, the command being 0; empty where there is none.
+    pub(crate) fn word(self, number: usize) -> &'a [u8] {
+        self.parts.word(self.bytes, number)
+    }
+
+    /// The words from this number on.
+    pub(crate) fn words(self, from: usize) -> impl ExactSizeIterator<Item = &'a [u8]> {
+        let ranges = self.parts.words.get(from..).unwrap_or_default();
+        ranges.iter().map(move |range| &self.bytes[range.clone()])
+    }
+
+    /// Whether a word is this one, in any case.
+    pub(crate) fn is(self, number: usize, name: &[u8]) -> bool {
+        self.word(number).eq_ignore_ascii_case(name)
+    }
+
+    /// The key that a reply would be about.
+    pub(crate) fn key(self) -> &'a [u8] {
+        self.word(1)
+    }
+
+    /// The data block.
+    pub(crate) fn data(self) -> &'a [u8] {
+        &self.bytes[self.parts.data.clone()]
     }
 }
 

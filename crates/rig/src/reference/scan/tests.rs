@@ -6,7 +6,7 @@ fn whole(protocol: Protocol, bytes: &[u8]) -> (Vec<&[u8]>, &[u8]) {
     let mut parts = Parts::default();
     assert_eq!(request(protocol, bytes, &mut parts), Ok(Found::Whole { used: bytes.len() }));
     let words = (0..parts.len()).map(|n| parts.word(bytes, n)).collect();
-    (words, parts.data(bytes))
+    (words, &bytes[parts.data.clone()])
 }
 
 fn broken(protocol: Protocol, bytes: &[u8]) -> &'static str {

@@ -15,7 +15,6 @@
 mod connection;
 mod engine;
 mod parse;
-mod random;
 mod record;
 mod requests;
 mod schedule;
@@ -29,16 +28,15 @@ pub use script::{ConnectionStall, Drip, Fault, Script, Service, Stall};
 pub use settings::ScriptedSettings;
 
 use super::listen::{Listen, Listener};
-use super::wake::Wake;
-use crate::cpu::{allowed_by_the_system, cpu_set, pin_current_thread};
-use crate::error::{Result, RigError};
+use super::wake::{Wake, refused, spawn};
+use crate::cpu::{allowed_by_the_system, cpu_set};
+use crate::error::Result;
 use engine::Engine;
-use nix::errno::Errno;
 use record::Record;
 use stats::Histogram;
 use std::sync::mpsc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::{self, JoinHandle};
+use std::thread::JoinHandle;
 
 /// Name of this server in errors.
 const NAME: &str = "scripted-server";
@@ -58,30 +56,17 @@ impl ScriptedServer {
     pub fn start(settings: &ScriptedSettings) -> Result<Self> {
         cpu_set(&settings.cpus, &allowed_by_the_system())?;
         let listener = Listener::bind(&settings.listen)?;
-        let refused = |e: Errno| RigError::Io {
-            doing: "wait for the connections of",
-            what: NAME.into(),
-            source: e.into(),
-        };
+        let refused = refused(NAME);
         let address = listener.address().clone();
-        let wake = Arc::new(Wake::new().map_err(refused)?);
+        let wake = Arc::new(Wake::new().map_err(&refused)?);
         let record = Arc::new(Mutex::new(Record::new(settings.log)));
         let engine = Engine::new(settings, listener, wake.clone(), record.clone());
         let engine = engine.map_err(refused)?;
         let (pinned, told) = mpsc::channel();
         let cpus = settings.cpus.clone();
-        let run = move || {
-            // Who asks waits for this.
-            let _ = pinned.send(pin_current_thread(&cpus));
-            drop(pinned);
-            engine.run();
-        };
-        let started = thread::Builder::new().name("scripted".into()).spawn(run);
-        let refused =
-            |source| RigError::Io { doing: "start a thread of", what: NAME.into(), source };
         // From here on, dropping it ends the thread.
-        let thread = Some(started.map_err(refused)?);
-        let server = Self { address, wake, record, thread };
+        let thread = spawn(NAME, "scripted".into(), cpus, pinned, move || engine.run())?;
+        let server = Self { address, wake, record, thread: Some(thread) };
         told.iter().collect::<Result<()>>()?;
         Ok(server)
     }

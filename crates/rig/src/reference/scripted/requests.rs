@@ -4,9 +4,10 @@ use super::connection::{Connection, State};
 use super::engine::{Action, Engine, Outcome, arrival_ns, now_ns};
 use super::record::{Stamp, Tally};
 use super::script::Fault;
-use super::store::{Request, Spoil};
+use super::store::Spoil;
 use crate::reference::listen::Socket;
-use crate::reference::scan::{self, Broken, Found, Protocol};
+use crate::reference::replies::refuse;
+use crate::reference::scan::{self, Found, Protocol, Request};
 use std::io::{ErrorKind, Write};
 use std::mem;
 use std::net::Shutdown;
@@ -129,7 +130,9 @@ impl Engine {
                     connection.state = State::Ending;
                     connection.waiting += 1;
                     let at_ns = connection.due_ns.max(received_ns);
-                    let outcome = Outcome::Bytes(refusal(protocol, broken));
+                    let mut refusal = Vec::new();
+                    refuse(protocol, broken, &mut refusal);
+                    let outcome = Outcome::Bytes(refusal);
                     self.decide(at_ns, Action::Answer { connection: number, outcome });
                 }
             }
@@ -170,10 +173,9 @@ impl Engine {
     /// Whether a fault with a share may happen to this request, the next one.
     fn may_fail(&mut self, request: Request) -> bool {
         self.admitted += 1;
-        let command = request.parts.word(request.bytes, 0);
         let on = self.script.faults_on.as_ref();
         self.admitted > self.script.faults_after
-            && on.is_none_or(|name| command.eq_ignore_ascii_case(name.as_bytes()))
+            && on.is_none_or(|name| request.is(0, name.as_bytes()))
     }
 
     /// Carries a request out, rightly or with a fault; `None` when it gets no reply.
@@ -230,15 +232,6 @@ impl Engine {
     }
 }
 
-/// The last words to a client whose bytes are no request.
-fn refusal(protocol: Protocol, Broken(expected): Broken) -> Vec<u8> {
-    let begin = match protocol {
-        Protocol::Resp => "-ERR Protocol error",
-        Protocol::Memcached => "CLIENT_ERROR bad command line format",
-    };
-    format!("{begin}: expected {expected}\r\n").into_bytes()
-}
-
 fn error(protocol: Protocol, text: &str) -> Vec<u8> {
     match protocol {
         Protocol::Resp => format!("-{text}\r\n").into_bytes(),
@@ -250,7 +243,7 @@ fn gigantic(request: Request) -> Vec<u8> {
     match request.protocol {
         Protocol::Resp => format!("${GIGANTIC}\r\n{GIGANTIC_BEGINS}").into_bytes(),
         Protocol::Memcached => {
-            let head = if request.parts.word(request.bytes, 0) == b"mg" { "VA" } else { "VALUE" };
+            let head = if request.word(0) == b"mg" { "VA" } else { "VALUE" };
             let mut bytes = format!("{head} ").into_bytes();
             if head == "VALUE" {
                 bytes.extend_from_slice(request.key());

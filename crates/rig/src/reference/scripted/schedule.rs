@@ -3,18 +3,23 @@
 //! `due = max(arrival, end of the request before) + service`, with as many ends as there are
 //! servers, moved back by stalls. It knows no clock: equal arrivals give equal replies.
 
-use super::random::Random;
 use super::script::{Fault, Script, Service, Stall};
+use stats::SplitMix64;
 
 /// What the random numbers are for.
 const SERVICES: u64 = 1;
 const FAULTS: u64 = 2;
 
+/// The numbers for one of several independent purposes under the same seed.
+fn numbers(seed: u64, purpose: u64) -> SplitMix64 {
+    SplitMix64::new(SplitMix64::new(seed ^ purpose.wrapping_mul(0xd1b5_4a32_d192_ed03)).next_u64())
+}
+
 /// The queue of a scripted server. Times are nanoseconds of any one clock.
 #[derive(Clone, Debug)]
 pub(super) struct Schedule {
     service: Service,
-    random: Random,
+    random: SplitMix64,
     /// When each server has finished what it has.
     free_ns: Vec<u64>,
     /// Least time between two replies, and when the last one leaves.
@@ -27,7 +32,7 @@ impl Schedule {
     pub(super) fn new(script: &Script) -> Self {
         Self {
             service: script.service,
-            random: Random::new(script.seed, SERVICES),
+            random: numbers(script.seed, SERVICES),
             free_ns: vec![0; script.servers.max(1)],
             gap_ns: script.rate_per_s.map_or(0, |rate| (1e9 / rate).round() as u64),
             left_ns: 0,
@@ -64,7 +69,7 @@ impl Schedule {
             Service::Constant { ns } => ns,
             Service::Exponential { mean_ns } => self.random.exponential(mean_ns as f64) as u64,
             Service::Bimodal { fast_ns, slow_ns, slow_share } => {
-                if self.random.unit() < slow_share { slow_ns } else { fast_ns }
+                if self.random.open_unit() < slow_share { slow_ns } else { fast_ns }
             }
         }
     }
@@ -126,7 +131,7 @@ impl Calendar {
 /// Which fault happens to which request.
 #[derive(Clone, Debug)]
 pub(super) struct Dice {
-    random: Random,
+    random: SplitMix64,
     /// Faults by the upper end of their share.
     faults: Vec<(Fault, f64)>,
 }
@@ -139,7 +144,7 @@ impl Dice {
             (fault.clone(), end)
         };
         let faults = script.faults.iter().map(upper).collect();
-        Self { random: Random::new(script.seed, FAULTS), faults }
+        Self { random: numbers(script.seed, FAULTS), faults }
     }
 
     /// The fault of the next request; mostly none.
@@ -147,7 +152,7 @@ impl Dice {
         if self.faults.is_empty() {
             return None;
         }
-        let drawn = self.random.unit();
+        let drawn = self.random.open_unit();
         self.faults.iter().find(|(_, end)| drawn < *end).map(|(fault, _)| fault)
     }
 }

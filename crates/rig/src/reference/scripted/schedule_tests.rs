@@ -12,7 +12,7 @@ fn script(text: &str) -> Script {
 
 /// Arrivals at this mean rate a second, from 1 s on.
 fn poisson(rate: f64, count: usize) -> Vec<u64> {
-    let mut random = Random::new(11, 99);
+    let mut random = numbers(11, 99);
     let mut at_ns = SECOND as f64;
     let next = |_| {
         at_ns += random.exponential(1e9 / rate);

@@ -1,9 +1,10 @@
-//! Answers of memcached's text protocol and of its meta commands
-//! (<https://github.com/memcached/memcached/blob/master/doc/protocol.txt>).
+//! Answers of memcached's text protocol and of its meta commands.
 
-use super::ready::{Ready, push_number};
+use super::ready::Ready;
 use crate::reference::null::commands::Commands;
-use crate::reference::scan::Parts;
+use crate::reference::replies::text::{self, Item, flag};
+use crate::reference::scan::Request;
+use stats::append_number;
 use std::ops::ControlFlow;
 
 /// How the commands of a group are answered.
@@ -52,11 +53,13 @@ pub(super) const COMMANDS: [(Answer, &str); 18] = [
     (Answer::Quit, "quit"),
 ];
 
+/// The number of every value, which clients send back unchanged.
+const UNIQUE: u64 = 1;
+
 /// One request and where its answer goes.
 struct Asked<'a> {
     answers: &'a Ready,
-    bytes: &'a [u8],
-    parts: &'a Parts,
+    request: Request<'a>,
     out: &'a mut Vec<u8>,
 }
 
@@ -66,12 +69,11 @@ struct Asked<'a> {
 pub(super) fn answer(
     commands: &Commands<Answer>,
     answers: &Ready,
-    bytes: &[u8],
-    parts: &Parts,
+    request: Request<'_>,
     out: &mut Vec<u8>,
 ) -> ControlFlow<()> {
-    let mut asked = Asked { answers, bytes, parts, out };
-    match commands.find(parts.word(bytes, 0)) {
+    let mut asked = Asked { answers, request, out };
+    match commands.find(request.word(0)) {
         Some(Answer::Quit) => return ControlFlow::Break(()),
         Some(answer) => asked.answer(answer),
         None => asked.say("ERROR\r\n"),
@@ -79,7 +81,7 @@ pub(super) fn answer(
     ControlFlow::Continue(())
 }
 
-impl<'a> Asked<'a> {
+impl Asked<'_> {
     fn answer(&mut self, answer: Answer) {
         match answer {
             Answer::Get { from, unique } => self.get(from, unique),
@@ -122,17 +124,13 @@ impl<'a> Asked<'a> {
         }
     }
 
-    fn word(&self, number: usize) -> &'a [u8] {
-        self.parts.word(self.bytes, number)
-    }
-
     fn say(&mut self, text: &str) {
         self.out.extend_from_slice(text.as_bytes());
     }
 
     /// Says it, unless the client has asked for no reply.
     fn say_unless_quiet(&mut self, text: &str) {
-        if self.word(self.parts.len() - 1) != b"noreply" {
+        if self.request.word(self.request.len() - 1) != b"noreply" {
             self.say(text);
         }
     }
@@ -140,7 +138,7 @@ impl<'a> Asked<'a> {
     /// Whether the key, the word after the command, is there.
     fn there(&self) -> bool {
         match &self.answers.memory {
-            Some(memory) => memory.get(self.word(1), |_, _| ()).is_some(),
+            Some(memory) => memory.get(self.request.word(1), |_, _| ()).is_some(),
             None => !self.answers.miss,
         }
     }
@@ -148,18 +146,18 @@ impl<'a> Asked<'a> {
     /// Keeps the data, with its flags, where values are remembered.
     fn keep(&mut self) {
         let Some(memory) = &self.answers.memory else { return };
-        let flags = match self.word(0) {
-            b"ms" => self.flag(3, b'F').unwrap_or_default(),
-            _ => self.word(2),
+        let flags = match self.request.word(0) {
+            b"ms" => flag(self.request, 3, b'F').unwrap_or_default(),
+            _ => self.request.word(2),
         };
         let flags = std::str::from_utf8(flags).ok().and_then(|text| text.parse().ok());
-        memory.set(self.word(1), flags.unwrap_or(0), self.parts.data(self.bytes));
+        memory.set(self.request.word(1), flags.unwrap_or(0), self.request.data());
     }
 
     /// Forgets the key; whether it was there.
     fn forget(&mut self) -> bool {
         match &self.answers.memory {
-            Some(memory) => memory.remove(self.word(1)),
+            Some(memory) => memory.remove(self.request.word(1)),
             None => !self.answers.miss,
         }
     }
@@ -167,16 +165,17 @@ impl<'a> Asked<'a> {
     #[inline]
     fn get(&mut self, from: usize, unique: bool) {
         let (answers, out) = (self.answers, &mut *self.out);
-        for key in self.parts.words(self.bytes, from) {
+        let unique = unique.then_some(UNIQUE);
+        for key in self.request.words(from) {
             if let Some(memory) = &answers.memory {
                 memory.get(key, |flags, bytes| {
-                    name(out, key);
-                    value(out, flags, bytes, unique);
+                    text::name(out, key);
+                    text::value(out, flags, bytes, unique);
                 });
             } else if !answers.miss {
-                name(out, key);
-                if unique {
-                    value(out, 0, &answers.value, true);
+                text::name(out, key);
+                if unique.is_some() {
+                    text::value(out, 0, &answers.value, unique);
                 } else {
                     out.extend_from_slice(&answers.text);
                 }
@@ -186,7 +185,7 @@ impl<'a> Asked<'a> {
     }
 
     fn stats(&mut self) {
-        let settings = matches!(self.word(1), b"settings");
+        let settings = matches!(self.request.word(1), b"settings");
         let lines: &[&str] = if settings {
             &["STAT maxbytes 0\r\n", "STAT evictions off\r\n"]
         } else {
@@ -198,27 +197,21 @@ impl<'a> Asked<'a> {
                 "STAT limit_maxbytes 0\r\n",
             ]
         };
-        let plain = self.parts.len() < 2 || settings;
+        let plain = self.request.len() < 2 || settings;
         lines.iter().filter(|_| plain).for_each(|line| self.say(line));
         self.say("END\r\n");
     }
 
-    /// What a meta flag says, from the word on with which flags begin; `None` without that flag.
-    fn flag(&self, from: usize, flag: u8) -> Option<&'a [u8]> {
-        let mut flags = self.parts.words(self.bytes, from);
-        flags.find_map(|word| word.strip_prefix(&[flag]))
-    }
-
     fn meta_get(&mut self) {
-        let wants_value = self.flag(2, b'v').is_some();
-        let (answers, key) = (self.answers, self.word(1));
+        let wants_value = flag(self.request, 2, b'v').is_some();
+        let (answers, key) = (self.answers, self.request.word(1));
         let found = if let Some(memory) = &answers.memory {
             memory.get(key, |flags, value| self.meta_value(flags, value, wants_value))
         } else {
             (!answers.miss).then(|| self.meta_value(0, &answers.value, wants_value))
         };
         // A quiet request is answered only when the key is there.
-        if found.is_none() && self.flag(2, b'q').is_none() {
+        if found.is_none() && flag(self.request, 2, b'q').is_none() {
             self.say("EN\r\n");
         }
     }
@@ -226,22 +219,21 @@ impl<'a> Asked<'a> {
     fn meta_value(&mut self, flags: u32, value: &[u8], wants_value: bool) {
         if wants_value {
             self.say("VA ");
-            push_number(self.out, value.len());
+            append_number(self.out, value.len() as u64);
         } else {
             self.say("HD");
         }
-        self.meta_flags(2, flags, value.len());
+        text::meta_flags(self.out, self.request, 2, Some(item(flags, value.len())));
         if wants_value {
-            self.out.extend_from_slice(value);
-            self.say("\r\n");
+            text::data(self.out, value);
         }
     }
 
     fn meta_count(&mut self) {
-        let loud = self.flag(2, b'q').is_none();
-        if self.there() && self.flag(2, b'v').is_some() && loud {
+        let loud = flag(self.request, 2, b'q').is_none();
+        if self.there() && flag(self.request, 2, b'v').is_some() && loud {
             self.say("VA 1");
-            self.meta_flags(2, 0, 1);
+            text::meta_flags(self.out, self.request, 2, Some(item(0, 1)));
             self.say("1\r\n");
         } else {
             self.meta(if self.there() { "HD" } else { "NF" }, 2);
@@ -250,57 +242,11 @@ impl<'a> Asked<'a> {
 
     /// A code with the flags that are sent back, unless the request is a quiet one.
     fn meta(&mut self, code: &str, from: usize) {
-        if self.flag(from, b'q').is_none() {
-            self.say(code);
-            self.meta_flags(from, 0, 0);
-        }
-    }
-
-    /// Sends back what each flag asks for, and ends the line.
-    fn meta_flags(&mut self, from: usize, client_flags: u32, length: usize) {
-        let key = self.word(1);
-        for word in self.parts.words(self.bytes, from) {
-            let number = match word.first() {
-                Some(b'O') => {
-                    self.out.push(b' ');
-                    self.out.extend_from_slice(word);
-                    continue;
-                }
-                Some(b'k') => {
-                    self.say(" k");
-                    self.out.extend_from_slice(key);
-                    continue;
-                }
-                Some(b't') => {
-                    self.say(" t-1");
-                    continue;
-                }
-                Some(b'f') => client_flags as usize,
-                Some(b's') => length,
-                Some(b'c') => 1,
-                Some(b'h' | b'l') => 0,
-                _ => continue,
-            };
-            self.out.extend_from_slice(&[b' ', word[0]]);
-            push_number(self.out, number);
-        }
-        self.say("\r\n");
+        text::meta(self.out, code, self.request, from, Some(item(0, 0)));
     }
 }
 
-/// Appends the beginning of a value's answer.
-fn name(out: &mut Vec<u8>, key: &[u8]) {
-    out.extend_from_slice(b"VALUE ");
-    out.extend_from_slice(key);
-}
-
-/// Appends what follows the key in a value's answer: flags, length, perhaps a unique number, data.
-pub(super) fn value(out: &mut Vec<u8>, flags: u32, bytes: &[u8], unique: bool) {
-    out.push(b' ');
-    push_number(out, flags as usize);
-    out.push(b' ');
-    push_number(out, bytes.len());
-    out.extend_from_slice(if unique { b" 1\r\n" } else { b"\r\n" });
-    out.extend_from_slice(bytes);
-    out.extend_from_slice(b"\r\n");
+/// What is told of a value besides its data.
+fn item(flags: u32, length: usize) -> Item {
+    Item { flags, length, unique: UNIQUE }
 }

@@ -7,7 +7,10 @@ mod resp;
 use super::commands::Commands;
 use super::memory::Memory;
 use super::settings::NullSettings;
-use crate::reference::scan::{self, Broken, Found, Parts, Protocol};
+use crate::reference::replies::refuse;
+use crate::reference::replies::resp::Resp;
+use crate::reference::replies::text;
+use crate::reference::scan::{self, Found, Parts, Protocol, Request};
 use ready::Ready;
 
 /// Answers of one turn are at most this long, but for the last of them; the rest waits.
@@ -50,8 +53,8 @@ impl Answers {
     pub(super) fn new(settings: &NullSettings) -> Self {
         let value = vec![FILLING; settings.value_bytes];
         let (mut bulk, mut text) = (Vec::new(), Vec::new());
-        resp::bulk(&mut bulk, &value);
-        memcached::value(&mut text, 0, &value, false);
+        Resp { out: &mut bulk, is_3: false }.bulk(&value);
+        text::value(&mut text, 0, &value, None);
         let memory = (settings.remember > 0).then(|| Memory::new(settings.remember));
         Self {
             resp: Commands::new(&resp::COMMANDS),
@@ -97,13 +100,14 @@ impl Answers {
                 continue;
             }
             batch.requests += 1;
+            let request = Request { protocol, bytes: rest, parts };
             let then = match protocol {
                 Protocol::Resp => {
                     let resp3 = &mut speech.resp3;
-                    resp::answer(&self.resp, &self.ready, resp3, rest, parts, out)
+                    resp::answer(&self.resp, &self.ready, resp3, request, out)
                 }
                 Protocol::Memcached => {
-                    memcached::answer(&self.memcached, &self.ready, rest, parts, out)
+                    memcached::answer(&self.memcached, &self.ready, request, out)
                 }
             };
             if then.is_break() {
@@ -112,17 +116,6 @@ impl Answers {
             }
         }
         batch
-    }
-}
-
-/// The last words to a client whose bytes are no request.
-fn refuse(protocol: Protocol, Broken(expected): Broken, out: &mut Vec<u8>) {
-    let (before, after) = match protocol {
-        Protocol::Resp => ("-ERR Protocol error: expected ", "\r\n"),
-        Protocol::Memcached => ("CLIENT_ERROR bad command line format: expected ", "\r\n"),
-    };
-    for text in [before, expected, after] {
-        out.extend_from_slice(text.as_bytes());
     }
 }
 

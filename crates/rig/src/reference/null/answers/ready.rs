@@ -15,18 +15,3 @@ pub(super) struct Ready {
     pub(super) miss: bool,
     pub(super) memory: Option<Memory>,
 }
-
-/// Appends a number in decimal digits.
-pub(super) fn push_number(out: &mut Vec<u8>, mut number: usize) {
-    let mut digits = [0; 20];
-    let mut at = digits.len();
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (number % 10) as u8;
-        number /= 10;
-        if number == 0 {
-            break;
-        }
-    }
-    out.extend_from_slice(&digits[at..]);
-}

@@ -1,7 +1,9 @@
 //! The commands of memcached that a scripted server knows: its text protocol and meta get, set and
 //! delete.
 
-use super::{Reply, Request, Store, integer};
+use super::{Item, Reply, Store, integer, spoiled};
+use crate::reference::replies::text::{self, flag};
+use crate::reference::scan::Request;
 
 impl Store {
     pub(super) fn memcached(&mut self, request: Request, reply: &mut Reply) {
@@ -16,7 +18,8 @@ impl Store {
             b"ms" => return self.meta_set(request, reply),
             b"md" => {
                 let there = self.items.remove(key).is_some();
-                return meta(if there { "HD" } else { "NF" }, request, 2, reply);
+                let code = if there { "HD" } else { "NF" };
+                return text::meta(&mut reply.bytes, code, request, 2, None);
             }
             b"mn" => return reply.say("MN\r\n"),
             b"version" => return reply.say("VERSION 0.0.0-scripted\r\n"),
@@ -37,7 +40,7 @@ impl Store {
             b"verbosity" => "OK\r\n".into(),
             _ => "ERROR\r\n".into(),
         };
-        if request.word(request.parts.len() - 1) != b"noreply" {
+        if request.word(request.len() - 1) != b"noreply" {
             reply.say(&said);
         }
     }
@@ -45,21 +48,17 @@ impl Store {
     fn get_all(&self, request: Request, from: usize, unique: bool, reply: &mut Reply) {
         for key in request.words(from) {
             let Some(item) = self.get(key) else { continue };
-            let value = reply.spoiled(&item.value);
-            reply.say("VALUE ");
-            reply.bytes.extend_from_slice(key);
-            reply.say(&format!(" {} {}", item.flags, value.len()));
-            if unique {
-                reply.say(&format!(" {}", item.unique));
-            }
-            data(reply, &value);
+            let value = spoiled(&mut reply.spoil, &item.value);
+            text::name(&mut reply.bytes, key);
+            let unique = unique.then_some(item.unique);
+            text::value(&mut reply.bytes, item.flags, &value, unique);
         }
         reply.say("END\r\n");
     }
 
     /// A storage command; what is said to it.
     fn store(&mut self, request: Request) -> String {
-        let (key, data) = (request.key(), request.parts.data(request.bytes));
+        let (key, data) = (request.key(), request.data());
         let flags = flags(request.word(2));
         let old = self.get(key);
         let joined = match (request.word(0), old) {
@@ -93,7 +92,7 @@ impl Store {
     }
 
     fn stats(&self, request: Request, reply: &mut Reply) {
-        if request.parts.len() < 2 {
+        if request.len() < 2 {
             reply.say("STAT version 0.0.0-scripted\r\n");
             reply.say(&format!("STAT curr_items {}\r\n", self.items.len()));
         }
@@ -101,71 +100,34 @@ impl Store {
     }
 
     fn meta_get(&self, request: Request, reply: &mut Reply) {
-        let has = |flag: u8| request.words(2).any(|word| word.starts_with(&[flag]));
         let Some(item) = self.get(request.key()) else {
-            if !has(b'q') {
+            if flag(request, 2, b'q').is_none() {
                 reply.say("EN\r\n");
             }
             return;
         };
-        if !has(b'v') {
+        if flag(request, 2, b'v').is_none() {
             reply.say("HD");
-            meta_flags(request, 2, Some((item.flags, item.value.len(), item.unique)), reply);
-            return;
+            return text::meta_flags(&mut reply.bytes, request, 2, Some(told(item, &item.value)));
         }
-        let value = reply.spoiled(&item.value);
+        let value = spoiled(&mut reply.spoil, &item.value);
         reply.say(&format!("VA {}", value.len()));
-        meta_flags(request, 2, Some((item.flags, value.len(), item.unique)), reply);
-        reply.bytes.extend_from_slice(&value);
-        reply.say("\r\n");
+        text::meta_flags(&mut reply.bytes, request, 2, Some(told(item, &value)));
+        text::data(&mut reply.bytes, &value);
     }
 
     fn meta_set(&mut self, request: Request, reply: &mut Reply) {
-        let client_flags = request.words(3).find_map(|word| word.strip_prefix(b"F"));
-        let data = request.parts.data(request.bytes);
-        self.set(request.key(), data, client_flags.map_or(0, flags));
-        meta("HD", request, 3, reply);
+        let client_flags = flag(request, 3, b'F');
+        self.set(request.key(), request.data(), client_flags.map_or(0, flags));
+        text::meta(&mut reply.bytes, "HD", request, 3, None);
     }
+}
+
+/// What is told of an item that is sent with that value.
+fn told(item: &Item, value: &[u8]) -> text::Item {
+    text::Item { flags: item.flags, length: value.len(), unique: item.unique }
 }
 
 fn flags(word: &[u8]) -> u32 {
     integer(word).and_then(|flags| flags.try_into().ok()).unwrap_or(0)
-}
-
-/// The end of a value's line, and its data.
-fn data(reply: &mut Reply, value: &[u8]) {
-    reply.say("\r\n");
-    reply.bytes.extend_from_slice(value);
-    reply.say("\r\n");
-}
-
-/// A code with the flags that are sent back, unless the request is a quiet one.
-fn meta(code: &str, request: Request, from: usize, reply: &mut Reply) {
-    if !request.words(from).any(|word| word.starts_with(b"q")) {
-        reply.say(code);
-        meta_flags(request, from, None, reply);
-    }
-}
-
-/// Sends back what each flag asks for, and ends the line. `item` is flags, length and number of the
-/// value that the reply is about.
-fn meta_flags(request: Request, from: usize, item: Option<(u32, usize, u64)>, reply: &mut Reply) {
-    for word in request.words(from) {
-        match (word, item) {
-            ([b'O', ..], _) => {
-                reply.say(" ");
-                reply.bytes.extend_from_slice(word);
-            }
-            ([b'k', ..], _) => {
-                reply.say(" k");
-                reply.bytes.extend_from_slice(request.key());
-            }
-            ([b'f', ..], Some((flags, ..))) => reply.say(&format!(" f{flags}")),
-            ([b's', ..], Some((_, length, _))) => reply.say(&format!(" s{length}")),
-            ([b'c', ..], Some((.., unique))) => reply.say(&format!(" c{unique}")),
-            ([b't', ..], Some(_)) => reply.say(" t-1"),
-            _ => {}
-        }
-    }
-    reply.say("\r\n");
 }

@@ -4,7 +4,8 @@
 mod memcached;
 mod resp;
 
-use crate::reference::scan::{Parts, Protocol};
+use crate::reference::replies::resp::Resp;
+use crate::reference::scan::{Protocol, Request};
 use std::borrow::Cow;
 use std::collections::HashMap;
 
@@ -47,43 +48,20 @@ impl Reply {
     fn say(&mut self, text: &str) {
         self.bytes.extend_from_slice(text.as_bytes());
     }
+}
 
-    /// A value as it is sent; an empty one cannot be spoiled.
-    fn spoiled<'a>(&mut self, value: &'a [u8]) -> Cow<'a, [u8]> {
-        let Some(last) = value.len().checked_sub(1) else { return value.into() };
-        match self.spoil.take() {
-            None => value.into(),
-            Some(Spoil::Shorten) => value[..last].into(),
-            Some(Spoil::Change) => {
-                let mut changed = value.to_vec();
-                // A letter stays a letter, so that only a comparison finds it.
-                changed[last / 2] ^= 1;
-                changed.into()
-            }
+/// A value as it is sent; an empty one cannot be spoiled.
+fn spoiled<'a>(spoil: &mut Option<Spoil>, value: &'a [u8]) -> Cow<'a, [u8]> {
+    let Some(last) = value.len().checked_sub(1) else { return value.into() };
+    match spoil.take() {
+        None => value.into(),
+        Some(Spoil::Shorten) => value[..last].into(),
+        Some(Spoil::Change) => {
+            let mut changed = value.to_vec();
+            // A letter stays a letter, so that only a comparison finds it.
+            changed[last / 2] ^= 1;
+            changed.into()
         }
-    }
-}
-
-/// One request with its words.
-#[derive(Clone, Copy)]
-pub(super) struct Request<'a> {
-    pub(super) protocol: Protocol,
-    pub(super) bytes: &'a [u8],
-    pub(super) parts: &'a Parts,
-}
-
-impl<'a> Request<'a> {
-    fn word(&self, number: usize) -> &'a [u8] {
-        self.parts.word(self.bytes, number)
-    }
-
-    fn words(&self, from: usize) -> impl ExactSizeIterator<Item = &'a [u8]> {
-        self.parts.words(self.bytes, from)
-    }
-
-    /// The key that a reply would be about.
-    pub(super) fn key(&self) -> &'a [u8] {
-        self.word(1)
     }
 }
 
@@ -97,7 +75,12 @@ impl Store {
     ) -> Reply {
         let mut reply = Reply { spoil, ..Reply::default() };
         match request.protocol {
-            Protocol::Resp => self.resp(request, resp3, &mut reply),
+            Protocol::Resp => {
+                let Reply { bytes, close, spoil } = &mut reply;
+                let mut resp = Resp { out: bytes, is_3: *resp3 };
+                *close = self.resp(request, spoil, &mut resp).is_break();
+                *resp3 = resp.is_3;
+            }
             Protocol::Memcached => self.memcached(request, &mut reply),
         }
         reply

@@ -1,5 +1,5 @@
 use super::*;
-use crate::reference::scan::{self, Found};
+use crate::reference::scan::{self, Found, Parts};
 
 /// A store and one connection to it.
 #[derive(Default)]
@@ -56,8 +56,8 @@ fn redis_commands_do_what_they_do_there() {
         session.asked(input, expected);
     }
     let hello = session.spoiled("HELLO 3\r\nGET none\r\nRESET\r\nGET none\r\n", None);
-    assert!(hello.starts_with("%4\r\n$6\r\nserver\r\n"), "{hello}");
-    assert!(hello.ends_with(":3\r\n_\r\n+RESET\r\n$-1\r\n"), "{hello}");
+    assert!(hello.starts_with("%7\r\n$6\r\nserver\r\n"), "{hello}");
+    assert!(hello.ends_with("*0\r\n_\r\n+RESET\r\n$-1\r\n"), "{hello}");
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! The commands of Redis that the null server knows.
 
+use crate::reference::replies::resp::About;
+
 /// How the commands of a group are answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::reference::null::answers) enum Answer {
@@ -43,15 +45,9 @@ pub(in crate::reference::null::answers) enum Answer {
     SetMany,
     Flush,
     Type,
-    Hello,
-    Client,
-    Config,
-    Info,
     Script,
-    Command,
-    Cluster,
-    Reset,
-    Quit,
+    /// What both servers tell about the connection and themselves.
+    About(About),
 }
 
 /// Every command that is known, by its answer.
@@ -98,13 +94,13 @@ pub(in crate::reference::null::answers) const COMMANDS: [(Answer, &str); 32] = [
     (Answer::Type, "type"),
     (Answer::Ping, "ping"),
     (Answer::Echo, "echo"),
-    (Answer::Hello, "hello"),
-    (Answer::Client, "client"),
-    (Answer::Config, "config"),
-    (Answer::Info, "info"),
+    (Answer::About(About::Hello), "hello"),
+    (Answer::About(About::Client), "client"),
+    (Answer::About(About::Config), "config"),
+    (Answer::About(About::Info), "info"),
     (Answer::Script, "script"),
-    (Answer::Command, "command"),
-    (Answer::Cluster, "cluster"),
-    (Answer::Reset, "reset"),
-    (Answer::Quit, "quit"),
+    (Answer::About(About::Command), "command"),
+    (Answer::About(About::Cluster), "cluster"),
+    (Answer::About(About::Reset), "reset"),
+    (Answer::About(About::Quit), "quit"),
 ];
