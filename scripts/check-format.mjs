@@ -13,7 +13,7 @@ const words = new Set(readFileSync(FORMAT, "utf8").match(/[a-z0-9_]+/g));
 
 /** A word of the page, or a time's name made of two: `service_ns_` and `p50`. */
 function isNamed(key) {
-  const parts = key.match(/^(service_ns_|response_ns_)(.+)$/);
+  const parts = key.match(/^(service_ns_|response_ns_|lag_ns_)(.+)$/);
   return words.has(key) || (parts !== null && words.has(parts[1]) && words.has(parts[2]));
 }
 
