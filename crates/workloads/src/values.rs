@@ -60,20 +60,22 @@ fn characters(state: &mut u64) -> [u8; BLOCK] {
     let mut parts = [0; BLOCK];
     for four in parts.chunks_exact_mut(4) {
         *state = state.wrapping_add(GOLDEN);
-        let word = scatter(*state);
-        for (i, part) in four.iter_mut().enumerate() {
-            *part = (word >> (16 * i)) as u16;
+        let mut word = scatter(*state);
+        for part in four {
+            *part = word as u16;
+            word >>= 16;
         }
     }
     parts.map(character)
 }
 
-/// The character of [`ALPHABET`] that a 16-bit part is cut to.
+/// The character of [`ALPHABET`] that a 16-bit part is cut to. Nothing here overflows, and a check
+/// of that would keep the compiler from vectors.
 fn character(part: u16) -> u8 {
-    let digit = ((u32::from(part) * 62) >> 16) as u8;
+    let digit = (u32::from(part).wrapping_mul(62) >> 16) as u8;
     let to_lower = if digit > 9 { b'a' - b'9' - 1 } else { 0 };
     let to_upper = if digit > 35 { b'z' + 1 - b'A' } else { 0 };
-    b'0' + digit + to_lower - to_upper
+    b'0'.wrapping_add(digit).wrapping_add(to_lower).wrapping_sub(to_upper)
 }
 
 /// The version that a value's stamp names; `None` when it is no stamp of ours.
