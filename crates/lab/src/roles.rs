@@ -36,7 +36,8 @@ fn one(server: &Endpoint, done: &AtomicBool) -> Vec<Happened> {
     let mut reader = RoleReader::new(server.clone(), TIMEOUT);
     let (mut before, mut is_silent, mut happened) = (None, false, Vec::new());
     while !done.load(Ordering::Relaxed) {
-        let now = reader.role().ok();
+        // A Sentinel closes the connections of a server that it promotes: the next one tells.
+        let now = reader.role().or_else(|_| reader.role()).ok();
         let of_silence = match (&now, &before, is_silent) {
             (None, Some(_), false) => Some(EventKind::Silent),
             (Some(_), _, true) => Some(EventKind::Back),

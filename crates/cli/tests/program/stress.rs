@@ -116,6 +116,8 @@ fn a_killed_primary_is_followed_and_its_absence_measured() {
     for kind in ["killed", "promoted", "named"] {
         assert_eq!(events(&summary, kind).len(), 1, "{kind}: {}", summary["events"]);
     }
+    // Nobody else is missed; a Sentinel closing connections is not silence.
+    assert!(events(&summary, "silent").is_empty(), "{}", summary["events"]);
     let (killed, promoted) = (events(&summary, "killed")[0], events(&summary, "promoted")[0]);
     assert!((1.4..2.5).contains(&killed) && promoted > killed + 0.9, "{killed}, {promoted}");
     let outage_s = place.record().trials()[0]["outages"][0]["length_ns"].as_f64().unwrap() / 1e9;
