@@ -192,6 +192,11 @@ fn a_server_that_joins_under_load_is_asked() {
         };
         cluster.0.iter().all(known).then_some(())
     });
+    // Slots are not moved while one has not heard of that yet.
+    wait_until("all agree on who has which slots", Duration::from_secs(30), || {
+        let check = Command::new("redis-cli").args(["--cluster", "check", &old]).output().unwrap();
+        check.status.success().then_some(())
+    });
     let place = Place::new();
     // All keys in slot 0, by their tag. Without slots the new server is in no map of them.
     let arguments = ["--duration", "8s", "--key-prefix", "{06S}:"];
