@@ -35,8 +35,8 @@ const LABELS: [(&str, &str); 19] = [
     ("rate_before_kill_per_s", "rate before the kill"),
     ("kill_lowest_rate_share", "lowest after the kill, of that"),
     ("kill_recovery_ns", "rate back after the kill"),
-    ("writes_lost", "acknowledged writes lost"),
-    ("writes_read_back", "writes read back"),
+    ("writes_lost", "acknowledged writes lost, of a sample"),
+    ("writes_read_back", "keys in that sample"),
     ("writes_unknown", "writes of unknown outcome"),
 ];
 

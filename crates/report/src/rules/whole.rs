@@ -84,7 +84,9 @@ pub(super) fn missing_cells(
     findings: &mut Findings,
 ) {
     let complete = recorded.seal.as_ref().is_some_and(|s| s.status == SealStatus::Complete);
-    if complete && trials.is_empty() && !recorded.trials.is_empty() {
+    // A trial that failed says so itself.
+    let measured = |trial: &&Trial| trial.failure.is_some() || !trial.points.is_empty();
+    if complete && !trials.iter().any(measured) && !recorded.trials.is_empty() {
         findings.invalid.push(format!("`{}` was never measured", cell.id));
     }
 }
@@ -102,6 +104,8 @@ pub(super) fn repetitions(recorded: &Recorded, all: &[Measurement<'_>], findings
     let plural = if have == 1 { "" } else { "s" };
     let cure = if ["bench", "find-max"].contains(&plan.study.as_str()) {
         "--blocks 3"
+    } else if (plan.effort.blocks_max as usize) < FEWEST_BLOCKS {
+        "--set blocks_max=3"
     } else {
         "a longer --budget, or --set blocks_min=3"
     };

@@ -78,6 +78,13 @@ fn where_a_plan_takes_service_away_some_trials_may_fail_and_not_all() {
 }
 
 #[test]
+fn trials_without_points_measured_nothing() {
+    let view = judge(&killed(|trial| trial.points.clear()));
+    assert_eq!(view.validity, Validity::Invalid);
+    assert!(view.reasons.iter().any(|reason| reason.contains("was never measured")));
+}
+
+#[test]
 fn a_summary_leaves_out_details() {
     let view = judge(&killed(|trial| {
         let fact = Fact { name: "fork_ns".into(), value: 2e6, source: "INFO".into() };
