@@ -129,7 +129,7 @@ pub(crate) struct Run {
     /// Measure one target twice under two names: the difference must be none
     #[arg(long, conflicts_with = "resume")]
     pub(crate) aa: bool,
-    /// Seed of order, names and values (default: drawn anew)
+    /// Seed of order, names and values (default: random)
     #[arg(long, conflicts_with = "resume")]
     pub(crate) seed: Option<u64>,
     /// Time after which an unanswered operation counts as failed, such as 500ms
@@ -141,7 +141,7 @@ pub(crate) struct Run {
     pub(crate) common: Common,
 }
 
-/// What every command that measures is told of stores, of the disk and of its output.
+/// Flags of every command that measures: stores, disk and output.
 #[derive(Debug, Args)]
 pub(crate) struct Common {
     /// Read the password of a target from a file

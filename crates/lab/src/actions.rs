@@ -59,7 +59,7 @@ impl Acting {
                 let acted = act(&actions, &subjects, (begins, &stopped));
                 done.store(true, Ordering::Relaxed);
                 let mut happened = acted?;
-                // That a killed server is silent is no news.
+                // A killed server stops answering: that is no event of its own.
                 let is_killed = |own: &String| happened.iter().any(|(.., of)| own == of);
                 let mut watched = watching.join().unwrap_or_default();
                 watched.retain(|(_, kind, of)| *kind != EventKind::Silent || !is_killed(of));

@@ -36,7 +36,7 @@ fn one(server: &Endpoint, done: &AtomicBool) -> Vec<Happened> {
     let mut reader = RoleReader::new(server.clone(), TIMEOUT);
     let (mut before, mut is_silent, mut happened) = (None, false, Vec::new());
     while !done.load(Ordering::Relaxed) {
-        // A Sentinel closes the connections of a server that it promotes: the next one tells.
+        // A Sentinel closes the connections of a server that it promotes: a new one is answered.
         let now = reader.role().or_else(|_| reader.role()).ok();
         let of_silence = match (&now, &before, is_silent) {
             (None, Some(_), false) => Some(EventKind::Silent),

@@ -3,11 +3,9 @@
 use model::{Counts, Load, Plan};
 use stats::compare::FEWEST_BLOCKS;
 
+use crate::facts;
 use crate::show::{self, commas};
 use crate::view::{AloneView, FactView, Row};
-
-/// Facts that a study asks for, besides `….unavailable_ns`.
-const ASKED: [&str; 2] = ["writes_lost", "save_recovery_ns"];
 
 /// A sentence for each profile and load at which only one target has a rate, controls aside.
 pub(crate) fn alone(plan: &Plan, cells: &[Row], facts: &[FactView]) -> Vec<AloneView> {
@@ -40,7 +38,7 @@ fn view(rows: &[&Row], facts: &[FactView]) -> AloneView {
     let Row { workload, load, target, .. } = told[0];
     let own =
         facts.iter().filter(|f| (&f.target, &f.workload, &f.load) == (target, workload, load));
-    let asked = own.filter(|fact| is_asked(&fact.name));
+    let asked = own.filter(|fact| facts::is_asked(&fact.name));
     let clauses = [endings(&told)].into_iter();
     let clauses = clauses.chain(asked.map(|fact| format!("{}: {}", fact.label, fact.shown)));
     let clauses: Vec<String> = clauses.collect();
@@ -50,10 +48,6 @@ fn view(rows: &[&Row], facts: &[FactView]) -> AloneView {
         target: target.clone(),
         sentence: format!("{target} {}; {}", rates(&told), clauses.join("; ")),
     }
-}
-
-fn is_asked(fact: &str) -> bool {
-    fact.ends_with(".unavailable_ns") || ASKED.contains(&fact)
 }
 
 /// `reached 12.3 k/s [11.9, 12.8] at write (p99 1.20 ms) and … over 3 blocks`.
@@ -76,7 +70,7 @@ fn rates(rows: &[&Row]) -> String {
         }
         many => format!(" over {many} blocks"),
     };
-    format!("{verb} {}{over}", listed(&rows.iter().map(one).collect::<Vec<_>>()))
+    format!("{verb} {}{over}", show::listed(&rows.iter().map(one).collect::<Vec<_>>()))
 }
 
 /// ` of the 2,000/s asked for`; empty where clients wait for answers.
@@ -105,13 +99,4 @@ fn endings(rows: &[&Row]) -> String {
     let others = others.iter().filter(|(count, _)| *count > 0);
     told.extend(others.map(|(count, what)| format!("{what}: {}", commas(*count))));
     told.join(", ")
-}
-
-/// `a`, `a and b`, `a, b and c`.
-fn listed(parts: &[String]) -> String {
-    match parts {
-        [] => String::new(),
-        [only] => only.clone(),
-        [first @ .., last] => format!("{} and {last}", first.join(", ")),
-    }
 }

@@ -45,6 +45,10 @@ const FILL_RATE: &str = "fill_per_s";
 const FILL_TIME: &str = "fill_ns";
 /// Facts that a summary can do without.
 const DETAILS: [&str; 2] = [FILL_RATE, FILL_TIME];
+/// Facts that a study asks for, besides the times in which an operation was not answered.
+const ASKED: [&str; 2] = ["writes_lost", "save_recovery_ns"];
+/// What such a time's name has behind the operation.
+const UNAVAILABLE: &str = ".unavailable_ns";
 
 /// What is estimated around an event: its begin, its end where it has one, and its name.
 const AROUND: [(EventKind, Option<EventKind>, &str); 2] =
@@ -138,9 +142,14 @@ fn empty(cell: &Cell, name: &str, source: &str) -> FactView {
     }
 }
 
+/// Whether a study asks for the fact of that name.
+pub(crate) fn is_asked(name: &str) -> bool {
+    name.ends_with(UNAVAILABLE) || ASKED.contains(&name)
+}
+
 fn label(name: &str) -> String {
     let known = LABELS.iter().find(|(own, _)| *own == name);
-    match (known, name.strip_suffix(".unavailable_ns")) {
+    match (known, name.strip_suffix(UNAVAILABLE)) {
         (Some((_, label)), _) => (*label).into(),
         (None, Some(operation)) => format!("{operation} not answered"),
         (None, None) => name.replace('_', " "),
@@ -281,7 +290,7 @@ fn silent(point: &Point) -> Vec<Told> {
     let longest = |name: &String| {
         let own = point.silences.iter().filter(|silence| silence.operation == *name);
         let longest_ns = own.map(|silence: &Silence| silence.length_ns).max().unwrap_or(0);
-        Told::by_clients(format!("{name}.unavailable_ns"), Some(longest_ns as f64))
+        Told::by_clients(format!("{name}{UNAVAILABLE}"), Some(longest_ns as f64))
     };
     names.map(longest).collect()
 }

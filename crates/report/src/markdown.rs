@@ -3,7 +3,7 @@
 use crate::sheet::{Block, Section};
 use crate::show;
 use crate::standings::{Standing, Standings, doubts, marks, standings};
-use crate::text::table::{Line, Table};
+use crate::text::table::{Line, Table, leave_out_empty};
 use crate::text::{alone, facts, failures, not_run, search, sections};
 use crate::view::{Validity, View};
 
@@ -89,14 +89,8 @@ fn results_table(rates: &str, mut rows: Vec<Vec<String>>) -> String {
         ("against the best", 'l'),
         ("notes", 'l'),
     ];
-    for at in [columns.len() - 1, columns.len() - 2] {
-        if rows.iter().all(|cells| cells[at].is_empty()) {
-            columns.remove(at);
-            for cells in &mut rows {
-                cells.remove(at);
-            }
-        }
-    }
+    let last_two = columns.len() - 2;
+    leave_out_empty(&mut columns, &mut rows, (last_two, ""));
     let (header, align): (Vec<&str>, String) = columns.into_iter().unzip();
     pipes(&header, &align, rows.into_iter())
 }

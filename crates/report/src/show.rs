@@ -154,3 +154,12 @@ pub(crate) fn classes(counts: &Counts) -> String {
     };
     classes.iter().map(named).collect::<Vec<_>>().join(", ")
 }
+
+/// `a`, `a and b`, `a, b and c`.
+pub(crate) fn listed(parts: &[String]) -> String {
+    match parts {
+        [] => String::new(),
+        [only] => only.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}

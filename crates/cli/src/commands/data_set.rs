@@ -29,7 +29,7 @@ pub(crate) struct DataSet {
     /// Replace a value of the study, such as keys=1000, tags=50, clients=2 or ops=500
     #[arg(long = "set", value_name = "KEY=VALUE")]
     sets: Vec<String>,
-    /// Seed of records and lists (default: drawn anew)
+    /// Seed of records and lists (default: random)
     #[arg(long)]
     seed: Option<u64>,
 }

@@ -1,6 +1,7 @@
 //! What an operation of an application cache asks of its stores, and what the filled stores take.
 
 use super::problems::has_parts;
+use super::table::leave_out_empty;
 use crate::sheet::{Block, Section, explained};
 use crate::show;
 use crate::view::{Row, Value, View};
@@ -21,14 +22,7 @@ const MEANS: &str = "means of an operation";
 /// One line a row that counted its effort, then a line with the sizes of the stores.
 pub(crate) fn section(view: &View) -> Section {
     let (mut header, mut lines) = (HEADER.to_vec(), rows(view).map(cells).collect::<Vec<_>>());
-    for at in (NUMBERS..header.len()).rev() {
-        if lines.iter().all(|cells| cells[at] == NONE) {
-            header.remove(at);
-            for cells in &mut lines {
-                cells.remove(at);
-            }
-        }
-    }
+    leave_out_empty(&mut header, &mut lines, (NUMBERS, NONE));
     let note = if header.contains(&"calls/s") { CALLS } else { MEANS };
     let mut blocks = explained(header, NUMBERS, lines.into_iter(), note);
     if !blocks.is_empty() {

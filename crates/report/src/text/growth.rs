@@ -74,10 +74,7 @@ fn title(curves: &[&GrowthView]) -> String {
     let distinct = |each: Vec<String>| {
         let mut each = each;
         each.dedup();
-        match each.split_last() {
-            Some((last, rest)) if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
-            _ => each.concat(),
-        }
+        show::listed(&each)
     };
     let records = distinct(most.points.iter().map(|p| p.records.to_string()).collect());
     let of_tag = distinct(most.points.iter().map(|p| count(p.records_of_tag)).collect());

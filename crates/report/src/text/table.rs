@@ -71,6 +71,22 @@ pub(crate) struct Table {
     pub(crate) lines: Vec<Line>,
 }
 
+/// Leaves out the columns from `from` on in which every row has `nothing`.
+pub(crate) fn leave_out_empty<H>(
+    header: &mut Vec<H>,
+    rows: &mut [Vec<String>],
+    (from, nothing): (usize, &str),
+) {
+    for at in (from..header.len()).rev() {
+        if rows.iter().all(|cells| cells[at] == nothing) {
+            header.remove(at);
+            for cells in &mut *rows {
+                cells.remove(at);
+            }
+        }
+    }
+}
+
 impl Table {
     fn widths(&self) -> Vec<usize> {
         let mut widths: Vec<usize> = self.header.iter().map(|h| width(h)).collect();

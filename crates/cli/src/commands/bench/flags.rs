@@ -103,7 +103,7 @@ pub(crate) struct KvFlags {
     /// evictions)
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(in crate::commands) sets: Vec<String>,
-    /// Seed of keys and values (default: drawn anew)
+    /// Seed of keys and values (default: random)
     #[arg(long)]
     pub(in crate::commands) seed: Option<u64>,
     /// Time after which an unanswered request counts as failed
