@@ -1,7 +1,7 @@
 //! Two sinks of a run: what the user sees while it lasts, and what the result is made of.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use model::{Event, Sink, SinkError, TargetState, Trial};
+use model::{Event, Failure, Sink, SinkError, TargetState, Trial};
 use stats::Time;
 use std::time::{Duration, Instant};
 
@@ -172,14 +172,15 @@ impl Sink for Display {
                 for point in &part.points {
                     let number = point.stage.map_or(0, |stage| stage + 1);
                     if let Some(failure) = &point.failure {
-                        let (cell, block) = (&part.cell, part.block + 1);
-                        self.say(&format!("  {cell} in block {block}, probe {number}: {failure}"));
+                        let place = format!("{} in block {}", part.cell, part.block + 1);
+                        self.say(&format!("  {place}, probe {number}: {}", brief(failure)));
                     }
                 }
             }
             Event::TrialEnded(trial) => {
                 if let Some(failure) = &trial.failure {
-                    self.say(&format!("  {} in block {}: {failure}", trial.cell, trial.block + 1));
+                    let place = format!("{} in block {}", trial.cell, trial.block + 1);
+                    self.say(&format!("  {place}: {}", brief(failure)));
                 }
             }
             Event::Recorded(recorded) => self.point = recorded.stage,
@@ -189,6 +190,11 @@ impl Sink for Display {
         }
         Ok(())
     }
+}
+
+/// A failure without a server's log, which the report has.
+fn brief(failure: &Failure) -> String {
+    format!("{}: {}", failure.class, failure.reason())
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use workloads::kv::{Key, KeyNames};
 
 use crate::machine::Machine;
+use crate::roles;
 
 /// A process that is killed closes its connections before its end can be seen.
 const DEATH_SEEN_WITHIN: Duration = Duration::from_millis(500);
@@ -128,18 +129,10 @@ impl Ready {
         self.stores.iter().flat_map(|s| &s.servers).map(|(role, server)| (*role, server))
     }
 
-    /// Name of a private server that no longer runs, and why; `None` while all do. Where others
-    /// have the same data, it is missed once all of these have died.
-    pub fn server_died(&self) -> Option<(&'static str, String)> {
-        self.stores.iter().find_map(|store| {
-            let keeps_data = |(role, _): &&(Role, Server)| *role != Role::Sentinel;
-            let all = store.servers.iter().filter(keeps_data);
-            let deaths =
-                all.map(|(_, s)| Some((s.name(), s.died()?))).collect::<Option<Vec<_>>>()?;
-            // The primary comes first. Of servers of the same data it is not what is missed: it may
-            // have been killed by the plan, while the last replica should have taken over.
-            deaths.into_iter().next_back()
-        })
+    /// How private servers ended, where a store has none left that keeps its data.
+    pub fn server_died(&self) -> Option<Death> {
+        let is_one_of_several = self.stores.len() > 1;
+        self.stores.iter().find_map(|store| store.death(is_one_of_several))
     }
 
     /// Puts the server's own end before what its clients saw of it.
@@ -147,24 +140,16 @@ impl Ready {
         let lost = matches!(failure.class, ErrorClass::Closed | ErrorClass::Refused);
         let until = Instant::now() + if lost { DEATH_SEEN_WITHIN } else { Duration::ZERO };
         loop {
-            if let Some((server, death)) = self.server_died() {
-                let seen = failure.message;
-                let (class, fate) = match self.memory_use() {
+            if let Some(death) = self.server_died() {
+                return match self.memory_use() {
                     Ok(Some(MemoryUse { limit_bytes, oom_kills: 1.., .. })) => {
                         let limit = format_bytes(limit_bytes);
-                        let fate = format!("{server} used up its memory_limit of {limit} and died");
-                        (ErrorClass::Full, fate)
+                        let program = death.program;
+                        let fate = format!("{program} used up its memory_limit of {limit} and died");
+                        death.failure(ErrorClass::Full, &fate, Some(&failure))
                     }
-                    _ if self.stores.len() > 1 => {
-                        (ErrorClass::Closed, format!("the {server} server died"))
-                    }
-                    _ => (ErrorClass::Closed, "the server died".into()),
+                    _ => death.seen(Some(&failure)),
                 };
-                // The log is long and comes last, so that the reason is met first.
-                let (how, log) = death.split_once(Failure::LOG).unwrap_or((&death, ""));
-                let log = if log.is_empty() { String::new() } else { [Failure::LOG, log].concat() };
-                let message = format!("{fate} ({how}); a client saw: {seen}{log}");
-                return Failure { class, message };
             }
             if self.server_pids().is_empty() || Instant::now() >= until {
                 return failure;
@@ -225,7 +210,56 @@ impl Ready {
     }
 }
 
+/// How a store's private servers ended.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Death {
+    /// Which, for people: `the server`, `the replica 127.0.0.1:7002, after the primary …`.
+    who: String,
+    /// Program of the one that is missed.
+    program: &'static str,
+    /// Signal or exit code of that one, and the end of its log.
+    how: String,
+}
+
+impl Death {
+    /// The failure of what it ended, with what a client saw of it.
+    pub(crate) fn seen(&self, failure: Option<&Failure>) -> Failure {
+        self.failure(ErrorClass::Closed, &format!("{} died", self.who), failure)
+    }
+
+    fn failure(&self, class: ErrorClass, fate: &str, seen: Option<&Failure>) -> Failure {
+        let seen = seen.map_or_else(String::new, |f| format!("; a client saw: {}", f.message));
+        // The log is long and comes last, so that the reason is met first.
+        let (how, log) = self.how.split_once(Failure::LOG).unwrap_or((&self.how, ""));
+        let log = if log.is_empty() { String::new() } else { [Failure::LOG, log].concat() };
+        Failure { class, message: format!("{fate} ({how}){seen}{log}") }
+    }
+}
+
 impl Store {
+    /// How its servers ended; `None` while one of them keeps its data.
+    fn death(&self, is_one_of_several: bool) -> Option<Death> {
+        let keeps_data = |(role, _): &&(Role, Server)| *role != Role::Sentinel;
+        let all: Vec<_> = self.servers.iter().filter(keeps_data).collect();
+        let deaths: Option<Vec<String>> = all.iter().map(|(_, server)| server.died()).collect();
+        let how = deaths?.pop()?;
+        // The primary comes first. Of servers of the same data it is not what is missed: it may
+        // have been killed by the plan, while the last replica should have taken over.
+        let ((role, last), before) = all.split_last()?;
+        let name = |role: Role, server: &Server| {
+            format!("the {} {}", role.name(), roles::place(server.endpoint()))
+        };
+        let who = match before {
+            [] if is_one_of_several => format!("the {} server", last.name()),
+            [] => "the server".into(),
+            before => {
+                let before: Vec<String> = before.iter().map(|(r, s)| name(*r, s)).collect();
+                format!("{}, after {},", name(*role, last), before.join(" and "))
+            }
+        };
+        Some(Death { who, program: last.name(), how })
+    }
+
     fn finish(mut self, layout: Layout, patience: &mut Patience<'_>) -> Result<(), Failure> {
         let stopped: Vec<_> = self.servers.drain(..).map(|(_, server)| server.stop()).collect();
         match stopped.is_empty() {

@@ -3,6 +3,7 @@
 use drivers::redis::sentinel::{Role, RoleReader};
 use model::{Endpoint, EventKind};
 use std::collections::BTreeSet;
+use std::mem;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -38,12 +39,12 @@ fn one(server: &Endpoint, done: &AtomicBool) -> Vec<Happened> {
     while !done.load(Ordering::Relaxed) {
         // A Sentinel closes the connections of a server that it promotes: a new one is answered.
         let now = reader.role().or_else(|_| reader.role()).ok();
-        let of_silence = match (&now, &before, is_silent) {
-            (None, Some(_), false) => Some(EventKind::Silent),
-            (Some(_), _, true) => Some(EventKind::Back),
+        let was_silent = mem::replace(&mut is_silent, now.is_none());
+        let of_silence = match (was_silent, is_silent) {
+            (false, true) => Some(EventKind::Silent),
+            (true, false) => Some(EventKind::Back),
             _ => None,
         };
-        is_silent = now.is_none() && before.is_some();
         let changed =
             before.as_ref().zip(now.as_ref()).and_then(|(before, now)| change(before, now));
         let all = of_silence.map(|kind| (kind, None)).into_iter().chain(changed);

@@ -5,7 +5,7 @@
 //! survive was beyond what it bears.
 
 use load::{Finished, Latest, Meter, Progress};
-use model::{Cell, Endpoint, ErrorClass, Event, Failure, Phase, Plan, Point, Search, Stop, Trial};
+use model::{Cell, Endpoint, Event, Failure, Phase, Plan, Point, Search, Stop, Trial};
 use stats::search::{Purpose, Step};
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
@@ -75,12 +75,7 @@ impl<'a> Probing<'a> {
                 break;
             }
             // A client may reconnect to nothing for as long as the probe lasts.
-            let died = || {
-                ready.server_died().map(|(_, death)| Failure {
-                    class: ErrorClass::Closed,
-                    message: format!("the server died: it {death}"),
-                })
-            };
+            let died = || ready.server_died().map(|death| death.seen(None));
             let failure = finished.failure.take().map(|failure| ready.explain(failure));
             finished.failure = failure.or_else(died);
             let mut part = self.part();

@@ -17,36 +17,58 @@ const ENDS_FROM: usize = 3;
 /// Source of what follows from what clients saw.
 const CLIENTS: &str = "clients";
 
-/// Names of facts for people; of others the name itself is told.
-const LABELS: [(&str, &str); 19] = [
-    ("bytes_per_key", "memory of a key"),
-    ("copied_bytes", "copied while saving"),
-    ("fork_ns", "fork"),
-    ("memory_limit_bytes", "memory limit"),
-    ("swap_peak_bytes", "most on swap"),
-    ("swap_written_bytes", "written to swap"),
-    ("swap_read_bytes", "read from swap"),
-    (FILL_RATE, "filled"),
-    (FILL_TIME, "filling"),
-    ("rate_before_save_per_s", "rate before the save"),
-    ("save_lowest_rate_share", "lowest in the save, of that"),
-    ("save_recovery_ns", "rate back after the save began"),
-    ("save_ns", "save"),
-    ("rate_before_kill_per_s", "rate before the kill"),
-    ("kill_lowest_rate_share", "lowest after the kill, of that"),
-    ("kill_recovery_ns", "rate back after the kill"),
-    ("writes_lost", "acknowledged writes lost, of a sample"),
-    ("writes_read_back", "keys in that sample"),
-    ("writes_unknown", "writes of unknown outcome"),
-];
-
 /// How a store was filled, which is known of almost every trial.
 const FILL_RATE: &str = "fill_per_s";
 const FILL_TIME: &str = "fill_ns";
-/// Facts that a summary can do without.
-const DETAILS: [&str; 2] = [FILL_RATE, FILL_TIME];
-/// Facts that a study asks for, besides the times in which an operation was not answered.
-const ASKED: [&str; 2] = ["writes_lost", "save_recovery_ns"];
+/// Writes that were not there, and how many were looked for.
+const LOST: &str = "writes_lost";
+const READ_BACK: &str = "writes_read_back";
+
+/// How much a reader needs a fact.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Rank {
+    /// A summary can do without it.
+    Detail,
+    Plain,
+    /// A study asks for it.
+    Asked,
+}
+
+/// What stands for all blocks.
+#[derive(Clone, Copy)]
+enum Over {
+    /// The arithmetic mean.
+    Mean,
+    /// The largest count, as of faults: one bad block is not made good by others.
+    Largest,
+    /// The smallest count, as of samples.
+    Smallest,
+}
+
+/// Facts by name, with what people read. Of others the name itself is shown, and the mean; the
+/// times in which an operation was not answered are asked for as well.
+const KNOWN: [(&str, &str, Rank, Over); 19] = [
+    ("bytes_per_key", "memory of a key", Rank::Plain, Over::Mean),
+    ("copied_bytes", "copied while saving", Rank::Plain, Over::Mean),
+    ("fork_ns", "fork", Rank::Plain, Over::Mean),
+    ("memory_limit_bytes", "memory limit", Rank::Plain, Over::Mean),
+    ("swap_peak_bytes", "most on swap", Rank::Plain, Over::Mean),
+    ("swap_written_bytes", "written to swap", Rank::Plain, Over::Mean),
+    ("swap_read_bytes", "read from swap", Rank::Plain, Over::Mean),
+    (FILL_RATE, "filled", Rank::Detail, Over::Mean),
+    (FILL_TIME, "filling", Rank::Detail, Over::Mean),
+    ("rate_before_save_per_s", "rate before the save", Rank::Plain, Over::Mean),
+    ("save_lowest_rate_share", "lowest in the save, of that", Rank::Plain, Over::Mean),
+    ("save_recovery_ns", "rate back after the save began", Rank::Asked, Over::Mean),
+    ("save_ns", "save", Rank::Plain, Over::Mean),
+    ("rate_before_kill_per_s", "rate before the kill", Rank::Plain, Over::Mean),
+    ("kill_lowest_rate_share", "lowest after the kill, of that", Rank::Plain, Over::Mean),
+    ("kill_recovery_ns", "rate back after the kill", Rank::Plain, Over::Mean),
+    (LOST, "acknowledged writes lost", Rank::Asked, Over::Largest),
+    (READ_BACK, "acknowledged writes read back", Rank::Detail, Over::Smallest),
+    ("writes_unknown", "writes of unknown outcome", Rank::Plain, Over::Largest),
+];
+
 /// What such a time's name has behind the operation.
 const UNAVAILABLE: &str = ".unavailable_ns";
 
@@ -120,10 +142,28 @@ fn of_cell(recorded: &Recorded, cell: &Cell) -> Vec<FactView> {
         }
     }
     for fact in &mut found {
-        fact.value = value(&fact.by_block);
+        fact.value = value(&fact.name, &fact.by_block);
         fact.shown = shown(fact);
     }
+    let read_back = found.iter().find(|fact| fact.name == READ_BACK).map(|f| f.by_block.clone());
+    if let Some(lost) = found.iter_mut().find(|fact| fact.name == LOST) {
+        lost.shown = of_sample(&lost.by_block, &read_back.unwrap_or_default());
+    }
     found
+}
+
+/// How many writes were lost in the worst block, of how many that were read back in it.
+fn of_sample(lost: &BTreeMap<u32, f64>, read_back: &BTreeMap<u32, f64>) -> String {
+    let (least, most) = ends(lost);
+    let worst = lost.iter().filter(|(_, count)| **count >= most);
+    let sample = worst.filter_map(|(block, _)| read_back.get(block).copied()).reduce(f64::min);
+    let [most_shown, sample] = [most, sample.unwrap_or(0.0)].map(|n| show::commas(n.round() as u64));
+    let of = format!("{most_shown} of {sample} read back");
+    match lost.len() {
+        1 => of,
+        blocks if least < most => format!("{of} in the worst of {blocks} blocks"),
+        blocks => format!("{of} in each of {blocks} blocks"),
+    }
 }
 
 fn empty(cell: &Cell, name: &str, source: &str) -> FactView {
@@ -133,7 +173,7 @@ fn empty(cell: &Cell, name: &str, source: &str) -> FactView {
         load: cell.load.clone(),
         name: name.into(),
         label: label(name),
-        is_detail: DETAILS.contains(&name),
+        is_detail: known(name).is_some_and(|(_, rank, _)| rank == Rank::Detail),
         source: source.into(),
         value: Value::alone(0.0),
         shown: String::new(),
@@ -142,18 +182,26 @@ fn empty(cell: &Cell, name: &str, source: &str) -> FactView {
     }
 }
 
+fn known(name: &str) -> Option<(&'static str, Rank, Over)> {
+    let found = KNOWN.iter().find(|(own, ..)| *own == name);
+    found.map(|(_, label, rank, over)| (*label, *rank, *over))
+}
+
 /// Whether a study asks for the fact of that name.
 pub(crate) fn is_asked(name: &str) -> bool {
-    name.ends_with(UNAVAILABLE) || ASKED.contains(&name)
+    name.ends_with(UNAVAILABLE) || known(name).is_some_and(|(_, rank, _)| rank == Rank::Asked)
 }
 
 fn label(name: &str) -> String {
-    let known = LABELS.iter().find(|(own, _)| *own == name);
-    match (known, name.strip_suffix(UNAVAILABLE)) {
-        (Some((_, label)), _) => (*label).into(),
+    match (known(name), name.strip_suffix(UNAVAILABLE)) {
+        (Some((label, ..)), _) => label.into(),
         (None, Some(operation)) => format!("{operation} not answered"),
         (None, None) => name.replace('_', " "),
     }
+}
+
+fn over(name: &str) -> Over {
+    known(name).map_or(Over::Mean, |(.., over)| over)
 }
 
 /// The value in the unit of the name, with its ends; or that it took longer than was measured.
@@ -164,7 +212,7 @@ fn shown(fact: &FactView) -> String {
         _ if name.ends_with("_per_s") => show::rate(value),
         _ if name.ends_with("_share") => show::percent(value),
         _ if name.contains("bytes") => format_bytes(value.round() as u64),
-        _ => format!("{value:.0}"),
+        _ => show::commas(value.round() as u64),
     };
     let beyond = match (fact.beyond, fact.by_block.len()) {
         (0, _) => String::new(),
@@ -172,20 +220,38 @@ fn shown(fact: &FactView) -> String {
         (1, _) => "; in one block not before the end".into(),
         (beyond, _) => format!("; in {beyond} blocks not before the end"),
     };
-    let ends = match show::bounds(&fact.value) {
-        Some((lo, hi)) if lo < hi => format!(" [{}, {}]", number(lo), number(hi)),
-        _ => String::new(),
-    };
-    number(fact.value.center) + &ends + &beyond
+    let center = number(fact.value.center);
+    let blocks = fact.by_block.len();
+    let (least, most) = ends(&fact.by_block);
+    match over(name) {
+        Over::Mean if least < most && blocks >= ENDS_FROM => {
+            format!("{center} [{}, {}]{beyond}", number(least), number(most))
+        }
+        Over::Mean => center + &beyond,
+        _ if blocks < 2 => center,
+        Over::Largest if least < most => format!("{center} in the worst of {blocks} blocks"),
+        Over::Smallest if least < most => format!("{center} or more in each of {blocks} blocks"),
+        _ => format!("{center} in each of {blocks} blocks"),
+    }
 }
 
-fn value(by_block: &BTreeMap<u32, f64>) -> Value {
+/// The smallest and the largest value.
+fn ends(by_block: &BTreeMap<u32, f64>) -> (f64, f64) {
     let values = || by_block.values().copied();
-    let mean = values().sum::<f64>() / by_block.len().max(1) as f64;
+    (values().reduce(f64::min).unwrap_or(0.0), values().reduce(f64::max).unwrap_or(0.0))
+}
+
+fn value(name: &str, by_block: &BTreeMap<u32, f64>) -> Value {
+    let (least, most) = ends(by_block);
+    let center = match over(name) {
+        Over::Mean => by_block.values().sum::<f64>() / by_block.len().max(1) as f64,
+        Over::Largest => most,
+        Over::Smallest => least,
+    };
     if by_block.len() < ENDS_FROM {
-        return Value::alone(mean);
+        return Value::alone(center);
     }
-    Value::new(mean, values().reduce(f64::min), values().reduce(f64::max))
+    Value::new(center, Some(least), Some(most))
 }
 
 fn of_trial(trial: &Trial) -> Vec<Told> {
@@ -212,7 +278,7 @@ fn of_trial(trial: &Trial) -> Vec<Told> {
     let read_back = trial.read_back.as_ref().filter(|read| read.unread.is_none() && read.read > 0);
     if is_killed && let Some(read_back) = read_back {
         for (name, count) in
-            [("writes_read_back", read_back.read), ("writes_lost", read_back.lost())]
+            [(READ_BACK, read_back.read), (LOST, read_back.lost())]
         {
             all.push(Told::by_clients(name.into(), Some(count as f64)));
         }

@@ -1,7 +1,7 @@
 //! When a server gave no service while it was measured: said beside the figures, which are then of
 //! no one state.
 
-use model::{Outage, Point, Trial};
+use model::{Cell, EventKind, Outage, Point, Trial};
 
 use crate::findings::Findings;
 use crate::measurement::Measurement;
@@ -70,5 +70,37 @@ pub(crate) fn check(recorded: &Recorded, _: &[Measurement<'_>], findings: &mut F
         let sentence =
             format!("{outage}; the figures mix that time with what was before and after");
         findings.not_steady("a server gave no service for a while", sentence);
+    }
+}
+
+/// Finds fault with trials in which a server stopped answering that no plan stopped: of those whose
+/// plan kills a server, the killed one is not among them.
+pub(crate) fn silent_servers(
+    _: &Recorded,
+    cell: &Cell,
+    trials: &[&Trial],
+    findings: &mut Findings,
+) {
+    for trial in trials {
+        let mut silent = trial.events.iter().filter(|event| event.kind == EventKind::Silent);
+        let Some(first) = silent.next() else { continue };
+        let of = |kind| trial.events.iter().find(move |e| e.kind == kind && e.at_ns >= first.at_ns);
+        let back = of(EventKind::Back).filter(|event| event.subject == first.subject);
+        let then = match back {
+            Some(back) => format!(" for {}", show::ns((back.at_ns - first.at_ns) as f64)),
+            None => ", up to the end".into(),
+        };
+        let more = match silent.count() {
+            0 => String::new(),
+            more => format!(" (and {more} more times a server did)"),
+        };
+        let sentence = format!(
+            "`{}`, block {}: {} stopped answering{then}{more}, which was not planned: see whether \
+             somebody stopped it, or measure on a quieter machine",
+            cell.id,
+            trial.block + 1,
+            first.subject
+        );
+        findings.not_steady("a server stopped answering that the plan did not stop", sentence);
     }
 }

@@ -245,6 +245,13 @@ const RULES: &[Applied] = &[
         scope: Scope::Run(outages::check),
     },
     Applied {
+        name: "silent servers",
+        limit: || "none but those that the plan kills".into(),
+        meaning: "NOT-STEADY: where a plan kills a server, another one that stops answering \
+                  changes who can take over, and when",
+        scope: Scope::Trials(outages::silent_servers),
+    },
+    Applied {
         name: "taken CPUs",
         limit: || {
             format!(

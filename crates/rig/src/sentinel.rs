@@ -58,14 +58,14 @@ pub fn start_replicated(
     let group = Group { guard, spec: ServerSpec { settings: settings.collect(), ..spec.clone() } };
     let [a, b, c, d] = [random(), random(), random(), random()];
     let password = format!("{a:08x}{b:08x}{c:08x}{d:08x}");
-    let primary = group.start(&password, &[])?;
-    let port = port(&primary);
-    let mut servers = vec![(Role::Primary, primary)];
+    let primary = group.start(Role::Primary, &password, "")?;
+    let port = port(&primary.1);
+    let mut servers = vec![primary];
     for _ in 0..replicas {
-        let lines = [format!("replicaof 127.0.0.1 {port}")];
-        servers.push((Role::Replica, group.start(&password, &lines)?));
+        let line = format!("replicaof 127.0.0.1 {port}");
+        servers.push(group.start(Role::Replica, &password, &line)?);
     }
-    for (_, replica) in &servers[1..] {
+    for replica in &servers[1..] {
         wait(replica, spec, "replication", |info| info.contains("master_link_status:up"))?;
     }
     let watch = watch(spec, port, (sentinels, &password));
@@ -74,7 +74,7 @@ pub fn start_replicated(
     }
     let knows =
         format!("status=ok,address=127.0.0.1:{port},slaves={replicas},sentinels={sentinels}");
-    for (_, sentinel) in &servers[1 + replicas..] {
+    for sentinel in &servers[1 + replicas..] {
         wait(sentinel, spec, "sentinel", |info| info.lines().any(|line| line.ends_with(&knows)))?;
     }
     let watched = servers[1 + replicas..].iter().filter_map(|(_, s)| address(s)).collect();
@@ -94,11 +94,10 @@ struct Group<'a> {
 
 impl Group<'_> {
     /// Starts a server that keeps data, and waits until it answers.
-    fn start(&self, password: &str, lines: &[String]) -> Result<Server> {
+    fn start(&self, role: Role, password: &str, line: &str) -> Result<(Role, Server)> {
         // A replica that comes first waits five seconds for a second one by default.
-        let own = format!("masterauth {password}\nrepl-diskless-sync-delay 0");
-        let lines = [own, lines.concat()].join("\n");
-        let server = self.listen(password, (&lines, &[]), &self.spec)?;
+        let lines = format!("masterauth {password}\nrepl-diskless-sync-delay 0\n{line}");
+        let server = (role, self.listen(password, (&lines, &[]), &self.spec)?);
         wait(&server, &self.spec, "replication", |info| info.contains("role:"))?;
         Ok(server)
     }
@@ -185,19 +184,27 @@ fn port(server: &Server) -> u16 {
     }
 }
 
-/// Waits until a section of what a server tells is as it should be.
+/// Waits until a section of what a server tells is as it should be. Errors say which server it is.
 fn wait(
-    server: &Server,
+    (role, server): &(Role, Server),
     spec: &ServerSpec,
     section: &str,
     is_ready: impl Fn(&str) -> bool,
 ) -> Result<()> {
-    server.process.wait_until_ready(spec.deadline.unwrap_or(READY_WITHIN), |left| {
+    let patience = spec.deadline.unwrap_or(READY_WITHIN);
+    let waited = server.process.wait_until_ready(patience, |left| {
         match info(server, section, left) {
             Ok(info) if is_ready(&info) => Ok(()),
             Ok(info) => Err(format!("it tells `{}`", info.replace("\r\n", " "))),
             Err(e) => Err(format!("its port gives: {e}")),
         }
+    });
+    waited.map_err(|error| match error {
+        RigError::Start { program, reason } => {
+            let program = format!("{program} ({} on port {})", role.name(), port(server));
+            RigError::Start { program, reason }
+        }
+        other => other,
     })
 }
 

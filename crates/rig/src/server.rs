@@ -105,6 +105,17 @@ pub enum Role {
     Sentinel,
 }
 
+impl Role {
+    /// For people.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Primary => "primary",
+            Self::Replica => "replica",
+            Self::Sentinel => "Sentinel",
+        }
+    }
+}
+
 /// A running server, ours alone. Dropping it kills it and removes its directories: its data is
 /// thrown away, so SIGKILL is the right end.
 ///

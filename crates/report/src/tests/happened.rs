@@ -51,12 +51,27 @@ fn what_a_kill_does_to_the_rate_is_said() {
 fn writes_are_lost_only_where_they_were_read_back() {
     let read_back = ReadBack { read: 1_000, older: 3, ..ReadBack::default() };
     let view = judge(&killed(|trial| trial.read_back = Some(read_back.clone())));
-    assert_eq!(shown(&view, "writes_read_back").unwrap(), "1000");
-    assert_eq!(shown(&view, "writes_lost").unwrap(), "3");
+    assert_eq!(shown(&view, "writes_read_back").unwrap(), "1,000 in each of 5 blocks");
+    assert_eq!(shown(&view, "writes_lost").unwrap(), "3 of 1,000 read back in each of 5 blocks");
     let unread = ReadBack { unread: Some("it was gone".into()), ..read_back };
     let view = judge(&killed(|trial| trial.read_back = Some(unread.clone())));
     assert_eq!(shown(&view, "writes_lost"), None);
     assert_eq!(shown(&judge(&killed(|_| {})), "writes_lost"), None);
+}
+
+#[test]
+fn lost_writes_are_those_of_the_worst_block() {
+    let view = judge(&killed(|trial| {
+        let (read, older) = if trial.block == 1 { (900, 7) } else { (1_000, 0) };
+        trial.read_back = Some(ReadBack { read, older, ..ReadBack::default() });
+    }));
+    assert_eq!(
+        shown(&view, "writes_lost").unwrap(),
+        "7 of 900 read back in the worst of 5 blocks"
+    );
+    assert_eq!(shown(&view, "writes_read_back").unwrap(), "900 or more in each of 5 blocks");
+    let lost = view.happened.facts.iter().find(|fact| fact.name == "writes_lost").unwrap();
+    assert!((lost.value.center - 7.0).abs() < 1e-9);
 }
 
 #[test]
@@ -94,4 +109,26 @@ fn a_summary_leaves_out_details() {
     assert!(shown(&view, "fill_ns").is_some(), "the page and the JSON have it");
     let text = text::render(&view, 100, false);
     assert!(text.contains("fork") && !text.contains("filling"), "{text}");
+}
+
+#[test]
+fn a_server_that_the_plan_does_not_stop_may_not_be_silent() {
+    let silent = |back: bool| {
+        judge(&killed(|trial| {
+            let event = |at_ns, kind| {
+                let at_ns = trial.series[0].begun_ns + at_ns;
+                TrialEvent { at_ns, kind, subject: "127.0.0.1:7002".into() }
+            };
+            let after = back.then(|| event(1_700_000_000, EventKind::Back));
+            let events = [event(500_000_000, EventKind::Silent)].into_iter().chain(after);
+            trial.events.extend(events);
+        }))
+    };
+    for (back, words) in [(false, "stopped answering, up to the end"), (true, "answering for 1.2")]
+    {
+        let view = silent(back);
+        assert_eq!(view.validity, Validity::NotSteady, "{:?}", view.reasons);
+        let told = |reason: &String| reason.contains(words) && reason.contains("127.0.0.1:7002");
+        assert!(view.reasons.iter().any(told), "{:?}", view.reasons);
+    }
 }
