@@ -145,7 +145,8 @@ impl Ready {
                     Ok(Some(MemoryUse { limit_bytes, oom_kills: 1.., .. })) => {
                         let limit = format_bytes(limit_bytes);
                         let program = death.program;
-                        let fate = format!("{program} used up its memory_limit of {limit} and died");
+                        let fate =
+                            format!("{program} used up its memory_limit of {limit} and died");
                         death.failure(ErrorClass::Full, &fate, Some(&failure))
                     }
                     _ => death.seen(Some(&failure)),

@@ -157,7 +157,8 @@ fn of_sample(lost: &BTreeMap<u32, f64>, read_back: &BTreeMap<u32, f64>) -> Strin
     let (least, most) = ends(lost);
     let worst = lost.iter().filter(|(_, count)| **count >= most);
     let sample = worst.filter_map(|(block, _)| read_back.get(block).copied()).reduce(f64::min);
-    let [most_shown, sample] = [most, sample.unwrap_or(0.0)].map(|n| show::commas(n.round() as u64));
+    let [most_shown, sample] =
+        [most, sample.unwrap_or(0.0)].map(|n| show::commas(n.round() as u64));
     let of = format!("{most_shown} of {sample} read back");
     match lost.len() {
         1 => of,
@@ -277,9 +278,7 @@ fn of_trial(trial: &Trial) -> Vec<Told> {
     // What was not read back is not known to be there.
     let read_back = trial.read_back.as_ref().filter(|read| read.unread.is_none() && read.read > 0);
     if is_killed && let Some(read_back) = read_back {
-        for (name, count) in
-            [(READ_BACK, read_back.read), (LOST, read_back.lost())]
-        {
+        for (name, count) in [(READ_BACK, read_back.read), (LOST, read_back.lost())] {
             all.push(Told::by_clients(name.into(), Some(count as f64)));
         }
     }

@@ -63,11 +63,13 @@ pub(crate) fn note_ramp(ramp: &Ramp<'_>, place: &str, notes: &mut Notes) {
     let below = mean_share(ramp.whole().flat_map(Climb::up_to_knee).map(|seen| seen.result));
     let above = mean_share(ramp.whole().filter_map(Climb::missed).map(|seen| seen.result));
     if below.max(above) > 0.0 {
+        let has_above = ramp.whole().any(|climb| climb.missed().is_some());
+        let above = format!(", and for {} in the stage above it", show::percent(above));
         notes.add(format!(
             "{place}: others had the CPUs of generator or server for {} of the time up to the \
-             knee, and for {} in the stage above it{}; all that was due counts",
+             knee{}{}; all that was due counts",
             show::percent(below),
-            show::percent(above),
+            if has_above { &above } else { "" },
             who(ramp.climbs.iter().map(|climb| climb.trial))
         ));
     }

@@ -192,13 +192,12 @@ fn wait(
     is_ready: impl Fn(&str) -> bool,
 ) -> Result<()> {
     let patience = spec.deadline.unwrap_or(READY_WITHIN);
-    let waited = server.process.wait_until_ready(patience, |left| {
-        match info(server, section, left) {
+    let waited =
+        server.process.wait_until_ready(patience, |left| match info(server, section, left) {
             Ok(info) if is_ready(&info) => Ok(()),
             Ok(info) => Err(format!("it tells `{}`", info.replace("\r\n", " "))),
             Err(e) => Err(format!("its port gives: {e}")),
-        }
-    });
+        });
     waited.map_err(|error| match error {
         RigError::Start { program, reason } => {
             let program = format!("{program} ({} on port {})", role.name(), port(server));

@@ -66,8 +66,9 @@ function hint(ramps: readonly RampView[]): string {
   const points = ramps.flatMap((ramp) => ramp.at);
   return [
     "The knee is the rate on the way up below which a store answered all that it was asked for, and above which it did not; its interval reaches up to the stage above it.",
+    "The first fifth of a stage, in which the store settles, is left out.",
     ramps.some((ramp) => "server_cpus" in ramp.metrics) ? "CPU is a share of one CPU." : "",
-    points.length > 0 ? "p99 stands at shares of each store's own knee, CPU/op at the knee." : "",
+    points.length > 0 ? "p99 stands at shares of each store's own knee, interpolated between the two nearest stages; CPU/op at the knee." : "",
     ramps.some((ramp) => ramp.in_pairs)
       ? "Of a pair the set is always sent first: among the stages, set and get differ by their place as well, and say nothing of which costs more."
       : "",

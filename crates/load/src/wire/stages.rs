@@ -11,7 +11,12 @@ use super::work::Work;
 use crate::meter::ReadAt;
 use crate::watch::ThreadUse;
 
-/// A stage as it is measured; times are nanoseconds from the start of the measurement.
+/// The shortest slice of a stage whose level changes, and the most slices: each is judged at its own
+/// mean level, so that a knee within the stage is found.
+const SLICE_NS: u64 = 500_000_000;
+const SLICES_MAX: u64 = 20;
+
+/// A stage, or a slice of one, as it is measured; times are nanoseconds from the start of the measurement.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Span {
     begins_ns: u64,
@@ -44,7 +49,19 @@ fn settled_mean(from: f64, to: f64) -> f64 {
     f64::midpoint(from + (to - from) * SETTLE_SHARE, to)
 }
 
-/// The stages of a load behind its warm-up; none where rate and clients stay the same.
+/// Parts of equal length of a stage whose level goes from one value to another: its levels at their
+/// ends, and how long each lasts, nanoseconds. One part where the level stays the same.
+fn slices(from: f64, to: f64, length_ns: u64) -> impl Iterator<Item = ((f64, f64), u64)> {
+    let changes = (to - from).abs() > f64::EPSILON;
+    let count = if changes { (length_ns / SLICE_NS).clamp(1, SLICES_MAX) } else { 1 };
+    let level = move |slice: u64| from + (to - from) * slice as f64 / count as f64;
+    let at_ns =
+        move |slice: u64| (u128::from(length_ns) * u128::from(slice) / u128::from(count)) as u64;
+    (0..count).map(move |i| ((level(i), level(i + 1)), at_ns(i + 1) - at_ns(i)))
+}
+
+/// The stages of a load behind its warm-up, those whose level changes in slices; none where rate
+/// and clients stay the same.
 pub(crate) fn spans(offer: &Offer, work: &Work) -> Vec<Span> {
     let (mut ends_ns, warmup_ns) = (0_u64, offer.warmup_ns);
     let mut behind = |length_ns: u64| {
@@ -56,24 +73,24 @@ pub(crate) fn spans(offer: &Offer, work: &Work) -> Vec<Span> {
     };
     match &offer.pacing {
         Pacing::Closed { stages, .. } => {
-            let span = |stage: &model::Stage| {
-                let (begins_ns, ends_ns) = behind(stage.length_ns)?;
-                let (from, to) = (stage.from as f64, stage.to as f64);
+            let parts = stages.iter().flat_map(|s| slices(s.from as f64, s.to as f64, s.length_ns));
+            let span = |((from, to), length_ns)| {
+                let (begins_ns, ends_ns) = behind(length_ns)?;
                 Some(Span::new(begins_ns, ends_ns, settled_mean(from, to).round() as u32))
             };
-            stages.iter().filter_map(span).collect()
+            parts.filter_map(span).collect()
         }
         // One alone is a rate that stays the same.
         Pacing::Open { stages, .. } if stages.len() < 2 => Vec::new(),
         Pacing::Open { stages, .. } => {
-            let span = |stage: &Stage| {
-                let (begins_ns, ends_ns) = behind(stage.length_ns)?;
-                let rate_per_s = settled_mean(stage.rate_from_per_s, stage.rate_to_per_s);
+            let slices = |s: &Stage| slices(s.rate_from_per_s, s.rate_to_per_s, s.length_ns);
+            let span = |((from, to), length_ns)| {
+                let (begins_ns, ends_ns) = behind(length_ns)?;
                 // Each request that is paced brings those that follow it.
-                let planned_per_s = Some(rate_per_s * work.requests_each() as f64);
+                let planned_per_s = Some(settled_mean(from, to) * work.requests_each() as f64);
                 Some(Span { planned_per_s, ..Span::new(begins_ns, ends_ns, offer.clients) })
             };
-            stages.iter().filter_map(span).collect()
+            stages.iter().flat_map(slices).filter_map(span).collect()
         }
     }
 }
@@ -364,6 +381,18 @@ mod tests {
         assert_eq!(of_stages[0].server_cpu_ns, Some(50));
         assert_eq!(of_stages[0].disturbance.server_ns, Some(11));
         assert_eq!(of_stages[1].server_cpu_ns, None);
+    }
+
+    #[test]
+    fn a_stage_is_sliced_where_its_level_changes() {
+        let told = |from, to, length_ns| slices(from, to, length_ns).collect::<Vec<_>>();
+        assert_eq!(told(5.0, 5.0, 60_000_000_000), [((5.0, 5.0), 60_000_000_000)]);
+        assert_eq!(
+            told(0.0, 90.0, 1_600_000_001),
+            [((0.0, 30.0), 533_333_333), ((30.0, 60.0), 533_333_334), ((60.0, 90.0), 533_333_334)]
+        );
+        assert_eq!(told(9.0, 1.0, 400_000_000), [((9.0, 1.0), 400_000_000)]);
+        assert_eq!(told(0.0, 1.0, u64::MAX).len(), 20);
     }
 
     #[test]

@@ -8,9 +8,6 @@ use crate::limits::{AGAINST_SHARE_MAX, NOISY_TRIALS_MAX};
 use crate::metrics::Whole;
 use crate::recorded::Recorded;
 
-/// How many standard deviations fewer requests than planned are put down to the draw of arrivals.
-const DRAW: f64 = 4.0;
-
 /// The ramps of a cell's phase.
 pub(crate) struct Ramp<'a> {
     pub(crate) cell: &'a Cell,
@@ -255,12 +252,9 @@ fn rule((stage, whole): (&Point, &OperationResult), interval_ns: u64, pace: f64)
     let answered_per_s = whole.rate_per_s;
     let total = whole.counts.total() + stage.unsent;
     let error_share = (whole.counts.error + stage.unsent) as f64 / total.max(1) as f64;
-    let Some(planned_per_s) = stage.planned_per_s else {
+    if stage.planned_per_s.is_none() {
         return Stage::closed(planned_clients(stage), pace, answered_per_s, error_share);
-    };
-    // Records of before know nothing of what could not be sent at all.
-    let planned = planned_per_s * seconds;
-    let due = (total as f64).max(planned - DRAW * planned.sqrt());
+    }
     let answered = answered_per_s * seconds;
-    Stage::open(due, answered, seconds, interval_ns as f64 / 1e9, error_share)
+    Stage::open(total as f64, answered, seconds, interval_ns as f64 / 1e9, error_share)
 }

@@ -117,9 +117,7 @@ impl Ramp<'_> {
         let per_s = |name: &str| metrics.get(name).map(|v| format!("{}/s", grouped(v.center)));
         let reached = per_s("reached_per_s").unwrap_or_default();
         let knee = metrics.get("knee_per_s").map(knee_words).unwrap_or_default();
-        // Of a lower bound the lower end is what is known.
-        let least = metrics.get("knee_per_s").map_or(0.0, |knee| knee.lo.unwrap_or(knee.center));
-        let least = format!("{}/s", grouped(least));
+        let least = metrics.get("knee_per_s").map_or_else(String::new, least_words);
         let cpus = metrics.get("server_cpus").map_or_else(String::new, |v| {
             format!(", its CPU at {} of one there", show::percent(v.center))
         });
@@ -268,6 +266,15 @@ fn knee_words(knee: &Value) -> String {
     match show::bounds(knee) {
         Some((lo, hi)) => format!("{rate}/s [{}, {}]", grouped(lo), grouped(hi)),
         None => format!("{rate}/s"),
+    }
+}
+
+/// Of a lower bound the lower end is what is known.
+fn least_words(knee: &Value) -> String {
+    let center = grouped(knee.center);
+    match knee.lo.map(grouped) {
+        Some(lo) if lo != center => format!("{lo}/s (the lower end over blocks)"),
+        _ => format!("{center}/s"),
     }
 }
 

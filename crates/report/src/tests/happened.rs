@@ -65,10 +65,7 @@ fn lost_writes_are_those_of_the_worst_block() {
         let (read, older) = if trial.block == 1 { (900, 7) } else { (1_000, 0) };
         trial.read_back = Some(ReadBack { read, older, ..ReadBack::default() });
     }));
-    assert_eq!(
-        shown(&view, "writes_lost").unwrap(),
-        "7 of 900 read back in the worst of 5 blocks"
-    );
+    assert_eq!(shown(&view, "writes_lost").unwrap(), "7 of 900 read back in the worst of 5 blocks");
     assert_eq!(shown(&view, "writes_read_back").unwrap(), "900 or more in each of 5 blocks");
     let lost = view.happened.facts.iter().find(|fact| fact.name == "writes_lost").unwrap();
     assert!((lost.value.center - 7.0).abs() < 1e-9);

@@ -45,7 +45,11 @@ fn note(view: &View) -> String {
     if any(goes_down) {
         note += &format!("; {DOWN}: the same stage on the way back");
     }
-    note += "; CPU s+g: CPUs that server and generator used";
+    if any(|ramp| !ramp.at.is_empty()) {
+        note += "; at shares of the knee: interpolated between the two nearest stages";
+    }
+    note += "; the first fifth of a stage, in which the store settles, is left out; CPU s+g: CPUs \
+             that server and generator used";
     if any(is_marked) {
         note += "; a stage marked ! did not hold in every block";
     }
