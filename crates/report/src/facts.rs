@@ -343,17 +343,19 @@ fn around(trial: &Trial, point: &Point, series: &Series) -> Vec<Told> {
             ]);
         }
         if begins == EventKind::Killed {
-            all.extend(silent(point));
+            all.extend(silent(point, began.at_ns - series.begun_ns));
         }
     }
     all
 }
 
-/// The longest time in which each operation was not answered.
-fn silent(point: &Point) -> Vec<Told> {
+/// The longest time in which each operation was not answered once a server was killed, so long after
+/// the point began.
+fn silent(point: &Point, killed_ns: u64) -> Vec<Told> {
     let names = point.operations.iter().map(|o| &o.operation).filter(|o| **o != point.phase);
     let longest = |name: &String| {
-        let own = point.silences.iter().filter(|silence| silence.operation == *name);
+        let is_after = |s: &Silence| s.begun_ns + s.length_ns > killed_ns;
+        let own = point.silences.iter().filter(|s| s.operation == *name && is_after(s));
         let longest_ns = own.map(|silence: &Silence| silence.length_ns).max().unwrap_or(0);
         Told::by_clients(format!("{name}{UNAVAILABLE}"), Some(longest_ns as f64))
     };

@@ -86,3 +86,8 @@ pub const WAITED_SHARE_MAX: f64 = 0.1;
 
 /// Share of the stages of a way up that may contradict its knee.
 pub const AGAINST_SHARE_MAX: f64 = 0.1;
+
+/// Time for which requests of a planned rate are due, by the time until the last of them was
+/// answered. With less a queue grows from the beginning to the end, so that response times say
+/// how long was measured.
+pub const KEPT_UP_MIN: f64 = 0.95;

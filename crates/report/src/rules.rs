@@ -26,7 +26,7 @@ use std::collections::BTreeMap;
 use crate::findings::Findings;
 use crate::limits::{
     AGAINST_SHARE_MAX, BLAMED_MAX, BUSY_SHARE_MAX, CONTRADICTED_MAX, DRIFT_SHARE_MAX,
-    ERROR_SHARE_MAX, LENGTH_SHARE_MIN, LOST_WRITES_MAX, MISS_SHARE_MAX, OWN_SHARE_MAX,
+    ERROR_SHARE_MAX, KEPT_UP_MIN, LENGTH_SHARE_MIN, LOST_WRITES_MAX, MISS_SHARE_MAX, OWN_SHARE_MAX,
     UNHURRIED_FACTOR_MAX, WAITED_SHARE_MAX, WIDTH_MAX, WRONG_MAX,
 };
 use crate::measurement::{Counted, Measurement};
@@ -228,6 +228,18 @@ const RULES: &[Applied] = &[
                   grow, a phase ends by count, the page cache is cold or one operation lasts a \
                   quarter of the phase",
         scope: Scope::Points(steadiness::drift),
+    },
+    Applied {
+        name: "planned rate",
+        limit: || {
+            format!(
+                "what is due in {} of the time until the last of it is answered, at least",
+                share(KEPT_UP_MIN)
+            )
+        },
+        meaning: "NOT-STEADY: a store that does not keep up has a queue that grows, so response \
+                  times say how long was measured; stages and probes look for that",
+        scope: Scope::Points(steadiness::kept_up),
     },
     Applied {
         name: "outages",

@@ -159,19 +159,14 @@ impl<P: Parser + Default> Worker<'_, P> {
         self.answered(client, times.done_ns);
     }
 
-    /// Records requests that ended, unless they belong to the warm-up.
+    /// Records requests that ended; of those that belong to the warm-up only that they were answered.
     fn record(&mut self, operation: usize, times: &Times, judged: &Judged, requests: u32) {
+        let counted = (u64::from(requests), self.clock.measured_from_ns);
         if self.is_measured(times.intended_ns, times.done_ns) {
-            let requests = u64::from(requests);
-            self.recorder.answered(
-                operation,
-                times,
-                judged,
-                (requests, self.clock.measured_from_ns),
-            );
+            self.recorder.answered(operation, times, judged, counted);
             self.last_done_ns = times.done_ns;
-        } else if *judged == Judged::Wrong {
-            self.recorder.wrong_in_warmup += u64::from(requests);
+        } else {
+            self.recorder.answered_of_warmup(operation, times.done_ns, judged, counted);
         }
     }
 

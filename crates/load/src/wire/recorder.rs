@@ -95,6 +95,24 @@ impl WireRecorder {
         intervals::add_at(&mut self.done_per_interval, interval, requests);
     }
 
+    /// Takes note of `requests` replies to requests of the warm-up: whether they were wrong, and that
+    /// the server was not silent when they came.
+    pub(crate) fn answered_of_warmup(
+        &mut self,
+        operation: usize,
+        done_ns: u64,
+        judged: &Judged,
+        (requests, from_ns): (u64, u64),
+    ) {
+        if *judged == Judged::Wrong {
+            self.wrong_in_warmup += requests;
+        }
+        let is_answer = !matches!(judged, Judged::Error(..) | Judged::Elsewhere { .. });
+        if let Some(at_ns) = done_ns.checked_sub(from_ns).filter(|_| is_answer) {
+            self.served[operation].at(at_ns);
+        }
+    }
+
     /// Counts a request that was sent and never answered; the measurement began at `from_ns`.
     pub(crate) fn unanswered(
         &mut self,
@@ -212,5 +230,24 @@ mod tests {
         assert_eq!((row.counts().error, row.answered(), row.response().count()), (2, 0, 0));
         let lag = row.lag().unwrap();
         assert_eq!((lag.count(), lag.max_ns()), (2, 500));
+    }
+
+    /// Under a plan what waits at the end of the warm-up is answered in the measurement.
+    #[test]
+    fn replies_to_the_warm_up_are_no_silence() {
+        const MS: u64 = 1_000_000;
+        let mut recorder = WireRecorder::new(1, true, 1_000);
+        let from_ns = 500 * MS;
+        let ok = Judged::Ok { verified: false };
+        for done_ms in [400, 550, 620] {
+            recorder.answered_of_warmup(0, done_ms * MS, &ok, (1, from_ns));
+        }
+        let refused = Judged::Error(ErrorClass::Full, "OOM".into());
+        recorder.answered_of_warmup(0, 700 * MS, &refused, (1, from_ns));
+        recorder.answered_of_warmup(0, 450 * MS, &Judged::Wrong, (1, from_ns));
+        let silences = recorder.served[0].silences("get", 300 * MS);
+        let told: Vec<_> = silences.iter().map(|s| (s.begun_ns / MS, s.length_ns / MS)).collect();
+        assert_eq!((told, recorder.wrong_in_warmup), (vec![(121, 179)], 1));
+        assert_eq!(recorder.answered_in_all(), 0);
     }
 }

@@ -1,12 +1,12 @@
 //! Whether what was measured stayed as it was.
 
-use model::{Point, Stop};
+use model::{Point, Stop, Trial};
 use stats::compare::FEWEST_BLOCKS;
 use stats::steady::{FEWEST_INTERVALS, Steady, is_steady};
 
 use crate::blocks::median;
 use crate::findings::Findings;
-use crate::limits::{DRIFT_SHARE_MAX, LONGEST_SHARE_MAX};
+use crate::limits::{DRIFT_SHARE_MAX, KEPT_UP_MIN, LONGEST_SHARE_MAX};
 use crate::measurement::Measurement;
 use crate::ramp::against_words;
 use crate::show;
@@ -78,6 +78,37 @@ fn too_short(measurement: &Measurement<'_>, blocks: usize, findings: &mut Findin
         show::ns(planned_ns as f64),
         show::ns(((FEWEST_INTERVALS as u64 + 1) * interval_ns) as f64)
     ));
+}
+
+/// Whether a store kept up with a rate that stays the same: also where a server is killed, whose
+/// failover else says how long an overloaded store takes. Stages and probes look for such a rate.
+pub(super) fn kept_up(measurement: &Measurement<'_>, findings: &mut Findings) {
+    let Some(planned_per_s) = measurement.cell.load.in_phase(measurement.phase).steady_per_s()
+    else {
+        return;
+    };
+    let Some(Stop::AfterNs(planned_ns)) = measurement.planned.map(|planned| planned.stop) else {
+        return;
+    };
+    let is_whole = |at: &&(&Trial, &Point)| at.0.failure.is_none() && at.1.stage.is_none();
+    let needed_ns = |(_, point): &(&Trial, &Point)| {
+        let whole = point.whole()?;
+        let answered = whole.counts.total() - whole.counts.error;
+        (whole.rate_per_s > 0.0).then(|| answered as f64 / whole.rate_per_s * 1e9)
+    };
+    let needed_ns = measurement.points.iter().filter(is_whole).filter_map(needed_ns);
+    let Some(needed_ns) = median(needed_ns) else { return };
+    if planned_ns as f64 / needed_ns < KEPT_UP_MIN {
+        let sentence = format!(
+            "{}: what was due in {} at {}/s was answered within {} only, so response times say how \
+             long was measured: ask for a lower rate",
+            measurement.label(),
+            show::ns(planned_ns as f64),
+            show::commas(planned_per_s),
+            show::ns(needed_ns)
+        );
+        findings.not_steady("a store did not keep up with the planned rate", sentence);
+    }
 }
 
 /// The longest operation of a point as a share of it.

@@ -193,6 +193,34 @@ fn the_generators_own_work() {
     broken(own, Validity::Invalid, "of their time on the generator's own work");
 }
 
+/// A stage or a probe that is too much tells the limit.
+#[test]
+fn a_planned_rate_that_is_too_high() {
+    let of = |with: &dyn Fn(&mut Point)| {
+        let mut recorded = kv_run();
+        as_kv(&mut recorded, &open(), 1.0);
+        for trial in &mut recorded.trials {
+            trial.points.iter_mut().for_each(with);
+        }
+        judge(&recorded)
+    };
+    let slower = |factor: f64| {
+        move |point: &mut Point| {
+            let seconds = point.length_ns as f64 / 1e9;
+            for operation in &mut point.operations {
+                let answered = operation.counts.total() - operation.counts.error;
+                operation.rate_per_s = answered as f64 / seconds * factor;
+            }
+        }
+    };
+    let words = "was answered within";
+    assert_told("steady", &of(&slower(0.9)), Validity::NotSteady, words);
+    let view = of(&slower(0.97));
+    assert_eq!(view.validity, Validity::Valid, "{:?}", view.reasons);
+    let slowed = |trial: &mut Trial| trial.points.iter_mut().for_each(slower(0.5));
+    broken_only(&[], slowed, (Validity::NotSteady, words));
+}
+
 /// Those of a stage or a probe have failed there.
 #[test]
 fn unsent_requests() {
