@@ -106,8 +106,10 @@ fn last_lines(log: &str) -> String {
     last.join(" | ")
 }
 
-/// What disturbed the run; what the host does not tell is left out.
+/// What disturbed the run: the trials that measured something. What the host does not tell is left
+/// out.
 pub(crate) fn noise(trials: &[Trial]) -> Vec<NoiseView> {
+    let trials: Vec<&Trial> = trials.iter().filter(|trial| !trial.points.is_empty()).collect();
     let row = |name: &str, meaning: &str, text: fn(f64) -> String, values: Vec<f64>| {
         let worst = values.iter().copied().reduce(f64::max)?;
         Some(NoiseView {
@@ -118,7 +120,7 @@ pub(crate) fn noise(trials: &[Trial]) -> Vec<NoiseView> {
         })
     };
     let share = |name: &str, meaning: &str, read: fn(&Trial) -> Option<f64>| {
-        row(name, meaning, show::percent, trials.iter().filter_map(read).collect())
+        row(name, meaning, show::percent, trials.iter().filter_map(|trial| read(trial)).collect())
     };
     [
         share(

@@ -6,8 +6,9 @@ use std::collections::BTreeSet;
 use crate::recorded::Recorded;
 use crate::view::{Course, Status};
 
-/// How a run went. A run without a seal lasted at least until its last trial ended, and its whole
-/// blocks are those with a trial of every cell.
+/// How a run went. The whole blocks of a run without a seal are those with a trial of every cell;
+/// how long it took is known of its trials alone where it was killed or resumed, since between them
+/// it may have lain for hours.
 pub(crate) fn course(recorded: &Recorded) -> Course {
     let started_unix_ms = recorded.header.started_unix_ms;
     // A wall clock that was set says nothing of how long it took.
@@ -16,11 +17,12 @@ pub(crate) fn course(recorded: &Recorded) -> Course {
         end.saturating_add_signed(-steps_ms).saturating_sub(started_unix_ms) as f64 / 1e3
     };
     let ends = recorded.trials.iter().map(|t| t.started_unix_ms + t.took_ns / 1_000_000);
+    let of_trials = || recorded.trials.iter().map(|t| t.took_ns as f64 / 1e9).sum();
     let mut course = Course {
         status: if recorded.running { Status::Running } else { Status::Unsealed },
         stopped_because: unsealed(recorded).into(),
         started_unix_ms,
-        took_s: ends.max().map_or(0.0, seconds),
+        took_s: if recorded.running { ends.max().map_or(0.0, seconds) } else { of_trials() },
         resumed: false,
         blocks: whole_blocks(recorded),
         changed: Vec::new(),
@@ -33,12 +35,7 @@ pub(crate) fn course(recorded: &Recorded) -> Course {
         course.stopped_because.clone_from(&seal.stopped_because);
         course.resumed = seal.resumed;
         course.blocks = seal.blocks;
-        course.took_s = if seal.resumed {
-            // Between its trials it may have lain for hours.
-            recorded.trials.iter().map(|t| t.took_ns as f64 / 1e9).sum()
-        } else {
-            seconds(seal.finished_unix_ms)
-        };
+        course.took_s = if seal.resumed { of_trials() } else { seconds(seal.finished_unix_ms) };
     }
     course
 }

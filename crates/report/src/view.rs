@@ -316,7 +316,7 @@ pub struct Course {
     pub stopped_because: String,
     /// Start, milliseconds since 1970-01-01 UTC.
     pub started_unix_ms: u64,
-    /// Wall seconds; of a run that was resumed, those of its trials together.
+    /// Wall seconds; of a run that was killed or resumed, those of its trials together.
     pub took_s: f64,
     /// True where it was interrupted or killed before and taken up again; else left out.
     #[serde(skip_serializing_if = "std::ops::Not::not")]

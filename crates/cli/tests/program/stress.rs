@@ -196,6 +196,6 @@ fn a_kill_that_cannot_be_measured_is_refused() {
     };
     let late = ["--set", "kill_ms=9000", "--set", "measure_ms=9000"];
     refused(&late, &["killed after `9000` ms of 9000 ms", "and before the end"]);
-    refused(&["--set", "kill_ms=0"], &["kill_ms", "500"]);
+    refused(&["--set", "kill_ms=0"], &["kill_ms", "1500"]);
     refused(&["--target", "memcached"], &["target `memcached`", "has no primary to be killed"]);
 }

@@ -116,7 +116,8 @@ fn that_it_was_interrupted_is_said_once() {
     seal.status = model::SealStatus::Interrupted;
     seal.stopped_because = "interrupted".into();
     let facts = text::facts(&judge(&recorded));
-    assert!(facts.ends_with("run 0123abcd, interrupted"), "{facts}");
+    let told = "run 0123abcd, interrupted; `cachedyno run --resume 0123abcd` goes on with it";
+    assert!(facts.ends_with(told), "{facts}");
 }
 
 #[test]

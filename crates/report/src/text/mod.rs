@@ -80,6 +80,8 @@ pub(crate) fn facts(view: &View) -> String {
     let (mut took, run) = (duration(view.course.took_s), &view.run);
     if view.course.resumed {
         took += " of trials (resumed)";
+    } else if view.course.status == Status::Unsealed {
+        took += " of trials";
     }
     let (study, scale, blocks) = (&view.asked.study, &view.asked.scale, view.course.blocks);
     let mut facts = format!("{study}, {scale} scale, {blocks} block{plural}, {took}, run {run}");
@@ -90,6 +92,9 @@ pub(crate) fn facts(view: &View) -> String {
         && view.course.stopped_because != view.course.status.name()
     {
         facts += &format!(" ({})", view.course.stopped_because);
+    }
+    if matches!(view.course.status, Status::Interrupted | Status::Unsealed) {
+        facts += &format!("; `cachedyno run --resume {run}` goes on with it");
     }
     if !view.course.changed.is_empty() {
         facts += &format!(", changed after it was sealed ({})", view.course.changed.join(", "));
