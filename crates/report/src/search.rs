@@ -108,7 +108,7 @@ impl Sought<'_> {
             peak_per_s: answered.reduce(f64::max),
             held_per_s: known.iter().filter_map(|(held, _)| *held).max(),
             missed_per_s: known.iter().filter_map(|(_, missed)| *missed).min(),
-            held_s: answer.and_then(|_| self.held()).map(|(_, held_s)| held_s),
+            held_s: answer.and_then(|_| self.held()).map(|held| held.seconds),
             costs,
             by_block: by_block.collect(),
             tried: all().count() as u32,

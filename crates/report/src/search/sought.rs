@@ -1,7 +1,9 @@
 //! The searches of a cell, and what each found.
 
 use model::{Blame, Cell, Plan, Point, Search, Trial};
+
 use stats::search::{Found, Next, Purpose, Seen, Settings};
+use stats::tail::Judgement;
 
 use crate::blocks::over_blocks;
 use crate::recorded::Recorded;
@@ -25,6 +27,15 @@ pub(crate) struct Tried<'a> {
     pub(crate) seen: Vec<Seen>,
     /// `None` where it did not come to its end.
     pub(super) found: Option<Found>,
+}
+
+/// A rate that was tried in long runs and did not miss.
+pub(super) struct Held {
+    pub(super) rate_per_s: u64,
+    /// How long all of these were.
+    pub(super) seconds: f64,
+    /// True where each of them kept the limits for certain.
+    pub(super) is_sure: bool,
 }
 
 impl<'a> Tried<'a> {
@@ -56,13 +67,16 @@ impl<'a> Tried<'a> {
         self.seen.iter().filter(|s| s.is_judged())
     }
 
-    /// The rate that was tried last in long runs, and for how many seconds in all; of an answer,
-    /// what was held below it.
-    pub(super) fn held(&self) -> Option<(u64, f64)> {
+    /// The rate that was tried last in long runs; of an answer, what was held below it.
+    pub(super) fn held(&self) -> Option<Held> {
         let holds = || self.seen.iter().filter(|s| s.purpose == Purpose::Hold);
         let rate_per_s = holds().next_back()?.rate_per_s;
-        let own = holds().filter(|s| s.rate_per_s == rate_per_s);
-        Some((rate_per_s, own.map(|s| s.length_ns as f64 / 1e9).sum()))
+        let own: Vec<&Seen> = holds().filter(|s| s.rate_per_s == rate_per_s).collect();
+        Some(Held {
+            rate_per_s,
+            seconds: own.iter().map(|s| s.length_ns as f64 / 1e9).sum(),
+            is_sure: own.iter().all(|s| self.settings.judge(s) == Judgement::Pass),
+        })
     }
 
     /// How often rates were bracketed.
@@ -112,12 +126,15 @@ impl<'a> Sought<'a> {
         self.blocks.iter().filter_map(twin).unzip()
     }
 
-    /// The lowest rate below an answer that was tried in long runs, and for how many seconds in all
-    /// blocks.
-    pub(super) fn held(&self) -> Option<(u64, f64)> {
+    /// The lowest rate below an answer that was tried in long runs, over all blocks.
+    pub(super) fn held(&self) -> Option<Held> {
         let counted = self.counted();
         let held = counted.iter().filter_map(|block| block.held());
-        held.reduce(|(a, a_s), (b, b_s)| (a.min(b), a_s + b_s))
+        held.reduce(|a, b| Held {
+            rate_per_s: a.rate_per_s.min(b.rate_per_s),
+            seconds: a.seconds + b.seconds,
+            is_sure: a.is_sure && b.is_sure,
+        })
     }
 
     /// Of each probe that missed a limit and did not break, who may be to blame besides the store.

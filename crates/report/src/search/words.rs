@@ -83,11 +83,13 @@ impl Sought<'_> {
             let ends = show::bounds(&answer).map_or_else(String::new, |(lo, hi)| {
                 format!(" [{}, {}]", grouped(lo), grouped(hi))
             });
-            let held = self.held().map_or_else(String::new, |(rate_per_s, held_s)| {
-                format!(
-                    "; {} held for {held_s:.0} s, stalls rarer than that are not covered",
-                    per_s(rate_per_s as f64)
-                )
+            let held = self.held().map_or_else(String::new, |held| {
+                let (rate, seconds) = (per_s(held.rate_per_s as f64), held.seconds);
+                let held = match held.is_sure {
+                    true => format!("{rate} held for {seconds:.0} s"),
+                    false => format!("{rate}, tried for {seconds:.0} s, holds but not for certain"),
+                };
+                format!("; {held}, stalls rarer than that are not covered")
             });
             (per_s(answer.center) + &ends, held)
         };

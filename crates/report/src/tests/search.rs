@@ -292,6 +292,22 @@ fn a_search_whose_misses_others_may_be_to_blame_for_is_not_steady() {
 }
 
 #[test]
+fn a_hold_that_decides_nothing_says_so() {
+    let uneven = |point: &mut Point| {
+        if point.probe.is_some_and(|step| step.purpose == Purpose::Hold) {
+            let due = point.due.as_mut().unwrap();
+            // As many as may be, but now none and then twice as many.
+            let twice = due.due_per_interval[0] / 50;
+            let over = due.beyond[0].over_per_interval.iter_mut().enumerate();
+            over.for_each(|(i, over)| *over = if i % 2 == 0 { twice } else { 0 });
+        }
+    };
+    let search = judge(&searched(STORE, uneven)).searches.remove(0);
+    let told = "; 95,200/s, tried for 20 s, holds but not for certain, stalls";
+    assert!(search.sentence.contains(told), "{}", search.sentence);
+}
+
+#[test]
 fn how_long_the_answer_was_held_is_told() {
     let search = judge(&searched(STORE, |_| {})).searches.remove(0);
     let told = "; 95,200/s held for 10 s, stalls rarer than that are not covered";
