@@ -3,7 +3,7 @@
 
 use model::{
     Cell, ErrorClass, EventKind, Fact, MemoryUse, OperationResult, Point, Series, Silence, Trial,
-    TrialEvent,
+    TrialEvent, Workload,
 };
 use stats::format_bytes;
 use std::collections::BTreeMap;
@@ -47,7 +47,7 @@ enum Over {
 
 /// Facts by name, with what people read. Of others the name itself is shown, and the mean; the
 /// times in which an operation was not answered are asked for as well.
-const KNOWN: [(&str, &str, Rank, Over); 19] = [
+const KNOWN: [(&str, &str, Rank, Over); 21] = [
     ("bytes_per_key", "memory of a key", Rank::Plain, Over::Mean),
     ("copied_bytes", "copied while saving", Rank::Plain, Over::Mean),
     ("fork_ns", "fork", Rank::Plain, Over::Mean),
@@ -55,6 +55,8 @@ const KNOWN: [(&str, &str, Rank, Over); 19] = [
     ("swap_peak_bytes", "most on swap", Rank::Plain, Over::Mean),
     ("swap_written_bytes", "written to swap", Rank::Plain, Over::Mean),
     ("swap_read_bytes", "read from swap", Rank::Plain, Over::Mean),
+    ("fill_keys", "keys filled", Rank::Plain, Over::Mean),
+    ("fill_value_bytes", "their values", Rank::Plain, Over::Mean),
     (FILL_RATE, "filled", Rank::Detail, Over::Mean),
     (FILL_TIME, "filling", Rank::Detail, Over::Mean),
     ("rate_before_save_per_s", "rate before the save", Rank::Plain, Over::Mean),
@@ -125,7 +127,7 @@ fn end_ns(series: &Series) -> u64 {
 fn of_cell(recorded: &Recorded, cell: &Cell) -> Vec<FactView> {
     let mut found: Vec<FactView> = Vec::new();
     for trial in recorded.latest(&cell.id) {
-        for Told { name, source, value } in of_trial(trial) {
+        for Told { name, source, value } in data(cell, trial).into_iter().chain(of_trial(trial)) {
             let same = |fact: &FactView| fact.name == name && fact.source == source;
             let known = found.iter().position(same);
             let at = known.unwrap_or(found.len());
@@ -294,6 +296,16 @@ fn unknown(trial: &Trial) -> u64 {
         classes.iter().filter_map(|class| o.counts.errors_by_class.get(class)).sum::<u64>()
     };
     writes.map(of).sum()
+}
+
+/// What a key-value store was filled with; of values the bytes where all are of one size.
+fn data(cell: &Cell, trial: &Trial) -> Vec<Told> {
+    let Workload::Kv(kv) = &cell.workload else { return Vec::new() };
+    let Some(filled) = trial.fill.as_ref().and_then(Point::whole) else { return Vec::new() };
+    let keys = filled.counts.ok as f64;
+    let bytes = kv.value_bytes.parse::<u64>().ok().map(|bytes| ("fill_value_bytes", bytes as f64));
+    let told = [("fill_keys", 1.0)].into_iter().chain(bytes);
+    told.map(|(name, of_one)| Told::by_clients(name.into(), Some(keys * of_one))).collect()
 }
 
 /// How fast a store was filled.

@@ -1,10 +1,11 @@
 //! Whether what was asked for was done, and all of it.
 
-use model::{Counts, Point, StoreCounters, Trial, Workload};
+use model::{Counts, ErrorClass, Point, StoreCounters, Trial, Workload};
 
 use crate::findings::Findings;
 use crate::limits::{ERROR_SHARE_MAX, LENGTH_SHARE_MIN, MISS_SHARE_MAX, SILENCE_MIN, WRONG_MAX};
 use crate::measurement::{Counted, Measurement, Part};
+use crate::recorded::Recorded;
 use crate::show;
 
 /// What a server that counts lifetimes in whole seconds may take off one.
@@ -98,16 +99,29 @@ pub(super) fn failed(measurement: &Measurement<'_>, operation: &Counted, finding
     let counts = &operation.held;
     let share = counts.error as f64 / counts.total().max(1) as f64;
     if share > ERROR_SHARE_MAX {
+        let is_full = counts.errors_by_class.contains_key(&ErrorClass::Full);
+        let cure = is_full.then(|| room(measurement.recorded, &measurement.cell.target));
         findings.invalid.push(format!(
-            "`{}` {}: {} of {} operations failed ({}; at most {} may): {}",
+            "`{}` {}: {} of {} operations failed ({}; at most {} may): {}{}",
             measurement.cell.id,
             operation.name,
             counts.error,
             counts.total(),
             show::percent(share),
             show::percent(ERROR_SHARE_MAX),
-            show::classes(counts)
+            show::classes(counts),
+            cure.unwrap_or_default()
         ));
+    }
+}
+
+/// What gives a target room that was full.
+pub(super) fn room(recorded: &Recorded, name: &str) -> String {
+    let target = recorded.header.plan.target(name);
+    let limit = target.and_then(|target| target.settings.keys().find(|k| k.ends_with("maxmemory")));
+    match limit {
+        Some(limit) => format!("; to give it more memory: --set {name}.{limit}"),
+        None => "; give it more memory or disk, or write less".into(),
     }
 }
 

@@ -1,8 +1,9 @@
 //! Whether all was measured that was planned.
 
-use model::{Cell, SealStatus, Trial};
+use model::{Cell, ErrorClass, SealStatus, Trial};
 use stats::compare::FEWEST_BLOCKS;
 
+use super::served;
 use crate::ending::{unsealed, whole_blocks};
 use crate::findings::Findings;
 use crate::measurement::Measurement;
@@ -56,16 +57,23 @@ fn why_no_trial(recorded: &Recorded) -> String {
 
 /// Trials that failed. A probe that failed is a point: by those the limit of a search is known, and
 /// it says where one failed that should not have.
-pub(super) fn failed_trials(_: &Recorded, cell: &Cell, trials: &[&Trial], findings: &mut Findings) {
+pub(super) fn failed_trials(
+    recorded: &Recorded,
+    cell: &Cell,
+    trials: &[&Trial],
+    findings: &mut Findings,
+) {
     let failures: Vec<_> = trials.iter().filter_map(|t| t.failure.as_ref()).collect();
     let Some(first) = failures.first() else { return };
+    let cure = (first.class == ErrorClass::Full).then(|| served::room(recorded, &cell.target));
     let sentence = format!(
-        "`{}`: {} of {} trials failed, first: {}: {}",
+        "`{}`: {} of {} trials failed, first: {}: {}{}",
         cell.id,
         failures.len(),
         trials.len(),
         first.class,
-        first.reason()
+        first.reason(),
+        cure.unwrap_or_default()
     );
     // Where the plan takes service or memory away, failing is an answer: but not failing alone.
     let measured = || trials.iter().any(|trial| !trial.points.is_empty());

@@ -85,9 +85,10 @@ impl Sought<'_> {
             });
             let held = self.held().map_or_else(String::new, |held| {
                 let (rate, seconds) = (per_s(held.rate_per_s as f64), held.seconds);
-                let held = match held.is_sure {
-                    true => format!("{rate} held for {seconds:.0} s"),
-                    false => format!("{rate}, tried for {seconds:.0} s, holds but not for certain"),
+                let held = if held.is_sure {
+                    format!("{rate} held for {seconds:.0} s")
+                } else {
+                    format!("{rate}, tried for {seconds:.0} s, holds but not for certain")
                 };
                 format!("; {held}, stalls rarer than that are not covered")
             });

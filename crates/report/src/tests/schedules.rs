@@ -217,8 +217,8 @@ fn a_planned_rate_that_is_too_high() {
     assert_told("steady", &of(&slower(0.9)), Validity::NotSteady, words);
     let view = of(&slower(0.97));
     assert_eq!(view.validity, Validity::Valid, "{:?}", view.reasons);
-    let slowed = |trial: &mut Trial| trial.points.iter_mut().for_each(slower(0.5));
-    broken_only(&[], slowed, (Validity::NotSteady, words));
+    let behind = |trial: &mut Trial| trial.points.iter_mut().for_each(slower(0.5));
+    broken_only(&[], behind, (Validity::NotSteady, words));
 }
 
 /// Those of a stage or a probe have failed there.
