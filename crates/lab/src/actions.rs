@@ -10,6 +10,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use crate::address::place;
 use crate::roles::{self, Happened};
 
 /// How long a server may take to begin what it is asked for.
@@ -123,7 +124,7 @@ fn kill_primary(servers: &[(Endpoint, u32)], due: Instant) -> Result<Happened, F
     }
     kill(Pid::from_raw(pid.cast_signed()), Signal::SIGKILL)
         .map_err(|error| failed(&format!("the primary cannot be killed: {error}")))?;
-    Ok((at, EventKind::Killed, roles::place(endpoint)))
+    Ok((at, EventKind::Killed, place(endpoint)))
 }
 
 /// What samples tell of saves, of those that a server began by itself as well, and of swap: to the

@@ -14,7 +14,7 @@
 //!   of this machine's memory and disks; `demand`: what a cell writes.
 //! - `recorded`: what is told a few times a second while a phase runs.
 //! - `words`: what servers said, fit for people; `wall`: the wall clock, and whether it was set.
-//! - `names`: how keys are named.
+//! - `names`: how keys are named; `address`: where servers are.
 //! - [`schedule`]: the order of cells in a block.
 //! - [`effort`]: when enough was measured.
 //! - [`sinks`]: those who listen.
@@ -22,6 +22,7 @@
 //! The way of a run is [`run`]: check every target, then blocks of trials, then the seal.
 
 mod actions;
+mod address;
 mod app_cache;
 pub mod bench;
 pub mod calibrate;

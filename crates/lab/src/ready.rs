@@ -1,19 +1,18 @@
 //! What was made ready for one trial: one store, or the several of a cache's backend.
 
 use drivers::{Admin, CacheOptions, Facts, Patience, Room, SessionOptions};
-use model::{Backend, Endpoint, ErrorClass, Fact, Failure, Layout, MemoryUse, NetAddress, Product};
+use model::{Backend, Endpoint, ErrorClass, Fact, Failure, Layout, MemoryUse, Product};
 use rig::{Inside, MemoryGroup, Role, Server, Shelf};
 use stats::format_bytes;
 use std::collections::BTreeMap;
-use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::{Duration, Instant};
 use workloads::kv::{Key, KeyNames};
 
+use crate::address::place;
 use crate::machine::Machine;
-use crate::roles;
 
 /// A process that is killed closes its connections before its end can be seen.
 const DEATH_SEEN_WITHIN: Duration = Duration::from_millis(500);
@@ -248,7 +247,7 @@ impl Store {
         // have been killed by the plan, while the last replica should have taken over.
         let ((role, last), before) = all.split_last()?;
         let name = |role: Role, server: &Server| {
-            format!("the {} {}", role.name(), roles::place(server.endpoint()))
+            format!("the {} {}", role.name(), place(server.endpoint()))
         };
         let who = match before {
             [] if is_one_of_several => format!("the {} server", last.name()),
@@ -321,14 +320,6 @@ pub(crate) fn unremoved(own: &str, failure: Failure) -> Failure {
     let Failure { class, message } = failure;
     let left = format!("what this run wrote is still there, remove what begins with `{own}`");
     Failure { class, message: format!("{left}: {message}") }
-}
-
-/// Address of a server, of several that of the first; `None` where it is not reached by TCP.
-pub(crate) fn address(endpoint: &Endpoint) -> Option<SocketAddr> {
-    match endpoint.addresses().first()? {
-        NetAddress::Tcp(host, port) => (host.as_str(), *port).to_socket_addrs().ok()?.next(),
-        NetAddress::Unix(_) => None,
-    }
 }
 
 #[cfg(test)]

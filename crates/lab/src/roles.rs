@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::ready::address;
+use crate::address::place;
 
 /// Something that happened, and to whom.
 pub(crate) type Happened = (Instant, EventKind, String);
@@ -54,11 +54,6 @@ fn one(server: &Endpoint, done: &AtomicBool) -> Vec<Happened> {
         thread::sleep(EVERY);
     }
     happened
-}
-
-/// Where a server is, for people.
-pub(crate) fn place(server: &Endpoint) -> String {
-    address(server).map_or_else(|| server.to_string(), |address| address.to_string())
 }
 
 /// What changed, and to whom, where that is another server.

@@ -15,7 +15,8 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender, TrySendError
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use crate::ready::{Ready, address};
+use crate::address::address;
+use crate::ready::Ready;
 use crate::recorded;
 
 const EVERY: Duration = Duration::from_nanos(SAMPLE_NS);

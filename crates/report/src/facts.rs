@@ -361,8 +361,8 @@ fn around(trial: &Trial, point: &Point, series: &Series) -> Vec<Told> {
     all
 }
 
-/// The longest time in which each operation was not answered once a server was killed, so long after
-/// the point began.
+/// The longest time in which each operation was not answered once a server was killed, so long
+/// after the point began.
 fn silent(point: &Point, killed_ns: u64) -> Vec<Told> {
     let names = point.operations.iter().map(|o| &o.operation).filter(|o| **o != point.phase);
     let longest = |name: &String| {

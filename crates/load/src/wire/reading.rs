@@ -159,7 +159,7 @@ impl<P: Parser + Default> Worker<'_, P> {
         self.answered(client, times.done_ns);
     }
 
-    /// Records requests that ended; of those that belong to the warm-up only that they were answered.
+    /// Records requests that ended; of those of the warm-up only that they were answered.
     fn record(&mut self, operation: usize, times: &Times, judged: &Judged, requests: u32) {
         let counted = (u64::from(requests), self.clock.measured_from_ns);
         if self.is_measured(times.intended_ns, times.done_ns) {

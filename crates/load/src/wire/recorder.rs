@@ -95,8 +95,8 @@ impl WireRecorder {
         intervals::add_at(&mut self.done_per_interval, interval, requests);
     }
 
-    /// Takes note of `requests` replies to requests of the warm-up: whether they were wrong, and that
-    /// the server was not silent when they came.
+    /// Takes note of `requests` replies to requests of the warm-up: whether they were wrong, and
+    /// that the server was not silent when they came.
     pub(crate) fn answered_of_warmup(
         &mut self,
         operation: usize,

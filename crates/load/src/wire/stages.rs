@@ -11,12 +11,13 @@ use super::work::Work;
 use crate::meter::ReadAt;
 use crate::watch::ThreadUse;
 
-/// The shortest slice of a stage whose level changes, and the most slices: each is judged at its own
-/// mean level, so that a knee within the stage is found.
+/// The shortest slice of a stage whose level changes, and the most slices: each is judged at its
+/// own mean level, so that a knee within the stage is found.
 const SLICE_NS: u64 = 500_000_000;
 const SLICES_MAX: u64 = 20;
 
-/// A stage, or a slice of one, as it is measured; times are nanoseconds from the start of the measurement.
+/// A stage, or a slice of one, as it is measured; times are nanoseconds from the start of the
+/// measurement.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Span {
     begins_ns: u64,

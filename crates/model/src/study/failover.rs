@@ -31,7 +31,7 @@ pub(super) struct Defaults {
     keys: u64,
 }
 
-/// When the primary may be killed: the rate of ten intervals before it, of 100 ms each, must be known.
+/// When the primary may be killed: the rate of ten intervals of 100 ms before it must be known.
 const KILL_MS: RangeInclusive<u64> = 1_500..=86_400_000;
 
 #[derive(Deserialize)]

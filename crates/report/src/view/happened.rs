@@ -34,8 +34,8 @@ pub struct FactView {
     pub is_detail: bool,
     /// Who says so: `INFO`, `clients`, `memory group`.
     pub source: String,
-    /// Arithmetic mean over blocks, from the lowest to the highest of at least three; of writes that
-    /// were lost or are unknown the count of the worst block, of those read back the smallest.
+    /// Arithmetic mean over blocks, from the lowest to the highest of at least three; of writes
+    /// that were lost or are unknown the count of the worst block, of those read back the smallest.
     pub value: Value,
     /// The value for people: `1.03 s [0.9 s, 1.2 s]`.
     pub shown: String,
