@@ -151,6 +151,7 @@ fn of_cell(recorded: &Recorded, cell: &Cell) -> Vec<FactView> {
     if let Some(lost) = found.iter_mut().find(|fact| fact.name == LOST) {
         lost.shown = of_sample(&lost.by_block, &read_back.unwrap_or_default());
     }
+    found.sort_by_key(|fact| fact.is_detail);
     found
 }
 
