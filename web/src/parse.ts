@@ -15,6 +15,7 @@ const VIEW_SHAPE: Record<string, Shape> = {
   source: "string",
   scale: "string",
   profiles: "array",
+  answer: "object",
   validity: "string",
   reasons: "array",
   unsteady: "array",

@@ -23,11 +23,7 @@ export interface OperationGroup {
   /** `rate_per_s`, or `service_ns_mean` where think time or the mix rules the rate. */
   metric: string;
   best: Row | null;
-  /** The best of the others; null where there is none. */
-  next: Row | null;
   outcome: Outcome;
-  /** Targets that are not shown to be slower than the best, itself first. */
-  tied: string[];
   standings: Map<string, Standing>;
 }
 
@@ -129,15 +125,12 @@ function operationGroup(view: View, rows: Row[], controls: ReadonlySet<string>):
   }
   const others = ranked.slice(1);
   const standingOf = (row: Row): Standing => standings.get(row.target) ?? standing(null);
-  const tied = others.filter((row) => standingOf(row).verdict !== "slower").map((row) => row.target);
   return {
     operation: first.operation,
     rows,
     metric,
     best,
-    next: others[0] ?? null,
     outcome: outcomeOf(others.map(standingOf)),
-    tied: best === null ? [] : [best.target, ...tied],
     standings,
   };
 }

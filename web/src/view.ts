@@ -423,6 +423,24 @@ export interface Rule {
   meaning: string;
 }
 
+/** Some words of a sentence: `target` ones name a store, `figure` ones are numbers, `doubt` ones say that something is not known. */
+export interface Piece {
+  text: string;
+  style: "plain" | "target" | "figure" | "doubt";
+}
+
+/** A sentence without its full stop; `place` is the profile and load that it is about, empty for the whole run. */
+export interface Sentence {
+  place: string;
+  pieces: Piece[];
+}
+
+/** What was found: in short, and for each profile and load where the summary does not say as much. */
+export interface Answer {
+  summary: Sentence[];
+  places?: Sentence[];
+}
+
 /** The judged result of a run. */
 export interface View {
   format: number;
@@ -433,6 +451,7 @@ export interface View {
   source: string;
   scale: string;
   profiles: string[];
+  answer: Answer;
   validity: Validity;
   reasons: string[];
   /** What was not steady, in a few words each. */

@@ -34,8 +34,6 @@ describe("ramps", () => {
     expect(tables).toHaveLength(2);
     expect(tables[0]?.querySelectorAll("tbody tr")).toHaveLength(12);
     expect(texts(tables[0] as HTMLElement, "tr.missed td:nth-child(3)")).toEqual(["too much", "too much"]);
-    expect(built.textContent).toContain("redis against memcached: knee 0.84×");
-    expect(built.textContent).toContain(", lower");
   });
 
   it("tell the place in a pair apart from the operation", () => {
@@ -165,7 +163,7 @@ describe("a search", () => {
     expect(built.textContent).toContain("others had CPUs");
     const said = (head(contextOf(view)) as HTMLElement).textContent;
     expect(said).toContain("sustains 72,000/s [70,000, 75,000]");
-    expect(said).toContain("98,000 requests/s");
+    expect(said).toContain("peak, ignoring the limits: 98,000/s");
   });
 
   it("has one line for rests that follow each other, and says what verdicts and missing numbers mean", () => {

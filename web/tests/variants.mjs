@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { said } from "../fixtures/answer.mjs";
 import { ramps as made } from "../fixtures/ramp.mjs";
 
 const read = (name) => JSON.parse(readFileSync(join(dirname(fileURLToPath(import.meta.url)), `../fixtures/${name}`), "utf8"));
@@ -39,6 +40,7 @@ export function doubtfulRamps() {
   closed.charts.blocks[0].stages.forEach((stage) => (stage.planned_per_s = null));
   view.ramps.push(closed);
   view.profiles.push("putra-2024");
+  view.answer = { summary: view.ramps.map(({ sentence, target, workload }) => said(sentence, target, workload)) };
   return view;
 }
 
@@ -54,6 +56,7 @@ export function searched() {
   delete view.ramps;
   return {
     ...view,
+    answer: { summary: [said(sentence, "redis"), said("peak, ignoring the limits: 98,000/s", "")] },
     ...{ study: "find-max", comparisons: [], title: "The highest rate of redis" },
     searches: [{ target: "redis", limits: ["p99<1ms"], outcome: "found", sentence, answer: { center: 72000, lo: 70000, hi: 75000 }, peak_per_s: 98000, held_per_s: 71000, missed_per_s: 78000, by_block: [{ block: 0, outcome: "found", answer: null }], tried: 18, rests: 9, probes }],
   };
@@ -69,7 +72,8 @@ export function alone() {
     const sentence = `redis reached ${clients}0.1 k/s [19.9, 20.3] at write (p99 61.2 µs) and 24.3 k/s [24.0, 24.6] at read (p99 52.3 µs) over 6 blocks; no operation failed`;
     return { workload, load, target: "redis", sentence };
   });
-  return { ...view, comparisons: [], claims: [], advice: [], advice_basis: null, advice_weights: {}, rankings: [] };
+  const summary = view.alone.map(({ load, sentence, target }) => said(sentence, target, `steady, ${load.clients} client${load.clients === 1 ? "" : "s"}`));
+  return { ...view, answer: { summary }, comparisons: [], claims: [], advice: [], advice_basis: null, advice_weights: {}, rankings: [] };
 }
 
 const HAPPENED = [[2.998, "killed"], [3.014, "replica lost its primary"], [3.02, "replica lost its primary"], [4.433, "promoted to primary"], [5.247, "named as the primary by a Sentinel"], [9.97, "replica attached"]];
@@ -138,7 +142,7 @@ export function wideBlocks() {
 /** Every trial failed: not a single row. */
 export function nothingMeasured() {
   const view = sessions();
-  Object.assign(view, { validity: "invalid", reasons: ["no trial has a complete result"], blocks: 0 });
+  Object.assign(view, { validity: "invalid", reasons: ["no trial has a complete result"], blocks: 0, answer: { summary: [] } });
   Object.assign(view, { cells: [], comparisons: [], footnotes: [], advice: [], advice_basis: null, rankings: [] });
   return view;
 }

@@ -68,7 +68,7 @@ pub fn render(view: &View) -> String {
     let mut text = header(&fields(view, &empty_row(), None, Stage::default()));
     for table in standings(view) {
         for group in &table.groups {
-            let best = group.standings.iter().find(|s| s.best).map(|s| s.row);
+            let best = group.best().map(|standing| standing.row);
             for standing in &group.standings {
                 let stage = Stage {
                     planned_per_s: standing.row.load.steady_per_s().map(|rate| rate as f64),

@@ -5,6 +5,7 @@ use model::{Cell, Plan};
 use stats::{Paired, Verdict};
 
 use crate::pairs::ALPHA;
+use crate::show;
 use crate::view::{Comparison, Value};
 
 /// A highest rate of two targets.
@@ -64,5 +65,29 @@ fn bounded(verdict: Verdict, [a, b]: [Side<'_>; 2]) -> Option<String> {
         Verdict::Slower => why(a),
         // What bounds a rate on one side only is no matter of more blocks.
         Verdict::Equal | Verdict::Undecided => why(a).or_else(|| why(b)),
+    }
+}
+
+/// A comparison of highest rates in words; `None` of any other.
+pub(crate) fn words(c: &Comparison) -> Option<String> {
+    let what = match c.metric.as_str() {
+        "reached_per_s" => "highest rate reached",
+        "knee_per_s" => "knee",
+        "within_limit_per_s" => "highest rate within the limit",
+        "highest_per_s" => "highest rate within the limits",
+        _ => return None,
+    };
+    let doubt = c.doubt.as_ref().map_or_else(String::new, |doubt| format!(" ({doubt})"));
+    let (a, b, verdict) = (&c.a, &c.b, verdict(c.verdict));
+    let ratio = show::ratio_value(&c.ratio);
+    Some(format!("{a} against {b}: {what} {ratio}, {verdict}{doubt}"))
+}
+
+/// Of rates: `higher` and not `faster`.
+fn verdict(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Faster => "higher",
+        Verdict::Slower => "lower",
+        same => same.name(),
     }
 }

@@ -73,7 +73,7 @@ pub(crate) fn note(view: &mut View) {
 /// Positions of rows in the view, each with a footnote that it needs.
 fn marks(view: &View, group: &Group<'_>) -> Vec<(usize, String)> {
     let found = group.standings.iter();
-    let found = found.filter_map(|s| Some((s.best, s.row, share(&view.cells, s.row)?)));
+    let found = found.filter_map(|s| Some((s.is_best(), s.row, share(&view.cells, s.row)?)));
     let shares: Vec<(bool, &Row, f64)> = found.collect();
     let most = shares.iter().map(|(.., share)| *share).fold(0.0, f64::max);
     let mut found = Vec::new();

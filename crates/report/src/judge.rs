@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::advice::advice;
 use crate::alone::alone;
+use crate::answer::answer;
 use crate::claims::{claims, plain_profiles};
 use crate::context;
 use crate::data;
@@ -23,7 +24,9 @@ use crate::rows::rows;
 use crate::rules::{self, OfPhases, rules};
 use crate::search;
 use crate::series::{MeasuredPoint, measured};
-use crate::view::{Asked, Comparison, Happened, RampView, Row, Setup, VIEW_FORMAT, Value, View};
+use crate::view::{
+    Answer, Asked, Comparison, Happened, RampView, Row, Setup, VIEW_FORMAT, Value, View,
+};
 
 /// Judges a run: validity, comparisons, claims and advice, with the data of all charts.
 ///
@@ -31,6 +34,7 @@ use crate::view::{Asked, Comparison, Happened, RampView, Row, Setup, VIEW_FORMAT
 pub fn judge(recorded: &Recorded) -> View {
     let mut view = judge_cells(recorded);
     hits::note(&mut view);
+    view.answer = answer(&view);
     view
 }
 
@@ -58,6 +62,7 @@ fn judge_cells(recorded: &Recorded) -> View {
         format: VIEW_FORMAT,
         run: recorded.header.run.clone(),
         asked: asked(recorded),
+        answer: Answer::default(),
         validity,
         reasons,
         unsteady,

@@ -11,6 +11,7 @@
 //!   `cases`), `advice` with its `ranking`, and what stands around them (`context`, `data`,
 //!   `footnotes`, `ending`).
 //! - `alone`: what a target came to that nothing can be compared with, in a sentence.
+//! - `answer`: what was found, in sentences of typed pieces.
 //! - `ramp`: where a store breaks when its load is raised in stages.
 //! - `facts`: numbers about stores, and what events did to rates.
 //! - `search`: what searches for the highest rate found, by the same rules as in the run; `highest`
@@ -39,6 +40,7 @@ pub mod view;
 
 mod advice;
 mod alone;
+mod answer;
 mod blocks;
 mod cache;
 mod cases;

@@ -2,10 +2,10 @@
 
 use crate::sheet::{Block, Section};
 use crate::show;
-use crate::standings::{Standing, Standings, doubts, marks, standings};
+use crate::standings::{Group, Standing, Standings, doubts, marks, standings};
 use crate::text::table::{Line, Table, leave_out_empty};
-use crate::text::{alone, facts, failures, not_run, search, sections};
-use crate::view::{Validity, View};
+use crate::text::{facts, failures, not_run, search, sections};
+use crate::view::{Sentence, Validity, View};
 
 /// The whole result; a heading of the first level, all else below it.
 pub fn render(view: &View) -> String {
@@ -24,9 +24,7 @@ fn heading(view: &View) -> String {
     if !view.asked.question.is_empty() {
         text += &format!("{}\n\n", plain(&view.asked.question));
     }
-    let sentences = view.searches.iter().map(|search| search.sentence.clone());
-    let below = search::peaks(view).into_iter().chain(search::comparisons(view));
-    for words in sentences.chain(below).chain(alone::sentences(view)) {
+    for words in view.answer.summary.iter().map(Sentence::text) {
         text += &format!("{}\n\n", plain(&words));
     }
     text += &format!("**{}** – {}\n", view.validity.heading(), plain(&facts(view)));
@@ -55,9 +53,10 @@ fn results(view: &View) -> String {
         if let Some(data) = view.asked.data.get(table.workload) {
             text += &format!("{}\n\n", plain(data));
         }
-        let rows = table.groups.iter().flat_map(|group| {
-            group.standings.iter().map(|s| row(group.operation, s, &table.footnotes))
-        });
+        let rows = table
+            .groups
+            .iter()
+            .flat_map(|group| group.standings.iter().map(|s| row(group, s, &table.footnotes)));
         text += &results_table(table.rate_heading(), rows.collect());
         text.push('\n');
     }
@@ -95,11 +94,11 @@ fn results_table(rates: &str, mut rows: Vec<Vec<String>>) -> String {
     pipes(&header, &align, rows.into_iter())
 }
 
-fn row(operation: &str, standing: &Standing<'_>, shared: &[usize]) -> Vec<String> {
+fn row(group: &Group<'_>, standing: &Standing<'_>, shared: &[usize]) -> Vec<String> {
     let target = plain(&standing.row.target);
     vec![
-        plain(operation),
-        if standing.best { format!("**{target}**") } else { target },
+        plain(group.operation),
+        if standing.is_best() { format!("**{target}**") } else { target },
         standing.metric("rate_per_s", show::rate_value),
         standing.time("p50"),
         standing.time("p99"),
@@ -107,7 +106,7 @@ fn row(operation: &str, standing: &Standing<'_>, shared: &[usize]) -> Vec<String
         standing.ns("server_cpu_ns_per_op"),
         standing.ns("generator_cpu_ns_per_op"),
         standing.row.blocks.to_string(),
-        standing.verdict.clone(),
+        group.verdict(standing),
         standing.marks(shared),
     ]
 }

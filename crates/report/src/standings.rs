@@ -24,17 +24,48 @@ pub(crate) struct Standings<'a> {
 pub(crate) struct Group<'a> {
     pub(crate) operation: &'a str,
     pub(crate) standings: Vec<Standing<'a>>,
+    /// What they come to together; `None` where nobody is the best.
+    pub(crate) outcome: Option<Outcome>,
+}
+
+/// What the targets at one operation come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// There is nothing to compare the best with.
+    Alone,
+    /// All others are shown to be slower than the best.
+    Fastest,
+    /// Those that are not slower are shown to be as fast.
+    Equal,
+    /// Some may be as fast.
+    Undecided,
 }
 
 /// One row and its place in its group.
 #[derive(Debug)]
 pub(crate) struct Standing<'a> {
     pub(crate) row: &'a Row,
-    pub(crate) best: bool,
-    /// Against the best: `slower 0.47×`; of the best itself, whether its lead is clear.
-    pub(crate) verdict: String,
-    /// Why that is undecided, where it is.
-    pub(crate) doubt: Option<String>,
+    pub(crate) against: Against,
+    /// Whether it may be the best: it has enough blocks, and repeats no other target.
+    pub(crate) is_ranked: bool,
+}
+
+/// How a row stands against the best of its group.
+#[derive(Debug)]
+pub(crate) enum Against {
+    /// Nobody is the best.
+    Nobody,
+    /// It is the best.
+    Best,
+    /// It is another one.
+    Other {
+        verdict: Verdict,
+        /// How many times as fast as the best it is.
+        ratio: Value,
+        doubt: Option<String>,
+    },
+    /// It is another one, and no block has both.
+    NotCompared,
 }
 
 impl Standing<'_> {
@@ -54,16 +85,73 @@ impl Standing<'_> {
         self.ns(&format!("{}_ns_{percentile}", self.row.load.times()))
     }
 
+    /// Whether it is the best of its group.
+    pub(crate) fn is_best(&self) -> bool {
+        matches!(self.against, Against::Best)
+    }
+
+    /// Why it is undecided, where it is.
+    fn doubt(&self) -> Option<&String> {
+        match &self.against {
+            Against::Other { verdict: Verdict::Undecided, doubt, .. } => doubt.as_ref(),
+            _ => None,
+        }
+    }
+
     /// Footnotes that are not the whole table's, counted from 1.
     pub(crate) fn marks(&self, shared: &[usize]) -> String {
         marks(self.row.footnotes.iter().filter(|n| !shared.contains(n)))
     }
 }
 
+impl<'a> Group<'a> {
+    /// The best target.
+    pub(crate) fn best(&self) -> Option<&Standing<'a>> {
+        self.standings.iter().find(|standing| standing.is_best())
+    }
+
+    /// Targets that are not shown to be slower than the best, itself first.
+    pub(crate) fn tied(&self) -> impl Iterator<Item = &Standing<'a>> {
+        let is_tied = |s: &&Standing<'_>| {
+            let is_slower = matches!(s.against, Against::Other { verdict: Verdict::Slower, .. });
+            s.is_ranked && !s.is_best() && !is_slower
+        };
+        self.best().into_iter().chain(self.standings.iter().filter(is_tied))
+    }
+
+    /// The best of the others that are compared with it, and how many times as fast the best is.
+    pub(crate) fn next(&self) -> Option<(&Standing<'a>, Value)> {
+        let ratio = |s: &Standing<'_>| match &s.against {
+            Against::Other { ratio, .. } if s.is_ranked => Some(*ratio),
+            _ => None,
+        };
+        let others = self.standings.iter().filter_map(|s| Some((s, ratio(s)?)));
+        let next = others.max_by(|(_, a), (_, b)| a.center.total_cmp(&b.center));
+        next.map(|(standing, ratio)| (standing, ratio.turned()))
+    }
+
+    /// Against the best: `slower 0.47×`; of the best itself, whether its lead is clear.
+    pub(crate) fn verdict(&self, standing: &Standing<'_>) -> String {
+        match &standing.against {
+            Against::Nobody => String::new(),
+            Against::NotCompared => "not compared".into(),
+            Against::Other { verdict, ratio, .. } => {
+                format!("{verdict} {}", show::ratio(ratio.center))
+            }
+            Against::Best => match self.outcome {
+                None | Some(Outcome::Alone) => "alone".into(),
+                Some(Outcome::Fastest) => "fastest".into(),
+                Some(Outcome::Equal | Outcome::Undecided) => "no clear lead".into(),
+            },
+        }
+    }
+}
+
 impl Standings<'_> {
     /// True where some row is set against the best of its operation.
     pub(crate) fn compares(&self) -> bool {
-        self.groups.iter().flat_map(|group| &group.standings).any(|s| !s.verdict.is_empty())
+        let mut all = self.groups.iter().flat_map(|group| &group.standings);
+        all.any(|standing| !matches!(standing.against, Against::Nobody))
     }
 
     /// The heading of the rates, with what the ends beside them are.
@@ -135,9 +223,9 @@ fn without_others(table: &mut Standings<'_>) {
     if rows().any(|target| Some(target) != first) {
         return;
     }
-    for standing in table.groups.iter_mut().flat_map(|group| &mut group.standings) {
-        standing.best = false;
-        standing.verdict.clear();
+    for group in &mut table.groups {
+        group.outcome = None;
+        group.standings.iter_mut().for_each(|standing| standing.against = Against::Nobody);
     }
 }
 
@@ -145,19 +233,34 @@ fn group<'a>(view: &'a View, first: &'a Row) -> Group<'a> {
     let rows: Vec<&Row> = view.cells.iter().filter(|r| same_place(r, first)).collect();
     let unranked = view.validity == Validity::Unreplicated || is_given(&first.operation);
     let best = if unranked { None } else { best(view, &rows) };
-    let standings = rows
-        .iter()
-        .map(|row| {
-            let is_best = best == Some(row.target.as_str());
-            let (verdict, doubt) = match best {
-                Some(_) if is_best => (lead(view, row, &rows), None),
-                Some(best) => distance(view, row, best),
-                None => Default::default(),
-            };
-            Standing { row, best: is_best, verdict, doubt }
+    let against = |row: &Row| match best {
+        Some(best) if best == row.target => Against::Best,
+        Some(best) => distance(view, row, best),
+        None => Against::Nobody,
+    };
+    let standing =
+        |row: &&'a Row| Standing { row, against: against(row), is_ranked: may_be_best(view, row) };
+    let standings: Vec<Standing<'_>> = rows.iter().map(standing).collect();
+    let outcome = best.map(|_| outcome(&standings));
+    Group { operation: &first.operation, standings, outcome }
+}
+
+/// What targets come to of which one is the best.
+fn outcome(standings: &[Standing<'_>]) -> Outcome {
+    let others = standings.iter().filter(|s| s.is_ranked && !s.is_best());
+    let verdicts: Vec<Verdict> = others
+        .map(|other| match other.against {
+            Against::Other { verdict, .. } => verdict,
+            _ => Verdict::Undecided,
         })
         .collect();
-    Group { operation: &first.operation, standings }
+    let tied: Vec<_> = verdicts.iter().filter(|v| **v != Verdict::Slower).collect();
+    match tied.as_slice() {
+        _ if verdicts.is_empty() => Outcome::Alone,
+        [] => Outcome::Fastest,
+        tied if tied.iter().all(|verdict| **verdict == Verdict::Equal) => Outcome::Equal,
+        _ => Outcome::Undecided,
+    }
 }
 
 /// True for a part of a mix: how often it comes is the mix's doing, whatever store is asked, so
@@ -198,30 +301,12 @@ fn may_be_best(view: &View, row: &Row) -> bool {
     row.blocks as usize >= FEWEST_BLOCKS && !is_control
 }
 
-/// How clear the best target's lead is.
-fn lead(view: &View, best: &Row, rows: &[&Row]) -> String {
-    let mut others =
-        rows.iter().filter(|r| r.target != best.target && may_be_best(view, r)).peekable();
-    if others.peek().is_none() {
-        return "alone".into();
-    }
-    let place = (best.workload.as_str(), best.operation.as_str(), &best.load);
-    let ahead = |other: &&Row| {
-        against(&view.comparisons, place, &best.target, &other.target)
-            .is_some_and(|c| c.verdict == Verdict::Faster)
-    };
-    if others.all(ahead) { "fastest".into() } else { "no clear lead".into() }
-}
-
-/// Verdict and ratio of a row against the best, and why it is undecided.
-fn distance(view: &View, row: &Row, best: &str) -> (String, Option<String>) {
+/// How a row stands against the best.
+fn distance(view: &View, row: &Row, best: &str) -> Against {
     let place = (row.workload.as_str(), row.operation.as_str(), &row.load);
     match against(&view.comparisons, place, &row.target, best) {
-        Some(c) => {
-            let doubt = c.doubt.filter(|_| c.verdict == Verdict::Undecided);
-            (format!("{} {}", c.verdict, show::ratio(c.ratio.center)), doubt)
-        }
-        None => ("not compared".into(), None),
+        Some(c) => Against::Other { verdict: c.verdict, ratio: c.ratio, doubt: c.doubt },
+        None => Against::NotCompared,
     }
 }
 
@@ -231,7 +316,7 @@ pub(crate) fn doubts(tables: &[Standings<'_>]) -> Vec<String> {
     for table in tables {
         for group in &table.groups {
             for standing in &group.standings {
-                let Some(doubt) = &standing.doubt else { continue };
+                let Some(doubt) = standing.doubt() else { continue };
                 let row = Undecided { table, operation: group.operation, standing };
                 match found.iter_mut().find(|(known, _)| *known == doubt) {
                     Some((_, rows)) => rows.push(row),

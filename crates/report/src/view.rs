@@ -9,6 +9,7 @@ use stats::Verdict;
 use std::collections::BTreeMap;
 
 mod alone;
+mod answer;
 mod growth;
 mod happened;
 mod ramps;
@@ -18,6 +19,7 @@ mod value;
 mod words;
 
 pub use alone::AloneView;
+pub use answer::{Answer, Piece, PieceStyle, Sentence};
 pub use growth::{GrowthPoint, GrowthView};
 pub use happened::{EventView, FactView, Happened};
 pub(crate) use ramps::{ALL, SAME_RATE};
@@ -234,6 +236,8 @@ pub struct View {
     /// What was asked.
     #[serde(flatten)]
     pub asked: Asked,
+    /// What was found.
+    pub answer: Answer,
     /// May the numbers be used?
     pub validity: Validity,
     /// Why not.

@@ -2,7 +2,7 @@
 //!
 //! A pure function of what the probes gave, so that a record tells the same as the run did:
 //!
-//! 1. the peak: as fast as the clients can go, without regard for limits;
+//! 1. the peak: as fast as the clients can go, ignoring the limits;
 //! 2. a rest: a low rate, which tells how a store without load answers. Another one after each
 //!    probe tells that it has come back to that, so that no probe spoils the next;
 //! 3. the bracket: rates from below the peak, upwards or downwards until one holds and one fails,

@@ -84,7 +84,7 @@ function probeTip(params: unknown, search: SearchView, legend: readonly LegendEn
 function drawnParts({ answer: found, peak_per_s: peak }: SearchView): string {
   return [
     found === null ? "" : "The upright line is the answer in its interval.",
-    peak === null ? "" : "The dashed line is the peak without regard for limits.",
+    peak === null ? "" : "The dashed line is the peak, ignoring the limits.",
   ].filter((text) => text !== "").join(" ");
 }
 

@@ -5,7 +5,7 @@ import { type Context, targetName } from "../context";
 import { cards, chip, type Column, h, none, scrollBox, section, sub, tableHead } from "../dom";
 import * as format from "../format";
 import { validityMark } from "../validity";
-import { ALL, type Comparison, type RampStage, type RampView, type Value } from "../view";
+import { ALL, type RampStage, type RampView, type Value } from "../view";
 
 const OUTCOMES: Record<string, string> = {
   "never-missed": "at least",
@@ -101,22 +101,6 @@ const PLACES: readonly (readonly [string, string])[] = [
   ["apart", "by itself"],
 ];
 
-const WHAT: Record<string, string> = {
-  reached_per_s: "highest rate reached",
-  knee_per_s: "knee",
-  highest_per_s: "highest rate within the limits",
-  within_limit_per_s: "highest rate within the limit",
-};
-const WORDS: Record<string, string> = { faster: "higher", slower: "lower" };
-
-/** How highest rates of two stores compare, in words. */
-export function compared(c: Comparison): HTMLElement {
-  const doubt = c.doubt === null ? "" : ` (${c.doubt})`;
-  const ratio = h("span", { class: "figure" }, format.ratioWithInterval(c.ratio));
-  const word = `, ${WORDS[c.verdict] ?? c.verdict}${doubt}`;
-  return h("li", {}, targetName(c.a), " against ", targetName(c.b), `: ${WHAT[c.metric]} `, ratio, word);
-}
-
 /** What a stage of the way up is on the way down; undefined where there is none. */
 export function downOf(ramp: RampView, stage: RampStage): RampStage | undefined {
   const planned = (s: RampStage): number => s.metrics["planned_per_s"]?.center ?? s.clients;
@@ -191,11 +175,9 @@ export function ramps(context: Context): HTMLElement | null {
   const profiles = byProfile(all);
   const parts = profiles.flatMap(({ name, value: own }) => {
     const heading = profiles.length > 1 ? name : "What stores bear";
-    const against = context.view.comparisons.filter((c) => WHAT[c.metric] !== undefined && c.metric !== "highest_per_s" && c.workload === name);
     return [
       h("h3", {}, heading, validityMark(context.view)),
       summary(own),
-      against.length === 0 ? null : h("ul", { class: "prose" }, against.map((c) => compared(c))),
       places(own),
       h("h3", {}, profiles.length > 1 ? `Stages, ${name}` : "Stages", validityMark(context.view)),
       own.map((ramp) => stages(ramp, format.plural(ramp.stages.length, "stage"))),

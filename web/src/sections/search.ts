@@ -4,7 +4,6 @@ import type { Context } from "../context";
 import { chip, h, labelled, prose, section, tableHead } from "../dom";
 import * as format from "../format";
 import type { ProbeVerdict, ProbeView, SearchView, Value } from "../view";
-import { compared } from "./ramps";
 
 const TONES: Record<ProbeVerdict, "good" | "bad" | "doubt"> = { holds: "good", missed: "bad", broke: "bad", undecided: "doubt" };
 
@@ -80,15 +79,13 @@ function table(found: SearchView, of: string): (HTMLElement | null)[] {
   ];
 }
 
-/** How the stores compare, and tables of probes; null where nothing was searched for. */
+/** Tables of probes; null where nothing was searched for. */
 export function search(context: Context): HTMLElement | null {
   const all = (context.view.searches ?? []).filter((found) => found.probes.length > 0);
   if (all.length === 0) return null;
-  const against = context.view.comparisons.filter((c) => c.metric === "highest_per_s");
   return section(
     "probes",
     "Probes",
-    against.length === 0 ? null : h("ul", { class: "prose" }, against.map((c) => compared(c))),
     all.flatMap((found) => table(found, all.length > 1 ? found.target : "")),
   );
 }

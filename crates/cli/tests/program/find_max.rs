@@ -91,7 +91,7 @@ fn the_record_tells_the_same(place: &Place, summary: &Value) {
     let text = again(&["show", "latest"]).stdout;
     let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words(&text).contains(&words(sentence)), "{sentence}\n{text}");
-    assert!(text.contains("bracket") && text.contains("peak without regard"), "{text}");
+    assert!(text.contains("bracket") && text.contains("peak, ignoring"), "{text}");
     let listed = again(&["list"]).stdout;
     let state = summary["validity"].as_str().unwrap().to_uppercase();
     assert!(listed.contains(&format!(" {state} ")), "{listed}");

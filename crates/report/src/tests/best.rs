@@ -11,8 +11,8 @@ use crate::{csv, judge};
 fn told(view: &View, operation: &str) -> (Option<String>, Vec<String>) {
     let tables = standings(view);
     let group = tables[0].groups.iter().find(|g| g.operation == operation).unwrap();
-    let best = group.standings.iter().find(|s| s.best).map(|s| s.row.target.clone());
-    let others = group.standings.iter().filter(|s| !s.best).map(|s| s.verdict.clone());
+    let best = group.best().map(|s| s.row.target.clone());
+    let others = group.standings.iter().filter(|s| !s.is_best()).map(|s| group.verdict(s));
     (best, others.collect())
 }
 

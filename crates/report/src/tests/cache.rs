@@ -158,7 +158,8 @@ fn the_data_of_a_profile_are_told_beside_its_results() {
     let told = "10,000 records of 1 to 1,024 bytes, each with 0 to 15 of 2,000 tags; names and \
                 lifetimes as Magento makes them, each write checked\n";
     let text = text::render(&view, 140, false);
-    let mut lines = text.split_inclusive('\n').skip_while(|l| !l.starts_with("steady, 8 clients"));
+    let mut lines =
+        text.split_inclusive('\n').skip_while(|l| !l.starts_with("steady, 8 clients  "));
     assert_eq!(lines.nth(1), Some(told), "{text}");
     let markdown = markdown::render(&view);
     let title = markdown.find("## steady, 8 clients").unwrap();

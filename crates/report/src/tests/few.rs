@@ -68,7 +68,7 @@ fn fewer_than_ten_operations_a_client_give_no_rate_no_star_and_no_comparison() {
     let group = tables[0].groups.iter().find(|g| g.operation == "clean").unwrap();
     let verdict = |target: &str| {
         let found = group.standings.iter().find(|s| s.row.target == target).unwrap();
-        (found.best, found.verdict.clone())
+        (found.is_best(), group.verdict(found))
     };
     assert_eq!(verdict("redis"), (false, "not compared".into()));
     assert_eq!(verdict("files"), (true, "alone".into()));
@@ -133,6 +133,6 @@ fn one_clean_of_a_mix_gives_no_rate_of_cleans() {
     let tables = standings(&view);
     let group = tables[0].groups.iter().find(|g| g.operation == "mixed.clean").unwrap();
     for standing in &group.standings {
-        assert!(!standing.best && standing.verdict.is_empty(), "a star by time: {standing:?}");
+        assert!(group.verdict(standing).is_empty(), "a star by time: {standing:?}");
     }
 }

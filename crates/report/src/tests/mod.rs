@@ -2,6 +2,7 @@
 
 mod advice;
 mod alone;
+mod answer;
 mod best;
 mod cache;
 mod claims;

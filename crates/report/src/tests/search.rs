@@ -199,7 +199,7 @@ fn the_answer_is_the_knee_with_its_interval_and_the_peak_beside_it() {
     assert!(search.probes.iter().all(|p| p.purpose != Purpose::Rest));
     assert!(view.cells.is_empty());
     let shown = text::render(&view, 100, false);
-    assert!(shown.contains("peak without regard for limits: 130,000/s"), "{shown}");
+    assert!(shown.contains("peak, ignoring the limits: 130,000/s"), "{shown}");
     insta::assert_snapshot!("a_search_at_100_columns", shown);
     assert!(markdown::render(&view).contains("## Probes"));
 }

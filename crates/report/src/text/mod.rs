@@ -1,7 +1,6 @@
 //! The result on a terminal, to be read at a glance: validity, one table a profile and load,
 //! failures, claims, advice, and the footnotes that the numbers point to.
 
-pub(crate) mod alone;
 pub(crate) mod table;
 
 mod effort;
@@ -19,8 +18,8 @@ use crate::calibration;
 use crate::sheet::{Block, Section};
 use crate::show;
 use crate::view::{
-    AdviceView, Advised, ClaimVerdict, ClaimView, FailureView, RankedView, RankingView, Status,
-    TargetView, Validity, View,
+    AdviceView, Advised, ClaimVerdict, ClaimView, FailureView, RankedView, RankingView, Sentence,
+    Status, TargetView, Validity, View,
 };
 use table::{Line, Paint, Table, paragraph, section, width};
 
@@ -51,8 +50,9 @@ fn heading(view: &View, columns: usize, paint: Paint) -> String {
     } else {
         format!("{}{}{painted}\n", paint.bold(&view.asked.title), " ".repeat(space.min(60)))
     };
-    text += &search::result(view, columns, paint);
-    text += &alone::sentences(view).map(|said| paint.title(&said, columns)).collect::<String>();
+    for said in view.answer.summary.iter().map(Sentence::text) {
+        text += &paint.title(&said, columns);
+    }
     text += &paragraph("", 0, &facts(view), columns);
     for reason in search::other_reasons(view) {
         text += &paragraph("  - ", 4, reason, columns);

@@ -1,12 +1,10 @@
 //! Ramps: what each target bears in a sentence, times and costs at shares of its knee, and every
 //! stage, the way up and the way down beside each other.
 
-use stats::Verdict;
-
 use super::table::{Line, Table};
 use crate::sheet::{Block, Section};
 use crate::show::{self, commas, grouped};
-use crate::view::{ALL, Comparison, RampStage, RampView, SAME_RATE, StageWay, Value, View};
+use crate::view::{ALL, RampStage, RampView, SAME_RATE, StageWay, Value, View};
 
 /// Column names of [`share_cells`], but for the shares themselves, which stand in front.
 const COSTS: [&str; 2] = ["CPU/op server", "generator"];
@@ -68,9 +66,7 @@ fn goes_down(ramp: &RampView) -> bool {
 
 /// The whole section.
 pub(crate) fn section(view: &View) -> Section {
-    let sentence = |ramp: &RampView| format!("{}{}", profile(view, ramp), ramp.sentence);
-    let said = view.ramps.iter().map(sentence).chain(comparisons(view));
-    let mut blocks: Vec<Block> = said.map(Block::Item).collect();
+    let mut blocks = Vec::new();
     for ramps in by_profile(view) {
         let title = format!("p99 at shares of the knee{}", of_profile(view, ramps[0]));
         let rows = ramps.iter().map(|ramp| share_cells(ramp));
@@ -129,44 +125,9 @@ fn by_profile(view: &View) -> Vec<Vec<&RampView>> {
     found
 }
 
-/// `open: ` where there are several profiles.
-fn profile(view: &View, ramp: &RampView) -> String {
-    if by_profile(view).len() > 1 { format!("{}: ", ramp.workload) } else { String::new() }
-}
-
 /// `, open` where there are several profiles.
 fn of_profile(view: &View, ramp: &RampView) -> String {
     if by_profile(view).len() > 1 { format!(", {}", ramp.workload) } else { String::new() }
-}
-
-/// Each comparison of highest rates in words.
-pub(crate) fn comparisons(view: &View) -> Vec<String> {
-    let own = view.comparisons.iter().filter(|c| c.load.search().is_none());
-    own.filter_map(highest).collect()
-}
-
-/// A comparison of highest rates in words; `None` of any other.
-pub(crate) fn highest(c: &Comparison) -> Option<String> {
-    let what = match c.metric.as_str() {
-        "reached_per_s" => "highest rate reached",
-        "knee_per_s" => "knee",
-        "within_limit_per_s" => "highest rate within the limit",
-        "highest_per_s" => "highest rate within the limits",
-        _ => return None,
-    };
-    let doubt = c.doubt.as_ref().map_or_else(String::new, |doubt| format!(" ({doubt})"));
-    let (a, b, verdict) = (&c.a, &c.b, verdict(c.verdict));
-    let ratio = show::ratio_value(&c.ratio);
-    Some(format!("{a} against {b}: {what} {ratio}, {verdict}{doubt}"))
-}
-
-/// Of rates: `higher` and not `faster`.
-fn verdict(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Faster => "higher",
-        Verdict::Slower => "lower",
-        same => same.name(),
-    }
 }
 
 /// Names of the shares of a knee that are told.

@@ -142,7 +142,7 @@ fn group_lines<'a>(
     shared: &'a [usize],
 ) -> impl Iterator<Item = Line> + 'a {
     group.standings.iter().enumerate().map(move |(i, s)| {
-        let mark = if s.best { "*" } else { " " };
+        let mark = if s.is_best() { "*" } else { " " };
         let notes = if layout.notes { s.marks(shared) } else { String::new() };
         let target = format!("{mark} {}", s.row.target);
         let times = ["p50", "p99", "p999"].map(|p| s.time(p));
@@ -157,8 +157,8 @@ fn group_lines<'a>(
             cells.extend(times);
             cells.push(cpu(s));
         }
-        cells.extend([s.verdict.clone(), notes]);
-        Line::Cells(cells, s.best)
+        cells.extend([group.verdict(s), notes]);
+        Line::Cells(cells, s.is_best())
     })
 }
 

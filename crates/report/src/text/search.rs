@@ -2,8 +2,7 @@
 
 use stats::search::Purpose;
 
-use super::ramp::highest;
-use super::table::{Line, Paint, Table, paragraph};
+use super::table::{Line, Table};
 use crate::sheet::{Block, Section};
 use crate::show::{self, commas, grouped};
 use crate::view::{ProbeReason, ProbeVerdict, ProbeView, SearchView, Time, View};
@@ -14,30 +13,6 @@ const HEADER: [&str; 9] =
 
 /// Shares of requests below this are told as less.
 const BEYOND_MIN: f64 = 1e-4;
-
-/// Each result in a sentence, with the peaks and how targets compare below.
-pub(crate) fn result(view: &View, columns: usize, paint: Paint) -> String {
-    let sentences = view.searches.iter().map(|search| paint.title(&search.sentence, columns));
-    let below = peaks(view).into_iter().chain(comparisons(view));
-    sentences.chain(below.map(|words| paragraph("", 0, &words, columns))).collect()
-}
-
-/// `peak without regard for limits: 160,000/s`, of several searches each with its target.
-pub(crate) fn peaks(view: &View) -> Option<String> {
-    let told = |search: &SearchView| {
-        let of =
-            if view.searches.len() > 1 { format!("{} ", search.target) } else { String::new() };
-        Some(format!("{of}{}/s", grouped(search.peak_per_s?)))
-    };
-    let told: Vec<String> = view.searches.iter().filter_map(told).collect();
-    (!told.is_empty()).then(|| format!("peak without regard for limits: {}", told.join(", ")))
-}
-
-/// How the rates found compare, in words.
-pub(crate) fn comparisons(view: &View) -> impl Iterator<Item = String> {
-    let own = view.comparisons.iter().filter(|c| c.load.search().is_some());
-    own.filter_map(highest)
-}
 
 /// Why the run may not be used, but for what the sentence says already.
 pub(crate) fn other_reasons(view: &View) -> impl Iterator<Item = &String> {

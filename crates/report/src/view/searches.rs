@@ -31,7 +31,7 @@ pub struct SearchView {
     pub answer: Option<Value>,
     /// Blocks whose search came to its end.
     pub blocks: u32,
-    /// Requests answered per second at most, without regard for limits.
+    /// Requests answered per second at most, ignoring the limits.
     pub peak_per_s: Option<f64>,
     /// The highest planned rate that surely held below the lowest that surely did not.
     pub held_per_s: Option<u64>,

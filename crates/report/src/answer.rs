@@ -1,0 +1,293 @@
+//! The answer to what was asked, in sentences: which target, by how much, and how sure that is.
+//! Made once, for every output.
+
+use model::Load;
+use stats::Verdict;
+
+use crate::highest;
+use crate::show;
+use crate::standings::{Against, Group, Outcome, Standings, standings};
+use crate::view::{Answer, Piece, PieceStyle, SearchView, Sentence, Validity, Value, View};
+
+/// Profiles and loads of which each has a sentence of its own in the summary.
+const PLACES_MAX: usize = 2;
+
+/// What operations are called in a sentence.
+const DOING: [(&str, &str); 5] = [
+    ("write", "writing"),
+    ("read", "reading"),
+    ("change", "changing"),
+    ("mixed", "the mix"),
+    ("page", "a whole page"),
+];
+
+type Pieces = Vec<Piece>;
+
+fn plain(text: impl Into<String>) -> Piece {
+    Piece::new(PieceStyle::Plain, text)
+}
+
+fn target(name: &str) -> Piece {
+    Piece::new(PieceStyle::Target, name)
+}
+
+fn figure(text: impl Into<String>) -> Piece {
+    Piece::new(PieceStyle::Figure, text)
+}
+
+fn doubt(text: impl Into<String>) -> Piece {
+    Piece::new(PieceStyle::Doubt, text)
+}
+
+/// The answer of a judged run.
+pub(crate) fn answer(view: &View) -> Answer {
+    let tables = standings(view);
+    let places: Vec<Sentence> = tables.iter().map(|table| of_place(view, table)).collect();
+    let found = found(view);
+    if places.len() <= PLACES_MAX.max(view.alone.len()) {
+        return Answer { summary: found.into_iter().chain(places).collect(), places: Vec::new() };
+    }
+    let over_all = Sentence { place: String::new(), pieces: summary(view, &tables) };
+    Answer { summary: found.into_iter().chain([over_all]).collect(), places }
+}
+
+/// What searches and ramps found, in their own sentences, and how their targets compare.
+fn found(view: &View) -> Vec<Sentence> {
+    let own = |name: &str, said: &str, place: &str| {
+        let pieces = match said.strip_prefix(name) {
+            Some(rest) => vec![target(name), plain(rest)],
+            None => vec![plain(said)],
+        };
+        Sentence { place: place.into(), pieces }
+    };
+    let profiles = view.ramps.iter().map(|ramp| ramp.workload.as_str());
+    let has_many = profiles.clone().any(|profile| Some(profile) != profiles.clone().next());
+    let searches = view.searches.iter().map(|search| own(&search.target, &search.sentence, ""));
+    let ramps = view
+        .ramps
+        .iter()
+        .map(|ramp| own(&ramp.target, &ramp.sentence, if has_many { &ramp.workload } else { "" }));
+    let highest = view.comparisons.iter().filter_map(highest::words);
+    let below = peaks(view).into_iter().chain(highest);
+    let below = below.map(|said| Sentence { place: String::new(), pieces: vec![plain(said)] });
+    searches.chain(ramps).chain(below).collect()
+}
+
+/// `peak, ignoring the limits: 160,000/s`, of several searches each with its target.
+fn peaks(view: &View) -> Option<String> {
+    let one = |search: &SearchView| {
+        let of =
+            if view.searches.len() > 1 { format!("{} ", search.target) } else { String::new() };
+        Some(format!("{of}{}/s", show::grouped(search.peak_per_s?)))
+    };
+    let all: Vec<String> = view.searches.iter().filter_map(one).collect();
+    (!all.is_empty()).then(|| format!("peak, ignoring the limits: {}", all.join(", ")))
+}
+
+/// What targets come to at a profile and load.
+fn of_place(view: &View, table: &Standings<'_>) -> Sentence {
+    let place = format!("{}, {}", table.workload, table.load);
+    let same = |workload: &str, load: &Load| workload == table.workload && load == table.load;
+    let pieces = match view.alone.iter().find(|alone| same(&alone.workload, &alone.load)) {
+        Some(alone) => match alone.sentence.strip_prefix(&alone.target) {
+            Some(rest) => vec![target(&alone.target), plain(rest)],
+            None => vec![plain(&alone.sentence)],
+        },
+        None => compared(view, &whole(table)),
+    };
+    Sentence { place, pieces }
+}
+
+/// The groups that a sentence is about: parts of an operation are left to the tables.
+fn whole<'a, 'b>(table: &'b Standings<'a>) -> Vec<&'b Group<'a>> {
+    let is_part = |group: &&Group<'_>| group.operation.contains('.');
+    let whole: Vec<&Group<'_>> = table.groups.iter().filter(|group| !is_part(group)).collect();
+    if whole.is_empty() { table.groups.iter().collect() } else { whole }
+}
+
+/// How targets compare at one place.
+fn compared(view: &View, groups: &[&Group<'_>]) -> Pieces {
+    let of = |outcome| groups.iter().filter(move |g| g.outcome == Some(outcome)).copied();
+    let mut clauses: Vec<Pieces> = Vec::new();
+    let fastest: Vec<&Group<'_>> = of(Outcome::Fastest).collect();
+    for (i, (name, won)) in by_best(&fastest).into_iter().enumerate() {
+        let at = won.iter().map(|group| {
+            let mut pieces = vec![plain(doing(group.operation))];
+            if let Some((next, ratio)) = group.next() {
+                let by = figure(show::ratio_value(&ratio));
+                let next = target(&next.row.target);
+                pieces.extend([plain(" ("), by, plain(" as fast as "), next, plain(")")]);
+            }
+            pieces
+        });
+        let verb = if i == 0 { " is fastest at " } else { " at " };
+        let at = joined(at.collect(), ", ", " and ");
+        clauses.push([vec![target(name), plain(verb)], at].concat());
+    }
+    let zone = show::percent(view.asked.equivalence_zone);
+    let equal: Vec<&Group<'_>> = of(Outcome::Equal).collect();
+    let same = |a: &&Group<'_>, b: &&Group<'_>| tied(a) == tied(b);
+    clauses.extend(equal.chunk_by(same).map(|alike| {
+        let within = figure(format!("within ±{zone}"));
+        let said = [plain(" are equal "), within, plain(" at ")];
+        let at = alike.iter().map(|g| [vec![plain(doing(g.operation))], ratio(g)].concat());
+        [tied(alike[0]), said.to_vec(), joined(at.collect(), ", ", " and ")].concat()
+    }));
+    let zone = view.asked.equivalence_zone;
+    let open: Vec<Pieces> = of(Outcome::Undecided).map(|group| open(group, zone)).collect();
+    if !open.is_empty() {
+        let open = joined(open, "; ", "; ");
+        clauses.push([vec![doubt("undecided"), plain(": ")], open].concat());
+    }
+    let alone: Vec<&Group<'_>> = of(Outcome::Alone).collect();
+    if !alone.is_empty() {
+        let what = show::listed(&alone.iter().map(|g| doing(g.operation)).collect::<Vec<_>>());
+        let who = by_best(&alone).into_iter().map(|(name, _)| vec![target(name)]).collect();
+        let who = joined(who, ", ", " and ");
+        let what = vec![plain(format!("{what} was measured on "))];
+        clauses.push([what, who, vec![plain(" alone")]].concat());
+    }
+    if clauses.is_empty() {
+        return nobody(view);
+    }
+    joined(clauses, "; ", "; ")
+}
+
+/// That no winner can be named, and why.
+fn nobody(view: &View) -> Pieces {
+    let why = if view.validity == Validity::Unreplicated {
+        match view.course.blocks {
+            1 => ": 1 block gives no interval".into(),
+            blocks => format!(": {blocks} blocks give no interval"),
+        }
+    } else {
+        ": nothing could be compared".into()
+    };
+    vec![doubt("no winner can be named"), plain(why)]
+}
+
+/// Which targets an operation is undecided between, and why where its interval would decide it.
+fn open(group: &Group<'_>, zone: f64) -> Pieces {
+    let is_apart = |ratio: &Value| {
+        ratio.interval().is_some_and(|(lo, hi)| lo > 1.0 + zone || hi < 1.0 / (1.0 + zone))
+    };
+    let doubted = group.standings.iter().find_map(|s| match &s.against {
+        Against::Other { verdict: Verdict::Undecided, ratio, doubt } if is_apart(ratio) => {
+            doubt.as_ref()
+        }
+        _ => None,
+    });
+    let why = doubted.map(|why| plain(format!(", {why}")));
+    let between = vec![plain(format!("{} between ", doing(group.operation)))];
+    [between, tied(group), ratio(group), why.into_iter().collect()].concat()
+}
+
+/// The best, and those that may be as fast.
+fn tied(group: &Group<'_>) -> Pieces {
+    let names = group.tied().map(|standing| vec![target(&standing.row.target)]);
+    joined(names.collect(), ", ", " and ")
+}
+
+/// ` (1.02× [0.98, 1.06])`, of the best to the next.
+fn ratio(group: &Group<'_>) -> Pieces {
+    let ratio = group.next().map(|(_, ratio)| figure(show::ratio_value(&ratio)));
+    ratio.map_or_else(Pieces::new, |ratio| vec![plain(" ("), ratio, plain(")")])
+}
+
+/// Groups by their best target, in the order in which these come first.
+fn by_best<'a, 'b>(groups: &[&'b Group<'a>]) -> Vec<(&'a str, Vec<&'b Group<'a>>)> {
+    let mut found: Vec<(&str, Vec<&Group<'_>>)> = Vec::new();
+    for group in groups {
+        let Some(best) = group.best() else { continue };
+        match found.iter_mut().find(|(name, _)| *name == best.row.target) {
+            Some((_, own)) => own.push(group),
+            None => found.push((&best.row.target, vec![group])),
+        }
+    }
+    found
+}
+
+/// The same over many places: who is fastest at what, in how many cases and by how much.
+fn summary(view: &View, tables: &[Standings<'_>]) -> Pieces {
+    let groups: Vec<&Group<'_>> = tables.iter().flat_map(whole).collect();
+    let of = |outcome| groups.iter().filter(move |g| g.outcome == Some(outcome)).copied();
+    let fastest: Vec<&Group<'_>> = of(Outcome::Fastest).collect();
+    let mut winners = by_best(&fastest);
+    winners.sort_by_key(|(_, won)| std::cmp::Reverse(won.len()));
+    let mut clauses: Vec<Pieces> = Vec::new();
+    for (i, (name, won)) in winners.iter().enumerate() {
+        let verb = if i == 0 { " is fastest at " } else { " at " };
+        clauses.push([vec![target(name), plain(verb)], over_cases(&groups, won)].concat());
+    }
+    let zone = show::percent(view.asked.equivalence_zone);
+    let others = [
+        (Outcome::Equal, plain(format!("equal within ±{zone}"))),
+        (Outcome::Undecided, doubt("undecided")),
+        (Outcome::Alone, plain("measured on one target alone")),
+    ];
+    for (outcome, said) in others {
+        let own: Vec<&Group<'_>> = of(outcome).collect();
+        if !own.is_empty() {
+            clauses.push([vec![said, plain(": ")], counted(&groups, &own, |_| None)].concat());
+        }
+    }
+    if clauses.is_empty() { nobody(view) } else { joined(clauses, "; ", "; ") }
+}
+
+/// `reading (1.35× to 4.30× as fast as the next) and writing in 3 of 4 cases (…)`.
+fn over_cases(all: &[&Group<'_>], won: &[&Group<'_>]) -> Pieces {
+    counted(all, won, |own| {
+        let leads = own.iter().filter_map(|group| Some(group.next()?.1));
+        let leads: Vec<f64> = leads.map(|Value { center, .. }| center).collect();
+        let least = leads.iter().copied().reduce(f64::min)?;
+        let most = leads.iter().copied().reduce(f64::max)?;
+        let [least, most] = [least, most].map(show::ratio);
+        Some(if least == most { least } else { format!("{least} to {most}") })
+    })
+}
+
+/// Operations of `some` groups, in how many cases of `all`, each with by how much as `by` says.
+fn counted<'a>(
+    all: &[&Group<'a>],
+    some: &[&Group<'a>],
+    by: impl Fn(&[&Group<'a>]) -> Option<String>,
+) -> Pieces {
+    let mut operations: Vec<&str> = Vec::new();
+    for group in some {
+        if !operations.contains(&group.operation) {
+            operations.push(group.operation);
+        }
+    }
+    let clause = |operation: &&str| {
+        let own: Vec<&Group<'a>> =
+            some.iter().filter(|g| g.operation == *operation).copied().collect();
+        let cases = all.iter().filter(|g| g.operation == *operation && g.outcome.is_some()).count();
+        let mut pieces = vec![plain(doing(operation))];
+        if own.len() < cases {
+            pieces.push(plain(format!(" in {} of {cases} cases", own.len())));
+        }
+        if let Some(by) = by(&own) {
+            pieces.extend([plain(" ("), figure(by), plain(" as fast as the next)")]);
+        }
+        pieces
+    };
+    joined(operations.iter().map(clause).collect(), ", ", " and ")
+}
+
+fn doing(operation: &str) -> String {
+    let known = DOING.iter().find(|(own, _)| *own == operation);
+    known.map_or(operation, |(_, doing)| doing).into()
+}
+
+/// Pieces with words between them.
+fn joined(parts: Vec<Pieces>, between: &str, last: &str) -> Pieces {
+    let count = parts.len();
+    let mut all = Pieces::new();
+    for (i, part) in parts.into_iter().enumerate() {
+        if i > 0 {
+            all.push(plain(if i + 1 == count { last } else { between }));
+        }
+        all.extend(part);
+    }
+    all
+}
