@@ -157,14 +157,6 @@ export interface Comparison {
   doubt: string | null;
 }
 
-/** What the only target of a profile and load came to. */
-export interface AloneView {
-  workload: string;
-  load: Load;
-  target: string;
-  sentence: string;
-}
-
 /** How the cost of an operation grows with the size of the data set, on one target. */
 export interface GrowthView {
   workload: string;
@@ -476,8 +468,6 @@ export interface View {
   targets: TargetView[];
   cells: Row[];
   comparisons: Comparison[];
-  /** Absent where several targets were measured at every profile and load. */
-  alone?: AloneView[];
   /** Absent where no profile measured several sizes. */
   growth?: GrowthView[];
   facts?: FactView[];

@@ -61,7 +61,7 @@ describe("a run of one store", () => {
   it("begins with what the store came to at each load, in the view's words", () => {
     const raw = variants.alone();
     const said = texts(build(head, raw), ".answer-text").map((text) => text.replaceAll("\u00a0", " "));
-    expect(said).toEqual((raw.alone ?? []).map(({ sentence }) => `${sentence}.`));
+    expect(said).toEqual(raw.answer.summary.map(({ pieces }) => `${pieces.map(({ text }) => text).join("")}.`));
     expect(texts(build(head, raw), ".answer-load")).toEqual(["steady, 1 client", "steady, 8 clients"]);
   });
 

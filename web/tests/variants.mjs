@@ -67,12 +67,10 @@ export function alone() {
   const view = sessions();
   view.cells = view.cells.filter((row) => row.target === "redis");
   view.targets = view.targets.filter((target) => target.name === "redis");
-  view.alone = [1, 8].map((clients) => {
-    const { workload, load } = view.cells.find((row) => row.load.clients === clients);
+  const summary = [1, 8].map((clients) => {
     const sentence = `redis reached ${clients}0.1 k/s [19.9, 20.3] at write (p99 61.2 µs) and 24.3 k/s [24.0, 24.6] at read (p99 52.3 µs) over 6 blocks; no operation failed`;
-    return { workload, load, target: "redis", sentence };
+    return said(sentence, "redis", clients === 1 ? "steady, 1 client" : `steady, ${clients} clients`);
   });
-  const summary = view.alone.map(({ load, sentence, target }) => said(sentence, target, `steady, ${load.clients} client${load.clients === 1 ? "" : "s"}`));
   return { ...view, answer: { summary }, comparisons: [], claims: [], advice: [], advice_basis: null, advice_weights: {}, rankings: [] };
 }
 
@@ -82,7 +80,7 @@ const HAPPENED = [[2.998, "killed"], [3.014, "replica lost its primary"], [3.02,
 export function killed() {
   const view = alone();
   view.cells = view.cells.filter((row) => row.load.clients === 8);
-  view.alone = view.alone.filter(({ load }) => load.clients === 8);
+  view.answer.summary.shift();
   for (const { charts } of view.cells) {
     charts.interval_s = 0.1;
     charts.rate_series = charts.by_block.map((_, block) => Array.from({ length: 100 }, (_, i) => (i > 30 && i < 52 ? 0 : 2000 + 10 * ((i * 7 + block) % 13))));

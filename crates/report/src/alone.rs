@@ -5,10 +5,23 @@ use stats::compare::FEWEST_BLOCKS;
 
 use crate::facts;
 use crate::show::{self, commas};
-use crate::view::{AloneView, FactView, Row};
+use crate::view::{FactView, Row};
+
+/// The only target that was measured at a profile and load; a control is no other one.
+#[derive(Debug)]
+pub(crate) struct Alone {
+    /// Profile of the study.
+    pub(crate) workload: String,
+    /// How operations were offered.
+    pub(crate) load: Load,
+    /// Name of the target.
+    pub(crate) target: String,
+    /// What it came to, in one sentence without a full stop, which begins with its name.
+    pub(crate) sentence: String,
+}
 
 /// A sentence for each profile and load at which only one target has a rate, controls aside.
-pub(crate) fn alone(plan: &Plan, cells: &[Row], facts: &[FactView]) -> Vec<AloneView> {
+pub(crate) fn alone(plan: &Plan, cells: &[Row], facts: &[FactView]) -> Vec<Alone> {
     let is_control = |row: &Row| {
         plan.targets.iter().any(|target| target.name == row.target && target.control_of.is_some())
     };
@@ -31,7 +44,7 @@ fn same_place(a: &Row, b: &Row) -> bool {
 }
 
 /// The only target of some rows; parts of a phase are left to the tables.
-fn view(rows: &[&Row], facts: &[FactView]) -> AloneView {
+fn view(rows: &[&Row], facts: &[FactView]) -> Alone {
     let is_part = |row: &&&Row| row.operation.contains('.');
     let whole: Vec<&Row> = rows.iter().filter(|row| !is_part(row)).copied().collect();
     let told = if whole.is_empty() { rows.to_vec() } else { whole };
@@ -42,7 +55,7 @@ fn view(rows: &[&Row], facts: &[FactView]) -> AloneView {
     let clauses = [endings(&told)].into_iter();
     let clauses = clauses.chain(asked.map(|fact| format!("{}: {}", fact.label, fact.shown)));
     let clauses: Vec<String> = clauses.collect();
-    AloneView {
+    Alone {
         workload: workload.clone(),
         load: load.clone(),
         target: target.clone(),

@@ -4,6 +4,7 @@
 use model::Load;
 use stats::Verdict;
 
+use crate::alone::Alone;
 use crate::highest;
 use crate::show;
 use crate::standings::{Against, Group, Outcome, Standings, standings};
@@ -39,12 +40,12 @@ fn doubt(text: impl Into<String>) -> Piece {
     Piece::new(PieceStyle::Doubt, text)
 }
 
-/// The answer of a judged run.
-pub(crate) fn answer(view: &View) -> Answer {
+/// The answer of a judged run; `alone` are the targets that nothing can be compared with.
+pub(crate) fn answer(view: &View, alone: &[Alone]) -> Answer {
     let tables = standings(view);
-    let places: Vec<Sentence> = tables.iter().map(|table| of_place(view, table)).collect();
+    let places: Vec<Sentence> = tables.iter().map(|table| of_place(view, alone, table)).collect();
     let found = found(view);
-    if places.len() <= PLACES_MAX.max(view.alone.len()) {
+    if places.len() <= PLACES_MAX.max(alone.len()) {
         return Answer { summary: found.into_iter().chain(places).collect(), places: Vec::new() };
     }
     let over_all = Sentence { place: String::new(), pieces: summary(view, &tables) };
@@ -53,12 +54,9 @@ pub(crate) fn answer(view: &View) -> Answer {
 
 /// What searches and ramps found, in their own sentences, and how their targets compare.
 fn found(view: &View) -> Vec<Sentence> {
-    let own = |name: &str, said: &str, place: &str| {
-        let pieces = match said.strip_prefix(name) {
-            Some(rest) => vec![target(name), plain(rest)],
-            None => vec![plain(said)],
-        };
-        Sentence { place: place.into(), pieces }
+    let own = |name: &str, said: &str, place: &str| Sentence {
+        place: place.into(),
+        pieces: with_name(name, said),
     };
     let profiles = view.ramps.iter().map(|ramp| ramp.workload.as_str());
     let has_many = profiles.clone().any(|profile| Some(profile) != profiles.clone().next());
@@ -73,6 +71,14 @@ fn found(view: &View) -> Vec<Sentence> {
     searches.chain(ramps).chain(below).collect()
 }
 
+/// A sentence that begins with the name of a target.
+fn with_name(name: &str, said: &str) -> Pieces {
+    match said.strip_prefix(name) {
+        Some(rest) => vec![target(name), plain(rest)],
+        None => vec![plain(said)],
+    }
+}
+
 /// `peak, ignoring the limits: 160,000/s`, of several searches each with its target.
 fn peaks(view: &View) -> Option<String> {
     let one = |search: &SearchView| {
@@ -85,14 +91,11 @@ fn peaks(view: &View) -> Option<String> {
 }
 
 /// What targets come to at a profile and load.
-fn of_place(view: &View, table: &Standings<'_>) -> Sentence {
+fn of_place(view: &View, alone: &[Alone], table: &Standings<'_>) -> Sentence {
     let place = format!("{}, {}", table.workload, table.load);
     let same = |workload: &str, load: &Load| workload == table.workload && load == table.load;
-    let pieces = match view.alone.iter().find(|alone| same(&alone.workload, &alone.load)) {
-        Some(alone) => match alone.sentence.strip_prefix(&alone.target) {
-            Some(rest) => vec![target(&alone.target), plain(rest)],
-            None => vec![plain(&alone.sentence)],
-        },
+    let pieces = match alone.iter().find(|alone| same(&alone.workload, &alone.load)) {
+        Some(alone) => with_name(&alone.target, &alone.sentence),
         None => compared(view, &whole(table)),
     };
     Sentence { place, pieces }

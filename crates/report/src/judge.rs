@@ -34,7 +34,8 @@ use crate::view::{
 pub fn judge(recorded: &Recorded) -> View {
     let mut view = judge_cells(recorded);
     hits::note(&mut view);
-    view.answer = answer(&view);
+    let alone = alone(&recorded.header.plan, &view.cells, &view.happened.facts);
+    view.answer = answer(&view, &alone);
     view
 }
 
@@ -71,7 +72,6 @@ fn judge_cells(recorded: &Recorded) -> View {
         growth: growth(&phases, &cells),
         claims: claims(recorded, &cells, &comparisons, &ramps),
         advised: advice(recorded, &phases, &plain_profiles(plan, &cells)),
-        alone: alone(plan, &cells, &happened.facts),
         cells,
         comparisons,
         ramps: ramps.into_iter().map(|(_, view)| view).collect(),

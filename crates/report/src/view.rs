@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 use stats::Verdict;
 use std::collections::BTreeMap;
 
-mod alone;
 mod answer;
 mod growth;
 mod happened;
@@ -18,7 +17,6 @@ mod searches;
 mod value;
 mod words;
 
-pub use alone::AloneView;
 pub use answer::{Answer, Piece, PieceStyle, Sentence};
 pub use growth::{GrowthPoint, GrowthView};
 pub use happened::{EventView, FactView, Happened};
@@ -254,9 +252,6 @@ pub struct View {
     pub cells: Vec<Row>,
     /// Every pair of targets.
     pub comparisons: Vec<Comparison>,
-    /// What targets came to that nothing can be compared with; left out where there are none.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub alone: Vec<AloneView>,
     /// Growth with the size of the data set; left out where no profile measures several sizes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub growth: Vec<GrowthView>,

@@ -5,11 +5,13 @@ use model::{ErrorClass, Fact};
 use super::validity::{as_kv, kv_run, open};
 use crate::fixture::{change, run, usual};
 use crate::standings::standings;
-use crate::view::View;
+use crate::view::{Sentence, View};
 use crate::{json, judge, markdown, text};
 
-fn sentences(view: &View) -> Vec<&str> {
-    view.alone.iter().map(|alone| alone.sentence.as_str()).collect()
+/// What is said of each profile and load, behind the name of these.
+fn sentences(view: &View) -> Vec<String> {
+    let said = view.answer.summary.iter().map(Sentence::text);
+    said.filter_map(|said| Some(said.split_once(": ")?.1.to_string())).collect()
 }
 
 #[test]
@@ -25,7 +27,7 @@ fn the_only_target_is_told_with_rates_times_and_blocks_at_each_load() {
 #[test]
 fn every_output_for_people_begins_with_the_same_sentence() {
     let view = judge(&run(&["redis"], 5, usual));
-    let sentence = sentences(&view)[1];
+    let sentence = &sentences(&view)[1];
     let told = format!("steady, 8 clients: {sentence}");
     let text = text::render(&view, 1_000, false).replace('\n', " ");
     let start: String = told.chars().take(100).collect();
@@ -33,7 +35,7 @@ fn every_output_for_people_begins_with_the_same_sentence() {
     let document = markdown::render(&view);
     let marked = told.replace('[', "\\[").replace(']', "\\]");
     assert!(document.find(&marked).unwrap() < document.find("**VALID**").unwrap(), "{document}");
-    assert!(json::render(&view).contains(sentence));
+    assert!(json::render(&view).contains(sentence.strip_prefix("redis").unwrap()));
 }
 
 #[test]
@@ -52,19 +54,20 @@ fn nothing_is_said_against_the_best_where_there_is_no_other() {
 fn a_target_next_to_others_is_compared_one_next_to_its_own_control_is_told() {
     for targets in [["redis", "files"], ["redis", "redis-again"]] {
         let view = judge(&run(&targets, 5, usual));
-        assert_eq!(view.alone.is_empty(), targets[1] == "files");
+        let is_told = sentences(&view).iter().any(|said| said.starts_with("redis reached"));
+        assert_eq!(is_told, targets[1] != "files");
     }
     let mut recorded = run(&["redis", "files"], 5, usual);
     recorded.trials.retain(|trial| trial.cell != "files/steady/8");
-    let said = judge(&recorded).alone;
-    assert!(matches!(&said[..], [only] if only.load.clients == 8), "{said:?}");
-    assert!(!json::render(&judge(&run(&["redis", "files"], 5, usual))).contains("\"alone\""));
+    let said = sentences(&judge(&recorded));
+    assert!(!said[0].starts_with("redis reached"), "{said:?}");
+    assert!(said[1].starts_with("redis reached"), "{said:?}");
 }
 
 #[test]
 fn one_block_has_a_rate_and_no_interval() {
     let view = judge(&run(&["redis"], 1, usual));
-    let said = sentences(&view)[0];
+    let said = &sentences(&view)[0];
     assert!(said.starts_with("redis reached 8.08 k/s at write (p99 "), "{said}");
     assert!(said.contains(" in one block, too few for an interval"), "{said}");
 }
@@ -78,7 +81,7 @@ fn failures_are_told_with_their_class() {
         counts.wrong = 2;
     });
     let view = judge(&recorded);
-    let said = sentences(&view)[0];
+    let said = &sentences(&view)[0];
     assert!(
         said.contains("; 5 of 30,015 operations failed (5 timed out), wrong values: 10"),
         "{said}"

@@ -19,7 +19,7 @@ fn with_verdict(view: &mut View, (operation, clients): (&str, u32), verdict: Ver
         comparison.verdict = verdict;
         comparison.doubt = (verdict == Verdict::Undecided).then(|| "of noise".to_string());
     }
-    view.answer = answer(view);
+    view.answer = answer(view, &[]);
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn many_places_are_summed_up() {
     view.comparisons.extend(
         compared.into_iter().map(|c| crate::view::Comparison { workload: "other".into(), ..c }),
     );
-    let answer = answer(&view);
+    let answer = answer(&view, &[]);
     assert_eq!(answer.summary.len(), 1);
     assert_eq!(answer.places.len(), 3);
     let said = answer.summary[0].text();
