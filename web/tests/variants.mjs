@@ -26,7 +26,7 @@ export function longRamps() {
 export function doubtfulRamps() {
   const view = ramps();
   const [redis, memcached] = view.ramps;
-  Object.assign(memcached, { outcome: "generator", sentence: "memcached bears at least 112,000/s: the generator was the limit" });
+  Object.assign(memcached, { outcome: "generator", sentence: "memcached sustains at least 112,000/s: the generator was the limit" });
   memcached.metrics.knee_per_s.hi = null;
   Object.assign(redis, { outcome: "broken", at: [], blocks: 0, metrics: {}, sentence: "redis broke in every block, after 70,000/s had held: connection lost: the server ended with signal 9" });
   redis.stages = redis.stages.slice(0, 7);

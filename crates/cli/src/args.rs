@@ -27,15 +27,25 @@ pub(crate) struct Printing {
     /// Print nothing but the result
     #[arg(long, short)]
     pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) shape: Shape,
+}
+
+/// The form in which a result is printed.
+#[derive(Clone, Copy, Debug, Args)]
+pub(crate) struct Shape {
     /// How the result is printed
     #[arg(long, value_enum, default_value = "text")]
     pub(crate) format: Format,
+    /// Print all tables, claims, events and notes as well, as the page and Markdown have them
+    #[arg(long)]
+    pub(crate) details: bool,
 }
 
 impl Printing {
     /// True where nothing is said while it is measured.
     pub(crate) fn is_silent(self) -> bool {
-        self.quiet || self.format != Format::Text
+        self.quiet || self.shape.format != Format::Text
     }
 }
 
@@ -227,9 +237,8 @@ pub(crate) struct Show {
     /// Path, id, unique prefix of an id, or `latest`
     #[arg(default_value = "latest")]
     pub(crate) run: String,
-    /// How the result is printed
-    #[arg(long, value_enum, default_value = "text")]
-    pub(crate) format: Format,
+    #[command(flatten)]
+    pub(crate) shape: Shape,
     #[command(flatten)]
     pub(crate) records: Records,
 }

@@ -29,7 +29,7 @@ pub(crate) enum Command {
     DataSet(crate::commands::data_set::DataSet),
     /// Put key-value load of your own on servers
     Bench(Box<crate::commands::bench::Bench>),
-    /// Find the highest rate that a server bears within limits of latency and errors
+    /// Find the highest rate that a server sustains within limits of latency and errors
     FindMax(Box<crate::commands::find_max::FindMax>),
     /// List the shipped studies, or print one to start your own from
     Studies(Studies),

@@ -24,7 +24,7 @@ use archive::Record;
 use std::env;
 use std::path::{Path, PathBuf};
 
-use crate::args::Format;
+use crate::args::{Format, Shape};
 use crate::exit::CliError;
 use crate::{foreign, output};
 
@@ -81,11 +81,10 @@ fn recorded(record: Record) -> Result<Recorded, CliError> {
 }
 
 /// Prints a view in the wanted form.
-fn print(view: &View, format: Format) -> Result<(), CliError> {
-    match format {
-        Format::Text => {
-            output::print_painted(|colour| ::report::text::render(view, columns(), colour) + "\n")
-        }
+fn print(view: &View, shape: Shape) -> Result<(), CliError> {
+    let text = if shape.details { ::report::text::render } else { ::report::text::summary };
+    match shape.format {
+        Format::Text => output::print_painted(|colour| text(view, columns(), colour) + "\n"),
         Format::Json => output::print_json(&(::report::json::render(view) + "\n")),
         Format::Markdown => output::print(&(::report::markdown::render(view) + "\n")),
     }

@@ -155,7 +155,7 @@ fn header() -> Header {
                                 {"length_ns": 300_000_000, "from": 1000, "to": 4000}]},
     });
     let plan = json!({
-        "study": "bench", "title": "Key-value load", "question": "How much is borne?",
+        "study": "bench", "title": "Key-value load", "question": "Which rate?",
         "source": "", "scale": "standard", "profiles": ["get=0.9,set=0.1"], "seed": 7,
         "effort": {"budget_ns": 0, "blocks_min": 1, "blocks_max": 1},
         "equivalence_zone": 0.03, "timeout_ns": 1_000_000_000_u64,

@@ -2,7 +2,7 @@
 //! that is told when it is over. Which one is next, [`stats::search`] decides.
 //!
 //! A store that breaks under a probe is made ready anew, and the search goes on: what it did not
-//! survive was beyond what it bears.
+//! survive was beyond what it sustains.
 
 use load::{Finished, Latest, Meter, Progress};
 use model::{Cell, Endpoint, Event, Failure, Phase, Plan, Point, Search, Stop, Trial};

@@ -4,7 +4,7 @@ use model::Calibration;
 use model::calibration::{Cost, Late, NULL_FACTOR_MIN, ShapeCost};
 
 use crate::show;
-use crate::text::table::{Line, Paint, Table, paragraph};
+use crate::text::table::{Line, Paint, Table, named, paragraph};
 
 /// Share of the time in pauses of more than 1 ms above which a calibration tells of its disturbers
 /// rather than of the machine.
@@ -106,7 +106,7 @@ fn shapes(shapes: &[ShapeCost]) -> Table {
         ]
     };
     Table {
-        header: vec![
+        header: named(vec![
             "socket",
             "operation",
             "pipeline",
@@ -115,7 +115,7 @@ fn shapes(shapes: &[ShapeCost]) -> Table {
             "bare loop",
             "CPU u+s µs",
             "CPU ratio",
-        ],
+        ]),
         right: vec![2, 3, 4, 5, 6, 7],
         gap: 2,
         lines: shapes.iter().map(|s| Line::Cells(cells(s), false)).collect(),

@@ -198,7 +198,7 @@ fn expected_of_ramps(expectation: &Expectation) -> String {
             show::percent(*cpu)
         ),
         Expectation::Pick { target, over, share } => format!(
-            "{target} bears no less than {over} and answers no later at {} of the lower knee",
+            "{target} sustains no less than {over} and answers no later at {} of the lower knee",
             show::percent(*share)
         ),
         _ => String::new(),

@@ -23,7 +23,7 @@ pub(crate) struct Highest<'a> {
 #[derive(Clone, Copy)]
 pub(crate) struct Side<'a> {
     pub(crate) cell: &'a Cell,
-    /// Why its store bears more than was shown, where it does.
+    /// Why its store sustains more than was shown, where it does.
     pub(crate) bears_more: Option<&'a str>,
 }
 
@@ -54,11 +54,11 @@ fn comparison(one: &Highest<'_>, judged: stats::Comparison) -> Option<Comparison
     })
 }
 
-/// Why a verdict cannot be given where a rate is only the least that its store bears.
+/// Why a verdict cannot be given where a rate is only the least that its store sustains.
 fn bounded(verdict: Verdict, [a, b]: [Side<'_>; 2]) -> Option<String> {
     let why = |side: Side<'_>| {
         let why = side.bears_more?;
-        Some(format!("{} bears more than was shown: {why}", side.cell.target))
+        Some(format!("{} sustains more than was shown: {why}", side.cell.target))
     };
     match verdict {
         Verdict::Faster => why(b),

@@ -43,7 +43,7 @@ fn judge_cells(recorded: &Recorded) -> View {
     let plan = &recorded.header.plan;
     let (mut findings, mut notes) = (Findings::default(), Notes::default());
     let mut phases = measured(recorded);
-    // What looks for a limit is told by what a store bears and what it does not.
+    // What looks for a limit is told by what a store sustains and what it does not.
     phases.retain(|phase| !phase.cell.load.is_probing());
     let (ramps, searches) = (ramp::judged(recorded), search::judged(recorded));
     let all = measurements(recorded, &ramps, &searches);

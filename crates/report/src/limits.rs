@@ -25,7 +25,7 @@ pub const BUSY_SHARE_MAX: f64 = 0.9;
 
 /// Share of a search's probes beyond a limit which others or the generator may be to blame
 /// for: more of their time was taken, or more of their requests were sent late, than may be beyond
-/// the limit. They count all the same; with more of them the store may bear more than was found.
+/// the limit. They count all the same; with more of them the store may sustain more than was found.
 pub const BLAMED_MAX: f64 = 0.25;
 
 /// Share of a search's probes that may contradict others: surely more requests beyond a limit than

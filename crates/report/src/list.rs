@@ -4,7 +4,7 @@ use model::Listed;
 use serde::Deserialize;
 
 use crate::show::grouped;
-use crate::text::table::{Line, Paint, Table, paragraph, width};
+use crate::text::table::{Line, Paint, Table, named, paragraph, width};
 use crate::view::{SearchOutcome, Status, Validity};
 
 /// Columns that targets need at least, so that a few are told.
@@ -114,7 +114,12 @@ fn table(entries: &[Entry], targets: impl Fn(&[String]) -> String) -> Table {
         Line::Cells(cells, false)
     };
     let header = vec!["run", "started (UTC)", "study", "scale", "state", TARGETS];
-    Table { header, right: Vec::new(), gap: 2, lines: entries.iter().map(line).collect() }
+    Table {
+        header: named(header),
+        right: Vec::new(),
+        gap: 2,
+        lines: entries.iter().map(line).collect(),
+    }
 }
 
 /// As many as fit into `room` columns, which are no fewer than [`TARGETS_MIN`]; the first is cut

@@ -3,7 +3,7 @@
 //! Each metric is written once, here: rows, stages of ramps, shares of a knee and costs of a search
 //! have all of them, and so have their outputs.
 
-use model::{Point, Sample};
+use model::{EventKind, Point, Sample, TrialEvent};
 use std::collections::BTreeMap;
 
 use crate::blocks::over_blocks;
@@ -15,6 +15,8 @@ pub(crate) struct Whole<'a> {
     pub(crate) point: &'a Point,
     /// In the order of time; empty where nothing was sampled.
     pub(crate) samples: &'a [Sample],
+    /// What happened in its trial, in the order of time.
+    pub(crate) events: &'a [TrialEvent],
 }
 
 /// How values of blocks become one.
@@ -121,18 +123,28 @@ impl Whole<'_> {
     }
 
     /// By how much a counter grew in its span, from the samples within it, which say how fast it
-    /// grew: at begin and end it may have grown at another rate just before or behind. `None` where
-    /// they cover less than half of the span.
+    /// grew: at begin and end it may have grown at another rate just before or behind. Once a server
+    /// was killed, another one counts on: from one to the other nothing is known to have grown.
+    /// `None` where they cover less than half of the span.
     fn grown(&self, read: fn(&Sample) -> Option<u64>) -> Option<f64> {
         let (begun_ns, length_ns) = (self.point.begun_ns, self.point.length_ns);
         let from = self.samples.partition_point(|sample| sample.at_ns < begun_ns);
         let to = self.samples.partition_point(|sample| sample.at_ns <= begun_ns + length_ns);
         let told = |sample: &Sample| Some((sample.at_ns, read(sample)?));
         let within = self.samples.get(from..to)?;
-        let (first_ns, first) = within.iter().find_map(told)?;
-        let (last_ns, last) = within.iter().rev().find_map(told)?;
+        let is_kill = |event: &&TrialEvent| event.kind == EventKind::Killed;
+        let kills: Vec<u64> = self.events.iter().filter(is_kill).map(|e| e.at_ns).collect();
+        let server = |sample: &Sample| kills.partition_point(|at_ns| *at_ns <= sample.at_ns);
+        let of_each = within.chunk_by(|a, b| server(a) == server(b)).filter_map(|of_one| {
+            let first = of_one.iter().find_map(told)?;
+            Some((first, of_one.iter().rev().find_map(told)?))
+        });
+        let of_each: Vec<_> = of_each.collect();
+        let ((first_ns, _), _) = of_each.first()?;
+        let (_, (last_ns, _)) = of_each.last()?;
         let covered_ns = last_ns - first_ns;
-        let grown = last.saturating_sub(first) as f64;
+        let grown = of_each.iter().map(|((_, first), (_, last))| last.saturating_sub(*first));
+        let grown = grown.sum::<u64>() as f64;
         (covered_ns * 2 >= length_ns.max(1)).then(|| grown * length_ns as f64 / covered_ns as f64)
     }
 }
@@ -178,7 +190,7 @@ mod tests {
     fn switches_per_op(samples: &[Sample], stage: Option<u32>) -> Option<f64> {
         let point = point(stage);
         let metric = METRICS.iter().find(|m| m.key == "server_switches_per_op").unwrap();
-        metric.read(&Whole { point: &point, samples })
+        metric.read(&Whole { point: &point, samples, events: &[] })
     }
 
     /// The point begins at 150 and ends at 250.
@@ -198,6 +210,27 @@ mod tests {
         let near = [sample(190, Some(1)), sample(230, Some(2))];
         assert_eq!(switches_per_op(&near, None), None, "less than half of the span");
         assert_eq!(switches_per_op(&[], None), None);
+    }
+
+    /// Another server counts on from a number of its own, lower or higher.
+    #[test]
+    fn counters_of_two_servers_are_told_apart_by_the_kill() {
+        let metric = METRICS.iter().find(|m| m.key == "server_switches_per_op").unwrap();
+        let kill = TrialEvent { at_ns: 190, kind: EventKind::Killed, subject: "a".into() };
+        for next in [10, 90_000] {
+            let samples = [
+                sample(160, Some(2_000)),
+                sample(180, Some(3_000)),
+                sample(200, None),
+                sample(220, Some(next)),
+                sample(240, Some(next + 500)),
+            ];
+            let point = point(None);
+            let events = std::slice::from_ref(&kill);
+            let whole = Whole { point: &point, samples: &samples, events };
+            let grown = 1_500.0 * 100.0 / 80.0;
+            assert_eq!(metric.read(&whole), Some(grown / 50.0), "{next}");
+        }
     }
 
     #[test]

@@ -109,7 +109,12 @@ fn row(
 
 /// The points of an operation's blocks, and what was sampled meanwhile.
 fn wholes<'a>(blocks: &[InBlock<'a>], recorded: &'a Recorded) -> Vec<Whole<'a>> {
-    blocks.iter().map(|b| Whole { point: b.point, samples: recorded.samples_of(b.trial) }).collect()
+    let whole = |b: &InBlock<'a>| Whole {
+        point: b.point,
+        samples: recorded.samples_of(b.trial),
+        events: &b.trial.events,
+    };
+    blocks.iter().map(whole).collect()
 }
 
 /// Footnotes of counts: of the parts that an operation stands for, then of itself.

@@ -97,6 +97,13 @@ const RULES: &[Applied] = &[
         scope: Scope::Trials(whole::missing_cells),
     },
     Applied {
+        name: "missing phases",
+        limit: || "0 in trials that came to their end".into(),
+        meaning: "INVALID: what was planned was not measured; a footnote where a plan takes service \
+                  or memory away, and a deadline ends what collapses",
+        scope: Scope::Trials(whole::missing_phases),
+    },
+    Applied {
         name: "cut short",
         limit: || format!("{} of a phase's planned length at least", share(LENGTH_SHARE_MIN)),
         meaning: "INVALID: what ended it early is not in its figures",
@@ -192,7 +199,7 @@ const RULES: &[Applied] = &[
     Applied {
         name: "disturbed probes",
         limit: || format!("{} of a search's probes beyond a limit", share(BLAMED_MAX)),
-        meaning: "NOT-STEADY: the store may bear more; in such a probe others had the CPUs of \
+        meaning: "NOT-STEADY: the store may sustain more; in such a probe others had the CPUs of \
                   generator or server for longer than requests may be beyond the limit. It counts \
                   like any other",
         scope: Scope::Answer(searches::disturbed_probes),

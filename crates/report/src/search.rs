@@ -130,7 +130,11 @@ impl Sought<'_> {
             };
             let samples = self.recorded.samples_of(block.trial);
             let points = block.pairs().filter(|(seen, _)| near(seen));
-            wholes.extend(points.map(|(_, point)| Whole { point, samples }));
+            wholes.extend(points.map(|(_, point)| Whole {
+                point,
+                samples,
+                events: &block.trial.events,
+            }));
         }
         over_points(&wholes, self.recorded.header.plan.seed)
     }

@@ -1,6 +1,6 @@
 //! Sections of a result: made once of the view, and shown by every output for people.
 
-use crate::text::table::{Line, Paint, Table, paragraph, section};
+use crate::text::table::{Line, Paint, Table, named, paragraph, section};
 
 /// A section under its title; nothing where it has no blocks.
 pub(crate) struct Section {
@@ -47,6 +47,7 @@ pub(crate) fn explained(
     if lines.is_empty() {
         return Vec::new();
     }
-    let table = Table { right: (numbers..header.len()).collect(), header, gap: 2, lines };
+    let table =
+        Table { right: (numbers..header.len()).collect(), header: named(header), gap: 2, lines };
     vec![Block::Table(vec![table]), Block::Note(note.into())]
 }

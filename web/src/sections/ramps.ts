@@ -1,4 +1,4 @@
-/** What stores bear: highest rates, times at shares of the knee, and every stage. */
+/** What stores sustain: highest rates, times at shares of the knee, and every stage. */
 
 import { byProfile, rateOf, timeOf } from "../charts/ramp";
 import { type Context, targetName } from "../context";
@@ -174,7 +174,7 @@ export function ramps(context: Context): HTMLElement | null {
   if (all.length === 0) return null;
   const profiles = byProfile(all);
   const parts = profiles.flatMap(({ name, value: own }) => {
-    const heading = profiles.length > 1 ? name : "What stores bear";
+    const heading = profiles.length > 1 ? name : "What stores sustain";
     return [
       h("h3", {}, heading, validityMark(context.view)),
       summary(own),

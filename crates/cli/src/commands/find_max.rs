@@ -73,7 +73,7 @@ pub(crate) fn run(arguments: &FindMax) -> Result<ExitCode, CliError> {
     let limits: Vec<String> = search.slos.iter().map(ToString::to_string).collect();
     let limits = limits.join(" and ");
     plan.title = format!("Highest rate with {limits}: {}", workload.profile);
-    plan.question = format!("How much {} is borne with {limits}?", workload.profile);
+    plan.question = format!("What is the highest rate of {} with {limits}?", workload.profile);
     flags.carry_out(plan, &choices)
 }
 

@@ -109,8 +109,8 @@ pub(super) fn carry_out(
     if let Some(dash) = &mut dash {
         dash.report(page.clone());
     }
-    super::print(&view, printing.format)?;
-    if let Some(page) = page.filter(|_| printing.format == Format::Text) {
+    super::print(&view, printing.shape)?;
+    if let Some(page) = page.filter(|_| printing.shape.format == Format::Text) {
         output::print(&format!("page: {}\n", page.display()))?;
     }
     let interrupted = stop.load(Ordering::Relaxed);

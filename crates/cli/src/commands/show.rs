@@ -7,7 +7,7 @@ use crate::exit::CliError;
 
 pub(crate) fn run(arguments: &Show) -> Result<ExitCode, CliError> {
     super::judged(&arguments.records.out, &arguments.run, |view| {
-        super::print(&view, arguments.format)
+        super::print(&view, arguments.shape)
     })?;
     Ok(ExitCode::SUCCESS)
 }

@@ -132,7 +132,7 @@ pub enum Expectation {
         /// How many times the lowest stage's percentile others may have.
         within: f64,
     },
-    /// Of ramps: `target` is the one to take rather than `over`, because it bears no lower rate and
+    /// Of ramps: `target` is the one to take rather than `over`, because it sustains no lower rate and
     /// answers no later at a share of the lower knee.
     Pick {
         /// The target that is recommended.

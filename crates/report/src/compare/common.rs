@@ -3,7 +3,7 @@
 use stats::Doubt;
 
 use crate::show;
-use crate::text::table::{Line, Paint, Table, paragraph};
+use crate::text::table::{Line, Paint, Table, named, paragraph};
 use crate::view::{Value, View};
 
 /// What both runs have of one kind.
@@ -76,7 +76,7 @@ pub(super) const TIME: Kind = Kind {
     words: ["faster", "slower"],
 };
 
-/// The most that a store bears.
+/// The most that a store sustains.
 pub(super) const HIGHEST: Kind = Kind { words: ["higher", "lower"], ..RATE };
 
 /// CPU time of an operation.
@@ -122,7 +122,7 @@ impl Group {
     fn table(&self, names: &[&'static str], zone: f64, short: bool) -> Table {
         let header = [names, &["A", "B", "B by A", "verdict"]].concat();
         let lines = self.lines.iter().map(|compared| compared.line(zone, short)).collect();
-        Table { header, right: Vec::new(), gap: 2, lines }
+        Table { header: named(header), right: Vec::new(), gap: 2, lines }
     }
 }
 

@@ -48,7 +48,7 @@ fn doubt(run: &str, ramp: &RampView) -> Option<String> {
     Some(match bears_more(ramp) {
         Some(why) => {
             let target = &ramp.target;
-            format!("{run}: {target} bears more than was shown: {why}, so it decides nothing")
+            format!("{run}: {target} sustains more than was shown: {why}, so it decides nothing")
         }
         None => format!("{run}: {}", ramp.sentence),
     })

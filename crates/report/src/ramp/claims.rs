@@ -34,7 +34,7 @@ pub(crate) fn judge(
             let read = |climb: &Climb<'_>| highest(climb, *figure, limit_ns);
             ground.ratio(a, b, read).map(|ratio| match (ground.open(a, b), ratio.interval()) {
                 (Some(target), _) => {
-                    undecided(Some(ratio), format!("{target} bears more than was shown"))
+                    undecided(Some(ratio), format!("{target} sustains more than was shown"))
                 }
                 (None, Some(ends)) => {
                     let max = max.unwrap_or(f64::INFINITY);
@@ -65,7 +65,7 @@ impl Ground<'_> {
         found.map(|(ramp, view)| (ramp, view)).ok_or_else(missing)
     }
 
-    /// The first of both targets of which only the least is known that it bears.
+    /// The first of both targets of which only the least is known that it sustains.
     fn open(&self, a: &str, b: &str) -> Option<String> {
         let mut views = [a, b].into_iter().filter_map(|target| Some(self.of(target).ok()?.1));
         views.find(|view| view.is_lower_bound()).map(|view| view.target.clone())
@@ -265,11 +265,11 @@ impl Ground<'_> {
         let edge = 1.0 / (1.0 + self.recorded.header.plan.equivalence_zone);
         let surely_behind = |v: &Value| v.interval().is_some_and(|(_, hi)| hi < edge);
         let not_behind = |v: &Value| v.interval().is_some_and(|(lo, _)| lo >= edge);
-        let bears = self.open(target, over).map_or_else(String::new, |bounded| {
-            format!(" (of {bounded} only the least that it bears is known)")
+        let sustains = self.open(target, over).map_or_else(String::new, |bounded| {
+            format!(" (of {bounded} only the least that it sustains is known)")
         });
         let seen = format!(
-            "{target} bears {} the rate of {over}{bears}, and answers {} as fast at {place}",
+            "{target} sustains {} the rate of {over}{sustains}, and answers {} as fast at {place}",
             show::ratio_value(&knees),
             show::ratio_value(&speed)
         );

@@ -1,6 +1,6 @@
 //! A record's stages, each set against the rule of [`stats::knee`].
 
-use model::{Cell, OperationResult, PEAK, Point, Sample, Trial};
+use model::{Cell, OperationResult, PEAK, Point, Sample, Trial, TrialEvent};
 use stats::Histogram;
 use stats::knee::{Knee, Stage, Way, knee, pace, value_at, ways, within};
 
@@ -49,6 +49,8 @@ pub(crate) struct Seen<'a> {
     pub(crate) way: Way,
     /// What was sampled in its trial.
     samples: &'a [Sample],
+    /// What happened in its trial.
+    events: &'a [TrialEvent],
 }
 
 impl<'a> Ramp<'a> {
@@ -80,7 +82,7 @@ impl<'a> Climb<'a> {
         let pace = pace(&known.iter().map(served).collect::<Vec<_>>());
         let seen = |((stage, whole), way): ((&'a Point, &OperationResult), Way)| {
             let rule = rule((stage, whole), interval_ns, pace.unwrap_or(0.0));
-            Seen { result: stage, rule, way, samples }
+            Seen { result: stage, rule, way, samples, events: &trial.events }
         };
         let stages: Vec<Seen<'_>> = known.into_iter().zip(ways(&planned)).map(seen).collect();
         let mut up: Vec<usize> = (0..stages.len()).filter(|i| stages[*i].way == Way::Up).collect();
@@ -133,7 +135,7 @@ impl<'a> Climb<'a> {
     }
 
     /// The most that was answered a second, in any stage or with all clients at work. Beyond what
-    /// a stage asked for it only worked off a queue, which is faster than what it bears.
+    /// a stage asked for it only worked off a queue, which is faster than what it sustains.
     pub(crate) fn reached(&self) -> f64 {
         let answered = |stage: &Seen<'_>| match stage.result.planned_per_s {
             Some(_) => stage.rule.answered_per_s.min(stage.rule.asked_per_s),
@@ -213,7 +215,7 @@ impl Seen<'_> {
 
     /// What it tells beside the times of its operations.
     pub(super) fn whole_point(&self) -> Whole<'_> {
-        Whole { point: self.result, samples: self.samples }
+        Whole { point: self.result, samples: self.samples, events: self.events }
     }
 }
 

@@ -119,7 +119,7 @@ impl Ramp<'_> {
         let knee = metrics.get("knee_per_s").map(knee_words).unwrap_or_default();
         let least = metrics.get("knee_per_s").map_or_else(String::new, least_words);
         let cpus = metrics.get("server_cpus").map_or_else(String::new, |v| {
-            format!(", its CPU at {} of one there", show::percent(v.center))
+            format!(", using {} of one core", show::percent(v.center))
         });
         let within = limit_ns.map_or_else(String::new, |ns| {
             let limit = show::ns(ns as f64);
@@ -130,7 +130,7 @@ impl Ramp<'_> {
         });
         match outcome {
             RampOutcome::Found => format!(
-                "{target} bears {knee}{cpus}{within}; the most that it answered, to stages or with \
+                "{target} sustains {knee}{cpus}{within}; the most that it answered, to stages or with \
                  all clients at work, was {reached}"
             ),
             RampOutcome::NeverMissed => format!(

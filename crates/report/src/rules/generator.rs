@@ -111,7 +111,7 @@ pub(super) fn waiting(measurement: &Measurement<'_>, findings: &mut Findings) {
 
 /// A target that is nearly as fast as a server that does nothing was not measured, the generator
 /// was. Of a held point its rate is set against the null server; of a ladder the knee, which is
-/// then the least that the store bears (see `ramp`); of a search its answer (see `search`). A
+/// then the least that the store sustains (see `ramp`); of a search its answer (see `search`). A
 /// footnote where a load could not be put on the null server, or where the server was seen to have
 /// no rest while the generator had. A record that knows of no null server is not judged.
 pub(super) fn null_server(measurement: &Measurement<'_>, findings: &mut Findings) {

@@ -127,9 +127,10 @@ pub(super) fn room(recorded: &Recorded, name: &str) -> String {
 
 /// Whether each point lasted as long as planned: nothing is answered any more where one server of
 /// several is gone and every client waits for it. Not asked where requests that nobody answers make
-/// a point miss (see [`Measurement::planned_ns`]).
+/// a point miss (see [`Measurement::planned_ns`]), and not of one that says itself why it ended.
 pub(super) fn cut_short(measurement: &Measurement<'_>, findings: &mut Findings) {
-    let whole = measurement.points.iter().filter(|(trial, _)| trial.failure.is_none());
+    let whole = measurement.points.iter();
+    let whole = whole.filter(|(trial, point)| trial.failure.is_none() && point.failure.is_none());
     let silent = |at: &(&Trial, &Point)| {
         let (point, planned_ns) = (at.1, measurement.planned_ns(*at)?);
         let operations = point.whole().map_or(0, |whole| whole.counts.total());

@@ -99,6 +99,40 @@ pub(super) fn missing_cells(
     }
 }
 
+/// Planned phases of which trials that came to their end have no point: an earlier one took all the
+/// time that there was.
+pub(super) fn missing_phases(
+    _: &Recorded,
+    cell: &Cell,
+    trials: &[&Trial],
+    findings: &mut Findings,
+) {
+    let ended = trials.iter().filter(|t| t.failure.is_none() && !t.points.is_empty());
+    let ended: Vec<&&Trial> = ended.collect();
+    for phase in cell.workload.phases() {
+        let has = |trial: &&&&Trial| trial.points.iter().any(|point| point.phase == phase.name);
+        let lacking: Vec<_> = ended.iter().filter(|trial| !has(trial)).collect();
+        if lacking.is_empty() {
+            continue;
+        }
+        let points = lacking.iter().flat_map(|trial| &trial.points);
+        let why = points.into_iter().find_map(|point| point.failure.as_ref());
+        let why = why.map_or_else(String::new, |failure| format!(": {}", failure.reason()));
+        let sentence = format!(
+            "`{}` {}: not measured in {} of {} trials{why}",
+            cell.id,
+            phase.name,
+            lacking.len(),
+            ended.len()
+        );
+        if cell.workload.may_fail() {
+            findings.footnotes.push(sentence);
+        } else {
+            findings.invalid.push(sentence);
+        }
+    }
+}
+
 /// Fewest repetitions of a phase that a run may have to be VALID. One search alone repeats the
 /// rates around its answer as often as it was told to.
 pub(super) fn repetitions(recorded: &Recorded, all: &[Measurement<'_>], findings: &mut Findings) {

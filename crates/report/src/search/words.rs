@@ -70,7 +70,7 @@ impl Sought<'_> {
         costs: &BTreeMap<String, Value>,
     ) -> String {
         let cpus = costs.get("server_cpus").map_or_else(String::new, |v| {
-            format!(", its CPU at {} of one there", show::percent(v.center))
+            format!(", using {} of one core", show::percent(v.center))
         });
         let blocks = match self.counted().len() {
             1 => String::new(),
@@ -134,7 +134,7 @@ impl Sought<'_> {
                 per_s(rate as f64)
             ),
             Some(Found::Unsettled(lowest, highest)) => format!(
-                "{target}: what it bears with {limits} changed while it was searched, between {} \
+                "{target}: what it sustains with {limits} changed while it was searched, between {} \
                  and {}: measure on a quieter machine, or with a longer --probe",
                 per_s(lowest as f64),
                 per_s(highest as f64)

@@ -233,7 +233,7 @@ fn a_ramp_tells_what_a_store_bears() {
     assert!(knee.lo.unwrap() < capacity && near(knee.hi.unwrap(), 1.1 * capacity, 0.05));
     assert!(near(redis.metrics["reached_per_s"].center, capacity, 0.01));
     assert!(redis.metrics["server_cpus"].center > 0.9);
-    assert!(redis.sentence.contains("redis bears 95,"), "{}", redis.sentence);
+    assert!(redis.sentence.contains("redis sustains 95,"), "{}", redis.sentence);
     // p99 of an M/M/1 queue on top of 50 µs: 1 ms is reached where 4.6 × (1/(c − r) + 50 µs) is.
     let within = redis.metrics["within_limit_per_s"].center;
     assert!(near(within, 0.9 * capacity, 0.01), "{within}");
@@ -344,7 +344,7 @@ fn the_generators_limit_is_no_limit_of_the_store() {
     assert_eq!(memcached.outcome.name(), "generator");
     assert!(memcached.sentence.contains("the generator was the limit"), "{}", memcached.sentence);
     assert!(memcached.sentence.contains("--set threads=N"));
-    assert_eq!(memcached.metrics["knee_per_s"].hi, None, "it may bear any more");
+    assert_eq!(memcached.metrics["knee_per_s"].hi, None, "it may sustain any more");
     assert_eq!(found(&view, "redis").outcome.name(), "found");
     // A thread of the server that has no rest: then it was the server all the same.
     let mut recorded = ramped(4, starved);
@@ -497,7 +497,7 @@ fn advice_stands_beside_the_sources() {
     };
     let (verdict, note) = verdicts(pick("memcached", "redis"), 4);
     assert_eq!(verdict, "confirmed");
-    assert!(note.starts_with("here as well memcached: memcached bears 1.1"), "{note}");
+    assert!(note.starts_with("here as well memcached: memcached sustains 1.1"), "{note}");
     let (verdict, note) = verdicts(pick("redis", "memcached"), 4);
     assert_eq!(verdict, "refuted");
     assert!(note.starts_with("here rather memcached"), "{note}");

@@ -157,7 +157,7 @@ fn comparisons_of_what_is_only_bounded_blame_the_bound() {
     let knees = view.comparisons.iter().find(|c| c.metric == "knee_per_s").unwrap();
     let doubt = knees.doubt.as_deref().unwrap_or_default();
     assert!(
-        knees.verdict.name() == "undecided" && doubt.contains("bears more than was shown"),
+        knees.verdict.name() == "undecided" && doubt.contains("sustains more than was shown"),
         "{doubt}"
     );
 }

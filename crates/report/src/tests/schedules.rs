@@ -111,7 +111,7 @@ fn disturbance() {
     broken(disturbed, Validity::NotSteady, "had the CPUs of generator or server");
 }
 
-/// About a third more than what the stores bear, and then less than that.
+/// About a third more than what the stores sustain, and then less than that.
 #[test]
 fn the_null_server() {
     let idle = |trial: &mut Trial| {
@@ -140,7 +140,7 @@ fn the_null_server() {
             recorded.header.null_rates = plan.cells.iter().flat_map(of).collect();
             let view = judge(&recorded);
             if validity == Validity::Invalid && schedule == "ladder" {
-                // The least that the store bears is known, and said.
+                // The least that the store sustains is known, and said.
                 assert_eq!(
                     view.ramps[0].outcome.name(),
                     "generator",
@@ -232,7 +232,7 @@ fn unsent_requests() {
     );
 }
 
-/// Where a limit is looked for, what was found is the least that a store bears.
+/// Where a limit is looked for, what was found is the least that a store sustains.
 #[test]
 fn threads_without_rest() {
     let busy = |trial: &mut Trial| {

@@ -132,7 +132,7 @@ pub(super) fn searched_in(rounds: u32, store: Store, with: impl Fn(&mut Point)) 
     of(&[("redis", store)], 1, rounds, with)
 }
 
-/// Several stores in several blocks, each of which bears 1 % more than the one before.
+/// Several stores in several blocks, each of which sustains 1 % more than the one before.
 pub(super) fn of(
     stores: &[(&str, Store)],
     blocks: u32,
@@ -191,7 +191,7 @@ fn the_answer_is_the_knee_with_its_interval_and_the_peak_beside_it() {
     assert_eq!(search.peak_per_s, Some(130_000.0));
     assert!(search.sentence.starts_with("redis sustains "), "{}", search.sentence);
     assert!(search.sentence.contains("] with p99 < 1 ms"), "{}", search.sentence);
-    assert!(search.sentence.contains(", its CPU at 97 % of one there; "), "{}", search.sentence);
+    assert!(search.sentence.contains(", using 97 % of one core; "), "{}", search.sentence);
     let cost = search.costs["server_cpu_ns_per_op"];
     // 97 % of a CPU for 100,000 requests a second.
     assert!((cost.center / 9_700.0 - 1.0).abs() < 0.03 && cost.lo < cost.hi, "{cost:?}");
@@ -286,7 +286,7 @@ fn a_search_whose_misses_others_may_be_to_blame_for_is_not_steady() {
     assert_eq!(taken(1).validity, Validity::Valid, "{:?}", taken(1).reasons);
     let view = taken(2);
     assert_eq!(view.validity, Validity::NotSteady);
-    assert!(view.reasons[0].contains("so the store may bear more"), "{:?}", view.reasons);
+    assert!(view.reasons[0].contains("so the store may sustain more"), "{:?}", view.reasons);
     let search = view.searches.into_iter().next().unwrap();
     assert_eq!(search.answer, judge(&searched(STORE, |_| {})).searches[0].answer);
 }
@@ -496,7 +496,11 @@ fn several_blocks_have_an_answer_each_and_one_together() {
     assert!(answers.is_sorted() && (answers[3] / answers[0] - 1.03).abs() < 0.01, "{answers:?}");
     let whole = redis.answer.unwrap();
     assert_eq!((whole.lo, whole.hi), (Some(answers[0]), Some(answers[3])));
-    assert!(redis.sentence.contains(" with p99 < 1 ms in 4 blocks, its CPU"), "{}", redis.sentence);
+    assert!(
+        redis.sentence.contains(" with p99 < 1 ms in 4 blocks, using 97 % of one core"),
+        "{}",
+        redis.sentence
+    );
     let [compared] = &view.comparisons[..] else { panic!("{:?}", view.comparisons) };
     assert_eq!((&*compared.metric, compared.verdict), ("highest_per_s", Verdict::Faster));
     assert!((compared.ratio.center - 1.25).abs() < 0.02, "{compared:?}");

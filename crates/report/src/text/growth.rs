@@ -1,6 +1,6 @@
 //! How costs grow with the size of the data set: a table for each profile with sizes and load.
 
-use super::table::{Line, Table};
+use super::table::{Line, Table, named};
 use crate::sheet::{Block, Section};
 use crate::show;
 use crate::view::{GrowthView, Value, View};
@@ -47,7 +47,7 @@ fn table(curves: &[&GrowthView], narrow: bool) -> Table {
         header.remove(0);
         header[0] = "  target";
     }
-    Table { header, right: Vec::new(), gap: if narrow { 1 } else { 2 }, lines }
+    Table { header: named(header), right: Vec::new(), gap: if narrow { 1 } else { 2 }, lines }
 }
 
 /// The curves of each profile and load, in the view's order.

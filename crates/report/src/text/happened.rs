@@ -2,7 +2,7 @@
 
 use model::Load;
 
-use super::table::{Line, Table};
+use super::table::{Line, Table, named};
 use crate::sheet::{Block, Section};
 use crate::view::{EventView, FactView, View};
 
@@ -17,7 +17,12 @@ pub(crate) fn section(view: &View) -> Section {
         let header = vec!["target", "number", "value", "says"];
         let lines = facts.iter().map(cells).collect();
         blocks.push(Block::Note(title));
-        blocks.push(Block::Table(vec![Table { header, right: Vec::new(), gap: 2, lines }]));
+        blocks.push(Block::Table(vec![Table {
+            header: named(header),
+            right: Vec::new(),
+            gap: 2,
+            lines,
+        }]));
     }
     let events = happened(view).into_iter();
     blocks.extend(events.map(|(trial, events)| Block::Item(format!("{trial}: {events}"))));

@@ -7,6 +7,7 @@ mod effort;
 mod growth;
 mod happened;
 mod locks;
+mod overview;
 mod problems;
 mod ramp;
 mod results;
@@ -21,10 +22,59 @@ use crate::view::{
     AdviceView, Advised, ClaimVerdict, ClaimView, FailureView, RankedView, RankingView, Sentence,
     Status, TargetView, Validity, View,
 };
-use table::{Line, Paint, Table, paragraph, section, width};
+use table::{Line, Paint, Table, named, paragraph, section, width};
 
-/// The whole result for a terminal of `columns` columns, with or without colours. What colour says,
-/// words or marks say as well.
+/// Lines of failures in a summary.
+const FAILURES_MAX: usize = 3;
+
+/// The answer, the verdict and one table, for a terminal of `columns` columns, with or without
+/// colours. What colour says, words or marks say as well.
+pub fn summary(view: &View, columns: usize, colour: bool) -> String {
+    let paint = Paint { on: colour };
+    let shown = |section: &Section| section.text(columns, paint);
+    let mut parts = vec![
+        heading(view, columns, paint),
+        shown(&not_run(view)),
+        shown(&overview::section(view)),
+        shown(&few_failures(view)),
+        paragraph("", 0, &next(view), columns),
+    ];
+    parts.retain(|part| !part.is_empty());
+    parts.join("\n")
+}
+
+/// The first failures, and how many more there are.
+fn few_failures(view: &View) -> Section {
+    let mut section = failures(view);
+    let more = section.blocks.len().saturating_sub(FAILURES_MAX);
+    section.blocks.truncate(FAILURES_MAX);
+    section.blocks.extend((more > 0).then(|| Block::Item(format!("{more} more lines"))));
+    section
+}
+
+/// How the claims were judged, and where the rest is.
+fn next(view: &View) -> String {
+    let verdicts = [
+        ClaimVerdict::Confirmed,
+        ClaimVerdict::Refuted,
+        ClaimVerdict::Undecided,
+        ClaimVerdict::NotRun,
+    ];
+    let count = |verdict| view.claims.iter().filter(|claim| claim.verdict == verdict).count();
+    let counts = verdicts.map(|verdict| (count(verdict), verdict));
+    let counts = counts.into_iter().filter(|(count, _)| *count > 0);
+    let counts: Vec<String> = counts.map(|(count, verdict)| format!("{count} {verdict}")).collect();
+    let claims =
+        if counts.is_empty() { String::new() } else { format!("claims: {}; ", counts.join(", ")) };
+    let notes = match view.footnotes.len() {
+        0 => String::new(),
+        1 => " and a note".into(),
+        notes => format!(" and {notes} notes"),
+    };
+    format!("{claims}details{notes}: `cachedyno show {} --details`", view.run)
+}
+
+/// The whole result, as [`summary`].
 pub fn render(view: &View, columns: usize, colour: bool) -> String {
     let paint = Paint { on: colour };
     let shown = |section: &Section| section.text(columns, paint);
@@ -189,7 +239,14 @@ fn advice(view: &View) -> Section {
         ]
     };
     let table = Table {
-        header: vec!["  shop", "size (requests)", "delivered", "source", "here", "agreement"],
+        header: named(vec![
+            "  shop",
+            "size (requests)",
+            "delivered",
+            "source",
+            "here",
+            "agreement",
+        ]),
         right: Vec::new(),
         gap: 2,
         lines: advice.iter().map(|a| Line::Cells(cells(a), false)).collect(),

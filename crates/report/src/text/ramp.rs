@@ -1,7 +1,7 @@
-//! Ramps: what each target bears in a sentence, times and costs at shares of its knee, and every
+//! Ramps: what each target sustains in a sentence, times and costs at shares of its knee, and every
 //! stage, the way up and the way down beside each other.
 
-use super::table::{Line, Table};
+use super::table::{Line, Table, named};
 use crate::sheet::{Block, Section};
 use crate::show::{self, commas, grouped};
 use crate::view::{ALL, RampStage, RampView, SAME_RATE, StageWay, Value, View};
@@ -64,14 +64,20 @@ fn goes_down(ramp: &RampView) -> bool {
     ramp.stages.iter().any(|stage| stage.way == StageWay::Down)
 }
 
-/// The whole section.
-pub(crate) fn section(view: &View) -> Section {
+/// The times of each target at shares of its knee, a table for each profile.
+pub(crate) fn shares(view: &View) -> Vec<Block> {
     let mut blocks = Vec::new();
-    for ramps in by_profile(view) {
+    for ramps in by_profile(view).iter().filter(|ramps| ramps.iter().any(|r| !r.at.is_empty())) {
         let title = format!("p99 at shares of the knee{}", of_profile(view, ramps[0]));
         let rows = ramps.iter().map(|ramp| share_cells(ramp));
         blocks.extend([Block::Title(title), Block::Table(vec![indented(share_header(), 1, rows)])]);
     }
+    blocks
+}
+
+/// The whole section.
+pub(crate) fn section(view: &View) -> Section {
+    let mut blocks = shares(view);
     for ramps in by_profile(view) {
         let rows = place_rows(&ramps);
         if !rows.is_empty() {
@@ -107,7 +113,7 @@ fn indented(
     };
     Table {
         right: (numbers..header.len()).collect(),
-        header,
+        header: named(header),
         gap: 2,
         lines: rows.map(line).collect(),
     }
@@ -190,7 +196,8 @@ fn stages(ramp: &RampView) -> Vec<Table> {
         Line::Cells(cells, knee)
     };
     let lines = stage_rows(ramp).into_iter().map(line).collect();
-    let mut whole = Table { right: (0..header.len()).collect(), header, gap: 2, lines };
+    let mut whole =
+        Table { right: (0..header.len()).collect(), header: named(header), gap: 2, lines };
     if !goes_down(ramp) {
         whole.remove(DOWN);
     }

@@ -1,6 +1,6 @@
 //! The tables of results, in the widest layout that fits the terminal.
 
-use super::table::{Line, Paint, Table, paragraph};
+use super::table::{Line, Paint, Table, named, paragraph};
 use crate::show;
 use crate::standings::{Group, Standing, Standings, doubts, marks, standings};
 use crate::view::{Value, View};
@@ -120,13 +120,13 @@ fn table(standings: &Standings<'_>, layout: Layout) -> Table {
         }
         lines.extend(group_lines(group, layout, &standings.footnotes));
     }
-    let mut table = Table { header, right: right.to_vec(), gap: layout.gap, lines };
+    let mut table = Table { header: named(header), right: right.to_vec(), gap: layout.gap, lines };
     let last = table.header.len() - 1;
     if !layout.notes || standings_without_marks(standings) {
-        table.header[last] = "";
+        table.header[last] = "".into();
     }
     if !standings.compares() {
-        table.header[last - 1] = "";
+        table.header[last - 1] = "".into();
     }
     table
 }

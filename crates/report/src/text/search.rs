@@ -2,7 +2,7 @@
 
 use stats::search::Purpose;
 
-use super::table::{Line, Table};
+use super::table::{Line, Table, named};
 use crate::sheet::{Block, Section};
 use crate::show::{self, commas, grouped};
 use crate::view::{ProbeReason, ProbeVerdict, ProbeView, SearchView, Time, View};
@@ -29,7 +29,7 @@ pub(crate) fn section(view: &View) -> Section {
         }
         let groups = search.probes.chunk_by(|a, b| a.is_slow_rest() && b.is_slow_rest());
         blocks.push(Block::Table(vec![Table {
-            header: HEADER.to_vec(),
+            header: named(HEADER.to_vec()),
             right: vec![0, 2, 3, 4, 5, 6, 7],
             gap: 2,
             lines: groups.filter_map(|group| row(group, search.by_block.len() > 1)).collect(),

@@ -1,5 +1,7 @@
 //! Columns that line up, paragraphs that fit, and colour that only repeats what words say.
 
+use std::borrow::Cow;
+
 /// Characters of the widest line that prose is set to, however wide the terminal is.
 const PROSE_MAX: usize = 140;
 
@@ -63,12 +65,17 @@ pub(crate) enum Line {
 /// A table: columns that are as wide as their widest cell.
 #[derive(Clone, Debug)]
 pub(crate) struct Table {
-    pub(crate) header: Vec<&'static str>,
+    pub(crate) header: Vec<Cow<'static, str>>,
     /// Columns set to the right.
     pub(crate) right: Vec<usize>,
     /// Spaces between columns.
     pub(crate) gap: usize,
     pub(crate) lines: Vec<Line>,
+}
+
+/// Names of columns that are known beforehand.
+pub(crate) fn named(names: Vec<&'static str>) -> Vec<Cow<'static, str>> {
+    names.into_iter().map(Cow::Borrowed).collect()
 }
 
 /// Leaves out the columns from `from` on in which every row has `nothing`.
@@ -154,7 +161,7 @@ impl Table {
         }
         self.lines = lines;
         if let Some(first) = self.header.first_mut() {
-            *first = "";
+            *first = Cow::Borrowed("");
         }
         self
     }
@@ -264,7 +271,11 @@ pub(crate) fn paragraph(first: &str, indent: usize, text: &str, columns: usize) 
 
 /// A body under its title; nothing where there is no body.
 pub(crate) fn section(title: &str, paint: Paint, body: &str) -> String {
-    if body.is_empty() { String::new() } else { format!("{}\n{body}", paint.bold(title)) }
+    match (body, title) {
+        ("", _) => String::new(),
+        (body, "") => body.trim_start_matches('\n').into(),
+        (body, title) => format!("{}\n{body}", paint.bold(title)),
+    }
 }
 
 #[cfg(test)]
@@ -274,7 +285,7 @@ mod tests {
     #[test]
     fn columns_line_up_by_characters_and_empty_ones_vanish() {
         let table = Table {
-            header: vec!["what", "", "time"],
+            header: named(vec!["what", "", "time"]),
             right: vec![2],
             gap: 2,
             lines: vec![
@@ -291,7 +302,7 @@ mod tests {
     fn a_narrow_terminal_gets_a_list_of_what_does_not_fit() {
         let cells = ["a store with a name", "", "99 s", "7"].map(String::from).to_vec();
         let table = Table {
-            header: vec!["store", "empty", "time of an answer", ""],
+            header: named(vec!["store", "empty", "time of an answer", ""]),
             right: Vec::new(),
             gap: 2,
             lines: vec![Line::Heading("read".into()), Line::Cells(cells, true)],

@@ -54,7 +54,7 @@ pub struct RampView {
 }
 
 impl RampView {
-    /// True where its rates are only the least that the store bears.
+    /// True where its rates are only the least that the store sustains.
     pub(crate) fn is_lower_bound(&self) -> bool {
         matches!(self.outcome, RampOutcome::NeverMissed | RampOutcome::Generator)
     }

@@ -116,7 +116,7 @@ impl ProbeView {
 }
 
 impl SearchView {
-    /// Why the store bears more than was found; `None` where its limit was, or nothing.
+    /// Why the store sustains more than was found; `None` where its limit was, or nothing.
     pub(crate) fn bears_more(&self) -> Option<&'static str> {
         match self.outcome {
             SearchOutcome::Clients => Some("its clients were the limit"),

@@ -74,11 +74,11 @@ words! {
 words! {
     /// What a ramp found.
     RampOutcome {
-        /// The most that the store bears.
+        /// The most that the store sustains.
         Found = "found",
-        /// Every stage held: rates are the least that the store bears.
+        /// Every stage held: rates are the least that the store sustains.
         NeverMissed = "never-missed",
-        /// The generator was the limit: rates are the least that the store bears.
+        /// The generator was the limit: rates are the least that the store sustains.
         Generator = "generator",
         /// Not even the lowest stage held.
         NeverHeld = "never-held",
@@ -96,13 +96,13 @@ words! {
         Missed = "missed",
         /// The same, and the generator was late even there.
         NotJudged = "not-judged",
-        /// No rate was too much: it is the least that the store bears.
+        /// No rate was too much: it is the least that the store sustains.
         NeverMissed = "never-missed",
-        /// The clients were the limit: the rate is the least that the store bears.
+        /// The clients were the limit: the rate is the least that the store sustains.
         Clients = "clients",
-        /// The generator was the limit: the rate is the least that the store bears.
+        /// The generator was the limit: the rate is the least that the store sustains.
         Generator = "generator",
-        /// What the store bears changed while it was searched.
+        /// What the store sustains changed while it was searched.
         Unsettled = "unsettled",
         /// Short probes kept the limits, long ones did not.
         NotHeld = "not-held",

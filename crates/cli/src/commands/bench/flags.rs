@@ -188,7 +188,10 @@ impl KvFlags {
         Ok(Plan {
             study: study.into(),
             title: format!("Key-value load: {}", workload.profile),
-            question: format!("How do these servers bear {} with {load}?", workload.profile),
+            question: format!(
+                "How do these servers perform under {} with {load}?",
+                workload.profile
+            ),
             source: String::new(),
             scale: Scale::Standard,
             profiles: vec![workload.profile.clone()],
