@@ -147,9 +147,9 @@ impl Opened<'_> {
         self.offered.load
     }
 
-    /// How long ago so many nanoseconds of the clock of writes were over.
-    pub(crate) fn age(&self, ns: u64) -> Duration {
-        self.since.elapsed().saturating_sub(Duration::from_nanos(ns))
+    /// The moment at which so many nanoseconds of the clock of writes were over.
+    pub(crate) fn moment(&self, ns: u64) -> Instant {
+        self.since + Duration::from_nanos(ns)
     }
 
     /// Fills, then runs every phase.
@@ -333,7 +333,7 @@ impl Opened<'_> {
         meter: &mut dyn Meter,
         watcher: &mut dyn FnMut(Moment<'_>),
     ) -> Outcome {
-        let begun = self.age(0);
+        let begun = self.since.elapsed();
         let Access { dialect, servers } = &self.access;
         let mut outcome = dialect.run(offer, work, servers, stop, meter, watcher);
         if let Some(written) = &mut outcome.written {

@@ -1,7 +1,7 @@
 //! Reads back what a load wrote last, to see whether the store kept what it acknowledged.
 
 use load::{Finished, READ_BACK_MAX};
-use model::{AppCache, Held, ReadBack, Workload};
+use model::{AppCache, EventKind, Held, ReadBack, Workload};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use workloads::app_cache::magento;
@@ -27,11 +27,19 @@ pub(crate) fn of_keys(
     let unread = unfollowed(store.kv());
     let unread = unread.map(|why| ReadBack { unread: Some(why), ..ReadBack::default() });
     let written = finished.written.take();
-    finished.read_back = unread.or_else(|| Some(read(ready, store, &written?, stop)));
+    let killed = finished.events.iter().find(|(_, kind, _)| *kind == EventKind::Killed);
+    let killed = killed.map(|(at, ..)| *at);
+    finished.read_back = unread.or_else(|| Some(read(ready, store, (&written?, killed), stop)));
 }
 
-/// Reads back on the connection around the run.
-fn read(ready: &mut Ready, store: &Opened<'_>, written: &Written, stop: &AtomicBool) -> ReadBack {
+/// Reads back on the connection around the run what was written; a server was killed at a time, or
+/// never.
+fn read(
+    ready: &mut Ready,
+    store: &Opened<'_>,
+    (written, killed): (&Written, Option<Instant>),
+    stop: &AtomicBool,
+) -> ReadBack {
     let mut read_back = ReadBack::default();
     if let Err(e) = ready.reconnect() {
         return ReadBack { unread: Some(e.to_string()), ..read_back };
@@ -57,8 +65,11 @@ fn read(ready: &mut Ready, store: &Opened<'_>, written: &Written, stop: &AtomicB
             }
         };
         let Some(held) = written.held(key, value.as_deref(), store.data()) else { continue };
-        let age = written.sent_ns(key).map(|ns| store.age(ns)).unwrap_or_default();
+        let sent = written.sent_ns(key).map(|ns| store.moment(ns));
+        let age = sent.map(|sent| sent.elapsed()).unwrap_or_default();
         let is_over = !lifetime.is_zero() && age + COUNTED >= lifetime;
+        let is_again = sent.zip(killed).is_some_and(|(sent, killed)| sent > killed);
+        read_back.rewritten += u64::from(is_again);
         read_back.may_be_missing += u64::from(held == Held::Missing && is_over);
         read_back.count(held, || String::from_utf8_lossy(&name).into_owned());
     }

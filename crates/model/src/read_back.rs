@@ -31,6 +31,10 @@ pub struct ReadBack {
     /// So many of them may be missing: evictions that the store told of, or a lifetime that was
     /// over, explain it.
     pub may_be_missing: u64,
+    /// How many were all written again after the plan killed a server: that it lost what they held
+    /// before cannot be seen.
+    #[serde(default)]
+    pub rewritten: u64,
     /// Name of one that is not as it must be.
     pub example: Option<String>,
     /// Why the rest was not read; `None` where all of the sample was.
@@ -57,6 +61,7 @@ impl ReadBack {
         self.wrong += other.wrong;
         self.missing += other.missing;
         self.may_be_missing += other.may_be_missing;
+        self.rewritten += other.rewritten;
         self.example = self.example.take().or(other.example);
         self.unread = self.unread.take().or(other.unread);
     }
@@ -75,6 +80,12 @@ impl ReadBack {
             let most = (mean + 5.0 * mean.sqrt()).ceil().max(5.0) as u64;
             self.may_be_missing = (self.may_be_missing + most).min(self.read);
         }
+    }
+
+    /// Those of the sample that were written last before the plan killed a server; all, where it
+    /// killed none.
+    pub fn telling(&self) -> u64 {
+        self.read - self.rewritten.min(self.read)
     }
 
     /// Those of the sample that the store acknowledged and did not keep.

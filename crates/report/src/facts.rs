@@ -67,7 +67,7 @@ const KNOWN: [(&str, &str, Rank, Over); 21] = [
     ("kill_lowest_rate_share", "lowest after the kill, of that", Rank::Plain, Over::Mean),
     ("kill_recovery_ns", "rate back after the kill", Rank::Plain, Over::Mean),
     (LOST, "acknowledged writes lost", Rank::Asked, Over::Largest),
-    (READ_BACK, "acknowledged writes read back", Rank::Detail, Over::Smallest),
+    (READ_BACK, "keys written last before the kill", Rank::Detail, Over::Smallest),
     ("writes_unknown", "writes of unknown outcome", Rank::Plain, Over::Largest),
 ];
 
@@ -155,14 +155,15 @@ fn of_cell(recorded: &Recorded, cell: &Cell) -> Vec<FactView> {
     found
 }
 
-/// How many writes were lost in the worst block, of how many that were read back in it.
+/// How many writes were lost in the worst block, of how many of its sample that were the last of
+/// their keys before the kill.
 fn of_sample(lost: &BTreeMap<u32, f64>, read_back: &BTreeMap<u32, f64>) -> String {
     let (least, most) = ends(lost);
     let worst = lost.iter().filter(|(_, count)| **count >= most);
     let sample = worst.filter_map(|(block, _)| read_back.get(block).copied()).reduce(f64::min);
     let [most_shown, sample] =
         [most, sample.unwrap_or(0.0)].map(|n| show::commas(n.round() as u64));
-    let of = format!("{most_shown} of {sample} read back");
+    let of = format!("{most_shown} of {sample} written last before the kill");
     match lost.len() {
         1 => of,
         blocks if least < most => format!("{of} in the worst of {blocks} blocks"),
@@ -278,10 +279,11 @@ fn of_trial(trial: &Trial) -> Vec<Told> {
     if is_killed {
         all.push(Told::by_clients("writes_unknown".into(), Some(unknown(trial) as f64)));
     }
-    // What was not read back is not known to be there.
-    let read_back = trial.read_back.as_ref().filter(|read| read.unread.is_none() && read.read > 0);
+    // What was not read back is not known to be there, and what was written again not to have been.
+    let read_back = trial.read_back.as_ref();
+    let read_back = read_back.filter(|read| read.unread.is_none() && read.telling() > 0);
     if is_killed && let Some(read_back) = read_back {
-        for (name, count) in [(READ_BACK, read_back.read), (LOST, read_back.lost())] {
+        for (name, count) in [(READ_BACK, read_back.telling()), (LOST, read_back.lost())] {
             all.push(Told::by_clients(name.into(), Some(count as f64)));
         }
     }

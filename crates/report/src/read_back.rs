@@ -16,6 +16,15 @@ pub(crate) fn check(_: &Recorded, cell: &Cell, trials: &[&Trial], findings: &mut
     // What a server that the plan kills has lost is one of its figures.
     findings.invalid.extend(lost.filter(|_| !cell.workload.may_fail()));
     findings.footnotes.extend(unread(&cell.id, &trials, things));
+    let hidden = trials.iter().filter(|(_, read)| read.read > 0 && read.telling() == 0).count();
+    if hidden > 0 {
+        findings.footnotes.push(format!(
+            "`{}`: in {hidden} of {} blocks nothing is known of lost writes, since every key of \
+             the sample was written again after the kill: more keys, or a lower rate",
+            cell.id,
+            trials.len()
+        ));
+    }
 }
 
 /// What was not read back of keys, sessions or records, of the first block that has something to

@@ -52,7 +52,10 @@ fn writes_are_lost_only_where_they_were_read_back() {
     let read_back = ReadBack { read: 1_000, older: 3, ..ReadBack::default() };
     let view = judge(&killed(|trial| trial.read_back = Some(read_back.clone())));
     assert_eq!(shown(&view, "writes_read_back").unwrap(), "1,000 in each of 5 blocks");
-    assert_eq!(shown(&view, "writes_lost").unwrap(), "3 of 1,000 read back in each of 5 blocks");
+    assert_eq!(
+        shown(&view, "writes_lost").unwrap(),
+        "3 of 1,000 written last before the kill in each of 5 blocks"
+    );
     let unread = ReadBack { unread: Some("it was gone".into()), ..read_back };
     let view = judge(&killed(|trial| trial.read_back = Some(unread.clone())));
     assert_eq!(shown(&view, "writes_lost"), None);
@@ -65,10 +68,30 @@ fn lost_writes_are_those_of_the_worst_block() {
         let (read, older) = if trial.block == 1 { (900, 7) } else { (1_000, 0) };
         trial.read_back = Some(ReadBack { read, older, ..ReadBack::default() });
     }));
-    assert_eq!(shown(&view, "writes_lost").unwrap(), "7 of 900 read back in the worst of 5 blocks");
+    assert_eq!(
+        shown(&view, "writes_lost").unwrap(),
+        "7 of 900 written last before the kill in the worst of 5 blocks"
+    );
     assert_eq!(shown(&view, "writes_read_back").unwrap(), "900 or more in each of 5 blocks");
     let lost = view.happened.facts.iter().find(|fact| fact.name == "writes_lost").unwrap();
     assert!((lost.value.center - 7.0).abs() < 1e-9);
+}
+
+#[test]
+fn what_was_written_again_after_the_kill_tells_nothing_of_lost_writes() {
+    let with = |rewritten: u64| {
+        judge(&killed(|trial| {
+            let read_back = ReadBack { read: 500, rewritten, ..ReadBack::default() };
+            trial.read_back = Some(read_back);
+        }))
+    };
+    let view = with(480);
+    let told = "0 of 20 written last before the kill in each of 5 blocks";
+    assert_eq!(shown(&view, "writes_lost").unwrap(), told);
+    let view = with(500);
+    assert_eq!(shown(&view, "writes_lost"), None);
+    let note = "in 5 of 5 blocks nothing is known of lost writes";
+    assert!(view.footnotes.iter().any(|n| n.contains(note)), "{:?}", view.footnotes);
 }
 
 #[test]
