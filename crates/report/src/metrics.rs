@@ -123,8 +123,8 @@ impl Whole<'_> {
     }
 
     /// By how much a counter grew in its span, from the samples within it, which say how fast it
-    /// grew: at begin and end it may have grown at another rate just before or behind. Once a server
-    /// was killed, another one counts on: from one to the other nothing is known to have grown.
+    /// grew: at begin and end it may have grown at another rate just before or behind. Once a
+    /// server was killed, another one counts on: between the two nothing is known to have grown.
     /// `None` where they cover less than half of the span.
     fn grown(&self, read: fn(&Sample) -> Option<u64>) -> Option<f64> {
         let (begun_ns, length_ns) = (self.point.begun_ns, self.point.length_ns);

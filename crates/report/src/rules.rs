@@ -99,8 +99,8 @@ const RULES: &[Applied] = &[
     Applied {
         name: "missing phases",
         limit: || "0 in trials that came to their end".into(),
-        meaning: "INVALID: what was planned was not measured; a footnote where a plan takes service \
-                  or memory away, and a deadline ends what collapses",
+        meaning: "INVALID: what was planned was not measured; a footnote where a plan takes \
+                  service or memory away, and a deadline ends what collapses",
         scope: Scope::Trials(whole::missing_phases),
     },
     Applied {

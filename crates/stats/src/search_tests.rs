@@ -349,8 +349,8 @@ fn a_bracket_that_was_wrong_by_far_is_made_anew() {
     }
 }
 
-/// A first bracket at a tenth of what the store sustains, and rounds of which none surely holds: they
-/// move on by 5 % each, and the rate at which they run out is no answer.
+/// A first bracket at a tenth of what the store sustains, and rounds of which none surely holds:
+/// they move on by 5 % each, and the rate at which they run out is no answer.
 #[test]
 fn rounds_that_run_out_are_no_answer() {
     struct Unsure(SplitMix64, bool);

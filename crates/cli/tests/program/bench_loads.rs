@@ -155,7 +155,7 @@ fn stages_change_the_rate_and_are_told_apart() {
     // A rate that rises by plan is no drift.
     let reasons = summary["reasons"].to_string();
     assert!(!reasons.contains("the rate"), "{reasons}");
-    let text = place.on_records(&["show"]).measured().stdout;
+    let text = place.on_records(&["show", "--details"]).measured().stdout;
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let told = "500/s for 0.4 s, then 500 to 2500/s in 0.5 s, then 2500/s for 0.4 s, evenly spaced";
     assert!(text.contains(told), "{text}");
@@ -183,7 +183,7 @@ fn clients_come_and_go_by_stages() {
     assert!(counts[0] <= 161 && counts[0] * 2 < counts[1] && counts[1] < counts[2], "{counts:?}");
     let clients: Vec<u64> = stages.iter().map(|s| s["clients"].as_u64().unwrap()).collect();
     assert_eq!(clients, [1, 12, 20]);
-    let text = place.on_records(&["show"]).measured().stdout;
+    let text = place.on_records(&["show", "--details"]).measured().stdout;
     let told = "1 client for 0.4 s, then 1 to 20 clients in 0.4 s, then 20 clients for 0.4 s";
     assert!(text.contains(told), "{text}");
 }

@@ -127,7 +127,7 @@ fn private_servers_of_two_products_are_compared() {
         c["operation"] == "mixed" && pair.contains(&"redis".into()) && pair[0] != pair[1]
     });
     assert!(!compared.is_empty(), "{}", summary["comparisons"]);
-    let shown = place.on_records(&["show"]).measured().stdout;
+    let shown = place.on_records(&["show", "--details"]).measured().stdout;
     assert!(shown.contains("durability of memcached: nothing is kept on disk"), "{shown}");
     place.assert_nothing_left();
 }
@@ -252,7 +252,7 @@ fn tls_is_verified_unless_that_is_declined() {
     assert!(found[0]["warning"].as_str().unwrap().contains("nobody knows"), "{facts}");
     let header = fs::read_to_string(place.all_records()[0].join("header.json")).unwrap();
     assert!(header.contains("TLS without verification") && header.contains("--tls-insecure"));
-    let shown = place.on_records(&["show"]).measured().stdout;
+    let shown = place.on_records(&["show", "--details"]).measured().stdout;
     assert!(shown.contains("! TLS of x: not verified"), "{shown}");
 
     let elsewhere = certificates.redis("elsewhere", &["--tls-auth-clients", "yes"]);

@@ -50,7 +50,7 @@ fn a_pipe_gets_as_many_columns_as_the_environment_asks_for() {
     let runs = two_runs();
     let widest = |columns: &str| {
         let mut command = runs.place.command();
-        command.args(["show", "latest", "--out"]).arg(runs.place.records());
+        command.args(["show", "latest", "--details", "--out"]).arg(runs.place.records());
         command.env("COLUMNS", columns);
         let shown = Place::finish(command).code(0).stdout;
         shown.lines().map(|line| line.chars().count()).max().unwrap()
@@ -183,7 +183,7 @@ fn assert_same(a: &Value, b: &Value) {
 fn text_and_markdown_tell_the_same_run() {
     let runs = two_runs();
     let ids = &runs.ids;
-    let text = runs.on_records(&["show"]).code(0).stdout;
+    let text = runs.on_records(&["show", "--details"]).code(0).stdout;
     let markdown = runs.on_records(&["show", "--format", "markdown"]).code(0).stdout;
     for part in [ids[1].as_str(), "files", "read", "write", "change", "mixed"] {
         assert!(text.contains(part), "no `{part}` in {text}");

@@ -88,7 +88,7 @@ fn the_record_tells_the_same(place: &Place, summary: &Value) {
         summary["searches"]
     );
     let sentence = summary["searches"][0]["sentence"].as_str().unwrap();
-    let text = again(&["show", "latest"]).stdout;
+    let text = again(&["show", "latest", "--details"]).stdout;
     let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words(&text).contains(&words(sentence)), "{sentence}\n{text}");
     assert!(text.contains("bracket") && text.contains("peak, ignoring"), "{text}");

@@ -132,8 +132,8 @@ pub enum Expectation {
         /// How many times the lowest stage's percentile others may have.
         within: f64,
     },
-    /// Of ramps: `target` is the one to take rather than `over`, because it sustains no lower rate and
-    /// answers no later at a share of the lower knee.
+    /// Of ramps: `target` is the one to take rather than `over`, because it sustains no lower rate
+    /// and answers no later at a share of the lower knee.
     Pick {
         /// The target that is recommended.
         target: String,

@@ -56,7 +56,8 @@ pub(crate) fn comparisons(recorded: &Recorded, ramps: &[(Ramp<'_>, RampView)]) -
     compared(plan, pairs)
 }
 
-/// Why a store sustains more than its ramp tells; `None` where the ramp found its limit, or nothing.
+/// Why a store sustains more than its ramp tells; `None` where the ramp found its limit, or
+/// nothing.
 pub(crate) fn bears_more(view: &RampView) -> Option<&'static str> {
     match view.outcome {
         RampOutcome::Generator => Some("the generator was the limit"),

@@ -130,8 +130,8 @@ impl Ramp<'_> {
         });
         match outcome {
             RampOutcome::Found => format!(
-                "{target} sustains {knee}{cpus}{within}; the most that it answered, to stages or with \
-                 all clients at work, was {reached}"
+                "{target} sustains {knee}{cpus}{within}; the most that it answered, to stages or \
+                 with all clients at work, was {reached}"
             ),
             RampOutcome::NeverMissed => format!(
                 "{target} sustains at least {least}{cpus}{within}; {}no stage was too much for it: \

@@ -134,8 +134,8 @@ impl Sought<'_> {
                 per_s(rate as f64)
             ),
             Some(Found::Unsettled(lowest, highest)) => format!(
-                "{target}: what it sustains with {limits} changed while it was searched, between {} \
-                 and {}: measure on a quieter machine, or with a longer --probe",
+                "{target}: what it sustains with {limits} changed while it was searched, between \
+                 {} and {}: measure on a quieter machine, or with a longer --probe",
                 per_s(lowest as f64),
                 per_s(highest as f64)
             ),

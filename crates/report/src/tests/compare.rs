@@ -78,7 +78,7 @@ fn two_ramps_next_to_each_other() {
 fn nothing_is_known_between_two_stages() {
     let text = compared(&redis(1.0, |_| ()), &redis(1.0, |_| ()));
     assert_eq!(judged(&text, "answered at most"), (1.0, "equal".into()), "{text}");
-    // Stages are a tenth of the capacity apart: a store that sustains nearly so much more is no other.
+    // Stages are a tenth of the capacity apart: one that sustains nearly so much more is no other.
     for name in ["knee", "p99 below 1.00 ms"] {
         assert_eq!(judged(&text, name), (1.0, "undecided".into()), "{text}");
     }
