@@ -3,12 +3,13 @@
 
 use model::Load;
 use stats::Verdict;
+use stats::compare::FEWEST_BLOCKS;
 
 use crate::alone::Alone;
 use crate::highest;
 use crate::show;
 use crate::standings::{Against, Group, Outcome, Standings, standings};
-use crate::view::{Answer, Piece, PieceStyle, SearchView, Sentence, Validity, Value, View};
+use crate::view::{Answer, Piece, PieceStyle, SearchView, Sentence, Value, View};
 
 /// Profiles and loads of which each has a sentence of its own in the summary.
 const PLACES_MAX: usize = 2;
@@ -158,13 +159,12 @@ fn compared(view: &View, groups: &[&Group<'_>]) -> Pieces {
 
 /// That no winner can be named, and why.
 fn nobody(view: &View) -> Pieces {
-    let why = if view.validity == Validity::Unreplicated {
-        match view.course.blocks {
-            1 => ": 1 block gives no interval".into(),
-            blocks => format!(": {blocks} blocks give no interval"),
+    let why = match view.course.blocks {
+        1 => ": 1 block gives no interval".into(),
+        blocks if (1..FEWEST_BLOCKS as u32).contains(&blocks) => {
+            format!(": {blocks} blocks give no interval")
         }
-    } else {
-        ": nothing could be compared".into()
+        _ => ": nothing could be compared".into(),
     };
     vec![doubt("no winner can be named"), plain(why)]
 }

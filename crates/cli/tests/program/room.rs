@@ -246,7 +246,7 @@ fn whoever_owns_the_server_may_fill_it_and_the_record_says_so() {
     let many = ["--keys", "20000", OWN];
     Place::finish(bench(&place, &url(&server), &many));
     assert!(field(&server, "evicted_keys") > 0, "it was filled");
-    let shown = place.on_records(&["show"]).stdout;
+    let shown = place.on_records(&["show", "--details"]).stdout;
     says(&shown, &["existing stores", OWN]);
 
     // Emptiness is another question.
