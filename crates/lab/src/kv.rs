@@ -438,7 +438,7 @@ impl Opened<'_> {
     fn fill_offer(&self, keys: u64) -> Offer {
         Offer {
             threads: 1,
-            // No more than the load has: a server that sustains that sustains the fill.
+            // No more than the load has: a server that keeps up with that keeps up with the fill.
             clients: self.offered.load.clients.min(FILL_CLIENTS_MAX),
             pipeline: FILL_PIPELINE,
             pacing: Pacing::Closed { think: Think::default(), stages: Vec::new() },

@@ -32,8 +32,8 @@ pub(crate) fn of_keys(
     finished.read_back = unread.or_else(|| Some(read(ready, store, (&written?, killed), stop)));
 }
 
-/// Reads back on the connection around the run what was written; a server was killed at a time, or
-/// never.
+/// Reads back what was written, on the connection around the run; `killed` is when the plan killed
+/// a server.
 fn read(
     ready: &mut Ready,
     store: &Opened<'_>,

@@ -84,7 +84,7 @@ impl ReadBack {
 
     /// Those of the sample that were written last before the plan killed a server; all, where it
     /// killed none.
-    pub fn telling(&self) -> u64 {
+    pub fn last_before_kill(&self) -> u64 {
         self.read - self.rewritten.min(self.read)
     }
 

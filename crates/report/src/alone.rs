@@ -5,6 +5,7 @@ use stats::compare::FEWEST_BLOCKS;
 
 use crate::facts;
 use crate::show::{self, commas};
+use crate::standings::is_part;
 use crate::view::{FactView, Row};
 
 /// The only target that was measured at a profile and load; a control is no other one.
@@ -45,8 +46,8 @@ fn same_place(a: &Row, b: &Row) -> bool {
 
 /// The only target of some rows; parts of a phase are left to the tables.
 fn view(rows: &[&Row], facts: &[FactView]) -> Alone {
-    let is_part = |row: &&&Row| row.operation.contains('.');
-    let whole: Vec<&Row> = rows.iter().filter(|row| !is_part(row)).copied().collect();
+    let whole = rows.iter().filter(|row| !is_part(&row.operation));
+    let whole: Vec<&Row> = whole.copied().collect();
     let told = if whole.is_empty() { rows.to_vec() } else { whole };
     let Row { workload, load, target, .. } = told[0];
     let own =

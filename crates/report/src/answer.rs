@@ -7,6 +7,7 @@ use stats::compare::FEWEST_BLOCKS;
 
 use crate::alone::Alone;
 use crate::highest;
+use crate::search::per_s;
 use crate::show;
 use crate::standings::{Against, Group, Outcome, Standings, standings};
 use crate::view::{Answer, Piece, PieceStyle, SearchView, Sentence, Value, View};
@@ -85,7 +86,7 @@ fn peaks(view: &View) -> Option<String> {
     let one = |search: &SearchView| {
         let of =
             if view.searches.len() > 1 { format!("{} ", search.target) } else { String::new() };
-        Some(format!("{of}{}/s", show::grouped(search.peak_per_s?)))
+        Some(of + &per_s(search.peak_per_s?))
     };
     let all: Vec<String> = view.searches.iter().filter_map(one).collect();
     (!all.is_empty()).then(|| format!("peak, ignoring the limits: {}", all.join(", ")))
@@ -97,37 +98,18 @@ fn of_place(view: &View, alone: &[Alone], table: &Standings<'_>) -> Sentence {
     let same = |workload: &str, load: &Load| workload == table.workload && load == table.load;
     let pieces = match alone.iter().find(|alone| same(&alone.workload, &alone.load)) {
         Some(alone) => with_name(&alone.target, &alone.sentence),
-        None => compared(view, &whole(table)),
+        None => compared(view, &table.whole()),
     };
     Sentence { place, pieces }
-}
-
-/// The groups that a sentence is about: parts of an operation are left to the tables.
-fn whole<'a, 'b>(table: &'b Standings<'a>) -> Vec<&'b Group<'a>> {
-    let is_part = |group: &&Group<'_>| group.operation.contains('.');
-    let whole: Vec<&Group<'_>> = table.groups.iter().filter(|group| !is_part(group)).collect();
-    if whole.is_empty() { table.groups.iter().collect() } else { whole }
 }
 
 /// How targets compare at one place.
 fn compared(view: &View, groups: &[&Group<'_>]) -> Pieces {
     let of = |outcome| groups.iter().filter(move |g| g.outcome == Some(outcome)).copied();
-    let mut clauses: Vec<Pieces> = Vec::new();
     let fastest: Vec<&Group<'_>> = of(Outcome::Fastest).collect();
-    for (i, (name, won)) in by_best(&fastest).into_iter().enumerate() {
-        let at = won.iter().map(|group| {
-            let mut pieces = vec![plain(doing(group.operation))];
-            if let Some((next, ratio)) = group.next() {
-                let by = figure(show::ratio_value(&ratio));
-                let next = target(&next.row.target);
-                pieces.extend([plain(" ("), by, plain(" as fast as "), next, plain(")")]);
-            }
-            pieces
-        });
-        let verb = if i == 0 { " is fastest at " } else { " at " };
-        let at = joined(at.collect(), ", ", " and ");
-        clauses.push([vec![target(name), plain(verb)], at].concat());
-    }
+    let mut clauses = winners(&by_best(&fastest), |won| {
+        joined(won.iter().map(|group| ahead_of_next(group)).collect(), ", ", " and ")
+    });
     let zone = show::percent(view.asked.equivalence_zone);
     let equal: Vec<&Group<'_>> = of(Outcome::Equal).collect();
     let same = |a: &&Group<'_>, b: &&Group<'_>| tied(a) == tied(b);
@@ -155,6 +137,29 @@ fn compared(view: &View, groups: &[&Group<'_>]) -> Pieces {
         return nobody(view);
     }
     joined(clauses, "; ", "; ")
+}
+
+/// `redis is fastest at …`, and of each further target `files at …`, by what each is best at.
+fn winners<'a>(
+    best: &[(&'a str, Vec<&Group<'a>>)],
+    at: impl Fn(&[&Group<'a>]) -> Pieces,
+) -> Vec<Pieces> {
+    let clause = |(i, (name, won)): (usize, &(&'a str, Vec<&Group<'a>>))| {
+        let verb = if i == 0 { " is fastest at " } else { " at " };
+        [vec![target(name), plain(verb)], at(won)].concat()
+    };
+    best.iter().enumerate().map(clause).collect()
+}
+
+/// `reading (1.35× [1.30, 1.40] as fast as files)`.
+fn ahead_of_next(group: &Group<'_>) -> Pieces {
+    let mut pieces = vec![plain(doing(group.operation))];
+    if let Some((next, ratio)) = group.next() {
+        let by = figure(show::ratio_value(&ratio));
+        let next = target(&next.row.target);
+        pieces.extend([plain(" ("), by, plain(" as fast as "), next, plain(")")]);
+    }
+    pieces
 }
 
 /// That no winner can be named, and why.
@@ -212,16 +217,12 @@ fn by_best<'a, 'b>(groups: &[&'b Group<'a>]) -> Vec<(&'a str, Vec<&'b Group<'a>>
 
 /// The same over many places: who is fastest at what, in how many cases and by how much.
 fn summary(view: &View, tables: &[Standings<'_>]) -> Pieces {
-    let groups: Vec<&Group<'_>> = tables.iter().flat_map(whole).collect();
+    let groups: Vec<&Group<'_>> = tables.iter().flat_map(Standings::whole).collect();
     let of = |outcome| groups.iter().filter(move |g| g.outcome == Some(outcome)).copied();
     let fastest: Vec<&Group<'_>> = of(Outcome::Fastest).collect();
-    let mut winners = by_best(&fastest);
-    winners.sort_by_key(|(_, won)| std::cmp::Reverse(won.len()));
-    let mut clauses: Vec<Pieces> = Vec::new();
-    for (i, (name, won)) in winners.iter().enumerate() {
-        let verb = if i == 0 { " is fastest at " } else { " at " };
-        clauses.push([vec![target(name), plain(verb)], over_cases(&groups, won)].concat());
-    }
+    let mut best = by_best(&fastest);
+    best.sort_by_key(|(_, won)| std::cmp::Reverse(won.len()));
+    let mut clauses = winners(&best, |won| over_cases(&groups, won));
     let zone = show::percent(view.asked.equivalence_zone);
     let others = [
         (Outcome::Equal, plain(format!("equal within ±{zone}"))),

@@ -158,16 +158,23 @@ fn of_cell(recorded: &Recorded, cell: &Cell) -> Vec<FactView> {
 /// How many writes were lost in the worst block, of how many of its sample that were the last of
 /// their keys before the kill.
 fn of_sample(lost: &BTreeMap<u32, f64>, read_back: &BTreeMap<u32, f64>) -> String {
-    let (least, most) = ends(lost);
+    let (_, most) = ends(lost);
     let worst = lost.iter().filter(|(_, count)| **count >= most);
     let sample = worst.filter_map(|(block, _)| read_back.get(block).copied()).reduce(f64::min);
     let [most_shown, sample] =
         [most, sample.unwrap_or(0.0)].map(|n| show::commas(n.round() as u64));
-    let of = format!("{most_shown} of {sample} written last before the kill");
-    match lost.len() {
-        1 => of,
-        blocks if least < most => format!("{of} in the worst of {blocks} blocks"),
-        blocks => format!("{of} in each of {blocks} blocks"),
+    format!("{most_shown} of {sample} written last before the kill") + &in_blocks(LOST, lost)
+}
+
+/// Of which blocks a count is the largest or the smallest; empty of one block, and of a mean.
+fn in_blocks(name: &str, by_block: &BTreeMap<u32, f64>) -> String {
+    let (blocks, (least, most)) = (by_block.len(), ends(by_block));
+    match over(name) {
+        Over::Mean => String::new(),
+        _ if blocks < 2 => String::new(),
+        Over::Largest if least < most => format!(" in the worst of {blocks} blocks"),
+        Over::Smallest if least < most => format!(" or more in each of {blocks} blocks"),
+        _ => format!(" in each of {blocks} blocks"),
     }
 }
 
@@ -226,18 +233,14 @@ fn shown(fact: &FactView) -> String {
         (beyond, _) => format!("; in {beyond} blocks not before the end"),
     };
     let center = number(fact.value.center);
-    let blocks = fact.by_block.len();
     let (least, most) = ends(&fact.by_block);
-    match over(name) {
-        Over::Mean if least < most && blocks >= ENDS_FROM => {
-            format!("{center} [{}, {}]{beyond}", number(least), number(most))
-        }
-        Over::Mean => center + &beyond,
-        _ if blocks < 2 => center,
-        Over::Largest if least < most => format!("{center} in the worst of {blocks} blocks"),
-        Over::Smallest if least < most => format!("{center} or more in each of {blocks} blocks"),
-        _ => format!("{center} in each of {blocks} blocks"),
-    }
+    let is_mean = matches!(over(name), Over::Mean);
+    let ends = if is_mean && least < most && fact.by_block.len() >= ENDS_FROM {
+        format!(" [{}, {}]", number(least), number(most))
+    } else {
+        in_blocks(name, &fact.by_block)
+    };
+    center + &ends + &beyond
 }
 
 /// The smallest and the largest value.
@@ -281,9 +284,9 @@ fn of_trial(trial: &Trial) -> Vec<Told> {
     }
     // What was not read back is not known to be there, and what was written again not to have been.
     let read_back = trial.read_back.as_ref();
-    let read_back = read_back.filter(|read| read.unread.is_none() && read.telling() > 0);
+    let read_back = read_back.filter(|read| read.unread.is_none() && read.last_before_kill() > 0);
     if is_killed && let Some(read_back) = read_back {
-        for (name, count) in [(READ_BACK, read_back.telling()), (LOST, read_back.lost())] {
+        for (name, count) in [(READ_BACK, read_back.last_before_kill()), (LOST, read_back.lost())] {
             all.push(Told::by_clients(name.into(), Some(count as f64)));
         }
     }

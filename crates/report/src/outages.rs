@@ -92,7 +92,7 @@ pub(crate) fn silent_servers(
         };
         let more = match silent.count() {
             0 => String::new(),
-            more => format!(" (and {more} more times a server did)"),
+            more => format!(" (and {more} more such silences)"),
         };
         let sentence = format!(
             "`{}`, block {}: {} stopped answering{then}{more}, which was not planned: see whether \

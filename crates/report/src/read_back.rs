@@ -16,7 +16,8 @@ pub(crate) fn check(_: &Recorded, cell: &Cell, trials: &[&Trial], findings: &mut
     // What a server that the plan kills has lost is one of its figures.
     findings.invalid.extend(lost.filter(|_| !cell.workload.may_fail()));
     findings.footnotes.extend(unread(&cell.id, &trials, things));
-    let hidden = trials.iter().filter(|(_, read)| read.read > 0 && read.telling() == 0).count();
+    let hidden =
+        trials.iter().filter(|(_, read)| read.read > 0 && read.last_before_kill() == 0).count();
     if hidden > 0 {
         findings.footnotes.push(format!(
             "`{}`: in {hidden} of {} blocks nothing is known of lost writes, since every key of \

@@ -147,7 +147,15 @@ impl<'a> Group<'a> {
     }
 }
 
-impl Standings<'_> {
+impl<'a> Standings<'a> {
+    /// The groups that stand for the others: parts of an operation are left out where there is a
+    /// whole one.
+    pub(crate) fn whole(&self) -> Vec<&Group<'a>> {
+        let whole: Vec<&Group<'_>> =
+            self.groups.iter().filter(|group| !is_part(group.operation)).collect();
+        if whole.is_empty() { self.groups.iter().collect() } else { whole }
+    }
+
     /// True where some row is set against the best of its operation.
     pub(crate) fn compares(&self) -> bool {
         let mut all = self.groups.iter().flat_map(|group| &group.standings);
@@ -261,6 +269,11 @@ fn outcome(standings: &[Standing<'_>]) -> Outcome {
         tied if tied.iter().all(|verdict| **verdict == Verdict::Equal) => Outcome::Equal,
         _ => Outcome::Undecided,
     }
+}
+
+/// True for a part of another operation: `mixed.read`.
+pub(crate) fn is_part(operation: &str) -> bool {
+    operation.contains('.')
 }
 
 /// True for a part of a mix: how often it comes is the mix's doing, whatever store is asked, so

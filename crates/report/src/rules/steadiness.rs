@@ -1,6 +1,6 @@
 //! Whether what was measured stayed as it was.
 
-use model::{Point, Stop, Trial};
+use model::{Point, Stop};
 use stats::compare::FEWEST_BLOCKS;
 use stats::steady::{FEWEST_INTERVALS, Steady, is_steady};
 
@@ -90,14 +90,12 @@ pub(super) fn kept_up(measurement: &Measurement<'_>, findings: &mut Findings) {
     let Some(Stop::AfterNs(planned_ns)) = measurement.planned.map(|planned| planned.stop) else {
         return;
     };
-    let is_whole = |at: &&(&Trial, &Point)| at.0.failure.is_none() && at.1.stage.is_none();
-    let needed_ns = |(_, point): &(&Trial, &Point)| {
+    let needed_ns = |point: &Point| {
         let whole = point.whole()?;
         let answered = whole.counts.total() - whole.counts.error;
         (whole.rate_per_s > 0.0).then(|| answered as f64 / whole.rate_per_s * 1e9)
     };
-    let needed_ns = measurement.points.iter().filter(is_whole).filter_map(needed_ns);
-    let Some(needed_ns) = median(needed_ns) else { return };
+    let Some(needed_ns) = median(measurement.decisive().filter_map(needed_ns)) else { return };
     if planned_ns as f64 / needed_ns < KEPT_UP_MIN {
         let sentence = format!(
             "{}: what was due in {} at {}/s was answered within {} only, so response times say how \

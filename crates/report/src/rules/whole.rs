@@ -108,15 +108,15 @@ pub(super) fn missing_phases(
     findings: &mut Findings,
 ) {
     let ended = trials.iter().filter(|t| t.failure.is_none() && !t.points.is_empty());
-    let ended: Vec<&&Trial> = ended.collect();
+    let ended: Vec<&Trial> = ended.copied().collect();
     for phase in cell.workload.phases() {
-        let has = |trial: &&&&Trial| trial.points.iter().any(|point| point.phase == phase.name);
-        let lacking: Vec<_> = ended.iter().filter(|trial| !has(trial)).collect();
+        let has = |trial: &Trial| trial.points.iter().any(|point| point.phase == phase.name);
+        let lacking: Vec<&Trial> = ended.iter().filter(|trial| !has(trial)).copied().collect();
         if lacking.is_empty() {
             continue;
         }
-        let points = lacking.iter().flat_map(|trial| &trial.points);
-        let why = points.into_iter().find_map(|point| point.failure.as_ref());
+        let mut points = lacking.iter().flat_map(|trial| &trial.points);
+        let why = points.find_map(|point| point.failure.as_ref());
         let why = why.map_or_else(String::new, |failure| format!(": {}", failure.reason()));
         let sentence = format!(
             "`{}` {}: not measured in {} of {} trials{why}",

@@ -3,7 +3,8 @@
 use std::borrow::Cow;
 
 use super::ramp;
-use super::table::{Line, Table};
+use super::table::{Line, Table, named};
+use crate::search::per_s;
 use crate::sheet::{Block, Section};
 use crate::show;
 use crate::standings::{Group, Outcome, Standing, Standings, standings};
@@ -26,21 +27,20 @@ pub(crate) fn section(view: &View) -> Section {
 
 /// The highest rate of each search.
 fn of_searches(view: &View) -> Option<Block> {
-    let rate = |rate: f64| format!("{}/s", show::grouped(rate));
     let cells = |search: &SearchView| {
         let answer = search.answer;
         let ends = answer.as_ref().and_then(show::bounds);
         vec![
             search.target.clone(),
-            answer.map_or_else(none, |v| rate(v.center)),
-            ends.map_or_else(none, |(lo, hi)| format!("{} to {}", rate(lo), rate(hi))),
-            search.peak_per_s.map_or_else(none, rate),
+            answer.map_or_else(none, |v| per_s(v.center)),
+            ends.map_or_else(none, |(lo, hi)| format!("{} to {}", per_s(lo), per_s(hi))),
+            search.peak_per_s.map_or_else(none, per_s),
             search.limits.join(" and "),
         ]
     };
     let header = ["target", "sustains", "95 % interval", "peak", "limits"];
     let lines: Vec<Line> = view.searches.iter().map(|s| Line::Cells(cells(s), false)).collect();
-    let header = header.map(Cow::Borrowed).to_vec();
+    let header = named(header.to_vec());
     (!lines.is_empty())
         .then(|| Block::Table(vec![Table { header, right: vec![1, 3], gap: 2, lines }]))
 }
@@ -53,8 +53,7 @@ fn none() -> String {
 fn of_results(view: &View, tables: &[Standings<'_>]) -> Vec<Block> {
     let cases: Vec<(&Standings<'_>, &Group<'_>)> = tables
         .iter()
-        .flat_map(|table| table.groups.iter().map(move |group| (table, group)))
-        .filter(|(_, group)| !group.operation.contains('.'))
+        .flat_map(|table| table.whole().into_iter().map(move |group| (table, group)))
         .collect();
     if cases.is_empty() {
         return Vec::new();
@@ -65,7 +64,7 @@ fn of_results(view: &View, tables: &[Standings<'_>]) -> Vec<Block> {
     let mut header: Vec<Cow<'static, str>> = place.names();
     let first = header.len();
     if is_one {
-        header.extend(OF_ONE.map(Cow::Borrowed));
+        header.extend(named(OF_ONE.to_vec()));
     } else {
         header.extend(targets.iter().map(|name| Cow::Owned((*name).to_string())));
     }
