@@ -1,7 +1,9 @@
 //! What is done to a target in the course of a phase, and what happened to it.
 
 use drivers::redis::sentinel::{Role, RoleReader};
-use model::{Act, Action, Endpoint, ErrorClass, EventKind, Fact, Failure, Sample, TrialEvent};
+use model::{
+    Act, Action, Endpoint, ErrorClass, EventKind, Fact, Failure, Sample, TrialEvent, Workload,
+};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::mem;
@@ -152,10 +154,11 @@ fn changes(
     })
 }
 
-/// Whether what a server tells of its last save is of this trial.
-pub(crate) fn saved(actions: &[Action], events: &[TrialEvent]) -> bool {
-    actions.iter().any(|action| action.what == Act::Save)
-        || events.iter().any(|event| event.kind == EventKind::SaveBegan)
+/// Whether what a server tells of its last save is of a save of this trial, and of nothing else.
+pub(crate) fn saved(workload: &Workload, events: &[TrialEvent]) -> bool {
+    let began = || events.iter().any(|event| event.kind == EventKind::SaveBegan);
+    let is_planned = workload.actions().iter().any(|action| action.what == Act::Save);
+    is_planned || (began() && !workload.saves_may_be_resyncs())
 }
 
 /// What the kernel copied while servers saved, by their control group: the most memory of the first

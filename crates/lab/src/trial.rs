@@ -137,10 +137,11 @@ fn measure(
         .map_err(|failure| if is_told(trial, &failure) { failure } else { ready.explain(failure) });
     let mut readings = sampler.stop();
     trial.events.extend(actions::seen(&readings));
-    if !actions::saved(cell.workload.actions(), &trial.events) {
+    if actions::saved(&cell.workload, &trial.events) {
+        trial.facts.extend(actions::copied(&readings, &trial.events));
+    } else {
         trial.facts.retain(|fact| !fact.is_of_a_save());
     }
-    trial.facts.extend(actions::copied(&readings, &trial.events));
     measured.samples.append(&mut readings);
     let memory = ready.memory_use();
     trial.memory = memory.as_ref().ok().copied().flatten();

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use stats::search::Step;
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::action::Action;
+use crate::action::{Act, Action};
 use crate::app_cache::{AppCache, Backend, CM_PREFIX, DataFiles};
 use crate::load::Load;
 use crate::memory::MemoryPlan;
@@ -344,6 +344,18 @@ impl Workload {
     pub fn may_fail(&self) -> bool {
         self.actions().iter().any(|action| action.what.takes_service_away())
             || self.memory().is_some_and(|memory| memory.swap_bytes > 0)
+    }
+
+    /// True where a save may be the copy for a replica that attaches again: the plan takes servers
+    /// away, and asks for no save.
+    pub fn saves_may_be_resyncs(&self) -> bool {
+        self.actions().iter().any(|action| action.what.takes_service_away())
+            && !self.actions().iter().any(|action| action.what == Act::Save)
+    }
+
+    /// True where the amount of data is what is measured: a store that evicts holds less of it.
+    pub fn needs_all_data(&self) -> bool {
+        matches!(self, Self::Kv(kv) if kv.memory.is_some())
     }
 
     /// Whether that load can be offered. Errors: what was expected.

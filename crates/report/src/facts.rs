@@ -74,6 +74,9 @@ const KNOWN: [(&str, &str, Rank, Over); 21] = [
 /// What such a time's name has behind the operation.
 const UNAVAILABLE: &str = ".unavailable_ns";
 
+/// What the time has behind its event in which a rate came back.
+const RECOVERY: &str = "_recovery_ns";
+
 /// What is estimated around an event: its begin, its end where it has one, and its name.
 const AROUND: [(EventKind, Option<EventKind>, &str); 2] =
     [(EventKind::SaveBegan, Some(EventKind::SaveEnded), "save"), (EventKind::Killed, None, "kill")];
@@ -113,11 +116,20 @@ pub(crate) fn events<'a>(recorded: &'a Recorded) -> Vec<EventView> {
             phase: series.map(|series| series.phase.clone()),
             at_s: (event.at_ns - series.map_or(0, |series| series.begun_ns)) as f64 / 1e9,
             kind: event.kind,
-            what: event.kind.words(),
+            what: words(cell, event.kind),
             subject: event.subject.clone(),
         }
     };
     recorded.header.plan.cells.iter().flat_map(of_cell).map(view).collect()
+}
+
+/// What happened, in words.
+fn words(cell: &Cell, kind: EventKind) -> &'static str {
+    match kind {
+        EventKind::SaveBegan if cell.workload.saves_may_be_resyncs() => "save or resync began",
+        EventKind::SaveEnded if cell.workload.saves_may_be_resyncs() => "save or resync ended",
+        _ => kind.words(),
+    }
 }
 
 fn end_ns(series: &Series) -> u64 {
@@ -126,8 +138,11 @@ fn end_ns(series: &Series) -> u64 {
 
 fn of_cell(recorded: &Recorded, cell: &Cell) -> Vec<FactView> {
     let mut found: Vec<FactView> = Vec::new();
-    for trial in recorded.latest(&cell.id) {
-        for Told { name, source, value } in data(cell, trial).into_iter().chain(of_trial(trial)) {
+    let trials = recorded.latest(&cell.id);
+    let measured = trials.iter().filter(|trial| !trial.points.is_empty()).count();
+    for trial in trials {
+        let told = data(cell, trial).into_iter().chain(of_trial(cell, trial));
+        for Told { name, source, value } in told {
             let same = |fact: &FactView| fact.name == name && fact.source == source;
             let known = found.iter().position(same);
             let at = known.unwrap_or(found.len());
@@ -145,7 +160,7 @@ fn of_cell(recorded: &Recorded, cell: &Cell) -> Vec<FactView> {
     }
     for fact in &mut found {
         fact.value = value(&fact.name, &fact.by_block);
-        fact.shown = shown(fact);
+        fact.shown = shown(fact) + &of_fewer(fact, measured);
     }
     let read_back = found.iter().find(|fact| fact.name == READ_BACK).map(|f| f.by_block.clone());
     if let Some(lost) = found.iter_mut().find(|fact| fact.name == LOST) {
@@ -164,6 +179,14 @@ fn of_sample(lost: &BTreeMap<u32, f64>, read_back: &BTreeMap<u32, f64>) -> Strin
     let [most_shown, sample] =
         [most, sample.unwrap_or(0.0)].map(|n| show::commas(n.round() as u64));
     format!("{most_shown} of {sample} written last before the kill") + &in_blocks(LOST, lost)
+}
+
+/// That a number is of fewer blocks than were measured; empty where it is of all.
+fn of_fewer(fact: &FactView, measured: usize) -> String {
+    match fact.by_block.len() + fact.beyond as usize {
+        told if told < measured => format!("; of {told} of {measured} blocks"),
+        _ => String::new(),
+    }
 }
 
 /// Of which blocks a count is the largest or the smallest; empty of one block, and of a mean.
@@ -234,6 +257,10 @@ fn shown(fact: &FactView) -> String {
     };
     let center = number(fact.value.center);
     let (least, most) = ends(&fact.by_block);
+    if name.ends_with(RECOVERY) && most <= 0.0 {
+        let below = show::percent(stats::dip::BACK_SHARE);
+        return format!("never fell below {below} of it{beyond}");
+    }
     let is_mean = matches!(over(name), Over::Mean);
     let ends = if is_mean && least < most && fact.by_block.len() >= ENDS_FROM {
         format!(" [{}, {}]", number(least), number(most))
@@ -262,7 +289,7 @@ fn value(name: &str, by_block: &BTreeMap<u32, f64>) -> Value {
     Value::new(center, Some(least), Some(most))
 }
 
-fn of_trial(trial: &Trial) -> Vec<Told> {
+fn of_trial(cell: &Cell, trial: &Trial) -> Vec<Told> {
     // Rows have those.
     let of_rows = [Fact::STALE_MEMBERS, Fact::STORE_BYTES, Fact::SERVER_MEMORY_BYTES];
     let own = trial.facts.iter().filter(|fact| !of_rows.contains(&fact.name.as_str()));
@@ -275,7 +302,7 @@ fn of_trial(trial: &Trial) -> Vec<Told> {
     all.extend(trial.memory.iter().flat_map(memory));
     for point in trial.points.iter().filter(|point| point.stage.is_none()) {
         if let Some(series) = trial.series(&point.phase) {
-            all.extend(around(trial, point, series));
+            all.extend(around(cell, trial, (point, series)));
         }
     }
     let is_killed = trial.events.iter().any(|event| event.kind == EventKind::Killed);
@@ -338,9 +365,12 @@ fn memory(memory: &MemoryUse) -> Vec<Told> {
 }
 
 /// What the first event of each kind did to the rate and to each operation of a steady phase.
-fn around(trial: &Trial, point: &Point, series: &Series) -> Vec<Told> {
+fn around(cell: &Cell, trial: &Trial, (point, series): (&Point, &Series)) -> Vec<Told> {
     let mut all = Vec::new();
     for (begins, ends, name) in AROUND {
+        if begins == EventKind::SaveBegan && cell.workload.saves_may_be_resyncs() {
+            continue;
+        }
         let within = |e: &&TrialEvent| (series.begun_ns..end_ns(series)).contains(&e.at_ns);
         let mut events = trial.events.iter().filter(within);
         let Some(began) = events.find(|event| event.kind == begins) else { continue };
@@ -357,7 +387,7 @@ fn around(trial: &Trial, point: &Point, series: &Series) -> Vec<Told> {
             all.extend([
                 Told::by_clients(format!("rate_before_{name}_per_s"), Some(dip.before_per_s)),
                 Told::by_clients(format!("{name}_lowest_rate_share"), Some(dip.lowest_share)),
-                Told::by_clients(format!("{name}_recovery_ns"), recovery_ns),
+                Told::by_clients(format!("{name}{RECOVERY}"), recovery_ns),
             ]);
         }
         if begins == EventKind::Killed {

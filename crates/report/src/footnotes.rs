@@ -57,8 +57,10 @@ pub(crate) fn pinning(header: &Header, notes: &mut Notes) -> Vec<usize> {
 
 /// Footnotes on what a cell's servers said of themselves while they were sampled.
 pub(crate) fn told_by_samples(cell: &str, recorded: &Recorded, notes: &mut Notes) {
+    let plans = &recorded.header.plan.cells;
+    let workload = plans.iter().find(|own| own.id == cell).map(|own| &own.workload);
     let evicted = recorded.counted(cell, |store| store.evicted);
-    if evicted > 0 {
+    if evicted > 0 && !workload.is_some_and(Workload::needs_all_data) {
         notes.add(format!(
             "`{cell}`: the server removed {evicted} keys because its memory was full: its rates \
              have that work in them (a larger limit of its memory avoids it)"
@@ -71,9 +73,7 @@ pub(crate) fn told_by_samples(cell: &str, recorded: &Recorded, notes: &mut Notes
              limit of them)"
         ));
     }
-    let plans = &recorded.header.plan.cells;
-    let own = plans.iter().find(|own| own.id == cell).and_then(|own| own.workload.memory());
-    if own.is_some_and(|memory| memory.swap_bytes > 0) {
+    if workload.and_then(Workload::memory).is_some_and(|memory| memory.swap_bytes > 0) {
         return;
     }
     let swapped = |s: &Sample| s.server.as_ref().map(|server| server.swapped_bytes);

@@ -136,6 +136,13 @@ const RULES: &[Applied] = &[
         scope: Scope::Operation(served::missing),
     },
     Applied {
+        name: "evicted data",
+        limit: || "0 keys, where a study says how much data there is".into(),
+        meaning: "INVALID: the store holds less than was planned; of a cache that evicts a \
+                  footnote says so",
+        scope: Scope::Trials(served::evicted),
+    },
+    Applied {
         name: "lowest stage",
         limit: || "held in a block".into(),
         meaning: "INVALID: a ramp of which no stage held shows nothing",

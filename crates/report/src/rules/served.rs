@@ -1,6 +1,6 @@
 //! Whether what was asked for was done, and all of it.
 
-use model::{Counts, ErrorClass, Point, StoreCounters, Trial, Workload};
+use model::{Cell, Counts, ErrorClass, Point, StoreCounters, Trial, Workload};
 
 use crate::findings::Findings;
 use crate::limits::{ERROR_SHARE_MAX, LENGTH_SHARE_MIN, MISS_SHARE_MAX, SILENCE_MIN, WRONG_MAX};
@@ -58,6 +58,19 @@ pub(super) fn missing(measurement: &Measurement<'_>, operation: &Counted, findin
             show::percent(share),
             show::percent(MISS_SHARE_MAX),
             expired(measurement)
+        ));
+    }
+}
+
+/// Keys that a store removed although the amount of data is what is measured.
+pub(super) fn evicted(recorded: &Recorded, cell: &Cell, _: &[&Trial], findings: &mut Findings) {
+    let evicted = recorded.counted(&cell.id, |store| store.evicted);
+    if evicted > 0 && cell.workload.needs_all_data() {
+        findings.invalid.push(format!(
+            "`{}`: the store evicted {} keys, so it held less data than planned{}",
+            cell.id,
+            show::commas(evicted),
+            room(recorded, &cell.target)
         ));
     }
 }

@@ -152,3 +152,38 @@ fn a_server_that_the_plan_does_not_stop_may_not_be_silent() {
         assert!(view.reasons.iter().any(told), "{:?}", view.reasons);
     }
 }
+
+#[test]
+fn a_resync_after_a_kill_is_no_save() {
+    let saving = |trial: &mut Trial| {
+        let begun_ns = trial.series[0].begun_ns;
+        let event =
+            |(at_ns, kind)| TrialEvent { at_ns: begun_ns + at_ns, kind, subject: String::new() };
+        let times = [(1_600_000_000, EventKind::SaveBegan), (1_900_000_000, EventKind::SaveEnded)];
+        trial.events.extend(times.map(event));
+    };
+    let view = judge(&killed(saving));
+    let of_save = |name: &str| name.contains("save");
+    assert!(!view.happened.facts.iter().any(|fact| of_save(&fact.name)));
+    let began = view.happened.events.iter().find(|e| e.kind == EventKind::SaveBegan).unwrap();
+    assert_eq!(began.what, "save or resync began");
+    // What saves by itself under a plan that takes nothing away has saved.
+    let mut recorded = killed(saving);
+    for cell in &mut recorded.header.plan.cells {
+        let Workload::Kv(kv) = &mut cell.workload else { unreachable!("a key-value run") };
+        kv.actions.clear();
+    }
+    let view = judge(&recorded);
+    assert_eq!(shown(&view, "save_recovery_ns").unwrap(), "never fell below 95 % of it");
+}
+
+#[test]
+fn a_number_of_fewer_blocks_says_so() {
+    let view = judge(&killed(|trial| {
+        if trial.block == 0 {
+            let fact = Fact { name: "fork_ns".into(), value: 2e6, source: "INFO".into() };
+            trial.facts.push(fact);
+        }
+    }));
+    assert_eq!(shown(&view, "fork_ns").unwrap(), "2.00 ms; of 1 of 5 blocks");
+}

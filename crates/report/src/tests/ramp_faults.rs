@@ -1,7 +1,7 @@
 //! What goes wrong with a ramp, and how it is told.
 
 use model::study::Expectation;
-use model::{Counts, ErrorClass, Trial, Workload};
+use model::{Counts, ErrorClass, MemoryPlan, Trial, Workload};
 
 use super::ramp::{found, ramped, sampled, stages};
 use crate::recorded::Recorded;
@@ -108,6 +108,26 @@ fn evictions_and_short_lifetimes_explain_such_gets() {
         kv.ttl_s = 1;
     }
     assert_eq!(judge(&recorded).validity, Validity::Valid);
+}
+
+#[test]
+fn a_store_that_evicts_holds_less_data_than_was_planned() {
+    let mut recorded = ramped(3, |_| {});
+    let (place, mut samples) = sampled("redis/open/64", 0, 27);
+    for (i, sample) in samples.iter_mut().enumerate() {
+        sample.store.as_mut().unwrap().evicted = Some(3 * i as u64);
+    }
+    recorded.samples = [(place, samples)].into();
+    assert_eq!(judge(&recorded).validity, Validity::Valid);
+    for cell in &mut recorded.header.plan.cells {
+        let Workload::Kv(kv) = &mut cell.workload else { panic!() };
+        kv.memory = Some(MemoryPlan { limit_bytes: 256 << 20, swap_bytes: 0 });
+    }
+    let view = judge(&recorded);
+    assert_eq!(view.validity, Validity::Invalid);
+    let told = "`redis/open/64`: the store evicted 810 keys";
+    assert!(view.reasons.iter().any(|reason| reason.starts_with(told)), "{:?}", view.reasons);
+    assert!(!notes(&view).contains("removed 810 keys"));
 }
 
 #[test]
