@@ -144,8 +144,9 @@ const RULES: &[Applied] = &[
     },
     Applied {
         name: "lowest stage",
-        limit: || "held in a block".into(),
-        meaning: "INVALID: a ramp of which no stage held shows nothing",
+        limit: || "held in every block".into(),
+        meaning: "INVALID: without a stage that held in a block, no least rate is known that the \
+                  store sustains",
         scope: Scope::Points(whole::never_held),
     },
     Applied {

@@ -67,7 +67,7 @@ impl Ramp<'_> {
             return RampOutcome::Broken;
         }
         let knees: Vec<_> = whole.map(|climb| climb.knee).collect();
-        if knees.iter().all(|knee| knee.held.is_none()) {
+        if knees.iter().any(|knee| knee.held.is_none()) {
             RampOutcome::NeverHeld
         } else if limited.is_some() {
             RampOutcome::Generator
@@ -142,7 +142,7 @@ impl Ramp<'_> {
                 "{target} sustains at least {least}{cpus}{within}; {}",
                 limited.map_or("", |l| &l.why)
             ),
-            RampOutcome::NeverHeld => self.never_held(&reached),
+            RampOutcome::NeverHeld => self.never_held(&reached, &knee),
             RampOutcome::Broken => self.broken(),
         }
     }
@@ -154,9 +154,19 @@ impl Ramp<'_> {
         if never == all { String::new() } else { format!("in {never} of {all} blocks ") }
     }
 
-    /// Why not even the lowest stage held: requests failed, or there were too many.
-    fn never_held(&self, reached: &str) -> String {
+    /// Why not even the lowest stage held in a block: requests failed, or there were too many.
+    fn never_held(&self, reached: &str, knee: &str) -> String {
         let target = &self.cell.target;
+        let all = self.whole().count();
+        let without = self.whole().filter(|climb| climb.knee.held.is_none()).count();
+        if without < all {
+            return format!(
+                "{target} held no stage in {without} of {all} blocks, so no least rate is known \
+                 that it sustains ({knee} in the others): lower the first rates, or measure on a \
+                 quieter machine; the most that it answered, to stages or with all clients at \
+                 work, was {reached}"
+            );
+        }
         let lowest = self.whole().filter_map(|climb| climb.stages.get(*climb.up.first()?));
         let mut counts = Counts::default();
         lowest.filter_map(Seen::whole).for_each(|whole| counts.merge(&whole.counts));

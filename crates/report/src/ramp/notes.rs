@@ -86,13 +86,6 @@ fn note_way_back(ramp: &Ramp<'_>, place: &str, notes: &mut Notes) {
 /// What speaks against the knees of blocks.
 fn note_knees(ramp: &Ramp<'_>, place: &str, notes: &mut Notes) {
     let blocks = ramp.whole().count();
-    let never = ramp.whole().filter(|climb| climb.knee.held.is_none()).count();
-    if (1..blocks).contains(&never) {
-        notes.add(format!(
-            "{place}: in {never} of {blocks} blocks not even the lowest stage held; knee and limit \
-             are those of the others"
-        ));
-    }
     if ramp.whole().any(|climb| climb.knee.against > 0) && !ramp.is_contradicted() {
         notes.add(against_words(ramp));
     }

@@ -134,7 +134,8 @@ pub(super) fn missing_phases(
 }
 
 /// Fewest repetitions of a phase that a run may have to be VALID. One search alone repeats the
-/// rates around its answer as often as it was told to.
+/// rates around its answer as often as it was told to. Where a trial failed or the run was ended
+/// before its time, more blocks are no cure.
 pub(super) fn repetitions(recorded: &Recorded, all: &[Measurement<'_>], findings: &mut Findings) {
     let plan = &recorded.header.plan;
     let ended = |(trial, _): &&(&Trial, _)| plan.next_probe(trial).is_none();
@@ -144,7 +145,15 @@ pub(super) fn repetitions(recorded: &Recorded, all: &[Measurement<'_>], findings
     });
     let Some(have) = repetitions.min().filter(|have| *have < FEWEST_BLOCKS) else { return };
     let plural = if have == 1 { "" } else { "s" };
-    let cure = if ["bench", "find-max"].contains(&plan.study.as_str()) {
+    let is_interrupted = recorded.seal.as_ref().is_none_or(|s| s.status != SealStatus::Complete);
+    let failed = recorded.trials.iter().filter(|trial| trial.failure.is_some()).count();
+    let cure = if recorded.running {
+        "the others are still to come"
+    } else if is_interrupted {
+        "the run ended early, go on with --resume"
+    } else if failed > 0 {
+        "a trial failed, see why"
+    } else if ["bench", "find-max"].contains(&plan.study.as_str()) {
         "--blocks 3"
     } else if (plan.effort.blocks_max as usize) < FEWEST_BLOCKS {
         "--set blocks_max=3"
@@ -157,7 +166,7 @@ pub(super) fn repetitions(recorded: &Recorded, all: &[Measurement<'_>], findings
     ));
 }
 
-/// A ladder that shows nothing.
+/// A ladder of which no stage held in a block.
 pub(super) fn never_held(measurement: &Measurement<'_>, findings: &mut Findings) {
     if let Some((_, view)) =
         measurement.ramp.filter(|(_, view)| view.outcome == RampOutcome::NeverHeld)

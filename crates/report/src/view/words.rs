@@ -80,7 +80,7 @@ words! {
         NeverMissed = "never-missed",
         /// The generator was the limit: rates are the least that the store sustains.
         Generator = "generator",
-        /// Not even the lowest stage held.
+        /// Not even the lowest stage held in a block.
         NeverHeld = "never-held",
         /// No ramp came to its end.
         Broken = "broken",
