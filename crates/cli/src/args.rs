@@ -121,7 +121,7 @@ pub(crate) struct Run {
     /// How much is measured
     #[arg(long, value_enum, default_value = "standard", conflicts_with = "resume")]
     pub(crate) scale: Scale,
-    /// Time for all blocks instead of the scale's own, such as 5m
+    /// Time for all blocks instead of the scale's own, such as 5m; 0s for no limit
     #[arg(long, value_name = "TIME", conflicts_with = "resume")]
     pub(crate) budget: Option<String>,
     /// Replace a value of the study, such as profile=page or redis.appendonly=yes

@@ -109,12 +109,12 @@ impl Display {
         }
     }
 
-    fn progress(&mut self, phase: &str, rate_per_s: f64, service_ns_p99: Option<Time>) {
+    fn progress(&mut self, phase: &str, rate_per_s: f64, response_ns_p99: Option<Time>) {
         let point = self.point.map_or_else(String::new, |n| format!(", point {}", n + 1));
         let text = format!(
             "{} {phase}{point}  {}{}",
             self.where_we_are,
-            pace(rate_per_s, service_ns_p99),
+            pace(rate_per_s, response_ns_p99),
             self.left()
         );
         let of_left = self.told_left_at.elapsed().as_nanos() as f64 / self.left_ns.max(1) as f64;
@@ -129,8 +129,8 @@ impl Display {
 }
 
 /// The rate and the 99th percentile, where anything was answered or failed.
-fn pace(rate_per_s: f64, service_ns_p99: Option<Time>) -> String {
-    match service_ns_p99 {
+fn pace(rate_per_s: f64, response_ns_p99: Option<Time>) -> String {
+    match response_ns_p99 {
         Some(p99) if rate_per_s > 0.0 || matches!(p99, Time::Bound { .. }) => {
             format!("{}  p99 {p99}  ", stats::format_rate(rate_per_s))
         }
@@ -165,8 +165,8 @@ impl Sink for Display {
                 let text = format!("{}  starting  {}", self.where_we_are, self.left());
                 self.message(&text);
             }
-            Event::Progress { phase, rate_per_s, service_ns_p99, .. } => {
-                self.progress(phase, *rate_per_s, *service_ns_p99);
+            Event::Progress { phase, rate_per_s, response_ns_p99, .. } => {
+                self.progress(phase, *rate_per_s, *response_ns_p99);
             }
             Event::PointEnded(part) => {
                 for point in &part.points {

@@ -58,7 +58,7 @@ fn progress() -> Event {
         cell: CELL.into(),
         phase: "mixed".into(),
         rate_per_s: 1.0,
-        service_ns_p99: Some(Time::Of(1)),
+        response_ns_p99: Some(Time::Of(1)),
     }
 }
 

@@ -66,6 +66,7 @@ impl Acting {
                 let is_killed = |own: &String| happened.iter().any(|(.., of)| own == of);
                 let mut watched = watching.join().unwrap_or_default();
                 watched.retain(|(_, kind, of)| *kind != EventKind::Silent || !is_killed(of));
+                tell_ends(&mut watched, &subjects.servers);
                 happened.extend(watched);
                 Ok(happened)
             })
@@ -78,6 +79,20 @@ impl Acting {
     pub(crate) fn stop(self) -> Result<Vec<Happened>, Failure> {
         drop(self.stop);
         self.thread.join().unwrap_or(Ok(Vec::new()))
+    }
+}
+
+/// Tells servers whose process is over from those that only do not answer.
+fn tell_ends(happened: &mut [Happened], servers: &[(Endpoint, u32)]) {
+    for (endpoint, pid) in servers {
+        let server = place(endpoint);
+        let mut of_server = happened.iter_mut().filter(|(.., of)| *of == server);
+        let is_silence = |(_, kind, _): &&mut Happened| *kind == EventKind::Silent;
+        if let (Some((_, kind, _)), None) =
+            (of_server.rfind(is_silence), rig::process_memory_bytes(*pid))
+        {
+            *kind = EventKind::Ended;
+        }
     }
 }
 

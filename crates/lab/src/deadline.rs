@@ -57,7 +57,9 @@ impl Deadline {
 
     fn failure(&self) -> Failure {
         let deadline = format_ns(self.after_ns as f64);
-        let message = format!("the trial reached its deadline of {deadline}");
+        let message = format!(
+            "the trial reached its deadline of {deadline}; more time: --set deadline_s=SECONDS"
+        );
         Failure { class: ErrorClass::Timeout, message }
     }
 }

@@ -14,10 +14,10 @@ const INCOMPLETE_INTERVALS: usize = 4;
 
 /// How a cell's phase goes on, and what was recorded of it.
 pub(crate) fn events(cell: &str, progress: Progress<'_>) -> impl Iterator<Item = Event> {
-    let Progress { phase, rate_per_s, service_ns_p99, latest } = progress;
+    let Progress { phase, rate_per_s, response_ns_p99, latest } = progress;
     let (cell, phase) = (cell.to_string(), phase.to_string());
     let told =
-        Event::Progress { cell: cell.clone(), phase: phase.clone(), rate_per_s, service_ns_p99 };
+        Event::Progress { cell: cell.clone(), phase: phase.clone(), rate_per_s, response_ns_p99 };
     let recorded = latest.map(|Latest { at_ns, stage, planned_per_s, operations }| {
         let recorded = Recorded { cell, phase, at_ns, stage, planned_per_s, operations };
         Event::Recorded(Box::new(recorded))
@@ -58,8 +58,8 @@ pub(crate) fn told<'a>(
         let seconds = (until - from) as f64 * INTERVAL_NS as f64 / 1e9;
         let rate_per_s = done.sum::<u64>() as f64 / seconds.max(f64::MIN_POSITIVE);
         let whole = moment.all.whole();
-        let service_ns_p99 = whole.counts().times(whole.service(), timeout_ns).quantile(0.99);
-        progress(Progress { phase, rate_per_s, service_ns_p99, latest: latest(&moment) });
+        let response_ns_p99 = whole.counts().times(whole.response(), timeout_ns).quantile(0.99);
+        progress(Progress { phase, rate_per_s, response_ns_p99, latest: latest(&moment) });
     }
 }
 

@@ -37,6 +37,7 @@ fn one(server: &Endpoint, done: &AtomicBool) -> Vec<Happened> {
     let mut reader = RoleReader::new(server.clone(), TIMEOUT);
     let (mut before, mut is_silent, mut happened) = (None, false, Vec::new());
     while !done.load(Ordering::Relaxed) {
+        let asked = Instant::now();
         // A Sentinel closes the connections of a server that it promotes: a new one is answered.
         let now = reader.role().or_else(|_| reader.role()).ok();
         let was_silent = mem::replace(&mut is_silent, now.is_none());
@@ -48,7 +49,8 @@ fn one(server: &Endpoint, done: &AtomicBool) -> Vec<Happened> {
         let changed =
             before.as_ref().zip(now.as_ref()).and_then(|(before, now)| change(before, now));
         let all = of_silence.map(|kind| (kind, None)).into_iter().chain(changed);
-        let at = Instant::now();
+        // Silence begins with the first request that has no answer.
+        let at = if is_silent { asked } else { Instant::now() };
         happened.extend(all.map(|(kind, of)| (at, kind, of.unwrap_or_else(|| place(server)))));
         before = now.or(before);
         thread::sleep(EVERY);

@@ -95,8 +95,9 @@ pub struct Progress<'a> {
     pub phase: &'a str,
     /// Operations per second since the last time.
     pub rate_per_s: f64,
-    /// 99th percentile of the service time so far in this phase; `None` before anything was done.
-    pub service_ns_p99: Option<Time>,
+    /// 99th percentile of the response time so far in this phase, which is the service time of
+    /// closed clients; `None` before anything was done.
+    pub response_ns_p99: Option<Time>,
     /// What was recorded since the last time; `None` where nothing is, as while filling.
     pub latest: Option<Latest>,
 }

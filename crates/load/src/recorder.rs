@@ -262,10 +262,11 @@ impl Recorder {
         self.whole.service.count()
     }
 
-    /// 99th percentile of the whole operations' service time, of which those that timed out were
+    /// 99th percentile of the whole operations' response time, of which those that timed out were
     /// waited for as long as `timeout_ns`; `None` when empty.
-    pub fn service_ns_p99(&self, timeout_ns: u64) -> Option<Time> {
-        self.whole.counts.times(&self.whole.service, timeout_ns).quantile(0.99)
+    pub fn response_ns_p99(&self, timeout_ns: u64) -> Option<Time> {
+        let response = self.whole.response.as_ref().unwrap_or(&self.whole.service);
+        self.whole.counts.times(response, timeout_ns).quantile(0.99)
     }
 
     /// Length of an interval, and operations finished in each.

@@ -73,8 +73,8 @@ impl<'a> Telling<'a> {
     }
 
     fn progress(&self, rate_per_s: f64, latest: Latest) -> Progress<'a> {
-        let service_ns_p99 = self.whole.service_ns_p99(self.timeout_ns);
-        Progress { phase: self.phase, rate_per_s, service_ns_p99, latest: Some(latest) }
+        let response_ns_p99 = self.whole.response_ns_p99(self.timeout_ns);
+        Progress { phase: self.phase, rate_per_s, response_ns_p99, latest: Some(latest) }
     }
 }
 
@@ -115,15 +115,15 @@ mod tests {
     fn operations_that_failed_are_slower_than_the_percentile() {
         let inbox = Mutex::new(Recorder::default());
         let mut telling = Telling::new("steady", &["open", "close"], 2, 5_000_000_000);
-        assert_eq!(telling.take(&inbox).service_ns_p99, None);
+        assert_eq!(telling.take(&inbox).response_ns_p99, None);
         handed_over(&inbox, 98, 0);
-        let known = telling.take(&inbox).service_ns_p99;
+        let known = telling.take(&inbox).response_ns_p99;
         assert!(matches!(known, Some(Time::Of(990..=1_010))), "{known:?}");
         let mut failed = Recorder::new(0, 5_000_000, 5_000_000);
         (0..2).for_each(|_| failed.failed(0, ErrorClass::Timeout, "", 0));
         lock(&inbox).merge(&failed);
         let progress = telling.take(&inbox);
-        assert_eq!(progress.service_ns_p99, Some(Time::Bound { at_least: 5_000_000_000 }));
+        assert_eq!(progress.response_ns_p99, Some(Time::Bound { at_least: 5_000_000_000 }));
         assert_eq!(progress.latest.map(|l| l.operations[0].counts.error), Some(2));
     }
 

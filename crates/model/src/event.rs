@@ -33,8 +33,8 @@ pub enum Event {
         phase: String,
         /// Operations per second in the last interval.
         rate_per_s: f64,
-        /// 99th percentile of the service time so far; `None` before anything was done.
-        service_ns_p99: Option<Time>,
+        /// 99th percentile of the response time so far; `None` before anything was done.
+        response_ns_p99: Option<Time>,
     },
     /// A point of a trial that goes on is over, as a probe of a search: the trial as it stands,
     /// with that point alone ([`Trial::go_on`]).

@@ -1,7 +1,7 @@
 //! When a server gave no service while it was measured: said beside the figures, which are then of
 //! no one state.
 
-use model::{Cell, EventKind, Outage, Point, Trial};
+use model::{Cell, EventKind, Outage, Point, Trial, TrialEvent};
 
 use crate::findings::Findings;
 use crate::measurement::Measurement;
@@ -82,21 +82,34 @@ pub(crate) fn silent_servers(
     findings: &mut Findings,
 ) {
     for trial in trials {
-        let mut silent = trial.events.iter().filter(|event| event.kind == EventKind::Silent);
+        let is_silence = |e: &&TrialEvent| matches!(e.kind, EventKind::Silent | EventKind::Ended);
+        let mut silent = trial.events.iter().filter(is_silence);
         let Some(first) = silent.next() else { continue };
-        let of = |kind| trial.events.iter().find(move |e| e.kind == kind && e.at_ns >= first.at_ns);
-        let back = of(EventKind::Back).filter(|event| event.subject == first.subject);
+        let later = || trial.events.iter().filter(|event| event.at_ns >= first.at_ns);
+        let of = |kind| move |event: &&TrialEvent| event.kind == kind;
+        let back = later().filter(of(EventKind::Back)).find(|e| e.subject == first.subject);
         let then = match back {
-            Some(back) => format!(" for {}", show::ns((back.at_ns - first.at_ns) as f64)),
-            None => ", up to the end".into(),
+            _ if first.kind == EventKind::Ended => "'s process ended".into(),
+            Some(back) => {
+                let length = show::ns((back.at_ns - first.at_ns) as f64);
+                format!(" stopped answering for {length}")
+            }
+            None => " stopped answering, up to the end".into(),
         };
+        let promoted = |server: &str| {
+            later().filter(of(EventKind::Promoted)).any(|event| event.subject == server)
+        };
+        let killed = later().find(of(EventKind::Killed)).filter(|e| promoted(&e.subject));
+        let other = killed.map_or_else(String::new, |killed| {
+            format!("; the plan then killed {}, which had taken over", killed.subject)
+        });
         let more = match silent.count() {
             0 => String::new(),
             more => format!(" (and {more} more such silences)"),
         };
         let sentence = format!(
-            "`{}`, block {}: {} stopped answering{then}{more}, which was not planned: see whether \
-             somebody stopped it, or measure on a quieter machine",
+            "`{}`, block {}: {}{then}{more}, which was not planned{other}: see whether somebody \
+             stopped it, or measure on a quieter machine",
             cell.id,
             trial.block + 1,
             first.subject

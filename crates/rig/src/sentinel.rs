@@ -23,7 +23,7 @@ use std::time::Duration;
 /// Settings that say how many replicas and Sentinels are started with a server.
 const COUNTS: [&str; 2] = ["replicas", "sentinels"];
 /// More of them tell nothing else.
-const COUNT_MAX: usize = 9;
+pub(crate) const COUNT_MAX: usize = 9;
 /// Settings of Sentinels with their values here, where a plan has none: the defaults of 30 s and
 /// three minutes are longer than a study waits.
 const OF_SENTINELS: [(&str, &str); 3] =

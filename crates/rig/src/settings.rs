@@ -201,6 +201,8 @@ mod tests {
             (Product::Redis, "maxmemory", "1mb 2"),
             (Product::Redis, "maxmemory", ""),
             (Product::Redis, "maxmemory", "--port"),
+            (Product::Redis, "appendonly", "maybe"),
+            (Product::Redis, "sentinels", "99999"),
             (Product::Mysql, "sql_mode", "/etc/passwd"),
             (Product::Mysql, "sql_mode", "~"),
             (Product::Mysql, "sql_mode", "a\0b"),

@@ -28,8 +28,10 @@ pub enum EventKind {
     SwapEnded,
     /// A server was killed by the plan.
     Killed,
-    /// A server no longer says what it is: it ended, hangs or is cut off.
+    /// A server no longer says what it is: it hangs or is cut off.
     Silent,
+    /// A server's process is over, and the plan did not kill it.
+    Ended,
     /// A silent server says what it is again.
     Back,
     /// A server became the primary.
@@ -54,6 +56,7 @@ impl EventKind {
             Self::SwapEnded => "left swap",
             Self::Killed => "killed",
             Self::Silent => "stopped answering",
+            Self::Ended => "ended by itself or from outside",
             Self::Back => "answers again",
             Self::Promoted => "promoted to primary",
             Self::Demoted => "became a replica",

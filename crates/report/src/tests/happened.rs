@@ -154,6 +154,28 @@ fn a_server_that_the_plan_does_not_stop_may_not_be_silent() {
 }
 
 #[test]
+fn the_end_of_another_server_explains_which_one_the_plan_killed() {
+    let view = judge(&killed(|trial| {
+        let before = trial.series[0].begun_ns + 100_000_000;
+        let died = trial.events.iter().find(|event| event.kind == EventKind::Killed).unwrap();
+        let event = |(kind, subject): (EventKind, &str)| TrialEvent {
+            at_ns: before,
+            kind,
+            subject: subject.into(),
+        };
+        let events =
+            [(EventKind::Ended, "127.0.0.1:7002"), (EventKind::Promoted, died.subject.as_str())];
+        let events = events.map(event);
+        trial.events.extend(events);
+    }));
+    let told = |reason: &String| {
+        reason
+            .contains("127.0.0.1:7002's process ended, which was not planned; the plan then killed")
+    };
+    assert!(view.reasons.iter().any(told), "{:?}", view.reasons);
+}
+
+#[test]
 fn a_resync_after_a_kill_is_no_save() {
     let saving = |trial: &mut Trial| {
         let begun_ns = trial.series[0].begun_ns;

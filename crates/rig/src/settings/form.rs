@@ -1,5 +1,7 @@
 //! What values of settings look like.
 
+use crate::sentinel::COUNT_MAX;
+
 /// What the value of a setting looks like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
@@ -7,6 +9,8 @@ pub(super) enum Form {
     Number,
     /// A whole number from 1.
     Count,
+    /// How many servers are started: 1 to [`COUNT_MAX`].
+    Servers,
     /// `yes` or `no`.
     YesNo,
     /// Keywords and numbers: `allkeys-lru`, `900 1 300 10`, `mrr=on,mrr_sort_keys=off`, or nothing.
@@ -24,6 +28,7 @@ impl Form {
                     && digits.chars().all(|c| c.is_ascii_alphanumeric() || c == '.')
             }
             Self::Count => value.parse::<u32>().is_ok_and(|number| number > 0),
+            Self::Servers => value.parse().is_ok_and(|number| (1..=COUNT_MAX).contains(&number)),
             Self::YesNo => matches!(value, "yes" | "no"),
             Self::Words => {
                 value.chars().all(|c| c.is_ascii_alphanumeric() || " .,_=+-".contains(c))
@@ -35,6 +40,7 @@ impl Form {
         match self {
             Self::Number => "a number, with a unit where the server takes one",
             Self::Count => "a whole number, 1 or more",
+            Self::Servers => "a whole number from 1 to 9",
             Self::YesNo => "`yes` or `no`",
             Self::Words => "words of letters, digits and ` .,_=+-`",
         }

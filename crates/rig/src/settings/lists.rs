@@ -5,14 +5,15 @@
 //! nor change who may do what. Sources: `redis.conf` of Redis 6.0 to 8.0; `mariadbd
 //! --verbose --help` of 10.6 to 11.4.
 
-use super::form::Form::{Count, Number, Words, YesNo};
+use super::form::Form::{Count, Number, Servers, Words, YesNo};
 use super::form::Names;
 
 /// What `redis-server` takes, and programs in its place besides what their rows in
 /// [`model::program`] say.
-pub(super) const REDIS: [Names; 3] = [
-    // How many replicas and Sentinels are started with it, and when these act.
-    (Count, "down-after-milliseconds failover-timeout parallel-syncs replicas sentinels"),
+pub(super) const REDIS: [Names; 5] = [
+    // How many others are started with it, and when the Sentinels act.
+    (Servers, "replicas sentinels"),
+    (Count, "down-after-milliseconds failover-timeout parallel-syncs"),
     (
         Number,
         "active-defrag-cycle-max active-defrag-cycle-min active-defrag-ignore-bytes \
@@ -31,15 +32,18 @@ pub(super) const REDIS: [Names; 3] = [
          zset-max-ziplist-value",
     ),
     (
-        Words,
+        YesNo,
         "activedefrag activerehashing aof-rewrite-incremental-fsync aof-timestamp-enabled \
-         aof-use-rdb-preamble appendfsync appendonly client-output-buffer-limit disable-thp \
-         dynamic-hz io-threads-do-reads jemalloc-bg-thread latency-tracking \
-         latency-tracking-info-percentiles lazyfree-lazy-eviction lazyfree-lazy-expire \
-         lazyfree-lazy-server-del lazyfree-lazy-user-del lazyfree-lazy-user-flush loglevel \
-         maxmemory-policy no-appendfsync-on-rewrite notify-keyspace-events rdb-del-sync-files \
-         rdb-save-incremental-fsync rdbchecksum rdbcompression save \
-         stop-writes-on-bgsave-error",
+         aof-use-rdb-preamble appendonly disable-thp dynamic-hz io-threads-do-reads \
+         jemalloc-bg-thread latency-tracking lazyfree-lazy-eviction lazyfree-lazy-expire \
+         lazyfree-lazy-server-del lazyfree-lazy-user-del lazyfree-lazy-user-flush \
+         no-appendfsync-on-rewrite rdb-del-sync-files rdb-save-incremental-fsync rdbchecksum \
+         rdbcompression stop-writes-on-bgsave-error",
+    ),
+    (
+        Words,
+        "appendfsync client-output-buffer-limit latency-tracking-info-percentiles loglevel \
+         maxmemory-policy notify-keyspace-events save",
     ),
 ];
 
