@@ -48,8 +48,8 @@ fn a_search_ends_at_its_deadline_with_the_probes_that_it_has() {
     // Starting and stopping a server come on top.
     assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
     let failure = trial.failure.as_ref().unwrap();
-    let told = "the trial reached its deadline of 3.00 s; more time: --set deadline_s=SECONDS";
-    assert_eq!(failure.message, told);
+    let late = "the trial reached its deadline of 3.00 s; more time: --set deadline_s=SECONDS";
+    assert_eq!(failure.message, late);
     assert!(trial.points.len() > 2, "{:?}", trial.points);
     for point in &trial.points {
         assert_eq!(point.failure, None, "the store broke under no probe");

@@ -12,7 +12,7 @@ use crate::random::random;
 use crate::redis::{spawn, start_redis};
 use crate::scratch::Scratch;
 use crate::server::{Role, Server, ServerSpec};
-use crate::settings::check_settings;
+use crate::settings::{SERVERS_MAX, check_settings};
 use model::{Endpoint, NetAddress, Product, RedisWay, Secret};
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
@@ -22,8 +22,6 @@ use std::time::Duration;
 
 /// Settings that say how many replicas and Sentinels are started with a server.
 const COUNTS: [&str; 2] = ["replicas", "sentinels"];
-/// More of them tell nothing else.
-pub(crate) const COUNT_MAX: usize = 9;
 /// Settings of Sentinels with their values here, where a plan has none: the defaults of 30 s and
 /// three minutes are longer than a study waits.
 const OF_SENTINELS: [(&str, &str); 3] =
@@ -127,7 +125,7 @@ fn counts(spec: &ServerSpec) -> Result<[usize; 2]> {
     let mut counts = [0; 2];
     for (count, name) in counts.iter_mut().zip(COUNTS) {
         let Some(text) = spec.settings.get(name) else { continue };
-        let number = text.parse().ok().filter(|n| (1..=COUNT_MAX).contains(n));
+        let number = text.parse().ok().filter(|n| (1..=SERVERS_MAX).contains(n));
         *count = number.ok_or_else(|| unfit(spec, name, "a whole number from 1 to 9"))?;
     }
     match spec.settings.keys().find(|name| OF_SENTINELS.iter().any(|(own, _)| own == name)) {

@@ -17,6 +17,8 @@ mod lists;
 
 use form::{Form, Names};
 
+pub(crate) use form::SERVERS_MAX;
+
 /// The settings that one server takes.
 struct Allowed {
     program: &'static str,

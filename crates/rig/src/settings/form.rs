@@ -1,6 +1,7 @@
 //! What values of settings look like.
 
-use crate::sentinel::COUNT_MAX;
+/// Replicas, or Sentinels, that may be started with a server: more of them tell nothing else.
+pub(crate) const SERVERS_MAX: usize = 9;
 
 /// What the value of a setting looks like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,7 +10,7 @@ pub(super) enum Form {
     Number,
     /// A whole number from 1.
     Count,
-    /// How many servers are started: 1 to [`COUNT_MAX`].
+    /// How many servers are started: 1 to [`SERVERS_MAX`].
     Servers,
     /// `yes` or `no`.
     YesNo,
@@ -28,7 +29,7 @@ impl Form {
                     && digits.chars().all(|c| c.is_ascii_alphanumeric() || c == '.')
             }
             Self::Count => value.parse::<u32>().is_ok_and(|number| number > 0),
-            Self::Servers => value.parse().is_ok_and(|number| (1..=COUNT_MAX).contains(&number)),
+            Self::Servers => value.parse().is_ok_and(|number| (1..=SERVERS_MAX).contains(&number)),
             Self::YesNo => matches!(value, "yes" | "no"),
             Self::Words => {
                 value.chars().all(|c| c.is_ascii_alphanumeric() || " .,_=+-".contains(c))
