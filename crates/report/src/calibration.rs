@@ -4,7 +4,8 @@ use model::Calibration;
 use model::calibration::{Cost, Late, NULL_FACTOR_MIN, ShapeCost};
 
 use crate::show;
-use crate::text::table::{Line, Paint, Table, named, paragraph};
+use crate::table::{Column, Line, Table};
+use crate::text::table::{Paint, fit, paragraph};
 
 /// Share of the time in pauses of more than 1 ms above which a calibration tells of its disturbers
 /// rather than of the machine.
@@ -38,7 +39,7 @@ pub fn render(calibration: &Calibration, columns: usize, colour: bool) -> String
     );
     [
         paint.title(&title, columns),
-        shapes(&calibration.shapes).fit(paint, columns),
+        fit(&shapes(&calibration.shapes), paint, columns),
         "\n".into(),
         line("clock", &clock),
         line("timer", &timer),
@@ -105,21 +106,10 @@ fn shapes(shapes: &[ShapeCost]) -> Table {
             show::ratio(s.engine_to_bare),
         ]
     };
-    Table {
-        header: named(vec![
-            "socket",
-            "operation",
-            "pipeline",
-            "engine",
-            "CPU u+s µs",
-            "bare loop",
-            "CPU u+s µs",
-            "CPU ratio",
-        ]),
-        right: vec![2, 3, 4, 5, 6, 7],
-        gap: 2,
-        lines: shapes.iter().map(|s| Line::Cells(cells(s), false)).collect(),
-    }
+    let numbers = ["pipeline", "engine", "CPU u+s µs", "bare loop", "CPU u+s µs", "CPU ratio"];
+    let words = ["socket", "operation"].map(Column::words).into_iter();
+    let columns = words.chain(numbers.map(Column::number)).collect();
+    Table::new(columns, shapes.iter().map(|shape| Line::plain(cells(shape))).collect())
 }
 
 #[cfg(test)]

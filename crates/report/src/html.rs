@@ -1,6 +1,10 @@
 //! One self-contained page: the template of web/, or a plain one where that was not built, with
 //! the view as JSON in its `<script type="application/json" id="cachedyno-view">`.
 
+use serde::Serialize;
+
+use crate::section::Section;
+use crate::sheet;
 use crate::text;
 use crate::view::View;
 
@@ -50,9 +54,18 @@ fn fill(template: &str, view: &View) -> Result<String, HtmlError> {
     Ok([with_text(before), data(view), with_text(after)].concat())
 }
 
-/// The view as JSON that cannot end its element, whatever it holds.
+/// What the page gets: the view, and the sheet that is made of it.
+#[derive(Serialize)]
+struct Page<'a> {
+    #[serde(flatten)]
+    view: &'a View,
+    sheet: Vec<Section>,
+}
+
+/// The page's data as JSON that cannot end its element, whatever it holds.
 fn data(view: &View) -> String {
-    let json = serde_json::to_string(view).expect("plain data with text as keys serialises");
+    let page = Page { view, sheet: sheet::sections(view) };
+    let json = serde_json::to_string(&page).expect("plain data with text as keys serialises");
     let mut escaped = String::with_capacity(json.len());
     for c in json.chars() {
         match c {

@@ -69,10 +69,12 @@ mod recorded;
 mod rows;
 mod rules;
 mod search;
+mod section;
 mod series;
 mod sheet;
 mod show;
 mod standings;
+mod table;
 mod taken;
 
 #[cfg(test)]

@@ -4,7 +4,8 @@ use model::Listed;
 use serde::Deserialize;
 
 use crate::show::grouped;
-use crate::text::table::{Line, Paint, Table, named, paragraph, width};
+use crate::table::{Cell, Column, Line, Table};
+use crate::text::table::{Paint, fit, least_width, paragraph, width};
 use crate::view::{SearchOutcome, Status, Validity};
 
 /// Columns that targets need at least, so that a few are told.
@@ -82,14 +83,11 @@ impl Entry {
 pub fn render(entries: &[Entry], columns: usize, colour: bool) -> String {
     let paint = Paint { on: colour };
     let whole = table(entries, |told| told.join(", "));
-    let bare = Table { gap: 1, ..table(entries, |_| String::new()) };
-    let room = columns.saturating_sub(bare.width() - width(TARGETS));
-    let tight = Table { gap: 1, ..whole.clone() };
-    let mut text = if tight.width() > columns && room >= TARGETS_MIN {
-        Table { gap: 1, ..table(entries, |told| shortened(told, room)) }.render(paint)
-    } else {
-        whole.fit(paint, columns)
-    };
+    let bare = least_width(&table(entries, |_| "-".into()));
+    let room = columns.saturating_sub(bare - width(TARGETS));
+    let is_cut = least_width(&whole) > columns && room >= TARGETS_MIN;
+    let shown = if is_cut { table(entries, |told| shortened(told, room)) } else { whole };
+    let mut text = fit(&shown, paint, columns);
     for Listed { run, may_hold_leftovers, .. } in entries.iter().map(|entry| &entry.record) {
         for target in may_hold_leftovers {
             let words = format!(
@@ -108,18 +106,13 @@ const TARGETS: &str = "targets";
 fn table(entries: &[Entry], targets: impl Fn(&[String]) -> String) -> Table {
     let line = |entry: &Entry| {
         let Listed { run, study, scale, changed, .. } = &entry.record;
-        let mut cells = [run.as_str(), &entry.started, study, scale].map(String::from).to_vec();
+        let words = [run.as_str(), &entry.started, study, scale].map(Cell::from);
         let changed = if changed.is_empty() { "" } else { ", changed" };
-        cells.extend([format!("{}{changed}", entry.state()), targets(&entry.told())]);
-        Line::Cells(cells, false)
+        let told = [format!("{}{changed}", entry.state()), targets(&entry.told())];
+        Line::plain(words.into_iter().chain(told.map(Cell::from)))
     };
-    let header = vec!["run", "started (UTC)", "study", "scale", "state", TARGETS];
-    Table {
-        header: named(header),
-        right: Vec::new(),
-        gap: 2,
-        lines: entries.iter().map(line).collect(),
-    }
+    let columns = ["run", "started (UTC)", "study", "scale", "state", TARGETS].map(Column::words);
+    Table { columns: columns.into(), is_grouped: false, lines: entries.iter().map(line).collect() }
 }
 
 /// As many as fit into `room` columns, which are no fewer than [`TARGETS_MIN`]; the first is cut

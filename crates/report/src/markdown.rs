@@ -1,20 +1,17 @@
 //! The result as Markdown with pipe tables, for a wiki, an issue or a commit.
 
-use crate::sheet::{Block, Section};
+use crate::section::{Block, Part, Section};
+use crate::sheet;
 use crate::show;
-use crate::standings::{Group, Standing, Standings, doubts, marks, standings};
-use crate::text::table::{Line, Table, leave_out_empty};
-use crate::text::{facts, failures, not_run, search, sections};
+use crate::table::{Cell, Column, Line, Table, Tone};
+use crate::text::facts;
+use crate::text::table::marks;
 use crate::view::{Sentence, Validity, View};
 
 /// The whole result; a heading of the first level, all else below it.
 pub fn render(view: &View) -> String {
-    let [found, behind] = sections(view);
-    let mut parts = vec![heading(view), results(view)];
-    parts.extend(found.iter().map(shown));
-    parts.extend([shown(&not_run(view)), shown(&failures(view)), claims(view)]);
-    parts.extend(behind.iter().map(shown));
-    parts.extend([conditions(view), footnotes(view)]);
+    let mut parts = vec![heading(view)];
+    parts.extend(sheet::sections(view).iter().map(|section| shown(view, section)));
     parts.retain(|part| !part.is_empty());
     parts.join("\n")
 }
@@ -31,84 +28,13 @@ fn heading(view: &View) -> String {
     if !view.reasons.is_empty() {
         text.push('\n');
     }
-    for reason in search::other_reasons(view) {
+    for reason in view.other_reasons() {
         text += &format!("- {}\n", plain(reason));
     }
     if view.validity == Validity::Invalid {
         text += "\nThe run is INVALID: what follows shows what happened and is no result.\n";
     }
     text
-}
-
-fn results(view: &View) -> String {
-    let mut text = String::new();
-    let tables = standings(view);
-    for table in &tables {
-        let notes = if table.footnotes.is_empty() {
-            String::new()
-        } else {
-            format!(" (notes {})", marks(table.footnotes.iter()))
-        };
-        text += &format!("## {}, {}{notes}\n\n", plain(table.workload), table.load);
-        if let Some(data) = view.asked.data.get(table.workload) {
-            text += &format!("{}\n\n", plain(data));
-        }
-        let rows = table
-            .groups
-            .iter()
-            .flat_map(|group| group.standings.iter().map(|s| row(group, s, &table.footnotes)));
-        text += &results_table(table.rate_heading(), rows.collect());
-        text.push('\n');
-    }
-    if !text.is_empty() {
-        if tables.iter().any(Standings::compares) {
-            text += "Bold: best of its operation. ";
-        }
-        text += "Times are service times, under an open load response times; CPU is time per \
-                 operation.\n";
-    }
-    for doubt in doubts(&tables) {
-        text += &format!("\n{}\n", plain(&doubt));
-    }
-    text
-}
-
-/// A table of [`row`]s; of its last two columns without those that are empty.
-fn results_table(rates: &str, mut rows: Vec<Vec<String>>) -> String {
-    let mut columns = vec![
-        ("operation", 'l'),
-        ("target", 'l'),
-        (rates, 'r'),
-        ("p50", 'r'),
-        ("p99", 'r'),
-        ("p99.9", 'r'),
-        ("CPU/op server", 'r'),
-        ("CPU/op generator", 'r'),
-        ("blocks", 'r'),
-        ("against the best", 'l'),
-        ("notes", 'l'),
-    ];
-    let last_two = columns.len() - 2;
-    leave_out_empty(&mut columns, &mut rows, (last_two, ""));
-    let (header, align): (Vec<&str>, String) = columns.into_iter().unzip();
-    pipes(&header, &align, rows.into_iter())
-}
-
-fn row(group: &Group<'_>, standing: &Standing<'_>, shared: &[usize]) -> Vec<String> {
-    let target = plain(&standing.row.target);
-    vec![
-        plain(group.operation),
-        if standing.is_best() { format!("**{target}**") } else { target },
-        standing.metric("rate_per_s", show::rate_value),
-        standing.time("p50"),
-        standing.time("p99"),
-        standing.time("p999"),
-        standing.ns("server_cpu_ns_per_op"),
-        standing.ns("generator_cpu_ns_per_op"),
-        standing.row.blocks.to_string(),
-        group.verdict(standing),
-        standing.marks(shared),
-    ]
 }
 
 /// A table; `align` has a letter a column, `l` or `r`.
@@ -123,48 +49,74 @@ fn pipes(header: &[&str], align: &str, rows: impl Iterator<Item = Vec<String>>) 
 }
 
 /// A section as every output has it; items next to each other are one list.
-fn shown(section: &Section) -> String {
+fn shown(view: &View, section: &Section) -> String {
     let mut body = String::new();
     let mut in_list = false;
     for block in &section.blocks {
-        let is_item = matches!(block, Block::Item(_));
+        let is_item = matches!(block, Block::Item { .. });
         let goes_on = in_list && is_item;
         if !body.is_empty() && !goes_on {
             body.push('\n');
         }
         in_list = is_item;
         body += &match block {
-            Block::Title(title) => format!("### {}\n", plain(title)),
-            Block::Item(text) => format!("- {}\n", plain(text)),
-            Block::Note(text) => format!("{}\n", plain(text)),
-            Block::Table(forms) => forms.first().map_or_else(String::new, table),
+            Block::Title { text, notes } if notes.is_empty() => format!("### {}\n", plain(text)),
+            Block::Title { text, notes } => {
+                format!("### {} (notes {})\n", plain(text), marks(notes))
+            }
+            Block::Item { text } => format!("- {}\n", plain(text)),
+            Block::Note { text } => format!("{}\n", plain(text)),
+            Block::Table { table, .. } => self::table(table),
+            Block::Part { part } => self::part(view, *part),
         };
     }
-    self::section(section.title, &body)
+    if body.is_empty() { String::new() } else { format!("## {}\n\n{body}", section.title) }
 }
 
-/// What is emphasised has its first cell bold.
+fn part(view: &View, part: Part) -> String {
+    match part {
+        Part::Claims => claims(view),
+        Part::Conditions => conditions(view),
+        Part::Notes => footnotes(view),
+        // Pages have them.
+        Part::Answer | Part::Charts | Part::Weights => String::new(),
+    }
+}
+
+/// The line that is the answer has its target bold, or its first cell.
 fn table(table: &Table) -> String {
-    let header: Vec<&str> = table.header.iter().map(|name| name.trim()).collect();
-    let side = |i: usize| if table.right.contains(&i) { 'r' } else { 'l' };
-    let align: String = (0..header.len()).map(side).collect();
-    let row = |line: &Line| match line {
-        Line::Heading(heading) => vec![plain(heading)],
-        Line::Cells(cells, is_strong) => {
-            let mut cells: Vec<String> = cells.iter().map(|cell| plain(cell.trim())).collect();
-            if let Some(first) = cells.first_mut().filter(|_| *is_strong) {
-                *first = format!("**{first}**");
-            }
-            cells
-        }
+    let title = |column: &Column| match column.about.as_ref() {
+        "" => plain(&column.title),
+        about => format!("{} [{about}]", plain(&column.title)),
     };
+    let mut header: Vec<String> = table.columns.iter().map(title).collect();
+    let side = |column: &Column| if column.is_number { 'r' } else { 'l' };
+    let mut align: String = table.columns.iter().map(side).collect();
+    let notes = |line: &Line| -> Vec<usize> {
+        line.cells.iter().flat_map(|cell| cell.notes.iter().copied()).collect()
+    };
+    let has_notes = table.lines.iter().any(|line| !notes(line).is_empty());
+    if has_notes {
+        header.push("notes".into());
+        align.push('l');
+    }
+    let row = |line: &Line| {
+        let is_target = |cell: &Cell| cell.tone == Tone::Target;
+        let strong = line.is_strong.then(|| line.cells.iter().position(is_target).unwrap_or(0));
+        let cell = |(i, cell): (usize, &Cell)| match (plain(&cell.whole()), cell.tone) {
+            (text, Tone::Best) => format!("**{text}**"),
+            (text, _) if strong == Some(i) => format!("**{text}**"),
+            (text, _) => text,
+        };
+        let mut cells: Vec<String> = line.cells.iter().enumerate().map(cell).collect();
+        cells.extend(has_notes.then(|| marks(&notes(line))));
+        cells
+    };
+    let header: Vec<&str> = header.iter().map(String::as_str).collect();
     pipes(&header, &align, table.lines.iter().map(row))
 }
 
 fn claims(view: &View) -> String {
-    if view.claims.is_empty() {
-        return String::new();
-    }
     let rows = view.claims.iter().map(|c| {
         vec![
             format!("**{}**", c.verdict),
@@ -177,28 +129,20 @@ fn claims(view: &View) -> String {
         ]
     });
     let header = ["verdict", "statement", "source", "profile", "expected", "measured", "note"];
-    section("Claims, judged on this machine", &pipes(&header, "lllllll", rows))
+    pipes(&header, "lllllll", rows)
 }
 
 fn conditions(view: &View) -> String {
-    if view.setup.conditions.facts.is_empty() {
-        return String::new();
-    }
     let rows = view.setup.conditions.facts.iter().map(|c| {
         let warning = c.warning.as_deref().unwrap_or_default();
         vec![plain(&c.group), plain(&c.name), plain(&c.value), plain(warning)]
     });
-    section("Conditions", &pipes(&["group", "fact", "value", "warning"], "llll", rows))
+    pipes(&["group", "fact", "value", "warning"], "llll", rows)
 }
 
 fn footnotes(view: &View) -> String {
     let note = |(i, text): (usize, &String)| format!("{}. {}\n", i + 1, plain(text));
-    let lines: String = view.footnotes.iter().enumerate().map(note).collect();
-    section("Notes", &lines)
-}
-
-fn section(title: &str, body: &str) -> String {
-    if body.is_empty() { String::new() } else { format!("## {title}\n\n{body}") }
+    view.footnotes.iter().enumerate().map(note).collect()
 }
 
 /// Text that Markdown and HTML leave alone, on one line.

@@ -7,6 +7,7 @@ use stats::compare::FEWEST_BLOCKS;
 
 use crate::pairs::against;
 use crate::show;
+use crate::table::Cell;
 use crate::view::{Row, Validity, Value, View};
 
 /// All rows of one profile and load.
@@ -69,20 +70,15 @@ pub(crate) enum Against {
 }
 
 impl Standing<'_> {
-    /// A metric as text; `–` where it was not measured.
-    pub(crate) fn metric(&self, key: &str, text: impl Fn(&Value) -> String) -> String {
-        self.row.metrics.get(key).map_or_else(|| "–".into(), text)
-    }
-
-    /// A time or CPU metric's centre.
-    pub(crate) fn ns(&self, key: &str) -> String {
-        self.metric(key, show::time)
+    /// A metric; a dash where it was not measured.
+    pub(crate) fn cell(&self, key: &str, text: impl Fn(&Value) -> String) -> Cell {
+        Cell::value(self.row.metrics.get(key), text)
     }
 
     /// A time's centre by its percentile, such as `p99`: of the times that tell how long users
     /// wait.
-    pub(crate) fn time(&self, percentile: &str) -> String {
-        self.ns(&format!("{}_ns_{percentile}", self.row.load.times()))
+    pub(crate) fn time(&self, percentile: &str) -> Cell {
+        self.cell(&format!("{}_ns_{percentile}", self.row.load.times()), show::time)
     }
 
     /// Whether it is the best of its group.
@@ -97,17 +93,17 @@ impl Standing<'_> {
             _ => None,
         }
     }
-
-    /// Footnotes that are not the whole table's, counted from 1.
-    pub(crate) fn marks(&self, shared: &[usize]) -> String {
-        marks(self.row.footnotes.iter().filter(|n| !shared.contains(n)))
-    }
 }
 
 impl<'a> Group<'a> {
     /// The best target.
     pub(crate) fn best(&self) -> Option<&Standing<'a>> {
         self.standings.iter().find(|standing| standing.is_best())
+    }
+
+    /// Whether the best is shown to be ahead of all others.
+    pub(crate) fn is_won(&self) -> bool {
+        self.outcome == Some(Outcome::Fastest)
     }
 
     /// Targets that are not shown to be slower than the best, itself first.
@@ -162,44 +158,11 @@ impl<'a> Standings<'a> {
         all.any(|standing| !matches!(standing.against, Against::Nobody))
     }
 
-    /// The heading of the rates, with what the ends beside them are.
-    pub(crate) fn rate_heading(&self) -> &'static str {
+    /// What the ends beside its rates are.
+    pub(crate) fn ends_name(&self) -> &'static str {
         let rows = self.groups.iter().flat_map(|group| &group.standings);
-        match show::ends_name(rows.map(|standing| standing.row.blocks).min().unwrap_or(0)) {
-            show::RANGE => "rate [range of blocks]",
-            _ => "rate [95 % interval]",
-        }
+        show::ends_name(rows.map(|standing| standing.row.blocks).min().unwrap_or(0))
     }
-
-    /// Which rows carry footnotes that are not the whole table's: `read: all 2, files 1; …`; empty
-    /// where none does.
-    pub(crate) fn marked(&self) -> String {
-        let groups = self.groups.iter().filter_map(|group| {
-            let rows: Vec<&Row> = group.standings.iter().map(|s| s.row).collect();
-            let mut told = self.footnotes.clone();
-            let mut parts = Vec::new();
-            if rows.len() > 1 {
-                let common = |n: &&usize| {
-                    !self.footnotes.contains(n) && rows.iter().all(|r| r.footnotes.contains(n))
-                };
-                let common: Vec<usize> = rows[0].footnotes.iter().filter(common).copied().collect();
-                if !common.is_empty() {
-                    parts.push(format!("all {}", marks(common.iter())));
-                    told.extend(common);
-                }
-            }
-            let own = group.standings.iter().map(|s| (s.row, s.marks(&told)));
-            let own = own.filter(|(_, marks)| !marks.is_empty());
-            parts.extend(own.map(|(row, marks)| format!("{} {marks}", row.target)));
-            (!parts.is_empty()).then(|| format!("{}: {}", group.operation, parts.join(", ")))
-        });
-        groups.collect::<Vec<_>>().join("; ")
-    }
-}
-
-/// Footnote numbers for people, counted from 1: `2,5`.
-pub(crate) fn marks<'a>(notes: impl Iterator<Item = &'a usize>) -> String {
-    notes.map(|n| (n + 1).to_string()).collect::<Vec<_>>().join(",")
 }
 
 /// All tables of a view in its order.

@@ -359,6 +359,12 @@ pub struct Advised {
 }
 
 impl View {
+    /// Why the run may not be used, but for what the answer of a search says already.
+    pub(crate) fn other_reasons(&self) -> impl Iterator<Item = &String> {
+        let is_said = |reason: &&String| self.searches.iter().any(|s| s.sentence == **reason);
+        self.reasons.iter().filter(move |reason| !is_said(reason))
+    }
+
     /// Says that these files of the record were changed after it was sealed.
     pub fn mark_changed(&mut self, files: Vec<String>) {
         self.footnotes.extend(changed_words(&files));

@@ -1,9 +1,11 @@
 //! What two runs have in common, and how it is shown.
 
 use stats::Doubt;
+use std::slice;
 
 use crate::show;
-use crate::text::table::{Line, Paint, Table, named, paragraph};
+use crate::table::{Cell, Column, Line, Table};
+use crate::text::table::{Forms, Paint, paragraph};
 use crate::view::{Value, View};
 
 /// What both runs have of one kind.
@@ -97,14 +99,19 @@ impl Kind {
 impl Common {
     /// All groups with whole intervals, or where one does not fit all with half-widths.
     pub(super) fn render(&self, zone: f64, columns: usize, paint: Paint) -> String {
-        let tight = |group: &Group| Table { gap: 1, ..group.table(self.header, zone, false) };
-        let short = self.groups.iter().any(|group| tight(group).width() > columns);
-        let shown = |group: &Group| {
-            let table = group.table(self.header, zone, short);
-            paint.title(&group.title, columns) + &table.fit(paint, columns)
+        let forms =
+            |group: &Group| [false, true].map(|is_short| group.table(self.header, zone, is_short));
+        let all: Vec<(&Group, [Table; 2])> = self.groups.iter().map(|g| (g, forms(g))).collect();
+        let way = |(_, [whole, short]): &(&Group, [Table; 2])| {
+            Forms::of(whole, slice::from_ref(short)).fitting(columns).unwrap_or(usize::MAX)
+        };
+        let common = all.iter().map(way).max().filter(|way| *way != usize::MAX);
+        let shown = |(group, [whole, short]): &(&Group, [Table; 2])| {
+            let forms = Forms::of(whole, slice::from_ref(short));
+            paint.title(&group.title, columns) + &forms.set(common, paint, columns)
         };
         let notes = self.notes.iter().map(|note| paragraph("  ", 4, note, columns));
-        self.groups.iter().map(shown).collect::<Vec<_>>().join("\n") + &notes.collect::<String>()
+        all.iter().map(shown).collect::<Vec<_>>().join("\n") + &notes.collect::<String>()
     }
 
     pub(super) fn left_out(&self, columns: usize) -> String {
@@ -122,7 +129,7 @@ impl Group {
     fn table(&self, names: &[&'static str], zone: f64, short: bool) -> Table {
         let header = [names, &["A", "B", "B by A", "verdict"]].concat();
         let lines = self.lines.iter().map(|compared| compared.line(zone, short)).collect();
-        Table { header: named(header), right: Vec::new(), gap: 2, lines }
+        Table::new(header.into_iter().map(Column::words).collect(), lines)
     }
 }
 
@@ -143,7 +150,7 @@ impl Compared {
         cells.extend([shown(self.a), shown(self.b)]);
         let (Some(one), Some(two)) = (self.a.value, self.b.value) else {
             cells.extend(["–".into(), "undecided".into()]);
-            return Line::Cells(cells, false);
+            return Line::plain(cells);
         };
         let ratio = self.kind.ratio(&one, &two);
         let by_wall = self.by_wall.map(|[one, two]| self.kind.ratio(&one, &two));
@@ -156,7 +163,8 @@ impl Compared {
             same => (same.name(), false),
         };
         cells.extend([show::ratio_value(&ratio), word.into()]);
-        Line::Cells(cells, differs)
+        let cells = cells.into_iter().map(Cell::from).collect();
+        Line { cells, is_strong: differs }
     }
 
     /// The verdict of one ratio by itself.

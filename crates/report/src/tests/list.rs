@@ -101,7 +101,7 @@ fn each_run_has_its_state() {
     }
     assert_eq!(text.lines().count(), 1 + 7 + 1, "a header, and what may be left: {text}");
     assert!(line(&text, "44444444").ends_with("redis 100,000/s, p99<1ms"), "{text}");
-    assert!(line(&text, "55555555").ends_with(" interrupted files"), "{text}");
+    assert!(line(&text, "55555555").ends_with(" interrupted  files"), "{text}");
     assert!(text.contains("! 66666666 was killed and may have left data in `x` ("), "{text}");
 }
 

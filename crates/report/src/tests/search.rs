@@ -506,7 +506,7 @@ fn several_blocks_have_an_answer_each_and_one_together() {
     assert!((compared.ratio.center - 1.25).abs() < 0.02, "{compared:?}");
     let shown = text::render(&view, 100, false);
     assert!(shown.contains("redis against valkey: highest rate within the limits 1.2"), "{shown}");
-    assert!(shown.contains("\nProbes\n\nredis\n") && shown.contains("\n\nvalkey\n"), "{shown}");
+    assert!(shown.contains("\nProbes\nredis\n") && shown.contains("\n\nvalkey\n"), "{shown}");
 }
 
 #[test]

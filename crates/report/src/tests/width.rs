@@ -114,8 +114,9 @@ fn every_section_fits_the_terminal() {
         "Effort of an operation",
         "Growth of the cost",
         "Failed trials",
-        "Claims, judged on this machine",
-        "Disturbances and conditions",
+        "Claims",
+        "Disturbances",
+        "Conditions",
         "Notes",
     ] {
         assert!(whole.lines().any(|l| l.starts_with(section)), "no {section}: {whole}");

@@ -1,6 +1,8 @@
 //! Columns that line up, paragraphs that fit, and colour that only repeats what words say.
 
-use std::borrow::Cow;
+use std::mem;
+
+use crate::table::{Cell, Column, Line, Table, Tone};
 
 /// Characters of the widest line that prose is set to, however wide the terminal is.
 const PROSE_MAX: usize = 140;
@@ -47,59 +49,215 @@ impl Paint {
         self.with("1;31", text)
     }
 
+    /// A cell by its tone.
+    fn toned(self, text: &str, tone: Tone) -> String {
+        match tone {
+            Tone::Best => self.bold(text),
+            Tone::Good => self.good(text),
+            Tone::Bad => self.bad(text),
+            Tone::Doubt => self.doubtful(text),
+            Tone::Plain | Tone::Target | Tone::Tied => text.into(),
+        }
+    }
+
     /// What should be looked at.
     pub(crate) fn doubtful(self, text: &str) -> String {
         self.with("1;33", text)
     }
 }
 
-/// A line of a table.
-#[derive(Clone, Debug)]
-pub(crate) enum Line {
-    /// Text over the whole width.
-    Heading(String),
-    /// One text a column; emphasised where true.
-    Cells(Vec<String>, bool),
-}
-
-/// A table: columns that are as wide as their widest cell.
-#[derive(Clone, Debug)]
-pub(crate) struct Table {
-    pub(crate) header: Vec<Cow<'static, str>>,
-    /// Columns set to the right.
-    pub(crate) right: Vec<usize>,
+/// How closely a table is set.
+#[derive(Clone, Copy, Debug)]
+struct Setting {
     /// Spaces between columns.
-    pub(crate) gap: usize,
-    pub(crate) lines: Vec<Line>,
+    gap: usize,
+    /// Whether the first column stands above the lines that it is the same in.
+    is_grouped: bool,
+    /// Whether footnotes have a column.
+    has_notes: bool,
 }
 
-/// Names of columns that are known beforehand.
-pub(crate) fn named(names: Vec<&'static str>) -> Vec<Cow<'static, str>> {
-    names.into_iter().map(Cow::Borrowed).collect()
+const WIDE: Setting = Setting { gap: 2, is_grouped: false, has_notes: true };
+const TIGHT: Setting = Setting { gap: 1, ..WIDE };
+const GROUPED: Setting = Setting { is_grouped: true, ..TIGHT };
+const BARE: Setting = Setting { has_notes: false, ..GROUPED };
+
+/// A table for a terminal, with all of its columns or in a narrower form.
+pub(crate) struct Forms<'a> {
+    /// In falling width.
+    forms: Vec<&'a Table>,
 }
 
-/// Leaves out the columns from `from` on in which every row has `nothing`.
-pub(crate) fn leave_out_empty<H>(
-    header: &mut Vec<H>,
-    rows: &mut [Vec<String>],
-    (from, nothing): (usize, &str),
-) {
-    for at in (from..header.len()).rev() {
-        if rows.iter().all(|cells| cells[at] == nothing) {
-            header.remove(at);
-            for cells in &mut *rows {
-                cells.remove(at);
-            }
+impl<'a> Forms<'a> {
+    /// A table, and the same with fewer columns.
+    pub(crate) fn of(table: &'a Table, narrower: &'a [Table]) -> Self {
+        Self { forms: [table].into_iter().chain(narrower).collect() }
+    }
+
+    /// Every way to set it: wide and tight in each form, and then the last with its first column
+    /// as lines of their own, and without notes.
+    fn ways(&self) -> impl Iterator<Item = (&'a Table, Setting)> {
+        let ways = |table: &&'a Table| {
+            let setting: &[Setting] =
+                if table.is_grouped { &[WIDE, TIGHT, GROUPED] } else { &[WIDE, TIGHT] };
+            let table = *table;
+            setting.iter().map(move |setting| (table, *setting)).collect::<Vec<_>>()
+        };
+        let last = self.forms[self.forms.len() - 1];
+        let all: Vec<_> = self.forms.iter().flat_map(ways).collect();
+        all.into_iter().chain([(last, GROUPED), (last, BARE)])
+    }
+
+    /// The number of the first way that fits; where none does, it is a list.
+    pub(crate) fn fitting(&self, columns: usize) -> Option<usize> {
+        self.ways().position(|(table, setting)| Grid::of(table, setting).width() <= columns)
+    }
+
+    /// The table in a way, as [`fitting`](Self::fitting) has it.
+    pub(crate) fn set(&self, way: Option<usize>, paint: Paint, columns: usize) -> String {
+        let found = way.and_then(|way| self.ways().nth(way));
+        let Some((table, setting)) = found else { return self.list(paint, columns) };
+        let text = Grid::of(table, setting).render(paint);
+        let marked = if setting.has_notes { String::new() } else { marked(table) };
+        if marked.is_empty() {
+            return text;
         }
+        text + &paragraph("  notes on ", 4, &marked, columns)
+    }
+
+    /// Each line as its first cell, and below it all others behind the names of their columns.
+    fn list(&self, paint: Paint, columns: usize) -> String {
+        let table = self.forms[self.forms.len() - 1];
+        let setting = if table.is_grouped { GROUPED } else { TIGHT };
+        let grid = Grid::of(table, setting);
+        let from = usize::from(table.is_grouped);
+        let one = |line: &Set| match line {
+            Set::Heading(heading) => paint.title(heading, columns),
+            Set::Cells(cells, is_strong) => {
+                let mut named = grid.header.iter().zip(cells).skip(from);
+                let first = named.next().map_or("", |(_, (cell, _))| cell.as_str());
+                let mut text = if *is_strong {
+                    paint.title(first, columns)
+                } else {
+                    paragraph("", 4, first, columns)
+                };
+                for (name, (cell, _)) in named.filter(|(n, (c, _))| !n.is_empty() && !c.is_empty())
+                {
+                    text += &paragraph(&format!("    {name}: "), 6, cell, columns);
+                }
+                text
+            }
+        };
+        grid.lines.iter().map(one).collect()
     }
 }
 
-impl Table {
+/// A table in the first way that fits.
+pub(crate) fn fit(table: &Table, paint: Paint, columns: usize) -> String {
+    let forms = Forms::of(table, &[]);
+    forms.set(forms.fitting(columns), paint, columns)
+}
+
+/// Characters of a table's widest line with so little space as may be.
+pub(crate) fn least_width(table: &Table) -> usize {
+    Grid::of(table, TIGHT).width()
+}
+
+/// Which lines carry footnotes: `read: all 2, files 1; …`; empty where none does.
+fn marked(table: &Table) -> String {
+    let notes = |line: &Line| -> Vec<usize> {
+        line.cells.iter().flat_map(|cell| cell.notes.iter().copied()).collect()
+    };
+    let name = usize::from(table.is_grouped);
+    let is_same = |a: &Line, b: &Line| table.is_grouped && a.cells[0].text == b.cells[0].text;
+    let group = |lines: &[Line]| {
+        let all: Vec<Vec<usize>> = lines.iter().map(notes).collect();
+        let is_common = |note: &&usize| all.len() > 1 && all.iter().all(|own| own.contains(note));
+        let common: Vec<usize> = all[0].iter().filter(is_common).copied().collect();
+        let mut parts = Vec::new();
+        if !common.is_empty() {
+            parts.push(format!("all {}", marks(&common)));
+        }
+        for (line, own) in lines.iter().zip(&all) {
+            let own: Vec<usize> = own.iter().filter(|n| !common.contains(n)).copied().collect();
+            if !own.is_empty() {
+                parts.push(format!("{} {}", line.cells[name].text, marks(&own)));
+            }
+        }
+        let of =
+            if table.is_grouped { format!("{}: ", lines[0].cells[0].text) } else { String::new() };
+        (!parts.is_empty()).then(|| of + &parts.join(", "))
+    };
+    let groups: Vec<String> = table.lines.chunk_by(is_same).filter_map(group).collect();
+    groups.join("; ")
+}
+
+/// Numbers of footnotes, counted from 1: `2,5`.
+pub(crate) fn marks(notes: &[usize]) -> String {
+    notes.iter().map(|note| (note + 1).to_string()).collect::<Vec<_>>().join(",")
+}
+
+/// A line as it is set.
+enum Set {
+    /// Text over the whole width.
+    Heading(String),
+    /// One text a column and how it is seen; in bold where true.
+    Cells(Vec<(String, Tone)>, bool),
+}
+
+/// Columns that are as wide as their widest cell.
+struct Grid {
+    header: Vec<String>,
+    right: Vec<bool>,
+    gap: usize,
+    lines: Vec<Set>,
+}
+
+impl Grid {
+    fn of(table: &Table, setting: Setting) -> Self {
+        let title = |column: &Column| match (column.title.as_ref(), column.about.as_ref()) {
+            (title, "") => title.to_string(),
+            (title, about) => format!("{title} [{about}]"),
+        };
+        let mut header: Vec<String> = table.columns.iter().map(title).collect();
+        let mut right: Vec<bool> = table.columns.iter().map(|column| column.is_number).collect();
+        let has_notes = setting.has_notes
+            && table.lines.iter().flat_map(|line| &line.cells).any(|cell| !cell.notes.is_empty());
+        if has_notes {
+            header.push("notes".into());
+            right.push(false);
+        }
+        let any_strong = table.lines.iter().any(|line| line.is_strong);
+        let (mut lines, mut before) = (Vec::new(), None);
+        for line in &table.lines {
+            let mut cells: Vec<(String, Tone)> =
+                line.cells.iter().map(|cell| cell_text(cell, any_strong, line.is_strong)).collect();
+            if has_notes {
+                let notes: Vec<usize> = line.cells.iter().flat_map(|c| c.notes.clone()).collect();
+                cells.push((marks(&notes), Tone::Plain));
+            }
+            let is_new = before.replace(&line.cells[0].text) != Some(&line.cells[0].text);
+            if setting.is_grouped {
+                // Where marks do not set lines in, the column stays, as wide as an indent.
+                let indent = if any_strong { "" } else { " " };
+                let (first, _) = mem::replace(&mut cells[0], (indent.into(), Tone::Plain));
+                lines.extend(is_new.then_some(Set::Heading(first)));
+            } else if table.is_grouped && !is_new {
+                cells[0].0.clear();
+            }
+            lines.push(Set::Cells(cells, line.is_strong));
+        }
+        if let Some(first) = header.first_mut().filter(|_| setting.is_grouped) {
+            first.clear();
+        }
+        Self { header, right, gap: setting.gap, lines }
+    }
+
     fn widths(&self) -> Vec<usize> {
         let mut widths: Vec<usize> = self.header.iter().map(|h| width(h)).collect();
         for line in &self.lines {
-            if let Line::Cells(cells, _) = line {
-                for (i, cell) in cells.iter().enumerate() {
+            if let Set::Cells(cells, _) = line {
+                for (i, (cell, _)) in cells.iter().enumerate() {
                     widths[i] = widths[i].max(width(cell));
                 }
             }
@@ -108,118 +266,69 @@ impl Table {
     }
 
     /// Characters of its widest line.
-    pub(crate) fn width(&self) -> usize {
+    fn width(&self) -> usize {
         let widths = self.widths();
         // A column of nothing takes no gap either.
         let used = widths.iter().filter(|w| **w > 0).count();
-        let heading = |line: &Line| match line {
-            Line::Heading(heading) => width(heading),
-            Line::Cells(..) => 0,
+        let heading = |line: &Set| match line {
+            Set::Heading(heading) => width(heading),
+            Set::Cells(..) => 0,
         };
         let headings = self.lines.iter().map(heading).max().unwrap_or(0);
         headings.max(widths.iter().sum::<usize>() + self.gap * used.saturating_sub(1))
     }
 
-    /// The table in the first form that fits: as it is, with less space between its columns, with
-    /// its first column as lines of their own, or as a list.
-    pub(crate) fn fit(&self, paint: Paint, columns: usize) -> String {
-        if self.width() <= columns {
-            return self.render(paint);
-        }
-        let tight = Table { gap: 1, ..self.clone() };
-        if tight.width() <= columns {
-            return tight.render(paint);
-        }
-        let grouped = tight.grouped();
-        if grouped.width() <= columns {
-            return grouped.render(paint);
-        }
-        let lines = self.lines.iter().map(|line| match line {
-            Line::Heading(heading) => paint.title(heading, columns),
-            Line::Cells(cells, is_strong) => self.listed(cells, *is_strong, paint, columns),
-        });
-        lines.collect()
-    }
-
-    /// The same with each text of the first column once, above the lines that it stands for.
-    fn grouped(mut self) -> Self {
-        let mut above = String::new();
-        let mut lines = Vec::new();
-        for line in self.lines {
-            match line {
-                Line::Cells(mut cells, is_strong) if !cells.is_empty() => {
-                    // The column stays, as wide as an indent.
-                    let first = std::mem::replace(&mut cells[0], " ".into());
-                    if first != above {
-                        lines.push(Line::Heading(first.clone()));
-                        above = first;
-                    }
-                    lines.push(Line::Cells(cells, is_strong));
-                }
-                other => lines.push(other),
-            }
-        }
-        self.lines = lines;
-        if let Some(first) = self.header.first_mut() {
-            *first = Cow::Borrowed("");
-        }
-        self
-    }
-
-    /// The first cell, and below it all others behind the names of their columns.
-    fn listed(&self, cells: &[String], is_strong: bool, paint: Paint, columns: usize) -> String {
-        let mut named = self.header.iter().zip(cells);
-        let first = named.next().map_or("", |(_, cell)| cell);
-        let mut text = if is_strong {
-            paint.title(first, columns)
-        } else {
-            paragraph(&indent(first), 4, first, columns)
-        };
-        for (name, cell) in named.filter(|(name, cell)| !name.is_empty() && !cell.is_empty()) {
-            text += &paragraph(&format!("    {name}: "), 6, cell, columns);
-        }
-        text
-    }
-
-    /// Leaves out a column, where it is there.
-    pub(crate) fn remove(&mut self, name: &str) {
-        let Some(at) = self.header.iter().position(|known| *known == name) else { return };
-        self.header.remove(at);
-        self.right = self.right.iter().map(|i| if *i > at { i - 1 } else { *i }).collect();
-        for line in &mut self.lines {
-            if let Line::Cells(cells, _) = line {
-                cells.remove(at);
-            }
-        }
-    }
-
     /// All lines, the header first, each with a line feed.
-    pub(crate) fn render(&self, paint: Paint) -> String {
+    fn render(&self, paint: Paint) -> String {
         let widths = self.widths();
-        let header: Vec<String> = self.header.iter().map(ToString::to_string).collect();
-        let mut text = paint.dim(&self.line(&header, &widths)) + "\n";
+        let header: Vec<(String, Tone)> =
+            self.header.iter().map(|name| (name.clone(), Tone::Plain)).collect();
+        let off = Paint { on: false };
+        let mut text = paint.dim(&self.line(&header, &widths, off)) + "\n";
         for line in &self.lines {
             text += &match line {
-                Line::Heading(heading) => paint.bold(heading),
-                Line::Cells(cells, true) => paint.bold(&self.line(cells, &widths)),
-                Line::Cells(cells, false) => self.line(cells, &widths),
+                Set::Heading(heading) => paint.bold(heading),
+                Set::Cells(cells, true) => paint.bold(&self.line(cells, &widths, off)),
+                Set::Cells(cells, false) => self.line(cells, &widths, paint),
             };
             text.push('\n');
         }
         text
     }
 
-    fn line(&self, cells: &[String], widths: &[usize]) -> String {
+    fn line(&self, cells: &[(String, Tone)], widths: &[usize], paint: Paint) -> String {
         let mut text = String::new();
-        for (i, cell) in cells.iter().enumerate().filter(|(i, _)| widths[*i] > 0) {
-            let pad = " ".repeat(widths[i] - width(cell));
-            if !text.is_empty() {
+        let last = cells.iter().rposition(|(cell, _)| !cell.is_empty()).unwrap_or(0);
+        let mut is_first = true;
+        for (i, (cell, tone)) in cells.iter().enumerate().take(last + 1) {
+            if widths[i] == 0 {
+                continue;
+            }
+            if !mem::replace(&mut is_first, false) {
                 text += &" ".repeat(self.gap);
             }
-            text += &if self.right.contains(&i) { pad + cell } else { cell.clone() + &pad };
+            let pad = " ".repeat(widths[i] - width(cell));
+            let painted = paint.toned(cell, *tone);
+            text += &match (self.right[i], i == last) {
+                (true, _) => pad + &painted,
+                (false, true) => painted,
+                (false, false) => painted + &pad,
+            };
         }
         text.trim_end().to_string()
     }
+}
+
+/// What a cell is on a terminal: without colours, the best are marked as well.
+fn cell_text(cell: &Cell, any_strong: bool, is_strong: bool) -> (String, Tone) {
+    let mark = match cell.tone {
+        Tone::Best => "* ",
+        Tone::Tied => "~ ",
+        Tone::Target if is_strong => "* ",
+        Tone::Target if any_strong => "  ",
+        _ => "",
+    };
+    (format!("{mark}{}", cell.whole()), cell.tone)
 }
 
 /// Columns that a text takes on a terminal; every character used here takes one.
@@ -284,40 +393,43 @@ mod tests {
 
     #[test]
     fn columns_line_up_by_characters_and_empty_ones_vanish() {
-        let table = Table {
-            header: named(vec!["what", "", "time"]),
-            right: vec![2],
-            gap: 2,
-            lines: vec![
-                Line::Cells(vec!["a".into(), String::new(), "1 µs".into()], false),
-                Line::Cells(vec!["bcdef".into(), String::new(), "12 µs".into()], false),
-            ],
-        };
-        let plain = table.render(Paint { on: false });
+        let lines = vec![Line::plain(["a", "", "1 µs"]), Line::plain(["bcdef", "", "12 µs"])];
+        let columns = vec![Column::words("what"), Column::words(""), Column::number("time")];
+        let table = Table::new(columns, lines);
+        let plain = fit(&table, Paint { on: false }, 80);
         assert_eq!(plain, "what    time\na       1 µs\nbcdef  12 µs\n");
-        assert_eq!(table.width(), 12);
+        assert_eq!(least_width(&table), 11);
     }
 
     #[test]
     fn a_narrow_terminal_gets_a_list_of_what_does_not_fit() {
-        let cells = ["a store with a name", "", "99 s", "7"].map(String::from).to_vec();
-        let table = Table {
-            header: named(vec!["store", "empty", "time of an answer", ""]),
-            right: Vec::new(),
-            gap: 2,
-            lines: vec![Line::Heading("read".into()), Line::Cells(cells, true)],
+        let notes =
+            |text: &str, notes: &[usize]| Cell { notes: notes.into(), ..Cell::target(text) };
+        let line = |is_strong, name| Line {
+            cells: vec!["read".into(), name, "99 s".into(), "7".into()],
+            is_strong,
         };
+        let lines =
+            vec![line(true, notes("a store with a name", &[1])), line(false, Cell::target("b"))];
+        let columns = ["operation", "store", "time of an answer", "n"].map(Column::words);
+        let table = Table::new(columns.into(), lines).grouped();
         let (plain, bold) = (Paint { on: false }, Paint { on: true });
-        let tight = "store               empty time of an answer\nread\n\
-                     a store with a name       99 s              7\n";
-        assert_eq!(table.fit(plain, 45), tight);
-        let grouped =
-            "  empty time of an answer\nread\na store with a name\n        99 s              7\n";
-        assert_eq!(table.fit(plain, 44), grouped);
-        let listed = "read\na store with a name\n    time of an answer: 99\n      s\n";
-        assert_eq!(table.fit(plain, 20), listed);
-        assert!(table.fit(bold, 20).contains("\u{1b}[1ma store with a name\u{1b}[0m\n"));
-        assert_eq!(table.fit(plain, 48), table.render(plain), "it fits");
+        let tight = "operation store                 time of an answer n notes\n\
+                     read      * a store with a name 99 s              7 2\n\
+                     \u{20}           b                   99 s              7\n";
+        assert_eq!(fit(&table, plain, 57), tight);
+        let grouped = "store                 time of an answer n notes\nread\n\
+                       * a store with a name 99 s              7 2\n\
+                       \u{20} b                   99 s              7\n";
+        assert_eq!(fit(&table, plain, 56), grouped);
+        let bare = "store                 time of an answer n\nread\n\
+                    * a store with a name 99 s              7\n\
+                    \u{20} b                   99 s              7\n\
+                    \u{20} notes on read: a store with a name 2\n";
+        assert_eq!(fit(&table, plain, 45), bare);
+        let listed = fit(&table, plain, 30);
+        assert!(listed.starts_with("read\n* a store with a name\n    time of an answer: 99 s\n"));
+        assert!(fit(&table, bold, 30).contains("\u{1b}[1m* a store with a name\u{1b}[0m\n"));
     }
 
     #[test]

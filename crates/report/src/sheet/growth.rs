@@ -1,13 +1,13 @@
 //! How costs grow with the size of the data set: a table for each profile with sizes and load.
 
-use super::table::{Line, Table, named};
-use crate::sheet::{Block, Section};
+use crate::section::{Block, Section};
 use crate::show;
+use crate::table::{Cell, Column, Line, Table};
 use crate::view::{GrowthView, Value, View};
 use stats::units::BOUNDED;
 
 /// Column names of [`cells`].
-const HEADER: [&str; 5] = ["operation", "target", "mean service time", "slope [95 %]", "the cost"];
+const HEADER: [&str; 5] = ["operation", "target", "mean service time", "slope", "the cost"];
 
 /// What a slope is.
 const NOTE: &str = "slope: the exponent by which the mean service time grows with the \
@@ -18,36 +18,19 @@ const NOTE: &str = "slope: the exponent by which the mean service time grows wit
 pub(crate) fn section(view: &View) -> Section {
     let mut blocks = Vec::new();
     for curves in tables(view) {
-        blocks.push(Block::Note(title(&curves)));
-        blocks.push(Block::Table(vec![table(&curves, false), table(&curves, true)]));
+        blocks.push(Block::note(title(&curves)));
+        blocks.push(Block::forms(vec![table(&curves, cells), table(&curves, ends)]));
     }
     if !blocks.is_empty() {
-        blocks.push(Block::Note(NOTE.into()));
+        blocks.push(Block::note(NOTE));
     }
-    Section { title: "Growth of the cost", blocks }
+    Section { id: "growth", title: "Growth of the cost", blocks }
 }
 
-/// In full, or with the operation as a line of its own and of the costs the first and the last.
-fn table(curves: &[&GrowthView], narrow: bool) -> Table {
-    let mut lines = Vec::new();
-    for (i, curve) in curves.iter().enumerate() {
-        let mut cells = cells(curve);
-        if narrow {
-            let operation = cells.remove(0);
-            if i == 0 || curves[i - 1].operation != operation {
-                lines.push(Line::Heading(operation));
-            }
-            cells[0].insert_str(0, "  ");
-            cells[1] = ends(curve);
-        }
-        lines.push(Line::Cells(cells, false));
-    }
-    let mut header = HEADER.to_vec();
-    if narrow {
-        header.remove(0);
-        header[0] = "  target";
-    }
-    Table { header: named(header), right: Vec::new(), gap: if narrow { 1 } else { 2 }, lines }
+/// A line for each curve.
+fn table(curves: &[&GrowthView], cells: fn(&GrowthView) -> Vec<Cell>) -> Table {
+    let lines = curves.iter().map(|curve| Line::plain(cells(curve))).collect();
+    Table::new(HEADER.map(Column::words).into(), lines).grouped()
 }
 
 /// The curves of each profile and load, in the view's order.
@@ -91,25 +74,25 @@ fn count(n: f64) -> String {
 }
 
 /// A curve in the order of [`HEADER`].
-fn cells(curve: &GrowthView) -> Vec<String> {
+fn cells(curve: &GrowthView) -> Vec<Cell> {
     let costs: Vec<String> = curve.points.iter().map(|p| show::ns(p.cost.center)).collect();
     vec![
-        curve.operation.clone(),
-        curve.target.clone(),
-        costs.join(" → "),
-        curve.slope.as_ref().map_or_else(|| "–".into(), slope),
-        curve.verdict.to_string(),
+        curve.operation.clone().into(),
+        Cell::target(&curve.target),
+        costs.join(" → ").into(),
+        Cell::value(curve.slope.as_ref(), slope),
+        curve.verdict.to_string().into(),
     ]
 }
 
-/// First and last cost alone.
-fn ends(curve: &GrowthView) -> String {
-    match &curve.points[..] {
-        [first, .., last] => {
-            format!("{} → {}", show::ns(first.cost.center), show::ns(last.cost.center))
-        }
-        _ => cells(curve).swap_remove(2),
+/// The same with the first and the last cost alone.
+fn ends(curve: &GrowthView) -> Vec<Cell> {
+    let mut cells = cells(curve);
+    if let [first, .., last] = &curve.points[..] {
+        let ends = [first, last].map(|point| show::ns(point.cost.center));
+        cells[2] = ends.join(" → ").into();
     }
+    cells
 }
 
 /// `0.98 [0.95, 1.01]`; without an interval, the slope alone. Ends beyond ±100 are not told.

@@ -1,19 +1,20 @@
 //! What an operation of an application cache asks of its stores, and what the filled stores take.
 
 use super::problems::has_parts;
-use super::table::leave_out_empty;
-use crate::sheet::{Block, Section, explained};
+use crate::section::{Block, Section};
 use crate::show;
+use crate::table::{Cell, Column, Line, NONE, Table};
 use crate::view::{Row, Value, View};
 use stats::{format_bytes, format_rate};
 
-/// Column names of [`cells`].
-const HEADER: [&str; 7] =
-    ["operation", "target", "calls/s", "hits", "round trips", "commands", "files"];
+/// Columns of [`cells`].
+fn columns() -> Vec<Column> {
+    let numbers = ["calls/s", "hits", "round trips", "commands", "files"].map(Column::number);
+    ["operation", "target"].map(Column::words).into_iter().chain(numbers).collect()
+}
 
-/// The first of them that is a number, and what stands where there is none.
+/// The first of them that is a number.
 const NUMBERS: usize = 2;
-const NONE: &str = "–";
 
 const CALLS: &str = "calls/s: operations by time in calls, summed over clients, as the original \
                      benchmark gives it; the others are means of an operation";
@@ -21,14 +22,15 @@ const MEANS: &str = "means of an operation";
 
 /// One line a row that counted its effort, then a line with the sizes of the stores.
 pub(crate) fn section(view: &View) -> Section {
-    let (mut header, mut lines) = (HEADER.to_vec(), rows(view).map(cells).collect::<Vec<_>>());
-    leave_out_empty(&mut header, &mut lines, (NUMBERS, NONE));
-    let note = if header.contains(&"calls/s") { CALLS } else { MEANS };
-    let mut blocks = explained(header, NUMBERS, lines.into_iter(), note);
-    if !blocks.is_empty() {
-        blocks.extend(sizes(view).into_iter().map(Block::Item));
+    let mut table = Table::new(columns(), rows(view).map(cells).map(Line::plain).collect());
+    table.leave_out(NUMBERS, NONE);
+    let has_calls = table.columns.iter().any(|column| column.title == "calls/s");
+    let mut blocks = Vec::new();
+    if !table.lines.is_empty() {
+        blocks.extend([Block::table(table), Block::note(if has_calls { CALLS } else { MEANS })]);
+        blocks.extend(sizes(view).into_iter().map(Block::item));
     }
-    Section { title: "Effort of an operation", blocks }
+    Section { id: "effort", title: "Effort of an operation", blocks }
 }
 
 /// Rows that counted their effort, whole phases of several operations left out.
@@ -40,15 +42,15 @@ fn rows(view: &View) -> impl Iterator<Item = &Row> {
     view.cells.iter().filter(counted)
 }
 
-/// Operation with its profile, target, and the metrics in the order of [`HEADER`].
-fn cells(row: &Row) -> Vec<String> {
+/// Operation with its profile, target, and the metrics in the order of [`columns`].
+fn cells(row: &Row) -> Vec<Cell> {
     let metric = |name: &str, text: fn(f64) -> String| {
-        row.metrics.get(name).map_or_else(|| NONE.into(), |value| text(value.center))
+        Cell::value(row.metrics.get(name), |value| text(value.center))
     };
     let number = |n: f64| if n >= 100.0 { format!("{n:.0}") } else { format!("{n:.2}") };
     vec![
-        format!("{} {}", row.workload, row.operation),
-        row.target.clone(),
+        format!("{} {}", row.workload, row.operation).into(),
+        Cell::target(&row.target),
         metric("calls_rate_per_s", format_rate),
         metric("hit_ratio", show::share_of_all),
         metric("round_trips_per_op", number),

@@ -2,7 +2,8 @@
 
 use model::Counts;
 
-use crate::sheet::{Block, Section, explained};
+use crate::section::{Block, Section, explained};
+use crate::table::{Cell, Column};
 use crate::view::{Row, View};
 
 /// A way to end: its name, what that means where the name does not say it, and how many operations
@@ -23,13 +24,14 @@ pub(crate) fn section(view: &View) -> Section {
     let rows: Vec<&Row> = unexpected(view).collect();
     let met: Vec<&Ending> =
         ENDINGS.iter().filter(|(.., n)| rows.iter().any(|r| n(&r.counts) > 0)).collect();
-    let mut header = vec!["operation", "target", "load", "of"];
-    header.extend(met.iter().map(|(name, ..)| name));
+    let mut columns: Vec<Column> = ["operation", "target", "load"].map(Column::words).into();
+    columns.push(Column::number("of"));
+    columns.extend(met.iter().map(|(name, ..)| Column::number(*name)));
     let lines = rows.iter().map(|row| cells(row, &met));
-    let mut blocks = explained(header, 3, lines, &note(&met));
+    let mut blocks = explained(columns, lines, &note(&met));
     // Errors alone need no words.
-    blocks.retain(|block| !matches!(block, Block::Note(text) if text.is_empty()));
-    Section { title: "Not as expected", blocks }
+    blocks.retain(|block| !matches!(block, Block::Note { text } if text.is_empty()));
+    Section { id: "problems", title: "Not as expected", blocks }
 }
 
 /// Rows in which some operation did not end as expected, whole phases of several operations left
@@ -47,14 +49,15 @@ fn note(met: &[&Ending]) -> String {
 }
 
 /// A row by the columns; a way to end that no operation took has none.
-fn cells(row: &Row, met: &[&Ending]) -> Vec<String> {
+fn cells(row: &Row, met: &[&Ending]) -> Vec<Cell> {
+    let count = |n: u64| Cell::number(n.to_string(), n as f64);
     let mut cells = vec![
-        format!("{} {}", row.workload, row.operation),
-        row.target.clone(),
-        row.load.to_string(),
-        row.counts.total().to_string(),
+        format!("{} {}", row.workload, row.operation).into(),
+        Cell::target(&row.target),
+        row.load.to_string().into(),
+        count(row.counts.total()),
     ];
-    cells.extend(met.iter().map(|(.., n)| n(&row.counts).to_string()));
+    cells.extend(met.iter().map(|(.., n)| count(n(&row.counts))));
     cells
 }
 

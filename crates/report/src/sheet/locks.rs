@@ -1,6 +1,7 @@
 //! How often clients waited for a session's lock, and for how long.
 
-use crate::sheet::{Section, explained};
+use crate::section::{Section, explained};
+use crate::table::{Cell, Column};
 use crate::view::{Row, View};
 use stats::{format_ns, format_percent};
 
@@ -15,23 +16,25 @@ pub(crate) fn section(view: &View) -> Section {
         // Parts of an operation repeat what its own row says.
         !r.operation.contains('.') && c.lock_waits + c.lock_timeouts + c.lock_broken > 0
     };
-    let header = vec!["  target", "load", "waited", "p50", "p99", "longest", "gave up", "lost"];
+    let numbers = ["waited", "p50", "p99", "longest", "gave up", "lost"].map(Column::number);
+    let columns = ["target", "load"].map(Column::words).into_iter().chain(numbers).collect();
     let rows = view.cells.iter().filter(waited).map(cells);
-    Section { title: "Locks of sessions", blocks: explained(header, 2, rows, NOTE) }
+    Section { id: "locks", title: "Locks of sessions", blocks: explained(columns, rows, NOTE) }
 }
 
-fn cells(row: &Row) -> Vec<String> {
+fn cells(row: &Row) -> Vec<Cell> {
     let metric = |name: &str, unit: fn(f64) -> String| {
-        row.metrics.get(name).map_or("–".into(), |value| unit(value.center))
+        Cell::value(row.metrics.get(name), |value| unit(value.center))
     };
+    let count = |n: u64| Cell::number(n.to_string(), n as f64);
     vec![
-        format!("  {}", row.target),
-        row.load.to_string(),
+        Cell::target(&row.target),
+        row.load.to_string().into(),
         metric("lock_wait_share", format_percent),
         metric("lock_wait_ns_p50", format_ns),
         metric("lock_wait_ns_p99", format_ns),
         metric("lock_wait_ns_max", format_ns),
-        row.counts.lock_timeouts.to_string(),
-        row.counts.lock_broken.to_string(),
+        count(row.counts.lock_timeouts),
+        count(row.counts.lock_broken),
     ]
 }

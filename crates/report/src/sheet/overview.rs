@@ -1,13 +1,11 @@
 //! One table of the whole run, to be seen at once: each case in a line, its targets side by side.
 
-use std::borrow::Cow;
-
-use super::ramp;
-use super::table::{Line, Table, named};
+use super::ramps;
 use crate::search::per_s;
-use crate::sheet::{Block, Section};
+use crate::section::{Block, Section};
 use crate::show;
 use crate::standings::{Group, Outcome, Standing, Standings, standings};
+use crate::table::{Cell, Column, Line, NONE, Table, Tone};
 use crate::view::{SearchView, Value, View};
 
 /// Lines that are shown; of more, the last ones are left to the details.
@@ -20,9 +18,9 @@ const OF_ONE: [&str; 5] = ["rate", "p50", "p99", "p99.9", "CPU/op server"];
 pub(crate) fn section(view: &View) -> Section {
     let tables = standings(view);
     let mut blocks: Vec<Block> = of_searches(view).into_iter().collect();
-    blocks.extend(ramp::shares(view));
+    blocks.extend(ramps::shares(view));
     blocks.extend(of_results(view, &tables));
-    Section { title: "", blocks }
+    Section { id: "", title: "", blocks }
 }
 
 /// The highest rate of each search.
@@ -30,23 +28,20 @@ fn of_searches(view: &View) -> Option<Block> {
     let cells = |search: &SearchView| {
         let answer = search.answer;
         let ends = answer.as_ref().and_then(show::bounds);
-        vec![
-            search.target.clone(),
-            answer.map_or_else(none, |v| per_s(v.center)),
-            ends.map_or_else(none, |(lo, hi)| format!("{} to {}", per_s(lo), per_s(hi))),
-            search.peak_per_s.map_or_else(none, per_s),
-            search.limits.join(" and "),
-        ]
+        let words = |(lo, hi)| format!("{} to {}", per_s(lo), per_s(hi));
+        Line::plain([
+            Cell::target(&search.target),
+            Cell::value(answer.as_ref(), |value| per_s(value.center)),
+            ends.map_or_else(|| NONE.into(), words).into(),
+            search.peak_per_s.map_or_else(|| NONE.into(), per_s).into(),
+            search.limits.join(" and ").into(),
+        ])
     };
-    let header = ["target", "sustains", "95 % interval", "peak", "limits"];
-    let lines: Vec<Line> = view.searches.iter().map(|s| Line::Cells(cells(s), false)).collect();
-    let header = named(header.to_vec());
-    (!lines.is_empty())
-        .then(|| Block::Table(vec![Table { header, right: vec![1, 3], gap: 2, lines }]))
-}
-
-fn none() -> String {
-    "–".into()
+    let [sustains, peak] = ["sustains", "peak"].map(Column::number);
+    let [target, interval, limits] = ["target", "95 % interval", "limits"].map(Column::words);
+    let lines: Vec<Line> = view.searches.iter().map(cells).collect();
+    let columns = vec![target, sustains, interval, peak, limits];
+    (!lines.is_empty()).then(|| Block::table(Table::new(columns, lines)))
 }
 
 /// A line for each profile, load and operation that is no part of another one.
@@ -61,12 +56,11 @@ fn of_results(view: &View, tables: &[Standings<'_>]) -> Vec<Block> {
     let targets = targets(view, &cases);
     let is_one = targets.len() == 1;
     let place = Place::of(&cases);
-    let mut header: Vec<Cow<'static, str>> = place.names();
-    let first = header.len();
+    let mut columns = place.columns();
     if is_one {
-        header.extend(named(OF_ONE.to_vec()));
+        columns.extend(OF_ONE.map(Column::number));
     } else {
-        header.extend(targets.iter().map(|name| Cow::Owned((*name).to_string())));
+        columns.extend(targets.iter().map(|name| Column::number((*name).to_string())));
     }
     let line = |(table, group): &(&Standings<'_>, &Group<'_>)| {
         let mut cells = place.cells(table, group);
@@ -75,15 +69,15 @@ fn of_results(view: &View, tables: &[Standings<'_>]) -> Vec<Block> {
         } else {
             cells.extend(targets.iter().map(|name| of_target(group, name)));
         }
-        Line::Cells(cells, false)
+        Line::plain(cells)
     };
     let lines = cases.iter().take(LINES_MAX).map(line).collect();
-    let table = Table { right: (first..header.len()).collect(), header, gap: 2, lines };
+    let table = Table::new(columns, lines);
     let mut note = meaning(&cases, is_one);
     if cases.len() > LINES_MAX {
         note += &format!("; {} more lines with --details", cases.len() - LINES_MAX);
     }
-    vec![Block::Table(vec![table]), Block::Note(note)]
+    vec![Block::table(table), Block::note(note)]
 }
 
 /// What stands in the lines.
@@ -128,44 +122,45 @@ impl Place {
         }
     }
 
-    fn names(&self) -> Vec<Cow<'static, str>> {
+    fn columns(&self) -> Vec<Column> {
         let all = [(self.workload, "profile"), (self.load, "load"), (self.operation, "operation")];
-        all.into_iter().filter(|(is_there, _)| *is_there).map(|(_, name)| name.into()).collect()
+        let there = all.into_iter().filter(|(is_there, _)| *is_there);
+        there.map(|(_, name)| Column::words(name)).collect()
     }
 
-    fn cells(&self, table: &Standings<'_>, group: &Group<'_>) -> Vec<String> {
+    fn cells(&self, table: &Standings<'_>, group: &Group<'_>) -> Vec<Cell> {
         let all = [
             (self.workload, table.workload.to_string()),
             (self.load, table.load.to_string()),
             (self.operation, group.operation.to_string()),
         ];
-        all.into_iter().filter(|(is_there, _)| *is_there).map(|(_, cell)| cell).collect()
+        all.into_iter().filter(|(is_there, _)| *is_there).map(|(_, cell)| cell.into()).collect()
     }
 }
 
 /// Rate, times and CPU of the only target.
-fn of_one(standing: &Standing<'_>) -> Vec<String> {
-    let mut cells = vec![standing.metric("rate_per_s", show::rate_value)];
+fn of_one(standing: &Standing<'_>) -> Vec<Cell> {
+    let mut cells = vec![standing.cell("rate_per_s", show::rate_value)];
     cells.extend(["p50", "p99", "p999"].map(|percentile| standing.time(percentile)));
-    cells.push(standing.ns("server_cpu_ns_per_op"));
+    cells.push(standing.cell("server_cpu_ns_per_op", show::time));
     cells
 }
 
 /// The rate of one of several targets, under a plan its p99, with a mark where it is the best or
 /// may be.
-fn of_target(group: &Group<'_>, name: &str) -> String {
+fn of_target(group: &Group<'_>, name: &str) -> Cell {
     let Some(standing) = group.standings.iter().find(|s| s.row.target == name) else {
-        return none();
+        return NONE.into();
     };
     let figure = if standing.row.load.is_planned() {
         standing.time("p99")
     } else {
-        standing.metric("rate_per_s", |value: &Value| show::rate(value.center))
+        standing.cell("rate_per_s", |value: &Value| show::rate(value.center))
     };
     let is_tied = group.tied().any(|tied| tied.row.target == name);
     match (standing.is_best(), is_tied) {
-        (true, _) => format!("* {figure}"),
-        (false, true) => format!("~ {figure}"),
+        (true, _) => figure.toned(Tone::Best),
+        (false, true) => figure.toned(Tone::Tied),
         (false, false) => figure,
     }
 }

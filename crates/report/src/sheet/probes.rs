@@ -1,42 +1,35 @@
-//! What a search found, in one sentence, and every probe in a line.
+//! Every probe of a search in a line.
 
 use stats::search::Purpose;
 
-use super::table::{Line, Table, named};
-use crate::sheet::{Block, Section};
+use crate::section::{Block, Section};
 use crate::show::{self, commas, grouped};
+use crate::table::{Cell, Column, Line, NONE, Table, Tone};
 use crate::view::{ProbeReason, ProbeVerdict, ProbeView, SearchView, Time, View};
 
 /// Columns of the probes.
-const HEADER: [&str; 9] =
-    ["", "purpose", "rate/s", "answered", "p50", "p99", "errors", "beyond", "verdict"];
+fn columns() -> Vec<Column> {
+    let numbers = ["rate/s", "answered", "p50", "p99", "errors", "beyond"].map(Column::number);
+    let first = [Column::number("probe"), Column::words("purpose")].into_iter();
+    first.chain(numbers).chain([Column::words("verdict")]).collect()
+}
 
 /// Shares of requests below this are told as less.
 const BEYOND_MIN: f64 = 1e-4;
-
-/// Why the run may not be used, but for what the sentence says already.
-pub(crate) fn other_reasons(view: &View) -> impl Iterator<Item = &String> {
-    let is_said = |reason: &&String| view.searches.iter().any(|s| s.sentence == **reason);
-    view.reasons.iter().filter(move |reason| !is_said(reason))
-}
 
 /// Of each search a line for each probe, in their order, and below them what the words mean.
 pub(crate) fn section(view: &View) -> Section {
     let mut blocks = Vec::new();
     for search in view.searches.iter().filter(|search| !search.probes.is_empty()) {
         if view.searches.len() > 1 {
-            blocks.push(Block::Title(search.target.clone()));
+            blocks.push(Block::title(search.target.clone()));
         }
         let groups = search.probes.chunk_by(|a, b| a.is_slow_rest() && b.is_slow_rest());
-        blocks.push(Block::Table(vec![Table {
-            header: named(HEADER.to_vec()),
-            right: vec![0, 2, 3, 4, 5, 6, 7],
-            gap: 2,
-            lines: groups.filter_map(|group| row(group, search.by_block.len() > 1)).collect(),
-        }]));
-        blocks.extend(meanings(search).into_iter().chain([counts(search)]).map(Block::Note));
+        let lines = groups.filter_map(|group| row(group, search.by_block.len() > 1)).collect();
+        blocks.push(Block::table(Table::new(columns(), lines)));
+        blocks.extend(meanings(search).into_iter().chain([counts(search)]).map(Block::note));
     }
-    Section { title: "Probes", blocks }
+    Section { id: "probes", title: "Probes", blocks }
 }
 
 /// A probe; of rests that follow each other because the store was still slow the last, with the
@@ -45,13 +38,14 @@ fn row(group: &[ProbeView], of_blocks: bool) -> Option<Line> {
     let (first, last) = (group.first()?, group.last()?);
     let mut cells = cells(last);
     let block = if of_blocks { format!("{}.", last.block + 1) } else { String::new() };
-    cells[0] = format!("  {block}{}", last.number);
-    if group.len() > 1 {
-        cells[0] = format!("  {block}{}–{}", first.number, last.number);
-        cells[HEADER.len() - 1] = format!("slow, {} times", group.len());
+    let place = f64::from(last.block) * 1e6 + f64::from(last.number);
+    cells[0] = Cell::number(format!("{block}{}", last.number), place);
+    if let ([_, _, ..], Some(verdict)) = (group, cells.last_mut()) {
+        *verdict = format!("slow, {} times", group.len()).into();
+        cells[0] = Cell::number(format!("{block}{}–{}", first.number, last.number), place);
     }
     let holds = last.verdict == Some(ProbeVerdict::Holds);
-    Some(Line::Cells(cells, holds && last.purpose == Purpose::Confirm))
+    Some(Line { cells, is_strong: holds && last.purpose == Purpose::Confirm })
 }
 
 /// What the verdicts that occur mean, and how certain they are; `None` without any.
@@ -85,22 +79,36 @@ fn counts(search: &SearchView) -> String {
 }
 
 /// The cells of a probe's line.
-fn cells(probe: &ProbeView) -> Vec<String> {
-    let none = || "–".to_string();
-    let ns = |time: Option<Time>| time.map_or_else(none, |time| time.to_string());
+fn cells(probe: &ProbeView) -> Vec<Cell> {
+    let none = || Cell::from(NONE);
+    let ns = |time: Option<Time>| {
+        time.map_or_else(none, |time| {
+            let (Time::Of(ns) | Time::Bound { at_least: ns }) = time;
+            Cell::number(time.to_string(), ns as f64)
+        })
+    };
     let over: Vec<String> = probe.beyond.iter().map(|beyond| share(beyond.share)).collect();
     let is_judged = probe.purpose != Purpose::Peak && !over.is_empty();
     vec![
-        probe.number.to_string(),
-        probe.purpose.to_string(),
-        probe.rate_per_s.map_or_else(none, commas),
-        grouped(probe.answered_per_s),
+        Cell::default(),
+        probe.purpose.to_string().into(),
+        probe.rate_per_s.map_or_else(none, |rate| Cell::number(commas(rate), rate as f64)),
+        Cell::number(grouped(probe.answered_per_s), probe.answered_per_s),
         ns(probe.response_ns_p50),
         ns(probe.response_ns_p99),
-        probe.error_share.map_or_else(none, show::percent),
-        if is_judged { over.join(", ") } else { none() },
-        verdict(probe).0.into(),
+        probe.error_share.map_or_else(none, |share| Cell::number(show::percent(share), share)),
+        if is_judged { over.join(", ").into() } else { none() },
+        Cell::from(verdict(probe).0).toned(tone(probe)),
     ]
+}
+
+fn tone(probe: &ProbeView) -> Tone {
+    match probe.verdict {
+        Some(ProbeVerdict::Holds) => Tone::Good,
+        Some(ProbeVerdict::Missed | ProbeVerdict::Broke) => Tone::Bad,
+        Some(ProbeVerdict::Undecided) => Tone::Doubt,
+        None => Tone::Plain,
+    }
 }
 
 /// A share of requests; those of which none would be seen in ten thousand are not told apart.

@@ -2,8 +2,8 @@
 
 use model::Load;
 
-use super::table::{Line, Table, named};
-use crate::sheet::{Block, Section};
+use crate::section::{Block, Section};
+use crate::table::{Cell, Column, Line, Table};
 use crate::view::{EventView, FactView, View};
 
 /// Facts of each profile and load in a table, then the events of each trial.
@@ -12,21 +12,17 @@ pub(crate) fn section(view: &View) -> Section {
     for (title, facts) in groups(view) {
         let cells = |fact: &&FactView| {
             let FactView { target, label, shown, source, .. } = fact;
-            Line::Cells([target, label, shown, source].map(String::clone).into(), false)
+            let words = [label, shown, source].map(|text| Cell::from(text.as_str()));
+            Line::plain([Cell::target(target)].into_iter().chain(words))
         };
-        let header = vec!["target", "number", "value", "says"];
+        let columns = ["target", "number", "value", "says"].map(Column::words);
+        blocks.push(Block::note(title));
         let lines = facts.iter().map(cells).collect();
-        blocks.push(Block::Note(title));
-        blocks.push(Block::Table(vec![Table {
-            header: named(header),
-            right: Vec::new(),
-            gap: 2,
-            lines,
-        }]));
+        blocks.push(Block::table(Table::new(columns.into(), lines)));
     }
     let events = happened(view).into_iter();
-    blocks.extend(events.map(|(trial, events)| Block::Item(format!("{trial}: {events}"))));
-    Section { title: "Numbers about stores, and events", blocks }
+    blocks.extend(events.map(|(trial, events)| Block::item(format!("{trial}: {events}"))));
+    Section { id: "facts", title: "Numbers about stores, and events", blocks }
 }
 
 /// Facts of the same profile and load under a title, in the view's order; details stand on the page

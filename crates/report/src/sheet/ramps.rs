@@ -1,12 +1,12 @@
 //! Ramps: what each target sustains in a sentence, times and costs at shares of its knee, and every
 //! stage, the way up and the way down beside each other.
 
-use super::table::{Line, Table, named};
-use crate::sheet::{Block, Section};
+use crate::section::{Block, Section};
 use crate::show::{self, commas, grouped};
+use crate::table::{Cell, Column, Line, NONE, Table};
 use crate::view::{ALL, RampStage, RampView, SAME_RATE, StageWay, Value, View};
 
-/// Column names of [`share_cells`], but for the shares themselves, which stand in front.
+/// Columns of [`share_cells`] behind the shares.
 const COSTS: [&str; 2] = ["CPU/op server", "generator"];
 
 /// The first column of stages under a closed load, which asks for no rate.
@@ -15,7 +15,7 @@ const CLIENTS: &str = "clients";
 /// Operations that have columns of their own.
 const PAIR: [&str; 2] = ["set", "get"];
 const PAIR_HEADER: [&str; 2] = ["p99 set", "p99 get"];
-/// Column names of [`stage_cells`].
+/// Columns of [`stage_cells`].
 const STAGE_HEADER: [&str; 10] = [
     "asked/s",
     "answered/s",
@@ -69,8 +69,9 @@ pub(crate) fn shares(view: &View) -> Vec<Block> {
     let mut blocks = Vec::new();
     for ramps in by_profile(view).iter().filter(|ramps| ramps.iter().any(|r| !r.at.is_empty())) {
         let title = format!("p99 at shares of the knee{}", of_profile(view, ramps[0]));
-        let rows = ramps.iter().map(|ramp| share_cells(ramp));
-        blocks.extend([Block::Title(title), Block::Table(vec![indented(share_header(), 1, rows)])]);
+        let lines = ramps.iter().map(|ramp| Line::plain(share_cells(ramp))).collect();
+        let table = Block::table(Table::new(share_columns(), lines));
+        blocks.extend([Block::title(title), table]);
     }
     blocks
 }
@@ -79,44 +80,22 @@ pub(crate) fn shares(view: &View) -> Vec<Block> {
 pub(crate) fn section(view: &View) -> Section {
     let mut blocks = shares(view);
     for ramps in by_profile(view) {
-        let rows = place_rows(&ramps);
-        if !rows.is_empty() {
-            blocks.push(Block::Title(format!("{PLACES}{}", of_profile(view, ramps[0]))));
-            let table = indented(PLACE_HEADER.to_vec(), 2, rows.into_iter());
-            blocks.push(Block::Table(vec![table]));
+        let lines = place_lines(&ramps);
+        if !lines.is_empty() {
+            blocks.push(Block::title(format!("{PLACES}{}", of_profile(view, ramps[0]))));
+            blocks.push(Block::table(Table::new(place_columns(), lines)));
         }
         let places = ramps.iter().filter_map(|ramp| ramp.place.as_ref());
-        blocks.extend(places.map(|found| Block::Item(found.sentence.clone())));
+        blocks.extend(places.map(|found| Block::item(found.sentence.clone())));
     }
     for ramp in &view.ramps {
         let title = format!("{}{}: {}", ramp.target, of_profile(view, ramp), ramp.load);
-        blocks.extend([Block::Title(title), Block::Table(stages(ramp))]);
+        blocks.extend([Block::title(title), Block::forms(stages(ramp))]);
     }
     if !view.ramps.is_empty() {
-        blocks.push(Block::Note(note(view)));
+        blocks.push(Block::note(note(view)));
     }
-    Section { title: "Ramps", blocks }
-}
-
-/// A table that stands in by two, whose columns are numbers from one on.
-fn indented(
-    mut header: Vec<&'static str>,
-    numbers: usize,
-    rows: impl Iterator<Item = Vec<String>>,
-) -> Table {
-    if let Some(first) = header.first_mut().filter(|first| **first == "target") {
-        *first = "  target";
-    }
-    let line = |mut cells: Vec<String>| {
-        cells[0].insert_str(0, "  ");
-        Line::Cells(cells, false)
-    };
-    Table {
-        right: (numbers..header.len()).collect(),
-        header: named(header),
-        gap: 2,
-        lines: rows.map(line).collect(),
-    }
+    Section { id: "ramps", title: "Ramps", blocks }
 }
 
 /// The ramps of each profile, in the view's order.
@@ -139,79 +118,75 @@ fn of_profile(view: &View, ramp: &RampView) -> String {
 /// Names of the shares of a knee that are told.
 const SHARES: [&str; 5] = ["25 %", "50 %", "75 %", "90 %", "100 %"];
 
-/// Column names of [`share_cells`].
-fn share_header() -> Vec<&'static str> {
-    ["target"].into_iter().chain(SHARES).chain(COSTS).collect()
+/// Columns of [`share_cells`].
+fn share_columns() -> Vec<Column> {
+    let numbers = SHARES.into_iter().chain(COSTS).map(Column::number);
+    [Column::words("target")].into_iter().chain(numbers).collect()
 }
 
 /// A target's p99 at each share of its knee, and what an operation costs at the knee.
-fn share_cells(ramp: &RampView) -> Vec<String> {
+fn share_cells(ramp: &RampView) -> Vec<Cell> {
     let of = |name: &str| {
         let points = ramp.at.iter();
         let point = points.into_iter().find(|p| format!("{:.0} %", p.share * 100.0) == name);
         ns(point.and_then(|p| p.metrics.get("ns_p99")))
     };
     let cost = |name: &str| ns(ramp.at_knee().and_then(|p| p.metrics.get(name)));
-    let mut cells = vec![ramp.target.clone()];
+    let mut cells = vec![Cell::target(&ramp.target)];
     cells.extend(SHARES.iter().map(|name| of(name)));
     cells.extend([cost("server_cpu_ns_per_op"), cost("generator_cpu_ns_per_op")]);
     cells
 }
 
-fn ns(value: Option<&Value>) -> String {
-    value.map_or_else(|| "–".into(), show::time)
+fn ns(value: Option<&Value>) -> Cell {
+    Cell::value(value, show::time)
 }
 
 /// Title of the table of places.
 const PLACES: &str = "Place in a pair, apart from the operation (service time)";
 
-/// Column names of [`place_rows`].
-const PLACE_HEADER: [&str; 8] =
-    ["target", "operation", "p50 first", "second", "by itself", "p99 first", "second", "by itself"];
+/// Columns of [`place_lines`].
+fn place_columns() -> Vec<Column> {
+    let numbers = ["p50 first", "second", "by itself", "p99 first", "second", "by itself"];
+    let words = ["target", "operation"].map(Column::words).into_iter();
+    words.chain(numbers.map(Column::number)).collect()
+}
 
 /// The times of each operation at each place, of the targets that have controls.
-fn place_rows(ramps: &[&RampView]) -> Vec<Vec<String>> {
-    let mut rows = Vec::new();
+fn place_lines(ramps: &[&RampView]) -> Vec<Line> {
+    let mut lines = Vec::new();
     for (ramp, found) in ramps.iter().filter_map(|ramp| Some((ramp, ramp.place.as_ref()?))) {
         for operation in &found.operations {
-            let mut cells = vec![ramp.target.clone(), operation.clone()];
+            let mut cells = vec![Cell::target(&ramp.target), operation.as_str().into()];
             for percentile in ["p50", "p99"] {
                 for place in ["first", "second", "apart"] {
                     let key = format!("{operation}.{place}.ns_{percentile}");
                     cells.push(ns(found.metrics.get(&key)));
                 }
             }
-            rows.push(cells);
+            lines.push(Line::plain(cells));
         }
     }
-    rows
+    lines
 }
 
 /// All columns, then without those without which the rest still says something.
 fn stages(ramp: &RampView) -> Vec<Table> {
-    let mut header = stage_header(ramp);
-    header[0] = if header[0] == CLIENTS { "  clients" } else { "  asked/s" };
-    let line = |(mut cells, knee): (Vec<String>, bool)| {
-        cells[0].insert_str(0, "  ");
-        Line::Cells(cells, knee)
-    };
-    let lines = stage_rows(ramp).into_iter().map(line).collect();
-    let mut whole =
-        Table { right: (0..header.len()).collect(), header: named(header), gap: 2, lines };
+    let mut whole = Table::new(stage_columns(ramp), stage_lines(ramp));
     if !goes_down(ramp) {
         whole.remove(DOWN);
     }
     let mut forms = vec![whole];
     for leave_out in ["p50", "p99", "missed"] {
-        let mut narrower = Table { gap: 1, ..forms[forms.len() - 1].clone() };
+        let mut narrower = forms[forms.len() - 1].clone();
         narrower.remove(leave_out);
         forms.push(narrower);
     }
     forms
 }
 
-/// Column names of [`stage_rows`].
-fn stage_header(ramp: &RampView) -> Vec<&'static str> {
+/// Columns of [`stage_lines`].
+fn stage_columns(ramp: &RampView) -> Vec<Column> {
     let mut header = STAGE_HEADER.to_vec();
     if ramp.times == "service" {
         header[0] = CLIENTS;
@@ -219,7 +194,7 @@ fn stage_header(ramp: &RampView) -> Vec<&'static str> {
     if !has_pairs(ramp) {
         header.retain(|name| !PAIR_HEADER.contains(name));
     }
-    header
+    header.into_iter().map(Column::number).collect()
 }
 
 /// Whether there are columns for [`PAIR`].
@@ -229,9 +204,8 @@ fn has_pairs(ramp: &RampView) -> bool {
     PAIR.iter().all(there)
 }
 
-/// The cells of every stage of the way up in the order of [`stage_header`], and whether it is the
-/// knee.
-fn stage_rows(ramp: &RampView) -> Vec<(Vec<String>, bool)> {
+/// Every stage of the way up in the order of [`stage_columns`]; that at the knee is the answer.
+fn stage_lines(ramp: &RampView) -> Vec<Line> {
     let up = ramp.stages.iter().filter(|stage| stage.way == StageWay::Up);
     let knee = ramp.metrics.get("knee_per_s").and_then(|knee| {
         let far = |stage: &&RampStage| {
@@ -241,25 +215,31 @@ fn stage_rows(ramp: &RampView) -> Vec<(Vec<String>, bool)> {
         up.clone().min_by(|a, b| far(a).total_cmp(&far(b)))
     });
     let is_knee = |stage: &RampStage| knee.is_some_and(|knee| knee.number == stage.number);
-    up.map(|stage| (stage_cells(ramp, stage), is_knee(stage))).collect()
+    up.map(|stage| Line { cells: stage_cells(ramp, stage), is_strong: is_knee(stage) }).collect()
 }
 
-fn stage_cells(ramp: &RampView, stage: &RampStage) -> Vec<String> {
-    let rate = |name: &str| {
-        stage.metrics.get(name).map_or_else(|| "–".into(), |v: &Value| grouped(v.center))
-    };
+fn stage_cells(ramp: &RampView, stage: &RampStage) -> Vec<Cell> {
+    let rate = |name: &str| Cell::value(stage.metrics.get(name), |value| grouped(value.center));
     let time = |operation: &str, percentile: &str| ns(stage.time(operation, percentile).as_ref());
     let counts = stage.operations.get(ALL).map(|all| all.counts.clone()).unwrap_or_default();
     let all = counts.total() + stage.unsent;
-    let share = |n: u64| if n == 0 { "0".into() } else { show::percent(n as f64 / all as f64) };
-    let cpus = |name: &str| {
-        stage.metrics.get(name).map_or_else(|| "–".into(), |v| format!("{:.2}", v.center))
+    let share = |n: u64| {
+        let share = n as f64 / all.max(1) as f64;
+        Cell::number(if n == 0 { "0".into() } else { show::percent(share) }, share)
     };
-    let mark = if stage.held < stage.blocks { "!" } else { "" };
-    let asked =
-        if ramp.times == "service" { commas(stage.clients.into()) } else { rate("asked_per_s") };
-    let mut cells =
-        vec![format!("{mark}{asked}"), rate("rate_per_s"), time(ALL, "p50"), time(ALL, "p99")];
+    let cpus = |name: &str| {
+        stage.metrics.get(name).map_or_else(|| NONE.into(), |v| format!("{:.2}", v.center))
+    };
+    let clients = stage.clients;
+    let mut asked = if ramp.times == "service" {
+        Cell::number(commas(clients.into()), f64::from(clients))
+    } else {
+        rate("asked_per_s")
+    };
+    if stage.held < stage.blocks {
+        asked.text.insert(0, '!');
+    }
+    let mut cells = vec![asked, rate("rate_per_s"), time(ALL, "p50"), time(ALL, "p99")];
     if has_pairs(ramp) {
         cells.extend(PAIR.map(|operation| time(operation, "p99")));
     }
@@ -267,7 +247,7 @@ fn stage_cells(ramp: &RampView, stage: &RampStage) -> Vec<String> {
         ns(on_the_way_down(ramp, stage).and_then(|down| down.time(ALL, "p99")).as_ref()),
         share(counts.error + stage.unsent),
         share(counts.miss),
-        format!("{}+{}", cpus("server_cpus"), cpus("generator_cpus")),
+        format!("{}+{}", cpus("server_cpus"), cpus("generator_cpus")).into(),
     ]);
     cells
 }

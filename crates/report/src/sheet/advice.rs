@@ -1,0 +1,88 @@
+//! What to pick by these measurements, and why.
+
+use stats::Verdict;
+
+use crate::section::{Block, Part, Section};
+use crate::show;
+use crate::table::{Cell, Column, Line, NONE, Table, Tone};
+use crate::view::{AdviceView, Advised, Agreement, RankedView, RankingView, View};
+
+/// The recommendation table, its reasons, and the order of all targets.
+pub(crate) fn section(view: &View) -> Section {
+    let Advised { advice, advice_basis, .. } = &view.advised;
+    let mut blocks = Vec::new();
+    if !advice.is_empty() {
+        let columns = ["shop", "size (requests)", "delivered", "source", "here", "agreement"];
+        let lines = advice.iter().map(line).collect();
+        blocks.push(Block::table(Table::new(columns.map(Column::words).into(), lines)));
+        let said = reasons(advice).into_iter().map(|(places, why)| format!("{places}: {why}"));
+        let orders = orders(view);
+        let orders = orders.into_iter().map(|(sizes, order)| format!("order, {sizes}: {order}"));
+        blocks.extend(said.chain(advice_basis.clone()).chain(orders).map(Block::item));
+        blocks.push(Block::Part { part: Part::Weights });
+    }
+    Section { id: "advice", title: "Advice", blocks }
+}
+
+fn line(advice: &AdviceView) -> Line {
+    let tone = match advice.agreement {
+        Agreement::Same => Tone::Good,
+        Agreement::Different => Tone::Bad,
+        Agreement::Undecided => Tone::Doubt,
+    };
+    let here = advice.recommended.as_deref();
+    Line::plain([
+        advice.shop.as_str().into(),
+        Cell::number(format!("{} ({})", advice.size, advice.clients), advice.clients.into()),
+        Cell::target(&advice.factory),
+        Cell::target(&advice.source_recommends),
+        here.map_or_else(|| NONE.into(), Cell::target),
+        Cell::from(advice.agreement.to_string()).toned(tone),
+    ])
+}
+
+/// Each reason once, with all rows that it stands for.
+fn reasons(advice: &[AdviceView]) -> Vec<(String, String)> {
+    let mut reasons: Vec<(String, String)> = Vec::new();
+    for row in advice {
+        let place = format!("{}, {}", row.shop, row.size);
+        match reasons.iter_mut().find(|(_, why)| *why == row.why) {
+            Some((places, _)) => *places += &format!("; {place}"),
+            None => reasons.push((place, row.why.clone())),
+        }
+    }
+    if let ([(places, _)], 2..) = (reasons.as_mut_slice(), advice.len()) {
+        *places = "every shop".into();
+    }
+    reasons
+}
+
+/// What a place in an order says against the first but that it is slower, which an order says by
+/// itself.
+fn level(ranked: &RankedView) -> Option<Verdict> {
+    ranked.verdict.filter(|verdict| *verdict != Verdict::Slower)
+}
+
+/// Sizes of shop, each with all targets by their scores and their ratios to the highest, and how
+/// far that is an order.
+fn orders(view: &View) -> Vec<(String, String)> {
+    let order = |ranking: &RankingView| {
+        let place = |ranked: &RankedView| {
+            let ratio = ranked.ratio.as_ref().map_or(String::new(), |v| {
+                let doubt = level(ranked).filter(|_| ranking.doubt.is_none());
+                let doubt = doubt.map_or(String::new(), |verdict| format!(" ({verdict})"));
+                format!(" {}{doubt}", show::ratio_value(v))
+            });
+            format!("{}{ratio}", ranked.target)
+        };
+        let said = match &ranking.doubt {
+            Some(doubt) => format!("not decided ({doubt}): "),
+            None if ranking.targets.iter().any(|r| level(r).is_some()) => "no clear best: ".into(),
+            None => String::new(),
+        };
+        let targets: Vec<String> = ranking.targets.iter().map(place).collect();
+        let size = format!("{} ({})", ranking.sizes.join(", "), ranking.clients);
+        (size, said + &targets.join(", "))
+    };
+    view.advised.rankings.iter().map(order).collect()
+}

@@ -1,0 +1,70 @@
+//! The stores, and what disturbed them.
+
+use crate::calibration;
+use crate::section::{Block, Section};
+use crate::table::{Cell, Column, Line, NONE, Table, Tone};
+use crate::view::{NoiseView, TargetView, View};
+
+/// Targets that were not measured, and why.
+pub(crate) fn not_run(view: &View) -> Section {
+    let targets = view.setup.targets.iter();
+    let told = targets.filter_map(|t| Some(format!("{}: {}", t.name, t.not_run.as_ref()?)));
+    Section { id: "not-run", title: "Not run", blocks: told.map(Block::item).collect() }
+}
+
+/// What the targets were, where, and with which settings.
+pub(crate) fn section(view: &View) -> Section {
+    let columns = ["target", "product", "place", "state", "settings given"].map(Column::words);
+    let lines: Vec<Line> = view.setup.targets.iter().map(line).collect();
+    let table = Block::table(Table::new(columns.into(), lines));
+    let is_there = !view.setup.targets.is_empty();
+    Section {
+        id: "stores",
+        title: "Stores",
+        blocks: is_there.then_some(table).into_iter().collect(),
+    }
+}
+
+fn line(target: &TargetView) -> Line {
+    let state = match (&target.not_run, &target.control_of) {
+        (Some(_), _) => Cell::from("not run").toned(Tone::Doubt),
+        (None, Some(same)) => format!("control: {same} once more").into(),
+        (None, None) => Cell::from("measured").toned(Tone::Good),
+    };
+    Line::plain([
+        Cell::target(&target.name),
+        target.product.as_deref().unwrap_or(NONE).into(),
+        target.place.as_str().into(),
+        state,
+        settings(target).into(),
+    ])
+}
+
+/// The settings that it was given: `appendonly no, save empty`.
+fn settings(target: &TargetView) -> String {
+    let setting = |(name, value): (&String, &String)| match value.as_str() {
+        "" => format!("{name} empty"),
+        value => format!("{name} {value}"),
+    };
+    target.settings.iter().map(setting).collect::<Vec<_>>().join(", ")
+}
+
+/// What else kept the machine busy while it measured, and what it can measure.
+pub(crate) fn disturbances(view: &View) -> Section {
+    let words = ["disturbance", "median trial", "worst trial"].map(Column::words);
+    let cells = |n: &NoiseView| [&n.name, &n.median, &n.worst].map(|s| Cell::from(s.as_str()));
+    let noise = &view.setup.noise;
+    let short =
+        Table::new(words.clone().into(), noise.iter().map(cells).map(Line::plain).collect());
+    let meant = |n: &NoiseView| cells(n).into_iter().chain([n.meaning.as_str().into()]);
+    let whole = Table::new(
+        words.into_iter().chain([Column::words("meaning")]).collect(),
+        noise.iter().map(meant).map(Line::plain).collect(),
+    );
+    let table = (!noise.is_empty()).then(|| Block::forms(vec![whole, short]));
+    let calibrated = view.setup.calibration.as_ref();
+    let calibrated =
+        calibrated.map(|known| Block::note(format!("calibrated: {}", calibration::meaning(known))));
+    let blocks = table.into_iter().chain(calibrated).collect();
+    Section { id: "disturbances", title: "Disturbances", blocks }
+}
