@@ -11,6 +11,9 @@ use std::fmt;
 const NUMBER_MAX: f64 = 4.6e18;
 /// Most that all whole numbers of a file may be together.
 const SUM_MAX: u128 = i64::MAX as u128;
+/// Numbers that are counted on from, and the largest of them.
+const ORDINALS: [&str; 2] = ["block", "number"];
+const ORDINAL_MAX: u128 = 1 << 30;
 /// Numbers of all 64 bits: they are compared, and never added up.
 const ANY: [&str; 2] = ["seed", "limit_ns"];
 
@@ -43,6 +46,10 @@ impl Checked<'_> {
         let Self { key, sum } = self;
         if ANY.contains(&key) {
             return Ok(());
+        }
+        if ORDINALS.contains(&key) && number > ORDINAL_MAX {
+            let expected = format!("expected at most {ORDINAL_MAX}");
+            return Err(E::custom(format!("`{key}` is `{number}` ({expected})")));
         }
         *sum += number;
         if *sum > SUM_MAX {
@@ -112,5 +119,19 @@ impl<'de> Visitor<'de> for Checked<'_> {
             map.next_value_seed(Checked { key: &key, sum: &mut *self.sum })?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_counted_on_from_has_room() {
+        let check = |text: &str| check([text.as_bytes()].into_iter());
+        assert_eq!(check(r#"{"block": 1073741824, "ok": 4294967295}"#), Ok(()));
+        let (line, problem) = check(r#"{"block": 4294967295}"#).unwrap_err();
+        assert_eq!(line, 1);
+        assert!(problem.starts_with("`block` is `4294967295` (expected at most 1073741824)"));
     }
 }
