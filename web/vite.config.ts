@@ -14,5 +14,6 @@ export default defineConfig(({ mode }) => ({
   test: {
     environment: "jsdom",
     include: ["tests/**/*.test.ts"],
+    setupFiles: ["tests/setup.ts"],
   },
 }));

@@ -1,7 +1,7 @@
 /** What every section needs besides its own part of the view. */
 
 import { h } from "./dom";
-import { type Group, groups } from "./standing";
+import { type Group, groups } from "./groups";
 import * as theme from "./theme";
 import type { View } from "./view";
 

@@ -71,6 +71,19 @@ export function tableHead(columns: readonly string[]): HTMLTableSectionElement {
   return h("thead", {}, h("tr", {}, columns.map((name) => h("th", { scope: "col" }, name))));
 }
 
+/** The heading of a column, with what stands smaller below its name. */
+export interface Heading {
+  title: string;
+  about: HTMLElement | null;
+  is_number: boolean;
+}
+
+/** A table of bodies; with the class `cards` its rows become cards on narrow screens. */
+export function cardTable(heads: readonly Heading[], bodies: HTMLTableSectionElement[], kind: string): HTMLTableElement {
+  const head = ({ title, about, is_number }: Heading): HTMLElement => h("th", { scope: "col", class: is_number ? "number" : undefined }, title, about);
+  return h("table", { class: kind }, h("thead", {}, h("tr", {}, heads.map(head))), bodies);
+}
+
 /** A column of a table: its name, and what a row has in it. */
 export type Column<T> = readonly [name: string, cell: (row: T) => Child | Child[]];
 

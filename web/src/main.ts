@@ -1,47 +1,17 @@
-/** The report's page: its sections in the order in which they are read. */
+/** The report's page: the answer, the sections of the sheet, and how it was measured. */
 
 import "./style.css";
 import "./tables.css";
 import "./charts.css";
 import "./print.css";
-import { type Context, contextOf, paint } from "./context";
+import { contextOf, paint } from "./context";
 import { h } from "./dom";
-import { advice } from "./sections/advice";
-import { charts } from "./sections/charts";
-import { claims } from "./sections/claims";
-import { conditions } from "./sections/conditions";
-import { effort } from "./sections/effort";
-import { facts } from "./sections/facts";
-import { failures } from "./sections/failures";
 import { bar, head } from "./sections/head";
 import { method } from "./sections/method";
-import { noise } from "./sections/noise";
-import { notes } from "./sections/notes";
-import { ramps } from "./sections/ramps";
-import { results } from "./sections/results";
-import { search } from "./sections/search";
-import { targets } from "./sections/targets";
+import { sheet } from "./sections/sheet";
 import * as theme from "./theme";
 import { parseView, ViewError } from "./parse";
 import type { View } from "./view";
-
-const SECTIONS: ((context: Context) => HTMLElement | null)[] = [
-  head,
-  advice,
-  ramps,
-  search,
-  results,
-  effort,
-  facts,
-  claims,
-  charts,
-  targets,
-  failures,
-  noise,
-  conditions,
-  notes,
-  method,
-];
 
 function contents(sections: readonly HTMLElement[]): HTMLElement {
   const links = sections.flatMap((part) => {
@@ -54,9 +24,8 @@ function contents(sections: readonly HTMLElement[]): HTMLElement {
 /** Builds the whole page of a view. */
 export function page(view: View): HTMLElement[] {
   const context = contextOf(view);
-  const sections = SECTIONS.map((build) => build(context)).filter((part) => part !== null);
-  const [first, ...rest] = sections as [HTMLElement, ...HTMLElement[]];
-  return [bar(), h("main", {}, first, contents(rest), rest)];
+  const rest = [...sheet(context), method(context)];
+  return [bar(), h("main", {}, head(context), contents(rest), rest)];
 }
 
 function line(text: string): HTMLElement[] {

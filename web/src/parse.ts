@@ -16,6 +16,7 @@ const VIEW_SHAPE: Record<string, Shape> = {
   scale: "string",
   profiles: "array",
   answer: "object",
+  sheet: "array",
   validity: "string",
   reasons: "array",
   unsteady: "array",

@@ -6,7 +6,7 @@
  */
 
 import { geometricMean } from "./interval";
-import { inverse } from "./standing";
+import { inverse } from "./groups";
 import type { TargetRates, Value, View } from "./view";
 
 /** How much each operation counts: numbers of 0 and more. */

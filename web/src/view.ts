@@ -5,6 +5,8 @@
  * Times are nanoseconds, rates operations per second, unless a name says otherwise.
  */
 
+import type { Section } from "./blocks";
+
 /** Version of the data that this page reads: `VIEW_FORMAT` of the crate. */
 export const VIEW_FORMAT = 1;
 
@@ -444,6 +446,8 @@ export interface View {
   scale: string;
   profiles: string[];
   answer: Answer;
+  /** What is shown below the answer. */
+  sheet: Section[];
   validity: Validity;
   reasons: string[];
   /** What was not steady, in a few words each. */

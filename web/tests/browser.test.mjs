@@ -8,6 +8,7 @@ import { join, resolve } from "node:path";
 import { after, before, describe, it } from "node:test";
 import { pathToFileURL } from "node:url";
 import { chromium } from "playwright-core";
+import { sheetOf } from "./sheets.mjs";
 import * as variants from "./variants.mjs";
 
 const TEMPLATE = join(import.meta.dirname, "../dist/page.html");
@@ -30,7 +31,8 @@ after(async () => {
 
 /** A page with a view written into it as the crate `report` does it. */
 function written(name, view) {
-  const escaped = JSON.stringify(view).replace(
+  const whole = view.targets === undefined ? view : { ...view, sheet: sheetOf(view) };
+  const escaped = JSON.stringify(whole).replace(
     /[<>&\u2028\u2029]/g,
     (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`,
   );
@@ -268,7 +270,7 @@ describe("controls", () => {
   it("fit the tables of results of all usual runs into a wide page", async () => {
     for (const name of ["sessions", "alone", "killed", "manyProfiles", "caches", "oneBlock"]) {
       await open(written(name, variants[name]()), async (page) => {
-        const wide = await page.locator(".scroll > .results").evaluateAll((all) => all.map((t) => t.scrollWidth - t.parentElement.clientWidth));
+        const wide = await page.locator(".scroll > .numbers").evaluateAll((all) => all.map((t) => t.scrollWidth - t.parentElement.clientWidth));
         assert.ok(wide.length > 0 && wide.every((pixels) => pixels <= 0), `${name}: ${wide}`);
       });
     }
@@ -283,7 +285,7 @@ describe("controls", () => {
       const height = () => page.evaluate(() => document.documentElement.scrollHeight);
       const folded = await height();
       await folds.first().locator("summary").click();
-      assert.equal(await page.locator(".results").first().isVisible(), true);
+      assert.equal(await page.locator(".numbers").first().isVisible(), true);
       await page.evaluate(() => dispatchEvent(new Event("beforeprint")));
       assert.equal(await closed(), 0);
       assert.ok((await height()) > folded * 1.5, `${folded} of ${await height()}`);
@@ -356,7 +358,7 @@ describe("events", () => {
 
   it("stand apart from the table of numbers", async () => {
     await open(written("killed", variants.killed()), async (page) => {
-      const [numbers, events] = await page.locator("#facts table").evaluateAll((tables) => tables.map((t) => t.getBoundingClientRect().toJSON()));
+      const [numbers, events] = await page.locator("#facts table, #facts h3").evaluateAll((parts) => parts.map((t) => t.getBoundingClientRect().toJSON()));
       assert.ok(events.top - numbers.bottom > 20, `${events.top - numbers.bottom} pixels`);
     });
   });

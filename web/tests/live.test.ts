@@ -175,7 +175,7 @@ describe("words", () => {
     const ended = stored({ state: state({ ended: { status: "complete", because: "enough", report: true } }) });
     expect(head(ended, "connected", null, 30).querySelector(".chip-good")).toBeNull();
     const page = (data: string): string => `<!doctype html><script type="application/json" id="cachedyno-view">${data}</script>`;
-    const view = viewOf(page(JSON.stringify(variants.notSteady())));
+    const view = viewOf(page(JSON.stringify({ ...variants.notSteady(), sheet: [] })));
     const told = head(ended, "closed", { url: "blob:x", view }, 30);
     expect(told.querySelector(".validity-warn .chip")?.textContent).toBe("!NOT-STEADY");
     expect(told.textContent).toContain("two halves differ by 5 %");

@@ -1,6 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { parseView, ViewError } from "../src/parse";
+import { sheetOf } from "./sheets.mjs";
 import * as variants from "./variants.mjs";
+
+const whole = (raw: variants.Raw) => ({ ...raw, sheet: sheetOf(raw) });
 
 describe("the data of a page", () => {
   it("is null in a template", () => {
@@ -10,12 +13,12 @@ describe("the data of a page", () => {
   it("keeps every digit of a 64-bit seed, also behind text that looks like one", () => {
     const raw = variants.sessions();
     raw.title = 'the "seed": 42 of doubt';
-    const text = JSON.stringify(raw).replace(/"seed":\d+/, '"seed":18446744073709551615');
+    const text = JSON.stringify(whole(raw)).replace(/"seed":\d+/, '"seed":18446744073709551615');
     expect(parseView(text)?.seed).toBe("18446744073709551615");
   });
 
   it("reads what Rust escapes", () => {
-    const text = JSON.stringify(variants.hostile()).replace(/[<>&\u2028\u2029]/g, (c) => {
+    const text = JSON.stringify(whole(variants.hostile())).replace(/[<>&\u2028\u2029]/g, (c) => {
       return `\\u${c.charCodeAt(0).toString(16).padStart(4, "0")}`;
     });
     expect(text).not.toContain("<");
@@ -24,7 +27,7 @@ describe("the data of a page", () => {
 
   it("is refused with the reason when it does not fit", () => {
     const without = (change: (raw: Record<string, unknown>) => void): string => {
-      const raw = variants.sessions() as unknown as Record<string, unknown>;
+      const raw = whole(variants.sessions()) as unknown as Record<string, unknown>;
       change(raw);
       return JSON.stringify(raw);
     };

@@ -1,7 +1,7 @@
 import type { View } from "../src/view";
 
-/** The view as its text has it: the seed is still a number. */
-export type Raw = Omit<View, "seed"> & { seed: number };
+/** The view as its text has it: the seed is still a number, and its sheet is not there yet. */
+export type Raw = Omit<View, "seed" | "sheet"> & { seed: number };
 
 export const HOSTILE: string;
 export function sessions(): Raw;

@@ -1,13 +1,18 @@
 import { describe, expect, it } from "vitest";
 import { contextOf } from "../src/context";
-import { advice } from "../src/sections/advice";
+import { sheet } from "../src/sections/sheet";
 import { ownWeights } from "../src/sections/weights";
 import { parseView } from "../src/parse";
 import type { View } from "../src/view";
+import { sheetOf } from "./sheets.mjs";
 import * as variants from "./variants.mjs";
 
+function viewOf(raw: variants.Raw): View {
+  return parseView(JSON.stringify({ ...raw, sheet: sheetOf(raw) })) as View;
+}
+
 function build(raw: variants.Raw): HTMLElement {
-  return ownWeights(contextOf(parseView(JSON.stringify(raw)) as View)) as HTMLElement;
+  return ownWeights(contextOf(viewOf(raw))) as HTMLElement;
 }
 
 function texts(root: HTMLElement, query: string): string[] {
@@ -152,8 +157,8 @@ describe("your own weights", () => {
   });
 
   it("stand under the advice, and not where a view has no rates", () => {
-    const view = parseView(JSON.stringify(variants.sessions())) as View;
-    expect(advice(contextOf(view))?.querySelector("#weights")).not.toBeNull();
+    const view = viewOf(variants.sessions());
+    expect(sheet(contextOf(view)).find((one) => one.id === "advice")?.querySelector("#weights")).not.toBeNull();
     for (const ranking of view.rankings) delete ranking.rates;
     expect(ownWeights(contextOf(view))).toBeNull();
   });

@@ -3,7 +3,7 @@
 import type { Context } from "../context";
 import { h } from "../dom";
 import * as format from "../format";
-import type { Group, OperationGroup } from "../standing";
+import type { Group, OperationGroup } from "../groups";
 import { validityMark } from "../validity";
 import type { Chart } from "./base";
 

@@ -4,7 +4,7 @@ import type { CustomSeriesOption, SeriesOption } from "echarts";
 import { type Context, paint, targetName } from "../context";
 import { cards, h } from "../dom";
 import * as format from "../format";
-import { loadKey } from "../standing";
+import { loadKey } from "../groups";
 import type { GrowthPoint, GrowthView } from "../view";
 import { timeAxis } from "./axes";
 import { axis, axisTip, type Drawing, entries, items, type LegendEntry, line, mount, type RenderItem, tip, zoom } from "./base";

@@ -3,7 +3,7 @@
 import type { LineSeriesOption, SeriesOption } from "echarts";
 import type { Context } from "../context";
 import * as format from "../format";
-import type { OperationGroup } from "../standing";
+import type { OperationGroup } from "../groups";
 import type { Row } from "../view";
 import { secondsAxis, valueAxis } from "./axes";
 import { axis, axisTip, type Drawing, endMarked, entries, items, line, type LegendEntry, mount, tip, zoom } from "./base";

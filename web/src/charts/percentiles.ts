@@ -3,7 +3,7 @@
 import type { LineSeriesOption } from "echarts";
 import type { Context } from "../context";
 import * as format from "../format";
-import type { OperationGroup } from "../standing";
+import type { OperationGroup } from "../groups";
 import * as theme from "../theme";
 import type { CurvePoint, Row } from "../view";
 import { timeAxis } from "./axes";

@@ -3,7 +3,7 @@
 import type { CustomSeriesOption } from "echarts";
 import type { Context } from "../context";
 import * as format from "../format";
-import type { Group } from "../standing";
+import type { Group } from "../groups";
 import * as theme from "../theme";
 import type { Row } from "../view";
 import { valueAxis } from "./axes";

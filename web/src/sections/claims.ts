@@ -1,7 +1,7 @@
 /** Statements of others, judged by these measurements. */
 
 import type { Context } from "../context";
-import { cards, chip, type Column, fold, h, none, prose, section, sub } from "../dom";
+import { cards, chip, type Column, fold, h, none, prose, sub } from "../dom";
 import * as format from "../format";
 import type { ClaimView } from "../view";
 
@@ -25,18 +25,15 @@ const COLUMNS: readonly Column<ClaimView>[] = [
   ["Explanation", ({ note }) => prose(note)],
 ];
 
-/** The table of claims; null for a study without any. */
-export function claims(context: Context): HTMLElement | null {
+/** How many were judged how, and the table of all. */
+export function claims(context: Context): HTMLElement[] {
   const all = context.view.claims;
-  if (all.length === 0) return null;
   const tally = ["confirmed", "refuted", "undecided", "not run"]
     .map((word): [string, number] => [word, all.filter((c) => c.verdict === word).length])
     .filter(([, n]) => n > 0)
     .map(([word, n]) => `${n} ${word}`);
-  return section(
-    "claims",
-    "Claims",
+  return [
     h("p", { class: "hint" }, `Of ${format.plural(all.length, "statement")}: ${format.list(tally)}.`),
     fold(`Table of ${format.plural(all.length, "statement")}`, cards(COLUMNS, [all], "claims")),
-  );
+  ];
 }

@@ -1,7 +1,7 @@
 /** The facts of machine and servers under which it was measured, by group. */
 
 import type { Context } from "../context";
-import { chip, h, prose, section, sub } from "../dom";
+import { chip, h, prose, sub } from "../dom";
 import * as format from "../format";
 import type { Condition } from "../view";
 
@@ -31,17 +31,14 @@ function group(name: string, facts: Condition[]): HTMLElement {
   );
 }
 
-/** All conditions, groups in their order, those with warnings open; null when none were recorded. */
-export function conditions(context: Context): HTMLElement | null {
+/** All conditions, groups in their order, those with warnings open. */
+export function conditions(context: Context): HTMLElement[] {
   const all = context.view.conditions.facts;
-  if (all.length === 0) return null;
   const names = [...new Set(all.map((c) => c.group))];
   const warnings = all.filter((c) => c.warning !== null).length;
-  const said = warnings === 0 ? "none of them disturbs" : `${format.count(warnings)} of them can disturb`;
-  return section(
-    "conditions",
-    "Conditions",
-    h("p", { class: "hint" }, `${format.plural(all.length, "fact")} were recorded; ${said} a measurement.`),
-    names.map((name) => group(name, all.filter((c) => c.group === name))),
-  );
+  const said = warnings === 0 ? "" : ` ${format.plural(warnings, "of them has a warning", "of them have warnings")}.`;
+  return [
+    h("p", { class: "hint" }, `${format.plural(all.length, "fact")} about machine and servers when the run began.${said}`),
+    ...names.map((name) => group(name, all.filter((c) => c.group === name))),
+  ];
 }

@@ -1,7 +1,7 @@
 /** Footnotes: warnings that travel with the rows that they doubt. */
 
 import type { Context } from "../context";
-import { fold, h, prose, section } from "../dom";
+import { fold, h, prose } from "../dom";
 import * as format from "../format";
 import type { View } from "../view";
 
@@ -15,14 +15,13 @@ export function noteMarks(view: View, notes: readonly number[]): HTMLElement | n
   return h("sup", { class: "notes" }, marks);
 }
 
-/** The notes themselves; null when there are none. */
-export function notes(context: Context): HTMLElement | null {
+/** The notes themselves. */
+export function notes(context: Context): (HTMLElement | null)[] {
   const { footnotes } = context.view;
-  if (footnotes.length === 0) return null;
   const pointed = new Set(context.view.cells.flatMap((row) => row.footnotes));
   const general = footnotes.some((_, i) => !pointed.has(i));
   const items = footnotes.map((text, i) => h("li", { id: `note-${i + 1}`, tabindex: -1 }, prose(text)));
   const hint = general ? h("p", { class: "hint" }, "Notes that no table points to concern the whole run.") : null;
   const list = h("ol", { class: "footnotes" }, items);
-  return section("notes", "Notes", hint, fold(format.plural(items.length, "note"), list));
+  return [hint, fold(format.plural(items.length, "note"), list)];
 }

@@ -21,6 +21,9 @@ pub(crate) fn section(view: &View) -> Section {
         blocks.push(Block::table(Table::new(columns.into(), lines)));
     }
     let events = happened(view).into_iter();
+    if events.len() > 0 && !blocks.is_empty() {
+        blocks.push(Block::title("Events".into()));
+    }
     blocks.extend(events.map(|(trial, events)| Block::item(format!("{trial}: {events}"))));
     Section { id: "facts", title: "Numbers about stores, and events", blocks }
 }

@@ -27,10 +27,10 @@ pub(crate) use stores::not_run;
 
 /// All sections that have something to show, in the order in which they are read.
 pub(crate) fn sections(view: &View) -> Vec<Section> {
-    let is_measured = !view.cells.is_empty() || !view.searches.is_empty();
+    let is_measured = !(view.cells.is_empty() && view.searches.is_empty() && view.ramps.is_empty());
     let mut all = vec![
         stores::not_run(view),
-        Section::part("chart", "", (Part::Answer, is_measured)),
+        Section::part("chart", "At a glance", (Part::Answer, is_measured)),
         ramps::section(view),
         probes::section(view),
         results::section(view),
@@ -42,7 +42,7 @@ pub(crate) fn sections(view: &View) -> Vec<Section> {
         effort::section(view),
         growth::section(view),
         happened::section(view),
-        Section::part("charts", "Charts", (Part::Charts, is_measured)),
+        Section::part("charts", "More charts", (Part::Charts, is_measured)),
         stores::section(view),
         stores::disturbances(view),
         Section::part(

@@ -3,8 +3,8 @@
 
 use crate::section::{Block, Section};
 use crate::show::{self, commas, grouped};
-use crate::table::{Cell, Column, Line, NONE, Table};
-use crate::view::{ALL, RampStage, RampView, SAME_RATE, StageWay, Value, View};
+use crate::table::{Cell, Column, Line, NONE, Table, Tone};
+use crate::view::{ALL, RampOutcome, RampStage, RampView, SAME_RATE, StageWay, Value, View};
 
 /// Columns of [`share_cells`] behind the shares.
 const COSTS: [&str; 2] = ["CPU/op server", "generator"];
@@ -76,9 +76,53 @@ pub(crate) fn shares(view: &View) -> Vec<Block> {
     blocks
 }
 
+/// The highest rate of each target, and how that is known, a table for each profile.
+fn sustained(view: &View) -> Vec<Block> {
+    let table = |ramps: &Vec<&RampView>| {
+        let limit_ns = ramps.iter().find_map(|ramp| ramp.limit_ns);
+        let within =
+            limit_ns.map_or_else(String::new, |ns| format!("p99 < {}", show::ns(ns as f64)));
+        let numbers = ["sustains".into(), "reached".into(), within, "server CPUs".into()];
+        let numbers = numbers.map(Column::number);
+        let [target, outcome] = ["target", "outcome"].map(Column::words);
+        let columns = [target].into_iter().chain(numbers).chain([outcome]).collect();
+        let lines = ramps.iter().map(|ramp| sustained_line(ramp)).collect();
+        let title = format!("Highest rates{}", of_profile(view, ramps[0]));
+        [Block::title(title), Block::table(Table::new(columns, lines))]
+    };
+    by_profile(view).iter().flat_map(table).collect()
+}
+
+fn sustained_line(ramp: &RampView) -> Line {
+    let is_bound = matches!(ramp.outcome, RampOutcome::NeverMissed | RampOutcome::Generator);
+    let knee = ramp.metrics.get("knee_per_s").map(|knee| match knee.lo {
+        Some(lo) if is_bound => Value::at_least(lo),
+        _ => *knee,
+    });
+    let per_s = |value: &Value| match (value.at_least, show::bounds(value)) {
+        (true, _) => format!("≥ {}", grouped(value.center)),
+        (false, Some((lo, hi))) => {
+            format!("{} [{}, {}]", grouped(value.center), grouped(lo), grouped(hi))
+        }
+        (false, None) => grouped(value.center),
+    };
+    let metric = |name: &str| ramp.metrics.get(name);
+    let limited = ramp.limit_ns.map(|_| Cell::value(metric("within_limit_per_s"), per_s));
+    let tone = if ramp.outcome == RampOutcome::Found { Tone::Good } else { Tone::Doubt };
+    Line::plain([
+        Cell::target(&ramp.target),
+        Cell::value(knee.as_ref(), per_s),
+        Cell::value(metric("reached_per_s"), per_s),
+        limited.unwrap_or_default(),
+        Cell::value(metric("server_cpus"), |value| format!("{:.2}", value.center)),
+        Cell::from(ramp.outcome.to_string()).toned(tone),
+    ])
+}
+
 /// The whole section.
 pub(crate) fn section(view: &View) -> Section {
-    let mut blocks = shares(view);
+    let mut blocks = sustained(view);
+    blocks.extend(shares(view));
     for ramps in by_profile(view) {
         let lines = place_lines(&ramps);
         if !lines.is_empty() {

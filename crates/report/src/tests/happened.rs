@@ -12,7 +12,7 @@ use crate::view::{Validity, View};
 
 /// A kill after a second of 100 intervals of 10 ms, in which nothing is done for half a second and
 /// then as much as before; changed by `with` trial by trial.
-fn killed(with: impl Fn(&mut Trial)) -> Recorded {
+pub(super) fn killed(with: impl Fn(&mut Trial)) -> Recorded {
     let mut recorded = kv_run();
     for cell in &mut recorded.header.plan.cells {
         let Workload::Kv(kv) = &mut cell.workload else { unreachable!("a key-value run") };

@@ -26,5 +26,6 @@ mod rows;
 mod schedules;
 mod search;
 mod search_told;
+mod sheets;
 mod validity;
 mod width;

@@ -7,7 +7,7 @@ use crate::recorded::Recorded;
 use crate::view::View;
 use crate::{compare, csv, html, json, judge, markdown, text};
 
-fn recorded() -> Recorded {
+pub(super) fn recorded() -> Recorded {
     let mut recorded = run(&["files", "redis", "mysql"], 5, usual);
     let plan = &mut recorded.header.plan;
     plan.advice = Some(advice());

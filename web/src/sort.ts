@@ -1,0 +1,46 @@
+/** Tables that their columns sort, each group of lines by itself. */
+
+import { h } from "./dom";
+
+type Order = "ascending" | "descending";
+
+function key(row: HTMLTableRowElement, at: number): number | string {
+  const cell = row.cells[at];
+  const sort = cell?.dataset["sort"];
+  return sort === undefined ? (cell?.textContent ?? "") : Number(sort);
+}
+
+/** Numbers first; what is no number stands below them in either order. */
+function compare(a: number | string, b: number | string, order: Order): number {
+  const turn = order === "ascending" ? 1 : -1;
+  if (typeof a === "number" && typeof b === "number") return turn * (a - b);
+  if (typeof a !== typeof b) return typeof a === "number" ? -1 : 1;
+  return turn * String(a).localeCompare(String(b), "en", { numeric: true });
+}
+
+function sort(table: HTMLTableElement, at: number, order: Order): void {
+  for (const body of table.tBodies) {
+    const [name, lines] = [".of-group", "tr:not(.of-group)"].map((query) => [...body.querySelectorAll<HTMLTableRowElement>(query)]) as [HTMLTableRowElement[], HTMLTableRowElement[]];
+    const sorted = lines.map((row) => ({ row, of: key(row, at) })).sort((a, b) => compare(a.of, b.of, order));
+    body.append(...name, ...sorted.map(({ row }) => row));
+  }
+}
+
+/** The same table with a button in each heading; numbers begin with the largest. */
+export function sortable(table: HTMLTableElement): HTMLTableElement {
+  const heads = [...(table.tHead?.rows[0]?.cells ?? [])];
+  for (const [at, head] of heads.entries()) {
+    const button = h("button", { type: "button", class: "sort" });
+    button.append(...head.childNodes);
+    head.append(button);
+    button.addEventListener("click", () => {
+      const first: Order = head.classList.contains("number") ? "descending" : "ascending";
+      const other: Order = first === "ascending" ? "descending" : "ascending";
+      const order = head.getAttribute("aria-sort") === first ? other : first;
+      for (const each of heads) each.removeAttribute("aria-sort");
+      head.setAttribute("aria-sort", order);
+      sort(table, at, order);
+    });
+  }
+  return table;
+}
