@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 use lab::Setup;
-use model::TargetChoice;
+use model::{Plan, Requirement, TargetChoice};
 use rig::{Guard, Pinning};
 use std::path::PathBuf;
 
@@ -19,6 +19,8 @@ pub(crate) enum Format {
     Json,
     /// Tables for a document
     Markdown,
+    /// Test cases for continuous integration: validity, requirements, limits and claims
+    Junit,
 }
 
 /// What is printed of a run.
@@ -145,6 +147,10 @@ pub(crate) struct Run {
     /// Time after which an unanswered operation counts as failed, such as 500ms
     #[arg(long, value_name = "TIME", conflicts_with = "resume")]
     pub(crate) timeout: Option<String>,
+    /// What every result must meet, such as p99<2ms, max<50ms, mean<300us, error<0.1% or rate>20k;
+    /// else the exit code is 5
+    #[arg(long = "require", value_name = "LIMIT", conflicts_with = "resume")]
+    pub(crate) requirements: Vec<String>,
     #[command(flatten)]
     pub(crate) resume: Resume,
     #[command(flatten)]
@@ -283,13 +289,37 @@ pub(crate) struct Export {
     pub(crate) records: Records,
 }
 
+/// How a comparison is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CompareFormat {
+    /// Tables for the terminal
+    Text,
+    /// A test case for each line, for continuous integration
+    Junit,
+}
+
+/// What fails a comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FailOn {
+    /// The second run is slower, sustains less or costs more in something
+    Slower,
+    /// That, or it cannot be told of something
+    Undecided,
+}
+
 /// Arguments of `compare`.
 #[derive(Debug, Args)]
 pub(crate) struct Compare {
-    /// The run to compare
-    pub(crate) run: String,
-    /// The run to compare it with
-    pub(crate) with: String,
+    /// The run that the other is compared with
+    pub(crate) base: String,
+    /// The run to compare with it
+    pub(crate) head: String,
+    /// How the comparison is printed
+    #[arg(long, value_enum, default_value = "text")]
+    pub(crate) format: CompareFormat,
+    /// End with exit code 5 where the second run is slower, or also where that cannot be told
+    #[arg(long, value_name = "WHAT", value_enum)]
+    pub(crate) fail_on: Option<FailOn>,
     #[command(flatten)]
     pub(crate) records: Records,
 }
@@ -301,6 +331,22 @@ pub(crate) fn sets(pairs: &[String]) -> Result<Vec<(String, String)>, CliError> 
         None => Err(CliError::usage(format!("--set `{pair}` is not of the form KEY=VALUE"))),
     };
     pairs.iter().map(split).collect()
+}
+
+/// Requires something of every result of a plan.
+pub(crate) fn require(plan: &mut Plan, texts: &[String]) -> Result<(), CliError> {
+    let read = |text: &String| {
+        text.parse::<Requirement>().map_err(|e| CliError::usage(format!("--require: {e}")))
+    };
+    plan.requirements = texts.iter().map(read).collect::<Result<_, _>>()?;
+    match plan.cells.iter().find(|cell| cell.load.is_probing()) {
+        Some(cell) if !texts.is_empty() => Err(CliError::usage(format!(
+            "--require: `{}` is {}, which looks for a limit (expected a load that a store should \
+             sustain; for a highest rate within limits: cachedyno find-max)",
+            cell.id, cell.load
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// Time-outs are kept in whole milliseconds.

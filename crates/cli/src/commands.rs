@@ -86,6 +86,7 @@ fn print(view: &View, shape: Shape) -> Result<(), CliError> {
     match shape.format {
         Format::Text => output::print_painted(|colour| text(view, columns(), colour) + "\n"),
         Format::Json => output::print_json(&(::report::json::render(view) + "\n")),
+        Format::Junit => output::print(&::report::junit::render(view)),
         Format::Markdown => output::print(&(::report::markdown::render(view) + "\n")),
     }
 }

@@ -1,7 +1,7 @@
 //! Errors of the command line and the exit code of each.
 //!
 //! 0 done, and VALID or UNREPLICATED; 1 unexpected failure; 2 usage or study error; 3 a named
-//! target cannot be used; 4 the run is INVALID or NOT-STEADY; 130 interrupted.
+//! target cannot be used; 4 the run is INVALID or NOT-STEADY; 5 what the user required is not met; 130 interrupted.
 
 use archive::ArchiveError;
 use model::{Failure, StudyError};
@@ -17,6 +17,8 @@ pub(crate) const USAGE: u8 = 2;
 pub(crate) const TARGET: u8 = 3;
 /// The result is INVALID or NOT-STEADY.
 pub(crate) const NOT_VALID: u8 = 4;
+/// A requirement of the user's is not met.
+pub(crate) const UNMET: u8 = 5;
 /// The user interrupted it.
 pub(crate) const INTERRUPTED: u8 = 130;
 

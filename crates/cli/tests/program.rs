@@ -26,6 +26,7 @@ mod program {
     mod foreign;
     mod foreign_records;
     mod full_disk;
+    mod gate;
     mod harm;
     mod interrupt;
     mod latency_log;

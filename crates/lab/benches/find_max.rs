@@ -303,6 +303,7 @@ fn plan(seed: u64, search: Search, kv: Kv) -> Plan {
         }],
         claims: Vec::new(),
         advice: None,
+        requirements: Vec::new(),
         limit_ns: None,
     }
 }

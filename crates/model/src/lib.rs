@@ -32,6 +32,7 @@ pub mod program;
 mod ranges;
 pub mod read_back;
 pub mod record;
+mod require;
 pub mod saturation;
 pub mod search;
 pub mod shell;
@@ -55,6 +56,7 @@ pub use product::ConnectionLimit;
 pub use program::{Kin, Program};
 pub use read_back::{Held, ReadBack};
 pub use record::{Condition, Conditions, Header, Listed, Seal, SealStatus, TargetState};
+pub use require::{Requirement, RequirementError};
 pub use saturation::{
     COUNTERS, Counter, NetworkUse, ProcessUse, SAMPLE_NS, Sample, StoreCounters, ThreadCpu,
 };

@@ -12,6 +12,7 @@ use crate::app_cache::{AppCache, Backend, CM_PREFIX, DataFiles};
 use crate::load::Load;
 use crate::memory::MemoryPlan;
 use crate::program::Program;
+use crate::require::Requirement;
 use crate::study::{Advice, Claim};
 use crate::trial::Trial;
 
@@ -445,6 +446,9 @@ pub struct Plan {
     pub claims: Vec<Claim>,
     /// The recommendation table.
     pub advice: Option<Advice>,
+    /// What every result is required to meet.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub requirements: Vec<Requirement>,
     /// What the 99th percentile of a ramp's stage may be at most, nanoseconds, where the highest
     /// rate within a limit is told; `None` for no limit.
     pub limit_ns: Option<u64>,

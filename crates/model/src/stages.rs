@@ -133,7 +133,7 @@ fn stage<'a>(part: &'a str, unit: &Unit) -> Result<Stage, (&'a str, &'a str, Str
         return Err((length, "", "is no length (expected more than 0, as in 30s)".into()));
     }
     let (from, to) = numbers.split_once('-').unwrap_or((numbers, numbers));
-    let number = |text: &str| text.parse().ok().filter(|number| number <= most);
+    let number = |text: &str| stats::parse_count(text).ok().filter(|number| number <= most);
     let Some((from, to)) = number(from).zip(number(to)) else {
         let problem = format!(
             "is no {noun} (expected {expected} from 0 to {most}, or two such numbers, as in \

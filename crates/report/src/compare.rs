@@ -19,7 +19,10 @@ use crate::show;
 use crate::text::table::{Paint, paragraph};
 use crate::text::{facts, painted};
 use crate::view::View;
+use common::{Common, Judge};
 use conditions::differences;
+use stats::Verdict;
+use std::fmt;
 
 /// Two views as text for a terminal of `columns` columns, with or without colours: what differs in
 /// the conditions, then rows of results, ramps and searches that both have, each with the ratio by
@@ -32,16 +35,15 @@ pub fn render(a: &View, b: &View, columns: usize, colour: bool) -> String {
         let lines: String = differences.iter().map(|d| paragraph("  ! ", 4, d, columns)).collect();
         parts.push(paint.title("The runs differ in more than time:", columns) + &lines);
     }
-    let kinds = [rows::common(a, b), ramps::common(a, b), searches::common(a, b)];
-    let zone = a.asked.equivalence_zone.max(b.asked.equivalence_zone);
+    let (kinds, judge) = common(a, b);
     let has_common = kinds.iter().any(|common| !common.groups.is_empty());
     let shown = kinds.iter().filter(|common| !common.groups.is_empty());
-    parts.extend(shown.map(|common| common.render(zone, columns, paint)));
+    parts.extend(shown.map(|common| common.render(judge, columns, paint)));
     let mut last = if has_common {
         let words = format!(
-            "B by A: above 1, B is the better. Within {} of 1 counts as equal. Each line is judged \
-             by itself: of 20 without any difference, one may look like one.",
-            show::percent(zone)
+            "B/A is a ratio of values, and the verdict is about B: within {} of 1 they are equal. \
+             Differences are corrected for the number of comparisons.",
+            show::percent(judge.zone)
         );
         paragraph("", 0, &words, columns)
     } else {
@@ -50,6 +52,56 @@ pub fn render(a: &View, b: &View, columns: usize, colour: bool) -> String {
     last.extend(kinds.iter().map(|common| common.left_out(columns)));
     parts.push(last);
     parts.join("\n")
+}
+
+/// What both runs have, and by what it is judged.
+fn common(a: &View, b: &View) -> ([Common; 3], Judge) {
+    let kinds = [rows::common(a, b), ramps::common(a, b), searches::common(a, b)];
+    let comparisons = kinds.iter().flat_map(Common::compared).count();
+    let zone = a.asked.equivalence_zone.max(b.asked.equivalence_zone);
+    (kinds, Judge { zone, widening: stats::widening(comparisons) })
+}
+
+/// How a second run does against a first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Against {
+    /// Where the second is slower, or sustains less, or costs more.
+    pub slower: Vec<Quotient>,
+    /// Where that cannot be told.
+    pub undecided: Vec<Quotient>,
+    /// Where it is not.
+    pub others: Vec<Quotient>,
+}
+
+/// A line of a comparison.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Quotient {
+    /// What both runs measured: `steady, 8 clients, read redis`.
+    pub what: String,
+    /// The second run's value by the first's, with its interval: `0.91× [0.88, 0.94]`.
+    pub ratio: String,
+}
+
+impl fmt::Display for Quotient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.what, self.ratio)
+    }
+}
+
+/// How `b` does against `a`, in all that both measured.
+pub fn against(a: &View, b: &View) -> Against {
+    let (kinds, judge) = common(a, b);
+    let mut found = Against::default();
+    for (group, line) in kinds.iter().flat_map(Common::compared) {
+        let place = match line.verdict(judge) {
+            Verdict::Slower => &mut found.slower,
+            Verdict::Undecided => &mut found.undecided,
+            Verdict::Faster | Verdict::Equal => &mut found.others,
+        };
+        let what = format!("{}, {}", group.title, line.names.join(" "));
+        place.push(Quotient { what, ratio: line.ratio_words() });
+    }
+    found
 }
 
 fn heading(name: &str, view: &View, columns: usize, paint: Paint) -> String {

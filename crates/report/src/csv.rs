@@ -134,6 +134,7 @@ fn empty_row() -> Row {
         metrics: BTreeMap::new(),
         counts: Counts::default(),
         footnotes: Vec::new(),
+        required: Vec::new(),
         charts: None,
     }
 }

@@ -144,6 +144,11 @@ impl Merged {
         Some((Value::new(ns as f64, Some(lo as f64), Some(hi as f64)), None))
     }
 
+    /// One percentile, by its quantile; `None` without operations.
+    pub(crate) fn at(&self, q: f64) -> Option<Value> {
+        self.quantile(q, self.pooled().as_ref()).map(|(value, _)| value)
+    }
+
     /// The mean of the operations that were answered, with its interval, which lies within what was
     /// observed; `None` without any.
     pub(crate) fn mean(&self, seed: u64) -> Option<Value> {

@@ -87,6 +87,7 @@ fn plan(targets: &[&str], cells: impl Fn(&str) -> Vec<Cell>) -> Plan {
         cells: targets.iter().flat_map(|t| cells(t)).collect(),
         claims: Vec::new(),
         advice: None,
+        requirements: Vec::new(),
         limit_ns: None,
     }
 }

@@ -12,6 +12,7 @@ use crate::limits::{ANSWERED_MIN, FREE_SHARE_MIN};
 use crate::metrics::{Whole, over_points};
 use crate::notes::Notes;
 use crate::recorded::Recorded;
+use crate::requirements;
 use crate::series::{InBlock, MeasuredPoint, Operation};
 use crate::show;
 use crate::view::{BlockPoint, CurvePoint, Row, RowCharts, Value};
@@ -92,6 +93,13 @@ fn row(
     footnotes.extend(told_of_parts_and_whole(phase, operation, &counts, notes));
     footnotes.sort_unstable();
     footnotes.dedup();
+    let required = if operation.whole {
+        let merged = if phase.cell.load.is_planned() { &response } else { &service };
+        let unsent = points.iter().map(|p| p.point.unsent).sum();
+        requirements::of_row(plan, merged, (&counts, unsent), &metrics, seed)
+    } else {
+        Vec::new()
+    };
     Row {
         target: phase.cell.target.clone(),
         product: phase.trials.iter().find_map(|(t, _)| t.version.clone()),
@@ -103,6 +111,7 @@ fn row(
         metrics,
         counts,
         footnotes,
+        required,
         charts: Some(charts(operation, times, &lock_wait.all, plan.timeout_ns)),
     }
 }

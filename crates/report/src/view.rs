@@ -25,7 +25,7 @@ pub use ramps::{
     PlaceView, RampBlock, RampCharts, RampOperation, RampPoint, RampStage, RampView, Saturation,
     SaturationSeries, StageInTime,
 };
-pub use rows::{BlockPoint, CurvePoint, Row, RowCharts};
+pub use rows::{BlockPoint, CurvePoint, Required, Row, RowCharts};
 pub use searches::{BeyondView, ProbeView, SearchBlock, SearchView};
 pub use stats::Time;
 pub use value::Value;

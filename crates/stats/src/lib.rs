@@ -42,8 +42,9 @@ pub use histogram::Histogram;
 pub use interval::{Estimate, Interval, IntervalError, Warning, geometric_mean_interval};
 pub use random::{GOLDEN, SplitMix64, scatter};
 pub use steady::{Steady, is_steady};
+pub use student::widening;
 pub use times::{Time, Times};
 pub use units::{
     Unit, UnitError, append_number, format_bytes, format_ns, format_percent, format_rate,
-    format_ratio, format_value_with_interval, parse_bytes, parse_duration_ns,
+    format_ratio, format_value_with_interval, parse_bytes, parse_count, parse_duration_ns,
 };

@@ -61,6 +61,14 @@ pub(crate) fn upper_tail(t: f64, freedom: f64) -> f64 {
     student(freedom).sf(t)
 }
 
+/// How many times as wide an interval of 95 % on a normal deviate must be so that all of
+/// `comparisons` such intervals hold together with 95 % (Bonferroni).
+pub fn widening(comparisons: usize) -> f64 {
+    let normal = Normal::standard();
+    let z = |tails: f64| normal.inverse_cdf(1.0 - 0.025 / tails);
+    z(comparisons.max(1) as f64) / z(1.0)
+}
+
 /// Probability that a normal deviate lies below `-z`.
 pub(crate) fn normal_tail(z: f64) -> f64 {
     Normal::standard().cdf(-z)
@@ -115,6 +123,13 @@ mod tests {
         assert!((m.mean - 3.0).abs() < 1e-12);
         assert!((m.error - (14.0f64 / 3.0 / 4.0).sqrt()).abs() < 1e-12);
         assert!((m.freedom() - 3.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn more_comparisons_widen_an_interval() {
+        assert!((widening(1) - 1.0).abs() < 1e-12 && (widening(0) - 1.0).abs() < 1e-12);
+        // z of 1 - 0.025 / 10 is 2.807.
+        assert!((widening(10) - 2.807_03 / 1.959_96).abs() < 1e-4, "{}", widening(10));
     }
 
     #[test]

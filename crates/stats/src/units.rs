@@ -210,6 +210,12 @@ pub enum UnitError {
          kB, MB, GB or TB (1000): for example 1500, 1KiB or 2MB"
     )]
     Bytes(String),
+    /// Not a count.
+    #[error(
+        "`{0}` is not a count, expected a whole number, or a number with k, M or G: for example \
+         50000, 20k or 1.5M"
+    )]
+    Count(String),
     /// More than 64 bits hold.
     #[error("`{text}` is too large, expected at most {limit}")]
     TooLarge {
@@ -269,6 +275,26 @@ pub fn parse_bytes(text: &str) -> Result<u64, UnitError> {
     number
         .times(unit_bytes)
         .ok_or_else(|| UnitError::TooLarge { text: text.to_owned(), limit: Limit::Bytes })
+}
+
+/// Reads a count such as `50000`, `20k` or `1.5M`: of requests, keys, or operations per second.
+///
+/// `k`, `M` and `G` are powers of 1000. A count is whole: `1.5` and `0.0001k` are errors.
+pub fn parse_count(text: &str) -> Result<u64, UnitError> {
+    let wrong = || UnitError::Count(text.to_owned());
+    let (number, unit, after) = split_part(text.trim()).ok_or_else(wrong)?;
+    let one: u64 = match unit {
+        "" => 1,
+        "k" | "K" => 1_000,
+        "M" => 1_000_000,
+        "G" => 1_000_000_000,
+        _ => return Err(wrong()),
+    };
+    let decimals = one.ilog10() as usize;
+    if !after.is_empty() || number.fraction.trim_end_matches('0').len() > decimals {
+        return Err(wrong());
+    }
+    number.times(one).ok_or_else(wrong)
 }
 
 /// Nanoseconds of a unit of time.

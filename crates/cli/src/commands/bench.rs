@@ -2,19 +2,23 @@
 
 use clap::{Args, value_parser};
 use model::program::BY_URL;
-use model::{Arrivals, Load, Schedule, Stage, parse_stages};
+use model::{Arrivals, Load, Schedule, Stage, Stop, parse_stages};
 use std::process::ExitCode;
 
 pub(super) mod flags;
 pub(super) mod targets;
 
 use self::flags::{KvFlags, Times, arrivals};
-use crate::args::duration_ns;
+use crate::args::{duration_ns, require};
 use crate::exit::CliError;
 use crate::kin::{private_servers, titles};
 
 /// Name under which runs of this command are recorded.
 const STUDY: &str = "bench";
+
+/// Most requests of a block, and most per second.
+const REQUESTS_MAX: u64 = 1 << 40;
+const RATE_MAX: u64 = 100_000_000;
 
 const AFTER_HELP: &str = "Examples:\n  \
     cachedyno bench redis\n  \
@@ -47,9 +51,8 @@ pub(crate) struct Bench {
     #[arg(long, value_name = "TIME:CLIENTS[-CLIENTS],...")]
     #[arg(conflicts_with_all = ["clients", "duration", "rate", "stages"])]
     client_stages: Option<String>,
-    /// Requests per second, sent when they are due, whether or not others were answered
-    #[arg(long, value_name = "PER SECOND")]
-    #[arg(value_parser = value_parser!(u64).range(1..=100_000_000), group = "open")]
+    /// Requests per second, such as 20k, sent when they are due, whether or not others were answered
+    #[arg(long, value_name = "PER SECOND", group = "open", value_parser = rate)]
     rate: Option<u64>,
     /// The same at a rate that changes, in place of --rate and --duration: stages of a length and a
     /// rate, or two between which it changes evenly, such as 10s:1000,30s:1000-50000
@@ -67,9 +70,32 @@ pub(crate) struct Bench {
     /// Unrecorded load before it
     #[arg(long, value_name = "TIME", default_value = "500ms")]
     warmup: String,
+    /// Requests of a block in place of --duration, such as 100k; the same number for each client,
+    /// rounded up
+    #[arg(long, short = 'n', value_name = "N", conflicts_with_all = ["duration", "open", "client_stages"])]
+    #[arg(value_parser = count)]
+    requests: Option<u64>,
+    /// What every result must meet, such as p99<2ms, max<50ms, mean<300us, error<0.1% or rate>20k;
+    /// else the exit code is 5
+    #[arg(long = "require", value_name = "LIMIT")]
+    requirements: Vec<String>,
     /// Blocks: each measures every target once; the interval is over them
     #[arg(long, default_value_t = 5, value_parser = value_parser!(u32).range(1..=1000))]
     blocks: u32,
+}
+
+/// A number of requests.
+fn count(text: &str) -> Result<u64, String> {
+    let count = stats::parse_count(text).map_err(|e| e.to_string())?;
+    let in_range = (1..=REQUESTS_MAX).contains(&count).then_some(count);
+    in_range.ok_or_else(|| format!("expected 1 to {REQUESTS_MAX}"))
+}
+
+/// Requests per second.
+fn rate(text: &str) -> Result<u64, String> {
+    let rate = stats::parse_count(text).map_err(|e| e.to_string())?;
+    let in_range = (1..=RATE_MAX).contains(&rate).then_some(rate);
+    in_range.ok_or_else(|| format!("expected 1 to {RATE_MAX} per second"))
 }
 
 pub(crate) fn run(arguments: &Bench) -> Result<ExitCode, CliError> {
@@ -77,7 +103,8 @@ pub(crate) fn run(arguments: &Bench) -> Result<ExitCode, CliError> {
     let choices = flags.choices(&arguments.targets)?;
     let load = load(arguments)?;
     let workload = flags.workload(times(arguments)?)?;
-    let plan = flags.plan(STUDY, &choices, (&workload, &load), arguments.blocks)?;
+    let mut plan = flags.plan(STUDY, &choices, (&workload, &load), arguments.blocks)?;
+    require(&mut plan, &arguments.requirements)?;
     flags.carry_out(plan, &choices)
 }
 
@@ -110,16 +137,19 @@ fn stages(arguments: &Bench) -> Result<Option<(Arrivals, Vec<Stage>)>, CliError>
 
 fn times(arguments: &Bench) -> Result<Times, CliError> {
     let time = |flag, text: &str| duration_ns(flag, Some(text)).map(Option::unwrap_or_default);
-    let measured_ns = match stages(arguments)? {
-        Some((_, stages)) => Stage::length_of(&stages),
-        None => time("--duration", &arguments.duration)?,
+    let stop = match (stages(arguments)?, arguments.requests) {
+        (Some((_, stages)), _) => Stop::AfterNs(Stage::length_of(&stages)),
+        (None, Some(requests)) => {
+            Stop::Count(requests.div_ceil(u64::from(arguments.flags.clients)))
+        }
+        (None, None) => Stop::AfterNs(time("--duration", &arguments.duration)?),
     };
-    if measured_ns == 0 {
+    if stop == Stop::AfterNs(0) {
         return Err(CliError::usage("--duration `0` measures nothing (expected more, as in 2s)"));
     }
     Ok(Times {
         warmup_ns: time("--warmup", &arguments.warmup)?,
-        measured_ns,
+        stop,
         think_ns: duration_ns("--think", arguments.think.as_deref())?.unwrap_or(0),
     })
 }

@@ -2,25 +2,57 @@
 
 use std::process::ExitCode;
 
+use ::report::compare::{Against, against};
 use ::report::view::{Validity, View};
 
-use crate::args::Compare;
-use crate::exit::CliError;
+use crate::args::{Compare, CompareFormat, FailOn};
+use crate::exit::{CliError, DONE, NOT_VALID, UNMET};
 use crate::{foreign, output};
 
 pub(crate) fn run(arguments: &Compare) -> Result<ExitCode, CliError> {
     let records = &arguments.records.out;
-    let a = super::find(records, &arguments.run)?;
-    let b = super::find(records, &arguments.with)?;
+    let a = super::find(records, &arguments.base)?;
+    let b = super::find(records, &arguments.head)?;
     let bytes = foreign::size(&a, 1);
     let a = foreign::within(&a, bytes, || super::view_of(&a))?;
     replicated(&a)?;
     foreign::within(&b, bytes + foreign::size(&b, 1), || {
         let b = super::view_of(&b)?;
         replicated(&b)?;
-        output::print_painted(|colour| ::report::compare::render(&a, &b, super::columns(), colour))
-    })?;
-    Ok(ExitCode::SUCCESS)
+        match arguments.format {
+            CompareFormat::Text => output::print_painted(|colour| {
+                ::report::compare::render(&a, &b, super::columns(), colour)
+            })?,
+            CompareFormat::Junit => {
+                output::print(&::report::junit::of_comparison(&a, &b, &against(&a, &b)))?;
+            }
+        }
+        Ok(ExitCode::from(arguments.fail_on.map_or(DONE, |what| gate(what, &a, &b))))
+    })
+}
+
+/// Whether the second run passes, for what is automated: said in a line each, and by exit code. Of
+/// runs that may not be used nothing is known.
+fn gate(what: FailOn, a: &View, b: &View) -> u8 {
+    for view in [a, b] {
+        if matches!(view.validity, Validity::Invalid | Validity::NotSteady) {
+            let word = view.validity.heading();
+            output::say(&format!("--fail-on: run `{}` is {word}, so nothing is decided", view.run));
+            return NOT_VALID;
+        }
+    }
+    let Against { slower, undecided, others } = against(a, b);
+    let compared = slower.len() + undecided.len() + others.len();
+    slower.iter().for_each(|sentence| output::say(&format!("slower: {sentence}")));
+    if what == FailOn::Undecided {
+        undecided.iter().for_each(|sentence| output::say(&format!("undecided: {sentence}")));
+    }
+    let counts =
+        format!("{compared} compared, {} slower, {} undecided", slower.len(), undecided.len());
+    let fails =
+        compared == 0 || !slower.is_empty() || (what == FailOn::Undecided && !undecided.is_empty());
+    output::say(&format!("--fail-on: {}: {counts}", if fails { "failed" } else { "passed" }));
+    if fails { UNMET } else { DONE }
 }
 
 /// Refuses a run of fewer blocks than tell anything apart; a search of one block has its rounds.

@@ -3,7 +3,7 @@
 use clap::{Args, value_parser};
 
 use model::search::PROBE_NS_MIN;
-use model::{Load, Schedule, Search, Slo};
+use model::{Load, Schedule, Search, Slo, Stop};
 use std::process::ExitCode;
 
 use super::bench::flags::{KvFlags, Times, arrivals, read};
@@ -65,7 +65,7 @@ pub(crate) fn run(arguments: &FindMax) -> Result<ExitCode, CliError> {
     flags.under_way(clients)?;
     let warmup_ns = duration_ns("--warmup", Some(&arguments.warmup))?.unwrap_or(0);
     sense::search(&search, warmup_ns, (*blocks, targets.len())).map_err(CliError::usage)?;
-    let times = Times { warmup_ns, measured_ns: search.probe_ns, think_ns: 0 };
+    let times = Times { warmup_ns, stop: Stop::AfterNs(search.probe_ns), think_ns: 0 };
     let workload = flags.workload(times)?;
     let load = Load::planned(arrivals(arguments.even), Schedule::Search(search.clone()), clients)
         .pipelined(pipeline);

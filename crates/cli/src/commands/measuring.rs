@@ -21,7 +21,7 @@ use std::time::Duration;
 
 use super::{calibrate, doctor};
 use crate::args::{Format, Printing};
-use crate::exit::{CliError, DONE, INTERRUPTED, NOT_VALID, TARGET};
+use crate::exit::{CliError, DONE, INTERRUPTED, NOT_VALID, TARGET, UNMET};
 use crate::output;
 use crate::progress::{Collector, Display};
 use crate::random::random;
@@ -126,7 +126,7 @@ pub(super) fn carry_out(
              {why}"
         )));
     }
-    Ok(ExitCode::from(code(interrupted, is_unusable, view.validity)))
+    Ok(ExitCode::from(code(interrupted, is_unusable, &view)))
 }
 
 /// Removes what trials left on the disk, and says so where that takes long.
@@ -213,11 +213,13 @@ fn leave_page(view: &View, record: &Path) -> Option<PathBuf> {
     }
 }
 
-fn code(interrupted: bool, unusable: bool, validity: Validity) -> u8 {
-    match (interrupted, unusable, validity) {
+fn code(interrupted: bool, unusable: bool, view: &View) -> u8 {
+    let misses = || view.cells.iter().flat_map(|row| &row.required).any(|one| !one.is_met);
+    match (interrupted, unusable, view.validity) {
         (true, ..) => INTERRUPTED,
         (_, true, _) => TARGET,
-        (_, _, Validity::Valid | Validity::Unreplicated) => DONE,
-        _ => NOT_VALID,
+        (_, _, Validity::Invalid | Validity::NotSteady) => NOT_VALID,
+        _ if misses() => UNMET,
+        _ => DONE,
     }
 }

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 use super::measuring::{carry_out, given_as, header, owned, resuming};
 use crate::alone::alone;
-use crate::args::{Fill, Run, duration_ns, sets, timeout_ms};
+use crate::args::{Fill, Run, duration_ns, require, sets, timeout_ms};
 use crate::exit::CliError;
 use crate::ownerless;
 use crate::random::random;
@@ -52,7 +52,8 @@ fn begin(arguments: &Run, targets: &[TargetChoice], setup: &Setup) -> Result<Beg
         study.takes_files()?;
     }
     let choices = choices(arguments, targets)?;
-    let plan = study.plan(&choices)?;
+    let mut plan = study.plan(&choices)?;
+    require(&mut plan, &arguments.requirements)?;
     sense::threads_of(&plan, &choices.sets, setup.pinning.generator.len())
         .map_err(CliError::usage)?;
     trust::check_settings(&plan)?;

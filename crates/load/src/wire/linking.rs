@@ -305,6 +305,8 @@ impl<P: Parser + Default> Worker<'_, P> {
         if self.is_measured(times.intended_ns, times.done_ns) {
             let operation = drawn.operation as usize;
             self.recorder.unanswered(operation, times, failed, self.clock.measured_from_ns);
+        } else {
+            self.requests.ended_in_warmup += 1;
         }
     }
 

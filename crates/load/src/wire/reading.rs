@@ -166,6 +166,7 @@ impl<P: Parser + Default> Worker<'_, P> {
             self.recorder.answered(operation, times, judged, counted);
             self.last_done_ns = times.done_ns;
         } else {
+            self.requests.ended_in_warmup += u64::from(requests);
             self.recorder.answered_of_warmup(operation, times.done_ns, judged, counted);
         }
     }

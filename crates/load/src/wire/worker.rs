@@ -76,6 +76,8 @@ pub(super) struct Requests {
     pub(super) inserted: Option<Inserted>,
     /// Requests drawn by this thread.
     pub(super) drawn: u64,
+    /// Of these, those that ended in the warm-up.
+    pub(super) ended_in_warmup: u64,
     pub(super) under_way: u64,
     /// True when nothing follows from a reply but its counting: no write, no key to be known.
     pub(super) plain: bool,
@@ -100,6 +102,7 @@ impl Requests {
             streams: work.streams(offer.number),
             inserted: Inserted::new(work, thread),
             drawn: 0,
+            ended_in_warmup: 0,
             under_way: 0,
             plain: work.is_plain(),
             pacer,
@@ -237,7 +240,7 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
             return true;
         }
         match self.shared.offer.until {
-            Until::Requests(all) => self.number() >= all,
+            Until::Requests(_) => self.is_beyond(self.number(), now),
             // What was due before the end is sent, however late.
             Until::AfterNs(_) => match self.requests.due_ns {
                 Some(due) => due >= self.clock.ends_ns || now >= self.gives_up_ns(),
@@ -272,6 +275,14 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
     /// Number of this thread's next request among those of all.
     fn number(&self) -> u64 {
         self.requests.drawn * u64::from(self.shared.offer.threads) + self.index as u64
+    }
+
+    /// Whether a request is beyond the planned number of them, of which those that ended in the
+    /// warm-up are none.
+    fn is_beyond(&self, n: u64, now: u64) -> bool {
+        let Until::Requests(all) = self.shared.offer.until else { return false };
+        let of_warmup = self.requests.ended_in_warmup * u64::from(self.shared.offer.threads);
+        now >= self.clock.measured_from_ns && n - of_warmup >= all
     }
 
     fn next_due(&mut self) {
@@ -323,8 +334,7 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
         for _ in own.in_flight..self.shared.offer.pipeline {
             let n = self.number();
             let intended_ns = self.due_by(now);
-            let is_over = matches!(self.shared.offer.until, Until::Requests(all) if n >= all);
-            if is_over || (self.requests.pacer.is_some() && intended_ns.is_none()) {
+            if self.is_beyond(n, now) || (self.requests.pacer.is_some() && intended_ns.is_none()) {
                 break;
             }
             let drawn = match &mut self.requests.inserted {

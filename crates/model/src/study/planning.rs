@@ -284,6 +284,7 @@ impl Study {
             targets,
             claims: study.claims.into_iter().map(Spanned::into_inner).collect(),
             advice: study.advice.map(Spanned::into_inner),
+            requirements: Vec::new(),
             limit_ns: defaults.limit_ns(),
             study: study.name,
             title: study.title,

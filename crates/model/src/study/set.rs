@@ -91,7 +91,9 @@ pub(super) fn list<T: FromStr + PartialOrd>(
 
 /// A number within a range.
 pub(super) fn within<T: FromStr + PartialOrd>(text: &str, range: &RangeInclusive<T>) -> Option<T> {
-    text.trim().parse().ok().filter(|number| range.contains(number))
+    let text = text.trim();
+    let plain = stats::parse_count(text).map_or_else(|_| text.to_string(), |n| n.to_string());
+    plain.parse().ok().filter(|number| range.contains(number))
 }
 
 pub(super) fn bad(key: &str, value: &str, expected: &str) -> StudyError {

@@ -1,6 +1,6 @@
 //! What two runs have in common, and how it is shown.
 
-use stats::Doubt;
+use stats::{Doubt, Verdict};
 use std::slice;
 
 use crate::show;
@@ -89,18 +89,26 @@ pub(super) const COST: Kind = Kind {
     words: ["cheaper", "dearer"],
 };
 
-impl Kind {
-    /// How many times as good the second is.
-    fn ratio(&self, one: &Value, two: &Value) -> Value {
-        if self.less_is_better { ratio(one, two) } else { ratio(two, one) }
-    }
+/// By what lines are judged.
+#[derive(Clone, Copy)]
+pub(super) struct Judge {
+    /// Ratios within this fraction of 1 are equal.
+    pub(super) zone: f64,
+    /// How many times as wide intervals are taken of what differs, for the number of comparisons.
+    pub(super) widening: f64,
 }
 
 impl Common {
+    /// All lines of which both runs have a value.
+    pub(super) fn compared(&self) -> impl Iterator<Item = (&Group, &Compared)> {
+        let lines = self.groups.iter().flat_map(|g| g.lines.iter().map(move |line| (g, line)));
+        lines.filter(|(_, line)| line.a.value.is_some() && line.b.value.is_some())
+    }
+
     /// All groups with whole intervals, or where one does not fit all with half-widths.
-    pub(super) fn render(&self, zone: f64, columns: usize, paint: Paint) -> String {
+    pub(super) fn render(&self, judge: Judge, columns: usize, paint: Paint) -> String {
         let forms =
-            |group: &Group| [false, true].map(|is_short| group.table(self.header, zone, is_short));
+            |group: &Group| [false, true].map(|is_short| group.table(self.header, judge, is_short));
         let all: Vec<(&Group, [Table; 2])> = self.groups.iter().map(|g| (g, forms(g))).collect();
         let way = |(_, [whole, short]): &(&Group, [Table; 2])| {
             Forms::of(whole, slice::from_ref(short)).fitting(columns).unwrap_or(usize::MAX)
@@ -126,16 +134,16 @@ impl Common {
 }
 
 impl Group {
-    fn table(&self, names: &[&'static str], zone: f64, short: bool) -> Table {
-        let header = [names, &["A", "B", "B by A", "verdict"]].concat();
-        let lines = self.lines.iter().map(|compared| compared.line(zone, short)).collect();
+    fn table(&self, names: &[&'static str], judge: Judge, short: bool) -> Table {
+        let header = [names, &["A", "B", "B/A", "verdict"]].concat();
+        let lines = self.lines.iter().map(|compared| compared.line(judge, short)).collect();
         Table::new(header.into_iter().map(Column::words).collect(), lines)
     }
 }
 
 impl Compared {
     /// Names, both values, ratio and verdict; emphasised where the runs differ.
-    fn line(&self, zone: f64, short: bool) -> Line {
+    fn line(&self, judge: Judge, short: bool) -> Line {
         let text = if short { self.kind.short } else { self.kind.whole };
         let shown = |measured: Measured| {
             let known = |value: Value| {
@@ -152,37 +160,49 @@ impl Compared {
             cells.extend(["–".into(), "undecided".into()]);
             return Line::plain(cells);
         };
-        let ratio = self.kind.ratio(&one, &two);
-        let by_wall = self.by_wall.map(|[one, two]| self.kind.ratio(&one, &two));
-        let verdict = self.verdict(&ratio, zone);
-        let holds = by_wall.is_none_or(|ratio| self.verdict(&ratio, zone) == verdict);
         let [better, worse] = self.kind.words;
-        let (word, differs) = match if holds { verdict } else { stats::Verdict::Undecided } {
-            stats::Verdict::Faster => (better, true),
-            stats::Verdict::Slower => (worse, true),
+        let (word, differs) = match self.verdict(judge) {
+            Verdict::Faster => (better, true),
+            Verdict::Slower => (worse, true),
             same => (same.name(), false),
         };
-        cells.extend([show::ratio_value(&ratio), word.into()]);
+        cells.extend([show::ratio_value(&ratio(&two, &one)), word.into()]);
         let cells = cells.into_iter().map(Cell::from).collect();
         Line { cells, is_strong: differs }
     }
 
-    /// The verdict of one ratio by itself.
-    fn verdict(&self, ratio: &Value, zone: f64) -> stats::Verdict {
+    /// B by A with its interval: `0.91× [0.88, 0.94]`.
+    pub(super) fn ratio_words(&self) -> String {
+        let values = self.a.value.zip(self.b.value);
+        values.map_or_else(String::new, |(a, b)| show::ratio_value(&ratio(&b, &a)))
+    }
+
+    /// B against A: faster where it is the better, by all that is compared.
+    pub(super) fn verdict(&self, judge: Judge) -> Verdict {
+        let Some(values) = self.a.value.zip(self.b.value) else { return Verdict::Undecided };
+        let verdict = self.of_values(values, judge);
+        let holds = |[a, b]: [Value; 2]| self.of_values((a, b), judge) == verdict;
+        if self.by_wall.is_none_or(holds) { verdict } else { Verdict::Undecided }
+    }
+
+    fn of_values(&self, (a, b): (Value, Value), judge: Judge) -> Verdict {
+        // How many times as good B is.
+        let ratio = if self.kind.less_is_better { ratio(&a, &b) } else { ratio(&b, &a) };
         let known = Doubt::about(self.repeated as usize).is_none();
         let bounds = ratio.interval().filter(|_| known);
         let Some((lo, hi)) = bounds.filter(|_| !self.a.at_least && !self.b.at_least) else {
-            return stats::Verdict::Undecided;
+            return Verdict::Undecided;
         };
-        let edge = 1.0 + zone;
-        if lo > edge {
-            stats::Verdict::Faster
-        } else if hi < 1.0 / edge {
-            stats::Verdict::Slower
+        let wider = |end: f64| ratio.center * (end / ratio.center).powf(judge.widening);
+        let edge = 1.0 + judge.zone;
+        if wider(lo) > edge {
+            Verdict::Faster
+        } else if wider(hi) < 1.0 / edge {
+            Verdict::Slower
         } else if lo >= 1.0 / edge && hi <= edge {
-            stats::Verdict::Equal
+            Verdict::Equal
         } else {
-            stats::Verdict::Undecided
+            Verdict::Undecided
         }
     }
 }
@@ -196,6 +216,9 @@ impl Measured {
 
 /// By how much a store's CPU time for the same work may differ on a machine that is as fast.
 const AS_FAST: f64 = 1.1;
+
+/// By how much more no machine differs from itself: then something else about the store changed.
+const NO_MACHINE: f64 = 2.5;
 
 /// That the machine was not as fast in both runs: the same store with the same settings needed more
 /// CPU time for the same operations near its limit, where it is as busy in both. Runs with other
@@ -219,7 +242,7 @@ pub(super) fn slower(
         (_, hi) if hi < 1.0 => ("A", 1.0 / by.center),
         _ => return None,
     };
-    (times >= AS_FAST).then(|| {
+    (AS_FAST..NO_MACHINE).contains(&times).then(|| {
         format!(
             "the same {target} needed {} the CPU time for each operation in {slower}: the machine \
              was slower there, if nothing else about it changed, and rates may differ by as much \

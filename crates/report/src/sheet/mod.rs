@@ -15,6 +15,7 @@ mod overview;
 mod probes;
 mod problems;
 mod ramps;
+mod requirements;
 mod results;
 mod stores;
 
@@ -23,6 +24,7 @@ use crate::view::View;
 
 pub(crate) use failures::few;
 pub(crate) use overview::section as overview;
+pub(crate) use requirements::section as requirements;
 pub(crate) use stores::not_run;
 
 /// All sections that have something to show, in the order in which they are read.
@@ -30,6 +32,7 @@ pub(crate) fn sections(view: &View) -> Vec<Section> {
     let is_measured = !(view.cells.is_empty() && view.searches.is_empty() && view.ramps.is_empty());
     let mut all = vec![
         stores::not_run(view),
+        requirements::section(view),
         Section::part("chart", "At a glance", (Part::Answer, is_measured)),
         ramps::section(view),
         probes::section(view),

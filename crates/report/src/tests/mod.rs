@@ -11,6 +11,7 @@ mod context;
 mod explained;
 mod failures;
 mod few;
+mod gate;
 mod growth;
 mod happened;
 mod hits;

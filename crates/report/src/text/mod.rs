@@ -13,7 +13,8 @@ use table::{Forms, Paint, marks, paragraph, section, width};
 /// colours. What colour says, words or marks say as well.
 pub fn summary(view: &View, columns: usize, colour: bool) -> String {
     let paint = Paint { on: colour };
-    let sections = [sheet::not_run(view), sheet::overview(view), sheet::few(view)];
+    let sections =
+        [sheet::not_run(view), sheet::requirements(view), sheet::overview(view), sheet::few(view)];
     let mut parts = vec![heading(view, columns, paint)];
     parts.extend(sections.iter().map(|section| shown(view, section, columns, paint)));
     parts.push(paragraph("", 0, &next(view), columns));

@@ -33,6 +33,19 @@ pub struct RowCharts {
     pub by_block: Vec<BlockPoint>,
 }
 
+/// A requirement of the user's, and whether a row meets it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Required {
+    /// As it is typed, times in nanoseconds: `p99<2000000ns`.
+    pub requirement: String,
+    /// In words: `p99 < 2 ms`.
+    pub words: String,
+    /// What was measured, nanoseconds, a share or operations per second; null where nothing was.
+    pub measured: Option<Value>,
+    /// True where it is met.
+    pub is_met: bool,
+}
+
 /// One row's result in one block.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct BlockPoint {
@@ -84,6 +97,9 @@ pub struct Row {
     pub counts: Counts,
     /// Indices into [`View::footnotes`](super::View::footnotes).
     pub footnotes: Vec<usize>,
+    /// What the user required of it; left out where nothing was, and of parts of an operation.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub required: Vec<Required>,
     /// Data for charts; left out of the summary.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub charts: Option<RowCharts>,

@@ -63,8 +63,11 @@ fn load(root: &Root, cpus: usize, facts: &mut Facts) {
     let Some(text) = root.text("proc/loadavg") else { return };
     let averages: Vec<&str> = text.split(' ').take(3).collect();
     let last_minute: f64 = averages.first().and_then(|a| a.parse().ok()).unwrap_or(0.0);
+    // The last minute may have been our own: somebody else must run now as well.
+    let running = text.split(' ').nth(3).and_then(|tasks| tasks.split('/').next()?.parse().ok());
+    let others = running.map_or(u64::MAX, |running: u64| running.saturating_sub(1));
     let warning = warn_if(
-        last_minute > 0.5 * cpus.max(1) as f64,
+        last_minute > 0.5 * cpus.max(1) as f64 && others > 0,
         "other work takes CPU time from generator and server; stop it or wait: `uptime`, `top`",
     );
     let value = format!("{} (1, 5 and 15 minutes)", averages.join(" "));

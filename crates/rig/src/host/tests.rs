@@ -72,7 +72,7 @@ fn a_good_host_gives_facts_without_warnings() {
 #[test]
 fn each_disturbance_is_warned_of() {
     for (path, text, name) in [
-        ("proc/loadavg", "3.00 1.00 1.00 1/1 1", "load average"),
+        ("proc/loadavg", "3.00 1.00 1.00 3/90 1", "load average"),
         ("proc/stat", "cpu  10 0 10 80 0 0 0 5 0 0", "steal"),
         ("proc/pressure/cpu", "", "pressure stall information"),
         ("sys/devices/system/clocksource/clocksource0/current_clocksource", "hpet", "clock source"),

@@ -118,6 +118,23 @@ fn durations_are_read() {
 }
 
 #[test]
+fn counts_are_read_with_their_thousands() {
+    for (text, count) in [
+        ("0", 0),
+        ("50000", 50_000),
+        ("20k", 20_000),
+        ("1.5M", 1_500_000),
+        (" 2 G ", 2_000_000_000),
+    ] {
+        assert_eq!(parse_count(text), Ok(count), "{text}");
+    }
+    for text in ["", "k", "1.5", "0.0001k", "20kB", "1e6", "-1", "1,000", "99999999999999G"] {
+        let error = parse_count(text).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("`{text}` is not a count")), "{error}");
+    }
+}
+
+#[test]
 fn what_is_no_duration_is_named_and_explained() {
     for text in [
         "", " ", "90", "s", "5x", "-5s", "1h30", "30m1h", "1s1s", "1.s", ".5s", "1,5s", "1s,2ms",

@@ -109,8 +109,16 @@ impl FromStr for Weights {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let mut pairs: Vec<(String, f64)> = Vec::new();
         let mut at = 1;
+        let has_weights = text.contains('=');
         for part in text.split(',') {
             let (name, weight) = weighted(text, part, at)?;
+            if has_weights && !part.contains('=') {
+                let problem = "has no weight beside others that have one";
+                return Err(KvError(format!(
+                    "`{part}` at character {at} of `{text}` {problem}, expected NAME=WEIGHT \
+                     for all or for none{EXAMPLE}"
+                )));
+            }
             if pairs.iter().any(|(known, _)| *known == name) {
                 let problem = "was named before, expected each name once";
                 return Err(KvError(format!("`{name}` at character {at} of `{text}` {problem}")));

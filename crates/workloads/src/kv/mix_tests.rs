@@ -74,7 +74,8 @@ fn operations_with_weights_are_read() {
     let read = |text: &str| text.parse::<Weights>().unwrap();
     let pair = |name: &str, weight| (name.to_owned(), weight);
     assert_eq!(read("get=0.9,set=0.1").pairs(), [pair("get", 0.9), pair("set", 0.1)]);
-    assert_eq!(read(" get = 9 , set ").pairs(), [pair("get", 9.0), pair("set", 1.0)]);
+    assert_eq!(read(" get = 9 , set = 1").pairs(), [pair("get", 9.0), pair("set", 1.0)]);
+    assert_eq!(read("get,set").pairs(), [pair("get", 1.0), pair("set", 1.0)]);
     assert_eq!(read("a=b=2").pairs(), [pair("a=b", 2.0)]);
     let mix = read("get=3,del=0,set=1").mix();
     assert_eq!(mix.shares(), [0.75, 0.0, 0.25]);
@@ -90,6 +91,9 @@ fn what_is_no_list_of_weights_is_located_and_explained() {
         );
         assert_eq!(error(text), expected);
     }
+    assert!(
+        error("get=0.9,set").starts_with("`set` at character 9 of `get=0.9,set` has no weight")
+    );
     for (text, weight, at) in
         [("get=x", "x", 5), ("é=1,sét=-1", "-1", 9), ("get=", "", 5), ("a=1,b=inf", "inf", 7)]
     {

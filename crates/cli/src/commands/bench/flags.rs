@@ -73,8 +73,8 @@ pub(crate) struct KvFlags {
     /// ETC) [default: 1KiB]
     #[arg(long, value_name = "BYTES")]
     pub(in crate::commands) value: Option<String>,
-    /// Keys that requests choose from
-    #[arg(long, default_value_t = 100_000)]
+    /// Keys that requests choose from, such as 1M
+    #[arg(long, default_value = "100k", value_parser = stats::parse_count)]
     pub(in crate::commands) keys: u64,
     /// How often each is chosen: uniform, zipf:0.99, ycsb-zipfian, gauss, sequential,
     /// hot:0.1:0.9, latest:0.99, ycsb-latest [default: uniform]
@@ -115,14 +115,13 @@ pub(crate) struct KvFlags {
     pub(in crate::commands) common: Common,
 }
 
-/// Lengths of a phase, and what clients do between.
-#[expect(clippy::struct_field_names, reason = "the suffix is the unit")]
+/// Length of a phase, and what clients do between.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::commands) struct Times {
     /// Unrecorded, nanoseconds.
     pub(in crate::commands) warmup_ns: u64,
-    /// Measured, nanoseconds.
-    pub(in crate::commands) measured_ns: u64,
+    /// When what is measured ends.
+    pub(in crate::commands) stop: Stop,
     /// Pause of a client between its replies and its next requests, nanoseconds.
     pub(in crate::commands) think_ns: u64,
 }
@@ -203,6 +202,7 @@ impl KvFlags {
             targets,
             claims: Vec::new(),
             advice: None,
+            requirements: Vec::new(),
             limit_ns: None,
         })
     }
@@ -352,7 +352,7 @@ fn phase(mix: BTreeMap<String, f64>, times: Times) -> Phase {
         },
         mix,
         warmup_ns: times.warmup_ns,
-        stop: Stop::AfterNs(times.measured_ns),
+        stop: times.stop,
         control: None,
     }
 }

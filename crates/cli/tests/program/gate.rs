@@ -1,0 +1,81 @@
+//! What automation asks of a run: requirements, comparisons that fail, and test cases.
+
+use std::process::Command;
+
+use super::common::{Place, count, installed, row};
+
+/// A small `bench` of a private Redis with these arguments.
+fn bench(place: &Place, arguments: &[&str]) -> Command {
+    let mut command = place.command();
+    command.args(["bench", "redis", "--keys", "500", "--clients", "4", "--warmup", "50ms"]);
+    command.args(["--blocks", "3"]).args(arguments);
+    command.arg("--out").arg(place.records()).arg("--disk").arg(place.disk());
+    command
+}
+
+#[test]
+fn what_is_required_is_judged_row_by_row_and_decides_the_exit_code() {
+    if !installed(&["redis-server", "setpriv"]) {
+        return;
+    }
+    let place = Place::new();
+    let limits = ["p50<1ns", "max<1h", "error<1%", "rate>1"];
+    let required = limits.iter().flat_map(|limit| ["--require", limit]);
+    let arguments: Vec<&str> = ["--duration", "300ms"].into_iter().chain(required).collect();
+    let finished = Place::finish(bench(&place, &arguments));
+    // Of a run that may not be used nothing is decided.
+    assert!(matches!(finished.code, Some(4 | 5)), "{finished:?}");
+    assert!(finished.stdout.contains("p50 < 1 ns: missed"), "{finished:?}");
+    assert!(finished.stdout.contains("rate > 1.00 /s: met"), "{finished:?}");
+    let summary = place.on_records(&["show", "--format", "json"]).code(0).json();
+    assert_eq!(finished.code == Some(5), summary["validity"] == "valid", "{finished:?}");
+    let mixed = row(&summary, "redis", "mixed");
+    let met: Vec<_> = mixed["required"].as_array().unwrap().iter().map(|r| &r["is_met"]).collect();
+    assert_eq!(met, [false, true, true, true]);
+    assert!(row(&summary, "redis", "mixed.get").get("required").is_none());
+    let cases = place.on_records(&["show", "--format", "junit"]).code(0).stdout;
+    assert!(cases.contains("name=\"p50 &lt; 1 ns: mixed of redis, "), "{cases}");
+    assert!(cases.contains("<testcase classname=\"cachedyno.requirement\""), "{cases}");
+}
+
+#[test]
+fn so_many_requests_are_sent_in_each_block() {
+    if !installed(&["redis-server", "setpriv"]) {
+        return;
+    }
+    let place = Place::new();
+    let arguments = ["-n", "2k", "--format", "json", "--verify", "1"];
+    let summary = Place::finish(bench(&place, &arguments)).measured().json();
+    assert_eq!(count(row(&summary, "redis", "mixed"), "ok"), 3 * 2_000);
+    let both = bench(&place, &["-n", "2k", "--rate", "1k"]);
+    Place::finish(both).usage_error(&["--requests", "--rate"]);
+}
+
+#[test]
+fn a_run_is_not_slower_than_itself() {
+    if !installed(&["redis-server", "setpriv"]) {
+        return;
+    }
+    let place = Place::new();
+    let summary =
+        Place::finish(bench(&place, &["--duration", "300ms", "--format", "json"])).measured();
+    let code = if summary.json()["validity"] == "valid" { 0 } else { 4 };
+    let arguments = ["compare", "latest", "latest", "--fail-on", "slower"];
+    let compared = place.on_records(&arguments).code(code);
+    assert!(compared.stderr.contains("--fail-on: "), "{compared:?}");
+    let cases = place.on_records(&["compare", "latest", "latest", "--format", "junit"]).code(0);
+    assert!(cases.stdout.contains("classname=\"cachedyno.compare\""), "{cases:?}");
+}
+
+#[test]
+fn what_cannot_be_required_is_told() {
+    let place = Place::new();
+    for (arguments, told) in [
+        (["bench", "redis", "--require", "p99"], ["--require", "has no `<`"]),
+        (["run", "ramp", "--require", "p99<1ms"], ["looks for a limit", "find-max"]),
+    ] {
+        let mut command = place.command();
+        command.args(arguments);
+        Place::finish(command).usage_error(&told);
+    }
+}
