@@ -150,6 +150,11 @@ impl Directory {
         }
     }
 
+    /// Removes an empty directory in this one; whether it is gone.
+    pub(crate) fn remove_directory(&self, name: &OsStr) -> bool {
+        unlinkat(&self.file, name, UnlinkatFlags::RemoveDir).is_ok()
+    }
+
     pub(crate) fn unreadable(&self, name: &str, source: io::Error) -> ArchiveError {
         unreadable(&self.place(name), source)
     }

@@ -23,6 +23,7 @@ mod directory;
 mod hlog;
 mod json;
 mod numbers;
+mod prune;
 mod reader;
 mod samples;
 mod seal;
@@ -31,6 +32,7 @@ mod writer;
 
 pub use calibration::{CALIBRATION, read_calibration, write_calibration};
 pub use directory::{read_derived, write_derived, write_new, write_page};
+pub use prune::remove;
 pub use reader::{Record, find, is_in_use, list, run_of};
 pub use samples::{PackedSamples, SamplesByTrial};
 pub use writer::Writer;

@@ -206,7 +206,7 @@ pub fn is_in_use(path: &Path) -> bool {
     Directory::open(path).is_ok_and(|record| in_use(&record))
 }
 
-fn in_use(record: &Directory) -> bool {
+pub(crate) fn in_use(record: &Directory) -> bool {
     let lock = record.file(LOCK).ok().flatten();
     lock.is_some_and(|lock| matches!(lock.try_lock_shared(), Err(TryLockError::WouldBlock)))
 }

@@ -237,6 +237,23 @@ pub(crate) struct List {
     pub(crate) records: Records,
 }
 
+/// Arguments of `prune`.
+#[derive(Debug, Args)]
+#[group(id = "which", required = true, multiple = true, args = ["keep", "older_than"])]
+pub(crate) struct Prune {
+    /// Keep the newest N records
+    #[arg(long, value_name = "N")]
+    pub(crate) keep: Option<usize>,
+    /// Remove only records of runs that began longer ago, such as 30d
+    #[arg(long, value_name = "TIME")]
+    pub(crate) older_than: Option<String>,
+    /// Remove them; else they are only named
+    #[arg(long)]
+    pub(crate) yes: bool,
+    #[command(flatten)]
+    pub(crate) records: Records,
+}
+
 /// Arguments of `show`.
 #[derive(Debug, Args)]
 pub(crate) struct Show {
@@ -282,6 +299,9 @@ pub(crate) struct Export {
     /// A line for each probe of a search, comma-separated
     #[arg(long, group = "what")]
     pub(crate) csv_probes: bool,
+    /// Percentile distributions as HdrHistogram's plotters read them: a file for each result in DIR
+    #[arg(long, value_name = "DIR", group = "what")]
+    pub(crate) hgrm: Option<PathBuf>,
     /// The summary that docs/FORMAT.md describes
     #[arg(long, group = "what")]
     pub(crate) json: bool,

@@ -3,18 +3,24 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::args::{Compare, Doctor, Export, List, Report, Run, Show, Studies};
+use crate::args::{Compare, Doctor, Export, List, Prune, Report, Run, Show, Studies};
 use crate::commands::null_server::NullArguments;
 use crate::commands::scripted_server::ScriptedArguments;
 
 /// Which cache or session store is fastest here, where each breaks, and how sure that is.
 #[derive(Debug, Parser)]
 #[command(name = "cachedyno", version = crate::studies::TOOL_VERSION, about, max_term_width = 100)]
-#[command(
-    after_help = "Exit codes: 0 done, and VALID or UNREPLICATED, 1 unexpected failure, 2 usage or \
-    study error, 3 a named target cannot be used, 4 the run is INVALID or NOT-STEADY, 130 \
-    interrupted."
-)]
+#[command(after_help = "Examples:\n  \
+    cachedyno run sessions --scale quick\n  \
+    cachedyno run app-cache --target redis=redis://10.0.0.5:6379/9\n  \
+    cachedyno bench redis memcached --op get=0.9,set=0.1 --value 1KiB\n  \
+    cachedyno find-max redis --slo 'p99<1ms'\n  \
+    cachedyno show latest --details\n  \
+    cachedyno compare RUN RUN --fail-on slower\n\n\
+    Exit codes: 0 done, and VALID or UNREPLICATED, 1 unexpected failure, 2 usage or \
+    study error, 3 a named target cannot be used, 4 the run is INVALID or NOT-STEADY, 5 what was required is \
+    not met, 130 \
+    interrupted.")]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -40,6 +46,8 @@ pub(crate) enum Command {
     Calibrate(crate::commands::calibrate::Calibrate),
     /// List the records of earlier runs
     List(List),
+    /// Remove records of earlier runs
+    Prune(Prune),
     /// Show the result of a run again
     Show(Show),
     /// Make the page of a run again and print its path

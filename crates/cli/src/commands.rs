@@ -11,6 +11,7 @@ pub(crate) mod find_max;
 pub(crate) mod list;
 mod measuring;
 pub(crate) mod null_server;
+pub(crate) mod prune;
 pub(crate) mod redis_benchmark;
 pub(crate) mod report;
 pub(crate) mod run;

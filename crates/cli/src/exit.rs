@@ -34,6 +34,10 @@ impl CliError {
         Self { code: USAGE, message: message.into() }
     }
 
+    pub(crate) fn target(message: impl Into<String>) -> Self {
+        Self { code: TARGET, message: message.into() }
+    }
+
     pub(crate) fn failed(message: impl Into<String>) -> Self {
         Self { code: FAILED, message: message.into() }
     }

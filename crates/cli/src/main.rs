@@ -14,6 +14,7 @@ mod output;
 mod ownerless;
 mod progress;
 mod random;
+mod reach;
 mod secrets;
 mod sense;
 mod serve;
@@ -49,6 +50,7 @@ fn main() -> ExitCode {
         Command::Doctor(doctor) => commands::doctor::run(&doctor),
         Command::Calibrate(calibrate) => commands::calibrate::run(&calibrate),
         Command::List(list) => commands::list::run(&list),
+        Command::Prune(prune) => commands::prune::run(&prune),
         Command::Show(show) => commands::show::run(&show),
         Command::Report(report) => commands::report::run(&report),
         Command::Export(export) => commands::export::run(&export),

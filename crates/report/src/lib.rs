@@ -30,6 +30,7 @@
 pub mod calibration;
 pub mod compare;
 pub mod csv;
+pub mod hgrm;
 pub mod html;
 pub mod json;
 pub mod junit;

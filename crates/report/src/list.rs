@@ -2,8 +2,10 @@
 
 use model::Listed;
 use serde::Deserialize;
+use std::collections::BTreeMap;
 
 use crate::show::grouped;
+use crate::standings::is_part;
 use crate::table::{Cell, Column, Line, Table};
 use crate::text::table::{Paint, fit, least_width, paragraph, width};
 use crate::view::{SearchOutcome, Status, Validity};
@@ -29,6 +31,16 @@ pub struct Glance {
     validity: Validity,
     #[serde(default)]
     searches: Vec<Sought>,
+    #[serde(default)]
+    cells: Vec<Measured>,
+}
+
+/// A row of results.
+#[derive(Clone, Debug, Deserialize)]
+struct Measured {
+    target: String,
+    operation: String,
+    metrics: BTreeMap<String, serde_json::Value>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -63,7 +75,8 @@ impl Entry {
         self.at_a_glance().map_or(self.record.status, |glance| glance.validity.heading())
     }
 
-    /// Targets, those of searches with the rates found and their limits.
+    /// Targets, those of searches with the rates found and their limits, others with the rate of the
+    /// last whole operation, which is named.
     fn told(&self) -> Vec<String> {
         let mut told = self.record.targets.clone();
         let searches = self.at_a_glance().into_iter().flat_map(|glance| &glance.searches);
@@ -74,6 +87,16 @@ impl Entry {
             }
         }
         told.extend(self.record.limits.iter().cloned());
+        let cells = || self.at_a_glance().into_iter().flat_map(|glance| &glance.cells);
+        let Some(last) = cells().rfind(|cell| !is_part(&cell.operation)) else { return told };
+        for target in &mut told {
+            let own = |cell: &&Measured| cell.operation == last.operation && cell.target == *target;
+            let rate = cells().rfind(own).and_then(|cell| cell.metrics.get("rate_per_s"));
+            if let Some(rate) = rate.and_then(|value| value.get("center")?.as_f64()) {
+                *target += &format!(" {}/s", grouped(rate));
+            }
+        }
+        told.push(last.operation.clone());
         told
     }
 }

@@ -3,6 +3,7 @@
 use archive::{PackedSamples, Record};
 use std::path::Path;
 use std::process::ExitCode;
+use std::{fs, io};
 
 use crate::args::Export;
 use crate::exit::CliError;
@@ -17,6 +18,9 @@ pub(crate) fn run(arguments: &Export) -> Result<ExitCode, CliError> {
         let path = super::find(records, run)?;
         foreign::within(&path, foreign::size(&path, 1), || samples(&path))?;
         return Ok(ExitCode::SUCCESS);
+    }
+    if let Some(directory) = &arguments.hgrm {
+        return distributions(records, run, directory);
     }
     let text = super::judged(records, run, |view| {
         if !arguments.json {
@@ -41,6 +45,23 @@ pub(crate) fn run(arguments: &Export) -> Result<ExitCode, CliError> {
         output::print_json(&text)?;
     } else {
         output::print(&text)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes a file for each result.
+fn distributions(records: &Path, run: &str, directory: &Path) -> Result<ExitCode, CliError> {
+    let path = super::find(records, run)?;
+    let files = foreign::within(&path, foreign::size(&path, 1), || {
+        Ok(::report::hgrm::render(&super::recorded(super::read(&path)?)?))
+    })?;
+    let failed = |e: io::Error| {
+        CliError::usage(format!("--hgrm `{}` cannot be written: {e}", directory.display()))
+    };
+    fs::create_dir_all(directory).map_err(failed)?;
+    for (name, text) in &files {
+        fs::write(directory.join(name), text).map_err(failed)?;
+        output::print(&format!("{}\n", directory.join(name).display()))?;
     }
     Ok(ExitCode::SUCCESS)
 }

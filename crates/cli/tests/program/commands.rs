@@ -345,7 +345,7 @@ fn the_version_and_the_exit_codes_are_told() {
     let mut command = place.command();
     command.arg("--help");
     let said = Place::finish(command).code(0).stdout;
-    assert!(said.contains("130 interrupted"), "{said}");
+    assert!(said.contains("130") && said.contains("interrupted."), "{said}");
 }
 
 #[test]
@@ -377,4 +377,40 @@ fn a_result_that_cannot_be_printed_is_an_error_and_not_a_panic() {
     assert_eq!(done.status.code(), Some(1));
     let said = String::from_utf8(done.stderr).unwrap();
     assert!(said.starts_with("error: the result cannot be printed: "), "{said}");
+}
+
+#[test]
+fn records_are_pruned_only_when_asked_twice_and_nothing_of_others_goes() {
+    let place = Place::new();
+    for _ in 0..3 {
+        Place::finish(place.fast(&["--set", "clients=1", "--target", "files"])).measured();
+    }
+    let mut records = place.all_records();
+    records.sort();
+    let other = records[0].join("notes.txt");
+    fs::write(&other, "mine").unwrap();
+    let named = place.on_records(&["prune", "--keep", "1"]).code(0).stdout;
+    assert_eq!(named.matches("would be removed").count(), 2, "{named}");
+    assert_eq!(place.all_records().len(), 3);
+    let young = place.on_records(&["prune", "--older-than", "1h", "--yes"]).code(0).stdout;
+    assert!(young.contains("no record is to be removed"), "{young}");
+    let removed = place.on_records(&["prune", "--keep", "1", "--yes"]).code(0).stdout;
+    assert!(removed.contains(": removed") && removed.contains("the directory stays"), "{removed}");
+    assert_eq!(fs::read_to_string(other).unwrap(), "mine");
+    assert_eq!(fs::read_dir(&records[0]).unwrap().count(), 1);
+    assert!(!records[1].exists() && records[2].exists());
+    place.on_records(&["show"]).measured();
+    place.on_records(&["prune"]).code(2);
+}
+
+#[test]
+fn distributions_are_files_for_plotters() {
+    let place = Place::new();
+    Place::finish(place.fast(&["--set", "clients=1", "--target", "files"])).measured();
+    let directory = place.path().join("hgrm");
+    let told = place.on_records(&["export", "--hgrm", directory.to_str().unwrap()]).code(0).stdout;
+    let file = told.lines().find(|line| line.ends_with("_write.hgrm")).unwrap();
+    let text = fs::read_to_string(file).unwrap();
+    assert!(text.starts_with("       Value     Percentile TotalCount 1/(1-Percentile)\n\n"));
+    assert!(text.contains(" 1.000000000000 "), "{text}");
 }

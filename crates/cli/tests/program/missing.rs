@@ -107,8 +107,16 @@ fn nobody_at_the_address_is_said() {
     let place = Place::new();
     let socket = place.path().join("nobody.sock");
     let url = format!("x=redis+unix://{}", socket.display());
-    let summary =
-        Place::finish(place.fast(&["--set", "clients=1", "--target", &url])).code(3).json();
+    // Alone it leaves no record.
+    let alone = place.fast(&["--set", "clients=1", "--target", &url]);
+    Place::finish(alone).code(3).error(&[
+        "cannot connect to `x` at",
+        "nobody.sock",
+        "No such file",
+    ]);
+    assert!(place.all_records().is_empty());
+    let beside = place.fast(&["--set", "clients=1", "--target", &url, "--target", "files"]);
+    let summary = Place::finish(beside).code(3).json();
     let why = target(&summary, "x")["not_run"].as_str().unwrap();
     assert!(why.starts_with("refused: nobody listens at"), "{why}");
     assert!(why.contains("nobody.sock"), "{why}");

@@ -1,0 +1,49 @@
+//! `cachedyno prune`: removes records of earlier runs.
+
+use model::Listed;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use crate::args::{Prune, duration_ns};
+use crate::exit::CliError;
+use crate::{foreign, output};
+
+pub(crate) fn run(arguments: &Prune) -> Result<ExitCode, CliError> {
+    let age_ns = duration_ns("--older-than", arguments.older_than.as_deref())?;
+    let records = &arguments.records.out;
+    let bytes = foreign::size(records, 2);
+    // What cannot be read is not known to be a record of ours.
+    let all = foreign::within(records, bytes, || Ok(archive::list(records, &mut |_, _| {})?))?;
+    let older = all.len().saturating_sub(arguments.keep.unwrap_or(0));
+    let is_old = |record: &&Listed| {
+        let age = lab::unix_ms().saturating_sub(record.started_unix_ms);
+        age_ns.is_none_or(|ns| Duration::from_millis(age) > Duration::from_nanos(ns))
+    };
+    let chosen: Vec<&Listed> = all.iter().take(older).filter(is_old).collect();
+    let mut text = String::new();
+    for record in &chosen {
+        let Listed { run, study, .. } = record;
+        let said = if record.status == "running" {
+            "stays, it is being written".to_string()
+        } else if let Some(target) = record.may_hold_leftovers.first() {
+            format!(
+                "stays: it was killed and may have left data in `{target}`, and only its record \
+                 tells how to remove that (`cachedyno show {run}`)"
+            )
+        } else if !arguments.yes {
+            "would be removed".into()
+        } else if archive::remove(records, record)? {
+            "removed".into()
+        } else {
+            "its own files are removed, and the directory stays with what else is in it".into()
+        };
+        text += &format!("{run} {study}: {said}\n");
+    }
+    if chosen.is_empty() {
+        text += "no record is to be removed\n";
+    } else if !arguments.yes {
+        text += "nothing was removed; to do so: the same with --yes\n";
+    }
+    output::print(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
