@@ -1,7 +1,8 @@
 //! Errors of the command line and the exit code of each.
 //!
 //! 0 done, and VALID or UNREPLICATED; 1 unexpected failure; 2 usage or study error; 3 a named
-//! target cannot be used; 4 the run is INVALID or NOT-STEADY; 5 what the user required is not met; 130 interrupted.
+//! target cannot be used; 4 the run is INVALID or NOT-STEADY; 5 what the user required is not met;
+//! 130 interrupted.
 
 use archive::ArchiveError;
 use model::{Failure, StudyError};

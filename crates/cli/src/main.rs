@@ -2,7 +2,6 @@
 //!
 //! One file a command; `command_line` is what clap reads, `exit` gives errors their exit codes.
 
-mod alone;
 mod args;
 mod command_line;
 mod commands;
@@ -10,13 +9,14 @@ mod exit;
 mod foreign;
 mod kin;
 mod limits;
+mod measurement_lock;
 mod output;
 mod ownerless;
+mod preflight;
 mod progress;
 mod random;
 mod reach;
 mod secrets;
-mod sense;
 mod serve;
 mod signals;
 mod studies;

@@ -29,10 +29,10 @@ pub(crate) fn check(plan: &Plan, endpoints: &BTreeMap<String, Endpoint>) -> Resu
         let Some(failed) = failed else { return Ok(()) };
         unreachable.push(failed);
     }
-    match unreachable.is_empty() {
-        true => Ok(()),
-        false => Err(CliError::target(format!("cannot connect to {}", unreachable.join("; ")))),
+    if unreachable.is_empty() {
+        return Ok(());
     }
+    Err(CliError::target(format!("cannot connect to {}", unreachable.join("; "))))
 }
 
 fn connect(address: &NetAddress) -> io::Result<()> {

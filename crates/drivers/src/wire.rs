@@ -7,7 +7,7 @@ use std::time::Duration;
 use load::Meter;
 use load::wire::route::Survey;
 use load::wire::template::Template;
-use load::wire::{Moment, Offer, Operation, Outcome, Servers, Work};
+use load::wire::{Offer, Operation, Outcome, ProgressSnapshot, Servers, Work};
 use model::{Endpoint, ErrorClass, Failure, Memcached, NetAddress, Product, Spelling};
 use workloads::kv::{KeyNames, Sizes};
 
@@ -163,7 +163,7 @@ impl Dialect {
         servers: &Servers,
         stop: &AtomicBool,
         meter: &mut dyn Meter,
-        watcher: &mut dyn FnMut(Moment<'_>),
+        watcher: &mut dyn FnMut(ProgressSnapshot<'_>),
     ) -> Outcome {
         match self {
             Self::Redis => load::wire::run::<Replies>(offer, work, servers, stop, meter, watcher),

@@ -7,7 +7,7 @@ use model::{
     Product, Workload,
 };
 use rig::{
-    Guard, MariadbTemplate, MemoryGroup, Pinning, Role, SearchPath, Server, ServerSpec, Shelf,
+    Guard, MariadbTemplate, MemoryGroup, Pinning, Role, SearchPath, Server, ServerSpec, TrialDirs,
 };
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -55,13 +55,13 @@ pub struct Bench<'a> {
     /// Made once a run, copied for each server.
     template: Option<MariadbTemplate>,
     /// Where session files go, by the directory that was given for them.
-    shelves: BTreeMap<PathBuf, Arc<Shelf>>,
+    shelves: BTreeMap<PathBuf, Arc<TrialDirs>>,
     /// This machine before the run wrote anything, by the directory on its disk.
     machines: BTreeMap<PathBuf, Machine>,
 }
 
 /// Where a store is, the servers started for it, and what its files lie on.
-type Placed = (Endpoint, Vec<(Role, Server)>, Option<Arc<Shelf>>);
+type Placed = (Endpoint, Vec<(Role, Server)>, Option<Arc<TrialDirs>>);
 
 impl<'a> Bench<'a> {
     /// Nothing is started yet.
@@ -250,7 +250,9 @@ impl<'a> Bench<'a> {
     fn directory(&mut self, parent: &Path) -> Result<Placed, Failure> {
         let place = match self.shelves.entry(parent.to_path_buf()) {
             Entry::Occupied(there) => there.into_mut(),
-            Entry::Vacant(free) => free.insert(Arc::new(Shelf::new(&self.setup.guard, parent)?)),
+            Entry::Vacant(free) => {
+                free.insert(Arc::new(TrialDirs::new(&self.setup.guard, parent)?))
+            }
         };
         let endpoint = Endpoint::Files { directory: place.directory()? };
         Ok((endpoint, Vec::new(), Some(place.clone())))
@@ -286,7 +288,7 @@ impl<'a> Bench<'a> {
     }
 
     /// Ends the bench; what its trials left on the disk stays as long as what is returned.
-    pub fn into_files(self) -> Vec<Arc<Shelf>> {
+    pub fn into_files(self) -> Vec<Arc<TrialDirs>> {
         self.shelves.into_values().collect()
     }
 

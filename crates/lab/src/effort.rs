@@ -6,7 +6,7 @@ use std::fmt;
 
 /// Why no more blocks are added.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Enough {
+pub enum StopReason {
     /// The largest number of blocks was measured.
     Blocks(u32),
     /// As many as fit into the budget, nanoseconds, if all last as long as the first.
@@ -15,7 +15,7 @@ pub enum Enough {
     NothingLeft,
 }
 
-impl fmt::Display for Enough {
+impl fmt::Display for StopReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Blocks(1) => f.write_str("one block was asked for"),
@@ -32,16 +32,16 @@ impl fmt::Display for Enough {
 /// Decides after `blocks` whole blocks. How many there are is fixed by the plan and by how long the
 /// first block took: a number that followed from later blocks would follow from what they gave, as
 /// slow ones take longer, and who stops when intervals are narrow stops where they are by chance.
-pub fn enough(plan: &Plan, trials: &[Trial], blocks: u32) -> Option<Enough> {
+pub fn stop_reason(plan: &Plan, trials: &[Trial], blocks: u32) -> Option<StopReason> {
     let Effort { budget_ns, blocks_min, blocks_max } = plan.effort;
     if blocks < blocks_min.max(1) {
         return None;
     }
     if blocks >= blocks_max {
-        return Some(Enough::Blocks(blocks));
+        return Some(StopReason::Blocks(blocks));
     }
     let fit = budget_ns / block_ns(trials, 0).max(1);
-    (budget_ns > 0 && u64::from(blocks) >= fit).then_some(Enough::Budget(budget_ns))
+    (budget_ns > 0 && u64::from(blocks) >= fit).then_some(StopReason::Budget(budget_ns))
 }
 
 fn block_ns(trials: &[Trial], block: u32) -> u64 {

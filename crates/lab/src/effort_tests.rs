@@ -55,33 +55,33 @@ fn the_least_is_measured_whatever_the_budget_says() {
     for trial in &mut long {
         trial.took_ns *= 1_000;
     }
-    assert_eq!(enough(&plan(), &long, 2), None);
+    assert_eq!(stop_reason(&plan(), &long, 2), None);
 }
 
 #[test]
 fn how_narrow_intervals_are_ends_nothing() {
-    assert_eq!(enough(&plan(), &blocks(4, 0.5), 4), None);
-    assert_eq!(enough(&plan(), &blocks(4, 0.001), 4), None);
+    assert_eq!(stop_reason(&plan(), &blocks(4, 0.5), 4), None);
+    assert_eq!(stop_reason(&plan(), &blocks(4, 0.001), 4), None);
 }
 
 #[test]
 fn the_first_block_says_how_many_fit() {
     let mut trials = blocks(5, 0.5);
     trials[0].took_ns = 24_000_000_000;
-    assert_eq!(enough(&plan(), &trials[..3], 3), None);
-    let over = enough(&plan(), &trials[..4], 4);
-    assert_eq!(over, Some(Enough::Budget(100_000_000_000)));
+    assert_eq!(stop_reason(&plan(), &trials[..3], 3), None);
+    let over = stop_reason(&plan(), &trials[..4], 4);
+    assert_eq!(over, Some(StopReason::Budget(100_000_000_000)));
     let words = "as many blocks as the first lets fit into the budget of 100 s";
     assert_eq!(over.unwrap().to_string(), words);
     // However long the others take.
     trials[1].took_ns = 500_000_000_000;
-    assert_eq!(enough(&plan(), &trials[..3], 3), None);
-    assert_eq!(enough(&plan(), &trials[..4], 4), over);
+    assert_eq!(stop_reason(&plan(), &trials[..3], 3), None);
+    assert_eq!(stop_reason(&plan(), &trials[..4], 4), over);
 }
 
 #[test]
 fn the_largest_number_of_blocks_ends_it() {
-    assert_eq!(enough(&plan(), &blocks(6, 0.5), 6), Some(Enough::Blocks(6)));
+    assert_eq!(stop_reason(&plan(), &blocks(6, 0.5), 6), Some(StopReason::Blocks(6)));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 //! Threads hand over what they recorded five times a second, so a request may count in the interval
 //! after the one in which it ended.
 
-use load::wire::{Moment, WireRecorder};
+use load::wire::{ProgressSnapshot, WireRecorder};
 use model::Interval;
 use stats::Histogram;
 
@@ -31,7 +31,7 @@ impl<'a> Intervals<'a> {
     }
 
     /// Takes in what was recorded since the last time.
-    pub(crate) fn take(&mut self, moment: &Moment<'_>) {
+    pub(crate) fn take(&mut self, moment: &ProgressSnapshot<'_>) {
         self.pending.merge(moment.latest);
         let length_ns = moment.at_ns - self.from_ns;
         if length_ns < LENGTH_NS && !moment.last {

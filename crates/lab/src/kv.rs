@@ -2,7 +2,9 @@
 
 use drivers::wire::{Access, Dialect};
 use load::wire::pacer::{self, Arrivals};
-use load::wire::{Inserting, Moment, Offer, Operation, Outcome, Pacing, Think, Until, Work};
+use load::wire::{
+    Inserting, Offer, Operation, Outcome, Pacing, ProgressSnapshot, Think, Until, Work,
+};
 use load::{Finished, Latest, Meter, PhaseRecord, Progress};
 use model::{
     Action, Control, ErrorClass, FILL, Failure, Kv, Load, PEAK, Phase, Plan, Point, Schedule,
@@ -148,7 +150,7 @@ impl Opened<'_> {
     }
 
     /// The moment at which so many nanoseconds of the clock of writes were over.
-    pub(crate) fn moment(&self, ns: u64) -> Instant {
+    pub(crate) fn instant(&self, ns: u64) -> Instant {
         self.since + Duration::from_nanos(ns)
     }
 
@@ -290,8 +292,8 @@ impl Opened<'_> {
         let names: Vec<&str> = work.operations.iter().map(|o| o.name.as_str()).collect();
         let each = self.offered.kv.operations_of_one_paced(phase) as f64;
         let mut intervals = Intervals::new(&phase.name, &names);
-        let latest = |moment: &Moment<'_>| {
-            let latest = recorded::latest(moment, &names, offer);
+        let latest = |snapshot: &ProgressSnapshot<'_>| {
+            let latest = recorded::latest(snapshot, &names, offer);
             let planned_per_s = latest.planned_per_s.map(|p| p * each);
             Some(Latest { planned_per_s, ..latest })
         };
@@ -300,9 +302,9 @@ impl Opened<'_> {
         let of_phase = |action: &&Action| action.phase == phase.name;
         let actions = self.kv().actions.iter().filter(of_phase).cloned().collect();
         let acting = Acting::start(actions, self.subjects.clone(), begins);
-        let mut outcome = self.one(offer, &work, stop, meter, &mut |moment| {
-            intervals.take(&moment);
-            told(moment);
+        let mut outcome = self.one(offer, &work, stop, meter, &mut |snapshot| {
+            intervals.take(&snapshot);
+            told(snapshot);
         });
         let acted = acting.map_or(Ok(Vec::new()), Acting::stop);
         finished.intervals.append(&mut intervals.into_vec());
@@ -331,7 +333,7 @@ impl Opened<'_> {
         work: &Work,
         stop: &AtomicBool,
         meter: &mut dyn Meter,
-        watcher: &mut dyn FnMut(Moment<'_>),
+        watcher: &mut dyn FnMut(ProgressSnapshot<'_>),
     ) -> Outcome {
         let begun = self.since.elapsed();
         let Access { dialect, servers } = &self.access;

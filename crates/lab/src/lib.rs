@@ -13,7 +13,8 @@
 //! - `room`: memory of servers that were there before, which is never filled; `machine`: the same
 //!   of this machine's memory and disks; `demand`: what a cell writes.
 //! - `recorded`: what is told a few times a second while a phase runs.
-//! - `words`: what servers said, fit for people; `wall`: the wall clock, and whether it was set.
+//! - `error_hints`: what servers said, fit for people; `wall`: the wall clock, and whether it was
+//!   set.
 //! - `names`: how keys are named; `address`: where servers are.
 //! - [`schedule`]: the order of cells in a block.
 //! - [`effort`]: when enough was measured.
@@ -30,6 +31,7 @@ pub mod data_files;
 mod deadline;
 mod demand;
 pub mod effort;
+mod error_hints;
 mod intervals;
 mod kv;
 mod machine;
@@ -46,18 +48,17 @@ mod search;
 pub mod sinks;
 pub mod trial;
 mod wall;
-mod words;
 
 use drivers::Facts;
 use model::{Cell, ErrorClass, Event, Failure, Header, Plan, Seal, SealStatus, TargetState, Trial};
-use rig::Shelf;
+use rig::TrialDirs;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 pub use bench::{Bench, Setup, remove_leftovers};
-pub use effort::Enough;
+pub use effort::StopReason;
 pub use null::null_rates;
 pub use ready::Ready;
 pub use sinks::Sinks;
@@ -73,7 +74,7 @@ pub struct Ended {
     pub seal: Seal,
     /// What lies where its trials left files on the disk. They are removed when this is dropped,
     /// which takes minutes where there are hundreds of thousands.
-    pub files: Vec<Arc<Shelf>>,
+    pub files: Vec<Arc<TrialDirs>>,
 }
 
 /// Runs the plan of `header` and tells `sinks` everything. `earlier` are trials that an
@@ -148,7 +149,7 @@ fn check_targets(
                 ready.insert(name);
             }
             Err(Failure { class, message }) => {
-                let message = words::explained(&message, bench.setup.endpoints.get(&name));
+                let message = error_hints::explained(&message, bench.setup.endpoints.get(&name));
                 let unavailable = Some(Failure { class, message });
                 let state = TargetState { target: name, unavailable, ..TargetState::default() };
                 sinks.tell(&Event::TargetChecked(state));
@@ -181,7 +182,7 @@ impl Measuring<'_, '_, '_> {
             return (0, "no target can be measured".into());
         }
         for block in 0.. {
-            if let Some(enough) = self.enough(block) {
+            if let Some(enough) = self.stop_reason(block) {
                 return (block, enough.to_string());
             }
             for (position, cell) in schedule::order(self.plan, block).into_iter().enumerate() {
@@ -201,11 +202,11 @@ impl Measuring<'_, '_, '_> {
         self.spent_before_ns + self.started.elapsed().as_nanos() as u64
     }
 
-    fn enough(&self, block: u32) -> Option<Enough> {
+    fn stop_reason(&self, block: u32) -> Option<StopReason> {
         if self.ready.is_empty() {
-            return Some(Enough::NothingLeft);
+            return Some(StopReason::NothingLeft);
         }
-        effort::enough(self.plan, &self.trials, block)
+        effort::stop_reason(self.plan, &self.trials, block)
     }
 
     fn cell(&mut self, block: u32, position: u32, cell: &Cell) {

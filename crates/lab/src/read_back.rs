@@ -65,7 +65,7 @@ fn read(
             }
         };
         let Some(held) = written.held(key, value.as_deref(), store.data()) else { continue };
-        let sent = written.sent_ns(key).map(|ns| store.moment(ns));
+        let sent = written.sent_ns(key).map(|ns| store.instant(ns));
         let age = sent.map(|sent| sent.elapsed()).unwrap_or_default();
         let is_over = !lifetime.is_zero() && age + COUNTED >= lifetime;
         let is_again = sent.zip(killed).is_some_and(|(sent, killed)| sent > killed);

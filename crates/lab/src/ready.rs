@@ -2,7 +2,7 @@
 
 use drivers::{Admin, CacheOptions, Facts, Patience, Room, SessionOptions};
 use model::{Backend, Endpoint, ErrorClass, Fact, Failure, Layout, MemoryUse, Product};
-use rig::{Inside, MemoryGroup, Role, Server, Shelf};
+use rig::{Inside, MemoryGroup, Role, Server, TrialDirs};
 use stats::format_bytes;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -55,7 +55,7 @@ pub(crate) struct Store {
     /// Those started for it, the primary first; none where it was there before, or is files.
     pub(crate) servers: Vec<(Role, Server)>,
     /// What its directory lies on, where it consists of files.
-    pub(crate) lies_on: Option<Arc<Shelf>>,
+    pub(crate) lies_on: Option<Arc<TrialDirs>>,
 }
 
 impl Ready {

@@ -1,7 +1,7 @@
 //! What is told a few times a second while a phase runs.
 
 use load::wire::row::INTERVAL_NS;
-use load::wire::{Moment, Offer, Pacing};
+use load::wire::{Offer, Pacing, ProgressSnapshot};
 use load::{Latest, Progress};
 use model::{Event, Recorded, RecordedOperation};
 use stats::Histogram;
@@ -27,8 +27,8 @@ pub(crate) fn events(cell: &str, progress: Progress<'_>) -> impl Iterator<Item =
 
 /// What the wire engine recorded since the last time, with the place in the load as offered;
 /// `names` are those of the recorder's rows.
-pub(crate) fn latest(moment: &Moment<'_>, names: &[&str], offer: &Offer) -> Latest {
-    let rows = moment.latest.rows().iter().zip(names);
+pub(crate) fn latest(snapshot: &ProgressSnapshot<'_>, names: &[&str], offer: &Offer) -> Latest {
+    let rows = snapshot.latest.rows().iter().zip(names);
     let happened = rows.filter(|(row, _)| row.counts().total() > 0);
     let operations = happened.map(|(row, name)| RecordedOperation {
         operation: (*name).into(),
@@ -37,7 +37,7 @@ pub(crate) fn latest(moment: &Moment<'_>, names: &[&str], offer: &Offer) -> Late
         response: row.lag().map_or_else(Histogram::default, |_| row.response().clone()),
     });
     // What is not recorded yet is not planned yet.
-    let at_ns = moment.all.covered_ns() / u64::from(offer.threads.max(1));
+    let at_ns = snapshot.all.covered_ns() / u64::from(offer.threads.max(1));
     let (stage, planned_per_s) = place(offer, at_ns);
     Latest { at_ns, stage, planned_per_s, operations: operations.collect() }
 }
@@ -46,20 +46,20 @@ pub(crate) fn latest(moment: &Moment<'_>, names: &[&str], offer: &Offer) -> Late
 pub(crate) fn told<'a>(
     phase: &'a str,
     timeout_ns: u64,
-    latest: impl Fn(&Moment<'_>) -> Option<Latest> + 'a,
+    latest: impl Fn(&ProgressSnapshot<'_>) -> Option<Latest> + 'a,
     progress: &'a mut dyn FnMut(Progress<'_>),
-) -> impl FnMut(Moment<'_>) + 'a {
-    move |moment| {
+) -> impl FnMut(ProgressSnapshot<'_>) + 'a {
+    move |snapshot| {
         // Intervals in which nothing is answered are not there until something is.
-        let over = (moment.at_ns / INTERVAL_NS) as usize;
+        let over = (snapshot.at_ns / INTERVAL_NS) as usize;
         let until = over.saturating_sub(INCOMPLETE_INTERVALS);
         let from = until.saturating_sub(TOLD_INTERVALS);
-        let done = moment.all.done_per_interval().iter().take(until).skip(from);
+        let done = snapshot.all.done_per_interval().iter().take(until).skip(from);
         let seconds = (until - from) as f64 * INTERVAL_NS as f64 / 1e9;
         let rate_per_s = done.sum::<u64>() as f64 / seconds.max(f64::MIN_POSITIVE);
-        let whole = moment.all.whole();
+        let whole = snapshot.all.whole();
         let response_ns_p99 = whole.counts().times(whole.response(), timeout_ns).quantile(0.99);
-        progress(Progress { phase, rate_per_s, response_ns_p99, latest: latest(&moment) });
+        progress(Progress { phase, rate_per_s, response_ns_p99, latest: latest(&snapshot) });
     }
 }
 

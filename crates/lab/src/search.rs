@@ -11,10 +11,10 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use crate::bench::Bench;
+use crate::error_hints;
 use crate::kv::Opened;
 use crate::ready::Ready;
 use crate::room::Watched;
-use crate::words;
 
 /// Unrecorded part of a rest, nanoseconds: a low rate needs no time to settle.
 const REST_WARMUP_NS: u64 = 50_000_000;
@@ -141,7 +141,7 @@ impl<'a> Probing<'a> {
         let (phase, stage) = (self.phase.name.clone(), Some(self.trial.points.len() as u32));
         part.points = vec![Point { phase, stage, probe: Some(step), failure, ..point }];
         part.took_ns = self.begun.elapsed().as_nanos() as u64;
-        words::explain(&mut part, self.endpoint);
+        error_hints::explain(&mut part, self.endpoint);
         tell(Event::PointEnded(Box::new(part.clone())));
         self.trial.points.append(&mut part.points);
         self.trial.outages.append(&mut part.outages);

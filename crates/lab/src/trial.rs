@@ -20,7 +20,7 @@ use crate::room::Watched;
 use crate::sampler::Sampler;
 use crate::search::{Probing, Told};
 use crate::wall::Clocks;
-use crate::{actions, app_cache, kv, room, schedule, words};
+use crate::{actions, app_cache, error_hints, kv, room, schedule};
 
 /// What a trial gave.
 pub struct Measured {
@@ -62,7 +62,7 @@ pub fn run(
         Err(failure) => measured.trial.failure = Some(failure),
     }
     let trial = &mut measured.trial;
-    words::explain(trial, bench.setup.endpoints.get(&cell.target));
+    error_hints::explain(trial, bench.setup.endpoints.get(&cell.target));
     trial.took_ns = begun.elapsed().as_nanos() as u64;
     trial.clock_step_ms = clocks.step_ms();
     Some(measured)

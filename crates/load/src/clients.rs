@@ -27,11 +27,11 @@ use workloads::kv::SAMPLED_MIN;
 
 use crate::client_loop::ClientLoop;
 use crate::meter::{Finished, Meter, PhaseRecord, Progress, ReadAt};
+use crate::progress_reporter::ProgressReporter;
 use crate::recorder::{InCalls, Recorder, Whole};
 use crate::share::{ClientShare, nanos};
 use crate::slowest;
 use crate::state::{Engine, Shared, TICK};
-use crate::telling::Telling;
 
 /// How long what was written may be read back, of which there may be much, or large.
 pub const READ_BACK_MAX: Duration = Duration::from_secs(5);
@@ -104,8 +104,8 @@ impl Shared<'_> {
         inbox: &mpsc::Receiver<Report>,
     ) -> Option<PhaseRecord> {
         let begun = *self.lock_begun();
-        let telling = Telling::new(FILL, names, clients, self.engine.timeout_ns);
-        let (_, recorder) = self.collect(inbox, clients, telling, &mut |_| {});
+        let reporter = ProgressReporter::new(FILL, names, clients, self.engine.timeout_ns);
+        let (_, recorder) = self.collect(inbox, clients, reporter, &mut |_| {});
         let length_ns = nanos(begun.elapsed());
         let (interval_ns, done_per_interval) = recorder.intervals();
         let series = Series {
@@ -141,8 +141,8 @@ impl Shared<'_> {
     ) -> Option<PhaseRecord> {
         self.wait(Duration::from_nanos(phase.warmup_ns));
         let (zero, before) = (Instant::now(), ReadAt::now(meter, 0));
-        let telling = Telling::new(&phase.name, names, clients, self.engine.timeout_ns);
-        let (shares, recorder) = self.collect(inbox, clients, telling, progress);
+        let reporter = ProgressReporter::new(&phase.name, names, clients, self.engine.timeout_ns);
+        let (shares, recorder) = self.collect(inbox, clients, reporter, progress);
         let after = ReadAt::now(meter, nanos(zero.elapsed()));
         if self.over() {
             return None;
@@ -204,23 +204,23 @@ impl Shared<'_> {
         &self,
         inbox: &mpsc::Receiver<Report>,
         clients: usize,
-        mut telling: Telling<'_>,
+        mut reporter: ProgressReporter<'_>,
         progress: &mut dyn FnMut(Progress<'_>),
     ) -> (Vec<ClientShare>, Recorder) {
         let mut shares = Vec::with_capacity(clients);
-        let mut reported = 0;
-        while reported < clients {
+        let mut heard = 0;
+        while heard < clients {
             match inbox.recv_timeout(TICK) {
                 Ok(Report::Phase(share)) => {
                     shares.push(share);
-                    reported += 1;
+                    heard += 1;
                 }
-                Ok(Report::Filled) => reported += 1,
+                Ok(Report::Filled) => heard += 1,
                 Err(RecvTimeoutError::Disconnected) => break,
-                Err(RecvTimeoutError::Timeout) => progress(telling.take(&self.merged)),
+                Err(RecvTimeoutError::Timeout) => progress(reporter.take(&self.merged)),
             }
         }
-        let recorder = telling.end(&self.merged, progress);
+        let recorder = reporter.end(&self.merged, progress);
         (shares, recorder)
     }
 

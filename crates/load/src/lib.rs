@@ -4,8 +4,8 @@
 //!   `client_loop`: its way through a phase; `state`: what all of them share.
 //! - [`wire`]: event loops over many connections, with pipelining and planned arrivals.
 //! - [`meter`]: what they ask and tell while they run.
-//! - [`recorder`]: what clients count and time, each by itself and merged; `telling`: in the course
-//!   of a phase; `share`: one client's part of a phase.
+//! - [`recorder`]: what clients count and time, each by itself and merged; `progress_reporter`: in
+//!   the course of a phase; `share`: one client's part of a phase.
 //! - `slowest`: the longest time in each short interval; `intervals`: numbers by interval, merged.
 //! - [`watch`]: the generator's own CPU time and waiting, per thread.
 //!
@@ -15,11 +15,11 @@ mod client_loop;
 pub mod clients;
 mod intervals;
 pub mod meter;
+mod progress_reporter;
 pub mod recorder;
 mod share;
 mod slowest;
 mod state;
-mod telling;
 pub mod watch;
 pub mod wire;
 

@@ -17,7 +17,7 @@ pub(crate) struct Case {
 }
 
 /// What all cases say together.
-pub(crate) struct Together<'a> {
+pub(crate) struct CombinedVerdict<'a> {
     pub(crate) verdict: ClaimVerdict,
     /// In how many cases it holds, does not hold or is open, and the place of `case`.
     pub(crate) words: String,
@@ -40,7 +40,7 @@ pub(crate) fn together(
     cases: &[Case],
     (min, max): (f64, f64),
     doubt: Option<Doubt>,
-) -> Option<Together<'_>> {
+) -> Option<CombinedVerdict<'_>> {
     let stand = |case: &Case| match case.ends {
         Some((lo, hi)) if hi < min || max < lo => Stand::Fails,
         Some((lo, hi)) if min <= lo && hi <= max => Stand::Holds,
@@ -78,7 +78,7 @@ pub(crate) fn together(
         let words = format!("holds in {}; closest is", part(all, all));
         (ClaimVerdict::Confirmed, words, least(Stand::Holds, &center)?)
     };
-    Some(Together { verdict, words: format!("{words} {}", case.place), case })
+    Some(CombinedVerdict { verdict, words: format!("{words} {}", case.place), case })
 }
 
 /// `1 case`, `all 8 cases` or `1 of 10 cases`.

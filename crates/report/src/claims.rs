@@ -8,7 +8,7 @@ use model::{Load, Plan, Workload};
 use stats::{Doubt, Verdict};
 use std::cell::Cell;
 
-use crate::cases::{Case, Together, together};
+use crate::cases::{Case, CombinedVerdict, together};
 use crate::hits;
 use crate::pairs::against;
 use crate::ramp::{self, Ramp};
@@ -18,7 +18,7 @@ use crate::view::{ClaimVerdict, ClaimView, Comparison, RampView, Row, Value};
 use judged::{Judged, Said, not_run, undecided};
 
 /// What the judgement of a claim looks at.
-struct Ground<'a> {
+struct ClaimContext<'a> {
     recorded: &'a Recorded,
     plan: &'a Plan,
     rows: &'a [Row],
@@ -88,7 +88,7 @@ pub(crate) fn claims(
     for claim in of_rows {
         for profile in &profiles {
             let misses = Cell::new(false);
-            let ground = Ground { recorded, plan, rows, comparisons, profile, misses };
+            let ground = ClaimContext { recorded, plan, rows, comparisons, profile, misses };
             let mut judged = judge(&claim.expect, &ground);
             if ground.misses.get() {
                 judged.2 += hits::CLAIMED;
@@ -223,7 +223,7 @@ fn and(names: &[String]) -> String {
     names.join(" and ")
 }
 
-fn judge(expectation: &Expectation, ground: &Ground<'_>) -> Judged {
+fn judge(expectation: &Expectation, ground: &ClaimContext<'_>) -> Judged {
     match expectation {
         Expectation::Ratio { a, b, operation, clients, min, max } => {
             let said = Said { a, b, min: *min, max: max.unwrap_or(f64::INFINITY) };
@@ -243,7 +243,7 @@ fn judge(expectation: &Expectation, ground: &Ground<'_>) -> Judged {
     .unwrap_or_else(not_run)
 }
 
-impl Ground<'_> {
+impl ClaimContext<'_> {
     /// The rate of `a` by that of `b`, or what is missing.
     fn ratio(&self, operation: &str, clients: u32, a: &str, b: &str) -> Result<Ratio, String> {
         let load = Load::closed(clients);
@@ -349,7 +349,7 @@ fn judge_end(
     target: &str,
     (operations, clients): (&[String], &[u32]),
     end: End,
-    ground: &Ground<'_>,
+    ground: &ClaimContext<'_>,
 ) -> Result<Judged, String> {
     let others = ground.others(target);
     let (mut cases, mut doubt) = (Vec::new(), None);
@@ -365,7 +365,7 @@ fn judge_end(
         }
     }
     let range = if end == End::First { (1.0, f64::INFINITY) } else { (0.0, 1.0) };
-    let Some(Together { verdict, words, case }) = together(&cases, range, doubt) else {
+    let Some(CombinedVerdict { verdict, words, case }) = together(&cases, range, doubt) else {
         return Err(format!("{target} has no other target to be compared with"));
     };
     let left_out: Vec<&str> = ground
@@ -397,7 +397,7 @@ fn judge_narrowest(
     operation: &str,
     than: &[String],
     clients: u32,
-    ground: &Ground<'_>,
+    ground: &ClaimContext<'_>,
 ) -> Result<Judged, String> {
     let spread = |operation: &str| ground.spread(operation, clients);
     let (own, pair) = spread(operation)?;

@@ -24,7 +24,7 @@ pub(crate) struct Highest<'a> {
 pub(crate) struct Side<'a> {
     pub(crate) cell: &'a Cell,
     /// Why its store sustains more than was shown, where it does.
-    pub(crate) bears_more: Option<&'a str>,
+    pub(crate) lower_bound_reason: Option<&'a str>,
 }
 
 /// All of them, corrected for their number; those without any block are left out.
@@ -57,7 +57,7 @@ fn comparison(one: &Highest<'_>, judged: stats::Comparison) -> Option<Comparison
 /// Why a verdict cannot be given where a rate is only the least that its store sustains.
 fn bounded(verdict: Verdict, [a, b]: [Side<'_>; 2]) -> Option<String> {
     let why = |side: Side<'_>| {
-        let why = side.bears_more?;
+        let why = side.lower_bound_reason?;
         Some(format!("{} sustains more than was shown: {why}", side.cell.target))
     };
     match verdict {

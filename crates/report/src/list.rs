@@ -75,8 +75,8 @@ impl Entry {
         self.at_a_glance().map_or(self.record.status, |glance| glance.validity.heading())
     }
 
-    /// Targets, those of searches with the rates found and their limits, others with the rate of the
-    /// last whole operation, which is named.
+    /// Targets, those of searches with the rates found and their limits, others with the rate of
+    /// the last whole operation, which is named.
     fn told(&self) -> Vec<String> {
         let mut told = self.record.targets.clone();
         let searches = self.at_a_glance().into_iter().flat_map(|glance| &glance.searches);

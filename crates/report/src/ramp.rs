@@ -19,7 +19,7 @@ mod notes;
 mod place;
 mod saturation;
 
-pub(crate) use against::{bears_more, comparisons};
+pub(crate) use against::{comparisons, lower_bound_reason};
 pub(crate) use claims::judge as judge_claim;
 pub(crate) use climb::{Climb, Ramp};
 pub(crate) use figures::judged;

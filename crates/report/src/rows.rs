@@ -1,6 +1,6 @@
 //! One row of results for each operation of each measured phase.
 
-use model::{Counts, OperationResult, Point, Restored, Slowest, Workload};
+use model::{Counts, OperationResult, Plan, Point, Restored, Slowest, Workload};
 use stats::episodes::EPISODES_MIN;
 use stats::{Histogram, Times};
 use std::collections::BTreeMap;
@@ -51,18 +51,8 @@ fn row(
     let seed = plan.seed;
     let points = &operation.blocks;
     let counts = counted(operation);
-    let of = |times: fn(&OperationResult) -> &Histogram, course: fn(&Slowest) -> &[u64]| {
-        let times = |p: &InBlock<'_>| {
-            let all = p.result.counts.times(times(p.result), plan.timeout_ns);
-            // What was never sent is no operation of a kind.
-            let unsent = if operation.whole { p.point.unsent } else { 0 };
-            let all = all.and_failed(unsent, plan.timeout_ns);
-            OfBlock::new(all, p.result.slowest.as_ref().map(course), p.point.length_ns)
-        };
-        Merged::of(points.iter().map(times))
-    };
-    let service = of(|o| &o.service, |s| &s.service);
-    let response = of(|o| &o.response, Slowest::response);
+    let service = merged(plan, operation, |o| &o.service, |s| &s.service);
+    let response = merged(plan, operation, |o| &o.response, Slowest::response);
     let lag = Merged::of(points.iter().map(|p| Times::all(&p.result.lag)));
     let lock_wait = Merged::of(points.iter().map(|p| Times::all(&p.result.lock_wait)));
 
@@ -114,6 +104,23 @@ fn row(
         required,
         charts: Some(charts(operation, times, &lock_wait.all, plan.timeout_ns)),
     }
+}
+
+/// The times of an operation over its blocks, those that failed among them.
+fn merged(
+    plan: &Plan,
+    operation: &Operation<'_>,
+    times: fn(&OperationResult) -> &Histogram,
+    course: fn(&Slowest) -> &[u64],
+) -> Merged {
+    let of_block = |p: &InBlock<'_>| {
+        let all = p.result.counts.times(times(p.result), plan.timeout_ns);
+        // What was never sent is no operation of a kind.
+        let unsent = if operation.whole { p.point.unsent } else { 0 };
+        let all = all.and_failed(unsent, plan.timeout_ns);
+        OfBlock::new(all, p.result.slowest.as_ref().map(course), p.point.length_ns)
+    };
+    Merged::of(operation.blocks.iter().map(of_block))
 }
 
 /// The points of an operation's blocks, and what was sampled meanwhile.

@@ -61,7 +61,7 @@ pub(crate) fn comparisons<'a>(
 ) -> Vec<Comparison> {
     let side = |(sought, view): &'a (Sought<'a>, SearchView)| Side {
         cell: sought.cell,
-        bears_more: view.bears_more(),
+        lower_bound_reason: view.lower_bound_reason(),
     };
     let mut pairs = Vec::new();
     for (i, a) in searches.iter().enumerate() {

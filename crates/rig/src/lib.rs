@@ -1,10 +1,10 @@
 //! Starts, limits, watches and stops real servers; host facts; noise.
 //!
-//! - [`alone`]: one measurement at a time on a machine.
+//! - [`measurement_lock`]: one measurement at a time on a machine.
 //! - [`guard`]: a second process that cleans up after us, whatever ends us.
 //! - [`ownerless`]: what killed runs left, found and removed.
 //! - [`scratch`]: owned temporary directories for sockets and data.
-//! - [`shelf`]: directories for the files of trials, in fresh places of the disk.
+//! - [`trial_dirs`]: directories for the files of trials, in fresh places of the disk.
 //! - [`server`]: a started server; [`redis`], [`memcached`] and [`mariadb`] start one, [`sentinel`]
 //!   several that copy each other.
 //! - [`search`] and [`mod@installed`]: where programs are found, and which servers are there.
@@ -21,7 +21,6 @@
 //! Everything that a run starts or creates is owned by a [`Guard`]: it is removed on drop, on a
 //! panic, and after `kill -9` as well.
 
-pub mod alone;
 mod child;
 pub mod cpu;
 pub mod error;
@@ -32,6 +31,7 @@ mod host_mark;
 pub mod installed;
 pub mod interface;
 pub mod mariadb;
+pub mod measurement_lock;
 pub mod memcached;
 pub mod memory_group;
 pub mod noise;
@@ -50,9 +50,9 @@ pub mod search;
 pub mod sentinel;
 pub mod server;
 pub mod settings;
-pub mod shelf;
 pub mod size;
 pub mod tree;
+pub mod trial_dirs;
 pub mod usage;
 
 pub use cpu::{Pinning, pin_current_thread, process_cpu_ns};
@@ -75,7 +75,7 @@ pub use search::SearchPath;
 pub use sentinel::start_replicated;
 pub use server::{Role, Server, ServerSpec};
 pub use settings::check_settings;
-pub use shelf::Shelf;
 pub use size::{directory_bytes, process_memory_bytes};
 pub use tree::ProcessTree;
+pub use trial_dirs::TrialDirs;
 pub use usage::UsageReader;

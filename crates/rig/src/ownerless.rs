@@ -7,9 +7,9 @@
 //! Without a mark, only an empty one with our name and mode goes, once it is a minute old: its
 //! making or its removal was broken off.
 
-use crate::alone;
 use crate::error::{Result, RigError};
 use crate::host::limits::{V1_MEMORY, V2};
+use crate::measurement_lock;
 use crate::owner::{Owner, State, is_our_name};
 use crate::procfs::{Identity, processes};
 use crate::removal::{Mark, Opened};
@@ -156,7 +156,7 @@ impl Found {
 fn kind_of(name: &str) -> Option<Kind> {
     if is_our_name(name) {
         Some(Kind::Directory)
-    } else if name == alone::NAME {
+    } else if name == measurement_lock::NAME {
         Some(Kind::Lock)
     } else {
         Owner::of_group(name).map(|_| Kind::Group)

@@ -83,7 +83,7 @@ fn a_young_empty_directory_and_one_with_another_mode_stay() {
 #[test]
 fn an_unlocked_directory_of_the_lock_goes_when_it_is_empty() {
     let base = tempfile::tempdir().unwrap();
-    let path = base.path().join(alone::NAME);
+    let path = base.path().join(measurement_lock::NAME);
     fs::create_dir(&path).unwrap();
     let lock = fs::File::open(&path).unwrap();
     lock.try_lock().unwrap();

@@ -307,7 +307,7 @@ impl Tested {
             return undecided(Some(ratio), Doubt::TooFewBlocks { have });
         };
         let shown = |corrected: f64| corrected <= alpha;
-        let (verdict, doubt) = match borne_by(&interval, edge) {
+        let (verdict, doubt) = match proven_by(&interval, edge) {
             Some(Verdict::Equal) if shown(equal) => (Verdict::Equal, None),
             Some(other) if other != Verdict::Equal && shown(differs) => (other, None),
             Some(_) if shown(alone.equal) || shown(alone.differs) => {
@@ -337,7 +337,7 @@ fn undecided(ratio: Option<Estimate>, doubt: Doubt) -> Comparison {
 
 /// The verdict that an interval would bear if it were the only one; `None` where it holds an edge
 /// of the zone, ±`edge` on logs.
-fn borne_by(interval: &Interval, edge: f64) -> Option<Verdict> {
+fn proven_by(interval: &Interval, edge: f64) -> Option<Verdict> {
     let (low, high) = ((-edge).exp(), edge.exp());
     if interval.lo > high {
         Some(Verdict::Faster)

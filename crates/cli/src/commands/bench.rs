@@ -51,7 +51,8 @@ pub(crate) struct Bench {
     #[arg(long, value_name = "TIME:CLIENTS[-CLIENTS],...")]
     #[arg(conflicts_with_all = ["clients", "duration", "rate", "stages"])]
     client_stages: Option<String>,
-    /// Requests per second, such as 20k, sent when they are due, whether or not others were answered
+    /// Requests per second, such as 20k, sent when they are due, whether or not others were
+    /// answered
     #[arg(long, value_name = "PER SECOND", group = "open", value_parser = rate)]
     rate: Option<u64>,
     /// The same at a rate that changes, in place of --rate and --duration: stages of a length and a
@@ -72,8 +73,8 @@ pub(crate) struct Bench {
     warmup: String,
     /// Requests of a block in place of --duration, such as 100k; the same number for each client,
     /// rounded up
-    #[arg(long, short = 'n', value_name = "N", conflicts_with_all = ["duration", "open", "client_stages"])]
-    #[arg(value_parser = count)]
+    #[arg(long, short = 'n', value_name = "N", value_parser = count)]
+    #[arg(conflicts_with_all = ["duration", "open", "client_stages"])]
     requests: Option<u64>,
     /// What every result must meet, such as p99<2ms, max<50ms, mean<300us, error<0.1% or rate>20k;
     /// else the exit code is 5
@@ -118,7 +119,7 @@ fn load(arguments: &Bench) -> Result<Load, CliError> {
         (None, Some(rate)) => (flags.clients, arrivals(*even), Schedule::Steady(rate)),
         (None, None) => (flags.clients, Arrivals::Closed, Schedule::Steady(flags.clients.into())),
     };
-    flags.under_way(clients)?;
+    flags.check_in_flight(clients)?;
     Ok(Load::planned(arrivals, schedule, clients).pipelined(flags.pipeline))
 }
 

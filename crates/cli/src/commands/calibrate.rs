@@ -13,9 +13,9 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use super::doctor;
-use crate::alone::alone;
 use crate::args::Records;
 use crate::exit::CliError;
+use crate::measurement_lock::acquire;
 use crate::output;
 use crate::studies::TOOL_VERSION;
 
@@ -64,7 +64,7 @@ pub(crate) fn run(arguments: &Calibrate) -> Result<ExitCode, CliError> {
         CliError::failed(format!("--out `{records}` cannot be written: {e}"))
     })?;
     let (guard, pinning) = (Guard::start()?, Pinning::for_this_process());
-    let _alone = alone(&guard, &[])?;
+    let _lock = acquire(&guard, &[])?;
     let facts = doctor::conditions(records);
     let calibrator = Calibrator {
         guard: &guard,

@@ -43,9 +43,13 @@ fn gate(what: FailOn, a: &View, b: &View) -> u8 {
     }
     let Against { slower, undecided, others } = against(a, b);
     let compared = slower.len() + undecided.len() + others.len();
-    slower.iter().for_each(|sentence| output::say(&format!("slower: {sentence}")));
+    for line in &slower {
+        output::say(&format!("slower: {line}"));
+    }
     if what == FailOn::Undecided {
-        undecided.iter().for_each(|sentence| output::say(&format!("undecided: {sentence}")));
+        for line in &undecided {
+            output::say(&format!("undecided: {line}"));
+        }
     }
     let counts =
         format!("{compared} compared, {} slower, {} undecided", slower.len(), undecided.len());

@@ -10,7 +10,7 @@ use super::bench::flags::{KvFlags, Times, arrivals, read};
 use crate::args::duration_ns;
 use crate::exit::CliError;
 use crate::kin::private_servers;
-use crate::sense;
+use crate::preflight;
 
 /// Name under which runs of this command are recorded.
 const STUDY: &str = "find-max";
@@ -62,9 +62,9 @@ pub(crate) fn run(arguments: &FindMax) -> Result<ExitCode, CliError> {
     let choices = flags.choices(&arguments.targets)?;
     let FindMax { blocks, targets, .. } = arguments;
     let (clients, pipeline) = (flags.clients, flags.pipeline);
-    flags.under_way(clients)?;
+    flags.check_in_flight(clients)?;
     let warmup_ns = duration_ns("--warmup", Some(&arguments.warmup))?.unwrap_or(0);
-    sense::search(&search, warmup_ns, (*blocks, targets.len())).map_err(CliError::usage)?;
+    preflight::search(&search, warmup_ns, (*blocks, targets.len())).map_err(CliError::usage)?;
     let times = Times { warmup_ns, stop: Stop::AfterNs(search.probe_ns), think_ns: 0 };
     let workload = flags.workload(times)?;
     let load = Load::planned(arrivals(arguments.even), Schedule::Search(search.clone()), clients)

@@ -10,7 +10,7 @@ use model::leftovers;
 use model::record::RECORD_FORMAT;
 use model::target::mask_text;
 use model::{Condition, Conditions, ErrorClass, Header, Plan, Sink, TargetState, Trial};
-use rig::Shelf;
+use rig::TrialDirs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
@@ -130,7 +130,7 @@ pub(super) fn carry_out(
 }
 
 /// Removes what trials left on the disk, and says so where that takes long.
-fn remove(files: Vec<Arc<Shelf>>, silent: bool) {
+fn remove(files: Vec<Arc<TrialDirs>>, silent: bool) {
     let (told, removed) = mpsc::channel::<()>();
     thread::scope(|scope| {
         scope.spawn(move || {

@@ -20,7 +20,7 @@ pub(crate) fn run(arguments: &Prune) -> Result<ExitCode, CliError> {
         age_ns.is_none_or(|ns| Duration::from_millis(age) > Duration::from_nanos(ns))
     };
     let chosen: Vec<&Listed> = all.iter().take(older).filter(is_old).collect();
-    let mut text = String::new();
+    let mut lines = Vec::new();
     for record in &chosen {
         let Listed { run, study, .. } = record;
         let said = if record.status == "running" {
@@ -37,13 +37,13 @@ pub(crate) fn run(arguments: &Prune) -> Result<ExitCode, CliError> {
         } else {
             "its own files are removed, and the directory stays with what else is in it".into()
         };
-        text += &format!("{run} {study}: {said}\n");
+        lines.push(format!("{run} {study}: {said}"));
     }
     if chosen.is_empty() {
-        text += "no record is to be removed\n";
+        lines.push("no record is to be removed".into());
     } else if !arguments.yes {
-        text += "nothing was removed; to do so: the same with --yes\n";
+        lines.push("nothing was removed; to do so: the same with --yes".into());
     }
-    output::print(&text)?;
+    output::print(&(lines.join("\n") + "\n"))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -4,16 +4,16 @@ use archive::Writer;
 use lab::Setup;
 use model::study::StudyWorkload;
 use model::{Choices, Header, Plan, SealStatus, TargetChoice, Trial};
-use rig::alone::Alone;
+use rig::measurement_lock::MeasurementLock;
 use std::process::ExitCode;
 
 use super::measuring::{carry_out, given_as, header, owned, resuming};
-use crate::alone::alone;
 use crate::args::{Fill, Run, duration_ns, require, sets, timeout_ms};
 use crate::exit::CliError;
+use crate::measurement_lock::acquire;
 use crate::ownerless;
 use crate::random::random;
-use crate::{limits, reach, sense, serve, studies, trust};
+use crate::{limits, preflight, reach, serve, studies, trust};
 
 /// How the number of clients is chosen here.
 const CLIENTS: &str = "--set clients";
@@ -23,7 +23,7 @@ pub(crate) fn run(arguments: &Run) -> Result<ExitCode, CliError> {
     // Before a record is begun: wrong arguments leave nothing behind.
     let served = serve::bind(&arguments.common.serve)?;
     let setup = arguments.common.setup(&choices, arguments.resume.run.is_some())?;
-    let (header, writer, earlier, _alone) = match &arguments.resume.run {
+    let (header, writer, earlier, _lock) = match &arguments.resume.run {
         Some(run) => resume(arguments, run, &choices, &setup)?,
         None => begin(arguments, &choices, &setup)?,
     };
@@ -35,7 +35,7 @@ fn target_choices(arguments: &Run) -> Result<Vec<TargetChoice>, CliError> {
 }
 
 /// What is measured, its record, what was measured earlier, and the lock that keeps others away.
-type Begun = (Header, Writer, Vec<Trial>, Option<Alone>);
+type Begun = (Header, Writer, Vec<Trial>, Option<MeasurementLock>);
 
 /// Plans a new run and begins its record.
 fn begin(arguments: &Run, targets: &[TargetChoice], setup: &Setup) -> Result<Begun, CliError> {
@@ -54,16 +54,16 @@ fn begin(arguments: &Run, targets: &[TargetChoice], setup: &Setup) -> Result<Beg
     let choices = choices(arguments, targets)?;
     let mut plan = study.plan(&choices)?;
     require(&mut plan, &arguments.requirements)?;
-    sense::threads_of(&plan, &choices.sets, setup.pinning.generator.len())
+    preflight::threads_of(&plan, &choices.sets, setup.pinning.generator.len())
         .map_err(CliError::usage)?;
     trust::check_settings(&plan)?;
     limits::allow(CLIENTS, &plan)?;
     let silent = arguments.common.printing.is_silent();
     reach::check(&plan, &setup.endpoints)?;
-    let alone = alone(&setup.guard, &ownerless::disks(setup))?;
+    let lock = acquire(&setup.guard, &ownerless::disks(setup))?;
     let header = header(plan, setup, (&arguments.common.records.out, silent))?;
     let writer = Writer::create(&arguments.common.records.out, &header)?;
-    Ok((header, writer, Vec::new(), alone))
+    Ok((header, writer, Vec::new(), lock))
 }
 
 /// Reads what an interrupted run has measured and opens its record again.
@@ -94,7 +94,7 @@ fn resume(
     trust::consent(&record.header, setup, arguments.resume.trust_record)?;
     same_files(plan)?;
     limits::allow(CLIENTS, plan)?;
-    let alone = alone(&setup.guard, &ownerless::disks(setup))?;
+    let lock = acquire(&setup.guard, &ownerless::disks(setup))?;
     let writer = Writer::resume(&path)?;
     // Read again under the lock: another cachedyno may have added trials meanwhile.
     let archive::Record { mut header, trials, .. } = super::read(&path)?;
@@ -105,7 +105,7 @@ fn resume(
         header.conditions.facts.push(fact);
         writer.replace_header(&header)?;
     }
-    Ok((header, writer, trials, alone))
+    Ok((header, writer, trials, lock))
 }
 
 /// Files of a data set must be those that the run was planned with, before anything is added to it.

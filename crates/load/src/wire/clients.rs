@@ -6,7 +6,7 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use workloads::kv::numbers;
 
-use super::crowd::Crowd;
+use super::client_schedule::ClientSchedule;
 use super::offer::{Offer, Pacing};
 
 /// Stream of random numbers that pauses are drawn from.
@@ -34,10 +34,10 @@ pub(super) struct Clients {
     /// What pauses are drawn from.
     pub(super) pauses: SplitMix64,
     /// Which of a closed load are at work, where that changes.
-    pub(super) crowd: Option<Crowd>,
+    pub(super) client_schedule: Option<ClientSchedule>,
     /// How many are, and until when.
-    pub(super) at_work: u32,
-    pub(super) crowd_changes_ns: u64,
+    pub(super) active: u32,
+    pub(super) schedule_changes_ns: u64,
 }
 
 impl Clients {
@@ -45,9 +45,9 @@ impl Clients {
     pub(super) fn new(offer: &Offer, index: u32, seed: u64) -> Self {
         let threads = offer.threads;
         let clients = offer.clients / threads + u32::from(index < offer.clients % threads);
-        let crowd = match &offer.pacing {
+        let client_schedule = match &offer.pacing {
             Pacing::Closed { stages, .. } if !stages.is_empty() => {
-                Some(Crowd::new(stages, (index, threads)))
+                Some(ClientSchedule::new(stages, (index, threads)))
             }
             _ => None,
         };
@@ -57,9 +57,9 @@ impl Clients {
             hung_up: VecDeque::new(),
             thinking: BinaryHeap::new(),
             pauses: numbers(seed, PAUSES, u64::from(index)),
-            crowd,
-            at_work: clients,
-            crowd_changes_ns: u64::MAX,
+            client_schedule,
+            active: clients,
+            schedule_changes_ns: u64::MAX,
         }
     }
 }

@@ -21,7 +21,7 @@ use crate::meter::{Meter, ReadAt};
 
 /// What is told a few times a second.
 #[derive(Clone, Copy, Debug)]
-pub struct Moment<'a> {
+pub struct ProgressSnapshot<'a> {
     /// Nanoseconds since the start of the measurement; 0 while warming up.
     pub at_ns: u64,
     /// What was recorded since the last time.
@@ -44,7 +44,7 @@ pub fn run<P: Parser + Default>(
     servers: &Servers,
     stop: &AtomicBool,
     meter: &mut dyn Meter,
-    watcher: &mut dyn FnMut(Moment<'_>),
+    watcher: &mut dyn FnMut(ProgressSnapshot<'_>),
 ) -> Outcome {
     let shared = Shared::new(offer, work, servers, stop);
     let mut outcome = Outcome {
@@ -134,7 +134,7 @@ impl Shared<'_> {
         inbox: &mpsc::Receiver<Share>,
         (meter, marks): (&mut dyn Meter, &mut Marks<ReadAt>),
         outcome: &mut Outcome,
-        watcher: &mut dyn FnMut(Moment<'_>),
+        watcher: &mut dyn FnMut(ProgressSnapshot<'_>),
     ) -> Vec<Share> {
         let measured_from_ns = self.begun_ns() + self.offer.warmup_ns;
         let mut shares = Vec::new();
@@ -156,7 +156,12 @@ impl Shared<'_> {
                 self.take_away(&mut latest);
                 outcome.recorder.merge(&latest);
                 let at_ns = now.saturating_sub(measured_from_ns);
-                watcher(Moment { at_ns, latest: &latest, all: &outcome.recorder, last: over });
+                watcher(ProgressSnapshot {
+                    at_ns,
+                    latest: &latest,
+                    all: &outcome.recorder,
+                    last: over,
+                });
             }
             if over {
                 return shares;

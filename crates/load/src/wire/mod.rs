@@ -6,7 +6,7 @@
 //! - [`pacer`]: when requests of an open load are due.
 //! - `offer`: how a load is offered; [`engine`] runs it; `shared`: what its threads have in common;
 //!   `outcome`: what it gave.
-//! - `worker`, `turns`, `linking`, `reading` and `elsewhere`: one of its threads; `clients`,
+//! - `worker`, `ready_queue`, `linking`, `reading` and `elsewhere`: one of its threads; `clients`,
 //!   `links`, `request`, `connection`, `stream`, `timer` and `watching`: what a thread works with.
 //! - [`route`]: which server a key lives on; `surveying` learns it anew while a load runs, and
 //!   `outages` knows when servers answered nothing.
@@ -14,9 +14,9 @@
 //!   where there are limits; `stages` by stage, with what was used in each.
 
 mod answered;
+mod client_schedule;
 mod clients;
 mod connection;
-mod crowd;
 mod due;
 mod elsewhere;
 pub mod engine;
@@ -29,6 +29,7 @@ mod outcome;
 pub mod pacer;
 pub mod protocol;
 mod reading;
+mod ready_queue;
 pub mod recorder;
 mod request;
 pub mod route;
@@ -39,12 +40,11 @@ pub mod stream;
 mod surveying;
 pub mod template;
 mod timer;
-mod turns;
 mod watching;
 pub mod work;
 mod worker;
 
-pub use engine::{Moment, run};
+pub use engine::{ProgressSnapshot, run};
 pub use offer::{Offer, Pacing, Servers, Think, Until};
 pub use outcome::Outcome;
 pub use recorder::WireRecorder;

@@ -4,8 +4,9 @@
 //! requests in one write, and in a closed load the next ones when all of them are answered. Threads
 //! share nothing but the start, the stop and the place where records are handed over.
 //!
-//! Parts: this file sends and waits, `turns` says who may send, `linking` makes connections and
-//! bears their loss, `reading` takes in replies, `elsewhere` follows keys to other servers.
+//! Parts: this file sends and waits, `ready_queue` says who may send, `linking` sets connections up
+//! and retries, `reading` parses replies and settles requests, `elsewhere` follows keys to other
+//! servers.
 //! `clients`, `links` and `watching` hold what it knows of its clients, connections and itself.
 
 use std::cmp::Reverse;
@@ -226,9 +227,9 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
         }
         (self.clock.running, self.links.listened_ns) = (true, self.clock.begun_ns);
         self.next_due();
-        if self.clients.crowd.is_some() {
-            self.clients.at_work = 0;
-            return self.come_and_go(self.clock.begun_ns);
+        if self.clients.client_schedule.is_some() {
+            self.clients.active = 0;
+            return self.follow_client_schedule(self.clock.begun_ns);
         }
         (0..self.clients.all.len() as u32)
             .for_each(|client| self.starts(client, self.clock.begun_ns));
@@ -293,8 +294,8 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
     /// Sends what can be sent now.
     pub(super) fn dispatch(&mut self, now: u64) {
         self.redial(now);
-        if now >= self.clients.crowd_changes_ns {
-            self.come_and_go(now);
+        if now >= self.clients.schedule_changes_ns {
+            self.follow_client_schedule(now);
         }
         while let Some(Reverse((at, client))) = self.clients.thinking.peek().copied() {
             if at > now {
@@ -405,7 +406,7 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
         // What is due waits for a client, not for the time, where none is free.
         let due = self.requests.due_ns.filter(|_| !self.clients.free.is_empty());
         let until = due.or(thinking).map_or(tick_ns, |at| at.min(tick_ns));
-        let until = until.min(self.clients.crowd_changes_ns);
+        let until = until.min(self.clients.schedule_changes_ns);
         let left = until.saturating_sub(now);
         let spins = self.shared.offer.spin;
         let early = if spins { self.early_ns } else { 0 };

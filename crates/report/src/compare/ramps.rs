@@ -4,7 +4,7 @@
 //! it: the interval of each highest rate that is a stage's reaches up to the next stage.
 
 use super::common::{COST, Common, Compared, Group, HIGHEST, Measured, paired, slower};
-use crate::ramp::bears_more;
+use crate::ramp::lower_bound_reason;
 use crate::show;
 use crate::view::{RampOutcome, RampView, SAME_RATE, StageWay, Value, View};
 
@@ -45,7 +45,7 @@ fn doubt(run: &str, ramp: &RampView) -> Option<String> {
     if ramp.outcome == RampOutcome::Found {
         return None;
     }
-    Some(match bears_more(ramp) {
+    Some(match lower_bound_reason(ramp) {
         Some(why) => {
             let target = &ramp.target;
             format!("{run}: {target} sustains more than was shown: {why}, so it decides nothing")

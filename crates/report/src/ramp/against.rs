@@ -46,7 +46,10 @@ pub(crate) fn comparisons(recorded: &Recorded, ramps: &[(Ramp<'_>, RampView)]) -
                 continue;
             }
             let sides = [(a, of_a), (b, of_b)];
-            let sides = sides.map(|(a, view)| Side { cell: a.cell, bears_more: bears_more(view) });
+            let sides = sides.map(|(a, view)| Side {
+                cell: a.cell,
+                lower_bound_reason: lower_bound_reason(view),
+            });
             pairs.extend(COMPARED.map(|(metric, which)| {
                 let values = paired(a, b, |climb| highest(climb, which, plan.limit_ns));
                 Highest { metric, operation: a.phase, sides, values }
@@ -58,7 +61,7 @@ pub(crate) fn comparisons(recorded: &Recorded, ramps: &[(Ramp<'_>, RampView)]) -
 
 /// Why a store sustains more than its ramp tells; `None` where the ramp found its limit, or
 /// nothing.
-pub(crate) fn bears_more(view: &RampView) -> Option<&'static str> {
+pub(crate) fn lower_bound_reason(view: &RampView) -> Option<&'static str> {
     match view.outcome {
         RampOutcome::Generator => Some("the generator was the limit"),
         RampOutcome::NeverMissed => Some("no stage was too much for it"),

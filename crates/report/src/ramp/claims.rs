@@ -7,14 +7,14 @@ use super::against::{highest, paired};
 use super::climb::{Climb, Ramp, Seen};
 use super::place::Controls;
 use crate::blocks::ratio_over_blocks;
-use crate::cases::{Case, Together, together};
+use crate::cases::{Case, CombinedVerdict, together};
 use crate::claims::judged::{Judged, Said, not_run, undecided};
 use crate::recorded::Recorded;
 use crate::show;
 use crate::view::{ClaimVerdict, RampView, Value};
 
 /// What such a statement is judged by: the ramps of one profile, each with its view.
-struct Ground<'a> {
+struct ClaimContext<'a> {
     recorded: &'a Recorded,
     ramps: Vec<&'a (Ramp<'a>, RampView)>,
 }
@@ -27,7 +27,7 @@ pub(crate) fn judge(
     all: &[(Ramp<'_>, RampView)],
 ) -> Judged {
     let ramps = all.iter().filter(|(_, view)| view.workload == profile).collect();
-    let ground = Ground { recorded, ramps };
+    let ground = ClaimContext { recorded, ramps };
     match expect {
         Expectation::Capacity { a, b, figure, min, max } => {
             let limit_ns = recorded.header.plan.limit_ns;
@@ -58,7 +58,7 @@ pub(crate) fn judge(
     .unwrap_or_else(|open| open)
 }
 
-impl Ground<'_> {
+impl ClaimContext<'_> {
     fn of(&self, target: &str) -> Result<(&Ramp<'_>, &RampView), Judged> {
         let found = self.ramps.iter().find(|(_, view)| view.target == target);
         let missing = || not_run(format!("{target} was not measured"));
@@ -306,7 +306,7 @@ fn judged(
     told: impl Fn(&Case) -> String,
 ) -> Result<Judged, Judged> {
     let cases: Vec<Case> = cases.collect::<Result<_, _>>()?;
-    let Some(Together { verdict, words, case }) = together(&cases, range, None) else {
+    let Some(CombinedVerdict { verdict, words, case }) = together(&cases, range, None) else {
         return Err(not_run(format!("it names no {of_each}")));
     };
     Ok(Judged(verdict, Some(case.ratio), format!("{words}, where {}", told(case))))

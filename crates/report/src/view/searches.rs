@@ -117,7 +117,7 @@ impl ProbeView {
 
 impl SearchView {
     /// Why the store sustains more than was found; `None` where its limit was, or nothing.
-    pub(crate) fn bears_more(&self) -> Option<&'static str> {
+    pub(crate) fn lower_bound_reason(&self) -> Option<&'static str> {
         match self.outcome {
             SearchOutcome::Clients => Some("its clients were the limit"),
             SearchOutcome::Generator => Some("the generator was the limit"),

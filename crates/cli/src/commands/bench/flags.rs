@@ -16,13 +16,13 @@ use std::process::ExitCode;
 use workloads::kv::{Distribution, KEYS_MAX, KeyChoice, KeyNames, Preset, Sizes, Weights};
 
 use super::targets::{self, TlsFlags};
-use crate::alone::alone;
 use crate::args::{Common, duration_ns, timeout_ms};
 use crate::commands::measuring;
 use crate::exit::CliError;
+use crate::measurement_lock::acquire;
 use crate::ownerless;
+use crate::preflight::{self, IN_FLIGHT_MAX};
 use crate::random::random;
-use crate::sense::{self, UNDER_WAY_MAX};
 use crate::{limits, reach, serve};
 
 /// Ratios of several targets within 3 % count as equal.
@@ -149,7 +149,7 @@ impl KvFlags {
         limits::allow("--clients", &plan)?;
         let setup = self.common.setup(choices, false)?;
         reach::check(&plan, &setup.endpoints)?;
-        let _alone = alone(&setup.guard, &ownerless::disks(&setup))?;
+        let _lock = acquire(&setup.guard, &ownerless::disks(&setup))?;
         let silent = self.common.printing.is_silent();
         let mut header = measuring::header(plan, &setup, (&self.common.records.out, silent))?;
         header.conditions.facts.extend(targets::doubts(choices));
@@ -175,9 +175,11 @@ impl KvFlags {
         let targets = targets::planned(choices, &self.sets, (load.clients, workload))?;
         let is_here = targets.iter().any(|target| target.address.is_none())
             || choices.iter().filter_map(|c| c.endpoint.as_ref()).any(is_here);
-        sense::bench(workload, load, blocks, targets.len(), is_here).map_err(CliError::usage)?;
+        preflight::bench(workload, load, blocks, targets.len(), is_here)
+            .map_err(CliError::usage)?;
         let cpus = Pinning::for_this_process().generator.len();
-        sense::threads("--threads", self.threads, load.clients, cpus).map_err(CliError::usage)?;
+        preflight::threads("--threads", self.threads, load.clients, cpus)
+            .map_err(CliError::usage)?;
         let cell = |target: &PlannedTarget| Cell {
             id: format!("{}/{}/{}", target.name, workload.profile, load.clients),
             target: target.name.clone(),
@@ -209,13 +211,13 @@ impl KvFlags {
     }
 
     /// Refuses more requests at once than can be remembered.
-    pub(in crate::commands) fn under_way(&self, clients: u32) -> Result<(), CliError> {
+    pub(in crate::commands) fn check_in_flight(&self, clients: u32) -> Result<(), CliError> {
         let pipeline = self.pipeline;
         let under_way = u64::from(clients) * u64::from(pipeline);
-        if under_way > UNDER_WAY_MAX {
+        if under_way > IN_FLIGHT_MAX {
             return Err(CliError::usage(format!(
                 "--clients {clients} times --pipeline {pipeline} are `{under_way}` requests at \
-                 once (expected at most {UNDER_WAY_MAX})"
+                 once (expected at most {IN_FLIGHT_MAX})"
             )));
         }
         Ok(())

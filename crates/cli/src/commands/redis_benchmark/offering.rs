@@ -8,7 +8,7 @@ use drivers::redis::Replies;
 use load::Unseen;
 use load::wire::pacer::{Arrivals, Stage};
 use load::wire::template::Template;
-use load::wire::{Moment, Offer, Operation, Outcome, Pacing, Think, Until, Work, run};
+use load::wire::{Offer, Operation, Outcome, Pacing, ProgressSnapshot, Think, Until, Work, run};
 use model::{ErrorClass, Failure};
 use workloads::kv::{Key, KeyChoice, KeyNames, Mix, Sizes, Values, numbers};
 
@@ -78,14 +78,14 @@ impl Stock {
         test: &Test,
         site: &Site,
         stop: &AtomicBool,
-        watcher: &mut dyn FnMut(Moment<'_>),
+        watcher: &mut dyn FnMut(ProgressSnapshot<'_>),
     ) -> Result<Outcome, String> {
         let offer = offer(options, threads(site.threads(options), options));
         if options.offered.warmup_s > 0 {
             let until = Until::AfterNs(options.offered.warmup_s.saturating_mul(SECOND_NS));
             let warm_up = Offer { until, ..offer.clone() };
             let work = self.work(options, test, site)?;
-            let mut unwatched = |_: Moment<'_>| ();
+            let mut unwatched = |_: ProgressSnapshot<'_>| ();
             let warmed = go(&warm_up, &work, site, stop, &mut unwatched);
             if warmed.failure.is_some() || warmed.interrupted {
                 return Ok(warmed);
@@ -126,10 +126,10 @@ fn go(
     work: &Work,
     site: &Site,
     stop: &AtomicBool,
-    watcher: &mut dyn FnMut(Moment<'_>),
+    watcher: &mut dyn FnMut(ProgressSnapshot<'_>),
 ) -> Outcome {
     let (mut heard, mut hangs) = (Instant::now(), false);
-    let mut listener = |moment: Moment<'_>| {
+    let mut listener = |moment: ProgressSnapshot<'_>| {
         if moment.latest.answered_in_all() > 0 {
             heard = Instant::now();
         }

@@ -1,6 +1,6 @@
 //! The line that tells how far a test is.
 
-use load::wire::Moment;
+use load::wire::ProgressSnapshot;
 use load::wire::row::INTERVAL_NS;
 
 use super::arguments::Style;
@@ -33,7 +33,7 @@ impl<'a> Follower<'a> {
     }
 
     /// Writes the line anew, unless it is too early.
-    pub(super) fn tell(&mut self, moment: &Moment<'_>) {
+    pub(super) fn tell(&mut self, moment: &ProgressSnapshot<'_>) {
         // Before the first interval there is no rate to tell.
         let early = moment.at_ns < TOLD_AFTER_NS + INTERVAL_NS
             || moment.at_ns.saturating_sub(self.printed_ns) < EVERY_NS;
@@ -55,7 +55,7 @@ impl<'a> Follower<'a> {
 
     /// Requests per second since the last time and since the start, as far as all threads have told
     /// what they did.
-    fn rates(&mut self, moment: &Moment<'_>) -> (f64, f64) {
+    fn rates(&mut self, moment: &ProgressSnapshot<'_>) -> (f64, f64) {
         let whole = (moment.at_ns.saturating_sub(TOLD_AFTER_NS) / INTERVAL_NS) as usize;
         let per_interval = moment.all.done_per_interval();
         let of = |range: std::ops::Range<usize>| -> u64 {

@@ -5,13 +5,13 @@ use model::Stage;
 /// A thread's share of the clients, which are numbered over all threads in turn: those with the
 /// smallest numbers are at work first.
 #[derive(Clone, Debug)]
-pub(crate) struct Crowd {
+pub(crate) struct ClientSchedule {
     stages: Vec<Stage>,
     thread: u32,
     threads: u32,
 }
 
-impl Crowd {
+impl ClientSchedule {
     /// The share of one of `threads` threads.
     pub(crate) fn new(stages: &[Stage], (thread, threads): (u32, u32)) -> Self {
         Self { stages: stages.to_vec(), thread, threads }
@@ -66,15 +66,16 @@ mod tests {
 
     #[test]
     fn clients_come_and_go_one_by_one() {
-        let crowd = Crowd::new(&[stage(10, 2, 2), stage(4, 2, 6), stage(3, 3, 0)], (0, 1));
+        let client_schedule =
+            ClientSchedule::new(&[stage(10, 2, 2), stage(4, 2, 6), stage(3, 3, 0)], (0, 1));
         let at = |tenths: u64| {
-            let (clients, changes_ns) = crowd.at(tenths * S / 10);
+            let (clients, changes_ns) = client_schedule.at(tenths * S / 10);
             (clients, changes_ns * 10 / S)
         };
         assert_eq!([at(0), at(99)], [(2, 100), (2, 100)]);
         assert_eq!([at(100), at(109), at(110), at(139)], [(2, 110), (2, 110), (3, 120), (5, 140)]);
         assert_eq!([at(140), at(150), at(169)], [(3, 150), (2, 160), (1, 170)]);
-        assert_eq!(crowd.at(17 * S), (0, u64::MAX));
+        assert_eq!(client_schedule.at(17 * S), (0, u64::MAX));
     }
 
     #[test]
@@ -89,13 +90,14 @@ mod tests {
                 })
                 .collect();
             let (threads, ns) = (1 + random.below(5) as u32, random.below(5_000));
-            let whole = Crowd::new(&stages, (0, 1));
+            let whole = ClientSchedule::new(&stages, (0, 1));
             let (clients, changes_ns) = whole.at(ns);
             assert!(changes_ns > ns, "{stages:?} at {ns}");
             if changes_ns != u64::MAX {
                 assert_eq!(whole.at(changes_ns - 1), (clients, changes_ns), "{stages:?} at {ns}");
             }
-            let shares = (0..threads).map(|thread| Crowd::new(&stages, (thread, threads)).at(ns));
+            let shares =
+                (0..threads).map(|thread| ClientSchedule::new(&stages, (thread, threads)).at(ns));
             assert_eq!(shares.map(|(own, _)| own).sum::<u32>(), clients, "{stages:?} at {ns}");
         }
     }

@@ -21,11 +21,11 @@ impl<P: Parser + Default> Worker<'_, P> {
     }
 
     /// Clients begin to work, or will send no more, as their number says.
-    pub(super) fn come_and_go(&mut self, now: u64) {
-        let Some(crowd) = &self.clients.crowd else { return };
-        let (clients, changes_ns) = crowd.at(now.saturating_sub(self.clock.begun_ns));
-        self.clients.crowd_changes_ns = self.clock.begun_ns.saturating_add(changes_ns);
-        let before = std::mem::replace(&mut self.clients.at_work, clients);
+    pub(super) fn follow_client_schedule(&mut self, now: u64) {
+        let Some(client_schedule) = &self.clients.client_schedule else { return };
+        let (clients, changes_ns) = client_schedule.at(now.saturating_sub(self.clock.begun_ns));
+        self.clients.schedule_changes_ns = self.clock.begun_ns.saturating_add(changes_ns);
+        let before = std::mem::replace(&mut self.clients.active, clients);
         (before..clients).for_each(|client| self.starts(client, now));
     }
 
@@ -36,7 +36,7 @@ impl<P: Parser + Default> Worker<'_, P> {
             Pacing::Closed { .. } => own.in_flight == 0,
             Pacing::Open { .. } => own.in_flight < self.shared.offer.pipeline,
         };
-        let may = self.clock.running && room && !own.queued && client < self.clients.at_work;
+        let may = self.clock.running && room && !own.queued && client < self.clients.active;
         if may && self.is_open(client) {
             self.clients.all[client as usize].queued = true;
             self.clients.free.push_back(client);
@@ -72,7 +72,7 @@ impl<P: Parser + Default> Worker<'_, P> {
             self.clients.all[client as usize].queued = false;
             // One whose connection broke meanwhile is queued again once that is open, and one that
             // went once it is back.
-            if client < self.clients.at_work && self.is_open(client) {
+            if client < self.clients.active && self.is_open(client) {
                 return Some(client);
             }
         }

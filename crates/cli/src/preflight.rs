@@ -11,7 +11,7 @@ const DAY_NS: f64 = 86_400e9;
 /// Longest run that can be meant, in days.
 const RUN_DAYS_MAX: f64 = 30.0;
 /// Most requests that may be under way at once: each is remembered.
-pub(crate) const UNDER_WAY_MAX: u64 = 10_000_000;
+pub(crate) const IN_FLIGHT_MAX: u64 = 10_000_000;
 
 /// Refuses a `bench` that would outlast the month, or whose data are larger than memory.
 /// `is_here` is true where a server of this machine would hold them.
@@ -129,10 +129,10 @@ pub(crate) fn under_way(
 ) -> Result<(), String> {
     let product = u64::from(clients) * u64::from(pipeline);
     let count = product.min(requests.unwrap_or(u64::MAX));
-    if count > UNDER_WAY_MAX {
+    if count > IN_FLIGHT_MAX {
         return Err(format!(
             "-c {clients} times -P {pipeline} are `{count}` requests at once (expected at most \
-             {UNDER_WAY_MAX})"
+             {IN_FLIGHT_MAX})"
         ));
     }
     let (sent, memory) = (count as f64 * value_bytes as f64, memory_bytes());

@@ -8,7 +8,7 @@ use crate::meter::{Latest, Progress};
 use crate::recorder::Recorder;
 
 /// The records of a phase, from the start of its measurement on.
-pub(crate) struct Telling<'a> {
+pub(crate) struct ProgressReporter<'a> {
     phase: &'a str,
     names: &'a [&'a str],
     clients: usize,
@@ -20,7 +20,7 @@ pub(crate) struct Telling<'a> {
     whole: Recorder,
 }
 
-impl<'a> Telling<'a> {
+impl<'a> ProgressReporter<'a> {
     /// The measurement of `phase` begins; `names` are those of the kinds of call, `timeout_ns` is
     /// how long clients wait for an answer.
     pub(crate) fn new(
@@ -114,15 +114,15 @@ mod tests {
     #[test]
     fn operations_that_failed_are_slower_than_the_percentile() {
         let inbox = Mutex::new(Recorder::default());
-        let mut telling = Telling::new("steady", &["open", "close"], 2, 5_000_000_000);
-        assert_eq!(telling.take(&inbox).response_ns_p99, None);
+        let mut reporter = ProgressReporter::new("steady", &["open", "close"], 2, 5_000_000_000);
+        assert_eq!(reporter.take(&inbox).response_ns_p99, None);
         handed_over(&inbox, 98, 0);
-        let known = telling.take(&inbox).response_ns_p99;
+        let known = reporter.take(&inbox).response_ns_p99;
         assert!(matches!(known, Some(Time::Of(990..=1_010))), "{known:?}");
         let mut failed = Recorder::new(0, 5_000_000, 5_000_000);
         (0..2).for_each(|_| failed.failed(0, ErrorClass::Timeout, "", 0));
         lock(&inbox).merge(&failed);
-        let progress = telling.take(&inbox);
+        let progress = reporter.take(&inbox);
         assert_eq!(progress.response_ns_p99, Some(Time::Bound { at_least: 5_000_000_000 }));
         assert_eq!(progress.latest.map(|l| l.operations[0].counts.error), Some(2));
     }
@@ -131,16 +131,16 @@ mod tests {
     fn what_is_told_adds_up_to_what_is_gathered() {
         let inbox = Mutex::new(Recorder::default());
         for (kinds, name) in [(0, "steady"), (2, "open")] {
-            let mut telling = Telling::new("steady", &["open", "close"], 2, 9);
+            let mut reporter = ProgressReporter::new("steady", &["open", "close"], 2, 9);
             handed_over(&inbox, 3, kinds);
-            assert_eq!(told(&telling.take(&inbox)), [(name.to_string(), 3, 3)]);
-            let nothing = telling.take(&inbox);
+            assert_eq!(told(&reporter.take(&inbox)), [(name.to_string(), 3, 3)]);
+            let nothing = reporter.take(&inbox);
             assert_eq!((told(&nothing), nothing.latest.map(|l| l.at_ns)), (Vec::new(), Some(250)));
             handed_over(&inbox, 4, kinds);
             handed_over(&inbox, 1, kinds);
             let mut last = Vec::new();
             let mut at_ns = None;
-            let whole = telling.end(&inbox, &mut |p| {
+            let whole = reporter.end(&inbox, &mut |p| {
                 last.extend(told(&p));
                 at_ns = p.latest.map(|l| l.at_ns);
             });

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use rig::Guard;
-use rig::alone::{Alone, Asked, Holder};
+use rig::measurement_lock::{Holder, LockAttempt, MeasurementLock};
 
 use crate::exit::CliError;
 use crate::output;
@@ -12,11 +12,11 @@ use crate::ownerless;
 /// Keeps other measurements away as long as the value lives, and says what killed ones left in
 /// `disks` and in the directory for temporary files. Errors: one is under way, with what it is.
 /// Where nothing can be locked, it says so and goes on.
-pub(crate) fn alone(guard: &Guard, disks: &[&Path]) -> Result<Option<Alone>, CliError> {
+pub(crate) fn acquire(guard: &Guard, disks: &[&Path]) -> Result<Option<MeasurementLock>, CliError> {
     ownerless::notice(disks);
-    match Alone::ask(guard, &std::env::temp_dir()) {
-        Ok(Asked::Alone(alone)) => Ok(Some(alone)),
-        Ok(Asked::Busy(holder)) => Err(CliError::failed(busy(holder.as_ref()))),
+    match MeasurementLock::try_acquire(guard, &std::env::temp_dir()) {
+        Ok(LockAttempt::Acquired(lock)) => Ok(Some(lock)),
+        Ok(LockAttempt::Busy(holder)) => Err(CliError::failed(busy(holder.as_ref()))),
         Err(e) => {
             output::say(&format!("warning: other measurements are not kept away: {e}"));
             Ok(None)

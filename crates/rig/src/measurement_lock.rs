@@ -27,16 +27,16 @@ const TICKS_PER_S: f64 = 100.0;
 const PATIENCE: Duration = Duration::from_millis(100);
 
 /// Nobody else measures as long as this lives.
-pub struct Alone {
+pub struct MeasurementLock {
     path: PathBuf,
     guard: Guard,
     opened: Opened,
 }
 
 /// What came of asking for the lock.
-pub enum Asked {
+pub enum LockAttempt {
     /// It is ours.
-    Alone(Alone),
+    Acquired(MeasurementLock),
     /// Another process has it; `None` where the kernel does not tell which.
     Busy(Option<Holder>),
 }
@@ -56,12 +56,12 @@ pub struct Holder {
     pub files: Vec<PathBuf>,
 }
 
-impl Alone {
+impl MeasurementLock {
     /// Asks for the lock in `parent`, a directory for temporary files. Takes a tenth of a second
     /// at most.
     ///
     /// Errors: the directory of the lock can be neither made nor opened, or is something else.
-    pub fn ask(guard: &Guard, parent: &Path) -> Result<Asked> {
+    pub fn try_acquire(guard: &Guard, parent: &Path) -> Result<LockAttempt> {
         let parent = parent.canonicalize().map_err(RigError::io("use directory", parent))?;
         let path = parent.join(NAME);
         let patience = Instant::now() + PATIENCE;
@@ -88,13 +88,15 @@ impl Alone {
                     std::thread::sleep(PATIENCE / 10);
                     continue;
                 }
-                Err(TryLockError::WouldBlock) => return Ok(Asked::Busy(holder(opened.stat()))),
+                Err(TryLockError::WouldBlock) => {
+                    return Ok(LockAttempt::Busy(holder(opened.stat())));
+                }
                 Err(TryLockError::Error(e)) => return Err(RigError::io("lock", &path)(e)),
                 Ok(()) => {}
             }
             if opened.is_there() {
                 guard.own_directory(&path)?;
-                return Ok(Asked::Alone(Self { path, guard: guard.clone(), opened }));
+                return Ok(LockAttempt::Acquired(Self { path, guard: guard.clone(), opened }));
             }
             if is_late {
                 return Err(unfit(&path, "is removed again and again"));
@@ -103,7 +105,7 @@ impl Alone {
     }
 }
 
-impl Drop for Alone {
+impl Drop for MeasurementLock {
     fn drop(&mut self) {
         // One that another user made stays; a guard that has ended needs no telling.
         let _ = self.opened.remove_empty();
@@ -216,7 +218,7 @@ mod tests {
         let path = place.path().join(NAME);
         let elsewhere = place.path().join("elsewhere");
         fs::create_dir(&elsewhere).unwrap();
-        let refused = || match Alone::ask(&guard, place.path()) {
+        let refused = || match MeasurementLock::try_acquire(&guard, place.path()) {
             Err(e) => e.to_string(),
             Ok(_) => panic!("the lock was taken"),
         };
@@ -229,7 +231,10 @@ mod tests {
         nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).unwrap();
         assert!(refused().contains("is no directory"));
         fs::remove_file(&path).unwrap();
-        assert!(matches!(Alone::ask(&guard, place.path()), Ok(Asked::Alone(_))));
+        assert!(matches!(
+            MeasurementLock::try_acquire(&guard, place.path()),
+            Ok(LockAttempt::Acquired(_))
+        ));
         assert!(elsewhere.exists() && !path.exists());
     }
 }

@@ -10,7 +10,7 @@
 //!
 //! A trial of hundreds of thousands of files reaches over many groups, and no place is far enough
 //! from those of the trials before it. So files stay where they are until the run ends, as long as
-//! there is room ([`Shelf::has_room`]): what is not deleted slows nobody down.
+//! there is room ([`TrialDirs::has_room`]): what is not deleted slows nobody down.
 
 use crate::child;
 use crate::error::{Result, RigError};
@@ -32,7 +32,7 @@ const FREE: u64 = 3;
 
 /// An owned directory that holds those of the trials; removed with all of them on drop.
 #[derive(Debug)]
-pub struct Shelf {
+pub struct TrialDirs {
     scratch: Scratch,
     spreads: bool,
     /// What was free when it was made.
@@ -48,7 +48,7 @@ fn is_ample(now: Free, before: Free) -> bool {
         && files.is_none_or(|(now, before)| ample(now, before))
 }
 
-impl Shelf {
+impl TrialDirs {
     /// Makes a new one in `parent`, which must exist.
     pub fn new(guard: &Guard, parent: &Path) -> Result<Self> {
         let scratch = Scratch::new(guard, parent)?;
