@@ -48,7 +48,7 @@ describe("a ramp's charts", () => {
     expect(titles.slice(0, 3)).toEqual(["99th percentile", "Operations/s", "CPUs used"]);
     expect(titles).toHaveLength(11);
     const latency = panelsOf(block(view))[0];
-    expect(latency?.lines.map((line) => line.name)).toEqual(["p99", "stage was too much"]);
+    expect(latency?.lines.map((line) => line.name)).toEqual(["p99", "stage did not hold"]);
     expect(latency?.lines[1]?.points).toHaveLength(block(view).stages.filter((stage) => !stage.holds).length);
     const bare = { ...block(view), saturation: null };
     expect(panelsOf(bare).map((panel) => panel.title)).toEqual(["99th percentile", "Operations/s"]);

@@ -104,20 +104,19 @@ fn clearly_best(row: &AdviceRow, ranking: &[Ranked]) -> String {
     let second = &ranking[1].target;
     match factory.and_then(over) {
         Some(ratio) if row.factory != *second => format!(
-            "{best} does {ratio} the work of {}, the state of delivery, and {runner_up} that of \
-             {second}, the next best",
+            "{best} does {ratio} the work of {}, the default, and {runner_up} that of {second}, \
+             the next best",
             row.factory
         ),
         Some(ratio) => {
-            format!("{best} does {ratio} the work of {}, the state of delivery", row.factory)
+            format!("{best} does {ratio} the work of {}, the default", row.factory)
         }
         None if *best == row.factory => format!(
-            "{best} is the state of delivery and does {runner_up} the work of {second}, the next \
-             best"
+            "{best} is the default and does {runner_up} the work of {second}, the next best"
         ),
         None => format!(
-            "{best} does {runner_up} the work of {second}, the next best; {}, the state of \
-             delivery, has no result",
+            "{best} does {runner_up} the work of {second}, the next best; {}, the default, has no \
+             result",
             row.factory
         ),
     }
@@ -135,10 +134,7 @@ fn no_clear_best(row: &AdviceRow, tied: &[&Ranked], doubt: Option<Doubt>) -> Str
     let differences: Vec<String> = tied.iter().filter_map(difference).collect();
     let differences = differences.join("; ");
     let stay = if tied.iter().any(|r| r.target == row.factory) {
-        format!(
-            "; {} is the state of delivery, so nothing shown here speaks for a change",
-            row.factory
-        )
+        format!("; {} is the default, so nothing here speaks for a change", row.factory)
     } else {
         String::new()
     };

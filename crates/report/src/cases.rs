@@ -58,11 +58,11 @@ pub(crate) fn together(
     let center = |case: &Case| depth(case.ratio.center);
     let (fails, open, all) = (count(Stand::Fails), count(Stand::Open), cases.len());
     let (verdict, words, case) = if fails > 0 {
-        let words = format!("does not hold in {}", part(fails, all));
+        let words = format!("false in {}", part(fails, all));
         let others = others(&[("holds", count(Stand::Holds)), ("is open", open)]);
         (
             ClaimVerdict::Refuted,
-            format!("{words}{others}; surest is"),
+            format!("{words}{others}; strongest case:"),
             least(Stand::Fails, &nearest)?,
         )
     } else if open > 0 {
@@ -71,11 +71,11 @@ pub(crate) fn together(
         let others = others(&[("holds", count(Stand::Holds))]);
         (
             ClaimVerdict::Undecided,
-            format!("{words}{others}; farthest from it is"),
+            format!("{words}{others}; worst case:"),
             least(Stand::Open, &center)?,
         )
     } else {
-        let words = format!("holds in {}; closest is", part(all, all));
+        let words = format!("holds in {}; closest case:", part(all, all));
         (ClaimVerdict::Confirmed, words, least(Stand::Holds, &center)?)
     };
     Some(CombinedVerdict { verdict, words: format!("{words} {}", case.place), case })
@@ -125,8 +125,8 @@ mod tests {
         let found = together(&cases, (1.0, f64::INFINITY), None).unwrap();
         assert_eq!(found.verdict, ClaimVerdict::Refuted);
         assert_eq!(found.case.ratio.hi, Some(0.9));
-        let words = "does not hold in 2 of 5 cases, holds in 2 and is open in 1; surest is the \
-                     one of 0.8";
+        let words = "false in 2 of 5 cases, holds in 2 and is open in 1; strongest \
+                     case: the one of 0.8";
         assert_eq!(found.words, words);
     }
 
@@ -134,13 +134,12 @@ mod tests {
     fn the_case_that_leaves_it_open_is_told() {
         let cases = [case(0.5, 0.4, 0.6), case(0.99, 0.8, 1.2), case(0.9, 0.5, 1.6)];
         let found = together(&cases, (0.0, 1.0), None).unwrap();
-        let words = "cannot be decided in 2 of 3 cases, holds in 1; farthest from it is the one of \
-                     0.99";
+        let words = "cannot be decided in 2 of 3 cases, holds in 1; worst case: the one of 0.99";
         assert_eq!((found.verdict, found.words.as_str()), (ClaimVerdict::Undecided, words));
         let found = together(&cases[..1], (0.0, 1.0), None).unwrap();
         assert_eq!(
             (found.verdict, found.words.as_str()),
-            (ClaimVerdict::Confirmed, "holds in 1 case; closest is the one of 0.5")
+            (ClaimVerdict::Confirmed, "holds in 1 case; closest case: the one of 0.5")
         );
         assert!(together(&[], (0.0, 1.0), None).is_none());
     }

@@ -32,7 +32,7 @@ fn heading(view: &View) -> String {
         text += &format!("- {}\n", plain(reason));
     }
     if view.validity == Validity::Invalid {
-        text += "\nThe run is INVALID: what follows shows what happened and is no result.\n";
+        text += "\nINVALID: use what follows for diagnosis only.\n";
     }
     text
 }

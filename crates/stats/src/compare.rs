@@ -139,11 +139,11 @@ impl fmt::Display for Doubt {
                 write!(f, "{have} block{plural}; {FEWEST_BLOCKS} are needed")
             }
             Self::Wide => f.write_str(
-                "the interval reaches over an edge of the equivalence zone: more blocks narrow it",
+                "the interval crosses the edge of the equivalence zone: more blocks narrow it",
             ),
             Self::Family { comparisons } => write!(
                 f,
-                "clear alone but not among {comparisons} comparisons: more blocks would tell"
+                "not significant after correcting for {comparisons} comparisons: run more blocks"
             ),
             Self::Identical { blocks } => {
                 write!(f, "all {blocks} blocks gave the same ratio: coarser than its noise")

@@ -96,12 +96,12 @@ impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoInterval { have } => {
-                write!(f, "need at least {FEWEST_BLOCKS} blocks for an interval, have {have}")
+                write!(f, "an interval needs {FEWEST_BLOCKS} blocks (there are {have})")
             }
             Self::FewBlocks { have, need } => write!(
                 f,
-                "need at least {need} blocks for an interval that does not rest on log-normal \
-                 noise, have {have}"
+                "with fewer than {need} blocks the interval assumes log-normal noise (there are \
+                 {have})"
             ),
             Self::Identical { blocks } => {
                 write!(f, "all {blocks} blocks gave the same value: coarser than its noise")

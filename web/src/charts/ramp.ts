@@ -101,7 +101,7 @@ function drawnParts(drawn: readonly { ramp: RampView; down: Point[] }[]): string
   return [
     drawn.some(({ down }) => down.length > 0) ? "Solid: the way up; dashed: the way down." : "",
     knees.length > 0 ? "The upright line is the knee." : "",
-    knees.some(({ lo, hi }) => lo !== null && hi !== null) ? "Its band reaches up to the stage above it, which was too much." : "",
+    knees.some(({ lo, hi }) => lo !== null && hi !== null) ? "Its band reaches up to the stage above it, which did not hold." : "",
   ].filter((text) => text !== "").join(" ");
 }
 

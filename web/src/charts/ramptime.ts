@@ -86,7 +86,7 @@ export function panelsOf(block: RampBlock): Panel[] {
     height: 150,
     lines: [
       { name: "p99", points: steps(block, (stage) => log(stage.ns_p99)) },
-      ...(tooMuch.length > 0 ? [{ name: "stage was too much", points: tooMuch, isDots: true }] : []),
+      ...(tooMuch.length > 0 ? [{ name: "stage did not hold", points: tooMuch, isDots: true }] : []),
     ],
     tick: (y) => format.timeShort(10 ** y),
     full: time,

@@ -44,7 +44,7 @@ export function method(context: Context): HTMLElement {
   ];
   const searched = [
     `Each of the ${format.plural(view.blocks, "block")} searches every store once, in random order. Each probe follows from those before it, all on the same filled store as long as that lives.`,
-    "A probe is judged by the share of its requests beyond each limit, with its 95 % interval; requests of one burst are slow together and count as few.",
+    "A probe is judged by the share of its requests beyond each limit, with its 95 % interval; slow requests of one burst depend on each other and count as few.",
     "The answer is where that share crosses what is allowed, on a line through the confirmed probes; its interval is over rounds of these, or over blocks where there are several. A long probe just below it must hold too.",
   ];
   const sentences = [

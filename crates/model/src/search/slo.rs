@@ -143,8 +143,8 @@ impl FromStr for Slo {
         }
         let thousandths = name.strip_prefix('p').and_then(|digits| scaled(digits, 3));
         let thousandths = thousandths.filter(|t| (1_000..WHOLE).contains(t)).ok_or_else(|| {
-            let problem = "is nothing that can be limited (expected `error`, or a percentile from \
-                p1 to p99.999, as in p99)";
+            let problem = "cannot be limited here (expected `error`, or a percentile from p1 to \
+                p99.999, as in p99)";
             wrong(metric, "", problem.into())
         })?;
         let limit_ns = stats::parse_duration_ns(limit.trim());
@@ -229,7 +229,7 @@ mod tests {
             ("p100<1ms", "p100", 1, "p1 to p99.999"),
             ("p99.9999<1ms", "p99.9999", 1, "p1 to p99.999"),
             ("p<1ms", "p", 1, "p1 to p99.999"),
-            ("é<1ms", "é", 1, "can be limited"),
+            ("é<1ms", "é", 1, "cannot be limited"),
             ("latency<1ms", "latency", 1, "expected `error`"),
             ("error<1", "1", 7, "has no % (expected percent, as in `error<1%`)"),
             ("errors < 0.01 ", "0.01", 10, "`error<0.01%`"),

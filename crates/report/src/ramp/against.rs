@@ -64,7 +64,7 @@ pub(crate) fn comparisons(recorded: &Recorded, ramps: &[(Ramp<'_>, RampView)]) -
 pub(crate) fn lower_bound_reason(view: &RampView) -> Option<&'static str> {
     match view.outcome {
         RampOutcome::Generator => Some("the generator was the limit"),
-        RampOutcome::NeverMissed => Some("no stage was too much for it"),
+        RampOutcome::NeverMissed => Some("it was never saturated"),
         RampOutcome::Found | RampOutcome::NeverHeld | RampOutcome::Broken => None,
     }
 }

@@ -134,8 +134,8 @@ impl Ramp<'_> {
                  with all clients at work, was {reached}"
             ),
             RampOutcome::NeverMissed => format!(
-                "{target} sustains at least {least}{cpus}{within}; {}no stage was too much for it: \
-                 raise the rates",
+                "{target} sustains at least {least}{cpus}{within}; {}it was never saturated: raise \
+                 the rates",
                 self.unsaturated()
             ),
             RampOutcome::Generator => format!(
@@ -147,7 +147,7 @@ impl Ramp<'_> {
         }
     }
 
-    /// In which blocks no stage was too much: `in 1 of 3 blocks `, and nothing where in all.
+    /// In which blocks it was never saturated: `in 1 of 3 blocks `, and nothing where in all.
     fn unsaturated(&self) -> String {
         let all = self.whole().count();
         let never = self.whole().filter(|climb| climb.knee.missed.is_none()).count();

@@ -105,8 +105,8 @@ pub(crate) fn against_words(ramp: &Ramp<'_>) -> String {
     let stages: usize = ramp.whole().map(|climb| climb.knee.against).sum();
     let plural = if stages == 1 { "" } else { "s" };
     format!(
-        "`{}`: in {stumbled} of {} blocks {stages} stage{plural} in all did not hold below the \
-         knee or held above it",
+        "`{}`: {stages} stage{plural} in {stumbled} of {} blocks contradict the knee: not held \
+         below it, or held above it",
         ramp.cell.id,
         ramp.whole().count()
     )

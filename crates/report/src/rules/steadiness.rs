@@ -24,8 +24,8 @@ pub(super) fn drift(measurement: &Measurement<'_>, findings: &mut Findings) {
     let longest = median(held.iter().filter_map(longest));
     if let Some(share) = longest.filter(|share| *share > LONGEST_SHARE_MAX) {
         findings.footnotes.push(format!(
-            "{label}: one operation lasted {} of its phase, too much to judge whether the rate was \
-             steady",
+            "{label}: one operation lasted {} of its phase, which is too short to judge whether \
+             the rate was steady",
             show::percent(share)
         ));
         return;

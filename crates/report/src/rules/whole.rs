@@ -15,8 +15,7 @@ pub(super) fn named_targets(recorded: &Recorded, _: &[Measurement<'_>], findings
     for target in recorded.header.plan.targets.iter().filter(|t| t.named) {
         if let Some(failure) = recorded.unavailable(&target.name) {
             findings.invalid.push(format!(
-                "target `{}` was named and cannot be used ({}): the reason stands where it is \
-                 listed as not run",
+                "cannot use target `{}` ({}), see under Not run",
                 target.name, failure.class
             ));
         }

@@ -12,7 +12,7 @@ pub(crate) fn section(view: &View) -> Section {
     let Advised { advice, advice_basis, .. } = &view.advised;
     let mut blocks = Vec::new();
     if !advice.is_empty() {
-        let columns = ["shop", "size (requests)", "delivered", "source", "here", "agreement"];
+        let columns = ["shop", "size (requests)", "default", "source", "here", "agreement"];
         let lines = advice.iter().map(line).collect();
         blocks.push(Block::table(Table::new(columns.map(Column::words).into(), lines)));
         let said = reasons(advice).into_iter().map(|(places, why)| format!("{places}: {why}"));

@@ -41,7 +41,7 @@ fn row(group: &[ProbeView], of_blocks: bool) -> Option<Line> {
     let place = f64::from(last.block) * 1e6 + f64::from(last.number);
     cells[0] = Cell::number(format!("{block}{}", last.number), place);
     if let ([_, _, ..], Some(verdict)) = (group, cells.last_mut()) {
-        *verdict = format!("slow, {} times", group.len()).into();
+        *verdict = format!("still slow, {} times", group.len()).into();
         cells[0] = Cell::number(format!("{block}{}–{}", first.number, last.number), place);
     }
     let holds = last.verdict == Some(ProbeVerdict::Holds);
@@ -59,7 +59,7 @@ fn meanings(search: &SearchView) -> Option<String> {
     }
     (!meanings.is_empty()).then(|| {
         format!(
-            "Verdicts are 95 % certain, and requests of one burst, which are slow together, count \
+            "Verdicts are 95 % certain; slow requests of one burst depend on each other and count \
              as few: {}.",
             meanings.join("; ")
         )
@@ -70,12 +70,11 @@ fn meanings(search: &SearchView) -> Option<String> {
 fn counts(search: &SearchView) -> String {
     let listed = search.probes.iter().filter(|probe| probe.purpose == Purpose::Rest).count();
     let unlisted = if listed < search.rests as usize {
-        "; numbers that are not listed are rests after which the store answered as it does without \
-         load"
+        "; numbers that are not listed are cool-downs after which latency was back to idle"
     } else {
         ""
     };
-    format!("{} probes, {} of them rests{unlisted}.", search.tried, search.rests)
+    format!("{} probes, {} of them cool-downs{unlisted}.", search.tried, search.rests)
 }
 
 /// The cells of a probe's line.
@@ -127,14 +126,14 @@ fn verdict(probe: &ProbeView) -> (&'static str, &'static str) {
         (Some(verdict), _) => (
             verdict.name(),
             match verdict {
-                ProbeVerdict::Holds => "no more requests are beyond the limit than may be",
-                ProbeVerdict::Missed => "more requests are beyond it than may be",
+                ProbeVerdict::Holds => "within the limit",
+                ProbeVerdict::Missed => "beyond the limit",
                 ProbeVerdict::Undecided => "neither is certain",
                 ProbeVerdict::Broke => "it failed, see below, or answered nothing",
             },
         ),
         (None, Some(reason)) => {
-            (reason.name(), "a rest in which it did not answer yet as it does without load")
+            (reason.name(), "a cool-down after which latency was not back to idle")
         }
         (None, None) => ("", ""),
     }

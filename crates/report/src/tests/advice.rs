@@ -23,10 +23,10 @@ fn a_clear_best_is_recommended_with_its_ratio() {
     assert_eq!((shopware.recommended.as_deref(), shopware.clients), (Some("redis"), 8));
     assert_eq!(shopware.agreement.name(), "same");
     assert!(shopware.why.starts_with("redis does 8.40× ["), "{}", shopware.why);
-    assert!(shopware.why.contains("the work of mysql, the state of delivery, and 2.10× ["));
+    assert!(shopware.why.contains("the work of mysql, the default, and 2.10× ["));
     let magento = row(&view, "Magento 2", "medium to large");
     assert!(magento.why.starts_with("redis does 2.10× ["), "{}", magento.why);
-    assert!(magento.why.ends_with("the work of files, the state of delivery"));
+    assert!(magento.why.ends_with("the work of files, the default"));
 }
 
 #[test]
@@ -36,10 +36,10 @@ fn no_clear_difference_is_said_and_speaks_for_staying() {
     assert_eq!(magento.recommended.as_deref(), Some("redis or files"));
     assert_eq!(magento.agreement.name(), "undecided");
     assert!(magento.why.starts_with("no clear difference here (redis against files: 1.01× ["));
-    assert!(magento.why.contains("files is the state of delivery, so nothing shown here speaks"));
+    assert!(magento.why.contains("files is the default, so nothing here speaks"));
     let shopware = row(&view, "Shopware", "small");
     assert_eq!(shopware.agreement.name(), "undecided");
-    assert!(!shopware.why.contains("state of delivery"), "{}", shopware.why);
+    assert!(!shopware.why.contains("the default"), "{}", shopware.why);
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn the_state_of_delivery_may_be_the_best_and_the_source_may_differ() {
     let magento = row(&view, "Magento 2", "medium to large");
     assert_eq!(magento.recommended.as_deref(), Some("files"));
     assert_eq!(magento.agreement.name(), "different");
-    assert!(magento.why.starts_with("files is the state of delivery and does 4.76× ["));
+    assert!(magento.why.starts_with("files is the default and does 4.76× ["));
     assert_eq!(row(&view, "Magento 2", "small").agreement.name(), "same");
 }
 
@@ -59,7 +59,7 @@ fn the_state_of_delivery_may_be_the_best_and_the_source_may_differ() {
 fn a_state_of_delivery_that_was_not_measured_is_named() {
     let view = advised(&["files", "redis"], 5, usual);
     let shopware = row(&view, "Shopware", "medium to large");
-    assert!(shopware.why.ends_with("mysql, the state of delivery, has no result"));
+    assert!(shopware.why.ends_with("mysql, the default, has no result"));
 }
 
 #[test]

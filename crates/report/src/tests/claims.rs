@@ -95,7 +95,7 @@ fn an_interval_over_an_edge_or_too_few_blocks_decide_nothing() {
         }
         let last = judged(lowest("mysql"), blocks, apart);
         assert_eq!(last.verdict.name(), "undecided");
-        let start = format!("cannot be decided ({doubt}) in all 8 cases; farthest from it is ");
+        let start = format!("cannot be decided ({doubt}) in all 8 cases; worst case: ");
         assert!(last.note.starts_with(&start), "{}", last.note);
     }
     assert_eq!(judged(lowest("mysql"), 3, apart).verdict.name(), "confirmed");
@@ -164,14 +164,15 @@ fn without_a_plain_profile_a_claim_is_listed_as_not_run() {
 fn the_slowest_is_judged_in_every_case_by_the_closest() {
     let holds = judged(lowest("mysql"), 5, usual);
     assert_eq!(holds.verdict.name(), "confirmed");
-    assert!(holds.note.starts_with("holds in all 8 cases; closest is "), "{}", holds.note);
+    assert!(holds.note.starts_with("holds in all 8 cases; closest case: "), "{}", holds.note);
     assert!((holds.measured.unwrap().center - 0.5).abs() < 0.01, "{:?}", holds.measured);
     let fails = judged(lowest("files"), 5, usual);
     assert_eq!(fails.verdict.name(), "refuted");
     assert!((fails.measured.unwrap().center - 4.0).abs() < 0.05, "{:?}", fails.measured);
-    let counted = "does not hold in 4 of 8 cases, holds in ";
+    let counted = "false in 4 of 8 cases, holds in ";
     assert!(fails.note.starts_with(counted), "{}", fails.note);
-    let surest = "surest is read at 8 concurrent against mysql, where files has 4.00× its rate";
+    let surest =
+        "strongest case: read at 8 concurrent against mysql, where files has 4.00× its rate";
     assert!(fails.note.ends_with(surest), "{}", fails.note);
     assert_eq!(judged(lowest("mysql"), 1, usual).verdict.name(), "undecided");
     assert_eq!(judged(lowest("valkey"), 5, usual).verdict.name(), "not run");
@@ -202,7 +203,7 @@ fn a_claim_says_why_the_table_leaves_its_pair_open() {
             && c.load.clients == 8
     });
     let pair = pair.unwrap();
-    let family = "clear alone but not among 18 comparisons: more blocks would tell";
+    let family = "not significant after correcting for 18 comparisons: run more blocks";
     assert_eq!((pair.verdict.name(), pair.doubt.as_deref()), ("undecided", Some(family)));
     for claim in &view.claims[..2] {
         assert_eq!(claim.verdict.name(), "confirmed", "{claim:#?}");

@@ -119,7 +119,7 @@ fn a_ramp_that_did_not_find_the_stores_own_limit_decides_nothing() {
         }
     };
     let cases = [
-        (redis(3.0, short), "no stage was too much for it"),
+        (redis(3.0, short), "it was never saturated"),
         (redis(3.0, starved), "the generator was the limit"),
     ];
     for (b, why) in cases {

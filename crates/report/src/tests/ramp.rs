@@ -315,7 +315,7 @@ fn a_ramp_that_is_never_too_much_is_the_least_that_is_known() {
     assert_eq!(memcached.outcome.name(), "never-missed");
     assert_eq!(memcached.metrics["knee_per_s"].hi, None);
     assert!(memcached.sentence.contains("at least"), "{}", memcached.sentence);
-    let words = "; no stage was too much for it: raise the rates";
+    let words = "; it was never saturated: raise the rates";
     assert!(memcached.sentence.ends_with(words), "{}", memcached.sentence);
     let in_one = |trial: &mut Trial| {
         if trial.block == 0 {
@@ -323,7 +323,7 @@ fn a_ramp_that_is_never_too_much_is_the_least_that_is_known() {
         }
     };
     let in_one = found(&judge(&ramped(3, in_one)), "memcached").sentence.clone();
-    assert!(in_one.ends_with("; in 1 of 3 blocks no stage was too much for it: raise the rates"));
+    assert!(in_one.ends_with("; in 1 of 3 blocks it was never saturated: raise the rates"));
     let knees = view.comparisons.iter().find(|c| c.metric == "knee_per_s").unwrap();
     // Redis' lower knee is lower all the same; equal or higher would not be known.
     assert!(knees.verdict.name() == "slower" || knees.doubt.is_some(), "{knees:?}");
@@ -408,12 +408,15 @@ fn stages_that_stumble_are_told() {
     let once = judge(&ramped(3, |trial| stumble(trial, &[2])));
     assert_eq!(once.validity, Validity::Valid, "{:?}", once.reasons);
     let told = once.footnotes.join("\n");
-    assert!(told.contains("`redis/open/64`: in 2 of 3 blocks 2 stages in all did not"), "{told}");
+    assert!(
+        told.contains("`redis/open/64`: 2 stages in 2 of 3 blocks contradict the knee"),
+        "{told}"
+    );
     let knee = |view| found(view, "redis").metrics["knee_per_s"];
     assert_eq!(knee(&once), knee(&clean));
     let twice = judge(&ramped(3, |trial| stumble(trial, &[2, 4])));
     assert_eq!(twice.validity, Validity::NotSteady);
-    assert!(twice.reasons[0].contains("in 2 of 3 blocks 4 stages"), "{:?}", twice.reasons);
+    assert!(twice.reasons[0].contains("4 stages in 2 of 3 blocks"), "{:?}", twice.reasons);
     assert_eq!(knee(&twice), knee(&clean));
     let never = judge(&ramped(3, |trial| {
         for stage in stages(trial) {

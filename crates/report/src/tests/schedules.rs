@@ -284,7 +284,7 @@ fn targets_that_were_named() {
             unavailable: Some(failure),
             ..TargetState::default()
         });
-        let words = "target `another` was named and cannot be used";
+        let words = "cannot use target `another`";
         assert_told(schedule, &judge(&recorded), Validity::Invalid, words);
     }
 }

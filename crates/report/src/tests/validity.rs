@@ -117,7 +117,7 @@ fn a_target_that_is_not_installed_matters_only_when_named() {
     assert!(view.setup.targets[2].not_run.as_ref().unwrap().contains("mariadbd"));
     let view = with(true);
     let reason = reason(&view, Validity::Invalid);
-    assert!(reason.contains("target `mysql` was named and cannot be used (not installed)"));
+    assert!(reason.contains("cannot use target `mysql` (not installed)"));
     for output in [text::render(&view, 100, false), markdown::render(&view)] {
         assert_eq!(output.matches("mariadbd is not on the path").count(), 1, "{output}");
     }

@@ -113,7 +113,7 @@ fn heading(view: &View, columns: usize, paint: Paint) -> String {
         text += &paragraph("  - ", 4, reason, columns);
     }
     if view.validity == Validity::Invalid {
-        let warning = "The run is INVALID: what follows shows what happened and is no result.";
+        let warning = "INVALID: use what follows for diagnosis only.";
         text += &paragraph("", 0, warning, columns);
     }
     text

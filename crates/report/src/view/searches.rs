@@ -121,7 +121,7 @@ impl SearchView {
         match self.outcome {
             SearchOutcome::Clients => Some("its clients were the limit"),
             SearchOutcome::Generator => Some("the generator was the limit"),
-            SearchOutcome::NeverMissed => Some("no rate was too much for it"),
+            SearchOutcome::NeverMissed => Some("it was never saturated"),
             SearchOutcome::Found
             | SearchOutcome::Missed
             | SearchOutcome::NotJudged

@@ -106,7 +106,7 @@ fn what_is_clear_alone_may_be_unclear_among_many() {
     assert_eq!(got.verdict, Verdict::Undecided);
     assert_eq!(
         got.doubt.unwrap().to_string(),
-        "clear alone but not among 21 comparisons: more blocks would tell"
+        "not significant after correcting for 21 comparisons: run more blocks"
     );
 }
 

@@ -43,7 +43,7 @@ fn fewer_than_three_blocks_have_a_centre_only() {
         assert_eq!(got.warnings, [Warning::NoInterval { have: values.len() }]);
     }
     let words = at_95(&[42.0]).warnings[0].to_string();
-    assert_eq!(words, "need at least 3 blocks for an interval, have 1");
+    assert_eq!(words, "an interval needs 3 blocks (there are 1)");
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn warnings_come_with_few_or_identical_blocks_and_go_with_more() {
     assert_eq!(few, [Warning::FewBlocks { have: 3, need: 6 }]);
     assert_eq!(
         few[0].to_string(),
-        "need at least 6 blocks for an interval that does not rest on log-normal noise, have 3"
+        "with fewer than 6 blocks the interval assumes log-normal noise (there are 3)"
     );
     assert!(at_95(&[1.0, 1.1, 1.2, 1.0, 1.3, 1.1]).warnings.is_empty());
     assert_eq!(at_95(&[5.0; 6]).warnings, [Warning::Identical { blocks: 6 }]);
