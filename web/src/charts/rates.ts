@@ -1,4 +1,4 @@
-/** Rates by operation: bars from zero, the 95 % interval, and each block as a dot. */
+/** Rates by operation with their intervals and each block as a dot: bars from zero, or levels on a logarithmic axis where rates differ much. */
 
 import type { CustomSeriesOption } from "echarts";
 import type { Context } from "../context";
@@ -39,6 +39,21 @@ export function highest(row: Row): number {
   return Math.max(center, Math.min(hi ?? 0, limit(row)), ...byBlock(row));
 }
 
+/** How many times the lowest rate the highest may be so that both have bars that can be seen. */
+const BARS_MAX = 50;
+
+/** Whether rates differ by so much that a logarithmic axis shows them better than bars from zero. */
+export function differMuch(group: Group): boolean {
+  const rates = group.operations.flatMap((op) => op.rows.map((row) => row.metrics[RATE]?.center ?? 0)).filter((rate) => rate > 0);
+  return Math.max(...rates) > BARS_MAX * Math.min(...rates);
+}
+
+/** The lowest rate that is drawn of a row. */
+function lowest(row: Row): number {
+  const { center = Infinity, lo = null } = row.metrics[RATE] ?? {};
+  return Math.min(center, Math.max(lo ?? center, center / DRAWN), ...byBlock(row).filter((rate) => rate > 0));
+}
+
 type Api = Parameters<RenderItem>[1];
 type Shape = Exclude<ReturnType<RenderItem>, null | undefined>;
 
@@ -71,6 +86,12 @@ function bar(at: Place, rate: number, look: theme.Look): Shape {
     shape,
     style: { fill: look.color, fillOpacity: look.hollow ? 0.08 : 0.26, stroke: look.color, lineWidth: 1.25, ...dash },
   };
+}
+
+// On a logarithmic axis there is no zero that a bar could stand on.
+function level(at: Place, rate: number, look: theme.Look): Shape {
+  const shape = { x: at.middle - at.width / 2, y: at.y(rate) - 1.5, width: at.width, height: 3 };
+  return { type: "rect", shape, style: { fill: look.hollow ? "transparent" : look.color, stroke: look.color, lineWidth: 1 } };
 }
 
 // The whole column answers to the pointer: a low bar would be hard to meet.
@@ -120,6 +141,7 @@ function dots(at: Place, rates: readonly number[], look: theme.Look, ground: str
 }
 
 function series(group: Group, index: number, entry: LegendEntry, rows: (Row | undefined)[], isMarked: boolean): CustomSeriesOption {
+  const isLog = differMuch(group);
   const colours = ink();
   return {
     type: "custom",
@@ -138,12 +160,12 @@ function series(group: Group, index: number, entry: LegendEntry, rows: (Row | un
       const spot = place(api, at, index);
       const { lo, hi } = value;
       const top = Math.min(hi ?? 0, limit(row));
-      const interval = lo === null || hi === null ? [] : whisker(spot, lo, top, goesOn(row), colours.text);
+      const interval = lo === null || hi === null ? [] : whisker(spot, isLog ? Math.max(lo, lowest(row)) : lo, top, goesOn(row), colours.text);
       const single = byBlock(row);
       const blocks = single.length > 1 ? dots(spot, single, entry.look, colours.ground) : [];
       const above = isMarked ? [mark(spot, highest(row), entry.look, colours.ground)] : [];
       const { y, height } = params.coordSys as unknown as { y: number; height: number };
-      const children = [hit(spot, y, height), bar(spot, value.center, entry.look), ...blocks, ...interval, ...above];
+      const children = [hit(spot, y, height), isLog ? level(spot, value.center, entry.look) : bar(spot, value.center, entry.look), ...blocks, ...interval, ...above];
       return { type: "group", children };
     },
     tooltip: { formatter: (params) => rateTip(group, entry, rows[(params as { value: number[] }).value[0] as number]) },
@@ -168,16 +190,25 @@ function targetsOf(group: Group): string[] {
 
 /** What is drawn besides the bars, and what it means. */
 export function drawnParts(group: Group): string {
+  const isLog = differMuch(group);
   const rows = group.operations.flatMap((op) => op.rows).filter((row) => row.metrics[RATE] !== undefined);
   const fewest = Math.min(...rows.map((row) => row.blocks));
   const parts = [
-    fewest > 1 ? "Bar: geometric mean over blocks" : "Bar: the rate that was measured",
-    rows.some((row) => row.metrics[RATE]?.lo !== null) ? `line through its top: ${format.endsName(fewest)}` : "",
+    `${isLog ? "Thick line" : "Bar"}: ${fewest > 1 ? "geometric mean over blocks" : "the rate that was measured"}`,
+    rows.some((row) => row.metrics[RATE]?.lo !== null) ? `line through ${isLog ? "it" : "its top"}: ${format.endsName(fewest)}` : "",
     rows.some((row) => byBlock(row).length > 1) ? "small dots: single blocks, in their order" : "",
     targetsOf(group).length > 1 ? "mark above: its store, as in the legend" : "",
   ].filter((text) => text !== "");
-  const goes = rows.some(goesOn) ? " ▲ This interval goes on beyond twice its bar: point at it for both ends." : "";
-  return `${parts.join("; ")}.${goes}`;
+  const goes = rows.some(goesOn) ? ` ▲ This interval goes on beyond twice its ${isLog ? "rate" : "bar"}: point at it for both ends.` : "";
+  return `${parts.join("; ")}.${isLog ? " Logarithmic axis: each step is ten times the one below." : ""}${goes}`;
+}
+
+function rateScale(group: Group) {
+  const isLog = differMuch(group);
+  const scale = valueAxis("operations/s", format.rateShort, isLog);
+  if (!isLog) return scale;
+  const rows = group.operations.flatMap((op) => op.rows);
+  return { ...scale, min: 10 ** Math.floor(Math.log10(Math.min(...rows.map(lowest)))) };
 }
 
 function drawing(context: Context, group: Group): Drawing {
@@ -189,7 +220,7 @@ function drawing(context: Context, group: Group): Drawing {
   return {
     legend,
     note: drawnParts(group),
-    label: `Bars of operations per second for ${group.operations.length} operations and ${names.length} stores; the same numbers are in the table of results.`,
+    label: `Operations per second for ${group.operations.length} operations and ${names.length} stores; the same numbers are in the table of results.`,
     option: {
       grid: { left: 8, right: 12, top: 28, bottom: 8, containLabel: true },
       tooltip: { trigger: "item" },
@@ -201,7 +232,7 @@ function drawing(context: Context, group: Group): Drawing {
         axisLabel: { ...base["axisLabel"], color: ink().text, hideOverlap: false, interval: 0, lineHeight: 14, width: 84, overflow: "break" },
         splitLine: { show: false },
       },
-      yAxis: valueAxis("operations/s", format.rateShort),
+      yAxis: rateScale(group),
       series: legend.map((entry, i) => series(group, i, entry, rowsOf(entry.name), names.length > 1)),
     },
   };

@@ -13,7 +13,7 @@ pub(crate) fn section(view: &View) -> Section {
     let mut blocks = Vec::new();
     if !advice.is_empty() {
         let columns = ["shop", "size (requests)", "default", "source", "here", "agreement"];
-        let lines = advice.iter().map(line).collect();
+        let lines = folded(advice).iter().map(|rows| line(rows)).collect();
         blocks.push(Block::table(Table::new(columns.map(Column::words).into(), lines)));
         let said = reasons(advice).into_iter().map(|(places, why)| format!("{places}: {why}"));
         let orders = orders(view);
@@ -24,7 +24,33 @@ pub(crate) fn section(view: &View) -> Section {
     Section { id: "advice", title: "Advice", blocks }
 }
 
-fn line(advice: &AdviceView) -> Line {
+/// Rows that share load, answer and reason, in the order of the first of each.
+fn folded(advice: &[AdviceView]) -> Vec<Vec<&AdviceView>> {
+    let answer = |row: &AdviceView| {
+        let AdviceView { clients, factory, source_recommends, recommended, why, .. } = row;
+        (*clients, factory.clone(), source_recommends.clone(), recommended.clone(), why.clone())
+    };
+    let mut groups: Vec<Vec<&AdviceView>> = Vec::new();
+    for row in advice {
+        match groups.iter_mut().find(|rows| answer(rows[0]) == answer(row)) {
+            Some(rows) => rows.push(row),
+            None => groups.push(vec![row]),
+        }
+    }
+    groups
+}
+
+fn line(rows: &[&AdviceView]) -> Line {
+    let advice = rows[0];
+    let each = |name: fn(&AdviceView) -> &String| {
+        let mut names: Vec<&str> = Vec::new();
+        for row in rows {
+            if !names.contains(&name(row).as_str()) {
+                names.push(name(row));
+            }
+        }
+        names.join(", ")
+    };
     let tone = match advice.agreement {
         Agreement::Same => Tone::Good,
         Agreement::Different => Tone::Bad,
@@ -32,8 +58,11 @@ fn line(advice: &AdviceView) -> Line {
     };
     let here = advice.recommended.as_deref();
     Line::plain([
-        advice.shop.as_str().into(),
-        Cell::number(format!("{} ({})", advice.size, advice.clients), advice.clients.into()),
+        each(|row| &row.shop).into(),
+        Cell::number(
+            format!("{} ({})", each(|row| &row.size), advice.clients),
+            advice.clients.into(),
+        ),
         Cell::target(&advice.factory),
         Cell::target(&advice.source_recommends),
         here.map_or_else(|| NONE.into(), Cell::target),

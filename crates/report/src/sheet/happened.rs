@@ -25,7 +25,7 @@ pub(crate) fn section(view: &View) -> Section {
         blocks.push(Block::title("Events".into()));
     }
     blocks.extend(events.map(|(trial, events)| Block::item(format!("{trial}: {events}"))));
-    Section { id: "facts", title: "Numbers about stores, and events", blocks }
+    Section { id: "facts", title: "Facts and events", blocks }
 }
 
 /// Facts of the same profile and load under a title, in the view's order; details stand on the page

@@ -1,8 +1,8 @@
 //! Advice: a clear best, a tie, too little, and the agreement with the source.
 
 use crate::fixture::{Rates, advice, run, usual};
-use crate::judge;
 use crate::view::{AdviceView, View};
+use crate::{judge, text};
 
 fn advised(targets: &[&str], blocks: u32, rates: Rates) -> View {
     let mut recorded = run(targets, blocks, rates);
@@ -15,6 +15,24 @@ fn row<'a>(view: &'a View, shop: &str, size: &str) -> &'a AdviceView {
 }
 
 const ALL: [&str; 3] = ["files", "redis", "mysql"];
+
+#[test]
+fn rows_with_the_same_load_answer_and_reason_are_one_line() {
+    let mut recorded = run(&ALL, 5, usual);
+    let mut advice = advice();
+    // A shop like Shopware, and sizes that mean the same load.
+    let twins = advice.rows[..2].to_vec().into_iter().map(|row| {
+        let shop = "OpenMage".into();
+        model::study::AdviceRow { shop, ..row }
+    });
+    let twins: Vec<_> = twins.collect();
+    advice.rows.extend(twins);
+    advice.sizes.values_mut().for_each(|clients| *clients = 8);
+    recorded.header.plan.advice = Some(advice);
+    let table = text::render(&judge(&recorded), 140, false);
+    let line = table.lines().find(|line| line.starts_with("Shopware, OpenMage ")).unwrap();
+    assert!(line.contains("small, medium to large (8)"), "{table}");
+}
 
 #[test]
 fn a_clear_best_is_recommended_with_its_ratio() {
