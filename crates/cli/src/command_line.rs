@@ -32,7 +32,7 @@ pub(crate) enum Command {
     Run(Box<Run>),
     /// Write a data set of an application cache as files that the original benchmark reads
     DataSet(crate::commands::data_set::DataSet),
-    /// Put key-value load of your own on servers
+    /// Run a key-value load of your own
     Bench(Box<crate::commands::bench::Bench>),
     /// Find the highest rate that a server sustains within limits of latency and errors
     FindMax(Box<crate::commands::find_max::FindMax>),

@@ -19,10 +19,13 @@ impl fmt::Display for StopReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Blocks(1) => f.write_str("one block was asked for"),
-            Self::Blocks(blocks) => write!(f, "{blocks} blocks were asked for"),
+            Self::Blocks(blocks) => write!(f, "{blocks} blocks requested"),
             Self::Budget(ns) => {
                 let budget = stats::format_ns(*ns as f64);
-                write!(f, "as many blocks as the first lets fit into the budget of {budget}")
+                write!(
+                    f,
+                    "as many blocks as fit into the budget of {budget}, by the length of the first"
+                )
             }
             Self::NothingLeft => f.write_str("every target failed over and over"),
         }

@@ -71,7 +71,7 @@ fn the_first_block_says_how_many_fit() {
     assert_eq!(stop_reason(&plan(), &trials[..3], 3), None);
     let over = stop_reason(&plan(), &trials[..4], 4);
     assert_eq!(over, Some(StopReason::Budget(100_000_000_000)));
-    let words = "as many blocks as the first lets fit into the budget of 100 s";
+    let words = "as many blocks as fit into the budget of 100 s, by the length of the first";
     assert_eq!(over.unwrap().to_string(), words);
     // However long the others take.
     trials[1].took_ns = 500_000_000_000;

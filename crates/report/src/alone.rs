@@ -53,14 +53,15 @@ fn view(rows: &[&Row], facts: &[FactView]) -> Alone {
     let own =
         facts.iter().filter(|f| (&f.target, &f.workload, &f.load) == (target, workload, load));
     let asked = own.filter(|fact| facts::is_asked(&fact.name));
-    let clauses = [endings(&told)].into_iter();
-    let clauses = clauses.chain(asked.map(|fact| format!("{}: {}", fact.label, fact.shown)));
-    let clauses: Vec<String> = clauses.collect();
+    let mut clauses: Vec<String> =
+        asked.map(|fact| format!("{}: {}", fact.label, fact.shown)).collect();
+    let joint = if clauses.is_empty() { " " } else { ": " };
+    clauses.extend([rates(&told), endings(&told)]);
     Alone {
         workload: workload.clone(),
         load: load.clone(),
         target: target.clone(),
-        sentence: format!("{target} {}; {}", rates(&told), clauses.join("; ")),
+        sentence: format!("{target}{joint}{}", clauses.join("; ")),
     }
 }
 

@@ -2,8 +2,9 @@
 //! Made once, for every output.
 
 use model::Load;
-use stats::Verdict;
 use stats::compare::FEWEST_BLOCKS;
+
+use stats::Verdict;
 
 use crate::alone::Alone;
 use crate::highest;
@@ -67,9 +68,16 @@ fn found(view: &View) -> Vec<Sentence> {
         .ramps
         .iter()
         .map(|ramp| own(&ramp.target, &ramp.sentence, if has_many { &ramp.workload } else { "" }));
-    let highest = view.comparisons.iter().filter_map(highest::words);
-    let below = peaks(view).into_iter().chain(highest);
-    let below = below.map(|said| Sentence { place: String::new(), pieces: vec![plain(said)] });
+    let mut highest: Vec<Pieces> =
+        view.comparisons.iter().filter_map(highest::words).map(|said| vec![plain(said)]).collect();
+    let most = view.comparisons.iter().map(|c| c.blocks).max().unwrap_or(0);
+    if !highest.is_empty() && (most as usize) < FEWEST_BLOCKS {
+        let s = if most == 1 { "" } else { "s" };
+        let why = format!(" between them: {most} block{s}, {FEWEST_BLOCKS} are needed");
+        highest = vec![vec![doubt("no winner can be named"), plain(why)]];
+    }
+    let below = peaks(view).map(|said| vec![plain(said)]).into_iter().chain(highest);
+    let below = below.map(|pieces| Sentence { place: String::new(), pieces });
     searches.chain(ramps).chain(below).collect()
 }
 
@@ -119,11 +127,14 @@ fn compared(view: &View, groups: &[&Group<'_>]) -> Pieces {
         let at = alike.iter().map(|g| [vec![plain(doing(g.operation))], ratio(g)].concat());
         [tied(alike[0]), said.to_vec(), joined(at.collect(), ", ", " and ")].concat()
     }));
-    let zone = view.asked.equivalence_zone;
-    let open: Vec<Pieces> = of(Outcome::Undecided).map(|group| open(group, zone)).collect();
+    let mut reasons: Vec<&str> =
+        of(Outcome::Undecided).filter_map(|g| reason(g, view.asked.equivalence_zone)).collect();
+    reasons.dedup();
+    let open: Vec<Pieces> = of(Outcome::Undecided).map(open).collect();
     if !open.is_empty() {
+        let why = reasons.into_iter().map(|why| plain(format!(", {why}"))).collect();
         let open = joined(open, "; ", "; ");
-        clauses.push([vec![doubt("undecided"), plain(": ")], open].concat());
+        clauses.push([vec![doubt("undecided"), plain(": ")], open, why].concat());
     }
     let alone: Vec<&Group<'_>> = of(Outcome::Alone).collect();
     if !alone.is_empty() {
@@ -174,20 +185,23 @@ fn nobody(view: &View) -> Pieces {
     vec![doubt("no winner can be named"), plain(why)]
 }
 
-/// Which targets an operation is undecided between, and why where its interval would decide it.
-fn open(group: &Group<'_>, zone: f64) -> Pieces {
+/// Why an operation is undecided although its interval would decide it.
+fn reason<'a>(group: &'a Group<'_>, zone: f64) -> Option<&'a str> {
     let is_apart = |ratio: &Value| {
         ratio.interval().is_some_and(|(lo, hi)| lo > 1.0 + zone || hi < 1.0 / (1.0 + zone))
     };
-    let doubted = group.standings.iter().find_map(|s| match &s.against {
+    group.standings.iter().find_map(|s| match &s.against {
         Against::Other { verdict: Verdict::Undecided, ratio, doubt } if is_apart(ratio) => {
-            doubt.as_ref()
+            doubt.as_deref()
         }
         _ => None,
-    });
-    let why = doubted.map(|why| plain(format!(", {why}")));
+    })
+}
+
+/// Which targets an operation is undecided between.
+fn open(group: &Group<'_>) -> Pieces {
     let between = vec![plain(format!("{} between ", doing(group.operation)))];
-    [between, tied(group), ratio(group), why.into_iter().collect()].concat()
+    [between, tied(group), ratio(group)].concat()
 }
 
 /// The best, and those that may be as fast.

@@ -24,6 +24,10 @@ use conditions::differences;
 use stats::Verdict;
 use std::fmt;
 
+/// Said where no line can be compared.
+const NOTHING_IN_COMMON: &str = "The runs have nothing in common that can be compared: lines are \
+                                 matched by the names of targets, profile, operation and load.";
+
 /// Two views as text for a terminal of `columns` columns, with or without colours: what differs in
 /// the conditions, then rows of results, ramps and searches that both have, each with the ratio by
 /// which the second run is the better. What colour says, words say as well.
@@ -47,7 +51,7 @@ pub fn render(a: &View, b: &View, columns: usize, colour: bool) -> String {
         );
         paragraph("", 0, &words, columns)
     } else {
-        paragraph("", 0, "The runs have nothing in common that can be compared.", columns)
+        paragraph("", 0, NOTHING_IN_COMMON, columns)
     };
     last.extend(kinds.iter().map(|common| common.left_out(columns)));
     parts.push(last);

@@ -338,7 +338,7 @@ fn redis_durability<'a>(
             ))
         }
         Some(points) => Some(format!(
-            "a snapshot now and then (save {points}); a crash loses what came after it"
+            "periodic RDB snapshots (save {points}); a crash loses what came after the last"
         )),
         None => Some("no log on disk (appendonly no)".into()),
     }

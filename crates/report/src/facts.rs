@@ -64,7 +64,7 @@ const KNOWN: [(&str, &str, Rank, Over); 21] = [
     ("save_recovery_ns", "rate back after the save began", Rank::Asked, Over::Mean),
     ("save_ns", "save", Rank::Plain, Over::Mean),
     ("rate_before_kill_per_s", "rate before the kill", Rank::Plain, Over::Mean),
-    ("kill_lowest_rate_share", "lowest after the kill, of that", Rank::Plain, Over::Mean),
+    ("kill_lowest_rate_share", "lowest rate after the kill, of that", Rank::Plain, Over::Mean),
     ("kill_recovery_ns", "rate back after the kill", Rank::Plain, Over::Mean),
     (LOST, "acknowledged writes lost", Rank::Asked, Over::Largest),
     (READ_BACK, "keys written last before the kill", Rank::Detail, Over::Smallest),
@@ -230,7 +230,7 @@ pub(crate) fn is_asked(name: &str) -> bool {
 fn label(name: &str) -> String {
     match (known(name), name.strip_suffix(UNAVAILABLE)) {
         (Some((label, ..)), _) => label.into(),
-        (None, Some(operation)) => format!("{operation} not answered"),
+        (None, Some(operation)) => format!("{operation} unavailable"),
         (None, None) => name.replace('_', " "),
     }
 }

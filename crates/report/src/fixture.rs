@@ -175,7 +175,7 @@ pub(crate) fn recorded(plan: Plan, blocks: u32, rates: Rates) -> Recorded {
             status: SealStatus::Complete,
             finished_unix_ms: 1_790_000_245_000,
             blocks,
-            stopped_because: format!("{blocks} blocks were asked for"),
+            stopped_because: format!("{blocks} blocks requested"),
             resumed: false,
         }),
     }

@@ -21,10 +21,12 @@ fn heading(view: &View) -> String {
     if !view.asked.question.is_empty() {
         text += &format!("{}\n\n", plain(&view.asked.question));
     }
+    text += &format!("**{}** – {}\n\n", view.validity.heading(), plain(&facts(view)));
     for words in view.answer.summary.iter().map(Sentence::text) {
         text += &format!("{}\n\n", plain(&words));
     }
-    text += &format!("**{}** – {}\n", view.validity.heading(), plain(&facts(view)));
+    text.truncate(text.trim_end().len());
+    text.push('\n');
     if !view.reasons.is_empty() {
         text.push('\n');
     }

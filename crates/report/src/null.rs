@@ -71,8 +71,8 @@ impl Nearness {
         match self {
             Self::OwnLimit(factor, share) => Some(format!(
                 "{label}: the generator reaches only {} as much on a null server, but the target \
-                 used {} of the CPUs it can use and the generator had rest: the rate is the \
-                 target's, its times contain waiting for the generator",
+                 used {} of the CPUs it can use and the generator had spare CPU: the rate is the \
+                 target's, and latencies include queueing in the generator",
                 show::ratio(*factor),
                 show::percent(*share),
             )),

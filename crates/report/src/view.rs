@@ -365,6 +365,16 @@ impl View {
         self.reasons.iter().filter(move |reason| !is_said(reason))
     }
 
+    /// The flag that names the directory of its record, with a space before it; empty for the usual
+    /// one.
+    pub(crate) fn records_flag(&self) -> String {
+        let words = &self.setup.command;
+        let beside = words.iter().zip(words.iter().skip(1)).find(|(flag, _)| *flag == "--out");
+        let directory = beside.map(|(_, directory)| directory.as_str());
+        let directory = directory.or_else(|| words.iter().find_map(|w| w.strip_prefix("--out=")));
+        directory.map_or_else(String::new, |directory| format!(" --out {directory}"))
+    }
+
     /// Says that these files of the record were changed after it was sealed.
     pub fn mark_changed(&mut self, files: Vec<String>) {
         self.footnotes.extend(changed_words(&files));

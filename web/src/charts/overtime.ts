@@ -36,7 +36,7 @@ interface Over {
 const RATE: Over = {
   id: "chart-time",
   title: "Rate over time",
-  hint: "A level line is a steady store; each line is one block. A rise is warming up, a fall is wear, a notch is a stall.",
+  hint: "Each line is one block. A flat line is a stable store, a rise is warming up, a decline is degradation, a notch is a stall.",
   quantity: "operations/s",
   series: (row) => row.charts?.rate_series ?? [],
   short: format.rate,

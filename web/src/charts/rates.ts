@@ -88,12 +88,6 @@ function bar(at: Place, rate: number, look: theme.Look): Shape {
   };
 }
 
-// On a logarithmic axis there is no zero that a bar could stand on.
-function level(at: Place, rate: number, look: theme.Look): Shape {
-  const shape = { x: at.middle - at.width / 2, y: at.y(rate) - 1.5, width: at.width, height: 3 };
-  return { type: "rect", shape, style: { fill: look.hollow ? "transparent" : look.color, stroke: look.color, lineWidth: 1 } };
-}
-
 // The whole column answers to the pointer: a low bar would be hard to meet.
 function hit(at: Place, y: number, height: number): Shape {
   return { type: "rect", shape: { x: at.middle - at.width / 2, y, width: at.width, height }, style: { fill: "transparent" } };
@@ -121,10 +115,14 @@ function arrow(x: number, y: number, fill: string): Shape {
   return { type: "polygon", shape: { points }, style: { fill }, silent: true };
 }
 
+function markSize(at: Place): number {
+  return Math.max(5, Math.min(10, at.width));
+}
+
 // Over the highest value that is drawn: bars have no dash that tells stores of one colour apart.
-function mark(at: Place, rate: number, look: theme.Look, ground: string): Shape {
-  const size = Math.max(5, Math.min(10, at.width));
-  const shape = { pathData: theme.outline(look.mark), x: at.middle - size / 2, y: at.y(rate) - size - 4, width: size, height: size };
+function mark(at: Place, y: number, look: theme.Look, ground: string): Shape {
+  const size = markSize(at);
+  const shape = { pathData: theme.outline(look.mark), x: at.middle - size / 2, y, width: size, height: size };
   return { type: "path", shape, style: { fill: look.hollow ? ground : look.color, stroke: look.color, lineWidth: 1 }, silent: true };
 }
 
@@ -163,9 +161,12 @@ function series(group: Group, index: number, entry: LegendEntry, rows: (Row | un
       const interval = lo === null || hi === null ? [] : whisker(spot, isLog ? Math.max(lo, lowest(row)) : lo, top, goesOn(row), colours.text);
       const single = byBlock(row);
       const blocks = single.length > 1 ? dots(spot, single, entry.look, colours.ground) : [];
-      const above = isMarked ? [mark(spot, highest(row), entry.look, colours.ground)] : [];
+      // On a logarithmic axis there is no zero that a bar could stand on: the mark is the value.
+      const size = markSize(spot);
+      const marked = isLog ? spot.y(value.center) - size / 2 : spot.y(highest(row)) - size - 4;
+      const above = isMarked || isLog ? [mark(spot, marked, entry.look, colours.ground)] : [];
       const { y, height } = params.coordSys as unknown as { y: number; height: number };
-      const children = [hit(spot, y, height), isLog ? level(spot, value.center, entry.look) : bar(spot, value.center, entry.look), ...blocks, ...interval, ...above];
+      const children = [hit(spot, y, height), ...(isLog ? [] : [bar(spot, value.center, entry.look)]), ...blocks, ...interval, ...above];
       return { type: "group", children };
     },
     tooltip: { formatter: (params) => rateTip(group, entry, rows[(params as { value: number[] }).value[0] as number]) },
@@ -194,10 +195,10 @@ export function drawnParts(group: Group): string {
   const rows = group.operations.flatMap((op) => op.rows).filter((row) => row.metrics[RATE] !== undefined);
   const fewest = Math.min(...rows.map((row) => row.blocks));
   const parts = [
-    `${isLog ? "Thick line" : "Bar"}: ${fewest > 1 ? "geometric mean over blocks" : "the rate that was measured"}`,
+    `${isLog ? "Mark" : "Bar"}: ${fewest > 1 ? "geometric mean over blocks" : "the rate that was measured"}`,
     rows.some((row) => row.metrics[RATE]?.lo !== null) ? `line through ${isLog ? "it" : "its top"}: ${format.endsName(fewest)}` : "",
     rows.some((row) => byBlock(row).length > 1) ? "small dots: single blocks, in their order" : "",
-    targetsOf(group).length > 1 ? "mark above: its store, as in the legend" : "",
+    targetsOf(group).length > 1 && !isLog ? "mark above: its store, as in the legend" : "",
   ].filter((text) => text !== "");
   const goes = rows.some(goesOn) ? ` ▲ This interval goes on beyond twice its ${isLog ? "rate" : "bar"}: point at it for both ends.` : "";
   return `${parts.join("; ")}.${isLog ? " Logarithmic axis: each step is ten times the one below." : ""}${goes}`;
@@ -211,12 +212,16 @@ function rateScale(group: Group) {
   return { ...scale, min: 10 ** Math.floor(Math.log10(Math.min(...rows.map(lowest)))) };
 }
 
-function drawing(context: Context, group: Group): Drawing {
+/** Pixels that an operation needs so that its name stands below it. */
+const NAME_PX = 72;
+
+function drawing(context: Context, group: Group, width: number): Drawing {
   const names = targetsOf(group);
   const legend = entries(context.view, names);
   const rowsOf = (name: string): (Row | undefined)[] =>
     group.operations.map((op) => op.rows.find((row) => row.target === name));
   const base = axis();
+  const isNarrow = width < NAME_PX * group.operations.length;
   return {
     legend,
     note: drawnParts(group),
@@ -229,7 +234,7 @@ function drawing(context: Context, group: Group): Drawing {
         type: "category",
         data: group.operations.map((op) => format.operationTitle(op.operation)),
         ...base,
-        axisLabel: { ...base["axisLabel"], color: ink().text, hideOverlap: false, interval: 0, lineHeight: 14, width: 84, overflow: "break" },
+        axisLabel: { ...base["axisLabel"], color: ink().text, hideOverlap: false, interval: 0, lineHeight: 14, ...(isNarrow ? { rotate: 50 } : { width: 84, overflow: "break" as const }) },
         splitLine: { show: false },
       },
       yAxis: rateScale(group),
@@ -243,7 +248,7 @@ export function rates(context: Context): HTMLElement | null {
   if (context.groups.length === 0) return null;
   const choices = context.groups.map((group) => ({ name: groupName(context, group), value: group }));
   const byLoad = selector("Load", choices, () => chart.redraw());
-  const chart = mount(() => drawing(context, byLoad.value()));
+  const chart = mount((width) => drawing(context, byLoad.value(), width));
   return figure(
     context,
     "chart-rates",

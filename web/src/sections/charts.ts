@@ -12,10 +12,15 @@ import { h } from "../dom";
 
 type Draw = (context: Context) => (HTMLElement | null)[];
 
-/** Of these the first that has data answers. */
-const ANSWERS: readonly Draw[] = [searchCurves, (context) => [rampLatency(context)], (context) => [rates(context)]];
+const one = (draw: (context: Context) => HTMLElement | null): Draw => (context) => [draw(context)];
 
-const OTHERS: readonly Draw[] = [rampInTime, growth, latency, overTime, hitsOverTime, lockWaits].map((draw) => (context) => [draw(context)]);
+/** Of these the first that has data answers: where something happened to a store, the course of time. */
+function answers({ view }: Context): Draw[] {
+  const inTime = (view.events ?? []).length > 0 ? [one(overTime)] : [];
+  return [searchCurves, one(rampLatency), ...inTime, one(rates)];
+}
+
+const OTHERS: readonly Draw[] = [rampInTime, growth, latency, hitsOverTime, lockWaits].map(one);
 
 function drawn(all: readonly Draw[], context: Context): HTMLElement[][] {
   return all.map((draw) => draw(context).filter((chart) => chart !== null)).filter((charts) => charts.length > 0);
@@ -23,7 +28,7 @@ function drawn(all: readonly Draw[], context: Context): HTMLElement[][] {
 
 /** The chart that answers, and how charts are read. */
 export function answerChart(context: Context): HTMLElement[] {
-  const charts = drawn(ANSWERS, context)[0] ?? [];
+  const charts = drawn(answers(context), context)[0] ?? [];
   if (charts.length === 0) return [];
   const pointer = "Point at a chart for its values; hold Ctrl and turn the wheel to zoom, drag to move; choose stores by their names.";
   const touch = "Tap a chart for its values; choose stores by their names.";
@@ -32,5 +37,6 @@ export function answerChart(context: Context): HTMLElement[] {
 
 /** All that do not answer. */
 export function otherCharts(context: Context): HTMLElement[] {
-  return [...drawn(ANSWERS, context).slice(1), ...drawn(OTHERS, context)].flat();
+  const hasEvents = (context.view.events ?? []).length > 0;
+  return [...drawn(answers(context), context).slice(1), ...drawn(OTHERS, context), ...(hasEvents ? [] : drawn([one(overTime)], context))].flat();
 }

@@ -51,6 +51,10 @@ fn gate(what: FailOn, a: &View, b: &View) -> u8 {
             output::say(&format!("undecided: {line}"));
         }
     }
+    if compared == 0 {
+        output::say("--fail-on: the runs have no line in common, so nothing is decided");
+        return NOT_VALID;
+    }
     let counts =
         format!("{compared} compared, {} slower, {} undecided", slower.len(), undecided.len());
     let fails =

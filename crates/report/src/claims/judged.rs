@@ -42,7 +42,7 @@ impl Said<'_> {
             return Judged(ClaimVerdict::Refuted, Some(ratio), note);
         }
         let edge = show::ratio(if lo < min { min } else { max });
-        undecided(Some(ratio), format!("the interval reaches over {edge}: more blocks narrow it"))
+        undecided(Some(ratio), format!("the interval includes {edge}: more blocks narrow it"))
     }
 
     /// What still holds of it where its range is missed.

@@ -1,8 +1,8 @@
 //! Rows of results that both runs have. A row of pages is compared by its service time.
 
 use super::common::{Common, Compared, Group, Measured, RATE, TIME, paired};
-use crate::standings::standings;
-use crate::view::{Row, View};
+use crate::standings::{is_part, standings};
+use crate::view::{Row, Value, View};
 
 /// All rows of the same target, profile, operation and load.
 pub(super) fn common(a: &View, b: &View) -> Common {
@@ -35,7 +35,23 @@ fn same(a: &Row, b: &Row) -> bool {
 fn group(pairs: &[(&Row, &Row)]) -> Group {
     let (first, _) = pairs[0];
     let title = format!("{}, {}", first.workload, first.load);
-    Group { title, lines: pairs.iter().map(|(a, b)| compared(a, b)).collect() }
+    let lines = pairs.iter().flat_map(|(a, b)| [Some(compared(a, b)), p99(a, b)]);
+    Group { title, lines: lines.flatten().collect() }
+}
+
+/// The 99th percentile of a whole operation, where both rows have it.
+fn p99(a: &Row, b: &Row) -> Option<Compared> {
+    let metric = format!("{}_ns_p99", a.load.times());
+    let [one, two] = [a, b].map(|row| row.metrics.get(&metric).copied());
+    let measured = |value: Value| Measured { value: Some(value), at_least: value.at_least };
+    (!is_part(&a.operation)).then_some(Compared {
+        names: vec![format!("{} p99", a.operation), a.target.clone()],
+        kind: &TIME,
+        a: measured(one?),
+        b: measured(two?),
+        by_wall: None,
+        repeated: a.blocks.min(b.blocks),
+    })
 }
 
 fn compared(a: &Row, b: &Row) -> Compared {

@@ -79,7 +79,7 @@ impl ClaimContext<'_> {
             return Err(not_run(format!("{what} was not reached in any block")));
         };
         match Doubt::about(blocks) {
-            Some(doubt) => Err(undecided(Some(value), format!("{what} is known of {doubt}"))),
+            Some(doubt) => Err(undecided(Some(value), format!("{what} rests on {doubt}"))),
             None => Ok(value),
         }
     }

@@ -128,11 +128,14 @@ impl Ramp<'_> {
                 None => format!("; not even its lowest stage kept p99 below {limit}"),
             }
         });
+        let is_more = |of: &str| metrics.get(of).map_or(0.0, |value| value.center);
+        let peak = if is_more("reached_per_s") > is_more("knee_per_s") {
+            format!("; peak throughput {reached}")
+        } else {
+            String::new()
+        };
         match outcome {
-            RampOutcome::Found => format!(
-                "{target} sustains {knee}{cpus}{within}; the most that it answered, to stages or \
-                 with all clients at work, was {reached}"
-            ),
+            RampOutcome::Found => format!("{target} sustains {knee}{cpus}{within}{peak}"),
             RampOutcome::NeverMissed => format!(
                 "{target} sustains at least {least}{cpus}{within}; {}it was never saturated: raise \
                  the rates",

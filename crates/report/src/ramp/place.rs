@@ -179,7 +179,7 @@ impl Ramp<'_> {
         let told = |climb: &&Climb<'_>| controls.first_by_second(climb, 0.99).is_some();
         let blocks = self.whole().filter(told).count();
         let first_by_second = *metrics.get("first_by_second.ns_p99")?;
-        let few = || Some(format!("it is known of {}", Doubt::about(blocks)?));
+        let few = || Some(format!("it rests on {}", Doubt::about(blocks)?));
         let doubt = controls.doubt(self).or_else(few);
         let mut view = PlaceView {
             operations: [a, b].map(String::from).to_vec(),

@@ -36,8 +36,8 @@ pub(super) fn drift(measurement: &Measurement<'_>, findings: &mut Findings) {
         Steady::TooShort => return too_short(measurement, held.len(), findings),
         Steady::NotShown(lo, hi) => {
             findings.footnotes.push(format!(
-                "{label}: steadiness is not shown, within the phase the rate changes by {} to {} \
-                 of its mean (more blocks, or longer ones, tell)",
+                "{label}: stability is not established, within the phase the rate changes by {} \
+                 to {} of its mean: run more or longer blocks",
                 show::signed_percent(lo),
                 show::signed_percent(hi)
             ));

@@ -11,8 +11,11 @@ use crate::view::{SearchView, Value, View};
 /// Lines that are shown; of more, the last ones are left to the details.
 const LINES_MAX: usize = 14;
 
-/// What a line holds of the only target of a run.
-const OF_ONE: [&str; 5] = ["rate", "p50", "p99", "p99.9", "CPU/op server"];
+/// Lines up to which each target has one of its own.
+const EACH_MAX: usize = 6;
+
+/// What the line of a target holds.
+const OF_EACH: [&str; 5] = ["rate", "p50", "p99", "p99.9", "CPU/op server"];
 
 /// The table, and what it means.
 pub(crate) fn section(view: &View) -> Section {
@@ -54,40 +57,70 @@ fn of_results(view: &View, tables: &[Standings<'_>]) -> Vec<Block> {
         return Vec::new();
     }
     let targets = targets(view, &cases);
-    let is_one = targets.len() == 1;
-    let place = Place::of(&cases);
-    let mut columns = place.columns();
-    if is_one {
-        columns.extend(OF_ONE.map(Column::number));
+    let (table, mut note) = if cases.len() * targets.len() <= EACH_MAX || targets.len() == 1 {
+        each(&cases, targets.len() == 1)
     } else {
-        columns.extend(targets.iter().map(|name| Column::number((*name).to_string())));
-    }
-    let line = |(table, group): &(&Standings<'_>, &Group<'_>)| {
-        let mut cells = place.cells(table, group);
-        if is_one {
-            cells.extend(group.standings.first().map(of_one).unwrap_or_default());
-        } else {
-            cells.extend(targets.iter().map(|name| of_target(group, name)));
-        }
-        Line::plain(cells)
+        side_by_side(&cases, &targets)
     };
-    let lines = cases.iter().take(LINES_MAX).map(line).collect();
-    let table = Table::new(columns, lines);
-    let mut note = meaning(&cases, is_one);
     if cases.len() > LINES_MAX {
         note += &format!("; {} more lines with --details", cases.len() - LINES_MAX);
     }
     vec![Block::table(table), Block::note(note)]
 }
 
-/// What stands in the lines.
-fn meaning(cases: &[(&Standings<'_>, &Group<'_>)], is_one: bool) -> String {
-    let is_planned = cases.iter().all(|(table, _)| table.load.is_planned());
-    let times =
-        if is_planned { "response times, from when a request was due" } else { "service times" };
-    if is_one {
-        return format!("operations per second; times are {times}");
+/// A profile and load with one of its operations.
+type Case<'a> = (&'a Standings<'a>, &'a Group<'a>);
+
+/// A line for each target with its rate, times and CPU.
+fn each(cases: &[Case<'_>], is_one: bool) -> (Table, String) {
+    let place = Place::of(cases);
+    let mut columns = place.columns();
+    columns.extend((!is_one).then(|| Column::words("target")));
+    columns.push(Column::number(OF_EACH[0]).about(cases[0].0.ends_name()));
+    columns.extend(OF_EACH[1..].iter().map(|name| Column::number(*name)));
+    let line = |case: &Case<'_>, standing: &Standing<'_>| {
+        let mut cells = place.cells(case.0, case.1);
+        cells.extend((!is_one).then(|| Cell::target(&standing.row.target)));
+        cells.extend(of_one(standing));
+        Line { cells, is_strong: standing.is_best() }
+    };
+    let shown = cases.iter().take(LINES_MAX);
+    let lines = shown.flat_map(|case| case.1.standings.iter().map(move |s| line(case, s)));
+    let best = if is_one || cases.iter().all(|(_, group)| group.best().is_none()) {
+        ""
+    } else {
+        "; * the best"
+    };
+    let note = format!("operations per second{best}; times are {}", times(cases));
+    (Table::new(columns, lines.collect()), note)
+}
+
+/// A line for each case, with a figure of each target.
+fn side_by_side(cases: &[Case<'_>], targets: &[&str]) -> (Table, String) {
+    let place = Place::of(cases);
+    let mut columns = place.columns();
+    columns.extend(targets.iter().map(|name| Column::number((*name).to_string())));
+    let line = |(table, group): &Case<'_>| {
+        let mut cells = place.cells(table, group);
+        cells.extend(targets.iter().map(|name| of_target(group, name)));
+        Line::plain(cells)
+    };
+    let lines = cases.iter().take(LINES_MAX).map(line).collect();
+    (Table::new(columns, lines), meaning(cases))
+}
+
+/// What the times of all cases are.
+fn times(cases: &[Case<'_>]) -> &'static str {
+    if cases.iter().all(|(table, _)| table.load.is_planned()) {
+        "response times, from when a request was due"
+    } else {
+        "service times"
     }
+}
+
+/// What stands in the lines.
+fn meaning(cases: &[Case<'_>]) -> String {
+    let is_planned = cases.iter().all(|(table, _)| table.load.is_planned());
     let what = if is_planned { "p99 of response times" } else { "operations per second" };
     let marked = |outcome| cases.iter().any(|(_, group)| group.outcome == Some(outcome));
     let best =

@@ -21,7 +21,7 @@ fn rows_with_the_same_load_answer_and_reason_are_one_line() {
     let mut recorded = run(&ALL, 5, usual);
     let mut advice = advice();
     // A shop like Shopware, and sizes that mean the same load.
-    let twins = advice.rows[..2].to_vec().into_iter().map(|row| {
+    let twins = advice.rows[..2].iter().cloned().map(|row| {
         let shop = "OpenMage".into();
         model::study::AdviceRow { shop, ..row }
     });

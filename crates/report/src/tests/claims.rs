@@ -82,7 +82,7 @@ fn what_holds_of_a_refuted_statement_is_said() {
 fn an_interval_over_an_edge_or_too_few_blocks_decide_nothing() {
     let edge = judged(ratio("redis", "files", "read", 8, (2.1, 3.0)), 5, usual);
     assert_eq!(edge.verdict.name(), "undecided");
-    assert_eq!(edge.note, "the interval reaches over 2.10×: more blocks narrow it");
+    assert_eq!(edge.note, "the interval includes 2.10×: more blocks narrow it");
     for (blocks, doubt) in [(1, "1 block; 3 are needed"), (2, "2 blocks; 3 are needed")] {
         // Nearly alike blocks: what counts is how many there are.
         for claim in [

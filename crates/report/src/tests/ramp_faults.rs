@@ -200,5 +200,5 @@ fn claims_with_few_usable_blocks_say_of_what() {
     recorded.header.plan.claims = vec![super::ramp::claim(expect)];
     let view = judge(&recorded);
     let note = &view.claims[0].note;
-    assert!(note.contains("50 % of the lower knee is known of 2 blocks; 3 are needed"), "{note}");
+    assert!(note.contains("50 % of the lower knee rests on 2 blocks; 3 are needed"), "{note}");
 }

@@ -197,7 +197,7 @@ fn drift_is_judged_by_what_the_phase_does() {
     }
     let open = judge(&some);
     assert_eq!(open.validity, Validity::Valid, "2 of 5 blocks may be the host's doing");
-    assert!(noted(&open, "steadiness is not shown"), "{:?}", open.footnotes);
+    assert!(noted(&open, "stability is not established"), "{:?}", open.footnotes);
     set_intervals(&mut some, &[100, 90]);
     let short = judge(&some);
     let text = reason(&short, Validity::Unreplicated);

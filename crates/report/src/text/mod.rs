@@ -41,7 +41,8 @@ fn next(view: &View) -> String {
         1 => " and a note".into(),
         notes => format!(" and {notes} notes"),
     };
-    format!("{claims}details{notes}: `cachedyno show {} --details`", view.run)
+    let out = view.records_flag();
+    format!("{claims}details{notes}: `cachedyno show {}{out} --details`", view.run)
 }
 
 /// The whole result, as [`summary`].
@@ -149,7 +150,8 @@ pub(crate) fn facts(view: &View) -> String {
         facts += &format!(" ({})", view.course.stopped_because);
     }
     if matches!(view.course.status, Status::Interrupted | Status::Unsealed) {
-        facts += &format!("; `cachedyno run --resume {run}` goes on with it");
+        facts +=
+            &format!("; `cachedyno run --resume {run}{}` goes on with it", view.records_flag());
     }
     if !view.course.changed.is_empty() {
         facts += &format!(", changed after it was sealed ({})", view.course.changed.join(", "));

@@ -37,7 +37,7 @@ fn disturbers(root: &Root, permitted: io::Result<()>) -> Condition {
             format!("is not named ({e}{level}): be root, or `sysctl kernel.perf_event_paranoid=0`")
         }
     };
-    let (group, name) = ("host".into(), "who disturbs a measurement".into());
+    let (group, name) = ("host".into(), "disturbance by process".into());
     Condition { group, name, value, warning: None }
 }
 
