@@ -9,6 +9,8 @@ use crate::output;
 
 /// Steps of the bar: tenths of a percent.
 const STEPS: u64 = 1000;
+/// How much longer than estimated something may last before that is said.
+const LATE_NS: u64 = 5_000_000_000;
 /// Without a terminal, a line this often.
 const LINE_EVERY: Duration = Duration::from_secs(5);
 
@@ -101,8 +103,10 @@ impl Display {
     }
 
     fn left(&self) -> String {
-        let left_ns = self.left_ns.saturating_sub(self.told_left_at.elapsed().as_nanos() as u64);
+        let elapsed_ns = self.told_left_at.elapsed().as_nanos() as u64;
+        let left_ns = self.left_ns.saturating_sub(elapsed_ns);
         match left_ns / 1_000_000_000 {
+            0 if elapsed_ns > self.left_ns + LATE_NS => "longer than estimated".into(),
             0 => "nearly done".into(),
             s @ 1..=99 => format!("{s} s left"),
             s => format!("{} min left", s.div_ceil(60)),

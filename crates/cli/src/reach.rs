@@ -17,7 +17,10 @@ const TIMEOUT: Duration = Duration::from_secs(2);
 pub(crate) fn check(plan: &Plan, endpoints: &BTreeMap<String, Endpoint>) -> Result<(), CliError> {
     let mut unreachable = Vec::new();
     for target in &plan.targets {
-        let Some(endpoint) = endpoints.get(&target.name) else { return Ok(()) };
+        // Of TLS more can be wrong than that nobody listens, and the first session says what.
+        let Some(endpoint) = endpoints.get(&target.name).filter(|e| e.tls().is_none()) else {
+            return Ok(());
+        };
         let mut failed = None;
         for address in endpoint.addresses() {
             match connect(address) {

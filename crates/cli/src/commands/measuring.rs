@@ -26,7 +26,7 @@ use crate::output;
 use crate::progress::{Collector, Display};
 use crate::random::random;
 use crate::signals::watch_signals;
-use crate::{serve, studies, trust};
+use crate::{reach, serve, studies, trust};
 
 /// How long something is waited for in silence.
 const SLOW: Duration = Duration::from_secs(1);
@@ -39,6 +39,7 @@ pub(super) fn header(
 ) -> Result<Header, CliError> {
     // What reading a record refuses is not measured first.
     plan.check().map_err(|e| CliError::usage(format!("this cannot be planned: {e}")))?;
+    reach::check(&plan, &setup.endpoints)?;
     let mut facts = doctor::conditions(&setup.disk);
     facts.extend(owned(setup));
     let calibration = calibrate::known(records, &facts, setup, silent);

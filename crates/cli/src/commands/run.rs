@@ -13,7 +13,7 @@ use crate::exit::CliError;
 use crate::measurement_lock::acquire;
 use crate::ownerless;
 use crate::random::random;
-use crate::{limits, preflight, reach, serve, studies, trust};
+use crate::{limits, preflight, serve, studies, trust};
 
 /// How the number of clients is chosen here.
 const CLIENTS: &str = "--set clients";
@@ -59,7 +59,6 @@ fn begin(arguments: &Run, targets: &[TargetChoice], setup: &Setup) -> Result<Beg
     trust::check_settings(&plan)?;
     limits::allow(CLIENTS, &plan)?;
     let silent = arguments.common.printing.is_silent();
-    reach::check(&plan, &setup.endpoints)?;
     let lock = acquire(&setup.guard, &ownerless::disks(setup))?;
     let header = header(plan, setup, (&arguments.common.records.out, silent))?;
     let writer = Writer::create(&arguments.common.records.out, &header)?;

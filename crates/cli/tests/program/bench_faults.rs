@@ -150,7 +150,7 @@ fn people_read_of_it_on_the_terminal_and_on_the_page() {
     let text = finish(bench(&place, &server.url(), &["--op", "get=1"])).code(4).stdout;
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(text.contains("error reply (such as: BUSY me)"), "{text}");
-    assert!(text.contains("The run is INVALID"), "{text}");
+    assert!(text.contains("INVALID: use what follows for diagnosis only"), "{text}");
     let page = String::from_utf8(place.record().read("report.html")).unwrap();
     assert!(page.contains("error reply (such as: BUSY me)"));
 }

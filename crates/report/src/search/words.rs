@@ -170,8 +170,12 @@ impl Sought<'_> {
 fn so_far(block: &Tried<'_>) -> String {
     let (held, missed) = block.settings.known(&block.seen);
     let broke = block.judged().filter(|s| s.broke).map(|s| s.rate_per_s).min();
+    // Where probes at a rate disagree, none of it is decided.
+    let once = block.judged().filter(|s| !s.broke && block.settings.keeps_limits(s));
+    let once = once.map(|s| s.rate_per_s).max().filter(|_| held.is_none());
     let known = [
         held.map(|r| format!("{} held", per_s(r as f64))),
+        once.map(|r| format!("{} held in one probe or more", per_s(r as f64))),
         missed.map(|r| format!("{} did not hold", per_s(r as f64))),
         broke.map(|r| format!("it broke at {}", per_s(r as f64))),
     ];

@@ -23,7 +23,7 @@ use crate::measurement_lock::acquire;
 use crate::ownerless;
 use crate::preflight::{self, IN_FLIGHT_MAX};
 use crate::random::random;
-use crate::{limits, reach, serve};
+use crate::{limits, serve};
 
 /// Ratios of several targets within 3 % count as equal.
 const EQUIVALENCE_ZONE: f64 = 0.03;
@@ -148,7 +148,6 @@ impl KvFlags {
         // Before the guard starts, and servers: they inherit the limit.
         limits::allow("--clients", &plan)?;
         let setup = self.common.setup(choices, false)?;
-        reach::check(&plan, &setup.endpoints)?;
         let _lock = acquire(&setup.guard, &ownerless::disks(&setup))?;
         let silent = self.common.printing.is_silent();
         let mut header = measuring::header(plan, &setup, (&self.common.records.out, silent))?;
