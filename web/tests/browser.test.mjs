@@ -320,6 +320,20 @@ describe("controls", () => {
     });
   });
 
+  it("draw the same at a width, however they came to it", async () => {
+    const parts = (page) => page.locator("#chart-rates svg path").evaluateAll((all) => all.map((path) => {
+      const { x, width } = path.getBoundingClientRect();
+      return `${Math.round(x)} ${Math.round(width)}`;
+    }).toSorted());
+    const first = await open(fixture(), parts, { width: 390 });
+    const later = await open(fixture(), async (page) => {
+      await page.setViewportSize({ width: 390, height: 900 });
+      await page.waitForTimeout(300);
+      return parts(page);
+    });
+    assert.deepEqual(later, first);
+  });
+
   it("offer only operations that the chosen load has", async () => {
     await open(written("many", variants.manyProfiles()), async (page) => {
       const load = page.locator("#chart-latency select[aria-label=Load]");

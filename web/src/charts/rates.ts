@@ -115,15 +115,20 @@ function arrow(x: number, y: number, fill: string): Shape {
   return { type: "polygon", shape: { points }, style: { fill }, silent: true };
 }
 
+/** Largest size of a mark. */
+const MARK_PX = 10;
+
 function markSize(at: Place): number {
-  return Math.max(5, Math.min(10, at.width));
+  return Math.max(5, Math.min(MARK_PX, at.width));
 }
 
 // Over the highest value that is drawn: bars have no dash that tells stores of one colour apart.
 function mark(at: Place, y: number, look: theme.Look, ground: string): Shape {
+  // A path keeps its shape when a chart is drawn anew at another width, so it is moved and scaled instead.
   const size = markSize(at);
-  const shape = { pathData: theme.outline(look.mark), x: at.middle - size / 2, y, width: size, height: size };
-  return { type: "path", shape, style: { fill: look.hollow ? ground : look.color, stroke: look.color, lineWidth: 1 }, silent: true };
+  const shape = { pathData: theme.outline(look.mark), x: 0, y: 0, width: MARK_PX, height: MARK_PX };
+  const scale = size / MARK_PX;
+  return { type: "path", x: at.middle - size / 2, y, scaleX: scale, scaleY: scale, shape, style: { fill: look.hollow ? ground : look.color, stroke: look.color, lineWidth: 1 }, silent: true };
 }
 
 // Blocks stand side by side in their order, so that a drift over the run shows as a slope.

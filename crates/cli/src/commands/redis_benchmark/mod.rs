@@ -169,8 +169,11 @@ impl<'a> Run<'a> {
             if self.options.data.command.is_empty() && self.options.style != Style::Csv {
                 print("\n")?;
             }
-            if !self.options.loops || self.stop.load(Ordering::Relaxed) {
-                return Ok(ExitCode::from(DONE));
+            // What goes on until it is stopped is interrupted between two tests as well.
+            match (self.options.loops, self.stop.load(Ordering::Relaxed)) {
+                (false, _) => return Ok(ExitCode::from(DONE)),
+                (true, true) => return Ok(ExitCode::from(INTERRUPTED)),
+                (true, false) => {}
             }
         }
     }
