@@ -66,11 +66,6 @@ export function labelled(label: string, ...children: (Child | Child[])[]): HTMLT
   return h("td", { "data-label": label }, h("div", {}, ...children));
 }
 
-/** The head of a table. */
-export function tableHead(columns: readonly string[]): HTMLTableSectionElement {
-  return h("thead", {}, h("tr", {}, columns.map((name) => h("th", { scope: "col" }, name))));
-}
-
 /** The heading of a column, with what stands smaller below its name. */
 export interface Heading {
   title: string;
@@ -93,7 +88,7 @@ export function cards<T>(columns: readonly Column<T>[], bodies: readonly (readon
     return i === 0 ? h("th", { scope: "row" }, h("div", {}, content(row))) : labelled(name, content(row));
   };
   const rows = bodies.map((body) => h("tbody", {}, body.map((row) => h("tr", {}, columns.map((column, i) => cell(row, column, i))))));
-  return h("table", { class: `cards ${kind}`.trim() }, tableHead(columns.map(([name]) => name)), rows);
+  return cardTable(columns.map(([title]) => ({ title, about: null, is_number: false })), rows, `cards ${kind}`.trim());
 }
 
 /** What stands smaller below a cell's content. */

@@ -64,12 +64,6 @@ export function time(ns: number): string {
   return unit === "" ? number : `${number} ${unit}`;
 }
 
-/** A time that may be a bound: `18.3 µs`, `≥ 5 s`. */
-export function timeOf(of: Value | number): string {
-  if (typeof of === "number") return time(of);
-  return of.at_least === true ? `≥ ${time(of.center)}` : time(of.center);
-}
-
 /** A time for an axis, without needless zeros: `20 µs`, `1 ms`. */
 export function timeShort(ns: number): string {
   for (const [size, unit] of TIME_UNITS) {
@@ -150,17 +144,9 @@ export function interval({ center, lo, hi }: Value, print: (n: number) => string
 /** Blocks from which the ends beside a value are an interval of 95 %; those of fewer are a range. */
 const BLOCKS_OF_INTERVAL = 6;
 
-/** The same of a time, whose interval rests on all operations of the blocks. */
-const BLOCKS_OF_TIMES = 4;
-
 /** What the ends beside a rate over so many blocks are; as `ends_name` in crates/report/src/show.rs. */
 export function endsName(blocks: number): string {
   return blocks < BLOCKS_OF_INTERVAL ? "range of blocks" : "95 % interval";
-}
-
-/** What the ends beside a time over so many blocks are. */
-export function timeEndsName(blocks: number): string {
-  return blocks < BLOCKS_OF_TIMES ? "range of blocks" : "95 % interval";
 }
 
 /** A ratio's interval: `1.36–1.47`; empty where there is none. */

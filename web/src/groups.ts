@@ -22,11 +22,6 @@ export function loadKey(load: Load): string {
   return JSON.stringify(load);
 }
 
-/** True for a part of another operation: `mixed.read`, `page.open`. */
-export function isPart(operation: string): boolean {
-  return operation.includes(".");
-}
-
 /** A value upside down: the ratio seen from the other side. */
 export function inverse(value: Value): Value {
   return {

@@ -20,9 +20,10 @@ function compare(a: number | string, b: number | string, order: Order): number {
 
 function sort(table: HTMLTableElement, at: number, order: Order): void {
   for (const body of table.tBodies) {
-    const [name, lines] = [".of-group", "tr:not(.of-group)"].map((query) => [...body.querySelectorAll<HTMLTableRowElement>(query)]) as [HTMLTableRowElement[], HTMLTableRowElement[]];
-    const sorted = lines.map((row) => ({ row, of: key(row, at) })).sort((a, b) => compare(a.of, b.of, order));
-    body.append(...name, ...sorted.map(({ row }) => row));
+    const lines = [...body.querySelectorAll<HTMLTableRowElement>("tr:not(.of-group)")];
+    lines.sort((a, b) => compare(key(a, at), key(b, at), order));
+    // What is appended moves behind the name of its group.
+    body.append(...lines);
   }
 }
 

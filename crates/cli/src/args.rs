@@ -323,7 +323,7 @@ pub(crate) enum CompareFormat {
 pub(crate) enum FailOn {
     /// The second run is slower, sustains less or costs more in something
     Slower,
-    /// That, or it cannot be told of something
+    /// That, or undecided in something
     Undecided,
 }
 
@@ -337,7 +337,7 @@ pub(crate) struct Compare {
     /// How the comparison is printed
     #[arg(long, value_enum, default_value = "text")]
     pub(crate) format: CompareFormat,
-    /// End with exit code 5 where the second run is slower, or also where that cannot be told
+    /// Exit with code 5 if the second run is slower, or if that is undecided
     #[arg(long, value_name = "WHAT", value_enum)]
     pub(crate) fail_on: Option<FailOn>,
     #[command(flatten)]

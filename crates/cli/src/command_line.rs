@@ -18,8 +18,8 @@ use crate::commands::scripted_server::ScriptedArguments;
     cachedyno show latest --details\n  \
     cachedyno compare RUN RUN --fail-on slower\n\n\
     Exit codes: 0 done, and VALID or UNREPLICATED, 1 unexpected failure, 2 usage or study error, \
-    3 a named target cannot be used, 4 the run is INVALID or NOT-STEADY, 5 what was required is \
-    not met, 130 interrupted.")]
+    3 a named target cannot be used, 4 the run is INVALID or NOT-STEADY, 5 a requirement is not \
+    met, 130 interrupted.")]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Command,

@@ -1,10 +1,7 @@
 //! Whether anybody listens where a run is to measure, before anything is begun.
 
-use model::{Endpoint, NetAddress, Plan};
+use model::{Endpoint, Plan};
 use std::collections::BTreeMap;
-use std::io;
-use std::net::{TcpStream, ToSocketAddrs as _};
-use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use crate::exit::CliError;
@@ -13,7 +10,7 @@ use crate::exit::CliError;
 const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Refuses a plan that measures only servers at addresses where none listens. Where one of several
-/// can be measured, the others are told in its result.
+/// can be measured, its result says why the others were not.
 pub(crate) fn check(plan: &Plan, endpoints: &BTreeMap<String, Endpoint>) -> Result<(), CliError> {
     let mut unreachable = Vec::new();
     for target in &plan.targets {
@@ -23,12 +20,12 @@ pub(crate) fn check(plan: &Plan, endpoints: &BTreeMap<String, Endpoint>) -> Resu
         };
         let mut failed = None;
         for address in endpoint.addresses() {
-            match connect(address) {
+            match drivers::reach(address, TIMEOUT) {
                 Ok(()) => return Ok(()),
                 Err(error) => failed = Some(format!("`{}` at {endpoint}: {error}", target.name)),
             }
         }
-        // What has no address is no server.
+        // A directory has no address.
         let Some(failed) = failed else { return Ok(()) };
         unreachable.push(failed);
     }
@@ -36,20 +33,4 @@ pub(crate) fn check(plan: &Plan, endpoints: &BTreeMap<String, Endpoint>) -> Resu
         return Ok(());
     }
     Err(CliError::target(format!("cannot connect to {}", unreachable.join("; "))))
-}
-
-fn connect(address: &NetAddress) -> io::Result<()> {
-    match address {
-        NetAddress::Unix(path) => UnixStream::connect(path).map(drop),
-        NetAddress::Tcp(host, port) => {
-            let mut last = io::Error::other("the name has no address");
-            for address in (host.as_str(), *port).to_socket_addrs()? {
-                match TcpStream::connect_timeout(&address, TIMEOUT) {
-                    Ok(_) => return Ok(()),
-                    Err(error) => last = error,
-                }
-            }
-            Err(last)
-        }
-    }
 }

@@ -165,7 +165,7 @@ pub(crate) fn endpoints(
     let files = password_files.iter().map(|f| read_file(f)).collect::<Result<Vec<_>, _>>()?;
     if let Some((name, _)) = files.iter().find(|(n, _)| !targets.iter().any(|t| t.name == *n)) {
         return Err(CliError::usage(format!(
-            "--password-file names `{name}`, which is no NAME=URL among the targets of this command"
+            "--password-file: `{name}` is no NAME=URL among the targets of this command"
         )));
     }
     let given = |variable: String| match env::var(&variable) {

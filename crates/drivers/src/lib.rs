@@ -36,14 +36,20 @@ mod tags;
 pub mod tls;
 pub mod wire;
 
+use std::io;
 use std::time::Duration;
 
-use model::{Endpoint, Failure};
+use model::{Endpoint, Failure, NetAddress};
 
 pub use admin::{Admin, Facts, Patience, Room};
 pub use cache::open_tagged_cache;
 pub use options::{CacheOptions, SessionOptions};
 pub use sessions::{open_page_store, open_session_store};
+
+/// Whether somebody listens at an address. Errors: the system's own, a time-out among them.
+pub fn reach(address: &NetAddress, timeout: Duration) -> io::Result<()> {
+    socket::reach(address, timeout)
+}
 
 /// Connects for administration; errors as [`open_session_store`].
 pub fn admin(endpoint: &Endpoint, timeout: Duration) -> Result<Box<dyn Admin>, Failure> {

@@ -104,6 +104,14 @@ impl Socket {
     }
 }
 
+/// Connects and lets go again.
+pub(crate) fn reach(address: &NetAddress, timeout: Duration) -> io::Result<()> {
+    match address {
+        NetAddress::Tcp(host, port) => tcp(host, *port, timeout).map(drop),
+        NetAddress::Unix(path) => unix(path, timeout).map(drop),
+    }
+}
+
 fn over(tls: Option<&Tls>, socket: Bounded<TcpStream>) -> io::Result<Socket> {
     match tls {
         None => Ok(Socket::Tcp(socket)),

@@ -182,8 +182,8 @@ impl Measuring<'_, '_, '_> {
             return (0, "no target can be measured".into());
         }
         for block in 0.. {
-            if let Some(enough) = self.stop_reason(block) {
-                return (block, enough.to_string());
+            if let Some(reason) = self.stop_reason(block) {
+                return (block, reason.to_string());
             }
             for (position, cell) in schedule::order(self.plan, block).into_iter().enumerate() {
                 if self.stop.load(Ordering::Relaxed) {

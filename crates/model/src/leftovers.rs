@@ -139,7 +139,7 @@ pub fn given_as(command: &[String], name: &str, address: &str) -> Option<String>
 }
 
 /// The directory of records that a run's command line names.
-fn records(command: &[String]) -> Option<&str> {
+pub fn records(command: &[String]) -> Option<&str> {
     let mut words =
         command.iter().map(String::as_str).skip_while(|word| !word.starts_with("--out"));
     let out = match words.next()?.strip_prefix("--out")? {

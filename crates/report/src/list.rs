@@ -2,7 +2,6 @@
 
 use model::Listed;
 use serde::Deserialize;
-use std::collections::BTreeMap;
 
 use crate::show::grouped;
 use crate::standings::is_part;
@@ -40,7 +39,13 @@ pub struct Glance {
 struct Measured {
     target: String,
     operation: String,
-    metrics: BTreeMap<String, serde_json::Value>,
+    metrics: Rates,
+}
+
+/// Of its metrics the one that is told.
+#[derive(Clone, Debug, Deserialize)]
+struct Rates {
+    rate_per_s: Option<Answer>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -91,9 +96,9 @@ impl Entry {
         let Some(last) = cells().rfind(|cell| !is_part(&cell.operation)) else { return told };
         for target in &mut told {
             let own = |cell: &&Measured| cell.operation == last.operation && cell.target == *target;
-            let rate = cells().rfind(own).and_then(|cell| cell.metrics.get("rate_per_s"));
-            if let Some(rate) = rate.and_then(|value| value.get("center")?.as_f64()) {
-                *target += &format!(" {}/s", grouped(rate));
+            let rate = cells().rfind(own).and_then(|cell| cell.metrics.rate_per_s.as_ref());
+            if let Some(rate) = rate {
+                *target += &format!(" {}/s", grouped(rate.center));
             }
         }
         told.push(last.operation.clone());

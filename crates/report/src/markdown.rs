@@ -94,10 +94,7 @@ fn table(table: &Table) -> String {
     let mut header: Vec<String> = table.columns.iter().map(title).collect();
     let side = |column: &Column| if column.is_number { 'r' } else { 'l' };
     let mut align: String = table.columns.iter().map(side).collect();
-    let notes = |line: &Line| -> Vec<usize> {
-        line.cells.iter().flat_map(|cell| cell.notes.iter().copied()).collect()
-    };
-    let has_notes = table.lines.iter().any(|line| !notes(line).is_empty());
+    let has_notes = table.lines.iter().any(|line| !line.notes().is_empty());
     if has_notes {
         header.push("notes".into());
         align.push('l');
@@ -111,7 +108,7 @@ fn table(table: &Table) -> String {
             (text, _) => text,
         };
         let mut cells: Vec<String> = line.cells.iter().enumerate().map(cell).collect();
-        cells.extend(has_notes.then(|| marks(&notes(line))));
+        cells.extend(has_notes.then(|| marks(&line.notes())));
         cells
     };
     let header: Vec<&str> = header.iter().map(String::as_str).collect();

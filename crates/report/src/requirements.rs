@@ -17,47 +17,43 @@ pub(crate) fn of_row(
     seed: u64,
 ) -> Vec<Required> {
     let required = |requirement: &Requirement| {
-        let (measured, limit, is_floor) = match *requirement {
+        let (measured, limit) = match *requirement {
             Requirement::Slo(slo @ Slo::Percentile { limit_ns, .. }) => {
-                (times.at(1.0 - slo.allowed()), limit_ns as f64, false)
+                (times.at(1.0 - slo.allowed()), limit_ns as f64)
             }
             Requirement::Slo(slo @ Slo::Errors { .. }) => {
                 let all = (counts.total() + unsent).max(1) as f64;
-                let share = (counts.error + unsent) as f64 / all;
-                (Some(Value::alone(share)), slo.allowed(), false)
+                (Some(Value::alone((counts.error + unsent) as f64 / all)), slo.allowed())
             }
             Requirement::Mean(ns) => {
                 // What failed took longer than is known.
                 let is_bound = counts.error + unsent > 0;
                 let mean = times.mean(seed);
                 let bound = mean.filter(|_| is_bound).map(|mean| Value::at_least(mean.center));
-                (bound.or(mean), ns as f64, false)
+                (bound.or(mean), ns as f64)
             }
-            Requirement::Max(ns) => (times.largest(), ns as f64, false),
-            Requirement::Rate(per_s) => (metrics.get("rate_per_s").copied(), per_s as f64, true),
+            Requirement::Max(ns) => (times.largest(), ns as f64),
+            Requirement::Rate(per_s) => (metrics.get("rate_per_s").copied(), per_s as f64),
         };
-        // Of a bound it is only known that the value is no less.
-        let is_met = measured.is_some_and(|value| {
-            if is_floor { value.center > limit } else { value.center < limit && !value.at_least }
+        let is_met = measured.is_some_and(|value| match requirement {
+            Requirement::Rate(_) => value.center > limit,
+            // Of a bound it is only known that the value is no less.
+            _ => value.center < limit && !value.at_least,
+        });
+        let shown = measured.map(|value| match requirement {
+            Requirement::Rate(_) => show::rate_value(&value),
+            Requirement::Slo(Slo::Errors { .. }) => show::percent(value.center),
+            _ => show::ns_value(&value),
         });
         Required {
             requirement: requirement.to_string(),
             words: requirement.words(),
             measured,
+            shown: shown.unwrap_or_else(|| "nothing was measured".into()),
             is_met,
         }
     };
     plan.requirements.iter().map(required).collect()
-}
-
-/// A measured value in the unit of its requirement.
-pub(crate) fn shown(required: &Required) -> String {
-    let Some(value) = &required.measured else { return "nothing was measured".into() };
-    match required.requirement.split(['<', '>']).next() {
-        Some("rate") => show::rate_value(value),
-        Some("error" | "errors") => show::percent(value.center),
-        _ => show::ns_value(value),
-    }
 }
 
 /// Each requirement of a run once, by its words, with all rows that it was asked of.

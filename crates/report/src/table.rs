@@ -149,6 +149,11 @@ impl Cell {
 }
 
 impl Line {
+    /// The footnotes of all cells.
+    pub(crate) fn notes(&self) -> Vec<usize> {
+        self.cells.iter().flat_map(|cell| cell.notes.iter().copied()).collect()
+    }
+
     /// A line like the others.
     pub(crate) fn plain<C: Into<Cell>>(cells: impl IntoIterator<Item = C>) -> Self {
         Self { cells: cells.into_iter().map(Into::into).collect(), is_strong: false }

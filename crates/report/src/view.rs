@@ -3,7 +3,8 @@
 //! Serialised, it is the JSON summary that docs/FORMAT.md describes (without `charts`), and the
 //! data of the HTML page (with them). Keys are stable.
 
-use model::{Calibration, Conditions, Load, Product};
+use model::leftovers;
+use model::{Calibration, Conditions, Load, Product, shell_words};
 use serde::{Deserialize, Serialize};
 use stats::Verdict;
 use std::collections::BTreeMap;
@@ -368,11 +369,8 @@ impl View {
     /// The flag that names the directory of its record, with a space before it; empty for the usual
     /// one.
     pub(crate) fn records_flag(&self) -> String {
-        let words = &self.setup.command;
-        let beside = words.iter().zip(words.iter().skip(1)).find(|(flag, _)| *flag == "--out");
-        let directory = beside.map(|(_, directory)| directory.as_str());
-        let directory = directory.or_else(|| words.iter().find_map(|w| w.strip_prefix("--out=")));
-        directory.map_or_else(String::new, |directory| format!(" --out {directory}"))
+        let out = leftovers::records(&self.setup.command);
+        out.map_or_else(String::new, |out| format!(" {}", shell_words(["--out", out])))
     }
 
     /// Says that these files of the record were changed after it was sealed.

@@ -1,25 +1,31 @@
 /** The sections of the sheet, block by block. Nothing here knows a study, a store or a metric. */
 
-import type { Block, Cell, Column, Line, Part, Section, Table } from "../blocks";
+import type { Cell, Column, Line, Part, Section, Table } from "../blocks";
 import { type Context, targetName } from "../context";
 import { cardTable, chip, type Child, fold, h, labelled, none, prose, scrollBox, section, sub } from "../dom";
 import * as format from "../format";
 import { sortable } from "../sort";
 import { validityMark } from "../validity";
-import { answerChart, otherCharts } from "./charts";
+import { charts, readingHints } from "./charts";
 import { claims } from "./claims";
 import { conditions } from "./conditions";
 import { noteMarks, notes } from "./notes";
 import { ownWeights } from "./weights";
 
-const PARTS: Record<Part, (context: Context) => (Child | Child[])[]> = {
-  answer: answerChart,
-  charts: otherCharts,
-  weights: (context) => [ownWeights(context)],
-  claims,
-  conditions,
-  notes,
-};
+/** What makes each part that the page shows in its own way; charts are drawn once for all. */
+type Parts = Record<Part, () => (Child | Child[])[]>;
+
+function partsOf(context: Context): Parts {
+  const [answer, ...others] = charts(context);
+  return {
+    answer: () => (answer === undefined ? [] : [...answer, ...readingHints()]),
+    charts: () => others.flat(),
+    weights: () => [ownWeights(context)],
+    claims: () => claims(context),
+    conditions: () => conditions(context),
+    notes: () => notes(context),
+  };
+}
 
 /** So many columns of numbers are compared side by side, also on a phone. */
 const MANY_NUMBERS = 4;
@@ -94,7 +100,7 @@ export function table(context: Context, of: Table, label: string): HTMLElement {
 }
 
 /** Blocks as they are shown; sentences that follow each other are one list. */
-function shown(context: Context, blocks: readonly Block[], title: string): Child[] {
+function shown(context: Context, parts: Parts, { blocks, title }: Section): Child[] {
   const all: Child[] = [];
   let list: HTMLElement | null = null;
   let label = title;
@@ -113,19 +119,18 @@ function shown(context: Context, blocks: readonly Block[], title: string): Child
     } else if (block.kind === "table") {
       all.push(fold(`Table of ${format.plural(block.lines.length, "line")}`, table(context, block, label)));
     } else {
-      all.push(...PARTS[block.part](context).flat());
+      all.push(...parts[block.part]().flat());
     }
   }
   return all.filter((child) => child !== null && child !== undefined && child !== false);
 }
 
-function built(context: Context, { id, title, blocks }: Section): HTMLElement | null {
-  const children = shown(context, blocks, title);
-  if (children.length === 0) return null;
-  return section(id, title, children);
-}
 
 /** All sections that have something to show. */
 export function sheet(context: Context): HTMLElement[] {
-  return context.view.sheet.map((one) => built(context, one)).filter((one) => one !== null);
+  const parts = partsOf(context);
+  return context.view.sheet.flatMap((one) => {
+    const children = shown(context, parts, one);
+    return children.length === 0 ? [] : [section(one.id, one.title, children)];
+  });
 }

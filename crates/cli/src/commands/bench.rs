@@ -53,7 +53,8 @@ pub(crate) struct Bench {
     client_stages: Option<String>,
     /// Requests per second, such as 20k, sent when they are due, whether or not others were
     /// answered
-    #[arg(long, value_name = "PER SECOND", group = "open", value_parser = rate)]
+    #[arg(long, value_name = "PER SECOND", group = "open")]
+    #[arg(value_parser = |text: &str| count(text, RATE_MAX, " per second"))]
     rate: Option<u64>,
     /// The same at a rate that changes, in place of --rate and --duration: stages of a length and a
     /// rate, or two between which it changes evenly, such as 10s:1000,30s:1000-50000
@@ -73,7 +74,8 @@ pub(crate) struct Bench {
     warmup: String,
     /// Requests of a block in place of --duration, such as 100k; the same number for each client,
     /// rounded up
-    #[arg(long, short = 'n', value_name = "N", value_parser = count)]
+    #[arg(long, short = 'n', value_name = "N")]
+    #[arg(value_parser = |text: &str| count(text, REQUESTS_MAX, ""))]
     #[arg(conflicts_with_all = ["duration", "open", "client_stages"])]
     requests: Option<u64>,
     /// What every result must meet, such as p99<2ms, max<50ms, mean<300us, error<0.1% or rate>20k;
@@ -85,18 +87,11 @@ pub(crate) struct Bench {
     blocks: u32,
 }
 
-/// A number of requests.
-fn count(text: &str) -> Result<u64, String> {
+/// A count of 1 to `most`, of which the words say what is counted.
+fn count(text: &str, most: u64, words: &str) -> Result<u64, String> {
     let count = stats::parse_count(text).map_err(|e| e.to_string())?;
-    let in_range = (1..=REQUESTS_MAX).contains(&count).then_some(count);
-    in_range.ok_or_else(|| format!("expected 1 to {REQUESTS_MAX}"))
-}
-
-/// Requests per second.
-fn rate(text: &str) -> Result<u64, String> {
-    let rate = stats::parse_count(text).map_err(|e| e.to_string())?;
-    let in_range = (1..=RATE_MAX).contains(&rate).then_some(rate);
-    in_range.ok_or_else(|| format!("expected 1 to {RATE_MAX} per second"))
+    let in_range = (1..=most).contains(&count).then_some(count);
+    in_range.ok_or_else(|| format!("expected 1 to {most}{words}"))
 }
 
 pub(crate) fn run(arguments: &Bench) -> Result<ExitCode, CliError> {

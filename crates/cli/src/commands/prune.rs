@@ -27,8 +27,8 @@ pub(crate) fn run(arguments: &Prune) -> Result<ExitCode, CliError> {
             "stays, it is being written".to_string()
         } else if let Some(target) = record.may_hold_leftovers.first() {
             format!(
-                "stays: it was killed and may have left data in `{target}`, and only its record \
-                 tells how to remove that (`cachedyno show {run}`)"
+                "stays: it was killed and may have left data in `{target}`, and its record \
+                 says how to remove that (`cachedyno show {run}`)"
             )
         } else if !arguments.yes {
             "would be removed".into()

@@ -119,7 +119,7 @@ fn password_files_must_be_there_and_belong_to_a_target() {
     };
     with("x=/no/such/file", &["password file `/no/such/file` of `x` cannot be read"]);
     with("secret.txt", &["--password-file", "NAME=FILE"]);
-    with("y=/dev/null", &["names `y`", "no NAME=URL among the targets"]);
+    with("y=/dev/null", &["`y` is no NAME=URL", "no NAME=URL among the targets"]);
 }
 
 #[test]

@@ -26,13 +26,13 @@ pub(crate) fn section(view: &View) -> Section {
 
 /// Rows that share load, answer and reason, in the order of the first of each.
 fn folded(advice: &[AdviceView]) -> Vec<Vec<&AdviceView>> {
-    let answer = |row: &AdviceView| {
-        let AdviceView { clients, factory, source_recommends, recommended, why, .. } = row;
-        (*clients, factory.clone(), source_recommends.clone(), recommended.clone(), why.clone())
+    let is_same = |a: &AdviceView, b: &AdviceView| {
+        (a.clients, &a.factory, &a.source_recommends, &a.recommended, &a.why)
+            == (b.clients, &b.factory, &b.source_recommends, &b.recommended, &b.why)
     };
     let mut groups: Vec<Vec<&AdviceView>> = Vec::new();
     for row in advice {
-        match groups.iter_mut().find(|rows| answer(rows[0]) == answer(row)) {
+        match groups.iter_mut().find(|rows| is_same(rows[0], row)) {
             Some(rows) => rows.push(row),
             None => groups.push(vec![row]),
         }

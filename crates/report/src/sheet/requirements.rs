@@ -1,6 +1,6 @@
 //! What was required of every result, and what does not meet it.
 
-use crate::requirements::{by_words, shown};
+use crate::requirements::by_words;
 use crate::section::{Block, Section};
 use crate::table::{Cell, Column, Line, Table, Tone};
 use crate::view::View;
@@ -28,7 +28,7 @@ pub(crate) fn section(view: &View) -> Section {
                 format!("{} {}", row.workload, row.operation).into(),
                 Cell::target(&row.target),
                 row.load.to_string().into(),
-                Cell::value(required.measured.as_ref(), |_| shown(required)),
+                Cell::value(required.measured.as_ref(), |_| required.shown.clone()),
             ])
         });
         blocks.push(Block::table(Table::new(columns, lines.collect())));

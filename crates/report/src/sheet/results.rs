@@ -81,9 +81,8 @@ fn table(standings: &Standings<'_>, form: Form) -> Table {
     };
     let all = standings.groups.iter().flat_map(|g| g.standings.iter().map(move |s| (g, s)));
     let mut table = Table::new(columns, all.map(line).collect()).grouped();
-    let network = table.columns.iter().position(|column| column.title == "network");
-    if network.is_some_and(|at| table.lines.iter().all(|line| line.cells[at].text == NONE)) {
-        table.remove("network");
+    if let Some(at) = table.columns.iter().position(|column| column.title == "network") {
+        table.leave_out(at, NONE);
     }
     table
 }

@@ -165,13 +165,10 @@ pub(crate) fn least_width(table: &Table) -> usize {
 
 /// Which lines carry footnotes: `read: all 2, files 1; …`; empty where none does.
 fn marked(table: &Table) -> String {
-    let notes = |line: &Line| -> Vec<usize> {
-        line.cells.iter().flat_map(|cell| cell.notes.iter().copied()).collect()
-    };
     let name = usize::from(table.is_grouped);
     let is_same = |a: &Line, b: &Line| table.is_grouped && a.cells[0].text == b.cells[0].text;
     let group = |lines: &[Line]| {
-        let all: Vec<Vec<usize>> = lines.iter().map(notes).collect();
+        let all: Vec<Vec<usize>> = lines.iter().map(Line::notes).collect();
         let is_common = |note: &&usize| all.len() > 1 && all.iter().all(|own| own.contains(note));
         let common: Vec<usize> = all[0].iter().filter(is_common).copied().collect();
         let mut parts = Vec::new();
@@ -221,8 +218,8 @@ impl Grid {
         };
         let mut header: Vec<String> = table.columns.iter().map(title).collect();
         let mut right: Vec<bool> = table.columns.iter().map(|column| column.is_number).collect();
-        let has_notes = setting.has_notes
-            && table.lines.iter().flat_map(|line| &line.cells).any(|cell| !cell.notes.is_empty());
+        let has_notes =
+            setting.has_notes && table.lines.iter().any(|line| !line.notes().is_empty());
         if has_notes {
             header.push("notes".into());
             right.push(false);
@@ -233,8 +230,7 @@ impl Grid {
             let mut cells: Vec<(String, Tone)> =
                 line.cells.iter().map(|cell| cell_text(cell, any_strong, line.is_strong)).collect();
             if has_notes {
-                let notes: Vec<usize> = line.cells.iter().flat_map(|c| c.notes.clone()).collect();
-                cells.push((marks(&notes), Tone::Plain));
+                cells.push((marks(&line.notes()), Tone::Plain));
             }
             let is_new = before.replace(&line.cells[0].text) != Some(&line.cells[0].text);
             if setting.is_grouped {

@@ -42,6 +42,9 @@ pub struct Required {
     pub words: String,
     /// What was measured, nanoseconds, a share or operations per second; null where nothing was.
     pub measured: Option<Value>,
+    /// The same for people.
+    #[serde(skip)]
+    pub shown: String,
     /// True where it is met.
     pub is_met: bool,
 }
