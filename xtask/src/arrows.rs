@@ -34,7 +34,20 @@ const ARROWS: [(&str, &[&str]); 11] = [
 ];
 
 /// Libraries that speak to a product under test.
-const CLIENTS: [&str; 5] = ["mysql", "mysql_async", "redis", "memcache", "sqlx"];
+const CLIENTS: [&str; 12] = [
+    "diesel",
+    "libsqlite3-sys",
+    "memcache",
+    "mysql",
+    "mysql_async",
+    "postgres",
+    "postgres-protocol",
+    "redis",
+    "rusqlite",
+    "sqlite",
+    "sqlx",
+    "tokio-postgres",
+];
 
 /// A dependency as a manifest names it.
 struct Dependency {

@@ -17,11 +17,10 @@ pub(crate) fn targets_help() -> String {
         "Measure only this target; with a URL, an existing store\n\n\
          In studies of sessions and ramps, {started} are started as redis is; {} are measured \
          where they run, by a redis:// URL.\n\n\
-         URLs: redis://[user:password@]host:port/db, redis+unix:///socket?db=N, \
-         mysql://user:password@host/database, mysql+unix:///socket?database=NAME&user=NAME, \
-         file:///directory (the run works in a new directory in it). A password can also come from \
-         the environment as CACHEDYNO_PASSWORD_NAME, or from --password-file.",
-        titles(BY_URL)
+         URLs: {}; in a directory, the run works in a new one. A password can also come from the \
+         environment as CACHEDYNO_PASSWORD_NAME, or from --password-file.",
+        titles(BY_URL),
+        Product::ALL.map(Product::urls).join(", ")
     )
 }
 

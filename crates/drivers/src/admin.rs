@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
 
 use model::{Backend, Endpoint, ErrorClass, Fact, Failure, Layout, StoreCounters};
 use workloads::store::{Closed, Found, StoreError};
 
+use crate::patience::Patience;
 use crate::wire::Dialect;
 use crate::{SessionOptions, fault, kv, open_page_store, open_session_store};
 
@@ -33,43 +32,6 @@ impl Facts {
             (Some(true), Some(true)) => Some(true),
             (None, _) | (_, None) => None,
         }
-    }
-}
-
-/// How long the cleaning of a store may take: ten minutes, but only five seconds more once the user
-/// has interrupted the run.
-pub struct Patience<'a> {
-    stop: &'a AtomicBool,
-    began: Instant,
-    interrupted: Option<Instant>,
-}
-
-/// Longest cleaning: a store of a hundred million keys takes about half of it.
-const CLEANING_MAX: Duration = Duration::from_secs(600);
-/// What is left of it once the run is interrupted.
-const CLEANING_ON: Duration = Duration::from_secs(5);
-
-impl<'a> Patience<'a> {
-    /// Begins now; `stop` is set when the user interrupts.
-    pub fn new(stop: &'a AtomicBool) -> Self {
-        Self { stop, began: Instant::now(), interrupted: None }
-    }
-
-    /// Errors: the time is over.
-    pub fn check(&mut self) -> Result<(), Failure> {
-        let late = |words: String| Err(Failure { class: ErrorClass::Timeout, message: words });
-        if self.began.elapsed() > CLEANING_MAX {
-            return late(format!("cleaning took longer than {} s", CLEANING_MAX.as_secs()));
-        }
-        if !self.stop.load(Ordering::Relaxed) {
-            return Ok(());
-        }
-        let interrupted = *self.interrupted.get_or_insert_with(Instant::now);
-        if interrupted.elapsed() > CLEANING_ON {
-            let seconds = CLEANING_ON.as_secs();
-            return late(format!("cleaning was interrupted and took more than {seconds} s longer"));
-        }
-        Ok(())
     }
 }
 
@@ -159,7 +121,7 @@ pub trait Admin: Send {
     }
 
     /// Removes what this run made and nothing else: on Redis the keys of the sessions whose ids
-    /// begin with `prefix` (by `SCAN` and `UNLINK`; an empty prefix is refused), on MySQL the
+    /// begin with `prefix` (by `SCAN` and `UNLINK`; an empty prefix is refused), on SQL servers the
     /// tables whose names do (none for an empty one), and everywhere the tables or subdirectories
     /// that [`Admin::prepare`] of this very value created. Errors: also the end of `patience`.
     fn clean(

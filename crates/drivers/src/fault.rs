@@ -36,6 +36,15 @@ pub(crate) fn connection(e: &io::Error, timeout: Duration) -> StoreError {
     }
 }
 
+/// An error of a call that has a connection of its own: what broke that one does not end the
+/// client; nobody listening any more, or another password, does.
+pub(crate) fn of_one_call(mut e: StoreError) -> StoreError {
+    if matches!(e.class, ErrorClass::Timeout | ErrorClass::Closed) {
+        e.fatal = false;
+    }
+    e
+}
+
 /// An error while a connection to `address` was made.
 pub(crate) fn connecting(kind: io::ErrorKind, address: &str, timeout: Duration) -> StoreError {
     let at = format!("`{address}`");

@@ -1,6 +1,6 @@
 //! Products: codecs, connections, and the layouts of real software on them.
 //!
-//! One folder a product ([`model::Product`]): `files`, `redis`, `mysql`; each offers a plain
+//! One folder a product ([`model::Product`]). Those that keep sessions offer a plain
 //! store (one key, row or file a session, [`open_session_store`]), a page store (a shop's session
 //! handler with its lock, [`open_page_store`]) and an [`Admin`] that reads facts, prepares and
 //! cleans.
@@ -24,6 +24,8 @@ mod lines;
 pub mod memcached;
 mod mysql;
 mod options;
+mod patience;
+mod pdo;
 mod php;
 pub mod redis;
 #[cfg(test)]
@@ -32,6 +34,7 @@ mod sessions;
 mod socket;
 #[cfg(test)]
 mod streams;
+mod tables;
 mod tags;
 pub mod tls;
 pub mod wire;
@@ -41,9 +44,10 @@ use std::time::Duration;
 
 use model::{Endpoint, Failure, NetAddress};
 
-pub use admin::{Admin, Facts, Patience, Room};
+pub use admin::{Admin, Facts, Room};
 pub use cache::open_tagged_cache;
 pub use options::{CacheOptions, SessionOptions};
+pub use patience::Patience;
 pub use sessions::{open_page_store, open_session_store};
 
 /// Whether somebody listens at an address. Errors: the system's own, a time-out among them.
@@ -56,7 +60,7 @@ pub fn admin(endpoint: &Endpoint, timeout: Duration) -> Result<Box<dyn Admin>, F
     match endpoint {
         Endpoint::Files { directory } => files::open_admin(directory),
         Endpoint::Redis { .. } => redis::open_admin(endpoint, timeout),
-        Endpoint::Mysql { .. } => mysql::open_admin(endpoint, timeout),
+        Endpoint::Mysql(_) => mysql::open_admin(endpoint, timeout),
         Endpoint::Memcached(memcached) => memcached::open_admin(memcached, timeout),
     }
     .map_err(Failure::from)

@@ -10,14 +10,15 @@ use workloads::store::StoreError;
 /// What a client of a session store needs to know.
 #[derive(Clone, Debug)]
 pub struct SessionOptions {
-    /// When connections are made. Matters to the plain layout of MySQL only: files have none,
+    /// When connections are made. Matters to the plain layouts of databases only: files have none,
     /// Redis and every page store keep theirs.
     pub connections: Connections,
     /// Lifetime of a session in seconds, at least 1. Files have none.
     pub ttl_s: u64,
     /// Time after which an unanswered call fails, above zero.
     pub timeout: Duration,
-    /// Table of MySQL, a plain identifier that [`Admin::prepare`](crate::Admin::prepare) created.
+    /// Table of a database, a plain identifier that [`Admin::prepare`](crate::Admin::prepare)
+    /// created.
     pub table: String,
     /// Directory of the files, which [`Admin::prepare`](crate::Admin::prepare) made; empty for
     /// servers.

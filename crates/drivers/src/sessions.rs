@@ -17,7 +17,7 @@ pub fn open_session_store(
     match endpoint {
         Endpoint::Files { .. } => files::open_plain(options),
         Endpoint::Redis { .. } => redis::open_plain(endpoint, options),
-        Endpoint::Mysql { .. } => mysql::open_plain(endpoint, options),
+        Endpoint::Mysql(_) => mysql::open_plain(endpoint, options),
         Endpoint::Memcached(_) => Err(memcached::no_sessions()),
     }
     .map_err(Failure::from)
@@ -32,7 +32,7 @@ pub fn open_page_store(
     match endpoint {
         Endpoint::Files { .. } => files::open_page(options),
         Endpoint::Redis { .. } => redis::open_page(endpoint, options),
-        Endpoint::Mysql { .. } => mysql::open_page(endpoint, options),
+        Endpoint::Mysql(_) => mysql::open_page(endpoint, options),
         Endpoint::Memcached(_) => Err(memcached::no_sessions()),
     }
     .map_err(Failure::from)

@@ -62,7 +62,7 @@ pub fn access(endpoint: &Endpoint, timeout: Duration) -> Result<Access, Failure>
             let servers = Servers { nodes, tls, hello, hello_replies, route, survey: None };
             Ok(Access { dialect: Dialect::Memcached(memcached.spelling), servers })
         }
-        Endpoint::Files { .. } | Endpoint::Mysql { .. } => Err(Failure {
+        _ => Err(Failure {
             class: ErrorClass::Other,
             message: format!("{endpoint} has no key-value protocol (expected redis://…)"),
         }),
@@ -103,7 +103,7 @@ impl Dialect {
             (_, Some(Endpoint::Memcached(memcached))) => Some(Self::Memcached(memcached.spelling)),
             (Product::Memcached, _) => Some(Self::Memcached(Spelling::default())),
             (Product::Redis, _) => Some(Self::Redis),
-            (Product::Files | Product::Mysql, _) => None,
+            _ => None,
         }
     }
 

@@ -15,7 +15,7 @@ use common::{Outcome, arguments, number, told};
 use drivers::Admin;
 use model::{ProcessUse, Product, SAMPLE_NS};
 use nix::time::{ClockId, clock_gettime};
-use rig::{Guard, InterfaceReader, MariadbTemplate, Pinning, Server, ServerSpec, UsageReader};
+use rig::{Guard, InterfaceReader, Pinning, Server, ServerSpec, Templates, UsageReader};
 use std::error::Error;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -42,20 +42,15 @@ fn main() -> Outcome {
     let (guard, disk) = (Guard::start()?, std::env::temp_dir());
     let mut spec = ServerSpec::new(&disk);
     spec.cpus = Some(Pinning::for_this_process().server);
-    let template;
-    let server = match product {
-        Product::Redis => rig::start_redis(&guard, &spec)?,
-        Product::Mysql => {
-            template = MariadbTemplate::make(&guard, &disk, &spec.search)?;
-            rig::start_mariadb(&guard, &template, &spec)?
-        }
-        _ => {
-            spec.settings.insert("threads".into(), "4".into());
-            rig::start_memcached(&guard, &spec)?
-        }
-    };
+    if product == Product::Memcached {
+        spec.settings.insert("threads".into(), "4".into());
+    }
+    let mut templates = Templates::default();
+    let started = rig::start_server(product, &guard, &mut templates, &spec)?;
+    let (_, servers) = started.ok_or("a product without a server")?;
+    let server = &servers[0].1;
     let mut admin = drivers::admin(server.endpoint(), TIMEOUT).map_err(told)?;
-    asking(admin.as_mut(), &server, samples)?;
+    asking(admin.as_mut(), server, samples)?;
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
         for _ in 0..2 {
@@ -69,7 +64,7 @@ fn main() -> Outcome {
                 }
             });
         }
-        let measured = sampling(&server, samples);
+        let measured = sampling(server, samples);
         stop.store(true, Ordering::Relaxed);
         measured
     })

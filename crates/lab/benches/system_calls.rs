@@ -15,7 +15,7 @@ use cachedyno_lab::Bench;
 use common::{Outcome, arguments, number, told};
 use drivers::SessionOptions;
 use load::{Engine, Unseen};
-use model::{Cell, Endpoint, Layout, NetAddress, Plan, PlannedTarget, Sessions, Stop};
+use model::{Cell, Database, Endpoint, Layout, NetAddress, Plan, PlannedTarget, Sessions, Stop};
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::fmt::Write as _;
@@ -130,18 +130,17 @@ fn counts(text: &str) -> Calls {
 }
 
 fn url(endpoint: &Endpoint) -> String {
-    let socket = |address: &NetAddress| match address {
-        NetAddress::Unix(path) => path.display().to_string(),
-        NetAddress::Tcp(host, port) => format!("{host}:{port}"),
-    };
-    match endpoint {
-        Endpoint::Files { directory } => format!("file://{}", directory.display()),
-        Endpoint::Redis { address, .. } => format!("redis+unix://{}", socket(address)),
-        Endpoint::Mysql { address, user, database, .. } => {
-            format!("mysql+unix://{}?database={database}&user={user}", socket(address))
-        }
-        Endpoint::Memcached(memcached) => unreachable!("{memcached} keeps no sessions"),
+    if let Some(directory) = endpoint.directory() {
+        return format!("file://{}", directory.display());
     }
+    let [NetAddress::Unix(path)] = endpoint.addresses() else {
+        unreachable!("{endpoint} is not on a socket")
+    };
+    let query = match endpoint {
+        Endpoint::Mysql(Database { user, name, .. }) => format!("?database={name}&user={user}"),
+        _ => String::new(),
+    };
+    format!("{}+unix://{}{query}", endpoint.product().name(), path.display())
 }
 
 /// The traced process: one client, one phase, a number of operations.

@@ -7,7 +7,8 @@ use model::{
     Product, Workload,
 };
 use rig::{
-    Guard, MariadbTemplate, MemoryGroup, Pinning, Role, SearchPath, Server, ServerSpec, TrialDirs,
+    Guard, MemoryGroup, Pinning, Role, SearchPath, Server, ServerSpec, Started, Templates,
+    TrialDirs,
 };
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -53,7 +54,7 @@ pub struct Bench<'a> {
     since_unix_ms: u64,
     search: SearchPath,
     /// Made once a run, copied for each server.
-    template: Option<MariadbTemplate>,
+    templates: Templates,
     /// Where session files go, by the directory that was given for them.
     shelves: BTreeMap<PathBuf, Arc<TrialDirs>>,
     /// This machine before the run wrote anything, by the directory on its disk.
@@ -72,7 +73,7 @@ impl<'a> Bench<'a> {
             run: run.into(),
             since_unix_ms: unix_ms(),
             search: SearchPath::of_process(),
-            template: None,
+            templates: Templates::default(),
             shelves: BTreeMap::new(),
             machines: BTreeMap::new(),
         }
@@ -184,14 +185,15 @@ impl<'a> Bench<'a> {
             None => Some(self.setup.disk.clone()),
         };
         let machine = disk.map(|disk| self.machine(&disk));
-        let (endpoint, servers, lies_on) = match (existing, product) {
-            (Some(Endpoint::Files { directory }), _) => self.directory(&directory)?,
-            (Some(endpoint), _) => (endpoint, Vec::new(), None),
-            (None, Product::Files) => self.directory(&self.setup.disk.clone())?,
-            (None, product) => {
-                let (endpoint, servers) = self.servers(product, target, group)?;
-                (endpoint, servers, None)
-            }
+        let (endpoint, servers, lies_on) = if product.has_server() {
+            let (endpoint, servers) = match existing {
+                Some(endpoint) => (endpoint, Vec::new()),
+                None => self.servers(product, target, group)?,
+            };
+            (endpoint, servers, None)
+        } else {
+            let parent = existing.as_ref().and_then(Endpoint::directory);
+            self.directory(product, parent.unwrap_or(&self.setup.disk))?
         };
         let mut admin = admin(&endpoint, Duration::from_nanos(self.plan.timeout_ns))?;
         let own = match target.backend {
@@ -247,14 +249,18 @@ impl<'a> Bench<'a> {
     }
 
     /// A new directory below `parent`, watched over by the guard.
-    fn directory(&mut self, parent: &Path) -> Result<Placed, Failure> {
+    fn directory(&mut self, product: Product, parent: &Path) -> Result<Placed, Failure> {
         let place = match self.shelves.entry(parent.to_path_buf()) {
             Entry::Occupied(there) => there.into_mut(),
             Entry::Vacant(free) => {
                 free.insert(Arc::new(TrialDirs::new(&self.setup.guard, parent)?))
             }
         };
-        let endpoint = Endpoint::Files { directory: place.directory()? };
+        let endpoint = Endpoint::in_directory(product, place.directory()?);
+        let endpoint = endpoint.ok_or_else(|| Failure {
+            class: ErrorClass::Other,
+            message: format!("{} needs a server (expected a store of files)", product.name()),
+        })?;
         Ok((endpoint, Vec::new(), Some(place.clone())))
     }
 
@@ -263,7 +269,7 @@ impl<'a> Bench<'a> {
         product: Product,
         target: &PlannedTarget,
         group: Option<&MemoryGroup>,
-    ) -> Result<(Endpoint, Vec<(Role, Server)>), Failure> {
+    ) -> Result<Started, Failure> {
         let spec = ServerSpec {
             program: target.program,
             settings: target.settings_of(product),
@@ -273,18 +279,11 @@ impl<'a> Bench<'a> {
             ..ServerSpec::new(self.setup.disk.clone())
         };
         let guard = &self.setup.guard;
-        let server = match product {
-            Product::Redis => return Ok(rig::start_replicated(guard, &spec)?),
-            Product::Memcached => rig::start_memcached(guard, &spec)?,
-            Product::Files | Product::Mysql => {
-                let template = match self.template.take() {
-                    Some(template) => template,
-                    None => MariadbTemplate::make(guard, &self.setup.disk, &self.search)?,
-                };
-                rig::start_mariadb(guard, self.template.insert(template), &spec)?
-            }
-        };
-        Ok((server.endpoint().clone(), vec![(Role::Primary, server)]))
+        let started = rig::start_server(product, guard, &mut self.templates, &spec)?;
+        started.ok_or_else(|| Failure {
+            class: ErrorClass::Other,
+            message: format!("{} has no server (expected a product with one)", product.name()),
+        })
     }
 
     /// Ends the bench; what its trials left on the disk stays as long as what is returned.
@@ -297,7 +296,7 @@ impl<'a> Bench<'a> {
     pub fn client_cpus(&self, ready: &Ready) -> Vec<usize> {
         let pinning = &self.setup.pinning;
         let mut cpus = pinning.generator.clone();
-        if ready.is_files_alone() {
+        if ready.is_serverless() {
             cpus.extend(pinning.server.iter().filter(|c| !pinning.generator.contains(c)));
         }
         cpus

@@ -89,8 +89,8 @@ impl Ready {
         &self.prefix
     }
 
-    /// Whether all of it is files, so that no server needs CPUs.
-    pub(crate) fn is_files_alone(&self) -> bool {
+    /// Whether no server needs CPUs.
+    pub(crate) fn is_serverless(&self) -> bool {
         self.stores.iter().all(|s| !s.product.has_server())
     }
 

@@ -322,8 +322,7 @@ impl Meter for ServerMeter {
 
     fn filled(&mut self) {
         let Some(directory) = &self.directory else { return };
-        let memory = self.servers.roots().iter().filter_map(|pid| rig::process_memory_bytes(*pid));
-        let in_memory: u64 = memory.sum();
+        let in_memory = self.servers.memory_bytes().unwrap_or(0);
         let has_files = !directory.as_os_str().is_empty();
         let files = if has_files { rig::directory_bytes(directory) } else { Ok(0) };
         // A directory that cannot be listed fails the trial at its own calls.

@@ -64,7 +64,9 @@ pub use search::{Blame, Search, Slo, SloError, TAKEN_SHARE_MAX};
 pub use shell::shell_words;
 pub use stages::{SETTLE_SHARE, Stage, StagesError, parse_stages};
 pub use study::{Choices, RAMP, Study, StudyError, TargetChoice};
-pub use target::{Endpoint, Memcached, NetAddress, RedisWay, Secret, Spelling, TlsFiles, UrlError};
+pub use target::{
+    Database, Endpoint, Memcached, NetAddress, RedisWay, Secret, Spelling, TlsFiles, UrlError,
+};
 pub use trial::{
     Beyond, Busy, Counts, Disturbance, Disturber, Disturbers, Due, ErrorClass, EventKind, Fact,
     Failure, Interval, Noise, OperationResult, Outage, Point, Restored, Series, Silence, Slowest,

@@ -41,10 +41,9 @@ impl Product {
     pub fn no_sessions(self) -> Option<&'static str> {
         match self {
             Self::Files | Self::Redis | Self::Mysql => None,
-            Self::Memcached => Some(
-                "memcached is no session store here (expected files, redis or mysql; `bench` \
-                 measures memcached)",
-            ),
+            Self::Memcached => {
+                Some("memcached is no session store here (expected another; `bench` measures it)")
+            }
         }
     }
 
@@ -107,6 +106,22 @@ impl Product {
         match self {
             Self::Files | Self::Redis | Self::Mysql => None,
             Self::Memcached => Some("memory"),
+        }
+    }
+
+    /// URLs of it, as examples for people, separated by commas.
+    pub fn urls(self) -> &'static str {
+        match self {
+            Self::Files => "file:///directory",
+            Self::Redis => {
+                "redis://host:port/db, rediss:// for TLS, redis+cluster://host:port, \
+                 redis+unix:///socket?db=N"
+            }
+            Self::Mysql => {
+                "mysql://user:password@host/database, \
+                 mysql+unix:///socket?database=NAME&user=NAME"
+            }
+            Self::Memcached => "memcached://host:port,host:port, memcached+unix:///socket",
         }
     }
 

@@ -16,6 +16,7 @@ use url::Url;
 use crate::product::Product;
 
 mod address;
+mod database;
 mod mask;
 mod memcached;
 mod parts;
@@ -23,9 +24,10 @@ mod percent;
 mod redis;
 
 use parts::{known_queries, part, password, query, tcp, unix, user};
-use percent::{decode, hides_bytes};
+use percent::hides_bytes;
 
 pub use address::{NetAddress, Secret, TlsFiles};
+pub use database::Database;
 pub use mask::{mask_text, without_password};
 pub use memcached::{Memcached, Spelling};
 pub use parts::UrlError;
@@ -54,17 +56,8 @@ pub enum Endpoint {
     },
     /// Servers of memcached's protocol.
     Memcached(Memcached),
-    /// A server of the MySQL protocol.
-    Mysql {
-        /// Where it listens.
-        address: NetAddress,
-        /// Account name.
-        user: String,
-        /// Its password; `None` for an account without one.
-        password: Option<Secret>,
-        /// Database that holds the session table; must exist.
-        database: String,
-    },
+    /// A database on a server of the MySQL protocol.
+    Mysql(Database),
 }
 
 impl Endpoint {
@@ -87,18 +80,7 @@ impl Endpoint {
             "redis" | "rediss" | "redis+unix" | "redis+cluster" | "rediss+cluster" => {
                 parse_redis(&url)
             }
-            "mysql" => Ok(Self::Mysql {
-                address: tcp(&url, 3306)?,
-                user: user(&url).unwrap_or_else(|| "root".into()),
-                password: password(&url),
-                database: mysql_database(&url, url.path().trim_matches('/'))?,
-            }),
-            "mysql+unix" => Ok(Self::Mysql {
-                address: unix(&url)?,
-                user: user(&url).or_else(|| query(&url, "user")).unwrap_or_else(|| "root".into()),
-                password: password(&url).or_else(|| query(&url, "password").map(Secret::new)),
-                database: mysql_database(&url, &query(&url, "database").unwrap_or_default())?,
-            }),
+            "mysql" | "mysql+unix" => Database::of(&url, (3306, "root")).map(Self::Mysql),
             other if text.contains("://") => Err(UrlError::Scheme(other.into())),
             _ => Err(UrlError::NotUrl(mask_text(text))),
         }
@@ -124,7 +106,7 @@ impl Endpoint {
             Self::Files { .. } => Product::Files,
             Self::Redis { .. } => Product::Redis,
             Self::Memcached(_) => Product::Memcached,
-            Self::Mysql { .. } => Product::Mysql,
+            Self::Mysql(_) => Product::Mysql,
         }
     }
 
@@ -133,7 +115,7 @@ impl Endpoint {
     pub fn with_password(mut self, secret: Option<Secret>) -> Self {
         match &mut self {
             Self::Redis { password, .. }
-            | Self::Mysql { password, .. }
+            | Self::Mysql(Database { password, .. })
             | Self::Memcached(Memcached { password, .. }) => *password = password.take().or(secret),
             Self::Files { .. } => {}
         }
@@ -144,7 +126,7 @@ impl Endpoint {
     pub fn password(&self) -> Option<&Secret> {
         match self {
             Self::Redis { password, .. }
-            | Self::Mysql { password, .. }
+            | Self::Mysql(Database { password, .. })
             | Self::Memcached(Memcached { password, .. }) => password.as_ref(),
             Self::Files { .. } => None,
         }
@@ -158,7 +140,15 @@ impl Endpoint {
             | Self::Memcached(Memcached { user, password, .. }) => {
                 password.is_none() && user.as_deref().is_some_and(|user| user != "default")
             }
-            Self::Files { .. } | Self::Mysql { .. } => false,
+            Self::Files { .. } | Self::Mysql(_) => false,
+        }
+    }
+
+    /// A store without a server in a directory; `None` for a product that is a server.
+    pub fn in_directory(product: Product, directory: PathBuf) -> Option<Self> {
+        match product {
+            Product::Files => Some(Self::Files { directory }),
+            Product::Redis | Product::Mysql | Product::Memcached => None,
         }
     }
 
@@ -166,7 +156,7 @@ impl Endpoint {
     pub fn directory(&self) -> Option<&Path> {
         match self {
             Self::Files { directory } => Some(directory),
-            Self::Redis { .. } | Self::Mysql { .. } | Self::Memcached(_) => None,
+            Self::Redis { .. } | Self::Mysql(_) | Self::Memcached(_) => None,
         }
     }
 
@@ -174,7 +164,9 @@ impl Endpoint {
     pub fn addresses(&self) -> &[NetAddress] {
         match self {
             Self::Files { .. } => &[],
-            Self::Redis { address, .. } | Self::Mysql { address, .. } => slice::from_ref(address),
+            Self::Redis { address, .. } | Self::Mysql(Database { address, .. }) => {
+                slice::from_ref(address)
+            }
             Self::Memcached(memcached) => &memcached.servers,
         }
     }
@@ -184,7 +176,7 @@ impl Endpoint {
         match self {
             Self::Redis { way, .. } => way.tls.as_ref(),
             Self::Memcached(memcached) => memcached.tls.as_ref(),
-            Self::Files { .. } | Self::Mysql { .. } => None,
+            Self::Files { .. } | Self::Mysql(_) => None,
         }
     }
 
@@ -193,7 +185,7 @@ impl Endpoint {
         match self {
             Self::Redis { way, .. } => way.tls.as_mut(),
             Self::Memcached(memcached) => memcached.tls.as_mut(),
-            Self::Files { .. } | Self::Mysql { .. } => None,
+            Self::Files { .. } | Self::Mysql(_) => None,
         }
     }
 
@@ -218,7 +210,7 @@ impl fmt::Display for Endpoint {
                 write!(f, "{address} database {database}{}", way.words())
             }
             Self::Memcached(memcached) => memcached.fmt(f),
-            Self::Mysql { address, database, .. } => write!(f, "{address} database {database}"),
+            Self::Mysql(database) => database.fmt(f),
         }
     }
 }
@@ -259,19 +251,6 @@ fn parse_redis(url: &Url) -> Result<Endpoint, UrlError> {
     })
 }
 
-fn mysql_database(url: &Url, text: &str) -> Result<String, UrlError> {
-    let name = decode(text);
-    let good = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '$');
-    if name.is_empty() {
-        return Err(part(url, "database", "missing", "the name of an existing database"));
-    }
-    if !name.chars().all(good) {
-        let expected = "letters, digits, `_`, `-` and `$`";
-        return Err(part(url, "database", &format!("`{name}`"), expected));
-    }
-    Ok(name)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -290,12 +269,12 @@ mod tests {
         );
         assert_eq!(
             Endpoint::parse("mysql://shop:a+b%26c@db/sessions").unwrap(),
-            Endpoint::Mysql {
+            Endpoint::Mysql(Database {
                 address: NetAddress::Tcp("db".into(), 3306),
                 user: "shop".into(),
                 password: Some(Secret::new("a+b&c")),
-                database: "sessions".into()
-            }
+                name: "sessions".into()
+            })
         );
         assert_eq!(
             Endpoint::parse("redis+unix:///run/redis.sock?db=2&password=p%40s").unwrap(),
@@ -316,7 +295,7 @@ mod tests {
     #[test]
     fn what_is_wrong_is_named() {
         let message = |text: &str| Endpoint::parse(text).unwrap_err().to_string();
-        assert!(message("nonsense").starts_with("`nonsense` is not a URL (expected redis://"));
+        assert!(message("nonsense").starts_with("`nonsense` is not a URL (expected file://"));
         assert!(message("http://a").starts_with("unknown scheme `http`"));
         assert!(message("redis://h/x").contains("database of `redis://h/x` is `x`"));
         assert!(message("mysql://u@h").contains("is missing"));

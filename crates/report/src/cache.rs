@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use crate::blocks::over_blocks;
 use crate::notes::Notes;
-use crate::series::{InBlock, MeasuredPoint, is_files_alone};
+use crate::series::{InBlock, MeasuredPoint, is_serverless};
 use crate::view::Value;
 
 /// Says which targets were filled fast, and which by saves.
@@ -116,7 +116,7 @@ fn limit_note(phase: &MeasuredPoint<'_>, limit_bytes: u64) -> String {
         0 => String::new(),
         n => format!("; the kernel killed {n} of its processes for want of memory"),
     };
-    let who = match (is_files_alone(phase.products), phase.has_files()) {
+    let who = match (is_serverless(phase.products), phase.has_files()) {
         (true, _) => "clients and page cache",
         (false, true) => "servers, clients and page cache",
         (false, false) => "servers",

@@ -53,8 +53,7 @@ fn server(planned: &PlannedTarget) -> &'static str {
 
 /// Where a target is that the run makes for itself.
 fn private_place(planned: &PlannedTarget) -> String {
-    let is_files = |p: &&Product| **p == Product::Files;
-    let files = planned.products().iter().filter(is_files).count();
+    let files = planned.products().iter().filter(|product| !product.has_server()).count();
     let (own, fresh) = ("a directory of its own", "started fresh for each trial");
     match (files, planned.products().len() - files) {
         (_, 0) => format!("{own}, made and removed by the run"),

@@ -6,7 +6,7 @@ use crate::cache;
 use crate::notes::Notes;
 use crate::outages;
 use crate::recorded::Recorded;
-use crate::series::{MeasuredPoint, cleaned_anew, is_files_alone};
+use crate::series::{MeasuredPoint, cleaned_anew, is_serverless};
 
 /// What a clean removed is saved again before the next call, so that there is something to remove.
 const CLEANED_ANEW: &str = "\
@@ -35,10 +35,10 @@ pub(crate) fn of_phase(
             workload.profile()
         )));
     }
-    if is_files_alone(phase.products) {
+    if is_serverless(phase.products) {
         carried.push(notes.add(
-            "files have no server process: the CPU of their work, also that of the file system, \
-             is counted with the generator's",
+            "without a server process the CPU time of the store's work, also that of the file \
+             system, is counted with the generator's",
         ));
     }
     carried.extend(pinning(&recorded.header, notes));

@@ -80,9 +80,9 @@ impl MeasuredPoint<'_> {
         }
     }
 
-    /// True where files are a part of the target.
+    /// True where a part of the target works in the clients themselves, on files.
     pub(crate) fn has_files(&self) -> bool {
-        self.products.contains(&Product::Files)
+        self.products.iter().any(|product| !product.has_server())
     }
 
     /// Marks blocks of a phase with cleans in which too little was answered for a rate.
@@ -124,9 +124,9 @@ impl MeasuredPoint<'_> {
     }
 }
 
-/// True where all of a target is files, whose work is the generator's own.
-pub(crate) fn is_files_alone(products: &[Product]) -> bool {
-    products.iter().all(|product| *product == Product::Files)
+/// True where a target has no server, so that its work is the generator's own.
+pub(crate) fn is_serverless(products: &[Product]) -> bool {
+    products.iter().all(|product| !product.has_server())
 }
 
 /// True where what cleans remove is saved again between the calls of a phase.

@@ -1,8 +1,8 @@
 //! Which servers can be started here.
 
-use crate::programs::{self, Own};
+use crate::child;
 use crate::search::SearchPath;
-use crate::{child, mariadb};
+use crate::servers::{self, Executable};
 use model::{Product, Program};
 use std::path::{Path, PathBuf};
 
@@ -26,21 +26,21 @@ pub struct Installed {
 /// Looks for every server that this crate can start and asks it for its version.
 pub fn installed(search: &SearchPath) -> Vec<Installed> {
     let own = Product::ALL.into_iter().filter_map(|product| {
-        let own = Own::of(product)?;
-        let path = match product {
-            Product::Mysql => mariadb::find_server(search),
-            Product::Files | Product::Redis | Product::Memcached => search.find(&[own.name]),
-        };
-        Some(server((product.name(), product), own, path))
+        let own = servers::of(product)?;
+        Some(server((product.name(), product), own.executable, (own.find)(search)))
     });
     let others = Program::ALL.map(|program| {
-        let own = programs::REDIS.or(Some(program));
+        let own = Executable { name: program.name(), package: program.package };
         server((program.target, Program::PRODUCT), own, search.find(&[own.name]))
     });
     own.chain(others).collect()
 }
 
-fn server((name, product): (&'static str, Product), own: Own, path: Option<PathBuf>) -> Installed {
+fn server(
+    (name, product): (&'static str, Product),
+    own: Executable,
+    path: Option<PathBuf>,
+) -> Installed {
     let version = path.as_deref().and_then(version_line);
     Installed { name, product, program: own.name, path, version, package: own.package }
 }

@@ -5,8 +5,7 @@
 //! - [`ownerless`]: what killed runs left, found and removed.
 //! - [`scratch`]: owned temporary directories for sockets and data.
 //! - [`trial_dirs`]: directories for the files of trials, in fresh places of the disk.
-//! - [`server`]: a started server; [`redis`], [`memcached`] and [`mariadb`] start one, [`sentinel`]
-//!   several that copy each other.
+//! - [`server`]: a started server; [`servers`]: those that can be started, a row each.
 //! - [`search`] and [`mod@installed`]: where programs are found, and which servers are there.
 //! - [`size`]: what a store takes of memory and disk.
 //! - [`usage`] and [`interface`]: what processes use, and the traffic to a server, read again and
@@ -30,9 +29,7 @@ pub mod host;
 mod host_mark;
 pub mod installed;
 pub mod interface;
-pub mod mariadb;
 pub mod measurement_lock;
-pub mod memcached;
 pub mod memory_group;
 pub mod noise;
 mod owner;
@@ -40,17 +37,16 @@ pub mod ownerless;
 pub mod page_cache;
 mod process;
 mod procfs;
-mod programs;
 mod random;
-pub mod redis;
 pub mod reference;
 mod removal;
 pub mod scratch;
 pub mod search;
-pub mod sentinel;
 pub mod server;
-pub mod settings;
+pub mod servers;
+mod settings;
 pub mod size;
+mod template;
 pub mod tree;
 pub mod trial_dirs;
 pub mod usage;
@@ -63,19 +59,15 @@ pub use host::conditions;
 pub use host_mark::host_mark;
 pub use installed::{Installed, installed};
 pub use interface::{InterfaceReader, stays_here};
-pub use mariadb::{MariadbTemplate, start_mariadb};
-pub use memcached::start_memcached;
 pub use memory_group::{Inside, MemoryGroup, anonymous_bytes};
 pub use noise::{NoiseRecorder, Taken, TakenReader};
 pub use page_cache::empty_page_cache;
-pub use programs::server_program;
-pub use redis::start_redis;
 pub use scratch::Scratch;
 pub use search::SearchPath;
-pub use sentinel::start_replicated;
 pub use server::{Role, Server, ServerSpec};
-pub use settings::check_settings;
+pub use servers::{Started, check_settings, server_program, start_server};
 pub use size::{directory_bytes, process_memory_bytes};
+pub use template::Templates;
 pub use tree::ProcessTree;
 pub use trial_dirs::TrialDirs;
 pub use usage::UsageReader;

@@ -5,7 +5,9 @@ use crate::cpu::{allowed_by_the_system, cpu_set};
 use crate::error::{Result, RigError};
 use crate::guard::Guard;
 use crate::memory_group::procs;
+use crate::procfs::Identity;
 use crate::search::SearchPath;
+use crate::tree::ProcessTree;
 use model::Failure;
 use nix::errno::Errno;
 use nix::sched::{CpuSet, sched_setaffinity};
@@ -30,6 +32,9 @@ const LOG_TAIL_LINES: usize = 6;
 /// 1000 (proc(5)).
 const OOM_SCORE: &str = "900";
 
+/// For the end of a server's helpers once they are killed.
+const HELPERS_WITHIN: Duration = Duration::from_secs(5);
+
 /// What to start.
 pub(crate) struct Launch<'a> {
     pub(crate) name: &'static str,
@@ -43,6 +48,20 @@ pub(crate) struct Launch<'a> {
     /// Control group that it is started in; `None` for that of this process.
     pub(crate) group: Option<&'a Path>,
     pub(crate) search: &'a SearchPath,
+}
+
+impl<'a> Launch<'a> {
+    /// A program that makes something in `directory` and ends; its log lies beside.
+    pub(crate) fn installer(
+        name: &'static str,
+        program: PathBuf,
+        arguments: Vec<OsString>,
+        directory: &'a Path,
+        search: &'a SearchPath,
+    ) -> Self {
+        let log = directory.join("install.log");
+        Self { name, program, arguments, directory, log, cpus: None, group: None, search }
+    }
 }
 
 #[derive(Debug)]
@@ -170,13 +189,38 @@ impl Process {
         }
     }
 
+    /// Waits for a program that ends by itself; anything but exit code 0 is an error.
+    pub(crate) fn wait_for_success(&self, within: Duration) -> Result<()> {
+        let end = Instant::now() + within;
+        loop {
+            match self.status() {
+                Some(status) if status.success() => return Ok(()),
+                Some(_) => return Err(self.start_error("ended")),
+                None if Instant::now() > end => {
+                    return Err(self.start_error(&format!("not done after {within:?}")));
+                }
+                None => std::thread::sleep(Duration::from_millis(10)),
+            }
+        }
+    }
+
     /// Kills it with its helpers and waits for its end. Later calls do nothing.
     pub(crate) fn end(&self) {
         let mut child = self.child.lock().unwrap_or_else(PoisonError::into_inner);
         if matches!(child.try_wait(), Ok(None)) {
+            // Helpers may lead groups of their own, and still write while they end.
+            let helpers = ProcessTree::new(&[self.pid]).pids().split_off(1);
+            let helpers: Vec<_> = helpers.into_iter().filter_map(Identity::of).collect();
             // Not waited for yet, so the id is still that of our group.
             let _ = killpg(Pid::from_raw(self.pid.cast_signed()), Signal::SIGKILL);
             let _ = child.wait();
+            let until = Instant::now() + HELPERS_WITHIN;
+            for helper in &helpers {
+                helper.kill();
+            }
+            while helpers.iter().any(|helper| helper.runs()) && Instant::now() < until {
+                std::thread::sleep(Duration::from_millis(1));
+            }
         }
         // A guard that has ended needs no telling.
         let _ = self.guard.disown_process(self.pid);

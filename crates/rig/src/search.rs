@@ -7,6 +7,9 @@ use std::path::{Path, PathBuf};
 /// Directories in which servers are installed although a user's PATH does not name them.
 const SYSTEM: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
 
+/// Directories in which Debian keeps each version of a server by itself, as in `15/bin`.
+const VERSIONS: [&str; 1] = ["/usr/lib/postgresql"];
+
 /// Directories in which programs are looked for, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SearchPath(Vec<PathBuf>);
@@ -17,11 +20,14 @@ impl SearchPath {
         Self(directories.into_iter().collect())
     }
 
-    /// Those of the environment variable PATH, and the system's directories for servers.
+    /// Those of the environment variable PATH, and the system's directories for servers, of several
+    /// versions the newest first.
     pub fn of_process() -> Self {
         let path = std::env::var_os("PATH").unwrap_or_else(|| OsString::from("/usr/bin:/bin"));
         let mut directories: Vec<PathBuf> = std::env::split_paths(&path).collect();
-        for system in SYSTEM.map(PathBuf::from) {
+        for system in
+            SYSTEM.map(PathBuf::from).into_iter().chain(VERSIONS.iter().flat_map(versions))
+        {
             if !directories.contains(&system) {
                 directories.push(system);
             }
@@ -41,6 +47,16 @@ impl SearchPath {
     pub(crate) fn to_variable(&self) -> OsString {
         std::env::join_paths(&self.0).unwrap_or_default()
     }
+}
+
+/// Directories of the programs of each version, the newest first.
+fn versions(directory: &&str) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let mut versions: Vec<(u32, PathBuf)> = entries
+        .filter_map(|entry| Some((entry.file_name().to_str()?.parse().ok()?, entry.path())))
+        .collect();
+    versions.sort();
+    versions.into_iter().rev().map(|(_, path)| path.join("bin")).collect()
 }
 
 fn is_program(path: &Path) -> bool {

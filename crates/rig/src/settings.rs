@@ -2,54 +2,45 @@
 //!
 //! A study, and even more a record that is resumed, may come from somebody else, and servers have
 //! settings that load code, run commands or write wherever they are told. So only settings on the
-//! lists below reach a server: exact names, without the prefixes and abbreviations that some
-//! servers take, and values that are numbers or keywords. No setting whose value is a path is on a
-//! list.
+//! lists of their servers reach them: exact names, without the prefixes and abbreviations that some
+//! servers take, and values that are numbers or keywords.
+//!
+//! A name belongs on a list when it changes how fast a server is or how much it holds, its value is
+//! a number or keywords, and it can neither load code, run a command, name a file, open an address
+//! nor change who may do what. docs/FORMAT.md repeats the lists.
 
 use crate::error::{Result, RigError};
-use crate::programs::server_program;
-use model::{Product, Program};
+use model::Program;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 mod form;
-mod lists;
 
-use form::{Form, Names};
-
-pub(crate) use form::SERVERS_MAX;
+pub(crate) use form::{Form, Names, SERVERS_MAX};
 
 /// The settings that one server takes.
-struct Allowed {
+pub(crate) struct Allowed {
     program: &'static str,
     names: Vec<Names>,
     /// True where the server takes `-` and `_` for the same.
     mixes_dashes: bool,
 }
 
-fn allowed(product: Product, program: Option<Program>) -> Option<Allowed> {
-    let (names, mixes_dashes): (&[Names], _) = match product {
-        Product::Files => return None,
-        Product::Redis => (&lists::REDIS, false),
-        Product::Mysql => (&lists::MARIADB, true),
-        Product::Memcached => (&lists::MEMCACHED, true),
-    };
-    let of_kin = program.map(|p| [(Form::Number, p.numbers), (Form::Words, p.words)]);
-    Some(Allowed {
-        program: server_program(product, program)?,
-        names: names.iter().copied().chain(of_kin.into_iter().flatten()).collect(),
-        mixes_dashes,
-    })
+impl Allowed {
+    /// Those of a server by its program's name, with those of the program in its place.
+    pub(crate) fn new(
+        name: &'static str,
+        (names, mixes_dashes): (&[Names], bool),
+        program: Option<Program>,
+    ) -> Self {
+        let of_kin = program.map(|p| [(Form::Number, p.numbers), (Form::Words, p.words)]);
+        let names = names.iter().copied().chain(of_kin.into_iter().flatten()).collect();
+        Self { program: name, names, mixes_dashes }
+    }
 }
 
-/// Whether a private server of the product, or that program of its kin, may be started with these
-/// settings. The server itself may still refuse a value. Errors: [`RigError::Setting`].
-pub fn check_settings(
-    product: Product,
-    program: Option<Program>,
-    settings: &BTreeMap<String, String>,
-) -> Result<()> {
-    let Some(allowed) = allowed(product, program) else { return Ok(()) };
+/// Whether a server may be started with these settings. Errors: [`RigError::Setting`].
+pub(crate) fn check(allowed: &Allowed, settings: &BTreeMap<String, String>) -> Result<()> {
     let mut seen = Vec::new();
     for (name, value) in settings {
         let wrong = |problem, expected| {
@@ -57,7 +48,7 @@ pub fn check_settings(
             Err(RigError::Setting { program, name, problem, expected })
         };
         let plain = plain(name, allowed.mixes_dashes);
-        let Some(form) = form_of(&allowed, &plain) else {
+        let Some(form) = form_of(allowed, &plain) else {
             return wrong(
                 "is not on the list of settings that a plan may choose",
                 "one that docs/FORMAT.md lists under `Settings of private servers`",
@@ -87,6 +78,8 @@ fn form_of(allowed: &Allowed, plain: &str) -> Option<Form> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::servers::{self, check_settings};
+    use model::Product;
 
     fn check(product: Product, program: Option<Program>, pairs: &[(&str, &str)]) -> Option<String> {
         let settings = pairs.iter().map(|(n, v)| ((*n).to_string(), (*v).to_string())).collect();
@@ -235,13 +228,8 @@ mod tests {
         let listed: Vec<&str> = section.split('`').skip(1).step_by(2).collect();
         let of_kin = |program: Program| (program.kin.title, [program.numbers, program.words]);
         let kin = Program::ALL.map(of_kin);
-        let own = [
-            ("Redis", &lists::REDIS[..]),
-            ("MariaDB", &lists::MARIADB),
-            ("memcached", &lists::MEMCACHED),
-        ];
-        let own =
-            own.iter().flat_map(|(server, list)| list.iter().map(|(_, names)| (*server, *names)));
+        let own = Product::ALL.into_iter().filter_map(servers::of);
+        let own = own.flat_map(|own| own.settings.iter().map(|(_, names)| (own.title, *names)));
         let kin = kin.into_iter().flat_map(|(server, lists)| lists.map(|names| (server, names)));
         for (server, names) in own.chain(kin) {
             for name in names.split_whitespace() {

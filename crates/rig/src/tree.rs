@@ -8,7 +8,9 @@
 use std::fs;
 
 use crate::cpu::process_cpu_ns;
+use crate::free::kib_bytes;
 use crate::procfs::{children_cpu_ticks, ns_per_tick, numbers};
+use crate::size::process_memory_bytes;
 
 /// Processes with their children.
 #[derive(Clone, Debug, Default)]
@@ -38,6 +40,22 @@ impl ProcessTree {
         let each = self.roots.iter().map(|pid| Some(process_cpu_ns(*pid)? + below(*pid)));
         let all = each.collect::<Option<Vec<u64>>>()?;
         (!all.is_empty()).then(|| all.iter().sum())
+    }
+
+    /// Memory of all of them in RAM, bytes; what they share counts once. `None` where it is not
+    /// told.
+    pub fn memory_bytes(&self) -> Option<u64> {
+        match &self.pids()[..] {
+            [] => None,
+            // The same of one, and told to everybody.
+            [pid] => process_memory_bytes(*pid),
+            pids => {
+                // What is shared is divided by those who share it (`Pss`).
+                let rollup = |pid| fs::read_to_string(format!("/proc/{pid}/smaps_rollup"));
+                let told = pids.iter().filter_map(|pid| kib_bytes(&rollup(pid).ok()?, "Pss"));
+                Some(told.sum()).filter(|bytes| *bytes > 0)
+            }
+        }
     }
 
     /// Ids of all processes that live now.

@@ -3,20 +3,20 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail and tell like tests")]
 
 mod common;
+mod starting;
 
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
-use cachedyno_rig::{
-    Pinning, RigError, SearchPath, Server, ServerSpec, process_cpu_ns, start_memcached,
-};
-use model::{Endpoint, ErrorClass, NetAddress};
+use cachedyno_rig::{Pinning, RigError, SearchPath, Server, ServerSpec, process_cpu_ns};
+use model::{Endpoint, ErrorClass, NetAddress, Product};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use common::{entries, eventually, guard, runs};
+use starting::start;
 
 fn spec(base: &Path, settings: &[(&str, &str)]) -> ServerSpec {
     let settings = settings.iter().map(|(n, v)| ((*n).to_string(), (*v).to_string()));
@@ -54,7 +54,7 @@ fn it_runs_with_its_settings_and_leaves_nothing() {
     let more = [("item_size", "2m"), ("connections", "77")];
     let mut spec = spec(base.path(), &[&settings[..], &more].concat());
     spec.cpus = Some(cpus.clone());
-    let server = start_memcached(&guard, &spec).unwrap();
+    let server = start(Product::Memcached, &guard, &spec).unwrap();
     assert_eq!(server.died(), None);
     let told = ask(&server, "stats settings");
     for line in [
@@ -69,7 +69,7 @@ fn it_runs_with_its_settings_and_leaves_nothing() {
         assert!(told.contains(&format!("STAT {line}\r\n")), "no {line} in {told}");
     }
     // It listens on no port, so that another one finds it free as well.
-    start_memcached(&guard, &spec).unwrap().stop().unwrap();
+    start(Product::Memcached, &guard, &spec).unwrap().stop().unwrap();
     assert!(process_cpu_ns(server.pid()).unwrap() > 0);
     let status = fs::read_to_string(format!("/proc/{}/status", server.pid())).unwrap();
     let allowed = status.lines().find_map(|l| l.strip_prefix("Cpus_allowed_list:")).unwrap();
@@ -89,7 +89,7 @@ fn its_death_is_told() {
         return;
     }
     let (base, guard) = (tempfile::tempdir().unwrap(), guard());
-    let server = start_memcached(&guard, &spec(base.path(), &[])).unwrap();
+    let server = start(Product::Memcached, &guard, &spec(base.path(), &[])).unwrap();
     kill(Pid::from_raw(server.pid().cast_signed()), Signal::SIGKILL).unwrap();
     eventually("the server ends", || server.died().is_some());
     assert!(server.died().unwrap().contains("SIGKILL"));
@@ -102,7 +102,7 @@ fn what_it_refuses_is_told_in_its_own_words() {
         return;
     }
     let (base, guard) = (tempfile::tempdir().unwrap(), guard());
-    let refused = start_memcached(&guard, &spec(base.path(), &[("growth", "0.5")]));
+    let refused = start(Product::Memcached, &guard, &spec(base.path(), &[("growth", "0.5")]));
     let message = refused.unwrap_err().to_string();
     assert!(message.contains("Factor must be greater than 1"), "{message}");
     assert!(entries(base.path()).is_empty());
@@ -113,7 +113,7 @@ fn without_the_program_it_says_what_to_install() {
     let (base, guard) = (tempfile::tempdir().unwrap(), guard());
     let search = SearchPath::new([base.path().to_path_buf()]);
     let spec = ServerSpec { search, ..ServerSpec::new(base.path()) };
-    let error: RigError = start_memcached(&guard, &spec).unwrap_err();
+    let error: RigError = start(Product::Memcached, &guard, &spec).unwrap_err();
     assert_eq!(error.class(), ErrorClass::Missing);
     let message = error.to_string();
     assert_eq!(message, "memcached is not installed (apt-get install memcached)");

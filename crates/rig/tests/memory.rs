@@ -7,15 +7,15 @@
 )]
 
 mod common;
+mod starting;
 
-use cachedyno_rig::{
-    Guard, MemoryGroup, Scratch, SearchPath, Server, ServerSpec, ownerless, start_redis,
-};
+use cachedyno_rig::{Guard, MemoryGroup, Scratch, SearchPath, Server, ServerSpec, ownerless};
 use common::{entries, eventually, guard, role, runs};
-use model::{Endpoint, ErrorClass, MemoryPlan, NetAddress};
+use model::{Endpoint, ErrorClass, MemoryPlan, NetAddress, Product};
 use nix::sys::signal::{Signal, kill};
 use nix::sys::statfs::{EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, statfs};
 use nix::unistd::{Pid, geteuid};
+use starting::start;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
@@ -47,7 +47,7 @@ fn started(base: &Path, plan: MemoryPlan) -> (Guard, MemoryGroup, Server) {
     let group = MemoryGroup::new(&guard, plan, base).unwrap();
     let spec = ServerSpec { group: Some(group.path().into()), ..ServerSpec::new(base) };
     let spec = ServerSpec { settings: [("save".into(), String::new())].into(), ..spec };
-    let server = start_redis(&guard, &spec).unwrap();
+    let server = start(Product::Redis, &guard, &spec).unwrap();
     (guard, group, server)
 }
 

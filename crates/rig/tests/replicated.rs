@@ -8,9 +8,11 @@
 
 mod common;
 
-use cachedyno_rig::{Role, SearchPath, Server, ServerSpec, start_replicated};
+use cachedyno_rig::{
+    Guard, RigError, Role, SearchPath, Server, ServerSpec, Started, Templates, start_server,
+};
 use common::{entries, eventually, guard, role, runs};
-use model::{Endpoint, NetAddress, Program, Secret};
+use model::{Endpoint, NetAddress, Product, Program, Secret};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::fs;
@@ -18,6 +20,11 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+
+fn start_replicated(guard: &Guard, spec: &ServerSpec) -> Result<Started, RigError> {
+    let started = start_server(Product::Redis, guard, &mut Templates::default(), spec)?;
+    Ok(started.unwrap())
+}
 
 /// Starts all, tells their processes and waits to be killed.
 #[test]

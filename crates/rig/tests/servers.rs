@@ -7,15 +7,16 @@
 )]
 
 mod common;
+mod starting;
 
 use cachedyno_rig::{
-    Guard, MariadbTemplate, Pinning, SearchPath, Server, ServerSpec, installed, process_cpu_ns,
-    start_mariadb, start_redis,
+    Guard, Pinning, SearchPath, Server, ServerSpec, Templates, installed, process_cpu_ns,
 };
 use common::{entries, eventually, guard, role, runs};
-use model::{Endpoint, ErrorClass, Failure, NetAddress, Program};
+use model::{Endpoint, ErrorClass, Failure, NetAddress, Product, Program};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use starting::{start, start_from};
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
@@ -29,13 +30,9 @@ fn role_owner() {
     let guard = guard();
     let base = PathBuf::from(std::env::var_os("RIG_TEST_BASE").unwrap());
     let spec = ServerSpec::new(&base);
-    let (template, server);
-    if std::env::var_os("RIG_TEST_MARIADB").is_some() {
-        template = MariadbTemplate::make(&guard, &base, &spec.search).unwrap();
-        server = start_mariadb(&guard, &template, &spec).unwrap();
-    } else {
-        server = start_redis(&guard, &spec).unwrap();
-    }
+    let name = std::env::var("RIG_TEST_PRODUCT").unwrap();
+    let product = Product::ALL.into_iter().find(|product| product.name() == name).unwrap();
+    let server = start(product, &guard, &spec).unwrap();
     let mut out = std::io::stdout();
     writeln!(out, "owned {} {}", server.pid(), socket(&server).display()).unwrap();
     out.flush().unwrap();
@@ -52,10 +49,9 @@ fn is_installed(program: &str) -> bool {
 }
 
 fn socket(server: &Server) -> &Path {
-    match server.endpoint() {
-        Endpoint::Redis { address: NetAddress::Unix(path), .. }
-        | Endpoint::Mysql { address: NetAddress::Unix(path), .. } => path,
-        other => panic!("{other} is not on a socket"),
+    match server.endpoint().addresses() {
+        [NetAddress::Unix(path)] => path,
+        other => panic!("{other:?} is not a socket"),
     }
 }
 
@@ -82,7 +78,7 @@ fn redis_runs_with_its_settings_and_leaves_nothing() {
     let cpus = Pinning::for_this_process().server;
     let mut spec = spec(base.path(), &[("save", ""), ("appendonly", "yes"), ("maxmemory", "8mb")]);
     spec.cpus = Some(cpus.clone());
-    let server = start_redis(&guard, &spec).unwrap();
+    let server = start(Product::Redis, &guard, &spec).unwrap();
     assert!(runs(server.pid()));
     assert_eq!(server.died(), None);
     assert!(ask(&server, "CONFIG GET save").starts_with("*2\r\n$4\r\nsave\r\n$0\r\n\r\n"));
@@ -118,14 +114,15 @@ fn a_program_in_place_of_redis_is_found_by_its_name_and_started() {
         let search = SearchPath::new([programs.path().to_path_buf()]);
         let spec = spec(base.path(), &[("maxmemory", "8mb")]);
         let spec = ServerSpec { program: Some(program), search, ..spec };
-        let server = start_redis(&guard, &spec).unwrap();
+        let server = start(Product::Redis, &guard, &spec).unwrap();
         assert!(ask(&server, "CONFIG GET maxmemory").contains("8388608"));
         assert_eq!(server.name(), program.name());
         assert_eq!(server.command_line()[0], script.display().to_string());
         server.stop().unwrap();
         // Redis itself is not there.
-        let failure: Failure =
-            start_redis(&guard, &ServerSpec { program: None, ..spec }).unwrap_err().into();
+        let failure: Failure = start(Product::Redis, &guard, &ServerSpec { program: None, ..spec })
+            .unwrap_err()
+            .into();
         assert_eq!(failure.class, ErrorClass::Missing);
         assert!(entries(base.path()).is_empty());
     }
@@ -138,7 +135,7 @@ fn installed_programs_in_place_of_redis_take_its_settings() {
     for program in Program::ALL.into_iter().filter(|p| is_installed(p.name())) {
         let settings = [("save", ""), ("appendonly", "no"), ("maxclients", "100")];
         let spec = ServerSpec { program: Some(program), ..spec(base.path(), &settings) };
-        let server = start_redis(&guard, &spec).unwrap();
+        let server = start(Product::Redis, &guard, &spec).unwrap();
         assert!(ask(&server, "CONFIG GET save").starts_with("*2\r\n$4\r\nsave\r\n$0\r\n\r\n"));
         assert!(ask(&server, "CONFIG GET maxclients").contains("$3\r\n100\r\n"));
         assert!(ask(&server, "CONFIG GET port").contains("$1\r\n0\r\n"));
@@ -154,19 +151,17 @@ fn mariadb_runs_twice_from_one_template_and_leaves_nothing() {
     }
     let base = tempfile::tempdir().unwrap();
     let guard = guard();
-    let started = std::time::Instant::now();
-    let template = MariadbTemplate::make(&guard, base.path(), &SearchPath::of_process()).unwrap();
-    println!("template: {:?}", started.elapsed());
+    let mut templates = Templates::default();
     let spec = spec(base.path(), &[("innodb_buffer_pool_size", "32M"), ("skip-name-resolve", "")]);
     for _ in 0..2 {
         let started = std::time::Instant::now();
-        let server = start_mariadb(&guard, &template, &spec).unwrap();
+        let server = start_from(&mut templates, Product::Mysql, &guard, &spec).unwrap();
         println!("start: {:?}", started.elapsed());
         let mut greeting = [0; 16];
         UnixStream::connect(socket(&server)).unwrap().read_exact(&mut greeting).unwrap();
         assert_eq!(greeting[4], 10, "version of the protocol");
         assert!(
-            matches!(server.endpoint(), Endpoint::Mysql { database, .. } if database == "cachedyno")
+            matches!(server.endpoint(), Endpoint::Mysql(database) if database.name == "cachedyno")
         );
         let argument = "--innodb_buffer_pool_size=32M";
         assert!(server.command_line().iter().any(|a| a == argument));
@@ -176,7 +171,7 @@ fn mariadb_runs_twice_from_one_template_and_leaves_nothing() {
         drop(server);
         assert!(!runs(pid) && !sockets.exists());
     }
-    drop(template);
+    drop(templates);
     assert!(entries(base.path()).is_empty());
 }
 
@@ -220,14 +215,13 @@ fn root_may_make_tables_in_the_database() {
     }
     let base = tempfile::tempdir().unwrap();
     let guard = guard();
-    let template = MariadbTemplate::make(&guard, base.path(), &SearchPath::of_process()).unwrap();
-    let server = start_mariadb(&guard, &template, &ServerSpec::new(base.path())).unwrap();
+    let server = start(Product::Mysql, &guard, &ServerSpec::new(base.path())).unwrap();
     assert_eq!(statement(&server, "CREATE TABLE t (a INT) ENGINE=InnoDB"), 0);
     assert_eq!(statement(&server, "INSERT INTO cachedyno.t VALUES (1)"), 0);
     assert_eq!(statement(&server, "INSERT INTO missing VALUES (1)"), 255);
 
     let wrong = spec(base.path(), &[("innodb_flush_method", "no_such_method")]);
-    let failure: Failure = start_mariadb(&guard, &template, &wrong).unwrap_err().into();
+    let failure: Failure = start(Product::Mysql, &guard, &wrong).unwrap_err().into();
     assert_eq!(failure.class, ErrorClass::Start);
     assert!(failure.message.contains("'no_such_method'"), "{failure}");
 
@@ -242,17 +236,17 @@ fn what_is_not_installed_is_named_with_its_cure() {
     let guard = guard();
     let nowhere = SearchPath::new([base.path().to_path_buf()]);
     let spec = ServerSpec { search: nowhere.clone(), ..ServerSpec::new(base.path()) };
-    let failure: Failure = start_redis(&guard, &spec).unwrap_err().into();
+    let failure: Failure = start(Product::Redis, &guard, &spec).unwrap_err().into();
     assert_eq!(failure.class, ErrorClass::Missing);
     assert_eq!(failure.message, "redis-server is not installed (apt-get install redis-server)");
     for program in Program::ALL {
         let spec = ServerSpec { program: Some(program), ..spec.clone() };
         let name = program.name();
-        let error = start_redis(&guard, &spec).unwrap_err().to_string();
+        let error = start(Product::Redis, &guard, &spec).unwrap_err().to_string();
         let expected = format!("{name} is not installed (apt-get install {name}, ");
         assert!(error.starts_with(&expected), "{error}");
     }
-    let error = MariadbTemplate::make(&guard, base.path(), &nowhere).unwrap_err();
+    let error = start(Product::Mysql, &guard, &spec).unwrap_err();
     assert_eq!(error.class(), ErrorClass::Missing);
     assert_eq!(error.to_string(), "mariadbd is not installed (apt-get install mariadb-server)");
     assert!(entries(base.path()).is_empty());
@@ -266,19 +260,19 @@ fn a_wrong_setting_gives_the_servers_own_words() {
     let base = tempfile::tempdir().unwrap();
     let guard = guard();
     let unknown = spec(base.path(), &[("appendfsync", "no-such-word")]);
-    let failure: Failure = start_redis(&guard, &unknown).unwrap_err().into();
+    let failure: Failure = start(Product::Redis, &guard, &unknown).unwrap_err().into();
     assert_eq!(failure.class, ErrorClass::Start);
     assert!(failure.message.contains("appendfsync no-such-word"), "{failure}");
     assert!(failure.message.contains("exit code 1"), "{failure}");
     let ours = spec(base.path(), &[("port", "6379")]);
-    let failure: Failure = start_redis(&guard, &ours).unwrap_err().into();
+    let failure: Failure = start(Product::Redis, &guard, &ours).unwrap_err().into();
     assert!(failure.message.starts_with("setting `port` of redis-server"), "{failure}");
     let mut nowhere = ServerSpec::new(base.path().join("missing"));
-    let error = start_redis(&guard, &nowhere).unwrap_err().to_string();
+    let error = start(Product::Redis, &guard, &nowhere).unwrap_err().to_string();
     assert!(error.starts_with("cannot use directory `"), "{error}");
     nowhere.data_parent = base.path().into();
     nowhere.cpus = Some(vec![1000]);
-    let error = start_redis(&guard, &nowhere).unwrap_err().to_string();
+    let error = start(Product::Redis, &guard, &nowhere).unwrap_err().to_string();
     assert!(error.starts_with("CPU `1000` cannot be used"), "{error}");
     assert!(entries(base.path()).is_empty());
 }
@@ -299,7 +293,7 @@ fn a_server_that_never_answers_is_given_up() {
         deadline: Some(std::time::Duration::from_millis(300)),
         ..ServerSpec::new(base.path())
     };
-    let failure: Failure = start_redis(&guard(), &spec).unwrap_err().into();
+    let failure: Failure = start(Product::Redis, &guard(), &spec).unwrap_err().into();
     assert_eq!(failure.class, ErrorClass::Start);
     assert!(failure.message.contains("not ready after 300ms: its socket gives: "), "{failure}");
     assert!(failure.message.ends_with("; its log: starting slowly"), "{failure}");
@@ -314,28 +308,25 @@ fn a_death_is_seen_with_its_reason() {
     let base = tempfile::tempdir().unwrap();
     let guard: Guard = guard();
     let spec = ServerSpec::new(base.path());
-    let server = start_redis(&guard, &spec).unwrap();
+    let server = start(Product::Redis, &guard, &spec).unwrap();
     kill(Pid::from_raw(server.pid().cast_signed()), Signal::SIGKILL).unwrap();
     eventually("the death is seen", || server.died().is_some());
     let reason = server.died().unwrap();
     assert!(reason.starts_with("was killed by signal 9 (SIGKILL)"), "{reason}");
     assert!(reason.contains("; its log: "), "{reason}");
 
-    let server = start_redis(&guard, &spec).unwrap();
+    let server = start(Product::Redis, &guard, &spec).unwrap();
     assert!(ask(&server, "SHUTDOWN NOSAVE").is_empty());
     eventually("the end is seen", || server.died().is_some());
     assert!(server.died().unwrap().starts_with("ended with exit code 0"));
     server.stop().unwrap();
 }
 
-fn killed_owner_leaves_nothing(mariadb: bool) {
+fn killed_owner_leaves_nothing(product: Product) {
     let base = tempfile::tempdir().unwrap();
     let mut command = role("role_owner");
-    if mariadb {
-        command.env("RIG_TEST_MARIADB", "1");
-    }
-    let mut owner =
-        command.env("RIG_TEST_BASE", base.path()).stdout(Stdio::piped()).spawn().unwrap();
+    command.env("RIG_TEST_PRODUCT", product.name()).env("RIG_TEST_BASE", base.path());
+    let mut owner = command.stdout(Stdio::piped()).spawn().unwrap();
     let lines = BufReader::new(owner.stdout.take().unwrap()).lines();
     let line = lines.map(Result::unwrap).find(|l| l.contains("owned ")).unwrap();
     let (pid, socket) = line.split_once("owned ").unwrap().1.split_once(' ').unwrap();
@@ -351,14 +342,14 @@ fn killed_owner_leaves_nothing(mariadb: bool) {
 #[test]
 fn a_killed_owner_leaves_no_redis() {
     if is_installed("redis-server") {
-        killed_owner_leaves_nothing(false);
+        killed_owner_leaves_nothing(Product::Redis);
     }
 }
 
 #[test]
 fn a_killed_owner_leaves_no_mariadb() {
     if is_installed("mariadbd") {
-        killed_owner_leaves_nothing(true);
+        killed_owner_leaves_nothing(Product::Mysql);
     }
 }
 
@@ -370,7 +361,7 @@ fn an_owner_killed_while_installing_leaves_nothing() {
     }
     let base = tempfile::tempdir().unwrap();
     let mut command = role("role_owner");
-    command.env("RIG_TEST_MARIADB", "1").env("RIG_TEST_BASE", base.path());
+    command.env("RIG_TEST_PRODUCT", "mysql").env("RIG_TEST_BASE", base.path());
     let mut owner = command.stdout(Stdio::null()).spawn().unwrap();
     let busy = |name: &String| base.path().join(name).join("data/ibdata1").exists();
     eventually("it installs", || entries(base.path()).iter().any(busy));
@@ -387,7 +378,8 @@ fn a_server_ends_with_the_thread_that_started_it() {
     }
     let base = tempfile::tempdir().unwrap();
     let (guard, spec) = (guard(), ServerSpec::new(base.path()));
-    let server = std::thread::spawn(move || start_redis(&guard, &spec).unwrap()).join().unwrap();
+    let server =
+        std::thread::spawn(move || start(Product::Redis, &guard, &spec).unwrap()).join().unwrap();
     eventually("the server ends", || server.died().is_some());
     assert!(server.died().unwrap().starts_with("was killed by signal 9 (SIGKILL)"));
 }

@@ -56,6 +56,6 @@ pub(crate) fn route(memcached: &Memcached) -> Result<Box<dyn Route>, StoreError>
 
 /// Why no session is kept here.
 pub(crate) fn no_sessions() -> StoreError {
-    let message = "memcached is no session store here (expected files, redis or mysql)";
+    let message = "memcached is no session store here (expected another)";
     StoreError::fatal(ErrorClass::Other, message)
 }

@@ -12,8 +12,9 @@ use model::{Backend, Endpoint, ErrorClass, Failure, Layout, StoreCounters};
 use nix::sys::socket;
 use workloads::store::StoreError;
 
+use super::magento;
 use super::server::Server;
-use super::{magento, sql};
+use crate::tables::{Tables, identifier};
 use crate::{Admin, Facts, Patience, SessionOptions, admin, fault};
 
 /// Longest value of the types TEXT and BLOB; longer ones need the medium types.
@@ -116,10 +117,6 @@ impl MysqlAdmin {
         })
     }
 
-    fn run(&mut self, statement: &str) -> Result<(), Failure> {
-        self.ask(|conn| conn.query_drop(statement))
-    }
-
     /// The rows of an answer, which must end within [`ANSWER_BYTES_MAX`]. After a longer one the
     /// connection is of no use.
     fn rows<T: FromRow>(&mut self, statement: &str) -> Result<Vec<T>, Failure> {
@@ -144,23 +141,23 @@ impl MysqlAdmin {
             Failure { class: ErrorClass::Protocol, message }
         })
     }
+}
 
-    /// A table that we did not create is left alone.
-    fn expect_none(&mut self, table: &str) -> Result<(), Failure> {
-        if self.tables(&format!(" AND table_name = '{table}'"))? > 0 {
-            let message = format!("table `{table}` exists already (left as it is: look into it)");
-            return Err(Failure { class: ErrorClass::NotOurs, message });
-        }
-        Ok(())
+impl Tables for MysqlAdmin {
+    fn run(&mut self, statement: &str) -> Result<(), Failure> {
+        self.ask(|conn| conn.query_drop(statement))
     }
 
-    fn tables(&mut self, condition: &str) -> Result<u64, Failure> {
-        let statement = format!(
-            "SELECT COUNT(*) FROM information_schema.tables \
-             WHERE table_schema = DATABASE(){condition}"
-        );
-        let count = self.ask(|conn| conn.query_first(statement))?;
-        Ok(count.unwrap_or_default())
+    fn names(&mut self, prefix: &str) -> Result<Vec<String>, Failure> {
+        self.rows(&format!(
+            "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE() \
+             AND LEFT(table_name, {}) = '{prefix}'",
+            prefix.len()
+        ))
+    }
+
+    fn made(&mut self) -> &mut Vec<String> {
+        &mut self.made
     }
 }
 
@@ -211,7 +208,7 @@ impl Admin for MysqlAdmin {
         let told: Option<(String, String)> =
             self.ask(|conn| conn.query_first("SELECT VERSION(), @@version_comment"))?;
         let (number, comment) = told.unwrap_or_default();
-        let empty = Some(self.tables("")? == 0);
+        let empty = Some(self.names("")?.is_empty());
         // Values may be bytes of no character set.
         let rows: Vec<(String, Value)> = self.rows("SHOW GLOBAL VARIABLES")?;
         let text = |value| match value {
@@ -231,16 +228,8 @@ impl Admin for MysqlAdmin {
         name: &str,
         value_bytes: usize,
     ) -> Result<PathBuf, Failure> {
-        let table = sql::identifier(name)?;
-        self.expect_none(table)?;
-        let mut statements = schema(layout, table, value_bytes).into_iter();
-        if let Some(create) = statements.next() {
-            self.run(&create)?;
-            self.made.push(table.into());
-        }
-        for statement in statements {
-            self.run(&statement)?;
-        }
+        let table = identifier(name)?;
+        self.create(table, &schema(layout, table, value_bytes))?;
         Ok(PathBuf::new())
     }
 
@@ -252,8 +241,7 @@ impl Admin for MysqlAdmin {
             self.expect_none(table)?;
         }
         for (table, statement) in magento::TABLES.into_iter().zip(magento::SCHEMA) {
-            self.run(statement)?;
-            self.made.push(table.into());
+            self.create(table, &[statement.into()])?;
         }
         Ok(())
     }
@@ -264,7 +252,7 @@ impl Admin for MysqlAdmin {
         options: &SessionOptions,
         id: &str,
     ) -> Result<(), Failure> {
-        let table = sql::identifier(&options.table)?;
+        let table = identifier(&options.table)?;
         let result = admin::round_trip(&self.endpoint, layout, options, id);
         let column = match layout {
             Layout::Plain => "name",
@@ -281,28 +269,7 @@ impl Admin for MysqlAdmin {
         prefix: &str,
         patience: &mut Patience<'_>,
     ) -> Result<(), Failure> {
-        if !prefix.is_empty() {
-            let prefix = sql::identifier(prefix)?;
-            let statement = format!(
-                "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE() \
-                 AND LEFT(table_name, {}) = '{prefix}'",
-                prefix.len()
-            );
-            // The server compared; nothing is removed on its word alone.
-            let left: Vec<String> = self.rows(&statement)?;
-            for table in left.iter().filter(|table| table.starts_with(prefix)) {
-                patience.check()?;
-                let table = sql::identifier(table)?;
-                self.run(&format!("DROP TABLE IF EXISTS {table}"))?;
-            }
-        }
-        while let Some(table) = self.made.last() {
-            patience.check()?;
-            let statement = format!("DROP TABLE IF EXISTS {table}");
-            self.run(&statement)?;
-            self.made.pop();
-        }
-        Ok(())
+        self.drop_all(prefix, patience)
     }
 
     fn counters(&mut self) -> Result<Option<StoreCounters>, Failure> {

@@ -1,7 +1,7 @@
 //! MySQL and MariaDB, by the client library `mysql` (blocking, no TLS).
 //!
 //! - [`plain`]: the 2019 script's table, by kept prepared statements or a connection a call.
-//! - [`page`]: Symfony's session handler with its transaction as the lock (Shopware's default).
+//! - [`page`]: the statements of Symfony's session handler (Shopware's default).
 //! - [`magento`]: Magento's tables of an application cache.
 //! - [`server`]: where a server is, and its errors as ours.
 //! - [`sql`]: statements as text with their values quoted.
@@ -18,6 +18,8 @@ use model::{Connections, Endpoint, Failure};
 use workloads::app_cache::TaggedCache;
 use workloads::store::{PageStore, SessionStore, StoreError};
 
+use crate::pdo::Page;
+use crate::tables::identifier;
 use crate::{CacheOptions, SessionOptions};
 
 pub(crate) use admin::open_admin;
@@ -27,7 +29,7 @@ pub(crate) fn open_plain(
     endpoint: &Endpoint,
     options: &SessionOptions,
 ) -> Result<Box<dyn SessionStore>, StoreError> {
-    let table = sql::identifier(&options.table)?;
+    let table = identifier(&options.table)?;
     let server = Server::new(endpoint, options.timeout)?;
     Ok(match options.connections {
         Connections::Persistent => Box::new(plain::Persistent::open(server, table)?),
@@ -39,8 +41,9 @@ pub(crate) fn open_page(
     endpoint: &Endpoint,
     options: &SessionOptions,
 ) -> Result<Box<dyn PageStore>, StoreError> {
-    let table = sql::identifier(&options.table)?;
-    Ok(Box::new(page::Page::open(endpoint, options, table)?))
+    let table = identifier(&options.table)?;
+    let connection = page::Connection::open(endpoint, options, table)?;
+    Ok(Box::new(Page::new(connection, options.ttl_s)))
 }
 
 /// Opens one client of an application cache that needs MySQL alone.

@@ -9,6 +9,7 @@ use workloads::store::{Found, SessionStore, StoreError};
 
 use super::server::Server;
 use super::sql;
+use crate::fault;
 
 /// One connection with prepared statements, kept.
 pub(super) struct Persistent {
@@ -62,21 +63,12 @@ impl As2019 {
     }
 
     fn connect(&self) -> Result<Conn, StoreError> {
-        self.server.connect().map_err(next_may_work)
+        self.server.connect().map_err(fault::of_one_call)
     }
 
     fn error(&self, e: &Error) -> StoreError {
-        next_may_work(self.server.error(e))
+        fault::of_one_call(self.server.error(e))
     }
-}
-
-/// The next call has a connection of its own, so what broke this one does not end the client;
-/// nobody listening any more, or another password, does.
-fn next_may_work(mut e: StoreError) -> StoreError {
-    if matches!(e.class, ErrorClass::Timeout | ErrorClass::Closed) {
-        e.fatal = false;
-    }
-    e
 }
 
 impl SessionStore for As2019 {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use ::mysql::consts::CapabilityFlags;
 use ::mysql::error::DriverError;
 use ::mysql::{Conn, Error, MySqlError, Opts, OptsBuilder};
-use model::{Endpoint, ErrorClass, NetAddress};
+use model::{Database, Endpoint, ErrorClass, NetAddress};
 use workloads::store::StoreError;
 
 use crate::fault;
@@ -33,13 +33,13 @@ impl Server {
         timeout: Duration,
         statements: Vec<String>,
     ) -> Result<Self, StoreError> {
-        let Endpoint::Mysql { address, user, password, database } = endpoint else {
+        let Endpoint::Mysql(Database { address, user, password, name }) = endpoint else {
             return Err(StoreError::fatal(ErrorClass::Other, "not a MySQL endpoint"));
         };
         let builder = OptsBuilder::new()
             .user(Some(user.as_str()))
             .pass(password.as_ref().map(|p| p.reveal().to_string()))
-            .db_name(Some(database.as_str()))
+            .db_name(Some(name.as_str()))
             // Over TCP when TCP was asked for, also on loopback.
             .prefer_socket(false)
             .tcp_nodelay(true)

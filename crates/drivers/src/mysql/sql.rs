@@ -1,25 +1,5 @@
 //! Statements as text, as PHP's clients send them: values are quoted by the client.
 
-use model::ErrorClass;
-use workloads::store::StoreError;
-
-use crate::fault;
-
-/// A table's name that needs no quotes: a letter or `_`, then letters, digits and `_`, at most 64.
-pub(super) fn identifier(name: &str) -> Result<&str, StoreError> {
-    let good = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    let begins = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
-    if begins && name.len() <= 64 && name.chars().all(good) {
-        return Ok(name);
-    }
-    let shown = fault::words(name.as_bytes());
-    let expected = "a letter, then letters, digits and `_`, at most 64";
-    Err(StoreError::fatal(
-        ErrorClass::Other,
-        format!("table name `{shown}` cannot be used (expected {expected})"),
-    ))
-}
-
 /// Appends a value as a string literal. Text is quoted as `mysql_real_escape_string` does, or by
 /// doubled quotes alone where the server runs with `NO_BACKSLASH_ESCAPES`. Bytes that are no
 /// UTF-8 cannot stand in a statement of the client library and become a hexadecimal literal, which
@@ -60,16 +40,6 @@ pub(super) fn push_value(sql: &mut String, value: &[u8], no_backslash_escapes: b
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn only_plain_identifiers_pass() {
-        for name in ["sessions", "_1", "cachedyno_ab12"] {
-            assert_eq!(identifier(name).unwrap(), name);
-        }
-        for name in ["", "1a", "a-b", "a b", "a`b", "a;drop", "ä", &"x".repeat(65)] {
-            assert!(identifier(name).is_err(), "{name}");
-        }
-    }
 
     #[test]
     fn values_cannot_end_their_quotes() {

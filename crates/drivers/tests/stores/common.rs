@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use cachedyno_drivers::{Patience, SessionOptions};
-use model::{Connections, Endpoint, NetAddress, RedisWay, Secret};
+use model::{Connections, Database, Endpoint, NetAddress, RedisWay, Secret};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tempfile::TempDir;
@@ -128,12 +128,12 @@ impl Server {
     }
 
     pub(crate) fn mysql_endpoint(&self, user: &str, password: Option<&str>) -> Endpoint {
-        Endpoint::Mysql {
+        Endpoint::Mysql(Database {
             address: NetAddress::Unix(self.socket.clone()),
             user: user.into(),
             password: password.map(Secret::new),
-            database: "shop".into(),
-        }
+            name: "shop".into(),
+        })
     }
 
     /// Asks by the server's own client, so that nothing of ours checks itself.

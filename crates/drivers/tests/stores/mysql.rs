@@ -7,7 +7,7 @@ use super::common::{
     Server, contention, installed, options, page_store, patience, plain_store, timed,
 };
 use cachedyno_drivers::{SessionOptions, admin, open_page_store, open_session_store};
-use model::{Connections, Endpoint, ErrorClass, Layout, NetAddress};
+use model::{Connections, Database, Endpoint, ErrorClass, Layout, NetAddress};
 use nix::sys::signal::Signal;
 use workloads::store::Found;
 
@@ -210,12 +210,12 @@ fn ends(mut server: Server, base: &SessionOptions) {
     assert_eq!((e.class, e.fatal), (ErrorClass::Closed, true), "{e}");
     let e = third.create("c", b"x").unwrap_err();
     assert_eq!((e.class, e.fatal), (ErrorClass::Refused, true), "{e}");
-    let gone = Endpoint::Mysql {
+    let gone = Endpoint::Mysql(Database {
         address: NetAddress::Tcp("127.0.0.1".into(), 1),
         user: "root".into(),
         password: None,
-        database: "shop".into(),
-    };
+        name: "shop".into(),
+    });
     assert_eq!(open_session_store(&gone, &short).err().unwrap().class, ErrorClass::Refused);
 }
 

@@ -5,15 +5,16 @@ use url::Url;
 use super::address::{NetAddress, Secret};
 use super::mask::mask_text;
 use super::percent::decode;
+use crate::product::Product;
 
 /// A target URL that cannot be used.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum UrlError {
     /// Not a URL at all.
-    #[error("`{0}` is not a URL (expected {FORMS})")]
+    #[error("`{0}` is not a URL (expected {forms})", forms = forms())]
     NotUrl(String),
     /// A scheme that this version does not know.
-    #[error("unknown scheme `{0}` (expected {FORMS})")]
+    #[error("unknown scheme `{0}` (expected {forms})", forms = forms())]
     Scheme(String),
     /// A part is missing or malformed.
     #[error("{part} of `{url}` is {problem} (expected {expected})")]
@@ -29,9 +30,10 @@ pub enum UrlError {
     },
 }
 
-const FORMS: &str = "redis://host:port/db, rediss:// for TLS, redis+cluster://host:port, \
-     redis+unix:///socket, memcached://host:port,host:port, memcached+unix:///socket, \
-     mysql://user:password@host/database, mysql+unix:///socket?database=NAME or file:///directory";
+/// The URLs of all products.
+fn forms() -> String {
+    Product::ALL.map(Product::urls).join(", ")
+}
 
 pub(super) fn part(
     url: &Url,

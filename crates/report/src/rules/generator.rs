@@ -11,15 +11,15 @@ use crate::null::{self, NULL_CURE, Nearness, busy};
 use crate::outages;
 use crate::ramp::near_null;
 use crate::search::Sought;
-use crate::series::{cleaned_anew, is_files_alone};
+use crate::series::{cleaned_anew, is_serverless};
 use crate::show;
 use crate::view::{SearchOutcome, SearchView};
 
 /// The generator's own share of the clients' time: of all points that figures rest on, since a
 /// limit that the generator's work makes is none of the store's.
 pub(super) fn own_work(measurement: &Measurement<'_>, findings: &mut Findings) {
-    // Files are worked on by the clients themselves, and so is what a clean removed.
-    if is_files_alone(measurement.products)
+    // Without a server the clients do all the work, as they do where a clean is made good.
+    if is_serverless(measurement.products)
         || cleaned_anew(&measurement.cell.workload, measurement.planned)
     {
         return;

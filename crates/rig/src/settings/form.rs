@@ -5,7 +5,7 @@ pub(crate) const SERVERS_MAX: usize = 9;
 
 /// What the value of a setting looks like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
+pub(crate) enum Form {
     /// A number, with a unit where the server knows one: `-1`, `0.5`, `64mb`.
     Number,
     /// A whole number from 1.
@@ -49,4 +49,4 @@ impl Form {
 }
 
 /// A line of a list: names, separated by spaces, and what their values look like.
-pub(super) type Names = (Form, &'static str);
+pub(crate) type Names = (Form, &'static str);

@@ -4,13 +4,14 @@
 //! Its configuration file lies in the scratch of the socket: our lines first, then the plan's
 //! settings as they are spelled there (redis.conf of the product).
 
+use super::own::Executable;
 use crate::error::{Result, RigError};
 use crate::guard::Guard;
-use crate::programs;
 use crate::scratch::Scratch;
 use crate::server::{Server, ServerSpec, answers};
-use crate::settings::check_settings;
-use model::{Endpoint, NetAddress, Product};
+use crate::settings::Form::{Count, Number, Servers, Words, YesNo};
+use crate::settings::Names;
+use model::{Endpoint, NetAddress};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
@@ -18,6 +19,49 @@ use std::iter;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::Duration;
+
+/// Redis, as Debian names it.
+pub(super) const EXECUTABLE: Executable =
+    Executable { name: "redis-server", package: "redis-server" };
+
+/// Its settings; programs in its place take those of their rows in [`model::program`] as well.
+/// Source: `redis.conf` of 6.0 to 8.0.
+pub(super) const SETTINGS: [Names; 5] = [
+    // How many others are started with it, and when the Sentinels act.
+    (Servers, "replicas sentinels"),
+    (Count, "down-after-milliseconds failover-timeout parallel-syncs"),
+    (
+        Number,
+        "active-defrag-cycle-max active-defrag-cycle-min active-defrag-ignore-bytes \
+         active-defrag-max-scan-fields active-defrag-threshold-lower \
+         active-defrag-threshold-upper active-expire-effort auto-aof-rewrite-min-size \
+         auto-aof-rewrite-percentage busy-reply-threshold client-query-buffer-limit \
+         hash-max-listpack-entries hash-max-listpack-value hash-max-ziplist-entries \
+         hash-max-ziplist-value hll-sparse-max-bytes hz io-threads latency-monitor-threshold \
+         lfu-decay-time lfu-log-factor list-compress-depth list-max-listpack-size \
+         list-max-ziplist-size lua-time-limit maxclients maxmemory maxmemory-clients \
+         maxmemory-eviction-tenacity maxmemory-samples proto-max-bulk-len \
+         set-max-intset-entries set-max-listpack-entries set-max-listpack-value \
+         slowlog-log-slower-than slowlog-max-len stream-node-max-bytes \
+         stream-node-max-entries tcp-backlog tcp-keepalive timeout tracking-table-max-keys \
+         zset-max-listpack-entries zset-max-listpack-value zset-max-ziplist-entries \
+         zset-max-ziplist-value",
+    ),
+    (
+        YesNo,
+        "activedefrag activerehashing aof-rewrite-incremental-fsync aof-timestamp-enabled \
+         aof-use-rdb-preamble appendonly disable-thp dynamic-hz io-threads-do-reads \
+         jemalloc-bg-thread latency-tracking lazyfree-lazy-eviction lazyfree-lazy-expire \
+         lazyfree-lazy-server-del lazyfree-lazy-user-del lazyfree-lazy-user-flush \
+         no-appendfsync-on-rewrite rdb-del-sync-files rdb-save-incremental-fsync rdbchecksum \
+         rdbcompression stop-writes-on-bgsave-error",
+    ),
+    (
+        Words,
+        "appendfsync client-output-buffer-limit latency-tracking-info-percentiles loglevel \
+         maxmemory-policy notify-keyspace-events save",
+    ),
+];
 
 const READY_WITHIN: Duration = Duration::from_secs(10);
 
@@ -27,7 +71,6 @@ const READY_WITHIN: Duration = Duration::from_secs(10);
 /// Errors: the program is missing; a setting is refused, by us or by the server, whose own words
 /// are then in the message; no answer in time.
 pub fn start_redis(guard: &Guard, spec: &ServerSpec) -> Result<Server> {
-    check_settings(Product::Redis, spec.program, &spec.settings)?;
     let sockets = Scratch::for_sockets(guard)?;
     let socket = sockets.socket("server.sock")?;
     let mut lines = b"port 0\nunixsocketperm 700\nunixsocket ".to_vec();
@@ -44,15 +87,15 @@ pub fn start_redis(guard: &Guard, spec: &ServerSpec) -> Result<Server> {
 
 /// Starts the program, which listens as the `lines` of its configuration say, and does not wait for
 /// it; `arguments` follow the configuration file.
-pub(crate) fn spawn(
+pub(super) fn spawn(
     guard: &Guard,
     spec: &ServerSpec,
     sockets: Scratch,
     endpoint: Endpoint,
     (lines, arguments): (&[u8], &[&str]),
 ) -> Result<Server> {
-    let own = programs::REDIS.or(spec.program);
-    let program = spec.search.find(&[own.name]).ok_or_else(|| own.missing())?;
+    let own = EXECUTABLE.or(spec.program);
+    let program = own.find(&spec.search)?;
     let data = Scratch::new(guard, &spec.data_parent)?;
     let directory = data.subdirectory("data")?;
     let configuration = sockets.path().join("redis.conf");

@@ -5,20 +5,30 @@
 //! act, are settings of the plan (`COUNTS`, `OF_SENTINELS`); all others reach primary and
 //! replicas alike.
 
+use super::own::{Own, Started, alone};
+use super::redis::{EXECUTABLE, SETTINGS, spawn, start_redis};
 use crate::error::{Result, RigError};
 use crate::guard::Guard;
-use crate::programs;
 use crate::random::random;
-use crate::redis::{spawn, start_redis};
 use crate::scratch::Scratch;
 use crate::server::{Role, Server, ServerSpec};
-use crate::settings::{SERVERS_MAX, check_settings};
-use model::{Endpoint, NetAddress, Product, RedisWay, Secret};
+use crate::settings::SERVERS_MAX;
+use model::{Endpoint, NetAddress, RedisWay, Secret};
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::ops::Range;
 use std::time::Duration;
+
+/// The server of Redis, alone or with those that copy and watch it.
+pub(super) const OWN: Own = Own {
+    executable: EXECUTABLE,
+    title: "Redis",
+    find: |search| search.find(&[EXECUTABLE.name]),
+    settings: &SETTINGS,
+    mixes_dashes: false,
+    start: |guard, _, spec| start_replicated(guard, spec),
+};
 
 /// Settings that say how many replicas and Sentinels are started with a server.
 const COUNTS: [&str; 2] = ["replicas", "sentinels"];
@@ -35,20 +45,12 @@ const PORTS_TRIED: usize = 100;
 const READY_WITHIN: Duration = Duration::from_secs(30);
 
 /// Starts a Redis server; where its settings say so, with replicas and Sentinels, and returns once
-/// the replicas are in sync and each Sentinel knows all others. How clients reach it, and all
-/// servers, the primary first. Call it from a thread that lives as long as the run; see [`Server`].
-///
-/// Errors: as [`start_redis`].
-pub fn start_replicated(
-    guard: &Guard,
-    spec: &ServerSpec,
-) -> Result<(Endpoint, Vec<(Role, Server)>)> {
+/// the replicas are in sync and each Sentinel knows all others.
+fn start_replicated(guard: &Guard, spec: &ServerSpec) -> Result<Started> {
     let [replicas, sentinels] = counts(spec)?;
     if replicas == 0 {
-        let server = start_redis(guard, spec)?;
-        return Ok((server.endpoint().clone(), vec![(Role::Primary, server)]));
+        return Ok(alone(start_redis(guard, spec)?));
     }
-    check_settings(Product::Redis, spec.program, &spec.settings)?;
     let rest = |(name, _): &(&String, &String)| {
         !COUNTS.contains(&&***name) && OF_SENTINELS.iter().all(|(own, _)| own != *name)
     };
@@ -138,7 +140,7 @@ fn counts(spec: &ServerSpec) -> Result<[usize; 2]> {
 }
 
 fn unfit(spec: &ServerSpec, name: &str, expected: &'static str) -> RigError {
-    let program = programs::REDIS.or(spec.program).name;
+    let program = EXECUTABLE.or(spec.program).name;
     RigError::Setting { program, name: name.into(), problem: "is of no use", expected }
 }
 
@@ -163,7 +165,7 @@ fn free_port(spec: &ServerSpec) -> Result<u16> {
     let drawn = || PORTS.start + (random() % u32::from(PORTS.end - PORTS.start)) as u16;
     let is_free = |port: &u16| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok();
     (0..PORTS_TRIED).map(|_| drawn()).find(is_free).ok_or_else(|| RigError::Start {
-        program: programs::REDIS.or(spec.program).name.into(),
+        program: EXECUTABLE.or(spec.program).name.into(),
         reason: format!("no free port was found among {} to {}", PORTS.start, PORTS.end - 1),
     })
 }

@@ -3,17 +3,34 @@
 //! It has no configuration file: settings are options of its command line, of which those that a
 //! measurement needs are known here by name ([`SETTINGS`]). It keeps nothing on disk.
 
+use super::own::{Executable, Own, alone};
 use crate::error::Result;
 use crate::guard::Guard;
-use crate::programs;
 use crate::scratch::Scratch;
 use crate::server::{Server, ServerSpec, answers};
-use crate::settings::check_settings;
-use model::{Endpoint, Memcached, NetAddress, Product, Spelling};
+use crate::settings::Form::{Count, Number, YesNo};
+use crate::settings::Names;
+use model::{Endpoint, Memcached, NetAddress, Spelling};
 use nix::unistd::geteuid;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::time::Duration;
+
+/// The server of memcached.
+pub(super) const OWN: Own = Own {
+    executable: EXECUTABLE,
+    title: "memcached",
+    find: |search| search.find(&[EXECUTABLE.name]),
+    settings: &NAMES,
+    mixes_dashes: true,
+    start: |guard, _, spec| Ok(alone(start_memcached(guard, spec)?)),
+};
+
+const EXECUTABLE: Executable = Executable { name: "memcached", package: "memcached" };
+
+/// The names of [`SETTINGS`], with `_` for `-`, by what their values look like.
+const NAMES: [Names; 3] =
+    [(Number, "growth item_size memory"), (Count, "connections threads"), (YesNo, "evictions")];
 
 const READY_WITHIN: Duration = Duration::from_secs(10);
 
@@ -27,15 +44,9 @@ pub const SETTINGS: [(&str, &str, &str); 6] = [
     ("threads", "-t", "threads that serve"),
 ];
 
-/// Starts a server and waits until it answers `version` on its socket (10 seconds unless the spec
-/// says otherwise). Call it from a thread that lives as long as the run; see [`Server`].
-///
-/// Errors: the program is missing; a setting is not of [`SETTINGS`] or is refused by the server,
-/// whose own words are then in the message; no answer in time.
-pub fn start_memcached(guard: &Guard, spec: &ServerSpec) -> Result<Server> {
-    let own = programs::MEMCACHED;
-    let program = spec.search.find(&[own.name]).ok_or_else(|| own.missing())?;
-    check_settings(Product::Memcached, None, &spec.settings)?;
+/// Starts a server and waits until it answers `version` on its socket.
+fn start_memcached(guard: &Guard, spec: &ServerSpec) -> Result<Server> {
+    let program = EXECUTABLE.find(&spec.search)?;
     let data = Scratch::new(guard, &spec.data_parent)?;
     let sockets = Scratch::for_sockets(guard)?;
     let socket = sockets.socket("server.sock")?;
@@ -46,7 +57,8 @@ pub fn start_memcached(guard: &Guard, spec: &ServerSpec) -> Result<Server> {
         arguments.extend(["-u".into(), "root".into()]);
     }
     arguments.extend(options(&spec.settings).into_iter().map(OsString::from));
-    let process = spec.launch(guard, (own.name, program), arguments, sockets.path(), &sockets)?;
+    let process =
+        spec.launch(guard, (EXECUTABLE.name, program), arguments, sockets.path(), &sockets)?;
     let version = |left| answers(&socket, "version", "VERSION ", left);
     process.wait_until_ready(spec.deadline.unwrap_or(READY_WITHIN), version)?;
     let endpoint = Endpoint::Memcached(Memcached {

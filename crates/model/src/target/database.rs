@@ -1,0 +1,62 @@
+//! URLs of databases on SQL servers.
+
+use std::fmt;
+use url::Url;
+
+use super::address::{NetAddress, Secret};
+use super::parts::{UrlError, part, password, query, tcp, unix, user};
+use super::percent::decode;
+
+/// A database on a SQL server, and who logs in to it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Database {
+    /// Where the server listens.
+    pub address: NetAddress,
+    /// Account name.
+    pub user: String,
+    /// Its password; `None` for an account without one.
+    pub password: Option<Secret>,
+    /// Name of the database, which must exist.
+    pub name: String,
+}
+
+/// Where it is, without its login.
+impl fmt::Display for Database {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} database {}", self.address, self.name)
+    }
+}
+
+impl Database {
+    /// Reads `SCHEME://user:password@host:port/database`, or
+    /// `SCHEME+unix:///socket?database=NAME&user=NAME&password=TEXT`; the port and the user are
+    /// those given where the URL names none.
+    pub(super) fn of(url: &Url, (port, default_user): (u16, &str)) -> Result<Self, UrlError> {
+        let is_unix = url.scheme().ends_with("+unix");
+        let carried = |key| if is_unix { query(url, key) } else { None };
+        let name = if is_unix {
+            query(url, "database").unwrap_or_default()
+        } else {
+            url.path().trim_matches('/').into()
+        };
+        Ok(Self {
+            address: if is_unix { unix(url)? } else { tcp(url, port)? },
+            user: user(url).or_else(|| carried("user")).unwrap_or_else(|| default_user.into()),
+            password: password(url).or_else(|| carried("password").map(Secret::new)),
+            name: checked_name(url, &name)?,
+        })
+    }
+}
+
+fn checked_name(url: &Url, text: &str) -> Result<String, UrlError> {
+    let name = decode(text);
+    let good = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '$');
+    if name.is_empty() {
+        return Err(part(url, "database", "missing", "the name of an existing database"));
+    }
+    if !name.chars().all(good) {
+        let expected = "letters, digits, `_`, `-` and `$`";
+        return Err(part(url, "database", &format!("`{name}`"), expected));
+    }
+    Ok(name)
+}
