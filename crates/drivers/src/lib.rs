@@ -27,6 +27,7 @@ mod options;
 mod patience;
 mod pdo;
 mod php;
+mod postgres;
 pub mod redis;
 #[cfg(test)]
 mod replay;
@@ -61,6 +62,7 @@ pub fn admin(endpoint: &Endpoint, timeout: Duration) -> Result<Box<dyn Admin>, F
         Endpoint::Files { directory } => files::open_admin(directory),
         Endpoint::Redis { .. } => redis::open_admin(endpoint, timeout),
         Endpoint::Mysql(_) => mysql::open_admin(endpoint, timeout),
+        Endpoint::Postgres(_) => postgres::open_admin(endpoint, timeout),
         Endpoint::Memcached(memcached) => memcached::open_admin(memcached, timeout),
     }
     .map_err(Failure::from)

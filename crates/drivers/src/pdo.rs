@@ -3,7 +3,7 @@
 //!
 //! Open: a transaction begins, and the row is read with a lock. A row that is missing is inserted
 //! empty to hold the lock; where somebody else was first (duplicate key), the transaction is rolled
-//! back and begun again. `SQLite` locks the whole database as its transaction begins, and inserts
+//! back and begun again. SQLite locks the whole database as its transaction begins, and inserts
 //! nothing. Close: the row is inserted or updated by one statement, and the transaction committed.
 //!
 //! The connection is kept, whatever the workload says about connections: connecting is not part

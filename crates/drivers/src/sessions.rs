@@ -3,7 +3,7 @@
 use model::{Endpoint, ErrorClass, Failure};
 use workloads::store::{PageStore, SessionStore};
 
-use crate::{SessionOptions, files, memcached, mysql, redis};
+use crate::{SessionOptions, files, memcached, mysql, postgres, redis};
 
 /// Opens one client of the plain layout.
 ///
@@ -18,6 +18,7 @@ pub fn open_session_store(
         Endpoint::Files { .. } => files::open_plain(options),
         Endpoint::Redis { .. } => redis::open_plain(endpoint, options),
         Endpoint::Mysql(_) => mysql::open_plain(endpoint, options),
+        Endpoint::Postgres(_) => postgres::open_plain(endpoint, options),
         Endpoint::Memcached(_) => Err(memcached::no_sessions()),
     }
     .map_err(Failure::from)
@@ -33,6 +34,7 @@ pub fn open_page_store(
         Endpoint::Files { .. } => files::open_page(options),
         Endpoint::Redis { .. } => redis::open_page(endpoint, options),
         Endpoint::Mysql(_) => mysql::open_page(endpoint, options),
+        Endpoint::Postgres(_) => postgres::open_page(endpoint, options),
         Endpoint::Memcached(_) => Err(memcached::no_sessions()),
     }
     .map_err(Failure::from)

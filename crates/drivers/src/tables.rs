@@ -60,7 +60,7 @@ pub(crate) trait Tables {
 }
 
 /// A table's name that needs no quotes: a letter or `_`, then letters, digits and `_`, at most 63,
-/// since `PostgreSQL` cuts what is longer.
+/// since PostgreSQL cuts what is longer.
 pub(crate) fn identifier(name: &str) -> Result<&str, StoreError> {
     let good = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let begins = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');

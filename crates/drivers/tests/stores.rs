@@ -18,6 +18,7 @@ mod stores {
     mod magento_mysql;
     mod mysql;
     mod php;
+    mod postgres;
     mod redis;
     mod symfony_redis;
 }

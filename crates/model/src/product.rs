@@ -14,6 +14,8 @@ pub enum Product {
     Redis,
     /// A server of the MySQL protocol (MariaDB's serves as well).
     Mysql,
+    /// A server of PostgreSQL.
+    Postgres,
     /// Servers of memcached's protocol, for keys and values, and in front of other stores.
     Memcached,
 }
@@ -23,7 +25,7 @@ impl Product {
     pub fn has_server(self) -> bool {
         match self {
             Self::Files => false,
-            Self::Redis | Self::Mysql | Self::Memcached => true,
+            Self::Redis | Self::Mysql | Self::Postgres | Self::Memcached => true,
         }
     }
 
@@ -33,6 +35,7 @@ impl Product {
             Self::Files => "files",
             Self::Redis => "redis",
             Self::Mysql => "mysql",
+            Self::Postgres => "postgres",
             Self::Memcached => "memcached",
         }
     }
@@ -40,7 +43,7 @@ impl Product {
     /// Why sessions cannot be kept in it; `None` when they can.
     pub fn no_sessions(self) -> Option<&'static str> {
         match self {
-            Self::Files | Self::Redis | Self::Mysql => None,
+            Self::Files | Self::Redis | Self::Mysql | Self::Postgres => None,
             Self::Memcached => {
                 Some("memcached is no session store here (expected another; `bench` measures it)")
             }
@@ -56,7 +59,7 @@ impl Product {
     pub fn keeps_keys(self) -> bool {
         match self {
             Self::Redis | Self::Memcached => true,
-            Self::Files | Self::Mysql => false,
+            Self::Files | Self::Mysql | Self::Postgres => false,
         }
     }
 
@@ -70,7 +73,7 @@ impl Product {
     /// True for what keeps tables, of which it shows an account those that it has rights on.
     pub fn keeps_tables(self) -> bool {
         match self {
-            Self::Mysql => true,
+            Self::Mysql | Self::Postgres => true,
             Self::Files | Self::Redis | Self::Memcached => false,
         }
     }
@@ -91,6 +94,12 @@ impl Product {
                 setting: "max_connections",
                 usual: 151,
             }),
+            Self::Postgres => Some(ConnectionLimit {
+                used_up: "too many clients already",
+                option: "max_connections",
+                setting: "max_connections",
+                usual: 100,
+            }),
             Self::Memcached => Some(ConnectionLimit {
                 used_up: "too many open connections",
                 option: "-c",
@@ -104,7 +113,7 @@ impl Product {
     /// otherwise; `None` where it takes what it needs.
     pub fn memory_setting(self) -> Option<&'static str> {
         match self {
-            Self::Files | Self::Redis | Self::Mysql => None,
+            Self::Files | Self::Redis | Self::Mysql | Self::Postgres => None,
             Self::Memcached => Some("memory"),
         }
     }
@@ -121,6 +130,10 @@ impl Product {
                 "mysql://user:password@host/database, \
                  mysql+unix:///socket?database=NAME&user=NAME"
             }
+            Self::Postgres => {
+                "postgres://user:password@host/database, \
+                 postgres+unix:///socket?database=NAME&user=NAME"
+            }
             Self::Memcached => "memcached://host:port,host:port, memcached+unix:///socket",
         }
     }
@@ -132,12 +145,14 @@ impl Product {
             Self::Files => None,
             Self::Redis => form("redis", "rediss", Some("db")),
             Self::Mysql => form("mysql", "mysql", Some("database")),
+            Self::Postgres => form("postgres", "postgresql", Some("database")),
             Self::Memcached => form("memcached", "memcacheds", None),
         }
     }
 
     /// Every product, in the order in which they are listed to users.
-    pub const ALL: [Self; 4] = [Self::Files, Self::Redis, Self::Mysql, Self::Memcached];
+    pub const ALL: [Self; 5] =
+        [Self::Files, Self::Redis, Self::Mysql, Self::Postgres, Self::Memcached];
 }
 
 /// The limit of connections of a server.

@@ -4,6 +4,7 @@
 //! `redis+unix:///socket?db=N&user=NAME&password=TEXT`, `redis+cluster://host:port`,
 //! `memcached://[user:password@]host:port[,host:port…]`, `memcached+unix:///socket`,
 //! `mysql://user:password@host:port/database`, `mysql+unix:///socket?database=NAME&user=NAME`,
+//! the same with `postgres`,
 //! `file:///directory`. With an `s`, as in `rediss://` and `memcacheds://`, TLS is spoken. The
 //! query `protocol` chooses 2 or 3 of Redis, and `text` or `meta` of memcached.
 //! Passwords live in [`Secret`] only: it has no serialised form and prints as `***`.
@@ -58,6 +59,8 @@ pub enum Endpoint {
     Memcached(Memcached),
     /// A database on a server of the MySQL protocol.
     Mysql(Database),
+    /// A database on a PostgreSQL server.
+    Postgres(Database),
 }
 
 impl Endpoint {
@@ -81,6 +84,9 @@ impl Endpoint {
                 parse_redis(&url)
             }
             "mysql" | "mysql+unix" => Database::of(&url, (3306, "root")).map(Self::Mysql),
+            "postgres" | "postgresql" | "postgres+unix" => {
+                Database::of(&url, (5432, "postgres")).map(Self::Postgres)
+            }
             other if text.contains("://") => Err(UrlError::Scheme(other.into())),
             _ => Err(UrlError::NotUrl(mask_text(text))),
         }
@@ -107,6 +113,7 @@ impl Endpoint {
             Self::Redis { .. } => Product::Redis,
             Self::Memcached(_) => Product::Memcached,
             Self::Mysql(_) => Product::Mysql,
+            Self::Postgres(_) => Product::Postgres,
         }
     }
 
@@ -116,6 +123,7 @@ impl Endpoint {
         match &mut self {
             Self::Redis { password, .. }
             | Self::Mysql(Database { password, .. })
+            | Self::Postgres(Database { password, .. })
             | Self::Memcached(Memcached { password, .. }) => *password = password.take().or(secret),
             Self::Files { .. } => {}
         }
@@ -127,6 +135,7 @@ impl Endpoint {
         match self {
             Self::Redis { password, .. }
             | Self::Mysql(Database { password, .. })
+            | Self::Postgres(Database { password, .. })
             | Self::Memcached(Memcached { password, .. }) => password.as_ref(),
             Self::Files { .. } => None,
         }
@@ -140,7 +149,7 @@ impl Endpoint {
             | Self::Memcached(Memcached { user, password, .. }) => {
                 password.is_none() && user.as_deref().is_some_and(|user| user != "default")
             }
-            Self::Files { .. } | Self::Mysql(_) => false,
+            Self::Files { .. } | Self::Mysql(_) | Self::Postgres(_) => false,
         }
     }
 
@@ -148,7 +157,7 @@ impl Endpoint {
     pub fn in_directory(product: Product, directory: PathBuf) -> Option<Self> {
         match product {
             Product::Files => Some(Self::Files { directory }),
-            Product::Redis | Product::Mysql | Product::Memcached => None,
+            Product::Redis | Product::Mysql | Product::Postgres | Product::Memcached => None,
         }
     }
 
@@ -156,7 +165,7 @@ impl Endpoint {
     pub fn directory(&self) -> Option<&Path> {
         match self {
             Self::Files { directory } => Some(directory),
-            Self::Redis { .. } | Self::Mysql(_) | Self::Memcached(_) => None,
+            Self::Redis { .. } | Self::Mysql(_) | Self::Postgres(_) | Self::Memcached(_) => None,
         }
     }
 
@@ -164,9 +173,9 @@ impl Endpoint {
     pub fn addresses(&self) -> &[NetAddress] {
         match self {
             Self::Files { .. } => &[],
-            Self::Redis { address, .. } | Self::Mysql(Database { address, .. }) => {
-                slice::from_ref(address)
-            }
+            Self::Redis { address, .. }
+            | Self::Mysql(Database { address, .. })
+            | Self::Postgres(Database { address, .. }) => slice::from_ref(address),
             Self::Memcached(memcached) => &memcached.servers,
         }
     }
@@ -176,7 +185,7 @@ impl Endpoint {
         match self {
             Self::Redis { way, .. } => way.tls.as_ref(),
             Self::Memcached(memcached) => memcached.tls.as_ref(),
-            Self::Files { .. } | Self::Mysql(_) => None,
+            Self::Files { .. } | Self::Mysql(_) | Self::Postgres(_) => None,
         }
     }
 
@@ -185,7 +194,7 @@ impl Endpoint {
         match self {
             Self::Redis { way, .. } => way.tls.as_mut(),
             Self::Memcached(memcached) => memcached.tls.as_mut(),
-            Self::Files { .. } | Self::Mysql(_) => None,
+            Self::Files { .. } | Self::Mysql(_) | Self::Postgres(_) => None,
         }
     }
 
@@ -210,7 +219,7 @@ impl fmt::Display for Endpoint {
                 write!(f, "{address} database {database}{}", way.words())
             }
             Self::Memcached(memcached) => memcached.fmt(f),
-            Self::Mysql(database) => database.fmt(f),
+            Self::Mysql(database) | Self::Postgres(database) => database.fmt(f),
         }
     }
 }

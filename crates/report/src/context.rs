@@ -24,7 +24,7 @@ const BUSY_TOLD_MAX: usize = 3;
 /// CPU time is counted in ticks of 10 ms: of a shorter run it says nothing.
 const BUSY_TOLD_FROM_NS: u64 = 1_000_000_000;
 /// Programs of servers, which may be what was measured where that is given by its address.
-const SERVERS: [&str; 4] = ["redis-server", "memcached", "mariadbd", "mysqld"];
+const SERVERS: [&str; 5] = ["redis-server", "memcached", "mariadbd", "mysqld", "postgres"];
 
 /// All planned targets, also those that were not measured.
 pub(crate) fn targets(recorded: &Recorded) -> Vec<TargetView> {
@@ -287,6 +287,7 @@ fn durability(recorded: &Recorded, notes: &mut Notes) {
             let text = match product {
                 Product::Redis => redis_durability(setting, is_saved(&planned.name)),
                 Product::Mysql => mysql_durability(setting),
+                Product::Postgres => postgres_durability(setting),
                 Product::Files => files_durability(setting),
                 Product::Memcached => {
                     Some("nothing is kept on disk; a crash loses every key".to_string())
@@ -356,6 +357,16 @@ fn mysql_durability<'a>(setting: impl Fn(&str) -> Option<&'a str>) -> Option<Str
         text += &format!(", sync_binlog {binary_log}");
     }
     Some(text + ")")
+}
+
+fn postgres_durability<'a>(setting: impl Fn(&str) -> Option<&'a str>) -> Option<String> {
+    let (fsync, commit) = (setting("fsync")?, setting("synchronous_commit")?);
+    let kept = match (fsync, commit) {
+        ("off", _) => "commits are flushed when the system sees fit",
+        (_, "off") => "commits are flushed within three times wal_writer_delay",
+        _ => "each commit is flushed to disk",
+    };
+    Some(format!("{kept} (fsync {fsync}, synchronous_commit {commit})"))
 }
 
 fn on(value: Option<&str>) -> bool {

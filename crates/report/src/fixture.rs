@@ -186,7 +186,7 @@ fn version(product: Product) -> &'static str {
         Product::Files => "ext4",
         Product::Redis => "Redis 7.0.15",
         Product::Mysql => "MariaDB 10.11.6",
-        Product::Memcached => "memcached 1.6.18",
+        _ => product.name(),
     }
 }
 

@@ -10,7 +10,8 @@ mod common;
 mod starting;
 
 use cachedyno_rig::{
-    Guard, Pinning, SearchPath, Server, ServerSpec, Templates, installed, process_cpu_ns,
+    Guard, Pinning, ProcessTree, SearchPath, Server, ServerSpec, Templates, installed,
+    process_cpu_ns,
 };
 use common::{entries, eventually, guard, role, runs};
 use model::{Endpoint, ErrorClass, Failure, NetAddress, Product, Program};
@@ -353,6 +354,47 @@ fn a_killed_owner_leaves_no_mariadb() {
     }
 }
 
+#[test]
+fn a_killed_owner_leaves_no_postgresql() {
+    if is_installed("postgres") {
+        killed_owner_leaves_nothing(Product::Postgres);
+    }
+}
+
+#[test]
+fn postgresql_runs_twice_from_one_template_and_its_helpers_end_with_it() {
+    if !is_installed("postgres") {
+        return;
+    }
+    let base = tempfile::tempdir().unwrap();
+    let guard = guard();
+    let mut templates = Templates::default();
+    let spec = spec(base.path(), &[("shared_buffers", "32MB"), ("synchronous_commit", "off")]);
+    for _ in 0..2 {
+        let server = start_from(&mut templates, Product::Postgres, &guard, &spec).unwrap();
+        assert!(server.command_line().iter().any(|a| a == "shared_buffers=32MB"));
+        let tree = ProcessTree::new(&[server.pid()]);
+        let pids = tree.pids();
+        assert!(pids.len() > 2, "without helpers: {pids:?}");
+        let memory = tree.memory_bytes().unwrap();
+        assert!((4 << 20..200 << 20).contains(&memory), "{memory} bytes");
+        let sockets = socket(&server).parent().unwrap().to_path_buf();
+        server.stop().unwrap();
+        assert!(!pids.into_iter().any(runs) && !sockets.exists());
+        assert_eq!(entries(base.path()).len(), 1, "more than the template");
+    }
+    let wrong = ServerSpec {
+        settings: [("wal_level".to_string(), "no_such_level".to_string())].into(),
+        ..spec
+    };
+    let failure: Failure =
+        start_from(&mut templates, Product::Postgres, &guard, &wrong).unwrap_err().into();
+    assert_eq!(failure.class, ErrorClass::Start);
+    assert!(failure.message.contains("\"no_such_level\""), "{failure}");
+    drop(templates);
+    assert!(entries(base.path()).is_empty());
+}
+
 /// The installer is a script whose helpers would go on writing into the directory.
 #[test]
 fn an_owner_killed_while_installing_leaves_nothing() {
@@ -392,6 +434,7 @@ fn installed_servers_tell_their_version() {
             ("redis", _) => ("Redis", "redis-server"),
             ("mysql", _) => ("MariaDB", "mariadbd"),
             ("memcached", _) => ("memcached", "memcached"),
+            ("postgres", _) => ("PostgreSQL", "postgres"),
             (other, _) => panic!("{other} needs no server"),
         };
         assert_eq!(server.program, program);

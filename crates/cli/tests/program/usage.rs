@@ -72,7 +72,7 @@ fn values_that_do_not_fit_name_what_does() {
 fn urls_that_cannot_be_used_say_why() {
     let target = |url: &str, parts: &[&str]| refused(&["sessions", "--target", url], parts);
     target("x=redis//localhost", &["`redis//localhost` is not a URL", "redis://host:port/db"]);
-    target("x=valkey://localhost", &["unknown scheme `valkey`", "expected redis://"]);
+    target("x=valkey://localhost", &["unknown scheme `valkey`", "redis://host:port/db"]);
     target("x=memcached://localhost", &["target `x`", "no session store", "`bench`"]);
     target("x=redis://localhost/first", &["database", "`first`", "a number"]);
     target("x=mysql://localhost", &["database", "missing", "existing database"]);

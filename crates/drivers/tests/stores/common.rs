@@ -40,6 +40,13 @@ pub(crate) fn installed(program: &str) -> bool {
     there
 }
 
+/// Programs of PostgreSQL lie where no PATH leads: the newest of those that are installed.
+pub(crate) fn postgres_program(name: &str) -> String {
+    let list = format!("ls -v /usr/lib/postgresql/*/bin/{name} | tail -n 1");
+    let found = Command::new("sh").args(["-c", &list]).output().unwrap();
+    String::from_utf8_lossy(&found.stdout).trim().to_string()
+}
+
 /// A server's process; ends with the test, also when that panics or is killed.
 pub(crate) struct Server {
     child: Child,
@@ -49,7 +56,11 @@ pub(crate) struct Server {
 
 impl Server {
     fn start(directory: TempDir, program: &str, args: &[String]) -> Self {
-        let socket = directory.path().join("s.sock");
+        Self::start_at("s.sock", directory, program, args)
+    }
+
+    fn start_at(socket: &str, directory: TempDir, program: &str, args: &[String]) -> Self {
+        let socket = directory.path().join(socket);
         let log = std::fs::File::create(directory.path().join("log")).unwrap();
         let child = Command::new("setpriv")
             .args(["--pdeathsig", "KILL", program])
@@ -111,6 +122,71 @@ impl Server {
         let server = Self::start(directory, "mariadbd", &args);
         server.sql("CREATE DATABASE shop");
         server
+    }
+
+    /// A PostgreSQL server that logs its statements, with an account `postgres` without a password
+    /// and the database `shop`.
+    pub(crate) fn postgres() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().display().to_string();
+        let data = format!("{path}/data");
+        std::fs::create_dir(&data).unwrap();
+        // It refuses to be root, so it is told that it is somebody else.
+        let unshare: &[&str] = if nix::unistd::geteuid().is_root() {
+            &["unshare", "-U", "--map-user=postgres", "-i"]
+        } else {
+            &["env"]
+        };
+        let made = Command::new(unshare[0])
+            .args(&unshare[1..])
+            .args([&postgres_program("initdb"), "-D", &data, "-U", "postgres", "-A", "trust"])
+            .args(["-E", "UTF8", "--locale=C", "--no-sync"])
+            .output()
+            .unwrap();
+        assert!(made.status.success(), "{made:?}");
+        let mut args: Vec<String> = unshare[1..].iter().map(|word| (*word).into()).collect();
+        args.extend([postgres_program("postgres"), "-D".into(), data, "-k".into(), path]);
+        for setting in ["listen_addresses=", "fsync=off", "log_statement=all", "log_line_prefix="] {
+            args.extend(["-c".into(), setting.into()]);
+        }
+        let server = Self::start_at(".s.PGSQL.5432", directory, unshare[0], &args);
+        let ready = Instant::now();
+        while !server.psql("postgres", "SELECT 1").status.success() {
+            assert!(ready.elapsed() < Duration::from_secs(30), "PostgreSQL lets nobody in");
+            thread::sleep(Duration::from_millis(20));
+        }
+        server.postgres_sql("CREATE DATABASE shop");
+        server
+    }
+
+    fn psql(&self, database: &str, statement: &str) -> Output {
+        let mut command = Command::new("psql");
+        command.args(["-XAtq", "-U", "postgres", "-d", database, "-c", statement, "-h"]);
+        command.arg(self.directory.path()).output().unwrap()
+    }
+
+    pub(crate) fn postgres_sql(&self, statement: &str) -> String {
+        let database = if statement.starts_with("CREATE DATABASE") { "postgres" } else { "shop" };
+        text(&self.psql(database, statement))
+    }
+
+    pub(crate) fn postgres_endpoint(&self, user: &str, password: Option<&str>) -> Endpoint {
+        Endpoint::Postgres(Database {
+            address: NetAddress::Unix(self.socket.clone()),
+            user: user.into(),
+            password: password.map(Secret::new),
+            name: "shop".into(),
+        })
+    }
+
+    /// What the server wrote to its log during a call.
+    pub(crate) fn logged(&self, call: impl FnOnce()) -> String {
+        let log = self.directory.path().join("log");
+        let before = std::fs::read(&log).unwrap().len();
+        call();
+        // Nobody waits for the server to read a connection's last packet.
+        thread::sleep(Duration::from_millis(100));
+        String::from_utf8_lossy(&std::fs::read(&log).unwrap()[before..]).into_owned()
     }
 
     pub(crate) fn redis_endpoint(&self, password: Option<&str>) -> Endpoint {

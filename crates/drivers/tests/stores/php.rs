@@ -5,9 +5,9 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use super::common::{Server, installed, options, text};
-use cachedyno_drivers::{open_page_store, open_session_store};
-use model::Endpoint;
+use super::common::{Server, installed, options, postgres_program, text};
+use cachedyno_drivers::{admin, open_page_store, open_session_store};
+use model::{Endpoint, Layout};
 use workloads::store::{Closed, Found, PageStore};
 
 /// A page that counts its visits, holds its session for `hold_ms` and tells the count.
@@ -15,20 +15,45 @@ const PAGE: &str = "session_id('abc123'); session_start(); \
      $_SESSION['n'] = ($_SESSION['n'] ?? 0) + 1; echo $_SESSION['n'], \"\\n\"; flush(); \
      usleep($argv[1] * 1000); session_write_close();";
 
-fn php(settings: &[String], hold_ms: u64) -> Command {
+/// Where PHP keeps its sessions.
+struct Handler {
+    settings: Vec<String>,
+    /// Code that comes first.
+    code: String,
+}
+
+impl Handler {
+    /// One of PHP's own, by its settings.
+    fn of_php(settings: &[String]) -> Self {
+        Self { settings: settings.to_vec(), code: String::new() }
+    }
+
+    /// Symfony's, as Debian packages it, on a database by the name that PDO has for it.
+    fn of_symfony(database: &str, user: &str) -> Self {
+        let code = format!(
+            "require 'Symfony/Component/HttpFoundation/autoload.php'; \
+             session_set_save_handler(new Symfony\\Component\\HttpFoundation\\Session\\Storage\\\
+             Handler\\PdoSessionHandler('{database}', ['db_username' => '{user}']), true); "
+        );
+        Self { settings: Vec::new(), code }
+    }
+}
+
+fn php(handler: &Handler, hold_ms: u64) -> Command {
     let mut command = Command::new("php");
-    for setting in settings {
+    for setting in &handler.settings {
         command.arg("-d").arg(setting);
     }
     command.args(["-d", "session.use_strict_mode=0", "-d", "session.use_cookies=0"]);
-    command.args(["-d", "session.cache_limiter=", "-r", PAGE, "--"]).arg(hold_ms.to_string());
+    command.args(["-d", "session.gc_probability=0", "-d", "session.cache_limiter="]);
+    command.args(["-r", &[&handler.code, PAGE].concat(), "--"]).arg(hold_ms.to_string());
     command
 }
 
 /// Starts a page and returns when it holds its session.
-fn holding(settings: &[String], hold_ms: u64) -> Child {
+fn holding(handler: &Handler, hold_ms: u64) -> Child {
     use std::io::BufRead;
-    let mut child = php(settings, hold_ms).stdout(Stdio::piped()).spawn().unwrap();
+    let mut child = php(handler, hold_ms).stdout(Stdio::piped()).spawn().unwrap();
     let mut line = String::new();
     std::io::BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
     assert!(line.trim().parse::<u32>().is_ok(), "{line}");
@@ -36,22 +61,22 @@ fn holding(settings: &[String], hold_ms: u64) -> Child {
 }
 
 /// Ours, then PHP, then ours; then each in the other's way.
-fn both_ways(ours: &mut dyn PageStore, settings: &[String]) {
+fn both_ways(ours: &mut dyn PageStore, handler: &Handler) {
     let mut value = Vec::new();
     assert_eq!(ours.open("abc123", &mut value).unwrap().found, Found::No);
     assert_eq!(ours.close(b"n|i:41;").unwrap(), Closed::Kept);
-    assert_eq!(text(&php(settings, 0).output().unwrap()), "42");
+    assert_eq!(text(&php(handler, 0).output().unwrap()), "42");
     assert_eq!(ours.open("abc123", &mut value).unwrap().found, Found::Yes);
     assert_eq!(value, b"n|i:42;");
     assert_eq!(ours.close(b"n|i:50;").unwrap(), Closed::Kept);
 
-    let mut child = holding(settings, 200);
+    let mut child = holding(handler, 200);
     let opened = ours.open("abc123", &mut value).unwrap();
     assert_eq!(value, b"n|i:51;", "we did not wait for PHP");
     assert!(opened.lock.attempts > 1 && opened.lock.waited_ns > 20_000_000, "{opened:?}");
     assert!(child.wait().unwrap().success());
 
-    let child = php(settings, 0).stdout(Stdio::piped()).spawn().unwrap();
+    let child = php(handler, 0).stdout(Stdio::piped()).spawn().unwrap();
     std::thread::sleep(Duration::from_millis(150));
     assert_eq!(ours.close(b"n|i:60;").unwrap(), Closed::Kept);
     assert_eq!(text(&child.wait_with_output().unwrap()), "61", "PHP did not wait for us");
@@ -68,7 +93,10 @@ fn php_and_we_share_files() {
     let path = directory.path().display();
     both_ways(
         ours.as_mut(),
-        &["session.save_handler=files".into(), format!("session.save_path={path}")],
+        &Handler::of_php(&[
+            "session.save_handler=files".into(),
+            format!("session.save_path={path}"),
+        ]),
     );
 }
 
@@ -97,8 +125,88 @@ fn php_and_we_share_redis() {
         "redis.session.lock_wait_time=20000".into(),
         "redis.session.lock_retries=100".into(),
     ];
-    both_ways(ours.as_mut(), &settings);
+    both_ways(ours.as_mut(), &Handler::of_php(&settings));
     // The plain layout of the 2019 script has no prefix.
     let mut plain = open_session_store(&endpoint, &options(Path::new(""))).unwrap();
     assert_eq!(plain.read("abc123", &mut Vec::new()).unwrap(), Found::No);
+}
+
+/// Whether PHP has Symfony's handler, and PDO for that database.
+fn has_symfony(extension: &str) -> bool {
+    let code = "exit((int) !@include 'Symfony/Component/HttpFoundation/autoload.php');";
+    let there = Command::new("php").args(["-r", code]).status().unwrap().success();
+    if !there {
+        eprintln!("skipped: php-symfony-http-foundation is not installed");
+    }
+    there && has_extension(extension)
+}
+
+#[test]
+fn symfony_and_we_share_mysql() {
+    if !installed("php") || !installed("mariadbd") || !has_symfony("pdo_mysql") {
+        return;
+    }
+    let server = Server::mariadb();
+    let endpoint = server.mysql_endpoint("root", None);
+    let options = options(Path::new(""));
+    admin(&endpoint, options.timeout).unwrap().prepare(Layout::Page, "sessions", 1_500).unwrap();
+    let mut ours = open_page_store(&endpoint, &options).unwrap();
+    let database = format!("mysql:unix_socket={};dbname=shop", server.socket.display());
+    both_ways(ours.as_mut(), &Handler::of_symfony(&database, "root"));
+}
+
+/// A log without what differs from page to page: times, and numbers of statements. Symfony before
+/// 6.0 reads a column more.
+fn plain(log: &str) -> Vec<String> {
+    let digits = |c: char| if c.is_ascii_digit() { '9' } else { c };
+    let lines = log.lines().map(|line| {
+        // PDO's numbers have hexadecimal digits.
+        let (before, after) = line.split_once("pdo_stmt_").unwrap_or((line, ""));
+        let after = after.trim_start_matches(|c: char| c.is_ascii_hexdigit());
+        let line = [before, after].concat();
+        let line = line.replace(
+            "SELECT sess_data, sess_lifetime, sess_time",
+            "SELECT sess_data, sess_lifetime",
+        );
+        line.chars().map(digits).collect()
+    });
+    lines.collect()
+}
+
+#[test]
+fn symfony_and_we_share_postgresql_and_send_the_same() {
+    if postgres_program("postgres").is_empty() || !installed("php") || !has_symfony("pdo_pgsql") {
+        return;
+    }
+    let server = Server::postgres();
+    let endpoint = server.postgres_endpoint("postgres", None);
+    let options = options(Path::new(""));
+    let mut admin = admin(&endpoint, options.timeout).unwrap();
+    admin.prepare(Layout::Page, "sessions", 1_500).unwrap();
+    let mut ours = open_page_store(&endpoint, &options).unwrap();
+    let directory = server.directory.path().display();
+    let database = format!("pgsql:host={directory};dbname=shop");
+    let handler = Handler::of_symfony(&database, "postgres");
+    both_ways(ours.as_mut(), &handler);
+
+    // A session that is new, and one that is there.
+    for number in 1..=2 {
+        if number == 1 {
+            server.postgres_sql("DELETE FROM sessions");
+        }
+        let of_php = server.logged(|| {
+            assert_eq!(text(&php(&handler, 0).output().unwrap()), number.to_string());
+        });
+        if number == 1 {
+            server.postgres_sql("DELETE FROM sessions");
+        } else {
+            server.postgres_sql("UPDATE sessions SET sess_data = 'n|i:1;'");
+        }
+        let value = format!("n|i:{number};");
+        let of_ours = server.logged(|| {
+            ours.open("abc123", &mut Vec::new()).unwrap();
+            ours.close(value.as_bytes()).unwrap();
+        });
+        assert_eq!(plain(&of_ours), plain(&of_php), "session {number}");
+    }
 }

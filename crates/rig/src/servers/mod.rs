@@ -1,6 +1,7 @@
 //! The servers that can be started: a row for each product that is one.
 //!
-//! - [`mariadb`], [`memcached`] and [`redis`] start one, [`sentinel`] several that copy each other.
+//! - [`mariadb`], [`memcached`], [`postgres`] and [`redis`] start one, [`sentinel`] several that
+//!   copy each other.
 //! - `own`: what a row says.
 
 use crate::error::Result;
@@ -14,6 +15,7 @@ use std::collections::BTreeMap;
 pub mod mariadb;
 pub mod memcached;
 mod own;
+pub mod postgres;
 pub mod redis;
 pub mod sentinel;
 
@@ -28,6 +30,7 @@ pub(crate) fn of(product: Product) -> Option<&'static Own> {
         Product::Files => None,
         Product::Redis => Some(&sentinel::OWN),
         Product::Mysql => Some(&mariadb::OWN),
+        Product::Postgres => Some(&postgres::OWN),
         Product::Memcached => Some(&memcached::OWN),
     }
 }

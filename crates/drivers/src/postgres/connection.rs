@@ -1,0 +1,338 @@
+//! A connection of PostgreSQL's protocol 3.0, which sends what `libpq` sends.
+//!
+//! Source: PostgreSQL's manual, "Frontend/Backend Protocol". Messages and logins are those of the
+//! library `postgres-protocol`; the connection is ours, since a client that decides by itself what
+//! it sends cannot send what PHP does.
+
+use std::time::Duration;
+
+use ::postgres_protocol::IsNull;
+use ::postgres_protocol::authentication::md5_hash;
+use ::postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, ScramSha256};
+use ::postgres_protocol::message::backend::{DataRowBody, ErrorFields, Message};
+use ::postgres_protocol::message::frontend;
+use bytes::BytesMut;
+use fallible_iterator::FallibleIterator as _;
+use model::{Database, Endpoint, ErrorClass, Secret};
+use workloads::store::StoreError;
+
+use crate::fault;
+use crate::socket::Socket;
+
+/// Bytes that are read at once.
+const READ_BYTES: usize = 16 << 10;
+
+/// Format of a parameter or a column: text, or the bytes of its type.
+pub(super) const TEXT: i16 = 0;
+pub(super) const BINARY: i16 = 1;
+
+/// `SQLSTATE` of a row that is there already.
+pub(super) const DUPLICATE: &str = "23505";
+
+pub(super) struct Connection {
+    socket: Socket,
+    timeout: Duration,
+    input: BytesMut,
+    output: BytesMut,
+}
+
+/// A request that failed.
+pub(super) struct Refusal {
+    /// The server's `SQLSTATE`; empty where the connection failed.
+    pub(super) state: String,
+    pub(super) error: StoreError,
+}
+
+impl From<Refusal> for StoreError {
+    fn from(refusal: Refusal) -> Self {
+        refusal.error
+    }
+}
+
+impl From<StoreError> for Refusal {
+    fn from(error: StoreError) -> Self {
+        Self { state: String::new(), error }
+    }
+}
+
+/// What the server answered to one statement.
+#[derive(Default)]
+pub(super) struct Answer {
+    rows: Vec<DataRowBody>,
+    /// Rows that were inserted, updated, deleted or selected.
+    pub(super) affected: u64,
+}
+
+impl Answer {
+    /// A column of a row, both from 0; `None` for NULL, and for what is not there.
+    pub(super) fn column(&self, row: usize, column: usize) -> Option<&[u8]> {
+        let row = self.rows.get(row)?;
+        let range = row.ranges().nth(column).ok().flatten().flatten()?;
+        row.buffer().get(range)
+    }
+
+    /// Its rows, where all columns are texts.
+    pub(super) fn texts(&self) -> Vec<Vec<String>> {
+        let text = |row: usize, column: usize| {
+            let bytes = self.column(row, column).unwrap_or_default();
+            String::from_utf8_lossy(bytes).into_owned()
+        };
+        let columns = |row: &DataRowBody| row.ranges().count().unwrap_or(0);
+        let rows = self.rows.iter().enumerate();
+        rows.map(|(at, row)| (0..columns(row)).map(|column| text(at, column)).collect()).collect()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+}
+
+impl Connection {
+    /// Connects and logs in.
+    pub(super) fn open(endpoint: &Endpoint, timeout: Duration) -> Result<Self, StoreError> {
+        let Endpoint::Postgres(database) = endpoint else {
+            return Err(StoreError::fatal(ErrorClass::Other, "not a PostgreSQL endpoint"));
+        };
+        let socket = Socket::connect(&database.address, None, timeout)?;
+        let (input, output) = (BytesMut::new(), BytesMut::new());
+        let mut connection = Self { socket, timeout, input, output };
+        connection.log_in(database)?;
+        Ok(connection)
+    }
+
+    fn log_in(&mut self, database: &Database) -> Result<(), StoreError> {
+        let parameters = [
+            ("user", database.user.as_str()),
+            ("database", &database.name),
+            ("client_encoding", "UTF8"),
+        ];
+        let password = database.password.as_ref().map(Secret::reveal);
+        let asked = || password.ok_or_else(needs_password);
+        let mut scram = None;
+        written(frontend::startup_message(parameters, &mut self.output))?;
+        self.send()?;
+        loop {
+            match self.message()? {
+                Message::AuthenticationOk
+                | Message::ParameterStatus(_)
+                | Message::BackendKeyData(_)
+                | Message::NoticeResponse(_) => continue,
+                Message::ReadyForQuery(_) => return Ok(()),
+                Message::ErrorResponse(body) => return Err(refusal(body.fields()).into()),
+                Message::AuthenticationCleartextPassword => {
+                    let password = asked()?.as_bytes();
+                    written(frontend::password_message(password, &mut self.output))?;
+                }
+                Message::AuthenticationMd5Password(body) => {
+                    let user = database.user.as_bytes();
+                    let hash = md5_hash(user, asked()?.as_bytes(), body.salt());
+                    written(frontend::password_message(hash.as_bytes(), &mut self.output))?;
+                }
+                Message::AuthenticationSasl(_) => {
+                    let channel = ChannelBinding::unsupported();
+                    let begun = scram.insert(ScramSha256::new(asked()?.as_bytes(), channel));
+                    let (first, output) = (begun.message(), &mut self.output);
+                    written(frontend::sasl_initial_response(SCRAM_SHA_256, first, output))?;
+                }
+                Message::AuthenticationSaslContinue(body) => {
+                    let begun = scram.as_mut().ok_or_else(unexpected)?;
+                    begun.update(body.data()).map_err(|_| unexpected())?;
+                    written(frontend::sasl_response(begun.message(), &mut self.output))?;
+                }
+                Message::AuthenticationSaslFinal(body) => {
+                    let begun = scram.as_mut().ok_or_else(unexpected)?;
+                    // A server that does not know the password's hash is not the one meant.
+                    begun.finish(body.data()).map_err(|_| unexpected())?;
+                    continue;
+                }
+                _ => return Err(unknown_login()),
+            }
+            self.send()?;
+        }
+    }
+
+    /// Sends a statement as text (`PQexec`).
+    pub(super) fn query(&mut self, statement: &str) -> Result<Answer, Refusal> {
+        written(frontend::query(statement, &mut self.output))?;
+        self.answered()
+    }
+
+    /// Prepares a statement by a name of ours (`PQprepare`).
+    pub(super) fn prepare(&mut self, name: &str, statement: &str) -> Result<(), Refusal> {
+        written(frontend::parse(name, statement, [], &mut self.output))?;
+        frontend::sync(&mut self.output);
+        self.answered().map(drop)
+    }
+
+    /// Executes a prepared statement with its parameters, each with its format; columns come as
+    /// text (`PQexecPrepared`).
+    pub(super) fn execute(
+        &mut self,
+        name: &str,
+        parameters: &[(i16, &[u8])],
+    ) -> Result<Answer, Refusal> {
+        let formats = parameters.iter().map(|(format, _)| *format);
+        let values = parameters.iter().map(|(_, value)| *value);
+        let write = |value: &[u8], output: &mut BytesMut| {
+            output.extend_from_slice(value);
+            Ok(IsNull::No)
+        };
+        frontend::bind("", name, formats, values, write, [TEXT], &mut self.output)
+            .map_err(|_| too_long())?;
+        written(frontend::describe(b'P', "", &mut self.output))?;
+        written(frontend::execute("", 0, &mut self.output))?;
+        frontend::sync(&mut self.output);
+        self.answered()
+    }
+
+    /// Takes leave, as `PQfinish` does.
+    pub(super) fn close(mut self) {
+        frontend::terminate(&mut self.output);
+        // The server is told; nobody waits for it.
+        let _ = self.send();
+    }
+
+    fn send(&mut self) -> Result<(), StoreError> {
+        self.socket.begin();
+        let sent = self.socket.write_all(&self.output);
+        self.output.clear();
+        sent.map_err(|e| fault::connection(&e, self.timeout))
+    }
+
+    /// Sends what was written and reads until the server is ready for more.
+    fn answered(&mut self) -> Result<Answer, Refusal> {
+        self.send()?;
+        let mut answer = Answer::default();
+        let mut refused = None;
+        loop {
+            match self.message()? {
+                Message::DataRow(row) => answer.rows.push(row),
+                Message::CommandComplete(body) => {
+                    let count =
+                        body.tag().ok().and_then(|tag| tag.rsplit(' ').next()?.parse().ok());
+                    answer.affected = count.unwrap_or(0);
+                }
+                Message::ErrorResponse(body) => {
+                    let refusal = refusal(body.fields());
+                    if refusal.error.fatal {
+                        return Err(refusal);
+                    }
+                    refused.get_or_insert(refusal);
+                }
+                Message::ReadyForQuery(_) => return refused.map_or(Ok(answer), Err),
+                Message::ParseComplete
+                | Message::BindComplete
+                | Message::NoData
+                | Message::RowDescription(_)
+                | Message::EmptyQueryResponse
+                | Message::NoticeResponse(_)
+                | Message::ParameterStatus(_) => {}
+                _ => return Err(unexpected().into()),
+            }
+        }
+    }
+
+    fn message(&mut self) -> Result<Message, StoreError> {
+        loop {
+            match Message::parse(&mut self.input) {
+                Ok(Some(message)) => return Ok(message),
+                Ok(None) => {}
+                Err(_) => return Err(unexpected()),
+            }
+            let filled = self.input.len();
+            self.input.resize(filled + READ_BYTES, 0);
+            let read = self.socket.read(&mut self.input[filled..]);
+            self.input.truncate(filled + read.as_ref().copied().unwrap_or(0));
+            let end = match read {
+                Ok(0) => std::io::ErrorKind::UnexpectedEof.into(),
+                Ok(_) => continue,
+                Err(e) => e,
+            };
+            return Err(fault::connection(&end, self.timeout));
+        }
+    }
+}
+
+/// Errors: a message that could not be written, as a statement or a name has a zero byte.
+fn written(result: std::io::Result<()>) -> Result<(), StoreError> {
+    result.map_err(|_| too_long())
+}
+
+fn too_long() -> StoreError {
+    let message = "a statement has a zero byte or is longer than 2 GiB (expected neither)";
+    StoreError::fatal(ErrorClass::Other, message)
+}
+
+fn unexpected() -> StoreError {
+    let message = "the answer is not one of PostgreSQL's protocol (expected a PostgreSQL server)";
+    StoreError::fatal(ErrorClass::Protocol, message)
+}
+
+fn unknown_login() -> StoreError {
+    let message = "the server asks for a login that is not known here (expected a password, by \
+                   SCRAM-SHA-256, MD5 or as text)";
+    StoreError::fatal(ErrorClass::Denied, message)
+}
+
+fn needs_password() -> StoreError {
+    let message = format!("the server asks for a password{}", fault::PASSWORD);
+    StoreError::fatal(ErrorClass::Denied, message)
+}
+
+/// An error that the server reports.
+fn refusal(mut fields: ErrorFields<'_>) -> Refusal {
+    let (mut state, mut text) = (String::new(), String::new());
+    while let Ok(Some(field)) = fields.next() {
+        match field.type_() {
+            b'C' => state = fault::words(field.value_bytes()),
+            b'M' => text = fault::words(field.value_bytes()),
+            _ => {}
+        }
+    }
+    Refusal { error: error(&state, &text), state }
+}
+
+/// By its `SQLSTATE` (PostgreSQL's manual, appendix "PostgreSQL Error Codes").
+fn error(state: &str, text: &str) -> StoreError {
+    let class = match state {
+        "28P01" | "28000" => {
+            let message = format!(
+                "user or password was not accepted (`{state}`; expected those of the target's URL)"
+            );
+            return StoreError::fatal(ErrorClass::Denied, message);
+        }
+        "3D000" => {
+            let message = format!("the server answered `{text}` (expected a database that exists)");
+            return StoreError::fatal(ErrorClass::Denied, message);
+        }
+        "57P01" | "57P02" | "57P05" => {
+            return StoreError::fatal(ErrorClass::Closed, format!("the server ended: `{text}`"));
+        }
+        "53300" | "57P03" => ErrorClass::Refused,
+        "42501" => ErrorClass::Denied,
+        "53100" | "53200" => ErrorClass::Full,
+        "55P03" | "40P01" | "40001" => ErrorClass::Lock,
+        "57014" => ErrorClass::Timeout,
+        _ => ErrorClass::Reply,
+    };
+    StoreError::soft(class, format!("the server answered `{state} {text}`"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_have_their_class() {
+        let class = |state| {
+            let e = error(state, "words");
+            (e.class, e.fatal)
+        };
+        assert_eq!(class("28P01"), (ErrorClass::Denied, true));
+        assert_eq!(class("53300"), (ErrorClass::Refused, false));
+        assert_eq!(class("53100"), (ErrorClass::Full, false));
+        assert_eq!(class("55P03"), (ErrorClass::Lock, false));
+        assert_eq!(class("57P01"), (ErrorClass::Closed, true));
+        assert_eq!(class("42P01"), (ErrorClass::Reply, false));
+    }
+}

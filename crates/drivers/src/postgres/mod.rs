@@ -1,0 +1,42 @@
+//! PostgreSQL, without TLS.
+//!
+//! - [`plain`]: the 2019 script's table, by kept prepared statements or a connection a call.
+//! - [`page`]: the statements of Symfony's session handler.
+//! - [`connection`]: the protocol, and the server's errors as ours.
+//! - [`admin`]: what is done around a run.
+
+mod admin;
+mod connection;
+mod page;
+mod plain;
+
+use model::{Connections, Endpoint};
+use workloads::store::{PageStore, SessionStore, StoreError};
+
+use crate::SessionOptions;
+use crate::pdo::Page;
+use crate::tables::identifier;
+
+pub(crate) use admin::open_admin;
+
+pub(crate) fn open_plain(
+    endpoint: &Endpoint,
+    options: &SessionOptions,
+) -> Result<Box<dyn SessionStore>, StoreError> {
+    let table = identifier(&options.table)?;
+    Ok(match options.connections {
+        Connections::Persistent => {
+            Box::new(plain::Persistent::open(endpoint, options.timeout, table)?)
+        }
+        Connections::As2019 => Box::new(plain::As2019::open(endpoint, options.timeout, table)?),
+    })
+}
+
+pub(crate) fn open_page(
+    endpoint: &Endpoint,
+    options: &SessionOptions,
+) -> Result<Box<dyn PageStore>, StoreError> {
+    let table = identifier(&options.table)?;
+    let connection = page::Connection::open(endpoint, options.timeout, table)?;
+    Ok(Box::new(Page::new(connection, options.ttl_s)))
+}

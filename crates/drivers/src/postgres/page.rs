@@ -1,0 +1,197 @@
+//! Statements of Symfony's `PdoSessionHandler` on PostgreSQL. PDO prepares there: a statement is
+//! prepared by the server when it is first executed, and deallocated when PHP lets go of it, at the
+//! end of the handler's method.
+//!
+//! `BEGIN`, `SELECT … FOR UPDATE`, `INSERT`; `INSERT … ON CONFLICT … DO UPDATE`, `COMMIT`. Columns
+//! come as text, so that data has two digits a byte (php-src, `ext/pdo_pgsql`).
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use model::{Endpoint, ErrorClass};
+use workloads::store::StoreError;
+
+use super::connection::{self, BINARY, DUPLICATE, Refusal, TEXT};
+use crate::pdo::{self, Connection as _};
+
+/// Least time for an answer: the server waits for a lock less long than we wait for the server.
+const TIMEOUT_MIN: Duration = Duration::from_secs(2);
+
+pub(super) struct Connection {
+    inner: connection::Connection,
+    select: String,
+    insert: String,
+    merge: String,
+    /// Statements prepared so far; PDO numbers them.
+    prepared: u32,
+    /// Names of those that the call holds.
+    held: Vec<String>,
+}
+
+impl Connection {
+    pub(super) fn open(
+        endpoint: &Endpoint,
+        timeout: Duration,
+        table: &str,
+    ) -> Result<Self, StoreError> {
+        let timeout = timeout.max(TIMEOUT_MIN);
+        // By default the server waits for a lock without end.
+        let wait_ms = timeout.saturating_sub(Duration::from_millis(500)).as_millis();
+        let mut inner = connection::Connection::open(endpoint, timeout)?;
+        inner.query(&format!("SET lock_timeout = {wait_ms}"))?;
+        let insert = format!(
+            "INSERT INTO {table} (sess_id, sess_data, sess_lifetime, sess_time) \
+             VALUES ($1, $2, $3, $4)"
+        );
+        let mut own = Self {
+            inner,
+            select: format!(
+                "SELECT sess_data, sess_lifetime FROM {table} WHERE sess_id = $1 FOR UPDATE"
+            ),
+            merge: format!(
+                "{insert} ON CONFLICT (sess_id) DO UPDATE SET (sess_data, sess_lifetime, \
+                 sess_time) = (EXCLUDED.sess_data, EXCLUDED.sess_lifetime, EXCLUDED.sess_time)"
+            ),
+            insert,
+            prepared: 0,
+            held: Vec::new(),
+        };
+        own.warm_up()?;
+        Ok(own)
+    }
+
+    /// Sends what a page sends and undoes it: a new process of the server reads the table's
+    /// description first, which takes as long as a short wait for a lock.
+    fn warm_up(&mut self) -> Result<(), StoreError> {
+        // Nobody else's, so that nobody waits for it.
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let id = format!("cachedyno_{}_{number}", std::process::id());
+        self.begin()?;
+        self.select(&id, &mut Vec::new())?;
+        self.merge(&pdo::Row { id: &id, value: &[], expires_s: 0, now_s: 0 })?;
+        self.insert(&pdo::Row { id: &id, value: &[], expires_s: 0, now_s: 0 })?;
+        self.roll_back()?;
+        self.release()?;
+        self.prepared = 0;
+        Ok(())
+    }
+
+    fn run(&mut self, statement: &str) -> Result<(), StoreError> {
+        self.inner.query(statement)?;
+        Ok(())
+    }
+
+    /// Prepares a statement under the name that PDO gives it.
+    fn prepare(&mut self, statement: fn(&Self) -> &str) -> Result<String, Refusal> {
+        self.prepared = self.prepared.wrapping_add(1);
+        let name = format!("pdo_stmt_{:08x}", self.prepared);
+        let text = statement(self).to_string();
+        self.inner.prepare(&name, &text)?;
+        self.held.push(name.clone());
+        Ok(name)
+    }
+
+    fn write(&mut self, statement: fn(&Self) -> &str, row: &pdo::Row<'_>) -> Result<(), Refusal> {
+        let name = self.prepare(statement)?;
+        let (expires_s, now_s) = (row.expires_s.to_string(), row.now_s.to_string());
+        let parameters = [
+            (TEXT, row.id.as_bytes()),
+            (BINARY, row.value),
+            (TEXT, expires_s.as_bytes()),
+            (TEXT, now_s.as_bytes()),
+        ];
+        self.inner.execute(&name, &parameters).map(drop)
+    }
+}
+
+impl pdo::Connection for Connection {
+    // A free row is answered in well under a millisecond.
+    const WAITED_FROM: Duration = Duration::from_millis(2);
+    const LOCKS_ROWS: bool = true;
+
+    fn begin(&mut self) -> Result<(), StoreError> {
+        self.run("BEGIN")
+    }
+
+    fn select(&mut self, id: &str, value: &mut Vec<u8>) -> Result<Option<u64>, StoreError> {
+        // After a duplicate key PHP executes the statement that it has.
+        let name = match self.held.first() {
+            Some(name) => name.clone(),
+            None => self.prepare(|own| &own.select)?,
+        };
+        let answer = self.inner.execute(&name, &[(TEXT, id.as_bytes())])?;
+        if answer.is_empty() {
+            return Ok(None);
+        }
+        let expires_s = answer.column(0, 1).and_then(|text| std::str::from_utf8(text).ok());
+        let expires_s = expires_s.and_then(|text| text.parse().ok());
+        let is_read = answer.column(0, 0).is_some_and(|text| decode(text, value).is_some());
+        expires_s.filter(|_| is_read).map(Some).ok_or_else(|| {
+            let message = "a row is none of the handler (expected bytes as hexadecimal digits, \
+                           and a lifetime)";
+            StoreError::soft(ErrorClass::Protocol, message)
+        })
+    }
+
+    fn insert(&mut self, row: &pdo::Row<'_>) -> Result<bool, StoreError> {
+        match self.write(|own| &own.insert, row) {
+            Ok(()) => Ok(true),
+            Err(refusal) if refusal.state == DUPLICATE => Ok(false),
+            Err(refusal) => Err(refusal.into()),
+        }
+    }
+
+    fn merge(&mut self, row: &pdo::Row<'_>) -> Result<(), StoreError> {
+        Ok(self.write(|own| &own.merge, row)?)
+    }
+
+    fn commit(&mut self) -> Result<(), StoreError> {
+        self.run("COMMIT")
+    }
+
+    fn roll_back(&mut self) -> Result<(), StoreError> {
+        self.run("ROLLBACK")
+    }
+
+    fn release(&mut self) -> Result<(), StoreError> {
+        for name in std::mem::take(&mut self.held) {
+            match self.inner.query(&format!("DEALLOCATE {name}")) {
+                Err(refusal) if refusal.error.fatal => return Err(refusal.into()),
+                // In a transaction that failed it is refused, which PHP does not look at.
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Bytes of `bytea`'s text, `\x` and two digits a byte, into `value`; `None` for another text.
+fn decode(text: &[u8], value: &mut Vec<u8>) -> Option<()> {
+    let digit = |byte: u8| char::from(byte).to_digit(16).map(|digit| digit as u8);
+    let (pairs, []) = text.strip_prefix(b"\\x")?.as_chunks::<2>() else { return None };
+    value.clear();
+    value.reserve(pairs.len());
+    for [high, low] in pairs {
+        value.push(digit(*high)? << 4 | digit(*low)?);
+    }
+    Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_read_from_their_digits() {
+        let read = |text: &[u8]| {
+            let mut value = b"left over".to_vec();
+            decode(text, &mut value).map(|()| value)
+        };
+        assert_eq!(read(b"\\x"), Some(Vec::new()));
+        assert_eq!(read(b"\\x00ff7A"), Some(vec![0, 255, 0x7a]));
+        for wrong in [&b"00"[..], b"\\x0", b"\\x0g", b""] {
+            assert_eq!(read(wrong), None);
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! Starts the installed PostgreSQL on a unix socket.
+//!
+//! A data directory takes a second to make, so one is made per run and copied for each server.
+//! PostgreSQL refuses to be root: then it is started in a user namespace in which root has the id
+//! of another user, so that directories stay ours and need no other owner. The namespace for IPC
+//! beside it takes the server's shared memory with it, however the server ends.
+
+use super::own::{Executable, Own, alone};
+use crate::error::{Result, RigError};
+use crate::guard::Guard;
+use crate::process::{Launch, Process};
+use crate::scratch::Scratch;
+use crate::search::SearchPath;
+use crate::server::{Server, ServerSpec};
+use crate::settings::Form::{Number, Words};
+use crate::settings::Names;
+use crate::template::{Templates, copy_directory, data_of, flush};
+use model::{Database, Endpoint, NetAddress};
+use nix::unistd::{User, geteuid};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs::DirBuilder;
+use std::io::{Read as _, Write as _};
+use std::os::unix::fs::DirBuilderExt as _;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The server of PostgreSQL.
+pub(super) const OWN: Own = Own {
+    executable: EXECUTABLE,
+    title: "PostgreSQL",
+    find: |search| search.find(&[EXECUTABLE.name]),
+    settings: &SETTINGS,
+    mixes_dashes: false,
+    start: |guard, templates, spec| Ok(alone(start_postgres(guard, templates, spec)?)),
+};
+
+const EXECUTABLE: Executable = Executable { name: "postgres", package: "postgresql" };
+const INSTALLER: &str = "initdb";
+/// Runs a program in namespaces of its own; of util-linux, which every system has.
+const UNSHARE: &str = "unshare";
+
+/// The account, and the database that every server has.
+const USER: &str = "postgres";
+/// Only a part of the socket's name: no port is opened.
+const PORT: &str = "5432";
+
+/// Its settings. Source: `postgres --describe-config` of 13 to 17.
+const SETTINGS: [Names; 2] = [
+    (
+        Number,
+        "autovacuum_analyze_scale_factor autovacuum_analyze_threshold autovacuum_max_workers \
+         autovacuum_naptime autovacuum_vacuum_cost_delay autovacuum_vacuum_cost_limit \
+         autovacuum_vacuum_scale_factor autovacuum_vacuum_threshold autovacuum_work_mem \
+         backend_flush_after bgwriter_delay bgwriter_flush_after bgwriter_lru_maxpages \
+         bgwriter_lru_multiplier checkpoint_completion_target checkpoint_flush_after \
+         checkpoint_timeout commit_delay commit_siblings deadlock_timeout effective_cache_size \
+         effective_io_concurrency gin_pending_list_limit huge_page_size lock_timeout \
+         maintenance_io_concurrency maintenance_work_mem max_connections max_files_per_process \
+         max_locks_per_transaction max_parallel_workers max_parallel_workers_per_gather \
+         max_prepared_transactions max_stack_depth max_wal_senders max_wal_size \
+         max_worker_processes min_wal_size random_page_cost seq_page_cost shared_buffers \
+         statement_timeout superuser_reserved_connections temp_buffers vacuum_cost_delay \
+         vacuum_cost_limit wal_buffers wal_keep_size wal_skip_threshold wal_writer_delay \
+         wal_writer_flush_after work_mem",
+    ),
+    (
+        Words,
+        "autovacuum default_toast_compression default_transaction_isolation fsync \
+         full_page_writes huge_pages io_method jit plan_cache_mode synchronize_seqscans \
+         synchronous_commit track_activities track_counts track_io_timing \
+         update_process_title wal_compression wal_init_zero wal_level wal_log_hints wal_recycle \
+         wal_sync_method",
+    ),
+];
+
+const TEMPLATE_WITHIN: Duration = Duration::from_secs(120);
+const READY_WITHIN: Duration = Duration::from_secs(30);
+
+/// Starts a server on a copy of the template and waits until it lets the account in. Data that its
+/// start wrote is on the disk before this returns, so that it is not written during a measurement.
+///
+/// A setting becomes `-c name=value`.
+fn start_postgres(guard: &Guard, templates: &mut Templates, spec: &ServerSpec) -> Result<Server> {
+    let search = &spec.search;
+    let program = EXECUTABLE.find(search)?;
+    let template = templates.of(EXECUTABLE.name, (guard, &spec.data_parent), |scratch| {
+        install(guard, scratch, search)
+    })?;
+    let data = Scratch::new(guard, &spec.data_parent)?;
+    let sockets = Scratch::for_sockets(guard)?;
+    let socket = sockets.socket(&format!(".s.PGSQL.{PORT}"))?;
+    let directory = data_of(&data);
+    copy_directory(&template, &directory)?;
+    let settings = settings(&spec.settings);
+    let mut arguments: Vec<OsString> = ["-D".into(), directory.clone().into(), "-k".into()].into();
+    arguments.extend([sockets.path().into(), "-p".into(), PORT.into()]);
+    for (name, value) in &settings {
+        arguments.extend(["-c".into(), format!("{name}={value}").into()]);
+    }
+    let (program, arguments) = not_as_root(program, arguments, search)?;
+    let process =
+        spec.launch(guard, (EXECUTABLE.name, program), arguments, &directory, &sockets)?;
+    let deadline = spec.deadline.unwrap_or(READY_WITHIN);
+    process.wait_until_ready(deadline, |left| lets_in(&socket, left))?;
+    flush(&directory)?;
+    let endpoint = Endpoint::Postgres(Database {
+        address: NetAddress::Unix(socket),
+        user: USER.into(),
+        password: None,
+        name: USER.into(),
+    });
+    Ok(Server { process, endpoint, settings, data, sockets })
+}
+
+/// Ours, which open no port and let nobody else in, and those of the plan.
+fn settings(of_plan: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    let own = [("listen_addresses", ""), ("unix_socket_permissions", "0700")];
+    let own = own.into_iter().map(|(name, value)| (name.to_string(), value.to_string()));
+    own.chain(of_plan.clone()).collect()
+}
+
+/// Makes a data directory in a template's directory.
+fn install(guard: &Guard, template: &Scratch, search: &SearchPath) -> Result<()> {
+    let missing = RigError::Missing { program: INSTALLER, package: EXECUTABLE.package };
+    let installer = search.find(&[INSTALLER]).ok_or(missing)?;
+    let data = data_of(template);
+    let made = DirBuilder::new().mode(0o700).create(&data);
+    made.map_err(RigError::io("create directory", &data))?;
+    let mut arguments: Vec<OsString> = ["-D".into(), data.into_os_string()].into();
+    let more = ["-U", USER, "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"];
+    arguments.extend(more.map(OsString::from));
+    let (installer, arguments) = not_as_root(installer, arguments, search)?;
+    let launch = Launch::installer(INSTALLER, installer, arguments, template.path(), search);
+    Process::spawn(guard, launch)?.wait_for_success(TEMPLATE_WITHIN)
+}
+
+/// What is started so that the program is not root where we are.
+fn not_as_root(
+    program: PathBuf,
+    arguments: Vec<OsString>,
+    search: &SearchPath,
+) -> Result<(PathBuf, Vec<OsString>)> {
+    if !geteuid().is_root() {
+        return Ok((program, arguments));
+    }
+    let missing = RigError::Missing { program: UNSHARE, package: "util-linux" };
+    let unshare = search.find(&[UNSHARE]).ok_or(missing)?;
+    // It asks the system for its own name, so the user has to be one that is known.
+    let user =
+        [USER, "nobody"].into_iter().find(|name| matches!(User::from_name(name), Ok(Some(_))));
+    let user = format!("--map-user={}", user.unwrap_or("nobody"));
+    let before = ["--user".into(), user.into(), "--ipc".into(), "--".into(), program.into()];
+    Ok((unshare, before.into_iter().chain(arguments).collect()))
+}
+
+/// Asks to be let in (a start-up message of protocol 3.0); the answer begins with `R`, or is an
+/// error. Source: PostgreSQL's manual, "Message Formats".
+fn lets_in(socket: &Path, patience: Duration) -> std::result::Result<(), String> {
+    let mut message = vec![0, 0, 0, 0, 0, 3, 0, 0];
+    for word in ["user", USER, "database", USER, ""] {
+        message.extend(word.as_bytes());
+        message.push(0);
+    }
+    let length = (message.len() as u32).to_be_bytes();
+    message[..length.len()].copy_from_slice(&length);
+    let ask = || {
+        let mut stream = UnixStream::connect(socket)?;
+        stream.set_read_timeout(Some(patience))?;
+        stream.write_all(&message)?;
+        let mut first = [0];
+        stream.read_exact(&mut first)?;
+        if first == *b"R" {
+            // Leaves as a client does, so that the server's log has no complaint.
+            stream.write_all(b"X\0\0\0\x04")?;
+        }
+        std::io::Result::Ok(first[0])
+    };
+    match ask() {
+        Ok(b'R') => Ok(()),
+        Ok(other) => Err(format!("it answers with a message `{}`", char::from(other))),
+        Err(e) => Err(format!("its socket gives: {e}")),
+    }
+}
