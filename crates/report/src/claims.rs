@@ -28,14 +28,15 @@ struct ClaimContext<'a> {
     misses: Cell<bool>,
 }
 
-/// A measured ratio, which decides something only where a comparison would.
+/// A measured ratio. It shows a difference only where the table does, which corrects for the number
+/// of comparisons.
 #[derive(Clone)]
 struct Ratio {
     value: Value,
     blocks: u32,
-    /// Where the interval shows a difference that the table leaves undecided, for the end of a
-    /// sentence: that it does, and why; else empty.
-    beside: String,
+    /// Where the interval by itself shows a difference that the table leaves undecided: that it
+    /// does, and why.
+    open: Option<String>,
 }
 
 impl Ratio {
@@ -45,8 +46,8 @@ impl Ratio {
         let is_open = found.verdict == Verdict::Undecided;
         let doubt = found.doubt.as_ref().filter(|_| is_clear && is_open);
         let (a, b) = (&found.a, &found.b);
-        let beside = |why: &String| format!("; in the table {a} against {b} is undecided: {why}");
-        Self { value, blocks: found.blocks, beside: doubt.map_or_else(String::new, beside) }
+        let open = |why: &String| format!("in the table {a} against {b} is undecided: {why}");
+        Self { value, blocks: found.blocks, open: doubt.map(open) }
     }
 
     /// Why it decides nothing; `None` where it may.
@@ -57,6 +58,11 @@ impl Ratio {
     /// Both ends of the interval, where they may decide something.
     fn ends(&self) -> Option<(f64, f64)> {
         self.value.interval().filter(|_| self.doubt().is_none())
+    }
+
+    /// The same, where they may decide which of two is ahead.
+    fn ends_of_order(&self) -> Option<(f64, f64)> {
+        self.ends().filter(|_| self.open.is_none())
     }
 }
 
@@ -326,7 +332,12 @@ fn judge_ratio(ratio: &Ratio, said: Said<'_>) -> Judged {
     let by_free_rate = show::bounds(&ratio.value).map(|ends| judge(ends).0);
     let clear = |verdict: &ClaimVerdict| *verdict != ClaimVerdict::Undecided;
     match (clear(&verdict), by_free_rate.filter(clear)) {
-        (true, _) => Judged(verdict, measured, note + &ratio.beside),
+        (true, _) => match &ratio.open {
+            // No table says that two differ, so no claim does.
+            Some(open) if said.rests_on_difference(verdict) => undecided(measured, open.as_str()),
+            Some(open) => Judged(verdict, measured, format!("{note}; {open}")),
+            None => Judged(verdict, measured, note),
+        },
         (false, Some(free)) => {
             let note = format!(
                 "{free} only without the clients' own work between calls, or without failures, and \
@@ -359,7 +370,8 @@ fn judge_end(
                 let ratio = ground.ratio(operation, *clients, target, other)?;
                 let place = format!("{operation} at {clients} concurrent against {other}");
                 doubt = doubt.or(ratio.doubt());
-                let (ends, beside) = (ratio.ends(), ratio.beside);
+                let ends = ratio.ends_of_order();
+                let beside = ratio.open.map_or_else(String::new, |open| format!("; {open}"));
                 cases.push(Case { ratio: ratio.value, ends, place, beside });
             }
         }
@@ -381,7 +393,7 @@ fn judge_end(
     } else {
         format!("; without {}, which has no result", left_out.join(" and "))
     };
-    let beside = if verdict == ClaimVerdict::Undecided { "" } else { &case.beside };
+    let beside = &case.beside;
     let times = show::ratio(case.ratio.center);
     let note = format!("{words}, where {target} has {times} its rate{beside}{missing}");
     Ok(Judged(verdict, Some(case.ratio), note))
