@@ -33,6 +33,7 @@ pub mod redis;
 mod replay;
 mod sessions;
 mod socket;
+mod sqlite;
 #[cfg(test)]
 mod streams;
 mod tables;
@@ -63,6 +64,7 @@ pub fn admin(endpoint: &Endpoint, timeout: Duration) -> Result<Box<dyn Admin>, F
         Endpoint::Redis { .. } => redis::open_admin(endpoint, timeout),
         Endpoint::Mysql(_) => mysql::open_admin(endpoint, timeout),
         Endpoint::Postgres(_) => postgres::open_admin(endpoint, timeout),
+        Endpoint::Sqlite { directory } => sqlite::open_admin(directory, timeout),
         Endpoint::Memcached(memcached) => memcached::open_admin(memcached, timeout),
     }
     .map_err(Failure::from)

@@ -3,7 +3,7 @@
 use model::{Endpoint, ErrorClass, Failure};
 use workloads::store::{PageStore, SessionStore};
 
-use crate::{SessionOptions, files, memcached, mysql, postgres, redis};
+use crate::{SessionOptions, files, memcached, mysql, postgres, redis, sqlite};
 
 /// Opens one client of the plain layout.
 ///
@@ -19,6 +19,7 @@ pub fn open_session_store(
         Endpoint::Redis { .. } => redis::open_plain(endpoint, options),
         Endpoint::Mysql(_) => mysql::open_plain(endpoint, options),
         Endpoint::Postgres(_) => postgres::open_plain(endpoint, options),
+        Endpoint::Sqlite { .. } => sqlite::open_plain(options),
         Endpoint::Memcached(_) => Err(memcached::no_sessions()),
     }
     .map_err(Failure::from)
@@ -35,6 +36,7 @@ pub fn open_page_store(
         Endpoint::Redis { .. } => redis::open_page(endpoint, options),
         Endpoint::Mysql(_) => mysql::open_page(endpoint, options),
         Endpoint::Postgres(_) => postgres::open_page(endpoint, options),
+        Endpoint::Sqlite { .. } => sqlite::open_page(options),
         Endpoint::Memcached(_) => Err(memcached::no_sessions()),
     }
     .map_err(Failure::from)

@@ -20,5 +20,6 @@ mod stores {
     mod php;
     mod postgres;
     mod redis;
+    mod sqlite;
     mod symfony_redis;
 }

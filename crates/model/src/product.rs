@@ -16,6 +16,8 @@ pub enum Product {
     Mysql,
     /// A server of PostgreSQL.
     Postgres,
+    /// A database of SQLite in a directory.
+    Sqlite,
     /// Servers of memcached's protocol, for keys and values, and in front of other stores.
     Memcached,
 }
@@ -24,7 +26,7 @@ impl Product {
     /// True for what is a server.
     pub fn has_server(self) -> bool {
         match self {
-            Self::Files => false,
+            Self::Files | Self::Sqlite => false,
             Self::Redis | Self::Mysql | Self::Postgres | Self::Memcached => true,
         }
     }
@@ -36,6 +38,7 @@ impl Product {
             Self::Redis => "redis",
             Self::Mysql => "mysql",
             Self::Postgres => "postgres",
+            Self::Sqlite => "sqlite",
             Self::Memcached => "memcached",
         }
     }
@@ -43,7 +46,7 @@ impl Product {
     /// Why sessions cannot be kept in it; `None` when they can.
     pub fn no_sessions(self) -> Option<&'static str> {
         match self {
-            Self::Files | Self::Redis | Self::Mysql | Self::Postgres => None,
+            Self::Files | Self::Redis | Self::Mysql | Self::Postgres | Self::Sqlite => None,
             Self::Memcached => {
                 Some("memcached is no session store here (expected another; `bench` measures it)")
             }
@@ -59,7 +62,7 @@ impl Product {
     pub fn keeps_keys(self) -> bool {
         match self {
             Self::Redis | Self::Memcached => true,
-            Self::Files | Self::Mysql | Self::Postgres => false,
+            Self::Files | Self::Mysql | Self::Postgres | Self::Sqlite => false,
         }
     }
 
@@ -74,14 +77,14 @@ impl Product {
     pub fn keeps_tables(self) -> bool {
         match self {
             Self::Mysql | Self::Postgres => true,
-            Self::Files | Self::Redis | Self::Memcached => false,
+            Self::Files | Self::Redis | Self::Sqlite | Self::Memcached => false,
         }
     }
 
     /// The limit of connections of its server; `None` where there is none.
     pub fn connections(self) -> Option<ConnectionLimit> {
         match self {
-            Self::Files => None,
+            Self::Files | Self::Sqlite => None,
             Self::Redis => Some(ConnectionLimit {
                 used_up: "max number of clients reached",
                 option: "maxclients",
@@ -113,7 +116,7 @@ impl Product {
     /// otherwise; `None` where it takes what it needs.
     pub fn memory_setting(self) -> Option<&'static str> {
         match self {
-            Self::Files | Self::Redis | Self::Mysql | Self::Postgres => None,
+            Self::Files | Self::Redis | Self::Mysql | Self::Postgres | Self::Sqlite => None,
             Self::Memcached => Some("memory"),
         }
     }
@@ -134,6 +137,7 @@ impl Product {
                 "postgres://user:password@host/database, \
                  postgres+unix:///socket?database=NAME&user=NAME"
             }
+            Self::Sqlite => "sqlite:///directory",
             Self::Memcached => "memcached://host:port,host:port, memcached+unix:///socket",
         }
     }
@@ -142,7 +146,7 @@ impl Product {
     pub(crate) fn url(self) -> Option<UrlForm> {
         let form = |scheme, with_tls, database| Some(UrlForm { scheme, with_tls, database });
         match self {
-            Self::Files => None,
+            Self::Files | Self::Sqlite => None,
             Self::Redis => form("redis", "rediss", Some("db")),
             Self::Mysql => form("mysql", "mysql", Some("database")),
             Self::Postgres => form("postgres", "postgresql", Some("database")),
@@ -151,8 +155,8 @@ impl Product {
     }
 
     /// Every product, in the order in which they are listed to users.
-    pub const ALL: [Self; 5] =
-        [Self::Files, Self::Redis, Self::Mysql, Self::Postgres, Self::Memcached];
+    pub const ALL: [Self; 6] =
+        [Self::Files, Self::Redis, Self::Mysql, Self::Postgres, Self::Sqlite, Self::Memcached];
 }
 
 /// The limit of connections of a server.

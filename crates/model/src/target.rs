@@ -4,9 +4,9 @@
 //! `redis+unix:///socket?db=N&user=NAME&password=TEXT`, `redis+cluster://host:port`,
 //! `memcached://[user:password@]host:port[,host:port…]`, `memcached+unix:///socket`,
 //! `mysql://user:password@host:port/database`, `mysql+unix:///socket?database=NAME&user=NAME`,
-//! the same with `postgres`,
-//! `file:///directory`. With an `s`, as in `rediss://` and `memcacheds://`, TLS is spoken. The
-//! query `protocol` chooses 2 or 3 of Redis, and `text` or `meta` of memcached.
+//! the same with `postgres`, `file:///directory`, `sqlite:///directory`. With an `s`, as in
+//! `rediss://` and `memcacheds://`, TLS is spoken. The query `protocol` chooses 2 or 3 of Redis,
+//! and `text` or `meta` of memcached.
 //! Passwords live in [`Secret`] only: it has no serialised form and prints as `***`.
 
 use std::fmt;
@@ -61,12 +61,17 @@ pub enum Endpoint {
     Mysql(Database),
     /// A database on a PostgreSQL server.
     Postgres(Database),
+    /// A database of SQLite on the disk under test.
+    Sqlite {
+        /// Absolute directory; the database goes into a new subdirectory of it.
+        directory: PathBuf,
+    },
 }
 
 impl Endpoint {
     /// Reads a target URL.
     pub fn parse(text: &str) -> Result<Self, UrlError> {
-        if !text.starts_with("file:") && hides_bytes(text) {
+        if !text.starts_with("file:") && !text.starts_with("sqlite:") && hides_bytes(text) {
             return Err(UrlError::Part {
                 url: mask_text(text),
                 part: "percent-encoding",
@@ -79,7 +84,8 @@ impl Endpoint {
         }
         let url = Url::parse(text).map_err(|_| UrlError::NotUrl(mask_text(text)))?;
         match url.scheme() {
-            "file" => parse_file(&url),
+            "file" => Ok(Self::Files { directory: directory(text, &url)? }),
+            "sqlite" => Ok(Self::Sqlite { directory: directory(text, &url)? }),
             "redis" | "rediss" | "redis+unix" | "redis+cluster" | "rediss+cluster" => {
                 parse_redis(&url)
             }
@@ -114,6 +120,7 @@ impl Endpoint {
             Self::Memcached(_) => Product::Memcached,
             Self::Mysql(_) => Product::Mysql,
             Self::Postgres(_) => Product::Postgres,
+            Self::Sqlite { .. } => Product::Sqlite,
         }
     }
 
@@ -125,7 +132,7 @@ impl Endpoint {
             | Self::Mysql(Database { password, .. })
             | Self::Postgres(Database { password, .. })
             | Self::Memcached(Memcached { password, .. }) => *password = password.take().or(secret),
-            Self::Files { .. } => {}
+            Self::Files { .. } | Self::Sqlite { .. } => {}
         }
         self
     }
@@ -137,7 +144,7 @@ impl Endpoint {
             | Self::Mysql(Database { password, .. })
             | Self::Postgres(Database { password, .. })
             | Self::Memcached(Memcached { password, .. }) => password.as_ref(),
-            Self::Files { .. } => None,
+            Self::Files { .. } | Self::Sqlite { .. } => None,
         }
     }
 
@@ -149,7 +156,7 @@ impl Endpoint {
             | Self::Memcached(Memcached { user, password, .. }) => {
                 password.is_none() && user.as_deref().is_some_and(|user| user != "default")
             }
-            Self::Files { .. } | Self::Mysql(_) | Self::Postgres(_) => false,
+            Self::Files { .. } | Self::Mysql(_) | Self::Postgres(_) | Self::Sqlite { .. } => false,
         }
     }
 
@@ -157,6 +164,7 @@ impl Endpoint {
     pub fn in_directory(product: Product, directory: PathBuf) -> Option<Self> {
         match product {
             Product::Files => Some(Self::Files { directory }),
+            Product::Sqlite => Some(Self::Sqlite { directory }),
             Product::Redis | Product::Mysql | Product::Postgres | Product::Memcached => None,
         }
     }
@@ -164,7 +172,7 @@ impl Endpoint {
     /// The directory, where it is one.
     pub fn directory(&self) -> Option<&Path> {
         match self {
-            Self::Files { directory } => Some(directory),
+            Self::Files { directory } | Self::Sqlite { directory } => Some(directory),
             Self::Redis { .. } | Self::Mysql(_) | Self::Postgres(_) | Self::Memcached(_) => None,
         }
     }
@@ -172,7 +180,7 @@ impl Endpoint {
     /// Where its servers listen; empty for a directory.
     pub fn addresses(&self) -> &[NetAddress] {
         match self {
-            Self::Files { .. } => &[],
+            Self::Files { .. } | Self::Sqlite { .. } => &[],
             Self::Redis { address, .. }
             | Self::Mysql(Database { address, .. })
             | Self::Postgres(Database { address, .. }) => slice::from_ref(address),
@@ -185,7 +193,7 @@ impl Endpoint {
         match self {
             Self::Redis { way, .. } => way.tls.as_ref(),
             Self::Memcached(memcached) => memcached.tls.as_ref(),
-            Self::Files { .. } | Self::Mysql(_) | Self::Postgres(_) => None,
+            Self::Files { .. } | Self::Mysql(_) | Self::Postgres(_) | Self::Sqlite { .. } => None,
         }
     }
 
@@ -194,7 +202,7 @@ impl Endpoint {
         match self {
             Self::Redis { way, .. } => way.tls.as_mut(),
             Self::Memcached(memcached) => memcached.tls.as_mut(),
-            Self::Files { .. } | Self::Mysql(_) | Self::Postgres(_) => None,
+            Self::Files { .. } | Self::Mysql(_) | Self::Postgres(_) | Self::Sqlite { .. } => None,
         }
     }
 
@@ -214,7 +222,9 @@ impl Endpoint {
 impl fmt::Display for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Files { directory } => write!(f, "directory {}", directory.display()),
+            Self::Files { directory } | Self::Sqlite { directory } => {
+                write!(f, "directory {}", directory.display())
+            }
             Self::Redis { address, database, way, .. } => {
                 write!(f, "{address} database {database}{}", way.words())
             }
@@ -224,12 +234,13 @@ impl fmt::Display for Endpoint {
     }
 }
 
-fn parse_file(url: &Url) -> Result<Endpoint, UrlError> {
-    let expected = "file:///absolute/directory";
-    match url.to_file_path() {
-        Ok(directory) => Ok(Endpoint::Files { directory }),
-        Err(()) => Err(part(url, "path", "not a local absolute path", expected)),
-    }
+/// The directory of `file:///directory`, or of the same with another scheme.
+fn directory(text: &str, url: &Url) -> Result<PathBuf, UrlError> {
+    let expected = "three slashes and an absolute directory";
+    // Other schemes have no rules for files.
+    let file = text.split_once(':').and_then(|(_, rest)| Url::parse(&format!("file:{rest}")).ok());
+    let directory = file.and_then(|file| file.to_file_path().ok());
+    directory.ok_or_else(|| part(url, "path", "not a local absolute path", expected))
 }
 
 /// Reads `redis://`, `rediss://`, `redis+cluster://`, `rediss+cluster://` and `redis+unix://`.
@@ -299,6 +310,10 @@ mod tests {
             Endpoint::parse("file:///mnt/a%20disk").unwrap(),
             Endpoint::Files { directory: "/mnt/a disk".into() }
         );
+        assert_eq!(
+            Endpoint::parse("sqlite:///mnt/a%20disk").unwrap(),
+            Endpoint::Sqlite { directory: "/mnt/a disk".into() }
+        );
     }
 
     #[test]
@@ -308,6 +323,7 @@ mod tests {
         assert!(message("http://a").starts_with("unknown scheme `http`"));
         assert!(message("redis://h/x").contains("database of `redis://h/x` is `x`"));
         assert!(message("mysql://u@h").contains("is missing"));
+        assert!(message("sqlite://h/srv").contains("path of `sqlite://h/srv` is not a local"));
         assert!(message("redis://:hush%ffx@h").contains("percent-encoding of `redis://***@h`"));
         assert!(Endpoint::parse("redis://:a%EF%BF%BD%C3%A4@h").is_ok());
         assert!(Endpoint::parse("file:///srv/%ff").is_ok());

@@ -288,6 +288,7 @@ fn durability(recorded: &Recorded, notes: &mut Notes) {
                 Product::Redis => redis_durability(setting, is_saved(&planned.name)),
                 Product::Mysql => mysql_durability(setting),
                 Product::Postgres => postgres_durability(setting),
+                Product::Sqlite => sqlite_durability(setting),
                 Product::Files => files_durability(setting),
                 Product::Memcached => {
                     Some("nothing is kept on disk; a crash loses every key".to_string())
@@ -367,6 +368,16 @@ fn postgres_durability<'a>(setting: impl Fn(&str) -> Option<&'a str>) -> Option<
         _ => "each commit is flushed to disk",
     };
     Some(format!("{kept} (fsync {fsync}, synchronous_commit {commit})"))
+}
+
+fn sqlite_durability<'a>(setting: impl Fn(&str) -> Option<&'a str>) -> Option<String> {
+    let (mode, synchronous) = (setting("journal_mode")?, setting("synchronous")?);
+    let kept = match synchronous {
+        "off" => "commits are flushed when the system sees fit",
+        "normal" if mode == "wal" => "commits are flushed at checkpoints",
+        _ => "each commit is flushed to disk",
+    };
+    Some(format!("{kept} (journal_mode {mode}, synchronous {synchronous})"))
 }
 
 fn on(value: Option<&str>) -> bool {

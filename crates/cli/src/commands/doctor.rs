@@ -30,8 +30,9 @@ fn stores() -> String {
         let missing = || format!("not installed: {program} (apt-get install {package})");
         format!("  {name:<9} {}\n", store.version.unwrap_or_else(missing))
     });
-    let files = Product::Files.name();
-    format!("stores\n{}  {files:<9} needs no server\n", lines.collect::<String>())
+    let alone = Product::ALL.into_iter().filter(|product| !product.has_server());
+    let alone = alone.map(|product| format!("  {:<9} needs no server\n", product.name()));
+    format!("stores\n{}", lines.chain(alone).collect::<String>())
 }
 
 /// What this host is, and at the end what of it disturbs.

@@ -155,6 +155,20 @@ fn symfony_and_we_share_mysql() {
     both_ways(ours.as_mut(), &Handler::of_symfony(&database, "root"));
 }
 
+#[test]
+fn symfony_and_we_share_sqlite() {
+    if !installed("php") || !has_symfony("pdo_sqlite") {
+        return;
+    }
+    let place = tempfile::tempdir().unwrap();
+    let endpoint = Endpoint::Sqlite { directory: place.path().into() };
+    let mut admin = admin(&endpoint, options(Path::new("")).timeout).unwrap();
+    let directory = admin.prepare(Layout::Page, "run", 1_500).unwrap();
+    let mut ours = open_page_store(&endpoint, &options(&directory)).unwrap();
+    let database = format!("sqlite:{}", directory.join("sessions.sqlite").display());
+    both_ways(ours.as_mut(), &Handler::of_symfony(&database, ""));
+}
+
 /// A log without what differs from page to page: times, and numbers of statements. Symfony before
 /// 6.0 reads a column more.
 fn plain(log: &str) -> Vec<String> {

@@ -45,8 +45,8 @@ impl Said<'_> {
         undecided(Some(ratio), format!("the interval includes {edge}: more blocks narrow it"))
     }
 
-    /// Whether a verdict says that the two differ: of a statement that one is ahead that it holds, of
-    /// one that they are alike that it does not.
+    /// Whether a verdict says that the two differ: of a statement that one is ahead that it holds,
+    /// of one that they are alike that it does not.
     pub(crate) fn rests_on_difference(&self, verdict: ClaimVerdict) -> bool {
         let says_alike = self.min < 1.0 && 1.0 < self.max;
         match verdict {

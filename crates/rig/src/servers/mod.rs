@@ -27,7 +27,7 @@ pub use own::Started;
 /// The server of a product; `None` where it needs none.
 pub(crate) fn of(product: Product) -> Option<&'static Own> {
     match product {
-        Product::Files => None,
+        Product::Files | Product::Sqlite => None,
         Product::Redis => Some(&sentinel::OWN),
         Product::Mysql => Some(&mariadb::OWN),
         Product::Postgres => Some(&postgres::OWN),

@@ -1,0 +1,73 @@
+//! Statements of Symfony's `PdoSessionHandler` on SQLite. PDO compiles each statement anew.
+//!
+//! `BEGIN IMMEDIATE TRANSACTION`, which locks the whole database against other writers, so that one
+//! page at a time has a session open; `SELECT`; `INSERT OR REPLACE`, `COMMIT`.
+
+use std::time::Duration;
+
+use ::rusqlite::{OptionalExtension as _, params};
+use workloads::store::StoreError;
+
+use super::connection::{TABLE, error, open};
+use crate::SessionOptions;
+use crate::pdo;
+
+pub(super) struct Connection {
+    inner: ::rusqlite::Connection,
+}
+
+impl Connection {
+    pub(super) fn open(options: &SessionOptions) -> Result<Self, StoreError> {
+        Ok(Self { inner: open(&options.directory, options.timeout)? })
+    }
+
+    fn run(&self, statement: &str) -> Result<(), StoreError> {
+        self.inner.execute_batch(statement).map_err(|e| error(&e))
+    }
+
+    fn write(&self, verb: &str, row: &pdo::Row<'_>) -> Result<(), StoreError> {
+        let statement = format!(
+            "{verb} INTO {TABLE} (sess_id, sess_data, sess_lifetime, sess_time) \
+             VALUES (?, ?, ?, ?)"
+        );
+        let (expires_s, now_s) = (row.expires_s.cast_signed(), row.now_s.cast_signed());
+        let written = self.inner.execute(&statement, params![row.id, row.value, expires_s, now_s]);
+        written.map(drop).map_err(|e| error(&e))
+    }
+}
+
+impl pdo::Connection for Connection {
+    // The shortest pause before SQLite asks for a lock again; a free one is had in microseconds.
+    const WAITED_FROM: Duration = Duration::from_millis(1);
+    const LOCKS_ROWS: bool = false;
+
+    fn begin(&mut self) -> Result<(), StoreError> {
+        self.run("BEGIN IMMEDIATE TRANSACTION")
+    }
+
+    fn select(&mut self, id: &str, value: &mut Vec<u8>) -> Result<Option<u64>, StoreError> {
+        let statement = format!("SELECT sess_data, sess_lifetime FROM {TABLE} WHERE sess_id = ?");
+        let read = self.inner.query_row(&statement, [id], |row| {
+            value.extend_from_slice(row.get_ref(0)?.as_bytes()?);
+            row.get::<_, i64>(1).map(|expires_s| expires_s.max(0).cast_unsigned())
+        });
+        read.optional().map_err(|e| error(&e))
+    }
+
+    fn insert(&mut self, row: &pdo::Row<'_>) -> Result<bool, StoreError> {
+        self.write("INSERT", row).map(|()| true)
+    }
+
+    fn merge(&mut self, row: &pdo::Row<'_>) -> Result<(), StoreError> {
+        self.write("INSERT OR REPLACE", row)
+    }
+
+    fn commit(&mut self) -> Result<(), StoreError> {
+        self.run("COMMIT")
+    }
+
+    fn roll_back(&mut self) -> Result<(), StoreError> {
+        // Where no transaction could begin, there is none to undo.
+        if self.inner.is_autocommit() { Ok(()) } else { self.run("ROLLBACK") }
+    }
+}
