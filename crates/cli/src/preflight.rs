@@ -10,7 +10,7 @@ use workloads::kv::Sizes;
 const DAY_NS: f64 = 86_400e9;
 /// Longest run that can be meant, in days.
 const RUN_DAYS_MAX: f64 = 30.0;
-/// Most requests that may be under way at once: each is remembered.
+/// Most requests that may be in flight at once: each is remembered.
 pub(crate) const IN_FLIGHT_MAX: u64 = 10_000_000;
 
 /// Refuses a `bench` that would outlast the month, or whose data are larger than memory.
@@ -41,7 +41,7 @@ pub(crate) fn bench(
     let sent = f64::from(clients) * f64::from(pipeline) * mean;
     if too_large(sent, memory) {
         return Err(format!(
-            "--clients {clients} times --pipeline {pipeline} times {} a value are `{}` under way \
+            "--clients {clients} times --pipeline {pipeline} times {} a value are `{}` in flight \
              at once ({})",
             bytes(mean),
             bytes(sent),
@@ -121,8 +121,8 @@ pub(crate) fn threads_of(
     threads("--set threads", typed.unwrap_or(planned), clients, cpus)
 }
 
-/// Refuses a `redis-benchmark` whose requests under way would not fit into memory.
-pub(crate) fn under_way(
+/// Refuses a `redis-benchmark` whose requests in flight would not fit into memory.
+pub(crate) fn in_flight(
     (clients, pipeline): (u32, u32),
     requests: Option<u64>,
     value_bytes: usize,

@@ -11,7 +11,7 @@ use std::thread;
 use crate::exit::{CliError, INTERRUPTED};
 use crate::output;
 
-/// The first signal ends the run after the operations under way; the second ends the program with
+/// The first signal ends the run after the operations in flight; the second ends the program with
 /// these words, and the guard cleans up. A third does not wait for them to be read.
 pub(crate) fn watch_signals(last_words: Option<String>) -> Result<Arc<AtomicBool>, CliError> {
     const SIGNALS: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];

@@ -27,7 +27,7 @@ pub(crate) fn class(kind: io::ErrorKind) -> ErrorClass {
     }
 }
 
-/// An error of a connection under way; what is left in it belongs to nobody, so it is fatal.
+/// An error of an open connection; what is left in it belongs to nobody, so it is fatal.
 pub(crate) fn connection(e: &io::Error, timeout: Duration) -> StoreError {
     match class(e.kind()) {
         ErrorClass::Timeout => StoreError::fatal(ErrorClass::Timeout, no_answer(timeout)),

@@ -43,7 +43,7 @@ pub(crate) struct Demand {
     load_bytes: u64,
     /// Keys, sessions or records, at most.
     entries: u64,
-    /// What clients under way take, bytes.
+    /// What requests in flight take, bytes.
     buffer_bytes: u64,
     clients: u32,
     /// What is stored, for people.

@@ -23,7 +23,7 @@ use crate::ready::Ready;
 use crate::recorded::{self, told};
 use crate::room::Watched;
 
-/// Requests under way at once while filling, by a client.
+/// Requests in flight at once while filling, by a client.
 const FILL_PIPELINE: u32 = 16;
 /// Most clients that fill.
 const FILL_CLIENTS_MAX: u32 = 16;

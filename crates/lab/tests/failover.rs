@@ -72,7 +72,7 @@ fn the_load_goes_on_at_the_server_that_takes_over() {
     assert!(outage.taken_over_by.as_ref().is_some_and(|by| *by != outage.server), "{outage:?}");
     for operation in &trial.points[0].operations {
         let counts = &operation.counts;
-        // What was under way when it died.
+        // What was in flight when it died.
         assert!(counts.error <= 16, "{counts:?}");
         assert!(counts.errors_by_class.keys().all(|class| *class == ErrorClass::Closed));
         assert_eq!((counts.miss, counts.wrong), (0, 0), "{counts:?}");

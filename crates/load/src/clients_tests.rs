@@ -341,7 +341,7 @@ fn a_call_from_the_warm_up_that_counts_has_all_of_its_time_in_the_rate() {
     assert!(told.free_ns >= told.answered * 30 * MS, "{told:?}");
 }
 
-/// Clients with operations of random length that each end with the one under way.
+/// Clients with operations of random length that each end with the one in flight.
 #[test]
 fn the_last_operation_of_a_timed_phase_does_not_lower_the_rate() {
     // Of one operation in ten, 30 ms; of the others, 2 ms: one of four clients is nearly always at

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stop {
-    /// After this many nanoseconds; an operation under way is finished and counted.
+    /// After this many nanoseconds; an operation in flight is finished and counted.
     AfterNs(u64),
     /// After this many operations of each client.
     Count(u64),

@@ -3,7 +3,7 @@
 //! that a record leads to the result that the run had.
 
 use serde::{Deserialize, Serialize};
-use stats::search::{Limit, Next, Purpose, Seen, Settings, Step};
+use stats::search::{Limit, Next, ProbeResult, Purpose, Settings, Step};
 use stats::tail::Batch;
 use std::collections::{BTreeMap, BTreeSet};
 use std::iter;
@@ -76,7 +76,7 @@ impl Search {
     }
 
     /// Points in their order, as they are judged; those that are no probes are left out.
-    pub fn seen(&self, points: &[Point]) -> Vec<Seen> {
+    pub fn seen(&self, points: &[Point]) -> Vec<ProbeResult> {
         let rest = points.iter().find(|p| p.probe.is_some_and(|s| s.purpose == Purpose::Rest));
         let usual_ns = rest.and_then(Point::whole).map_or(0, |o| o.service.quantile_ns(0.5));
         points.iter().filter_map(|point| self.one(point, usual_ns)).collect()
@@ -97,14 +97,14 @@ impl Search {
         (late > allowed).then_some(Blame::Generator)
     }
 
-    fn one(&self, point: &Point, usual_ns: u64) -> Option<Seen> {
+    fn one(&self, point: &Point, usual_ns: u64) -> Option<ProbeResult> {
         let probe = point.probe?;
         let result = point.whole();
         // Of so few requests none may be due by chance.
         let few = (probe.rate_per_s as f64) * (probe.length_ns as f64) < FEW * 1e9;
         let silent = result.is_none_or(|o| o.counts.total() == 0);
         let broke = point.failure.is_some() || (silent && (probe.rate_per_s == 0 || !few));
-        let mut seen = Seen {
+        let mut seen = ProbeResult {
             purpose: probe.purpose,
             rate_per_s: probe.rate_per_s,
             answered_per_s: result.map_or(0.0, |o| o.rate_per_s),
@@ -139,7 +139,7 @@ fn batches(point: &Point) -> BTreeMap<u64, Vec<Batch>> {
 
 /// True where the last answers came so late that a queue must have grown: later than what chance
 /// piles up where as many come as can go, √n requests.
-fn overran(point: &Point, seen: &Seen) -> bool {
+fn overran(point: &Point, seen: &ProbeResult) -> bool {
     let rate = seen.rate_per_s as f64;
     let due = rate * seen.length_ns as f64 / 1e9;
     let allowed_ns = OVERRUN_MAX * seen.length_ns as f64 + due.sqrt() / rate * 1e9;

@@ -7,7 +7,7 @@ use model::{
 use stats::search::Purpose;
 use std::collections::BTreeMap;
 
-use crate::ramp::{Climb, Ramp};
+use crate::ramp::{Ladder, Ramp};
 use crate::recorded::{Recorded, phase_names};
 use crate::search::Sought;
 use crate::view::{RampView, SearchView};
@@ -84,7 +84,7 @@ pub(crate) fn measurements<'a>(
                 points: points(&trials, phase),
                 decisive: match ramp {
                     Some((ramp, _)) => {
-                        ramp.whole().map(|climb| (climb.trial, by_knee(climb))).collect()
+                        ramp.whole().map(|ladder| (ladder.trial, by_knee(ladder))).collect()
                     }
                     None => whole(&trials, phase),
                 },
@@ -124,9 +124,9 @@ fn whole<'a>(trials: &[&'a Trial], phase: &str) -> Vec<(&'a Trial, Vec<Vec<&'a P
 }
 
 /// The stages up to the knee, and the one above it.
-fn by_knee<'a>(climb: &Climb<'a>) -> Vec<Vec<&'a Point>> {
-    let above = climb.missed().map(|seen| seen.result);
-    vec![climb.up_to_knee().map(|seen| seen.result).collect(), above.into_iter().collect()]
+fn by_knee<'a>(ladder: &Ladder<'a>) -> Vec<Vec<&'a Point>> {
+    let above = ladder.missed().map(|seen| seen.result);
+    vec![ladder.up_to_knee().map(|seen| seen.result).collect(), above.into_iter().collect()]
 }
 
 impl<'a> Measurement<'a> {

@@ -1,7 +1,7 @@
 //! Ramps: what a store answers while its load is raised in stages, where it breaks, and whether it
 //! comes back.
 //!
-//! - `climb`: a record's stages, each set against the rule of [`stats::knee`].
+//! - `ladder`: a record's stages, each set against the rule of [`stats::knee`].
 //! - `figures`: the highest rates, the shares of the knee and the stages over all blocks.
 //! - `limited`: whose limit it was.
 //! - `notes`: what is to be known of a ramp beside the rules.
@@ -12,8 +12,8 @@
 
 mod against;
 mod claims;
-mod climb;
 mod figures;
+mod ladder;
 mod limited;
 mod notes;
 mod place;
@@ -21,7 +21,7 @@ mod saturation;
 
 pub(crate) use against::{comparisons, lower_bound_reason};
 pub(crate) use claims::judge as judge_claim;
-pub(crate) use climb::{Climb, Ramp};
 pub(crate) use figures::judged;
+pub(crate) use ladder::{Ladder, Ramp};
 pub(crate) use limited::near_null;
 pub(crate) use notes::{against_words, note};

@@ -5,7 +5,7 @@
 //! why it may not be the store's doing: clients that were all busy, or a generator near its own
 //! limit. Whether it may be used, the [rules](crate::rules) say.
 
-use stats::search::{Purpose, Seen};
+use stats::search::{ProbeResult, Purpose};
 use std::collections::BTreeMap;
 
 use crate::footnotes::pinning;
@@ -123,7 +123,7 @@ impl Sought<'_> {
         let mut wholes = Vec::new();
         for block in &self.blocks {
             let rate_per_s = block.rate().map_or(f64::NAN, |rate| rate.center);
-            let near = |seen: &Seen| {
+            let near = |seen: &ProbeResult| {
                 seen.purpose == Purpose::Confirm
                     && !seen.broke
                     && (seen.rate_per_s as f64 / rate_per_s - 1.0).abs() <= NEAR

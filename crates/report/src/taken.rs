@@ -8,7 +8,7 @@ use crate::findings::Findings;
 use crate::limits::NOISY_TRIALS_MAX;
 use crate::measurement::Measurement;
 use crate::notes::Notes;
-use crate::ramp::{Climb, Ramp};
+use crate::ramp::{Ladder, Ramp};
 use crate::recorded::Recorded;
 use crate::show;
 
@@ -60,17 +60,17 @@ pub(crate) fn check(_: &Recorded, all: &[Measurement<'_>], findings: &mut Findin
 
 /// Notes what was taken in a ramp's stages up to the knee, and in the one above it.
 pub(crate) fn note_ramp(ramp: &Ramp<'_>, place: &str, notes: &mut Notes) {
-    let below = mean_share(ramp.whole().flat_map(Climb::up_to_knee).map(|seen| seen.result));
-    let above = mean_share(ramp.whole().filter_map(Climb::missed).map(|seen| seen.result));
+    let below = mean_share(ramp.whole().flat_map(Ladder::up_to_knee).map(|seen| seen.result));
+    let above = mean_share(ramp.whole().filter_map(Ladder::missed).map(|seen| seen.result));
     if below.max(above) > 0.0 {
-        let has_above = ramp.whole().any(|climb| climb.missed().is_some());
+        let has_above = ramp.whole().any(|ladder| ladder.missed().is_some());
         let above = format!(", and for {} in the stage above it", show::percent(above));
         notes.add(format!(
             "{place}: others had the CPUs of generator or server for {} of the time up to the \
              knee{}{}; all that was due counts",
             show::percent(below),
             if has_above { &above } else { "" },
-            who(ramp.climbs.iter().map(|climb| climb.trial))
+            who(ramp.ladders.iter().map(|ladder| ladder.trial))
         ));
     }
 }

@@ -29,10 +29,10 @@ mod bracket;
 mod confirm;
 mod knee;
 mod probes;
-mod told;
+mod summary;
 
 pub use self::confirm::A_ROUND;
-pub use self::probes::{Found, Limit, Next, Purpose, Seen, Settings, Step};
+pub use self::probes::{Found, Limit, Next, ProbeResult, Purpose, Settings, Step};
 
 use self::bracket::Bracketed;
 use self::confirm::Confirmed;
@@ -55,7 +55,7 @@ const BRACKETS_MAX: usize = 3;
 
 impl Settings {
     /// What follows on the probes seen, in their order.
-    pub fn next(&self, seen: &[Seen]) -> Next {
+    pub fn next(&self, seen: &[ProbeResult]) -> Next {
         let Some(first) = seen.first() else {
             return probe(Purpose::Peak, 0, self.probe_ns);
         };
@@ -78,8 +78,8 @@ impl Settings {
     }
 
     /// The next probe that is judged, or the end.
-    fn after_rest(&self, seen: &[Seen], peak_per_s: f64) -> Next {
-        let judged: Vec<&Seen> = seen.iter().filter(|s| s.is_judged()).collect();
+    fn after_rest(&self, seen: &[ProbeResult], peak_per_s: f64) -> Next {
+        let judged: Vec<&ProbeResult> = seen.iter().filter(|s| s.is_judged()).collect();
         let (mut rest, mut from_per_s) = (&judged[..], peak_per_s * FIRST_SHARE);
         for _ in 0..BRACKETS_MAX {
             let (bracket, others) = split_where(rest, |s| s.purpose == Purpose::Confirm);
@@ -110,9 +110,9 @@ impl Settings {
 
 /// What comes before the first probe of a kind, and from there on.
 fn split_where<'a, 'b>(
-    probes: &'b [&'a Seen],
-    is_other: impl Fn(&Seen) -> bool,
-) -> (&'b [&'a Seen], &'b [&'a Seen]) {
+    probes: &'b [&'a ProbeResult],
+    is_other: impl Fn(&ProbeResult) -> bool,
+) -> (&'b [&'a ProbeResult], &'b [&'a ProbeResult]) {
     let at = probes.iter().position(|s| is_other(s)).unwrap_or(probes.len());
     probes.split_at(at)
 }

@@ -19,11 +19,11 @@ fn settings(limits: &[Limit], seed: u64) -> Settings {
 
 /// A store of which the search knows nothing.
 trait Store {
-    fn answer(&mut self, step: Step) -> Seen;
+    fn answer(&mut self, step: Step) -> ProbeResult;
 }
 
 /// All probes of a search, and how it ended.
-fn search(settings: &Settings, store: &mut dyn Store) -> (Vec<Seen>, Found) {
+fn search(settings: &Settings, store: &mut dyn Store) -> (Vec<ProbeResult>, Found) {
     let mut seen = Vec::new();
     for _ in 0..2_000 {
         match settings.next(&seen) {
@@ -53,7 +53,7 @@ impl Queue {
 }
 
 impl Store for Queue {
-    fn answer(&mut self, step: Step) -> Seen {
+    fn answer(&mut self, step: Step) -> ProbeResult {
         let seconds = step.length_ns as f64 / 1e9;
         let mut seen = idle(step, &self.limits);
         if step.purpose == Purpose::Peak {
@@ -84,9 +84,9 @@ impl Store for Queue {
     }
 }
 
-fn idle(step: Step, limits: &[Limit]) -> Seen {
+fn idle(step: Step, limits: &[Limit]) -> ProbeResult {
     let spans = step.length_ns.div_ceil(SPAN_NS) as usize;
-    Seen {
+    ProbeResult {
         purpose: step.purpose,
         rate_per_s: step.rate_per_s,
         answered_per_s: step.rate_per_s as f64,
@@ -99,7 +99,7 @@ fn idle(step: Step, limits: &[Limit]) -> Seen {
 }
 
 /// What was due, and what of it was beyond the usual limit.
-fn usual(seen: &mut Seen) -> &mut Vec<Batch> {
+fn usual(seen: &mut ProbeResult) -> &mut Vec<Batch> {
     seen.batches.get_mut(&USUAL.limit_ns).unwrap()
 }
 
@@ -111,7 +111,7 @@ struct Curve<F> {
 }
 
 impl<F: Fn(f64) -> f64> Store for Curve<F> {
-    fn answer(&mut self, step: Step) -> Seen {
+    fn answer(&mut self, step: Step) -> ProbeResult {
         let mut seen = idle(step, &[USUAL]);
         if step.purpose == Purpose::Peak {
             seen.answered_per_s = self.peak_per_s;
@@ -153,7 +153,7 @@ fn a_queue_s_capacity_is_found_within_3_percent_in_19_of_20_seeds() {
             right += u32::from((center / truth - 1.0).abs() <= 0.03);
             covered += u32::from(lo <= truth && truth <= hi);
             // A warm-up before each probe, and the time to connect.
-            let more = |s: &Seen| if s.purpose == Purpose::Rest { 50 } else { 300 };
+            let more = |s: &ProbeResult| if s.purpose == Purpose::Rest { 50 } else { 300 };
             let measured_s: u64 = seen.iter().map(|s| s.length_ns + more(s) * 1_000_000).sum();
             longest_s = longest_s.max(measured_s as f64 / 1e9);
             told.push(center / truth);
@@ -204,7 +204,7 @@ fn a_peak_far_from_the_knee_only_costs_steps() {
 fn a_server_that_dies_above_its_knee_does_not_hide_it() {
     struct Mortal(Queue);
     impl Store for Mortal {
-        fn answer(&mut self, step: Step) -> Seen {
+        fn answer(&mut self, step: Step) -> ProbeResult {
             let mut seen = self.0.answer(step);
             if step.rate_per_s > 9_500 {
                 seen.batches.clear();
@@ -223,10 +223,10 @@ fn a_server_that_dies_above_its_knee_does_not_hide_it() {
 /// A store whose first probe seems to fall behind.
 struct Disturbed(Queue, bool);
 impl Store for Disturbed {
-    fn answer(&mut self, step: Step) -> Seen {
+    fn answer(&mut self, step: Step) -> ProbeResult {
         let is_first = step.purpose == Purpose::Bracket && !std::mem::replace(&mut self.1, true);
         let seen = self.0.answer(step);
-        Seen { fell_behind: is_first || seen.fell_behind, ..seen }
+        ProbeResult { fell_behind: is_first || seen.fell_behind, ..seen }
     }
 }
 
@@ -246,12 +246,12 @@ fn a_probe_that_fell_behind_by_chance_is_tried_again() {
 struct LateBloomer<F>(Curve<F>, f64);
 
 impl<F: Fn(f64) -> f64> Store for LateBloomer<F> {
-    fn answer(&mut self, step: Step) -> Seen {
+    fn answer(&mut self, step: Step) -> ProbeResult {
         if step.purpose != Purpose::Bracket {
             return self.0.answer(step);
         }
         let rate_per_s = (step.rate_per_s as f64 * self.1) as u64;
-        Seen { rate_per_s: step.rate_per_s, ..self.0.answer(Step { rate_per_s, ..step }) }
+        ProbeResult { rate_per_s: step.rate_per_s, ..self.0.answer(Step { rate_per_s, ..step }) }
     }
 }
 
@@ -265,9 +265,11 @@ fn a_bracket_that_was_too_low_does_not_hold_the_answer_down() {
         let (center, ..) = rate(found);
         assert!((center / 100_000.0 - 1.0).abs() < 0.03, "{center}");
         let confirmed = seen.iter().filter(|s| s.purpose == Purpose::Confirm);
-        let over = |s: &Seen| s.batches(USUAL.limit_ns).iter().map(|b| b.over).sum::<u64>() as f64;
-        let all =
-            |s: &Seen| s.batches(USUAL.limit_ns).iter().map(|b| b.requests).sum::<u64>() as f64;
+        let over =
+            |s: &ProbeResult| s.batches(USUAL.limit_ns).iter().map(|b| b.over).sum::<u64>() as f64;
+        let all = |s: &ProbeResult| {
+            s.batches(USUAL.limit_ns).iter().map(|b| b.requests).sum::<u64>() as f64
+        };
         let highest = confirmed.clone().filter(|s| over(s) > 0.01 * all(s)).count();
         assert!(highest > 0, "no confirmation missed");
     }
@@ -284,7 +286,7 @@ struct Stalling {
 }
 
 impl Store for Stalling {
-    fn answer(&mut self, step: Step) -> Seen {
+    fn answer(&mut self, step: Step) -> ProbeResult {
         let mut seen = self.queue.answer(step);
         let length_s = step.length_ns as f64 / 1e9;
         let (from_s, to_s) = (self.now_s, self.now_s + length_s);
@@ -330,7 +332,7 @@ fn a_store_that_stalls_gets_no_number() {
 fn a_bracket_that_was_wrong_by_far_is_made_anew() {
     struct Waking(Queue, u32);
     impl Store for Waking {
-        fn answer(&mut self, step: Step) -> Seen {
+        fn answer(&mut self, step: Step) -> ProbeResult {
             if step.purpose == Purpose::Confirm {
                 self.1 = 0;
             }
@@ -355,7 +357,7 @@ fn a_bracket_that_was_wrong_by_far_is_made_anew() {
 fn rounds_that_run_out_are_no_answer() {
     struct Unsure(SplitMix64, bool);
     impl Store for Unsure {
-        fn answer(&mut self, step: Step) -> Seen {
+        fn answer(&mut self, step: Step) -> ProbeResult {
             self.1 |= step.purpose == Purpose::Confirm;
             let disturbed = |rate: f64| 0.01 * (rate / 1_000.0).powi(30);
             let usual = |rate: f64| 0.006 + 0.004 * (rate / 10_000.0).powi(30);
@@ -399,15 +401,20 @@ fn only_what_is_decided_is_known() {
 fn what_breaks_over_and_over_ends_it() {
     struct Dead;
     impl Store for Dead {
-        fn answer(&mut self, step: Step) -> Seen {
+        fn answer(&mut self, step: Step) -> ProbeResult {
             let is_peak = step.purpose == Purpose::Peak;
-            Seen { broke: !is_peak, answered_per_s: 1e4, at_rest: false, ..idle(step, &[USUAL]) }
+            ProbeResult {
+                broke: !is_peak,
+                answered_per_s: 1e4,
+                at_rest: false,
+                ..idle(step, &[USUAL])
+            }
         }
     }
     struct Silent;
     impl Store for Silent {
-        fn answer(&mut self, step: Step) -> Seen {
-            Seen { answered_per_s: 0.0, ..idle(step, &[USUAL]) }
+        fn answer(&mut self, step: Step) -> ProbeResult {
+            ProbeResult { answered_per_s: 0.0, ..idle(step, &[USUAL]) }
         }
     }
     assert_eq!(search(&settings(&[USUAL], 1), &mut Dead).1, Found::Broken);
@@ -418,7 +425,7 @@ fn what_breaks_over_and_over_ends_it() {
 fn each_probe_waits_until_the_store_has_come_to_rest() {
     let settings = settings(&[USUAL], 1);
     let mut store = Queue::new(10_000.0, &[USUAL], 1);
-    let mut seen: Vec<Seen> = Vec::new();
+    let mut seen: Vec<ProbeResult> = Vec::new();
     let mut tired = 0;
     while let Next::Probe(step) = settings.next(&seen) {
         let mut one = store.answer(step);

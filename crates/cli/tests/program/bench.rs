@@ -162,7 +162,7 @@ fn what_makes_no_sense_is_refused_before_anything_starts() {
         (&["redis", "--warmup", "999d"], &["--warmup 86313600 s", "`4995` days"]),
         (
             &["redis", "--value", "512MiB", "--pipeline", "1000"],
-            &["--clients 50 times --pipeline 1000 times 512 MiB", "`24.4 TiB` under way", "memory"],
+            &["--clients 50 times --pipeline 1000 times 512 MiB", "`24.4 TiB` in flight", "memory"],
         ),
         (&["redis", "--pipeline", "99999", "--clients", "20000"], &["`1999980000` requests"]),
         (&["redis", "--threads", "60"], &["--threads `60` is more than the clients", "at most 50"]),

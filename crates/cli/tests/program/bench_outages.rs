@@ -174,7 +174,7 @@ fn a_server_that_starts_again_is_measured_on() {
         server.start_again();
     });
     let mixed = row(&summary, "x", "mixed");
-    // What was under way when it died; its data are gone, and missed.
+    // What was in flight when it died; its data are gone, and missed.
     assert_eq!(errors(mixed, "closed"), count(mixed, "error"), "{mixed}");
     assert!(count(mixed, "error") <= 4, "{mixed}");
     assert!(count(mixed, "miss") > 0, "{mixed}");

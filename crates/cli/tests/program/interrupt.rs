@@ -121,7 +121,7 @@ fn a_second_ctrl_c_ends_it_at_once() {
     std::thread::sleep(Duration::from_millis(500));
     if !run.runs() {
         let finished = run.finish_within(Duration::from_secs(10));
-        panic!("the first signal did not wait for the operation under way: {finished:#?}");
+        panic!("the first signal did not wait for the operation in flight: {finished:#?}");
     }
     run.signal(Signal::SIGINT);
     let since = std::time::Instant::now();

@@ -155,7 +155,7 @@ fn ctrl_c_tells_what_was_measured_so_far() {
     let told = ran.stdout.split(" requests completed in ").next().unwrap();
     let told: u64 = told.rsplit(' ').next().unwrap().parse().unwrap();
     let counted: u64 = server.ask(&["GET", "counter:__rand_int__"]).parse().unwrap();
-    // Those that were under way at the end are not told.
+    // Those that were in flight at the end are not told.
     assert!(told > 0 && told <= counted && counted <= told + 50, "{told} of {counted}");
     assert!(ran.stdout.contains("throughput summary") && !ran.stdout.contains("LPUSH"), "{ran:?}");
     ran.says("per request");

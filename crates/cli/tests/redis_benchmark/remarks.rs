@@ -99,7 +99,7 @@ fn a_stall_is_seen_by_all_who_were_due_in_it() {
         server.ask(&["DEBUG", "SLEEP", "0.9"]);
         running.join().unwrap()
     });
-    // The original's figure: only the four that were under way have waited.
+    // The original's figure: only the four that were in flight have waited.
     let cells: Vec<&str> = ran.stdout.lines().nth(1).unwrap().split("\",\"").collect();
     let p95_ms: f64 = cells[5].parse().unwrap();
     assert!(p95_ms < 250.0, "{ran:?}");

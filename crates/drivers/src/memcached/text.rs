@@ -1,4 +1,4 @@
-//! A blocking client by the text protocol: one request under way at a time, as a PHP worker's.
+//! A blocking client by the text protocol: one request in flight at a time, as a PHP worker's.
 
 use std::time::Duration;
 

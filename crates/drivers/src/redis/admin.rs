@@ -192,7 +192,7 @@ impl Server {
             names.iter().map(|name| vec![&b"EXISTS"[..], name.as_bytes()]).collect();
         let asked = self.wire.all(&requests);
         if asked.is_err() {
-            // On the old one replies to the rest are still under way.
+            // On the old one replies to the rest are still in flight.
             self.wire = Wire::connect(&self.endpoint, self.timeout)?;
         }
         asked

@@ -18,7 +18,7 @@ use super::wire::Wire;
 /// while the next are made.
 const STREAMED_BYTES: usize = 64 << 10;
 
-/// A connection with requests under way.
+/// A connection with requests in flight.
 pub(super) struct Counted {
     wire: Wire,
     batch: Vec<u8>,

@@ -207,7 +207,7 @@ impl Wire {
         self.send_encoded(out)?;
         for _ in requests {
             if let Tree::Error(words) = self.tree()? {
-                // Replies to the rest are still under way.
+                // Replies to the rest are still in flight.
                 return Err(StoreError { fatal: true, ..refused(&words) });
             }
         }

@@ -38,7 +38,7 @@ pub const PIPELINES: [u32; 3] = [1, 16, 50];
 const OPERATIONS: [&str; 2] = ["get", "set"];
 /// Keys that requests choose from.
 const KEYS: u64 = 100_000;
-/// Requests that a client may have under way while lag is measured.
+/// Requests that a client may have in flight while lag is measured.
 const LAG_PIPELINE: u32 = 16;
 /// Share that is planned to measure the lag of the null server's rate at one request at a time:
 /// what is due by itself is sent by itself.

@@ -12,7 +12,7 @@ use super::offer::{Offer, Pacing};
 /// Stream of random numbers that pauses are drawn from.
 const PAUSES: u64 = 0x7061_7573;
 
-/// What a client has under way.
+/// What a client has in flight.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Client {
     pub(super) in_flight: u32,

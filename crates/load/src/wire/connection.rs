@@ -94,7 +94,7 @@ impl<P: Default> Connection<P> {
         }
     }
 
-    /// Forgets the broken connection; the requests that were under way on it.
+    /// Forgets the broken connection; the requests that were in flight on it.
     pub(crate) fn close(&mut self, retry_at_ns: u64) -> VecDeque<Pending> {
         self.stream = None;
         self.parser = P::default();

@@ -3,7 +3,7 @@
 //! Inserts are numbered by thread, so that threads agree on names without asking each other: the
 //! i-th insert of thread t of T is key `keys + i·T + t`. Under [`Latest`] and [`YcsbLatest`] a
 //! thread asks for the keys that all of its own inserts up to some moment have made, and before
-//! those for the ones that were filled; an insert that is still under way is asked for by nobody,
+//! those for the ones that were filled; an insert that is still in flight is asked for by nobody,
 //! as YCSB's acknowledged counter has it. What a thread asks for therefore depends on which replies
 //! it has.
 //!
@@ -24,7 +24,7 @@ pub(crate) struct Inserted {
     keys: u64,
     thread: u64,
     threads: u64,
-    /// Inserts before the first that is under way.
+    /// Inserts before the first that is in flight.
     over: u64,
     /// Of that one and those after it, whether they are over.
     later: VecDeque<bool>,

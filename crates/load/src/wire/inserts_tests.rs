@@ -42,22 +42,22 @@ fn threads_insert_keys_of_their_own_and_read_only_those_that_are_there() {
     let mut all: Vec<u64> = Vec::new();
     for thread in 0..3 {
         let mut inserted = Inserted::new(&work, (thread, 3)).unwrap();
-        let (mut there, mut under_way) = ((0..KEYS).collect::<Vec<u64>>(), VecDeque::new());
+        let (mut there, mut in_flight) = ((0..KEYS).collect::<Vec<u64>>(), VecDeque::new());
         let (mut fresh, mut hits) = (0, 0);
         for own in 0..4_000 {
             let drawn = inserted.draw(&work, &streams, (own * 3 + u64::from(thread), own));
             if drawn.operation == 1 {
                 assert!(!there.contains(&drawn.key.0));
                 all.push(drawn.key.0);
-                under_way.push_back(drawn);
+                in_flight.push_back(drawn);
             } else {
                 assert!(there.contains(&drawn.key.0), "{} at {own}", drawn.key.0);
                 hits += 1;
                 fresh += u64::from(drawn.key.0 >= KEYS);
             }
             // Replies to seven inserts come at once, the newest first.
-            if under_way.len() == 7 {
-                while let Some(drawn) = under_way.pop_back() {
+            if in_flight.len() == 7 {
+                while let Some(drawn) = in_flight.pop_back() {
                     inserted.ended(&drawn);
                     there.push(drawn.key.0);
                 }
@@ -71,19 +71,19 @@ fn threads_insert_keys_of_their_own_and_read_only_those_that_are_there() {
 }
 
 #[test]
-fn an_insert_under_way_hides_those_after_it() {
+fn an_insert_in_flight_hides_those_after_it() {
     let work = work();
     let streams = work.streams(0);
     let mut inserted = Inserted::new(&work, (0, 1)).unwrap();
-    let mut under_way = Vec::new();
+    let mut in_flight = Vec::new();
     for own in 0..400 {
         let drawn = inserted.draw(&work, &streams, (own, own));
         match drawn.operation {
-            1 if under_way.is_empty() => under_way.push(drawn),
+            1 if in_flight.is_empty() => in_flight.push(drawn),
             1 => inserted.ended(&drawn),
             _ => assert!(drawn.key.0 < KEYS, "{} at {own}", drawn.key.0),
         }
     }
-    inserted.ended(&under_way[0]);
+    inserted.ended(&in_flight[0]);
     assert_eq!((inserted.over, inserted.later.len()), (100, 0));
 }

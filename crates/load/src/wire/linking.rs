@@ -55,7 +55,7 @@ impl<P: Parser + Default> Worker<'_, P> {
         self.links.opening < OPENING_MAX
     }
 
-    /// Ends a connection on which nothing is under way, and makes it anew.
+    /// Ends a connection on which nothing is in flight, and makes it anew.
     pub(super) fn hang_up(&mut self, index: usize) {
         // One that broke meanwhile is made anew without this.
         if self.links.connections[index].hang_up() {
@@ -232,7 +232,7 @@ impl<P: Parser + Default> Worker<'_, P> {
     pub(super) fn redial(&mut self, now: u64) {
         while !self.clients.hung_up.is_empty() && !self.all_sent(now) && self.may_open() {
             let Some(client) = self.clients.hung_up.pop_front() else { return };
-            // Under a rate the next one may be under way already.
+            // Under a rate the next one may be in flight already.
             if self.clients.all[client as usize].in_flight > 0 {
                 continue;
             }
@@ -243,7 +243,7 @@ impl<P: Parser + Default> Worker<'_, P> {
         }
     }
 
-    /// A connection cannot be used any more: what was under way on it is counted as failed.
+    /// A connection cannot be used any more: what was in flight on it is counted as failed.
     pub(super) fn lost(&mut self, index: usize, class: ErrorClass, message: String) {
         let now = self.shared.now_ns();
         let connection = &mut self.links.connections[index];
@@ -260,10 +260,10 @@ impl<P: Parser + Default> Worker<'_, P> {
             }
         };
         let retry_at_ns = now + self.pause_ns(index);
-        let under_way = self.links.connections[index].close(retry_at_ns);
+        let in_flight = self.links.connections[index].close(retry_at_ns);
         let client = self.links.connections[index].client;
         let mut lost_ns = None;
-        for pending in under_way {
+        for pending in in_flight {
             if let Pending::Request { drawn, intended_ns, sent_ns, .. } = pending {
                 lost_ns.get_or_insert(sent_ns.min(now));
                 self.ended(client, &drawn);
@@ -320,7 +320,7 @@ impl<P: Parser + Default> Worker<'_, P> {
         if let Some(inserted) = &mut self.requests.inserted {
             inserted.ended(drawn);
         }
-        self.requests.under_way -= 1;
+        self.requests.in_flight -= 1;
         self.clients.all[client as usize].in_flight -= 1;
     }
 

@@ -55,7 +55,7 @@ pub struct Offer {
     pub threads: u32,
     /// Clients, over all threads; each has a connection to every server.
     pub clients: u32,
-    /// Requests that a client may have under way.
+    /// Requests that a client may have in flight.
     pub pipeline: u32,
     /// How requests are paced.
     pub pacing: Pacing,

@@ -153,7 +153,7 @@ impl<P: Parser + Default> Worker<'_, P> {
 
     fn plainly_answered(&mut self, client: u32, alike: Alike, requests: u32) {
         let Alike { operation, times, plain } = alike;
-        self.requests.under_way -= u64::from(requests);
+        self.requests.in_flight -= u64::from(requests);
         self.clients.all[client as usize].in_flight -= requests;
         self.record(operation as usize, &times, &plain.into(), requests);
         self.answered(client, times.done_ns);

@@ -79,7 +79,7 @@ pub(super) struct Requests {
     pub(super) drawn: u64,
     /// Of these, those that ended in the warm-up.
     pub(super) ended_in_warmup: u64,
-    pub(super) under_way: u64,
+    pub(super) in_flight: u64,
     /// True when nothing follows from a reply but its counting: no write, no key to be known.
     pub(super) plain: bool,
     pub(super) pacer: Option<Pacer>,
@@ -104,7 +104,7 @@ impl Requests {
             inserted: Inserted::new(work, thread),
             drawn: 0,
             ended_in_warmup: 0,
-            under_way: 0,
+            in_flight: 0,
             plain: work.is_plain(),
             pacer,
             due_ns: None,
@@ -201,7 +201,7 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
                 }
             }
             self.dispatch(now);
-            if self.shared.over() || (self.all_sent(now) && self.requests.under_way == 0) {
+            if self.shared.over() || (self.all_sent(now) && self.requests.in_flight == 0) {
                 break;
             }
             self.wait(tick_ns);
@@ -358,7 +358,7 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
         }
         let requests = self.requests.drawn - drawn_before;
         self.clients.all[client as usize].in_flight += requests as u32;
-        self.requests.under_way += requests;
+        self.requests.in_flight += requests;
         let sent_ns = self.shared.now_ns();
         let since_ns = if own.redials_since_ns > 0 { own.redials_since_ns } else { sent_ns };
         for node in 0..self.scratch.len() {
@@ -411,7 +411,7 @@ impl<'a, P: Parser + Default> Worker<'a, P> {
         let spins = self.shared.offer.spin;
         let early = if spins { self.early_ns } else { 0 };
         // A reply to a planned request is looked for without sleeping: waking up would be counted.
-        let awaits = spins && self.requests.pacer.is_some() && self.requests.under_way > 0;
+        let awaits = spins && self.requests.pacer.is_some() && self.requests.in_flight > 0;
         let timeout = if left <= early || awaits {
             EpollTimeout::ZERO
         } else {

@@ -223,7 +223,7 @@ fn what_is_said_first_is_never_printed() {
 }
 
 #[test]
-fn no_client_has_more_under_way_than_its_pipeline() {
+fn no_client_has_more_in_flight_than_its_pipeline() {
     // A connection's requests are answered only when no more of them come.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = Address::Tcp(listener.local_addr().unwrap());
@@ -232,16 +232,16 @@ fn no_client_has_more_under_way_than_its_pipeline() {
     thread::spawn(move || {
         let (stream, _) = listener.accept().unwrap();
         stream.set_read_timeout(Some(Duration::from_millis(30))).unwrap();
-        let (mut lines, mut under_way) = (BufReader::new(stream.try_clone().unwrap()), 0);
+        let (mut lines, mut in_flight) = (BufReader::new(stream.try_clone().unwrap()), 0);
         loop {
             let mut line = String::new();
             match lines.read_line(&mut line) {
                 Ok(0) => return,
-                Ok(_) => under_way += 1,
+                Ok(_) => in_flight += 1,
                 Err(_) => {
-                    seen.fetch_max(under_way, Ordering::SeqCst);
-                    (&stream).write_all("+\n".repeat(under_way as usize).as_bytes()).unwrap();
-                    under_way = 0;
+                    seen.fetch_max(in_flight, Ordering::SeqCst);
+                    (&stream).write_all("+\n".repeat(in_flight as usize).as_bytes()).unwrap();
+                    in_flight = 0;
                 }
             }
         }
@@ -318,7 +318,7 @@ fn looking_for_replies_is_no_work() {
     let outcome = run(&offer, &server.servers());
     let spun_ns = load::watch::spun_ns() - spun_before;
     assert_eq!(outcome.recorder.whole().answered(), 100);
-    // For 0.8 s a request is under way, as far as others leave the thread its CPU.
+    // For 0.8 s a request is in flight, as far as others leave the thread its CPU.
     assert!(spun_ns > S / 20, "{spun_ns}");
     let cpu_ns = outcome.generator_cpu_ns;
     // Nothing is left of it where others took the CPU while it looked.
@@ -436,7 +436,7 @@ fn what_could_not_be_sent_is_told() {
 }
 
 #[test]
-fn broken_connections_are_made_anew_and_what_was_under_way_is_counted() {
+fn broken_connections_are_made_anew_and_what_was_in_flight_is_counted() {
     let server = Server::start(Arc::new(|n, _| (n % 100 != 99).then(|| "+\n".into())));
     let outcome = run(&offer(3, 5, Until::Requests(2_000)), &server.servers());
     let counts = outcome.recorder.whole().counts().clone();

@@ -141,6 +141,16 @@ impl FromStr for Slo {
                 (None, _) => Err(wrong(limit, before, expected.into())),
             };
         }
+        if let "max" | "mean" = name {
+            let why = if name == "max" {
+                "grows with the number of requests, so no rate can be shown to keep it: limit a \
+                 high percentile, as in p99.99; `bench --rate --require` checks max at one rate"
+            } else {
+                "is no limit for a request, as others make up for a slow one: limit a percentile, \
+                 as in p50; `bench --rate --require` checks mean at one rate"
+            };
+            return Err(wrong(metric, "", why.into()));
+        }
         let thousandths = name.strip_prefix('p').and_then(|digits| scaled(digits, 3));
         let thousandths = thousandths.filter(|t| (1_000..WHOLE).contains(t)).ok_or_else(|| {
             let problem = "cannot be limited here (expected `error`, or a percentile from p1 to \
@@ -230,6 +240,8 @@ mod tests {
             ("p99.9999<1ms", "p99.9999", 1, "p1 to p99.999"),
             ("p<1ms", "p", 1, "p1 to p99.999"),
             ("é<1ms", "é", 1, "cannot be limited"),
+            ("max<50ms", "max", 1, "as in p99.99; `bench --rate --require` checks max"),
+            ("mean < 1ms", "mean", 1, "as in p50; `bench --rate --require` checks mean"),
             ("latency<1ms", "latency", 1, "expected `error`"),
             ("error<1", "1", 7, "has no % (expected percent, as in `error<1%`)"),
             ("errors < 0.01 ", "0.01", 10, "`error<0.01%`"),

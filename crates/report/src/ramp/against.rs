@@ -2,7 +2,7 @@
 
 use model::study::HighestRate;
 
-use super::climb::{Climb, Ramp};
+use super::ladder::{Ladder, Ramp};
 use crate::highest::{Highest, Side, compared};
 use crate::recorded::Recorded;
 use crate::view::{Comparison, RampOutcome, RampView};
@@ -15,11 +15,15 @@ const COMPARED: [(&str, HighestRate); 3] = [
 ];
 
 /// One of the highest rates of a ramp.
-pub(crate) fn highest(climb: &Climb<'_>, which: HighestRate, limit_ns: Option<u64>) -> Option<f64> {
+pub(crate) fn highest(
+    ladder: &Ladder<'_>,
+    which: HighestRate,
+    limit_ns: Option<u64>,
+) -> Option<f64> {
     match which {
-        HighestRate::Reached => Some(climb.reached()),
-        HighestRate::Knee => Some(climb.held()?.rate()),
-        HighestRate::WithinLimit => Some(climb.within(limit_ns?)?.rate()),
+        HighestRate::Reached => Some(ladder.reached()),
+        HighestRate::Knee => Some(ladder.held()?.rate()),
+        HighestRate::WithinLimit => Some(ladder.within(limit_ns?)?.rate()),
     }
 }
 
@@ -27,11 +31,11 @@ pub(crate) fn highest(climb: &Climb<'_>, which: HighestRate, limit_ns: Option<u6
 pub(crate) fn paired(
     a: &Ramp<'_>,
     b: &Ramp<'_>,
-    read: impl Fn(&Climb<'_>) -> Option<f64>,
+    read: impl Fn(&Ladder<'_>) -> Option<f64>,
 ) -> (Vec<f64>, Vec<f64>) {
-    let twin = |climb: &Climb<'_>| {
-        let other = b.whole().find(|other| other.trial.block == climb.trial.block)?;
-        Some((read(climb)?, read(other)?))
+    let twin = |ladder: &Ladder<'_>| {
+        let other = b.whole().find(|other| other.trial.block == ladder.trial.block)?;
+        Some((read(ladder)?, read(other)?))
     };
     a.whole().filter_map(twin).unzip()
 }
@@ -51,7 +55,7 @@ pub(crate) fn comparisons(recorded: &Recorded, ramps: &[(Ramp<'_>, RampView)]) -
                 lower_bound_reason: lower_bound_reason(view),
             });
             pairs.extend(COMPARED.map(|(metric, which)| {
-                let values = paired(a, b, |climb| highest(climb, which, plan.limit_ns));
+                let values = paired(a, b, |ladder| highest(ladder, which, plan.limit_ns));
                 Highest { metric, operation: a.phase, sides, values }
             }));
         }

@@ -4,7 +4,7 @@ use model::study::Expectation;
 use stats::Doubt;
 
 use super::against::{highest, paired};
-use super::climb::{Climb, Ramp, Seen};
+use super::ladder::{Ladder, Ramp, StageResult};
 use super::place::Controls;
 use crate::blocks::ratio_over_blocks;
 use crate::cases::{Case, CombinedVerdict, together};
@@ -31,7 +31,7 @@ pub(crate) fn judge(
     match expect {
         Expectation::Capacity { a, b, figure, min, max } => {
             let limit_ns = recorded.header.plan.limit_ns;
-            let read = |climb: &Climb<'_>| highest(climb, *figure, limit_ns);
+            let read = |ladder: &Ladder<'_>| highest(ladder, *figure, limit_ns);
             ground.ratio(a, b, read).map(|ratio| match (ground.open(a, b), ratio.interval()) {
                 (Some(target), _) => {
                     undecided(Some(ratio), format!("{target} sustains more than was shown"))
@@ -89,7 +89,7 @@ impl ClaimContext<'_> {
         &self,
         a: &str,
         b: &str,
-        read: impl Fn(&Climb<'_>) -> Option<f64>,
+        read: impl Fn(&Ladder<'_>) -> Option<f64>,
     ) -> Result<Value, Judged> {
         let (values, others) = paired(self.of(a)?.0, self.of(b)?.0, read);
         let ratios = values.iter().zip(&others).map(|(a, b)| a / b).collect();
@@ -101,12 +101,12 @@ impl ClaimContext<'_> {
         &self,
         (a, b): (&str, &str),
         what: &str,
-        read: impl Fn(&Climb<'_>, &Climb<'_>) -> Option<f64>,
+        read: impl Fn(&Ladder<'_>, &Ladder<'_>) -> Option<f64>,
     ) -> Result<Value, Judged> {
         let (one, two) = (self.of(a)?.0, self.of(b)?.0);
-        let values = one.whole().filter_map(|climb| {
-            let twin = two.whole().find(|other| other.trial.block == climb.trial.block)?;
-            read(climb, twin)
+        let values = one.whole().filter_map(|ladder| {
+            let twin = two.whole().find(|other| other.trial.block == ladder.trial.block)?;
+            read(ladder, twin)
         });
         self.value(values.collect(), what)
     }
@@ -117,8 +117,9 @@ impl ClaimContext<'_> {
         (low, high): (f64, f64),
         min: f64,
     ) -> Result<Judged, Judged> {
-        let p99 =
-            |climb: &Climb<'_>, rate| climb.at_any_rate(rate, |s: &Seen<'_>| s.quantile(0.99));
+        let p99 = |ladder: &Ladder<'_>, rate| {
+            ladder.at_any_rate(rate, |s: &StageResult<'_>| s.quantile(0.99))
+        };
         let at = |share: f64| {
             let what = format!("{} of what {a} reached, on both,", show::percent(share));
             self.each((a, b), &what, |one, two| {
@@ -182,11 +183,11 @@ impl ClaimContext<'_> {
             return Err(undecided(None, format!("of the controls of {target}, {doubt}")));
         }
         let what = |how: &str| format!("{} and {} {how} on {target}", names.0, names.1);
-        let apart = self.each((target, target), &what("each by itself"), |climb, _| {
-            controls.apart(climb, names, 0.99)
+        let apart = self.each((target, target), &what("each by itself"), |ladder, _| {
+            controls.apart(ladder, names, 0.99)
         });
-        let both_orders = self.each((target, target), &what("in both orders"), |climb, _| {
-            controls.both_orders(climb, names, 0.99)
+        let both_orders = self.each((target, target), &what("in both orders"), |ladder, _| {
+            controls.both_orders(ladder, names, 0.99)
         });
         Ok((apart?, both_orders?))
     }
@@ -194,9 +195,10 @@ impl ClaimContext<'_> {
     /// What the ramp's own pairs say of it at shares of the knee, for the end of a sentence.
     fn own_pairs(&self, target: &str, (slow, fast): (&str, &str), shares: &[f64]) -> String {
         let seen = |share: &f64| {
-            let ratio = self.each((target, target), "it", |climb, _| {
-                let rate = share * climb.held()?.rate();
-                let p99 = |name: &str| climb.at_rate(rate, |s: &Seen<'_>| s.service_of(name));
+            let ratio = self.each((target, target), "it", |ladder, _| {
+                let rate = share * ladder.held()?.rate();
+                let p99 =
+                    |name: &str| ladder.at_rate(rate, |s: &StageResult<'_>| s.service_of(name));
                 Some(p99(slow)? / p99(fast)?)
             });
             let ratio = show::ratio(ratio.ok()?.center);
@@ -219,7 +221,7 @@ impl ClaimContext<'_> {
             let place = format!("{} of the lower knee", show::percent(*share));
             let ratio = self.each((a, b), &place, |one, two| {
                 let rate = share * one.held()?.rate().min(two.held()?.rate());
-                let cpus = |climb: &Climb<'_>| climb.at_rate(rate, Seen::server_cpus);
+                let cpus = |ladder: &Ladder<'_>| ladder.at_rate(rate, StageResult::server_cpus);
                 Some(cpus(one)? / cpus(two)?)
             });
             Ok(plain(ratio?, place))
@@ -235,9 +237,9 @@ impl ClaimContext<'_> {
                 "a second stage of {target} up to its knee and below {} of a CPU",
                 show::percent(cpu)
             );
-            let ratio = self.each((target, target), &what, |climb, _| {
-                let held = climb.up[..=climb.knee.held?].iter();
-                let idle = held.map(|i| &climb.stages[*i]);
+            let ratio = self.each((target, target), &what, |ladder, _| {
+                let held = ladder.up[..=ladder.knee.held?].iter();
+                let idle = held.map(|i| &ladder.stages[*i]);
                 let idle = idle.filter(|s| s.server_cpus().is_some_and(|used| used < cpu));
                 let times: Vec<f64> = idle.filter_map(|s| s.quantile(0.99)).collect();
                 let (first, others) = times.split_first()?;
@@ -255,11 +257,12 @@ impl ClaimContext<'_> {
     }
 
     fn pick(&self, (target, over): (&str, &str), share: f64) -> Result<Judged, Judged> {
-        let knees = self.ratio(target, over, |climb| Some(climb.held()?.rate()))?;
+        let knees = self.ratio(target, over, |ladder| Some(ladder.held()?.rate()))?;
         let place = format!("{} of the lower knee", show::percent(share));
         let speed = self.each((target, over), &place, |one, two| {
             let rate = share * one.held()?.rate().min(two.held()?.rate());
-            let p99 = |climb: &Climb<'_>| climb.at_rate(rate, |s: &Seen<'_>| s.quantile(0.99));
+            let p99 =
+                |ladder: &Ladder<'_>| ladder.at_rate(rate, |s: &StageResult<'_>| s.quantile(0.99));
             Some(p99(two)? / p99(one)?)
         })?;
         let edge = 1.0 / (1.0 + self.recorded.header.plan.equivalence_zone);
@@ -286,7 +289,7 @@ impl ClaimContext<'_> {
     }
 }
 
-impl Seen<'_> {
+impl StageResult<'_> {
     /// 99th percentile of an operation's service time, as clients time their calls.
     fn service_of(&self, operation: &str) -> Option<f64> {
         let found = self.result.operations.iter().find(|o| o.operation == operation)?;

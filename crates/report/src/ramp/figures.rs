@@ -5,7 +5,7 @@ use stats::knee::{ERROR_SHARE, Way};
 use stats::{Histogram, Times};
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::climb::{Climb, Ramp, Seen, ramps, unsent_of};
+use super::ladder::{Ladder, Ramp, StageResult, ramps, unsent_of};
 use crate::blocks::over_blocks;
 use crate::distribution::{Merged, OfBlock};
 use crate::metrics::{METRICS, Whole, over_points};
@@ -41,7 +41,7 @@ impl Ramp<'_> {
         let limited = limited(self, recorded);
         let metrics = self.highest(limit_ns, limited.is_none(), seed);
         let outcome = self.outcome(limited.as_ref());
-        let open = self.climbs.iter().any(is_open);
+        let open = self.ladders.iter().any(is_open);
         RampView {
             workload: self.cell.workload.profile().into(),
             operation: self.phase.into(),
@@ -66,7 +66,7 @@ impl Ramp<'_> {
         if whole.peek().is_none() {
             return RampOutcome::Broken;
         }
-        let knees: Vec<_> = whole.map(|climb| climb.knee).collect();
+        let knees: Vec<_> = whole.map(|ladder| ladder.knee).collect();
         if knees.iter().any(|knee| knee.held.is_none()) {
             RampOutcome::NeverHeld
         } else if limited.is_some() {
@@ -86,7 +86,7 @@ impl Ramp<'_> {
             let value = over_blocks(values.into_iter().flatten(), seed);
             metrics.extend(value.map(|(value, _)| (name.to_string(), value)));
         };
-        let each = |read: &dyn Fn(&Climb<'_>) -> Option<f64>| self.whole().map(read).collect();
+        let each = |read: &dyn Fn(&Ladder<'_>) -> Option<f64>| self.whole().map(read).collect();
         put("reached_per_s", each(&|c| Some(c.reached())));
         put("peak_per_s", each(&|c| c.peak()));
         put("knee_per_s", each(&|c| Some(c.held()?.rate())));
@@ -97,7 +97,7 @@ impl Ramp<'_> {
             put("within_limit_per_s", each(&|c| Some(c.within(limit_ns)?.rate())));
         }
         let missed = metrics.get("missed_per_s").copied();
-        let all_missed = self.whole().all(|climb| climb.knee.missed.is_some());
+        let all_missed = self.whole().all(|ladder| ladder.knee.missed.is_some());
         if let Some(knee) = metrics.get_mut("knee_per_s") {
             // Between two stages nothing is known: the interval reaches up to the one that missed.
             let beyond = missed.filter(|_| all_missed && own);
@@ -153,7 +153,7 @@ impl Ramp<'_> {
     /// In which blocks it was never saturated: `in 1 of 3 blocks `, and nothing where in all.
     fn unsaturated(&self) -> String {
         let all = self.whole().count();
-        let never = self.whole().filter(|climb| climb.knee.missed.is_none()).count();
+        let never = self.whole().filter(|ladder| ladder.knee.missed.is_none()).count();
         if never == all { String::new() } else { format!("in {never} of {all} blocks ") }
     }
 
@@ -161,7 +161,7 @@ impl Ramp<'_> {
     fn never_held(&self, reached: &str, knee: &str) -> String {
         let target = &self.cell.target;
         let all = self.whole().count();
-        let without = self.whole().filter(|climb| climb.knee.held.is_none()).count();
+        let without = self.whole().filter(|ladder| ladder.knee.held.is_none()).count();
         if without < all {
             return format!(
                 "{target} held no stage in {without} of {all} blocks, so no least rate is known \
@@ -170,9 +170,9 @@ impl Ramp<'_> {
                  work, was {reached}"
             );
         }
-        let lowest = self.whole().filter_map(|climb| climb.stages.get(*climb.up.first()?));
+        let lowest = self.whole().filter_map(|ladder| ladder.stages.get(*ladder.up.first()?));
         let mut counts = Counts::default();
-        lowest.filter_map(Seen::whole).for_each(|whole| counts.merge(&whole.counts));
+        lowest.filter_map(StageResult::whole).for_each(|whole| counts.merge(&whole.counts));
         if counts.error as f64 > ERROR_SHARE * counts.total() as f64 {
             return format!(
                 "{target} failed already in the lowest stage: {} of {} operations ({}); the most \
@@ -191,12 +191,12 @@ impl Ramp<'_> {
     /// How far ramps came that did not come to their end.
     fn broken(&self) -> String {
         let target = &self.cell.target;
-        let held = self.climbs.iter().filter_map(Climb::held).map(Seen::rate);
+        let held = self.ladders.iter().filter_map(Ladder::held).map(StageResult::rate);
         let until = held.reduce(f64::max).map_or_else(
             || "before any stage held".to_string(),
             |rate| format!("after {}/s had held", grouped(rate)),
         );
-        let why = self.climbs.iter().find_map(|climb| climb.trial.failure.as_ref());
+        let why = self.ladders.iter().find_map(|ladder| ladder.trial.failure.as_ref());
         let why = why.map_or_else(String::new, |failure| format!(": {failure}"));
         format!("{target} broke in every block, {until}{why}")
     }
@@ -205,11 +205,11 @@ impl Ramp<'_> {
     fn at(&self, share: f64, seed: u64) -> Option<RampPoint> {
         let operations = self.operations();
         let mut values: BTreeMap<String, Vec<f64>> = BTreeMap::new();
-        for climb in self.whole() {
-            let Some(held) = climb.held() else { continue };
+        for ladder in self.whole() {
+            let Some(held) = ladder.held() else { continue };
             let rate = share * held.rate();
-            let mut put = |name: String, read: &dyn Fn(&Seen<'_>) -> Option<f64>| {
-                let value = climb.at_rate(rate, read);
+            let mut put = |name: String, read: &dyn Fn(&StageResult<'_>) -> Option<f64>| {
+                let value = ladder.at_rate(rate, read);
                 values.entry(name).or_default().extend(value);
             };
             put("rate_per_s".into(), &|_| Some(rate));
@@ -232,7 +232,7 @@ impl Ramp<'_> {
 
     /// Names of operations, without what stands for all.
     pub(crate) fn operations(&self) -> BTreeSet<&str> {
-        let stages = self.climbs.iter().flat_map(|climb| &climb.stages);
+        let stages = self.ladders.iter().flat_map(|ladder| &ladder.stages);
         let names = stages.flat_map(|s| &s.result.operations).map(|o| o.operation.as_str());
         names.filter(|name| *name != self.phase).collect()
     }
@@ -240,13 +240,13 @@ impl Ramp<'_> {
     /// The stages of all blocks: those of the way up by their place in rising order, those of the
     /// way down by their place in time.
     fn stages(&self, plan: &Plan) -> Vec<RampStage> {
-        let mut places: BTreeMap<(Way, usize), Vec<&Seen<'_>>> = BTreeMap::new();
+        let mut places: BTreeMap<(Way, usize), Vec<&StageResult<'_>>> = BTreeMap::new();
         let has_whole = self.whole().next().is_some();
-        for climb in self.climbs.iter().filter(|climb| climb.is_whole() || !has_whole) {
-            for (place, i) in climb.up.iter().enumerate() {
-                places.entry((Way::Up, place)).or_default().push(&climb.stages[*i]);
+        for ladder in self.ladders.iter().filter(|ladder| ladder.is_whole() || !has_whole) {
+            for (place, i) in ladder.up.iter().enumerate() {
+                places.entry((Way::Up, place)).or_default().push(&ladder.stages[*i]);
             }
-            let down = climb.stages.iter().filter(|stage| stage.way == Way::Down);
+            let down = ladder.stages.iter().filter(|stage| stage.way == Way::Down);
             for (place, stage) in down.enumerate() {
                 places.entry((Way::Down, place)).or_default().push(stage);
             }
@@ -256,21 +256,21 @@ impl Ramp<'_> {
     }
 
     fn charts(&self, recorded: &Recorded, drawn: usize) -> RampCharts {
-        let block = |(i, climb): (usize, &Climb<'_>)| {
-            let samples = recorded.samples_of(climb.trial);
+        let block = |(i, ladder): (usize, &Ladder<'_>)| {
+            let samples = recorded.samples_of(ladder.trial);
             RampBlock {
-                block: climb.trial.block,
-                failed: !climb.is_whole(),
-                stages: climb.stages.iter().map(in_time).collect(),
+                block: ladder.trial.block,
+                failed: !ladder.is_whole(),
+                stages: ladder.stages.iter().map(in_time).collect(),
                 saturation: (i < drawn).then(|| saturation(samples)).flatten(),
             }
         };
-        RampCharts { blocks: self.climbs.iter().enumerate().map(block).collect() }
+        RampCharts { blocks: self.ladders.iter().enumerate().map(block).collect() }
     }
 }
 
-fn is_open(climb: &Climb<'_>) -> bool {
-    climb.stages.iter().any(|stage| stage.result.planned_per_s.is_some())
+fn is_open(ladder: &Ladder<'_>) -> bool {
+    ladder.stages.iter().any(|stage| stage.result.planned_per_s.is_some())
 }
 
 /// `94,000/s [91,000, 97,000]`.
@@ -291,10 +291,10 @@ fn least_words(knee: &Value) -> String {
     }
 }
 
-fn stage((number, way): (u32, Way), all: &[&Seen<'_>], plan: &Plan) -> RampStage {
+fn stage((number, way): (u32, Way), all: &[&StageResult<'_>], plan: &Plan) -> RampStage {
     let seed = plan.seed;
     let mut metrics = Metrics::new();
-    let mut put = |name: &str, read: &dyn Fn(&Seen<'_>) -> Option<f64>| {
+    let mut put = |name: &str, read: &dyn Fn(&StageResult<'_>) -> Option<f64>| {
         let values = all.iter().filter_map(|stage| read(stage));
         metrics.extend(over_blocks(values, seed).map(|(value, _)| (name.to_string(), value)));
     };
@@ -370,7 +370,7 @@ fn operation(results: &[OfStage<'_>], plan: &Plan) -> RampOperation {
 /// Percentiles of a stage: it is short, and rarer ones would rest on too few requests.
 const KEPT: [&str; 3] = ["p50", "p99", "p999"];
 
-fn in_time(stage: &Seen<'_>) -> StageInTime {
+fn in_time(stage: &StageResult<'_>) -> StageInTime {
     let from_ns = stage.result.begun_ns;
     StageInTime {
         from_s: from_ns as f64 / 1e9,

@@ -2,7 +2,7 @@
 
 use model::calibration::NULL_FACTOR_MIN;
 
-use super::climb::{Climb, Ramp, Seen};
+use super::ladder::{Ladder, Ramp, StageResult};
 use super::saturation::threads_within;
 use crate::blocks::median;
 use crate::limits::{BUSY_SHARE_MAX, WAITED_SHARE_MAX};
@@ -19,10 +19,11 @@ pub(crate) struct Limited {
 /// the knee its threads were busy, or waited for a CPU, while the server had rest.
 pub(crate) fn limited(ramp: &Ramp<'_>, recorded: &Recorded) -> Option<Limited> {
     let threads = f64::from(ramp.cell.threads());
-    let missed: Vec<(&Climb<'_>, &Seen<'_>)> =
-        ramp.whole().filter_map(|climb| Some((climb, climb.missed()?))).collect();
-    let at_rest = |(climb, seen): &&(&Climb<'_>, &Seen<'_>)| !served(climb, seen, recorded);
-    let busy = |(_, seen): &&(&Climb<'_>, &Seen<'_>)| {
+    let missed: Vec<(&Ladder<'_>, &StageResult<'_>)> =
+        ramp.whole().filter_map(|ladder| Some((ladder, ladder.missed()?))).collect();
+    let at_rest =
+        |(ladder, seen): &&(&Ladder<'_>, &StageResult<'_>)| !served(ladder, seen, recorded);
+    let busy = |(_, seen): &&(&Ladder<'_>, &StageResult<'_>)| {
         seen.generator_cpus() / threads > BUSY_SHARE_MAX
             || waited(seen.result, threads) > WAITED_SHARE_MAX
     };
@@ -65,13 +66,13 @@ fn by_null(ramp: &Ramp<'_>, recorded: &Recorded) -> Option<Limited> {
 pub(crate) fn near_null(ramp: &Ramp<'_>, recorded: &Recorded) -> Option<(Nearness, f64, f64)> {
     let known = recorded.null_rate(&ramp.cell.id, ramp.phase)?;
     let null = known.rate_per_s?;
-    let knee = median(ramp.whole().filter_map(|climb| Some(climb.held()?.rate())))?;
+    let knee = median(ramp.whole().filter_map(|ladder| Some(ladder.held()?.rate())))?;
     let threads = f64::from(ramp.cell.threads());
     // The stage above the knee was too much for whoever was the slower one.
-    let above = || ramp.whole().filter_map(|climb| climb.missed().or_else(|| climb.held()));
+    let above = || ramp.whole().filter_map(|ladder| ladder.missed().or_else(|| ladder.held()));
     let own_limit = || {
         let own = median(above().map(|seen| seen.generator_cpus() / threads))?;
-        let server = median(above().filter_map(Seen::server_cpus));
+        let server = median(above().filter_map(StageResult::server_cpus));
         null::at_its_limit((own, server), &recorded.header, &ramp.cell.target, known)
     };
     Some((null::nearness(knee, null, own_limit), knee, null))
@@ -79,10 +80,10 @@ pub(crate) fn near_null(ramp: &Ramp<'_>, recorded: &Recorded) -> Option<(Nearnes
 
 /// True where the server had no rest in a stage: one of its threads was busy, or they waited for a
 /// CPU. Without samples, where it used as much as one CPU. What cannot be seen had rest.
-fn served(climb: &Climb<'_>, seen: &Seen<'_>, recorded: &Recorded) -> bool {
+fn served(ladder: &Ladder<'_>, seen: &StageResult<'_>, recorded: &Recorded) -> bool {
     let from_ns = seen.result.begun_ns;
     let span = from_ns..from_ns + seen.result.length_ns;
-    match threads_within(recorded.samples_of(climb.trial), span) {
+    match threads_within(recorded.samples_of(ladder.trial), span) {
         Some(threads) => threads.busiest > BUSY_SHARE_MAX || threads.waited > WAITED_SHARE_MAX,
         None => seen.server_cpus().is_some_and(|cpus| cpus > BUSY_SHARE_MAX),
     }

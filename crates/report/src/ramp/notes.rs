@@ -5,7 +5,7 @@ use model::Counts;
 use stats::compare::FEWEST_BLOCKS;
 use stats::knee::{ERROR_SHARE, Stage, Way};
 
-use super::climb::{Ramp, Seen, planned};
+use super::ladder::{Ramp, StageResult, planned};
 use crate::blocks::Doubt;
 use crate::footnotes;
 use crate::notes::Notes;
@@ -37,7 +37,7 @@ pub(crate) fn note(ramps: &[(Ramp<'_>, RampView)], recorded: &Recorded, notes: &
 
 /// How many operations ended otherwise than they should.
 fn note_counts(ramp: &Ramp<'_>, place: &str, notes: &mut Notes) {
-    let points = || ramp.climbs.iter().flat_map(|climb| &climb.trial.points);
+    let points = || ramp.ladders.iter().flat_map(|ladder| &ladder.trial.points);
     let mut counts = Counts::default();
     for point in points() {
         point.whole().into_iter().for_each(|whole| counts.merge(&whole.counts));
@@ -62,10 +62,10 @@ fn note_counts(ramp: &Ramp<'_>, place: &str, notes: &mut Notes) {
 /// That the store did not come back: on the way down stages no higher than the knee did not hold.
 fn note_way_back(ramp: &Ramp<'_>, place: &str, notes: &mut Notes) {
     let mut below: Vec<&Stage> = Vec::new();
-    for climb in ramp.whole() {
-        let Some(held) = climb.held() else { continue };
-        let low = |seen: &&Seen<'_>| planned(seen.result) <= planned(held.result);
-        let way = climb.stages.iter().filter(|seen| seen.way == Way::Down);
+    for ladder in ramp.whole() {
+        let Some(held) = ladder.held() else { continue };
+        let low = |seen: &&StageResult<'_>| planned(seen.result) <= planned(held.result);
+        let way = ladder.stages.iter().filter(|seen| seen.way == Way::Down);
         below.extend(way.filter(low).map(|seen| &seen.rule));
     }
     let missed: Vec<&Stage> = below.iter().copied().filter(|rule| !rule.holds()).collect();
@@ -86,10 +86,10 @@ fn note_way_back(ramp: &Ramp<'_>, place: &str, notes: &mut Notes) {
 /// What speaks against the knees of blocks.
 fn note_knees(ramp: &Ramp<'_>, place: &str, notes: &mut Notes) {
     let blocks = ramp.whole().count();
-    if ramp.whole().any(|climb| climb.knee.against > 0) && !ramp.is_contradicted() {
+    if ramp.whole().any(|ladder| ladder.knee.against > 0) && !ramp.is_contradicted() {
         notes.add(against_words(ramp));
     }
-    let late = ramp.whole().filter(|climb| climb.held().is_some_and(is_late)).count();
+    let late = ramp.whole().filter(|ladder| ladder.held().is_some_and(is_late)).count();
     if late * 2 > blocks {
         notes.add(format!(
             "{place}: at the knee more than {} of the 99th percentile is time before requests \
@@ -101,8 +101,8 @@ fn note_knees(ramp: &Ramp<'_>, place: &str, notes: &mut Notes) {
 
 /// How many stages contradict the knees of their blocks.
 pub(crate) fn against_words(ramp: &Ramp<'_>) -> String {
-    let stumbled = ramp.whole().filter(|climb| climb.knee.against > 0).count();
-    let stages: usize = ramp.whole().map(|climb| climb.knee.against).sum();
+    let stumbled = ramp.whole().filter(|ladder| ladder.knee.against > 0).count();
+    let stages: usize = ramp.whole().map(|ladder| ladder.knee.against).sum();
     let plural = if stages == 1 { "" } else { "s" };
     format!(
         "`{}`: {stages} stage{plural} in {stumbled} of {} blocks contradict the knee: not held \
@@ -112,7 +112,7 @@ pub(crate) fn against_words(ramp: &Ramp<'_>) -> String {
     )
 }
 
-fn is_late(seen: &Seen<'_>) -> bool {
+fn is_late(seen: &StageResult<'_>) -> bool {
     let Some(lag) = seen.whole().map(|whole| &whole.lag) else { return false };
     let p99 = seen.quantile(0.99).unwrap_or(0.0);
     !lag.is_empty() && lag.quantile_ns(0.99) as f64 > LAG_SHARE_NOTE * p99

@@ -13,7 +13,7 @@ use stats::Doubt;
 use stats::knee::ERROR_SHARE;
 use std::collections::BTreeMap;
 
-use super::climb::{Climb, Ramp};
+use super::ladder::{Ladder, Ramp};
 use crate::blocks::{over_blocks, ratio_over_blocks};
 use crate::recorded::Recorded;
 use crate::show::{self, classes, grouped};
@@ -24,8 +24,8 @@ const MISS_SHARE_MAX: f64 = 0.01;
 /// Percentiles that are told.
 const QUANTILES: [(&str, f64); 2] = [("p50", 0.5), ("p99", 0.99)];
 
-/// What is read of a climb.
-type Read<'a> = &'a dyn Fn(&Climb<'_>) -> Option<f64>;
+/// What is read of a ladder.
+type Read<'a> = &'a dyn Fn(&Ladder<'_>) -> Option<f64>;
 
 /// Where an operation stands.
 #[derive(Clone, Copy, PartialEq)]
@@ -81,41 +81,41 @@ impl<'a> Controls<'a> {
 
     /// A percentile of an operation's service time at a place, nanoseconds; `None` where it is not
     /// known.
-    fn time(&self, climb: &Climb<'_>, operation: &str, place: Place, q: f64) -> Option<f64> {
+    fn time(&self, ladder: &Ladder<'_>, operation: &str, place: Place, q: f64) -> Option<f64> {
         let comes_first = operation == self.operations[0];
         let phase = match (place, comes_first) {
             (Place::Apart, _) => self.apart,
             (Place::First, true) | (Place::Second, false) => self.pair,
             (Place::First, false) | (Place::Second, true) => self.swapped,
         };
-        let found = result(climb, phase)?.operation(operation)?;
+        let found = result(ladder, phase)?.operation(operation)?;
         let ns = found.counts.times(&found.service, 0).known(q)? as f64;
         (ns > 0.0).then_some(ns)
     }
 
     /// One operation by another where each arrives by itself.
-    pub(crate) fn apart(&self, climb: &Climb<'_>, (a, b): (&str, &str), q: f64) -> Option<f64> {
-        let time = |operation| self.time(climb, operation, Place::Apart, q);
+    pub(crate) fn apart(&self, ladder: &Ladder<'_>, (a, b): (&str, &str), q: f64) -> Option<f64> {
+        let time = |operation| self.time(ladder, operation, Place::Apart, q);
         Some(time(a)? / time(b)?)
     }
 
     /// One operation by another in pairs of both orders together, in which places cancel out.
     pub(crate) fn both_orders(
         &self,
-        climb: &Climb<'_>,
+        ladder: &Ladder<'_>,
         (a, b): (&str, &str),
         q: f64,
     ) -> Option<f64> {
-        let time = |operation, place| self.time(climb, operation, place, q);
+        let time = |operation, place| self.time(ladder, operation, place, q);
         let (first, second) = (Place::First, Place::Second);
         let square = time(a, first)? / time(b, second)? * (time(a, second)? / time(b, first)?);
         Some(square.sqrt())
     }
 
     /// What comes first by what comes second, whichever operation it is.
-    fn first_by_second(&self, climb: &Climb<'_>, q: f64) -> Option<f64> {
+    fn first_by_second(&self, ladder: &Ladder<'_>, q: f64) -> Option<f64> {
         let [a, b] = self.operations;
-        let time = |operation, place| self.time(climb, operation, place, q);
+        let time = |operation, place| self.time(ladder, operation, place, q);
         let (first, second) = (Place::First, Place::Second);
         let square = time(a, first)? / time(a, second)? * (time(b, first)? / time(b, second)?);
         Some(square.sqrt())
@@ -124,9 +124,9 @@ impl<'a> Controls<'a> {
     /// Why nothing follows from what was measured, where something was.
     fn doubt(&self, ramp: &Ramp<'_>) -> Option<String> {
         let (mut counts, mut unsent) = (Counts::default(), 0);
-        for climb in ramp.whole() {
+        for ladder in ramp.whole() {
             for phase in [self.pair, self.swapped, self.apart] {
-                let Some(found) = result(climb, phase) else { continue };
+                let Some(found) = result(ladder, phase) else { continue };
                 unsent += found.unsent;
                 found.whole().into_iter().for_each(|whole| counts.merge(&whole.counts));
             }
@@ -143,8 +143,8 @@ impl<'a> Controls<'a> {
     }
 }
 
-fn result<'a>(climb: &Climb<'a>, phase: &str) -> Option<&'a Point> {
-    climb.trial.point(phase)
+fn result<'a>(ladder: &Ladder<'a>, phase: &str) -> Option<&'a Point> {
+    ladder.trial.point(phase)
 }
 
 impl Ramp<'_> {
@@ -155,7 +155,7 @@ impl Ramp<'_> {
         let mut metrics = BTreeMap::new();
         let times = |read: Read<'_>| over_blocks(self.whole().filter_map(read), seed);
         let ratios = |read: Read<'_>| ratio_over_blocks(self.whole().filter_map(read), seed);
-        let pair = |climb: &Climb<'_>| Some(result(climb, controls.pair)?.whole()?.rate_per_s);
+        let pair = |ladder: &Ladder<'_>| Some(result(ladder, controls.pair)?.whole()?.rate_per_s);
         let mut put = |name: String, value: Option<Value>| {
             metrics.extend(value.map(|value| (name, value)));
         };
@@ -176,7 +176,7 @@ impl Ramp<'_> {
             let both = ratios(&|c| controls.both_orders(c, (a, b), q));
             put(format!("{a}_by_{b}.both_orders.ns_{name}"), both);
         }
-        let told = |climb: &&Climb<'_>| controls.first_by_second(climb, 0.99).is_some();
+        let told = |ladder: &&Ladder<'_>| controls.first_by_second(ladder, 0.99).is_some();
         let blocks = self.whole().filter(told).count();
         let first_by_second = *metrics.get("first_by_second.ns_p99")?;
         let few = || Some(format!("it rests on {}", Doubt::about(blocks)?));

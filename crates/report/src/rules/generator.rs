@@ -49,7 +49,7 @@ pub(super) fn unsent(measurement: &Measurement<'_>, findings: &mut Findings) {
     let unsent: u64 = held.iter().map(|(_, point)| point.unsent).sum();
     if unsent > 0 {
         let why = outages::of_points(&held).unwrap_or_else(|| {
-            "offer a lower rate, or allow more under way with --clients or --pipeline".into()
+            "offer a lower rate, or allow more in flight with --clients or --pipeline".into()
         });
         findings.invalid.push(format!(
             "{}: {unsent} requests were due and could not be sent within the time-out: {why}",

@@ -1,7 +1,7 @@
 //! Whether the answer of a search may be used.
 
 use model::{Blame, Point};
-use stats::search::{Purpose, Seen};
+use stats::search::{ProbeResult, Purpose};
 
 use crate::findings::Findings;
 use crate::limits::{BLAMED_MAX, CONTRADICTED_MAX, WIDTH_MAX};
@@ -33,7 +33,7 @@ pub(super) fn failed_probes(sought: &Sought<'_>, view: &SearchView, findings: &m
             if is_above { &mut above } else { &mut within }.push((seen, point));
         }
     }
-    let told = |broken: &[(&Seen, &Point)], at: &str| {
+    let told = |broken: &[(&ProbeResult, &Point)], at: &str| {
         let (seen, point) = broken.iter().min_by_key(|(s, _)| s.rate_per_s)?;
         let why = point.failure.as_ref().map(ToString::to_string);
         Some(format!(

@@ -1,7 +1,7 @@
 //! The probes of a search, as they are listed.
 
 use model::{Blame, OperationResult, Point, Slo};
-use stats::search::{Purpose, Seen};
+use stats::search::{ProbeResult, Purpose};
 use stats::tail::{Judgement, Tail};
 
 use super::sought::{Sought, Tried};
@@ -10,14 +10,20 @@ use crate::view::{BeyondView, ProbeReason, ProbeVerdict, ProbeView, Time};
 impl Sought<'_> {
     /// Those of a block, but for rests at which the store had come to rest.
     pub(super) fn probes(&self, block: &Tried<'_>) -> Vec<ProbeView> {
-        let listed = |(_, (seen, _)): &(usize, (&Seen, &Point))| {
+        let listed = |(_, (seen, _)): &(usize, (&ProbeResult, &Point))| {
             seen.purpose != Purpose::Rest || !seen.at_rest
         };
         let numbered = block.pairs().enumerate().filter(listed);
         numbered.map(|(i, (seen, point))| self.probe(block, i, seen, point)).collect()
     }
 
-    fn probe(&self, block: &Tried<'_>, index: usize, seen: &Seen, point: &Point) -> ProbeView {
+    fn probe(
+        &self,
+        block: &Tried<'_>,
+        index: usize,
+        seen: &ProbeResult,
+        point: &Point,
+    ) -> ProbeView {
         let whole = point.whole();
         let timeout_ns = self.recorded.header.plan.timeout_ns;
         let times = whole.map(|o| o.counts.times(&o.response, timeout_ns));
@@ -41,7 +47,7 @@ impl Sought<'_> {
         }
     }
 
-    fn beyond(&self, seen: &Seen) -> Vec<BeyondView> {
+    fn beyond(&self, seen: &ProbeResult) -> Vec<BeyondView> {
         let counted = self.search.slos.iter().filter(|s| seen.batches.contains_key(&s.limit_ns()));
         let beyond = |slo: &Slo| BeyondView {
             limit: slo.to_string(),
@@ -50,7 +56,7 @@ impl Sought<'_> {
         counted.map(beyond).collect()
     }
 
-    fn reason(&self, block: &Tried<'_>, seen: &Seen, point: &Point) -> Option<ProbeReason> {
+    fn reason(&self, block: &Tried<'_>, seen: &ProbeResult, point: &Point) -> Option<ProbeReason> {
         match seen.purpose {
             _ if seen.broke => None,
             Purpose::Peak => None,
@@ -67,7 +73,7 @@ impl Sought<'_> {
     }
 }
 
-fn verdict(block: &Tried<'_>, seen: &Seen) -> Option<ProbeVerdict> {
+fn verdict(block: &Tried<'_>, seen: &ProbeResult) -> Option<ProbeVerdict> {
     match block.settings.judge(seen) {
         _ if seen.broke => Some(ProbeVerdict::Broke),
         _ if !seen.is_judged() => None,

@@ -2,7 +2,7 @@
 
 use model::{Blame, Cell, Plan, Point, Search, Trial};
 
-use stats::search::{Found, Next, Purpose, Seen, Settings};
+use stats::search::{Found, Next, ProbeResult, Purpose, Settings};
 use stats::tail::Judgement;
 
 use crate::blocks::over_blocks;
@@ -24,7 +24,7 @@ pub(crate) struct Tried<'a> {
     pub(super) settings: Settings,
     pub(super) points: Vec<&'a Point>,
     /// One for each point.
-    pub(crate) seen: Vec<Seen>,
+    pub(crate) seen: Vec<ProbeResult>,
     /// `None` where it did not come to its end.
     pub(super) found: Option<Found>,
 }
@@ -58,12 +58,12 @@ impl<'a> Tried<'a> {
         }
     }
 
-    pub(crate) fn pairs(&self) -> impl Iterator<Item = (&Seen, &'a Point)> {
+    pub(crate) fn pairs(&self) -> impl Iterator<Item = (&ProbeResult, &'a Point)> {
         self.seen.iter().zip(self.points.iter().copied())
     }
 
     /// Probes that are there to be judged.
-    pub(super) fn judged(&self) -> impl Iterator<Item = &Seen> {
+    pub(super) fn judged(&self) -> impl Iterator<Item = &ProbeResult> {
         self.seen.iter().filter(|s| s.is_judged())
     }
 
@@ -71,7 +71,7 @@ impl<'a> Tried<'a> {
     pub(super) fn held(&self) -> Option<Held> {
         let holds = || self.seen.iter().filter(|s| s.purpose == Purpose::Hold);
         let rate_per_s = holds().next_back()?.rate_per_s;
-        let own: Vec<&Seen> = holds().filter(|s| s.rate_per_s == rate_per_s).collect();
+        let own: Vec<&ProbeResult> = holds().filter(|s| s.rate_per_s == rate_per_s).collect();
         Some(Held {
             rate_per_s,
             seconds: own.iter().map(|s| s.length_ns as f64 / 1e9).sum(),

@@ -1,7 +1,7 @@
 //! What a search comes to, in a sentence.
 
 use model::{Blame, Point, Slo};
-use stats::search::{Found, Seen};
+use stats::search::{Found, ProbeResult};
 use std::collections::BTreeMap;
 
 use super::limited::LimitedBy;
@@ -33,8 +33,9 @@ impl Sought<'_> {
 
     /// True where a rate missed the limits in a probe whose generator was not late itself.
     fn is_missed_by_store(&self, block: &Tried<'_>, rate_per_s: u64) -> bool {
-        let at_rate = |(s, _): &(&Seen, &Point)| s.is_judged() && s.rate_per_s == rate_per_s;
-        let by_store = |(_, p): (&Seen, &Point)| self.search.blame(p) != Some(Blame::Generator);
+        let at_rate = |(s, _): &(&ProbeResult, &Point)| s.is_judged() && s.rate_per_s == rate_per_s;
+        let by_store =
+            |(_, p): (&ProbeResult, &Point)| self.search.blame(p) != Some(Blame::Generator);
         block.pairs().filter(at_rate).any(by_store)
     }
 

@@ -486,8 +486,8 @@ fn a_rate_that_moves_by_plan_is_no_drift() {
         judge(&recorded)
     };
     assert_eq!(view(Schedule::Steady(1_000)).validity, Validity::NotSteady);
-    let climb = Stage { length_ns: 2_000_000_000, from: 100, to: 1_000 };
-    assert_eq!(view(Schedule::Stages(vec![climb])).validity, Validity::Valid);
+    let ladder = Stage { length_ns: 2_000_000_000, from: 100, to: 1_000 };
+    assert_eq!(view(Schedule::Stages(vec![ladder])).validity, Validity::Valid);
 }
 
 #[test]

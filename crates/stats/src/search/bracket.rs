@@ -1,7 +1,7 @@
 //! The bracket: rates from below the peak, upwards or downwards until one holds and one fails, then
 //! bisection.
 
-use super::probes::{Found, Pooled, Seen, Settings, ends, share_of};
+use super::probes::{Found, Pooled, ProbeResult, Settings, ends, share_of};
 use crate::tail::Judgement;
 
 /// The lowest rate that is tried, as a share of the peak.
@@ -29,7 +29,12 @@ pub(super) enum Bracketed {
 
 impl Settings {
     /// From a first rate on.
-    pub(super) fn bracket(&self, probes: &[&Seen], peak_per_s: f64, first_per_s: f64) -> Bracketed {
+    pub(super) fn bracket(
+        &self,
+        probes: &[&ProbeResult],
+        peak_per_s: f64,
+        first_per_s: f64,
+    ) -> Bracketed {
         let pooled = self.pooled(probes.iter().copied());
         let fresh = |rate: f64| {
             let rate_per_s = rate.round().max(1.0) as u64;

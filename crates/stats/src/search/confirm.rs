@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::bracket::STEP_UP;
 use super::knee::{Crossing, crossing};
-use super::probes::{Found, Limit, Next, Purpose, Seen, Settings, probe};
+use super::probes::{Found, Limit, Next, ProbeResult, Purpose, Settings, probe};
 use crate::random::SplitMix64;
 use crate::student;
 use crate::tail::{Batch, Judgement};
@@ -59,12 +59,16 @@ pub(super) struct Value {
 
 impl Settings {
     /// By the probes of the bracket that gave the knee, and those of the confirmation.
-    pub(super) fn confirm(&self, (bracket, runs): (&[&Seen], &[&Seen]), knee: f64) -> Confirmed {
-        let rounds: Vec<&[&Seen]> = runs.chunks(A_ROUND).collect();
-        let is_near = |s: &&Seen| (s.rate_per_s as f64 / knee).ln().abs() <= KNOWN_WITHIN;
+    pub(super) fn confirm(
+        &self,
+        (bracket, runs): (&[&ProbeResult], &[&ProbeResult]),
+        knee: f64,
+    ) -> Confirmed {
+        let rounds: Vec<&[&ProbeResult]> = runs.chunks(A_ROUND).collect();
+        let is_near = |s: &&ProbeResult| (s.rate_per_s as f64 / knee).ln().abs() <= KNOWN_WITHIN;
         // A single queue that grew may have been a moment of the machine: rounds try that again.
-        let counts = |s: &&Seen| !s.fell_behind && !s.broke && is_near(s);
-        let others: Vec<&Seen> = bracket.iter().copied().filter(counts).collect();
+        let counts = |s: &&ProbeResult| !s.fell_behind && !s.broke && is_near(s);
+        let others: Vec<&ProbeResult> = bracket.iter().copied().filter(counts).collect();
         let wanted = self.rounds.max(1) as usize;
         // Steps from the knee to the rate in the middle of the round.
         let mut middle = 0;
@@ -114,14 +118,19 @@ impl Settings {
     /// The next of the long runs, or the end; more of them where probes contradict each other, as
     /// they do where a store stalls from time to time. Where a rate is not held a lower one is
     /// tried. `short` are the probes of bracket and rounds.
-    pub(super) fn hold(&self, holds: &[&Seen], short: &[&Seen], found: Value) -> Next {
+    pub(super) fn hold(
+        &self,
+        holds: &[&ProbeResult],
+        short: &[&ProbeResult],
+        found: Value,
+    ) -> Next {
         let is_doubted = self.contradictions(short.iter().chain(holds).copied()).0 > 0;
         let mut above: Option<f64> = None;
         for step in 0..HOLD_STEPS {
             let rate = found.center / CONFIRMED * HOLD_STEP.powi(step);
             let rate_per_s = rate.round().max(1.0) as u64;
             let own = holds.iter().copied().filter(|s| s.rate_per_s == rate_per_s);
-            let own: Vec<&Seen> = own.collect();
+            let own: Vec<&ProbeResult> = own.collect();
             let (least, most) = match above {
                 Some(_) => (HOLDS_BELOW, HOLDS_BELOW),
                 None if is_doubted => (HOLDS_DOUBTED, HOLDS_DOUBTED),
@@ -151,7 +160,12 @@ impl Settings {
     /// Whether long runs at a rate held, of which there are so many at least and at most; `None` as
     /// long as more of them must tell. Where they cannot, `excess` says how many times what may be
     /// beyond a limit is still held.
-    fn held(&self, own: &[&Seen], (least, most): (usize, usize), excess: f64) -> Option<bool> {
+    fn held(
+        &self,
+        own: &[&ProbeResult],
+        (least, most): (usize, usize),
+        excess: f64,
+    ) -> Option<bool> {
         let together = self.judge_all(own);
         let is_near =
             |limit: &Limit| limit.tail(own.iter().copied()).share() <= excess * limit.allowed;
@@ -168,7 +182,7 @@ impl Settings {
     /// Whether of all that was due up to a rate no more is beyond any limit than may be.
     fn agrees<'a, 'b: 'a>(
         &self,
-        judged: impl Iterator<Item = &'a &'b Seen> + Clone,
+        judged: impl Iterator<Item = &'a &'b ProbeResult> + Clone,
         rate_per_s: f64,
     ) -> bool {
         let below = judged.filter(|s| s.rate_per_s as f64 <= rate_per_s + 1.0);
@@ -188,7 +202,7 @@ impl Settings {
     }
 
     /// Where all limits are met for the last time, by these rounds and what else is known there.
-    fn crossing(&self, rounds: &[&[&Seen]], others: &[&Seen]) -> Crossing {
+    fn crossing(&self, rounds: &[&[&ProbeResult]], others: &[&ProbeResult]) -> Crossing {
         let mut first = Crossing::Above(f64::INFINITY);
         for limit in &self.limits {
             let mut counts: BTreeMap<u64, Batch> = BTreeMap::new();
@@ -210,12 +224,12 @@ impl Settings {
         }
     }
 
-    fn rate(&self, rounds: &[&[&Seen]], others: &[&Seen], center: f64) -> Confirmed {
+    fn rate(&self, rounds: &[&[&ProbeResult]], others: &[&ProbeResult], center: f64) -> Confirmed {
         let n = rounds.len();
         let mut random = SplitMix64::new(self.seed);
         let mut rates: Vec<f64> = (0..RESAMPLES)
             .map(|_| {
-                let drawn: Vec<&[&Seen]> = (0..n).map(|_| rounds[random.index(n)]).collect();
+                let drawn: Vec<&[&ProbeResult]> = (0..n).map(|_| rounds[random.index(n)]).collect();
                 let beside = others.iter().map(|_| others[random.index(others.len())]);
                 self.crossing(&drawn, &beside.collect::<Vec<_>>()).rate()
             })
@@ -235,7 +249,7 @@ impl Settings {
 
 /// What a store answered a second where more was due than it could: no more lasts, also where a
 /// limit is so long that a queue does not reach it within a probe. `None` where that never was.
-fn answered(rounds: &[&[&Seen]]) -> Option<f64> {
+fn answered(rounds: &[&[&ProbeResult]]) -> Option<f64> {
     let behind = rounds.iter().flat_map(|round| round.iter());
     let behind = behind.filter(|s| s.fell_behind && !s.broke);
     let (mut answers, mut seconds) = (0.0, 0.0);
@@ -247,7 +261,7 @@ fn answered(rounds: &[&[&Seen]]) -> Option<f64> {
 }
 
 /// Requests of a run and those beyond a limit: all of them where it broke, or fell behind.
-fn counted(seen: &Seen, limit_ns: u64) -> (u64, u64) {
+fn counted(seen: &ProbeResult, limit_ns: u64) -> (u64, u64) {
     let sum = |count: fn(&Batch) -> u64| seen.batches(limit_ns).iter().map(count).sum::<u64>();
     let planned = seen.rate_per_s as f64 * seen.length_ns as f64 / 1e9;
     let requests = sum(|batch| batch.requests).max(if seen.broke { planned as u64 } else { 0 });

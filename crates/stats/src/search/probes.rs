@@ -66,7 +66,7 @@ pub struct Settings {
 
 /// What a probe gave.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Seen {
+pub struct ProbeResult {
     /// What it was for.
     pub purpose: Purpose,
     /// Requests per second as planned; 0 for the peak.
@@ -86,7 +86,7 @@ pub struct Seen {
     pub at_rest: bool,
 }
 
-impl Seen {
+impl ProbeResult {
     /// True where it is there to be judged.
     pub fn is_judged(&self) -> bool {
         matches!(self.purpose, Purpose::Bracket | Purpose::Confirm | Purpose::Hold)
@@ -100,7 +100,7 @@ impl Seen {
 
 impl Limit {
     /// Requests of several runs, and those beyond it.
-    pub(super) fn tail<'a>(&self, runs: impl IntoIterator<Item = &'a Seen>) -> Tail {
+    pub(super) fn tail<'a>(&self, runs: impl IntoIterator<Item = &'a ProbeResult>) -> Tail {
         Tail::of(runs.into_iter().map(|seen| seen.batches(self.limit_ns)))
     }
 }
@@ -183,7 +183,7 @@ impl Pooled {
 
 impl Settings {
     /// What runs at one rate say together.
-    pub(super) fn judge_all(&self, runs: &[&Seen]) -> Together {
+    pub(super) fn judge_all(&self, runs: &[&ProbeResult]) -> Together {
         if runs.is_empty() || runs.iter().any(|s| s.fell_behind || s.broke) {
             return Together { judgement: Judgement::Fail, leans_to_pass: false, is_near: false };
         }
@@ -204,8 +204,11 @@ impl Settings {
     }
 
     /// By rate, ascending.
-    pub(super) fn pooled<'a>(&self, seen: impl IntoIterator<Item = &'a Seen>) -> Vec<Pooled> {
-        let mut by_rate: BTreeMap<u64, Vec<&Seen>> = BTreeMap::new();
+    pub(super) fn pooled<'a>(
+        &self,
+        seen: impl IntoIterator<Item = &'a ProbeResult>,
+    ) -> Vec<Pooled> {
+        let mut by_rate: BTreeMap<u64, Vec<&ProbeResult>> = BTreeMap::new();
         seen.into_iter().for_each(|s| by_rate.entry(s.rate_per_s).or_default().push(s));
         let pooled = by_rate.into_iter().map(|(rate_per_s, runs)| Pooled {
             rate_per_s,

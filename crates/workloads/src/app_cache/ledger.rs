@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::data_set::DataSet;
 use super::operations::Lists;
 
-/// No write or clean is under way.
+/// No write or clean is in flight.
 const IDLE: u64 = u64::MAX;
 /// Floor of a record or tag of which nothing can be said any more.
 const UNKNOWN: u64 = u64::MAX;
@@ -55,8 +55,8 @@ impl Known {
 
 /// What one client does at the moment.
 #[derive(Debug)]
-struct UnderWay {
-    /// At most the tick of the write under way; `IDLE` when there is none.
+struct InFlight {
+    /// At most the tick of the write in flight; `IDLE` when there is none.
     write: AtomicU64,
     /// Number of the record being written; of no meaning when there is none.
     record: AtomicU64,
@@ -78,7 +78,7 @@ pub struct Ledger {
     data: DataSet,
     lists: Lists,
     clock: AtomicU64,
-    under_way: Vec<UnderWay>,
+    in_flight: Vec<InFlight>,
     record_floors: Vec<AtomicU64>,
     tag_floors: Vec<AtomicU64>,
     /// Tick after the last clean of each tag.
@@ -99,7 +99,7 @@ impl Ledger {
     /// The ledger of a workload with this data and these lists, drawn or read.
     pub fn new(data: DataSet, lists: Lists, workload: &AppCache, clients: u32) -> Self {
         let zeros = |count: u64| (0..count).map(|_| AtomicU64::new(0)).collect();
-        let idle = || UnderWay {
+        let idle = || InFlight {
             write: AtomicU64::new(IDLE),
             record: AtomicU64::new(0),
             clean: AtomicU64::new(IDLE),
@@ -108,7 +108,7 @@ impl Ledger {
         Self {
             // Version 0 is the fill's.
             clock: AtomicU64::new(1),
-            under_way: (0..clients).map(|_| idle()).collect(),
+            in_flight: (0..clients).map(|_| idle()).collect(),
             record_floors: zeros(data.keys()),
             tag_floors: zeros(data.tags()),
             cleaned: zeros(data.tags()),
@@ -155,7 +155,7 @@ impl Ledger {
 
     /// A client is about to write a record.
     pub(crate) fn begin_write(&self, client: u32, record: u64) -> Begun {
-        let own = &self.under_way[client as usize];
+        let own = &self.in_flight[client as usize];
         own.record.store(record, Ordering::Release);
         // Before the tick is taken: whoever takes a later one sees this.
         own.write.store(self.now(), Ordering::Release);
@@ -164,13 +164,13 @@ impl Ledger {
 
     /// A client is about to clean a tag.
     pub(crate) fn begin_clean(&self, client: u32, tag: u64) -> Begun {
-        self.under_way[client as usize].clean.store(tag, Ordering::Release);
+        self.in_flight[client as usize].clean.store(tag, Ordering::Release);
         self.begin(client)
     }
 
     fn begin(&self, client: u32) -> Begun {
         let version = self.clock.fetch_add(1, Ordering::AcqRel);
-        let others = self.under_way.iter().enumerate().filter(|(c, _)| *c != client as usize);
+        let others = self.in_flight.iter().enumerate().filter(|(c, _)| *c != client as usize);
         let writing = others.map(|(_, other)| other.write.load(Ordering::Acquire));
         Begun { version, ended_below: writing.fold(version, u64::min) }
     }
@@ -178,7 +178,7 @@ impl Ledger {
     /// A client's write of a record was answered and kept.
     pub(crate) fn end_write(&self, client: u32, record: u64, begun: Begun) {
         self.record_floors[record as usize].fetch_max(begun.ended_below, Ordering::AcqRel);
-        self.under_way[client as usize].write.store(IDLE, Ordering::Release);
+        self.in_flight[client as usize].write.store(IDLE, Ordering::Release);
     }
 
     /// A client's write of a record was answered, and the record removed after it.
@@ -191,7 +191,7 @@ impl Ledger {
     /// A client's write of a record failed: nothing is known of it any more.
     pub(crate) fn doubt_write(&self, client: u32, record: u64) {
         self.record_floors[record as usize].store(UNKNOWN, Ordering::Release);
-        self.under_way[client as usize].write.store(IDLE, Ordering::Release);
+        self.in_flight[client as usize].write.store(IDLE, Ordering::Release);
     }
 
     /// A client's clean of a tag was answered.
@@ -199,13 +199,13 @@ impl Ledger {
         self.tag_floors[tag as usize].fetch_max(begun.ended_below, Ordering::AcqRel);
         let now = self.clock.fetch_add(1, Ordering::AcqRel);
         self.cleaned[tag as usize].fetch_max(now, Ordering::AcqRel);
-        self.under_way[client as usize].clean.store(IDLE, Ordering::Release);
+        self.in_flight[client as usize].clean.store(IDLE, Ordering::Release);
     }
 
     /// A client's clean of a tag failed: it may have removed some records, or do so later.
     pub(crate) fn doubt_clean(&self, client: u32, tag: u64) {
         self.cleaned[tag as usize].store(UNKNOWN, Ordering::Release);
-        self.under_way[client as usize].clean.store(IDLE, Ordering::Release);
+        self.in_flight[client as usize].clean.store(IDLE, Ordering::Release);
     }
 
     /// Whether a record that a client did not find must have been there, by what was `known`
@@ -214,14 +214,14 @@ impl Ledger {
         if known.written == UNKNOWN || self.data.expires_s(record).is_some() {
             return false;
         }
-        let busy = |other: &UnderWay| {
+        let busy = |other: &InFlight| {
             let cleaning = other.clean.load(Ordering::Acquire);
             // A write that is taken back removes the record.
             let writes = other.write.load(Ordering::Acquire) != IDLE
                 && other.record.load(Ordering::Acquire) == record;
             writes || tags.contains(&cleaning)
         };
-        let (before, after) = self.under_way.split_at(client as usize);
+        let (before, after) = self.in_flight.split_at(client as usize);
         if before.iter().chain(&after[1..]).any(busy) {
             return false;
         }

@@ -62,7 +62,7 @@ pub(crate) struct KvFlags {
     /// Clients, each with a connection
     #[arg(long, short, default_value_t = 50, value_parser = value_parser!(u32).range(1..=20_000))]
     pub(in crate::commands) clients: u32,
-    /// Requests that a client sends at once, or under --rate may have under way
+    /// Requests that a client sends at once, or under --rate may have in flight
     #[arg(long, short = 'P', default_value_t = 1)]
     #[arg(value_parser = value_parser!(u32).range(1..=100_000))]
     pub(in crate::commands) pipeline: u32,
@@ -212,10 +212,10 @@ impl KvFlags {
     /// Refuses more requests at once than can be remembered.
     pub(in crate::commands) fn check_in_flight(&self, clients: u32) -> Result<(), CliError> {
         let pipeline = self.pipeline;
-        let under_way = u64::from(clients) * u64::from(pipeline);
-        if under_way > IN_FLIGHT_MAX {
+        let in_flight = u64::from(clients) * u64::from(pipeline);
+        if in_flight > IN_FLIGHT_MAX {
             return Err(CliError::usage(format!(
-                "--clients {clients} times --pipeline {pipeline} are `{under_way}` requests at \
+                "--clients {clients} times --pipeline {pipeline} are `{in_flight}` requests at \
                  once (expected at most {IN_FLIGHT_MAX})"
             )));
         }

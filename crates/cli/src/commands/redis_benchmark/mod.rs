@@ -69,7 +69,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<ExitCode, CliError> {
     };
     let offered = &options.offered;
     let at_once = (if options.is_idle { 0 } else { offered.clients }, offered.pipeline);
-    crate::preflight::under_way(at_once, offered.requests, options.data.bytes)
+    crate::preflight::in_flight(at_once, offered.requests, options.data.bytes)
         .map_err(CliError::failed)?;
     if let Some(password) = secrets::carried(COMMAND) {
         options.server.password = Some(password);

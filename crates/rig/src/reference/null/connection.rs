@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering;
 
 /// Room for what is read at once.
 const INBOX_BYTES: usize = 64 << 10;
-/// Most that is read at once when a long request is under way.
+/// Most that is read at once when a long request is in flight.
 const READ_BYTES_MAX: usize = 1 << 20;
 /// Buffers beyond this are given back when they are empty.
 const KEPT_BYTES: usize = 1 << 20;

@@ -14,14 +14,14 @@ pub(crate) struct Ramp<'a> {
     /// Name of the phase.
     pub(crate) phase: &'a str,
     /// In block order; also of trials that failed in their course.
-    pub(crate) climbs: Vec<Climb<'a>>,
+    pub(crate) ladders: Vec<Ladder<'a>>,
 }
 
 /// The ramp of one block.
-pub(crate) struct Climb<'a> {
+pub(crate) struct Ladder<'a> {
     pub(crate) trial: &'a Trial,
     /// In the order of time.
-    pub(crate) stages: Vec<Seen<'a>>,
+    pub(crate) stages: Vec<StageResult<'a>>,
     /// The stages of the way up, in rising order of what was planned.
     pub(crate) up: Vec<usize>,
     /// Of the way up: its numbers are places in `up`.
@@ -33,17 +33,17 @@ pub(super) fn ramps(recorded: &Recorded) -> Vec<Ramp<'_>> {
     let cells = recorded.header.plan.cells.iter().filter(|cell| cell.load.is_ladder());
     let phases =
         cells.flat_map(|cell| cell.workload.phases().iter().map(move |p| (cell, p.name.as_str())));
-    let ramp = |(cell, phase)| Ramp { cell, phase, climbs: climbs(recorded, cell, phase) };
-    phases.map(ramp).filter(|ramp| !ramp.climbs.is_empty()).collect()
+    let ramp = |(cell, phase)| Ramp { cell, phase, ladders: ladders(recorded, cell, phase) };
+    phases.map(ramp).filter(|ramp| !ramp.ladders.is_empty()).collect()
 }
 
-fn climbs<'a>(recorded: &'a Recorded, cell: &Cell, phase: &'a str) -> Vec<Climb<'a>> {
-    let climb = |trial| Climb::of(trial, phase, recorded.samples_of(trial));
-    recorded.latest(&cell.id).into_iter().filter_map(climb).collect()
+fn ladders<'a>(recorded: &'a Recorded, cell: &Cell, phase: &'a str) -> Vec<Ladder<'a>> {
+    let ladder = |trial| Ladder::of(trial, phase, recorded.samples_of(trial));
+    recorded.latest(&cell.id).into_iter().filter_map(ladder).collect()
 }
 
 /// One stage, and whether it held.
-pub(crate) struct Seen<'a> {
+pub(crate) struct StageResult<'a> {
     pub(crate) result: &'a Point,
     pub(crate) rule: Stage,
     pub(crate) way: Way,
@@ -55,19 +55,19 @@ pub(crate) struct Seen<'a> {
 
 impl<'a> Ramp<'a> {
     /// The ramps that came to their end.
-    pub(crate) fn whole(&self) -> impl Iterator<Item = &Climb<'a>> {
-        self.climbs.iter().filter(|climb| climb.is_whole())
+    pub(crate) fn whole(&self) -> impl Iterator<Item = &Ladder<'a>> {
+        self.ladders.iter().filter(|ladder| ladder.is_whole())
     }
 
     /// True where more stages contradict the knee than may, in more blocks than may be noisy.
     pub(crate) fn is_contradicted(&self) -> bool {
-        let doubted = |climb: &&Climb<'_>| climb.against_share() > AGAINST_SHARE_MAX;
+        let doubted = |ladder: &&Ladder<'_>| ladder.against_share() > AGAINST_SHARE_MAX;
         let doubted = self.whole().filter(doubted).count();
         doubted as f64 > NOISY_TRIALS_MAX * self.whole().count() as f64
     }
 }
 
-impl<'a> Climb<'a> {
+impl<'a> Ladder<'a> {
     fn of(trial: &'a Trial, phase: &str, samples: &'a [Sample]) -> Option<Self> {
         let stages = trial.points.iter().filter(|p| p.stage.is_some() && p.phase == phase);
         let known: Vec<(&Point, &OperationResult)> = stages
@@ -82,9 +82,10 @@ impl<'a> Climb<'a> {
         let pace = pace(&known.iter().map(served).collect::<Vec<_>>());
         let seen = |((stage, whole), way): ((&'a Point, &OperationResult), Way)| {
             let rule = rule((stage, whole), interval_ns, pace.unwrap_or(0.0));
-            Seen { result: stage, rule, way, samples, events: &trial.events }
+            StageResult { result: stage, rule, way, samples, events: &trial.events }
         };
-        let stages: Vec<Seen<'_>> = known.into_iter().zip(ways(&planned)).map(seen).collect();
+        let stages: Vec<StageResult<'_>> =
+            known.into_iter().zip(ways(&planned)).map(seen).collect();
         let mut up: Vec<usize> = (0..stages.len()).filter(|i| stages[*i].way == Way::Up).collect();
         up.sort_by(|a, b| planned[*a].total_cmp(&planned[*b]));
         let knee = knee(&up.iter().map(|i| stages[*i].rule).collect::<Vec<_>>());
@@ -96,12 +97,12 @@ impl<'a> Climb<'a> {
         self.trial.failure.is_none()
     }
 
-    fn on_the_way_up(&self, place: usize) -> &Seen<'a> {
+    fn on_the_way_up(&self, place: usize) -> &StageResult<'a> {
         &self.stages[self.up[place]]
     }
 
     /// The stages of the way up that are no higher than the knee, or the lowest.
-    pub(crate) fn up_to_knee(&self) -> impl Iterator<Item = &Seen<'a>> {
+    pub(crate) fn up_to_knee(&self) -> impl Iterator<Item = &StageResult<'a>> {
         self.up[..=self.knee.held.unwrap_or(0)].iter().map(|i| &self.stages[*i])
     }
 
@@ -111,18 +112,18 @@ impl<'a> Climb<'a> {
     }
 
     /// The stage below the knee, which held.
-    pub(crate) fn held(&self) -> Option<&Seen<'a>> {
+    pub(crate) fn held(&self) -> Option<&StageResult<'a>> {
         self.knee.held.map(|place| self.on_the_way_up(place))
     }
 
     /// The stage above the knee, which did not hold.
-    pub(crate) fn missed(&self) -> Option<&Seen<'a>> {
+    pub(crate) fn missed(&self) -> Option<&StageResult<'a>> {
         self.knee.missed.map(|place| self.on_the_way_up(place))
     }
 
     /// The last stage on the way up below the point from which on the 99th percentile is not below
     /// a limit, or stages do not hold.
-    pub(crate) fn within(&self, limit_ns: u64) -> Option<&Seen<'a>> {
+    pub(crate) fn within(&self, limit_ns: u64) -> Option<&StageResult<'a>> {
         let time =
             |i: &usize| self.stages[*i].rule.holds().then(|| self.stages[*i].quantile(0.99))?;
         let times: Vec<Option<f64>> = self.up.iter().map(time).collect();
@@ -137,7 +138,7 @@ impl<'a> Climb<'a> {
     /// The most that was answered a second, in any stage or with all clients at work. Beyond what
     /// a stage asked for it only worked off a queue, which is faster than what it sustains.
     pub(crate) fn reached(&self) -> f64 {
-        let answered = |stage: &Seen<'_>| match stage.result.planned_per_s {
+        let answered = |stage: &StageResult<'_>| match stage.result.planned_per_s {
             Some(_) => stage.rule.answered_per_s.min(stage.rule.asked_per_s),
             None => stage.rule.answered_per_s,
         };
@@ -149,7 +150,7 @@ impl<'a> Climb<'a> {
     pub(crate) fn at_rate(
         &self,
         rate_per_s: f64,
-        read: impl Fn(&Seen<'a>) -> Option<f64>,
+        read: impl Fn(&StageResult<'a>) -> Option<f64>,
     ) -> Option<f64> {
         let held = self.up[..=self.knee.held?].iter().filter(|i| self.stages[**i].rule.holds());
         self.between(&held.copied().collect::<Vec<_>>(), rate_per_s, read)
@@ -159,7 +160,7 @@ impl<'a> Climb<'a> {
     pub(crate) fn at_any_rate(
         &self,
         rate_per_s: f64,
-        read: impl Fn(&Seen<'a>) -> Option<f64>,
+        read: impl Fn(&StageResult<'a>) -> Option<f64>,
     ) -> Option<f64> {
         self.between(&self.up, rate_per_s, read)
     }
@@ -168,7 +169,7 @@ impl<'a> Climb<'a> {
         &self,
         stages: &[usize],
         rate_per_s: f64,
-        read: impl Fn(&Seen<'a>) -> Option<f64>,
+        read: impl Fn(&StageResult<'a>) -> Option<f64>,
     ) -> Option<f64> {
         let point = |i: &usize| Some((self.stages[*i].rate(), read(&self.stages[*i])?));
         let points: Vec<(f64, f64)> = stages.iter().filter_map(point).collect();
@@ -176,7 +177,7 @@ impl<'a> Climb<'a> {
     }
 }
 
-impl Seen<'_> {
+impl StageResult<'_> {
     /// The rate that it stands for, requests a second: what was asked for under an open load, what
     /// was answered under a closed one, whose clients ask when they were answered.
     pub(crate) fn rate(&self) -> f64 {
@@ -186,7 +187,7 @@ impl Seen<'_> {
         }
     }
 
-    /// What stands for all operations; a stage without any is none of a climb.
+    /// What stands for all operations; a stage without any is none of a ladder.
     pub(crate) fn whole(&self) -> Option<&OperationResult> {
         self.result.whole()
     }
