@@ -93,12 +93,15 @@ impl<C: Connection> Page<C> {
             let started = Instant::now();
             value.clear();
             let expires_s = connection.select(id, value)?;
-            waited += long::<C>(started);
+            waited += if C::LOCKS_ROWS { long::<C>(started) } else { Duration::ZERO };
             if let Some(expires_s) = expires_s {
                 return Ok(Opened { found: found(expires_s, value), lock: lock(attempt, waited) });
             }
             if !C::LOCKS_ROWS {
                 return Ok(Opened { found: Found::No, lock: lock(attempt, waited) });
+            }
+            if attempt == 2 {
+                break;
             }
             let started = Instant::now();
             let now_s = now_s();
@@ -107,12 +110,10 @@ impl<C: Connection> Page<C> {
             if inserted {
                 return Ok(Opened { found: Found::No, lock: lock(attempt, waited) });
             }
-            if attempt == 1 {
-                // It was created and committed while this insert waited.
-                waited = waited.max(started.elapsed());
-                connection.roll_back()?;
-                connection.begin()?;
-            }
+            // It was created and committed while this insert waited.
+            waited = waited.max(started.elapsed());
+            connection.roll_back()?;
+            connection.begin()?;
         }
         let message = format!("session `{id}` is a duplicate that nobody can read");
         Err(StoreError::soft(ErrorClass::Reply, message))

@@ -1,6 +1,6 @@
 //! Tables on SQL servers: what they may be called, and how those of a run are made and dropped.
 
-use model::{ErrorClass, Failure};
+use model::{ErrorClass, Failure, Layout};
 use workloads::store::StoreError;
 
 use crate::{Patience, fault};
@@ -56,6 +56,14 @@ pub(crate) trait Tables {
             self.made().pop();
         }
         Ok(())
+    }
+}
+
+/// The column of a session's name in a layout's table.
+pub(crate) fn id_column(layout: Layout) -> &'static str {
+    match layout {
+        Layout::Plain => "name",
+        Layout::Page => "sess_id",
     }
 }
 

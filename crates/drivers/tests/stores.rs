@@ -14,6 +14,7 @@ mod stores {
     mod fill;
     mod hostile;
     mod hostile_mysql;
+    mod hostile_postgres;
     mod laravel_redis;
     mod magento_mysql;
     mod mysql;

@@ -149,6 +149,7 @@ impl Product {
             Self::Files | Self::Sqlite => None,
             Self::Redis => form("redis", "rediss", Some("db")),
             Self::Mysql => form("mysql", "mysql", Some("database")),
+            // Its other spelling: no TLS is spoken.
             Self::Postgres => form("postgres", "postgresql", Some("database")),
             Self::Memcached => form("memcached", "memcacheds", None),
         }

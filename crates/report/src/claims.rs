@@ -335,6 +335,10 @@ fn judge_ratio(ratio: &Ratio, said: Said<'_>) -> Judged {
         (true, _) => match &ratio.open {
             // No table says that two differ, so no claim does.
             Some(open) if said.rests_on_difference(verdict) => undecided(measured, open.as_str()),
+            Some(open) if verdict == ClaimVerdict::Refuted => {
+                let shown = said.no_difference(ratio.value.center);
+                Judged(verdict, measured, format!("{shown}; {open}"))
+            }
             Some(open) => Judged(verdict, measured, format!("{note}; {open}")),
             None => Judged(verdict, measured, note),
         },

@@ -12,7 +12,7 @@ use model::Failure;
 use nix::errno::Errno;
 use nix::sched::{CpuSet, sched_setaffinity};
 use nix::sys::prctl::set_pdeathsig;
-use nix::sys::signal::{Signal, killpg};
+use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::{Pid, getpid, getppid};
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -34,6 +34,8 @@ const OOM_SCORE: &str = "900";
 
 /// For the end of a server's helpers once they are killed.
 const HELPERS_WITHIN: Duration = Duration::from_secs(5);
+/// For a server that is asked to quit.
+const QUIT_WITHIN: Duration = Duration::from_secs(2);
 
 /// What to start.
 pub(crate) struct Launch<'a> {
@@ -72,6 +74,8 @@ pub(crate) struct Process {
     command_line: Vec<String>,
     log: PathBuf,
     oom_kills_before: u64,
+    /// What it is asked to end by before it is killed.
+    quits_by: Option<Signal>,
     guard: Guard,
 }
 
@@ -116,6 +120,7 @@ impl Process {
             command_line,
             log,
             oom_kills_before,
+            quits_by: None,
             guard: guard.clone(),
         };
         guard.own_process(pid)?;
@@ -125,6 +130,13 @@ impl Process {
             let _ = fs::write(format!("/proc/{pid}/oom_score_adj"), OOM_SCORE);
         }
         Ok(process)
+    }
+
+    /// One that is asked to end by a signal before it is killed, as what it holds outside of its
+    /// memory would stay otherwise.
+    pub(crate) fn quitting_by(mut self, signal: Signal) -> Self {
+        self.quits_by = Some(signal);
+        self
     }
 
     pub(crate) fn pid(&self) -> u32 {
@@ -211,9 +223,18 @@ impl Process {
             // Helpers may lead groups of their own, and still write while they end.
             let helpers = ProcessTree::new(&[self.pid]).pids().split_off(1);
             let helpers: Vec<_> = helpers.into_iter().filter_map(Identity::of).collect();
-            // Not waited for yet, so the id is still that of our group.
-            let _ = killpg(Pid::from_raw(self.pid.cast_signed()), Signal::SIGKILL);
-            let _ = child.wait();
+            if let Some(signal) = self.quits_by {
+                let _ = kill(Pid::from_raw(self.pid.cast_signed()), signal);
+                let until = Instant::now() + QUIT_WITHIN;
+                while matches!(child.try_wait(), Ok(None)) && Instant::now() < until {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+            }
+            if matches!(child.try_wait(), Ok(None)) {
+                // Not waited for yet, so the id is still that of our group.
+                let _ = killpg(Pid::from_raw(self.pid.cast_signed()), Signal::SIGKILL);
+                let _ = child.wait();
+            }
             let until = Instant::now() + HELPERS_WITHIN;
             for helper in &helpers {
                 helper.kill();

@@ -42,8 +42,8 @@ impl ProcessTree {
         (!all.is_empty()).then(|| all.iter().sum())
     }
 
-    /// Memory of all of them in RAM, bytes; what they share counts once. `None` where it is not
-    /// told.
+    /// Memory of all of them in RAM, bytes: of one process all that it has, of several what they
+    /// share once, and of what they share with others their part. `None` where it is not told.
     pub fn memory_bytes(&self) -> Option<u64> {
         match &self.pids()[..] {
             [] => None,

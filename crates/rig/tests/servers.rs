@@ -379,6 +379,12 @@ fn postgresql_runs_twice_from_one_template_and_its_helpers_end_with_it() {
         let memory = tree.memory_bytes().unwrap();
         assert!((4 << 20..200 << 20).contains(&memory), "{memory} bytes");
         let sockets = socket(&server).parent().unwrap().to_path_buf();
+        let in_shared_memory = fs::read_dir("/dev/shm").unwrap().any(|entry| {
+            let name = entry.unwrap().file_name().to_string_lossy().into_owned();
+            pids.iter()
+                .any(|pid| fs::read_to_string(format!("/proc/{pid}/maps")).unwrap().contains(&name))
+        });
+        assert!(!in_shared_memory, "its shared memory is a file outside of its directory");
         server.stop().unwrap();
         assert!(!pids.into_iter().any(runs) && !sockets.exists());
         assert_eq!(entries(base.path()).len(), 1, "more than the template");

@@ -311,7 +311,7 @@ fn limits_that_cannot_be_read_are_located() {
     for (arguments, parts) in [
         (&["--slo", "p99<1"][..], &["--slo", "`1` at character 5 of `p99<1`", "1ms"][..]),
         (&["--slo", "p99"], &["has no `<`", "error<0.01%"]),
-        (&["--slo", "mean<1ms"], &["`mean` at character 1", "p99"]),
+        (&["--slo", "mean<1ms"], &["`mean` at character 1", "as in p50"]),
         (&["--slo", "error<0.01"], &["`0.01` at character 7", "has no %", "error<0.01%"]),
         (&["--slo", "p99<20s"], &["`20.0 s` is beyond the time-out of 5.00 s", "--timeout"]),
         (

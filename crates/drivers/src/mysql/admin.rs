@@ -14,7 +14,7 @@ use workloads::store::StoreError;
 
 use super::magento;
 use super::server::Server;
-use crate::tables::{Tables, identifier};
+use crate::tables::{Tables, id_column, identifier};
 use crate::{Admin, Facts, Patience, SessionOptions, admin, fault};
 
 /// Longest value of the types TEXT and BLOB; longer ones need the medium types.
@@ -254,10 +254,7 @@ impl Admin for MysqlAdmin {
     ) -> Result<(), Failure> {
         let table = identifier(&options.table)?;
         let result = admin::round_trip(&self.endpoint, layout, options, id);
-        let column = match layout {
-            Layout::Plain => "name",
-            Layout::Page => "sess_id",
-        };
+        let column = id_column(layout);
         let statement = format!("DELETE FROM {table} WHERE {column} = ?");
         let removed = self.ask(|conn| conn.exec_drop(statement, (id,)));
         result.and(removed)

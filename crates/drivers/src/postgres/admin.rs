@@ -7,7 +7,7 @@ use model::{Endpoint, Failure, Layout, StoreCounters};
 use workloads::store::StoreError;
 
 use super::connection::{Connection, TEXT};
-use crate::tables::{Tables, identifier};
+use crate::tables::{Tables, id_column, identifier};
 use crate::{Admin, Facts, Patience, SessionOptions, admin};
 
 struct PostgresAdmin {
@@ -122,10 +122,7 @@ impl Admin for PostgresAdmin {
     ) -> Result<(), Failure> {
         let table = identifier(&options.table)?;
         let result = admin::round_trip(&self.endpoint, layout, options, id);
-        let column = match layout {
-            Layout::Plain => "name",
-            Layout::Page => "sess_id",
-        };
+        let column = id_column(layout);
         let mut remove = || {
             self.connection.prepare("", &format!("DELETE FROM {table} WHERE {column} = $1"))?;
             self.connection.execute("", &[(TEXT, id.as_bytes())])

@@ -4,12 +4,13 @@
 //! library `postgres-protocol`; the connection is ours, since a client that decides by itself what
 //! it sends cannot send what PHP does.
 
-use std::time::Duration;
+use std::ops::Range;
+use std::time::{Duration, Instant};
 
 use ::postgres_protocol::IsNull;
 use ::postgres_protocol::authentication::md5_hash;
 use ::postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, ScramSha256};
-use ::postgres_protocol::message::backend::{DataRowBody, ErrorFields, Message};
+use ::postgres_protocol::message::backend::{DataRowBody, ErrorFields, Header, Message};
 use ::postgres_protocol::message::frontend;
 use bytes::BytesMut;
 use fallible_iterator::FallibleIterator as _;
@@ -21,6 +22,9 @@ use crate::socket::Socket;
 
 /// Bytes that are read at once.
 const READ_BYTES: usize = 16 << 10;
+
+/// Longest message that is read: a value of 64 MiB, the longest of all stores, with its head.
+const MESSAGE_BYTES_MAX: i32 = 66 << 20;
 
 /// Format of a parameter or a column: text, or the bytes of its type.
 pub(super) const TEXT: i16 = 0;
@@ -55,12 +59,22 @@ impl From<StoreError> for Refusal {
     }
 }
 
+impl Refusal {
+    /// The same of a server that ended the connection with it.
+    fn ended(mut self) -> Self {
+        self.error.fatal = true;
+        self
+    }
+}
+
 /// What the server answered to one statement.
 #[derive(Default)]
 pub(super) struct Answer {
     rows: Vec<DataRowBody>,
     /// Rows that were inserted, updated, deleted or selected.
     pub(super) affected: u64,
+    /// True where the statement ended a transaction and its changes stay.
+    pub(super) is_committed: bool,
 }
 
 impl Answer {
@@ -73,13 +87,14 @@ impl Answer {
 
     /// Its rows, where all columns are texts.
     pub(super) fn texts(&self) -> Vec<Vec<String>> {
-        let text = |row: usize, column: usize| {
-            let bytes = self.column(row, column).unwrap_or_default();
-            String::from_utf8_lossy(bytes).into_owned()
+        let texts = |row: &DataRowBody| {
+            let text = |range: Option<Range<usize>>| {
+                let bytes = range.and_then(|range| row.buffer().get(range)).unwrap_or_default();
+                Ok(String::from_utf8_lossy(bytes).into_owned())
+            };
+            row.ranges().map(text).collect().unwrap_or_default()
         };
-        let columns = |row: &DataRowBody| row.ranges().count().unwrap_or(0);
-        let rows = self.rows.iter().enumerate();
-        rows.map(|(at, row)| (0..columns(row)).map(|column| text(at, column)).collect()).collect()
+        self.rows.iter().map(texts).collect()
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -109,10 +124,18 @@ impl Connection {
         let password = database.password.as_ref().map(Secret::reveal);
         let asked = || password.ok_or_else(needs_password);
         let mut scram = None;
+        let mut is_proven = true;
+        // Each answer has its time, and all of them together.
+        let until = Instant::now() + self.timeout;
         written(frontend::startup_message(parameters, &mut self.output))?;
         self.send()?;
         loop {
+            if Instant::now() > until {
+                let late = std::io::ErrorKind::TimedOut.into();
+                return Err(fault::connection(&late, self.timeout));
+            }
             match self.message()? {
+                Message::AuthenticationOk if !is_proven => return Err(unexpected()),
                 Message::AuthenticationOk
                 | Message::ParameterStatus(_)
                 | Message::BackendKeyData(_)
@@ -129,6 +152,7 @@ impl Connection {
                     written(frontend::password_message(hash.as_bytes(), &mut self.output))?;
                 }
                 Message::AuthenticationSasl(_) => {
+                    is_proven = false;
                     let channel = ChannelBinding::unsupported();
                     let begun = scram.insert(ScramSha256::new(asked()?.as_bytes(), channel));
                     let (first, output) = (begun.message(), &mut self.output);
@@ -141,8 +165,9 @@ impl Connection {
                 }
                 Message::AuthenticationSaslFinal(body) => {
                     let begun = scram.as_mut().ok_or_else(unexpected)?;
-                    // A server that does not know the password's hash is not the one meant.
+                    // The server proves that it knows the password's hash.
                     begun.finish(body.data()).map_err(|_| unexpected())?;
+                    is_proven = true;
                     continue;
                 }
                 _ => return Err(unknown_login()),
@@ -185,7 +210,7 @@ impl Connection {
         self.answered()
     }
 
-    /// Takes leave, as `PQfinish` does.
+    /// Sends `Terminate`, as `PQfinish` does.
     pub(super) fn close(mut self) {
         frontend::terminate(&mut self.output);
         // The server is told; nobody waits for it.
@@ -203,14 +228,20 @@ impl Connection {
     fn answered(&mut self) -> Result<Answer, Refusal> {
         self.send()?;
         let mut answer = Answer::default();
-        let mut refused = None;
+        let mut refused: Option<Refusal> = None;
         loop {
-            match self.message()? {
+            let message = match self.message() {
+                Ok(message) => message,
+                // What it said before it went is why.
+                Err(e) => return Err(refused.map_or(e.into(), Refusal::ended)),
+            };
+            match message {
                 Message::DataRow(row) => answer.rows.push(row),
                 Message::CommandComplete(body) => {
-                    let count =
-                        body.tag().ok().and_then(|tag| tag.rsplit(' ').next()?.parse().ok());
+                    let tag = body.tag().unwrap_or_default();
+                    let count = tag.rsplit(' ').next().and_then(|count| count.parse().ok());
                     answer.affected = count.unwrap_or(0);
+                    answer.is_committed = tag == "COMMIT";
                 }
                 Message::ErrorResponse(body) => {
                     let refusal = refusal(body.fields());
@@ -234,6 +265,12 @@ impl Connection {
 
     fn message(&mut self) -> Result<Message, StoreError> {
         loop {
+            // The library makes room for as many bytes as the server says.
+            match Header::parse(&self.input) {
+                Ok(Some(header)) if header.len() > MESSAGE_BYTES_MAX => return Err(unexpected()),
+                Err(_) => return Err(unexpected()),
+                Ok(_) => {}
+            }
             match Message::parse(&mut self.input) {
                 Ok(Some(message)) => return Ok(message),
                 Ok(None) => {}
@@ -295,9 +332,16 @@ fn refusal(mut fields: ErrorFields<'_>) -> Refusal {
 /// By its `SQLSTATE` (PostgreSQL's manual, appendix "PostgreSQL Error Codes").
 fn error(state: &str, text: &str) -> StoreError {
     let class = match state {
-        "28P01" | "28000" => {
+        "28P01" => {
             let message = format!(
                 "user or password was not accepted (`{state}`; expected those of the target's URL)"
+            );
+            return StoreError::fatal(ErrorClass::Denied, message);
+        }
+        "28000" => {
+            let message = format!(
+                "the server answered `{text}` (expected a user and an address that it lets in \
+                 without TLS)"
             );
             return StoreError::fatal(ErrorClass::Denied, message);
         }

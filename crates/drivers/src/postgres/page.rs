@@ -38,7 +38,8 @@ impl Connection {
         // By default the server waits for a lock without end.
         let wait_ms = timeout.saturating_sub(Duration::from_millis(500)).as_millis();
         let mut inner = connection::Connection::open(endpoint, timeout)?;
-        inner.query(&format!("SET lock_timeout = {wait_ms}"))?;
+        // A statement may wait for several locks, one after the other.
+        inner.query(&format!("SET lock_timeout = {wait_ms}; SET statement_timeout = {wait_ms}"))?;
         let insert = format!(
             "INSERT INTO {table} (sess_id, sess_data, sess_lifetime, sess_time) \
              VALUES ($1, $2, $3, $4)"
@@ -120,7 +121,7 @@ impl pdo::Connection for Connection {
             Some(name) => name.clone(),
             None => self.prepare(|own| &own.select)?,
         };
-        let answer = self.inner.execute(&name, &[(TEXT, id.as_bytes())])?;
+        let answer = self.inner.execute(&name, &[(TEXT, id.as_bytes())]).map_err(in_a_lock)?;
         if answer.is_empty() {
             return Ok(None);
         }
@@ -128,8 +129,8 @@ impl pdo::Connection for Connection {
         let expires_s = expires_s.and_then(|text| text.parse().ok());
         let is_read = answer.column(0, 0).is_some_and(|text| decode(text, value).is_some());
         expires_s.filter(|_| is_read).map(Some).ok_or_else(|| {
-            let message = "a row is none of the handler (expected bytes as hexadecimal digits, \
-                           and a lifetime)";
+            let message = "a row was not written by the session handler (expected bytes as \
+                           hexadecimal digits, and a lifetime)";
             StoreError::soft(ErrorClass::Protocol, message)
         })
     }
@@ -138,16 +139,21 @@ impl pdo::Connection for Connection {
         match self.write(|own| &own.insert, row) {
             Ok(()) => Ok(true),
             Err(refusal) if refusal.state == DUPLICATE => Ok(false),
-            Err(refusal) => Err(refusal.into()),
+            Err(refusal) => Err(in_a_lock(refusal)),
         }
     }
 
     fn merge(&mut self, row: &pdo::Row<'_>) -> Result<(), StoreError> {
-        Ok(self.write(|own| &own.merge, row)?)
+        self.write(|own| &own.merge, row).map_err(in_a_lock)
     }
 
     fn commit(&mut self) -> Result<(), StoreError> {
-        self.run("COMMIT")
+        // A transaction that failed is rolled back by it, without an error.
+        if self.inner.query("COMMIT")?.is_committed {
+            return Ok(());
+        }
+        let message = "the server rolled the transaction back (expected a commit)";
+        Err(StoreError::soft(ErrorClass::Reply, message))
     }
 
     fn roll_back(&mut self) -> Result<(), StoreError> {
@@ -164,6 +170,15 @@ impl pdo::Connection for Connection {
         }
         Ok(())
     }
+}
+
+/// What a statement that takes a lock was refused for: out of time, it waited for one.
+fn in_a_lock(refusal: Refusal) -> StoreError {
+    let mut e = refusal.error;
+    if e.class == ErrorClass::Timeout && !e.fatal {
+        e.class = ErrorClass::Lock;
+    }
+    e
 }
 
 /// Bytes of `bytea`'s text, `\x` and two digits a byte, into `value`; `None` for another text.

@@ -121,11 +121,12 @@ fn take(answer: &Answer, column: usize, value: &mut Vec<u8>) -> Result<Found, St
 }
 
 /// Appends a value as `PQescapeLiteral` quotes it: quotes are doubled, and where there are
-/// backslashes, they are as well, in a literal that begins with `E`. Errors: no UTF-8, which a
-/// column of text does not take.
+/// backslashes, they are as well, in a literal that begins with `E`. Errors: a value that is
+/// not valid UTF-8, which a column of text does not take.
 fn push_literal(sql: &mut String, value: &[u8]) -> Result<(), StoreError> {
     let text = std::str::from_utf8(value).map_err(|_| {
-        let message = "a value is no UTF-8 (expected text, as the table has columns of text)";
+        let message =
+            "a value is not valid UTF-8 (expected text, as the table has columns of text)";
         StoreError::soft(ErrorClass::Other, message)
     })?;
     if text.contains('\\') {

@@ -8,6 +8,7 @@ use model::{Endpoint, ErrorClass, Failure, Layout};
 use workloads::store::StoreError;
 
 use super::connection::{TABLE, create, error, open};
+use crate::tables::id_column;
 use crate::{Admin, Facts, Patience, SessionOptions, admin, files};
 
 /// What a connection is asked for, besides the journal's mode.
@@ -95,10 +96,7 @@ impl Admin for SqliteAdmin {
         id: &str,
     ) -> Result<(), Failure> {
         let result = admin::round_trip(&self.endpoint, layout, options, id);
-        let column = match layout {
-            Layout::Plain => "name",
-            Layout::Page => "sess_id",
-        };
+        let column = id_column(layout);
         let connection = open(&options.directory, options.timeout)?;
         let removed = connection.execute(&format!("DELETE FROM {TABLE} WHERE {column} = ?"), [id]);
         let removed = removed.map_err(|e| Failure::from(error(&e)))?;

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use cachedyno_drivers::{Patience, SessionOptions};
-use model::{Connections, Database, Endpoint, NetAddress, RedisWay, Secret};
+use model::{Connections, Database, Endpoint, ErrorClass, NetAddress, RedisWay, Secret};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tempfile::TempDir;
@@ -146,7 +146,8 @@ impl Server {
         assert!(made.status.success(), "{made:?}");
         let mut args: Vec<String> = unshare[1..].iter().map(|word| (*word).into()).collect();
         args.extend([postgres_program("postgres"), "-D".into(), data, "-k".into(), path]);
-        for setting in ["listen_addresses=", "fsync=off", "log_statement=all", "log_line_prefix="] {
+        let own = ["listen_addresses=", "fsync=off", "log_statement=all", "log_line_prefix="];
+        for setting in own.into_iter().chain(["dynamic_shared_memory_type=mmap"]) {
             args.extend(["-c".into(), setting.into()]);
         }
         let server = Self::start_at(".s.PGSQL.5432", directory, unshare[0], &args);
@@ -374,6 +375,23 @@ pub(crate) fn contention(first: &mut dyn PageStore, second: &mut dyn PageStore, 
     // Where only time tells of waits, a pause of a busy machine may pass for one.
     assert!(opened.lock.attempts <= 2, "{opened:?}");
     first.close(b"end").unwrap();
+}
+
+/// A session that another client holds is given up after the time-out of two seconds, with the
+/// connection as good as before.
+pub(crate) fn held(first: &mut dyn PageStore, second: &mut dyn PageStore) {
+    let mut value = Vec::new();
+    first.open("held", &mut value).unwrap();
+    let (result, took) = timed(|| second.open("held", &mut value));
+    let e = result.unwrap_err();
+    assert_eq!((e.class, e.fatal), (ErrorClass::Lock, false), "{e}");
+    assert!(took < Duration::from_secs(3), "{took:?}");
+    first.close(b"x").unwrap();
+    assert_eq!(second.open("held", &mut value).unwrap().found, Found::Yes);
+    // Without closing, the next open gives up the session and its lock.
+    second.open("other", &mut value).unwrap();
+    first.open("held", &mut value).unwrap();
+    assert_eq!(value, b"x");
 }
 
 /// How long a call took.

@@ -52,6 +52,12 @@ fn server(answer: impl Fn(&mut TcpStream) + Send + Sync + 'static) -> Endpoint {
 }
 
 fn serve(connection: impl Fn(TcpStream) + Send + Sync + 'static) -> Endpoint {
+    let port = listening(connection);
+    Endpoint::parse(&format!("mysql://user@127.0.0.1:{port}/base")).unwrap()
+}
+
+/// Serves each connection on a thread of its own; the port.
+pub(crate) fn listening(connection: impl Fn(TcpStream) + Send + Sync + 'static) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let connection = Arc::new(connection);
@@ -61,7 +67,7 @@ fn serve(connection: impl Fn(TcpStream) + Send + Sync + 'static) -> Endpoint {
             thread::spawn(move || connection(stream));
         }
     });
-    Endpoint::parse(&format!("mysql://user@127.0.0.1:{port}/base")).unwrap()
+    port
 }
 
 /// The client's next packet.
@@ -74,7 +80,7 @@ fn received(stream: &mut TcpStream) -> Option<Vec<u8>> {
 }
 
 /// Writes without end, with a pause after each piece.
-fn drip(stream: &mut TcpStream, piece: &[u8], pause: Duration) {
+pub(crate) fn drip(stream: &mut TcpStream, piece: &[u8], pause: Duration) {
     while stream.write_all(piece).is_ok() {
         thread::sleep(pause);
     }

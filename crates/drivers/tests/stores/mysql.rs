@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::common::{
-    Server, contention, installed, options, page_store, patience, plain_store, timed,
+    Server, contention, held, installed, options, page_store, patience, plain_store, timed,
 };
 use cachedyno_drivers::{SessionOptions, admin, open_page_store, open_session_store};
 use model::{Connections, Database, Endpoint, ErrorClass, Layout, NetAddress};
@@ -128,17 +128,7 @@ fn pages(server: &Server, base: &SessionOptions) {
     contention(first.as_mut(), second.as_mut(), "both");
     contention(second.as_mut(), first.as_mut(), "both");
 
-    first.open("held", &mut value).unwrap();
-    let (result, took) = timed(|| second.open("held", &mut value));
-    let e = result.unwrap_err();
-    assert_eq!((e.class, e.fatal), (ErrorClass::Lock, false), "{e}");
-    assert!(took < Duration::from_secs(3), "{took:?}");
-    first.close(b"x").unwrap();
-    assert_eq!(second.open("held", &mut value).unwrap().found, Found::Yes);
-    // Without closing, the next open gives up the session and its lock.
-    second.open("other", &mut value).unwrap();
-    first.open("held", &mut value).unwrap();
-    assert_eq!(value, b"x");
+    held(first.as_mut(), second.as_mut());
     drop((first, second));
     server.sql("UPDATE shop.sessions SET sess_lifetime = 1000 WHERE sess_id = 'abc'");
     let mut third = open_page_store(&endpoint, &options).unwrap();

@@ -4,7 +4,7 @@ use std::fmt;
 use url::Url;
 
 use super::address::{NetAddress, Secret};
-use super::parts::{UrlError, part, password, query, tcp, unix, user};
+use super::parts::{UrlError, known_queries, part, password, query, tcp, unix, user};
 use super::percent::decode;
 
 /// A database on a SQL server, and who logs in to it.
@@ -33,6 +33,9 @@ impl Database {
     /// those given where the URL names none.
     pub(super) fn of(url: &Url, (port, default_user): (u16, &str)) -> Result<Self, UrlError> {
         let is_unix = url.scheme().ends_with("+unix");
+        let in_network = "no query, as no TLS is spoken";
+        let keys = if is_unix { "database, user, password" } else { in_network };
+        known_queries(url, keys)?;
         let carried = |key| if is_unix { query(url, key) } else { None };
         let name = if is_unix {
             query(url, "database").unwrap_or_default()

@@ -83,6 +83,14 @@ impl Said<'_> {
             let turned = show::ratio(1.0 / turn(center));
             return format!("direction does not hold: {second} is faster here, {turned}");
         }
+        self.no_difference(center)
+    }
+
+    /// That none of the two is shown to be ahead.
+    pub(crate) fn no_difference(&self, center: f64) -> String {
+        let Self { a, b, min, .. } = *self;
+        let (first, second, by) = if min >= 1.0 { (a, b, center) } else { (b, a, 1.0 / center) };
+        let by = show::ratio(by);
         format!("no difference is shown here: {first} is {by} as fast as {second}")
     }
 }

@@ -2,8 +2,11 @@
 //!
 //! A data directory takes a second to make, so one is made per run and copied for each server.
 //! PostgreSQL refuses to be root: then it is started in a user namespace in which root has the id
-//! of another user, so that directories stay ours and need no other owner. The namespace for IPC
-//! beside it takes the server's shared memory with it, however the server ends.
+//! of another user, so that directories stay ours and need no other owner. To the rest of the
+//! system it is still root, without capabilities; only the mode of its socket's directory keeps
+//! others out. A namespace for IPC beside it ends with the server. Other shared memory lies in its
+//! data directory, so that nothing of it outlives a server that is killed; without root a segment
+//! of some bytes does, which is why a server is asked to quit first.
 
 use super::own::{Executable, Own, alone};
 use crate::error::{Result, RigError};
@@ -16,6 +19,7 @@ use crate::settings::Form::{Number, Words};
 use crate::settings::Names;
 use crate::template::{Templates, copy_directory, data_of, flush};
 use model::{Database, Endpoint, NetAddress};
+use nix::sys::signal::Signal;
 use nix::unistd::{User, geteuid};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -38,7 +42,7 @@ pub(super) const OWN: Own = Own {
 
 const EXECUTABLE: Executable = Executable { name: "postgres", package: "postgresql" };
 const INSTALLER: &str = "initdb";
-/// Runs a program in namespaces of its own; of util-linux, which every system has.
+/// Runs a program in namespaces of its own; of util-linux, from 2.36 on.
 const UNSHARE: &str = "unshare";
 
 /// The account, and the database that every server has.
@@ -46,7 +50,7 @@ const USER: &str = "postgres";
 /// Only a part of the socket's name: no port is opened.
 const PORT: &str = "5432";
 
-/// Its settings. Source: `postgres --describe-config` of 13 to 17.
+/// Its settings. Source: `postgres --describe-config` of 13 to 18.
 const SETTINGS: [Names; 2] = [
     (
         Number,
@@ -102,6 +106,7 @@ fn start_postgres(guard: &Guard, templates: &mut Templates, spec: &ServerSpec) -
     let (program, arguments) = not_as_root(program, arguments, search)?;
     let process =
         spec.launch(guard, (EXECUTABLE.name, program), arguments, &directory, &sockets)?;
+    let process = process.quitting_by(Signal::SIGQUIT);
     let deadline = spec.deadline.unwrap_or(READY_WITHIN);
     process.wait_until_ready(deadline, |left| lets_in(&socket, left))?;
     flush(&directory)?;
@@ -114,9 +119,13 @@ fn start_postgres(guard: &Guard, templates: &mut Templates, spec: &ServerSpec) -
     Ok(Server { process, endpoint, settings, data, sockets })
 }
 
-/// Ours, which open no port and let nobody else in, and those of the plan.
+/// Ours, which open no port, let nobody else in and leave nothing behind, and those of the plan.
 fn settings(of_plan: &BTreeMap<String, String>) -> BTreeMap<String, String> {
-    let own = [("listen_addresses", ""), ("unix_socket_permissions", "0700")];
+    let own = [
+        ("dynamic_shared_memory_type", "mmap"),
+        ("listen_addresses", ""),
+        ("unix_socket_permissions", "0700"),
+    ];
     let own = own.into_iter().map(|(name, value)| (name.to_string(), value.to_string()));
     own.chain(of_plan.clone()).collect()
 }
@@ -136,7 +145,7 @@ fn install(guard: &Guard, template: &Scratch, search: &SearchPath) -> Result<()>
     Process::spawn(guard, launch)?.wait_for_success(TEMPLATE_WITHIN)
 }
 
-/// What is started so that the program is not root where we are.
+/// What is started so that the program does not take itself for root.
 fn not_as_root(
     program: PathBuf,
     arguments: Vec<OsString>,
