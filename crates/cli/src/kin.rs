@@ -13,9 +13,12 @@ pub(crate) fn private_servers() -> String {
 /// Help on targets of studies.
 pub(crate) fn targets_help() -> String {
     let started = listed(Program::ALL.map(|program| program.target.into()), "and");
+    let sessions = Product::ALL.into_iter().filter(|product| product.keeps_sessions());
+    let sessions = listed(sessions.map(|product| product.name().into()), "and");
     format!(
         "Measure only this target; with a URL, an existing store\n\n\
-         In studies of sessions and ramps, {started} are started as redis is; {} are measured \
+         In studies of sessions, {sessions} can be named whether the study has them or not. In \
+         studies of sessions and ramps, {started} are started as redis is; {} are measured \
          where they run, by a redis:// URL.\n\n\
          URLs: {}; in a directory, the run works in a new one. A password can also come from the \
          environment as CACHEDYNO_PASSWORD_NAME, or from --password-file.",

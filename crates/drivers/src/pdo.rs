@@ -17,15 +17,23 @@ use workloads::store::{Closed, Found, LockWait, Opened, PageStore, StoreError};
 
 use crate::clock::now_s;
 
+/// A free row is answered in well under a millisecond.
+const WAITED_FROM: Duration = Duration::from_millis(2);
+
 /// A connection as PHP's PDO gives it to the handler, with the statements that differ.
 pub(crate) trait Connection: Send {
-    /// A statement that takes a lock and is answered later than this is counted as having waited.
-    /// Nothing tells it exactly: servers count waits of all clients together, and asking with
-    /// `NOWAIT` first would send what Symfony does not send. Waits that are shorter are missed, and
-    /// a store that stalls for longer is taken for a wait.
-    const WAITED_FROM: Duration;
     /// True where a row is locked, by reading or inserting it; false where beginning locks all.
     const LOCKS_ROWS: bool;
+
+    /// How long a statement that takes a lock waited for it, of the time that it took; zero where
+    /// it did not.
+    ///
+    /// By default a wait is what takes [`WAITED_FROM`] or longer: nothing tells it exactly, as
+    /// servers count waits of all clients together, and asking with `NOWAIT` first would send what
+    /// Symfony does not send. Shorter waits are missed, and a server that stalls is taken for one.
+    fn waited(&self, took: Duration) -> Duration {
+        if took < WAITED_FROM { Duration::ZERO } else { took }
+    }
 
     /// Begins a transaction.
     fn begin(&mut self) -> Result<(), StoreError>;
@@ -88,12 +96,15 @@ impl<C: Connection> Page<C> {
         let Self { connection, id, .. } = self;
         let started = Instant::now();
         connection.begin()?;
-        let mut waited = if C::LOCKS_ROWS { Duration::ZERO } else { long::<C>(started) };
+        let begun = if C::LOCKS_ROWS { Duration::ZERO } else { started.elapsed() };
+        let mut waited = connection.waited(begun);
         for attempt in 1..=2 {
             let started = Instant::now();
             value.clear();
             let expires_s = connection.select(id, value)?;
-            waited += if C::LOCKS_ROWS { long::<C>(started) } else { Duration::ZERO };
+            if C::LOCKS_ROWS {
+                waited += connection.waited(started.elapsed());
+            }
             if let Some(expires_s) = expires_s {
                 return Ok(Opened { found: found(expires_s, value), lock: lock(attempt, waited) });
             }
@@ -106,7 +117,7 @@ impl<C: Connection> Page<C> {
             let started = Instant::now();
             let now_s = now_s();
             let inserted = connection.insert(&Row { id, value: &[], expires_s: now_s, now_s })?;
-            waited += long::<C>(started);
+            waited += connection.waited(started.elapsed());
             if inserted {
                 return Ok(Opened { found: Found::No, lock: lock(attempt, waited) });
             }
@@ -126,12 +137,6 @@ impl<C: Connection> Page<C> {
         self.connection.release()?;
         self.connection.commit()
     }
-}
-
-/// How long a statement took, if that is a wait.
-fn long<C: Connection>(started: Instant) -> Duration {
-    let took = started.elapsed();
-    if took < C::WAITED_FROM { Duration::ZERO } else { took }
 }
 
 /// A wait within the store is one more attempt, as after a duplicate key.

@@ -72,6 +72,6 @@ mod tests {
         // A `mysqld` that does not say MariaDB is another product's.
         assert_eq!((list[1].product, &list[1].path), (Product::Mysql, &None));
         let names: Vec<&str> = list.iter().map(|i| i.name).collect();
-        assert_eq!(names[..4], ["redis", "mysql", "memcached", "valkey"]);
+        assert_eq!(names[..5], ["redis", "mysql", "postgres", "memcached", "valkey"]);
     }
 }

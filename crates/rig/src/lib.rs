@@ -69,5 +69,5 @@ pub use servers::{Started, check_settings, server_program, start_server};
 pub use size::{directory_bytes, process_memory_bytes};
 pub use template::Templates;
 pub use tree::ProcessTree;
-pub use trial_dirs::TrialDirs;
+pub use trial_dirs::{FilesLeft, TrialDirs};
 pub use usage::UsageReader;

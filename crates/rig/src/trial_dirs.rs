@@ -39,6 +39,22 @@ pub struct TrialDirs {
     free: Free,
 }
 
+/// Tells how many files are left while the directories of trials are removed.
+#[derive(Clone, Debug)]
+pub struct FilesLeft {
+    parent: PathBuf,
+    /// Free inodes before the first trial.
+    before: u64,
+}
+
+impl FilesLeft {
+    /// About so many: what others make or remove on the same disk counts as well. `None` where the
+    /// file system does not tell.
+    pub fn count(&self) -> Option<u64> {
+        Some(self.before.saturating_sub(Free::on(&self.parent).files?))
+    }
+}
+
 /// Whether so much is left of what was free `before` that the same can be used again, and again.
 fn is_ample(now: Free, before: Free) -> bool {
     let ample = |now: u64, before: u64| now >= before.saturating_sub(now).saturating_mul(FREE);
@@ -61,6 +77,13 @@ impl TrialDirs {
             .status();
         let free = Free::on(scratch.path());
         Ok(Self { scratch, spreads: status.is_ok_and(|s| s.success()), free })
+    }
+
+    /// What tells how many files are left, also once this is dropped; `None` where the file system
+    /// does not tell.
+    pub fn files_left(&self) -> Option<FilesLeft> {
+        let parent = self.scratch.path().parent()?.to_path_buf();
+        Some(FilesLeft { parent, before: self.free.files? })
     }
 
     /// Whether what trials wrote can stay until the run ends.

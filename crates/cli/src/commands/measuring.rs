@@ -10,7 +10,7 @@ use model::leftovers;
 use model::record::RECORD_FORMAT;
 use model::target::mask_text;
 use model::{Condition, Conditions, ErrorClass, Header, Plan, Sink, TargetState, Trial};
-use rig::TrialDirs;
+use rig::{FilesLeft, TrialDirs};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::Ordering;
@@ -30,6 +30,8 @@ use crate::{reach, serve, studies, trust};
 
 /// How long something is waited for in silence.
 const SLOW: Duration = Duration::from_secs(1);
+/// How often it is said how far that is.
+const SAID_EVERY: Duration = Duration::from_secs(5);
 
 /// The header of a run that begins now, with the calibration that is kept with its records.
 pub(super) fn header(
@@ -130,20 +132,27 @@ pub(super) fn carry_out(
     Ok(ExitCode::from(code(interrupted, is_unusable, &view)))
 }
 
-/// Removes what trials left on the disk, and says so where that takes long.
+/// Removes what trials left on the disk; where that takes long, says so, and how far it is.
 fn remove(files: Vec<Arc<TrialDirs>>, silent: bool) {
+    let left: Vec<FilesLeft> = files.iter().filter_map(|files| files.files_left()).collect();
+    let count = || left.iter().filter_map(FilesLeft::count).sum::<u64>();
+    let all = count();
     let (told, removed) = mpsc::channel::<()>();
     thread::scope(|scope| {
         scope.spawn(move || {
             drop(files);
             drop(told);
         });
-        let is_slow = removed.recv_timeout(SLOW) == Err(RecvTimeoutError::Timeout);
-        if is_slow && !silent {
-            output::say(
-                "removing the files of the trials, which may take minutes (the result is kept; \
-                 Ctrl-C leaves it to a process in the background)",
-            );
+        let lasts = |longer| removed.recv_timeout(longer) == Err(RecvTimeoutError::Timeout);
+        if silent || !lasts(SLOW) {
+            return;
+        }
+        output::say(
+            "removing the files of the trials, which may take minutes (the result is kept; Ctrl-C \
+             leaves it to a process in the background)",
+        );
+        while lasts(SAID_EVERY) {
+            output::say(&format!("about {} of {all} files are left to remove", count()));
         }
     });
 }

@@ -107,8 +107,6 @@ impl Connection {
 }
 
 impl pdo::Connection for Connection {
-    // A free row is answered in well under a millisecond.
-    const WAITED_FROM: Duration = Duration::from_millis(2);
     const LOCKS_ROWS: bool = true;
 
     fn begin(&mut self) -> Result<(), StoreError> {

@@ -1,11 +1,12 @@
 //! SQLite, in a file of the directory that the run makes, by its own library.
 //!
 //! - [`plain`]: the 2019 script's table, by kept prepared statements or a connection a call.
-//! - [`page`]: the statements of Symfony's session handler.
+//! - [`page`]: the statements of Symfony's session handler, [`busy`]: how they wait.
 //! - [`connection`]: the file, how it is opened, and errors as ours.
 //! - [`admin`]: what is done around a run.
 
 mod admin;
+mod busy;
 mod connection;
 mod page;
 mod plain;

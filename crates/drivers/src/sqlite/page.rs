@@ -8,20 +8,26 @@ use std::time::Duration;
 use ::rusqlite::{OptionalExtension as _, params};
 use workloads::store::StoreError;
 
+use super::busy;
 use super::connection::{TABLE, error, open};
 use crate::SessionOptions;
 use crate::pdo;
 
 pub(super) struct Connection {
     inner: ::rusqlite::Connection,
+    /// Longest wait for a lock.
+    timeout: Duration,
 }
 
 impl Connection {
     pub(super) fn open(options: &SessionOptions) -> Result<Self, StoreError> {
-        Ok(Self { inner: open(&options.directory, options.timeout)? })
+        let inner = open(&options.directory, options.timeout)?;
+        inner.busy_handler(Some(busy::pause)).map_err(|e| error(&e))?;
+        Ok(Self { inner, timeout: options.timeout })
     }
 
     fn run(&self, statement: &str) -> Result<(), StoreError> {
+        busy::begin(self.timeout);
         self.inner.execute_batch(statement).map_err(|e| error(&e))
     }
 
@@ -30,6 +36,7 @@ impl Connection {
             "{verb} INTO {TABLE} (sess_id, sess_data, sess_lifetime, sess_time) \
              VALUES (?, ?, ?, ?)"
         );
+        busy::begin(self.timeout);
         let (expires_s, now_s) = (row.expires_s.cast_signed(), row.now_s.cast_signed());
         let written = self.inner.execute(&statement, params![row.id, row.value, expires_s, now_s]);
         written.map(drop).map_err(|e| error(&e))
@@ -37,9 +44,11 @@ impl Connection {
 }
 
 impl pdo::Connection for Connection {
-    // The shortest pause before SQLite asks for a lock again; a free one is had in microseconds.
-    const WAITED_FROM: Duration = Duration::from_millis(1);
     const LOCKS_ROWS: bool = false;
+
+    fn waited(&self, took: Duration) -> Duration {
+        if busy::paused() { took } else { Duration::ZERO }
+    }
 
     fn begin(&mut self) -> Result<(), StoreError> {
         self.run("BEGIN IMMEDIATE TRANSACTION")
@@ -47,6 +56,7 @@ impl pdo::Connection for Connection {
 
     fn select(&mut self, id: &str, value: &mut Vec<u8>) -> Result<Option<u64>, StoreError> {
         let statement = format!("SELECT sess_data, sess_lifetime FROM {TABLE} WHERE sess_id = ?");
+        busy::begin(self.timeout);
         let read = self.inner.query_row(&statement, [id], |row| {
             value.extend_from_slice(row.get_ref(0)?.as_bytes()?);
             row.get::<_, i64>(1).map(|expires_s| expires_s.max(0).cast_unsigned())
