@@ -23,7 +23,7 @@ pub(crate) fn targets_help() -> String {
          URLs: {}; in a directory, the run works in a new one. A password can also come from the \
          environment as CACHEDYNO_PASSWORD_NAME, or from --password-file.",
         titles(BY_URL),
-        Product::ALL.map(Product::urls).join(", ")
+        Product::all_urls()
     )
 }
 

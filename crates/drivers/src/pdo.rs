@@ -20,6 +20,13 @@ use crate::clock::now_s;
 /// A free row is answered in well under a millisecond.
 const WAITED_FROM: Duration = Duration::from_millis(2);
 
+/// How long to wait for the server, and how long the server may wait for a lock: it gives up first.
+/// InnoDB counts in whole seconds from 1, so it takes at least two.
+pub(crate) fn timeouts(asked: Duration) -> (Duration, Duration) {
+    let timeout = asked.max(Duration::from_secs(2));
+    (timeout, timeout.saturating_sub(Duration::from_millis(500)))
+}
+
 /// A connection as PHP's PDO gives it to the handler, with the statements that differ.
 pub(crate) trait Connection: Send {
     /// True where a row is locked, by reading or inserting it; false where beginning locks all.

@@ -122,7 +122,7 @@ impl Product {
     }
 
     /// URLs of it, as examples for people, separated by commas.
-    pub fn urls(self) -> &'static str {
+    fn urls(self) -> &'static str {
         match self {
             Self::Files => "file:///directory",
             Self::Redis => {
@@ -140,6 +140,11 @@ impl Product {
             Self::Sqlite => "sqlite:///directory",
             Self::Memcached => "memcached://host:port,host:port, memcached+unix:///socket",
         }
+    }
+
+    /// URLs of all products, as examples for people, separated by commas.
+    pub fn all_urls() -> String {
+        Self::ALL.map(Self::urls).join(", ")
     }
 
     /// How its servers stand in a URL; `None` where there are none.

@@ -229,7 +229,8 @@ mod tests {
         let of_kin = |program: Program| (program.kin.title, [program.numbers, program.words]);
         let kin = Program::ALL.map(of_kin);
         let own = Product::ALL.into_iter().filter_map(servers::of);
-        let own = own.flat_map(|own| own.settings.iter().map(|(_, names)| (own.title, *names)));
+        let own =
+            own.flat_map(|own| own.settings.iter().map(|(_, names)| (own.executable.name, *names)));
         let kin = kin.into_iter().flat_map(|(server, lists)| lists.map(|names| (server, names)));
         for (server, names) in own.chain(kin) {
             for name in names.split_whitespace() {

@@ -4,8 +4,6 @@
 //! `SET TRANSACTION ISOLATION LEVEL READ COMMITTED`, `START TRANSACTION`, `SELECT … FOR UPDATE`,
 //! `INSERT`; `INSERT … ON DUPLICATE KEY UPDATE`, `COMMIT`.
 
-use std::time::Duration;
-
 use ::mysql::prelude::Queryable;
 use ::mysql::{Conn, Error, Row};
 use model::{Endpoint, ErrorClass};
@@ -32,11 +30,9 @@ impl Connection {
         options: &SessionOptions,
         table: &str,
     ) -> Result<Self, StoreError> {
-        // The server gives up waiting for a lock (50 s by default) before we give up on the
-        // server: InnoDB counts in whole seconds from 1, so we wait for at least 2.
-        let timeout = options.timeout.max(Duration::from_secs(2));
-        let wait_s = timeout.saturating_sub(Duration::from_millis(500)).as_secs();
-        let statement = format!("SET SESSION innodb_lock_wait_timeout = {wait_s}");
+        // By default the server waits for a lock for 50 s.
+        let (timeout, wait) = pdo::timeouts(options.timeout);
+        let statement = format!("SET SESSION innodb_lock_wait_timeout = {}", wait.as_secs());
         let server = Server::with_statements(endpoint, timeout, vec![statement])?;
         Ok(Self { conn: server.connect()?, server, table: table.into(), sql: String::new() })
     }

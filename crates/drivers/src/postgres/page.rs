@@ -14,9 +14,6 @@ use workloads::store::StoreError;
 use super::connection::{self, BINARY, DUPLICATE, Refusal, TEXT};
 use crate::pdo::{self, Connection as _};
 
-/// Least time for an answer: the server waits for a lock less long than we wait for the server.
-const TIMEOUT_MIN: Duration = Duration::from_secs(2);
-
 pub(super) struct Connection {
     inner: connection::Connection,
     select: String,
@@ -34,9 +31,9 @@ impl Connection {
         timeout: Duration,
         table: &str,
     ) -> Result<Self, StoreError> {
-        let timeout = timeout.max(TIMEOUT_MIN);
         // By default the server waits for a lock without end.
-        let wait_ms = timeout.saturating_sub(Duration::from_millis(500)).as_millis();
+        let (timeout, wait) = pdo::timeouts(timeout);
+        let wait_ms = wait.as_millis();
         let mut inner = connection::Connection::open(endpoint, timeout)?;
         // A statement may wait for several locks, one after the other.
         inner.query(&format!("SET lock_timeout = {wait_ms}; SET statement_timeout = {wait_ms}"))?;

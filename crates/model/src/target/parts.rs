@@ -11,10 +11,10 @@ use crate::product::Product;
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum UrlError {
     /// Not a URL at all.
-    #[error("`{0}` is not a URL (expected {forms})", forms = forms())]
+    #[error("`{0}` is not a URL (expected {forms})", forms = Product::all_urls())]
     NotUrl(String),
     /// A scheme that this version does not know.
-    #[error("unknown scheme `{0}` (expected {forms})", forms = forms())]
+    #[error("unknown scheme `{0}` (expected {forms})", forms = Product::all_urls())]
     Scheme(String),
     /// A part is missing or malformed.
     #[error("{part} of `{url}` is {problem} (expected {expected})")]
@@ -28,11 +28,6 @@ pub enum UrlError {
         /// What would be right.
         expected: &'static str,
     },
-}
-
-/// The URLs of all products.
-fn forms() -> String {
-    Product::ALL.map(Product::urls).join(", ")
 }
 
 pub(super) fn part(

@@ -31,7 +31,6 @@ pub const DATABASE: &str = "cachedyno";
 /// The server of MariaDB, for clients of MySQL.
 pub(super) const OWN: Own = Own {
     executable: EXECUTABLE,
-    title: "MariaDB",
     find: find_server,
     settings: &SETTINGS,
     mixes_dashes: true,

@@ -19,7 +19,6 @@ use std::time::Duration;
 /// The server of memcached.
 pub(super) const OWN: Own = Own {
     executable: EXECUTABLE,
-    title: "memcached",
     find: |search| search.find(&[EXECUTABLE.name]),
     settings: &NAMES,
     mixes_dashes: true,

@@ -16,9 +16,6 @@ pub type Started = (Endpoint, Vec<(Role, Server)>);
 /// A product's own server.
 pub(crate) struct Own {
     pub(crate) executable: Executable,
-    /// What it is called in documents.
-    #[cfg_attr(not(test), expect(dead_code, reason = "a test compares settings with documents"))]
-    pub(crate) title: &'static str,
     /// Looks for the program.
     pub(crate) find: fn(&SearchPath) -> Option<PathBuf>,
     /// Settings that a plan may choose.

@@ -33,7 +33,6 @@ use std::time::Duration;
 /// The server of PostgreSQL.
 pub(super) const OWN: Own = Own {
     executable: EXECUTABLE,
-    title: "PostgreSQL",
     find: |search| search.find(&[EXECUTABLE.name]),
     settings: &SETTINGS,
     mixes_dashes: false,

@@ -23,7 +23,6 @@ use std::time::Duration;
 /// The server of Redis, alone or with those that copy and watch it.
 pub(super) const OWN: Own = Own {
     executable: EXECUTABLE,
-    title: "Redis",
     find: |search| search.find(&[EXECUTABLE.name]),
     settings: &SETTINGS,
     mixes_dashes: false,
